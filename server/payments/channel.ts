@@ -1,0 +1,289 @@
+import type { Money } from './money.ts';
+
+/** The channels, by their wire name. */
+export const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
+export type PayWay = (typeof PAY_WAYS)[number];
+
+/** Where a configuration sends its traffic. */
+export const MODES = ['simulator', 'sandbox', 'live'] as const;
+export type Mode = (typeof MODES)[number];
+
+/** How the payer is asked for the money. */
+export type Scene = 'qr' | 'page' | 'wap' | 'app' | 'h5' | 'jsapi' | 'redirect';
+
+/** What a payer needs to pay: exactly what the channel handed out for the scene. */
+export interface PayHint {
+  type: 'qr' | 'redirect' | 'app' | 'jsapi';
+  /** Text of the QR code. */
+  qrCode?: string;
+  url?: string;
+  params?: Record<string, string>;
+}
+
+/** Everything a channel must know to create an order; byte-identical on every re-send. */
+export interface PlaceOrder {
+  orderNo: string;
+  subject: string;
+  amount: Money;
+  scene: Scene;
+  /** Instant after which the channel must refuse the payer. */
+  expiresAt: Date;
+  /** When the first try was sent (also the signature timestamp base where a channel needs a stable one). */
+  sentAt: Date;
+  notifyUrl: string;
+  returnUrl: string;
+  cancelUrl: string;
+  clientIp: string | null;
+  openId: string | null;
+}
+
+/** An order as the channel knows it. */
+export interface OrderRef {
+  orderNo: string;
+  amount: Money;
+  scene: Scene;
+  sentAt: Date;
+  expiresAt: Date;
+  /** The channel's id of the *order* where it differs from ours (PayPal order id), once known. */
+  channelOrderId: string | null;
+  /** The channel's id of the *payment* (Alipay trade_no, WeChat transaction_id, PayPal capture id), once paid. */
+  channelTradeNo: string | null;
+}
+
+/** A capture that is ours to make (PayPal). `captureNo` is the request id: `<orderNo>-c<n>`. */
+export interface CaptureRef extends OrderRef {
+  captureNo: string;
+}
+
+/** What a channel said about an order. A word that no table lists is `pending`; silence and nonsense are `unknown`. */
+export type Outcome =
+  | { kind: 'pending'; pay?: PayHint; channelOrderId?: string; capturePending?: string }
+  | { kind: 'paid'; channelNo: string; amount: Money; at: Date; payer?: string; channelOrderId?: string; refundsHint?: boolean }
+  | { kind: 'approved'; channelOrderId?: string }
+  /** The channel says that it is closed for good and was never paid. */
+  | { kind: 'closed' }
+  /** The channel knows no such trade; never moves an order by itself. */
+  | { kind: 'absent' }
+  /** Refused; `definite` only when the code is on the allow-list of codes that cannot hide a trade. */
+  | { kind: 'declined'; code: string; reason: string; definite: boolean }
+  | { kind: 'unknown'; cause: UnknownCause; detail?: string };
+
+/** Why an answer says nothing: stable words, distinct for each fault. */
+export type UnknownCause =
+  | 'timeout'
+  | 'network'
+  | 'http_status'
+  | 'redirected'
+  | 'too_large'
+  | 'unparsable'
+  | 'duplicate_key'
+  | 'unsigned'
+  | 'signature_invalid'
+  | 'serial_unknown'
+  | 'clock_skew'
+  | 'mismatch'
+  | 'busy'
+  | 'in_progress'
+  | 'rejected'
+  | 'misconfigured';
+
+/** What a channel said when asked to close. `paid` and `refused` mean: query now. */
+export type CloseOutcome =
+  | { kind: 'closed' }
+  | { kind: 'absent' }
+  | { kind: 'paid' }
+  | { kind: 'refused'; code: string; reason: string }
+  | { kind: 'unknown'; cause: UnknownCause; detail?: string };
+
+/** A refund to be made; numbers never change for the life of the intent. */
+export interface RefundOrder extends OrderRef {
+  refundNo: string;
+  refundAmount: Money;
+  reason: string;
+  notifyUrl: string;
+  refundSentAt: Date;
+}
+
+/** A refund as the channel knows it. */
+export interface RefundRef extends OrderRef {
+  refundNo: string;
+  refundAmount: Money;
+  refundSentAt: Date;
+  channelRefundNo: string | null;
+}
+
+/** What a channel said about a refund. `pending` = accepted for sure, not done yet. */
+export type RefundOutcome =
+  | { kind: 'pending'; channelRefundNo?: string }
+  | { kind: 'succeeded'; amount: Money; at: Date; channelRefundNo?: string }
+  /** Final at the channel: it will not happen (WeChat CLOSED, PayPal CANCELLED/FAILED). */
+  | { kind: 'failed'; code: string; reason: string }
+  /** This call was refused; the refund may still exist from an earlier call. */
+  | { kind: 'refused'; code: string; reason: string }
+  | { kind: 'abnormal'; code: string; reason: string; channelRefundNo?: string }
+  | { kind: 'absent' }
+  | { kind: 'unknown'; cause: UnknownCause; detail?: string };
+
+/** A genuine message from a channel, reduced to what may be settled. */
+export interface Notice {
+  /** The channel's id of the message, for the dedupe row. */
+  noticeId: string;
+  /** The channel account the message speaks for; must equal the one the order pins. */
+  account: string;
+  /** The channel's word for what happened, for the timeline. */
+  event: string;
+  orderNo: string | null;
+  refundNo: string | null;
+  /** PayPal: the object to ask about, when our number is not in the message. */
+  channelOrderId?: string;
+  /** Settled directly when present; a notice without one is a hint: query. */
+  outcome?: Outcome;
+  refund?: RefundOutcome;
+}
+
+/** The message is not from the channel, or not for this account. `cause` is a stable word. */
+export class NoticeNotGenuine extends Error {
+  readonly why: UnknownCause | 'wrong_account' | 'malformed';
+  constructor(why: NoticeNotGenuine['why'], detail: string) {
+    super(detail);
+    this.name = 'NoticeNotGenuine';
+    this.why = why;
+  }
+}
+
+/** How a channel wants a notice answered. */
+export interface NoticeAck {
+  status: number;
+  contentType: string;
+  body: string;
+}
+
+/** The result of one harmless signed call with a configuration. */
+export type ProbeResult = { ok: true } | { ok: false; field: string | null; code: string; message: string };
+
+/** One configured account at one channel. No method throws for anything the channel does, but `readNotice`. */
+export interface Channel {
+  readonly payWay: PayWay;
+  readonly account: string;
+  place(order: PlaceOrder): Promise<Outcome>;
+  query(order: OrderRef): Promise<Outcome>;
+  close(order: OrderRef): Promise<CloseOutcome>;
+  /** PayPal only: take the approved money. */
+  capture?(order: CaptureRef): Promise<Outcome>;
+  refund(refund: RefundOrder): Promise<RefundOutcome>;
+  queryRefund(refund: RefundRef): Promise<RefundOutcome>;
+  /** WeChat only: ask again for a refund that ended ABNORMAL. */
+  retryAbnormalRefund?(refund: RefundRef): Promise<RefundOutcome>;
+  /** Throws NoticeNotGenuine. `headers` has lower-case names. */
+  readNotice(headers: Record<string, string | undefined>, rawBody: Buffer): Promise<Notice>;
+  ackNotice(accepted: boolean): NoticeAck;
+  probe(): Promise<ProbeResult>;
+}
+
+/** One field of a channel configuration (ids and scalar secrets; PEMs live in the certificate store). */
+export interface FieldSpec {
+  name: string;
+  label: string;
+  secret: boolean;
+  requiredIn: readonly Mode[];
+  pattern?: RegExp;
+  help: string;
+}
+
+/** A kind of certificate or key that a channel uses. */
+export interface CertKindSpec {
+  kind: string;
+  label: string;
+  form: 'certificate' | 'certificate-chain' | 'public-key' | 'private-key';
+  help: string;
+}
+
+/** What a scene needs and how long its credential may live. */
+export interface SceneSpec {
+  type: PayHint['type'];
+  maxSeconds: number;
+  needs: readonly ('openId' | 'clientIp' | 'returnUrl')[];
+}
+
+/** Limits of a channel, as data. */
+export interface ChannelLimits {
+  /** Shortest time from now to the expiry that the channel takes. */
+  minExpirySeconds: number;
+  maxRefundsPerOrder: number | null;
+  refundSpacingSeconds: number;
+  refundWindowDays: number;
+  /** A lost refund is not re-sent after this (PayPal: 40 days); null = no such limit. */
+  refundResendDays: number | null;
+}
+
+/** What an adapter is made from: one immutable configuration version. */
+export interface ChannelInput {
+  mode: Mode;
+  fields: Readonly<Record<string, string>>;
+  /** PEM texts by certificate kind, the default first; several verify keys may live at once. */
+  pems: Readonly<Record<string, readonly string[]>>;
+  /** Base address of the simulator; only read when mode is `simulator`. */
+  simulatorUrl: string | null;
+  send: Transport;
+  now: () => Date;
+}
+
+/** Everything the service knows about a channel without an account: one entry per channel in `channels/registry.ts`. */
+export interface ChannelKind {
+  payWay: PayWay;
+  name: string;
+  modes: readonly Mode[];
+  scenes: Readonly<Partial<Record<Scene, SceneSpec>>>;
+  defaultScene: Scene;
+  currencies: readonly string[];
+  defaultCurrency: string;
+  limits: ChannelLimits;
+  fields: readonly FieldSpec[];
+  certKinds: readonly CertKindSpec[];
+  /** The account id that orders pin, from the fields (e.g. Alipay app_id, WeChat mchid, PayPal client id). */
+  accountOf(fields: Readonly<Record<string, string>>): string;
+  /** Names of fields and certificate kinds that are still missing for this mode. Empty = usable. */
+  missing(mode: Mode, fields: Readonly<Record<string, string>>, kinds: ReadonlySet<string>): string[];
+  /** Throws ChannelMisconfigured naming the field when a key or certificate cannot be used. */
+  create(input: ChannelInput): Channel;
+}
+
+/** A configuration that cannot be used; `field` is the field or certificate kind at fault. */
+export class ChannelMisconfigured extends Error {
+  readonly field: string;
+  constructor(field: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'ChannelMisconfigured';
+    this.field = field;
+  }
+}
+
+/** One request to a channel. */
+export interface WireRequest {
+  method: 'GET' | 'POST' | 'DELETE';
+  url: string;
+  headers: Record<string, string>;
+  body?: string;
+  /** What it is about, for the timeline and the logs; never sent. */
+  about: { call: string; orderNo?: string; refundNo?: string };
+}
+
+/** The raw answer; `body` is the bytes that were received (≤ 1 MB). Header names are lower-case. */
+export interface WireAnswer {
+  status: number;
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+/** Sends once, follows no redirect, gives up after Channels.TimeoutMs; throws TransportFailed. */
+export type Transport = (request: WireRequest) => Promise<WireAnswer>;
+
+/** Nothing usable came back; whether the channel acted is not known (unless `notSent`). */
+export class TransportFailed extends Error {
+  readonly why: 'timeout' | 'network' | 'too_large';
+  constructor(why: TransportFailed['why'], detail: string, options?: ErrorOptions) {
+    super(detail, options);
+    this.name = 'TransportFailed';
+    this.why = why;
+  }
+}
