@@ -1,0 +1,70 @@
+import { createHash, sign, verify, X509Certificate, type KeyObject } from 'node:crypto';
+
+/** Signature algorithms of PKCS #1 have object identifiers below this one; the SM2 roots in Alipay's file do not. */
+const PKCS1 = '1.2.840.113549.1.1';
+
+/** The text a request is signed over: every parameter but `sign`, empty values dropped, sorted, raw values (open API v2). */
+export function requestText(params: Readonly<Record<string, string>>): string {
+  return joinSorted(Object.entries(params).filter(([key, value]) => key !== 'sign' && value !== ''));
+}
+
+/** The text a notice is signed over: every parameter but `sign` and `sign_type`, sorted, decoded values (open API v2). */
+export function noticeText(params: Readonly<Record<string, string>>): string {
+  return joinSorted(Object.entries(params).filter(([key]) => key !== 'sign' && key !== 'sign_type'));
+}
+
+/** Signs with RSA2 (SHA256withRSA, base64) on the thread pool; a string is signed as its UTF-8 bytes. */
+export function signRsa2(text: string | Uint8Array, key: KeyObject): Promise<string> {
+  return new Promise((resolve, reject) => {
+    sign('RSA-SHA256', bytesOf(text), key, (error, signature) =>
+      error ? reject(error) : resolve(signature.toString('base64')),
+    );
+  });
+}
+
+/** Whether `signature` (base64) is the RSA2 signature of exactly this text by this key; false for anything malformed. */
+export function verifyRsa2(text: string | Uint8Array, signature: string, key: KeyObject): boolean {
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(signature)) return false;
+  return verify('RSA-SHA256', bytesOf(text), key, Buffer.from(signature, 'base64'));
+}
+
+/** The serial that Alipay calls `app_cert_sn` / `alipay_cert_sn`: md5 of issuer and decimal serial number, hex. */
+export function certSerial(certificate: X509Certificate): string {
+  const issuer = certificate.issuer.split('\n').toReversed().map(unescapeRdn).join(',');
+  const serial = BigInt(`0x${certificate.serialNumber}`).toString();
+  return createHash('md5')
+    .update(issuer + serial, 'utf8')
+    .digest('hex');
+}
+
+/** The serial that Alipay calls `alipay_root_cert_sn`: the serials of the RSA certificates of its root file, joined by `_`. */
+export function rootCertSerial(certificates: readonly X509Certificate[]): string {
+  return certificates
+    .filter((certificate) => certificate.signatureAlgorithmOid.startsWith(PKCS1))
+    .map(certSerial)
+    .join('_');
+}
+
+/** Reads every certificate of a PEM file, in order; throws when one of them cannot be parsed. */
+export function readCertificates(pem: string): X509Certificate[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
+  return blocks.map((block) => new X509Certificate(block));
+}
+
+function joinSorted(entries: [string, string][]): string {
+  return entries
+    .toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+    .map(([key, value]) => `${key}=${value}`)
+    .join('&');
+}
+
+/** Node escapes issuer values as RFC 2253 does; Alipay's serial is made of the plain values. */
+function unescapeRdn(line: string): string {
+  return line.replace(/\\(?:([0-9A-Fa-f]{2})|(.))/g, (_, hex: string | undefined, char: string) =>
+    hex === undefined ? char : String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+}
+
+function bytesOf(text: string | Uint8Array): Uint8Array {
+  return typeof text === 'string' ? Buffer.from(text, 'utf8') : text;
+}
