@@ -1,0 +1,46 @@
+import type { KeyName, Values } from './schema.ts';
+
+/** Where a value comes from: `default`, the path of a file, the name of an environment variable, or `not set`. */
+export type Sources = Readonly<Record<KeyName, string>>;
+
+/** The embedded database in an absolute folder, or a PostgreSQL server. */
+export type DatabaseTarget =
+  | { kind: 'pglite'; url: string; folder: string }
+  | { kind: 'postgres'; url: string; folder?: undefined };
+
+/** The configuration as it was loaded; on the embedded database the two secrets may still be missing. */
+export interface LoadedConfig {
+  debug: boolean;
+  /** True when NODE_ENV is `production`; only the loader reads the environment. */
+  production: boolean;
+  server: {
+    listen: Values['Server.Listen'];
+    publicUrl: string;
+    trustedProxies: number;
+    adminNetworks: string[];
+    corsOrigins: string[];
+    shutdownSeconds: number;
+  };
+  database: DatabaseTarget & { migrate: boolean; allowEmbedded: boolean; poolSize: number };
+  jwt: { secretKey: string | undefined; expirationHours: number };
+  oauth: { issuer: string; tokenTtlSeconds: number };
+  /** Newest first: the first seals, all of them open. */
+  security: { masterKeys: NonNullable<Values['Security.MasterKey']> };
+  skillpay: { brand: string; devMode: boolean; offerTtlSeconds: number };
+  simulator: { listen: Values['Simulator.Listen']; url: string | undefined; dir: string };
+  channels: { timeoutMs: number };
+  explorer: { enabled: boolean };
+  metrics: { listen: Values['Metrics.Listen'] };
+  log: { level: Values['Log.Level'] };
+  webhook: { allowedNetworks: string[] };
+  rateLimit: {
+    perApp: number;
+    badCredentialsPerMinute: number;
+    loginFailures: number;
+    unpaidOffersPerApp: number;
+  };
+  sources: Sources;
+}
+
+/** A configuration that is complete: both secrets are present. */
+export type Config = LoadedConfig & { jwt: { secretKey: string } };

@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config, LoadedConfig } from './config.ts';
+import { ConfigFaults } from './faults.ts';
+import type { KeyName } from './schema.ts';
+import { type MasterKey, toMasterKey } from './values.ts';
+
+/**
+ * Completes a configuration: on the embedded database each secret that was not given is made at random once, kept in a
+ * file (0600) of the folder `<database folder>-secrets` (0700) and read from there ever after; processes that start at
+ * once agree on one. Throws `ConfigFaults` when a file cannot be written or does not hold a secret.
+ */
+export async function ensureEmbeddedSecrets(config: LoadedConfig): Promise<Config> {
+  const { database, jwt, security, sources } = config;
+  if (database.kind === 'postgres') return complete(config, jwt.secretKey, security.masterKeys);
+  const folder = `${database.folder}-secrets`;
+  const kept = { ...sources };
+  const ensure = async (key: KeyName, name: string): Promise<Buffer> => {
+    kept[key] = join(folder, name);
+    return ensureSecret(key, folder, kept[key]);
+  };
+  const secretKey = jwt.secretKey ?? (await ensure('JWT.SecretKey', 'jwt-secret-key')).toString('base64');
+  const masterKeys =
+    security.masterKeys.length > 0
+      ? security.masterKeys
+      : [toMasterKey(await ensure('Security.MasterKey', 'master-key'))];
+  return complete({ ...config, sources: kept }, secretKey, masterKeys);
+}
+
+function complete(config: LoadedConfig, secretKey: string | undefined, masterKeys: MasterKey[]): Config {
+  const message = 'must be given when the database is PostgreSQL';
+  if (secretKey === undefined) throw new ConfigFaults([{ key: 'JWT.SecretKey', message }]);
+  if (masterKeys.length === 0) throw new ConfigFaults([{ key: 'Security.MasterKey', message }]);
+  return { ...config, jwt: { ...config.jwt, secretKey }, security: { masterKeys } };
+}
+
+async function ensureSecret(key: KeyName, folder: string, path: string): Promise<Buffer> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await chmod(folder, 0o700);
+    const secret = (await readSecret(path)) ?? (await makeSecret(path));
+    if (secret.length === 32) return secret;
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    throw new ConfigFaults([{ key, message: `the file ${path} cannot be read or made (${code})` }]);
+  }
+  throw new ConfigFaults([{ key, message: `the file ${path} is damaged: it must hold the base64 text of 32 bytes` }]);
+}
+
+async function readSecret(path: string): Promise<Buffer | undefined> {
+  try {
+    const text = (await readFile(path, 'utf8')).trim();
+    await chmod(path, 0o600);
+    const secret = Buffer.from(text, 'base64');
+    return secret.toString('base64') === text ? secret : Buffer.alloc(0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** The file appears whole or not at all; of two processes the first one's secret stands and both use it. */
+async function makeSecret(path: string): Promise<Buffer> {
+  const draft = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    await using file = await open(draft, 'wx', 0o600);
+    await file.writeFile(`${randomBytes(32).toString('base64')}\n`);
+    await file.sync();
+    await link(draft, path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+  } finally {
+    await rm(draft, { force: true });
+  }
+  return (await readSecret(path)) ?? Buffer.alloc(0);
+}

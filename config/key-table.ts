@@ -1,0 +1,38 @@
+import { environmentName, keyNames, keys, type KeyName } from './schema.ts';
+
+/** The Markdown table of every key, as `config/README.md` shows it. */
+export function keyTable(): string {
+  const head = ['Key', 'Must be', 'Default', 'Environment', 'What it does'];
+  return [head, head.map(() => '---'), ...keyNames.map(row)].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+function row(key: KeyName): string[] {
+  const { expects, fallback, sentence, secret } = keys[key];
+  return [
+    `\`${key}\``,
+    expects.replaceAll('<', '\\<'),
+    fallback === undefined ? 'none' : `\`${JSON.stringify(fallback)}\``,
+    `\`${environmentName(key)}\``,
+    `${sentence.replaceAll('<', '\\<')}${secret ? ' **Secret.**' : ''}`,
+  ];
+}
+
+/** The text of `config/default.toml`: every key with its sentence and its default; one without a default as a comment. */
+export function defaultToml(): string {
+  const lines = [
+    '# Every key with its default. Set your own in config/local.toml, in the file named by --config or PAY_CONFIG,',
+    '# or in the environment; copy only what you change. In those files a relative path begins at the folder of the',
+    '# file that sets it, elsewhere at the working directory. Made from config/schema.ts: npm run config:write.',
+  ];
+  let section = '';
+  for (const key of keyNames) {
+    const [first = '', name = ''] = key.includes('.') ? key.split('.') : ['', key];
+    if (first !== section) lines.push('', `[${first}]`);
+    if (first === section && first === '') lines.push('');
+    section = first;
+    const { fallback, expects, sentence } = keys[key];
+    lines.push(`# ${sentence}`);
+    lines.push(fallback === undefined ? `# ${name} = … ${expects}` : `${name} = ${JSON.stringify(fallback)}`);
+  }
+  return `${lines.join('\n')}\n`;
+}

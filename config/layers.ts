@@ -1,0 +1,142 @@
+import { readFileSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { parse, TomlError } from 'smol-toml';
+import { type ConfigFault, printable } from './faults.ts';
+import { environmentName, type KeyName, keyNames, keys } from './schema.ts';
+import { nearest } from './nearest.ts';
+
+/** A value as somebody set it, with the place it came from and the folder where its relative paths begin. */
+export interface Setting {
+  value: unknown;
+  source: string;
+  base: string;
+}
+
+/** What one place sets, and what is wrong there. */
+export interface Layer {
+  settings: Map<KeyName, Setting>;
+  faults: ConfigFault[];
+}
+
+/** The environment as `process.env` gives it. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+const largestFile = 1024 * 1024;
+const known = new Set<string>(keyNames);
+
+/** Reads the text of a file; throws the reason in words that never hold its content. */
+function readText(path: string): string {
+  const file = statSync(path);
+  if (!file.isFile() && !file.isFIFO()) throw new Error('is not a file');
+  if (file.size > largestFile) throw new Error('is larger than 1 MiB');
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path));
+  } catch (error) {
+    if (error instanceof TypeError) throw new Error('is not UTF-8 text', { cause: error });
+    throw error;
+  }
+}
+
+function reason(error: unknown): string {
+  if (error instanceof TomlError) return `is not valid TOML (line ${error.line}, column ${error.column})`;
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'ENOENT') return 'does not exist';
+  return code === undefined ? printable(message) : `cannot be read (${code})`;
+}
+
+/** Reads a TOML file; an unknown key is a fault, with the nearest known one as a hint. */
+export function readTomlLayer(path: string, base = dirname(path)): Layer {
+  const layer: Layer = { settings: new Map(), faults: [] };
+  try {
+    for (const [key, value] of flatten(parse(readText(path)))) {
+      if (isKey(key)) layer.settings.set(key, { value, source: path, base });
+      else layer.faults.push({ key: printable(key), source: path, message: unknown('key', key, keyNames) });
+    }
+  } catch (error) {
+    layer.faults.push({ key: '(file)', message: `${printable(path)} ${reason(error)}` });
+  }
+  return layer;
+}
+
+function flatten(document: object): [string, unknown][] {
+  return Object.entries(document).flatMap(([section, value]): [string, unknown][] =>
+    isTable(value) && !isKey(section)
+      ? Object.entries(value).map(([key, inner]) => [`${section}.${key}`, inner])
+      : [[section, value]],
+  );
+}
+
+function isTable(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}
+
+function isKey(name: string): name is KeyName {
+  return known.has(name);
+}
+
+function unknown(what: string, name: string, all: readonly string[]): string {
+  const hint = nearest(name, all);
+  return `there is no such ${what}${hint === undefined ? '' : `; did you mean ${hint}?`}`;
+}
+
+const elsewhere = /^PAY_(CONFIG$|TEST_)/;
+
+/** Reads the `PAY_…` variables; an empty one counts as not set, `…_FILE` reads a file, an unknown name is a fault. */
+export function readEnvironmentLayer(env: Environment, cwd: string): Layer {
+  const layer: Layer = { settings: new Map(), faults: [] };
+  const names = new Map(keyNames.flatMap((key) => variables(key).map((name) => [name, key] as const)));
+  for (const [name, text] of Object.entries(env)) {
+    if (text === undefined || text === '' || !name.startsWith('PAY_') || elsewhere.test(name)) continue;
+    const key = names.get(name);
+    if (key !== undefined) readVariable(layer, key, { name, text, env, cwd });
+    else layer.faults.push({ key: printable(name), message: unknown('environment name', name, [...names.keys()]) });
+  }
+  return layer;
+}
+
+function variables(key: string): [string, string] {
+  return [environmentName(key), `${environmentName(key)}_FILE`];
+}
+
+interface Variable {
+  name: string;
+  text: string;
+  env: Environment;
+  cwd: string;
+}
+
+function readVariable(layer: Layer, key: KeyName, { name, text, env, cwd }: Variable): void {
+  const [plain, file] = variables(key);
+  if (env[plain] && env[file]) {
+    // Both names come by here; one fault is enough.
+    if (name === plain) layer.faults.push({ key, message: `both ${plain} and ${file} are set; set only one` });
+    return;
+  }
+  if (name === plain) {
+    layer.settings.set(key, { value: take(key, text), source: name, base: cwd });
+    return;
+  }
+  try {
+    const path = resolve(cwd, text);
+    const content = readText(path).replace(/\r?\n$/, '');
+    if (content === '') throw new Error('is empty');
+    layer.settings.set(key, { value: take(key, content), source: name, base: dirname(path) });
+  } catch (error) {
+    // The path is not shown: people put the secret itself there by mistake.
+    layer.faults.push({ key, source: name, message: `the file that it names ${reason(error)}` });
+  }
+}
+
+/** Turns the text of a variable into the value that a TOML file would hold; what does not fit is left for the schema to refuse. */
+function take(key: KeyName, text: string): unknown {
+  switch (keys[key].kind) {
+    case 'flag':
+      return text === 'true' ? true : text === 'false' ? false : text;
+    case 'number':
+      return /^\d{1,15}$/.test(text) ? Number(text) : text;
+    case 'list':
+      return text.split(/[,\r\n]+/).flatMap((item) => item.trim() || []);
+    case 'text':
+      return text;
+  }
+}

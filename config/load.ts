@@ -1,0 +1,129 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { DatabaseTarget, LoadedConfig, Sources } from './config.ts';
+import { type ConfigFault, ConfigFaults } from './faults.ts';
+import { type Environment, type Layer, readEnvironmentLayer, readTomlLayer, type Setting } from './layers.ts';
+import { refusals } from './refusals.ts';
+import { type KeyName, keyNames, keys, type Values } from './schema.ts';
+
+/** Where to look: the `--config` flag, the environment, the working directory, and the folder that holds `config/`. */
+export interface LoadOptions {
+  argv?: { config?: string | undefined };
+  env: Environment;
+  cwd: string;
+  packageRoot?: string;
+}
+
+const ownRoot = dirname(import.meta.dirname ?? dirname(fileURLToPath(import.meta.url)));
+
+/** Reads defaults, one file and the environment, the later ones winning; throws `ConfigFaults` with everything that is wrong. */
+export function loadConfig({ argv, env, cwd, packageRoot = ownRoot }: LoadOptions): LoadedConfig {
+  const layers = [
+    defaults(join(packageRoot, 'config', 'default.toml'), cwd),
+    chosenFile(argv?.config || env.PAY_CONFIG, cwd),
+    readEnvironmentLayer(env, cwd),
+  ];
+  const faults = layers.flatMap((layer) => layer.faults);
+  const settings = new Map(layers.flatMap((layer) => [...layer.settings]));
+  const values = read(settings, faults);
+  const production = env.NODE_ENV === 'production';
+  faults.push(...refusals(values, production, new Set(faults.map((fault) => fault.key))));
+  if (faults.length > 0) throw new ConfigFaults(faults);
+  return assemble(values as Values, settings, { cwd, production });
+}
+
+/** The defaults of the schema, under those of the file; their relative paths begin at the working directory. */
+function defaults(path: string, cwd: string): Layer {
+  const layer: Layer = existsSync(path) ? readTomlLayer(path, cwd) : { settings: new Map(), faults: [] };
+  for (const key of keyNames) {
+    const { fallback } = keys[key];
+    const set = layer.settings.get(key);
+    const same = set === undefined || JSON.stringify(set.value) === JSON.stringify(fallback);
+    if (same && fallback !== undefined) layer.settings.set(key, { value: fallback, source: 'default', base: cwd });
+  }
+  return layer;
+}
+
+function chosenFile(named: string | undefined, cwd: string): Layer {
+  if (named) return readTomlLayer(resolve(cwd, named));
+  const local = resolve(cwd, 'config', 'local.toml');
+  return existsSync(local) ? readTomlLayer(local) : { settings: new Map(), faults: [] };
+}
+
+function read(settings: ReadonlyMap<KeyName, Setting>, faults: ConfigFault[]): Partial<Values> {
+  const values: Partial<Record<KeyName, unknown>> = {};
+  for (const [key, { value, source }] of settings) {
+    const { schema, kind, expects } = keys[key];
+    // A single text is a list of one.
+    const result = schema.safeParse(kind === 'list' && typeof value === 'string' ? [value] : value);
+    if (result.success) values[key] = result.data;
+    else faults.push({ key, source, message: `must be ${expects}` });
+  }
+  return values as Partial<Values>;
+}
+
+interface Surroundings {
+  cwd: string;
+  production: boolean;
+}
+
+function assemble(
+  values: Values,
+  settings: ReadonlyMap<KeyName, Setting>,
+  { cwd, production }: Surroundings,
+): LoadedConfig {
+  const at = (key: KeyName, path: string) => resolve(settings.get(key)?.base ?? cwd, path);
+  return {
+    debug: values.Debug,
+    production,
+    server: {
+      listen: values['Server.Listen'],
+      publicUrl: values['Server.PublicUrl'],
+      trustedProxies: values['Server.TrustedProxies'],
+      adminNetworks: values['Server.AdminNetworks'],
+      corsOrigins: values['Server.CorsOrigins'],
+      shutdownSeconds: values['Server.ShutdownSeconds'],
+    },
+    database: {
+      ...databaseTarget(values['Database.Url'], (path) => at('Database.Url', path)),
+      migrate: values['Database.Migrate'],
+      allowEmbedded: values['Database.AllowEmbedded'],
+      poolSize: values['Database.PoolSize'],
+    },
+    jwt: { secretKey: values['JWT.SecretKey'], expirationHours: values['JWT.ExpirationHours'] },
+    oauth: {
+      issuer: values['OAuth.Issuer'] ?? values['Server.PublicUrl'],
+      tokenTtlSeconds: values['OAuth.TokenTtlSeconds'],
+    },
+    security: { masterKeys: values['Security.MasterKey'] ?? [] },
+    skillpay: {
+      brand: values['Skillpay.Brand'],
+      devMode: values['Skillpay.DevMode'],
+      offerTtlSeconds: values['Skillpay.OfferTtlSeconds'],
+    },
+    simulator: {
+      listen: values['Simulator.Listen'],
+      url: values['Simulator.Url'],
+      dir: at('Simulator.Dir', values['Simulator.Dir']),
+    },
+    channels: { timeoutMs: values['Channels.TimeoutMs'] },
+    explorer: { enabled: values['Explorer.Enabled'] },
+    metrics: { listen: values['Metrics.Listen'] },
+    log: { level: values['Log.Level'] },
+    webhook: { allowedNetworks: values['Webhook.AllowedNetworks'] },
+    rateLimit: {
+      perApp: values['RateLimit.PerApp'],
+      badCredentialsPerMinute: values['RateLimit.BadCredentialsPerMinute'],
+      loginFailures: values['RateLimit.LoginFailures'],
+      unpaidOffersPerApp: values['RateLimit.UnpaidOffersPerApp'],
+    },
+    sources: Object.fromEntries(keyNames.map((key) => [key, settings.get(key)?.source ?? 'not set'])) as Sources,
+  };
+}
+
+function databaseTarget(url: string, absolute: (path: string) => string): DatabaseTarget {
+  if (!url.startsWith('pglite://')) return { kind: 'postgres', url };
+  const folder = absolute(url.slice('pglite://'.length));
+  return { kind: 'pglite', url: `pglite://${folder}`, folder };
+}

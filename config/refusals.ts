@@ -1,0 +1,59 @@
+import type { ConfigFault } from './faults.ts';
+import type { Values } from './schema.ts';
+import type { MasterKey } from './values.ts';
+
+/** What is wrong between keys, and what production refuses; keys in `broken` were already reported and are left alone. */
+export function refusals(
+  values: Partial<Values>,
+  production: boolean,
+  broken: ReadonlySet<string> = new Set(),
+): ConfigFault[] {
+  const faults = [...always(values), ...(production ? inProduction(values) : onALaptop(values))];
+  return faults.filter((fault) => !broken.has(fault.key));
+}
+
+function* always(values: Partial<Values>): Iterable<ConfigFault> {
+  const url = values['Database.Url'];
+  if (url !== undefined && !url.startsWith('pglite://')) {
+    const message = 'must be given when the database is PostgreSQL';
+    if (values['JWT.SecretKey'] === undefined) yield { key: 'JWT.SecretKey', message };
+    if (values['Security.MasterKey'] === undefined) yield { key: 'Security.MasterKey', message };
+  }
+  const ids = (values['Security.MasterKey'] ?? []).map((key) => key.id);
+  if (new Set(ids).size < ids.length) yield { key: 'Security.MasterKey', message: 'names the same key twice' };
+}
+
+function* onALaptop(values: Partial<Values>): Iterable<ConfigFault> {
+  if (values['Skillpay.DevMode'] && values.Debug === false) {
+    yield { key: 'Skillpay.DevMode', message: 'is only allowed while Debug is true' };
+  }
+}
+
+function* inProduction(values: Partial<Values>): Iterable<ConfigFault> {
+  if (values.Debug) yield { key: 'Debug', message: 'must be false in production' };
+  if (values['Skillpay.DevMode']) yield { key: 'Skillpay.DevMode', message: 'must be false in production' };
+  if (values['Server.PublicUrl']?.startsWith('http:')) {
+    yield { key: 'Server.PublicUrl', message: 'must be an https:// address in production' };
+  }
+  if (values['Database.Url']?.startsWith('pglite://') && values['Database.AllowEmbedded'] === false) {
+    const message = 'is the embedded database, which production only accepts with Database.AllowEmbedded = true';
+    yield { key: 'Database.Url', message };
+  }
+  const sample = 'looks like a sample; production needs a random one (openssl rand -base64 32)';
+  const secret = values['JWT.SecretKey'];
+  if (secret !== undefined && looksLikeSample(secret)) yield { key: 'JWT.SecretKey', message: sample };
+  if (values['Security.MasterKey']?.some(isTyped)) yield { key: 'Security.MasterKey', message: sample };
+}
+
+const sampleWords = /change.?me|example|sample|secret|password|placeholder|your[-_ ]|insecure|12345678|abcdefgh/i;
+
+function looksLikeSample(secret: string): boolean {
+  return sampleWords.test(secret) || new Set(secret).size < 10;
+}
+
+/** 32 random bytes are practically never all printable, nor evenly spaced, nor of few kinds. */
+function isTyped({ key }: MasterKey): boolean {
+  const bytes = [...key];
+  const steps = new Set(bytes.slice(1).map((byte, index) => (byte - (bytes[index] ?? 0) + 256) % 256));
+  return bytes.every((byte) => byte >= 32 && byte < 127) || new Set(bytes).size < 10 || steps.size === 1;
+}

@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import { isIP } from 'node:net';
+import { z } from 'zod';
+
+/** An address to listen on; port 0 lets the system choose. */
+export interface Listen {
+  host: string;
+  port: number;
+}
+
+/** A key that seals channel secrets: 32 bytes, named by the first 8 hex digits of their SHA-256. */
+export interface MasterKey {
+  id: string;
+  key: Buffer;
+}
+
+/** A zod type that reads one value by `read`, which answers undefined for what it does not accept. */
+function readBy<Out>(read: (text: string) => Out | undefined): z.ZodType<Out> {
+  return z.string().transform((text, context) => {
+    const value = read(text);
+    if (value !== undefined) return value;
+    context.issues.push({ code: 'custom', message: 'not accepted', input: undefined });
+    return z.NEVER;
+  });
+}
+
+/** `host:port`, an IPv6 host in brackets. */
+export const listen = readBy((text): Listen | undefined => {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text);
+  if (!match || Number(match[3]) > 65535) return undefined;
+  if (match[1] !== undefined && isIP(match[1]) !== 6) return undefined;
+  return { host: match[1] ?? match[2] ?? '', port: Number(match[3]) };
+});
+
+/** The origin of an http or https address, written without a slash at the end. */
+export const origin = readBy((text) => {
+  const url = httpUrl(text);
+  return url && url.pathname === '/' && !/[?#]/.test(text) ? url.origin : undefined;
+});
+
+/** An http or https address without query, fragment and credentials, kept as it was written. */
+export const address = readBy((text) => (httpUrl(text) && !/[?#]/.test(text) ? text : undefined));
+
+function httpUrl(text: string): URL | undefined {
+  if (!/^https?:\/\/[^\s\\]+$/i.test(text) || !URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  return url.username === '' && url.password === '' ? url : undefined;
+}
+
+/** An address range; a bare address means exactly that address. */
+export const network = readBy((text) => {
+  const [host = '', prefix, ...rest] = text.split('/');
+  const version = isIP(host);
+  if (version === 0 || host.includes('%') || rest.length > 0) return undefined;
+  const bits = version === 4 ? 32 : 128;
+  if (prefix === undefined) return `${host}/${bits}`;
+  return /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits ? `${host}/${Number(prefix)}` : undefined;
+});
+
+/** `pglite://<folder>` or `postgres://…/<database>`; the text itself, because only the driver reads the rest. */
+export const databaseUrl = readBy((text) => {
+  if (text.includes('\0')) return undefined;
+  if (text.startsWith('pglite://')) return text.length > 'pglite://'.length ? text : undefined;
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  return (url.hostname !== '' || url.searchParams.has('host')) && url.pathname.length > 1 ? text : undefined;
+});
+
+/** The base64 text of exactly 32 bytes, as `openssl rand -base64 32` prints it. */
+export const masterKey = readBy((text) => {
+  const key = Buffer.from(text, 'base64');
+  return key.length === 32 && key.toString('base64') === text ? toMasterKey(key) : undefined;
+});
+
+/** Names a master key by its own bytes, so that a sealed record can say which key opens it. */
+export function toMasterKey(key: Buffer): MasterKey {
+  return { id: createHash('sha256').update(key).digest('hex').slice(0, 8), key };
+}
