@@ -1,0 +1,150 @@
+import { defineEntity, p, type InferEntity } from '@mikro-orm/core';
+import { code, instant, json, minor, text, words } from './columns.ts';
+
+/** A tenant: owns apps, users, products, coins and channel configurations. */
+export const ProjectEntity = defineEntity({
+  name: 'Project',
+  tableName: 'projects',
+  properties: {
+    code: code().primary(),
+    name: p.string().length(128),
+    enabled: p.boolean(),
+    remark: text().nullable(),
+    createdAt: instant(),
+    updatedAt: instant(),
+  },
+});
+
+/** A payer, unique per project; DELETE anonymises, the row stays. */
+export const PayerEntity = defineEntity({
+  name: 'Payer',
+  tableName: 'users',
+  properties: {
+    id: p.uuid().primary(),
+    project: code(),
+    userId: code(),
+    nickname: p.string().length(128).nullable(),
+    email: p.string().length(254).nullable(),
+    phone: p.string().length(32).nullable(),
+    status: p.string().length(16).$type<'active' | 'blocked'>(),
+    metadata: json<Record<string, unknown>>().nullable(),
+    anonymisedAt: instant().nullable(),
+    createdAt: instant(),
+    updatedAt: instant(),
+  },
+  uniques: [{ properties: ['project', 'userId'] }],
+  indexes: [{ properties: ['project', 'createdAt', 'id'] }],
+});
+
+/** What a coin package credits. */
+export interface CoinGrant {
+  code: string;
+  amount: number;
+  bonus: number;
+}
+
+/** What a skill returns, and how. */
+export type SkillResource =
+  | { handler: 'static'; content: unknown; contentType?: string }
+  | { handler: 'http'; url: string; timeoutMs?: number };
+
+/** Something with a price. `version` rises with every change of the price; orders keep a snapshot. */
+export const ProductEntity = defineEntity({
+  name: 'Product',
+  tableName: 'products',
+  properties: {
+    id: p.uuid().primary(),
+    project: code(),
+    code: code(),
+    version: p.integer(),
+    name: p.string().length(128),
+    description: text().nullable(),
+    kind: p.string().length(16).$type<'goods' | 'coin_package' | 'skill'>(),
+    enabled: p.boolean(),
+    priceMinor: minor(),
+    currency: p.string().length(3),
+    payWays: words(),
+    stock: p.integer().nullable(),
+    perUserLimit: p.integer().nullable(),
+    saleFrom: instant().nullable(),
+    saleTo: instant().nullable(),
+    orderType: code().nullable(),
+    coin: json<CoinGrant>().nullable(),
+    resource: json<SkillResource>().nullable(),
+    offerTtlSeconds: p.integer().nullable(),
+    refundAfterFulfilment: p.boolean(),
+    createdAt: instant(),
+    updatedAt: instant(),
+  },
+  uniques: [{ properties: ['project', 'code'] }],
+  checks: [
+    { name: 'products_price_check', expression: 'price_minor > 0' },
+    { name: 'products_stock_check', expression: 'stock is null or stock >= 0' },
+  ],
+});
+
+/** A virtual currency of a project. */
+export const CoinEntity = defineEntity({
+  name: 'Coin',
+  tableName: 'coins',
+  properties: {
+    id: p.uuid().primary(),
+    project: code(),
+    code: code(),
+    name: p.string().length(128),
+    enabled: p.boolean(),
+    clawback: p.string().length(16).$type<'refuse' | 'debt' | 'partial'>(),
+    createdAt: instant(),
+    updatedAt: instant(),
+  },
+  uniques: [{ properties: ['project', 'code'] }],
+});
+
+/** A user's balance of one coin; always the sum of its entries. `held` waits for a refund's end, `debt` was owed when it ran dry. */
+export const CoinAccountEntity = defineEntity({
+  name: 'CoinAccount',
+  tableName: 'coin_accounts',
+  properties: {
+    id: p.uuid().primary(),
+    project: code(),
+    coin: code(),
+    userId: code(),
+    balance: minor(),
+    held: minor(),
+    debt: minor(),
+    createdAt: instant(),
+    updatedAt: instant(),
+  },
+  uniques: [{ properties: ['project', 'coin', 'userId'] }],
+  checks: [{ name: 'coin_accounts_check', expression: 'balance >= 0 and held >= 0 and debt >= 0 and held <= balance' }],
+});
+
+/** One line of a coin ledger; append-only, `source` happens once. */
+export const CoinEntryEntity = defineEntity({
+  name: 'CoinEntry',
+  tableName: 'coin_entries',
+  properties: {
+    id: p.bigint().primary().autoincrement(),
+    project: code(),
+    coin: code(),
+    userId: code(),
+    delta: minor(),
+    balanceAfter: minor(),
+    kind: p.string().length(16).$type<'credit' | 'debit' | 'adjustment' | 'clawback'>(),
+    source: p.string().length(200),
+    orderNo: code().nullable(),
+    bizNo: code().nullable(),
+    memo: text().nullable(),
+    actor: p.string().length(128),
+    createdAt: instant(),
+  },
+  uniques: [{ properties: ['project', 'coin', 'source'] }],
+  indexes: [{ properties: ['project', 'coin', 'userId', 'id'] }, { properties: ['orderNo'] }],
+});
+
+export type ProjectRow = InferEntity<typeof ProjectEntity>;
+export type PayerRow = InferEntity<typeof PayerEntity>;
+export type ProductRow = InferEntity<typeof ProductEntity>;
+export type CoinRow = InferEntity<typeof CoinEntity>;
+export type CoinAccountRow = InferEntity<typeof CoinAccountEntity>;
+export type CoinEntryRow = InferEntity<typeof CoinEntryEntity>;

@@ -1,0 +1,14 @@
+import { p } from '@mikro-orm/core';
+
+/** A text key or number of the wire: up to 64 characters. */
+export const code = () => p.string().length(64);
+/** Free text without a limit of the database's own; the schema of the route limits it. */
+export const text = () => p.text();
+/** An instant, to the microsecond, UTC. */
+export const instant = () => p.datetime(6);
+/** Minor units of a currency; never a floating or NaN-capable type. */
+export const minor = () => p.bigint();
+/** A list of short words. */
+export const words = () => p.array<string>();
+/** Any JSON document, typed by its user. */
+export const json = <T>() => p.json<T>();

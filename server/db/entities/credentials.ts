@@ -1,0 +1,94 @@
+import { defineEntity, p, type InferEntity } from '@mikro-orm/core';
+import type { Mode, PayWay } from '../../payments/channel.ts';
+import { code, instant, json, text } from './columns.ts';
+
+/** One immutable version of a channel configuration; `certIds` are the certificates it was made with. */
+export const ChannelConfigEntity = defineEntity({
+  name: 'ChannelConfig',
+  tableName: 'channel_configs',
+  properties: {
+    id: p.uuid().primary(),
+    project: code(),
+    payWay: p.string().length(16).$type<PayWay>(),
+    version: p.integer(),
+    mode: p.string().length(16).$type<Mode>(),
+    account: p.string().length(128),
+    fields: json<Record<string, string>>(),
+    /** Sealed JSON of the secret fields (credentials/sealing.ts). */
+    sealed: text().nullable(),
+    fingerprints: json<Record<string, string>>(),
+    certIds: json<string[]>(),
+    createdBy: p.string().length(128),
+    createdAt: instant(),
+  },
+  uniques: [{ properties: ['project', 'payWay', 'version'] }],
+});
+
+/** Which version of (project, payWay) is current, whether it takes new orders, and how the channel has been. */
+export const ChannelStateEntity = defineEntity({
+  name: 'ChannelState',
+  tableName: 'channel_states',
+  properties: {
+    id: p.uuid().primary(),
+    project: code(),
+    payWay: p.string().length(16).$type<PayWay>(),
+    version: p.integer(),
+    enabled: p.boolean(),
+    lastSuccessAt: instant().nullable(),
+    lastFailureAt: instant().nullable(),
+    lastFailure: text().nullable(),
+    updatedAt: instant(),
+  },
+  uniques: [{ properties: ['project', 'payWay'] }],
+});
+
+/** A certificate or key of a channel; a private part is sealed and never leaves. */
+export const CertEntity = defineEntity({
+  name: 'Cert',
+  tableName: 'certs',
+  properties: {
+    id: p.uuid().primary(),
+    project: code(),
+    payWay: p.string().length(16).$type<PayWay>(),
+    kind: code(),
+    name: p.string().length(128),
+    subject: text().nullable(),
+    issuer: text().nullable(),
+    serialNumber: p.string().length(128).nullable(),
+    fingerprint: p.string().length(64),
+    notBefore: instant().nullable(),
+    notAfter: instant().nullable(),
+    publicPem: text().nullable(),
+    sealed: text().nullable(),
+    isDefault: p.boolean(),
+    createdBy: p.string().length(128),
+    createdAt: instant(),
+    deletedAt: instant().nullable(),
+  },
+  indexes: [
+    {
+      name: 'certs_one_default',
+      expression:
+        'create unique index "certs_one_default" on "certs" ("project", "pay_way", "kind") where is_default and deleted_at is null',
+    },
+    { properties: ['project', 'payWay', 'kind'] },
+  ],
+});
+
+/** A key pair that signs payment codes and receipts; one per mode is newest, all public keys stay published. */
+export const SigningKeyEntity = defineEntity({
+  name: 'SigningKey',
+  tableName: 'signing_keys',
+  properties: {
+    kid: code().primary(),
+    mode: p.string().length(16).$type<Mode>(),
+    publicJwk: json<Record<string, unknown>>(),
+    sealed: text(),
+    createdAt: instant(),
+  },
+});
+
+export type ChannelConfigRow = InferEntity<typeof ChannelConfigEntity>;
+export type ChannelStateRow = InferEntity<typeof ChannelStateEntity>;
+export type CertRow = InferEntity<typeof CertEntity>;
+export type SigningKeyRow = InferEntity<typeof SigningKeyEntity>;

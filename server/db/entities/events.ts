@@ -1,0 +1,87 @@
+import { defineEntity, p, type InferEntity } from '@mikro-orm/core';
+import { code, instant, json, text, words } from './columns.ts';
+
+/** One line of the durable event log; `transaction` lets readers stop below the oldest open transaction. */
+export const EventEntity = defineEntity({
+  name: 'Event',
+  tableName: 'events',
+  properties: {
+    sequence: p.bigint().primary().autoincrement(),
+    id: code().unique(),
+    type: code(),
+    clientId: code(),
+    project: code(),
+    objectNo: code(),
+    dedupe: p.string().length(128),
+    payload: json<Record<string, unknown>>(),
+    transaction: p.bigint().columnType('xid8').defaultRaw('pg_current_xact_id()'),
+    createdAt: instant(),
+  },
+  uniques: [{ properties: ['objectNo', 'type', 'dedupe'] }],
+  indexes: [{ properties: ['clientId', 'sequence'] }, { properties: ['createdAt'] }],
+});
+
+/** Where an app wants to be told; the secrets are sealed. */
+export const WebhookEntity = defineEntity({
+  name: 'Webhook',
+  tableName: 'webhooks',
+  properties: {
+    clientId: code().primary(),
+    url: text(),
+    types: words(),
+    enabled: p.boolean(),
+    sealedSecret: text(),
+    previousSealedSecret: text().nullable(),
+    previousExpiresAt: instant().nullable(),
+    disabledReason: text().nullable(),
+    createdAt: instant(),
+    updatedAt: instant(),
+  },
+});
+
+/** One event on its way to one url; `nextAttemptAt` and `leasedUntil` are the truth about what is due. */
+export const DeliveryEntity = defineEntity({
+  name: 'Delivery',
+  tableName: 'deliveries',
+  properties: {
+    id: p.uuid().primary(),
+    eventId: code(),
+    clientId: code(),
+    url: text(),
+    state: p.string().length(16).$type<'pending' | 'delivered' | 'failed' | 'cancelled'>(),
+    attempts: p.integer(),
+    nextAttemptAt: instant().nullable(),
+    leasedUntil: instant().nullable(),
+    lastStatus: p.integer().nullable(),
+    lastError: text().nullable(),
+    createdAt: instant(),
+    finishedAt: instant().nullable(),
+  },
+  indexes: [
+    { properties: ['clientId', 'createdAt', 'id'] },
+    { properties: ['eventId'] },
+    {
+      name: 'deliveries_due',
+      expression: `create index "deliveries_due" on "deliveries" ("next_attempt_at") where state = 'pending'`,
+    },
+  ],
+});
+
+/** One try of a delivery. */
+export const DeliveryAttemptEntity = defineEntity({
+  name: 'DeliveryAttempt',
+  tableName: 'delivery_attempts',
+  properties: {
+    id: p.bigint().primary().autoincrement(),
+    deliveryId: p.uuid().index(),
+    at: instant(),
+    status: p.integer().nullable(),
+    error: text().nullable(),
+    durationMs: p.integer(),
+  },
+});
+
+export type EventRow = InferEntity<typeof EventEntity>;
+export type WebhookRow = InferEntity<typeof WebhookEntity>;
+export type DeliveryRow = InferEntity<typeof DeliveryEntity>;
+export type DeliveryAttemptRow = InferEntity<typeof DeliveryAttemptEntity>;

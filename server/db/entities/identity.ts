@@ -1,0 +1,103 @@
+import { defineEntity, p, type InferEntity } from '@mikro-orm/core';
+import { code, instant, json, text, words } from './columns.ts';
+
+/** A console account. `generation` is copied into its tokens: raising it ends every session. */
+export const AdminEntity = defineEntity({
+  name: 'Admin',
+  tableName: 'admins',
+  properties: {
+    id: p.uuid().primary(),
+    username: code().unique(),
+    passwordHash: text(),
+    role: p.string().length(16).$type<'admin' | 'viewer'>(),
+    enabled: p.boolean(),
+    generation: p.integer(),
+    createdAt: instant(),
+    updatedAt: instant(),
+    lastLoginAt: instant().nullable(),
+  },
+});
+
+/** What happens to money that arrives after an order ended: payments.md O9. */
+export interface LatePayment {
+  afterExpiry: 'accept' | 'refund';
+  afterClose: 'accept' | 'refund';
+  afterFailed: 'accept' | 'refund';
+}
+
+/** An API application: the owner of orders, refunds and events. */
+export const ApiAppEntity = defineEntity({
+  name: 'ApiApp',
+  tableName: 'api_apps',
+  properties: {
+    clientId: code().primary(),
+    name: p.string().length(128),
+    project: code().index(),
+    kind: p.string().length(16).$type<'merchant' | 'console' | 'test'>(),
+    scopes: words(),
+    enabled: p.boolean(),
+    trusted: p.boolean(),
+    secretHash: p.string().length(64),
+    secretHint: p.string().length(32),
+    secretCreatedAt: instant(),
+    previousSecretHash: p.string().length(64).nullable(),
+    previousSecretExpiresAt: instant().nullable(),
+    generation: p.integer(),
+    allowedIps: words(),
+    rateLimit: p.integer().nullable(),
+    latePayment: json<LatePayment>(),
+    remark: text().nullable(),
+    lastUsedAt: instant().nullable(),
+    createdAt: instant(),
+    updatedAt: instant(),
+  },
+  indexes: [{ properties: ['createdAt', 'clientId'] }],
+});
+
+/** A token that was revoked before its end, by `jti`. */
+export const RevokedTokenEntity = defineEntity({
+  name: 'RevokedToken',
+  tableName: 'revoked_tokens',
+  properties: {
+    jti: code().primary(),
+    owner: code(),
+    expiresAt: instant().index(),
+    revokedAt: instant(),
+  },
+});
+
+/** One line of the audit log; `hash` covers the line and the hash before it. */
+export const AuditEntity = defineEntity({
+  name: 'Audit',
+  tableName: 'audit_log',
+  properties: {
+    id: p.bigint().primary(),
+    at: instant(),
+    actorKind: p.string().length(16),
+    actor: p.string().length(128),
+    action: code(),
+    target: p.string().length(256),
+    before: json<Record<string, unknown>>().nullable(),
+    after: json<Record<string, unknown>>().nullable(),
+    ip: code().nullable(),
+    requestId: code().nullable(),
+    previousHash: p.string().length(64),
+    hash: p.string().length(64),
+  },
+});
+
+/** Counters of rate-limiter-flexible, shared by all replicas. */
+export const RateLimitEntity = defineEntity({
+  name: 'RateLimit',
+  tableName: 'rate_limits',
+  properties: {
+    key: p.string().length(255).primary(),
+    points: p.integer().default(0),
+    expire: p.bigint().nullable(),
+  },
+});
+
+export type AdminRow = InferEntity<typeof AdminEntity>;
+export type ApiAppRow = InferEntity<typeof ApiAppEntity>;
+export type RevokedTokenRow = InferEntity<typeof RevokedTokenEntity>;
+export type AuditRow = InferEntity<typeof AuditEntity>;

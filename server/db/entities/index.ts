@@ -1,0 +1,45 @@
+import { CoinAccountEntity, CoinEntity, CoinEntryEntity, PayerEntity, ProductEntity, ProjectEntity } from './catalog.ts';
+import { CertEntity, ChannelConfigEntity, ChannelStateEntity, SigningKeyEntity } from './credentials.ts';
+import { DeliveryAttemptEntity, DeliveryEntity, EventEntity, WebhookEntity } from './events.ts';
+import { AdminEntity, ApiAppEntity, AuditEntity, RateLimitEntity, RevokedTokenEntity } from './identity.ts';
+import {
+  ChannelMessageEntity,
+  IdempotencyKeyEntity,
+  MoveEntity,
+  NoticeEntity,
+  OrderEntity,
+  OrderExceptionEntity,
+} from './orders.ts';
+import { RefundEntity } from './refunds.ts';
+import { SkillOrderEntity } from './skillpay.ts';
+
+/** Every table of the service; migrations are generated from this list. */
+export const ENTITIES = [
+  AdminEntity,
+  ApiAppEntity,
+  AuditEntity,
+  CertEntity,
+  ChannelConfigEntity,
+  ChannelMessageEntity,
+  ChannelStateEntity,
+  CoinAccountEntity,
+  CoinEntity,
+  CoinEntryEntity,
+  DeliveryAttemptEntity,
+  DeliveryEntity,
+  EventEntity,
+  IdempotencyKeyEntity,
+  MoveEntity,
+  NoticeEntity,
+  OrderEntity,
+  OrderExceptionEntity,
+  PayerEntity,
+  ProductEntity,
+  ProjectEntity,
+  RateLimitEntity,
+  RefundEntity,
+  RevokedTokenEntity,
+  SigningKeyEntity,
+  SkillOrderEntity,
+  WebhookEntity,
+];

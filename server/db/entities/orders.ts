@@ -1,0 +1,203 @@
+import { defineEntity, p, type InferEntity } from '@mikro-orm/core';
+import type { Mode, PayHint, PayWay, Scene } from '../../payments/channel.ts';
+import type { CloseReason, OrderState, ProductSnapshot } from '../../payments/order.ts';
+import { code, instant, json, minor, text } from './columns.ts';
+import type { LatePayment } from './identity.ts';
+
+/** An order is the attempt: one payWay, one channel number. Only `settle` writes its state (payments.md §2). */
+export const OrderEntity = defineEntity({
+  name: 'Order',
+  tableName: 'orders',
+  properties: {
+    orderNo: code().primary(),
+    kind: p.string().length(16).$type<'payment' | 'skillpay'>(),
+    clientId: code(),
+    project: code(),
+    merchantOrderNo: code().nullable(),
+    mode: p.string().length(16).$type<Mode>(),
+    payWay: p.string().length(16).$type<PayWay>(),
+    account: p.string().length(128),
+    configVersion: p.integer(),
+    scene: p.string().length(16).$type<Scene>(),
+    subject: text(),
+    orderType: code().nullable(),
+    userId: code().nullable(),
+    extra: text().nullable(),
+    amount: minor(),
+    currency: p.string().length(3),
+    factsHash: p.string().length(64),
+    product: json<ProductSnapshot>().nullable(),
+    productCode: code().nullable(),
+    stockHeld: p.boolean(),
+    latePayment: json<LatePayment>(),
+    state: p.string().length(16).$type<OrderState>(),
+    closeReason: p.string().length(16).$type<CloseReason>().nullable(),
+    closeAsked: p.boolean(),
+    closeAnswered: p.boolean(),
+    failureCode: p.string().length(128).nullable(),
+    failureMessage: text().nullable(),
+    payer: p.string().length(256).nullable(),
+    paid: minor(),
+    refunded: minor(),
+    refunding: minor(),
+    overrun: minor(),
+    channelOrderId: p.string().length(128).nullable(),
+    channelTradeNo: p.string().length(128).nullable(),
+    credential: json<PayHint>().nullable(),
+    returnUrl: text().nullable(),
+    notifyUrl: text().nullable(),
+    clientIp: code().nullable(),
+    openId: p.string().length(128).nullable(),
+    sequence: p.integer(),
+    placeTries: p.integer(),
+    absentCount: p.integer(),
+    absentFirstAt: instant().nullable(),
+    captures: p.integer(),
+    captureState: p.string().length(16).$type<'live' | 'unknown' | 'pending'>().nullable(),
+    captureLeasedUntil: instant().nullable(),
+    checks: p.integer(),
+    nextCheckAt: instant().nullable(),
+    leasedUntil: instant().nullable(),
+    checkedAt: instant().nullable(),
+    createdAt: instant(),
+    sentAt: instant(),
+    expiresAt: instant(),
+    paidAt: instant().nullable(),
+    closedAt: instant().nullable(),
+  },
+  checks: [
+    { name: 'orders_amount_check', expression: 'amount > 0 and amount <= 10000000000' },
+    {
+      name: 'orders_refunds_check',
+      expression:
+        'refunded >= 0 and refunding >= 0 and overrun >= 0 and paid >= 0 and refunded + refunding <= paid + overrun',
+    },
+  ],
+  indexes: [
+    {
+      name: 'orders_live_merchant_no',
+      expression: `create unique index "orders_live_merchant_no" on "orders" ("client_id", "merchant_order_no") where merchant_order_no is not null and state not in ('closing', 'closed', 'failed')`,
+    },
+    {
+      name: 'orders_channel_trade_no',
+      expression: `create unique index "orders_channel_trade_no" on "orders" ("pay_way", "account", "channel_trade_no") where channel_trade_no is not null`,
+    },
+    {
+      name: 'orders_due',
+      expression: `create index "orders_due" on "orders" ("next_check_at") where next_check_at is not null`,
+    },
+    { name: 'orders_created', properties: ['createdAt', 'orderNo'] },
+    { name: 'orders_client_created', properties: ['clientId', 'createdAt', 'orderNo'] },
+    { name: 'orders_client_user', properties: ['clientId', 'userId', 'createdAt'] },
+    { name: 'orders_project_user', properties: ['project', 'userId', 'createdAt'] },
+    { name: 'orders_merchant_no', properties: ['merchantOrderNo'] },
+    { name: 'orders_trade_no', properties: ['channelTradeNo'] },
+    { name: 'orders_channel_order', properties: ['channelOrderId'] },
+  ],
+});
+
+/** One line of an order's history; `rule` is the number in payments.md (O5, R3 …). */
+export const MoveEntity = defineEntity({
+  name: 'Move',
+  tableName: 'moves',
+  properties: {
+    id: p.bigint().primary().autoincrement(),
+    orderNo: code(),
+    refundNo: code().nullable(),
+    sequence: p.integer(),
+    fromState: p.string().length(16).nullable(),
+    toState: p.string().length(16),
+    rule: p.string().length(8),
+    cause: p.string().length(64),
+    outcome: json<Record<string, unknown>>().nullable(),
+    actor: p.string().length(128),
+    at: instant(),
+  },
+  uniques: [{ properties: ['orderNo', 'sequence'] }],
+});
+
+/** Something that a person should look at; the wire shows the newest open one. */
+export const OrderExceptionEntity = defineEntity({
+  name: 'OrderException',
+  tableName: 'order_exceptions',
+  properties: {
+    id: p.uuid().primary(),
+    orderNo: code(),
+    refundNo: code().nullable(),
+    clientId: code(),
+    project: code(),
+    kind: code(),
+    dedupe: p.string().length(128),
+    detail: json<Record<string, unknown>>().nullable(),
+    receivedMinor: minor().nullable(),
+    receivedCurrency: p.string().length(3).nullable(),
+    blocksRefunds: p.boolean(),
+    state: p.string().length(16).$type<'open' | 'resolved'>(),
+    resolution: code().nullable(),
+    reason: text().nullable(),
+    resolvedBy: p.string().length(128).nullable(),
+    createdAt: instant(),
+    resolvedAt: instant().nullable(),
+  },
+  uniques: [{ properties: ['orderNo', 'kind', 'dedupe'] }],
+  indexes: [{ properties: ['state', 'createdAt', 'id'] }],
+});
+
+/** A message to or from a channel, for the timeline; secrets never reach it. */
+export const ChannelMessageEntity = defineEntity({
+  name: 'ChannelMessage',
+  tableName: 'channel_messages',
+  properties: {
+    id: p.bigint().primary().autoincrement(),
+    orderNo: code().index(),
+    refundNo: code().nullable(),
+    payWay: p.string().length(16).$type<PayWay>(),
+    direction: p.string().length(8).$type<'out' | 'in'>(),
+    call: code(),
+    status: p.integer().nullable(),
+    durationMs: p.integer().nullable(),
+    request: text().nullable(),
+    answer: text().nullable(),
+    note: text().nullable(),
+    at: instant(),
+  },
+});
+
+/** A verified notice; its row commits with its settle, so "duplicate" means "settled before". */
+export const NoticeEntity = defineEntity({
+  name: 'Notice',
+  tableName: 'notices',
+  properties: {
+    payWay: p.string().length(16).$type<PayWay>().primary(),
+    account: p.string().length(128).primary(),
+    noticeId: p.string().length(128).primary(),
+    orderNo: code(),
+    copies: p.integer(),
+    receivedAt: instant(),
+  },
+});
+
+/** An Idempotency-Key and what it stands for (payments.md §4). */
+export const IdempotencyKeyEntity = defineEntity({
+  name: 'IdempotencyKey',
+  tableName: 'idempotency_keys',
+  properties: {
+    scope: p.string().length(128).primary(),
+    route: p.string().length(128).primary(),
+    key: p.string().length(255).primary(),
+    fingerprint: p.string().length(64),
+    intentNo: code().nullable(),
+    state: p.string().length(16).$type<'running' | 'done'>(),
+    leasedUntil: instant().nullable(),
+    status: p.integer().nullable(),
+    body: text().nullable(),
+    createdAt: instant().index(),
+  },
+});
+
+export type OrderRow = InferEntity<typeof OrderEntity>;
+export type MoveRow = InferEntity<typeof MoveEntity>;
+export type OrderExceptionRow = InferEntity<typeof OrderExceptionEntity>;
+export type ChannelMessageRow = InferEntity<typeof ChannelMessageEntity>;
+export type NoticeRow = InferEntity<typeof NoticeEntity>;
+export type IdempotencyKeyRow = InferEntity<typeof IdempotencyKeyEntity>;

@@ -1,0 +1,54 @@
+import { defineEntity, p, type InferEntity } from '@mikro-orm/core';
+import type { RefundOrigin, RefundState } from '../../payments/order.ts';
+import { code, instant, minor, text } from './columns.ts';
+
+/** A refund; `accepted` says whether the channel has it for sure (payments.md §3). */
+export const RefundEntity = defineEntity({
+  name: 'Refund',
+  tableName: 'refunds',
+  properties: {
+    refundNo: code().primary(),
+    orderNo: code().index(),
+    clientId: code(),
+    project: code(),
+    merchantRefundNo: code().nullable(),
+    origin: p.string().length(16).$type<RefundOrigin>(),
+    amount: minor(),
+    currency: p.string().length(3),
+    reason: text().nullable(),
+    state: p.string().length(16).$type<RefundState>(),
+    accepted: p.boolean(),
+    /** Whether the amount is inside the order's own sums; surplus refunds have their own. */
+    surplus: p.boolean(),
+    elsewhere: p.boolean(),
+    failureCode: p.string().length(128).nullable(),
+    failureMessage: text().nullable(),
+    channelRefundNo: p.string().length(128).nullable(),
+    actor: p.string().length(128),
+    tries: p.integer(),
+    refusedAt: instant().nullable(),
+    absentCount: p.integer(),
+    absentFirstAt: instant().nullable(),
+    unknownAt: instant().nullable(),
+    checks: p.integer(),
+    nextCheckAt: instant().nullable(),
+    leasedUntil: instant().nullable(),
+    sentAt: instant().nullable(),
+    createdAt: instant(),
+    finishedAt: instant().nullable(),
+  },
+  checks: [{ name: 'refunds_amount_check', expression: 'amount > 0' }],
+  indexes: [
+    {
+      name: 'refunds_merchant_no',
+      expression: `create unique index "refunds_merchant_no" on "refunds" ("client_id", "merchant_refund_no") where merchant_refund_no is not null`,
+    },
+    {
+      name: 'refunds_due',
+      expression: `create index "refunds_due" on "refunds" ("next_check_at") where next_check_at is not null`,
+    },
+    { name: 'refunds_created', properties: ['createdAt', 'refundNo'] },
+  ],
+});
+
+export type RefundRow = InferEntity<typeof RefundEntity>;

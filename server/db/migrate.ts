@@ -1,0 +1,42 @@
+import { TIMEOUTS, type OpenDatabase } from './orm.ts';
+
+/** What the schema needs: names of migrations that are known here but not run there, and how many ran. */
+export interface SchemaStatus {
+  version: string | null;
+  pending: string[];
+}
+
+/** Which migrations have run. */
+export async function schemaStatus({ orm }: OpenDatabase): Promise<SchemaStatus> {
+  const pending = (await orm.migrator.getPending()).map(({ name }) => name);
+  const done = (await orm.migrator.getExecuted()).map(({ name }) => name);
+  return { version: done.at(-1) ?? null, pending };
+}
+
+/** Brings the schema up to date. Safe when several replicas start at once: one migrates, the others wait. */
+export async function migrate(database: OpenDatabase): Promise<SchemaStatus> {
+  const before = await schemaStatus(database);
+  if (before.pending.length === 0) return before;
+  if (database.kind === 'pglite') await database.orm.migrator.up();
+  else await underLock(database);
+  return schemaStatus(database);
+}
+
+/** The lock lives on a connection of its own, in a transaction that does nothing else. */
+async function underLock({ em, orm }: OpenDatabase): Promise<void> {
+  await em.fork().transactional(async (holder) => {
+    await holder.execute('set local lock_timeout = 0');
+    await holder.execute('set local statement_timeout = 0');
+    await holder.execute('set local idle_in_transaction_session_timeout = 0');
+    await waitForLock(() => holder.execute('select pg_try_advisory_xact_lock(7240917001) as taken'));
+    await orm.migrator.up();
+  });
+}
+
+async function waitForLock(attempt: () => Promise<unknown>): Promise<void> {
+  for (;;) {
+    const [row] = (await attempt()) as { taken: boolean }[];
+    if (row?.taken) return;
+    await new Promise((resolve) => setTimeout(resolve, TIMEOUTS.lock / 20));
+  }
+}

@@ -1,0 +1,4 @@
+import { Migration0001 } from './0001-initial.ts';
+
+/** Every migration in order; each one only adds. */
+export const MIGRATIONS = [{ name: '0001-initial', class: Migration0001 }];

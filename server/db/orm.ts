@@ -1,0 +1,88 @@
+import { Migrator } from '@mikro-orm/migrations';
+import { MikroORM as PgliteOrm } from '@mikro-orm/pglite';
+import { MikroORM as PostgresOrm, type SqlEntityManager } from '@mikro-orm/postgresql';
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { ENTITIES } from './entities/index.ts';
+import { lockFolder } from './folder-lock.ts';
+import { MIGRATIONS } from './migrations/index.ts';
+
+/** Which database to open; `folder` is set for the embedded one. */
+export interface DatabaseSettings {
+  kind: 'pglite' | 'postgres';
+  url: string;
+  folder?: string;
+  poolSize?: number;
+}
+
+/** The little of MikroORM that this folder shares between both drivers. */
+export type Orm = PostgresOrm | PgliteOrm;
+
+/** An open database; `close` also gives the folder of the embedded one free. */
+export interface OpenDatabase {
+  orm: Orm;
+  kind: DatabaseSettings['kind'];
+  em: SqlEntityManager;
+  close(): Promise<void>;
+}
+
+/** Bounds that keep a sick database from hanging a request: nothing waits for longer than these (ms). */
+export const TIMEOUTS = { connect: 2_000, query: 4_000, statement: 3_500, lock: 2_000, idleInTransaction: 10_000 } as const;
+
+const shared = {
+  entities: ENTITIES,
+  extensions: [Migrator],
+  discovery: { warnWhenNoEntities: false },
+  migrations: { migrationsList: MIGRATIONS, tableName: 'schema_migrations', snapshot: false, silent: true },
+  ignoreUndefinedInQuery: false,
+  validateRequired: false,
+  forceUtcTimezone: true,
+  logger: () => {},
+};
+
+/** Opens the database and checks that it answers; throws FolderHeld when another process has the embedded one. */
+export async function openDatabase(settings: DatabaseSettings): Promise<OpenDatabase> {
+  return settings.kind === 'pglite' ? openEmbedded(settings) : openPostgres(settings);
+}
+
+async function openPostgres({ url, poolSize = 10 }: DatabaseSettings): Promise<OpenDatabase> {
+  const orm = await PostgresOrm.init({
+    ...shared,
+    clientUrl: url,
+    pool: { min: 0, max: poolSize },
+    driverOptions: {
+      connectionTimeoutMillis: TIMEOUTS.connect,
+      query_timeout: TIMEOUTS.query,
+      statement_timeout: TIMEOUTS.statement,
+      lock_timeout: TIMEOUTS.lock,
+      idle_in_transaction_session_timeout: TIMEOUTS.idleInTransaction,
+      keepAlive: true,
+      application_name: 'unified-payment-service',
+    },
+  });
+  return { orm, kind: 'postgres', em: orm.em, close: () => orm.close(true) };
+}
+
+async function openEmbedded({ folder }: DatabaseSettings): Promise<OpenDatabase> {
+  if (folder === undefined) {
+    const orm = await PgliteOrm.init({ ...shared, dbName: 'memory://' });
+    return { orm, kind: 'pglite', em: orm.em as unknown as SqlEntityManager, close: () => orm.close(true) };
+  }
+  mkdirSync(dirname(folder), { recursive: true, mode: 0o700 });
+  const release = await lockFolder(folder);
+  try {
+    const orm = await PgliteOrm.init({ ...shared, dbName: folder });
+    return {
+      orm,
+      kind: 'pglite',
+      em: orm.em as unknown as SqlEntityManager,
+      async close() {
+        await orm.close(true);
+        release();
+      },
+    };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}

@@ -1,0 +1,28 @@
+/** Stored states of an order (payments.md §2). */
+export const ORDER_STATES = ['created', 'pending', 'closing', 'closed', 'failed', 'paid'] as const;
+export type OrderState = (typeof ORDER_STATES)[number];
+
+/** Stored states of a refund (payments.md §3). */
+export const REFUND_STATES = ['pending', 'processing', 'succeeded', 'failed', 'abnormal'] as const;
+export type RefundState = (typeof REFUND_STATES)[number];
+
+/** What the wire calls an order's state: the stored one, or what the refunds make of a paid one. */
+export const ORDER_STATUSES = [...ORDER_STATES, 'partially_refunded', 'refunded'] as const;
+export type OrderStatus = (typeof ORDER_STATUSES)[number];
+
+/** Why an order was closed. */
+export type CloseReason = 'merchant' | 'admin' | 'expired' | 'channel';
+
+/** Who asked for a refund: `late`, `surplus` and `skillpay` are the service's own, `channel` was made elsewhere. */
+export type RefundOrigin = 'merchant' | 'admin' | 'late' | 'surplus' | 'skillpay' | 'channel';
+
+/** What an order remembers of its product. */
+export interface ProductSnapshot {
+  code: string;
+  name: string;
+  kind: 'goods' | 'coin_package' | 'skill';
+  version: number;
+  priceMinor: string;
+  currency: string;
+  coin?: { code: string; amount: number; bonus: number } | null;
+}

@@ -1,0 +1,103 @@
+import type { ExecutionContext } from 'ava';
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { ENTITIES } from '../../server/db/entities/index.ts';
+import { migrate } from '../../server/db/migrate.ts';
+import { MIGRATIONS } from '../../server/db/migrations/index.ts';
+import { openDatabase, type OpenDatabase } from '../../server/db/orm.ts';
+import { createStore, type Store } from '../../server/db/store.ts';
+import { testPostgresUrl } from './postgres.ts';
+
+/** A migrated database of a test's own. */
+export interface TestDatabase {
+  url: string;
+  database: OpenDatabase;
+  store: Store;
+}
+
+/** A fresh migrated database on the real PostgreSQL of the run; dropped when the test ends. */
+export async function postgresDatabase(t: ExecutionContext, poolSize = 10): Promise<TestDatabase> {
+  const { url, drop } = await createDatabase();
+  const database = await openDatabase({ kind: 'postgres', url, poolSize });
+  t.teardown(async () => {
+    await database.close();
+    await drop();
+  });
+  return { url, database, store: createStore(database, async () => {}) };
+}
+
+/** A fresh migrated embedded database in memory. */
+export async function embeddedDatabase(t: ExecutionContext): Promise<TestDatabase> {
+  const database = await openDatabase({ kind: 'pglite', url: 'memory://' });
+  await migrate(database);
+  t.teardown(() => database.close());
+  return { url: 'memory://', database, store: createStore(database, async () => {}) };
+}
+
+/** A migrated database that nobody has open, and how to drop it. */
+export async function createDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
+  const admin = await testPostgresUrl();
+  const name = `t_${randomBytes(8).toString('hex')}`;
+  const template = await ensureTemplate(admin);
+  await withAdmin(admin, ({ em }) => em.execute(`create database ${name} template ${template}`));
+  return {
+    url: at(admin, name),
+    drop: () => withAdmin(admin, ({ em }) => em.execute(`drop database if exists ${name} with (force)`)).then(() => {}),
+  };
+}
+
+let template: Promise<string> | undefined;
+
+function ensureTemplate(admin: string): Promise<string> {
+  template ??= makeTemplate(admin);
+  return template;
+}
+
+/** One template per state of the migrations; several test processes may ask at once, one makes it. */
+async function makeTemplate(admin: string): Promise<string> {
+  const name = `template_${migrationsHash()}`;
+  await withAdmin(admin, async ({ em }) => {
+    const holder = em.fork();
+    await holder.begin();
+    await holder.execute('set local lock_timeout = 0');
+    await holder.execute('set local statement_timeout = 0');
+    for (;;) {
+      const [row] = (await holder.execute('select pg_try_advisory_xact_lock(77) as taken')) as { taken: boolean }[];
+      if (row?.taken) break;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    const found = await em.fork().execute('select 1 from pg_database where datname = ?', [name]);
+    if (found.length === 0) {
+      const building = `${name}_${randomBytes(4).toString('hex')}`;
+      await em.fork().execute(`create database ${building}`);
+      const database = await openDatabase({ kind: 'postgres', url: at(admin, building), poolSize: 2 });
+      await migrate(database);
+      await database.close();
+      await em.fork().execute(`alter database ${building} rename to ${name}`);
+    }
+    await holder.commit();
+  });
+  return name;
+}
+
+function migrationsHash(): string {
+  const hash = createHash('sha256').update(String(ENTITIES.length));
+  for (const { name } of MIGRATIONS)
+    hash.update(readFileSync(new URL(`../../server/db/migrations/${name}.ts`, import.meta.url)));
+  return hash.digest('hex').slice(0, 12);
+}
+
+async function withAdmin<T>(admin: string, work: (database: OpenDatabase) => Promise<T>): Promise<T> {
+  const database = await openDatabase({ kind: 'postgres', url: admin, poolSize: 3 });
+  try {
+    return await work({ ...database, em: database.em.fork() });
+  } finally {
+    await database.close();
+  }
+}
+
+function at(admin: string, name: string): string {
+  const url = new URL(admin);
+  url.pathname = `/${name}`;
+  return url.href;
+}
