@@ -49,6 +49,27 @@ export class InvalidRequest extends AppError {
   }
 }
 
+/** The credential is missing, malformed, expired or revoked (401); the edge adds `WWW-Authenticate`. */
+export class Unauthenticated extends AppError {
+  constructor(message = 'A valid credential is required.', code = 'unauthenticated', options: AppErrorOptions = {}) {
+    super(code, 401, message, options);
+  }
+}
+
+/** The caller is known and may not do this (403). */
+export class Forbidden extends AppError {
+  constructor(code = 'forbidden', message = 'This is not allowed.', options: AppErrorOptions = {}) {
+    super(code, 403, message, options);
+  }
+}
+
+/** Too many requests of a kind (429); `retryAfter` is in seconds. */
+export class TooManyRequests extends AppError {
+  constructor(message: string, retryAfter: number, code = 'rate_limited', options: AppErrorOptions = {}) {
+    super(code, 429, message, { retryable: true, retryAfter, ...options });
+  }
+}
+
 /** There is no such thing, or it is not the caller's: the answer is the same (404). */
 export class NotFound extends AppError {
   constructor(what = 'resource') {

@@ -1,0 +1,38 @@
+import { Forbidden, Unauthenticated } from '../errors.ts';
+import type { AdminCaller, AdminCredential } from './callers.ts';
+import type { EdgeContext } from './edge.ts';
+import { refuseBadCredential } from './bad-credential.ts';
+import { checkCsrf } from './csrf.ts';
+import { readCookies } from './cookies.ts';
+
+/**
+ * Who the administrator is: the JWT of `Authorization: Bearer`, or of the cookie only when there is no such header.
+ * A bad header is never rescued by a good cookie. With the cookie, unsafe methods need the csrf value.
+ */
+export async function authenticateAdmin(ctx: EdgeContext): Promise<AdminCaller> {
+  const credential = readCredential(ctx);
+  if (!credential) throw new Unauthenticated();
+  ctx.state.credential = true;
+  const admin = await (
+    credential.token === ''
+      ? Promise.reject(new Unauthenticated())
+      : ctx.edge.authenticators.admin(credential, ctx.state.ip)
+  ).catch((error: unknown) => refuseBadCredential(ctx, error));
+  if (credential.via === 'cookie') await checkCsrf(ctx, admin.jti);
+  return admin;
+}
+
+/** Throws 403 unless the administrator has at least this role. */
+export function requireRole(admin: AdminCaller, role: 'viewer' | 'admin'): void {
+  if (role === 'admin' && admin.role !== 'admin') {
+    throw new Forbidden('role_insufficient', 'Your role may look but not change.');
+  }
+}
+
+function readCredential(ctx: EdgeContext): AdminCredential | undefined {
+  const header = ctx.req.headers.authorization;
+  if (header !== undefined) return { token: /^Bearer +(\S+)$/i.exec(header)?.[1] ?? '', via: 'bearer' };
+  const tokens = readCookies(ctx.req.headers.cookie, 'auth_token');
+  if (tokens.length > 1) throw new Forbidden('csrf_failed', 'The session cookie was sent more than once.');
+  return tokens[0] ? { token: tokens[0], via: 'cookie' } : undefined;
+}

@@ -1,0 +1,15 @@
+import { TooManyRequests, Unauthenticated } from '../errors.ts';
+import type { EdgeContext } from './edge.ts';
+
+/**
+ * Counts a wrong credential against its address and passes the refusal on; beyond the limit it becomes a 429.
+ * Only failures are counted, so a right credential costs no query and never suffers from a neighbour's mistakes.
+ */
+export async function refuseBadCredential(ctx: EdgeContext, error: unknown): Promise<never> {
+  const limit = ctx.edge.badCredentialsPerMinute;
+  if (error instanceof Unauthenticated && limit > 0) {
+    const quota = await ctx.edge.rateLimits.consume(`bad-credential:${ctx.state.ip}`, limit, 60);
+    if (!quota.allowed) throw new TooManyRequests('Too many wrong credentials from this address.', quota.resetSeconds);
+  }
+  throw error;
+}

@@ -1,0 +1,38 @@
+/** An administrator whose session was checked for this request; `via` is the credential that was used. */
+export interface AdminCaller {
+  readonly kind: 'admin';
+  readonly id: string;
+  readonly username: string;
+  readonly role: 'admin' | 'viewer';
+  readonly jti: string;
+  readonly via: 'bearer' | 'cookie';
+}
+
+/** An API application whose token was checked for this request; `scopes` are the effective ones (token ∩ app now). */
+export interface AppCaller {
+  readonly kind: 'app';
+  readonly clientId: string;
+  readonly name: string;
+  readonly project: string;
+  readonly scopes: ReadonlySet<string>;
+  readonly mode?: string;
+  /** Requests a minute for this app; undefined means the configured `RateLimit.PerApp`, 0 means no limit. */
+  readonly rateLimit?: number;
+}
+
+/** Whoever makes the request. */
+export type Caller = AdminCaller | AppCaller;
+
+/** The administrator credential as it was read from the request. */
+export interface AdminCredential {
+  readonly token: string;
+  readonly via: 'bearer' | 'cookie';
+}
+
+/** Port of identity: checks credentials; a refusal is thrown as `Unauthenticated` (401) or `Forbidden` (403). */
+export interface Authenticators {
+  admin(credential: AdminCredential, ip: string): Promise<AdminCaller>;
+  app(token: string, ip: string): Promise<AppCaller>;
+  /** Whether the csrf value was made for the session `jti` (HMAC). */
+  csrfMatches(csrfToken: string, jti: string): boolean | Promise<boolean>;
+}

@@ -1,0 +1,92 @@
+import type { z } from 'zod';
+import type { AdminCaller, AppCaller } from './callers.ts';
+import type { IdempotentRequest } from './idempotency.ts';
+import type { Reply } from './reply.ts';
+
+/** Who may call: nobody checked, an administrator of at least this role, a token with this scope, or any app token. */
+export type Auth = 'none' | 'any-token' | { readonly admin: 'viewer' | 'admin' } | { readonly scope: string };
+
+/** Media types that a body may come in; `raw` takes anything, unparsed, up to 256 KB (channel notices). */
+export type Accepts = 'json' | 'form' | 'multipart' | 'raw';
+
+/** What an endpoint takes and gives: the only source of its shapes, its auth and its place in the OpenAPI document. */
+export interface Contract {
+  readonly auth: Auth;
+  /** A parameter that fails its schema is 404: no such thing. */
+  readonly params?: z.ZodObject;
+  /** Below `/api/` other parameters than these are 400. */
+  readonly query?: z.ZodObject;
+  /** Lower-case header names; other headers are not looked at. */
+  readonly headers?: z.ZodObject;
+  readonly body?: z.ZodType;
+  /** The data (of `list`: one entry); members that it does not name never leave. */
+  readonly returns?: z.ZodType;
+  /** Default 200. */
+  readonly status?: 200 | 201 | 202 | 204;
+  /** The answer is `{ data: [..], page: { nextCursor, hasMore } }`. */
+  readonly list?: true;
+  /** The answer is the data itself, not `{ data }` (health, JWKS, OAuth). */
+  readonly bare?: true;
+  /** The handler answers with a `Reply` of its own kind. */
+  readonly raw?: 'html' | 'stream';
+  /** An `Idempotency-Key` is honoured. */
+  readonly idempotent?: true;
+  /** Codes of refusals beyond the general ones, for the OpenAPI document. */
+  readonly errors?: readonly string[];
+  /** Default `['json']`. */
+  readonly accepts?: readonly Accepts[];
+  /** Errors in the shape of RFC 6749 instead of problem details; implies `bare`. */
+  readonly style?: 'oauth';
+  /** Kept out of the OpenAPI document (pages and assets for people). */
+  readonly hidden?: true;
+}
+
+/** Facts of the request that are not input. */
+export interface RequestFacts {
+  readonly id: string;
+  /** The client's address, found by the configured number of trusted proxies. */
+  readonly ip: string;
+  readonly method: string;
+  /** The pattern, e.g. `/api/v2/payment/query/{orderNo}`. */
+  readonly route: string;
+  /** The query string as sent, without `?`. */
+  readonly search: string;
+  /** All request headers, lower-case names. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The bytes of the body; empty when there is none or it was multipart. */
+  readonly rawBody: Buffer;
+}
+
+/** One page of a list. */
+export interface Page<T> {
+  data: readonly T[];
+  page: { nextCursor: string | null; hasMore: boolean };
+}
+
+type Parsed<S, Missing> = S extends z.ZodType ? z.output<S> : Missing;
+type CallerOf<A> = A extends 'none' ? undefined : A extends { admin: string } ? AdminCaller : AppCaller;
+type Data<C extends Contract> = C['returns'] extends z.ZodType ? z.input<C['returns']> : unknown;
+
+/** What the handler of a contract is given. */
+export interface Input<C extends Contract> {
+  params: Parsed<C['params'], Record<never, never>>;
+  query: Parsed<C['query'], Record<never, never>>;
+  headers: Parsed<C['headers'], Record<never, never>>;
+  body: Parsed<C['body'], undefined>;
+  caller: CallerOf<C['auth']>;
+  /** Set when the contract is idempotent and a key was sent. */
+  idempotent: IdempotentRequest | undefined;
+  request: RequestFacts;
+}
+
+/** What the handler of a contract returns. */
+export type Output<C extends Contract> = C extends { raw: string }
+  ? Reply<unknown>
+  : C extends { list: true }
+    ? Page<Data<C>> | Reply<Page<Data<C>>>
+    : C extends { status: 204 }
+      ? void | Reply<undefined>
+      : Data<C> | Reply<Data<C>>;
+
+/** The work behind an endpoint: typed input in, data out. */
+export type Handler<C extends Contract> = (input: Input<C>) => Output<C> | Promise<Output<C>>;

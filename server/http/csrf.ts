@@ -1,0 +1,39 @@
+import { timingSafeEqual } from 'node:crypto';
+import { Forbidden } from '../errors.ts';
+import { readCookies } from './cookies.ts';
+import type { EdgeContext } from './edge.ts';
+
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Double-submit check of a cookie session: header = cookie, the value belongs to the session, the page is ours. Throws 403. */
+export async function checkCsrf(ctx: EdgeContext, jti: string): Promise<void> {
+  if (safeMethods.has(ctx.method)) return;
+  checkSameSite(ctx);
+  const values = readCookies(ctx.req.headers.cookie, 'csrf_token');
+  const sent = ctx.get('x-csrf-token');
+  if (values.length !== 1 || !sent || !sameText(values[0] ?? '', sent)) throw refused();
+  if (!(await ctx.edge.authenticators.csrfMatches(sent, jti))) throw refused();
+}
+
+/** Throws 403 when a browser says that the request comes from another site; programs send neither header. */
+export function checkSameSite(ctx: EdgeContext): void {
+  const site = ctx.get('sec-fetch-site');
+  if (site) {
+    if (site !== 'same-origin' && site !== 'none') throw refused();
+    return;
+  }
+  const origin = ctx.get('origin');
+  if (origin && origin !== ctx.edge.publicOrigin) throw refused();
+}
+
+function sameText(a: string, b: string): boolean {
+  const left = Buffer.from(a);
+  const right = Buffer.from(b);
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+function refused(): Forbidden {
+  return new Forbidden('csrf_failed', 'The request does not prove that it comes from the console.', {
+    hint: 'Send the value of the csrf_token cookie as X-CSRF-Token, from the same origin.',
+  });
+}

@@ -1,0 +1,47 @@
+import type { DefaultContext, Middleware, ParameterizedContext } from 'koa';
+import type { BlockList } from 'node:net';
+import type { Logger } from 'pino';
+import type { Authenticators, Caller } from './callers.ts';
+import type { Contract } from './contract.ts';
+import type { Idempotency } from './idempotency.ts';
+import type { Metrics } from './metrics.ts';
+import type { RateLimits } from './rate-limit.ts';
+
+/** What the edge needs of the world; made once, reached by endpoints as `ctx.edge`. */
+export interface Edge {
+  readonly authenticators: Authenticators;
+  readonly idempotency: Idempotency;
+  readonly rateLimits: RateLimits;
+  readonly logger: Logger;
+  readonly metrics: Metrics | undefined;
+  /** Scheme, host and port under which the service is reached. */
+  readonly publicOrigin: string;
+  /** Cookies carry `Secure`. */
+  readonly secure: boolean;
+  readonly trustedProxies: number;
+  /** Addresses that may use `/api/v1`; undefined = all. */
+  readonly adminNetworks: BlockList | undefined;
+  readonly perAppLimit: number;
+  readonly badCredentialsPerMinute: number;
+}
+
+/** What one request has been found to be. */
+export interface RequestState {
+  id: string;
+  ip: string;
+  /** Pattern of the route, `(none)` until one matched. */
+  route: string;
+  contract?: Contract;
+  caller?: Caller;
+  /** A credential was sent, so nothing of the answer may be cached. */
+  credential: boolean;
+}
+
+/** Koa's context as the edge knows it. */
+export type EdgeContext = ParameterizedContext<
+  RequestState,
+  DefaultContext & { edge: Edge; params: Record<string, string> }
+>;
+
+/** A step of the edge. */
+export type EdgeMiddleware = Middleware<RequestState, DefaultContext & { edge: Edge; params: Record<string, string> }>;

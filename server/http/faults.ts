@@ -1,0 +1,54 @@
+import { AppError, Unavailable } from '../errors.ts';
+
+const unreachable = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOTFOUND',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EAI_AGAIN',
+]);
+const unreachableText =
+  /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|the database system is (?:starting up|shutting down)|Cannot use a pool after calling end|PGlite is closed/i;
+const busyText = /Query read timeout|canceling statement due to (?:lock|statement) timeout/i;
+
+/**
+ * Turns a fault from outside (database down, lock or statement timeout, deadlock) into a refusal that may be retried;
+ * anything that is not known becomes a bare `internal_error`. Source of the classes: PostgreSQL appendix A.
+ */
+export function translateFault(error: unknown): AppError {
+  for (const cause of causes(error)) {
+    if (cause instanceof AppError) return cause;
+    const { code = '', message = '' } = cause as { code?: string; message?: string };
+    if (isBusy(String(code), message)) {
+      return new Unavailable('database_busy', 'The database is busy; nothing was changed.', { cause: error });
+    }
+    if (isUnreachable(String(code), message)) {
+      return new Unavailable('database_unavailable', 'The database cannot be reached; nothing was changed.', {
+        cause: error,
+      });
+    }
+  }
+  return new AppError('internal_error', 500, 'Something failed that should not.', { cause: error });
+}
+
+function isBusy(code: string, message: string): boolean {
+  // 55P03 lock_not_available, 57014 query_canceled (statement timeout), 40001 and 40P01 serialization and deadlock, 53300 too many connections.
+  return /^(?:55P03|57014|40001|40P01|53300)$/.test(code) || busyText.test(message);
+}
+
+function isUnreachable(code: string, message: string): boolean {
+  return /^(?:08...|57P0[1-3])$/.test(code) || unreachable.has(code) || unreachableText.test(message);
+}
+
+function* causes(error: unknown): Generator<object> {
+  let current: unknown = error;
+  for (let depth = 0; depth < 5 && typeof current === 'object' && current !== null; depth += 1) {
+    yield current;
+    if (current instanceof AggregateError)
+      for (const inner of current.errors) if (typeof inner === 'object' && inner) yield inner;
+    current = (current as { cause?: unknown }).cause;
+  }
+}

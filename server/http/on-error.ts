@@ -1,0 +1,86 @@
+import { AppError } from '../errors.ts';
+import type { EdgeContext, EdgeMiddleware } from './edge.ts';
+import { errorCodes } from './error-codes.ts';
+import { translateFault } from './faults.ts';
+import type { Answer } from './idempotency.ts';
+
+/** Turns whatever is thrown behind it into a problem document (RFC 9457), below `/oauth` into the shape of RFC 6749 §5.2. */
+export const onError: EdgeMiddleware = async (ctx, next) => {
+  try {
+    await next();
+  } catch (error) {
+    const { status, headers, body } = refusalAnswer(ctx, error);
+    ctx.status = status;
+    ctx.set(headers);
+    ctx.body = body;
+  }
+};
+
+/** The answer to a refusal or fault, ready to send; what nobody foresaw is logged with its stack and told without detail. */
+export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
+  const refusal = error instanceof AppError ? error : translateFault(error);
+  if (refusal.status >= 500)
+    ctx.edge.logger.error(
+      { requestId: ctx.state.id, route: ctx.state.route, err: refusal.cause ?? refusal },
+      refusal.code,
+    );
+  const oauth = ctx.state.contract ? ctx.state.contract.style === 'oauth' : ctx.path.startsWith('/oauth/');
+  const document = oauth ? oauthDocument(refusal) : problemDocument(refusal, ctx.state.id);
+  const headers = refusalHeaders(ctx, refusal);
+  headers['content-type'] = oauth ? 'application/json; charset=utf-8' : 'application/problem+json; charset=utf-8';
+  return { status: refusal.status, headers, body: JSON.stringify(document), error: refusal };
+}
+
+/** The problem document of a refusal; `requestId` leads to its log line. */
+export function problemDocument(
+  { code, status, message, options }: AppError,
+  requestId: string,
+): Record<string, unknown> {
+  const known = errorCodes[code];
+  return {
+    ...options.extra,
+    type: `/docs/errors/${code}`,
+    title: known?.title ?? code,
+    status,
+    detail: message,
+    code,
+    requestId,
+    errors: options.errors?.length ? options.errors : undefined,
+    hint: options.hint,
+    retryable: options.retryable ?? known?.retryable ?? false,
+    channel: options.channel,
+  };
+}
+
+function oauthDocument({ code, status, message }: AppError): Record<string, unknown> {
+  return {
+    error: status === 500 ? 'server_error' : (oauthCodes[code] ?? code),
+    error_description: message.replaceAll(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, "'"),
+  };
+}
+
+/** RFC 6749 §5.2 knows few codes; general refusals of the edge become one of them. */
+const oauthCodes: Record<string, string> = {
+  body_incomplete: 'invalid_request',
+  body_malformed: 'invalid_request',
+  body_too_deep: 'invalid_request',
+  body_too_large: 'invalid_request',
+  media_type_unsupported: 'invalid_request',
+  method_not_allowed: 'invalid_request',
+  not_found: 'invalid_request',
+  unauthenticated: 'invalid_client',
+  rate_limited: 'temporarily_unavailable',
+  database_busy: 'temporarily_unavailable',
+  database_unavailable: 'temporarily_unavailable',
+};
+
+function refusalHeaders(ctx: EdgeContext, { status, options }: AppError): Record<string, string> {
+  const headers: Record<string, string> = { ...options.headers };
+  if (options.retryAfter !== undefined) headers['Retry-After'] = String(Math.max(1, Math.ceil(options.retryAfter)));
+  const oauth = ctx.state.contract?.style === 'oauth';
+  if (status === 401 && !oauth && !headers['WWW-Authenticate']) {
+    // RFC 6750 §3.1: no error code when no credential was sent.
+    headers['WWW-Authenticate'] = ctx.state.credential ? 'Bearer error="invalid_token"' : 'Bearer';
+  }
+  return headers;
+}

@@ -1,0 +1,29 @@
+import type { Readable } from 'node:stream';
+
+/** A cookie to set; `value: null` removes it. */
+export interface ReplyCookie {
+  name: string;
+  value: string | null;
+  httpOnly?: boolean;
+  secure?: boolean;
+  maxAgeSeconds?: number;
+}
+
+/** What a handler may say besides its data. */
+export interface ReplyParts<T> {
+  status?: number;
+  headers?: Record<string, string>;
+  cookies?: ReplyCookie[];
+  /** Sent as it is; set `content-type` among the headers. */
+  body?: Buffer | string | Readable;
+  data?: T;
+}
+
+/** An answer that is more than its data: a status, headers, cookies, or a body that is not JSON. */
+export class Reply<T = never> {
+  readonly parts: ReplyParts<T>;
+
+  constructor(parts: ReplyParts<T>) {
+    this.parts = parts;
+  }
+}
