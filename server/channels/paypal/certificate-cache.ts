@@ -1,0 +1,96 @@
+import type { KeyObject, X509Certificate } from 'node:crypto';
+import { NoticeNotGenuine, TransportFailed } from '../../payments/channel.ts';
+import type { Transport, WireAnswer } from '../../payments/channel.ts';
+import { CertificateRefused, isCertificateUrl, publicRoots, readPems, trustedKey } from './certificates.ts';
+import type { PaypalSettings } from './settings.ts';
+
+/** Finds the key that a webhook names by the address of its certificate; throws NoticeNotGenuine. */
+export type FindWebhookKey = (certificateUrl: string) => Promise<KeyObject>;
+
+interface Kept {
+  result: { key: KeyObject } | { refused: string };
+  until: number;
+}
+
+const LARGEST = 64 * 1024;
+const KEEP_MS = 24 * 3600 * 1000;
+const REFUSE_AGAIN_MS = 60 * 1000;
+const MOST_KEPT = 50;
+const MOST_AT_ONCE = 4;
+
+/**
+ * Fetches webhook certificates from PayPal's own addresses only, one request per address at a time; good ones are kept
+ * for a day at most, bad ones refused for a minute without asking again.
+ */
+export function createCertificateCache(settings: PaypalSettings, send: Transport, now: () => Date): FindWebhookKey {
+  const kept = new Map<string, Kept>();
+  const fetching = new Map<string, Promise<Kept>>();
+  const roots = settings.mode === 'simulator' ? simulatorRoots(settings) : publicRoots;
+
+  return async (url) => {
+    if (!isCertificateUrl(url, settings.mode, settings.apiUrl)) {
+      throw new NoticeNotGenuine('serial_unknown', 'The certificate address is not one of PayPal.');
+    }
+    const found = kept.get(url);
+    const { result } = found && now().getTime() < found.until ? found : await fetchOnce(url);
+    if ('refused' in result) throw new NoticeNotGenuine('signature_invalid', result.refused);
+    return result.key;
+  };
+
+  function fetchOnce(url: string): Promise<Kept> {
+    const running = fetching.get(url);
+    if (running) return running;
+    if (fetching.size >= MOST_AT_ONCE) throw new NoticeNotGenuine('busy', 'Too many webhook certificates at once.');
+    const started = fetchAndJudge(url).finally(() => fetching.delete(url));
+    fetching.set(url, started);
+    return started;
+  }
+
+  async function fetchAndJudge(url: string): Promise<Kept> {
+    const answer = await fetchCertificate(send, url);
+    const at = now();
+    const entry = judge(answer, roots(), at);
+    kept.delete(url);
+    kept.set(url, entry);
+    const [oldest] = kept.keys();
+    if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
+    return entry;
+  }
+}
+
+function simulatorRoots({ simulatorCas }: PaypalSettings): () => readonly X509Certificate[] {
+  const roots = simulatorCas.flatMap((pem) => readPems(pem));
+  return () => roots;
+}
+
+async function fetchCertificate(send: Transport, url: string): Promise<WireAnswer> {
+  const about = { call: 'certificate' };
+  const answer = await sendOrFail(() => send({ method: 'GET', url, headers: { accept: '*/*' }, about }));
+  const { status, body } = answer;
+  if (status >= 300 && status < 400) throw new NoticeNotGenuine('redirected', 'The certificate address redirects.');
+  if (status !== 200 && status !== 404)
+    throw new NoticeNotGenuine('http_status', `The certificate answers HTTP ${status}.`);
+  if (body.length > LARGEST) throw new NoticeNotGenuine('too_large', 'The certificate file is too large.');
+  return answer;
+}
+
+async function sendOrFail(send: () => Promise<WireAnswer>): Promise<WireAnswer> {
+  try {
+    return await send();
+  } catch (error) {
+    if (error instanceof TransportFailed) throw new NoticeNotGenuine(error.why, 'The certificate cannot be fetched.');
+    throw error;
+  }
+}
+
+function judge({ status, body }: WireAnswer, roots: readonly X509Certificate[], at: Date): Kept {
+  const soon = at.getTime() + REFUSE_AGAIN_MS;
+  if (status !== 200) return { result: { refused: 'There is no such certificate.' }, until: soon };
+  try {
+    const { key, until } = trustedKey(body.toString('latin1'), roots, at);
+    return { result: { key }, until: Math.min(at.getTime() + KEEP_MS, until.getTime()) };
+  } catch (error) {
+    if (!(error instanceof CertificateRefused)) throw error;
+    return { result: { refused: error.message }, until: soon };
+  }
+}

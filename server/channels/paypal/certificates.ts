@@ -1,0 +1,98 @@
+import { X509Certificate } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { rootCertificates } from 'node:tls';
+import type { Mode } from '../../payments/channel.ts';
+
+/** A webhook certificate that must not be used. */
+export class CertificateRefused extends Error {
+  constructor(detail: string) {
+    super(detail);
+    this.name = 'CertificateRefused';
+  }
+}
+
+const HOSTS: Readonly<Record<Exclude<Mode, 'simulator'>, readonly string[]>> = {
+  live: ['api.paypal.com', 'api-m.paypal.com'],
+  sandbox: ['api.sandbox.paypal.com', 'api-m.sandbox.paypal.com'],
+};
+
+const PATH = /^\/v1\/notifications\/certs\/[A-Za-z0-9-]{1,128}$/;
+const LONGEST_CHAIN = 6;
+
+/** Whether a certificate may be fetched from this address: https, one of PayPal's hosts for the mode, the certs path, nothing else. */
+export function isCertificateUrl(text: string, mode: Mode, apiUrl: string): boolean {
+  if (mode === 'simulator') return text.startsWith(apiUrl) && PATH.test(text.slice(apiUrl.length));
+  return HOSTS[mode].some((host) => {
+    const origin = `https://${host}`;
+    return text.startsWith(origin) && PATH.test(text.slice(origin.length));
+  });
+}
+
+/** The key of the first certificate in `pem`; throws CertificateRefused unless it is PayPal's, in date and issued by a trusted root. */
+export function trustedKey(pem: string, roots: readonly X509Certificate[], at: Date): { key: KeyObject; until: Date } {
+  const [leaf, ...others] = readPems(pem);
+  if (!leaf) throw new CertificateRefused('There is no certificate in the file.');
+  checkName(leaf);
+  checkStrength(leaf);
+  climb(leaf, others, roots, at);
+  return { key: leaf.publicKey, until: leaf.validToDate };
+}
+
+/** The roots that Node ships, parsed once when first needed. */
+export function publicRoots(): readonly X509Certificate[] {
+  parsedRoots ??= rootCertificates.map((pem) => new X509Certificate(pem));
+  return parsedRoots;
+}
+let parsedRoots: readonly X509Certificate[] | undefined;
+
+/** Every certificate of a PEM text, in its order; throws CertificateRefused when one cannot be read. */
+export function readPems(text: string): X509Certificate[] {
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g) ?? [];
+  if (blocks.length > LONGEST_CHAIN) throw new CertificateRefused('The chain is too long.');
+  try {
+    return blocks.map((pem) => new X509Certificate(pem));
+  } catch (error) {
+    throw new CertificateRefused(`A certificate cannot be read: ${String(error)}`);
+  }
+}
+
+function checkName({ subject }: X509Certificate): void {
+  const names = subject.split('\n').filter((line) => line.startsWith('CN='));
+  if (names.length !== 1 || !/^CN=(?:[a-z0-9-]+\.)+paypal\.com$/i.test(names[0] ?? '')) {
+    throw new CertificateRefused('The certificate is not in the name of *.paypal.com.');
+  }
+}
+
+function checkStrength({ publicKey }: X509Certificate): void {
+  const bits = publicKey.asymmetricKeyDetails?.modulusLength ?? 0;
+  if (publicKey.asymmetricKeyType !== 'rsa' || bits < 2048)
+    throw new CertificateRefused('The key is not RSA of 2048 bits.');
+}
+
+/** Walks from a certificate to a trusted root; every step is in date, signed, and by a certificate that may sign. */
+function climb(
+  from: X509Certificate,
+  others: readonly X509Certificate[],
+  roots: readonly X509Certificate[],
+  at: Date,
+): void {
+  let current = from;
+  for (let step = 0; step < LONGEST_CHAIN; step += 1) {
+    checkDates(current, at);
+    const root = roots.find((candidate) => issued(candidate, current));
+    if (root) return checkDates(root, at);
+    const parent = others.find((candidate) => candidate !== current && candidate.ca && issued(candidate, current));
+    if (!parent) break;
+    current = parent;
+  }
+  throw new CertificateRefused('The chain does not lead to a trusted root.');
+}
+
+function issued(issuer: X509Certificate, certificate: X509Certificate): boolean {
+  return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
+}
+
+function checkDates({ validFromDate, validToDate }: X509Certificate, at: Date): void {
+  if (at < validFromDate || at > validToDate)
+    throw new CertificateRefused('A certificate of the chain is out of date.');
+}

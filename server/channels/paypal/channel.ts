@@ -1,0 +1,166 @@
+import type {
+  CaptureRef,
+  Channel,
+  ChannelInput,
+  CloseOutcome,
+  OrderRef,
+  Outcome,
+  PlaceOrder,
+  ProbeResult,
+  RefundOrder,
+  RefundOutcome,
+  RefundRef,
+} from '../../payments/channel.ts';
+import { readCapture, readOrder, readRefund, unknown } from './answers.ts';
+import type { Reply } from './answers.ts';
+import { createCall } from './call.ts';
+import { createCertificateCache } from './certificate-cache.ts';
+import { readEvent } from './notice.ts';
+import {
+  captureOutcome,
+  closeOutcome,
+  declined,
+  orderOutcome,
+  refundInOrder,
+  refundOutcome,
+  strangerCapture,
+} from './outcomes.ts';
+import type { Expected } from './outcomes.ts';
+import * as requests from './requests.ts';
+import { readSettings } from './settings.ts';
+import { refusesForCertain } from './status.ts';
+import { createTokenSource } from './token.ts';
+import { verifyWebhook } from './webhook.ts';
+
+/**
+ * One PayPal account (Orders v2). The instance holds the token and the webhook certificates: keep it for the life of
+ * its configuration version. Throws ChannelMisconfigured for a configuration that cannot work.
+ */
+export function createPaypalChannel(input: ChannelInput): Channel {
+  const settings = readSettings(input);
+  const tokens = createTokenSource(requests.tokenRequest(settings), input.send, input.now);
+  const call = createCall(input.send, tokens);
+  const findKey = createCertificateCache(settings, input.send, input.now);
+
+  return {
+    payWay: 'paypal',
+    account: settings.clientId,
+    place,
+    query,
+    close: async (order) => closeOrder(order),
+    capture,
+    refund,
+    queryRefund,
+    async readNotice(headers, rawBody) {
+      const noticeId = await verifyWebhook(headers, rawBody, settings.webhookId, findKey);
+      return { noticeId, account: settings.clientId, ...readEvent(rawBody) };
+    },
+    ackNotice: (accepted) => ({
+      status: accepted ? 200 : 503,
+      contentType: 'text/plain',
+      body: accepted ? 'ok' : 'again',
+    }),
+    probe,
+  };
+
+  async function place(order: PlaceOrder): Promise<Outcome> {
+    const reply = await call(requests.createOrderRequest(settings, order));
+    if (reply.kind === 'refused') return declined(reply.code, reply.reason, refusesForCertain(reply.code));
+    const outcome = readOrderReply(reply, { ...order, channelOrderId: null });
+    if (outcome.kind === 'pending' && !outcome.pay && !outcome.capturePending) {
+      return unknown('unparsable', 'PayPal accepted the order without a link for the payer.');
+    }
+    return outcome;
+  }
+
+  async function query(order: OrderRef): Promise<Outcome> {
+    // Without PayPal's id nobody was given a link, and nothing was captured.
+    if (!order.channelOrderId) return { kind: 'absent' };
+    const reply = await call(requests.getOrderRequest(settings, order.channelOrderId, order.orderNo));
+    if (reply.kind !== 'refused') return readOrderReply(reply, order);
+    if (reply.status !== 404) return unknown('rejected', `${reply.code}: ${reply.reason}`);
+    return order.channelTradeNo ? queryCapture(order, order.channelTradeNo) : { kind: 'absent' };
+  }
+
+  /** PayPal forgets orders earlier than captures. */
+  async function queryCapture(order: OrderRef, captureId: string): Promise<Outcome> {
+    const reply = await call(requests.getCaptureRequest(settings, captureId, order));
+    if (reply.kind === 'refused') return reply.status === 404 ? { kind: 'absent' } : unknown('rejected', reply.code);
+    if (reply.kind === 'unknown') return reply;
+    const found = readCapture(reply.body);
+    if (!found) return unknown('unparsable', 'The answer is not a capture.');
+    const stranger = strangerCapture(found, order, settings);
+    return stranger ? unknown('mismatch', stranger) : captureOutcome(found);
+  }
+
+  async function closeOrder(order: OrderRef): Promise<CloseOutcome> {
+    if (!order.channelOrderId) return { kind: 'closed' };
+    return closeOutcome(await query(order));
+  }
+
+  async function capture(order: CaptureRef): Promise<Outcome> {
+    const { channelOrderId } = order;
+    // The approved order is read first: only one with our number, payee and amount may be captured.
+    const before = await query(order);
+    if (before.kind !== 'approved' || !channelOrderId) return before;
+    const reply = await call(requests.captureRequest(settings, channelOrderId, order));
+    if (reply.kind !== 'refused') return readOrderReply(reply, order);
+    return reply.code === 'ORDER_ALREADY_CAPTURED' ? query(order) : declined(reply.code, reply.reason);
+  }
+
+  function readOrderReply(reply: Exclude<Reply, { kind: 'refused' }>, expected: Expected): Outcome {
+    if (reply.kind === 'unknown') return reply;
+    const order = readOrder(reply.body);
+    return order ? orderOutcome(order, expected, settings) : unknown('unparsable', 'The answer is not an order.');
+  }
+
+  async function refund(order: RefundOrder): Promise<RefundOutcome> {
+    if (!order.channelTradeNo)
+      return { kind: 'refused', code: 'NO_CAPTURE', reason: 'The order has no capture to refund.' };
+    const reply = await call(requests.refundRequest(settings, order.channelTradeNo, order));
+    if (reply.kind === 'refused') return { kind: 'refused', code: reply.code, reason: reply.reason };
+    return readRefundReply(reply, { ...order, channelRefundNo: null });
+  }
+
+  async function queryRefund(ref: RefundRef): Promise<RefundOutcome> {
+    if (!ref.channelRefundNo) return findRefund(ref);
+    const reply = await call(requests.getRefundRequest(settings, ref.channelRefundNo, ref));
+    if (reply.kind === 'refused') {
+      return reply.status === 404 ? findRefund(ref) : unknown('rejected', `${reply.code}: ${reply.reason}`);
+    }
+    return readRefundReply(reply, ref);
+  }
+
+  /** When the answer to a refund was lost, the order lists it by our number. */
+  async function findRefund(ref: RefundRef): Promise<RefundOutcome> {
+    if (!ref.channelOrderId) return unknown('mismatch', 'No PayPal order id is known to look for the refund.');
+    const reply = await call(requests.getOrderRequest(settings, ref.channelOrderId, ref.orderNo));
+    if (reply.kind === 'unknown') return reply;
+    const order = reply.kind === 'ok' ? readOrder(reply.body) : undefined;
+    if (reply.kind === 'refused') return unknown('rejected', `${reply.code}: ${reply.reason}`);
+    return order ? refundInOrder(order, ref) : unknown('unparsable', 'The answer is not an order.');
+  }
+
+  function readRefundReply(reply: Exclude<Reply, { kind: 'refused' }>, ref: RefundRef): RefundOutcome {
+    if (reply.kind === 'unknown') return reply;
+    const found = readRefund(reply.body);
+    return found ? refundOutcome(found, ref) : unknown('unparsable', 'The answer is not a refund.');
+  }
+
+  async function probe(): Promise<ProbeResult> {
+    const token = await tokens.renew();
+    if (token.kind === 'unknown') {
+      const field = token.cause === 'misconfigured' ? 'clientSecret' : null;
+      return { ok: false, field, code: field ? 'invalid_client' : token.cause, message: token.detail };
+    }
+    const reply = await call(requests.getWebhookRequest(settings));
+    if (reply.kind === 'ok') return { ok: true };
+    if (reply.kind === 'unknown') return { ok: false, field: null, code: reply.cause, message: reply.detail };
+    return {
+      ok: false,
+      field: 'webhookId',
+      code: reply.code,
+      message: `This account has no such webhook: ${reply.reason}`,
+    };
+  }
+}

@@ -1,0 +1,101 @@
+import type { ChannelKind, FieldSpec, Mode } from '../../payments/channel.ts';
+import { createPaypalChannel } from './channel.ts';
+import { SIMULATOR_CA } from './settings.ts';
+
+const MODES = ['simulator', 'sandbox', 'live'] as const satisfies readonly Mode[];
+
+const FIELDS: readonly FieldSpec[] = [
+  {
+    name: 'clientId',
+    label: 'Client ID',
+    secret: false,
+    requiredIn: MODES,
+    pattern: /^[A-Za-z0-9_-]{10,128}$/,
+    help: 'From the REST app in the PayPal developer dashboard; orders are pinned to it.',
+  },
+  {
+    name: 'clientSecret',
+    label: 'Client secret',
+    secret: true,
+    requiredIn: MODES,
+    pattern: /^[A-Za-z0-9_-]{10,128}$/,
+    help: 'The secret of the same REST app.',
+  },
+  {
+    name: 'webhookId',
+    label: 'Webhook ID',
+    secret: false,
+    requiredIn: MODES,
+    pattern: /^[A-Za-z0-9-]{8,64}$/,
+    help: "The id of the REST app's webhook that points at this service; signatures are checked against it.",
+  },
+  {
+    name: 'merchantId',
+    label: 'Merchant ID',
+    secret: false,
+    requiredIn: [],
+    pattern: /^[A-Z0-9]{13}$/,
+    help: 'When given, every order must name this payee.',
+  },
+];
+
+/** PayPal, Orders v2: what it needs, what it can do and where its limits are. */
+export const paypalKind: ChannelKind = {
+  payWay: 'paypal',
+  name: 'PayPal',
+  modes: MODES,
+  // An order must be approved and captured within about three hours.
+  scenes: { redirect: { type: 'redirect', maxSeconds: 3 * 3600, needs: [] } },
+  defaultScene: 'redirect',
+  currencies: [
+    'AUD',
+    'BRL',
+    'CAD',
+    'CHF',
+    'CNY',
+    'CZK',
+    'DKK',
+    'EUR',
+    'GBP',
+    'HKD',
+    'HUF',
+    'ILS',
+    'JPY',
+    'MXN',
+    'MYR',
+    'NOK',
+    'NZD',
+    'PHP',
+    'PLN',
+    'SEK',
+    'SGD',
+    'THB',
+    'TWD',
+    'USD',
+  ],
+  defaultCurrency: 'USD',
+  limits: {
+    minExpirySeconds: 60,
+    maxRefundsPerOrder: null,
+    refundSpacingSeconds: 0,
+    refundWindowDays: 180,
+    refundResendDays: 40,
+  },
+  fields: FIELDS,
+  certKinds: [
+    {
+      kind: SIMULATOR_CA,
+      label: 'Simulator authority',
+      form: 'certificate',
+      help: "Vouches for the simulator's webhook certificate; read in simulator mode only.",
+    },
+  ],
+  accountOf: (fields) => fields['clientId'] ?? '',
+  missing(mode, fields, kinds) {
+    const absent = FIELDS.filter(({ name, requiredIn }) => requiredIn.includes(mode) && !fields[name]).map(
+      ({ name }) => name,
+    );
+    return mode === 'simulator' && !kinds.has(SIMULATOR_CA) ? [...absent, SIMULATOR_CA] : absent;
+  },
+  create: createPaypalChannel,
+};

@@ -1,0 +1,176 @@
+import type { CloseOutcome, Outcome, PayHint, RefundOutcome, RefundRef } from '../../payments/channel.ts';
+import { readMajorText, sameMoney } from '../../payments/money.ts';
+import type { Money } from '../../payments/money.ts';
+import { unknown } from './answers.ts';
+import type { PaypalAmount, PaypalCapture, PaypalOrder, PaypalRefund } from './answers.ts';
+import type { PaypalSettings } from './settings.ts';
+import { captureMeaning, orderMeaning, refundMeaning } from './status.ts';
+
+/** What an answer must agree with; `channelOrderId` only once it is known. */
+export interface Expected {
+  orderNo: string;
+  amount: Money;
+  channelOrderId: string | null;
+}
+
+/**
+ * What a PayPal order says about ours. Money is read from the captures, never from the order's COMPLETED; a capture
+ * with another amount is `paid` with that amount, because the money has moved.
+ */
+export function orderOutcome(order: PaypalOrder, expected: Expected, settings: PaypalSettings): Outcome {
+  const [unit] = order.purchase_units;
+  const foreign = strangerIn(order, expected, settings);
+  if (foreign) return unknown('mismatch', foreign);
+  const capture = decisiveCapture(unit.payments.captures);
+  if (capture && captureMeaning(capture.status) !== 'declined') return captureOutcome(capture, order);
+  const amount = readAmount(unit.amount);
+  if (!amount || !sameMoney(amount, expected.amount))
+    return unknown('mismatch', `The order is over ${words(unit.amount)}.`);
+  return unpaidOutcome(order, capture !== undefined, settings);
+}
+
+/** Where the money stands, from one capture; amounts in minor units. */
+export function captureOutcome(capture: PaypalCapture, order?: PaypalOrder): Outcome {
+  const meaning = captureMeaning(capture.status);
+  const channelOrderId = order?.id;
+  if (meaning === 'pending') return { kind: 'pending', capturePending: pendingReason(capture), channelOrderId };
+  if (meaning === 'declined')
+    return declined(`CAPTURE_${capture.status}`, capture.status_details?.reason ?? capture.status);
+  const amount = readAmount(capture.amount);
+  if (!amount) return unknown('mismatch', `The capture is over ${words(capture.amount)}.`);
+  return {
+    kind: 'paid',
+    channelNo: capture.id,
+    amount,
+    at: capture.create_time,
+    payer: order?.payer?.payer_id,
+    channelOrderId,
+    refundsHint: meaning === 'refunded' || undefined,
+  };
+}
+
+/** Why this capture is not ours; undefined when it is. */
+export function strangerCapture(
+  capture: PaypalCapture,
+  expected: Expected,
+  settings: PaypalSettings,
+): string | undefined {
+  if ((capture.custom_id ?? capture.invoice_id) !== expected.orderNo)
+    return 'The capture carries another order number.';
+  const payee = capture.payee?.merchant_id;
+  if (settings.merchantId && payee && payee !== settings.merchantId) return `The capture pays ${payee}.`;
+  return undefined;
+}
+
+function strangerIn(order: PaypalOrder, expected: Expected, settings: PaypalSettings): string | undefined {
+  const [unit] = order.purchase_units;
+  if (expected.channelOrderId && order.id !== expected.channelOrderId) return `The answer is about order ${order.id}.`;
+  if (unit.custom_id !== expected.orderNo) return 'The order carries another custom_id.';
+  if (unit.invoice_id !== undefined && unit.invoice_id !== expected.orderNo)
+    return 'The order carries another invoice_id.';
+  if (settings.merchantId && unit.payee?.merchant_id !== settings.merchantId) {
+    return `The order pays ${unit.payee?.merchant_id ?? 'an unnamed payee'}, not ${settings.merchantId}.`;
+  }
+  return undefined;
+}
+
+/** Money first, then money on its way, then an unknown word, then what was declined. */
+function decisiveCapture(captures: readonly PaypalCapture[]): PaypalCapture | undefined {
+  const rank = { paid: 0, refunded: 0, pending: 1, declined: 2 } as const;
+  return captures.toSorted((a, b) => rank[captureMeaning(a.status)] - rank[captureMeaning(b.status)])[0];
+}
+
+function unpaidOutcome(order: PaypalOrder, wasDeclined: boolean, settings: PaypalSettings): Outcome {
+  const channelOrderId = order.id;
+  switch (orderMeaning(order.status)) {
+    case 'approved':
+      return { kind: 'approved', channelOrderId };
+    case 'voided':
+      return { kind: 'closed' };
+    case 'completed':
+      // A completed order takes no second capture, so with every capture declined it is over and unpaid.
+      return wasDeclined
+        ? { kind: 'closed' }
+        : { kind: 'pending', capturePending: 'COMPLETED_WITHOUT_CAPTURE', channelOrderId };
+    case 'waiting':
+      return { kind: 'pending', pay: payHint(order, settings), channelOrderId };
+    default:
+      return { kind: 'pending', channelOrderId };
+  }
+}
+
+/** The approval link, by either of its names; outside the simulator only PayPal's own https pages count. */
+function payHint({ links }: PaypalOrder, { mode }: PaypalSettings): PayHint | undefined {
+  const href = (links.find(({ rel }) => rel === 'payer-action') ?? links.find(({ rel }) => rel === 'approve'))?.href;
+  const url = href === undefined ? null : URL.parse(href);
+  if (!url) return undefined;
+  const usable = mode === 'simulator' ? /^https?:$/.test(url.protocol) : isPaypalPage(url);
+  return usable ? { type: 'redirect', url: url.href } : undefined;
+}
+
+function isPaypalPage({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' && (hostname === 'paypal.com' || hostname.endsWith('.paypal.com'));
+}
+
+/** PayPal has no close call: whether closing here is safe, from what it says about the order. */
+export function closeOutcome(outcome: Outcome): CloseOutcome {
+  switch (outcome.kind) {
+    case 'paid':
+      return { kind: 'paid' };
+    case 'absent':
+      return { kind: 'absent' };
+    case 'unknown':
+      return outcome;
+    case 'pending':
+      // A link for the payer shows that PayPal still waits; without one the state is not understood well enough.
+      if (outcome.pay) return { kind: 'closed' };
+      return {
+        kind: 'refused',
+        code: 'NOT_CLOSABLE',
+        reason: outcome.capturePending ?? 'The state is not understood.',
+      };
+    case 'declined':
+      return { kind: 'refused', code: outcome.code, reason: outcome.reason };
+    default:
+      return { kind: 'closed' };
+  }
+}
+
+/** What PayPal says about one refund; a refund over another number or amount is not this one. */
+export function refundOutcome(refund: PaypalRefund, ref: RefundRef): RefundOutcome {
+  const amount = readAmount(refund.amount);
+  if (refund.invoice_id !== ref.refundNo) return unknown('mismatch', 'The refund carries another invoice_id.');
+  if (!amount || !sameMoney(amount, ref.refundAmount))
+    return unknown('mismatch', `The refund is over ${words(refund.amount)}.`);
+  switch (refundMeaning(refund.status)) {
+    case 'succeeded':
+      return { kind: 'succeeded', amount, at: refund.create_time, channelRefundNo: refund.id };
+    case 'failed':
+      return { kind: 'failed', code: refund.status, reason: refund.status_details?.reason ?? refund.status };
+    default:
+      return { kind: 'pending', channelRefundNo: refund.id };
+  }
+}
+
+/** Finds our refund in an order by its invoice id. */
+export function refundInOrder(order: PaypalOrder, ref: RefundRef): RefundOutcome {
+  const ours = order.purchase_units[0].payments.refunds.find(({ invoice_id }) => invoice_id === ref.refundNo);
+  return ours ? refundOutcome(ours, ref) : { kind: 'absent' };
+}
+
+/** A refusal of PayPal's that leaves the order as it was. */
+export function declined(code: string, reason: string, definite = false): Outcome {
+  return { kind: 'declined', code, reason, definite };
+}
+
+function pendingReason({ status, status_details }: PaypalCapture): string {
+  return status_details?.reason ?? status;
+}
+
+function readAmount({ value, currency_code }: PaypalAmount): Money | undefined {
+  return readMajorText(value, currency_code, 'paypal');
+}
+
+function words({ value, currency_code }: PaypalAmount): string {
+  return `${value} ${currency_code}`.slice(0, 40);
+}

@@ -1,0 +1,128 @@
+import { Buffer } from 'node:buffer';
+import type { CaptureRef, OrderRef, PlaceOrder, RefundOrder, RefundRef, WireRequest } from '../../payments/channel.ts';
+import { majorText } from '../../payments/money.ts';
+import type { Money } from '../../payments/money.ts';
+import type { PaypalSettings } from './settings.ts';
+
+const LONGEST_TEXT = 127;
+
+/** `POST /v1/oauth2/token`: asks for an access token with the client's own credentials. */
+export function tokenRequest({ apiUrl, clientId, clientSecret }: PaypalSettings): WireRequest {
+  const basic = Buffer.from(`${clientId}:${clientSecret}`, 'utf8').toString('base64');
+  return {
+    method: 'POST',
+    url: `${apiUrl}/v1/oauth2/token`,
+    headers: {
+      accept: 'application/json',
+      authorization: `Basic ${basic}`,
+      'content-type': 'application/x-www-form-urlencoded',
+    },
+    body: 'grant_type=client_credentials',
+    about: { call: 'token' },
+  };
+}
+
+/** `POST /v2/checkout/orders`: the same bytes for the same order on every re-send; amount in major units. */
+export function createOrderRequest(settings: PaypalSettings, order: PlaceOrder): WireRequest {
+  const body = {
+    intent: 'CAPTURE',
+    purchase_units: [
+      {
+        reference_id: 'default',
+        amount: paypalAmount(order.amount),
+        description: plainText(order.subject),
+        custom_id: order.orderNo,
+        invoice_id: order.orderNo,
+      },
+    ],
+    payment_source: {
+      paypal: {
+        experience_context: {
+          return_url: order.returnUrl,
+          cancel_url: order.cancelUrl,
+          user_action: 'PAY_NOW',
+          shipping_preference: 'NO_SHIPPING',
+        },
+      },
+    },
+  };
+  return post(settings, '/v2/checkout/orders', order.orderNo, body, { call: 'create', orderNo: order.orderNo });
+}
+
+/** `GET /v2/checkout/orders/{id}`. */
+export function getOrderRequest(settings: PaypalSettings, id: string, orderNo: string): WireRequest {
+  return get(settings, `/v2/checkout/orders/${encodeURIComponent(id)}`, { call: 'query', orderNo });
+}
+
+/** `POST /v2/checkout/orders/{id}/capture`, repeatable under the capture's own request id. */
+export function captureRequest(settings: PaypalSettings, id: string, ref: CaptureRef): WireRequest {
+  const path = `/v2/checkout/orders/${encodeURIComponent(id)}/capture`;
+  return post(settings, path, ref.captureNo, {}, { call: 'capture', orderNo: ref.orderNo });
+}
+
+/** `GET /v2/payments/captures/{id}`: for an order that PayPal no longer lists. */
+export function getCaptureRequest(settings: PaypalSettings, id: string, ref: OrderRef): WireRequest {
+  return get(settings, `/v2/payments/captures/${encodeURIComponent(id)}`, { call: 'query', orderNo: ref.orderNo });
+}
+
+/** `POST /v2/payments/captures/{id}/refund`: request id and invoice id are the refund's number. */
+export function refundRequest(settings: PaypalSettings, captureId: string, refund: RefundOrder): WireRequest {
+  const body = {
+    amount: paypalAmount(refund.refundAmount),
+    custom_id: refund.orderNo,
+    invoice_id: refund.refundNo,
+    note_to_payer: plainText(refund.reason) || undefined,
+  };
+  const path = `/v2/payments/captures/${encodeURIComponent(captureId)}/refund`;
+  return post(settings, path, refund.refundNo, body, aboutRefund('refund', refund));
+}
+
+/** `GET /v2/payments/refunds/{id}`. */
+export function getRefundRequest(settings: PaypalSettings, id: string, ref: RefundRef): WireRequest {
+  return get(settings, `/v2/payments/refunds/${encodeURIComponent(id)}`, aboutRefund('refund-query', ref));
+}
+
+/** `GET /v1/notifications/webhooks/{id}`: tells whether the configured webhook is one of this client's. */
+export function getWebhookRequest(settings: PaypalSettings): WireRequest {
+  return get(settings, `/v1/notifications/webhooks/${encodeURIComponent(settings.webhookId)}`, { call: 'probe' });
+}
+
+/** An amount in PayPal's form: major units with the decimals that PayPal takes (HUF, JPY, TWD: none). */
+export function paypalAmount(money: Money): { currency_code: string; value: string } {
+  return { currency_code: money.currency, value: majorText(money, 'paypal') };
+}
+
+function aboutRefund(call: string, { orderNo, refundNo }: RefundRef | RefundOrder): WireRequest['about'] {
+  return { call, orderNo, refundNo };
+}
+
+function get({ apiUrl }: PaypalSettings, path: string, about: WireRequest['about']): WireRequest {
+  return { method: 'GET', url: apiUrl + path, headers: { ...COMMON }, about };
+}
+
+const COMMON = { accept: 'application/json', prefer: 'return=representation' };
+
+function post(
+  { apiUrl }: PaypalSettings,
+  path: string,
+  requestId: string,
+  body: unknown,
+  about: WireRequest['about'],
+): WireRequest {
+  const headers = { ...COMMON, 'content-type': 'application/json', 'paypal-request-id': requestId };
+  return { method: 'POST', url: apiUrl + path, headers, body: JSON.stringify(body), about };
+}
+
+/** Control characters become spaces, and the text is cut to PayPal's length without splitting a character. */
+function plainText(text: string): string {
+  const clean = text
+    .toWellFormed()
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim();
+  let cut = '';
+  for (const character of clean) {
+    if (cut.length + character.length > LONGEST_TEXT) break;
+    cut += character;
+  }
+  return cut;
+}

@@ -1,0 +1,70 @@
+/** What PayPal's words mean here; a word that no table lists is pending. (Orders v2 and Payments v2 references.) */
+export type OrderMeaning = 'pending' | 'waiting' | 'approved' | 'completed' | 'voided';
+export type CaptureMeaning = 'paid' | 'refunded' | 'pending' | 'declined';
+export type RefundMeaning = 'succeeded' | 'pending' | 'failed';
+
+const ORDER: ReadonlyMap<string, OrderMeaning> = new Map([
+  ['CREATED', 'waiting'],
+  ['SAVED', 'waiting'],
+  ['PAYER_ACTION_REQUIRED', 'waiting'],
+  ['APPROVED', 'approved'],
+  ['COMPLETED', 'completed'],
+  ['VOIDED', 'voided'],
+]);
+
+const CAPTURE: ReadonlyMap<string, CaptureMeaning> = new Map([
+  ['COMPLETED', 'paid'],
+  ['PARTIALLY_REFUNDED', 'refunded'],
+  ['REFUNDED', 'refunded'],
+  ['PENDING', 'pending'],
+  ['DECLINED', 'declined'],
+  ['FAILED', 'declined'],
+]);
+
+const REFUND: ReadonlyMap<string, RefundMeaning> = new Map([
+  ['COMPLETED', 'succeeded'],
+  ['PENDING', 'pending'],
+  ['CANCELLED', 'failed'],
+  ['FAILED', 'failed'],
+]);
+
+/** Issues of the create call that cannot hide an order: the request itself was not acceptable. */
+const REFUSED_FOR_CERTAIN: ReadonlySet<string> = new Set([
+  'INVALID_CURRENCY_CODE',
+  'CURRENCY_NOT_SUPPORTED',
+  'CURRENCY_NOT_SUPPORTED_FOR_COUNTRY',
+  'DECIMAL_PRECISION',
+  'DECIMALS_NOT_SUPPORTED',
+  'CANNOT_BE_ZERO_OR_NEGATIVE',
+  'CANNOT_BE_NEGATIVE',
+  'MAX_VALUE_EXCEEDED',
+  'INVALID_PARAMETER_VALUE',
+  'INVALID_PARAMETER_SYNTAX',
+  'INVALID_STRING_LENGTH',
+  'INVALID_STRING_MAX_LENGTH',
+  'MISSING_REQUIRED_PARAMETER',
+  'MALFORMED_REQUEST_JSON',
+  'PAYEE_ACCOUNT_RESTRICTED',
+  'PAYEE_ACCOUNT_LOCKED_OR_CLOSED',
+  'PAYEE_NOT_ENABLED_FOR_CARD_PROCESSING',
+]);
+
+/** Meaning of an order status: `waiting` = for the payer. `completed` is never money by itself: read the capture. */
+export function orderMeaning(word: string): OrderMeaning {
+  return ORDER.get(word) ?? 'pending';
+}
+
+/** Meaning of a capture status; `refunded` is paid with refunds to look at. */
+export function captureMeaning(word: string): CaptureMeaning {
+  return CAPTURE.get(word) ?? 'pending';
+}
+
+/** Meaning of a refund status. */
+export function refundMeaning(word: string): RefundMeaning {
+  return REFUND.get(word) ?? 'pending';
+}
+
+/** Whether a create refused with this issue has left no order behind. */
+export function refusesForCertain(issue: string): boolean {
+  return REFUSED_FOR_CERTAIN.has(issue);
+}

@@ -1,0 +1,41 @@
+import { Buffer } from 'node:buffer';
+import { createHash, verify } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { NoticeNotGenuine } from '../../payments/channel.ts';
+import type { FindWebhookKey } from './certificate-cache.ts';
+
+/** The signed text of a webhook: `id|time|webhook id|CRC32 of the raw body as an unsigned decimal`. (PayPal, Webhooks integration.) */
+export function webhookText(transmissionId: string, transmissionTime: string, webhookId: string, body: Buffer): string {
+  return [transmissionId, transmissionTime, webhookId, String(crc32(body))].join('|');
+}
+
+/**
+ * Checks a webhook's signature and returns an id for this very body; throws NoticeNotGenuine.
+ * The signature covers only a CRC32, so a body can be forged from a captured delivery: the id therefore includes a hash
+ * of the body, so that a forged twin never takes the place of the genuine message, and nothing in it is a fact.
+ */
+export async function verifyWebhook(
+  headers: Record<string, string | undefined>,
+  body: Buffer,
+  webhookId: string,
+  findKey: FindWebhookKey,
+): Promise<string> {
+  const id = header(headers, 'paypal-transmission-id', /^[\w-]{1,64}$/);
+  const time = header(headers, 'paypal-transmission-time', /^[\w:.+-]{1,40}$/);
+  const url = header(headers, 'paypal-cert-url', /^[\x21-\x7e]{1,500}$/);
+  const signature = header(headers, 'paypal-transmission-sig', /^[A-Za-z0-9+/]{1,1400}={0,2}$/);
+  header(headers, 'paypal-auth-algo', /^SHA256withRSA$/);
+  const key = await findKey(url);
+  const text = Buffer.from(webhookText(id, time, webhookId, body), 'utf8');
+  if (!verify('RSA-SHA256', text, key, Buffer.from(signature, 'base64'))) {
+    throw new NoticeNotGenuine('signature_invalid', 'The signature does not fit the message.');
+  }
+  return `${id}.${createHash('sha256').update(body).digest('hex').slice(0, 24)}`;
+}
+
+function header(headers: Record<string, string | undefined>, name: string, form: RegExp): string {
+  const value = headers[name];
+  if (!value) throw new NoticeNotGenuine('unsigned', `The header ${name} is missing.`);
+  if (!form.test(value)) throw new NoticeNotGenuine('malformed', `The header ${name} is malformed.`);
+  return value;
+}
