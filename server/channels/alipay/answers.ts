@@ -1,0 +1,135 @@
+import type { CloseOutcome, OrderRef, Outcome, PlaceOrder, RefundOutcome, RefundRef } from '../../payments/channel.ts';
+import { readMajorText, sameMoney, type Money } from '../../payments/money.ts';
+import { readChinaTime } from './china-time.ts';
+import { unheard, unheardRefusal, type Said } from './reply.ts';
+import { CODE, CREATE_REFUSED, DISCORDANT, NOT_EXIST, REFUND_REFUSED, TRADE_STATUS } from './status.ts';
+
+type Content = Said['content'];
+/** What both a refund to be made and a known one say. */
+type RefundFacts = Pick<RefundRef, 'orderNo' | 'amount' | 'refundAmount'>;
+
+/**
+ * The answer to precreate: pending with the QR text. A refusal is definite only for a code that CREATE_REFUSED lists or
+ * for one of the gateway, which turns a request away before any trade can be made.
+ */
+export function readPlaced(said: Said, order: PlaceOrder): Outcome {
+  const { content, code, subCode, message } = said;
+  if (code !== CODE.ok) {
+    const nothing = unheardRefusal(said);
+    if (nothing && nothing.cause !== 'misconfigured') return nothing;
+    const definite = nothing ? subCode.startsWith('isv.') : code === CODE.business && CREATE_REFUSED.has(subCode);
+    return { kind: 'declined', code: subCode || code, reason: message, definite };
+  }
+  if (content.out_trade_no !== order.orderNo) return otherThing(content);
+  if (typeof content.qr_code !== 'string' || content.qr_code === '')
+    return unheard('unparsable', 'There is no qr_code.');
+  return { kind: 'pending', pay: { type: 'qr', qrCode: content.qr_code } };
+}
+
+/**
+ * The answer to a query. Success carries the amount that Alipay names, also when it is not the order's (settling decides);
+ * `receivedAt` stands in for a missing time of payment.
+ */
+export function readQueried(said: Said, order: OrderRef, receivedAt: Date, sellerId = ''): Outcome {
+  const { content, code, subCode } = said;
+  if (code !== CODE.ok) {
+    if (subCode === NOT_EXIST && code === CODE.business) return { kind: 'absent' };
+    return unheardRefusal(said) ?? rejected(said);
+  }
+  if (content.out_trade_no !== order.orderNo) return otherThing(content);
+  if (sellerId !== '' && content.seller_id !== undefined && content.seller_id !== sellerId) return otherThing(content);
+  return readTrade(content, content.send_pay_date, receivedAt, order.amount);
+}
+
+/**
+ * What a trade's words say, in an answer or a notice. TRADE_CLOSED with a time of payment was paid and refunded in full;
+ * without one it was never paid. With `expected`, an unpaid trade of another amount is a mismatch.
+ */
+export function readTrade(content: Content, paidAt: unknown, receivedAt: Date, expected?: Money): Outcome {
+  const { trade_status: word } = content;
+  if (typeof word !== 'string') return unheard('unparsable', 'There is no trade_status.');
+  const amount = readMajorText(content.total_amount, 'CNY', 'alipay');
+  if (!amount) return unheard('mismatch', `total_amount "${String(content.total_amount)}" is not an amount.`);
+  const meaning = TRADE_STATUS.get(word) ?? 'pending';
+  const refundedInFull = meaning === 'closed' && hasText(paidAt);
+  if (meaning === 'paid' || refundedInFull) {
+    const channelNo = content.trade_no;
+    if (!hasText(channelNo)) return unheard('unparsable', 'There is no trade_no.');
+    const payer = [content.buyer_user_id, content.buyer_id, content.buyer_open_id].find(hasText);
+    const at = readChinaTime(paidAt) ?? receivedAt;
+    return { kind: 'paid', channelNo, amount, at, payer, ...(refundedInFull ? { refundsHint: true } : {}) };
+  }
+  if (expected && !sameMoney(amount, expected)) {
+    return unheard('mismatch', `total_amount is ${String(content.total_amount)}.`);
+  }
+  return { kind: meaning === 'closed' ? 'closed' : 'pending' };
+}
+
+/** The answer to close; every refusal of the business means: query now. */
+export function readClosed(said: Said, order: OrderRef): CloseOutcome {
+  const { content, code, subCode, message } = said;
+  if (code === CODE.ok) return content.out_trade_no === order.orderNo ? { kind: 'closed' } : otherThing(content);
+  if (code === CODE.business && subCode === NOT_EXIST) return { kind: 'absent' };
+  return unheardRefusal(said) ?? { kind: 'refused', code: subCode || code, reason: message };
+}
+
+/**
+ * The answer to a refund: done only with `fund_change=Y`; N is accepted and must be queried. `refund_fee` is the sum of all
+ * refunds so far, so it is checked as a bound and never taken as this refund's amount.
+ */
+export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date): RefundOutcome {
+  const { content, code, subCode, message } = said;
+  if (code !== CODE.ok) {
+    if (subCode === DISCORDANT) return unheard('mismatch', `${subCode} ${message}`, subCode);
+    const nothing = unheardRefusal(said);
+    if (nothing) return nothing;
+    return REFUND_REFUSED.has(subCode) ? { kind: 'refused', code: subCode, reason: message } : rejected(said);
+  }
+  if (content.out_trade_no !== refund.orderNo) return otherThing(content);
+  const sum = readMajorText(content.refund_fee, 'CNY', 'alipay');
+  if (!sum || sum.minor < refund.refundAmount.minor || sum.minor > refund.amount.minor) {
+    return unheard('mismatch', `refund_fee is ${String(content.refund_fee)}.`);
+  }
+  if (content.fund_change !== 'Y') return { kind: 'pending' };
+  return { kind: 'succeeded', amount: refund.refundAmount, at: readChinaTime(content.gmt_refund_pay) ?? receivedAt };
+}
+
+/** The answer to a refund query; success carries the amount that Alipay names, and no status at all means that it knows none. */
+export function readRefundQueried(said: Said, refund: RefundRef, receivedAt: Date): RefundOutcome {
+  const { content, code, subCode } = said;
+  if (code !== CODE.ok) {
+    if (subCode === NOT_EXIST && code === CODE.business) return { kind: 'absent' };
+    return unheardRefusal(said) ?? rejected(said);
+  }
+  const { refund_status: status, refund_amount: written } = content;
+  if (status === undefined && written === undefined) {
+    return isOther(content.out_trade_no, refund.orderNo) || isOther(content.out_request_no, refund.refundNo)
+      ? otherThing(content)
+      : { kind: 'absent' };
+  }
+  if (content.out_trade_no !== refund.orderNo || content.out_request_no !== refund.refundNo) return otherThing(content);
+  if (status !== 'REFUND_SUCCESS') return { kind: 'pending' };
+  const amount = readMajorText(written, 'CNY', 'alipay');
+  if (!amount) return unheard('mismatch', `refund_amount "${String(written)}" is not an amount.`);
+  const total = readMajorText(content.total_amount, 'CNY', 'alipay');
+  if (content.total_amount !== undefined && (!total || !sameMoney(total, refund.amount))) {
+    return unheard('mismatch', `total_amount is ${String(content.total_amount)}.`);
+  }
+  return { kind: 'succeeded', amount, at: readChinaTime(content.gmt_refund_pay) ?? receivedAt };
+}
+
+function otherThing(content: Content) {
+  return unheard('mismatch', `The answer is about ${String(content.out_trade_no)}.`);
+}
+
+function rejected({ code, subCode, message }: Said) {
+  return unheard('rejected', `${code} ${subCode} ${message}`.trim(), subCode);
+}
+
+function isOther(named: unknown, ours: string): boolean {
+  return named !== undefined && named !== ours;
+}
+
+function hasText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}

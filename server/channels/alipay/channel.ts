@@ -1,0 +1,153 @@
+import { ChannelMisconfigured } from '../../payments/channel.ts';
+import type { Channel, ChannelInput, Outcome, PlaceOrder, ProbeResult } from '../../payments/channel.ts';
+import { readClosed, readPlaced, readQueried, readRefunded, readRefundQueried } from './answers.ts';
+import { KINDS, readKeys, type AlipayKeys } from './keys.ts';
+import { readNotice } from './notice.ts';
+import { readReply, unheard, unheardFrom, type Reply, type Said, type Unheard } from './reply.ts';
+import {
+  closeCall,
+  createTime,
+  encodeForm,
+  parametersOf,
+  placeCall,
+  queryCall,
+  refundCall,
+  refundQueryCall,
+  type AlipayCall,
+  type AlipayScene,
+  type Caller,
+} from './requests.ts';
+import { requestText, signRsa2 } from './signature.ts';
+import { blamedField, NOT_EXIST } from './status.ts';
+
+/** Fixed by mode; never an address from the configuration. */
+const GATEWAYS = {
+  live: 'https://openapi.alipay.com/gateway.do',
+  sandbox: 'https://openapi-sandbox.dl.alipaydev.com/gateway.do',
+} as const;
+
+/** Too short for an order number of ours to be the same. */
+const PROBE_NO = 'probe0';
+
+interface Context {
+  gateway: string;
+  caller: Caller;
+  keys: AlipayKeys;
+  input: ChannelInput;
+}
+
+interface About {
+  orderNo?: string;
+  refundNo?: string;
+}
+
+/** One Alipay account; throws ChannelMisconfigured naming the field that cannot be used. */
+export function createAlipay(input: ChannelInput): Channel {
+  const context = contextOf(input);
+  const { caller, keys } = context;
+  const { now } = input;
+  return {
+    payWay: 'alipay',
+    account: caller.appId,
+    place: (order) => place(context, order),
+    query: (order) => ask(context, queryCall(order), order, (said) => readQueried(said, order, now(), caller.sellerId)),
+    close: (order) => ask(context, closeCall(order), order, (said) => readClosed(said, order)),
+    refund: (refund) => ask(context, refundCall(refund), refund, (said) => readRefunded(said, refund, now())),
+    queryRefund: (refund) =>
+      ask(context, refundQueryCall(refund), refund, (said) => readRefundQueried(said, refund, now())),
+    readNotice: async (_headers, rawBody) => readNotice({ ...caller, ring: keys.ring }, rawBody, now()),
+    ackNotice: (accepted) => ({
+      status: accepted ? 200 : 400,
+      contentType: 'text/plain; charset=utf-8',
+      body: accepted ? 'success' : 'fail',
+    }),
+    probe: () => probe(context),
+  };
+}
+
+function contextOf(input: ChannelInput): Context {
+  const { appId = '', sellerId = '', appAuthToken = '' } = input.fields;
+  if (appId === '') throw new ChannelMisconfigured('appId', 'appId is missing.');
+  const keys = readKeys(input);
+  const { appCertSerial, rootCertSerial } = keys;
+  return {
+    gateway: gatewayOf(input),
+    caller: { appId, sellerId, appAuthToken, appCertSerial, rootCertSerial },
+    keys,
+    input,
+  };
+}
+
+function gatewayOf({ mode, simulatorUrl }: ChannelInput): string {
+  if (mode !== 'simulator') return GATEWAYS[mode];
+  if (!simulatorUrl) throw new ChannelMisconfigured('mode', 'There is no simulator to send to.');
+  return `${simulatorUrl.replace(/\/+$/, '')}/alipay/gateway.do`;
+}
+
+/** Only `qr` asks Alipay; the other scenes hand the payer a signed request, so nothing is sent here. */
+async function place(context: Context, order: PlaceOrder): Promise<Outcome> {
+  const { scene, amount } = order;
+  if (!isAlipayScene(scene) || amount.currency !== 'CNY') {
+    const reason = `Alipay does not take ${scene} in ${amount.currency}.`;
+    return { kind: 'declined', code: 'not_supported', reason, definite: true };
+  }
+  const call = placeCall(order, scene, context.caller.sellerId);
+  const at = createTime(order.sentAt, context.input.now());
+  if (scene === 'qr') return ask(context, call, order, (said) => readPlaced(said, order), at);
+  const form = encodeForm(await signed(context, call, at));
+  if (scene === 'app') return { kind: 'pending', pay: { type: 'app', params: { orderString: form } } };
+  return { kind: 'pending', pay: { type: 'redirect', url: `${context.gateway}?${form}` } };
+}
+
+function isAlipayScene(scene: PlaceOrder['scene']): scene is AlipayScene {
+  return scene === 'qr' || scene === 'page' || scene === 'wap' || scene === 'app';
+}
+
+async function ask<T>(
+  context: Context,
+  call: AlipayCall,
+  about: About,
+  read: (said: Said) => T,
+  at = context.input.now(),
+): Promise<T | Unheard> {
+  const reply = await send(context, call, about, at);
+  if (reply.kind === 'said') return read(reply.said);
+  return unheard(reply.cause, reply.detail);
+}
+
+async function send(context: Context, call: AlipayCall, { orderNo, refundNo }: About, at: Date): Promise<Reply> {
+  try {
+    const body = encodeForm(await signed(context, call, at));
+    const answer = await context.input.send({
+      method: 'POST',
+      url: context.gateway,
+      headers: { 'content-type': 'application/x-www-form-urlencoded;charset=utf-8', accept: 'application/json' },
+      body,
+      about: { call: call.method, orderNo, refundNo },
+    });
+    return await readReply(answer, call.method, context.keys);
+  } catch (error) {
+    return unheardFrom(error);
+  }
+}
+
+async function signed({ caller, keys }: Context, call: AlipayCall, at: Date): Promise<Record<string, string>> {
+  const params = parametersOf(call, caller, at);
+  return { ...params, sign: await signRsa2(requestText(params), keys.appKey) };
+}
+
+/** A signed "no such trade" proves both keys, the app id and the way there. */
+async function probe(context: Context): Promise<ProbeResult> {
+  const reply = await send(context, queryCall({ orderNo: PROBE_NO }), {}, context.input.now());
+  if (reply.kind === 'said') return probeSaid(reply.said);
+  const { cause, detail, subCode } = reply;
+  if (subCode) return { ok: false, field: blamedField(subCode), code: subCode, message: detail };
+  const byVerifyKey = cause === 'signature_invalid' || cause === 'serial_unknown';
+  const verifyKey = context.keys.certificateMode ? KINDS.publicCert : KINDS.publicKey;
+  return { ok: false, field: byVerifyKey ? verifyKey : null, code: cause, message: detail };
+}
+
+function probeSaid({ code, subCode, message }: Said): ProbeResult {
+  if (code === '10000' || subCode === NOT_EXIST) return { ok: true };
+  return { ok: false, field: blamedField(subCode), code: subCode || code, message };
+}

@@ -1,0 +1,145 @@
+import { createPrivateKey, createPublicKey, type KeyObject, type X509Certificate } from 'node:crypto';
+import { ChannelMisconfigured, type ChannelInput } from '../../payments/channel.ts';
+import { createKeyRing, type KeyRing } from '../key-ring.ts';
+import { certSerial, readCertificates, rootCertSerial, verifyRsa2 } from './signature.ts';
+
+/** The certificate kinds of Alipay, by their use. */
+export const KINDS = {
+  appKey: 'alipay_app_key',
+  appCert: 'alipay_app_cert',
+  publicCert: 'alipay_public_cert',
+  rootCert: 'alipay_root_cert',
+  publicKey: 'alipay_public_key',
+} as const;
+
+/** The keys of one configuration, imported once. */
+export interface AlipayKeys {
+  appKey: KeyObject;
+  /** Empty in key mode. */
+  appCertSerial: string;
+  rootCertSerial: string;
+  /** Alipay's verify keys: by `alipay_cert_sn` in certificate mode, numbered in key mode. */
+  ring: KeyRing;
+  certificateMode: boolean;
+}
+
+/** Imports the keys; throws ChannelMisconfigured naming the kind that cannot be used. An app certificate means certificate mode. */
+export function readKeys({ pems, now }: Pick<ChannelInput, 'pems' | 'now'>): AlipayKeys {
+  const appKey = readPrivateKey(first(pems, KINDS.appKey));
+  return pems[KINDS.appCert]?.length ? certificateKeys(pems, appKey, now) : plainKeys(pems, appKey, now);
+}
+
+/** How a signature of Alipay's stands: by its serial in certificate mode; an answer without one is nobody's. */
+export async function judgeAnswer(
+  { ring, certificateMode }: AlipayKeys,
+  text: string,
+  sign: string,
+  serial: string,
+): Promise<'genuine' | 'serial_unknown' | 'signature_invalid'> {
+  if (!certificateMode) return isFromRing(ring, text, sign) ? 'genuine' : 'signature_invalid';
+  const key = await ring.find(serial);
+  if (!key) return 'serial_unknown';
+  return verifyRsa2(text, sign, key) ? 'genuine' : 'signature_invalid';
+}
+
+/** Whether any key of the ring made this signature; notices name no serial. */
+export function isFromRing(ring: KeyRing, text: string | Uint8Array, sign: string): boolean {
+  return ring.all().some((key) => verifyRsa2(text, sign, key));
+}
+
+function plainKeys(pems: ChannelInput['pems'], appKey: KeyObject, now: () => Date): AlipayKeys {
+  const kind = KINDS.publicKey;
+  first(pems, kind);
+  const keys = (pems[kind] ?? []).map((text, index) => [`key-${index + 1}`, readPublicKey(text)] as const);
+  // The console shows both public keys side by side, so the app's own one is the usual mistake.
+  if (keys.some(([, key]) => key.equals(createPublicKey(appKey)))) {
+    throw new ChannelMisconfigured(kind, "This is the app's own public key; Alipay's public key is needed.");
+  }
+  return { appKey, appCertSerial: '', rootCertSerial: '', ring: createKeyRing({ keys, now }), certificateMode: false };
+}
+
+function certificateKeys(pems: ChannelInput['pems'], appKey: KeyObject, now: () => Date): AlipayKeys {
+  const [appCert] = certificatesOf(KINDS.appCert, first(pems, KINDS.appCert));
+  if (!appCert.checkPrivateKey(appKey)) {
+    throw new ChannelMisconfigured(KINDS.appCert, 'The app certificate and the app private key are not a pair.');
+  }
+  const roots = rootCertSerial(certificatesOf(KINDS.rootCert, first(pems, KINDS.rootCert)));
+  if (roots === '') throw new ChannelMisconfigured(KINDS.rootCert, 'The root file holds no RSA certificate.');
+  first(pems, KINDS.publicCert);
+  const keys = (pems[KINDS.publicCert] ?? []).map((text) => {
+    const [certificate] = certificatesOf(KINDS.publicCert, text);
+    return [certSerial(certificate), requireRsa(certificate.publicKey, KINDS.publicCert)] as const;
+  });
+  const ring = createKeyRing({ keys, now });
+  return { appKey, appCertSerial: certSerial(appCert), rootCertSerial: roots, ring, certificateMode: true };
+}
+
+function first(pems: ChannelInput['pems'], kind: string): string {
+  const text = pems[kind]?.[0];
+  if (!text) throw new ChannelMisconfigured(kind, `${kind} is missing.`);
+  return text;
+}
+
+function certificatesOf(kind: string, pem: string): [X509Certificate, ...X509Certificate[]] {
+  const [leaf, ...rest] = attempt(kind, 'is not a certificate in PEM form', () => readCertificates(pem));
+  if (!leaf) throw new ChannelMisconfigured(kind, `${kind} holds no certificate.`);
+  return [leaf, ...rest];
+}
+
+/** A private key as PEM, or as the bare base64 that Alipay's console and key tool hand out (PKCS #8 or PKCS #1). */
+function readPrivateKey(text: string): KeyObject {
+  const kind = KINDS.appKey;
+  const bare = bareBase64(text);
+  if (bare === undefined) {
+    return requireRsa(
+      attempt(kind, 'is not a private key', () => createPrivateKey(text)),
+      kind,
+    );
+  }
+  const key = attempt(kind, 'is not a private key', () => importEither(createPrivateKey, bare, ['pkcs8', 'pkcs1']));
+  return requireRsa(key, kind);
+}
+
+/** A public key as PEM or bare base64 (SubjectPublicKeyInfo or PKCS #1). */
+function readPublicKey(text: string): KeyObject {
+  const kind = KINDS.publicKey;
+  if (text.includes('PRIVATE KEY')) throw new ChannelMisconfigured(kind, 'This is a private key.');
+  const bare = bareBase64(text);
+  const key = attempt(kind, 'is not a public key', () =>
+    bare === undefined ? createPublicKey(text) : importEither(createPublicKey, bare, ['spki', 'pkcs1']),
+  );
+  return requireRsa(key, kind);
+}
+
+function importEither<Form extends string>(
+  read: (input: { key: Buffer; format: 'der'; type: Form }) => KeyObject,
+  key: Buffer,
+  [usual, other]: readonly [Form, Form],
+): KeyObject {
+  try {
+    return read({ key, format: 'der', type: usual });
+  } catch {
+    return read({ key, format: 'der', type: other });
+  }
+}
+
+function bareBase64(text: string): Buffer | undefined {
+  const body = text.replace(/\s+/g, '');
+  return /^[A-Za-z0-9+/]{64,}={0,2}$/.test(body) ? Buffer.from(body, 'base64') : undefined;
+}
+
+function requireRsa(key: KeyObject, kind: string): KeyObject {
+  if (key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) < 2048) {
+    throw new ChannelMisconfigured(kind, `${kind} must be an RSA key of at least 2048 bits.`);
+  }
+  return key;
+}
+
+/** The cause is left out: messages of the parser may quote the input. */
+function attempt<T>(kind: string, wrong: string, read: () => T): T {
+  try {
+    return read();
+  } catch {
+    throw new ChannelMisconfigured(kind, `${kind} ${wrong}.`);
+  }
+}

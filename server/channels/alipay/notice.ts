@@ -1,0 +1,94 @@
+import { NoticeNotGenuine, type Notice } from '../../payments/channel.ts';
+import { readTrade } from './answers.ts';
+import { isFromRing } from './keys.ts';
+import type { KeyRing } from '../key-ring.ts';
+
+/** More parameters than Alipay ever sends; a longer body is not looked at. */
+const MAX_PARAMETERS = 200;
+
+/** Whose notices are genuine. */
+export interface NoticeReader {
+  appId: string;
+  /** Empty when not configured. */
+  sellerId: string;
+  ring: KeyRing;
+}
+
+/**
+ * Reads a notice: RSA2 signature over the decoded bytes, then app_id and seller_id; throws NoticeNotGenuine.
+ * `outcome.amount` is total_amount as written: whether it is the order's is for settling to compare.
+ */
+export function readNotice({ appId, sellerId, ring }: NoticeReader, rawBody: Buffer, receivedAt: Date): Notice {
+  const fields = splitForm(rawBody);
+  const sign = fields.get('sign')?.toString('latin1') ?? '';
+  if (sign === '') throw new NoticeNotGenuine('unsigned', 'The notice carries no sign.');
+  const signType = fields.get('sign_type')?.toString('latin1');
+  if (signType !== 'RSA2') throw new NoticeNotGenuine('signature_invalid', 'Only sign_type RSA2 is accepted.');
+  if (!isFromRing(ring, signedBytes(fields), sign)) {
+    throw new NoticeNotGenuine('signature_invalid', "The notice is not signed by Alipay's key.");
+  }
+  const params = decodeFields(fields);
+  if (params.app_id !== appId)
+    throw new NoticeNotGenuine('wrong_account', `The notice is for app_id ${params.app_id}.`);
+  if (sellerId !== '' && params.seller_id !== sellerId) {
+    throw new NoticeNotGenuine('wrong_account', `The notice is for seller_id ${params.seller_id}.`);
+  }
+  return noticeOf(params, receivedAt);
+}
+
+/** A refund shows only its cumulative sum, so it is named (`refundNo`) and left to a query. */
+function noticeOf(params: Readonly<Record<string, string>>, receivedAt: Date): Notice {
+  if (!params.notify_id) throw new NoticeNotGenuine('malformed', 'The notice has no notify_id.');
+  const refunded = Boolean(params.refund_fee || params.gmt_refund);
+  const notice = {
+    noticeId: params.notify_id,
+    account: params.app_id ?? '',
+    event: params.trade_status ?? params.notify_type ?? '',
+    orderNo: params.out_trade_no || null,
+    refundNo: (refunded && params.out_biz_no) || null,
+  };
+  if (!params.trade_status) return notice;
+  const outcome = readTrade(params, params.gmt_payment || params.gmt_refund, receivedAt);
+  if (outcome.kind === 'unknown') throw new NoticeNotGenuine('malformed', outcome.detail ?? 'Unreadable notice.');
+  if (outcome.kind === 'paid' && refunded) return { ...notice, outcome: { ...outcome, refundsHint: true } };
+  return { ...notice, outcome };
+}
+
+function splitForm(body: Buffer): Map<string, Buffer> {
+  const fields = new Map<string, Buffer>();
+  const pairs = body.toString('latin1').split('&', MAX_PARAMETERS + 1);
+  if (pairs.length > MAX_PARAMETERS) throw new NoticeNotGenuine('malformed', 'The notice has too many parameters.');
+  for (const pair of pairs) {
+    const [, rawKey = '', rawValue = ''] = /^([^=]*)=?([^]*)$/.exec(pair) ?? [];
+    const key = percentDecode(rawKey).toString('latin1');
+    if (!/^\w{1,64}$/.test(key))
+      throw new NoticeNotGenuine('malformed', 'A parameter of the notice has no proper name.');
+    if (fields.has(key)) throw new NoticeNotGenuine('duplicate_key', `The notice names ${key} twice.`);
+    fields.set(key, percentDecode(rawValue));
+  }
+  return fields;
+}
+
+function percentDecode(text: string): Buffer {
+  const plain = text.replaceAll('+', ' ');
+  if (/%(?![0-9A-Fa-f]{2})/.test(plain)) throw new NoticeNotGenuine('malformed', 'The notice is not form-encoded.');
+  const bytes = plain.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return Buffer.from(bytes, 'latin1');
+}
+
+/** The signature covers the bytes of the message's own charset, so they are joined without being decoded. */
+function signedBytes(fields: ReadonlyMap<string, Buffer>): Buffer {
+  const keys = [...fields.keys()].filter((key) => key !== 'sign' && key !== 'sign_type').toSorted();
+  const parts = keys.map((key) => `${key}=${fields.get(key)?.toString('latin1')}`);
+  return Buffer.from(parts.join('&'), 'latin1');
+}
+
+function decodeFields(fields: ReadonlyMap<string, Buffer>): Record<string, string> {
+  const charset = fields.get('charset')?.toString('latin1').toLowerCase() ?? 'utf-8';
+  const decoder = new TextDecoder(charset.startsWith('gb') ? 'gb18030' : 'utf-8', { fatal: true });
+  try {
+    return Object.fromEntries(Array.from(fields, ([key, bytes]) => [key, decoder.decode(bytes)]));
+  } catch {
+    throw new NoticeNotGenuine('malformed', `The notice is not text in ${charset}.`);
+  }
+}

@@ -1,0 +1,132 @@
+import type { OrderRef, PlaceOrder, RefundOrder, RefundRef } from '../../payments/channel.ts';
+import { majorText } from '../../payments/money.ts';
+import { chinaTime } from './china-time.ts';
+
+/** One call before it is signed: the method, its business content and the addresses that go beside it. */
+export interface AlipayCall {
+  method: string;
+  content: Readonly<Record<string, string>>;
+  notifyUrl?: string;
+  returnUrl?: string;
+}
+
+/** What every request says about the caller; empty values are not sent. */
+export interface Caller {
+  appId: string;
+  sellerId: string;
+  appAuthToken: string;
+  /** Certificate mode; empty in key mode. */
+  appCertSerial: string;
+  rootCertSerial: string;
+}
+
+/** After this long, a re-sent create carries a new timestamp: the gateway refuses old ones. */
+const STALE_MS = 10 * 60_000;
+
+const CREATE: Readonly<Record<'qr' | 'page' | 'wap' | 'app', { method: string; productCode?: string }>> = {
+  qr: { method: 'alipay.trade.precreate' },
+  page: { method: 'alipay.trade.page.pay', productCode: 'FAST_INSTANT_TRADE_PAY' },
+  wap: { method: 'alipay.trade.wap.pay', productCode: 'QUICK_WAP_WAY' },
+  app: { method: 'alipay.trade.app.pay', productCode: 'QUICK_MSECURITY_PAY' },
+};
+
+/** A scene that Alipay has. */
+export type AlipayScene = keyof typeof CREATE;
+
+/** The create of a scene: total_amount in yuan with two decimals, time_expire in UTC+8; the same order gives the same content. */
+export function placeCall(order: PlaceOrder, scene: AlipayScene, sellerId: string): AlipayCall {
+  const { method, productCode } = CREATE[scene];
+  const content = compact({
+    out_trade_no: order.orderNo,
+    total_amount: majorText(order.amount, 'alipay'),
+    subject: subjectText(order.subject),
+    product_code: productCode,
+    time_expire: chinaTime(order.expiresAt),
+    seller_id: sellerId,
+    quit_url: scene === 'wap' ? order.cancelUrl : undefined,
+  });
+  const returnUrl = scene === 'page' || scene === 'wap' ? order.returnUrl : undefined;
+  return { method, content, notifyUrl: order.notifyUrl, returnUrl };
+}
+
+/** alipay.trade.query by our number. */
+export function queryCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
+  return { method: 'alipay.trade.query', content: { out_trade_no: orderNo } };
+}
+
+/** alipay.trade.close by our number. */
+export function closeCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
+  return { method: 'alipay.trade.close', content: { out_trade_no: orderNo } };
+}
+
+/** alipay.trade.refund; out_request_no makes a repeat the same refund. */
+export function refundCall(refund: RefundOrder): AlipayCall {
+  const content = compact({
+    out_trade_no: refund.orderNo,
+    out_request_no: refund.refundNo,
+    refund_amount: majorText(refund.refundAmount, 'alipay'),
+    refund_reason: cutText(refund.reason, 256),
+  });
+  return { method: 'alipay.trade.refund', content };
+}
+
+/** alipay.trade.fastpay.refund.query by both of our numbers. */
+export function refundQueryCall({ orderNo, refundNo }: Pick<RefundRef, 'orderNo' | 'refundNo'>): AlipayCall {
+  const content = { out_trade_no: orderNo, out_request_no: refundNo };
+  return { method: 'alipay.trade.fastpay.refund.query', content };
+}
+
+/** The parameters of a call without `sign`; empty ones are left out. */
+export function parametersOf(call: AlipayCall, caller: Caller, at: Date): Record<string, string> {
+  return compact({
+    app_id: caller.appId,
+    method: call.method,
+    format: 'JSON',
+    charset: 'utf-8',
+    sign_type: 'RSA2',
+    timestamp: chinaTime(at),
+    version: '1.0',
+    notify_url: call.notifyUrl,
+    return_url: call.returnUrl,
+    app_auth_token: caller.appAuthToken,
+    app_cert_sn: caller.appCertSerial,
+    alipay_root_cert_sn: caller.rootCertSerial,
+    biz_content: JSON.stringify(call.content),
+  });
+}
+
+/** The timestamp of a create: the first try's, so that a re-send is the same bytes, unless the gateway would call it stale. */
+export function createTime(sentAt: Date, now: Date): Date {
+  return now.getTime() - sentAt.getTime() > STALE_MS ? now : sentAt;
+}
+
+/** Form encoding with `%20` for blanks, as the app scene and the payer's address need it too. */
+export function encodeForm(params: Readonly<Record<string, string>>): string {
+  return Object.entries(params)
+    .map(([key, value]) => `${key}=${encodeURIComponent(value)}`)
+    .join('&');
+}
+
+/** A subject that Alipay takes: `/ = &` as their full-width forms, no control characters, at most 256 characters. */
+function subjectText(subject: string): string {
+  const wide = subject.replace(/[/=&]/g, (char) => String.fromCharCode(char.charCodeAt(0) + 0xfee0));
+  return cutText(wide, 256);
+}
+
+function cutText(text: string, max: number): string {
+  const clean = text
+    .toWellFormed()
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim();
+  return clean.length <= max
+    ? clean
+    : clean
+        .slice(0, max)
+        .toWellFormed()
+        .replace(/\uFFFD$/, '');
+}
+
+function compact(params: Record<string, string | undefined>): Record<string, string> {
+  const given = Object.entries(params).filter((entry): entry is [string, string] => Boolean(entry[1]));
+  return Object.fromEntries(given);
+}
