@@ -6,6 +6,11 @@ export function keyTable(): string {
   return [head, head.map(() => '---'), ...keyNames.map(row)].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
+/** The text of a document with the table between its two marks brought up to date. */
+export function withKeyTable(document: string): string {
+  return document.replace(/(?<=<!-- keys -->\n)[^]*(?=<!-- end of keys -->)/, () => `\n${keyTable()}\n\n`);
+}
+
 function row(key: KeyName): string[] {
   const { expects, fallback, sentence, secret } = keys[key];
   return [
@@ -22,7 +27,7 @@ export function defaultToml(): string {
   const lines = [
     '# Every key with its default. Set your own in config/local.toml, in the file named by --config or PAY_CONFIG,',
     '# or in the environment; copy only what you change. In those files a relative path begins at the folder of the',
-    '# file that sets it, elsewhere at the working directory. Made from config/schema.ts: npm run config:write.',
+    '# file that sets it, elsewhere at the working directory. Made from config/schema.ts by: node config/write.ts',
   ];
   let section = '';
   for (const key of keyNames) {
