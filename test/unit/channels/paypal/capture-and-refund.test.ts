@@ -1,0 +1,141 @@
+import test from 'ava';
+import type { Outcome, RefundOutcome } from '../../../../server/payments/channel.ts';
+import * as s from './scripted.ts';
+
+/** Answers GET with `before` and the capture with `answer`. */
+const capturing = (before: object, answer: s.Script) =>
+  s.scripted((request) => (request.method === 'GET' ? s.json(200, before) : answer(request)));
+
+test('an approved order is read, then captured under its own request id', async (t) => {
+  const { channel, sent, calls } = capturing(s.orderBody(), () => s.json(201, s.paidOrder()));
+  t.like(await channel.capture?.(s.orderRef), { kind: 'paid', channelNo: s.CAPTURE_ID });
+  t.deepEqual(calls(), ['query', 'capture']);
+  const request = sent.at(-1);
+  t.is(request?.url, `https://api-m.sandbox.paypal.com/v2/checkout/orders/${s.PAYPAL_ORDER}/capture`);
+  t.like(request?.headers, { 'paypal-request-id': `${s.ORDER_NO}-c1`, prefer: 'return=representation' });
+  t.is(request?.body, '{}');
+});
+
+test('nothing but our approved order over our amount is captured', async (t) => {
+  const others: [object, Partial<Outcome>][] = [
+    [s.orderBody({ status: 'PAYER_ACTION_REQUIRED' }), { kind: 'pending' }],
+    [s.orderBody({}, { custom_id: 'OTHERORDER' }), { kind: 'unknown', cause: 'mismatch' }],
+    [s.orderBody({}, { payee: { merchant_id: 'OTHERMERCHANT' } }), { kind: 'unknown', cause: 'mismatch' }],
+    [s.orderBody({}, { amount: { currency_code: 'USD', value: '0.01' } }), { kind: 'unknown', cause: 'mismatch' }],
+    [s.paidOrder(), { kind: 'paid' }],
+  ];
+  for (const [before, expected] of others) {
+    const { channel, calls } = capturing(before, () => s.json(201, s.paidOrder()));
+    t.like(await channel.capture?.(s.orderRef), expected);
+    t.deepEqual(calls(), ['query']);
+  }
+});
+
+test('an order without a PayPal id is never captured', async (t) => {
+  const { channel, sent } = s.scripted(() => s.json(201, s.paidOrder()));
+  t.deepEqual(await channel.capture?.({ ...s.orderRef, channelOrderId: null }), { kind: 'absent' });
+  t.is(sent.length, 0);
+});
+
+test('ORDER_ALREADY_CAPTURED reads the order', async (t) => {
+  let reads = 0;
+  const { channel, calls } = s.scripted(({ method }) =>
+    method === 'POST'
+      ? s.refusal(422, 'ORDER_ALREADY_CAPTURED')
+      : s.json(200, ++reads === 1 ? s.orderBody() : s.paidOrder()),
+  );
+  t.like(await channel.capture?.(s.orderRef), { kind: 'paid' });
+  t.deepEqual(calls(), ['query', 'capture', 'query']);
+});
+
+test('a refused, pending or unfinished capture takes no money and says which', async (t) => {
+  const capture = async (answer: s.Script) => capturing(s.orderBody(), answer).channel.capture?.(s.orderRef);
+  for (const code of ['INSTRUMENT_DECLINED', 'ORDER_NOT_APPROVED', 'PAYER_ACTION_REQUIRED', 'DUPLICATE_INVOICE_ID']) {
+    t.like(await capture(() => s.refusal(422, code)), { kind: 'declined', code, definite: false });
+  }
+  t.like(await capture(() => s.refusal(422, 'ORDER_COMPLETION_IN_PROGRESS')), {
+    kind: 'unknown',
+    cause: 'in_progress',
+  });
+  const pending = s.paidOrder({ status: 'PENDING', status_details: { reason: 'PENDING_REVIEW' } });
+  t.like(await capture(() => s.json(201, pending)), { kind: 'pending', capturePending: 'PENDING_REVIEW' });
+});
+
+test('a refund carries its number as request id and invoice id', async (t) => {
+  const { channel, sent } = s.scripted(() => s.json(201, s.refundBody()));
+  t.deepEqual(await channel.refund(s.refundOrder), {
+    kind: 'succeeded',
+    amount: { minor: 230n, currency: 'USD' },
+    at: new Date('2026-03-01T09:00:01Z'),
+    channelRefundNo: '1JU08902781691411',
+  });
+  const request = sent.at(-1);
+  t.true(request?.url.endsWith(`/v2/payments/captures/${s.CAPTURE_ID}/refund`));
+  t.is(request?.headers['paypal-request-id'], s.REFUND_NO);
+  t.deepEqual(JSON.parse(request?.body ?? ''), {
+    amount: { currency_code: 'USD', value: '2.30' },
+    custom_id: s.ORDER_NO,
+    invoice_id: s.REFUND_NO,
+    note_to_payer: 'The kettle leaks',
+  });
+});
+
+test('a refund answer is read by its words, number and amount', async (t) => {
+  const refund = async (body: object): Promise<RefundOutcome> =>
+    s.scripted(() => s.json(201, body)).channel.refund(s.refundOrder);
+  t.like(await refund(s.refundBody({ status: 'PENDING' })), { kind: 'pending', channelRefundNo: '1JU08902781691411' });
+  t.like(await refund(s.refundBody({ status: 'SOMETHING_NEW' })), { kind: 'pending' });
+  t.like(await refund(s.refundBody({ status: 'FAILED' })), { kind: 'failed', code: 'FAILED' });
+  t.like(await refund(s.refundBody({ status: 'CANCELLED' })), { kind: 'failed', code: 'CANCELLED' });
+  t.like(await refund(s.refundBody({ invoice_id: 'R2' })), { kind: 'unknown', cause: 'mismatch' });
+  t.like(await refund(s.refundBody({ amount: { currency_code: 'USD', value: '2.31' } })), {
+    kind: 'unknown',
+    cause: 'mismatch',
+  });
+});
+
+test('a refused refund keeps its code', async (t) => {
+  for (const code of [
+    'CAPTURE_FULLY_REFUNDED',
+    'REFUND_AMOUNT_EXCEEDED',
+    'REFUND_TIME_LIMIT_EXCEEDED',
+    'PENDING_CAPTURE',
+  ]) {
+    t.like(await s.scripted(() => s.refusal(422, code)).channel.refund(s.refundOrder), { kind: 'refused', code });
+  }
+  const { channel } = s.scripted(() => s.json(201, s.refundBody()));
+  t.like(await channel.refund({ ...s.refundOrder, channelTradeNo: null }), { kind: 'refused' });
+});
+
+test('a refund is asked for by id, or found in the order by our number', async (t) => {
+  const known = s.scripted(() => s.json(200, s.refundBody()));
+  t.like(await known.channel.queryRefund({ ...s.refundRef, channelRefundNo: '1JU08902781691411' }), {
+    kind: 'succeeded',
+  });
+  t.true(known.sent.at(-1)?.url.endsWith('/v2/payments/refunds/1JU08902781691411'));
+
+  const others = [s.refundBody({ invoice_id: 'R20260301OTHER' }), s.refundBody({ invoice_id: undefined })];
+  const lost = s.scripted(() =>
+    s.json(200, s.paidOrder({ status: 'PARTIALLY_REFUNDED' }, [...others, s.refundBody()])),
+  );
+  t.like(await lost.channel.queryRefund(s.refundRef), { kind: 'succeeded', channelRefundNo: '1JU08902781691411' });
+
+  const never = s.scripted(() => s.json(200, s.paidOrder({}, others)));
+  t.deepEqual(await never.channel.queryRefund(s.refundRef), { kind: 'absent' });
+});
+
+test('a refund cannot be absent without an order to look in', async (t) => {
+  const { channel } = s.scripted(() => s.refusal(404, 'RESOURCE_NOT_FOUND'));
+  t.like(await channel.queryRefund(s.refundRef), { kind: 'unknown' });
+  t.like(await channel.queryRefund({ ...s.refundRef, channelOrderId: null }), { kind: 'unknown' });
+});
+
+test('a probe says which field is wrong', async (t) => {
+  const good = s.scripted(() => s.json(200, { id: s.FIELDS.webhookId }));
+  t.deepEqual(await good.channel.probe(), { ok: true });
+  t.true(good.sent.at(-1)?.url.endsWith(`/v1/notifications/webhooks/${s.FIELDS.webhookId}`));
+  const noWebhook = s.scripted(() => s.refusal(404, 'INVALID_RESOURCE_ID'));
+  t.like(await noWebhook.channel.probe(), { ok: false, field: 'webhookId' });
+  const send = async () => s.json(401, { error: 'invalid_client' });
+  t.like(await s.scripted(() => s.json(200, {}), { send }).channel.probe(), { ok: false, field: 'clientSecret' });
+});

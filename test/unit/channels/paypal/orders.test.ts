@@ -1,0 +1,229 @@
+import test from 'ava';
+import { paypalKind } from '../../../../server/channels/paypal/kind.ts';
+import { TransportFailed, type Outcome } from '../../../../server/payments/channel.ts';
+import { exponentOf } from '../../../../server/payments/money.ts';
+import * as s from './scripted.ts';
+
+const created = (more: object = {}): object => s.orderBody({ status: 'PAYER_ACTION_REQUIRED', ...more });
+
+test('a create carries our number three times, the amount in major units and asks for the whole order', async (t) => {
+  const { channel, sent } = s.scripted(() => s.json(201, created()));
+  t.deepEqual(await channel.place(s.placeOrder), {
+    kind: 'pending',
+    pay: { type: 'redirect', url: `https://www.sandbox.paypal.com/checkoutnow?token=${s.PAYPAL_ORDER}` },
+    channelOrderId: s.PAYPAL_ORDER,
+  });
+  const request = sent[1];
+  t.is(request?.url, 'https://api-m.sandbox.paypal.com/v2/checkout/orders');
+  t.like(request?.headers, {
+    'paypal-request-id': s.ORDER_NO,
+    prefer: 'return=representation',
+    authorization: 'Bearer A21-token',
+  });
+  t.deepEqual(JSON.parse(request?.body ?? ''), {
+    intent: 'CAPTURE',
+    purchase_units: [
+      {
+        reference_id: 'default',
+        amount: { currency_code: 'USD', value: '12.30' },
+        description: 'Blue kettle',
+        custom_id: s.ORDER_NO,
+        invoice_id: s.ORDER_NO,
+      },
+    ],
+    payment_source: {
+      paypal: {
+        experience_context: {
+          return_url: s.placeOrder.returnUrl,
+          cancel_url: s.placeOrder.cancelUrl,
+          user_action: 'PAY_NOW',
+          shipping_preference: 'NO_SHIPPING',
+        },
+      },
+    },
+  });
+});
+
+test('the same order is sent again byte for byte', async (t) => {
+  const { channel, sent } = s.scripted(() => s.json(200, created()));
+  await channel.place(s.placeOrder);
+  await channel.place({ ...s.placeOrder, sentAt: new Date(0) });
+  t.is(sent[1]?.body, sent[2]?.body);
+});
+
+test('CREATED with an approve link is accepted too', async (t) => {
+  const href = 'https://www.sandbox.paypal.com/approve/1';
+  const { channel } = s.scripted(() => s.json(201, created({ status: 'CREATED', links: [{ rel: 'approve', href }] })));
+  t.like(await channel.place(s.placeOrder), { kind: 'pending', pay: { type: 'redirect', url: href } });
+});
+
+test('a link that is not a page of PayPal is not handed to a payer', async (t) => {
+  for (const href of [
+    'https://paypal.com.evil.example/',
+    'http://www.paypal.com/',
+    'javascript:alert(1)',
+    'nonsense',
+  ]) {
+    const { channel } = s.scripted(() => s.json(201, created({ links: [{ rel: 'approve', href }] })));
+    t.like(await channel.place(s.placeOrder), { kind: 'unknown', cause: 'unparsable' });
+  }
+});
+
+test('every currency is written with the decimals that PayPal takes', async (t) => {
+  for (const currency of paypalKind.currencies) {
+    const exponent = exponentOf(currency, 'paypal');
+    t.is(exponent, ['HUF', 'JPY', 'TWD'].includes(currency) ? 0 : 2, currency);
+    const value = exponent === 0 ? '12345' : '123.45';
+    const amount = { minor: 12345n, currency };
+    const body = s.orderBody(
+      { status: 'COMPLETED' },
+      {
+        amount: { currency_code: currency, value },
+        payments: { captures: [s.captureBody({ amount: { currency_code: currency, value } })] },
+      },
+    );
+    const { channel, sent } = s.scripted(() => s.json(200, body));
+    t.like(await channel.place({ ...s.placeOrder, amount }), { kind: 'paid', amount });
+    t.true(sent[1]?.body?.includes(`"amount":{"currency_code":"${currency}","value":"${value}"}`), currency);
+  }
+});
+
+test('subjects are cut to 127 characters, whole ones, without controls', async (t) => {
+  const { channel, sent } = s.scripted(() => s.json(201, created()));
+  await channel.place({ ...s.placeOrder, subject: `a\u0000\nb${'😀'.repeat(100)}` });
+  const description = JSON.parse(sent[1]?.body ?? '').purchase_units[0].description as string;
+  t.is(description, `a b${'😀'.repeat(62)}`);
+});
+
+test('a refused create is final only for codes that cannot hide an order', async (t) => {
+  const refused = async (issue: string): Promise<Outcome> =>
+    s.scripted(() => s.refusal(422, issue)).channel.place(s.placeOrder);
+  t.like(await refused('INVALID_CURRENCY_CODE'), { kind: 'declined', code: 'INVALID_CURRENCY_CODE', definite: true });
+  t.like(await refused('DECIMAL_PRECISION'), { kind: 'declined', definite: true });
+  t.like(await refused('DUPLICATE_INVOICE_ID'), { kind: 'declined', definite: false });
+  t.like(await refused('SOMETHING_NEW'), { kind: 'declined', definite: false });
+  t.like(await refused('PREVIOUS_REQUEST_IN_PROGRESS'), { kind: 'unknown', cause: 'in_progress' });
+});
+
+test('an answer about another order, payee, number or amount is a mismatch', async (t) => {
+  const strangers = [
+    s.orderBody({ id: 'OTHERORDER0000001' }),
+    s.orderBody({}, { custom_id: 'P2' }),
+    s.orderBody({}, { invoice_id: 'P20260301080000OTHERORDER' }),
+    s.orderBody({}, { payee: { merchant_id: 'OTHERMERCHANT' } }),
+    s.orderBody({}, { payee: undefined }),
+    s.orderBody({}, { amount: { currency_code: 'USD', value: '12.31' } }),
+    s.orderBody({}, { amount: { currency_code: 'EUR', value: '12.30' } }),
+  ];
+  for (const body of strangers) {
+    const { channel } = s.scripted(() => s.json(200, body));
+    t.like(await channel.query(s.orderRef), { kind: 'unknown', cause: 'mismatch' });
+  }
+});
+
+test('without a merchant id the payee is not looked at', async (t) => {
+  const { merchantId: _, ...fields } = s.FIELDS;
+  const { channel } = s.scripted(() => s.json(200, s.orderBody({}, { payee: { merchant_id: 'X' } })), { fields });
+  t.like(await channel.query(s.orderRef), { kind: 'approved' });
+});
+
+test('money is read from the capture, not from the order', async (t) => {
+  const query = async (body: object): Promise<Outcome> => s.scripted(() => s.json(200, body)).channel.query(s.orderRef);
+  t.deepEqual(await query(s.paidOrder()), {
+    kind: 'paid',
+    channelNo: s.CAPTURE_ID,
+    amount: { minor: 1230n, currency: 'USD' },
+    at: new Date('2026-03-01T08:05:00Z'),
+    payer: 'QYR5Z8XDVJNXQ',
+    channelOrderId: s.PAYPAL_ORDER,
+    refundsHint: undefined,
+  });
+  t.like(await query(s.paidOrder({ status: 'PARTIALLY_REFUNDED' })), { kind: 'paid', refundsHint: true });
+  t.like(await query(s.paidOrder({ status: 'REFUNDED' })), { kind: 'paid', refundsHint: true });
+  t.like(await query(s.paidOrder({ status: 'PENDING', status_details: { reason: 'ECHECK' } })), {
+    kind: 'pending',
+    capturePending: 'ECHECK',
+  });
+  t.like(await query(s.paidOrder({ status: 'SOMETHING_NEW' })), { kind: 'pending', capturePending: 'SOMETHING_NEW' });
+  t.like(await query(s.orderBody({ status: 'COMPLETED' })), { kind: 'pending' });
+  t.deepEqual(await query(s.paidOrder({ status: 'DECLINED' })), { kind: 'closed' });
+  t.deepEqual(await query(s.orderBody({ status: 'VOIDED' })), { kind: 'closed' });
+  t.like(await query(s.orderBody({ status: 'SOMETHING_NEW' })), { kind: 'pending' });
+});
+
+test('a capture over another amount is reported with that amount', async (t) => {
+  const { channel } = s.scripted(() => s.json(200, s.paidOrder({ amount: { currency_code: 'USD', value: '1.00' } })));
+  t.like(await channel.query(s.orderRef), { kind: 'paid', amount: { minor: 100n, currency: 'USD' } });
+});
+
+test('a declined capture does not hide a later good one', async (t) => {
+  const captures = [s.captureBody({ id: 'DECLINED1', status: 'DECLINED' }), s.captureBody()];
+  const { channel } = s.scripted(() => s.json(200, s.orderBody({ status: 'COMPLETED' }, { payments: { captures } })));
+  t.like(await channel.query(s.orderRef), { kind: 'paid', channelNo: s.CAPTURE_ID });
+});
+
+test('an order PayPal does not know is absent; without its id nothing is asked', async (t) => {
+  const { channel, sent } = s.scripted(() => s.refusal(404, 'INVALID_RESOURCE_ID'));
+  t.deepEqual(await channel.query(s.orderRef), { kind: 'absent' });
+  sent.length = 0;
+  t.deepEqual(await channel.query({ ...s.orderRef, channelOrderId: null }), { kind: 'absent' });
+  t.is(sent.length, 0);
+});
+
+test('a paid order that PayPal no longer lists is read from its capture', async (t) => {
+  const { channel, sent } = s.scripted(({ url }) =>
+    url.includes('/captures/') ? s.json(200, s.captureBody()) : s.refusal(404, 'RESOURCE_NOT_FOUND'),
+  );
+  t.like(await channel.query({ ...s.orderRef, channelTradeNo: s.CAPTURE_ID }), {
+    kind: 'paid',
+    channelNo: s.CAPTURE_ID,
+  });
+  t.true(sent.at(-1)?.url.endsWith(`/v2/payments/captures/${s.CAPTURE_ID}`));
+});
+
+test('every way to say nothing has its own cause', async (t) => {
+  const raw = (status: number, text: string) => ({ status, headers: {}, body: Buffer.from(text) });
+  const cases: [string, s.Script][] = [
+    ['timeout', () => Promise.reject(new TransportFailed('timeout', 'No answer.'))],
+    ['network', () => Promise.reject(new TransportFailed('network', 'Refused.'))],
+    ['too_large', () => Promise.reject(new TransportFailed('too_large', 'Endless.'))],
+    ['redirected', () => raw(302, '')],
+    ['busy', () => raw(429, '')],
+    ['http_status', () => raw(500, '')],
+    ['http_status', () => raw(502, '<html>')],
+    ['http_status', () => raw(204, '')],
+    ['http_status', () => raw(400, '<html>')],
+    ['unparsable', () => raw(200, '<html>')],
+    ['unparsable', () => raw(200, JSON.stringify(s.orderBody()).slice(0, 80))],
+    ['unparsable', () => raw(200, '{"id":"1"}')],
+    ['unparsable', () => ({ ...raw(200, ''), body: Buffer.from([0x22, 0xff, 0x22]) })],
+    ['duplicate_key', () => raw(200, JSON.stringify(s.orderBody()).replace('{', '{"status":"COMPLETED",'))],
+    [
+      'duplicate_key',
+      () => raw(200, JSON.stringify(s.orderBody()).replace('{', String.raw`{"stat\u0075s":"COMPLETED",`)),
+    ],
+    ['misconfigured', () => s.refusal(403, 'PERMISSION_DENIED')],
+    ['rejected', () => s.refusal(400, 'INVALID_REQUEST')],
+  ];
+  for (const [cause, script] of cases) {
+    t.like(await s.scripted(script).channel.query(s.orderRef), { kind: 'unknown', cause }, cause);
+  }
+});
+
+test('close is ours alone: closed when nothing was captured, else the truth', async (t) => {
+  const close = async (body: object) => s.scripted(() => s.json(200, body)).channel.close(s.orderRef);
+  t.deepEqual(await close(created()), { kind: 'closed' });
+  t.deepEqual(await close(s.orderBody()), { kind: 'closed' });
+  t.deepEqual(await close(s.orderBody({ status: 'VOIDED' })), { kind: 'closed' });
+  t.deepEqual(await close(s.paidOrder()), { kind: 'paid' });
+  t.like(await close(s.paidOrder({ status: 'PENDING', status_details: { reason: 'ECHECK' } })), {
+    kind: 'refused',
+    reason: 'ECHECK',
+  });
+  t.like(await close(s.orderBody({ status: 'COMPLETED' })), { kind: 'refused' });
+  t.like(await close(s.orderBody({ status: 'SOMETHING_NEW' })), { kind: 'refused' });
+  t.like(await close(s.orderBody({}, { custom_id: 'OTHER1' })), { kind: 'unknown', cause: 'mismatch' });
+  const silent = s.scripted(() => Promise.reject(new TransportFailed('timeout', 'No answer.')));
+  t.like(await silent.channel.close(s.orderRef), { kind: 'unknown', cause: 'timeout' });
+  t.deepEqual(await silent.channel.close({ ...s.orderRef, channelOrderId: null }), { kind: 'closed' });
+});
