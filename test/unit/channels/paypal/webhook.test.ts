@@ -1,0 +1,244 @@
+import { Buffer } from 'node:buffer';
+import { crc32 } from 'node:zlib';
+import test, { type ExecutionContext } from 'ava';
+import { isCertificateUrl } from '../../../../server/channels/paypal/certificates.ts';
+import { NoticeNotGenuine, TransportFailed, type Notice } from '../../../../server/payments/channel.ts';
+import { forgeTwin } from './forge-crc.ts';
+import {
+  CAPTURE_ID,
+  captureBody,
+  FIELDS,
+  ORDER_NO,
+  orderBody,
+  PAYPAL_ORDER,
+  REFUND_NO,
+  refundBody,
+} from './scripted.ts';
+import { CERT_URL, PEMS, SIMULATOR_URL, signedHeaders, withCertificate } from './signer.ts';
+
+const event = (type: string, resource: object, more: object = {}): Buffer =>
+  Buffer.from(JSON.stringify({ id: 'WH-1', event_type: type, resource_version: '2.0', resource, ...more }));
+
+const captured = event('PAYMENT.CAPTURE.COMPLETED', {
+  ...captureBody(),
+  supplementary_data: { related_ids: { order_id: PAYPAL_ORDER } },
+});
+
+async function refusedBecause(t: ExecutionContext, reading: Promise<Notice>, why: NoticeNotGenuine['why'], note = '') {
+  const error = await t.throwsAsync(reading, { instanceOf: NoticeNotGenuine }, note);
+  t.is(error?.why, why, note);
+}
+
+test('a webhook signed by the published rule gives ids and nothing else', async (t) => {
+  const { channel, fetched } = withCertificate();
+  const { noticeId, ...notice } = await channel.readNotice(signedHeaders(captured), captured);
+  t.deepEqual(notice, {
+    account: FIELDS.clientId,
+    event: 'PAYMENT.CAPTURE.COMPLETED',
+    orderNo: ORDER_NO,
+    refundNo: null,
+    channelOrderId: PAYPAL_ORDER,
+  });
+  t.regex(noticeId, /^[\w-]{36}\.[0-9a-f]{24}$/);
+  t.deepEqual(fetched(), [CERT_URL]);
+});
+
+test('each event leads to its order and refund', async (t) => {
+  const read = async (body: Buffer) => withCertificate().channel.readNotice(signedHeaders(body), body);
+  t.like(await read(event('CHECKOUT.ORDER.APPROVED', orderBody())), {
+    orderNo: ORDER_NO,
+    channelOrderId: PAYPAL_ORDER,
+  });
+  t.like(
+    await read(
+      event('CHECKOUT.PAYMENT-APPROVAL.REVERSED', {
+        order_id: PAYPAL_ORDER,
+        purchase_units: [{ custom_id: ORDER_NO }],
+      }),
+    ),
+    {
+      orderNo: ORDER_NO,
+      channelOrderId: PAYPAL_ORDER,
+    },
+  );
+  for (const type of ['PAYMENT.CAPTURE.REFUNDED', 'PAYMENT.CAPTURE.REVERSED']) {
+    const links = [{ rel: 'up', href: `https://api-m.paypal.com/v2/payments/captures/${CAPTURE_ID}` }];
+    const refund = { ...refundBody(), custom_id: ORDER_NO, links };
+    t.like(await read(event(type, refund)), { orderNo: ORDER_NO, refundNo: REFUND_NO });
+  }
+  t.like(await read(event('SOMETHING.NEW', {})), { event: 'SOMETHING.NEW', orderNo: null, refundNo: null });
+  t.like(await read(event('PAYMENT.CAPTURE.DENIED', { custom_id: '../../etc', invoice_id: { a: 1 } })), {
+    orderNo: null,
+  });
+});
+
+test('a body with another amount and the same CRC32 is at most a hint, and takes nobody’s place', async (t) => {
+  const { channel } = withCertificate();
+  const headers = signedHeaders(captured);
+  const twin = forgeTwin(captured, (pad) => {
+    const richer = { ...captureBody({ amount: { currency_code: 'USD', value: '99999.00' } }) };
+    return event('PAYMENT.CAPTURE.COMPLETED', richer, { pad }).toString();
+  });
+  t.is(crc32(twin), crc32(captured));
+  t.notDeepEqual(twin, captured);
+
+  const forged = await channel.readNotice(headers, twin);
+  t.false('outcome' in forged);
+  t.false('refund' in forged);
+  const genuine = await channel.readNotice(headers, captured);
+  t.not(forged.noticeId, genuine.noticeId);
+});
+
+test('a genuine resend two days later counts, under its first id', async (t) => {
+  const clock = { at: Date.now() };
+  const { channel, fetched } = withCertificate(PEMS.good, { now: () => new Date(clock.at) });
+  const headers = signedHeaders(captured);
+  const first = await channel.readNotice(headers, captured);
+  clock.at += 2 * 86_400_000;
+  t.deepEqual(await channel.readNotice(headers, captured), first);
+  t.is(fetched().length, 2, 'a certificate is kept for a day');
+});
+
+test('a changed body, header or webhook id is not genuine', async (t) => {
+  const { channel } = withCertificate();
+  const read = (more: Record<string, string | undefined>, body = captured) =>
+    channel.readNotice(signedHeaders(captured, more), body);
+  await refusedBecause(t, read({}, Buffer.concat([captured, Buffer.from(' ')])), 'signature_invalid');
+  await refusedBecause(t, read({ 'paypal-transmission-id': 'other' }), 'signature_invalid');
+  await refusedBecause(t, read({ 'paypal-transmission-time': '2026-03-01T08:05:02Z' }), 'signature_invalid');
+  await refusedBecause(t, read({ 'paypal-transmission-sig': 'AAAA' }), 'signature_invalid');
+  await refusedBecause(t, read({ 'paypal-transmission-sig': 'not base64!' }), 'malformed');
+  await refusedBecause(t, read({ 'paypal-auth-algo': 'SHA1withRSA' }), 'malformed');
+  for (const name of Object.keys(signedHeaders(captured)))
+    await refusedBecause(t, read({ [name]: undefined }), 'unsigned', name);
+  const other = withCertificate(PEMS.good, { fields: { ...FIELDS, webhookId: '2JE4291016473214C' } }).channel;
+  await refusedBecause(t, other.readNotice(signedHeaders(captured), captured), 'signature_invalid');
+});
+
+test('a signed message that is no event is malformed', async (t) => {
+  const { channel } = withCertificate();
+  for (const text of [
+    '',
+    'null',
+    '[]',
+    '{"event_type":"A.B"}',
+    '{"event_type":"A.B","event_type":"C.D","resource":{}}',
+  ]) {
+    const body = Buffer.from(text);
+    await refusedBecause(t, channel.readNotice(signedHeaders(body), body), 'malformed', text);
+  }
+});
+
+test('a certificate is fetched from the listed addresses of its mode only', (t) => {
+  const path = '/v1/notifications/certs/CERT-360caa42-fca2a594';
+  const live = ['https://api.paypal.com', 'https://api-m.paypal.com'];
+  const sandbox = ['https://api.sandbox.paypal.com', 'https://api-m.sandbox.paypal.com'];
+  for (const host of live) t.true(isCertificateUrl(host + path, 'live', live[0] ?? ''));
+  for (const host of sandbox) t.true(isCertificateUrl(host + path, 'sandbox', sandbox[0] ?? ''));
+  for (const host of sandbox) t.false(isCertificateUrl(host + path, 'live', live[0] ?? ''));
+  const refused = [
+    `http://api.paypal.com${path}`,
+    `https://api.paypal.com:443${path}`,
+    `https://api.paypal.com.evil.example${path}`,
+    `https://api.paypal.com@evil.example${path}`,
+    `https://evil.example/https://api.paypal.com${path}`,
+    `https://www.paypal.com${path}`,
+    `https://API.paypal.com${path}`,
+    `https://api.paypal.com${path}/../../../../x`,
+    `https://api.paypal.com/v1/notifications/certs/..%2fx`,
+    `https://api.paypal.com/v1/notifications/certs/`,
+    `https://api.paypal.com${path}?u=https://evil.example`,
+    `https://api.paypal.com${path}#x`,
+    `https://api.paypal.com//v1/notifications/certs/CERT-1`,
+    `${SIMULATOR_URL}/paypal${path}`,
+    `file:///v1/notifications/certs/CERT-1`,
+  ];
+  for (const url of refused) t.false(isCertificateUrl(url, 'live', live[0] ?? ''), url);
+  t.true(isCertificateUrl(`${SIMULATOR_URL}/paypal${path}`, 'simulator', `${SIMULATOR_URL}/paypal`));
+  t.false(isCertificateUrl(`${SIMULATOR_URL}@evil.example/paypal${path}`, 'simulator', `${SIMULATOR_URL}/paypal`));
+  t.false(isCertificateUrl(`https://api.paypal.com${path}`, 'simulator', `${SIMULATOR_URL}/paypal`));
+});
+
+test('an address outside the list is refused without a request', async (t) => {
+  const { channel, fetched } = withCertificate();
+  const headers = signedHeaders(captured, { 'paypal-cert-url': 'https://evil.example/v1/notifications/certs/CERT-1' });
+  await refusedBecause(t, channel.readNotice(headers, captured), 'serial_unknown');
+  t.deepEqual(fetched(), []);
+});
+
+test('a chain through an intermediate is good', async (t) => {
+  const { channel } = withCertificate(PEMS.chained);
+  t.like(await channel.readNotice(signedHeaders(captured), captured), { orderNo: ORDER_NO });
+});
+
+const BAD = [
+  ['withoutMiddle', /does not lead to a trusted root/],
+  ['otherRoot', /does not lead to a trusted root/],
+  ['selfSigned', /does not lead to a trusted root/],
+  ['byLeaf', /does not lead to a trusted root/],
+  ['otherName', /not in the name/],
+  ['bareName', /not in the name/],
+  ['expired', /out of date/],
+  ['elliptic', /not RSA/],
+  ['empty', /no certificate/],
+] as const;
+
+for (const [name, message] of BAD) {
+  test(`a certificate is refused: ${name}`, async (t) => {
+    const { channel, fetched } = withCertificate(PEMS[name]);
+    const read = () => channel.readNotice(signedHeaders(captured), captured);
+    await t.throwsAsync(read(), { instanceOf: NoticeNotGenuine, message });
+    await refusedBecause(t, read(), 'signature_invalid');
+    t.is(fetched().length, 1, 'it is not asked for again at once');
+  });
+}
+
+test('the simulator’s authority is worth nothing in the other modes', async (t) => {
+  const url = 'https://api.sandbox.paypal.com/v1/notifications/certs/CERT-1';
+  const { channel, fetched } = withCertificate(PEMS.good, { mode: 'sandbox' });
+  const headers = signedHeaders(captured, { 'paypal-cert-url': url });
+  await refusedBecause(t, channel.readNotice(headers, captured), 'signature_invalid');
+  t.deepEqual(fetched(), [url]);
+});
+
+test('redirects, errors and large files are no certificate, each with its own word', async (t) => {
+  const answers = [
+    ['redirected', { status: 302, headers: { location: CERT_URL }, body: Buffer.from(PEMS.good) }],
+    ['http_status', { status: 503, headers: {}, body: Buffer.from(PEMS.good) }],
+    ['signature_invalid', { status: 404, headers: {}, body: Buffer.from(PEMS.good) }],
+    ['too_large', { status: 200, headers: {}, body: Buffer.from(PEMS.good + ' '.repeat(65_536)) }],
+  ] as const;
+  for (const [why, answer] of answers) {
+    const { channel } = withCertificate(answer);
+    await refusedBecause(t, channel.readNotice(signedHeaders(captured), captured), why);
+  }
+  const send = () => Promise.reject(new TransportFailed('timeout', 'No answer.'));
+  await refusedBecause(
+    t,
+    withCertificate('', { send }).channel.readNotice(signedHeaders(captured), captured),
+    'timeout',
+  );
+});
+
+test('50 webhooks at once fetch the certificate once', async (t) => {
+  const { channel, fetched } = withCertificate();
+  const headers = signedHeaders(captured);
+  await Promise.all(Array.from({ length: 50 }, () => channel.readNotice(headers, captured)));
+  t.is(fetched().length, 1);
+});
+
+test('a flood of invented certificate names is bounded', async (t) => {
+  const { channel, fetched } = withCertificate({ status: 404, headers: {}, body: Buffer.alloc(0) });
+  const reads = Array.from({ length: 20 }, (_, i) =>
+    channel.readNotice(signedHeaders(captured, { 'paypal-cert-url': `${CERT_URL}-${i}` }), captured),
+  );
+  const settled = await Promise.allSettled(reads);
+  t.true(settled.every(({ status }) => status === 'rejected'));
+  t.is(fetched().length, 4);
+});
+
+test('a notice is answered 200 when taken and 503 when it must come again', (t) => {
+  const { channel } = withCertificate();
+  t.is(channel.ackNotice(true).status, 200);
+  t.is(channel.ackNotice(false).status, 503);
+});
