@@ -1,0 +1,215 @@
+import test from 'ava';
+import { ConfigFaults } from '../../../config/faults.ts';
+import { loadConfig } from '../../../config/load.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+
+const secret = 'Zq8-vT2_rW5.yB1mN7hJ4kL0pX3cG6dF';
+const key = '2KVPKgMJD4WU4Crn00MxqF0QnsM17uFkpUb7u8i6FKA=';
+const postgres = { PAY_DATABASE_URL: 'postgres://pay:hunter2@db.example/pay' };
+const secrets = { PAY_JWT_SECRET_KEY: secret, PAY_SECURITY_MASTER_KEY: key };
+
+function faultsOf(env: Record<string, string>, cwd = '/', config?: string): Record<string, string> {
+  try {
+    loadConfig({ argv: { config }, env, cwd });
+  } catch (error) {
+    if (error instanceof ConfigFaults) return Object.fromEntries(error.faults.map((f) => [f.key, f.message]));
+    throw error;
+  }
+  return {};
+}
+
+test('all faults are told at once, by key, with the place that set them and without secrets', (t) => {
+  const cwd = temporaryFolder(t, {
+    'bad.toml': 'Debug = "yes"\n[JWT]\nSecretKey = "hunter2"\nSecretKeys = "hunter2"\n',
+  });
+  const env = { PAY_LOG_LEVEL: 'loud', PAY_DATABASE_URL: 'mysql://pay:hunter2@db/pay', PAY_LOGLEVEL: 'x' };
+  const error = t.throws(() => loadConfig({ argv: { config: 'bad.toml' }, env, cwd }), { instanceOf: ConfigFaults });
+  t.deepEqual(error.faults.map((fault) => fault.key).toSorted(), [
+    'Database.Url',
+    'Debug',
+    'JWT.SecretKey',
+    'JWT.SecretKeys',
+    'Log.Level',
+    'PAY_LOGLEVEL',
+  ]);
+  t.true(error.message.includes(`Debug: must be true or false (set in ${cwd}/bad.toml)`));
+  t.true(error.message.includes('did you mean JWT.SecretKey?'));
+  t.true(error.message.includes('did you mean PAY_LOG_LEVEL?'));
+  t.false(error.message.includes('hunter2'));
+  t.regex(error.message, /^The configuration has 6 faults:\n/);
+});
+
+const refused: Record<string, readonly string[]> = {
+  DEBUG: ['yes', '1', 'TRUE', ' true', 'false '],
+  SERVER_LISTEN: [
+    '8080',
+    ':8080',
+    'localhost',
+    'h:65536',
+    'h:-1',
+    '::1:80',
+    '[h]:80',
+    '[1.2.3.4]:80',
+    'a b:1',
+    'h:1/x',
+  ],
+  SERVER_PUBLIC_URL: ['x', 'ftp://a', 'https://', 'https://a/b', 'https://a?', 'https://a#x', 'https://u:p@a', '//a'],
+  SERVER_TRUSTED_PROXIES: ['-1', '11', '1.5', '1e1', '0x1', ' 1', 'true', '9'.repeat(400)],
+  SERVER_ADMIN_NETWORKS: [
+    '10.0.0.0/33',
+    '::1/129',
+    '10.0.0',
+    'all',
+    '10.0.0.0/',
+    '10.0.0.0/8/8',
+    'fe80::1%eth0',
+    '1/1',
+  ],
+  SERVER_CORS_ORIGINS: ['*', 'https://a/b', 'null', 'a.example'],
+  DATABASE_URL: ['pglite://', 'mysql://a/b', 'postgres://', 'postgres://h', 'postgres://h/', 'postgres:h/b', './data'],
+  DATABASE_POOL_SIZE: ['0', '501'],
+  JWT_SECRET_KEY: ['x'.repeat(31)],
+  JWT_EXPIRATION_HOURS: ['0', '8761'],
+  OAUTH_ISSUER: ['pay', 'https://a?b', 'https://a#b', 'https://u@a'],
+  OAUTH_TOKEN_TTL_SECONDS: ['59', '86401'],
+  SECURITY_MASTER_KEY: [
+    key.slice(0, -1),
+    `${key.slice(0, -2)}B=`,
+    key.slice(4),
+    `${key},x`,
+    ',',
+    key.replace('A=', '='),
+  ],
+  SKILLPAY_BRAND: ['1a', 'a-b', 'a b', 'x'.repeat(33), 'a:b', 'é'],
+  SKILLPAY_OFFER_TTL_SECONDS: ['59'],
+  SIMULATOR_URL: ['localhost:1', 'http://'],
+  CHANNELS_TIMEOUT_MS: ['99', '60001'],
+  LOG_LEVEL: ['Info', 'verbose', 'constructor', '__proto__'],
+  RATE_LIMIT_BAD_CREDENTIALS_PER_MINUTE: ['0'],
+};
+
+for (const [name, values] of Object.entries(refused)) {
+  test(`PAY_${name} refuses what is not meant`, (t) => {
+    for (const value of values)
+      t.is(Object.keys(faultsOf({ [`PAY_${name}`]: value })).length, 1, JSON.stringify(value));
+  });
+}
+
+test('in a file a value must have its own type', (t) => {
+  for (const value of ['"1"', '1.5', 'true', '[1]', '{ a = 1 }', '2026-01-01', 'nan', '-inf']) {
+    const cwd = temporaryFolder(t, { 'a.toml': `[Server]\nTrustedProxies = ${value}` });
+    t.deepEqual(Object.keys(faultsOf({}, cwd, 'a.toml')), ['Server.TrustedProxies'], value);
+  }
+});
+
+const badFiles: Record<string, readonly [string | Uint8Array, string]> = {
+  'is not TOML': ['[JWT]\nSecretKey = hunter2\n', 'line 2'],
+  'sets a key twice': ['Debug = true\nDebug = false', 'line 2'],
+  'is not UTF-8': [new Uint8Array([0x44, 0xff, 0xfe]), 'is not UTF-8 text'],
+  'is too large': [`# ${'x'.repeat(1024 * 1024)}`, 'is larger than 1 MiB'],
+  'nests too deep': [`a = ${'['.repeat(50_000)}`, 'is not valid TOML'],
+  'holds a number beyond precision': ['[Server]\nTrustedProxies = 9007199254740993', 'is not valid TOML'],
+};
+
+for (const [what, [text, message]] of Object.entries(badFiles)) {
+  test(`a file that ${what} is one fault without its content`, (t) => {
+    const cwd = temporaryFolder(t, { 'a.toml': text });
+    const faults = faultsOf({}, cwd, 'a.toml');
+    t.deepEqual(Object.keys(faults), ['(file)']);
+    t.true(faults['(file)']?.includes(message), faults['(file)']);
+    t.false(faults['(file)']?.includes('hunter2'));
+  });
+}
+
+test('a named file that is missing or a folder is a fault', (t) => {
+  const cwd = temporaryFolder(t, { 'folder/x': '' });
+  t.regex(faultsOf({}, cwd, 'missing.toml')['(file)'] ?? '', /missing\.toml does not exist$/);
+  t.regex(faultsOf({ PAY_CONFIG: 'folder' }, cwd)['(file)'] ?? '', /folder is not a file$/);
+  t.truthy(faultsOf({ PAY_CONFIG: 'a\0b' }, cwd)['(file)']);
+});
+
+test('unknown keys are faults, names of object members among them', (t) => {
+  for (const name of ['Servr', '__proto__', 'constructor', 'toString', '"a\\u001b[31m"']) {
+    const cwd = temporaryFolder(t, { 'a.toml': `${name} = 1\n[Server]\n${name} = 2\n[nothing.${name}]\nx = 1` });
+    const found = Object.keys(faultsOf({}, cwd, 'a.toml'));
+    t.is(found.length, 3, name);
+    t.false(found.join().includes('\u001b'));
+  }
+});
+
+test('a section where a value belongs, and a value where a section belongs, are faults', (t) => {
+  const cwd = temporaryFolder(t, { 'a.toml': 'Server = 1\n[Debug]\nx = 1\n[Log.Level]\ny = 1' });
+  t.deepEqual(Object.keys(faultsOf({}, cwd, 'a.toml')).toSorted(), ['Debug', 'Log.Level', 'Server']);
+});
+
+test('unknown PAY_ names are faults; those of the tests and of payctl are not', (t) => {
+  t.deepEqual(Object.keys(faultsOf({ PAY_JWT_SECRETKEY: 'x', PAY_: 'x', PAY_DEBUG_FILE_FILE: 'x' })), [
+    'PAY_JWT_SECRETKEY',
+    'PAY_',
+    'PAY_DEBUG_FILE_FILE',
+  ]);
+  t.deepEqual(faultsOf({ PAY_TEST_LONG: '1', PAYCTL_TOKEN: 'x', PAYMENT: 'x', pay_debug: 'x' }), {});
+});
+
+test('a value and its _FILE together are one fault', (t) => {
+  const faults = faultsOf({ PAY_JWT_SECRET_KEY: secret, PAY_JWT_SECRET_KEY_FILE: '/nowhere' });
+  t.deepEqual(Object.keys(faults), ['JWT.SecretKey']);
+  t.regex(faults['JWT.SecretKey'] ?? '', /both PAY_JWT_SECRET_KEY and PAY_JWT_SECRET_KEY_FILE are set/);
+});
+
+test('a _FILE that cannot be read is a fault that does not show the path: it may be the secret itself', (t) => {
+  const cwd = temporaryFolder(t, { 'folder/x': '', empty: '\n', binary: new Uint8Array([0xff]) });
+  for (const name of ['hunter2', 'folder', 'empty', 'binary', 'a\0hunter2']) {
+    const faults = faultsOf({ PAY_JWT_SECRET_KEY_FILE: name }, cwd);
+    t.deepEqual(Object.keys(faults), ['JWT.SecretKey'], name);
+    t.false(JSON.stringify(faults).includes('hunter2'));
+  }
+});
+
+test('PostgreSQL needs both secrets', (t) => {
+  t.deepEqual(Object.keys(faultsOf(postgres)), ['JWT.SecretKey', 'Security.MasterKey']);
+  t.deepEqual(faultsOf({ ...postgres, ...secrets }), {});
+});
+
+test('DevMode needs Debug, and no key stands twice in the list', (t) => {
+  t.deepEqual(Object.keys(faultsOf({ PAY_SKILLPAY_DEV_MODE: 'true' })), ['Skillpay.DevMode']);
+  t.deepEqual(faultsOf({ PAY_SKILLPAY_DEV_MODE: 'true', PAY_DEBUG: 'true' }), {});
+  t.deepEqual(Object.keys(faultsOf({ PAY_SECURITY_MASTER_KEY: `${key},${key}` })), ['Security.MasterKey']);
+});
+
+const production = {
+  ...postgres,
+  ...secrets,
+  NODE_ENV: 'production',
+  PAY_SERVER_PUBLIC_URL: 'https://pay.shop.example',
+};
+
+test('production accepts a safe configuration and refuses each unsafe setting', (t) => {
+  t.deepEqual(faultsOf(production), {});
+  const unsafe: [string, Record<string, string>][] = [
+    ['Debug', { PAY_DEBUG: 'true' }],
+    ['Skillpay.DevMode', { PAY_SKILLPAY_DEV_MODE: 'true' }],
+    ['Server.PublicUrl', { PAY_SERVER_PUBLIC_URL: 'http://pay.shop.example' }],
+    ['Database.Url', { PAY_DATABASE_URL: 'pglite:///srv/pay' }],
+    ['JWT.SecretKey', { PAY_JWT_SECRET_KEY: 'change-me-change-me-change-me-change-me' }],
+    ['JWT.SecretKey', { PAY_JWT_SECRET_KEY: 'abababababababababababababababababab' }],
+    ['JWT.SecretKey', { PAY_JWT_SECRET_KEY: 'short' }],
+    ['Security.MasterKey', { PAY_SECURITY_MASTER_KEY: Buffer.alloc(32).toString('base64') }],
+    [
+      'Security.MasterKey',
+      { PAY_SECURITY_MASTER_KEY: `${key},${Buffer.from('x1y2z3'.repeat(6).slice(4)).toString('base64')}` },
+    ],
+    [
+      'Security.MasterKey',
+      { PAY_SECURITY_MASTER_KEY: Buffer.from(Array.from({ length: 32 }, (_, i) => i)).toString('base64') },
+    ],
+  ];
+  for (const [fault, change] of unsafe) {
+    t.deepEqual(Object.keys(faultsOf({ ...production, ...change })), [fault], JSON.stringify(change));
+  }
+});
+
+test('production accepts the embedded database when that is said', (t) => {
+  const env = { ...production, PAY_DATABASE_URL: 'pglite:///srv/pay', PAY_DATABASE_ALLOW_EMBEDDED: 'true' };
+  t.deepEqual(faultsOf(env), {});
+});

@@ -1,0 +1,144 @@
+import test from 'ava';
+import { join } from 'node:path';
+import { loadConfig } from '../../../config/load.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+
+const keyA = Buffer.alloc(32, 1).toString('base64');
+const keyB = Buffer.alloc(32, 2).toString('base64');
+
+test('with nothing set, the defaults of the contract hold', (t) => {
+  const cwd = temporaryFolder(t);
+  const { sources, ...config } = loadConfig({ env: {}, cwd });
+  t.deepEqual(config, {
+    debug: false,
+    production: false,
+    server: {
+      listen: { host: '127.0.0.1', port: 8080 },
+      publicUrl: 'http://127.0.0.1:8080',
+      trustedProxies: 0,
+      adminNetworks: [],
+      corsOrigins: [],
+      shutdownSeconds: 10,
+    },
+    database: {
+      kind: 'pglite',
+      url: `pglite://${cwd}/data/pglite`,
+      folder: `${cwd}/data/pglite`,
+      migrate: true,
+      allowEmbedded: false,
+      poolSize: 10,
+    },
+    jwt: { secretKey: undefined, expirationHours: 24 },
+    oauth: { issuer: 'http://127.0.0.1:8080', tokenTtlSeconds: 3600 },
+    security: { masterKeys: [] },
+    skillpay: { brand: 'Weixin', devMode: false, offerTtlSeconds: 900 },
+    simulator: { listen: { host: '127.0.0.1', port: 8081 }, url: undefined, dir: `${cwd}/data/simulator` },
+    channels: { timeoutMs: 6000 },
+    explorer: { enabled: true },
+    metrics: { listen: { host: '127.0.0.1', port: 9464 } },
+    log: { level: 'info' },
+    webhook: { allowedNetworks: [] },
+    rateLimit: { perApp: 0, badCredentialsPerMinute: 30, loginFailures: 10, unpaidOffersPerApp: 1000 },
+  });
+  t.is(sources['Server.Listen'], 'default');
+  t.is(sources['JWT.SecretKey'], 'not set');
+});
+
+test('the environment wins over the file, the file over the defaults, and each says where it comes from', (t) => {
+  const cwd = temporaryFolder(t, {
+    'config/local.toml': '[Server]\nListen = "[::1]:1"\nTrustedProxies = 1\n[Log]\nLevel = "warn"',
+  });
+  const config = loadConfig({ env: { PAY_LOG_LEVEL: 'error', PAY_SERVER_TRUSTED_PROXIES: '2' }, cwd });
+  t.deepEqual(config.server.listen, { host: '::1', port: 1 });
+  t.is(config.server.trustedProxies, 2);
+  t.is(config.log.level, 'error');
+  t.is(config.sources['Server.Listen'], join(cwd, 'config/local.toml'));
+  t.is(config.sources['Log.Level'], 'PAY_LOG_LEVEL');
+  t.is(config.sources.Debug, 'default');
+});
+
+test('--config wins over PAY_CONFIG, and both over config/local.toml', (t) => {
+  const level = (name: string) => `[Log]\nLevel = "${name}"\n`;
+  const cwd = temporaryFolder(t, {
+    'config/local.toml': level('trace'),
+    'a.toml': level('warn'),
+    'b.toml': level('error'),
+  });
+  t.is(loadConfig({ env: {}, cwd }).log.level, 'trace');
+  t.is(loadConfig({ env: { PAY_CONFIG: 'a.toml' }, cwd }).log.level, 'warn');
+  t.is(loadConfig({ argv: { config: 'b.toml' }, env: { PAY_CONFIG: 'a.toml' }, cwd }).log.level, 'error');
+});
+
+test('a relative path begins at the folder of the file that sets it, else at the working directory', (t) => {
+  const cwd = temporaryFolder(t, {
+    'etc/pay.toml': '[Database]\nUrl = "pglite://./db"\n[Simulator]\nDir = "../sim"',
+    'secrets/url': 'pglite://beside\n',
+  });
+  const fromFile = loadConfig({ argv: { config: 'etc/pay.toml' }, env: {}, cwd });
+  t.is(fromFile.database.folder, join(cwd, 'etc/db'));
+  t.is(fromFile.simulator.dir, join(cwd, 'sim'));
+  t.is(loadConfig({ env: { PAY_DATABASE_URL: 'pglite://./db' }, cwd }).database.folder, join(cwd, 'db'));
+  t.is(loadConfig({ env: { PAY_DATABASE_URL: 'pglite:///srv/db' }, cwd }).database.folder, '/srv/db');
+  const beside = loadConfig({ env: { PAY_DATABASE_URL_FILE: 'secrets/url' }, cwd });
+  t.is(beside.database.folder, join(cwd, 'secrets/beside'));
+});
+
+test('an edited default.toml counts, starts at the working directory and is named as the source', (t) => {
+  const cwd = temporaryFolder(t, { 'package/config/default.toml': 'Debug = true\n[Database]\nUrl = "pglite://x"\n' });
+  const packageRoot = join(cwd, 'package');
+  const config = loadConfig({ env: {}, cwd, packageRoot });
+  t.true(config.debug);
+  t.is(config.database.folder, join(cwd, 'x'));
+  t.is(config.sources.Debug, join(packageRoot, 'config/default.toml'));
+});
+
+test('a package without default.toml has the defaults of the schema', (t) => {
+  const cwd = temporaryFolder(t);
+  const { sources: _, ...bare } = loadConfig({ env: {}, cwd, packageRoot: cwd });
+  const { sources: __, ...usual } = loadConfig({ env: {}, cwd });
+  t.deepEqual(bare, usual);
+});
+
+test('lists are comma-separated in the environment and arrays in a file; master keys keep their order', (t) => {
+  const cwd = temporaryFolder(t, { 'a.toml': `[Security]\nMasterKey = ["${keyA}", "${keyB}"]` });
+  const env = { PAY_SERVER_ADMIN_NETWORKS: ' 10.0.0.0/8, ::1 ,', PAY_SECURITY_MASTER_KEY: `${keyB},${keyA}` };
+  const fromEnv = loadConfig({ env, cwd });
+  t.deepEqual(fromEnv.server.adminNetworks, ['10.0.0.0/8', '::1/128']);
+  const fromFile = loadConfig({ argv: { config: 'a.toml' }, env: {}, cwd });
+  t.deepEqual(fromFile.security.masterKeys, fromEnv.security.masterKeys.toReversed());
+  t.is(fromFile.security.masterKeys[0]?.id, '72cd6e84');
+  t.deepEqual(fromFile.security.masterKeys[0]?.key, Buffer.alloc(32, 1));
+});
+
+test('a single text stands for a list of one', (t) => {
+  const cwd = temporaryFolder(t, { 'a.toml': `[Security]\nMasterKey = "${keyA}"` });
+  t.is(loadConfig({ argv: { config: 'a.toml' }, env: {}, cwd }).security.masterKeys.length, 1);
+});
+
+test('_FILE reads the value and drops exactly one line break', (t) => {
+  const secret = 'k'.repeat(40);
+  const cwd = temporaryFolder(t, { one: `${secret}\n`, windows: `${secret}\r\n`, two: `${secret}\n\n`, level: 'warn' });
+  const load = (name: string) => loadConfig({ env: { PAY_JWT_SECRET_KEY_FILE: name }, cwd });
+  t.is(load('one').jwt.secretKey, secret);
+  t.is(load('windows').jwt.secretKey, secret);
+  t.is(load('two').jwt.secretKey, `${secret}\n`);
+  t.is(load('one').sources['JWT.SecretKey'], 'PAY_JWT_SECRET_KEY_FILE');
+  t.is(loadConfig({ env: { PAY_LOG_LEVEL_FILE: join(cwd, 'level') }, cwd }).log.level, 'warn');
+});
+
+test('an empty variable counts as not set', (t) => {
+  const cwd = temporaryFolder(t, { level: 'warn' });
+  const env = { PAY_DEBUG: '', PAY_CONFIG: '', PAY_LOG_LEVEL: '', PAY_LOG_LEVEL_FILE: 'level', PAY_NONSENSE: '' };
+  const config = loadConfig({ env, cwd });
+  t.false(config.debug);
+  t.is(config.log.level, 'warn');
+});
+
+test('the issuer is the public address unless it is given', (t) => {
+  const cwd = temporaryFolder(t);
+  const env = { PAY_SERVER_PUBLIC_URL: 'https://pay.shop.example/' };
+  t.is(loadConfig({ env, cwd }).server.publicUrl, 'https://pay.shop.example');
+  t.is(loadConfig({ env, cwd }).oauth.issuer, 'https://pay.shop.example');
+  const issuer = 'https://id.shop.example/pay';
+  t.is(loadConfig({ env: { ...env, PAY_OAUTH_ISSUER: issuer }, cwd }).oauth.issuer, issuer);
+});
