@@ -1,0 +1,140 @@
+import type { CloseOutcome, OrderRef, Outcome, RefundOutcome, RefundRef } from '../../payments/channel.ts';
+import { sameMoney, type Money } from '../../payments/money.ts';
+import { objectIn, textIn, type Members } from './json.ts';
+import { unheard, unheardRefusal, type Refused, type Reply } from './reply.ts';
+import type { Account } from './requests.ts';
+import { DEFINITE_CODES, REFUND_STATES, TRADE_STATES } from './status.ts';
+
+/** A create that was refused: definite only when signed and with a code that DEFINITE_CODES lists. */
+export function readPlaceRefusal(refused: Refused): Outcome {
+  const { code, message, signed } = refused;
+  const definite = signed && DEFINITE_CODES.has(code);
+  const nothing = unheardRefusal(refused);
+  if (nothing && !definite && nothing.cause !== 'misconfigured') return nothing;
+  return { kind: 'declined', code: code || 'REFUSED', reason: message, definite };
+}
+
+/** The answer to a query. Success carries the amount that WeChat names, also when it is not the order's (settling decides). */
+export function readQueried(reply: Reply, account: Account, order: OrderRef, receivedAt: Date): Outcome {
+  if (reply.kind === 'unknown') return reply;
+  if (reply.kind === 'refused') {
+    return isAbsent(reply, 'ORDER_NOT_EXIST') ? { kind: 'absent' } : (unheardRefusal(reply) ?? rejected(reply));
+  }
+  const { members } = reply;
+  const stranger = strangerIn(members, { ...namesOf(account), out_trade_no: order.orderNo });
+  return stranger ? unheard('mismatch', stranger) : readTrade(members, receivedAt, order.amount);
+}
+
+/**
+ * What a trade's words say, in an answer or a notice (amounts in fen). With `expected`, an unpaid trade of another amount is
+ * a mismatch; a paid one is reported as it is. `receivedAt` stands in for a missing success_time.
+ */
+export function readTrade(members: Members, receivedAt: Date, expected?: Money): Outcome {
+  const meaning = TRADE_STATES[textIn(members, 'trade_state')] ?? 'pending';
+  const written = objectIn(members, 'amount');
+  const amount = readFen(written, 'total');
+  if (meaning === 'paid' || meaning === 'refunded') {
+    const channelNo = textIn(members, 'transaction_id');
+    if (!channelNo || !amount) return unheard('unparsable', 'A paid trade without transaction_id or amount.total.');
+    const payer = textIn(objectIn(members, 'payer'), 'openid') || undefined;
+    const at = readTime(members, 'success_time') ?? receivedAt;
+    return { kind: 'paid', channelNo, amount, at, payer, ...(meaning === 'refunded' ? { refundsHint: true } : {}) };
+  }
+  if (expected && written.total !== undefined && !(amount && sameMoney(amount, expected))) {
+    return unheard('mismatch', `amount.total is ${String(written.total)}.`);
+  }
+  return { kind: meaning };
+}
+
+/** The answer to a close (204). A refusal never closes anything: it means that the trade has to be queried now. */
+export function readClosed(reply: Reply): CloseOutcome {
+  if (reply.kind === 'unknown') return reply;
+  if (reply.kind === 'said') {
+    return reply.status === 204 ? { kind: 'closed' } : unheard('http_status', `HTTP ${reply.status} instead of 204.`);
+  }
+  const { code, message } = reply;
+  if (code === 'ORDER_PAID') return { kind: 'paid' };
+  if (code === 'ORDER_CLOSED' && reply.signed) return { kind: 'closed' };
+  if (isAbsent(reply, 'ORDER_NOT_EXIST')) return { kind: 'absent' };
+  return unheardRefusal(reply) ?? { kind: 'refused', code, reason: message };
+}
+
+/** The answer to a refund or to its retry: HTTP 200 means accepted, only `status` says whether it is done. */
+export function readRefunded(reply: Reply, refund: RefundRef, receivedAt: Date): RefundOutcome {
+  if (reply.kind === 'unknown') return reply;
+  if (reply.kind === 'said') return readRefundOf(reply.members, refund, receivedAt);
+  return unheardRefusal(reply) ?? { kind: 'refused', code: reply.code, reason: reply.message };
+}
+
+/** The answer to a refund query. */
+export function readRefundQueried(reply: Reply, refund: RefundRef, receivedAt: Date): RefundOutcome {
+  if (reply.kind !== 'refused') return readRefunded(reply, refund, receivedAt);
+  return isAbsent(reply, 'RESOURCE_NOT_EXISTS') ? { kind: 'absent' } : (unheardRefusal(reply) ?? rejected(reply));
+}
+
+/**
+ * What a refund's words say, in an answer (`status`) or a notice (`refund_status`); amounts in fen. With `expected`, a refund
+ * that is not done and has another amount is a mismatch; a done one is reported as it is.
+ */
+export function readRefund(members: Members, word: string, receivedAt: Date, expected?: Money): RefundOutcome {
+  const meaning = REFUND_STATES[word] ?? 'pending';
+  const channelRefundNo = textIn(members, 'refund_id') || undefined;
+  const written = objectIn(members, 'amount');
+  const amount = readFen(written, 'refund');
+  if (meaning === 'succeeded') {
+    if (!amount) return unheard('unparsable', 'A refund without amount.refund.');
+    return { kind: 'succeeded', amount, at: readTime(members, 'success_time') ?? receivedAt, channelRefundNo };
+  }
+  if (expected && !(amount && sameMoney(amount, expected))) {
+    return unheard('mismatch', `amount.refund is ${String(written.refund)}.`);
+  }
+  if (meaning === 'failed') return { kind: 'failed', code: word, reason: 'WeChat Pay closed the refund.' };
+  if (meaning === 'abnormal') {
+    return { kind: 'abnormal', code: word, reason: 'The refund could not reach the payer.', channelRefundNo };
+  }
+  return { kind: 'pending', channelRefundNo };
+}
+
+/** The first name in `expected` that the members carry with another value, as a sentence. */
+export function strangerIn(members: Members, expected: Readonly<Record<string, string>>): string | undefined {
+  const name = Object.keys(expected).find((key) => members[key] !== expected[key]);
+  return name === undefined ? undefined : `${name} is ${String(members[name])}.`;
+}
+
+/** The names of an account as WeChat writes them. */
+export function namesOf({ mchid, appId }: Account): { mchid: string; appid: string } {
+  return { mchid, appid: appId };
+}
+
+function readRefundOf(members: Members, refund: RefundRef, receivedAt: Date): RefundOutcome {
+  const stranger = strangerIn(members, { out_trade_no: refund.orderNo, out_refund_no: refund.refundNo });
+  if (stranger) return unheard('mismatch', stranger);
+  const written = objectIn(members, 'amount');
+  const total = readFen(written, 'total');
+  if (!total || !sameMoney(total, refund.amount))
+    return unheard('mismatch', `amount.total is ${String(written.total)}.`);
+  return readRefund(members, textIn(members, 'status'), receivedAt, refund.refundAmount);
+}
+
+/** WeChat names fen as a JSON integer and leaves CNY out now and then. */
+function readFen(amount: Members, name: string): Money | undefined {
+  const { currency = 'CNY', [name]: fen } = amount;
+  if (typeof fen !== 'number' || !Number.isSafeInteger(fen) || fen < 0 || typeof currency !== 'string')
+    return undefined;
+  return { minor: BigInt(fen), currency };
+}
+
+function readTime(members: Members, name: string): Date | undefined {
+  const text = textIn(members, name);
+  const at = new Date(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/.test(text) ? text : NaN);
+  return Number.isNaN(at.getTime()) ? undefined : at;
+}
+
+/** Only the application's own 404 says that there is nothing; an empty one is a proxy's or a wrong path's. */
+function isAbsent({ status, code }: Refused, expected: string): boolean {
+  return status === 404 && code === expected;
+}
+
+function rejected({ status, code, message }: Refused) {
+  return unheard('rejected', `HTTP ${status} ${code} ${message}`.trim());
+}

@@ -1,0 +1,76 @@
+import { X509Certificate, type KeyObject } from 'node:crypto';
+import type { WireAnswer } from '../../payments/channel.ts';
+import { openText } from './aead.ts';
+import { readSigned } from './genuine.ts';
+import { objectIn, readObject, textIn, type Members } from './json.ts';
+import type { Settings } from './settings.ts';
+import { answerText, isFresh, plainSerial, verifyRsa } from './signature.ts';
+
+/** The certificates do not open: the APIv3 key is another one. */
+export class SealNotOpened extends Error {
+  constructor() {
+    super('The APIv3 key does not open the platform certificates.');
+    this.name = 'SealNotOpened';
+  }
+}
+
+/**
+ * Reads `GET /v3/certificates` into verify keys by serial; throws for anything doubtful. The APIv3 key vouches for the
+ * certificates, and one of them (or a WeChat Pay public key) for the answer, so the first fetch needs no key beforehand.
+ */
+export function readCertificates(
+  answer: WireAnswer,
+  { apiV3Key, publicKeyIds, publicKeys }: Pick<Settings, 'apiV3Key' | 'publicKeyIds' | 'publicKeys'>,
+  now: Date,
+): Map<string, KeyObject> {
+  if (answer.status !== 200) throw new Error(`HTTP ${answer.status}`);
+  const keys = new Map<string, KeyObject>();
+  const { data } = readObject(answer.body);
+  for (const item of Array.isArray(data) ? data : []) {
+    const { serial, key, valid } = openCertificate(objectIn({ item }, 'item'), apiV3Key, now);
+    if (valid) keys.set(plainSerial(serial), key);
+  }
+  const vouches = (serial: string): readonly KeyObject[] => {
+    const key = keys.get(plainSerial(serial));
+    if (key) return [key];
+    return publicKeyIds.some((id) => plainSerial(id) === plainSerial(serial)) ? publicKeys : [];
+  };
+  if (!isSigned(answer, vouches, now)) throw new Error('The answer is not signed by any of its certificates.');
+  return keys;
+}
+
+function openCertificate(item: Members, apiV3Key: Buffer, now: Date) {
+  const certificate = new X509Certificate(open(objectIn(item, 'encrypt_certificate'), apiV3Key));
+  const serial = certificate.serialNumber;
+  if (plainSerial(serial) !== plainSerial(textIn(item, 'serial_no')))
+    throw new Error('serial_no is of another certificate.');
+  const key = certificate.publicKey;
+  const strong = key.asymmetricKeyType === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
+  const valid = strong && certificate.validFromDate <= now && now < certificate.validToDate;
+  return { serial, key, valid };
+}
+
+function open(sealed: Members, apiV3Key: Buffer): string {
+  const [ciphertext, nonce, associatedData] = ['ciphertext', 'nonce', 'associated_data'].map((name) =>
+    textIn(sealed, name),
+  );
+  try {
+    return openText(
+      { ciphertext: ciphertext ?? '', nonce: nonce ?? '', associatedData: associatedData ?? '' },
+      apiV3Key,
+    );
+  } catch {
+    throw new SealNotOpened();
+  }
+}
+
+function isSigned(
+  { headers, body }: WireAnswer,
+  vouches: (serial: string) => readonly KeyObject[],
+  now: Date,
+): boolean {
+  const signed = readSigned(headers);
+  if (!signed || !isFresh(signed.timestamp, now)) return false;
+  const text = answerText(signed.timestamp, signed.nonce, body);
+  return vouches(signed.serial).some((key) => verifyRsa(text, signed.signature, key));
+}

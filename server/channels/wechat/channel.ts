@@ -1,0 +1,78 @@
+import type {
+  Channel,
+  ChannelInput,
+  NoticeAck,
+  Outcome,
+  PlaceOrder,
+  RefundOutcome,
+  RefundRef,
+} from '../../payments/channel.ts';
+import { readClosed, readQueried, readRefunded, readRefundQueried } from './answers.ts';
+import { readCertificates } from './certificates.ts';
+import { createAsk, createSender } from './client.ts';
+import { createJudge } from './genuine.ts';
+import { readNotice } from './notice.ts';
+import { readPlaced } from './placed.ts';
+import { probe } from './probe.ts';
+import * as requests from './requests.ts';
+import { readSettings } from './settings.ts';
+
+/**
+ * One WeChat Pay merchant (API v3). The instance holds the platform's keys: keep it for the life of its configuration
+ * version. Throws ChannelMisconfigured for a configuration that cannot work.
+ */
+export function createWechatChannel(input: ChannelInput): Channel {
+  const settings = readSettings(input);
+  const { now } = input;
+  const send = createSender(settings, input.send, now);
+  const judge = createJudge(settings, now, async () =>
+    readCertificates(await send(requests.certificatesRequest()), settings, now()),
+  );
+  const ask = createAsk(send, judge);
+
+  async function queryRefund(refund: RefundRef): Promise<RefundOutcome> {
+    return readRefundQueried(await ask(requests.queryRefundRequest(refund)), refund, now());
+  }
+
+  return {
+    payWay: 'wechat',
+    account: settings.mchid,
+    async place(order) {
+      const impossible = refusePlace(order);
+      if (impossible) return impossible;
+      return readPlaced(await ask(requests.placeRequest(settings, order)), settings, order, now());
+    },
+    query: async (order) => readQueried(await ask(requests.queryRequest(settings, order)), settings, order, now()),
+    close: async (order) => readClosed(await ask(requests.closeRequest(settings, order))),
+    async refund(refund) {
+      const reply = await ask(requests.refundRequest(refund));
+      return readRefunded(reply, { ...refund, channelRefundNo: null }, now());
+    },
+    queryRefund,
+    async retryAbnormalRefund(refund) {
+      const found = await queryRefund(refund);
+      if (found.kind !== 'abnormal') return found;
+      const refundId = found.channelRefundNo ?? refund.channelRefundNo;
+      if (!refundId) return { kind: 'unknown', cause: 'unparsable', detail: 'WeChat named no refund_id.' };
+      return readRefunded(await ask(requests.abnormalRefundRequest(refund, refundId)), refund, now());
+    },
+    readNotice: (headers, rawBody) => readNotice({ ...settings, judge }, headers, rawBody, now()),
+    ackNotice,
+    probe: () => probe(settings, ask, send, now),
+  };
+}
+
+/** What needs no answer from anybody: nothing was sent, so nothing can exist. */
+function refusePlace({ scene, openId, clientIp, amount }: PlaceOrder): Outcome | undefined {
+  const refused = (code: string, reason: string): Outcome => ({ kind: 'declined', code, reason, definite: true });
+  if (!requests.PRODUCTS[scene]) return refused('SCENE_UNKNOWN', `WeChat Pay has no scene ${scene}.`);
+  if (amount.currency !== 'CNY') return refused('CURRENCY_UNKNOWN', 'WeChat Pay takes CNY only.');
+  if (scene === 'jsapi' && !openId) return refused('OPENID_MISSING', 'The scene jsapi needs the openid of the payer.');
+  if (scene === 'h5' && !clientIp) return refused('CLIENT_IP_MISSING', 'The scene h5 needs the address of the payer.');
+  return undefined;
+}
+
+function ackNotice(accepted: boolean): NoticeAck {
+  if (accepted) return { status: 200, contentType: 'application/json', body: '{"code":"SUCCESS","message":"OK"}' };
+  return { status: 500, contentType: 'application/json', body: '{"code":"FAIL","message":"not accepted"}' };
+}

@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto';
+import type { Transport, WireAnswer } from '../../payments/channel.ts';
+import type { Judge } from './genuine.ts';
+import { readReply, unheardFrom, type Reply } from './reply.ts';
+import type { Call } from './requests.ts';
+import type { Settings } from './settings.ts';
+import { requestText, signRsa, writeAuthorization } from './signature.ts';
+
+/** Sends a call and reads its answer; never throws. */
+export type Ask = (call: Call) => Promise<Reply>;
+
+/** Signs and sends a call, with the answer left as it came; throws TransportFailed. */
+export type SendSigned = (call: Call) => Promise<WireAnswer>;
+
+/** Signs every call with the merchant key, a fresh nonce and `now`. */
+export function createSender(settings: Settings, send: Transport, now: () => Date): SendSigned {
+  const { base, publicKeyIds } = settings;
+  return async (call) => {
+    const { method, target, body, about } = call;
+    const headers: Record<string, string> = {
+      accept: 'application/json',
+      'user-agent': 'unified-payment-service',
+      authorization: await authorize(settings, call, now()),
+    };
+    if (body !== undefined) headers['content-type'] = 'application/json';
+    // Without it an answer may be signed by a platform certificate while keys are being switched.
+    if (publicKeyIds[0]) headers['wechatpay-serial'] = publicKeyIds[0];
+    return send({ method, url: base + target, headers, body, about });
+  };
+}
+
+/** Asks WeChat Pay: sends once and reads the answer with the judge. */
+export function createAsk(send: SendSigned, judge: Judge): Ask {
+  return async (call) => {
+    try {
+      return await readReply(await send(call), judge);
+    } catch (error) {
+      return unheardFrom(error);
+    }
+  };
+}
+
+async function authorize(settings: Settings, { method, target, body = '' }: Call, now: Date): Promise<string> {
+  const { mchid, merchantSerial: serial, merchantKey } = settings;
+  const timestamp = String(Math.floor(now.getTime() / 1000));
+  const nonce = randomBytes(16).toString('hex');
+  const signature = await signRsa(requestText({ method, target, timestamp, nonce, body }), merchantKey);
+  return writeAuthorization({ mchid, nonce, timestamp, serial, signature });
+}

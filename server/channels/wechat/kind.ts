@@ -1,0 +1,119 @@
+import type { CertKindSpec, ChannelKind, FieldSpec, Mode } from '../../payments/channel.ts';
+import { createWechatChannel } from './channel.ts';
+import { KINDS, readPublicKeyIds } from './settings.ts';
+
+const MODES = ['simulator', 'live'] as const satisfies readonly Mode[];
+
+/** code_url and prepay_id die after two hours, h5_url after five minutes. */
+const TWO_HOURS = 2 * 3600;
+const FIVE_MINUTES = 300;
+
+const FIELDS: readonly FieldSpec[] = [
+  {
+    name: 'mchid',
+    label: 'Merchant number',
+    secret: false,
+    requiredIn: MODES,
+    pattern: /^\d{8,12}$/,
+    help: 'The merchant number (mchid); orders are pinned to it.',
+  },
+  {
+    name: 'appId',
+    label: 'App ID',
+    secret: false,
+    requiredIn: MODES,
+    pattern: /^[A-Za-z0-9_-]{6,32}$/,
+    help: 'The official account, mini program or app (appid) that is bound to the merchant.',
+  },
+  {
+    name: 'apiV3Key',
+    label: 'APIv3 key',
+    secret: true,
+    requiredIn: MODES,
+    pattern: /^[\x21-\x7e]{32}$/,
+    help: 'The 32 characters set under "API security"; opens notices and platform certificates.',
+  },
+  {
+    name: 'merchantSerial',
+    label: 'Serial of the merchant certificate',
+    secret: false,
+    requiredIn: [],
+    pattern: /^[0-9A-Fa-f]{1,40}$/,
+    help: 'Only needed when the merchant certificate itself is not uploaded.',
+  },
+  {
+    name: 'publicKeyId',
+    label: 'WeChat Pay public key ID',
+    secret: false,
+    requiredIn: [],
+    pattern: /^PUB_KEY_ID_[0-9A-Za-z]{1,64}(?:,\s*PUB_KEY_ID_[0-9A-Za-z]{1,64}){0,3}$/,
+    help: 'PUB_KEY_ID_… of the uploaded WeChat Pay public key; several with commas while one replaces another, the newest first. Empty: platform certificates, fetched by themselves.',
+  },
+];
+
+const CERT_KINDS: readonly CertKindSpec[] = [
+  {
+    kind: KINDS.merchantKey,
+    label: 'Merchant private key',
+    form: 'private-key',
+    help: 'apiclient_key.pem; signs every request.',
+  },
+  {
+    kind: KINDS.merchantCert,
+    label: 'Merchant certificate',
+    form: 'certificate',
+    help: 'apiclient_cert.pem; names the serial of the merchant key.',
+  },
+  {
+    kind: KINDS.publicKey,
+    label: 'WeChat Pay public key',
+    form: 'public-key',
+    help: 'pub_key.pem; verifies answers and notices of merchants in public-key mode.',
+  },
+  {
+    kind: KINDS.platformCert,
+    label: 'Platform certificate',
+    form: 'certificate',
+    help: 'Optional: platform certificates are fetched when one is needed.',
+  },
+];
+
+/** WeChat Pay, API v3, direct merchant: what it needs, what it can do and where its limits are. */
+export const wechatKind: ChannelKind = {
+  payWay: 'wechat',
+  name: 'WeChat Pay',
+  modes: MODES,
+  scenes: {
+    qr: { type: 'qr', maxSeconds: TWO_HOURS, needs: [] },
+    h5: { type: 'redirect', maxSeconds: FIVE_MINUTES, needs: ['clientIp'] },
+    jsapi: { type: 'jsapi', maxSeconds: TWO_HOURS, needs: ['openId'] },
+    app: { type: 'app', maxSeconds: TWO_HOURS, needs: [] },
+  },
+  defaultScene: 'qr',
+  currencies: ['CNY'],
+  defaultCurrency: 'CNY',
+  limits: {
+    // The channel takes a minute; the rest is for the way there and a clock that is a little off.
+    minExpirySeconds: 90,
+    maxRefundsPerOrder: 50,
+    refundSpacingSeconds: 60,
+    refundWindowDays: 365,
+    refundResendDays: null,
+  },
+  fields: FIELDS,
+  certKinds: CERT_KINDS,
+  accountOf: (fields) => fields.mchid ?? '',
+  missing(mode, fields, kinds) {
+    const absent = FIELDS.filter(({ name, requiredIn }) => requiredIn.includes(mode) && !fields[name]).map(
+      ({ name }) => name,
+    );
+    if (!kinds.has(KINDS.merchantKey)) absent.push(KINDS.merchantKey);
+    // The serial can be named instead of uploading the certificate, so the certificate is the simpler wish.
+    if (!kinds.has(KINDS.merchantCert) && !fields.merchantSerial) absent.push(KINDS.merchantCert);
+    const hasIds = readPublicKeyIds(fields.publicKeyId).length > 0;
+    if (hasIds && !kinds.has(KINDS.publicKey)) absent.push(KINDS.publicKey);
+    if (!hasIds && kinds.has(KINDS.publicKey)) absent.push('publicKeyId');
+    return absent;
+  },
+  create: createWechatChannel,
+};

@@ -1,0 +1,86 @@
+import { NoticeNotGenuine, type Notice } from '../../payments/channel.ts';
+import { openText } from './aead.ts';
+import { namesOf, readRefund, readTrade, strangerIn } from './answers.ts';
+import type { Headers, Judge } from './genuine.ts';
+import { objectIn, readObject, textIn, UnreadableJson, type Members } from './json.ts';
+import type { Account } from './requests.ts';
+
+/** Whose notices are genuine. */
+export interface NoticeReader extends Account {
+  apiV3Key: Buffer;
+  judge: Judge;
+}
+
+/**
+ * Reads a notice: RSA signature over the raw bytes, then the sealed resource, then mchid and appid; throws NoticeNotGenuine.
+ * `outcome.amount` is what WeChat names: whether it is the order's is for settling to compare.
+ */
+export async function readNotice(
+  reader: NoticeReader,
+  headers: Headers,
+  rawBody: Buffer,
+  receivedAt: Date,
+): Promise<Notice> {
+  const doubt = await reader.judge(headers, rawBody);
+  if (doubt) throw new NoticeNotGenuine(doubt.cause, doubt.detail);
+  const envelope = readMembers(rawBody);
+  const resource = openResource(objectIn(envelope, 'resource'), reader.apiV3Key);
+  const event = textIn(envelope, 'event_type');
+  const isRefund = event.startsWith('REFUND.');
+  const { mchid, appid } = namesOf(reader);
+  // A refund's resource names no appid.
+  const stranger = strangerIn(resource, isRefund ? { mchid } : { mchid, appid });
+  if (stranger) throw new NoticeNotGenuine('wrong_account', stranger);
+  const noticeId = textIn(envelope, 'id');
+  const orderNo = textIn(resource, 'out_trade_no');
+  if (!noticeId || !orderNo) throw new NoticeNotGenuine('malformed', 'The notice has no id or no out_trade_no.');
+  const notice = { noticeId, account: mchid, event, orderNo, refundNo: null };
+  return isRefund
+    ? { ...notice, ...refundPart(resource, receivedAt) }
+    : { ...notice, ...tradePart(resource, receivedAt) };
+}
+
+function tradePart(resource: Members, receivedAt: Date): Pick<Notice, 'outcome'> {
+  const outcome = readTrade(resource, receivedAt);
+  if (outcome.kind === 'unknown') throw new NoticeNotGenuine('malformed', outcome.detail ?? 'Unreadable trade.');
+  // Only success is ever notified; anything else is a hint.
+  return outcome.kind === 'paid' ? { outcome } : {};
+}
+
+function refundPart(resource: Members, receivedAt: Date): Pick<Notice, 'refund' | 'refundNo'> {
+  const refundNo = textIn(resource, 'out_refund_no');
+  if (!refundNo) throw new NoticeNotGenuine('malformed', 'The notice has no out_refund_no.');
+  const refund = readRefund(resource, textIn(resource, 'refund_status'), receivedAt);
+  if (refund.kind === 'unknown') throw new NoticeNotGenuine('malformed', refund.detail ?? 'Unreadable refund.');
+  return { refundNo, refund };
+}
+
+/** The signature was genuine, so a resource that does not open means another APIv3 key. */
+function openResource(sealed: Members, apiV3Key: Buffer): Members {
+  if (textIn(sealed, 'algorithm') !== 'AEAD_AES_256_GCM') {
+    throw new NoticeNotGenuine('malformed', 'The resource is not sealed with AEAD_AES_256_GCM.');
+  }
+  const [ciphertext, nonce, associatedData] = ['ciphertext', 'nonce', 'associated_data'].map((name) =>
+    textIn(sealed, name),
+  );
+  return readMembers(
+    openOrThrow({ ciphertext: ciphertext ?? '', nonce: nonce ?? '', associatedData: associatedData ?? '' }, apiV3Key),
+  );
+}
+
+function openOrThrow(sealed: Parameters<typeof openText>[0], apiV3Key: Buffer): string {
+  try {
+    return openText(sealed, apiV3Key);
+  } catch {
+    throw new NoticeNotGenuine('misconfigured', 'The APIv3 key does not open the resource.');
+  }
+}
+
+function readMembers(bytes: Buffer | string): Members {
+  try {
+    return readObject(bytes);
+  } catch (error) {
+    if (!(error instanceof UnreadableJson)) throw error;
+    throw new NoticeNotGenuine(error.why === 'duplicate_key' ? 'duplicate_key' : 'malformed', error.message);
+  }
+}

@@ -1,0 +1,69 @@
+import { randomBytes } from 'node:crypto';
+import type { Outcome, PayHint, PlaceOrder } from '../../payments/channel.ts';
+import { readPlaceRefusal } from './answers.ts';
+import { textIn, type Members } from './json.ts';
+import { unheard, type Reply } from './reply.ts';
+import type { Settings } from './settings.ts';
+import { appText, jsapiText, signRsa } from './signature.ts';
+
+/** The answer to a create: pending with what the payer needs in this scene. */
+export async function readPlaced(reply: Reply, settings: Settings, order: PlaceOrder, now: Date): Promise<Outcome> {
+  if (reply.kind === 'unknown') return reply;
+  if (reply.kind === 'refused') return readPlaceRefusal(reply);
+  const pay = await payHint(reply.members, settings, order, now);
+  return pay
+    ? { kind: 'pending', pay }
+    : unheard('unparsable', `There is nothing to pay with for the scene ${order.scene}.`);
+}
+
+async function payHint(
+  members: Members,
+  settings: Settings,
+  { scene, returnUrl }: PlaceOrder,
+  now: Date,
+): Promise<PayHint | undefined> {
+  const [codeUrl, h5Url, prepayId] = ['code_url', 'h5_url', 'prepay_id'].map((name) => textIn(members, name));
+  if (scene === 'qr') return codeUrl ? { type: 'qr', qrCode: codeUrl } : undefined;
+  if (scene === 'h5') return h5Url ? { type: 'redirect', url: withReturn(h5Url, returnUrl) } : undefined;
+  if (!prepayId) return undefined;
+  const signed = {
+    prepayId,
+    timestamp: String(Math.floor(now.getTime() / 1000)),
+    nonce: randomBytes(16).toString('hex'),
+  };
+  return scene === 'jsapi'
+    ? { type: 'jsapi', params: await jsapiParams(settings, signed) }
+    : { type: 'app', params: await appParams(settings, signed) };
+}
+
+interface Signed {
+  prepayId: string;
+  timestamp: string;
+  nonce: string;
+}
+
+/** The parameters of `WeixinJSBridge.invoke('getBrandWCPayRequest', …)`. */
+async function jsapiParams({ appId, merchantKey }: Settings, { prepayId, timestamp, nonce }: Signed) {
+  const paySign = await signRsa(jsapiText(appId, timestamp, nonce, prepayId), merchantKey);
+  return { appId, timeStamp: timestamp, nonceStr: nonce, package: `prepay_id=${prepayId}`, signType: 'RSA', paySign };
+}
+
+/** The parameters of the open SDK's `PayReq`. */
+async function appParams({ appId, mchid, merchantKey }: Settings, { prepayId, timestamp, nonce }: Signed) {
+  const sign = await signRsa(appText(appId, timestamp, nonce, prepayId), merchantKey);
+  return {
+    appid: appId,
+    partnerid: mchid,
+    prepayid: prepayId,
+    package: 'Sign=WXPay',
+    noncestr: nonce,
+    timestamp,
+    sign,
+  };
+}
+
+/** WeChat brings the payer back to `redirect_url` when the link carries one. */
+function withReturn(h5Url: string, returnUrl: string): string {
+  if (!returnUrl) return h5Url;
+  return `${h5Url}${h5Url.includes('?') ? '&' : '?'}redirect_url=${encodeURIComponent(returnUrl)}`;
+}

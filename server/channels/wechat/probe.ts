@@ -1,0 +1,53 @@
+import type { ProbeResult } from '../../payments/channel.ts';
+import type { Ask, SendSigned } from './client.ts';
+import { readCertificates, SealNotOpened } from './certificates.ts';
+import { isAboutTime, type Reply } from './reply.ts';
+import { certificatesRequest, queryRequest } from './requests.ts';
+import { KINDS, type Settings } from './settings.ts';
+
+/** An order that nobody has: our own numbers never look like this. */
+const NOBODYS_ORDER = 'probe0000000000';
+
+/** Asks for an order that does not exist and for the certificates; harmless, and says which credential is wrong. */
+export async function probe(settings: Settings, ask: Ask, send: SendSigned, now: () => Date): Promise<ProbeResult> {
+  const verdict = judgeQuery(await ask(queryRequest(settings, { orderNo: NOBODYS_ORDER })), settings);
+  return verdict.ok ? probeApiV3Key(settings, send, now) : verdict;
+}
+
+/** Merchants with public keys only are answered 404 there, so everything but a seal that does not open passes. */
+async function probeApiV3Key(settings: Settings, send: SendSigned, now: () => Date): Promise<ProbeResult> {
+  try {
+    readCertificates(await send(certificatesRequest()), settings, now());
+  } catch (error) {
+    if (error instanceof SealNotOpened) return wrong('apiV3Key', 'SEAL_NOT_OPENED', error.message);
+  }
+  return { ok: true };
+}
+
+function judgeQuery(reply: Reply, settings: Settings): ProbeResult {
+  if (reply.kind === 'said') return { ok: true };
+  if (reply.kind === 'unknown') return wrong(fieldOfDoubt(reply.cause, settings), reply.cause, reply.detail);
+  const { status, code, message } = reply;
+  if (code === 'ORDER_NOT_EXIST') return { ok: true };
+  if (status === 401) return wrong(fieldOfSignError(message), code || 'SIGN_ERROR', message);
+  if (code === 'MCH_NOT_EXISTS' || code === 'NO_AUTH') return wrong('mchid', code, message);
+  return wrong(code === 'PARAM_ERROR' && /mchid/i.test(message) ? 'mchid' : null, code || `HTTP ${status}`, message);
+}
+
+function fieldOfSignError(message: string): string | null {
+  if (isAboutTime(message)) return null;
+  if (/serial|序列号/i.test(message)) return 'merchantSerial';
+  return /mchid|商户号/i.test(message) ? 'mchid' : KINDS.merchantKey;
+}
+
+/** The channel's keys are ours to know: a signature that does not verify is a wrong or missing verify key. */
+function fieldOfDoubt(cause: string, { publicKeyIds }: Settings): string | null {
+  const usesPublicKey = publicKeyIds.length > 0;
+  if (cause === 'signature_invalid') return usesPublicKey ? KINDS.publicKey : KINDS.platformCert;
+  if (cause === 'serial_unknown') return usesPublicKey ? 'publicKeyId' : 'apiV3Key';
+  return null;
+}
+
+function wrong(field: string | null, code: string, message: string): ProbeResult {
+  return { ok: false, field, code, message };
+}

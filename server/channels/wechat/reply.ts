@@ -1,0 +1,101 @@
+import { TransportFailed, type UnknownCause, type WireAnswer } from '../../payments/channel.ts';
+import type { Judge } from './genuine.ts';
+import { readObject, textIn, UnreadableJson, type Members } from './json.ts';
+import { BUSY_CODES, CREDENTIAL_CODES, readCode } from './status.ts';
+
+/** Nothing that may move money was heard. */
+export interface Unheard {
+  kind: 'unknown';
+  cause: UnknownCause;
+  detail: string;
+}
+
+/** A refusal in the channel's documented spelling; only a signed one can be relied on alone. */
+export interface Refused {
+  kind: 'refused';
+  status: number;
+  code: string;
+  message: string;
+  signed: boolean;
+}
+
+/** A genuine 2xx, a refusal, or nothing. The members of a 204 are empty. */
+export type Reply = { kind: 'said'; status: number; members: Members } | Refused | Unheard;
+
+/** Reads an answer: redirects and 5xx say nothing, every 2xx must verify, a 4xx that claims a signature must too. */
+export async function readReply(answer: WireAnswer, judge: Judge): Promise<Reply> {
+  const { status } = answer;
+  if (status >= 300 && status < 400) return unheard('redirected', `HTTP ${status}`);
+  if (status >= 400 && status < 500) return readRefusal(answer, judge);
+  if (status < 200 || status >= 500) return unheard('http_status', `HTTP ${status}${codeOf(answer)}`);
+  const doubt = await judge(answer.headers, answer.body);
+  if (doubt)
+    return isReadable(answer)
+      ? unheard(doubt.cause, doubt.detail)
+      : unheard('unparsable', `HTTP ${status} without JSON.`);
+  if (status === 202) return unheard('in_progress', 'HTTP 202: the same request is to be repeated.');
+  if (status !== 200 && status !== 204) return unheard('http_status', `HTTP ${status}`);
+  return readMembers(answer);
+}
+
+/** What a failed exchange says. Anything but TransportFailed is a fault of ours and says as little. */
+export function unheardFrom(error: unknown): Unheard {
+  if (error instanceof TransportFailed) return unheard(error.why, error.message);
+  return unheard('network', error instanceof Error ? error.message : 'The exchange failed.');
+}
+
+/** A reply that moves nothing. */
+export function unheard(cause: UnknownCause, detail: string): Unheard {
+  return { kind: 'unknown', cause, detail };
+}
+
+/** Refusals that say nothing about the trade: too often, a clock that is off, a credential that is wrong. */
+export function unheardRefusal({ status, code, message }: Refused): Unheard | undefined {
+  const detail = `HTTP ${status} ${code} ${message}`.trim();
+  if (status === 429 || BUSY_CODES.has(code)) return unheard('busy', detail);
+  if (status === 401) return unheard(isAboutTime(message) ? 'clock_skew' : 'misconfigured', detail);
+  if (CREDENTIAL_CODES.has(code)) return unheard('misconfigured', detail);
+  // Without a code the answer is not the application's: a proxy, an unknown path, a wrong verb.
+  return code === '' ? unheard('http_status', detail) : undefined;
+}
+
+/** Whether a refusal's text is about the timestamp of the request. */
+export function isAboutTime(message: string): boolean {
+  return /timestamp|时间/i.test(message);
+}
+
+async function readRefusal(answer: WireAnswer, judge: Judge): Promise<Reply> {
+  const { status } = answer;
+  const doubt = await judge(answer.headers, answer.body);
+  if (doubt && doubt.cause !== 'unsigned') return unheard(doubt.cause, doubt.detail);
+  const members = membersOf(answer);
+  const code = members ? readCode(textIn(members, 'code')) : '';
+  return { kind: 'refused', status, code, message: members ? textIn(members, 'message') : '', signed: !doubt };
+}
+
+function readMembers(answer: WireAnswer): Reply {
+  try {
+    const members = answer.status === 204 ? {} : readObject(answer.body);
+    return { kind: 'said', status: answer.status, members };
+  } catch (error) {
+    if (error instanceof UnreadableJson) return unheard(error.why, error.message);
+    throw error;
+  }
+}
+
+function isReadable(answer: WireAnswer): boolean {
+  return answer.body.length === 0 || membersOf(answer) !== undefined;
+}
+
+function membersOf({ body }: WireAnswer): Members | undefined {
+  try {
+    return readObject(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function codeOf(answer: WireAnswer): string {
+  const members = membersOf(answer);
+  return members ? ` ${readCode(textIn(members, 'code'))}` : '';
+}

@@ -1,0 +1,137 @@
+import type { OrderRef, PlaceOrder, RefundOrder, RefundRef, Scene, WireRequest } from '../../payments/channel.ts';
+
+/** What every request of an account says about it. */
+export interface Account {
+  mchid: string;
+  appId: string;
+}
+
+/** One API v3 call before it is signed. `target` is path and query, as signed and as sent. */
+export interface Call {
+  method: 'GET' | 'POST';
+  target: string;
+  body?: string;
+  about: WireRequest['about'];
+}
+
+/** The last path segment of a create, by scene; a scene that is not here does not exist at this channel. */
+export const PRODUCTS: Readonly<Partial<Record<Scene, string>>> = {
+  qr: 'native',
+  jsapi: 'jsapi',
+  h5: 'h5',
+  app: 'app',
+};
+
+const TRADES = '/v3/pay/transactions';
+const REFUNDS = '/v3/refund/domestic/refunds';
+
+/** POST /v3/pay/transactions/{product}: the same bytes for the same order, however often it is sent (amounts in fen). */
+export function placeRequest({ mchid, appId }: Account, order: PlaceOrder): Call {
+  return post(
+    'place',
+    `${TRADES}/${PRODUCTS[order.scene]}`,
+    { orderNo: order.orderNo },
+    {
+      appid: appId,
+      mchid,
+      description: plainText(order.subject, 127) || order.orderNo,
+      out_trade_no: order.orderNo,
+      time_expire: beijingTime(order.expiresAt),
+      notify_url: bareUrl(order.notifyUrl),
+      amount: { total: Number(order.amount.minor), currency: order.amount.currency },
+      payer: order.scene === 'jsapi' ? { openid: order.openId } : undefined,
+      scene_info: order.scene === 'h5' ? { payer_client_ip: order.clientIp, h5_info: { type: 'Wap' } } : undefined,
+    },
+  );
+}
+
+/** GET /v3/pay/transactions/out-trade-no/{no}. */
+export function queryRequest({ mchid }: Account, order: Pick<OrderRef, 'orderNo'>): Call {
+  return get('query', `${tradePath(order.orderNo)}?mchid=${encodeURIComponent(mchid)}`, { orderNo: order.orderNo });
+}
+
+/** POST /v3/pay/transactions/out-trade-no/{no}/close. */
+export function closeRequest({ mchid }: Account, order: OrderRef): Call {
+  return post('close', `${tradePath(order.orderNo)}/close`, { orderNo: order.orderNo }, { mchid });
+}
+
+/** POST /v3/refund/domestic/refunds: the same bytes for the same refund (amounts in fen). */
+export function refundRequest(refund: RefundOrder): Call {
+  return post('refund', REFUNDS, numbersOf(refund), {
+    out_trade_no: refund.orderNo,
+    out_refund_no: refund.refundNo,
+    reason: plainText(refund.reason, 80) || undefined,
+    notify_url: bareUrl(refund.notifyUrl),
+    amount: {
+      refund: Number(refund.refundAmount.minor),
+      total: Number(refund.amount.minor),
+      currency: refund.amount.currency,
+    },
+  });
+}
+
+/** GET /v3/refund/domestic/refunds/{out_refund_no}. */
+export function queryRefundRequest(refund: RefundRef): Call {
+  return get('query-refund', `${REFUNDS}/${encodeURIComponent(refund.refundNo)}`, numbersOf(refund));
+}
+
+/** POST …/refunds/{refund_id}/apply-abnormal-refund: pays the refund out to the merchant's own bank account instead. */
+export function abnormalRefundRequest(refund: RefundRef, refundId: string): Call {
+  return post('retry-refund', `${REFUNDS}/${encodeURIComponent(refundId)}/apply-abnormal-refund`, numbersOf(refund), {
+    out_refund_no: refund.refundNo,
+    type: 'MERCHANT_BANK_CARD',
+  });
+}
+
+/** GET /v3/certificates. */
+export function certificatesRequest(): Call {
+  return get('certificates', '/v3/certificates', {});
+}
+
+/** An instant as WeChat writes it: RFC 3339 in UTC+8, whole seconds (a fraction is dropped, so a trade never outlives its order). */
+export function beijingTime(at: Date): string {
+  return `${new Date(Math.floor(at.getTime() / 1000) * 1000 + 8 * 3_600_000).toISOString().slice(0, 19)}+08:00`;
+}
+
+/** A text as the channel takes it: no controls or lone surrogates, cut to `limit` UTF-16 units without splitting a character. */
+export function plainText(text: string, limit: number): string {
+  const clean = text
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\ufffd]+/gu, ' ')
+    .trim();
+  let cut = '';
+  for (const character of clean) {
+    if (cut.length + character.length > limit) break;
+    cut += character;
+  }
+  return cut.trimEnd();
+}
+
+function tradePath(orderNo: string): string {
+  return `${TRADES}/out-trade-no/${encodeURIComponent(orderNo)}`;
+}
+
+/** The channel refuses a notify_url with a query. */
+function bareUrl(url: string): string {
+  return url.replace(/[?#].*$/s, '');
+}
+
+function numbersOf({ orderNo, refundNo }: { orderNo: string; refundNo: string }): {
+  orderNo: string;
+  refundNo: string;
+} {
+  return { orderNo, refundNo };
+}
+
+function get(call: string, target: string, about: Omit<WireRequest['about'], 'call'>): Call {
+  return { method: 'GET', target, about: { call, ...about } };
+}
+
+function post(call: string, target: string, about: Omit<WireRequest['about'], 'call'>, body: object): Call {
+  return { method: 'POST', target, body: JSON.stringify(body, omitNull), about: { call, ...about } };
+}
+
+/** The channel takes a null member for a malformed one. */
+function omitNull(_key: string, value: unknown): unknown {
+  return value === null ? undefined : value;
+}

@@ -1,0 +1,142 @@
+import { createPrivateKey, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { ChannelMisconfigured, type ChannelInput } from '../../payments/channel.ts';
+import { plainSerial } from './signature.ts';
+
+/** The certificate kinds of WeChat Pay, by their use. */
+export const KINDS = {
+  merchantCert: 'wechat_merchant_cert',
+  merchantKey: 'wechat_merchant_key',
+  platformCert: 'wechat_platform_cert',
+  publicKey: 'wechat_public_key',
+} as const;
+
+/** WeChat Pay has no sandbox: everything but the simulator is this. */
+const LIVE = 'https://api.mch.weixin.qq.com';
+
+/** One configuration, its keys imported once. */
+export interface Settings {
+  base: string;
+  mchid: string;
+  appId: string;
+  apiV3Key: Buffer;
+  merchantSerial: string;
+  merchantKey: KeyObject;
+  /** Ids of WeChat Pay public keys; the first is asked for in every request. Empty = platform certificates only. */
+  publicKeyIds: readonly string[];
+  publicKeys: readonly KeyObject[];
+  /** Platform certificates that are stored; others are fetched. */
+  platformKeys: readonly (readonly [serial: string, key: KeyObject])[];
+}
+
+/** Imports a configuration; throws ChannelMisconfigured naming the field or certificate kind that cannot be used. */
+export function readSettings({ mode, fields, pems, simulatorUrl }: ChannelInput): Settings {
+  const merchantKey = readMerchantKey(first(pems, KINDS.merchantKey));
+  return {
+    base: mode === 'simulator' ? simulatorBase(simulatorUrl) : LIVE,
+    mchid: required(fields, 'mchid'),
+    appId: required(fields, 'appId'),
+    apiV3Key: readApiV3Key(required(fields, 'apiV3Key')),
+    merchantSerial: readMerchantSerial(fields.merchantSerial, pems[KINDS.merchantCert]?.[0], merchantKey),
+    merchantKey,
+    ...readPublicKeys(fields.publicKeyId, pems[KINDS.publicKey] ?? []),
+    platformKeys: (pems[KINDS.platformCert] ?? []).map(readPlatformCertificate),
+  };
+}
+
+/** The ids in the field `publicKeyId`: one, or several separated by commas while a key is being replaced. */
+export function readPublicKeyIds(field: string | undefined): string[] {
+  return (field ?? '')
+    .split(',')
+    .map((id) => id.trim())
+    .filter((id) => id !== '');
+}
+
+function simulatorBase(url: string | null): string {
+  if (!url) throw new ChannelMisconfigured('mode', 'There is no simulator to send to.');
+  return url.replace(/\/+$/, '');
+}
+
+function required(fields: ChannelInput['fields'], name: string): string {
+  const value = fields[name];
+  if (!value) throw new ChannelMisconfigured(name, `${name} is missing.`);
+  return value;
+}
+
+function readApiV3Key(text: string): Buffer {
+  const key = Buffer.from(text);
+  if (key.length !== 32) throw new ChannelMisconfigured('apiV3Key', 'The APIv3 key has exactly 32 bytes.');
+  return key;
+}
+
+function readMerchantKey(pem: string): KeyObject {
+  return requireRsa(
+    KINDS.merchantKey,
+    attempt(KINDS.merchantKey, 'is not a private key', () => createPrivateKey(pem)),
+  );
+}
+
+/** The certificate's serial when there is one, else the field; both must agree, and the certificate with the key. */
+function readMerchantSerial(field: string | undefined, pem: string | undefined, key: KeyObject): string {
+  if (!pem) return required({ merchantSerial: field ?? '' }, 'merchantSerial');
+  const certificate = readCertificate(KINDS.merchantCert, pem);
+  if (!certificate.checkPrivateKey(key)) {
+    throw new ChannelMisconfigured(KINDS.merchantKey, 'The merchant certificate and the merchant key are not a pair.');
+  }
+  const serial = plainSerial(certificate.serialNumber);
+  if (field && plainSerial(field) !== serial) {
+    throw new ChannelMisconfigured('merchantSerial', `The merchant certificate has the serial ${serial}.`);
+  }
+  // Kept as the certificate writes it: what is compared without zeros is still sent with them.
+  return certificate.serialNumber;
+}
+
+function readPublicKeys(
+  field: string | undefined,
+  pems: readonly string[],
+): Pick<Settings, 'publicKeyIds' | 'publicKeys'> {
+  const publicKeyIds = readPublicKeyIds(field);
+  if (publicKeyIds.length > 0 && pems.length === 0)
+    throw new ChannelMisconfigured(KINDS.publicKey, `${KINDS.publicKey} is missing.`);
+  return { publicKeyIds, publicKeys: pems.map(readPublicKey) };
+}
+
+function readPublicKey(pem: string): KeyObject {
+  const kind = KINDS.publicKey;
+  if (pem.includes('PRIVATE KEY')) throw new ChannelMisconfigured(kind, 'This is a private key.');
+  if (pem.includes('CERTIFICATE')) throw new ChannelMisconfigured(kind, 'This is a certificate, not a public key.');
+  return requireRsa(
+    kind,
+    attempt(kind, 'is not a public key', () => createPublicKey(pem)),
+  );
+}
+
+function readPlatformCertificate(pem: string): readonly [string, KeyObject] {
+  const certificate = readCertificate(KINDS.platformCert, pem);
+  return [certificate.serialNumber, requireRsa(KINDS.platformCert, certificate.publicKey)];
+}
+
+function readCertificate(kind: string, pem: string): X509Certificate {
+  return attempt(kind, 'is not a certificate in PEM form', () => new X509Certificate(pem));
+}
+
+function requireRsa(kind: string, key: KeyObject): KeyObject {
+  if (key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) < 2048) {
+    throw new ChannelMisconfigured(kind, `${kind} must be an RSA key of at least 2048 bits.`);
+  }
+  return key;
+}
+
+function first(pems: ChannelInput['pems'], kind: string): string {
+  const text = pems[kind]?.[0];
+  if (!text) throw new ChannelMisconfigured(kind, `${kind} is missing.`);
+  return text;
+}
+
+/** The cause is left out: messages of the parser may quote the input. */
+function attempt<T>(kind: string, wrong: string, read: () => T): T {
+  try {
+    return read();
+  } catch {
+    throw new ChannelMisconfigured(kind, `${kind} ${wrong}.`);
+  }
+}

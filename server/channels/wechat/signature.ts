@@ -1,0 +1,101 @@
+import { sign, verify, type KeyObject } from 'node:crypto';
+
+/** The only authorization scheme of API v3. */
+export const SCHEME = 'WECHATPAY2-SHA256-RSA2048';
+
+/** Seconds that a timestamp may be off, in requests, answers and notices alike (API v3, signature verification). */
+export const WINDOW_SECONDS = 300;
+
+/** A signature that begins like this is WeChat's test of whether we verify at all; it never verifies. */
+export const SIGNTEST = 'WECHATPAY/SIGNTEST/';
+
+/** What a request is signed over. `target` is path and query as sent, `timestamp` Unix seconds. */
+export interface SignedRequest {
+  method: string;
+  target: string;
+  timestamp: string;
+  nonce: string;
+  body: string | Buffer;
+}
+
+/** The members of an `Authorization` header. */
+export interface Authorization {
+  mchid: string;
+  nonce: string;
+  timestamp: string;
+  serial: string;
+  signature: string;
+}
+
+/** The text of a request signature: five lines, each ended by a line feed (API v3, request signature). */
+export function requestText({ method, target, timestamp, nonce, body }: SignedRequest): Buffer {
+  return Buffer.concat([
+    Buffer.from(`${method}\n${target}\n${timestamp}\n${nonce}\n`),
+    typeof body === 'string' ? Buffer.from(body) : body,
+    Buffer.from('\n'),
+  ]);
+}
+
+/** The text of an answer's or notice's signature, over the bytes as received (204: an empty body line). */
+export function answerText(timestamp: string, nonce: string, rawBody: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${timestamp}\n${nonce}\n`), rawBody, Buffer.from('\n')]);
+}
+
+/** The text that a web page in WeChat signs to open the cashier (JSAPI `paySign`). */
+export function jsapiText(appId: string, timestamp: string, nonce: string, prepayId: string): Buffer {
+  return Buffer.from(`${appId}\n${timestamp}\n${nonce}\nprepay_id=${prepayId}\n`);
+}
+
+/** The text that an app signs to open WeChat (APP `sign`). */
+export function appText(appId: string, timestamp: string, nonce: string, prepayId: string): Buffer {
+  return Buffer.from(`${appId}\n${timestamp}\n${nonce}\n${prepayId}\n`);
+}
+
+/** Writes the `Authorization` header of a request. */
+export function writeAuthorization({ mchid, nonce, timestamp, serial, signature }: Authorization): string {
+  return `${SCHEME} mchid="${mchid}",nonce_str="${nonce}",timestamp="${timestamp}",serial_no="${serial}",signature="${signature}"`;
+}
+
+/** Reads an `Authorization` header, its members in any order; undefined when it is not one, lacks or repeats a member. */
+export function readAuthorization(header: string | undefined): Authorization | undefined {
+  if (!header?.startsWith(`${SCHEME} `)) return undefined;
+  const members = new Map<string, string>();
+  for (const part of header.slice(SCHEME.length + 1).split(',')) {
+    const match = /^\s*([a-z_]+)="([^"]+)"\s*$/.exec(part);
+    if (!match?.[1] || !match[2] || members.has(match[1])) return undefined;
+    members.set(match[1], match[2]);
+  }
+  const [mchid, nonce, timestamp, serial, signature] = MEMBERS.map((name) => members.get(name));
+  if (!mchid || !nonce || !timestamp || !serial || !signature || !/^\d{1,12}$/.test(timestamp)) return undefined;
+  return { mchid, nonce, timestamp, serial, signature };
+}
+
+const MEMBERS = ['mchid', 'nonce_str', 'timestamp', 'serial_no', 'signature'] as const;
+
+/** Signs with SHA256withRSA (base64) on the thread pool. */
+export function signRsa(text: Buffer, key: KeyObject): Promise<string> {
+  return new Promise((resolve, reject) => {
+    sign('RSA-SHA256', text, key, (error, signature) =>
+      error ? reject(error) : resolve(signature.toString('base64')),
+    );
+  });
+}
+
+/** Whether `signature` (base64) is the SHA256withRSA signature of exactly this text by this key; false for anything malformed. */
+export function verifyRsa(text: Buffer, signature: string, key: KeyObject): boolean {
+  if (signature.startsWith(SIGNTEST) || !/^[A-Za-z0-9+/]+={0,2}$/.test(signature)) return false;
+  return verify('RSA-SHA256', text, key, Buffer.from(signature, 'base64'));
+}
+
+/** A serial in the one form in which serials are compared: upper case, no leading zeros. */
+export function plainSerial(serial: string): string {
+  return serial
+    .trim()
+    .toUpperCase()
+    .replace(/^0+(?=.)/, '');
+}
+
+/** Whether a Unix timestamp (seconds, as text) is within five minutes of `now`. */
+export function isFresh(timestamp: string, now: Date): boolean {
+  return /^\d{1,12}$/.test(timestamp) && Math.abs(now.getTime() / 1000 - Number(timestamp)) <= WINDOW_SECONDS;
+}

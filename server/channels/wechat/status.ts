@@ -1,0 +1,57 @@
+/** What a word of WeChat's `trade_state` means to us; a word that is not here is pending. */
+export const TRADE_STATES: Readonly<Record<string, 'pending' | 'paid' | 'refunded' | 'closed'>> = {
+  NOTPAY: 'pending',
+  USERPAYING: 'pending',
+  ACCEPT: 'pending',
+  PAYERROR: 'pending',
+  SUCCESS: 'paid',
+  /** Appears after any refund, even a partial one: the trade is paid, look at its refunds. */
+  REFUND: 'refunded',
+  CLOSED: 'closed',
+  REVOKED: 'closed',
+};
+
+/** What a word of WeChat's refund `status` means to us; a word that is not here is pending. */
+export const REFUND_STATES: Readonly<Record<string, 'pending' | 'succeeded' | 'failed' | 'abnormal'>> = {
+  PROCESSING: 'pending',
+  SUCCESS: 'succeeded',
+  CLOSED: 'failed',
+  ABNORMAL: 'abnormal',
+};
+
+/** Codes of a refused create that cannot hide a trade: the request itself could never have made one. */
+export const DEFINITE_CODES: ReadonlySet<string> = new Set([
+  'PARAM_ERROR',
+  'NO_AUTH',
+  'APPID_MCHID_NOT_MATCH',
+  'MCH_NOT_EXISTS',
+]);
+
+/** Codes that mean: this credential, not this order, is wrong. */
+export const CREDENTIAL_CODES: ReadonlySet<string> = new Set([
+  'SIGN_ERROR',
+  'NO_AUTH',
+  'MCH_NOT_EXISTS',
+  'APPID_MCHID_NOT_MATCH',
+]);
+
+/** Codes that mean: too often, ask again later. */
+export const BUSY_CODES: ReadonlySet<string> = new Set([
+  'FREQUENCY_LIMITED',
+  'RATELIMIT_EXCEEDED',
+  'FREQUENCY_LIMIT_EXCEED',
+]);
+
+const DOCUMENTED = `PARAM_ERROR INVALID_REQUEST APPID_MCHID_NOT_MATCH ORDER_CLOSED ORDER_PAID SIGN_ERROR NO_AUTH
+  OUT_TRADE_NO_USED RULE_LIMIT TRADE_ERROR NOT_ENOUGH USER_ACCOUNT_ABNORMAL REQUEST_BLOCKED ORDER_NOT_EXIST
+  RESOURCE_NOT_EXISTS MCH_NOT_EXISTS FREQUENCY_LIMITED FREQUENCY_LIMIT_EXCEED RATELIMIT_EXCEEDED SYSTEM_ERROR BANK_ERROR`;
+
+/** Documented codes by their spelling without `_`, which the channel still uses here and there. */
+const OLD_SPELLINGS: ReadonlyMap<string, string> = new Map(
+  DOCUMENTED.split(/\s+/).map((code) => [code.replaceAll('_', ''), code]),
+);
+
+/** A code of the channel in its documented spelling; ORDERPAID becomes ORDER_PAID, unknown codes stay as they are. */
+export function readCode(code: string): string {
+  return OLD_SPELLINGS.get(code.replaceAll('_', '')) ?? code;
+}
