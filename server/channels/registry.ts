@@ -1,5 +1,8 @@
 import type { ChannelKind, PayWay } from '../payments/channel.ts';
 import { alipayKind } from './alipay/kind.ts';
+import { paypalKind } from './paypal/kind.ts';
 
 /** Every channel the service has, by its wire name; the one place to add another. */
-export const CHANNEL_KINDS: ReadonlyMap<PayWay, ChannelKind> = new Map([alipayKind].map((kind) => [kind.payWay, kind]));
+export const CHANNEL_KINDS: ReadonlyMap<PayWay, ChannelKind> = new Map(
+  [alipayKind, paypalKind].map((kind) => [kind.payWay, kind]),
+);

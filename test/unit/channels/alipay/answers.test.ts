@@ -1,0 +1,177 @@
+import test from 'ava';
+import { channelSaying, NOW, order, ref, refund, SELLER_ID, APP_ID } from './fixture.ts';
+
+const ok = { code: '10000', msg: 'Success', out_trade_no: order.orderNo };
+const trade = { ...ok, trade_no: '2026030122001', total_amount: '12.34', trade_status: 'WAIT_BUYER_PAY' };
+const paidAt = '2026-03-01 11:59:00';
+const refusal = (sub_code: string, code = '40004') => ({ code, msg: 'Business Failed', sub_code, sub_msg: 'no' });
+
+test('precreate: the QR text makes the order pending', async (t) => {
+  const outcome = await channelSaying({ ...ok, qr_code: 'https://qr.example.test/1' }).place(order);
+  t.deepEqual(outcome, { kind: 'pending', pay: { type: 'qr', qrCode: 'https://qr.example.test/1' } });
+});
+
+test('precreate: an answer about another order, or without a QR text, says nothing', async (t) => {
+  t.like(await channelSaying({ ...ok, out_trade_no: 'other', qr_code: 'x' }).place(order), {
+    kind: 'unknown',
+    cause: 'mismatch',
+  });
+  t.like(await channelSaying(ok).place(order), { kind: 'unknown', cause: 'unparsable' });
+});
+
+const created: [string, string, object][] = [
+  ['ACQ.INVALID_PARAMETER', '40004', { kind: 'declined', definite: true }],
+  ['ACQ.SELLER_BEEN_BLOCKED', '40004', { kind: 'declined', definite: true }],
+  ['isv.invalid-app-id', '40002', { kind: 'declined', definite: true }],
+  ['isv.insufficient-isv-permissions', '40006', { kind: 'declined', definite: true }],
+  ['ACQ.TRADE_HAS_SUCCESS', '40004', { kind: 'declined', definite: false }],
+  ['ACQ.TRADE_HAS_CLOSE', '40004', { kind: 'declined', definite: false }],
+  ['ACQ.CONTEXT_INCONSISTENT', '40004', { kind: 'declined', definite: false }],
+  ['ACQ.SOMETHING_NEW', '40004', { kind: 'declined', definite: false }],
+  ['aop.invalid-auth-token', '20001', { kind: 'declined', definite: false }],
+  ['ACQ.SYSTEM_ERROR', '40004', { kind: 'unknown', cause: 'busy' }],
+  ['isp.unknow-error', '20000', { kind: 'unknown', cause: 'busy' }],
+  ['isv.invalid-timestamp', '40002', { kind: 'unknown', cause: 'clock_skew' }],
+];
+for (const [subCode, code, expected] of created) {
+  test(`precreate refused with ${code} ${subCode}`, async (t) => {
+    t.like(await channelSaying(refusal(subCode, code)).place(order), expected);
+  });
+}
+
+test('query: paid carries the trade number, the amount and the time of payment', async (t) => {
+  for (const trade_status of ['TRADE_SUCCESS', 'TRADE_FINISHED']) {
+    const outcome = await channelSaying({ ...trade, trade_status, send_pay_date: paidAt, buyer_user_id: '2088' }).query(
+      ref,
+    );
+    const at = new Date('2026-03-01T03:59:00Z');
+    t.deepEqual(outcome, { kind: 'paid', channelNo: trade.trade_no, amount: order.amount, at, payer: '2088' });
+  }
+});
+
+test('query: success without a readable time is still success, dated when it was heard', async (t) => {
+  const outcome = await channelSaying({ ...trade, trade_status: 'TRADE_SUCCESS', send_pay_date: 'soon' }).query(ref);
+  t.like(outcome, { kind: 'paid', at: NOW });
+});
+
+test('query: success with another amount carries that amount, so that settling cannot call it paid', async (t) => {
+  const outcome = await channelSaying({ ...trade, trade_status: 'TRADE_SUCCESS', total_amount: '12.33' }).query(ref);
+  t.like(outcome, { kind: 'paid', amount: { minor: 1233n, currency: 'CNY' } });
+});
+
+test('query: an amount that is not one says nothing', async (t) => {
+  for (const total_amount of ['', '1e3', '-12.34', 'NaN', '12.345', '\uff11\uff12.34', 12.34, null]) {
+    const outcome = await channelSaying({ ...trade, trade_status: 'TRADE_SUCCESS', total_amount }).query(ref);
+    t.like(outcome, { kind: 'unknown', cause: 'mismatch' }, String(total_amount));
+  }
+});
+
+test('query: TRADE_CLOSED was paid and refunded in full when it has a time of payment', async (t) => {
+  const closed = { ...trade, trade_status: 'TRADE_CLOSED' };
+  t.deepEqual(await channelSaying(closed).query(ref), { kind: 'closed' });
+  t.like(await channelSaying({ ...closed, send_pay_date: paidAt }).query(ref), { kind: 'paid', refundsHint: true });
+});
+
+test('query: waiting and unlisted words are pending', async (t) => {
+  for (const trade_status of ['WAIT_BUYER_PAY', 'TRADE_PENDING', 'trade_success', '', 'constructor']) {
+    t.deepEqual(await channelSaying({ ...trade, trade_status }).query(ref), { kind: 'pending' }, trade_status);
+  }
+});
+
+const queried: [string, object, object][] = [
+  ['not exist is absent', refusal('ACQ.TRADE_NOT_EXIST'), { kind: 'absent' }],
+  ['not exist under another code is not', refusal('ACQ.TRADE_NOT_EXIST', '20000'), { kind: 'unknown', cause: 'busy' }],
+  ['busy', refusal('ACQ.SYSTEM_ERROR'), { kind: 'unknown', cause: 'busy' }],
+  ['an unlisted refusal', refusal('ACQ.NEW'), { kind: 'unknown', cause: 'rejected' }],
+  ['a wrong configuration', refusal('isv.invalid-app-id', '40002'), { kind: 'unknown', cause: 'misconfigured' }],
+  ['in progress', { code: '10003' }, { kind: 'unknown', cause: 'in_progress' }],
+  ['another order', { ...trade, out_trade_no: 'other' }, { kind: 'unknown', cause: 'mismatch' }],
+  ['no status', { ...trade, trade_status: undefined }, { kind: 'unknown', cause: 'unparsable' }],
+  [
+    'no trade number',
+    { ...trade, trade_status: 'TRADE_SUCCESS', trade_no: '' },
+    { kind: 'unknown', cause: 'unparsable' },
+  ],
+  ['unpaid with another amount', { ...trade, total_amount: '1.00' }, { kind: 'unknown', cause: 'mismatch' }],
+  [
+    'closed with another amount',
+    { ...trade, trade_status: 'TRADE_CLOSED', total_amount: '1' },
+    { kind: 'unknown', cause: 'mismatch' },
+  ],
+  ['nothing at all', {}, { kind: 'unknown', cause: 'rejected' }],
+];
+for (const [name, content, expected] of queried) {
+  test(`query: ${name}`, async (t) => t.like(await channelSaying(content).query(ref), expected));
+}
+
+test("query: another seller's trade says nothing", async (t) => {
+  const fields = { appId: APP_ID, sellerId: SELLER_ID };
+  const content = { ...trade, trade_status: 'TRADE_SUCCESS', seller_id: '2088000000000002' };
+  t.like(await channelSaying(content, {}, fields).query(ref), { kind: 'unknown', cause: 'mismatch' });
+});
+
+const closed: [string, object, object][] = [
+  ['done', ok, { kind: 'closed' }],
+  ['another order', { ...ok, out_trade_no: 'other' }, { kind: 'unknown', cause: 'mismatch' }],
+  ['no such trade', refusal('ACQ.TRADE_NOT_EXIST'), { kind: 'absent' }],
+  ['wrong state', refusal('ACQ.TRADE_STATUS_ERROR'), { kind: 'refused', code: 'ACQ.TRADE_STATUS_ERROR' }],
+  ['unlisted', refusal('ACQ.NEW'), { kind: 'refused', code: 'ACQ.NEW' }],
+  ['busy', refusal('ACQ.SYSTEM_ERROR'), { kind: 'unknown', cause: 'busy' }],
+];
+for (const [name, content, expected] of closed) {
+  test(`close: ${name}`, async (t) => t.like(await channelSaying(content).close(ref), expected));
+}
+
+const refundOk = { ...ok, trade_no: trade.trade_no, fund_change: 'Y', refund_fee: '2.34' };
+const refunded: [string, object, object][] = [
+  [
+    'done',
+    { ...refundOk, gmt_refund_pay: paidAt },
+    { kind: 'succeeded', amount: refund.refundAmount, at: new Date('2026-03-01T03:59:00Z') },
+  ],
+  [
+    'done after others: the sum is no amount',
+    { ...refundOk, refund_fee: '10.00' },
+    { kind: 'succeeded', amount: refund.refundAmount },
+  ],
+  ['a sum below this refund', { ...refundOk, refund_fee: '2.33' }, { kind: 'unknown', cause: 'mismatch' }],
+  ['a sum above the order', { ...refundOk, refund_fee: '12.35' }, { kind: 'unknown', cause: 'mismatch' }],
+  ['no change of funds', { ...refundOk, fund_change: 'N' }, { kind: 'pending' }],
+  ['no word on funds', { ...refundOk, fund_change: undefined }, { kind: 'pending' }],
+  ['another order', { ...refundOk, out_trade_no: 'other' }, { kind: 'unknown', cause: 'mismatch' }],
+  ['same number, other facts', refusal('ACQ.DISCORDANT_REPEAT_REQUEST'), { kind: 'unknown', cause: 'mismatch' }],
+  ['no balance', refusal('ACQ.SELLER_BALANCE_NOT_ENOUGH'), { kind: 'refused', code: 'ACQ.SELLER_BALANCE_NOT_ENOUGH' }],
+  ['finished', refusal('ACQ.TRADE_HAS_FINISHED'), { kind: 'refused' }],
+  ['unlisted', refusal('ACQ.NEW'), { kind: 'unknown', cause: 'rejected' }],
+  ['busy', refusal('ACQ.SYSTEM_ERROR'), { kind: 'unknown', cause: 'busy' }],
+];
+for (const [name, content, expected] of refunded) {
+  test(`refund: ${name}`, async (t) => t.like(await channelSaying(content).refund(refund), expected));
+}
+
+const found = {
+  ...ok,
+  out_request_no: refund.refundNo,
+  refund_amount: '2.34',
+  total_amount: '12.34',
+  refund_status: 'REFUND_SUCCESS',
+};
+const refundQueried: [string, object, object][] = [
+  ['success', found, { kind: 'succeeded', amount: refund.refundAmount, at: NOW }],
+  [
+    'another amount is told',
+    { ...found, refund_amount: '2.00' },
+    { kind: 'succeeded', amount: { minor: 200n, currency: 'CNY' } },
+  ],
+  ['no status, no amount', { ...ok, out_request_no: refund.refundNo }, { kind: 'absent' }],
+  ['an amount without a status', { ...found, refund_status: undefined }, { kind: 'pending' }],
+  ['an unlisted status', { ...found, refund_status: 'REFUND_NEW' }, { kind: 'pending' }],
+  ['no such trade', refusal('ACQ.TRADE_NOT_EXIST'), { kind: 'absent' }],
+  ['another refund', { ...found, out_request_no: 'R2' }, { kind: 'unknown', cause: 'mismatch' }],
+  ['nothing about another refund', { ...ok, out_request_no: 'R2' }, { kind: 'unknown', cause: 'mismatch' }],
+  ['another total', { ...found, total_amount: '99.00' }, { kind: 'unknown', cause: 'mismatch' }],
+  ['an unreadable amount', { ...found, refund_amount: 'x' }, { kind: 'unknown', cause: 'mismatch' }],
+];
+for (const [name, content, expected] of refundQueried) {
+  test(`refund query: ${name}`, async (t) => t.like(await channelSaying(content).queryRefund(refund), expected));
+}

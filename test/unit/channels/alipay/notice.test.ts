@@ -1,0 +1,147 @@
+import test from 'ava';
+import { noticeText, signRsa2 } from '../../../../server/channels/alipay/signature.ts';
+import { NoticeNotGenuine, type Channel } from '../../../../server/payments/channel.ts';
+import { APP_ID, certificateMode, channelWith, keys, order, SELLER_ID } from './fixture.ts';
+
+const fields = { appId: APP_ID, sellerId: SELLER_ID };
+const { channel } = channelWith(
+  () => {
+    throw new Error('a notice asks nothing');
+  },
+  { fields },
+);
+
+const paid = {
+  notify_id: 'n1',
+  notify_type: 'trade_status_sync',
+  app_id: APP_ID,
+  charset: 'utf-8',
+  sign_type: 'RSA2',
+  trade_no: '2026030122001',
+  out_trade_no: order.orderNo,
+  seller_id: SELLER_ID,
+  trade_status: 'TRADE_SUCCESS',
+  total_amount: '12.34',
+  gmt_payment: '2026-03-01 11:59:00',
+  subject: '\u8336 & 100% + cake=1',
+};
+
+async function form(params: Record<string, string>, key = keys.channel): Promise<string> {
+  return new URLSearchParams({ ...params, sign: await signRsa2(noticeText(params), key) }).toString();
+}
+
+const read = (body: string | Buffer, by: Channel = channel) => by.readNotice({}, Buffer.from(body));
+
+const genuine = await form(paid);
+const refused: [string, string, NoticeNotGenuine['why']][] = [
+  ['another key', await form(paid, keys.next), 'signature_invalid'],
+  ["the app's own key", await form(paid, keys.app), 'signature_invalid'],
+  ['a changed amount', genuine.replace('12.34', '12.35'), 'signature_invalid'],
+  ['another parameter', `${genuine}&extra=1`, 'signature_invalid'],
+  ['one parameter less', genuine.replace(/&subject=[^&]*/, ''), 'signature_invalid'],
+  ['RSA1 by name', genuine.replace('sign_type=RSA2', 'sign_type=RSA'), 'signature_invalid'],
+  ['no sign_type', genuine.replace('&sign_type=RSA2', ''), 'signature_invalid'],
+  ['no sign', genuine.replace(/&sign=[^&]*/, ''), 'unsigned'],
+  ['an empty sign', genuine.replace(/&sign=[^&]*/, '&sign='), 'unsigned'],
+  ['a repeated key', `${genuine}&total_amount=0.01`, 'duplicate_key'],
+  ['a repeated key in disguise', `${genuine}&total%5Famount=0.01`, 'duplicate_key'],
+  ['nothing', '', 'malformed'],
+  ['JSON', '{"trade_status":"TRADE_SUCCESS"}', 'malformed'],
+  ['a broken escape', `${genuine}&x=%zz`, 'malformed'],
+  ['too many parameters', Array.from({ length: 300 }, (_, n) => `p${n}=1`).join('&'), 'malformed'],
+  ['another app', await form({ ...paid, app_id: '2021000000000002' }), 'wrong_account'],
+  ['another seller', await form({ ...paid, seller_id: '2088000000000002' }), 'wrong_account'],
+  ['no app', await form({ ...paid, app_id: '' }), 'wrong_account'],
+  ['an amount that is none', await form({ ...paid, total_amount: '12,34' }), 'malformed'],
+  ['no id', await form({ ...paid, notify_id: '' }), 'malformed'],
+  ['success without a trade number', await form({ ...paid, trade_no: '' }), 'malformed'],
+];
+
+test('a payment is settled from the notice', async (t) => {
+  t.deepEqual(await read(await form(paid)), {
+    noticeId: 'n1',
+    account: APP_ID,
+    event: 'TRADE_SUCCESS',
+    orderNo: order.orderNo,
+    refundNo: null,
+    outcome: {
+      kind: 'paid',
+      channelNo: paid.trade_no,
+      amount: order.amount,
+      at: new Date('2026-03-01T03:59:00Z'),
+      payer: undefined,
+    },
+  });
+});
+
+test('the amount is the one that was written', async (t) => {
+  const { outcome } = await read(await form({ ...paid, total_amount: '0.01' }));
+  t.like(outcome, { kind: 'paid', amount: { minor: 1n, currency: 'CNY' } });
+});
+
+test('a partial refund repeats the success, names the refund and leaves its amount to a query', async (t) => {
+  const notice = await read(
+    await form({ ...paid, refund_fee: '2.34', out_biz_no: 'R1', gmt_refund: '2026-03-01 12:00:00' }),
+  );
+  t.like(notice, { refundNo: 'R1', outcome: { kind: 'paid', refundsHint: true, amount: order.amount } });
+  t.is(notice.refund, undefined);
+});
+
+test('closed: unpaid is closed, refunded in full was paid', async (t) => {
+  const { gmt_payment: _, ...unpaid } = { ...paid, trade_status: 'TRADE_CLOSED' };
+  t.deepEqual((await read(await form(unpaid))).outcome, { kind: 'closed' });
+  t.like((await read(await form({ ...unpaid, gmt_refund: '2026-03-01 12:00:00', refund_fee: '12.34' }))).outcome, {
+    kind: 'paid',
+    refundsHint: true,
+  });
+});
+
+test('unlisted words are pending; a notice about something else is a hint', async (t) => {
+  t.deepEqual((await read(await form({ ...paid, trade_status: 'TRADE_NEW' }))).outcome, { kind: 'pending' });
+  const { trade_status: _, ...other } = { ...paid, notify_type: 'dut_user_sign' };
+  const notice = await read(await form(other));
+  t.is(notice.event, 'dut_user_sign');
+  t.is(notice.outcome, undefined);
+});
+
+test('GBK: the signature is checked over the bytes as they were sent', async (t) => {
+  const subject = Buffer.from([0xb2, 0xe8]);
+  const params: Record<string, string> = { ...paid, charset: 'GBK', subject: subject.toString('latin1') };
+  const sign = await signRsa2(Buffer.from(noticeText(params), 'latin1'), keys.channel);
+  const body = Object.entries({ ...params, sign })
+    .map(([key, value]) => `${key}=${key === 'subject' ? '%B2%E8' : encodeURIComponent(value)}`)
+    .join('&');
+  t.like((await read(body)).outcome, { kind: 'paid' });
+});
+
+for (const [name, body, why] of refused) {
+  test(`not genuine: ${name} is ${why}`, async (t) => {
+    const error = await t.throwsAsync(read(body), { instanceOf: NoticeNotGenuine });
+    t.is(error?.why, why);
+  });
+}
+
+test('every single changed byte of the signed part is refused', async (t) => {
+  const end = genuine.indexOf('&sign=');
+  for (let at = 0; at < end; at += 7) {
+    const changed = Buffer.from(genuine);
+    changed[at] = changed[at] === 0x39 ? 0x38 : 0x39;
+    await t.throwsAsync(read(changed), { instanceOf: NoticeNotGenuine }, `byte ${at}`);
+  }
+});
+
+test('certificate mode reads notices with any of its certificates; a simulator key is not one of them', async (t) => {
+  const { channel: certificates } = channelWith(
+    () => {
+      throw new Error('unused');
+    },
+    { fields, pems: certificateMode },
+  );
+  t.like((await read(genuine, certificates)).outcome, { kind: 'paid' });
+  await t.throwsAsync(read(await form(paid, keys.next), certificates), { instanceOf: NoticeNotGenuine });
+});
+
+test('only the exact word stops the channel from sending again', (t) => {
+  t.like(channel.ackNotice(true), { status: 200, body: 'success' });
+  t.not(channel.ackNotice(false).body, 'success');
+});

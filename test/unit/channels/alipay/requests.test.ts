@@ -1,0 +1,114 @@
+import { createPublicKey } from 'node:crypto';
+import test from 'ava';
+import { chinaTime, readChinaTime } from '../../../../server/channels/alipay/china-time.ts';
+import { createTime, parametersOf, placeCall, refundCall } from '../../../../server/channels/alipay/requests.ts';
+import { requestText, verifyRsa2 } from '../../../../server/channels/alipay/signature.ts';
+import {
+  certificateMode,
+  channelSaying,
+  channelWith,
+  keys,
+  NOW,
+  order,
+  refund,
+  said,
+  SELLER_ID,
+  serialOf,
+} from './fixture.ts';
+
+const CALLER = { appId: '1', sellerId: '', appAuthToken: '', appCertSerial: '', rootCertSerial: '' };
+
+test('a create carries our number, yuan with two decimals and the expiry in UTC+8', (t) => {
+  const { method, content, notifyUrl } = placeCall(order, 'qr', SELLER_ID);
+  t.is(method, 'alipay.trade.precreate');
+  t.is(notifyUrl, order.notifyUrl);
+  t.deepEqual(content, {
+    out_trade_no: order.orderNo,
+    total_amount: '12.34',
+    subject: 'A cup of tea',
+    time_expire: '2026-03-01 14:00:00',
+    seller_id: SELLER_ID,
+  });
+});
+
+test('a subject loses what Alipay forbids and is cut without breaking a character', (t) => {
+  const subject = (text: string) => placeCall({ ...order, subject: text }, 'qr', '').content.subject;
+  t.is(subject('tea/milk=2&\u0000cake\n'), 'tea\uff0fmilk\uff1d2\uff06 cake');
+  const long = subject(`${'a'.repeat(255)}\u{1f375}`) ?? '';
+  t.is(long, 'a'.repeat(255));
+  t.true((subject('\ud800tea') ?? '').isWellFormed());
+});
+
+test('a refund carries its own number; empty values are not sent', (t) => {
+  t.deepEqual(refundCall({ ...refund, reason: '' }).content, {
+    out_trade_no: order.orderNo,
+    out_request_no: refund.refundNo,
+    refund_amount: '2.34',
+  });
+  t.deepEqual(Object.keys(parametersOf(refundCall(refund), CALLER, NOW)), [
+    'app_id',
+    'method',
+    'format',
+    'charset',
+    'sign_type',
+    'timestamp',
+    'version',
+    'biz_content',
+  ]);
+});
+
+test('times are written and read in UTC+8', (t) => {
+  t.is(chinaTime(new Date('2026-02-28T16:00:00Z')), '2026-03-01 00:00:00');
+  t.is(readChinaTime('2026-03-01 00:00:00')?.toISOString(), '2026-02-28T16:00:00.000Z');
+  for (const bad of ['', '2026-03-01', '2026-13-01 00:00:00', 'x', 1, undefined]) t.is(readChinaTime(bad), undefined);
+});
+
+test('a re-send within ten minutes is the same bytes; later only timestamp and sign change', async (t) => {
+  const bodies = [];
+  for (const minutes of [0, 9, 11]) {
+    const now = new Date(NOW.getTime() + minutes * 60_000);
+    const { channel, sent } = channelWith(({ about }) => said(about.call, {}), { now });
+    await channel.place(order);
+    bodies.push(sent[0]?.body ?? '');
+  }
+  t.is(bodies[0], bodies[1]);
+  const [first, , late] = bodies.map((body) => Object.fromEntries(new URLSearchParams(body)));
+  t.not(first?.timestamp, late?.timestamp);
+  t.is(first?.biz_content, late?.biz_content);
+  t.is(createTime(NOW, new Date(NOW.getTime() + 600_001)).getTime(), NOW.getTime() + 600_001);
+});
+
+test('page, wap and app are signed here and nothing is sent', async (t) => {
+  const { channel, sent } = channelWith(() => t.fail() as never);
+  for (const [scene, method] of [
+    ['page', 'alipay.trade.page.pay'],
+    ['wap', 'alipay.trade.wap.pay'],
+    ['app', 'alipay.trade.app.pay'],
+  ] as const) {
+    const outcome = await channel.place({ ...order, scene });
+    const pay = outcome.kind === 'pending' ? outcome.pay : undefined;
+    const text = pay?.params?.orderString ?? new URL(pay?.url ?? '').search.slice(1);
+    const params = Object.fromEntries(new URLSearchParams(text));
+    t.is(params.method, method);
+    t.is(params.return_url, scene === 'app' ? undefined : order.returnUrl);
+    t.is(JSON.parse(params.biz_content ?? '{}').quit_url, scene === 'wap' ? order.cancelUrl : undefined);
+    t.true(verifyRsa2(requestText(params), params.sign ?? '', createPublicKey(keys.app)));
+  }
+  t.is(sent.length, 0);
+});
+
+test('certificate mode names the serials of the app and of the roots', async (t) => {
+  const { channel, sent } = channelWith(({ about }) => said(about.call, {}), { pems: certificateMode });
+  await channel.query({ ...refund });
+  const params = new URLSearchParams(sent[0]?.body);
+  t.is(params.get('app_cert_sn'), serialOf('app.crt'));
+  t.regex(params.get('alipay_root_cert_sn') ?? '', /^[0-9a-f]{32}$/);
+});
+
+test('another currency or scene is refused for certain and nothing is sent', async (t) => {
+  const channel = channelSaying({});
+  for (const wrong of [{ scene: 'jsapi' as const }, { amount: { minor: 1n, currency: 'USD' } }]) {
+    const outcome = await channel.place({ ...order, ...wrong });
+    t.like(outcome, { kind: 'declined', code: 'not_supported', definite: true });
+  }
+});

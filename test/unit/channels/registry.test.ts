@@ -1,0 +1,32 @@
+import test from 'ava';
+import { CHANNEL_KINDS } from '../../../server/channels/registry.ts';
+import { exponentOf } from '../../../server/payments/money.ts';
+
+for (const [payWay, kind] of CHANNEL_KINDS) {
+  test(`${payWay}: what the registry says about it holds together`, (t) => {
+    t.is(kind.payWay, payWay);
+    t.truthy(kind.scenes[kind.defaultScene]);
+    t.true(kind.currencies.includes(kind.defaultCurrency));
+    for (const currency of kind.currencies) t.not(exponentOf(currency, payWay), undefined, currency);
+    const names = [...kind.fields.map(({ name }) => name), ...kind.certKinds.map((cert) => cert.kind)];
+    t.is(new Set(names).size, names.length);
+    t.true(kind.fields.every(({ requiredIn }) => requiredIn.every((mode) => kind.modes.includes(mode))));
+    for (const scene of Object.values(kind.scenes)) t.true(scene.maxSeconds > kind.limits.minExpirySeconds);
+  });
+
+  test(`${payWay}: an empty configuration misses something that it names`, (t) => {
+    for (const mode of kind.modes) {
+      const missing = kind.missing(mode, {}, new Set());
+      t.true(missing.length > 0);
+      const known = new Set([...kind.fields.map(({ name }) => name), ...kind.certKinds.map((cert) => cert.kind)]);
+      t.deepEqual(
+        missing.filter((name) => !known.has(name)),
+        [],
+      );
+    }
+  });
+}
+
+test('a name that is no channel finds nothing', (t) => {
+  for (const name of ['', 'constructor', '__proto__', 'Alipay']) t.is(CHANNEL_KINDS.get(name as 'alipay'), undefined);
+});

@@ -1,0 +1,121 @@
+import { createServer, type RequestListener } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { createTransport, type ChannelMessage } from '../../../server/channels/transport.ts';
+import { TransportFailed, type WireRequest } from '../../../server/payments/channel.ts';
+
+async function serve(t: ExecutionContext, listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const post = (url: string, body = 'a=1'): WireRequest => ({
+  method: 'POST',
+  url,
+  headers: { 'content-type': 'text/plain', authorization: 'Bearer very-secret-token' },
+  body,
+  about: { call: 'test.call', orderNo: 'O1', refundNo: 'R1' },
+});
+
+async function failure(t: ExecutionContext, url: string, timeoutMs = 5000): Promise<string | undefined> {
+  const error = await t.throwsAsync(createTransport({ timeoutMs })(post(url)), { instanceOf: TransportFailed });
+  return error?.why;
+}
+
+test('the bytes of the answer come back as they were, whatever the status', async (t) => {
+  const bytes = Buffer.from([0xef, 0xbb, 0xbf, 0xff, 0x00, 0x41]);
+  const url = await serve(t, (_request, response) => response.writeHead(418, { 'X-Serial': 'ABC' }).end(bytes));
+  const answer = await createTransport({ timeoutMs: 5000 })(post(url));
+  t.is(answer.status, 418);
+  t.is(answer.headers['x-serial'], 'ABC');
+  t.deepEqual(answer.body, bytes);
+});
+
+test('a redirect is an answer and is not followed', async (t) => {
+  const seen: string[] = [];
+  const url = await serve(t, (request, response) => {
+    seen.push(request.url ?? '');
+    response.writeHead(302, { location: '/elsewhere' }).end('moved');
+  });
+  const answer = await createTransport({ timeoutMs: 5000 })(post(`${url}/first`));
+  t.is(answer.status, 302);
+  t.deepEqual(seen, ['/first']);
+});
+
+test('one request is sent once, also when it fails', async (t) => {
+  let count = 0;
+  const url = await serve(t, (request) => {
+    count += 1;
+    request.socket.destroy();
+  });
+  t.is(await failure(t, url), 'network');
+  t.is(count, 1);
+});
+
+test('silence, and a body that never ends, are a timeout', async (t) => {
+  const silent = await serve(t, () => {});
+  const slow = await serve(t, (_request, response) => response.writeHead(200).write('half'));
+  t.is(await failure(t, silent, 50), 'timeout');
+  t.is(await failure(t, slow, 50), 'timeout');
+});
+
+test('half a body and a closed port are network failures', async (t) => {
+  const half = await serve(t, (request, response) => {
+    response.writeHead(200, { 'content-length': '100' });
+    response.write('half', () => request.socket.destroy());
+  });
+  t.is(await failure(t, half), 'network');
+  t.is(await failure(t, 'http://127.0.0.1:1'), 'network');
+});
+
+test('one megabyte is read, more is refused', async (t) => {
+  const size = 1024 * 1024;
+  const url = await serve(t, (request, response) => response.end(Buffer.alloc(size + Number(request.url?.slice(1)))));
+  t.is((await createTransport({ timeoutMs: 5000 })(post(`${url}/0`))).body.length, size);
+  t.is(await failure(t, `${url}/1`), 'too_large');
+});
+
+test('connections are kept and used again', async (t) => {
+  const ports = new Set<number | undefined>();
+  const url = await serve(t, (request, response) => {
+    ports.add(request.socket.remotePort);
+    response.end('ok');
+  });
+  const send = createTransport({ timeoutMs: 5000 });
+  for (let n = 0; n < 10; n += 1) await send(post(url));
+  t.true(ports.size < 10, `${ports.size} connections for 10 requests`);
+});
+
+test('the record says what happened and holds no secret', async (t) => {
+  const messages: ChannelMessage[] = [];
+  const url = await serve(t, (request, response) => {
+    if (request.url === '/gone') request.socket.destroy();
+    else response.end('{"access_token":"SECRET-1","code":"10000","sign":"SECRET-2"}');
+  });
+  const send = createTransport({ timeoutMs: 5000, record: (message) => messages.push(message) });
+  await send(post(`${url}/a?sign=SECRET-3&app_id=7`, 'biz_content=%7B%7D&sign=SECRET-4&app_auth_token=SECRET-5'));
+  await t.throwsAsync(send(post(`${url}/gone`)));
+  t.like(messages[0], { call: 'test.call', orderNo: 'O1', refundNo: 'R1', method: 'POST', status: 200, failure: null });
+  t.like(messages[1], { status: null, failure: 'network', answer: '' });
+  t.true(messages.every(({ durationMs }) => Number.isInteger(durationMs) && durationMs >= 0));
+  t.regex(messages[0]?.answer ?? '', /"code":"10000"/);
+  t.regex(messages[0]?.url ?? '', /app_id=7/);
+  t.notRegex(JSON.stringify(messages), /SECRET|very-secret/);
+});
+
+test('a record that throws stops nothing', async (t) => {
+  const url = await serve(t, (_request, response) => response.end('ok'));
+  const send = createTransport({
+    timeoutMs: 5000,
+    record: () => {
+      throw new Error('disk full');
+    },
+  });
+  t.is((await send(post(url))).body.toString(), 'ok');
+});
