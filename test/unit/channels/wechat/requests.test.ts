@@ -1,0 +1,139 @@
+import { createVerify, X509Certificate } from 'node:crypto';
+import test from 'ava';
+import { readAuthorization } from '../../../../server/channels/wechat/signature.ts';
+import { beijingTime, plainText } from '../../../../server/channels/wechat/requests.ts';
+import {
+  APP_ID,
+  channelWith,
+  MCHID,
+  MERCHANT,
+  orderRef,
+  placeOrder,
+  PUBLIC_KEY_ID,
+  publicKeyInput,
+  refundOrder,
+  signed,
+  unsigned,
+} from './fake.ts';
+
+test('a request is signed by the merchant key over what is sent', async (t) => {
+  const { channel, sent } = channelWith(() => unsigned(500));
+  await channel.place(placeOrder());
+  await channel.query(orderRef());
+  const key = new X509Certificate(MERCHANT.pem).publicKey;
+  for (const { method, url, headers, body = '' } of sent) {
+    const { mchid, nonce, timestamp, serial, signature } = readAuthorization(headers.authorization)!;
+    const { pathname, search } = new URL(url);
+    const text = `${method}\n${pathname}${search}\n${timestamp}\n${nonce}\n${body}\n`;
+    t.true(createVerify('RSA-SHA256').update(text).verify(key, signature, 'base64'));
+    t.is(mchid, MCHID);
+    t.is(serial, MERCHANT.serial);
+    t.truthy(headers['user-agent']);
+    t.is(headers.accept, 'application/json');
+  }
+  t.is(sent.length, 2);
+  t.is(sent[1]?.url, `https://api.mch.weixin.qq.com/v3/pay/transactions/out-trade-no/ORDER00001?mchid=${MCHID}`);
+});
+
+test('Wechatpay-Serial asks for the public key, and only in public-key mode', async (t) => {
+  const plain = channelWith(() => unsigned(500));
+  await plain.channel.query(orderRef());
+  t.false('wechatpay-serial' in plain.sent[0]!.headers);
+  const { fields, pems } = publicKeyInput();
+  const two = { ...fields, publicKeyId: `${PUBLIC_KEY_ID}, PUB_KEY_ID_OLD` };
+  const modern = channelWith(() => unsigned(500), { fields: two, pems });
+  await modern.channel.query(orderRef());
+  t.is(modern.sent[0]?.headers['wechatpay-serial'], PUBLIC_KEY_ID);
+});
+
+test('a native order has exactly the documented members', async (t) => {
+  const { channel, sent } = channelWith(() => unsigned(500));
+  await channel.place(placeOrder({ notifyUrl: 'https://pay.example.com/notify/wechat/default?x=1#y' }));
+  t.is(sent[0]?.url, 'https://api.mch.weixin.qq.com/v3/pay/transactions/native');
+  t.deepEqual(JSON.parse(sent[0]?.body ?? ''), {
+    appid: APP_ID,
+    mchid: MCHID,
+    description: 'A cup of tea',
+    out_trade_no: 'ORDER00001',
+    time_expire: '2026-03-04T15:00:00+08:00',
+    notify_url: 'https://pay.example.com/notify/wechat/default',
+    amount: { total: 1234, currency: 'CNY' },
+  });
+});
+
+test('a re-send of an order and of a refund is byte-identical, whatever the clock says', async (t) => {
+  let now = new Date('2026-03-04T05:06:07Z');
+  const { channel, sent } = channelWith(() => unsigned(500), { now: () => now });
+  for (const round of [0, 1]) {
+    now = new Date(now.getTime() + round * 3_600_000);
+    await channel.place(placeOrder());
+    await channel.refund(refundOrder());
+  }
+  t.is(sent[0]?.body, sent[2]?.body);
+  t.is(sent[1]?.body, sent[3]?.body);
+  t.not(sent[0]?.headers.authorization, sent[2]?.headers.authorization);
+});
+
+test('h5 and jsapi carry what their scene needs, and are not sent without it', async (t) => {
+  const { channel, sent } = channelWith(() => unsigned(500));
+  await channel.place(placeOrder({ scene: 'h5', clientIp: '192.0.2.7' }));
+  await channel.place(placeOrder({ scene: 'jsapi', openId: 'openid-1' }));
+  t.deepEqual(JSON.parse(sent[0]?.body ?? '').scene_info, { payer_client_ip: '192.0.2.7', h5_info: { type: 'Wap' } });
+  t.deepEqual(JSON.parse(sent[1]?.body ?? '').payer, { openid: 'openid-1' });
+  for (const order of [
+    { scene: 'h5' },
+    { scene: 'jsapi' },
+    { scene: 'page' },
+    { amount: { minor: 1n, currency: 'USD' } },
+  ] as const) {
+    const outcome = await channel.place(placeOrder(order));
+    t.true(outcome.kind === 'declined' && outcome.definite, JSON.stringify(outcome));
+  }
+  t.is(sent.length, 2);
+});
+
+test('close, refund, refund query and the retry of an abnormal refund', async (t) => {
+  const { channel, sent } = channelWith(({ method }) =>
+    method === 'GET'
+      ? signed(200, {
+          refund_id: '5030/1',
+          out_refund_no: 'REFUND0001',
+          out_trade_no: 'ORDER00001',
+          status: 'ABNORMAL',
+          amount: { total: 1234, refund: 100 },
+        })
+      : unsigned(500),
+  );
+  await channel.close(orderRef());
+  await channel.refund(refundOrder({ reason: '' }));
+  await channel.retryAbnormalRefund?.({ ...refundOrder(), channelRefundNo: null });
+  const [close, refund, query, retry] = sent.map(({ method, url, body }) => [method, new URL(url).pathname, body]);
+  t.deepEqual(close, ['POST', '/v3/pay/transactions/out-trade-no/ORDER00001/close', JSON.stringify({ mchid: MCHID })]);
+  t.deepEqual(JSON.parse(String(refund?.[2])), {
+    out_trade_no: 'ORDER00001',
+    out_refund_no: 'REFUND0001',
+    notify_url: 'https://pay.example.com/notify/wechat/default',
+    amount: { refund: 100, total: 1234, currency: 'CNY' },
+  });
+  t.deepEqual(query, ['GET', '/v3/refund/domestic/refunds/REFUND0001', undefined]);
+  t.is(retry?.[1], '/v3/refund/domestic/refunds/5030%2F1/apply-abnormal-refund');
+  t.is(JSON.parse(String(retry?.[2])).out_refund_no, 'REFUND0001');
+});
+
+test('text is cut to the limit of the channel without breaking a character', (t) => {
+  t.is(plainText('a\u0000b\nc', 127), 'a b c');
+  t.is(plainText('x'.repeat(200), 127).length, 127);
+  t.is(plainText(`${'x'.repeat(126)}😀`, 127), 'x'.repeat(126));
+  t.is(plainText('茶'.repeat(200), 127), '茶'.repeat(127));
+  t.is(plainText('a\ud800b', 127), 'a b');
+});
+
+test('a subject of nothing but controls becomes the order number', async (t) => {
+  const { channel, sent } = channelWith(() => unsigned(500));
+  await channel.place(placeOrder({ subject: '\u0001' }));
+  t.is(JSON.parse(sent[0]?.body ?? '').description, 'ORDER00001');
+});
+
+test('times are written in UTC+8 and never later than meant', (t) => {
+  t.is(beijingTime(new Date('2026-12-31T16:00:00.999Z')), '2027-01-01T00:00:00+08:00');
+});
