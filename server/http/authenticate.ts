@@ -1,15 +1,20 @@
-import { Unauthenticated } from '../errors.ts';
+import { Forbidden, Unauthenticated } from '../errors.ts';
 import type { AdminCaller, AppCaller } from './callers.ts';
-import type { Auth } from './contract.ts';
-import type { EdgeContext } from './edge.ts';
 import { authenticateAdmin, requireRole } from './admin-auth.ts';
 import { authenticateApp, requireScope } from './bearer-auth.ts';
+import { isListed } from './client-address.ts';
+import type { Auth } from './contract.ts';
+import type { EdgeContext } from './edge.ts';
 
 /** Finds out who calls and whether the contract lets them; throws 401, 403 or 429. */
 export async function authenticate(ctx: EdgeContext, auth: Auth): Promise<AdminCaller | AppCaller | undefined> {
-  if (auth === 'none') return undefined;
+  if (auth === 'none') {
+    requireAdminNetwork(ctx);
+    return undefined;
+  }
   if (auth !== 'any-token' && 'admin' in auth) {
     const admin = await authenticateAdmin(ctx);
+    requireAdminNetwork(ctx);
     requireRole(admin, auth.admin);
     return admin;
   }
@@ -26,4 +31,10 @@ export async function authenticateUnknown(ctx: EdgeContext): Promise<void> {
     if (!ctx.get('authorization') && !ctx.get('cookie')) throw new Unauthenticated();
     await authenticateAdmin(ctx).catch(() => authenticateApp(ctx));
   }
+}
+
+function requireAdminNetwork(ctx: EdgeContext): void {
+  const { adminNetworks } = ctx.edge;
+  if (!adminNetworks || !ctx.path.startsWith('/api/v1/') || isListed(adminNetworks, ctx.state.ip)) return;
+  throw new Forbidden('ip_not_allowed', 'The console is not open to your address.');
 }

@@ -1,5 +1,6 @@
 import { TooManyRequests, Unauthenticated } from '../errors.ts';
 import type { EdgeContext } from './edge.ts';
+import { setRateLimitHeaders } from './rate-limit.ts';
 
 /**
  * Counts a wrong credential against its address and passes the refusal on; beyond the limit it becomes a 429.
@@ -9,7 +10,9 @@ export async function refuseBadCredential(ctx: EdgeContext, error: unknown): Pro
   const limit = ctx.edge.badCredentialsPerMinute;
   if (error instanceof Unauthenticated && limit > 0) {
     const quota = await ctx.edge.rateLimits.consume(`bad-credential:${ctx.state.ip}`, limit, 60);
-    if (!quota.allowed) throw new TooManyRequests('Too many wrong credentials from this address.', quota.resetSeconds);
+    if (quota.allowed) throw error;
+    setRateLimitHeaders(ctx, quota, 60);
+    throw new TooManyRequests('Too many wrong credentials from this address.', quota.resetSeconds);
   }
   throw error;
 }

@@ -105,9 +105,7 @@ function parseForm(text: string): Record<string, string> {
 }
 
 function tooLarge(limit: number): AppError {
-  return new AppError('body_too_large', 413, `The body is larger than ${limit / 1024} KB.`, {
-    headers: { Connection: 'close' },
-  });
+  return new AppError('body_too_large', 413, `The body is larger than ${limit / 1024} KB.`);
 }
 
 function wrongType(message: string): AppError {

@@ -29,6 +29,8 @@ export interface Contract {
   readonly bare?: true;
   /** The handler answers with a `Reply` of its own kind. */
   readonly raw?: 'html' | 'stream';
+  /** A browser must send this from our own origin (login); the cookie session's methods check it anyway. */
+  readonly sameSite?: true;
   /** An `Idempotency-Key` is honoured. */
   readonly idempotent?: true;
   /** Codes of refusals beyond the general ones, for the OpenAPI document. */

@@ -1,6 +1,8 @@
+import { AppError } from '../errors.ts';
 import { authenticate } from './authenticate.ts';
 import { type AnswerWriter, answerWriter } from './answer.ts';
 import type { Contract, Handler, Input } from './contract.ts';
+import { checkSameSite } from './csrf.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
 import { type Answer, readIdempotencyKey } from './idempotency.ts';
 import { inputReader } from './input.ts';
@@ -25,8 +27,9 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
     ctx.state.contract = contract;
     const caller = await authenticate(ctx, contract.auth);
     ctx.state.caller = caller;
+    if (contract.sameSite) checkSameSite(ctx);
     const input = await readInput(ctx);
-    const key = contract.idempotent ? readIdempotencyKey(ctx.get('idempotency-key') || undefined) : undefined;
+    const key = contract.idempotent ? readIdempotencyKey(ctx.req.headers['idempotency-key']) : undefined;
     // The reader built these members from the same contract, so the types agree with `Input<C>` by construction.
     const typed = { ...input, caller, idempotent: undefined } as unknown as Input<C>;
     if (key === undefined || caller === undefined) return answer.send(ctx, await handler(typed));
@@ -48,6 +51,7 @@ async function serveOnce(
     try {
       return answer.render(await handler({ ...input, idempotent } as Input<Contract>));
     } catch (error) {
+      if (!(error instanceof AppError)) throw error;
       return refusalAnswer(ctx, error);
     }
   };

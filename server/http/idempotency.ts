@@ -10,7 +10,7 @@ export interface IdempotentRequest {
   readonly body: unknown;
 }
 
-/** A finished answer: exactly what is sent. `error` is set when it is a refusal (never for a 5xx that nobody foresaw). */
+/** A finished answer: exactly what is sent. `error` is set when it is a refusal that was foreseen; other faults are thrown by `run`. */
 export interface Answer {
   status: number;
   headers: Record<string, string>;
@@ -33,9 +33,10 @@ export type Idempotency = (
 export const withoutIdempotency: Idempotency = (request, run) => run(request);
 
 /** Reads the `Idempotency-Key` header, bare or quoted (≤ 255 visible characters); throws a 400 when it is malformed. */
-export function readIdempotencyKey(header: string | undefined): string | undefined {
+export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
-  const key = /^"(.*)"$/.exec(header)?.[1] ?? header;
+  const text = String(header);
+  const key = /^"(.*)"$/.exec(text)?.[1] ?? text;
   if (!/^[\x21-\x7e]{1,255}$/.test(key) || key.includes('"')) {
     throw new InvalidRequest('Idempotency-Key must be 1 to 255 visible characters, bare or quoted.', [
       { pointer: '/headers/idempotency-key', code: 'invalid', detail: 'must be 1 to 255 visible characters' },

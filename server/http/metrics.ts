@@ -1,4 +1,56 @@
-/** What the edge reports about each answer. */
+import { createServer, type Server } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+
+/** What the edge reports about each answer, and the registry that others add their own figures to. */
 export interface Metrics {
+  readonly registry: Registry;
+  /** Counts an answer by the route's pattern, never by the path. */
   observe(method: string, route: string, status: number, seconds: number): void;
+}
+
+/** Makes the registry with the figures of the process and of HTTP. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const requests = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Time from the first byte of a request to its answer, by route pattern.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  });
+  const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
+  return {
+    registry,
+    observe: (method, route, status, seconds) =>
+      requests.observe({ method: methods.has(method) ? method : 'other', route, status: String(status) }, seconds),
+  };
+}
+
+/** Serves `GET /metrics`, and 404 for everything else, on an address of its own; resolves when it listens. */
+export async function listenForMetrics(
+  { registry }: Metrics,
+  { host, port }: { host: string; port: number },
+): Promise<{ port: number; close(): Promise<void> }> {
+  const server = createServer((req, res) => {
+    if (req.method !== 'GET' || req.url !== '/metrics') {
+      res.writeHead(404).end();
+      return;
+    }
+    registry.metrics().then(
+      (text) => res.writeHead(200, { 'content-type': registry.contentType }).end(text),
+      () => res.writeHead(500).end(),
+    );
+  });
+  server.listen(port, host);
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => closeServer(server) };
+}
+
+async function closeServer(server: Server): Promise<void> {
+  server.close();
+  server.closeAllConnections();
+  if (server.listening) await once(server, 'close');
 }

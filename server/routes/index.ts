@@ -1,11 +1,21 @@
-import { Router } from '@koa/router';
-import type { RequestState } from '../http/edge.ts';
-import type { DefaultContext } from 'koa';
+import { buildDocument } from '../http/openapi.ts';
+import { type BuiltRouter, joinGroups, type RouteGroup } from '../http/router.ts';
+import { explorerRoutes } from './explorer.ts';
 
-/** The routes of one resource, all below one prefix; every handler is made by `endpoint`. */
-export type RouteGroup = Router<RequestState, DefaultContext>;
+export { type BuiltRouter, type Route, type RouteGroup, routeGroup } from '../http/router.ts';
 
-/** Starts a route group: `const router = routeGroup('/api/v2/payment')`, then `router.post('/pay', endpoint(…))`. */
-export function routeGroup(prefix = ''): RouteGroup {
-  return new Router({ prefix, strict: true, sensitive: true });
+/** Whether and with which version the API explorer is served. */
+export interface ExplorerOptions {
+  enabled: boolean;
+  version: string;
+}
+
+/** Joins the groups of all route files, and the explorer that describes them, into one router. */
+export function buildRouter(groups: readonly RouteGroup[], explorer: ExplorerOptions): BuiltRouter {
+  if (!explorer.enabled) return joinGroups(groups);
+  const router: BuiltRouter = joinGroups([
+    ...groups,
+    explorerRoutes(() => buildDocument(router.routes, { version: explorer.version })),
+  ]);
+  return router;
 }

@@ -1,6 +1,10 @@
 import { z } from 'zod';
+import { Unavailable } from '../errors.ts';
 import { endpoint } from '../http/endpoint.ts';
-import { type RouteGroup, routeGroup } from './index.ts';
+import { errorPage } from '../http/error-page.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
+import { within } from '../http/time-bound.ts';
+import { Code } from './wire/fields.ts';
 
 const HealthStatus = z.object({ status: z.literal('ok') }).meta({ id: 'HealthStatus' });
 
@@ -11,39 +15,104 @@ export const ServiceInfo = z
     version: z.string(),
     debug: z.boolean(),
     database: z.enum(['postgresql', 'embedded']),
-    schemaVersion: z.string(),
-    /** Whole seconds since start. */
-    uptimeSeconds: z.int(),
+    schemaVersion: z.string().describe('The newest migration that was applied.'),
+    uptimeSeconds: z.int().describe('Whole seconds since the process started.'),
   })
   .meta({ id: 'ServiceInfo' });
 
-/** What the public routes need. */
+/** What the public routes ask of the service. */
 export interface PublicOperations {
   info(): Promise<z.input<typeof ServiceInfo>>;
   /** Resolves when the database answers, rejects otherwise. */
   pingDatabase(): Promise<void>;
 }
 
-/** Health for load balancers, information for administrators. */
+/** A load balancer waits no longer than three seconds; the answer comes before that. */
+const pingMs = 2500;
+
+/** Health for load balancers, information for administrators, and the page of each error code. */
 export function publicRoutes({ info, pingDatabase }: PublicOperations): RouteGroup {
   const router = routeGroup();
 
+  /**
+   * @openapi
+   * /health:
+   *   get:
+   *     tags: [Service]
+   *     summary: Is the process alive
+   *     description: Answers as long as the process can answer at all; looks at nothing else.
+   *     responses:
+   *       200:
+   *         content:
+   *           application/json:
+   *             example: { status: ok }
+   */
   router.get(
     '/health',
     endpoint({ auth: 'none', returns: HealthStatus, bare: true }, () => ({ status: 'ok' })),
   );
 
+  /**
+   * @openapi
+   * /health/db:
+   *   get:
+   *     tags: [Service]
+   *     summary: Does the database answer
+   *     description: 200 when it does, 503 within three seconds when it does not. Says nothing about which database.
+   *     responses:
+   *       200:
+   *         content:
+   *           application/json:
+   *             example: { status: ok }
+   */
+  router.get(
+    '/health/db',
+    endpoint({ auth: 'none', returns: HealthStatus, bare: true, errors: ['database_unavailable'] }, async () => {
+      await within(pingMs, pingDatabase(), databaseSilent).catch(refuseAsUnavailable);
+      return { status: 'ok' };
+    }),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/info:
+   *   get:
+   *     tags: [Service]
+   *     summary: Name, version and state of the service
+   *     description: For administrators. `debug` is true while test applications and simulator channels exist.
+   *     responses:
+   *       200:
+   *         content:
+   *           application/json:
+   *             example:
+   *               data:
+   *                 name: unified-payment-service
+   *                 version: 0.1.0
+   *                 debug: false
+   *                 database: postgresql
+   *                 schemaVersion: Migration20300101000000
+   *                 uptimeSeconds: 86400
+   */
   router.get(
     '/api/v1/info',
     endpoint({ auth: { admin: 'viewer' }, returns: ServiceInfo }, () => info()),
   );
 
   router.get(
-    '/health/db',
-    endpoint({ auth: 'none', returns: HealthStatus, bare: true }, async () => {
-      await pingDatabase();
-      return { status: 'ok' };
-    }),
+    '/docs/errors/:code',
+    endpoint({ auth: 'none', params: z.object({ code: Code }), raw: 'html', hidden: true }, ({ params }) =>
+      errorPage(params.code),
+    ),
   );
   return router;
+}
+
+function databaseSilent(): Unavailable {
+  return new Unavailable('database_unavailable', 'The database does not answer.');
+}
+
+function refuseAsUnavailable(cause: unknown): never {
+  throw cause instanceof Unavailable
+    ? cause
+    : new Unavailable('database_unavailable', 'The database does not answer.', { cause });
 }

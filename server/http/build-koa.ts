@@ -1,0 +1,80 @@
+import Koa from 'koa';
+import type { Logger } from 'pino';
+import type { Authenticators } from './callers.ts';
+import { networkList } from './client-address.ts';
+import { cors } from './cors.ts';
+import type { Edge } from './edge.ts';
+import type { Idempotency } from './idempotency.ts';
+import type { Metrics } from './metrics.ts';
+import { onError } from './on-error.ts';
+import type { RateLimits } from './rate-limit.ts';
+import { observe } from './request-log.ts';
+import type { BuiltRouter } from './router.ts';
+import { securityHeaders } from './security-headers.ts';
+
+/** The part of the configuration that the edge needs. */
+export interface HttpConfig {
+  server: {
+    publicUrl: string;
+    trustedProxies: number;
+    adminNetworks: readonly string[];
+    corsOrigins: readonly string[];
+  };
+  rateLimit: { perApp: number; badCredentialsPerMinute: number };
+}
+
+/** What the application is made of; the ports are the work of others. */
+export interface KoaParts {
+  config: HttpConfig;
+  logger: Logger;
+  authenticators: Authenticators;
+  rateLimits: RateLimits;
+  idempotency: Idempotency;
+  router: BuiltRouter;
+  metrics?: Metrics;
+  /** Answer headers that a page of another origin may read, besides the usual ones. */
+  exposedHeaders?: readonly string[];
+}
+
+const exposed = [
+  'Idempotent-Replayed',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Retry-After',
+  'WWW-Authenticate',
+  'X-Request-Id',
+];
+
+/** Builds the Koa application: observe, turn errors into documents, answer browsers of other origins, dispatch. */
+export async function buildKoa(parts: KoaParts): Promise<Koa> {
+  const { config, logger, router } = parts;
+  const edge = toEdge(parts);
+  const koa = new Koa();
+  koa.context.edge = edge;
+  koa.silent = true;
+  koa.on('error', (error: unknown) => logger.warn({ err: error }, 'an answer broke off'));
+  koa.use(observe(await securityHeaders(edge.secure)));
+  koa.use(onError);
+  if (config.server.corsOrigins.length > 0) {
+    koa.use(cors(config.server.corsOrigins, [...exposed, ...(parts.exposedHeaders ?? [])]));
+  }
+  koa.use(router.dispatch);
+  return koa;
+}
+
+function toEdge({ config, logger, authenticators, rateLimits, idempotency, metrics }: KoaParts): Edge {
+  const { publicUrl, trustedProxies, adminNetworks } = config.server;
+  return {
+    authenticators,
+    idempotency,
+    rateLimits,
+    logger,
+    metrics,
+    publicOrigin: new URL(publicUrl).origin,
+    secure: publicUrl.startsWith('https:'),
+    trustedProxies,
+    adminNetworks: networkList(adminNetworks),
+    perAppLimit: config.rateLimit.perApp,
+    badCredentialsPerMinute: config.rateLimit.badCredentialsPerMinute,
+  };
+}

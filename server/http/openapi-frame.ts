@@ -1,0 +1,130 @@
+import type { Json } from './openapi-schemas.ts';
+
+const problem = {
+  type: 'object',
+  description: 'A refusal or fault (RFC 9457). `code` is stable; `type` leads to a page about it.',
+  required: ['type', 'title', 'status', 'detail', 'code', 'requestId', 'retryable'],
+  properties: {
+    type: { type: 'string', examples: ['/docs/errors/invalid_request'] },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string' },
+    code: { type: 'string', examples: ['invalid_request'] },
+    requestId: { type: 'string' },
+    retryable: { type: 'boolean', description: 'The same request may be sent again.' },
+    hint: { type: 'string' },
+    errors: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['pointer', 'code', 'detail'],
+        properties: { pointer: { type: 'string' }, code: { type: 'string' }, detail: { type: 'string' } },
+      },
+    },
+    channel: {
+      type: 'object',
+      description: 'What the channel said when it refused.',
+      required: ['payWay', 'code', 'message'],
+      properties: { payWay: { type: 'string' }, code: { type: 'string' }, message: { type: 'string' } },
+    },
+  },
+};
+
+const oauthError = {
+  type: 'object',
+  description: 'RFC 6749 §5.2.',
+  required: ['error'],
+  properties: { error: { type: 'string' }, error_description: { type: 'string' } },
+};
+
+const pageInfo = {
+  type: 'object',
+  required: ['nextCursor', 'hasMore'],
+  properties: {
+    nextCursor: { type: ['string', 'null'], description: 'Send it as `cursor` to get the next page.' },
+    hasMore: { type: 'boolean' },
+  },
+};
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description: 'Makes a retry safe: the same key and body give the same answer, for seven days.',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+};
+
+const scopeWords: Record<string, string> = {
+  admin: 'All of /api/v2 for the own application.',
+  'payment:write': 'Pay, close and refund.',
+  'payment:read': 'Query orders, refunds and events.',
+  'skillpay:call': 'Pay-per-call.',
+  'config:read': 'Read channel configurations.',
+  'config:write': 'Change channel configurations.',
+  'cert:manage': 'Manage certificates.',
+  'user:read': 'Read payers.',
+  'user:write': 'Change payers.',
+  'coin:read': 'Read coin balances.',
+  'coin:write': 'Debit coins.',
+};
+
+const oauthText =
+  'Token of `POST /oauth/token` (grant `client_credentials`), sent as `Authorization: Bearer`. `admin` stands for every scope.';
+const cookieText =
+  'Session cookie of `POST /api/v1/login`; methods other than GET and HEAD also need the header `X-CSRF-Token` with the value of the cookie `csrf_token`.';
+
+/** Everything of the document that does not come from a single route. */
+export function openapiFrame(
+  version: string,
+  paths: Json,
+  schemas: Record<string, Json>,
+  scopes: readonly string[],
+): Json {
+  const described = Object.fromEntries(['admin', ...scopes].map((scope) => [scope, scopeWords[scope] ?? scope]));
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Unified payment service',
+      version,
+      description: 'Alipay, WeChat Pay and PayPal behind one API, pay-per-call included. Errors are problem documents.',
+      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+    },
+    servers: [{ url: '/' }],
+    tags: tagsOf(paths),
+    paths,
+    components: {
+      schemas: { ...schemas, Problem: problem, OAuthError: oauthError, PageInfo: pageInfo },
+      parameters: { IdempotencyKey: idempotencyKey },
+      responses: {
+        Refusal: {
+          description: 'Refused or failed.',
+          content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+        },
+        OAuthRefusal: {
+          description: 'Refused or failed.',
+          content: { 'application/json': { schema: { $ref: '#/components/schemas/OAuthError' } } },
+        },
+      },
+      securitySchemes: {
+        adminBearer: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description: 'Token of `POST /api/v1/login`.',
+        },
+        adminCookie: { type: 'apiKey', in: 'cookie', name: 'auth_token', description: cookieText },
+        oauth2: {
+          type: 'oauth2',
+          description: oauthText,
+          flows: { clientCredentials: { tokenUrl: '/oauth/token', scopes: described } },
+        },
+      },
+    },
+  };
+}
+
+function tagsOf(paths: Json): Json[] {
+  const operations = Object.values(paths).flatMap((item) => Object.values(item as Record<string, Json>));
+  const names = operations.flatMap((operation) => (operation['tags'] as string[] | undefined) ?? []);
+  return [...new Set(names)].map((name) => ({ name }));
+}

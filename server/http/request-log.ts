@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto';
+import { clientAddress } from './client-address.ts';
+import type { EdgeContext, EdgeMiddleware } from './edge.ts';
+import type { HeaderPairs } from './security-headers.ts';
+
+const requestId = /^[\w-]{1,64}$/;
+
+/**
+ * The outermost step: gives each request an id and an address, each answer its security headers, and says in the log
+ * and in the metrics how it ended. Bodies, queries and headers are never logged.
+ */
+export function observe(headers: HeaderPairs): EdgeMiddleware {
+  return async (ctx, next) => {
+    const started = performance.now();
+    begin(ctx, headers);
+    await next();
+    if (ctx.draining) ctx.set('Connection', 'close');
+    finish(ctx, (performance.now() - started) / 1000);
+  };
+}
+
+function begin(ctx: EdgeContext, headers: HeaderPairs): void {
+  const { req, res, state } = ctx;
+  const sent = req.headers['x-request-id'];
+  state.id = typeof sent === 'string' && requestId.test(sent) ? sent : randomUUID();
+  state.ip = clientAddress(req, ctx.edge.trustedProxies);
+  state.route = '(none)';
+  state.credential = false;
+  for (const [name, value] of headers) res.setHeader(name, value);
+  res.setHeader('X-Request-Id', state.id);
+  if (mayCarryCredential(ctx)) res.setHeader('Cache-Control', 'no-store');
+}
+
+function mayCarryCredential({ path, req }: EdgeContext): boolean {
+  if (path.startsWith('/api/') || path.startsWith('/oauth/')) return true;
+  return req.headers.authorization !== undefined || req.headers.cookie !== undefined;
+}
+
+function finish(ctx: EdgeContext, seconds: number): void {
+  const { id, ip, route, caller } = ctx.state;
+  ctx.edge.metrics?.observe(ctx.method, route, ctx.status, seconds);
+  const who = caller === undefined ? undefined : caller.kind === 'app' ? caller.clientId : caller.username;
+  const level = route.startsWith('/health') ? 'debug' : 'info';
+  ctx.edge.logger[level](
+    {
+      requestId: id,
+      method: ctx.method,
+      route,
+      status: ctx.status,
+      ms: Math.round(seconds * 1e5) / 100,
+      ip,
+      caller: who,
+    },
+    'request',
+  );
+}

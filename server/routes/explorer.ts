@@ -1,0 +1,65 @@
+import { endpoint, Reply } from '../http/endpoint.ts';
+import { explorerAssets, explorerPolicy, readAsset, renderExplorer } from '../http/explorer.ts';
+import { once } from '../http/once.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
+
+/** The API explorer under `/swagger`; everything is made when it is first asked for, so that a start costs nothing. */
+export function explorerRoutes(readDocument: () => Promise<unknown>): RouteGroup {
+  const router = routeGroup('/swagger');
+  const page = once(renderExplorer);
+  const document = once(async () => JSON.stringify(await readDocument()));
+
+  /**
+   * @openapi
+   * /swagger/doc.json:
+   *   get:
+   *     tags: [Service]
+   *     summary: This document
+   *     description: The OpenAPI 3.1 definition of every operation that is served.
+   */
+  router.get(
+    '/doc.json',
+    endpoint({ auth: 'none', bare: true }, async () => new Reply({ headers: jsonType, body: await document() })),
+  );
+
+  /**
+   * @openapi
+   * /swagger/index.html:
+   *   get:
+   *     tags: [Service]
+   *     summary: The API explorer
+   *     description: A page on which every operation can be tried; it loads nothing from elsewhere.
+   */
+  router.get(
+    '/index.html',
+    endpoint({ auth: 'none', raw: 'html' }, async () => file('text/html; charset=utf-8', (await page()).html)),
+  );
+  router.get(
+    '/explorer.js',
+    endpoint(asset, async () => file('text/javascript; charset=utf-8', (await page()).script)),
+  );
+  router.get(
+    '/explorer.css',
+    endpoint(asset, async () => file('text/css; charset=utf-8', (await page()).style)),
+  );
+  for (const name of explorerAssets) {
+    router.get(
+      `/${name}`,
+      endpoint(asset, async () => {
+        const { type, bytes } = await readAsset(name);
+        return file(type, bytes, 'public, max-age=3600');
+      }),
+    );
+  }
+  return router;
+}
+
+const asset = { auth: 'none', raw: 'stream', hidden: true } as const;
+const jsonType = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' };
+
+function file(type: string, body: string | Buffer, caching = 'no-cache'): Reply {
+  return new Reply({
+    headers: { 'content-type': type, 'content-security-policy': explorerPolicy, 'cache-control': caching },
+    body,
+  });
+}

@@ -1,0 +1,71 @@
+import type { ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import { Unauthenticated } from '../../server/errors.ts';
+import { buildKoa, type HttpConfig, type KoaParts } from '../../server/http/build-koa.ts';
+import type { AdminCaller, AppCaller, Authenticators } from '../../server/http/callers.ts';
+import { withoutIdempotency } from '../../server/http/idempotency.ts';
+import { createMemoryRateLimits } from '../../server/http/rate-limit.ts';
+import { listen } from '../../server/http/server.ts';
+import { buildRouter, type RouteGroup } from '../../server/routes/index.ts';
+
+const admins: Record<string, AdminCaller> = {
+  'root-jwt': { kind: 'admin', id: 'a1', username: 'root', role: 'admin', jti: 'j1', via: 'bearer' },
+  'viewer-jwt': { kind: 'admin', id: 'a2', username: 'reader', role: 'viewer', jti: 'j2', via: 'bearer' },
+};
+
+const apps: Record<string, AppCaller> = {
+  'read-token': app('app_reader', ['payment:read']),
+  'admin-token': app('app_admin', ['admin']),
+  'limited-token': { ...app('app_limited', ['payment:read']), rateLimit: 2 },
+};
+
+function app(clientId: string, scopes: string[]): AppCaller {
+  return { kind: 'app', clientId, name: clientId, project: 'default', scopes: new Set(scopes) };
+}
+
+/** Identity with fixed tokens: `root-jwt`, `viewer-jwt`; `read-token`, `admin-token`, `limited-token`. The csrf value of session `j1` is `csrf-j1`. */
+export const fakeAuthenticators: Authenticators = {
+  async admin({ token, via }) {
+    const caller = admins[token];
+    if (!caller) throw new Unauthenticated();
+    return { ...caller, via };
+  },
+  async app(token) {
+    const caller = apps[token];
+    if (!caller) throw new Unauthenticated();
+    return caller;
+  },
+  csrfMatches: (value, jti) => value === `csrf-${jti}`,
+};
+
+/** What a test may change about the edge that it starts. */
+export interface EdgeOptions extends Partial<Omit<KoaParts, 'config' | 'router'>> {
+  groups: RouteGroup[];
+  server?: Partial<HttpConfig['server']>;
+  rateLimit?: Partial<HttpConfig['rateLimit']>;
+  explorer?: boolean;
+  shutdownSeconds?: number;
+}
+
+/** Serves route groups on a free port with fake ports behind them; stops when the test ends. */
+export async function startEdge(
+  t: Pick<ExecutionContext, 'teardown'>,
+  { groups, server, rateLimit, explorer = false, shutdownSeconds = 1, ...parts }: EdgeOptions,
+): Promise<{ url: string; port: number; close(): Promise<void> }> {
+  const config = {
+    server: { publicUrl: 'http://pay.example', trustedProxies: 0, adminNetworks: [], corsOrigins: [], ...server },
+    rateLimit: { perApp: 0, badCredentialsPerMinute: 1000, ...rateLimit },
+  };
+  const koa = await buildKoa({
+    config,
+    logger: pino({ level: 'silent' }),
+    authenticators: fakeAuthenticators,
+    rateLimits: createMemoryRateLimits(),
+    idempotency: withoutIdempotency,
+    router: buildRouter(groups, { enabled: explorer, version: '0.0.0' }),
+    ...parts,
+  });
+  const listening = await listen(koa, { host: '127.0.0.1', port: 0, shutdownSeconds });
+  t.teardown(() => listening.close());
+  return { url: `http://127.0.0.1:${listening.port}`, port: listening.port, close: listening.close };
+}
