@@ -1,0 +1,44 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { PayWay } from '../payments/channel.ts';
+import { writePrivately } from './files.ts';
+import { SimulatorRefusal } from './refusal.ts';
+
+/** A merchant's account at one channel. `secrets` (ids, PEMs) is what its half made; the names in it are the half's own. */
+export interface Account {
+  payWay: PayWay;
+  name: string;
+  secrets: Record<string, string>;
+}
+
+/** The accounts, kept in `accounts.json`. */
+export interface Accounts {
+  get(payWay: PayWay, name: string): Account | undefined;
+  /** Every account of a channel, the oldest first. */
+  of(payWay: PayWay): readonly Account[];
+  add(account: Account): Account;
+  /** Writes the accounts after a half changed the secrets of one. */
+  save(): void;
+}
+
+/** Opens the accounts in `dir`. */
+export function openAccounts(dir: string): Accounts {
+  const file = join(dir, 'accounts.json');
+  const accounts: Account[] = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Account[]) : [];
+  const save = () => writePrivately(file, JSON.stringify(accounts, null, 2));
+  const get = (payWay: PayWay, name: string) =>
+    accounts.find((account) => account.payWay === payWay && account.name === name);
+  return {
+    get,
+    of: (payWay) => accounts.filter((account) => account.payWay === payWay),
+    add(account) {
+      if (get(account.payWay, account.name)) {
+        throw new SimulatorRefusal(409, 'account_exists', `There is an account ${account.name} already.`);
+      }
+      accounts.push(account);
+      save();
+      return account;
+    },
+    save,
+  };
+}

@@ -1,0 +1,23 @@
+import type { Context, Next } from 'koa';
+import { SimulatorRefusal } from './refusal.ts';
+
+const MOST_BYTES = 1024 * 1024;
+const KEY = Symbol('raw body');
+
+/** Reads the body of every request, so that signatures can be checked over the exact bytes. */
+export async function readBody(ctx: Context, next: Next): Promise<void> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of ctx.req as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MOST_BYTES) throw new SimulatorRefusal(413, 'too_large', 'A body has at most 1 MB.');
+    chunks.push(chunk);
+  }
+  (ctx.state as Record<symbol, Buffer>)[KEY] = Buffer.concat(chunks);
+  await next();
+}
+
+/** The exact bytes of the request's body. */
+export function rawBodyOf(ctx: Context): Buffer {
+  return (ctx.state as Record<symbol, Buffer | undefined>)[KEY] ?? Buffer.alloc(0);
+}

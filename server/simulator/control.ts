@@ -1,0 +1,222 @@
+import Router from '@koa/router';
+import type { Context, Next } from 'koa';
+import { z } from 'zod';
+import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
+import { readMajorText } from '../payments/money.ts';
+import { rawBodyOf } from './body.ts';
+import { ensureAccount, type Core } from './core.ts';
+import { FAULTS } from './faults.ts';
+import type { HalfConfig } from './half.ts';
+import { sumOrders } from './ledger.ts';
+import { moveRefund, refundElsewhere } from './refunds.ts';
+import { SimulatorRefusal } from './refusal.ts';
+import type { Trade } from './trade.ts';
+
+const PayWays = z.enum(PAY_WAYS);
+const Which = z.object({
+  orderNo: z.string(),
+  payWay: PayWays.optional(),
+  account: z.string().optional(),
+  payUrl: z.string().optional(),
+});
+const Notify = Which.extend({ times: z.int().min(1).max(1000).default(1), kind: z.string().optional() });
+const Clock = z.object({
+  advanceSeconds: z
+    .number()
+    .min(0)
+    .max(400 * 86_400),
+});
+const NewAccount = z.looseObject({ payWay: PayWays, name: z.string().regex(/^[\w-]{1,64}$/) });
+const Rotate = z.object({ payWay: PayWays, account: z.string().default('default'), what: z.string() });
+const RefundElsewhere = Which.extend({ amount: z.union([z.string(), z.number()]) });
+const RefundMove = Which.extend({
+  refundNo: z.string(),
+  state: z.enum(['processing', 'succeeded', 'failed', 'abnormal']),
+});
+const Silence = z.object({ payWay: PayWays, enabled: z.boolean() });
+const Fault = z.object({
+  payWay: PayWays,
+  call: z.string().optional(),
+  fault: z.enum(FAULTS),
+  times: z.int().min(1).optional(),
+  probability: z.number().min(0).max(1).optional(),
+  delayMs: z.number().min(0).max(600_000).optional(),
+  account: z.string().optional(),
+  orderNo: z.string().optional(),
+});
+
+/** The control API below `/sim`: what a payer, a portal and a bad day do. Only for callers on this machine. */
+export function controlRoutes(core: Core): Router {
+  const router = new Router({ prefix: '/sim' });
+  router.use(onlyLocal);
+  addReads(router, core);
+  addPayer(router, core);
+  addWeather(router, core);
+  return router;
+}
+
+function addReads(router: Router, core: Core): void {
+  router.get('/config', (ctx) => {
+    ctx.body = configOf(core, queryText(ctx, 'account') ?? 'default');
+  });
+  router.get('/ledger', (ctx) => {
+    const payWay = queryText(ctx, 'payWay');
+    const orderNo = queryText(ctx, 'orderNo');
+    const account = queryText(ctx, 'account');
+    const entries = core.ledger.entries.filter(
+      (entry) =>
+        (payWay === undefined || entry.payWay === payWay) &&
+        (orderNo === undefined || entry.orderNo === orderNo) &&
+        (account === undefined || entry.account === account),
+    );
+    ctx.body = { entries, orders: sumOrders(entries, core.ledger.trades) };
+  });
+  router.get('/trades/:orderNo', (ctx) => {
+    ctx.body = tradeOf(core, {
+      orderNo: ctx.params['orderNo'] ?? '',
+      payWay: PayWays.optional().parse(queryText(ctx, 'payWay')),
+    });
+  });
+  router.get('/deliveries', (ctx) => {
+    const orderNo = queryText(ctx, 'orderNo');
+    const payWay = queryText(ctx, 'payWay');
+    const deliveries = core.notices.deliveries.filter(
+      (delivery) =>
+        (orderNo === undefined || delivery.orderNo === orderNo) && (payWay === undefined || delivery.payWay === payWay),
+    );
+    ctx.body = { deliveries };
+  });
+  router.get('/clock', (ctx) => {
+    ctx.body = { now: new Date(core.clock.now()).toISOString() };
+  });
+}
+
+function addPayer(router: Router, core: Core): void {
+  router.post('/scan', (ctx) => answerWith(ctx, core, (trade) => core.trades.scan(trade)));
+  router.post('/pay', (ctx) => answerWith(ctx, core, (trade) => payOnce(core, trade)));
+  router.post('/approve', (ctx) => answerWith(ctx, core, (trade) => payOnce(core, trade)));
+  router.post('/decline', (ctx) => answerWith(ctx, core, (trade) => core.half(trade.payWay).decline(core, trade)));
+  router.post('/expire', (ctx) => answerWith(ctx, core, (trade) => core.trades.close(trade, 'expired')));
+  router.post('/notify', async (ctx) => {
+    const { times, kind, ...which } = bodyOf(ctx, Notify);
+    ctx.body = { sent: await core.notices.repeat(tradeOf(core, which), times, kind) };
+  });
+  router.post('/refund-elsewhere', (ctx) => {
+    const { amount, ...which } = bodyOf(ctx, RefundElsewhere);
+    const trade = tradeOf(core, which);
+    const money = readMajorText(String(amount), trade.currency, trade.payWay);
+    if (money === undefined || money.minor <= 0n)
+      throw new SimulatorRefusal(400, 'amount_invalid', 'amount is in major units.');
+    ctx.body = refundElsewhere(core, trade, Number(money.minor));
+  });
+  router.post('/refund-state', (ctx) => {
+    const { refundNo, state, ...which } = bodyOf(ctx, RefundMove);
+    const trade = tradeOf(core, which);
+    const refund = trade.refunds.find((candidate) => candidate.refundNo === refundNo);
+    if (refund === undefined) throw new SimulatorRefusal(404, 'no_such_refund', `There is no refund ${refundNo}.`);
+    moveRefund(core, trade, refund, state);
+    ctx.body = refund;
+  });
+}
+
+function addWeather(router: Router, core: Core): void {
+  router.get('/faults', (ctx) => {
+    ctx.body = { faults: core.faults.list() };
+  });
+  router.post('/faults', (ctx) => {
+    ctx.body = core.faults.set(bodyOf(ctx, Fault));
+    ctx.status = 201;
+  });
+  router.delete('/faults', (ctx) => void (core.faults.clear(), (ctx.body = { faults: [] })));
+  router.delete('/faults/:id', (ctx) => {
+    core.faults.clear(ctx.params['id']);
+    ctx.body = { faults: core.faults.list() };
+  });
+  router.post('/reset-faults', (ctx) => {
+    core.faults.clear();
+    for (const { payWay } of core.halves) core.notices.enable(payWay, true);
+    ctx.body = { faults: [] };
+  });
+  router.post('/clock', async (ctx) => {
+    await core.clock.advance(bodyOf(ctx, Clock).advanceSeconds * 1000);
+    core.ledger.writeClock(core.clock.now() - Date.now());
+    ctx.body = { now: new Date(core.clock.now()).toISOString() };
+  });
+  router.post('/notices', (ctx) => {
+    const { payWay, enabled } = bodyOf(ctx, Silence);
+    core.notices.enable(payWay, enabled);
+    ctx.body = { payWay, enabled };
+  });
+  router.post('/accounts', async (ctx) => {
+    const { payWay, name, ...options } = bodyOf(ctx, NewAccount);
+    if (core.accounts.get(payWay, name))
+      throw new SimulatorRefusal(409, 'account_exists', `There is an account ${name} already.`);
+    await ensureAccount(core, core.half(payWay), name, options);
+    ctx.body = configOf(core, name);
+    ctx.status = 201;
+  });
+  router.post('/rotate', async (ctx) => {
+    const { payWay, account: name, what } = bodyOf(ctx, Rotate);
+    const account = core.accounts.get(payWay, name);
+    if (account === undefined) throw new SimulatorRefusal(404, 'no_such_account', `There is no account ${name}.`);
+    await core.half(payWay).rotate(core, account, what);
+    core.accounts.save();
+    ctx.body = configOf(core, name);
+  });
+}
+
+/** A second payment of a paid order changes nothing: the caller wanted it paid, and it is. */
+function payOnce(core: Core, trade: Trade): void {
+  if (trade.state !== 'paid' && trade.state !== 'approved') core.half(trade.payWay).pay(core, trade);
+}
+
+function answerWith(ctx: Context, core: Core, act: (trade: Trade) => void): void {
+  const trade = tradeOf(core, bodyOf(ctx, Which));
+  act(trade);
+  ctx.body = trade;
+}
+
+function tradeOf(core: Core, { orderNo, payWay, account, payUrl }: z.infer<typeof Which>): Trade {
+  const opened = payUrl === undefined ? undefined : core.halves.map((half) => half.open?.(core, payUrl)).find(Boolean);
+  const trade = opened ?? core.trades.find(orderNo, { payWay, account });
+  if (trade === undefined) throw new SimulatorRefusal(404, 'no_such_order', `The simulator knows no order ${orderNo}.`);
+  return trade;
+}
+
+function configOf(core: Core, name: string): Partial<Record<PayWay, HalfConfig>> {
+  const known = core.halves.flatMap((half) => {
+    const account = core.accounts.get(half.payWay, name);
+    return account === undefined ? [] : [[half.payWay, half.configFor(account, core)] as const];
+  });
+  if (known.length === 0) throw new SimulatorRefusal(404, 'no_such_account', `There is no account ${name}.`);
+  return Object.fromEntries(known);
+}
+
+function bodyOf<T>(ctx: Context, schema: z.ZodType<T>): T {
+  const text = rawBodyOf(ctx).toString('utf8');
+  let input: unknown;
+  try {
+    input = JSON.parse(text === '' ? '{}' : text);
+  } catch {
+    throw new SimulatorRefusal(400, 'invalid_json', 'The body is not JSON.');
+  }
+  const result = schema.safeParse(input);
+  if (!result.success) throw new SimulatorRefusal(400, 'invalid_request', z.prettifyError(result.error));
+  return result.data;
+}
+
+function queryText(ctx: Context, name: string): string | undefined {
+  const value = ctx.query[name];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** Pages of other sites cannot send JSON without asking first, nor can they forge the Host of a rebound name. */
+async function onlyLocal(ctx: Context, next: Next): Promise<void> {
+  if (!/^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/.test(ctx.get('host'))) {
+    throw new SimulatorRefusal(403, 'not_local', 'The control API answers only to a loopback Host.');
+  }
+  if (ctx.method !== 'GET' && !/^application\/json\s*(;|$)/i.test(ctx.get('content-type'))) {
+    throw new SimulatorRefusal(415, 'not_json', 'The control API takes application/json.');
+  }
+  await next();
+}

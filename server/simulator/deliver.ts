@@ -1,0 +1,47 @@
+import { request as plainRequest } from 'node:http';
+import { request as tlsRequest } from 'node:https';
+import type { SignedNotice } from './notice.ts';
+
+/** What the receiver answered; `status` null = nothing in time. */
+export interface Receipt {
+  status: number | null;
+  body: string;
+}
+
+const MOST_BYTES = 64 * 1024;
+
+/** Posts a notice once and gives up after `timeoutMs`; never throws, follows nothing, reuses no connection. */
+export function deliver(
+  url: string,
+  { headers, body }: SignedNotice,
+  timeoutMs: number,
+  stop: AbortSignal,
+): Promise<Receipt> {
+  return new Promise((resolve) => {
+    const nothing = () => resolve({ status: null, body: '' });
+    const send = url.startsWith('https:') ? tlsRequest : plainRequest;
+    const signal = AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)]);
+    try {
+      const sent = send(
+        url,
+        { method: 'POST', headers: { ...headers, 'content-length': body.length }, agent: false, signal },
+        (answer) => {
+          const chunks: Buffer[] = [];
+          let size = 0;
+          answer.on('data', (chunk: Buffer) => {
+            size += chunk.length;
+            if (size <= MOST_BYTES) chunks.push(chunk);
+          });
+          answer.on('end', () =>
+            resolve({ status: answer.statusCode ?? null, body: Buffer.concat(chunks).toString('utf8') }),
+          );
+          answer.on('error', nothing);
+        },
+      );
+      sent.on('error', nothing);
+      sent.end(body);
+    } catch {
+      nothing();
+    }
+  });
+}

@@ -1,0 +1,79 @@
+import type { Context } from 'koa';
+import type { Clock } from './clock.ts';
+import { SILENCE_MS, stageOf, type FaultName, type Faults, type Strike, type Target } from './faults.ts';
+import { GATEWAY_PAGE, tamper } from './spoil.ts';
+
+/** What a call has to say, before it is signed. `silent` = it happened, but the caller is never told (0.06). */
+export interface Answer {
+  status: number;
+  body: string;
+  headers?: Record<string, string>;
+  silent?: boolean;
+}
+
+/** One authenticated call: what it does and how its answer is signed. Faults are drawn for it and applied around it. */
+export interface Exchange extends Target {
+  /** Does what was asked; `fault` is set for faults of the effect (`query-lag`, `pending-refund`, `wrong-amount` …). */
+  act(fault: FaultName | undefined): Answer | Promise<Answer>;
+  /** Signs; `fault` is set for faults of the signature (`wrong-key`, `no-signature`, `duplicate-key`, `clock-skew` …). */
+  seal(answer: Answer, fault: FaultName | undefined): Answer | Promise<Answer>;
+}
+
+/** Answers `ctx` with the outcome of the exchange, or spoils it as the drawn fault says. */
+export async function answerExchange(
+  ctx: Context,
+  exchange: Exchange,
+  { faults, clock }: { faults: Faults; clock: Clock },
+): Promise<void> {
+  const strike = faults.draw(exchange);
+  if (strike !== undefined && stageOf(strike.name) === 'before') return refuseBefore(ctx, exchange, strike, clock);
+  if (strike?.name === 'delay') await new Promise((resolve) => setTimeout(resolve, strike.delayMs));
+  const answer = await exchange.act(strike?.name);
+  if (answer.silent || strike?.name === 'commit-then-timeout') return silence(ctx, strike?.delayMs ?? SILENCE_MS);
+  if (strike?.name === '500-after-commit') return write(ctx, { status: 500, body: '' });
+  if (strike?.name === 'html')
+    return write(ctx, { status: 200, body: GATEWAY_PAGE, headers: { 'content-type': 'text/html' } });
+  const sealed = await exchange.seal(answer, strike?.name);
+  if (strike?.name === 'half-body') return writeHalf(ctx, sealed);
+  if (strike?.name === 'tampered') return write(ctx, { ...sealed, body: tamper(Buffer.from(sealed.body)).toString() });
+  write(ctx, sealed);
+}
+
+/** Writes an answer as it is: for refusals that a half sends before it knows whom it talks to. */
+export function write(ctx: Context, { status, body, headers = {} }: Answer): void {
+  ctx.status = status;
+  for (const [name, value] of Object.entries(headers)) ctx.set(name, value);
+  ctx.body = body === '' ? null : Buffer.from(body, 'utf8');
+  // Koa turns an empty body into 204; the channel's own status is what was meant.
+  ctx.status = status;
+}
+
+async function refuseBefore(ctx: Context, exchange: Exchange, { name, delayMs }: Strike, clock: Clock): Promise<void> {
+  if (name === '502') return write(ctx, { status: 502, body: GATEWAY_PAGE, headers: { 'content-type': 'text/html' } });
+  if (name === 'redirect')
+    return write(ctx, { status: 302, body: '', headers: { location: `${ctx.origin}/elsewhere` } });
+  if (name === 'timeout-then-commit') clock.schedule(delayMs, () => exchange.act(undefined), false);
+  await silence(ctx, delayMs);
+}
+
+/** Says nothing until the caller gives up, at most for `delayMs`; then the connection is gone. */
+function silence(ctx: Context, delayMs: number): Promise<void> {
+  ctx.respond = false;
+  const { socket } = ctx.req;
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => socket.destroy(), delayMs);
+    socket.once('close', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    if (socket.destroyed) socket.emit('close');
+  });
+}
+
+/** Announces the whole body and sends half of it. */
+function writeHalf(ctx: Context, { status, body, headers = {} }: Answer): void {
+  ctx.respond = false;
+  const bytes = Buffer.from(body, 'utf8');
+  ctx.res.writeHead(status, { ...headers, 'content-length': String(bytes.length) });
+  ctx.res.write(bytes.subarray(0, bytes.length >> 1), () => ctx.req.socket.destroy());
+}

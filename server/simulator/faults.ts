@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto';
+import type { PayWay } from '../payments/channel.ts';
+import { SimulatorRefusal } from './refusal.ts';
+
+/** The calls that faults can be set on; not every channel has all of them. `*` = any but `notice`. */
+export const CALLS = [
+  'create',
+  'query',
+  'close',
+  'capture',
+  'refund',
+  'refund-query',
+  'token',
+  'certificates',
+  'certificate',
+  'webhooks',
+  'verify-webhook',
+  'notice',
+  '*',
+] as const;
+export type Call = (typeof CALLS)[number];
+
+/** Other words for the same calls, accepted by the control API. */
+const ALIASES: Readonly<Record<string, Call>> = {
+  place: 'create',
+  pay: 'create',
+  precreate: 'create',
+  queryRefund: 'refund-query',
+  'query-refund': 'refund-query',
+  notify: 'notice',
+  any: '*',
+};
+
+/** Nothing happens at the channel; how the caller hears of that. */
+const BEFORE = ['timeout', '502', 'redirect', 'timeout-then-commit'] as const;
+/** It happens, and the answer is lost or spoilt on the way. */
+const AFTER = ['commit-then-timeout', '500-after-commit', 'html', 'half-body', 'delay'] as const;
+/** It happens, and the answer (or notice) is signed or written wrongly; the half does that. */
+const ON_ANSWER = [
+  'wrong-key',
+  'tampered',
+  'no-signature',
+  'duplicate-key',
+  'clock-skew',
+  'unknown-serial',
+  'signtest',
+  'wrong-amount',
+] as const;
+/** What happens differs from what was asked; the half does that. */
+const EFFECT = [
+  'query-lag',
+  'pending-refund',
+  'abnormal-refund',
+  'refund-success-then-fail',
+  'success-after-failed',
+  'foreign-refund',
+  'capture-pending',
+  'capture-declined',
+  'same-id-concurrent-refusal',
+] as const;
+/** On a delivery of a notice; the call is always `notice`. */
+const ON_NOTICE = ['drop-notify', 'duplicate-notify', 'bad-notify-signature'] as const;
+
+/** Every fault the simulator knows, by its stable name. */
+export const FAULTS = [...BEFORE, ...AFTER, ...ON_ANSWER, ...EFFECT, ...ON_NOTICE] as const;
+export type FaultName = (typeof FAULTS)[number];
+
+/** A fault that was set: for the next `times` matching calls, with a probability, or both. */
+export interface FaultRule {
+  id: string;
+  payWay: PayWay;
+  call: Call;
+  fault: FaultName;
+  times: number | null;
+  probability: number | null;
+  delayMs: number | null;
+  account: string | null;
+  orderNo: string | null;
+  /** How often it struck. */
+  hits: number;
+}
+
+/** What a matching call must suffer. */
+export interface Strike {
+  name: FaultName;
+  delayMs: number;
+}
+
+/** The call that a fault may strike. */
+export interface Target {
+  payWay: PayWay;
+  account: string;
+  call: Call;
+  orderNo?: string | undefined;
+}
+
+/** The faults that are set. */
+export interface Faults {
+  set(rule: Pick<FaultRule, 'payWay' | 'fault'> & { call?: string } & Partial<Omit<FaultRule, 'call'>>): FaultRule;
+  list(): readonly FaultRule[];
+  clear(id?: string): void;
+  /** The first fault that strikes this call, counted. */
+  draw(target: Target): Strike | undefined;
+}
+
+const DEFAULT_DELAY_MS: Readonly<Partial<Record<FaultName, number>>> = { delay: 1000 };
+
+/** Longest silence of a time-out, unless the fault says otherwise: longer than any client waits. */
+export const SILENCE_MS = 8000;
+
+/** A list of faults, empty at first. */
+export function createFaults(random: () => number = Math.random): Faults {
+  let rules: FaultRule[] = [];
+  return {
+    set(input) {
+      const times = input.times ?? (input.probability == null ? 1 : null);
+      const { payWay, fault, probability = null, delayMs = null, account = null, orderNo = null } = input;
+      const rule: FaultRule = {
+        id: randomUUID(),
+        payWay,
+        fault,
+        call: callOf(input.call, fault),
+        times,
+        probability,
+        delayMs,
+        account,
+        orderNo,
+        hits: 0,
+      };
+      rules.push(rule);
+      return rule;
+    },
+    list: () => rules,
+    clear(id) {
+      rules = id === undefined ? [] : rules.filter((rule) => rule.id !== id);
+    },
+    draw(target) {
+      const rule = rules.find((candidate) => matches(candidate, target) && random() < (candidate.probability ?? 1));
+      if (rule === undefined) return undefined;
+      rule.hits += 1;
+      return { name: rule.fault, delayMs: rule.delayMs ?? DEFAULT_DELAY_MS[rule.fault] ?? SILENCE_MS };
+    },
+  };
+}
+
+/** Where in an exchange a fault acts. */
+export function stageOf(fault: FaultName): 'before' | 'after' | 'answer' | 'effect' | 'notice' {
+  const within = (list: readonly string[]) => list.includes(fault);
+  if (within(BEFORE)) return 'before';
+  if (within(AFTER)) return 'after';
+  if (within(ON_ANSWER)) return 'answer';
+  return within(EFFECT) ? 'effect' : 'notice';
+}
+
+function matches(rule: FaultRule, { payWay, account, call, orderNo }: Target): boolean {
+  return (
+    rule.payWay === payWay &&
+    (rule.call === call || (rule.call === '*' && call !== 'notice')) &&
+    (rule.times === null || rule.hits < rule.times) &&
+    (rule.account === null || rule.account === account) &&
+    (rule.orderNo === null || rule.orderNo === orderNo)
+  );
+}
+
+function callOf(word: string | undefined, fault: FaultName): Call {
+  if (stageOf(fault) === 'notice') return 'notice';
+  const call =
+    word === undefined ? '*' : Object.hasOwn(ALIASES, word) ? ALIASES[word]! : CALLS.find((known) => known === word);
+  if (call === undefined) throw new SimulatorRefusal(400, 'unknown_call', `call is one of ${CALLS.join(', ')}.`);
+  return call;
+}

@@ -1,0 +1,132 @@
+import { join } from 'node:path';
+import type { PayWay } from '../payments/channel.ts';
+import { openJournal, type Journal } from './files.ts';
+import type { NoticeRecord } from './notice.ts';
+import type { EntryType, LedgerEntry, Refund, Trade, TradeState } from './trade.ts';
+
+/** What the ledger says about one order, from its entries alone. Sums are minor units. */
+export interface OrderSums {
+  payWay: PayWay;
+  account: string;
+  orderNo: string;
+  currency: string;
+  amount: number;
+  paid: number;
+  payments: number;
+  refunded: number;
+  refunds: number;
+  created: number;
+  state: TradeState;
+}
+
+/** Everything the simulator must not forget, in one append-only file. */
+export interface Ledger {
+  readonly entries: readonly LedgerEntry[];
+  readonly trades: Map<string, Trade>;
+  readonly notices: Map<string, NoticeRecord>;
+  /** Every number that was ever handed out. */
+  readonly numbers: Set<string>;
+  /** Milliseconds by which the clock was advanced. */
+  clockOffset: number;
+  write(
+    trade: Trade,
+    entry: { type: EntryType; number: string; minor: number; refundNo?: string; origin?: Refund['origin'] },
+  ): void;
+  writeNotice(notice: NoticeRecord): void;
+  writeClock(offset: number): void;
+  close(): void;
+}
+
+/** Opens the ledger in `dir` and replays it; a line that a crash tore is dropped. */
+export function openLedger(dir: string, now: () => number): Ledger {
+  const entries: LedgerEntry[] = [];
+  const trades = new Map<string, Trade>();
+  const notices = new Map<string, NoticeRecord>();
+  const numbers = new Set<string>();
+  let clockOffset = 0;
+  const remember = (entry: LedgerEntry) => {
+    entries.push(entry);
+    numbers.add(entry.number);
+  };
+  const journal: Journal = openJournal(join(dir, 'ledger.jsonl'), (line) => {
+    if (line['entry'] !== undefined) remember(line['entry'] as LedgerEntry);
+    if (line['trade'] !== undefined) trades.set((line['trade'] as Trade).id, line['trade'] as Trade);
+    if (line['notice'] !== undefined) notices.set((line['notice'] as NoticeRecord).id, line['notice'] as NoticeRecord);
+    if (typeof line['clock'] === 'number') clockOffset = line['clock'];
+  });
+  return {
+    entries,
+    trades,
+    notices,
+    numbers,
+    clockOffset,
+    write(trade, { type, ...about }) {
+      const { payWay, account, orderNo, id: tradeId, currency } = trade;
+      const at = new Date(now()).toISOString();
+      const entry: LedgerEntry = {
+        sequence: entries.length + 1,
+        type,
+        payWay,
+        account,
+        orderNo,
+        tradeId,
+        ...about,
+        currency,
+        at,
+      };
+      journal.append({ entry, trade });
+      remember(entry);
+    },
+    writeNotice(notice) {
+      notices.set(notice.id, notice);
+      journal.append({ notice });
+    },
+    writeClock: (clock) => journal.append({ clock }),
+    close: () => journal.close(),
+  };
+}
+
+/** The sums of every order among `entries`, keyed by channel, account and number. */
+export function sumOrders(entries: readonly LedgerEntry[], trades: ReadonlyMap<string, Trade>): OrderSums[] {
+  const orders = new Map<string, OrderSums>();
+  for (const entry of entries) {
+    const key = `${entry.payWay} ${entry.account} ${entry.orderNo}`;
+    const sums = orders.get(key) ?? emptySums(entry);
+    orders.set(key, sums);
+    addTo(sums, entry);
+    sums.state = trades.get(entry.tradeId)?.state ?? sums.state;
+  }
+  return [...orders.values()];
+}
+
+function emptySums({ payWay, account, orderNo, currency }: LedgerEntry): OrderSums {
+  return {
+    payWay,
+    account,
+    orderNo,
+    currency,
+    amount: 0,
+    paid: 0,
+    payments: 0,
+    refunded: 0,
+    refunds: 0,
+    created: 0,
+    state: 'open',
+  };
+}
+
+function addTo(sums: OrderSums, { type, minor }: LedgerEntry): void {
+  if (type === 'created') {
+    sums.created += 1;
+    sums.amount = minor;
+  } else if (type === 'paid' || type === 'captured') {
+    sums.payments += 1;
+    sums.paid += minor;
+  } else if (type === 'refunded') {
+    sums.refunds += 1;
+    sums.refunded += minor;
+  } else if (type === 'refund-reversed') {
+    sums.refunds -= 1;
+    sums.refunded -= minor;
+  }
+}

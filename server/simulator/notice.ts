@@ -1,0 +1,54 @@
+import type { PayWay } from '../payments/channel.ts';
+
+/** A message of a channel to a merchant, sent until it is acknowledged. Times are milliseconds on the simulated clock. */
+export interface NoticeRecord {
+  /** The channel's id of the message: the same on every delivery. */
+  id: string;
+  payWay: PayWay;
+  account: string;
+  tradeId: string;
+  orderNo: string;
+  /** The channel's word for what happened. */
+  event: string;
+  url: string;
+  /** What the message says, fixed when it was made; JSON. */
+  facts: Record<string, unknown>;
+  createdAt: number;
+  dueAt: number | null;
+  attempts: number;
+  acknowledged: boolean;
+}
+
+/** What a half says about a new notice; null facts mean that this channel tells nobody. */
+export interface NoticeDraft {
+  id: string;
+  event: string;
+  url: string;
+  facts: Record<string, unknown>;
+}
+
+/** A notice as it goes over the wire. */
+export interface SignedNotice {
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+/** One delivery, for tests that replay or mutate it. `bodyBase64` is the exact bytes, `body` their text. */
+export interface Delivery {
+  noticeId: string;
+  payWay: PayWay;
+  account: string;
+  orderNo: string;
+  event: string;
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+  bodyBase64: string;
+  at: string;
+  attempt: number;
+  /** Why it never left, when it did not. */
+  dropped: string | null;
+  /** HTTP status of the answer; null without one. */
+  status: number | null;
+  acknowledged: boolean;
+}

@@ -1,0 +1,160 @@
+import type { PayWay } from '../payments/channel.ts';
+import type { Clock } from './clock.ts';
+import { deliver } from './deliver.ts';
+import type { FaultName, Faults } from './faults.ts';
+import type { Half } from './half.ts';
+import type { Core } from './core.ts';
+import type { Ledger } from './ledger.ts';
+import type { Delivery, NoticeDraft, NoticeRecord, SignedNotice } from './notice.ts';
+import { tamper } from './spoil.ts';
+import type { Trade } from './trade.ts';
+
+/** Deliveries kept for `GET /sim/deliveries`. */
+const KEPT_DELIVERIES = 5000;
+/** Deliveries that may be under way at once; the others wait. */
+const AT_ONCE = 32;
+/** How long a receiver may take. */
+const TIMEOUT_MS = 5000;
+/** Real time between a fact and its first notice, so that the answer of the call usually comes first. */
+const FIRST_MS = 100;
+
+/** Sends notices on the channel's schedule until they are acknowledged. */
+export interface Notices {
+  readonly deliveries: readonly Delivery[];
+  /** Makes a notice and schedules its first delivery, `delayMs` of scaled time later than usual. */
+  send(trade: Trade, draft: NoticeDraft, delayMs?: number): void;
+  /** Delivers every notice of an order (or the kind given) again, now, `times` over; answers how many were sent. */
+  repeat(trade: Trade, times: number, event?: string): Promise<number>;
+  /** Switches the notices of a channel off (each delivery is dropped, the schedule goes on) or on again. */
+  enable(payWay: PayWay, enabled: boolean): void;
+  clear(): void;
+  /** Takes up what an earlier process left unacknowledged. */
+  resume(): void;
+  /** Ends what is under way. */
+  stop(): void;
+}
+
+/** The notices of `core`; `halfOf` finds who writes and signs them. */
+export function createNotices(
+  core: () => Core,
+  halfOf: (payWay: PayWay) => Half,
+  { ledger, clock, faults }: { ledger: Ledger; clock: Clock; faults: Faults },
+): Notices {
+  const deliveries: Delivery[] = [];
+  const silenced = new Set<PayWay>();
+  const stopping = new AbortController();
+  const turn = createTurnstile(AT_ONCE);
+
+  const schedule = (notice: NoticeRecord, delayMs: number, scaled: boolean) => {
+    notice.dueAt = clock.schedule(delayMs, () => attempt(notice), scaled);
+  };
+  const attempt = async (notice: NoticeRecord) => {
+    if (notice.acknowledged) return;
+    await deliverOnce(notice);
+    const seconds = halfOf(notice.payWay).noticeSchedule[notice.attempts - 1];
+    notice.dueAt = null;
+    if (!notice.acknowledged && seconds !== undefined) schedule(notice, seconds * 1000, true);
+    ledger.writeNotice(notice);
+  };
+  const deliverOnce = async (notice: NoticeRecord) => {
+    notice.attempts += 1;
+    const { payWay, account, orderNo } = notice;
+    const strike = faults.draw({ payWay, account, call: 'notice', orderNo });
+    const signed = await sign(notice, strike?.name);
+    const dropped = silenced.has(payWay) ? 'notices off' : strike?.name === 'drop-notify' ? 'drop-notify' : null;
+    if (strike?.name === 'duplicate-notify')
+      await Promise.all([post(notice, signed, null), post(notice, signed, null)]);
+    else await post(notice, signed, dropped);
+  };
+  const sign = async (notice: NoticeRecord, fault: FaultName | undefined): Promise<SignedNotice> => {
+    const asked = fault === 'bad-notify-signature' ? 'wrong-key' : fault;
+    const signed = await halfOf(notice.payWay).signNotice(core(), notice, asked);
+    return fault === 'tampered' ? { ...signed, body: tamper(signed.body) } : signed;
+  };
+  const post = async (notice: NoticeRecord, signed: SignedNotice, dropped: string | null) => {
+    const delivery = describe(notice, signed, dropped, new Date(clock.now()));
+    deliveries.push(delivery);
+    if (deliveries.length > KEPT_DELIVERIES) deliveries.shift();
+    if (dropped !== null) return;
+    const receipt = await turn(() => deliver(notice.url, signed, TIMEOUT_MS, stopping.signal));
+    delivery.status = receipt.status;
+    delivery.acknowledged = receipt.status !== null && halfOf(notice.payWay).acknowledged(receipt.status, receipt.body);
+    notice.acknowledged ||= delivery.acknowledged;
+  };
+
+  return {
+    deliveries,
+    send({ id: tradeId, payWay, account, orderNo }, draft, delayMs = 0) {
+      const notice: NoticeRecord = {
+        ...draft,
+        payWay,
+        account,
+        tradeId,
+        orderNo,
+        createdAt: clock.now(),
+        dueAt: null,
+        attempts: 0,
+        acknowledged: false,
+      };
+      if (delayMs === 0) schedule(notice, FIRST_MS, false);
+      else schedule(notice, delayMs, true);
+      ledger.writeNotice(notice);
+    },
+    async repeat(trade, times, event) {
+      const mine = [...ledger.notices.values()].filter(
+        (notice) => notice.tradeId === trade.id && (event === undefined || notice.event === event),
+      );
+      await Promise.all(mine.flatMap((notice) => Array.from({ length: times }, () => deliverOnce(notice))));
+      for (const notice of mine) ledger.writeNotice(notice);
+      return mine.length * times;
+    },
+    enable(payWay, enabled) {
+      if (enabled) silenced.delete(payWay);
+      else silenced.add(payWay);
+    },
+    clear: () => void deliveries.splice(0),
+    resume() {
+      for (const notice of ledger.notices.values()) {
+        if (!notice.acknowledged && notice.dueAt !== null)
+          schedule(notice, Math.max(FIRST_MS, notice.dueAt - clock.now()), false);
+      }
+    },
+    stop: () => stopping.abort(),
+  };
+}
+
+function describe(notice: NoticeRecord, { headers, body }: SignedNotice, dropped: string | null, at: Date): Delivery {
+  const { id: noticeId, payWay, account, orderNo, event, url, attempts: attempt } = notice;
+  const text = { body: body.toString('utf8'), bodyBase64: body.toString('base64') };
+  const outcome = { dropped, status: null, acknowledged: false };
+  return {
+    noticeId,
+    payWay,
+    account,
+    orderNo,
+    event,
+    url,
+    headers,
+    ...text,
+    at: at.toISOString(),
+    attempt,
+    ...outcome,
+  };
+}
+
+/** Lets `width` tasks run at once. */
+function createTurnstile(width: number): <T>(task: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let free = width;
+  return async (task) => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((go) => waiting.push(go));
+    try {
+      return await task();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) free += 1;
+      else next();
+    }
+  };
+}

@@ -1,0 +1,65 @@
+import type { Core } from './core.ts';
+import type { FaultName } from './faults.ts';
+import { refundableMinor, type Refund, type RefundState, type Trade } from './trade.ts';
+
+/** A refund as the merchant asks for it; `settleMs` = the channel does it later (scaled), as WeChat does. Minor units. */
+export interface RefundDraft {
+  refundNo: string;
+  minor: number;
+  notifyUrl?: string | null;
+  reason?: string;
+  settleMs?: number;
+}
+
+/** How long a refund stays in its first state when a fault asks for a second one. Scaled. */
+const LATER_MS = 60_000;
+
+/** First and second state of a refund under each fault. */
+const COURSE: Readonly<Partial<Record<FaultName, readonly [RefundState, RefundState?]>>> = {
+  'pending-refund': ['processing', 'succeeded'],
+  'abnormal-refund': ['abnormal'],
+  'refund-success-then-fail': ['succeeded', 'failed'],
+  'success-after-failed': ['failed', 'succeeded'],
+};
+
+/** Makes a refund and tells the merchant; with a fault, what the fault says. Throws SimulatorRefusal `refund_too_much`. */
+export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?: FaultName): Refund {
+  const { refundNo, minor, notifyUrl = trade.notifyUrl, reason = '', settleMs } = draft;
+  const usual: readonly [RefundState, RefundState?] =
+    settleMs === undefined ? ['succeeded'] : ['processing', 'succeeded'];
+  const [state, next] = (fault && COURSE[fault]) ?? usual;
+  const number = core.half(trade.payWay).newRefundNumber(core);
+  const refund = core.trades.refund(trade, { number, refundNo, minor, state, origin: 'merchant', notifyUrl, reason });
+  if (state !== 'processing') core.half(trade.payWay).tellRefund(core, trade, refund);
+  if (next !== undefined) {
+    const delay = fault && COURSE[fault] ? LATER_MS : (settleMs ?? LATER_MS);
+    core.clock.schedule(delay, () => moveRefund(core, trade, refund, next));
+  }
+  if (fault === 'foreign-refund' && refundableMinor(trade) > 0) refundElsewhere(core, trade, 1);
+  return refund;
+}
+
+/** A refund that the merchant made in the portal: nobody here asked for it. Minor units. */
+export function refundElsewhere(core: Core, trade: Trade, minor: number): Refund {
+  const half = core.half(trade.payWay);
+  const number = half.newRefundNumber(core);
+  const draft = {
+    number,
+    refundNo: `portal${number}`,
+    minor,
+    state: 'succeeded',
+    origin: 'portal',
+    notifyUrl: trade.notifyUrl,
+    reason: 'portal',
+  } as const;
+  const refund = core.trades.refund(trade, draft);
+  half.tellRefund(core, trade, refund);
+  return refund;
+}
+
+/** Ends or re-opens a refund and tells the merchant. */
+export function moveRefund(core: Core, trade: Trade, refund: Refund, state: RefundState): void {
+  if (refund.state === state) return;
+  core.trades.moveRefund(trade, refund, state);
+  core.half(trade.payWay).tellRefund(core, trade, refund);
+}

@@ -1,0 +1,93 @@
+import { mkdirSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import Koa, { type Context, type Next } from 'koa';
+import { readBody } from './body.ts';
+import { controlRoutes } from './control.ts';
+import { openCore, resume, type Core } from './core.ts';
+import type { Half } from './half.ts';
+import { HALVES } from './halves.ts';
+import Router from '@koa/router';
+import { payerRoutes } from './pages.ts';
+import { SimulatorRefusal } from './refusal.ts';
+
+/** How a simulator is started. */
+export interface SimulatorOptions {
+  /** Folder of its keys, accounts and ledger; made when it is missing. One process at a time. */
+  dir: string;
+  listen: { host: string; port: number };
+  log?: Core['log'];
+  /** The delays of channels (notices, late payments) times this; 1 = as long as the channels take. */
+  timeFactor?: number;
+  /** Milliseconds that the simulated clock starts ahead; by default what it was advanced before. */
+  clockOffset?: number;
+  /** Which channels; by default all. */
+  halves?: readonly Half[];
+}
+
+/** A running simulator. */
+export interface RunningSimulator {
+  url: string;
+  close(): Promise<void>;
+}
+
+/** Starts the simulator and resolves when it listens. Rejects when the address is taken or the folder cannot be used. */
+export async function startSimulator(options: SimulatorOptions): Promise<RunningSimulator> {
+  const { dir, listen, log = () => undefined, timeFactor = 1, clockOffset, halves = HALVES } = options;
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const core = await openCore({ dir, halves, timeFactor, clockOffset, log });
+  const server = createServer(createApp(core).callback());
+  try {
+    core.url = await listenOn(server, listen);
+  } catch (error) {
+    core.close();
+    throw error;
+  }
+  resume(core);
+  return {
+    url: core.url,
+    close: async () => {
+      core.close();
+      await closeServer(server);
+    },
+  };
+}
+
+function createApp(core: Core): Koa {
+  const app = new Koa();
+  // A client that gives up in the middle of a silence is what the silence is for.
+  app.on('error', (error: Error & { status?: number }) => core.log('request failed', { error: String(error) }));
+  app.use(refuseReadably);
+  app.use(readBody);
+  const channels = new Router();
+  for (const half of core.halves) half.mount(channels, core);
+  for (const router of [controlRoutes(core), payerRoutes(core), channels]) app.use(router.routes());
+  return app;
+}
+
+async function refuseReadably(ctx: Context, next: Next): Promise<void> {
+  try {
+    await next();
+  } catch (error) {
+    if (!(error instanceof SimulatorRefusal)) throw error;
+    ctx.status = error.status;
+    ctx.body = { error: { code: error.code, message: error.message } };
+  }
+}
+
+function listenOn(server: Server, { host, port }: SimulatorOptions['listen']): Promise<string> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      const address = server.address();
+      const bound = typeof address === 'object' && address !== null ? address.port : port;
+      resolve(`http://${host.includes(':') ? `[${host}]` : host}:${bound}`);
+    });
+  });
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

@@ -1,0 +1,125 @@
+import type { PayWay } from '../payments/channel.ts';
+import { majorText, type Money } from '../payments/money.ts';
+
+/** `offered` = handed out but not yet scanned (Alipay: no trade exists); `approved` = PayPal's payer agreed. */
+export type TradeState = 'offered' | 'open' | 'approved' | 'paid' | 'closed';
+
+/** Where a refund stands at the channel. */
+export type RefundState = 'processing' | 'succeeded' | 'failed' | 'abnormal';
+
+/** Money that came in: the payment (Alipay, WeChat) or the capture (PayPal). Amounts are minor units. */
+export interface Payment {
+  number: string;
+  minor: number;
+  state: 'completed' | 'pending' | 'declined';
+  at: number;
+  /** The caller's number of the request that made it (PayPal-Request-Id). */
+  requestNo: string | null;
+}
+
+/** Money that goes back. `refundNo` is the merchant's number, `number` the channel's. */
+export interface Refund {
+  number: string;
+  refundNo: string;
+  minor: number;
+  state: RefundState;
+  origin: 'merchant' | 'portal';
+  at: number;
+  doneAt: number | null;
+  notifyUrl: string | null;
+  reason: string;
+}
+
+/** What an order of an exact amount does by itself; see `fixed.ts`. */
+export type FixedOutcome = 'pays' | 'declined' | 'pays-later' | 'late-notice' | 'refunds-fail' | 'silent';
+
+/** An order as the channel knows it. Times are milliseconds on the simulated clock, amounts minor units. */
+export interface Trade {
+  /** The simulator's own random id, used in payer page addresses; PayPal: the order id. */
+  id: string;
+  payWay: PayWay;
+  /** Name of the account. */
+  account: string;
+  /** The merchant's number: out_trade_no; PayPal: invoice_id or custom_id. */
+  orderNo: string;
+  scene: string;
+  subject: string;
+  minor: number;
+  currency: string;
+  state: TradeState;
+  declined: boolean;
+  fixed: FixedOutcome | null;
+  notifyUrl: string | null;
+  returnUrl: string | null;
+  cancelUrl: string | null;
+  createdAt: number;
+  expiresAt: number | null;
+  closedAt: number | null;
+  payments: Payment[];
+  refunds: Refund[];
+  /** Whatever only one channel needs; JSON. */
+  details: Record<string, unknown>;
+}
+
+/** What a half says about a new trade; the rest is filled in. */
+export type TradeDraft = Pick<Trade, 'payWay' | 'account' | 'orderNo' | 'scene' | 'subject' | 'minor' | 'currency'> &
+  Partial<Pick<Trade, 'id' | 'state' | 'notifyUrl' | 'returnUrl' | 'cancelUrl' | 'expiresAt' | 'details'>>;
+
+/** What happened to a trade, as the ledger tells it. */
+export const ENTRY_TYPES = [
+  'created',
+  'scanned',
+  'approved',
+  'declined',
+  'paid',
+  'captured',
+  'capture-pending',
+  'capture-declined',
+  'closed',
+  'expired',
+  'refund-accepted',
+  'refunded',
+  'refund-failed',
+  'refund-abnormal',
+  'refund-reversed',
+  'updated',
+] as const;
+export type EntryType = (typeof ENTRY_TYPES)[number];
+
+/** One line of the append-only ledger; `minor` is in minor units, `at` is RFC 3339 on the simulated clock. */
+export interface LedgerEntry {
+  sequence: number;
+  type: EntryType;
+  payWay: PayWay;
+  account: string;
+  orderNo: string;
+  tradeId: string;
+  /** The number of the payment, capture or refund, or the trade's own. */
+  number: string;
+  refundNo?: string;
+  origin?: Refund['origin'];
+  minor: number;
+  currency: string;
+  at: string;
+}
+
+/** The completed payment of a trade, if there is one. */
+export function paymentOf(trade: Trade): Payment | undefined {
+  return trade.payments.find((payment) => payment.state === 'completed');
+}
+
+/** The sum of the refunds that hold money: done, under way or stuck. Minor units. */
+export function refundedMinor(trade: Trade): number {
+  return trade.refunds.filter((refund) => refund.state !== 'failed').reduce((sum, refund) => sum + refund.minor, 0);
+}
+
+/** What may still be given back, in minor units. */
+export function refundableMinor(trade: Trade): number {
+  return (paymentOf(trade)?.minor ?? 0) - refundedMinor(trade);
+}
+
+/** An amount of this trade in major units, as the channel writes it. */
+export function majorOf(trade: Pick<Trade, 'currency' | 'payWay'>, minor: number): string {
+  const money: Money = { minor: BigInt(minor), currency: trade.currency };
+  return majorText(money, trade.payWay);
+}

@@ -1,0 +1,181 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import type { PayWay } from '../payments/channel.ts';
+import { fixedOutcome } from './fixed.ts';
+import type { Ledger } from './ledger.ts';
+import { refundableMinor, type EntryType, type Payment, type Refund, type Trade, type TradeDraft } from './trade.ts';
+import { SimulatorRefusal } from './refusal.ts';
+
+/** Narrows a search by order number. */
+export interface TradeFilter {
+  payWay?: PayWay;
+  account?: string;
+}
+
+/** Every trade of the simulator and the only writer of them: each change is in the ledger before the call returns. */
+export interface Trades {
+  create(draft: TradeDraft): Trade;
+  byId(id: string): Trade | undefined;
+  /** The newest trade of this number; its expiry has been looked at. */
+  find(orderNo: string, filter?: TradeFilter): Trade | undefined;
+  /** Writes a change that a half made to `trade` itself, with the ledger entry that tells it. */
+  record(
+    trade: Trade,
+    type: EntryType,
+    about?: Partial<Pick<Refund, 'number' | 'minor' | 'refundNo' | 'origin'>>,
+  ): void;
+  scan(trade: Trade): void;
+  approve(trade: Trade): void;
+  /** Takes the payer's money; throws SimulatorRefusal when the trade cannot be paid any more. */
+  pay(
+    trade: Trade,
+    options: { number: string; type?: 'paid' | 'captured'; requestNo?: string; minor?: number },
+  ): Payment;
+  decline(trade: Trade): void;
+  close(trade: Trade, type?: 'closed' | 'expired'): void;
+  /** Adds a refund in the given state; throws SimulatorRefusal when more would be given back than was paid. */
+  refund(trade: Trade, refund: Omit<Refund, 'at' | 'doneAt'>): Refund;
+  /** Ends or re-opens a refund: processing → succeeded, succeeded → failed … */
+  moveRefund(trade: Trade, refund: Refund, state: Refund['state']): void;
+  /** A number made by `draw` that was never used before. */
+  newNumber(draw: () => string): string;
+}
+
+const REFUND_ENTRY = {
+  processing: 'refund-accepted',
+  succeeded: 'refunded',
+  failed: 'refund-failed',
+  abnormal: 'refund-abnormal',
+} as const satisfies Record<Refund['state'], EntryType>;
+
+/** The trades of `ledger`, with their past loaded. */
+export function createTrades(ledger: Ledger, now: () => number): Trades {
+  const { trades, numbers } = ledger;
+  const byOrderNo = new Map<string, Trade[]>();
+  for (const trade of trades.values()) index(byOrderNo, trade);
+
+  const self: Trades = {
+    create(draft) {
+      const trade = newTrade(draft, now());
+      if (trades.has(trade.id))
+        throw new SimulatorRefusal(409, 'duplicate_id', `There is a trade ${trade.id} already.`);
+      trades.set(trade.id, trade);
+      index(byOrderNo, trade);
+      ledger.write(trade, { type: 'created', number: trade.id, minor: trade.minor });
+      return trade;
+    },
+    byId: (id) => expire(trades.get(id), now(), self),
+    find(orderNo, { payWay, account } = {}) {
+      const found = (byOrderNo.get(orderNo) ?? []).findLast(
+        (trade) =>
+          (payWay === undefined || trade.payWay === payWay) && (account === undefined || trade.account === account),
+      );
+      return expire(found, now(), self);
+    },
+    record(trade, type, about = {}) {
+      ledger.write(trade, { type, number: trade.id, minor: 0, ...about });
+    },
+    scan(trade) {
+      if (trade.state !== 'offered') return;
+      trade.state = 'open';
+      self.record(trade, 'scanned');
+    },
+    approve(trade) {
+      refuseUnlessPayable(trade);
+      trade.state = 'approved';
+      self.record(trade, 'approved');
+    },
+    pay(trade, { number, type = 'paid', requestNo = null, minor = trade.minor }) {
+      refuseUnlessPayable(trade);
+      const payment: Payment = { number, minor, state: 'completed', at: now(), requestNo };
+      trade.payments.push(payment);
+      trade.state = 'paid';
+      self.record(trade, type, { number, minor });
+      return payment;
+    },
+    decline(trade) {
+      refuseUnlessPayable(trade);
+      trade.declined = true;
+      self.record(trade, 'declined');
+    },
+    close(trade, type = 'closed') {
+      if (trade.state === 'paid') throw new SimulatorRefusal(409, 'already_paid', `Order ${trade.orderNo} is paid.`);
+      if (trade.state === 'closed') return;
+      trade.state = 'closed';
+      trade.closedAt = now();
+      self.record(trade, type);
+    },
+    refund(trade, draft) {
+      if (draft.state !== 'failed' && draft.minor > refundableMinor(trade)) {
+        throw new SimulatorRefusal(
+          409,
+          'refund_too_much',
+          `Order ${trade.orderNo} has ${refundableMinor(trade)} left to refund.`,
+        );
+      }
+      const refund: Refund = { ...draft, at: now(), doneAt: draft.state === 'succeeded' ? now() : null };
+      trade.refunds.push(refund);
+      self.record(trade, REFUND_ENTRY[refund.state], pick(refund));
+      return refund;
+    },
+    moveRefund(trade, refund, state) {
+      const reversed = refund.state === 'succeeded' && state !== 'succeeded';
+      refund.state = state;
+      refund.doneAt = state === 'succeeded' ? now() : null;
+      self.record(trade, reversed ? 'refund-reversed' : REFUND_ENTRY[state], pick(refund));
+    },
+    newNumber(draw) {
+      for (;;) {
+        const number = draw();
+        if (numbers.has(number)) continue;
+        numbers.add(number);
+        return number;
+      }
+    },
+  };
+  return self;
+}
+
+/** `count` random decimal digits, the first not zero. */
+export function randomDigits(count: number): string {
+  return Array.from({ length: count }, (_, place) => randomInt(place === 0 ? 1 : 0, 10)).join('');
+}
+
+function newTrade(draft: TradeDraft, now: number): Trade {
+  return {
+    id: randomUUID().replaceAll('-', ''),
+    state: 'open',
+    notifyUrl: null,
+    returnUrl: null,
+    cancelUrl: null,
+    expiresAt: null,
+    details: {},
+    ...draft,
+    declined: false,
+    fixed: fixedOutcome(draft.minor, draft.currency, draft.payWay),
+    createdAt: now,
+    closedAt: null,
+    payments: [],
+    refunds: [],
+  };
+}
+
+function index(byOrderNo: Map<string, Trade[]>, trade: Trade): void {
+  const known = byOrderNo.get(trade.orderNo);
+  if (known === undefined) byOrderNo.set(trade.orderNo, [trade]);
+  else known.push(trade);
+}
+
+function expire(trade: Trade | undefined, now: number, trades: Trades): Trade | undefined {
+  const lapsed = trade !== undefined && trade.expiresAt !== null && trade.expiresAt <= now;
+  if (lapsed && (trade.state === 'offered' || trade.state === 'open')) trades.close(trade, 'expired');
+  return trade;
+}
+
+function refuseUnlessPayable(trade: Trade): void {
+  if (trade.state === 'paid') throw new SimulatorRefusal(409, 'already_paid', `Order ${trade.orderNo} is paid.`);
+  if (trade.state === 'closed') throw new SimulatorRefusal(409, 'closed', `Order ${trade.orderNo} is closed.`);
+}
+
+function pick({ number, minor, refundNo, origin }: Refund): Pick<Refund, 'number' | 'minor' | 'refundNo' | 'origin'> {
+  return { number, minor, refundNo, origin };
+}
