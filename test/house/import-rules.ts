@@ -1,0 +1,93 @@
+import type { Import, Source } from './sources.ts';
+
+/** The operations and records that know nothing of HTTP, databases and channels. */
+export const inside = ['payments', 'skillpay', 'identity', 'catalog', 'credentials', 'events'] as const;
+
+interface Rule {
+  /** Which files it is about. */
+  files: RegExp;
+  /** Our own files that they may import, values and types. */
+  ours: readonly RegExp[];
+  /** Our own files of which they may import types. */
+  types?: readonly RegExp[];
+  /** Our own files of which they may import what is not a function: classes, schemas, constants. */
+  nouns?: readonly RegExp[];
+  /** Packages that they must not import. */
+  never?: readonly RegExp[];
+}
+
+const anInside = new RegExp(`^server/(${inside.join('|')})/`);
+const errors = /^server\/errors\.ts$/;
+const money = /^server\/payments\/(channel|money)\.ts$/;
+const configTypes = /^config\//;
+const koa = /^(@?koa|koa-|koa2-)/;
+const database = /^(@mikro-orm|pg$|@electric-sql|kysely$)/;
+const boss = /^pg-boss$/;
+
+/** Who may import whom, as server/README.md draws it; the first rule that is about a file decides. */
+const rules: readonly Rule[] = [
+  { files: /^config\//, ours: [/^config\//], never: [koa, database] },
+  { files: errors, ours: [] },
+  ...inside.map((folder) => ({
+    files: new RegExp(`^server/${folder}/`),
+    ours: [errors, new RegExp(`^server/${folder}/`), money],
+    types: [anInside],
+    never: [koa, database, boss],
+  })),
+  ...['alipay', 'wechat', 'paypal'].map((folder) => ({
+    files: new RegExp(`^server/channels/${folder}/`),
+    ours: [errors, money, new RegExp(`^server/channels/${folder}/`), /^server\/channels\/(?!registry)[\w-]+\.ts$/],
+    never: [koa, database, boss],
+  })),
+  { files: /^server\/channels\//, ours: [errors, money, /^server\/channels\//], never: [koa, database, boss] },
+  {
+    files: /^server\/db\//,
+    ours: [errors, /^server\/db\//],
+    types: [anInside, configTypes],
+    never: [koa],
+  },
+  {
+    files: /^server\/http\//,
+    ours: [errors, /^server\/http\//],
+    types: [configTypes],
+    never: [database, boss],
+  },
+  {
+    files: /^server\/routes\//,
+    ours: [errors, /^server\/http\//, /^server\/routes\//],
+    types: [anInside, configTypes],
+    nouns: [anInside],
+    never: [database, boss],
+  },
+  {
+    files: /^server\/simulator\//,
+    ours: [errors, money, /^server\/simulator\//, /^server\/channels\/(\w+\/signature|paypal\/webhook)\.ts$/],
+    types: [configTypes],
+    never: [database, boss],
+  },
+  {
+    files: /^server\/jobs\//,
+    ours: [errors, /^server\/jobs\//],
+    types: [anInside, /^server\/db\//, configTypes],
+    never: [koa, /^@mikro-orm/],
+  },
+  { files: /^server\/(app|main)\.ts$/, ours: [/^server\//, /^config\//] },
+  { files: /^server\//, ours: [errors, /^server\//], types: [configTypes] },
+  { files: /^cli\//, ours: [/^cli\//], types: [/^(server|config)\//], never: [koa, database, boss] },
+  { files: /^bin\//, ours: [/^(cli|bin)\//] },
+];
+
+/** What is wrong with one import, or undefined; an `import()` of payctl may reach everything. */
+export function complaint(source: Source, found: Import): string | undefined {
+  const rule = rules.find(({ files }) => files.test(source.path));
+  if (rule === undefined || (found.dynamic && /^(cli|bin)\//.test(source.path))) return undefined;
+  const allowed = found.ours ? allows(rule, found) : !rule.never?.some((name) => name.test(found.target));
+  const what = `${found.typeOnly ? 'types of ' : ''}${found.target}`;
+  return allowed ? undefined : `${source.path} imports ${what}`;
+}
+
+function allows(rule: Rule, { target, typeOnly, names }: Import): boolean {
+  const among = (list: readonly RegExp[] = []) => list.some((pattern) => pattern.test(target));
+  const allNouns = names.length > 0 && names.every((name) => /^[A-Z]/.test(name));
+  return among(rule.ours) || (typeOnly && among(rule.types)) || (allNouns && among(rule.nouns));
+}

@@ -1,0 +1,80 @@
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The folder of package.json. */
+export const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** One import, export-from or `import()`: `target` is a path from the root, or the name of a package. */
+export interface Import {
+  target: string;
+  ours: boolean;
+  typeOnly: boolean;
+  dynamic: boolean;
+  names: readonly string[];
+}
+
+/** One source file with its path from the root, forward slashes. */
+export interface Source {
+  path: string;
+  text: string;
+  lines: number;
+  imports: readonly Import[];
+}
+
+/** Every TypeScript and JavaScript file below the given folders. */
+export function sourcesIn(...folders: string[]): Source[] {
+  return globSync(
+    folders.map((folder) => `${folder}/**/*.{ts,mjs}`),
+    { cwd: root },
+  )
+    .map((path) => path.split('\\').join('/'))
+    .toSorted()
+    .map((path) => readSource(path, readFileSync(join(root, path), 'utf8')));
+}
+
+/** Takes a file apart; separate from reading so that the parser itself can be tested. */
+export function readSource(path: string, text: string): Source {
+  const code = text.replaceAll(/^\s*\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '');
+  return { path, text, lines: text.trimEnd().split('\n').length, imports: [...imports(path, code)] };
+}
+
+const statement = /^\s*(?:import|export)\s+(type\s+)?(?:([\w*{][^;'"`=]*?)\s*from\s*)?['"]([^'"\n]+)['"]/gm;
+const expression = /\bimport\s*\(\s*['"`]([^'"`\n]+)['"`]/g;
+const typeQuery = /\btypeof\s+import\s*\(\s*['"`]([^'"`\n]+)['"`]/g;
+
+function* imports(path: string, code: string): Iterable<Import> {
+  for (const [, type, names = '', specifier = ''] of code.matchAll(statement)) {
+    const listed = names.match(/[\w$]+(?=\s*(?:,|\}|$|\s+as\b))/g) ?? [];
+    const values = names.replaceAll(/\btype\s+[\w$]+(\s+as\s+[\w$]+)?/g, '').match(/[\w$]+|\*/g) ?? [];
+    const typeOnly = type !== undefined;
+    yield { ...resolve(path, specifier), typeOnly, dynamic: false, names: typeOnly ? listed : values };
+  }
+  for (const [, specifier = ''] of code.replaceAll(typeQuery, '').matchAll(expression)) {
+    yield { ...resolve(path, specifier), typeOnly: false, dynamic: true, names: [] };
+  }
+}
+
+function resolve(path: string, specifier: string): Pick<Import, 'target' | 'ours'> {
+  if (specifier.startsWith('.')) return { target: posix.join(dirname(path), specifier), ours: true };
+  const parts = specifier.split('/');
+  return { target: parts.slice(0, specifier.startsWith('@') ? 2 : 1).join('/'), ours: false };
+}
+
+/** The files that load at once when `start` does: its static value imports and theirs. */
+export function loadedWith(start: string, sources: readonly Source[]): { files: Set<string>; packages: Set<string> } {
+  const byPath = new Map(sources.map((source) => [source.path, source]));
+  const files = new Set<string>();
+  const packages = new Set<string>();
+  const visit = (path: string): void => {
+    if (files.has(path)) return;
+    files.add(path);
+    for (const { target, ours, typeOnly, dynamic } of byPath.get(path)?.imports ?? []) {
+      if (typeOnly || dynamic) continue;
+      if (ours) visit(target);
+      else packages.add(target);
+    }
+  };
+  visit(start);
+  return { files, packages };
+}
