@@ -19,16 +19,21 @@ export const onError: EdgeMiddleware = async (ctx, next) => {
 /** The answer to a refusal or fault, ready to send; what nobody foresaw is logged with its stack and told without detail. */
 export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
   const refusal = error instanceof AppError ? error : translateFault(error);
-  if (refusal.status >= 500)
-    ctx.edge.logger.error(
-      { requestId: ctx.state.id, route: ctx.state.route, err: refusal.cause ?? refusal },
-      refusal.code,
-    );
+  logFault(ctx, refusal);
   const oauth = ctx.state.contract ? ctx.state.contract.style === 'oauth' : ctx.path.startsWith('/oauth/');
   const document = oauth ? oauthDocument(refusal) : problemDocument(refusal, ctx.state.id);
   const headers = refusalHeaders(ctx, refusal);
   headers['content-type'] = oauth ? 'application/json; charset=utf-8' : 'application/problem+json; charset=utf-8';
-  return { status: refusal.status, headers, body: JSON.stringify(document), error: refusal };
+  // RFC 6749 §5.2 knows no 415: a wrong media type is a bad request like any other.
+  const status = oauth && refusal.status === 415 ? 400 : refusal.status;
+  return { status, headers, body: JSON.stringify(document), error: refusal };
+}
+
+function logFault(ctx: EdgeContext, refusal: AppError): void {
+  if (refusal.status < 500) return;
+  const level = refusal.status === 500 ? 'error' : 'warn';
+  const { id, route } = ctx.state;
+  ctx.edge.logger[level]({ requestId: id, route, err: refusal.cause ?? refusal }, refusal.code);
 }
 
 /** The problem document of a refusal; `requestId` leads to its log line. */
