@@ -1,0 +1,63 @@
+// Makes dist/, which is what an installed package runs: Node strips no types below node_modules.
+// `npm ci` runs this by `prepare` on whatever Node the machine has: plain JavaScript, Node 18 and newer.
+import { spawnSync } from 'node:child_process';
+import { chmodSync, cpSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const out = resolve(process.argv[2] ?? join(root, 'dist'));
+const draft = `${out}.${process.pid}`;
+
+/** The compiler, or undefined: a production install has none and takes dist/ as it came. */
+function findCompiler() {
+  try {
+    return join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
+  } catch {
+    return undefined;
+  }
+}
+
+function compile(compiler) {
+  const project = join(root, 'tsconfig.build.json');
+  const { status, error } = spawnSync(process.execPath, [compiler, '--project', project, '--outDir', draft], {
+    cwd: root,
+    stdio: 'inherit',
+  });
+  if (error) throw error;
+  return status === 0;
+}
+
+/** Everything that is neither a source nor a document goes along as it is. */
+function copyAssets() {
+  const isAsset = (path) => statSync(path).isDirectory() || !/\.(ts|mjs|md)$|\/\.[^/]*$/.test(path);
+  for (const folder of ['config', 'server', 'cli']) {
+    cpSync(join(root, folder), join(draft, folder), {
+      recursive: true,
+      filter: (path) => isAsset(path) && !isLocal(relative(root, path)),
+    });
+  }
+}
+
+function isLocal(path) {
+  return path.startsWith('config') && path.endsWith('.toml') && !path.endsWith('default.toml');
+}
+
+function main() {
+  const compiler = findCompiler();
+  if (compiler === undefined || !existsSync(join(root, 'bin', 'payctl.ts'))) return true;
+  try {
+    if (!compile(compiler)) return false;
+    copyAssets();
+    chmodSync(join(draft, 'bin', 'payctl.js'), 0o755);
+    // What runs from the old folder meanwhile sees all of the old one or all of the new one.
+    rmSync(out, { recursive: true, force: true });
+    renameSync(draft, out);
+    return true;
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+process.exitCode = main() ? 0 : 1;

@@ -1,0 +1,43 @@
+import test from 'ava';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { temporaryFolder } from '../support/folder.ts';
+import { root } from './sources.ts';
+
+test('the build runs from another folder, without a TypeScript file in it', (t) => {
+  const folder = temporaryFolder(t);
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  copyFileSync(join(root, 'package.json'), join(folder, 'package.json'));
+  execFileSync(process.execPath, [join(root, 'bin/build.mjs'), join(folder, 'dist')]);
+  const files = readdirSync(join(folder, 'dist'), { recursive: true }).map(String);
+  t.deepEqual(
+    files.filter((name) => /\.(ts|md)$/.test(name)),
+    [],
+  );
+  t.is(
+    readFileSync(join(folder, 'dist/config/default.toml'), 'utf8'),
+    readFileSync(join(root, 'config/default.toml'), 'utf8'),
+  );
+  t.deepEqual(readdirSync(folder).toSorted(), ['dist', 'node_modules', 'package.json']);
+
+  const payctl = join(folder, 'dist/bin/payctl.js');
+  t.is(statSync(payctl).mode & 0o111, 0o111);
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+  t.is(execFileSync(process.execPath, [payctl, '--version'], { encoding: 'utf8' }).trim(), version);
+
+  const program = `
+    import { loadConfig } from ${JSON.stringify(join(folder, 'dist/config/load.js'))};
+    console.log(loadConfig({ env: {}, cwd: process.cwd() }).sources.Debug);`;
+  const flags = ['--input-type=module', '--eval', program];
+  t.is(execFileSync(process.execPath, flags, { cwd: folder, encoding: 'utf8' }), 'default\n');
+});
+
+test('without TypeScript the build leaves everything as it is and is content', (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'bin'));
+  copyFileSync(join(root, 'bin/build.mjs'), join(folder, 'bin/build.mjs'));
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(folder, 'bin/build.mjs')], { encoding: 'utf8' });
+  t.deepEqual([status, stdout, stderr], [0, '', '']);
+  t.false(existsSync(join(folder, 'dist')));
+});
