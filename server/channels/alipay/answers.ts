@@ -14,6 +14,7 @@ type RefundFacts = Pick<RefundRef, 'orderNo' | 'amount' | 'refundAmount'>;
  */
 export function readPlaced(said: Said, order: PlaceOrder): Outcome {
   const { content, code, subCode, message } = said;
+  if (code === '') return unheard('unparsable', 'There is no code.');
   if (code !== CODE.ok) {
     const nothing = unheardRefusal(said);
     if (nothing && nothing.cause !== 'misconfigured') return nothing;

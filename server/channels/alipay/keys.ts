@@ -18,7 +18,10 @@ export interface AlipayKeys {
   /** Empty in key mode. */
   appCertSerial: string;
   rootCertSerial: string;
-  /** Alipay's verify keys: by `alipay_cert_sn` in certificate mode, numbered in key mode. */
+  /**
+   * Alipay's verify keys: by `alipay_cert_sn` in certificate mode, numbered in key mode. There is no refresh: a certificate
+   * that Alipay offers for download chains to the root that signs every merchant's too, so a new one is uploaded by a person.
+   */
   ring: KeyRing;
   certificateMode: boolean;
 }

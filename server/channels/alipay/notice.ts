@@ -1,4 +1,5 @@
 import { NoticeNotGenuine, type Notice } from '../../payments/channel.ts';
+import { readMajorText } from '../../payments/money.ts';
 import { readTrade } from './answers.ts';
 import { isFromRing } from './keys.ts';
 import type { KeyRing } from '../key-ring.ts';
@@ -39,7 +40,8 @@ export function readNotice({ appId, sellerId, ring }: NoticeReader, rawBody: Buf
 /** A refund shows only its cumulative sum, so it is named (`refundNo`) and left to a query. */
 function noticeOf(params: Readonly<Record<string, string>>, receivedAt: Date): Notice {
   if (!params.notify_id) throw new NoticeNotGenuine('malformed', 'The notice has no notify_id.');
-  const refunded = Boolean(params.refund_fee || params.gmt_refund);
+  const sum = readMajorText(params.refund_fee, 'CNY', 'alipay');
+  const refunded = Boolean(params.gmt_refund) || (sum !== undefined && sum.minor > 0n);
   const notice = {
     noticeId: params.notify_id,
     account: params.app_id ?? '',
@@ -48,7 +50,9 @@ function noticeOf(params: Readonly<Record<string, string>>, receivedAt: Date): N
     refundNo: (refunded && params.out_biz_no) || null,
   };
   if (!params.trade_status) return notice;
-  const outcome = readTrade(params, params.gmt_payment || params.gmt_refund, receivedAt);
+  // What was refunded was paid, even when the notice leaves the time of payment out.
+  const paidAt = params.gmt_payment || params.gmt_refund || (refunded ? params.refund_fee : '');
+  const outcome = readTrade(params, paidAt, receivedAt);
   if (outcome.kind === 'unknown') throw new NoticeNotGenuine('malformed', outcome.detail ?? 'Unreadable notice.');
   if (outcome.kind === 'paid' && refunded) return { ...notice, outcome: { ...outcome, refundsHint: true } };
   return { ...notice, outcome };

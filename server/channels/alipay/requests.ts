@@ -39,7 +39,8 @@ export function placeCall(order: PlaceOrder, scene: AlipayScene, sellerId: strin
   const content = compact({
     out_trade_no: order.orderNo,
     total_amount: majorText(order.amount, 'alipay'),
-    subject: subjectText(order.subject),
+    // Nothing but control characters would leave no subject at all, which Alipay refuses.
+    subject: subjectText(order.subject) || order.orderNo,
     product_code: productCode,
     time_expire: chinaTime(order.expiresAt),
     seller_id: sellerId,

@@ -33,6 +33,10 @@ const created: [string, string, object][] = [
   ['isp.unknow-error', '20000', { kind: 'unknown', cause: 'busy' }],
   ['isv.invalid-timestamp', '40002', { kind: 'unknown', cause: 'clock_skew' }],
 ];
+test('precreate: no code says nothing', async (t) => {
+  t.like(await channelSaying({}).place(order), { kind: 'unknown', cause: 'unparsable' });
+});
+
 for (const [subCode, code, expected] of created) {
   test(`precreate refused with ${code} ${subCode}`, async (t) => {
     t.like(await channelSaying(refusal(subCode, code)).place(order), expected);

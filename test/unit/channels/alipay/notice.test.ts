@@ -1,7 +1,7 @@
 import test from 'ava';
 import { noticeText, signRsa2 } from '../../../../server/channels/alipay/signature.ts';
 import { NoticeNotGenuine, type Channel } from '../../../../server/payments/channel.ts';
-import { APP_ID, certificateMode, channelWith, keys, order, SELLER_ID } from './fixture.ts';
+import { APP_ID, certificateMode, channelWith, keys, NOW, order, SELLER_ID } from './fixture.ts';
 
 const fields = { appId: APP_ID, sellerId: SELLER_ID };
 const { channel } = channelWith(
@@ -94,6 +94,12 @@ test('closed: unpaid is closed, refunded in full was paid', async (t) => {
     kind: 'paid',
     refundsHint: true,
   });
+});
+
+test('closed: a sum of refunds alone shows that it was paid; a sum of nothing does not', async (t) => {
+  const { gmt_payment: _, ...unpaid } = { ...paid, trade_status: 'TRADE_CLOSED' };
+  t.like((await read(await form({ ...unpaid, refund_fee: '12.34' }))).outcome, { kind: 'paid', at: NOW });
+  t.deepEqual((await read(await form({ ...unpaid, refund_fee: '0.00' }))).outcome, { kind: 'closed' });
 });
 
 test('unlisted words are pending; a notice about something else is a hint', async (t) => {

@@ -34,6 +34,7 @@ test('a create carries our number, yuan with two decimals and the expiry in UTC+
 test('a subject loses what Alipay forbids and is cut without breaking a character', (t) => {
   const subject = (text: string) => placeCall({ ...order, subject: text }, 'qr', '').content.subject;
   t.is(subject('tea/milk=2&\u0000cake\n'), 'tea\uff0fmilk\uff1d2\uff06 cake');
+  t.is(subject('\u0007'), order.orderNo);
   const long = subject(`${'a'.repeat(255)}\u{1f375}`) ?? '';
   t.is(long, 'a'.repeat(255));
   t.true((subject('\ud800tea') ?? '').isWellFormed());

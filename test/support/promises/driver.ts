@@ -1,0 +1,69 @@
+import type { PayWay } from '../../../server/payments/channel.ts';
+
+/** How long a silent channel keeps the connection, and after how long it does what it did not say: longer than a client waits. */
+const SILENCE_MS = 5000;
+
+/** A delivery of a notice as the simulator recorded it, whether or not anybody listened. */
+export interface RecordedNotice {
+  event: string;
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+/** What the simulator's own ledger says about one order; sums in minor units. */
+export interface LedgerSums {
+  created: number;
+  paid: number;
+  refunded: number;
+  refunds: number;
+}
+
+/** What a test may do at a channel, apart from being its client. */
+export interface Driver {
+  /** The payer pays; PayPal: agrees. */
+  pay(orderNo: string): Promise<void>;
+  /** The next call of this kind for the order suffers this fault, once; `notice` for the deliveries. */
+  fault(call: string, fault: string, orderNo: string): Promise<void>;
+  /** Undefined when the channel never heard of the order. */
+  ledger(orderNo: string): Promise<LedgerSums | undefined>;
+  /** Notices that were sent (or would have been) for the order, the oldest first. */
+  notices(orderNo: string): Promise<RecordedNotice[]>;
+}
+
+/** Drives one channel of a simulator through its control API. */
+export function simulatorDriver(simulatorUrl: string, payWay: PayWay): Driver {
+  const call = async (method: string, path: string, body?: object): Promise<unknown> => {
+    const response = await fetch(`${simulatorUrl}/sim${path}`, {
+      method,
+      headers: { 'content-type': 'application/json' },
+      body: body && JSON.stringify(body),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} /sim${path}: ${response.status} ${text}`);
+    return text === '' ? undefined : JSON.parse(text);
+  };
+  return {
+    pay: async (orderNo) => void (await call('POST', '/pay', { payWay, orderNo })),
+    fault: async (name, fault, orderNo) =>
+      void (await call('POST', '/faults', { payWay, call: name, fault, orderNo, times: 1, delayMs: SILENCE_MS })),
+    ledger: async (orderNo) => {
+      const { orders } = (await call('GET', `/ledger?orderNo=${orderNo}`)) as {
+        orders: (LedgerSums & { orderNo: string })[];
+      };
+      return orders.find((order) => order.orderNo === orderNo);
+    },
+    notices: async (orderNo) => {
+      const { deliveries } = (await call('GET', `/deliveries?orderNo=${orderNo}`)) as { deliveries: Recorded[] };
+      return deliveries
+        .filter((delivery) => delivery.orderNo === orderNo)
+        .map(({ event, headers, bodyBase64 }) => ({ event, headers, body: Buffer.from(bodyBase64, 'base64') }));
+    },
+  };
+}
+
+interface Recorded {
+  orderNo: string;
+  event: string;
+  headers: Record<string, string>;
+  bodyBase64: string;
+}

@@ -1,0 +1,216 @@
+import type { ExecutionContext } from 'ava';
+import { NoticeNotGenuine, type PayWay } from '../../../server/payments/channel.ts';
+import { sameMoney } from '../../../server/payments/money.ts';
+import { ANSWER_FAULTS, NOTICE_FAULTS } from './faults.ts';
+import { newOrder, newRefund, paid, placed, settle, show, until, type Subject } from './subject.ts';
+
+/** One promise that every adapter keeps. */
+export interface ChannelPromise {
+  name: string;
+  run(t: ExecutionContext, subject: Subject): Promise<void>;
+}
+
+/** The promises of channels.md §4 for a channel, one test each. */
+export function promisesOf(payWay: PayWay): ChannelPromise[] {
+  return [
+    ...PROMISES,
+    ...Object.entries(ANSWER_FAULTS[payWay]).map(([fault, cause]) => answerFault(fault, cause)),
+    ...NOTICE_FAULTS[payWay].map(noticeFault),
+  ];
+}
+
+const PROMISES: readonly ChannelPromise[] = [
+  {
+    name: 'signatures verify: place, pay, query',
+    async run(t, subject) {
+      const order = newOrder(subject.kind);
+      const outcome = await subject.channel.place(order);
+      t.is(outcome.kind, 'pending', show(outcome));
+      t.is(outcome.kind === 'pending' && outcome.pay?.type, subject.kind.scenes[order.scene]?.type);
+      const named = await placed(subject, order);
+      t.true(['pending', 'absent'].includes((await subject.channel.query(named)).kind));
+      await subject.driver.pay(order.orderNo);
+      const found = await settle(subject, named);
+      t.like(found, { kind: 'paid', amount: order.amount });
+      t.is((await subject.driver.ledger(order.orderNo))?.paid, Number(order.amount.minor));
+    },
+  },
+  {
+    name: 'the probe says yes',
+    async run(t, { channel }) {
+      t.deepEqual(await channel.probe(), { ok: true });
+    },
+  },
+  {
+    name: 'an order that was never placed is absent',
+    async run(t, { kind, channel }) {
+      t.is((await channel.query(newOrder(kind))).kind, 'absent');
+    },
+  },
+  {
+    name: 'a word that no table lists is pending',
+    async run(t, subject) {
+      t.is((await subject.unknownWord(newOrder(subject.kind))).kind, 'pending');
+    },
+  },
+  {
+    name: 'placing twice makes one order',
+    async run(t, subject) {
+      const order = await placed(subject, newOrder(subject.kind));
+      t.is((await subject.channel.place(order)).kind, 'pending');
+      t.is((await subject.driver.ledger(order.orderNo))?.created, 1);
+    },
+  },
+  {
+    name: 'a paid order does not close',
+    async run(t, subject) {
+      const order = await paid(subject);
+      const outcome = await subject.channel.close(order);
+      t.true(['paid', 'refused'].includes(outcome.kind), show(outcome));
+      t.is((await subject.channel.query(order)).kind, 'paid');
+    },
+  },
+  {
+    name: 'a notice is genuine for its account, and as often as it comes',
+    async run(t, subject) {
+      const { kind, channel, input, driver } = subject;
+      const order = await paid(subject);
+      const [first] = await until(
+        () => driver.notices(order.orderNo),
+        (notices) => notices.length > 0,
+      );
+      for (let copy = 0; copy < 3 && first; copy += 1) {
+        const notice = await channel.readNotice(first.headers, first.body);
+        t.is(notice.account, kind.accountOf(input.fields));
+        t.true(notice.orderNo === order.orderNo || notice.channelOrderId === order.channelOrderId, show(notice));
+        if (notice.outcome) t.like(notice.outcome, { kind: 'paid', amount: order.amount });
+      }
+    },
+  },
+  {
+    name: "another account's notice is not genuine",
+    async run(t, subject) {
+      const { stranger, driver } = subject;
+      t.plan(stranger ? 1 : 0);
+      if (!stranger) return;
+      const order = await paid(subject);
+      const [first] = await until(
+        () => driver.notices(order.orderNo),
+        (notices) => notices.length > 0,
+      );
+      if (first) await t.throwsAsync(stranger.readNotice(first.headers, first.body), { instanceOf: NoticeNotGenuine });
+    },
+  },
+  {
+    name: 'a refund made twice happens once',
+    async run(t, subject) {
+      const { channel, driver } = subject;
+      const refund = newRefund(await paid(subject));
+      const outcomes = [await channel.refund(refund), await channel.refund(refund)];
+      t.true(
+        outcomes.every(({ kind }) => kind === 'succeeded' || kind === 'pending'),
+        show(outcomes),
+      );
+      const done = await until(
+        () => channel.queryRefund(refund),
+        ({ kind }) => kind === 'succeeded',
+      );
+      t.like(done, { kind: 'succeeded', amount: refund.refundAmount });
+      t.like(await driver.ledger(refund.orderNo), { refunds: 1, refunded: Number(refund.refundAmount.minor) });
+    },
+  },
+  {
+    name: 'a refund that nobody made is absent',
+    async run(t, subject) {
+      t.deepEqual(await subject.channel.queryRefund(newRefund(await paid(subject))), { kind: 'absent' });
+    },
+  },
+  {
+    name: 'success with another amount is never plainly paid',
+    async run(t, subject) {
+      const { driver } = subject;
+      const order = await paid(subject);
+      await driver.fault('query', 'wrong-amount', order.orderNo);
+      const outcome = await subject.channel.query(order);
+      t.true(
+        outcome.kind === 'paid' ? !sameMoney(outcome.amount, order.amount) : outcome.kind === 'unknown',
+        show(outcome),
+      );
+    },
+  },
+  {
+    name: 'a create that was answered too late is found by a query, and its repeat is the same order',
+    async run(t, subject) {
+      const { channel, driver } = subject;
+      const order = newOrder(subject.kind);
+      await driver.fault('create', 'commit-then-timeout', order.orderNo);
+      t.like(await channel.place(order), { kind: 'unknown', cause: 'timeout' });
+      const again = await placed(subject, order);
+      await driver.pay(order.orderNo);
+      t.is((await settle(subject, again)).kind, 'paid');
+      t.like(await driver.ledger(order.orderNo), { created: 1, paid: Number(order.amount.minor) });
+    },
+  },
+  {
+    name: 'a refund that was answered too late is found by a query',
+    async run(t, subject) {
+      const { channel, driver } = subject;
+      const refund = newRefund(await paid(subject));
+      await driver.fault('refund', 'commit-then-timeout', refund.orderNo);
+      t.like(await channel.refund(refund), { kind: 'unknown', cause: 'timeout' });
+      const found = await until(
+        () => channel.queryRefund(refund),
+        ({ kind }) => kind === 'succeeded',
+      );
+      t.like(found, { amount: refund.refundAmount });
+    },
+  },
+  {
+    name: 'a refund that lands after the time-out is found by a later query',
+    async run(t, subject) {
+      const { channel, driver } = subject;
+      const refund = newRefund(await paid(subject));
+      await driver.fault('refund', 'timeout-then-commit', refund.orderNo);
+      t.like(await channel.refund(refund), { kind: 'unknown', cause: 'timeout' });
+      await until(
+        () => channel.queryRefund(refund),
+        ({ kind }) => kind === 'succeeded',
+      );
+      t.like(await driver.ledger(refund.orderNo), { refunds: 1 });
+    },
+  },
+];
+
+function answerFault(fault: string, cause: string): ChannelPromise {
+  return {
+    name: `${fault}: place, query and refund are unknown (${cause})`,
+    async run(t, subject) {
+      const { channel, driver } = subject;
+      const order = newOrder(subject.kind);
+      await driver.fault('create', fault, order.orderNo);
+      t.like(await channel.place(order), { kind: 'unknown', cause }, 'place');
+      const refund = newRefund(await paid(subject));
+      await driver.fault('query', fault, refund.orderNo);
+      t.like(await channel.query(refund), { kind: 'unknown', cause }, 'query');
+      await driver.fault('refund', fault, refund.orderNo);
+      t.like(await channel.refund(refund), { kind: 'unknown', cause }, 'refund');
+    },
+  };
+}
+
+function noticeFault(fault: string): ChannelPromise {
+  return {
+    name: `${fault}: the notice is not genuine`,
+    async run(t, subject) {
+      const { channel, driver } = subject;
+      const order = await placed(subject, newOrder(subject.kind));
+      await driver.fault('notice', fault, order.orderNo);
+      await driver.pay(order.orderNo);
+      const [first] = await until(
+        () => driver.notices(order.orderNo),
+        (notices) => notices.length > 0,
+      );
+      if (first) await t.throwsAsync(channel.readNotice(first.headers, first.body), { instanceOf: NoticeNotGenuine });
+    },
+  };
+}

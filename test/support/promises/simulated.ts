@@ -1,0 +1,67 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestFn } from 'ava';
+import type { ChannelInput, ChannelKind, PayWay } from '../../../server/payments/channel.ts';
+import { startSimulator, type RunningSimulator } from '../../../server/simulator/simulator.ts';
+import { simulatorDriver } from './driver.ts';
+import { promisesOf } from './promises.ts';
+import { connect, type Subject } from './subject.ts';
+
+type Config = Pick<ChannelInput, 'fields' | 'pems'>;
+type Configs = Partial<Record<PayWay, Config>>;
+
+/** How a channel's promise tests differ from the others'. */
+export interface PromiseOptions {
+  /** What POST /sim/accounts is told beside the name. */
+  account?: object;
+  /** The configuration of the other account, when its ids must be those of the first to reach the key check. */
+  strangerConfig?(own: Config, other: Config): Config;
+  unknownWord: Subject['unknownWord'];
+}
+
+/** Declares one test for every promise of a channel, against a simulator of their own in this process. */
+export function testPromises(test: TestFn, kind: ChannelKind, options: PromiseOptions): void {
+  let simulator: RunningSimulator;
+  let folder: string;
+  let subject: Subject;
+
+  test.before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'promises-'));
+    simulator = await startSimulator({ dir: folder, listen: { host: '127.0.0.1', port: 0 }, timeFactor: 0.01 });
+    subject = await subjectAt(simulator.url, kind, options);
+  });
+  test.after.always(async () => {
+    await simulator?.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  for (const { name, run } of promisesOf(kind.payWay)) test(name, (t) => run(t, subject));
+}
+
+async function subjectAt(simulatorUrl: string, kind: ChannelKind, options: PromiseOptions): Promise<Subject> {
+  const { account = {}, strangerConfig = (_own, other) => other, unknownWord } = options;
+  const own = await openAccount(simulatorUrl, kind.payWay, 'promises', account);
+  const other = await openAccount(simulatorUrl, kind.payWay, 'stranger', account);
+  const input = { mode: 'simulator', simulatorUrl, ...own } as const;
+  return {
+    kind,
+    input,
+    driver: simulatorDriver(simulatorUrl, kind.payWay),
+    channel: connect(kind, input),
+    stranger: connect(kind, { ...input, ...strangerConfig(own, other) }),
+    unknownWord,
+  };
+}
+
+async function openAccount(simulatorUrl: string, payWay: PayWay, name: string, options: object): Promise<Config> {
+  const response = await fetch(`${simulatorUrl}/sim/accounts`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ ...options, payWay, name }),
+  });
+  const configs = (await response.json()) as Configs;
+  const config = configs[payWay];
+  if (!config) throw new Error(`The simulator has no ${payWay} account: ${response.status}`);
+  return config;
+}

@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto';
+import { createTransport } from '../../../server/channels/transport.ts';
+import type {
+  Channel,
+  ChannelInput,
+  ChannelKind,
+  OrderRef,
+  Outcome,
+  PlaceOrder,
+  RefundOrder,
+  RefundRef,
+} from '../../../server/payments/channel.ts';
+import type { Driver } from './driver.ts';
+
+/** One adapter in front of one simulated account. */
+export interface Subject {
+  kind: ChannelKind;
+  /** A configuration that works; the suite brings its own transport. */
+  input: Omit<ChannelInput, 'send' | 'now'>;
+  driver: Driver;
+  /** A channel that asks the simulator; a fault with a silence is given up quickly. */
+  channel: Channel;
+  /** The same fields with keys of another account, to whom nothing of this one is genuine. */
+  stranger?: Channel;
+  /** Asks about an order and hears, genuinely, a status that no table lists. */
+  unknownWord(order: OrderRef): Promise<Outcome>;
+}
+
+/** How long the suite waits for an answer: long enough for a busy machine, short enough for a silent channel. */
+const TIMEOUT_MS = 3000;
+
+/** A channel of this configuration on a real transport. */
+export function connect(kind: ChannelKind, input: Subject['input']): Channel {
+  return kind.create({ ...input, now: () => new Date(), send: createTransport({ timeoutMs: TIMEOUT_MS }) });
+}
+
+/** A new order of 1234 minor units of the default currency in the default scene. */
+export function newOrder(kind: ChannelKind): PlaceOrder & OrderRef {
+  const now = Date.now();
+  return {
+    orderNo: `T${randomBytes(10).toString('hex').toUpperCase()}`,
+    subject: 'A cup of tea',
+    amount: { minor: 1234n, currency: kind.defaultCurrency },
+    scene: kind.defaultScene,
+    expiresAt: new Date(now + 3_600_000),
+    sentAt: new Date(now),
+    notifyUrl: 'http://127.0.0.1:9/notify',
+    returnUrl: 'http://127.0.0.1:9/return',
+    cancelUrl: 'http://127.0.0.1:9/cancel',
+    clientIp: '127.0.0.1',
+    openId: null,
+    channelOrderId: null,
+    channelTradeNo: null,
+  };
+}
+
+/** A refund of 2.34 of the order. */
+export function newRefund(order: OrderRef): RefundOrder & RefundRef {
+  return {
+    ...order,
+    refundNo: `R${randomBytes(10).toString('hex').toUpperCase()}`,
+    refundAmount: { minor: 234n, currency: order.amount.currency },
+    reason: 'cold',
+    notifyUrl: 'http://127.0.0.1:9/notify',
+    refundSentAt: new Date(),
+    channelRefundNo: null,
+  };
+}
+
+/** Places the order and gives it back with what the channel calls it. */
+export async function placed<T extends PlaceOrder & OrderRef>({ channel }: Subject, order: T): Promise<T> {
+  const outcome = await channel.place(order);
+  if (outcome.kind !== 'pending') throw new Error(`place: ${show(outcome)}`);
+  return { ...order, channelOrderId: outcome.channelOrderId ?? null };
+}
+
+/** A new order that the payer has paid (PayPal: and that was captured). */
+export async function paid(subject: Subject): Promise<PlaceOrder & OrderRef> {
+  const order = await placed(subject, newOrder(subject.kind));
+  await subject.driver.pay(order.orderNo);
+  const outcome = await settle(subject, order);
+  if (outcome.kind !== 'paid') throw new Error(`pay: ${show(outcome)}`);
+  return { ...order, channelTradeNo: outcome.channelNo };
+}
+
+/** Asks how the order stands; takes approved money where that is ours to do. */
+export async function settle({ channel }: Subject, order: OrderRef): Promise<Outcome> {
+  const outcome = await channel.query(order);
+  if (outcome.kind !== 'approved' || !channel.capture) return outcome;
+  return channel.capture({ ...order, captureNo: `${order.orderNo}-c1` });
+}
+
+/** Repeats a question until the answer is good; the channel does some things a moment later. */
+export async function until<T>(ask: () => Promise<T>, isGood: (answer: T) => boolean): Promise<T> {
+  const deadline = Date.now() + 15_000;
+  for (;;) {
+    const answer = await ask();
+    if (isGood(answer)) return answer;
+    if (Date.now() > deadline) throw new Error(`Waited in vain; the last answer was ${show(answer)}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** JSON for messages of a test. */
+export function show(value: unknown): string {
+  return JSON.stringify(value, (_key, part: unknown) => (typeof part === 'bigint' ? part.toString() : part));
+}
