@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import test from 'ava';
+import fc from 'fast-check';
 import { TransportFailed, type WireAnswer } from '../../../../server/payments/channel.ts';
 import { signRsa2 } from '../../../../server/channels/alipay/signature.ts';
 import {
@@ -165,4 +167,19 @@ test('certificate mode: the serial names the key; unknown, missing and foreign o
   t.like(await ask(both, { certificate: 'alipay2.crt', key: keys.next }), { kind: 'paid' });
   t.like(await ask(both, { certificate: 'alipay2.crt' }), { kind: 'unknown', cause: 'signature_invalid' });
   t.like(await ask(both, {}), { kind: 'unknown', cause: 'serial_unknown' });
+});
+
+test('whatever happens to the bytes on the way, the answer says the same or nothing', async (t) => {
+  const { channel: sound } = channelWith(() => http(genuine));
+  const expected = await sound.query(ref);
+  const change = fc.record({ at: fc.nat(genuine.length), drop: fc.nat(3), put: fc.string({ maxLength: 3 }) });
+  await fc.assert(
+    fc.asyncProperty(change, async ({ at, drop, put }) => {
+      const { channel } = channelWith(() => http(genuine.slice(0, at) + put + genuine.slice(at + drop)));
+      const outcome = await channel.query(ref);
+      return outcome.kind === 'unknown' || isDeepStrictEqual(outcome, expected);
+    }),
+    { numRuns: 300 },
+  );
+  t.is(expected.kind, 'paid');
 });
