@@ -46,7 +46,13 @@ export function createOrderRequest(settings: PaypalSettings, order: PlaceOrder):
       },
     },
   };
-  return post(settings, '/v2/checkout/orders', order.orderNo, body, { call: 'create', orderNo: order.orderNo });
+  const request = post(settings, '/v2/checkout/orders', order.orderNo, body, {
+    call: 'create',
+    orderNo: order.orderNo,
+  });
+  if (settings.mode !== 'simulator') return request;
+  // PayPal knows the webhook's address from its dashboard; the simulator has none and is told with each order.
+  return { ...request, headers: { ...request.headers, 'simulator-notify-url': order.notifyUrl } };
 }
 
 /** `GET /v2/checkout/orders/{id}`. */

@@ -1,0 +1,144 @@
+import { z } from 'zod';
+import { exponentOf } from '../../payments/money.ts';
+import { refuse, type PaypalRefusal } from './refusals.ts';
+
+const Url = z.url({ protocol: /^https?$/ }).max(4000);
+const Reference = z.string().min(1).max(127);
+
+const Amount = z.object({ currency_code: z.string().length(3), value: z.string().max(32) });
+
+const OrderRequest = z.object({
+  intent: z.literal('CAPTURE'),
+  purchase_units: z
+    .array(
+      z.object({
+        reference_id: z.string().max(256).default('default'),
+        amount: Amount,
+        description: z.string().max(127).default(''),
+        custom_id: Reference.optional(),
+        invoice_id: Reference.optional(),
+      }),
+    )
+    .length(1),
+  payment_source: z
+    .object({
+      paypal: z.object({
+        experience_context: z.object({
+          return_url: Url,
+          cancel_url: Url,
+          user_action: z.enum(['CONTINUE', 'PAY_NOW']).default('CONTINUE'),
+          shipping_preference: z
+            .enum(['GET_FROM_FILE', 'NO_SHIPPING', 'SET_PROVIDED_ADDRESS'])
+            .default('GET_FROM_FILE'),
+        }),
+      }),
+    })
+    .optional(),
+});
+
+const RefundRequest = z.object({
+  amount: Amount.optional(),
+  invoice_id: Reference.optional(),
+  custom_id: Reference.optional(),
+  note_to_payer: z.string().min(1).max(255).optional(),
+});
+
+const WebhookRequest = z.object({
+  url: Url,
+  event_types: z.array(z.object({ name: z.string().min(1).max(127) })).min(1),
+});
+
+const VerifyRequest = z.object({
+  auth_algo: z.string().max(100),
+  cert_url: z.string().max(500),
+  transmission_id: z.string().max(50),
+  transmission_sig: z.string().max(500),
+  transmission_time: z.string().max(100),
+  webhook_id: z.string().max(50),
+  webhook_event: z.record(z.string(), z.unknown()),
+});
+
+export type OrderRequest = z.infer<typeof OrderRequest>;
+export type RefundRequest = z.infer<typeof RefundRequest>;
+export type WebhookRequest = z.infer<typeof WebhookRequest>;
+export type VerifyRequest = z.infer<typeof VerifyRequest>;
+
+/** Reads the body of a create; throws PaypalRefusal with PayPal's issue and field. */
+export function readOrderRequest(body: unknown): OrderRequest {
+  return read(OrderRequest, body);
+}
+
+/** Reads the body of a refund; throws PaypalRefusal. */
+export function readRefundRequest(body: unknown): RefundRequest {
+  return read(RefundRequest, body);
+}
+
+/** Reads a webhook registration; throws PaypalRefusal. */
+export function readWebhookRequest(body: unknown): WebhookRequest {
+  return read(WebhookRequest, body);
+}
+
+/** Reads a request to verify a webhook's signature; throws PaypalRefusal. */
+export function readVerifyRequest(body: unknown): VerifyRequest {
+  return read(VerifyRequest, body);
+}
+
+/** An amount in minor units; throws PaypalRefusal for unknown currencies, too many decimals and what is not above zero. */
+export function readAmount(
+  { currency_code, value }: z.infer<typeof Amount>,
+  field: string,
+): { minor: number; currency: string } {
+  const exponent = exponentOf(currency_code, 'paypal');
+  if (exponent === undefined)
+    throw refuse(
+      422,
+      'INVALID_CURRENCY_CODE',
+      'Currency code is invalid or is not currently supported.',
+      `${field}/currency_code`,
+    );
+  const match = /^(\d{1,10})(?:\.(\d+))?$/.exec(value);
+  if (!match)
+    throw refuse(
+      400,
+      'INVALID_PARAMETER_SYNTAX',
+      'The value of a field does not conform to the expected format.',
+      `${field}/value`,
+    );
+  const decimals = match[2] ?? '';
+  if (decimals.length > exponent) {
+    throw refuse(
+      422,
+      'DECIMAL_PRECISION',
+      'If the currency supports decimals, only two decimal place precision is supported.',
+      `${field}/value`,
+    );
+  }
+  const minor = Number(match[1] + decimals.padEnd(exponent, '0'));
+  if (minor <= 0) throw refuse(422, 'CANNOT_BE_ZERO_OR_NEGATIVE', 'Must be greater than zero.', `${field}/value`);
+  return { minor, currency: currency_code };
+}
+
+function read<T>(schema: z.ZodType<T>, body: unknown): T {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw issue === undefined ? refuse(400, 'INVALID_PARAMETER_VALUE', 'The body is invalid.') : translate(issue, body);
+}
+
+function translate(issue: z.core.$ZodIssue, body: unknown): PaypalRefusal {
+  const field = `/${issue.path.map(String).join('/')}`;
+  if (valueAt(body, issue.path) === undefined) {
+    return refuse(400, 'MISSING_REQUIRED_PARAMETER', 'A required field / parameter is missing.', field);
+  }
+  if (issue.code === 'too_big' || issue.code === 'too_small') {
+    return refuse(400, 'INVALID_STRING_LENGTH', 'The value of a field is either too short or too long.', field);
+  }
+  return refuse(400, 'INVALID_PARAMETER_VALUE', 'The value of a field is invalid.', field);
+}
+
+function valueAt(body: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) => (typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined),
+    body,
+  );
+}

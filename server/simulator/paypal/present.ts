@@ -1,0 +1,147 @@
+import { majorOf, type Payment, type Refund, type Trade } from '../trade.ts';
+
+/** Who gets the money, and where the API and the payer page of this order are. */
+export interface Scenery {
+  /** Base address of the simulated REST API. */
+  apiUrl: string;
+  /** Where the payer approves this order. */
+  payerUrl: string;
+  merchantId: string;
+  /** For orders that name no payment source the link is called `approve`. */
+  linkName: 'payer-action' | 'approve';
+}
+
+type Json = Record<string, unknown>;
+
+const PAYER = { payer_id: 'SIMPAYER00001', email_address: 'payer@simulator.invalid', address: { country_code: 'US' } };
+
+/** The order status that goes with a trade; a capture of any kind completes the order. */
+export function orderStatus(trade: Trade, linkName: Scenery['linkName']): string {
+  if (trade.payments.length > 0) return 'COMPLETED';
+  if (trade.state === 'approved') return 'APPROVED';
+  return linkName === 'approve' ? 'CREATED' : 'PAYER_ACTION_REQUIRED';
+}
+
+/** An order as `GET /v2/checkout/orders/{id}` shows it. */
+export function presentOrder(trade: Trade, scenery: Scenery): Json {
+  const approved = trade.state === 'approved' || trade.payments.length > 0;
+  return {
+    id: trade.id,
+    intent: 'CAPTURE',
+    status: orderStatus(trade, scenery.linkName),
+    payment_source: { paypal: approved ? { email_address: PAYER.email_address, account_id: PAYER.payer_id } : {} },
+    purchase_units: [presentUnit(trade, scenery)],
+    ...(approved ? { payer: PAYER } : {}),
+    create_time: time(trade.createdAt),
+    update_time: time(lastChange(trade)),
+    links: orderLinks(trade, scenery),
+  };
+}
+
+/** A capture as `GET /v2/payments/captures/{id}` shows it. */
+export function presentCapture(trade: Trade, payment: Payment, { apiUrl, merchantId }: Scenery): Json {
+  const self = `${apiUrl}/v2/payments/captures/${payment.number}`;
+  return {
+    id: payment.number,
+    status: captureStatus(trade, payment),
+    ...(payment.state === 'pending' ? { status_details: { reason: 'PENDING_REVIEW' } } : {}),
+    amount: amount(trade, payment.minor),
+    final_capture: true,
+    seller_protection: { status: 'ELIGIBLE', dispute_categories: ['ITEM_NOT_RECEIVED', 'UNAUTHORIZED_TRANSACTION'] },
+    ...numbersOf(trade),
+    payee: { merchant_id: merchantId },
+    supplementary_data: { related_ids: { order_id: trade.id } },
+    create_time: time(payment.at),
+    update_time: time(payment.at),
+    links: [
+      { href: self, rel: 'self', method: 'GET' },
+      { href: `${self}/refund`, rel: 'refund', method: 'POST' },
+      { href: `${apiUrl}/v2/checkout/orders/${trade.id}`, rel: 'up', method: 'GET' },
+    ],
+  };
+}
+
+/** A refund as `GET /v2/payments/refunds/{id}` shows it. */
+export function presentRefund(trade: Trade, refund: Refund, { apiUrl }: Scenery): Json {
+  const up = `${apiUrl}/v2/payments/captures/${captureIdOf(trade)}`;
+  return {
+    id: refund.number,
+    status: REFUND_STATUS[refund.state],
+    amount: amount(trade, refund.minor),
+    ...(refund.origin === 'merchant' ? { invoice_id: refund.refundNo } : {}),
+    ...('custom_id' in numbersOf(trade) ? { custom_id: numbersOf(trade)['custom_id'] } : {}),
+    ...(refund.reason === '' ? {} : { note_to_payer: refund.reason }),
+    seller_payable_breakdown: {
+      gross_amount: amount(trade, refund.minor),
+      total_refunded_amount: amount(trade, refundedSum(trade)),
+    },
+    create_time: time(refund.at),
+    update_time: time(refund.doneAt ?? refund.at),
+    links: [
+      { href: `${apiUrl}/v2/payments/refunds/${refund.number}`, rel: 'self', method: 'GET' },
+      { href: up, rel: 'up', method: 'GET' },
+    ],
+  };
+}
+
+const REFUND_STATUS: Readonly<Record<Refund['state'], string>> = {
+  processing: 'PENDING',
+  succeeded: 'COMPLETED',
+  failed: 'FAILED',
+  abnormal: 'FAILED',
+};
+
+function presentUnit(trade: Trade, scenery: Scenery): Json {
+  const captures = trade.payments.map((payment) => presentCapture(trade, payment, scenery));
+  const refunds = trade.refunds.map((refund) => presentRefund(trade, refund, scenery));
+  const payments = { captures, ...(refunds.length > 0 ? { refunds } : {}) };
+  return {
+    reference_id: 'default',
+    amount: amount(trade, trade.minor),
+    payee: { merchant_id: scenery.merchantId },
+    description: trade.subject,
+    ...numbersOf(trade),
+    ...(captures.length > 0 ? { payments } : {}),
+  };
+}
+
+function orderLinks(trade: Trade, { apiUrl, payerUrl, linkName }: Scenery): Json[] {
+  const self = `${apiUrl}/v2/checkout/orders/${trade.id}`;
+  const links = [{ href: self, rel: 'self', method: 'GET' }];
+  if (trade.payments.length > 0) return links;
+  if (trade.state !== 'approved') return [...links, { href: payerUrl, rel: linkName, method: 'GET' }];
+  return [...links, { href: `${self}/capture`, rel: 'capture', method: 'POST' }];
+}
+
+function captureStatus(trade: Trade, { state, minor }: Payment): string {
+  if (state !== 'completed') return state === 'pending' ? 'PENDING' : 'DECLINED';
+  const back = refundedSum(trade);
+  if (back === 0) return 'COMPLETED';
+  return back >= minor ? 'REFUNDED' : 'PARTIALLY_REFUNDED';
+}
+
+function refundedSum({ refunds }: Trade): number {
+  return refunds.filter(({ state }) => state === 'succeeded').reduce((sum, { minor }) => sum + minor, 0);
+}
+
+function captureIdOf({ payments }: Trade): string {
+  return payments.find(({ state }) => state === 'completed')?.number ?? '';
+}
+
+/** custom_id and invoice_id, as the merchant sent them. */
+function numbersOf({ details }: Trade): Json {
+  const { customId, invoiceId } = details;
+  return { ...(customId ? { custom_id: customId } : {}), ...(invoiceId ? { invoice_id: invoiceId } : {}) };
+}
+
+function lastChange(trade: Trade): number {
+  return Math.max(trade.createdAt, ...trade.payments.map(({ at }) => at), ...trade.refunds.map(({ at }) => at));
+}
+
+function amount(trade: Trade, minor: number): Json {
+  return { currency_code: trade.currency, value: majorOf(trade, minor) };
+}
+
+function time(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19)}Z`;
+}

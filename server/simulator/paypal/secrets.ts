@@ -1,0 +1,71 @@
+import { createHash, randomBytes, randomInt } from 'node:crypto';
+import type { Account } from '../accounts.ts';
+import type { Core } from '../core.ts';
+import { SimulatorRefusal } from '../refusal.ts';
+
+const CERTIFICATE_NAME = 'messageverificationcerts.simulator.paypal.com';
+
+/** A webhook that the merchant registered; without an address only orders that bring one are told about. */
+export interface Webhook {
+  id: string;
+  url: string | null;
+  eventTypes: string[];
+}
+
+/** Ids, keys and the first webhook of a new account; `options.notifyUrl` is the webhook's address. */
+export async function newSecrets(
+  core: Core,
+  options: Readonly<Record<string, unknown>>,
+): Promise<Record<string, string>> {
+  const { certificate, privateKey } = await core.authority.issue(CERTIFICATE_NAME, { dnsNames: [CERTIFICATE_NAME] });
+  const url = typeof options['notifyUrl'] === 'string' ? options['notifyUrl'] : null;
+  const first: Webhook = { id: newPaypalId(), url, eventTypes: ['*'] };
+  return {
+    clientId: `sim_${randomBytes(30).toString('base64url')}`,
+    clientSecret: `sim_${randomBytes(30).toString('base64url')}`,
+    webhookId: first.id,
+    merchantId: newPaypalId(13),
+    privateKey,
+    certificates: JSON.stringify([certificate]),
+    webhooks: JSON.stringify([first]),
+  };
+}
+
+/** Replaces the signing certificate (`certificate`; earlier ones stay fetchable) or the `clientSecret`. */
+export async function rotate(core: Core, { secrets }: Account, what: string): Promise<void> {
+  if (what === 'clientSecret') {
+    secrets['clientSecret'] = `sim_${randomBytes(30).toString('base64url')}`;
+  } else if (what === 'certificate') {
+    const { certificate, privateKey } = await core.authority.issue(CERTIFICATE_NAME, { dnsNames: [CERTIFICATE_NAME] });
+    secrets['privateKey'] = privateKey;
+    secrets['certificates'] = JSON.stringify([certificate, ...certificatesOf({ secrets })]);
+  } else {
+    throw new SimulatorRefusal(400, 'unknown_what', 'PayPal rotates certificate or clientSecret.');
+  }
+}
+
+/** The account's webhook certificates as PEM, the one that signs first. */
+export function certificatesOf({ secrets }: Pick<Account, 'secrets'>): string[] {
+  return JSON.parse(secrets['certificates'] ?? '[]') as string[];
+}
+
+/** The id under which a certificate is served. */
+export function certificateId(certificate: string): string {
+  return `CERT-${createHash('sha256').update(certificate).digest('hex').slice(0, 40)}`;
+}
+
+/** The account's webhooks, the configured one first. */
+export function webhooksOf({ secrets }: Account): Webhook[] {
+  return JSON.parse(secrets['webhooks'] ?? '[]') as Webhook[];
+}
+
+/** Replaces the account's webhooks; the caller saves the accounts. */
+export function setWebhooks({ secrets }: Account, webhooks: readonly Webhook[]): void {
+  secrets['webhooks'] = JSON.stringify(webhooks);
+}
+
+/** A random id as PayPal draws them: capital letters and digits. */
+export function newPaypalId(length = 17): string {
+  const signs = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ';
+  return Array.from({ length }, () => signs[randomInt(signs.length)]).join('');
+}
