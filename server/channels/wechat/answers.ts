@@ -30,7 +30,7 @@ export function readQueried(reply: Reply, account: Account, order: OrderRef, rec
  * a mismatch; a paid one is reported as it is. `receivedAt` stands in for a missing success_time.
  */
 export function readTrade(members: Members, receivedAt: Date, expected?: Money): Outcome {
-  const meaning = TRADE_STATES[textIn(members, 'trade_state')] ?? 'pending';
+  const meaning = TRADE_STATES.get(textIn(members, 'trade_state')) ?? 'pending';
   const written = objectIn(members, 'amount');
   const amount = readFen(written, 'total');
   if (meaning === 'paid' || meaning === 'refunded') {
@@ -77,7 +77,7 @@ export function readRefundQueried(reply: Reply, refund: RefundRef, receivedAt: D
  * that is not done and has another amount is a mismatch; a done one is reported as it is.
  */
 export function readRefund(members: Members, word: string, receivedAt: Date, expected?: Money): RefundOutcome {
-  const meaning = REFUND_STATES[word] ?? 'pending';
+  const meaning = REFUND_STATES.get(word) ?? 'pending';
   const channelRefundNo = textIn(members, 'refund_id') || undefined;
   const written = objectIn(members, 'amount');
   const amount = readFen(written, 'refund');

@@ -40,8 +40,9 @@ export function createAsk(send: SendSigned, judge: Judge): Ask {
   };
 }
 
-async function authorize(settings: Settings, { method, target, body = '' }: Call, now: Date): Promise<string> {
-  const { mchid, merchantSerial: serial, merchantKey } = settings;
+async function authorize(settings: Settings, { method, target: path, body = '' }: Call, now: Date): Promise<string> {
+  const { base, mchid, merchantSerial: serial, merchantKey } = settings;
+  const target = new URL(base).pathname.replace(/\/$/, '') + path;
   const timestamp = String(Math.floor(now.getTime() / 1000));
   const nonce = randomBytes(16).toString('hex');
   const signature = await signRsa(requestText({ method, target, timestamp, nonce, body }), merchantKey);

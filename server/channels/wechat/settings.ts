@@ -15,6 +15,7 @@ const LIVE = 'https://api.mch.weixin.qq.com';
 
 /** One configuration, its keys imported once. */
 export interface Settings {
+  /** Address before `/v3`; its path, if any, is part of what is signed. */
   base: string;
   mchid: string;
   appId: string;
@@ -53,7 +54,7 @@ export function readPublicKeyIds(field: string | undefined): string[] {
 
 function simulatorBase(url: string | null): string {
   if (!url) throw new ChannelMisconfigured('mode', 'There is no simulator to send to.');
-  return url.replace(/\/+$/, '');
+  return `${url.replace(/\/+$/, '')}/wechat`;
 }
 
 function required(fields: ChannelInput['fields'], name: string): string {

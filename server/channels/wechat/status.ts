@@ -1,29 +1,30 @@
 /** What a word of WeChat's `trade_state` means to us; a word that is not here is pending. */
-export const TRADE_STATES: Readonly<Record<string, 'pending' | 'paid' | 'refunded' | 'closed'>> = {
-  NOTPAY: 'pending',
-  USERPAYING: 'pending',
-  ACCEPT: 'pending',
-  PAYERROR: 'pending',
-  SUCCESS: 'paid',
+export const TRADE_STATES: ReadonlyMap<string, 'pending' | 'paid' | 'refunded' | 'closed'> = new Map([
+  ['NOTPAY', 'pending'],
+  ['USERPAYING', 'pending'],
+  ['ACCEPT', 'pending'],
+  ['PAYERROR', 'pending'],
+  ['SUCCESS', 'paid'],
   /** Appears after any refund, even a partial one: the trade is paid, look at its refunds. */
-  REFUND: 'refunded',
-  CLOSED: 'closed',
-  REVOKED: 'closed',
-};
+  ['REFUND', 'refunded'],
+  ['CLOSED', 'closed'],
+  ['REVOKED', 'closed'],
+]);
 
 /** What a word of WeChat's refund `status` means to us; a word that is not here is pending. */
-export const REFUND_STATES: Readonly<Record<string, 'pending' | 'succeeded' | 'failed' | 'abnormal'>> = {
-  PROCESSING: 'pending',
-  SUCCESS: 'succeeded',
-  CLOSED: 'failed',
-  ABNORMAL: 'abnormal',
-};
+export const REFUND_STATES: ReadonlyMap<string, 'pending' | 'succeeded' | 'failed' | 'abnormal'> = new Map([
+  ['PROCESSING', 'pending'],
+  ['SUCCESS', 'succeeded'],
+  ['CLOSED', 'failed'],
+  ['ABNORMAL', 'abnormal'],
+]);
 
 /** Codes of a refused create that cannot hide a trade: the request itself could never have made one. */
 export const DEFINITE_CODES: ReadonlySet<string> = new Set([
   'PARAM_ERROR',
   'NO_AUTH',
   'APPID_MCHID_NOT_MATCH',
+  'RULE_LIMIT',
   'MCH_NOT_EXISTS',
 ]);
 
