@@ -1,0 +1,60 @@
+import test from 'ava';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { startPostgres } from '../support/postgres.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { root } from './sources.ts';
+
+function run(...args: string[]): { status: number | null; last: string | undefined } {
+  const { AVA_PATH: _, ...env } = process.env;
+  const flags = [join(root, 'test/support/run.ts'), ...args];
+  const { status, stdout } = spawnSync(process.execPath, flags, { cwd: root, env, encoding: 'utf8' });
+  return { status, last: stdout.trimEnd().split('\n').at(-1) };
+}
+
+async function accepts(url: string): Promise<boolean> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  const answer = await Promise.race([
+    once(socket, 'connect').then(() => true),
+    once(socket, 'close').then(() => false),
+  ]).catch(() => false);
+  socket.destroy();
+  return answer;
+}
+
+test('a run ends with its sums and says by its exit code whether all is well', (t) => {
+  const { status, last } = run('test/unit/config/schema.test.ts');
+  t.is(status, 0);
+  t.regex(last ?? '', /^[1-9]\d* passed, 0 failed$/);
+});
+
+test('a run in which nothing ran has failed', (t) => {
+  const nothing = { status: 1, last: '0 passed, 1 failed' };
+  t.deepEqual(run('test/house/no-such.test.ts'), nothing);
+  t.deepEqual(run('test/unit/config/schema.test.ts', '--match=no such title'), nothing);
+});
+
+test('the PostgreSQL of the tests is there until it is stopped, and leaves no folder', async (t) => {
+  const { url, stop } = await startPostgres();
+  t.true(await accepts(url));
+  await stop();
+  t.false(await accepts(url));
+});
+
+test('it ends with the process that started it, even when that one is killed', async (t) => {
+  const cwd = temporaryFolder(t);
+  const program = `
+    import { startPostgres } from ${JSON.stringify(new URL('../support/postgres.ts', import.meta.url).href)};
+    console.log((await startPostgres()).url);
+    setInterval(() => {}, 1000);`;
+  const starter = spawn(process.execPath, ['--input-type=module', '--eval', program], { cwd });
+  const [url] = (await once(createInterface(starter.stdout), 'line')) as [string];
+  t.true(await accepts(url));
+  starter.kill('SIGKILL');
+  await once(starter, 'exit');
+  while (await accepts(url)) await new Promise((resolve) => setImmediate(resolve));
+  t.false(await accepts(url));
+});
