@@ -1,0 +1,64 @@
+import type { AdminState, AppState, IdentityQueries, LoginState } from '../../identity/ports.ts';
+import type { Tx } from '../tx.ts';
+import { auditAfter, auditLines } from './audit.ts';
+import { admins, apps } from './identity-lists.ts';
+
+/** The reads of identity that need SQL of their own. */
+export const identityQueries: IdentityQueries = {
+  appState,
+  adminState,
+  loginState,
+  apps,
+  admins,
+  auditLines,
+  auditAfter,
+  touchApp,
+  deleteExpiredRevocations,
+};
+
+/** The application and whether this token of it was revoked: one statement over two primary keys, on every request. */
+async function appState(tx: Tx, clientId: string, jti: string): Promise<AppState | undefined> {
+  const [row] = await tx.sql<Omit<AppState, 'lastUsedAt'> & { lastUsedAt: string | null }>(
+    `select client_id as "clientId", name, project, kind, scopes, enabled, generation, allowed_ips as "allowedIps",
+            rate_limit as "rateLimit", last_used_at as "lastUsedAt",
+            exists(select 1 from revoked_tokens where jti = ?) as revoked
+       from api_apps where client_id = ?`,
+    [jti, clientId],
+  );
+  return row && { ...row, lastUsedAt: row.lastUsedAt === null ? null : new Date(row.lastUsedAt) };
+}
+
+/** The administrator and whether this session was ended. */
+async function adminState(tx: Tx, id: string, jti: string): Promise<AdminState | undefined> {
+  const [row] = await tx.sql<AdminState>(
+    `select id, username, role, enabled, generation, exists(select 1 from revoked_tokens where jti = ?) as revoked
+       from admins where id = ?::uuid`,
+    [jti, id],
+  );
+  return row;
+}
+
+/** The account of a username, and whether there is any account. */
+async function loginState(tx: Tx, username: string): Promise<LoginState> {
+  const [row] = await tx.sql<{ bootstrapped: boolean; id: string | null } & NonNullable<LoginState['admin']>>(
+    `select exists(select 1 from admins) as bootstrapped, a.id, a.username, a.role, a.enabled, a.generation,
+            a.password_hash as "passwordHash"
+       from (select 1) as one left join admins a on a.username = ?`,
+    [username],
+  );
+  if (!row) return { bootstrapped: false };
+  const { bootstrapped, ...admin } = row;
+  return { bootstrapped, admin: admin.id === null ? undefined : admin };
+}
+
+async function touchApp(tx: Tx, clientId: string, at: Date): Promise<void> {
+  await tx.sql(
+    `update api_apps set last_used_at = ? where client_id = ? and (last_used_at is null or last_used_at < ?)`,
+    [at, clientId, new Date(at.getTime() - 60_000)],
+  );
+}
+
+async function deleteExpiredRevocations(tx: Tx, before: Date): Promise<number> {
+  const rows = await tx.sql(`delete from revoked_tokens where expires_at < ? returning jti`, [before]);
+  return rows.length;
+}

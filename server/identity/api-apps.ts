@@ -1,0 +1,140 @@
+import type { ApiAppRow } from '../db/entities/identity.ts';
+import type { Store } from '../db/store.ts';
+import type { Tx } from '../db/tx.ts';
+import { Conflict, NotFound } from '../errors.ts';
+import { type WithSecret, newAppRow, secretColumns } from './api-app-row.ts';
+import { type AppSettings, requireProject, toColumns } from './api-app-rules.ts';
+import { type Audit, by } from './audit.ts';
+import { exists } from './authenticators.ts';
+import type { Actor, AppFilter, IdentityQueries } from './ports.ts';
+import { newClientSecret } from './secrets.ts';
+
+/** What the operations on applications need. */
+export interface ApiAppPorts {
+  store: Store;
+  queries: Pick<IdentityQueries, 'apps'>;
+  audit: Audit;
+  debug: boolean;
+  now: () => Date;
+}
+
+/** How a secret is replaced; without grace the old one and every live token die at once. */
+export interface Rotation {
+  graceSeconds: number;
+  revokeTokens?: boolean;
+}
+
+/** The operations on API applications; those of the console are not among them. */
+export interface ApiApps {
+  list(filter: Omit<AppFilter, 'kinds'>): Promise<ApiAppRow[]>;
+  get(clientId: string): Promise<ApiAppRow>;
+  create(actor: Actor, settings: AppSettings & { project: string }): Promise<WithSecret>;
+  update(actor: Actor, clientId: string, change: Partial<AppSettings>): Promise<ApiAppRow>;
+  /** Without `enabled` it flips. */
+  toggle(actor: Actor, clientId: string, enabled: boolean | undefined): Promise<ApiAppRow>;
+  rotateSecret(actor: Actor, clientId: string, rotation: Rotation): Promise<WithSecret>;
+  revokeTokens(actor: Actor, clientId: string): Promise<ApiAppRow>;
+  remove(actor: Actor, clientId: string): Promise<void>;
+}
+
+/** Makes the operations; each is one transaction under the lock of the application's row. */
+export function createApiApps(ports: ApiAppPorts): ApiApps {
+  const { store, queries, audit, debug, now } = ports;
+  const kinds: readonly ApiAppRow['kind'][] = debug ? ['merchant', 'test'] : ['merchant'];
+  const change = changer(ports);
+  return {
+    list: (filter) => store.read((tx) => queries.apps(tx, { ...filter, kinds })),
+    get: (clientId) => store.read((tx) => required(tx.apps.find({ clientId }), debug)),
+    create: (actor, settings) => store.transaction((tx) => createApp(tx, { audit, now }, actor, settings)),
+    update: (actor, clientId, patch) => change(actor, clientId, 'app.update', (app) => toColumns(merge(app, patch))),
+    toggle: (actor, clientId, enabled) =>
+      change(actor, clientId, 'app.toggle', (app) => {
+        const wanted = enabled ?? !app.enabled;
+        return { enabled: wanted, generation: app.generation + (app.enabled && !wanted ? 1 : 0) };
+      }),
+    async rotateSecret(actor, clientId, rotation) {
+      const secret = newClientSecret();
+      const app = await change(actor, clientId, 'app.rotate-secret', (row) => rotated(row, secret, rotation, now()));
+      return { app, secret };
+    },
+    revokeTokens: (actor, clientId) =>
+      change(actor, clientId, 'app.revoke-tokens', ({ generation }) => ({ generation: generation + 1 })),
+    remove: (actor, clientId) =>
+      store.transaction(async (tx) => {
+        const app = await required(tx.apps.lock({ clientId }), debug);
+        await requireUnused(tx, clientId);
+        await tx.webhooks.delete({ clientId });
+        await tx.apps.delete({ clientId });
+        await audit(tx, { ...by(actor), action: 'app.delete', target: clientId, before: facts(app) });
+      }),
+  };
+}
+
+/** Writes a new application in the caller's transaction. */
+export async function createApp(
+  tx: Tx,
+  { audit, now }: Pick<ApiAppPorts, 'audit' | 'now'>,
+  actor: Actor,
+  { project, ...settings }: AppSettings & { project: string },
+): Promise<WithSecret> {
+  const columns = toColumns(settings);
+  await requireProject(tx, project);
+  const made = newAppRow(columns, { project, at: now() });
+  await tx.apps.insert(made.app);
+  await audit(tx, { ...by(actor), action: 'app.create', target: made.app.clientId, after: facts(made.app) });
+  return made;
+}
+
+/** What the audit log says about an application. */
+export function facts(app: ApiAppRow): object {
+  const { name, project, scopes, enabled, trusted, allowedIps, rateLimit, latePayment, remark } = app;
+  const { secretHint, previousSecretExpiresAt, generation } = app;
+  const settings = { name, project, scopes, enabled, trusted, allowedIps, rateLimit, latePayment, remark };
+  return { ...settings, secretHint, previousSecretExpiresAt, generation };
+}
+
+/** The settings of an application with a change laid over them; `null` clears, what is left out stays. */
+export function merge(app: ApiAppRow, patch: Partial<AppSettings>): AppSettings {
+  const { name, scopes, trusted, allowedIps, rateLimit, remark } = app;
+  const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
+  const latePayment = patch.latePayment === null ? null : { ...app.latePayment, ...patch.latePayment };
+  return { name, scopes, trusted, allowedIps, rateLimit, remark, ...given, latePayment };
+}
+
+type Change = (
+  actor: Actor,
+  clientId: string,
+  action: string,
+  decide: (app: ApiAppRow) => Partial<ApiAppRow>,
+) => Promise<ApiAppRow>;
+
+function changer({ store, audit, debug, now }: ApiAppPorts): Change {
+  return (actor, clientId, action, decide) =>
+    store.transaction(async (tx) => {
+      const app = await required(tx.apps.lock({ clientId }), debug);
+      const patch = { ...decide(app), updatedAt: now() };
+      await tx.apps.update({ clientId }, patch);
+      const changed: ApiAppRow = { ...app, ...patch };
+      await audit(tx, { ...by(actor), action, target: clientId, before: facts(app), after: facts(changed) });
+      return changed;
+    });
+}
+
+function rotated(app: ApiAppRow, secret: string, { graceSeconds, revokeTokens }: Rotation, at: Date) {
+  const fresh = secretColumns(secret, at);
+  const generation = app.generation + (revokeTokens || graceSeconds === 0 ? 1 : 0);
+  if (graceSeconds === 0) return { ...fresh, generation };
+  const previousSecretExpiresAt = new Date(at.getTime() + graceSeconds * 1000);
+  return { ...fresh, generation, previousSecretHash: app.secretHash, previousSecretExpiresAt };
+}
+
+async function requireUnused(tx: Tx, clientId: string): Promise<void> {
+  if ((await tx.orders.list({ clientId }, { limit: 1 })).length === 0) return;
+  throw new Conflict('in_use', 'The application has orders.', { hint: 'Disable it: its orders need their owner.' });
+}
+
+async function required(row: Promise<ApiAppRow | undefined>, debug: boolean): Promise<ApiAppRow> {
+  const app = await row;
+  if (!app || !exists(app, debug)) throw new NotFound('application');
+  return app;
+}

@@ -1,0 +1,53 @@
+import type { AuditRow } from '../db/entities/identity.ts';
+import type { Tx } from '../db/tx.ts';
+import { chainHash, firstHash } from './audit-chain.ts';
+import { mask } from './mask.ts';
+import type { Actor } from './ports.ts';
+
+/** One thing that somebody did; secrets in `before` and `after` are masked when it is written. */
+export interface AuditEntry {
+  readonly actorKind: Actor['kind'];
+  readonly actor: string;
+  /** What was done, `noun.verb`, such as `app.rotate-secret`. */
+  readonly action: string;
+  /** To what, such as a client id. */
+  readonly target: string;
+  readonly before?: object | null;
+  readonly after?: object | null;
+  readonly ip?: string | null;
+  readonly requestId?: string | null;
+}
+
+/**
+ * Appends a line to the audit log in the transaction of the action itself: both commit or neither does.
+ * Call it last in a transaction: it holds the log's lock until the commit.
+ */
+export type Audit = (tx: Tx, entry: AuditEntry) => Promise<void>;
+
+/** Makes the writer of the audit log. */
+export function createAudit({ now }: { now: () => Date }): Audit {
+  return async (tx, entry) => {
+    await tx.advisoryLock('audit');
+    const [last] = await tx.audit.list({}, { orderBy: { id: 'desc' }, limit: 1 });
+    const line = { at: now(), ...toLine(entry), previousHash: last?.hash ?? firstHash };
+    await tx.audit.insert({ ...line, hash: chainHash(line) });
+  };
+}
+
+/** The part of an audit entry that says who: spread it, `audit(tx, { ...by(actor), action, target })`. */
+export function by({ kind, name, ip, requestId }: Actor): Pick<AuditEntry, 'actorKind' | 'actor' | 'ip' | 'requestId'> {
+  return { actorKind: kind, actor: name, ip, requestId };
+}
+
+function toLine(entry: AuditEntry): Omit<AuditRow, 'id' | 'at' | 'previousHash' | 'hash'> {
+  return {
+    actorKind: entry.actorKind,
+    actor: entry.actor.slice(0, 128),
+    action: entry.action.slice(0, 64),
+    target: entry.target.slice(0, 256),
+    before: mask(entry.before),
+    after: mask(entry.after),
+    ip: entry.ip?.slice(0, 64) ?? null,
+    requestId: entry.requestId?.slice(0, 64) ?? null,
+  } as Omit<AuditRow, 'id' | 'at' | 'previousHash' | 'hash'>;
+}

@@ -1,0 +1,114 @@
+import type { Store } from '../db/store.ts';
+import { Forbidden, Unauthenticated } from '../errors.ts';
+import { csrfMatches } from './csrf.ts';
+import { isWithin } from './networks.ts';
+import type { AdminState, AppState, IdentityQueries } from './ports.ts';
+import { effectiveScopes } from './scopes.ts';
+import type { TokenMint } from './tokens.ts';
+
+/** What checking a credential needs. */
+export interface AuthenticatorPorts {
+  store: Store;
+  queries: Pick<IdentityQueries, 'appState' | 'adminState' | 'touchApp'>;
+  adminTokens: TokenMint;
+  accessTokens: TokenMint;
+  csrfKey: Uint8Array;
+  /** While false, the test applications do not exist. */
+  debug: boolean;
+  now: () => Date;
+}
+
+/** An administrator who was found to be one, for this request. */
+export interface FoundAdmin {
+  readonly kind: 'admin';
+  readonly id: string;
+  readonly username: string;
+  readonly role: 'admin' | 'viewer';
+  readonly jti: string;
+  readonly via: 'bearer' | 'cookie';
+}
+
+/** An application that was found to be one, for this request. */
+export interface FoundApp {
+  readonly kind: 'app';
+  readonly clientId: string;
+  readonly name: string;
+  readonly project: string;
+  readonly scopes: ReadonlySet<string>;
+  readonly mode: 'test' | 'live';
+  readonly rateLimit?: number;
+}
+
+/** Checks the credentials of requests (http/callers.ts describes the port). */
+export interface IdentityAuthenticators {
+  admin(credential: { token: string; via: 'bearer' | 'cookie' }): Promise<FoundAdmin>;
+  app(token: string, ip: string): Promise<FoundApp>;
+  csrfMatches(csrfToken: string, jti: string): boolean;
+}
+
+/**
+ * Makes the authenticators. Each request reads the owner and the revocation in one statement from the primary; nothing
+ * is cached, so a revocation counts from its commit on, and without a database nobody is let in.
+ */
+export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthenticators {
+  const { store, queries, adminTokens, accessTokens, csrfKey, debug } = ports;
+  const touch = toucher(ports);
+  return {
+    async admin({ token, via }) {
+      const { subject, generation, jti } = await adminTokens.verify(token);
+      const found = await store.read((tx) => queries.adminState(tx, subject, jti));
+      if (!lives(found, generation)) throw new Unauthenticated();
+      const { id, username, role } = found;
+      return { kind: 'admin', id, username, role, jti, via };
+    },
+    async app(token, ip) {
+      const { subject, generation, jti, scope = '' } = await accessTokens.verify(token);
+      const found = await store.read((tx) => queries.appState(tx, subject, jti));
+      if (!lives(found, generation) || !exists(found, debug)) throw new Unauthenticated();
+      if (!isWithin(found.allowedIps, ip)) throw addressRefused();
+      touch(found);
+      return toCaller(found, scope.split(' '));
+    },
+    csrfMatches: (value, jti) => csrfMatches(csrfKey, value, jti),
+  };
+}
+
+/** Whether an application can have tokens: the console's never, test applications only while Debug is on. */
+export function exists({ kind }: Pick<AppState, 'kind'>, debug: boolean): boolean {
+  return kind === 'merchant' || (kind === 'test' && debug);
+}
+
+/** The refusal of an address that is not on an application's list. */
+export function addressRefused(): Forbidden {
+  return new Forbidden('ip_not_allowed', 'This application may not be used from this address.');
+}
+
+function lives<S extends AdminState | AppState>(state: S | undefined, generation: number): state is S {
+  return state !== undefined && state.enabled && state.generation === generation && !state.revoked;
+}
+
+function toCaller(app: AppState, scopes: readonly string[]): FoundApp {
+  return {
+    kind: 'app',
+    clientId: app.clientId,
+    name: app.name,
+    project: app.project,
+    scopes: effectiveScopes(scopes, app.scopes),
+    mode: app.kind === 'test' ? 'test' : 'live',
+    rateLimit: app.rateLimit ?? undefined,
+  };
+}
+
+/** Notes the last use beside the request, at most once a minute; losing one is no harm. */
+function toucher({ store, queries, now }: AuthenticatorPorts): (app: AppState) => void {
+  const underway = new Set<string>();
+  return ({ clientId, lastUsedAt }) => {
+    const at = now();
+    if (underway.has(clientId) || (lastUsedAt && at.getTime() - lastUsedAt.getTime() < 60_000)) return;
+    underway.add(clientId);
+    store
+      .read((tx) => queries.touchApp(tx, clientId, at))
+      .catch(() => {})
+      .finally(() => underway.delete(clientId));
+  };
+}

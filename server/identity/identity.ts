@@ -1,0 +1,87 @@
+import type { Store } from '../db/store.ts';
+import { type Admins, createAdmins } from './admins.ts';
+import { type ApiApps, createApiApps } from './api-apps.ts';
+import { type Audit, createAudit } from './audit.ts';
+import { createAuthenticators, type IdentityAuthenticators } from './authenticators.ts';
+import { deriveKeys } from './keys.ts';
+import { createLoginLimits } from './login-limits.ts';
+import { createOAuth, type OAuth } from './oauth.ts';
+import { createPasswords, type Passwords } from './passwords.ts';
+import type { AuditFilter, FailureCounts, IdentityQueries } from './ports.ts';
+import { createSessions, type Sessions } from './sessions.ts';
+import { createMint } from './tokens.ts';
+import type { AuditRow } from '../db/entities/identity.ts';
+
+/** The part of the configuration that identity needs. */
+export interface IdentityConfig {
+  debug: boolean;
+  jwt: { secretKey: string; expirationHours: number };
+  oauth: { issuer: string; tokenTtlSeconds: number };
+  rateLimit: { loginFailures: number; badCredentialsPerMinute: number };
+}
+
+/** What identity is made of. */
+export interface IdentityParts {
+  config: IdentityConfig;
+  store: Store;
+  queries: IdentityQueries;
+  counts: FailureCounts;
+  now: () => Date;
+  passwords?: Passwords;
+  /** Length of the window in which failed logins count, in seconds; 900 unless a test says otherwise. */
+  loginWindowSeconds?: number;
+}
+
+/** Everything that knows who somebody is and what they may do. */
+export interface Identity {
+  authenticators: IdentityAuthenticators;
+  sessions: Sessions;
+  admins: Admins;
+  apiApps: ApiApps;
+  oauth: OAuth;
+  audit: Audit;
+  auditLines(filter: AuditFilter): Promise<AuditRow[]>;
+  /** For the clean-up job: forgets revocations of tokens that expired over a minute ago; returns how many. */
+  deleteExpiredRevocations(): Promise<number>;
+}
+
+/** Assembles identity; the keys of both kinds of tokens come from the one `JWT.SecretKey`. */
+export function createIdentity(parts: IdentityParts): Identity {
+  const { config, store, queries, counts, now, loginWindowSeconds, passwords = createPasswords() } = parts;
+  const keys = deriveKeys(config.jwt.secretKey);
+  const { issuer } = config.oauth;
+  const adminTokens = createMint(
+    {
+      typ: 'admin+jwt',
+      issuer,
+      audience: `${issuer}/api/v1`,
+      key: keys.adminTokens,
+      ttlSeconds: config.jwt.expirationHours * 3600,
+    },
+    now,
+  );
+  const accessTokens = createMint(
+    {
+      typ: 'at+jwt',
+      issuer,
+      audience: `${issuer}/api/v2`,
+      key: keys.accessTokens,
+      ttlSeconds: config.oauth.tokenTtlSeconds,
+    },
+    now,
+  );
+  const audit = createAudit({ now });
+  const limits = createLoginLimits(counts, { ...config.rateLimit, windowSeconds: loginWindowSeconds });
+  const ports = { store, queries, audit, now, debug: config.debug, passwords, limits, adminTokens, accessTokens };
+  return {
+    authenticators: createAuthenticators({ ...ports, csrfKey: keys.csrf }),
+    sessions: createSessions({ ...ports, csrfKey: keys.csrf }),
+    admins: createAdmins(ports),
+    apiApps: createApiApps(ports),
+    oauth: createOAuth(ports),
+    audit,
+    auditLines: (filter) => store.read((tx) => queries.auditLines(tx, filter)),
+    deleteExpiredRevocations: () =>
+      store.transaction((tx) => queries.deleteExpiredRevocations(tx, new Date(now().getTime() - 60_000))),
+  };
+}

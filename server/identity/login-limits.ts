@@ -1,0 +1,51 @@
+import { TooManyRequests } from '../errors.ts';
+import type { FailureCounts } from './ports.ts';
+
+/** How many failures are borne. */
+export interface LoginLimitSettings {
+  /** Per account and address in a window; ten times that per address. */
+  loginFailures: number;
+  /** Per address and minute, tokens and logins together; 0 = off. */
+  badCredentialsPerMinute: number;
+  /** Length of the login window in seconds. */
+  windowSeconds?: number;
+}
+
+/** Guards logins against guessing; only failures are written. */
+export interface LoginLimits {
+  /** Throws 429 when the account or the address has failed too often. */
+  check(username: string, ip: string): Promise<void>;
+  /** Counts a failed login; throws 429 when it was one too many. */
+  failed(username: string, ip: string): Promise<void>;
+  /** Counts a failed client authentication against its address; throws 429 when it was one too many. */
+  clientFailed(ip: string): Promise<void>;
+}
+
+/** Makes the guard over counters that all replicas share. */
+export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSettings): LoginLimits {
+  const { loginFailures, badCredentialsPerMinute, windowSeconds = 900 } = settings;
+  const ofAddress = (ip: string) =>
+    badCredentialsPerMinute > 0 ? [{ key: `bad-credential:${ip}`, limit: badCredentialsPerMinute, seconds: 60 }] : [];
+  const ofLogin = (username: string, ip: string) => [
+    { key: `login:${username}:${ip}`, limit: loginFailures, seconds: windowSeconds },
+    { key: `login:${ip}`, limit: 10 * loginFailures, seconds: windowSeconds },
+    ...ofAddress(ip),
+  ];
+  const count = async (limits: ReturnType<typeof ofAddress>): Promise<void> => {
+    const left = await Promise.all(limits.map(({ key, limit, seconds }) => counts.consume(key, limit, seconds)));
+    const over = left.filter(({ allowed }) => !allowed);
+    if (over.length > 0) throw tooMany(Math.max(...over.map(({ resetSeconds }) => resetSeconds)));
+  };
+  return {
+    async check(username, ip) {
+      const { allowed, resetSeconds } = await counts.peek(ofLogin(username, ip));
+      if (!allowed) throw tooMany(resetSeconds);
+    },
+    failed: (username, ip) => count(ofLogin(username, ip)),
+    clientFailed: (ip) => count(ofAddress(ip)),
+  };
+}
+
+function tooMany(seconds: number): TooManyRequests {
+  return new TooManyRequests('Too many wrong credentials; wait before you try again.', seconds);
+}

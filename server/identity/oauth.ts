@@ -1,0 +1,88 @@
+import type { ApiAppRow } from '../db/entities/identity.ts';
+import { AppError, Unauthenticated } from '../errors.ts';
+import { authenticateClient, type ClientCredentials, type ClientPorts } from './client-credentials.ts';
+import type { IdentityQueries } from './ports.ts';
+import { covers } from './scopes.ts';
+import type { GenuineToken, TokenMint } from './tokens.ts';
+
+/** A scope that the application does not have, or that does not exist (RFC 6749 §5.2). */
+export class InvalidScope extends AppError {
+  constructor() {
+    super('invalid_scope', 400, 'The application does not have every scope that was asked for.');
+  }
+}
+
+/** What the token endpoints need. */
+export interface OAuthPorts extends ClientPorts {
+  queries: Pick<IdentityQueries, 'touchApp'>;
+  accessTokens: TokenMint;
+}
+
+/** What a client asks for; without `scope` it gets all it has. */
+export interface TokenRequest {
+  credentials: ClientCredentials;
+  scope?: string;
+  ip: string;
+}
+
+/** A granted token (RFC 6749 §5.1). */
+export interface TokenGrant {
+  accessToken: string;
+  expiresIn: number;
+  scope: string;
+}
+
+/** A token that is to die; credentials are optional, `clientId` alone only names the owner. */
+export interface RevokeRequest {
+  token: string;
+  credentials?: ClientCredentials;
+  clientId?: string;
+  ip: string;
+}
+
+/** The token endpoints. */
+export interface OAuth {
+  issue(request: TokenRequest): Promise<TokenGrant>;
+  /** When it returns, every replica refuses the token; strange tokens are not an error (RFC 7009 §2.2). */
+  revoke(request: RevokeRequest): Promise<void>;
+}
+
+/** Makes the client-credentials grant and the revocation. */
+export function createOAuth(ports: OAuthPorts): OAuth {
+  const { store, queries, accessTokens, now } = ports;
+  return {
+    async issue({ credentials, scope, ip }) {
+      const app = await authenticateClient(ports, credentials, ip);
+      const granted = grantedScopes(app, scope).join(' ');
+      const { token } = await accessTokens.issue({
+        subject: app.clientId,
+        generation: app.generation,
+        scope: granted,
+      });
+      const at = now();
+      if (!app.lastUsedAt || at.getTime() - app.lastUsedAt.getTime() >= 60_000) {
+        await store.read((tx) => queries.touchApp(tx, app.clientId, at));
+      }
+      return { accessToken: token, expiresIn: accessTokens.ttlSeconds, scope: granted };
+    },
+    async revoke({ token, credentials, clientId, ip }) {
+      const owner = credentials ? (await authenticateClient(ports, credentials, ip)).clientId : clientId;
+      const genuine = await accessTokens.verify(token).catch(asNothing);
+      if (!genuine || (owner !== undefined && owner !== genuine.subject)) return;
+      const { jti, subject, expiresAt } = genuine;
+      const row = { jti, owner: subject, expiresAt, revokedAt: now() };
+      await store.transaction((tx) => tx.revokedTokens.insertIfNew(row));
+    },
+  };
+}
+
+function grantedScopes({ scopes }: ApiAppRow, asked = ''): readonly string[] {
+  const wanted = [...new Set(asked.split(' ').filter(Boolean))];
+  if (wanted.some((scope) => !covers(scopes, scope))) throw new InvalidScope();
+  return wanted.length > 0 ? wanted : scopes;
+}
+
+function asNothing(error: unknown): GenuineToken | undefined {
+  if (error instanceof Unauthenticated) return undefined;
+  throw error;
+}

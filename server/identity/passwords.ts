@@ -1,0 +1,62 @@
+import { argon2id, hash, needsRehash, verify } from 'argon2';
+import { InvalidRequest } from '../errors.ts';
+import { commonPasswords } from './common-passwords.ts';
+import { createGate, type Gate } from './gate.ts';
+
+/** Argon2id as OWASP asks for at least; a change of these is applied at each administrator's next login. */
+export const hashParameters = { type: argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
+
+const bounds = { minCharacters: 12, maxBytes: 1024 };
+
+/** Hashes and checks passwords, at most two at a time. */
+export interface Passwords {
+  hash(password: string): Promise<string>;
+  /** `first` runs when the turn has come; what it throws stops the check. */
+  verify(hash: string, password: string, first?: () => Promise<void>): Promise<boolean>;
+  /** Whether the hash was made with other parameters than today's. */
+  isOutdated(hash: string): boolean;
+  /** The hash of a password that nobody has, so that an unknown account costs the time of a known one. */
+  decoy(): Promise<string>;
+}
+
+/** Makes the hasher; `gate` bounds how many run and wait. */
+export function createPasswords(gate: Gate = createGate({ slots: 2, queue: 8 })): Passwords {
+  let decoy: Promise<string> | undefined;
+  return {
+    hash: (password) => gate(() => hash(password, hashParameters)),
+    verify: (digest, password, first) =>
+      gate(async () => {
+        await first?.();
+        return verify(digest, password);
+      }),
+    isOutdated: (digest) => needsRehash(digest, hashParameters),
+    decoy: () => (decoy ??= hash(crypto.randomUUID(), hashParameters)),
+  };
+}
+
+/** Throws a 400 unless the password has 12 characters to 1 KB, is not common and does not contain the name. */
+export function requireGoodPassword(password: string, username: string, pointer = '/password'): void {
+  const fault = faultOf(password, username);
+  if (fault)
+    throw new InvalidRequest('The password is not acceptable.', [{ pointer, code: 'password_weak', ...fault }]);
+}
+
+function faultOf(password: string, username: string): { detail: string } | undefined {
+  if ([...password].length < bounds.minCharacters) return { detail: `must have ${bounds.minCharacters} characters` };
+  if (Buffer.byteLength(password) > bounds.maxBytes) return { detail: 'must have at most 1024 bytes' };
+  const plain = password.toLowerCase();
+  if (isCommon(plain)) return { detail: 'must not be a common password' };
+  if (username.length >= 4 && plain.replaceAll(/[\d\W_]+$/g, '') === username.toLowerCase())
+    return { detail: 'must not be the username with an ending' };
+  if (new Set(plain).size < 5) return { detail: 'must have more than four different characters' };
+  return undefined;
+}
+
+/** Common words with digits and signs around them, or written twice, are as common as themselves. */
+function isCommon(plain: string): boolean {
+  const bare = plain.replaceAll(/^[\d\W_]+|[\d\W_]+$/g, '');
+  const half = plain.slice(0, plain.length / 2);
+  return (
+    commonPasswords.has(plain) || commonPasswords.has(bare) || (half + half === plain && commonPasswords.has(half))
+  );
+}

@@ -1,0 +1,84 @@
+import type { AdminRow, ApiAppRow, AuditRow } from '../db/entities/identity.ts';
+import type { Tx } from '../db/tx.ts';
+
+/** Who did something, for the audit log. */
+export interface Actor {
+  readonly kind: 'admin' | 'app' | 'offline' | 'system';
+  readonly name: string;
+  readonly ip?: string;
+  readonly requestId?: string;
+}
+
+/** What every request asks about an application and one token, read at once from the primary. */
+export type AppState = Pick<
+  ApiAppRow,
+  'clientId' | 'name' | 'project' | 'kind' | 'scopes' | 'enabled' | 'generation' | 'allowedIps' | 'rateLimit'
+> & { lastUsedAt: Date | null; revoked: boolean };
+
+/** What every request asks about an administrator and one session. */
+export type AdminState = Pick<AdminRow, 'id' | 'username' | 'role' | 'enabled' | 'generation'> & { revoked: boolean };
+
+/** What a login asks. */
+export interface LoginState {
+  /** Whether there is any administrator at all. */
+  bootstrapped: boolean;
+  admin?: Pick<AdminRow, 'id' | 'username' | 'role' | 'enabled' | 'generation' | 'passwordHash'>;
+}
+
+/** A place in a list that is ordered by `(createdAt, id)`, newest first. */
+export interface Position {
+  readonly createdAt: Date;
+  readonly id: string;
+}
+
+/** Which part of a list is wanted; one entry more than `limit` is read, to see whether there are more. */
+export interface Part {
+  readonly limit: number;
+  readonly cursor?: Position;
+}
+
+/** Which applications a list shows. */
+export interface AppFilter extends Part {
+  readonly kinds: readonly ApiAppRow['kind'][];
+  readonly project?: string;
+  readonly enabled?: boolean;
+  readonly name?: string;
+}
+
+/** Which lines of the audit log a list shows. */
+export interface AuditFilter extends Part {
+  readonly actor?: string;
+  readonly action?: string;
+  readonly target?: string;
+  readonly from?: Date;
+  readonly to?: Date;
+}
+
+/** Reads that are more than a row by its key (server/db/queries/identity.ts, audit.ts). */
+export interface IdentityQueries {
+  appState(tx: Tx, clientId: string, jti: string): Promise<AppState | undefined>;
+  adminState(tx: Tx, id: string, jti: string): Promise<AdminState | undefined>;
+  loginState(tx: Tx, username: string): Promise<LoginState>;
+  apps(tx: Tx, filter: AppFilter): Promise<ApiAppRow[]>;
+  admins(tx: Tx, part: Part & { username?: string }): Promise<AdminRow[]>;
+  auditLines(tx: Tx, filter: AuditFilter): Promise<AuditRow[]>;
+  /** Lines in their own order, from behind `after` on. */
+  auditAfter(tx: Tx, after: bigint, limit: number): Promise<AuditRow[]>;
+  /** Notes the use of an app unless one was noted within the last minute. */
+  touchApp(tx: Tx, clientId: string, at: Date): Promise<void>;
+  /** Forgets revocations of tokens that have expired; returns how many. */
+  deleteExpiredRevocations(tx: Tx, before: Date): Promise<number>;
+}
+
+/** What is left of a limit after one more use, or before it. */
+export interface LimitState {
+  readonly allowed: boolean;
+  readonly resetSeconds: number;
+}
+
+/** Counters of failures, shared by all replicas (server/db/rate-limits.ts). */
+export interface FailureCounts {
+  consume(key: string, limit: number, windowSeconds: number): Promise<LimitState>;
+  /** Whether none of the keys has reached its limit, without counting a use; one indexed read at most. */
+  peek(limits: readonly { key: string; limit: number }[]): Promise<LimitState>;
+}

@@ -1,0 +1,163 @@
+import type { Store } from '../db/store.ts';
+import { Conflict, InvalidRequest, Unauthenticated, Unavailable } from '../errors.ts';
+import { type Audit, by } from './audit.ts';
+import { newCsrfToken } from './csrf.ts';
+import type { LoginLimits } from './login-limits.ts';
+import { type Passwords, requireGoodPassword } from './passwords.ts';
+import type { Actor, IdentityQueries, LoginState } from './ports.ts';
+import type { TokenMint } from './tokens.ts';
+
+/** There is no administrator yet, so nobody can log in (503). */
+export class NotBootstrapped extends Unavailable {
+  constructor() {
+    super('not_bootstrapped', 'There is no administrator yet.', {
+      retryAfter: 60,
+      retryable: false,
+      hint: 'Run `payctl bootstrap admin`. With the embedded database: stop the server, bootstrap, start it again.',
+    });
+  }
+}
+
+/** What sessions need. */
+export interface SessionPorts {
+  store: Store;
+  queries: Pick<IdentityQueries, 'loginState'>;
+  passwords: Passwords;
+  limits: LoginLimits;
+  adminTokens: TokenMint;
+  csrfKey: Uint8Array;
+  audit: Audit;
+  now: () => Date;
+}
+
+/** Who wants to log in, from where. */
+export interface LoginInput {
+  username: string;
+  password: string;
+  ip: string;
+  requestId: string;
+}
+
+/** A session that was begun; both tokens are shown once. */
+export interface NewSession {
+  token: string;
+  csrfToken: string;
+  expiresIn: number;
+  username: string;
+  role: 'admin' | 'viewer';
+}
+
+/** A session of an administrator, as the edge found it. */
+export interface Session {
+  id: string;
+  username: string;
+  jti: string;
+}
+
+/** Begins and ends administrator sessions. */
+export interface Sessions {
+  /** Throws the same 401 for an unknown name, a wrong password and a disabled account. */
+  login(input: LoginInput): Promise<NewSession>;
+  /** Ends this session, or all of the account with `everywhere`; it counts for every replica when this returns. */
+  logout(session: Session, actor: Actor, everywhere: boolean): Promise<void>;
+  /** Sets a new password and ends every session of the account. */
+  changePassword(session: Session, actor: Actor, change: { current: string; next: string }): Promise<void>;
+}
+
+/** The name under which an account is kept. */
+export function canonicalUsername(username: string): string {
+  return username.toLowerCase();
+}
+
+/** Makes the session operations. */
+export function createSessions(ports: SessionPorts): Sessions {
+  return { login: login(ports), logout: logout(ports), changePassword: changePassword(ports) };
+}
+
+function login(ports: SessionPorts): Sessions['login'] {
+  const { store, queries, adminTokens, csrfKey } = ports;
+  return async ({ password, ip, requestId, ...input }) => {
+    const username = canonicalUsername(input.username);
+    await ports.limits.check(username, ip);
+    const { bootstrapped, admin } = await store.read((tx) => queries.loginState(tx, username));
+    if (!bootstrapped) throw new NotBootstrapped();
+    const right = await isRight(ports, { username, password, ip }, admin?.passwordHash);
+    if (!right || !admin?.enabled) return refuse(ports, username, ip);
+    const { id, role, generation } = admin;
+    await recordLogin(ports, admin, password, { kind: 'admin', name: username, ip, requestId });
+    // The generation was read before the password was checked: a change of it in between makes this token a dead one.
+    const { token, jti } = await adminTokens.issue({ subject: id, generation });
+    return { token, csrfToken: newCsrfToken(csrfKey, jti), expiresIn: adminTokens.ttlSeconds, username, role };
+  };
+}
+
+/** Checks the limits once more when its turn has come, so that many guesses at once are not all let through. */
+async function isRight(
+  { passwords, limits }: Pick<SessionPorts, 'passwords' | 'limits'>,
+  { username, password, ip }: { username: string; password: string; ip: string },
+  hash: string | undefined,
+): Promise<boolean> {
+  const known = hash ?? (await passwords.decoy());
+  const right = await passwords.verify(known, password, () => limits.check(username, ip));
+  return right && hash !== undefined;
+}
+
+async function refuse({ limits }: Pick<SessionPorts, 'limits'>, username: string, ip: string): Promise<never> {
+  await limits.failed(username, ip);
+  throw new Unauthenticated('The username or the password is wrong.', 'login_failed');
+}
+
+async function recordLogin(
+  { store, passwords, audit, now }: SessionPorts,
+  { id, generation, passwordHash }: NonNullable<LoginState['admin']>,
+  password: string,
+  actor: Actor,
+): Promise<void> {
+  const fresh = passwords.isOutdated(passwordHash) ? await passwords.hash(password) : passwordHash;
+  await store.transaction(async (tx) => {
+    const at = now();
+    const still = { id, generation, enabled: true };
+    if ((await tx.admins.update(still, { passwordHash: fresh, lastLoginAt: at })) === 0) throw new Unauthenticated();
+    await audit(tx, { ...by(actor), action: 'admin.login', target: actor.name });
+  });
+}
+
+function logout({ store, adminTokens, audit, now }: SessionPorts): Sessions['logout'] {
+  return ({ id, username, jti }, actor, everywhere) =>
+    store.transaction(async (tx) => {
+      const at = now();
+      const expiresAt = new Date(at.getTime() + adminTokens.ttlSeconds * 1000);
+      await tx.revokedTokens.insertIfNew({ jti, owner: id, expiresAt, revokedAt: at });
+      if (everywhere) {
+        const admin = await tx.admins.lock({ id });
+        if (admin) await tx.admins.update({ id }, { generation: admin.generation + 1, updatedAt: at });
+      }
+      await audit(tx, { ...by(actor), action: 'admin.logout', target: username, after: { everywhere } });
+    });
+}
+
+function changePassword(ports: SessionPorts): Sessions['changePassword'] {
+  const { store, passwords, limits, audit, now } = ports;
+  return async ({ id, username }, actor, { current, next }) => {
+    const ip = actor.ip ?? '';
+    await limits.check(username, ip);
+    const admin = await store.read((tx) => tx.admins.find({ id }));
+    if (!admin) throw new Unauthenticated();
+    if (!(await isRight(ports, { username, password: current, ip }, admin.passwordHash))) {
+      await limits.failed(username, ip);
+      throw new InvalidRequest('The current password is wrong.', [
+        { pointer: '/currentPassword', code: 'password_wrong', detail: 'is not the current password' },
+      ]);
+    }
+    requireGoodPassword(next, username, '/newPassword');
+    const passwordHash = await passwords.hash(next);
+    await store.transaction(async (tx) => {
+      const was = { id, passwordHash: admin.passwordHash, generation: admin.generation };
+      const patch = { passwordHash, generation: admin.generation + 1, updatedAt: now() };
+      if ((await tx.admins.update(was, patch)) === 0) {
+        throw new Conflict('changed_meanwhile', 'The account was changed at the same moment.');
+      }
+      await audit(tx, { ...by(actor), action: 'admin.change-password', target: username });
+    });
+  };
+}

@@ -1,0 +1,89 @@
+import { errors, jwtVerify, SignJWT } from 'jose';
+import { createSecretKey, randomUUID } from 'node:crypto';
+import { Unauthenticated } from '../errors.ts';
+
+/** One kind of token: who makes it, for whom, and the key that only this kind uses. */
+export interface TokenKind {
+  readonly typ: string;
+  readonly issuer: string;
+  readonly audience: string;
+  readonly key: Uint8Array;
+  readonly ttlSeconds: number;
+}
+
+/** What a token of ours says about its owner; `generation` must equal the owner's, or the token is dead. */
+export interface TokenClaims {
+  readonly subject: string;
+  readonly generation: number;
+  readonly scope?: string;
+}
+
+/** A token that was found genuine; whether it still counts is for the database to say. */
+export interface GenuineToken extends TokenClaims {
+  readonly jti: string;
+  readonly expiresAt: Date;
+}
+
+/** Issues and checks tokens of one kind. */
+export interface TokenMint {
+  readonly ttlSeconds: number;
+  issue(claims: TokenClaims): Promise<{ token: string; jti: string }>;
+  /** Throws `Unauthenticated` unless the token is genuine, of this kind and not expired. */
+  verify(token: string): Promise<GenuineToken>;
+}
+
+/** Clocks of replicas may differ by this much (seconds). */
+const leeway = 5;
+/** A genuine token is far shorter; longer ones are not worth a look. */
+const maxLength = 4096;
+
+/** Makes the mint of one kind: HS256, `typ`, `iss`, `aud`, `exp` and `jti` required (RFC 8725 §3.1, §3.11; RFC 9068 §4). */
+export function createMint({ typ, issuer, audience, key, ttlSeconds }: TokenKind, now: () => Date): TokenMint {
+  const secret = createSecretKey(key);
+  const issue = async ({ subject, generation, scope }: TokenClaims): Promise<{ token: string; jti: string }> => {
+    const jti = randomUUID();
+    const issuedAt = Math.floor(now().getTime() / 1000);
+    const token = await new SignJWT({ gen: generation, ...(scope === undefined ? {} : { scope, client_id: subject }) })
+      .setProtectedHeader({ alg: 'HS256', typ })
+      .setIssuer(issuer)
+      .setAudience(audience)
+      .setSubject(subject)
+      .setJti(jti)
+      .setIssuedAt(issuedAt)
+      .setExpirationTime(issuedAt + ttlSeconds)
+      .sign(secret);
+    return { token, jti };
+  };
+  const verify = async (token: string): Promise<GenuineToken> => {
+    if (token === '' || token.length > maxLength) throw new Unauthenticated();
+    const { payload } = await jwtVerify(token, secret, {
+      algorithms: ['HS256'],
+      typ,
+      issuer,
+      audience,
+      requiredClaims: ['exp', 'jti', 'sub', 'gen'],
+      clockTolerance: leeway,
+      currentDate: now(),
+    }).catch(refuse);
+    return readClaims(payload);
+  };
+  return { ttlSeconds, issue, verify };
+}
+
+function readClaims({ sub, jti, exp, gen, scope }: Record<string, unknown>): GenuineToken {
+  if (typeof sub !== 'string' || typeof jti !== 'string' || typeof exp !== 'number' || typeof gen !== 'number') {
+    throw new Unauthenticated();
+  }
+  return {
+    subject: sub,
+    jti,
+    generation: gen,
+    expiresAt: new Date(exp * 1000),
+    scope: typeof scope === 'string' ? scope : undefined,
+  };
+}
+
+function refuse(error: unknown): never {
+  if (error instanceof errors.JOSEError || error instanceof TypeError) throw new Unauthenticated();
+  throw error;
+}
