@@ -6,6 +6,9 @@ export interface LogConfig {
   log: { level: string };
 }
 
+/** Lines are written together, every tenth of a second at the latest and when the process exits. */
+const destination = { sync: false, minLength: 8192, periodicFlush: 100 };
+
 /** Makes the logger: JSON lines without secrets, by name and by looks, without raw control characters, never a body. */
 export function createLogger(config: LogConfig, stream?: DestinationStream): Logger {
   const options = {
@@ -19,7 +22,7 @@ export function createLogger(config: LogConfig, stream?: DestinationStream): Log
     serializers: { err: describeError },
     hooks: { streamWrite: redactText },
   };
-  return stream ? pino(options, stream) : pino(options, pino.destination({ sync: false }));
+  return stream ? pino(options, stream) : pino(options, pino.destination(destination));
 }
 
 interface ErrorDescription {

@@ -1,0 +1,136 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import test from 'ava';
+import type { z } from 'zod';
+import type { Contract } from '../../server/http/contract.ts';
+import { errorCodes } from '../../server/http/error-codes.ts';
+import { mergeDocument } from '../../server/http/openapi.ts';
+import { readWords } from '../../server/http/openapi-words.ts';
+import type { Route } from '../../server/http/router.ts';
+import { allRoutes } from '../support/routes.ts';
+
+type Json = Record<string, unknown>;
+interface Operation {
+  summary?: string;
+  description?: string;
+  tags?: string[];
+  requestBody?: { content: Record<string, Media> };
+  responses?: Record<string, { content?: Record<string, Media> }>;
+}
+interface Media {
+  example?: unknown;
+  examples?: Record<string, { value: unknown }>;
+}
+
+const routes = (await allRoutes()).filter(({ contract }) => !contract.hidden);
+const words = (await readWords()) as Record<string, Record<string, Operation>>;
+const document = mergeDocument(routes, words as Record<string, Record<string, Json>>, { version: '0.0.0' });
+const name = ({ method, path }: Route): string => `${method} ${path}`;
+
+test('every operation that is served is described, every one described is served', (t) => {
+  const served = routes.map(name).toSorted();
+  const described = Object.entries(words).flatMap(([path, verbs]) =>
+    Object.keys(verbs).map((verb) => `${verb.toUpperCase()} ${path}`),
+  );
+  t.deepEqual(described.toSorted(), served);
+  t.deepEqual(
+    served.filter((route, index) => served.indexOf(route) !== index),
+    [],
+  );
+});
+
+test('every operation has a tag, a summary and a description', (t) => {
+  const bare = routes.filter((route) => {
+    const operation = words[route.path]?.[route.method.toLowerCase()];
+    return !operation?.summary || !operation.description || !operation.tags?.length;
+  });
+  t.deepEqual(bare.map(name), []);
+});
+
+test('every reference leads somewhere', (t) => {
+  const broken = references(document).filter((reference) => resolve(reference) === undefined);
+  t.deepEqual(broken, []);
+});
+
+test('every example passes the schema of its place', (t) => {
+  for (const route of routes) {
+    const { contract } = route;
+    const operation = words[route.path]?.[route.method.toLowerCase()];
+    for (const example of examples(operation?.requestBody?.content)) {
+      t.true(contract.body?.safeParse(example).success, `${name(route)}: request example`);
+    }
+    const answer = operation?.responses?.[String(contract.status ?? 200)];
+    for (const example of examples(answer?.content)) checkAnswer(t, route, example);
+  }
+});
+
+test('every code that a contract names is in the error table', (t) => {
+  const unknown = routes
+    .flatMap(({ contract }) => (contract.style === 'oauth' ? [] : (contract.errors ?? [])))
+    .filter((code) => !Object.hasOwn(errorCodes, code));
+  t.deepEqual([...new Set(unknown)], []);
+});
+
+test('redocly lint finds no error', async (t) => {
+  t.timeout(60_000);
+  const folder = await mkdtemp(join(tmpdir(), 'openapi-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, 'openapi.json');
+  await writeFile(file, JSON.stringify(document));
+  const redocly = join(import.meta.dirname, '../../node_modules/@redocly/cli/bin/cli.js');
+  const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
+  const lint = promisify(execFile)(process.execPath, [redocly, 'lint', file, '--format', 'json'], { cwd: folder, env });
+  const { stdout } = await lint.catch((error: { stdout: string }) => error);
+  const report = JSON.parse(stdout) as {
+    totals: { errors: number };
+    problems: { severity: string; message: string }[];
+  };
+  t.deepEqual(
+    report.problems.filter(({ severity }) => severity === 'error').map(({ message }) => message),
+    [],
+  );
+});
+
+function checkAnswer(
+  t: { deepEqual(a: unknown, b: unknown, message: string): unknown },
+  route: Route,
+  example: unknown,
+): void {
+  const { contract } = route;
+  if (!contract.returns) return;
+  const entries = inside(contract, example);
+  const parsed = entries.map((entry) => (contract.returns as z.ZodType).safeParse(entry));
+  t.deepEqual(
+    JSON.parse(JSON.stringify(parsed.map(({ data, error }) => error?.issues ?? data))),
+    entries,
+    `${name(route)}: answer example`,
+  );
+}
+
+function inside({ list, bare, style }: Contract, example: unknown): unknown[] {
+  if (bare || style) return [example];
+  const { data } = example as { data: unknown };
+  return list ? (data as unknown[]) : [data];
+}
+
+function examples(content: Record<string, Media> | undefined): unknown[] {
+  return Object.values(content ?? {}).flatMap((media) => [
+    ...('example' in media ? [media.example] : []),
+    ...Object.values(media.examples ?? {}).map(({ value }) => value),
+  ]);
+}
+
+function references(node: unknown): string[] {
+  if (typeof node !== 'object' || node === null) return [];
+  return Object.entries(node).flatMap(([key, value]) => (key === '$ref' ? [String(value)] : references(value)));
+}
+
+function resolve(reference: string): unknown {
+  return reference
+    .replace('#/', '')
+    .split('/')
+    .reduce<unknown>((node, key) => (node as Json | undefined)?.[key], document);
+}
