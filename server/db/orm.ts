@@ -27,7 +27,13 @@ export interface OpenDatabase {
 }
 
 /** Bounds that keep a sick database from hanging a request: nothing waits for longer than these (ms). */
-export const TIMEOUTS = { connect: 2_000, query: 4_000, statement: 3_500, lock: 2_000, idleInTransaction: 10_000 } as const;
+export const TIMEOUTS = {
+  connect: 2_000,
+  query: 4_000,
+  statement: 3_500,
+  lock: 2_000,
+  idleInTransaction: 10_000,
+} as const;
 
 const shared = {
   entities: ENTITIES,

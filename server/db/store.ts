@@ -16,7 +16,9 @@ export function createStore(database: OpenDatabase, wake: Wake): Store {
     transaction: (work) =>
       database.em
         .fork({ useContext: false })
-        .transactional((em) => work(new Tx(em as typeof database.em, wake)), { isolationLevel: IsolationLevel.READ_COMMITTED }),
+        .transactional((em) => work(new Tx(em as typeof database.em, wake)), {
+          isolationLevel: IsolationLevel.READ_COMMITTED,
+        }),
     read: (work) => work(new Tx(database.em.fork({ useContext: false }), wake)),
   };
 }

@@ -12,9 +12,9 @@ export class Table<Row extends object> {
   readonly #em: SqlEntityManager;
   readonly #entity: EntitySchema<Row>;
 
-  constructor(em: SqlEntityManager, entity: EntitySchema<Row>) {
+  constructor(em: SqlEntityManager, entity: object) {
     this.#em = em;
-    this.#entity = entity;
+    this.#entity = entity as EntitySchema<Row>;
   }
 
   /** Writes a new row; throws UniqueConstraintViolationException when a unique column is taken. */
@@ -24,14 +24,20 @@ export class Table<Row extends object> {
 
   /** Writes a new row unless a unique column is taken; says whether it did. */
   async insertIfNew(row: Partial<Row>): Promise<boolean> {
-    const qb = this.#em.createQueryBuilder(this.#entity).insert(row as never).onConflict().ignore();
+    const qb = this.#em
+      .createQueryBuilder(this.#entity)
+      .insert(row as never)
+      .onConflict()
+      .ignore();
     const result = await qb.execute('run', false);
     return (result as { affectedRows?: number }).affectedRows === 1;
   }
 
   /** The row that matches, if there is one. */
   async find(where: Where<Row>): Promise<Row | undefined> {
-    return (await this.#em.findOne(this.#entity, filter(where), { disableIdentityMap: true })) as Row | null ?? undefined;
+    return (
+      ((await this.#em.findOne(this.#entity, filter(where), { disableIdentityMap: true })) as Row | null) ?? undefined
+    );
   }
 
   /** The row that matches, locked until the transaction ends (waits at most the lock timeout). */
@@ -44,7 +50,10 @@ export class Table<Row extends object> {
   }
 
   /** All rows that match, in an order, at most `limit`. */
-  async list(where: Where<Row>, options: { orderBy?: Order<Row>; limit?: number; offset?: number } = {}): Promise<Row[]> {
+  async list(
+    where: Where<Row>,
+    options: { orderBy?: Order<Row>; limit?: number; offset?: number } = {},
+  ): Promise<Row[]> {
     return (await this.#em.find(this.#entity, filter(where), {
       disableIdentityMap: true,
       orderBy: options.orderBy as never,

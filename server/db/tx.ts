@@ -4,8 +4,8 @@ import * as credentials from './entities/credentials.ts';
 import * as events from './entities/events.ts';
 import * as identity from './entities/identity.ts';
 import * as orders from './entities/orders.ts';
-import { RefundEntity } from './entities/refunds.ts';
-import { SkillOrderEntity } from './entities/skillpay.ts';
+import { RefundEntity, type RefundRow } from './entities/refunds.ts';
+import { SkillOrderEntity, type SkillOrderRow } from './entities/skillpay.ts';
 import { Table } from './table.ts';
 
 /** Enqueues a job in the caller's transaction. */
@@ -21,32 +21,84 @@ export class Tx {
     this.#wake = wake;
   }
 
-  get admins() { return new Table(this.#em, identity.AdminEntity); }
-  get apps() { return new Table(this.#em, identity.ApiAppEntity); }
-  get revokedTokens() { return new Table(this.#em, identity.RevokedTokenEntity); }
-  get audit() { return new Table(this.#em, identity.AuditEntity); }
-  get projects() { return new Table(this.#em, catalog.ProjectEntity); }
-  get users() { return new Table(this.#em, catalog.PayerEntity); }
-  get products() { return new Table(this.#em, catalog.ProductEntity); }
-  get coins() { return new Table(this.#em, catalog.CoinEntity); }
-  get coinAccounts() { return new Table(this.#em, catalog.CoinAccountEntity); }
-  get coinEntries() { return new Table(this.#em, catalog.CoinEntryEntity); }
-  get channelConfigs() { return new Table(this.#em, credentials.ChannelConfigEntity); }
-  get channelStates() { return new Table(this.#em, credentials.ChannelStateEntity); }
-  get certs() { return new Table(this.#em, credentials.CertEntity); }
-  get signingKeys() { return new Table(this.#em, credentials.SigningKeyEntity); }
-  get events() { return new Table(this.#em, events.EventEntity); }
-  get webhooks() { return new Table(this.#em, events.WebhookEntity); }
-  get deliveries() { return new Table(this.#em, events.DeliveryEntity); }
-  get deliveryAttempts() { return new Table(this.#em, events.DeliveryAttemptEntity); }
-  get orders() { return new Table(this.#em, orders.OrderEntity); }
-  get moves() { return new Table(this.#em, orders.MoveEntity); }
-  get exceptions() { return new Table(this.#em, orders.OrderExceptionEntity); }
-  get messages() { return new Table(this.#em, orders.ChannelMessageEntity); }
-  get notices() { return new Table(this.#em, orders.NoticeEntity); }
-  get keys() { return new Table(this.#em, orders.IdempotencyKeyEntity); }
-  get refunds() { return new Table(this.#em, RefundEntity); }
-  get skillOrders() { return new Table(this.#em, SkillOrderEntity); }
+  get admins() {
+    return new Table<identity.AdminRow>(this.#em, identity.AdminEntity);
+  }
+  get apps() {
+    return new Table<identity.ApiAppRow>(this.#em, identity.ApiAppEntity);
+  }
+  get revokedTokens() {
+    return new Table<identity.RevokedTokenRow>(this.#em, identity.RevokedTokenEntity);
+  }
+  get audit() {
+    return new Table<identity.AuditRow>(this.#em, identity.AuditEntity);
+  }
+  get projects() {
+    return new Table<catalog.ProjectRow>(this.#em, catalog.ProjectEntity);
+  }
+  get users() {
+    return new Table<catalog.PayerRow>(this.#em, catalog.PayerEntity);
+  }
+  get products() {
+    return new Table<catalog.ProductRow>(this.#em, catalog.ProductEntity);
+  }
+  get coins() {
+    return new Table<catalog.CoinRow>(this.#em, catalog.CoinEntity);
+  }
+  get coinAccounts() {
+    return new Table<catalog.CoinAccountRow>(this.#em, catalog.CoinAccountEntity);
+  }
+  get coinEntries() {
+    return new Table<catalog.CoinEntryRow>(this.#em, catalog.CoinEntryEntity);
+  }
+  get channelConfigs() {
+    return new Table<credentials.ChannelConfigRow>(this.#em, credentials.ChannelConfigEntity);
+  }
+  get channelStates() {
+    return new Table<credentials.ChannelStateRow>(this.#em, credentials.ChannelStateEntity);
+  }
+  get certs() {
+    return new Table<credentials.CertRow>(this.#em, credentials.CertEntity);
+  }
+  get signingKeys() {
+    return new Table<credentials.SigningKeyRow>(this.#em, credentials.SigningKeyEntity);
+  }
+  get events() {
+    return new Table<events.EventRow>(this.#em, events.EventEntity);
+  }
+  get webhooks() {
+    return new Table<events.WebhookRow>(this.#em, events.WebhookEntity);
+  }
+  get deliveries() {
+    return new Table<events.DeliveryRow>(this.#em, events.DeliveryEntity);
+  }
+  get deliveryAttempts() {
+    return new Table<events.DeliveryAttemptRow>(this.#em, events.DeliveryAttemptEntity);
+  }
+  get orders() {
+    return new Table<orders.OrderRow>(this.#em, orders.OrderEntity);
+  }
+  get moves() {
+    return new Table<orders.MoveRow>(this.#em, orders.MoveEntity);
+  }
+  get exceptions() {
+    return new Table<orders.OrderExceptionRow>(this.#em, orders.OrderExceptionEntity);
+  }
+  get messages() {
+    return new Table<orders.ChannelMessageRow>(this.#em, orders.ChannelMessageEntity);
+  }
+  get notices() {
+    return new Table<orders.NoticeRow>(this.#em, orders.NoticeEntity);
+  }
+  get keys() {
+    return new Table<orders.IdempotencyKeyRow>(this.#em, orders.IdempotencyKeyEntity);
+  }
+  get refunds() {
+    return new Table<RefundRow>(this.#em, RefundEntity);
+  }
+  get skillOrders() {
+    return new Table<SkillOrderRow>(this.#em, SkillOrderEntity);
+  }
 
   /** Runs one SQL statement (`?` placeholders) in this transaction; only `server/db/queries` calls it. */
   async sql<T>(statement: string, parameters: readonly unknown[] = []): Promise<T[]> {

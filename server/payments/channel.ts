@@ -58,7 +58,15 @@ export interface CaptureRef extends OrderRef {
 /** What a channel said about an order. A word that no table lists is `pending`; silence and nonsense are `unknown`. */
 export type Outcome =
   | { kind: 'pending'; pay?: PayHint; channelOrderId?: string; capturePending?: string }
-  | { kind: 'paid'; channelNo: string; amount: Money; at: Date; payer?: string; channelOrderId?: string; refundsHint?: boolean }
+  | {
+      kind: 'paid';
+      channelNo: string;
+      amount: Money;
+      at: Date;
+      payer?: string;
+      channelOrderId?: string;
+      refundsHint?: boolean;
+    }
   | { kind: 'approved'; channelOrderId?: string }
   /** The channel says that it is closed for good and was never paid. */
   | { kind: 'closed' }

@@ -1,5 +1,5 @@
-import { defineEntity, p, type InferEntity } from '@mikro-orm/core';
-import { code, instant, json, minor, text, words } from './columns.ts';
+import { defineEntity, p } from '@mikro-orm/core';
+import { code, instant, json, minor, text, words, type RowOf } from './columns.ts';
 
 /** A tenant: owns apps, users, products, coins and channel configurations. */
 export const ProjectEntity = defineEntity({
@@ -142,9 +142,9 @@ export const CoinEntryEntity = defineEntity({
   indexes: [{ properties: ['project', 'coin', 'userId', 'id'] }, { properties: ['orderNo'] }],
 });
 
-export type ProjectRow = InferEntity<typeof ProjectEntity>;
-export type PayerRow = InferEntity<typeof PayerEntity>;
-export type ProductRow = InferEntity<typeof ProductEntity>;
-export type CoinRow = InferEntity<typeof CoinEntity>;
-export type CoinAccountRow = InferEntity<typeof CoinAccountEntity>;
-export type CoinEntryRow = InferEntity<typeof CoinEntryEntity>;
+export type ProjectRow = RowOf<typeof ProjectEntity>;
+export type PayerRow = RowOf<typeof PayerEntity>;
+export type ProductRow = RowOf<typeof ProductEntity>;
+export type CoinRow = RowOf<typeof CoinEntity>;
+export type CoinAccountRow = RowOf<typeof CoinAccountEntity>;
+export type CoinEntryRow = RowOf<typeof CoinEntryEntity>;

@@ -1,4 +1,4 @@
-import { p } from '@mikro-orm/core';
+import { p, type InferEntity } from '@mikro-orm/core';
 
 /** A text key or number of the wire: up to 64 characters. */
 export const code = () => p.string().length(64);
@@ -12,3 +12,11 @@ export const minor = () => p.bigint();
 export const words = () => p.array<string>();
 /** Any JSON document, typed by its user. */
 export const json = <T>() => p.json<T>();
+
+/** A row as a plain record: every column present, no ORM marks. */
+export type RowOf<Entity> = {
+  [Column in keyof InferEntity<Entity> as Column extends string ? Column : never]-?: Exclude<
+    InferEntity<Entity>[Column],
+    undefined
+  >;
+};

@@ -1,6 +1,6 @@
-import { defineEntity, p, type InferEntity } from '@mikro-orm/core';
+import { defineEntity, p } from '@mikro-orm/core';
 import type { Mode, PayWay } from '../../payments/channel.ts';
-import { code, instant, json, text } from './columns.ts';
+import { code, instant, json, text, type RowOf } from './columns.ts';
 
 /** One immutable version of a channel configuration; `certIds` are the certificates it was made with. */
 export const ChannelConfigEntity = defineEntity({
@@ -88,7 +88,7 @@ export const SigningKeyEntity = defineEntity({
   },
 });
 
-export type ChannelConfigRow = InferEntity<typeof ChannelConfigEntity>;
-export type ChannelStateRow = InferEntity<typeof ChannelStateEntity>;
-export type CertRow = InferEntity<typeof CertEntity>;
-export type SigningKeyRow = InferEntity<typeof SigningKeyEntity>;
+export type ChannelConfigRow = RowOf<typeof ChannelConfigEntity>;
+export type ChannelStateRow = RowOf<typeof ChannelStateEntity>;
+export type CertRow = RowOf<typeof CertEntity>;
+export type SigningKeyRow = RowOf<typeof SigningKeyEntity>;

@@ -1,5 +1,5 @@
-import { defineEntity, p, type InferEntity } from '@mikro-orm/core';
-import { code, instant, json, text, words } from './columns.ts';
+import { defineEntity, p } from '@mikro-orm/core';
+import { code, instant, json, text, words, type RowOf } from './columns.ts';
 
 /** One line of the durable event log; `transaction` lets readers stop below the oldest open transaction. */
 export const EventEntity = defineEntity({
@@ -81,7 +81,7 @@ export const DeliveryAttemptEntity = defineEntity({
   },
 });
 
-export type EventRow = InferEntity<typeof EventEntity>;
-export type WebhookRow = InferEntity<typeof WebhookEntity>;
-export type DeliveryRow = InferEntity<typeof DeliveryEntity>;
-export type DeliveryAttemptRow = InferEntity<typeof DeliveryAttemptEntity>;
+export type EventRow = RowOf<typeof EventEntity>;
+export type WebhookRow = RowOf<typeof WebhookEntity>;
+export type DeliveryRow = RowOf<typeof DeliveryEntity>;
+export type DeliveryAttemptRow = RowOf<typeof DeliveryAttemptEntity>;

@@ -1,5 +1,5 @@
-import { defineEntity, p, type InferEntity } from '@mikro-orm/core';
-import { code, instant, json, text, words } from './columns.ts';
+import { defineEntity, p } from '@mikro-orm/core';
+import { code, instant, json, text, words, type RowOf } from './columns.ts';
 
 /** A console account. `generation` is copied into its tokens: raising it ends every session. */
 export const AdminEntity = defineEntity({
@@ -97,7 +97,7 @@ export const RateLimitEntity = defineEntity({
   },
 });
 
-export type AdminRow = InferEntity<typeof AdminEntity>;
-export type ApiAppRow = InferEntity<typeof ApiAppEntity>;
-export type RevokedTokenRow = InferEntity<typeof RevokedTokenEntity>;
-export type AuditRow = InferEntity<typeof AuditEntity>;
+export type AdminRow = RowOf<typeof AdminEntity>;
+export type ApiAppRow = RowOf<typeof ApiAppEntity>;
+export type RevokedTokenRow = RowOf<typeof RevokedTokenEntity>;
+export type AuditRow = RowOf<typeof AuditEntity>;

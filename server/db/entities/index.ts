@@ -1,4 +1,11 @@
-import { CoinAccountEntity, CoinEntity, CoinEntryEntity, PayerEntity, ProductEntity, ProjectEntity } from './catalog.ts';
+import {
+  CoinAccountEntity,
+  CoinEntity,
+  CoinEntryEntity,
+  PayerEntity,
+  ProductEntity,
+  ProjectEntity,
+} from './catalog.ts';
 import { CertEntity, ChannelConfigEntity, ChannelStateEntity, SigningKeyEntity } from './credentials.ts';
 import { DeliveryAttemptEntity, DeliveryEntity, EventEntity, WebhookEntity } from './events.ts';
 import { AdminEntity, ApiAppEntity, AuditEntity, RateLimitEntity, RevokedTokenEntity } from './identity.ts';

@@ -1,7 +1,7 @@
-import { defineEntity, p, type InferEntity } from '@mikro-orm/core';
+import { defineEntity, p } from '@mikro-orm/core';
 import type { Mode, PayHint, PayWay, Scene } from '../../payments/channel.ts';
 import type { CloseReason, OrderState, ProductSnapshot } from '../../payments/order.ts';
-import { code, instant, json, minor, text } from './columns.ts';
+import { code, instant, json, minor, text, type RowOf } from './columns.ts';
 import type { LatePayment } from './identity.ts';
 
 /** An order is the attempt: one payWay, one channel number. Only `settle` writes its state (payments.md §2). */
@@ -195,9 +195,9 @@ export const IdempotencyKeyEntity = defineEntity({
   },
 });
 
-export type OrderRow = InferEntity<typeof OrderEntity>;
-export type MoveRow = InferEntity<typeof MoveEntity>;
-export type OrderExceptionRow = InferEntity<typeof OrderExceptionEntity>;
-export type ChannelMessageRow = InferEntity<typeof ChannelMessageEntity>;
-export type NoticeRow = InferEntity<typeof NoticeEntity>;
-export type IdempotencyKeyRow = InferEntity<typeof IdempotencyKeyEntity>;
+export type OrderRow = RowOf<typeof OrderEntity>;
+export type MoveRow = RowOf<typeof MoveEntity>;
+export type OrderExceptionRow = RowOf<typeof OrderExceptionEntity>;
+export type ChannelMessageRow = RowOf<typeof ChannelMessageEntity>;
+export type NoticeRow = RowOf<typeof NoticeEntity>;
+export type IdempotencyKeyRow = RowOf<typeof IdempotencyKeyEntity>;

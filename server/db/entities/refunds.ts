@@ -1,6 +1,6 @@
-import { defineEntity, p, type InferEntity } from '@mikro-orm/core';
+import { defineEntity, p } from '@mikro-orm/core';
 import type { RefundOrigin, RefundState } from '../../payments/order.ts';
-import { code, instant, minor, text } from './columns.ts';
+import { code, instant, minor, text, type RowOf } from './columns.ts';
 
 /** A refund; `accepted` says whether the channel has it for sure (payments.md §3). */
 export const RefundEntity = defineEntity({
@@ -51,4 +51,4 @@ export const RefundEntity = defineEntity({
   ],
 });
 
-export type RefundRow = InferEntity<typeof RefundEntity>;
+export type RefundRow = RowOf<typeof RefundEntity>;

@@ -1,5 +1,5 @@
-import { defineEntity, p, type InferEntity } from '@mikro-orm/core';
-import { code, instant, json, text } from './columns.ts';
+import { defineEntity, p } from '@mikro-orm/core';
+import { code, instant, json, text, type RowOf } from './columns.ts';
 import type { SkillResource } from './catalog.ts';
 
 /** The pay-per-call part of an order: what was offered, and the one fulfilment (pay-per-call.md §3). */
@@ -41,4 +41,4 @@ export const SkillOrderEntity = defineEntity({
   ],
 });
 
-export type SkillOrderRow = InferEntity<typeof SkillOrderEntity>;
+export type SkillOrderRow = RowOf<typeof SkillOrderEntity>;

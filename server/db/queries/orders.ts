@@ -1,0 +1,151 @@
+import type { OrderRow } from '../entities/orders.ts';
+import type { RefundRow } from '../entities/refunds.ts';
+import type { Tx } from '../tx.ts';
+
+/** Where a page begins: strictly after this row, newest first. */
+export interface Position {
+  createdAt: Date;
+  id: string;
+}
+
+/** Filters of the order list; every one is an equality or a range that an index answers. */
+export interface OrderFilter {
+  orderNo?: string | undefined;
+  merchantOrderNo?: string | undefined;
+  channelTradeNo?: string | undefined;
+  clientId?: string | undefined;
+  project?: string | undefined;
+  userId?: string | undefined;
+  payWay?: string | undefined;
+  mode?: string | undefined;
+  orderType?: string | undefined;
+  status?: string | undefined;
+  exception?: string | undefined;
+  amountMinMinor?: bigint | undefined;
+  amountMaxMinor?: bigint | undefined;
+  createdFrom?: Date | undefined;
+  createdTo?: Date | undefined;
+}
+
+/** Numbers of the orders that match, newest first, one more than asked so that the caller sees whether there is a next page. */
+export async function listOrders(
+  tx: Tx,
+  filter: OrderFilter,
+  after: Position | undefined,
+  limit: number,
+): Promise<OrderRow[]> {
+  const { where, parameters } = conditions(filter, after);
+  const rows = await tx.sql<{ order_no: string }>(
+    `select o.order_no from orders o where ${where} order by o.created_at desc, o.order_no desc limit ${limit + 1}`,
+    parameters,
+  );
+  if (rows.length === 0) return [];
+  const numbers = rows.map((row) => row.order_no);
+  const found = await tx.orders.list({ orderNo: numbers });
+  const byNumber = new Map(found.map((order) => [order.orderNo, order]));
+  return numbers.flatMap((number) => byNumber.get(number) ?? []);
+}
+
+/** The WHERE part of the order list, for the list, its export and its EXPLAIN test. */
+export function conditions(filter: OrderFilter, after?: Position): { where: string; parameters: unknown[] } {
+  const parts: string[] = ['true'];
+  const parameters: unknown[] = [];
+  const add = (part: string, ...values: unknown[]) => {
+    parts.push(part);
+    parameters.push(...values);
+  };
+  for (const [member, column] of EQUALITIES) if (filter[member] !== undefined) add(`o.${column} = ?`, filter[member]);
+  if (filter.status !== undefined) parts.push(STATUS_CONDITIONS[filter.status] ?? 'false');
+  if (filter.exception !== undefined)
+    add(
+      `o.order_no in (select e.order_no from order_exceptions e where e.state = 'open' and (? = 'any' or e.kind = ?))`,
+      filter.exception,
+      filter.exception,
+    );
+  if (filter.amountMinMinor !== undefined) add('o.amount >= ?', filter.amountMinMinor);
+  if (filter.amountMaxMinor !== undefined) add('o.amount <= ?', filter.amountMaxMinor);
+  if (filter.createdFrom !== undefined) add('o.created_at >= ?', filter.createdFrom);
+  if (filter.createdTo !== undefined) add('o.created_at < ?', filter.createdTo);
+  if (after) add('(o.created_at, o.order_no) < (?, ?)', after.createdAt, after.id);
+  return { where: parts.join(' and '), parameters };
+}
+
+const EQUALITIES = [
+  ['orderNo', 'order_no'],
+  ['merchantOrderNo', 'merchant_order_no'],
+  ['channelTradeNo', 'channel_trade_no'],
+  ['clientId', 'client_id'],
+  ['project', 'project'],
+  ['userId', 'user_id'],
+  ['payWay', 'pay_way'],
+  ['mode', 'mode'],
+  ['orderType', 'order_type'],
+] as const;
+
+const STATUS_CONDITIONS: Readonly<Record<string, string>> = {
+  created: `o.state = 'created'`,
+  pending: `o.state = 'pending'`,
+  closing: `o.state = 'closing'`,
+  closed: `o.state = 'closed' and not (o.paid > 0 and o.refunded >= o.paid)`,
+  failed: `o.state = 'failed' and not (o.paid > 0 and o.refunded >= o.paid)`,
+  paid: `o.state = 'paid' and o.refunded = 0`,
+  partially_refunded: `o.state = 'paid' and o.refunded > 0 and o.refunded < o.paid`,
+  refunded: `o.paid > 0 and o.refunded >= o.paid`,
+};
+
+/** Filters of the refund list. */
+export interface RefundFilter {
+  refundNo?: string | undefined;
+  orderNo?: string | undefined;
+  merchantRefundNo?: string | undefined;
+  clientId?: string | undefined;
+  project?: string | undefined;
+  status?: string | undefined;
+  origin?: string | undefined;
+  createdFrom?: Date | undefined;
+  createdTo?: Date | undefined;
+}
+
+/** Refunds that match, newest first, one more than asked. */
+export async function listRefunds(
+  tx: Tx,
+  filter: RefundFilter,
+  after: Position | undefined,
+  limit: number,
+): Promise<RefundRow[]> {
+  const parts: string[] = ['true'];
+  const parameters: unknown[] = [];
+  for (const [member, column] of REFUND_EQUALITIES)
+    if (filter[member] !== undefined) {
+      parts.push(`r.${column} = ?`);
+      parameters.push(filter[member]);
+    }
+  if (filter.createdFrom) parts.push('r.created_at >= ?') && parameters.push(filter.createdFrom);
+  if (filter.createdTo) parts.push('r.created_at < ?') && parameters.push(filter.createdTo);
+  if (after) parts.push('(r.created_at, r.refund_no) < (?, ?)') && parameters.push(after.createdAt, after.id);
+  const rows = await tx.sql<{ refund_no: string }>(
+    `select r.refund_no from refunds r where ${parts.join(' and ')} order by r.created_at desc, r.refund_no desc limit ${limit + 1}`,
+    parameters,
+  );
+  if (rows.length === 0) return [];
+  const found = await tx.refunds.list({ refundNo: rows.map((row) => row.refund_no) });
+  const byNumber = new Map(found.map((refund) => [refund.refundNo, refund]));
+  return rows.flatMap((row) => byNumber.get(row.refund_no) ?? []);
+}
+
+const REFUND_EQUALITIES = [
+  ['refundNo', 'refund_no'],
+  ['orderNo', 'order_no'],
+  ['merchantRefundNo', 'merchant_refund_no'],
+  ['clientId', 'client_id'],
+  ['project', 'project'],
+  ['status', 'state'],
+  ['origin', 'origin'],
+] as const;
+
+/** The newest open exception of each order. */
+export async function openExceptions(tx: Tx, orderNos: readonly string[]) {
+  if (orderNos.length === 0) return new Map<string, Awaited<ReturnType<Tx['exceptions']['list']>>[number]>();
+  const rows = await tx.exceptions.list({ orderNo: orderNos, state: 'open' }, { orderBy: { createdAt: 'asc' } });
+  return new Map(rows.map((row) => [row.orderNo, row]));
+}

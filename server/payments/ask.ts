@@ -1,0 +1,72 @@
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { RefundRow } from '../db/entities/refunds.ts';
+import type { OrderRef, Outcome, PlaceOrder, RefundOrder } from './channel.ts';
+import type { Ports } from './ports.ts';
+
+/** Runs a channel call; whatever it throws becomes `unknown`, so that a settle always follows. */
+export async function ask<Said extends { kind: string }>(
+  ports: Pick<Ports, 'log'>,
+  about: string,
+  call: () => Promise<Said>,
+): Promise<Said | Extract<Outcome, { kind: 'unknown' }>> {
+  try {
+    return await call();
+  } catch (error) {
+    ports.log('error', 'a channel call threw', { about, error });
+    return { kind: 'unknown', cause: 'misconfigured', detail: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** An order as its channel must be asked about it. */
+export function orderRef(order: OrderRow): OrderRef {
+  return {
+    orderNo: order.orderNo,
+    amount: { minor: order.amount, currency: order.currency },
+    scene: order.scene,
+    sentAt: order.sentAt,
+    expiresAt: order.expiresAt,
+    channelOrderId: order.channelOrderId,
+    channelTradeNo: order.channelTradeNo,
+  };
+}
+
+/** The create call of an order: the same for every re-send. */
+export function placeOrder(order: OrderRow, publicUrl: string): PlaceOrder {
+  const page = `${publicUrl}/return/${order.payWay}/${order.orderNo}`;
+  return {
+    orderNo: order.orderNo,
+    subject: order.subject,
+    amount: { minor: order.amount, currency: order.currency },
+    scene: order.scene,
+    expiresAt: order.expiresAt,
+    sentAt: order.sentAt,
+    notifyUrl: notifyUrl(order, publicUrl),
+    returnUrl: page,
+    cancelUrl: `${page}?cancelled=1`,
+    clientIp: order.clientIp,
+    openId: order.openId,
+  };
+}
+
+/** The refund call of a refund: the same for every re-send. */
+export function refundOrder(order: OrderRow, refund: RefundRow, publicUrl: string): RefundOrder {
+  return {
+    ...orderRef(order),
+    amount: { minor: totalOf(order, refund), currency: order.currency },
+    refundNo: refund.refundNo,
+    refundAmount: { minor: refund.amount, currency: refund.currency },
+    reason: refund.reason ?? '',
+    notifyUrl: notifyUrl(order, publicUrl),
+    refundSentAt: refund.sentAt ?? refund.createdAt,
+  };
+}
+
+/** What the channel took in all: a surplus refund gives back the whole of what came. */
+function totalOf(order: OrderRow, refund: RefundRow): bigint {
+  if (refund.surplus) return refund.amount;
+  return order.paid > 0n ? order.paid : order.amount;
+}
+
+function notifyUrl({ payWay, project }: OrderRow, publicUrl: string): string {
+  return `${publicUrl}/notify/${payWay}/${project}`;
+}

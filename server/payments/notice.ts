@@ -1,0 +1,109 @@
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { Tx } from '../db/tx.ts';
+import { NoticeNotGenuine, type Notice, type NoticeAck, type PayWay } from './channel.ts';
+import { checkOrder } from './check-order.ts';
+import type { NoticeChannel, Ports } from './ports.ts';
+import { settleForeignRefund } from './settle/foreign-refund.ts';
+import { settleLocked } from './settle/order.ts';
+import { settleRefundLocked } from './settle/refund.ts';
+
+/** What became of a delivery; `ack` is what the channel hears. */
+export interface NoticeResult {
+  ack: NoticeAck;
+  result: 'settled' | 'duplicate' | 'hint' | 'not_genuine' | 'unknown_order' | 'not_configured';
+}
+
+/** Settles a channel's message about an order. Only a genuine message of the account that the order pins moves anything. */
+export type ReceiveNotice = (
+  payWay: PayWay,
+  project: string,
+  headers: Record<string, string | undefined>,
+  rawBody: Buffer,
+) => Promise<NoticeResult>;
+
+/** The operation over its ports. */
+export function receiveNotice(ports: Ports): ReceiveNotice {
+  const check = checkOrder(ports);
+
+  return async (payWay, project, headers, rawBody) => {
+    const candidates = await ports.channels.forNotices(project, payWay);
+    const read = await readWithAny(candidates, headers, rawBody);
+    if (!read) return refuse(candidates[0], payWay, project);
+    const { notice, from } = read;
+    const result = await ports.store.transaction((tx) => settleNotice(tx, project, payWay, from, notice));
+    ports.checkpoint('notice.settled');
+    if (typeof result === 'object') await check(result.orderNo);
+    const word = typeof result === 'object' ? 'hint' : result;
+    ports.count('notice', { payWay, result: word });
+    return { ack: from.channel.ackNotice(word !== 'unknown_order' && word !== 'not_genuine'), result: word };
+  };
+
+  /** Rule 6 and rule 8: matched on everything that the order pins; the dedupe row commits with the settle. */
+  async function settleNotice(
+    tx: Tx,
+    project: string,
+    payWay: PayWay,
+    from: NoticeChannel,
+    notice: Notice,
+  ): Promise<'settled' | 'duplicate' | 'unknown_order' | 'not_genuine' | OrderRow> {
+    const found = await findByNotice(tx, notice);
+    if (!found) return 'unknown_order';
+    const order = await tx.orders.lock({ orderNo: found });
+    if (!order) return 'unknown_order';
+    const pinned = order.project === project && order.payWay === payWay;
+    if (!pinned || order.account !== notice.account || order.mode !== from.mode) return 'not_genuine';
+    if (!notice.outcome && !notice.refund) return order;
+    const where = { payWay, account: notice.account, noticeId: notice.noticeId };
+    const isNew = await tx.notices.insertIfNew({
+      ...where,
+      orderNo: order.orderNo,
+      copies: 1,
+      receivedAt: ports.now(),
+    });
+    if (!isNew) return 'duplicate';
+    const via = { cause: 'notice', actor: `channel:${payWay}` };
+    const settled = notice.outcome ? await settleLocked(ports, tx, order, notice.outcome, via) : order;
+    if (notice.refund) await settleRefundNotice(tx, settled, notice, via);
+    return 'settled';
+  }
+
+  async function settleRefundNotice(tx: Tx, order: OrderRow, notice: Notice, via: { cause: string; actor: string }) {
+    if (!notice.refund) return;
+    const refund = notice.refundNo ? await tx.refunds.lock({ refundNo: notice.refundNo }) : undefined;
+    if (refund && refund.orderNo === order.orderNo) {
+      await settleRefundLocked(ports, tx, { order, refund }, notice.refund, via);
+    } else if (!refund && notice.refund.kind === 'succeeded') {
+      await settleForeignRefund(ports, tx, order, notice.refund, notice.refundNo, via);
+    }
+  }
+
+  function refuse(candidate: NoticeChannel | undefined, payWay: PayWay, project: string): NoticeResult {
+    ports.count('notice', { payWay, result: candidate ? 'not_genuine' : 'not_configured' });
+    ports.log('warn', 'a notice was refused', { payWay, project });
+    const ack = candidate?.channel.ackNotice(false) ?? { status: 404, contentType: 'text/plain', body: 'fail' };
+    return { ack, result: candidate ? 'not_genuine' : 'not_configured' };
+  }
+
+  async function readWithAny(
+    candidates: NoticeChannel[],
+    headers: Record<string, string | undefined>,
+    rawBody: Buffer,
+  ): Promise<{ notice: Notice; from: NoticeChannel } | undefined> {
+    for (const from of candidates) {
+      try {
+        return { notice: await from.channel.readNotice(headers, rawBody), from };
+      } catch (error) {
+        if (!(error instanceof NoticeNotGenuine)) throw error;
+        ports.count('notice_refused', { payWay: from.channel.payWay, why: error.why });
+      }
+    }
+    return undefined;
+  }
+}
+
+async function findByNotice(tx: Tx, notice: Notice): Promise<string | undefined> {
+  if (notice.orderNo) return notice.orderNo;
+  if (notice.refundNo) return (await tx.refunds.find({ refundNo: notice.refundNo }))?.orderNo;
+  if (!notice.channelOrderId) return undefined;
+  return (await tx.orders.find({ channelOrderId: notice.channelOrderId }))?.orderNo;
+}

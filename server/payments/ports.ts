@@ -1,0 +1,80 @@
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { RefundRow } from '../db/entities/refunds.ts';
+import type { Store } from '../db/store.ts';
+import type { Tx } from '../db/tx.ts';
+import type { Channel, ChannelKind, Mode, PayWay } from './channel.ts';
+import type { Owner } from './owner.ts';
+
+/** A channel as it is configured now for new orders. */
+export interface ActiveChannel {
+  channel: Channel;
+  kind: ChannelKind;
+  mode: Mode;
+  account: string;
+  configVersion: number;
+}
+
+/** A channel that a notice may have come from. */
+export interface NoticeChannel {
+  channel: Channel;
+  mode: Mode;
+  account: string;
+}
+
+/** Where channels come from (credentials/channels.ts). */
+export interface Channels {
+  /** For a new order; refuses with channel_disabled or channel_not_configured (422). */
+  forNew(project: string, payWay: PayWay): Promise<ActiveChannel>;
+  /** For an order in flight: its own account, with that account's newest keys. */
+  forOrder(order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion'>): Promise<Channel>;
+  /** Every account whose notices may still arrive for this project, the newest first. */
+  forNotices(project: string, payWay: PayWay): Promise<NoticeChannel[]>;
+  kindOf(payWay: PayWay): ChannelKind;
+}
+
+/** An event for the durable log (events/record.ts). */
+export interface NewEvent {
+  type: string;
+  clientId: string;
+  project: string;
+  objectNo: string;
+  dedupe: string;
+  object: Record<string, unknown>;
+  notifyUrl?: string | null;
+}
+
+/** What else happens when an order or refund moves: stock, coins, pay-per-call. Each runs in a savepoint and may not stop a fact. */
+export interface Effects {
+  /** Before an order is created: refuses blocked payers, wrong prices, empty stock. May change the draft. */
+  admit(tx: Tx, draft: OrderRow): Promise<void>;
+  /** Late money was accepted for an ended order: is there still stock? */
+  readmit(tx: Tx, order: OrderRow): Promise<boolean>;
+  paid(tx: Tx, order: OrderRow): Promise<void>;
+  /** Closed or failed: stock goes back. */
+  ended(tx: Tx, order: OrderRow): Promise<void>;
+  /** In R1's commit; may refuse (409 coins_spent) unless `forced`. */
+  refundReserved(tx: Tx, order: OrderRow, refund: RefundRow, forced: boolean): Promise<void>;
+  refundSucceeded(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void>;
+  refundFailed(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void>;
+}
+
+/** Everything the operations of this folder need. */
+export interface Ports {
+  store: Store;
+  channels: Channels;
+  now: () => Date;
+  recordEvent: (tx: Tx, event: NewEvent) => Promise<void>;
+  effects: Effects;
+  publicUrl: string;
+  log: (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
+  /** Named places between awaits where tests let the process die. */
+  checkpoint: (name: string) => void;
+  /** Counts a fault for the metrics. */
+  count: (name: string, labels?: Record<string, string>) => void;
+}
+
+/** Who asks, and whose orders are in reach. */
+export interface Asker {
+  owner: Owner;
+  actor: string;
+}

@@ -1,0 +1,65 @@
+import type { OrderRow } from '../db/entities/orders.ts';
+import { ask, orderRef } from './ask.ts';
+import type { Outcome } from './channel.ts';
+import { isOpen } from './order-state.ts';
+import { findOrder } from './owner.ts';
+import type { Asker, Ports } from './ports.ts';
+import { later } from './schedule.ts';
+import { settle } from './settle/order.ts';
+
+/** An answer of the channel is fresh enough for this long. */
+const FRESH_SECONDS = 5;
+/** A caller waits this long for the channel at most (ms); the answer is settled whenever it comes. */
+const PATIENCE_MS = 2_000;
+
+/** An order, and whether its channel could not be asked in time. */
+export interface Seen {
+  order: OrderRow;
+  stale: boolean;
+  /** What the channel said, when it was asked. */
+  said?: Outcome;
+}
+
+/** Reads an order and, while it is open, asks the channel first: `stale` says that the channel did not answer in time. */
+export type QueryPayment = (asker: Asker, orderNo: string) => Promise<Seen>;
+
+/** The operation over its ports. */
+export function queryPayment(ports: Ports): QueryPayment {
+  const refresh = refreshOrder(ports);
+  return async (asker, orderNo) => {
+    const order = await ports.store.read((tx) => findOrder(tx, orderNo, asker.owner));
+    if (!isOpen(order.state) || isFresh(order, ports.now())) return { order, stale: false };
+    const refreshed = await within(PATIENCE_MS, refresh(order, { cause: 'query', actor: asker.actor }));
+    if (refreshed) return refreshed;
+    return { order: await ports.store.read((tx) => findOrder(tx, orderNo, asker.owner)), stale: true };
+  };
+}
+
+/** Asks the channel about one order now and settles what it says. `stale` = it said nothing usable. */
+export function refreshOrder(ports: Ports) {
+  return async (order: OrderRow, via: { cause: string; actor: string }): Promise<Seen> => {
+    const channel = await ports.channels.forOrder(order);
+    const outcome = await ask(ports, order.orderNo, () => channel.query(orderRef(order)));
+    ports.checkpoint('query.asked');
+    const settled = await ports.store.transaction((tx) => settle(ports, tx, order.orderNo, outcome, via));
+    return { order: settled, stale: outcome.kind === 'unknown', said: outcome };
+  };
+}
+
+function isFresh(order: OrderRow, now: Date): boolean {
+  return order.checkedAt !== null && now < later(order.checkedAt, FRESH_SECONDS);
+}
+
+/** The result, or undefined when it takes longer; a late failure is nobody's and stays silent here. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, ms, undefined);
+  });
+  work.catch(() => {});
+  try {
+    return await Promise.race([work, patience]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

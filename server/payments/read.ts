@@ -1,0 +1,77 @@
+import {
+  listOrders,
+  listRefunds,
+  openExceptions,
+  type OrderFilter,
+  type Position,
+  type RefundFilter,
+} from '../db/queries/orders.ts';
+import type { OrderRow } from '../db/entities/orders.ts';
+import { findOrder, findRefund } from './owner.ts';
+import type { Asker, Ports } from './ports.ts';
+import { viewCredential, viewOrder, viewRefund } from './view.ts';
+
+/** One page of a list, newest first; `next` is where the following page begins. */
+export interface PageOf<Item> {
+  items: Item[];
+  next: Position | null;
+}
+
+/** Reading: orders and refunds as they appear on the wire. */
+export function readPayments({ store, publicUrl }: Pick<Ports, 'store' | 'publicUrl'>) {
+  return {
+    /** One order with its refunds, its newest open exception and, while it can be paid, its credential. */
+    order: (asker: Asker, orderNo: string, stale = false) =>
+      store.read(async (tx) => complete(await findOrder(tx, orderNo, asker.owner), stale)),
+    /** The same for a row that was just settled. */
+    complete,
+    orders: (filter: OrderFilter, after: Position | undefined, limit: number) =>
+      store.read(async (tx): Promise<PageOf<Record<string, unknown>>> => {
+        const rows = await listOrders(tx, filter, after, limit);
+        const page = rows.slice(0, limit);
+        const exceptions = await openExceptions(
+          tx,
+          page.map(({ orderNo }) => orderNo),
+        );
+        const items = page.map((order) => viewOrder(order, { exception: exceptions.get(order.orderNo) }));
+        return { items, next: nextOf(rows.length > limit, page.at(-1), (row) => row.orderNo) };
+      }),
+    refund: (asker: Asker, refundNo: string) =>
+      store.read(async (tx) => {
+        const refund = await findRefund(tx, refundNo, asker.owner);
+        const order = await findOrder(tx, refund.orderNo, 'any');
+        return viewRefund(refund, order.payWay);
+      }),
+    refunds: (filter: RefundFilter, after: Position | undefined, limit: number) =>
+      store.read(async (tx): Promise<PageOf<Record<string, unknown>>> => {
+        const rows = await listRefunds(tx, filter, after, limit);
+        const page = rows.slice(0, limit);
+        const orders = page.length === 0 ? [] : await tx.orders.list({ orderNo: page.map(({ orderNo }) => orderNo) });
+        const payWays = new Map(orders.map(({ orderNo, payWay }) => [orderNo, payWay]));
+        const items = page.map((refund) => viewRefund(refund, payWays.get(refund.orderNo) ?? 'alipay'));
+        return { items, next: nextOf(rows.length > limit, page.at(-1), (row) => row.refundNo) };
+      }),
+  };
+
+  async function complete(order: OrderRow, stale = false): Promise<Record<string, unknown>> {
+    const touched = order.sequence > 2 || order.paid > 0n;
+    const [refunds, exceptions] = touched
+      ? await store.read(async (tx) => [
+          await tx.refunds.list({ orderNo: order.orderNo }, { orderBy: { createdAt: 'asc', refundNo: 'asc' } }),
+          await openExceptions(tx, [order.orderNo]),
+        ])
+      : [[], new Map()];
+    return {
+      ...viewOrder(order, { refunds, exception: exceptions.get(order.orderNo), stale }),
+      ...viewCredential(order, publicUrl),
+    };
+  }
+}
+
+function nextOf<Row extends { createdAt: Date }>(
+  more: boolean,
+  last: Row | undefined,
+  id: (row: Row) => string,
+): Position | null {
+  return more && last ? { createdAt: last.createdAt, id: id(last) } : null;
+}
