@@ -19,10 +19,12 @@
  *    delivery by `signNotice`, which must write the same facts each time.
  */
 import type { PayWay } from '../payments/channel.ts';
+import { alipayHalf } from './alipay/half.ts';
 import type { Half } from './half.ts';
+import { paypalHalf } from './paypal/half.ts';
 
 /** Every channel that is simulated. */
-export const HALVES: readonly Half[] = [];
+export const HALVES: readonly Half[] = [paypalHalf];
 
 /** Finds the half of a channel among `halves`; undefined when it is not simulated. */
 export function findHalf(halves: readonly Half[], payWay: PayWay): Half | undefined {
