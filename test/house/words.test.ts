@@ -38,7 +38,7 @@ test('no folder and no file is a drawer for everything', (t) => {
 });
 
 test('files are named in kebab-case', (t) => {
-  const name = /^[a-z0-9]+(-[a-z0-9]+)*(\.(test|properties\.test|d))?\.(ts|mjs)$/;
+  const name = /^[a-z0-9]+(-[a-z0-9]+)*((\.[a-z-]+)?\.test|\.d)?\.(ts|mjs)$/;
   t.deepEqual(
     sources.filter(({ path }) => !name.test(basename(path))).map(({ path }) => path),
     [],
