@@ -1,0 +1,165 @@
+import { createPrivateKey, randomBytes, X509Certificate, type KeyObject } from 'node:crypto';
+import { plainSerial } from '../../channels/wechat/signature.ts';
+import type { Account } from '../accounts.ts';
+import { pkcs8, spki, type Credential } from '../authority.ts';
+import { newRsaKeys } from '../certificates.ts';
+import type { Core } from '../core.ts';
+import type { HalfConfig } from '../half.ts';
+import { SimulatorRefusal } from '../refusal.ts';
+import { randomDigits } from '../trades.ts';
+
+/** How a merchant verifies WeChat Pay: by platform certificates, by public keys, or by both while changing over. */
+export const VERIFY_MODES = ['both', 'certificate', 'public-key'] as const;
+export type VerifyMode = (typeof VERIFY_MODES)[number];
+
+/** A key under which WeChat Pay signs; `publicPem` is a certificate or a bare public key. */
+export interface SigningKey {
+  serial: string;
+  privateKey: string;
+  publicPem: string;
+}
+
+/** A merchant at WeChat Pay; of every list the newest comes first and the older ones are still good. */
+export interface Merchant {
+  mchid: string;
+  appId: string;
+  apiV3Key: string;
+  verifyMode: VerifyMode;
+  merchantKeys: Credential[];
+  platformKeys: SigningKey[];
+  publicKeys: SigningKey[];
+}
+
+const LISTS = ['merchantKeys', 'platformKeys', 'publicKeys'] as const;
+
+/** What `/sim/rotate` can replace, with its other names. */
+const ROTATIONS: Readonly<Record<string, (core: Core, merchant: Merchant) => Promise<void>>> = {
+  'platform-certificate': async (core, merchant) => void merchant.platformKeys.unshift(await newPlatformKey(core)),
+  'public-key': async (_core, merchant) => void merchant.publicKeys.unshift(await newPublicKey(merchant.mchid)),
+  'merchant-certificate': async (core, { mchid, merchantKeys }) =>
+    void merchantKeys.unshift(await core.authority.issue(mchid)),
+  'api-v3-key': async (_core, merchant) => void (merchant.apiV3Key = newApiV3Key()),
+};
+const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
+  ['wechat_platform_cert', 'platform-certificate'],
+  ['wechat_public_key', 'public-key'],
+  ['wechat_merchant_cert', 'merchant-certificate'],
+  ['wechat_merchant_key', 'merchant-certificate'],
+  ['apiV3Key', 'api-v3-key'],
+]);
+
+/** Makes a merchant; `mode` among the options is one of VERIFY_MODES. */
+export async function newMerchant(
+  core: Core,
+  options: Readonly<Record<string, unknown>>,
+): Promise<Record<string, string>> {
+  const { mode = 'both' } = options;
+  const verifyMode = VERIFY_MODES.find((known) => known === mode);
+  if (!verifyMode) throw new SimulatorRefusal(400, 'unknown_mode', `mode is one of ${VERIFY_MODES.join(', ')}.`);
+  const mchid = core.trades.newNumber(() => `19${randomDigits(8)}`);
+  const [merchantKey, platformKey, publicKey] = await Promise.all([
+    core.authority.issue(mchid),
+    newPlatformKey(core),
+    newPublicKey(mchid),
+  ]);
+  return writeMerchant({
+    mchid,
+    appId: `wx${randomBytes(8).toString('hex')}`,
+    apiV3Key: newApiV3Key(),
+    verifyMode,
+    merchantKeys: [merchantKey],
+    platformKeys: [platformKey],
+    publicKeys: [publicKey],
+  });
+}
+
+/** Reads the merchant out of an account's secrets. */
+export function readMerchant({ secrets }: Account): Merchant {
+  const lists = Object.fromEntries(LISTS.map((name) => [name, JSON.parse(secrets[name] ?? '[]') as unknown]));
+  return { ...secrets, ...lists } as unknown as Merchant;
+}
+
+/** Replaces a key or certificate; the old one stays good, as it does at WeChat for a day, but signs nothing new. */
+export async function rotateMerchant(core: Core, account: Account, what: string): Promise<void> {
+  const name = OTHER_NAMES.get(what) ?? what;
+  const rotate = Object.hasOwn(ROTATIONS, name) ? ROTATIONS[name] : undefined;
+  if (!rotate)
+    throw new SimulatorRefusal(400, 'unknown_rotation', `what is one of ${Object.keys(ROTATIONS).join(', ')}.`);
+  const merchant = readMerchant(account);
+  await rotate(core, merchant);
+  account.secrets = writeMerchant(merchant);
+}
+
+/** The merchant as ordinary channel configuration. */
+export function configOfMerchant({ mchid, appId, apiV3Key, verifyMode, ...keys }: Merchant): HalfConfig {
+  const usesPublicKeys = verifyMode !== 'certificate';
+  const usesCertificates = verifyMode !== 'public-key';
+  const publicPems = (list: readonly SigningKey[]) => list.map(({ publicPem }) => publicPem);
+  return {
+    fields: {
+      mchid,
+      appId,
+      apiV3Key,
+      ...(usesPublicKeys ? { publicKeyId: keys.publicKeys.map(({ serial }) => serial).join(',') } : {}),
+    },
+    pems: {
+      wechat_merchant_cert: keys.merchantKeys.slice(0, 1).map(({ certificate }) => certificate),
+      wechat_merchant_key: keys.merchantKeys.slice(0, 1).map(({ privateKey }) => privateKey),
+      ...(usesPublicKeys ? { wechat_public_key: publicPems(keys.publicKeys) } : {}),
+      ...(usesCertificates ? { wechat_platform_cert: publicPems(keys.platformKeys) } : {}),
+    },
+  };
+}
+
+/** The account whose mchid this is. */
+export function findAccount(core: Core, mchid: string): Account | undefined {
+  return core.accounts.of('wechat').find(({ secrets }) => secrets.mchid === mchid);
+}
+
+/** The public key of the merchant certificate with this serial. */
+export function merchantKeyOf({ merchantKeys }: Merchant, serial: string): KeyObject | undefined {
+  const certificates = merchantKeys.map(({ certificate }) => new X509Certificate(certificate));
+  return certificates.find(({ serialNumber }) => plainSerial(serialNumber) === plainSerial(serial))?.publicKey;
+}
+
+/**
+ * The key that signs: the public key that was asked for by name, else the newest one of the merchant's way of verifying.
+ * With both ways it is a certificate, as during a change-over.
+ */
+export function signingKeyOf({ verifyMode, platformKeys, publicKeys }: Merchant, asked = ''): SigningKey {
+  const named = publicKeys.find(({ serial }) => plainSerial(serial) === plainSerial(asked));
+  if (named && verifyMode !== 'certificate') return named;
+  const newest = (verifyMode === 'public-key' ? publicKeys : platformKeys)[0];
+  if (!newest) throw new Error('A merchant always has a signing key.');
+  return newest;
+}
+
+function writeMerchant(merchant: Merchant): Record<string, string> {
+  const lists = Object.fromEntries(LISTS.map((name) => [name, JSON.stringify(merchant[name])]));
+  const { mchid, appId, apiV3Key, verifyMode } = merchant;
+  return { mchid, appId, apiV3Key, verifyMode, ...lists };
+}
+
+async function newPlatformKey(core: Core): Promise<SigningKey> {
+  const { certificate, privateKey } = await core.authority.issue('Simulated WeChat Pay platform');
+  return { serial: new X509Certificate(certificate).serialNumber, privateKey, publicPem: certificate };
+}
+
+async function newPublicKey(mchid: string): Promise<SigningKey> {
+  const { privateKey, publicKey } = await newRsaKeys();
+  const serial = `PUB_KEY_ID_0${mchid}${randomDigits(20)}`;
+  return { serial, privateKey: pkcs8(privateKey), publicPem: spki(publicKey) };
+}
+
+function newApiV3Key(): string {
+  return randomBytes(16).toString('hex');
+}
+
+const imported = new Map<string, KeyObject>();
+
+/** A private key from its PEM, imported once. */
+export function privateKeyOf(pem: string): KeyObject {
+  const known = imported.get(pem) ?? createPrivateKey(pem);
+  imported.set(pem, known);
+  return known;
+}

@@ -1,0 +1,32 @@
+import type { Core } from '../core.ts';
+import type { Answer } from '../exchange.ts';
+import type { Call as CallName, FaultName } from '../faults.ts';
+import type { Caller } from './gate.ts';
+
+/** One request that was let in. */
+export interface Asked extends Caller {
+  core: Core;
+  /** The decoded parts of the path that the route names. */
+  parts: readonly string[];
+  query: URLSearchParams;
+  rawBody: Buffer;
+}
+
+/** What a request is about, and what it does. */
+export interface Planned {
+  orderNo?: string;
+  act(fault: FaultName | undefined): Answer | Promise<Answer>;
+}
+
+/** One route: a verb, a path, the word that faults are set on, and what it does. */
+export interface CallRoute {
+  method: 'GET' | 'POST';
+  path: RegExp;
+  call: CallName;
+  plan(asked: Asked): Planned;
+}
+
+/** A request that can only be answered in one way. */
+export function settled(answer: Answer, orderNo?: string): Planned {
+  return { orderNo, act: () => answer };
+}

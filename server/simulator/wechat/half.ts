@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+import type { Context } from 'koa';
+import { rawBodyOf } from '../body.ts';
+import type { Core } from '../core.ts';
+import { write } from '../exchange.ts';
+import type { Half } from '../half.ts';
+import type { Trade } from '../trade.ts';
+import { randomDigits } from '../trades.ts';
+import { configOfMerchant, newMerchant, readMerchant, rotateMerchant } from './account.ts';
+import { CERTIFICATE_CALLS } from './certificate-calls.ts';
+import { enter, isRefused } from './gate.ts';
+import { describeRefundNotice, describeTrade, refundEvent } from './present.ts';
+import { REFUND_CALLS } from './refund-calls.ts';
+import { empty } from './refusals.ts';
+import { sealAnswer, sealNotice } from './seal.ts';
+import { TRADE_CALLS } from './trade-calls.ts';
+
+const CALLS = [...TRADE_CALLS, ...REFUND_CALLS, ...CERTIFICATE_CALLS];
+
+/** 15 s twice, 30 s, 3, 10 and 20 min, 30 min three times, 1 h, 3 h three times, 6 h twice. */
+const SCHEDULE = [15, 15, 30, 180, 600, 1200, 1800, 1800, 1800, 3600, 10_800, 10_800, 10_800, 21_600, 21_600];
+
+/** WeChat Pay, API v3, direct merchants, below `/wechat`. */
+export const wechatHalf: Half = {
+  payWay: 'wechat',
+  noticeSchedule: SCHEDULE,
+  mount(router, core) {
+    router.all('/wechat/{*rest}', (ctx) => serve(ctx, core));
+  },
+  newSecrets: (core, _name, options) => newMerchant(core, options),
+  configFor: (account) => configOfMerchant(readMerchant(account)),
+  pay(core, trade) {
+    core.trades.pay(trade, { number: core.trades.newNumber(() => `4200${randomDigits(24)}`) });
+    sendNotice(core, trade, 'TRANSACTION.SUCCESS', trade.notifyUrl, describeTrade(trade), core.noticeDelay(trade));
+  },
+  decline: (core, trade) => core.trades.decline(trade),
+  tellRefund(core, trade, refund) {
+    if (refund.state === 'processing') return;
+    sendNotice(core, trade, refundEvent(refund), refund.notifyUrl, describeRefundNotice(trade, refund));
+  },
+  newRefundNumber: (core) => core.trades.newNumber(() => `503${randomDigits(25)}`),
+  signNotice(core, notice, fault) {
+    const account = core.accounts.get('wechat', notice.account);
+    if (!account) throw new Error(`The account ${notice.account} of a notice is gone.`);
+    return sealNotice(core, readMerchant(account), notice, fault);
+  },
+  acknowledged: (status) => status === 200 || status === 204,
+  rotate: rotateMerchant,
+};
+
+async function serve(ctx: Context, core: Core): Promise<void> {
+  const path = ctx.path.slice('/wechat'.length);
+  const matching = CALLS.filter((call) => call.path.test(path));
+  const call = matching.find(({ method }) => method === ctx.method);
+  if (!call) return write(ctx, empty(matching.length > 0 ? 405 : 404));
+  const entered = enter(ctx, core, path);
+  if (isRefused(entered)) return write(ctx, entered);
+  const { account, merchant } = entered;
+  const parts = (call.path.exec(path)?.slice(1) ?? []).map(decode);
+  const { orderNo, act } = call.plan({
+    core,
+    account,
+    merchant,
+    parts,
+    query: ctx.URL.searchParams,
+    rawBody: rawBodyOf(ctx),
+  });
+  const askedSerial = ctx.get('wechatpay-serial');
+  await core.answer(ctx, {
+    payWay: 'wechat',
+    account: account.name,
+    call: call.call,
+    orderNo,
+    act,
+    seal: (answer, fault) => sealAnswer(core, merchant, askedSerial, answer, fault),
+  });
+}
+
+/** Nobody but the merchant's own configuration is told when a request named no address. */
+function sendNotice(
+  core: Core,
+  trade: Trade,
+  event: string,
+  url: string | null,
+  facts: Record<string, unknown>,
+  delay?: number,
+): void {
+  if (url !== null) core.notices.send(trade, { id: randomUUID(), event, url, facts }, delay);
+}
+
+/** A malformed escape is a name that nobody has. */
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

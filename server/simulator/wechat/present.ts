@@ -1,0 +1,102 @@
+import { paymentOf, refundedMinor, type Refund, type Trade } from '../trade.ts';
+
+/** What WeChat calls each product. */
+const TRADE_TYPES: ReadonlyMap<string, string> = new Map([
+  ['native', 'NATIVE'],
+  ['jsapi', 'JSAPI'],
+  ['app', 'APP'],
+  ['h5', 'MWEB'],
+]);
+
+const REFUND_WORDS = {
+  processing: 'PROCESSING',
+  succeeded: 'SUCCESS',
+  failed: 'CLOSED',
+  abnormal: 'ABNORMAL',
+} as const;
+
+/** What only this half keeps about a trade. */
+export interface TradeDetails {
+  mchid: string;
+  appid: string;
+  product: string;
+  openid: string;
+  attach?: string;
+  /** The request that made it, to compare a repeat with. */
+  request: string;
+}
+
+/** The details of a trade of this half. */
+export function detailsOf(trade: Trade): TradeDetails {
+  return trade.details as unknown as TradeDetails;
+}
+
+/** A trade as a query or notice describes it; `unseen` = the payment has not reached this reader yet. Amounts in fen. */
+export function describeTrade(trade: Trade, unseen = false): Record<string, unknown> {
+  const { mchid, appid, product, openid, attach } = detailsOf(trade);
+  const payment = unseen ? undefined : paymentOf(trade);
+  const names = { mchid, appid, out_trade_no: trade.orderNo, ...(attach === undefined ? {} : { attach }) };
+  if (!payment) {
+    return { ...names, trade_state: trade.state === 'closed' ? 'CLOSED' : 'NOTPAY', trade_state_desc: '订单未支付' };
+  }
+  return {
+    ...names,
+    transaction_id: payment.number,
+    trade_type: TRADE_TYPES.get(product),
+    trade_state: refundedMinor(trade) > 0 ? 'REFUND' : 'SUCCESS',
+    trade_state_desc: '支付成功',
+    bank_type: 'OTHERS',
+    success_time: beijingTime(payment.at),
+    payer: { openid },
+    amount: { total: payment.minor, payer_total: payment.minor, currency: 'CNY', payer_currency: 'CNY' },
+  };
+}
+
+/** A refund as an answer describes it. Amounts in fen. */
+export function describeRefund(trade: Trade, refund: Refund): Record<string, unknown> {
+  return {
+    ...refundNames(trade, refund),
+    channel: 'ORIGINAL',
+    user_received_account: '支付用户零钱',
+    create_time: beijingTime(refund.at),
+    status: REFUND_WORDS[refund.state],
+    ...(refund.doneAt === null ? {} : { success_time: beijingTime(refund.doneAt) }),
+    amount: { ...refundAmount(trade, refund), currency: 'CNY' },
+  };
+}
+
+/** A refund as a notice describes it: another name for the status, and no currency. Amounts in fen. */
+export function describeRefundNotice(trade: Trade, refund: Refund): Record<string, unknown> {
+  return {
+    mchid: detailsOf(trade).mchid,
+    ...refundNames(trade, refund),
+    user_received_account: '支付用户零钱',
+    refund_status: REFUND_WORDS[refund.state],
+    ...(refund.doneAt === null ? {} : { success_time: beijingTime(refund.doneAt) }),
+    amount: refundAmount(trade, refund),
+  };
+}
+
+/** The event of a refund that has ended. */
+export function refundEvent({ state }: Refund): string {
+  return `REFUND.${REFUND_WORDS[state]}`;
+}
+
+/** Milliseconds since 1970 as RFC 3339 in UTC+8, whole seconds. */
+export function beijingTime(at: number): string {
+  return `${new Date(at + 8 * 3_600_000).toISOString().slice(0, 19)}+08:00`;
+}
+
+function refundNames(trade: Trade, refund: Refund): Record<string, unknown> {
+  return {
+    refund_id: refund.number,
+    out_refund_no: refund.refundNo,
+    transaction_id: paymentOf(trade)?.number,
+    out_trade_no: trade.orderNo,
+  };
+}
+
+function refundAmount(trade: Trade, { minor }: Refund): Record<string, number> {
+  const total = paymentOf(trade)?.minor ?? trade.minor;
+  return { total, refund: minor, payer_total: total, payer_refund: minor };
+}

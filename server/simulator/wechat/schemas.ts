@@ -1,0 +1,76 @@
+import { z } from 'zod';
+
+const Url = z
+  .string()
+  .max(255)
+  .regex(/^https?:\/\/[^\s?#]+$/, 'an absolute address without a query');
+const Fen = z.int().min(1).max(10_000_000_000);
+const OutTradeNo = z.string().regex(/^[0-9A-Za-z_\-*]{6,32}$/);
+const OutRefundNo = z.string().regex(/^[0-9A-Za-z_\-|*@]{1,64}$/);
+const Time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d$/, 'RFC 3339 with an offset');
+
+/** POST /v3/pay/transactions/*; what only one product needs is checked by `productNeeds`. */
+export const CreateBody = z.object({
+  appid: z.string().min(1).max(32),
+  mchid: z.string().min(1).max(32),
+  description: z.string().min(1).max(127),
+  out_trade_no: OutTradeNo,
+  notify_url: Url,
+  time_expire: Time.optional(),
+  attach: z.string().max(128).optional(),
+  amount: z.object({ total: Fen, currency: z.literal('CNY').default('CNY') }),
+  payer: z.object({ openid: z.string().min(1).max(128) }).optional(),
+  scene_info: z
+    .object({
+      payer_client_ip: z.union([z.ipv4(), z.ipv6()]),
+      h5_info: z.object({ type: z.enum(['Wap', 'iOS', 'Android']) }).optional(),
+    })
+    .optional(),
+});
+export type CreateBody = z.infer<typeof CreateBody>;
+
+/** POST …/close. */
+export const CloseBody = z.object({ mchid: z.string() });
+
+/** POST /v3/refund/domestic/refunds. */
+export const RefundBody = z
+  .object({
+    transaction_id: z.string().optional(),
+    out_trade_no: OutTradeNo.optional(),
+    out_refund_no: OutRefundNo,
+    reason: z.string().max(80).optional(),
+    notify_url: Url.optional(),
+    amount: z.object({ refund: Fen, total: Fen, currency: z.literal('CNY') }),
+  })
+  .refine((body) => (body.transaction_id === undefined) !== (body.out_trade_no === undefined), {
+    path: ['out_trade_no'],
+    message: 'either out_trade_no or transaction_id',
+  });
+export type RefundBody = z.infer<typeof RefundBody>;
+
+/** POST …/apply-abnormal-refund. */
+export const AbnormalBody = z.object({
+  out_refund_no: OutRefundNo,
+  type: z.enum(['MERCHANT_BANK_CARD', 'USER_BANK_CARD']),
+});
+
+/** The first member that a product needs and the body lacks. */
+export function productNeeds(product: string, body: CreateBody): string | undefined {
+  if (product === 'jsapi' && !body.payer) return '/payer/openid';
+  return product === 'h5' && !body.scene_info?.h5_info ? '/scene_info/h5_info' : undefined;
+}
+
+/** Reads a body by its schema; a text says what is wrong, with the pointer to it. */
+export function readBody<T>(
+  schema: z.ZodType<T>,
+  raw: Buffer,
+): { ok: true; body: T } | { ok: false; field: string; issue: string } {
+  try {
+    const result = schema.safeParse(JSON.parse(raw.toString('utf8')));
+    if (result.success) return { ok: true, body: result.data };
+    const [issue] = result.error.issues;
+    return { ok: false, field: `/${issue?.path.join('/') ?? ''}`, issue: issue?.message ?? 'invalid' };
+  } catch {
+    return { ok: false, field: '/', issue: 'the body is not JSON' };
+  }
+}
