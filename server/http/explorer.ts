@@ -50,6 +50,7 @@ export async function renderExplorer(): Promise<ExplorerPage> {
       layout: 'BaseLayout',
       docExpansion: 'list',
       deepLinking: false,
+      queryConfigEnabled: false,
       validatorUrl: null,
     },
   });

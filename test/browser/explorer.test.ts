@@ -1,0 +1,58 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { type BrowserContext, chromium } from 'playwright-core';
+import { publicRoutes } from '../../server/routes/public.ts';
+import { startEdge } from '../support/edge.ts';
+
+const executablePath = process.env['PAY_TEST_CHROMIUM'] ?? '/usr/bin/chromium';
+const args = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+async function openBrowser(t: ExecutionContext): Promise<BrowserContext> {
+  const profile = await mkdtemp(join(tmpdir(), 'explorer-'));
+  const browser = await chromium.launchPersistentContext(profile, { executablePath, headless: true, args });
+  t.teardown(async () => {
+    await browser.close();
+    await rm(profile, { recursive: true, force: true });
+  });
+  return browser;
+}
+
+test('the explorer shows the operations, tries one, and asks nobody else', async (t) => {
+  t.timeout(60_000);
+  const groups = [publicRoutes({ info: () => Promise.reject(new Error('unused')), pingDatabase: async () => {} })];
+  const { url } = await startEdge(t, { groups, explorer: true });
+  const page = await (await openBrowser(t)).newPage();
+  const asked = new Set<string>();
+  const faults: string[] = [];
+  page.on('request', (request) => asked.add(new URL(request.url()).origin));
+  page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
+  page.on('pageerror', (error) => faults.push(error.message));
+
+  await page.goto(`${url}/swagger/index.html`);
+  const health = page.locator('#operations-Service-getHealth');
+  await health.locator('.opblock-summary-control').click();
+  t.is(await page.locator('.opblock').count(), 5);
+  await health.getByRole('button', { name: 'Try it out' }).click();
+  await health.getByRole('button', { name: 'Execute' }).click();
+  const answer = health.locator('.live-responses-table .response').first();
+  await answer.waitFor();
+  t.regex((await answer.textContent()) ?? '', /200[^]*"status": "ok"/);
+  if (process.env['EXPLORER_SCREENSHOT'])
+    await page.screenshot({ path: process.env['EXPLORER_SCREENSHOT'], fullPage: true });
+
+  t.deepEqual(
+    [...asked].filter((origin) => origin !== url && origin !== 'null'),
+    [],
+  );
+  t.deepEqual(faults, []);
+});

@@ -1,0 +1,65 @@
+import test from 'ava';
+import { publicRoutes } from '../../server/routes/public.ts';
+import { startEdge } from '../support/edge.ts';
+
+const groups = [publicRoutes({ info: () => Promise.reject(new Error('unused')), pingDatabase: async () => {} })];
+
+test('the page has no inline script or style and names no other host', async (t) => {
+  const { url } = await startEdge(t, { groups, explorer: true });
+  const response = await fetch(`${url}/swagger/index.html`, { headers: { host: 'evil.example' } });
+  t.is(response.status, 200);
+  const html = await response.text();
+  t.notRegex(html, /<script>|<style|\sstyle=|\son\w+=|evil\.example/);
+  t.deepEqual(
+    [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, target]) => target?.startsWith('/swagger/')),
+    [true, true, true, true, true, true],
+  );
+  const policy = response.headers.get('content-security-policy') ?? '';
+  t.regex(policy, /script-src 'self';/);
+  t.notRegex(policy, /unsafe/);
+});
+
+test('every file that the page asks for is served from here with its type', async (t) => {
+  const { url } = await startEdge(t, { groups, explorer: true });
+  const html = await (await fetch(`${url}/swagger/index.html`)).text();
+  for (const [, target = ''] of html.matchAll(/(?:src|href)="([^"]+)"/g)) {
+    const { status, headers } = await fetch(url + target);
+    t.is(status, 200, target);
+    t.regex(headers.get('content-type') ?? '', /^(text\/(javascript|css)|image\/png)/, target);
+  }
+});
+
+test('the configuration of the page cannot be changed by its address', async (t) => {
+  const { url } = await startEdge(t, { groups, explorer: true });
+  const script = await (await fetch(`${url}/swagger/explorer.js`)).text();
+  t.regex(script, /"queryConfigEnabled":false/);
+  t.regex(script, /"url":"\/swagger\/doc\.json"/);
+  t.notRegex(script, /https?:\/\//);
+});
+
+test('the document is OpenAPI 3.1 and describes what is served', async (t) => {
+  const { url } = await startEdge(t, { groups, explorer: true });
+  const response = await fetch(`${url}/swagger/doc.json`);
+  t.is(response.headers.get('content-type'), 'application/json; charset=utf-8');
+  const document = (await response.json()) as {
+    openapi: string;
+    paths: Record<string, { get: { security: unknown } }>;
+  };
+  t.is(document.openapi, '3.1.0');
+  t.deepEqual(Object.keys(document.paths).toSorted(), [
+    '/api/v1/info',
+    '/health',
+    '/health/db',
+    '/swagger/doc.json',
+    '/swagger/index.html',
+  ]);
+  t.deepEqual(document.paths['/api/v1/info']?.get.security, [{ adminBearer: [] }, { adminCookie: [] }]);
+  t.deepEqual(document.paths['/health']?.get.security, []);
+});
+
+test('without Explorer.Enabled there is nothing', async (t) => {
+  const { url } = await startEdge(t, { groups, explorer: false });
+  for (const path of ['/swagger/index.html', '/swagger/doc.json', '/swagger/swagger-ui-bundle.js']) {
+    t.is((await fetch(url + path)).status, 404, path);
+  }
+});
