@@ -22,9 +22,10 @@ import type { PayWay } from '../payments/channel.ts';
 import { alipayHalf } from './alipay/half.ts';
 import type { Half } from './half.ts';
 import { paypalHalf } from './paypal/half.ts';
+import { wechatHalf } from './wechat/half.ts';
 
 /** Every channel that is simulated. */
-export const HALVES: readonly Half[] = [paypalHalf];
+export const HALVES: readonly Half[] = [alipayHalf, wechatHalf, paypalHalf];
 
 /** Finds the half of a channel among `halves`; undefined when it is not simulated. */
 export function findHalf(halves: readonly Half[], payWay: PayWay): Half | undefined {

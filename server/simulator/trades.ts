@@ -77,6 +77,7 @@ export function createTrades(ledger: Ledger, now: () => number): Trades {
     scan(trade) {
       if (trade.state !== 'offered') return;
       trade.state = 'open';
+      trade.details['scanned'] = true;
       self.record(trade, 'scanned');
     },
     approve(trade) {

@@ -1,0 +1,84 @@
+import { fixedOutcome } from '../fixed.ts';
+import type { Core } from '../core.ts';
+import type { Trade } from '../trade.ts';
+import { readChinaTime } from './china-time.ts';
+import { exists, newTradeNo, readText, readYuan } from './model.ts';
+import { refused, success, type Content } from './reply.ts';
+import type { AlipayRequest } from './request.ts';
+
+/** A code dies two hours after it was made, whatever `time_expire` says. */
+const QR_MS = 2 * 3_600_000;
+
+/** The product code that each page scene must carry. */
+export const PRODUCTS: Readonly<Record<string, { scene: string; code: string }>> = {
+  'alipay.trade.page.pay': { scene: 'page', code: 'FAST_INSTANT_TRADE_PAY' },
+  'alipay.trade.wap.pay': { scene: 'wap', code: 'QUICK_WAP_WAY' },
+  'alipay.trade.app.pay': { scene: 'app', code: 'QUICK_MSECURITY_PAY' },
+};
+
+/** alipay.trade.precreate: `silent` when the caller shall never hear of it (0.06, the first time). */
+export function precreate(core: Core, request: AlipayRequest): { content: Content; silent: boolean } {
+  const { trade, isNew } = createTrade(core, request, 'qr');
+  return {
+    content: success({ out_trade_no: trade.orderNo, qr_code: core.payUrl(trade) }),
+    silent: isNew && trade.fixed === 'silent',
+  };
+}
+
+/** Opens a page, wap or app payment: what the payer's browser or app does with the signed request. */
+export function openPage(core: Core, request: AlipayRequest): Trade {
+  const product = PRODUCTS[request.method];
+  if (product === undefined || request.content['product_code'] !== product.code) {
+    throw refused('INVALID_PARAMETER', 'product_code does not belong to this method.');
+  }
+  return createTrade(core, request, product.scene).trade;
+}
+
+/** Makes the trade or, for the same number and facts while unpaid, finds it again. */
+function createTrade(core: Core, request: AlipayRequest, scene: string): { trade: Trade; isNew: boolean } {
+  const draft = readDraft(core, request, scene);
+  const known = core.trades.find(draft.orderNo, { payWay: 'alipay', account: request.account.name });
+  // A code that nobody scanned leaves no trade behind, so its number is free again.
+  if (known !== undefined && (known.state === 'offered' || exists(known)))
+    return { trade: sameTrade(known, draft), isNew: false };
+  if (fixedOutcome(draft.minor, 'CNY', 'alipay') === 'declined')
+    throw refused('ACCESS_FORBIDDEN', 'Declined, as 0.02 asks for.');
+  const trade = core.trades.create({ ...draft, state: 'offered' });
+  core.startFixed(trade);
+  return { trade, isNew: true };
+}
+
+function sameTrade(known: Trade, draft: { minor: number; subject: string }): Trade {
+  if (known.state === 'paid') throw refused('TRADE_HAS_SUCCESS', 'The trade is paid.');
+  if (known.state === 'closed') throw refused('TRADE_HAS_CLOSE', 'The trade is closed.');
+  if (known.minor !== draft.minor || known.subject !== draft.subject)
+    throw refused('CONTEXT_INCONSISTENT', 'The trade has other facts.');
+  return known;
+}
+
+function readDraft(core: Core, { account, content, charset, notifyUrl, returnUrl }: AlipayRequest, scene: string) {
+  const seller = content['seller_id'] ?? account.sellerId;
+  if (seller !== account.sellerId) throw refused('PARTNER_ERROR', 'seller_id is not of this app.');
+  const passback = content['passback_params'];
+  return {
+    payWay: 'alipay' as const,
+    account: account.name,
+    orderNo: readText(content['out_trade_no'], 'out_trade_no', /^\w{1,64}$/),
+    scene,
+    subject: readText(content['subject'], 'subject', /^[^/=&]{1,256}$/),
+    minor: readYuan(content['total_amount'], 'total_amount'),
+    currency: 'CNY',
+    notifyUrl,
+    returnUrl,
+    expiresAt: readExpiry(content['time_expire'], core.clock.now(), scene),
+    details: { tradeNo: newTradeNo(core), charset, ...(typeof passback === 'string' ? { passback } : {}) },
+  };
+}
+
+function readExpiry(value: unknown, now: number, scene: string): number | null {
+  const asked = value === undefined ? undefined : readChinaTime(String(value));
+  if (value !== undefined && (asked === undefined || asked <= now))
+    throw refused('INVALID_PARAMETER', 'time_expire is invalid.');
+  if (scene !== 'qr') return asked ?? null;
+  return Math.min(asked ?? Infinity, now + QR_MS);
+}

@@ -1,0 +1,136 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { rawBodyOf } from '../body.ts';
+import type { Core } from '../core.ts';
+import { write } from '../exchange.ts';
+import type { Half } from '../half.ts';
+import type { Trade } from '../trade.ts';
+import { METHODS, perform } from './calls.ts';
+import { openPage, PRODUCTS } from './create.ts';
+import { newTradeNo, tradeNoOf } from './model.ts';
+import { signNotice, tell } from './notice.ts';
+import { AlipayRefusal, contentText, sealAnswer, unsignedAnswer } from './reply.ts';
+import { checkRequest, readRequest, type AlipayRequest, type RawRequest } from './request.ts';
+import { configFor, createKeyring, newSecrets, rotate, type AlipayAccount } from './secrets.ts';
+
+const GATEWAY = '/alipay/gateway.do';
+const JSON_METHODS: ReadonlySet<string> = new Set(Object.keys(METHODS));
+const PAGE_METHODS: ReadonlySet<string> = new Set(Object.keys(PRODUCTS));
+/** 4m 10m 10m 1h 2h 6h 15h. */
+const SCHEDULE = [4, 10, 10, 60, 120, 360, 900].map((minutes) => minutes * 60);
+
+const keyrings = new WeakMap<Core, ReturnType<typeof createKeyring>>();
+
+/** Alipay's open API v2 as its gateway behaves (channels.md §1). */
+export const alipayHalf: Half = {
+  payWay: 'alipay',
+  noticeSchedule: SCHEDULE,
+  newSecrets,
+  configFor,
+  rotate,
+  newRefundNumber: newTradeNo,
+  mount(router: Router, core: Core) {
+    router.post(GATEWAY, (ctx) => serve(core, ctx));
+    router.get(GATEWAY, (ctx) => servePage(core, ctx));
+  },
+  pay(core, trade) {
+    core.trades.scan(trade);
+    core.trades.pay(trade, { number: tradeNoOf(trade) });
+    tell(core, trade, keysOf(core).byName(trade.account));
+  },
+  decline(core, trade) {
+    core.trades.scan(trade);
+    core.trades.decline(trade);
+  },
+  open: (core, payUrl) => openSigned(core, payUrl),
+  tellRefund(core, trade, refund) {
+    if (refund.state === 'succeeded') tell(core, trade, keysOf(core).byName(trade.account), refund);
+  },
+  signNotice: (core, notice, fault) => signNotice(core, keysOf(core).byName(notice.account), notice, fault),
+  acknowledged: (status, body) => status === 200 && body === 'success',
+};
+
+async function serve(core: Core, ctx: Context): Promise<void> {
+  const raw = readRequest(ctx.querystring, rawBodyOf(ctx).toString('latin1'));
+  if (PAGE_METHODS.has(raw.method)) return servePage(core, ctx);
+  const request = await checked(core, ctx, raw);
+  if (request === undefined) return;
+  const { account, certificateMode, content } = request;
+  const orderNo = typeof content['out_trade_no'] === 'string' ? content['out_trade_no'] : undefined;
+  const member = memberOf(raw.method);
+  await core.answer(ctx, {
+    payWay: 'alipay',
+    account: account.name,
+    call: METHODS[raw.method]!.call,
+    orderNo,
+    act: (fault) => {
+      const said = perform(core, request, fault);
+      return { status: 200, body: contentText(said.content), silent: said.silent };
+    },
+    seal: ({ body: text }, fault) => sealAnswer(core, account, { member, text, certificateMode }, fault),
+  });
+}
+
+/** The request, or undefined when it was refused and answered: some refusals of the gateway carry no signature. */
+async function checked(core: Core, ctx: Context, raw: RawRequest): Promise<AlipayRequest | undefined> {
+  const keys = keysOf(core);
+  try {
+    return checkRequest(raw, keys.byAppId, JSON_METHODS, { checkTime: true });
+  } catch (error) {
+    if (!(error instanceof AlipayRefusal)) throw error;
+    const member = JSON_METHODS.has(raw.method) ? memberOf(raw.method) : 'error_response';
+    const text = contentText(error.content);
+    const account = signerOf(keys.byAppId, raw);
+    if (account === undefined || !error.signed) write(ctx, unsignedAnswer(member, text));
+    else
+      write(
+        ctx,
+        await sealAnswer(
+          core,
+          account,
+          { member, text, certificateMode: raw.form.values.has('app_cert_sn') },
+          undefined,
+        ),
+      );
+    return undefined;
+  }
+}
+
+/** A payer's browser at a signed address: on to the page where he decides, or an error in words. */
+function servePage(core: Core, ctx: Context): void {
+  try {
+    const query = ctx.method === 'POST' ? `${ctx.querystring}&${rawBodyOf(ctx).toString('latin1')}` : ctx.querystring;
+    ctx.redirect(core.payUrl(openChecked(core, readRequest(query, ''))));
+  } catch (error) {
+    if (!(error instanceof AlipayRefusal)) throw error;
+    ctx.status = 400;
+    ctx.type = 'text/plain; charset=utf-8';
+    ctx.body = `${error.content.code} ${String(error.content['sub_code'])}: ${error.message}\n`;
+  }
+}
+
+function openSigned(core: Core, payUrl: string): Trade | undefined {
+  const raw = readRequest(payUrl.slice(payUrl.indexOf('?') + 1), '');
+  return PAGE_METHODS.has(raw.method) ? openChecked(core, raw) : undefined;
+}
+
+function openChecked(core: Core, raw: RawRequest): Trade {
+  return openPage(core, checkRequest(raw, keysOf(core).byAppId, PAGE_METHODS, { checkTime: false }));
+}
+
+function signerOf(
+  byAppId: (appId: string) => AlipayAccount | undefined,
+  { form }: RawRequest,
+): AlipayAccount | undefined {
+  return byAppId(form.values.get('app_id')?.toString('latin1') ?? '');
+}
+
+function memberOf(method: string): string {
+  return `${method.replaceAll('.', '_')}_response`;
+}
+
+function keysOf(core: Core): ReturnType<typeof createKeyring> {
+  const known = keyrings.get(core) ?? createKeyring(core);
+  keyrings.set(core, known);
+  return known;
+}

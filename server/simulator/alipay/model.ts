@@ -1,0 +1,58 @@
+import { readMajorText } from '../../payments/money.ts';
+import { randomDigits } from '../trades.ts';
+import type { Core } from '../core.ts';
+import { majorOf, paymentOf, type Trade } from '../trade.ts';
+import { chinaTime } from './china-time.ts';
+import { refused } from './reply.ts';
+
+const YEAR_MS = 365 * 86_400_000;
+
+/** Until the payer scans or logs in, Alipay has no trade: query and close say "not exist" while the code still works. */
+export function exists(trade: Trade | undefined): trade is Trade {
+  return trade !== undefined && trade.state !== 'offered' && trade.details['scanned'] === true;
+}
+
+/** Alipay's number of the trade, known from its creation on. */
+export function tradeNoOf(trade: Trade): string {
+  return String(trade.details['tradeNo']);
+}
+
+/** A new, never used trade number: the day and 20 random digits. */
+export function newTradeNo(core: Core): string {
+  const day = chinaTime(core.clock.now()).slice(0, 10).replaceAll('-', '');
+  return core.trades.newNumber(() => `${day}22${randomDigits(18)}`);
+}
+
+/** The sum of the refunds that are done, in minor units: `refund_fee` is always this sum. */
+export function refundedSum(trade: Trade): number {
+  return trade.refunds.filter((refund) => refund.state === 'succeeded').reduce((sum, refund) => sum + refund.minor, 0);
+}
+
+/** Alipay's word for the state: TRADE_CLOSED means closed unpaid *or* refunded in full; FINISHED a year after the payment. */
+export function tradeStatus(trade: Trade, now: number): string {
+  const payment = paymentOf(trade);
+  if (payment === undefined) return trade.state === 'closed' ? 'TRADE_CLOSED' : 'WAIT_BUYER_PAY';
+  if (refundedSum(trade) >= payment.minor) return 'TRADE_CLOSED';
+  return now - payment.at > YEAR_MS ? 'TRADE_FINISHED' : 'TRADE_SUCCESS';
+}
+
+/** Reads an amount in yuan (0.01–100000000, two places) into fen; throws the refusal for anything else. */
+export function readYuan(value: unknown, name: string): number {
+  const text = typeof value === 'number' ? String(value) : value;
+  const money =
+    typeof text === 'string' && /^\d+(\.\d{1,2})?$/.test(text) ? readMajorText(text, 'CNY', 'alipay') : undefined;
+  if (money === undefined || money.minor < 1n || money.minor > 10_000_000_000n)
+    throw refused('INVALID_PARAMETER', `${name} is invalid.`);
+  return Number(money.minor);
+}
+
+/** Reads a member that is a string of the given form; throws the refusal for anything else. */
+export function readText(value: unknown, name: string, pattern: RegExp): string {
+  if (typeof value !== 'string' || !pattern.test(value)) throw refused('INVALID_PARAMETER', `${name} is invalid.`);
+  return value;
+}
+
+/** An amount of the trade in yuan. */
+export function yuan(trade: Trade, minor: number): string {
+  return majorOf(trade, minor);
+}

@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto';
+import { signRsa2 } from '../../channels/alipay/signature.ts';
+import type { Core } from '../core.ts';
+import type { Answer } from '../exchange.ts';
+import type { FaultName } from '../faults.ts';
+import { duplicateFirstKey } from '../spoil.ts';
+import type { AlipayAccount } from './secrets.ts';
+
+/** The content of a response member. */
+export type Content = Record<string, unknown> & { code: string; msg: string };
+
+/** A refusal of the gateway or of the business; `signed: false` for those that the channel sends without a signature. */
+export class AlipayRefusal extends Error {
+  readonly content: Content;
+  readonly signed: boolean;
+  constructor(code: keyof typeof MESSAGES, subCode: string, subMessage: string, signed = true) {
+    super(subMessage);
+    this.content = { code, msg: MESSAGES[code], sub_code: subCode, sub_msg: subMessage };
+    this.signed = signed;
+  }
+}
+
+const MESSAGES = {
+  '20000': 'Service Currently Unavailable',
+  '40001': 'Missing Required Arguments',
+  '40002': 'Invalid Arguments',
+  '40004': 'Business Failed',
+} as const;
+
+/** A success with the given members. */
+export function success(content: Record<string, unknown>): Content {
+  return { code: '10000', msg: 'Success', ...content };
+}
+
+/** A business refusal: code 40004 and an `ACQ.` sub_code. */
+export function refused(subCode: string, message: string): AlipayRefusal {
+  return new AlipayRefusal('40004', `ACQ.${subCode}`, message);
+}
+
+/** The response member as text: slashes are escaped and non-ASCII is not, as the channel writes it. */
+export function contentText(content: Content): string {
+  return JSON.stringify(content).replaceAll('/', String.raw`\/`);
+}
+
+/** A whole answer that carries no signature: of errors that came before the caller was known, or by a fault. */
+export function unsignedAnswer(member: string, text: string): Answer {
+  return json(`{"${member}":${text}}`);
+}
+
+/** Signs the exact text of the response member and wraps it; spoilt as `fault` says. */
+export async function sealAnswer(
+  core: Core,
+  account: AlipayAccount,
+  { member, text, certificateMode }: { member: string; text: string; certificateMode: boolean },
+  fault: FaultName | undefined,
+): Promise<Answer> {
+  if (fault === 'no-signature') return unsignedAnswer(member, text);
+  const stranger = fault === 'wrong-key' || (fault === 'unknown-serial' && !certificateMode);
+  const sign =
+    fault === 'signtest'
+      ? randomBytes(256).toString('base64')
+      : await signRsa2(text, stranger ? core.strangerKey : account.alipayKey);
+  const serial = fault === 'unknown-serial' ? 'f'.repeat(32) : account.alipayCertSerial;
+  const serialText = certificateMode ? `"alipay_cert_sn":"${serial}",` : '';
+  const body = `{"${member}":${text},${serialText}"sign":"${sign}"}`;
+  return json(fault === 'duplicate-key' ? duplicateFirstKey(body, forge(text)) : body);
+}
+
+/** What somebody between would like the answer to say. */
+function forge(text: string): string {
+  return contentText({
+    ...(JSON.parse(text) as Content),
+    code: '10000',
+    msg: 'Success',
+    trade_status: 'TRADE_SUCCESS',
+    fund_change: 'Y',
+  });
+}
+
+function json(body: string): Answer {
+  return { status: 200, body, headers: { 'content-type': 'application/json;charset=utf-8' } };
+}

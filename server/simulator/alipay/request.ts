@@ -1,0 +1,144 @@
+import { verifyRsa2 } from '../../channels/alipay/signature.ts';
+import { charsetOf, decode, type Charset } from './charset.ts';
+import { readChinaTime } from './china-time.ts';
+import { readForm, signedBytes, type RawForm } from './form.ts';
+import { AlipayRefusal } from './reply.ts';
+import type { AlipayAccount } from './secrets.ts';
+
+/** How far a request's timestamp may be from real time. */
+const WINDOW_MS = 15 * 60_000;
+
+/** A request whose signature was checked. */
+export interface AlipayRequest {
+  account: AlipayAccount;
+  method: string;
+  charset: Charset;
+  certificateMode: boolean;
+  notifyUrl: string | null;
+  returnUrl: string | null;
+  content: Readonly<Record<string, unknown>>;
+}
+
+/** A parsed request that was not checked yet. */
+export interface RawRequest {
+  form: RawForm;
+  method: string;
+}
+
+/** Reads the parameters from the query and the body. */
+export function readRequest(query: string, body: string): RawRequest {
+  const form = readForm(query, body);
+  return { form, method: text(form, 'method') };
+}
+
+/** Checks a request as the gateway does; throws AlipayRefusal. A payer's page may be opened long after it was signed. */
+export function checkRequest(
+  { form, method }: RawRequest,
+  accountOf: (appId: string) => AlipayAccount | undefined,
+  methods: ReadonlySet<string>,
+  { checkTime }: { checkTime: boolean },
+): AlipayRequest {
+  checkCommon(form, methods);
+  const account = accountOf(text(form, 'app_id'));
+  if (account === undefined) throw new AlipayRefusal('40002', 'isv.invalid-app-id', 'The AppID is invalid.', false);
+  if (checkTime) checkTimestamp(text(form, 'timestamp'));
+  const certificateMode = checkSerials(form, account);
+  if (!verifyRsa2(signedBytes(form), text(form, 'sign'), account.appPublicKey)) {
+    throw new AlipayRefusal(
+      '40002',
+      'isv.invalid-signature',
+      'The signature does not match; check the signed text and the app key.',
+    );
+  }
+  const charset = charsetOf(text(form, 'charset')) ?? 'utf-8';
+  return {
+    account,
+    method,
+    charset,
+    certificateMode,
+    notifyUrl: addressOf(form, 'notify_url'),
+    returnUrl: addressOf(form, 'return_url'),
+    content: contentOf(decode(form.values.get('biz_content') ?? Buffer.alloc(0), charset)),
+  };
+}
+
+function checkCommon(form: RawForm, methods: ReadonlySet<string>): void {
+  if (form.repeated.length > 0) {
+    throw new AlipayRefusal('40002', 'isv.invalid-parameter', `${form.repeated[0]} occurs twice.`, false);
+  }
+  const required = [
+    ['app_id', 'isv.missing-app-id'],
+    ['method', 'isv.missing-method'],
+    ['sign_type', 'isv.missing-signature-type'],
+    ['sign', 'isv.missing-signature'],
+    ['timestamp', 'isv.missing-timestamp'],
+    ['version', 'isv.missing-version'],
+    ['charset', 'isv.missing-charset'],
+    ['biz_content', 'isv.missing-biz-content'],
+  ] as const;
+  for (const [name, subCode] of required) {
+    if (text(form, name) === '') throw new AlipayRefusal('40001', subCode, `${name} is missing.`, false);
+  }
+  const allowed = (name: string, good: boolean, subCode: string) => {
+    if (!good) throw new AlipayRefusal('40002', subCode, `${name} is invalid.`, false);
+  };
+  allowed('sign_type', text(form, 'sign_type') === 'RSA2', 'isv.invalid-signature-type');
+  allowed('format', ['', 'JSON', 'json'].includes(text(form, 'format')), 'isv.invalid-format');
+  allowed('version', text(form, 'version') === '1.0', 'isv.invalid-version');
+  allowed('charset', charsetOf(text(form, 'charset')) !== undefined, 'isv.invalid-charset');
+  allowed('method', methods.has(text(form, 'method')), 'isv.invalid-method');
+}
+
+/** Signature timestamps are judged by real time: the simulated clock is for what happens at the channel. */
+function checkTimestamp(timestamp: string): void {
+  const at = readChinaTime(timestamp);
+  if (at === undefined || Math.abs(at - Date.now()) > WINDOW_MS) {
+    throw new AlipayRefusal(
+      '40002',
+      'isv.invalid-timestamp',
+      'timestamp is not a time within 15 minutes of now, UTC+8.',
+      false,
+    );
+  }
+}
+
+/** Certificate mode is on when either serial is sent; then both must be right. */
+function checkSerials(form: RawForm, account: AlipayAccount): boolean {
+  const app = text(form, 'app_cert_sn');
+  const root = text(form, 'alipay_root_cert_sn');
+  if (app === '' && root === '') return false;
+  if (app !== account.appCertSerial)
+    throw new AlipayRefusal('40002', 'isv.invalid-app-cert-sn', 'app_cert_sn is not of this app.');
+  if (root !== account.rootCertSerial) {
+    throw new AlipayRefusal('40002', 'isv.invalid-alipay-root-cert-sn', 'alipay_root_cert_sn is not of the root file.');
+  }
+  return true;
+}
+
+function contentOf(json: string): Record<string, unknown> {
+  try {
+    const content: unknown = JSON.parse(json);
+    if (typeof content === 'object' && content !== null && !Array.isArray(content))
+      return content as Record<string, unknown>;
+  } catch {
+    // Answered below, like anything else that is not an object.
+  }
+  throw new AlipayRefusal('40002', 'isv.invalid-parameter', 'biz_content is not a JSON object.');
+}
+
+function addressOf(form: RawForm, name: string): string | null {
+  const url = text(form, name);
+  if (url === '') return null;
+  if (url.length > 256 || !/^https?:\/\//.test(url)) {
+    throw new AlipayRefusal(
+      '40002',
+      'isv.invalid-parameter',
+      `${name} is an http(s) address of at most 256 characters.`,
+    );
+  }
+  return url;
+}
+
+function text({ values }: RawForm, name: string): string {
+  return values.get(name)?.toString('utf8') ?? '';
+}

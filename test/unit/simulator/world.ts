@@ -1,0 +1,96 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { HalfConfig } from '../../../server/simulator/half.ts';
+import type { OrderSums } from '../../../server/simulator/ledger.ts';
+import type { Delivery } from '../../../server/simulator/notice.ts';
+import { startSimulator, type RunningSimulator, type SimulatorOptions } from '../../../server/simulator/simulator.ts';
+import type { LedgerEntry } from '../../../server/simulator/trade.ts';
+
+/** A merchant's notify address: what it received, and what it answers. */
+export interface Receiver {
+  url: string;
+  received: { headers: Record<string, unknown>; body: Buffer }[];
+  answer: { status: number; body: string };
+  close(): void;
+}
+
+/** Starts a receiver of notices that acknowledges in the words given. */
+export async function startReceiver(body = 'success'): Promise<Receiver> {
+  const receiver: Receiver = { url: '', received: [], answer: { status: 200, body }, close: () => void 0 };
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      receiver.received.push({ headers: request.headers, body: Buffer.concat(chunks) });
+      response.writeHead(receiver.answer.status).end(receiver.answer.body);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/notify`;
+  receiver.close = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return receiver;
+}
+
+/** A new folder for a simulator. */
+export function newDir(): string {
+  return mkdtempSync(join(tmpdir(), 'simulator-'));
+}
+
+/** A running simulator with its control API at hand. */
+export interface World {
+  simulator: RunningSimulator;
+  url: string;
+  dir: string;
+  get<T>(path: string): Promise<T>;
+  post<T = Record<string, unknown>>(path: string, body?: unknown): Promise<T>;
+  ledger(orderNo?: string): Promise<{ entries: LedgerEntry[]; orders: OrderSums[] }>;
+  deliveries(orderNo: string): Promise<Delivery[]>;
+  config(account?: string): Promise<Record<string, HalfConfig>>;
+  close(): Promise<void>;
+}
+
+/** Starts a simulator in `dir` (a new one by default); `close` removes the folder when it was made here. */
+export async function startWorld(options: Partial<SimulatorOptions> = {}): Promise<World> {
+  const dir = options.dir ?? newDir();
+  const simulator = await startSimulator({ listen: { host: '127.0.0.1', port: 0 }, ...options, dir });
+  const { url } = simulator;
+  const get = async <T>(path: string) => (await fetch(url + path)).json() as Promise<T>;
+  const post = async <T>(path: string, body: unknown = {}) => {
+    const answer = await fetch(url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return answer.json() as Promise<T>;
+  };
+  return {
+    simulator,
+    url,
+    dir,
+    get,
+    post,
+    ledger: (orderNo) => get(`/sim/ledger${orderNo === undefined ? '' : `?orderNo=${orderNo}`}`),
+    deliveries: async (orderNo) =>
+      (await get<{ deliveries: Delivery[] }>(`/sim/deliveries?orderNo=${orderNo}`)).deliveries,
+    config: (account = 'default') => get(`/sim/config?account=${account}`),
+    async close() {
+      await simulator.close();
+      if (options.dir === undefined) rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Resolves as soon as `probe` gives something; the test's own time-out is the limit. */
+export async function until<T>(probe: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
+  for (;;) {
+    const value = await probe();
+    if (value !== undefined && value !== false) return value;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
