@@ -79,7 +79,14 @@ function unknown(what: string, name: string, all: readonly string[]): string {
   return `there is no such ${what}${hint === undefined ? '' : `; did you mean ${hint}?`}`;
 }
 
+/** `PAY_CONFIG` was read before, `PAY_TEST_…` is the tests'. */
 const elsewhere = /^PAY_(CONFIG$|TEST_)/;
+
+/** Kubernetes announces a service that is called `pay` or `pay-…` to every container by such variables. */
+function isServiceLink(name: string, text: string): boolean {
+  if (/_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(name)) return true;
+  return name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(text);
+}
 
 /** Reads the `PAY_…` variables; an empty one counts as not set, `…_FILE` reads a file, an unknown name is a fault. */
 export function readEnvironmentLayer(env: Environment, cwd: string): Layer {
@@ -89,7 +96,8 @@ export function readEnvironmentLayer(env: Environment, cwd: string): Layer {
     if (text === undefined || text === '' || !name.startsWith('PAY_') || elsewhere.test(name)) continue;
     const key = names.get(name);
     if (key !== undefined) readVariable(layer, key, { name, text, env, cwd });
-    else layer.faults.push({ key: printable(name), message: unknown('environment name', name, [...names.keys()]) });
+    else if (!isServiceLink(name, text))
+      layer.faults.push({ key: printable(name), message: unknown('environment name', name, [...names.keys()]) });
   }
   return layer;
 }

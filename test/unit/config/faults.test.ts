@@ -151,6 +151,20 @@ test('unknown PAY_ names are faults; those of the tests and of payctl are not', 
   t.deepEqual(faultsOf({ PAY_TEST_LONG: '1', PAYCTL_TOKEN: 'x', PAYMENT: 'x', pay_debug: 'x' }), {});
 });
 
+test('what Kubernetes announces of a service called pay is not a fault, a port set by mistake is', (t) => {
+  const links = {
+    PAY_SERVICE_HOST: '10.0.0.1',
+    PAY_SERVICE_PORT: '8080',
+    PAY_SERVICE_PORT_HTTP: '8080',
+    PAY_PORT: 'tcp://10.0.0.1:8080',
+    PAY_PORT_8080_TCP: 'tcp://10.0.0.1:8080',
+    PAY_PORT_8080_TCP_ADDR: '10.0.0.1',
+    PAY_WEB_SERVICE_HOST: '10.0.0.2',
+  };
+  t.deepEqual(faultsOf(links), {});
+  t.deepEqual(Object.keys(faultsOf({ PAY_PORT: '8080', PAY_SERVICE: 'x' })), ['PAY_PORT', 'PAY_SERVICE']);
+});
+
 test('a value and its _FILE together are one fault', (t) => {
   const faults = faultsOf({ PAY_JWT_SECRET_KEY: secret, PAY_JWT_SECRET_KEY_FILE: '/nowhere' });
   t.deepEqual(Object.keys(faults), ['JWT.SecretKey']);
