@@ -1,7 +1,7 @@
 import type { PayWay } from '../../../server/payments/channel.ts';
 
 /** How long a silent channel keeps the connection, and after how long it does what it did not say: longer than a client waits. */
-const SILENCE_MS = 5000;
+const SILENCE_MS = 1500;
 
 /** A delivery of a notice as the simulator recorded it, whether or not anybody listened. */
 export interface RecordedNotice {

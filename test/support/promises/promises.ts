@@ -1,7 +1,7 @@
 import type { ExecutionContext } from 'ava';
 import { NoticeNotGenuine, type PayWay } from '../../../server/payments/channel.ts';
 import { sameMoney } from '../../../server/payments/money.ts';
-import { ANSWER_FAULTS, NOTICE_FAULTS } from './faults.ts';
+import { ANSWER_FAULTS, NOTICE_FAULTS, type FaultWords } from './faults.ts';
 import { newOrder, newRefund, paid, placed, settle, show, until, type Subject } from './subject.ts';
 
 /** One promise that every adapter keeps. */
@@ -11,10 +11,11 @@ export interface ChannelPromise {
 }
 
 /** The promises of channels.md §4 for a channel, one test each. */
-export function promisesOf(payWay: PayWay): ChannelPromise[] {
+export function promisesOf(payWay: PayWay, words: FaultWords = {}): ChannelPromise[] {
+  const faults = { ...ANSWER_FAULTS[payWay], ...words };
   return [
     ...PROMISES,
-    ...Object.entries(ANSWER_FAULTS[payWay]).map(([fault, cause]) => answerFault(fault, cause)),
+    ...Object.entries(faults).map(([fault, cause]) => answerFault(fault, cause)),
     ...NOTICE_FAULTS[payWay].map(noticeFault),
   ];
 }
@@ -141,10 +142,10 @@ const PROMISES: readonly ChannelPromise[] = [
   {
     name: 'a create that was answered too late is found by a query, and its repeat is the same order',
     async run(t, subject) {
-      const { channel, driver } = subject;
+      const { impatient, driver } = subject;
       const order = newOrder(subject.kind);
       await driver.fault('create', 'commit-then-timeout', order.orderNo);
-      t.like(await channel.place(order), { kind: 'unknown', cause: 'timeout' });
+      t.like(await impatient.place(order), { kind: 'unknown', cause: 'timeout' });
       const again = await placed(subject, order);
       await driver.pay(order.orderNo);
       t.is((await settle(subject, again)).kind, 'paid');
@@ -154,10 +155,10 @@ const PROMISES: readonly ChannelPromise[] = [
   {
     name: 'a refund that was answered too late is found by a query',
     async run(t, subject) {
-      const { channel, driver } = subject;
+      const { channel, impatient, driver } = subject;
       const refund = newRefund(await paid(subject));
       await driver.fault('refund', 'commit-then-timeout', refund.orderNo);
-      t.like(await channel.refund(refund), { kind: 'unknown', cause: 'timeout' });
+      t.like(await impatient.refund(refund), { kind: 'unknown', cause: 'timeout' });
       const found = await until(
         () => channel.queryRefund(refund),
         ({ kind }) => kind === 'succeeded',
@@ -168,10 +169,10 @@ const PROMISES: readonly ChannelPromise[] = [
   {
     name: 'a refund that lands after the time-out is found by a later query',
     async run(t, subject) {
-      const { channel, driver } = subject;
+      const { channel, impatient, driver } = subject;
       const refund = newRefund(await paid(subject));
       await driver.fault('refund', 'timeout-then-commit', refund.orderNo);
-      t.like(await channel.refund(refund), { kind: 'unknown', cause: 'timeout' });
+      t.like(await impatient.refund(refund), { kind: 'unknown', cause: 'timeout' });
       await until(
         () => channel.queryRefund(refund),
         ({ kind }) => kind === 'succeeded',
@@ -185,7 +186,8 @@ function answerFault(fault: string, cause: string): ChannelPromise {
   return {
     name: `${fault}: place, query and refund are unknown (${cause})`,
     async run(t, subject) {
-      const { channel, driver } = subject;
+      const { driver } = subject;
+      const channel = cause === 'timeout' ? subject.impatient : subject.channel;
       const order = newOrder(subject.kind);
       await driver.fault('create', fault, order.orderNo);
       t.like(await channel.place(order), { kind: 'unknown', cause }, 'place');

@@ -3,20 +3,28 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestFn } from 'ava';
 import type { ChannelInput, ChannelKind, PayWay } from '../../../server/payments/channel.ts';
+import type { Half } from '../../../server/simulator/half.ts';
 import { startSimulator, type RunningSimulator } from '../../../server/simulator/simulator.ts';
 import { simulatorDriver } from './driver.ts';
+import type { FaultWords } from './faults.ts';
 import { promisesOf } from './promises.ts';
-import { connect, type Subject } from './subject.ts';
+import { connect, IMPATIENT_MS, type Subject } from './subject.ts';
 
 type Config = Pick<ChannelInput, 'fields' | 'pems'>;
 type Configs = Partial<Record<PayWay, Config>>;
 
 /** How a channel's promise tests differ from the others'. */
 export interface PromiseOptions {
+  /** Goes before the name of each test; needed when a file tests a channel in more than one way. */
+  title?: string;
+  /** The channel's side in the simulator, to start that one alone; all of them unless given. */
+  half?: Half;
   /** What POST /sim/accounts is told beside the name. */
   account?: object;
   /** The configuration of the other account, when its ids must be those of the first to reach the key check. */
   strangerConfig?(own: Config, other: Config): Config;
+  /** Faults that this way of using the channel tells apart otherwise, or at all. */
+  words?: FaultWords;
   unknownWord: Subject['unknownWord'];
 }
 
@@ -28,7 +36,12 @@ export function testPromises(test: TestFn, kind: ChannelKind, options: PromiseOp
 
   test.before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'promises-'));
-    simulator = await startSimulator({ dir: folder, listen: { host: '127.0.0.1', port: 0 }, timeFactor: 0.01 });
+    simulator = await startSimulator({
+      dir: folder,
+      listen: { host: '127.0.0.1', port: 0 },
+      timeFactor: 0.01,
+      halves: options.half && [options.half],
+    });
     subject = await subjectAt(simulator.url, kind, options);
   });
   test.after.always(async () => {
@@ -36,7 +49,10 @@ export function testPromises(test: TestFn, kind: ChannelKind, options: PromiseOp
     await rm(folder, { recursive: true, force: true });
   });
 
-  for (const { name, run } of promisesOf(kind.payWay)) test(name, (t) => run(t, subject));
+  const { title, words } = options;
+  for (const { name, run } of promisesOf(kind.payWay, words)) {
+    test(title ? `${title}: ${name}` : name, (t) => run(t, subject));
+  }
 }
 
 async function subjectAt(simulatorUrl: string, kind: ChannelKind, options: PromiseOptions): Promise<Subject> {
@@ -49,6 +65,7 @@ async function subjectAt(simulatorUrl: string, kind: ChannelKind, options: Promi
     input,
     driver: simulatorDriver(simulatorUrl, kind.payWay),
     channel: connect(kind, input),
+    impatient: connect(kind, input, IMPATIENT_MS),
     stranger: connect(kind, { ...input, ...strangerConfig(own, other) }),
     unknownWord,
   };

@@ -18,20 +18,25 @@ export interface Subject {
   /** A configuration that works; the suite brings its own transport. */
   input: Omit<ChannelInput, 'send' | 'now'>;
   driver: Driver;
-  /** A channel that asks the simulator; a fault with a silence is given up quickly. */
+  /** A channel that asks the simulator. */
   channel: Channel;
+  /** The same channel for calls that nobody will answer. */
+  impatient: Channel;
   /** The same fields with keys of another account, to whom nothing of this one is genuine. */
   stranger?: Channel;
   /** Asks about an order and hears, genuinely, a status that no table lists. */
   unknownWord(order: OrderRef): Promise<Outcome>;
 }
 
-/** How long the suite waits for an answer: long enough for a busy machine, short enough for a silent channel. */
-const TIMEOUT_MS = 3000;
+/** Long enough for a busy machine. */
+const PATIENT_MS = 10_000;
+
+/** Short enough for a channel that says nothing. */
+export const IMPATIENT_MS = 400;
 
 /** A channel of this configuration on a real transport. */
-export function connect(kind: ChannelKind, input: Subject['input']): Channel {
-  return kind.create({ ...input, now: () => new Date(), send: createTransport({ timeoutMs: TIMEOUT_MS }) });
+export function connect(kind: ChannelKind, input: Subject['input'], timeoutMs = PATIENT_MS): Channel {
+  return kind.create({ ...input, now: () => new Date(), send: createTransport({ timeoutMs }) });
 }
 
 /** A new order of 1234 minor units of the default currency in the default scene. */
