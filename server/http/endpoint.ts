@@ -4,7 +4,7 @@ import { type AnswerWriter, answerWriter } from './answer.ts';
 import type { Contract, Handler, Input } from './contract.ts';
 import { checkSameSite } from './csrf.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
-import { type Answer, readIdempotencyKey } from './idempotency.ts';
+import { type Answer, type IdempotentRequest, readIdempotencyKey } from './idempotency.ts';
 import { inputReader } from './input.ts';
 import { refusalAnswer } from './on-error.ts';
 
@@ -46,8 +46,14 @@ async function serveOnce(
   answer: AnswerWriter,
 ): Promise<void> {
   const caller = input.caller as NonNullable<typeof ctx.state.caller>;
-  const request = { caller, route: `${ctx.method} ${ctx.state.route}`, key, body: input.body };
-  const run = async (idempotent: typeof request): Promise<Answer> => {
+  const request: IdempotentRequest = {
+    caller,
+    route: `${ctx.method} ${ctx.state.route}`,
+    key,
+    body: input.body,
+    params: input.params,
+  };
+  const run = async (idempotent: IdempotentRequest): Promise<Answer> => {
     try {
       return answer.render(await handler({ ...input, idempotent } as Input<Contract>));
     } catch (error) {

@@ -8,6 +8,8 @@ export interface IdempotentRequest {
   readonly route: string;
   readonly key: string;
   readonly body: unknown;
+  /** Parameters of the path: the same key for another order is another request. */
+  readonly params?: unknown;
 }
 
 /** A finished answer: exactly what is sent. `error` is set when it is a refusal that was foreseen; other faults are thrown by `run`. */

@@ -45,10 +45,11 @@ export async function readMultipart(ctx: EdgeContext): Promise<Record<string, un
   await read(ctx as unknown as Context, async () => {});
   const fields: Record<string, unknown> = { ...(ctx.request.body as Record<string, unknown> | undefined) };
   requirePlainTree(fields);
+  for (const [name, value] of Object.entries(fields)) if (Array.isArray(value)) throw duplicate(name);
   for (const [name, file] of Object.entries(ctx.request.files ?? {})) {
+    if (Array.isArray(file) || name in fields) throw duplicate(name);
     fields[name] = { bytes: Buffer.concat(contents.get(file) ?? []) };
   }
-  for (const [name, value] of Object.entries(fields)) if (Array.isArray(value)) throw duplicate(name);
   return fields;
 }
 

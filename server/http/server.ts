@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, STATUS_CODES } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type Koa from 'koa';
 
 /** Where to listen, and how long requests in flight may take after `close`. */
@@ -25,6 +26,7 @@ export async function listen(koa: Koa, { host, port, shutdownSeconds = 10 }: Lis
     { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 1000, keepAliveTimeout: 65_000 },
     koa.callback(),
   );
+  server.on('clientError', refuseNonsense);
   server.listen(port, host);
   await once(server, 'listening');
   const address = server.address() as AddressInfo;
@@ -35,6 +37,30 @@ export async function listen(koa: Koa, { host, port, shutdownSeconds = 10 }: Lis
     return closing;
   };
   return { host: address.address, port: address.port, close };
+}
+
+/** What is not HTTP never reaches Koa, but its sender gets an answer of the same kind. */
+function refuseNonsense(error: Error & { code?: string }, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = statusOf(error.code);
+  const body = JSON.stringify({
+    type: '/docs/errors/invalid_request',
+    title: STATUS_CODES[status],
+    status,
+    code: 'invalid_request',
+  });
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/problem+json; charset=utf-8\r\n` +
+      `X-Content-Type-Options: nosniff\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}
+
+function statusOf(code: string | undefined): 400 | 408 | 431 {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408;
+  return code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
 }
 
 async function drain(server: Server, seconds: number): Promise<void> {
