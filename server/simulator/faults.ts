@@ -44,6 +44,8 @@ const ON_ANSWER = [
   'clock-skew',
   'unknown-serial',
   'signtest',
+  'bad-tag',
+  'bad-aad',
   'wrong-amount',
 ] as const;
 /** What happens differs from what was asked; the half does that. */

@@ -42,10 +42,27 @@ export async function sealNotice(
   };
 }
 
-/** An encrypted member as WeChat writes it. */
-export function encrypted(text: string, associatedData: string, apiV3Key: string): Record<string, string> {
-  const { ciphertext, nonce } = sealText(text, randomBytes(6).toString('hex'), associatedData, Buffer.from(apiV3Key));
-  return { algorithm: 'AEAD_AES_256_GCM', ciphertext, associated_data: associatedData, nonce };
+/** An encrypted member as WeChat writes it; `bad-tag` and `bad-aad` are signed like any other and do not open. */
+export function encrypted(
+  text: string,
+  associatedData: string,
+  apiV3Key: string,
+  fault?: FaultName,
+): Record<string, string> {
+  const key = Buffer.from(apiV3Key);
+  const { ciphertext, nonce } = sealText(text, randomBytes(6).toString('hex'), associatedData, key);
+  return {
+    algorithm: 'AEAD_AES_256_GCM',
+    ciphertext: fault === 'bad-tag' ? withBadTag(ciphertext) : ciphertext,
+    associated_data: fault === 'bad-aad' ? `${associatedData}s` : associatedData,
+    nonce,
+  };
+}
+
+function withBadTag(ciphertext: string): string {
+  const bytes = Buffer.from(ciphertext, 'base64');
+  bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1);
+  return bytes.toString('base64');
 }
 
 /** While a merchant changes over, every other delivery is signed the new way. */
@@ -63,7 +80,7 @@ function noticeOf({ apiV3Key }: Merchant, { id, event, facts, createdAt }: Notic
     resource_type: 'encrypt-resource',
     event_type: event,
     summary: kind === 'refund' ? '退款通知' : '支付成功',
-    resource: { original_type: kind, ...encrypted(JSON.stringify(told), kind, apiV3Key) },
+    resource: { original_type: kind, ...encrypted(JSON.stringify(told), kind, apiV3Key, fault) },
   };
 }
 
