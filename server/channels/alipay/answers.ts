@@ -38,7 +38,9 @@ export function readQueried(said: Said, order: OrderRef, receivedAt: Date, selle
     return unheardRefusal(said) ?? rejected(said);
   }
   if (content.out_trade_no !== order.orderNo) return otherThing(content);
-  if (sellerId !== '' && content.seller_id !== undefined && content.seller_id !== sellerId) return otherThing(content);
+  if (sellerId !== '' && content.seller_id !== undefined && content.seller_id !== sellerId) {
+    return unheard('mismatch', `The trade is of seller ${String(content.seller_id)}.`);
+  }
   return readTrade(content, content.send_pay_date, receivedAt, order.amount);
 }
 
@@ -87,15 +89,18 @@ export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date):
     return REFUND_REFUSED.has(subCode) ? { kind: 'refused', code: subCode, reason: message } : rejected(said);
   }
   if (content.out_trade_no !== refund.orderNo) return otherThing(content);
+  if (content.fund_change !== 'Y') return { kind: 'pending' };
   const sum = readMajorText(content.refund_fee, 'CNY', 'alipay');
   if (!sum || sum.minor < refund.refundAmount.minor || sum.minor > refund.amount.minor) {
     return unheard('mismatch', `refund_fee is ${String(content.refund_fee)}.`);
   }
-  if (content.fund_change !== 'Y') return { kind: 'pending' };
   return { kind: 'succeeded', amount: refund.refundAmount, at: readChinaTime(content.gmt_refund_pay) ?? receivedAt };
 }
 
-/** The answer to a refund query; success carries the amount that Alipay names, and no status at all means that it knows none. */
+/**
+ * The answer to a refund query; success carries the amount that Alipay names. Without a status Alipay has not received the
+ * refund or it failed, whatever else is written: absent, and the same number may be sent again. Unlisted words are pending.
+ */
 export function readRefundQueried(said: Said, refund: RefundRef, receivedAt: Date): RefundOutcome {
   const { content, code, subCode } = said;
   if (code !== CODE.ok) {
@@ -103,12 +108,11 @@ export function readRefundQueried(said: Said, refund: RefundRef, receivedAt: Dat
     return unheardRefusal(said) ?? rejected(said);
   }
   const { refund_status: status, refund_amount: written } = content;
-  if (status === undefined && written === undefined) {
-    return isOther(content.out_trade_no, refund.orderNo) || isOther(content.out_request_no, refund.refundNo)
-      ? otherThing(content)
-      : { kind: 'absent' };
+  if (isOther(content.out_trade_no, refund.orderNo) || isOther(content.out_request_no, refund.refundNo)) {
+    return otherThing(content);
   }
-  if (content.out_trade_no !== refund.orderNo || content.out_request_no !== refund.refundNo) return otherThing(content);
+  if (status === undefined) return { kind: 'absent' };
+  if (content.out_trade_no === undefined || content.out_request_no === undefined) return otherThing(content);
   if (status !== 'REFUND_SUCCESS') return { kind: 'pending' };
   const amount = readMajorText(written, 'CNY', 'alipay');
   if (!amount) return unheard('mismatch', `refund_amount "${String(written)}" is not an amount.`);

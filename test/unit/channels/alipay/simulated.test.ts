@@ -1,0 +1,209 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { alipayKind } from '../../../../server/channels/alipay/kind.ts';
+import type { ChannelInput } from '../../../../server/payments/channel.ts';
+import { alipayHalf } from '../../../../server/simulator/alipay/half.ts';
+import { startSimulator, type RunningSimulator } from '../../../../server/simulator/simulator.ts';
+import { simulatorDriver, type Driver } from '../../../support/promises/driver.ts';
+import { connect, newOrder, newRefund, paid, placed, until, type Subject } from '../../../support/promises/subject.ts';
+import { fixture, keyMode } from './fixture.ts';
+
+type World = Pick<Subject, 'kind' | 'input' | 'channel' | 'driver'>;
+type Configs = { alipay: Pick<ChannelInput, 'fields' | 'pems'> };
+
+let simulator: RunningSimulator;
+let folder: string;
+let driver: Driver;
+const worlds: Record<string, World> = {};
+
+test.before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'alipay-'));
+  const listen = { host: '127.0.0.1', port: 0 };
+  simulator = await startSimulator({ dir: folder, listen, timeFactor: 0.01, halves: [alipayHalf] });
+  driver = simulatorDriver(simulator.url, 'alipay');
+  for (const signMode of ['key', 'certificate']) {
+    const config = (await control('POST', '/accounts', { payWay: 'alipay', name: signMode, signMode })) as Configs;
+    const input = { mode: 'simulator', simulatorUrl: simulator.url, ...config.alipay } as const;
+    worlds[signMode] = { kind: alipayKind, input, channel: connect(alipayKind, input), driver };
+  }
+});
+test.after.always(async () => {
+  await simulator?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function control(method: string, path: string, body: object): Promise<unknown> {
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(`${simulator.url}/sim${path}`, { method, headers, body: JSON.stringify(body) });
+  return response.json();
+}
+
+function world(signMode: 'key' | 'certificate' = 'key'): Subject {
+  const found = worlds[signMode];
+  if (!found) throw new Error('The simulator is not up');
+  return { ...found, impatient: found.channel, unknownWord: async () => ({ kind: 'pending' }) };
+}
+
+for (const scene of ['page', 'wap', 'app'] as const) {
+  test(`${scene}: the channel takes what was signed, and the payment is found`, async (t) => {
+    const subject = world('certificate');
+    const order = { ...newOrder(alipayKind), scene };
+    const outcome = await subject.channel.place(order);
+    const pay = outcome.kind === 'pending' ? outcome.pay : undefined;
+    t.is((await subject.channel.query(order)).kind, 'absent');
+    const payUrl = pay?.url ?? `${simulator.url}/alipay/gateway.do?${pay?.params?.orderString}`;
+    await control('POST', '/pay', { payWay: 'alipay', orderNo: order.orderNo, payUrl });
+    t.like(await subject.channel.query(order), { kind: 'paid', amount: order.amount });
+  });
+}
+
+test('before the scan the trade does not exist, for close neither; after it close works', async (t) => {
+  const { channel } = world();
+  const order = await placed(world(), newOrder(alipayKind));
+  t.deepEqual(await channel.query(order), { kind: 'absent' });
+  t.deepEqual(await channel.close(order), { kind: 'absent' });
+  await control('POST', '/scan', { payWay: 'alipay', orderNo: order.orderNo });
+  t.is((await channel.query(order)).kind, 'pending');
+});
+
+test('a refund of everything leaves a trade that was paid', async (t) => {
+  const subject = world();
+  const order = await paid(subject);
+  const refund = { ...newRefund(order), refundAmount: order.amount };
+  t.like(await subject.channel.refund(refund), { kind: 'succeeded', amount: order.amount });
+  t.like(await subject.channel.query(order), { kind: 'paid', refundsHint: true, amount: order.amount });
+});
+
+test('several refunds: each is its own amount, although the channel tells only the sum', async (t) => {
+  const subject = world();
+  const order = await paid(subject);
+  for (let n = 0; n < 3; n += 1) {
+    const refund = newRefund(order);
+    t.like(await subject.channel.refund(refund), { kind: 'succeeded', amount: refund.refundAmount });
+  }
+  t.like(await driver.ledger(order.orderNo), { refunds: 3, refunded: 702 });
+});
+
+test('a refund that the channel has taken but not done is pending, then found', async (t) => {
+  const subject = world();
+  const refund = newRefund(await paid(subject));
+  await driver.fault('refund', 'pending-refund', refund.orderNo);
+  t.deepEqual(await subject.channel.refund(refund), { kind: 'pending' });
+  t.is(
+    (
+      await until(
+        () => subject.channel.queryRefund(refund),
+        ({ kind }) => kind === 'succeeded',
+      )
+    ).kind,
+    'succeeded',
+  );
+});
+
+test('the same refund number with another amount says nothing', async (t) => {
+  const subject = world();
+  const refund = newRefund(await paid(subject));
+  await subject.channel.refund(refund);
+  const other = { ...refund, refundAmount: { minor: 1n, currency: 'CNY' } };
+  t.like(await subject.channel.refund(other), { kind: 'unknown', cause: 'mismatch' });
+  t.like(await driver.ledger(refund.orderNo), { refunds: 1 });
+});
+
+test('more than is left is refused', async (t) => {
+  const subject = world();
+  const order = await paid(subject);
+  const refund = newRefund(order);
+  await subject.channel.refund({ ...refund, refundAmount: { minor: 1000n, currency: 'CNY' } });
+  const second = { ...newRefund(order), refundAmount: { minor: 1000n, currency: 'CNY' } };
+  t.like(await subject.channel.refund(second), { kind: 'refused', code: 'ACQ.REFUND_AMT_NOT_EQUAL_TOTAL' });
+});
+
+test('a refund from the portal is announced by number and left to a query', async (t) => {
+  const subject = world();
+  const order = await paid(subject);
+  await control('POST', '/refund-elsewhere', { payWay: 'alipay', orderNo: order.orderNo, amount: '1.00' });
+  const notices = await until(
+    () => driver.notices(order.orderNo),
+    (all) => all.some(({ event }) => event === 'refund'),
+  );
+  const told = notices.find(({ event }) => event === 'refund');
+  const notice = await subject.channel.readNotice(told?.headers ?? {}, told?.body ?? Buffer.alloc(0));
+  t.regex(notice.refundNo ?? '', /^portal/);
+  t.like(notice.outcome, { kind: 'paid', refundsHint: true });
+  const found = await subject.channel.queryRefund({ ...newRefund(order), refundNo: notice.refundNo ?? '' });
+  t.like(found, { kind: 'succeeded', amount: { minor: 100n, currency: 'CNY' } });
+});
+
+test('a notice with another amount carries that amount', async (t) => {
+  const subject = world();
+  const order = await placed(subject, newOrder(alipayKind));
+  await driver.fault('notice', 'wrong-amount', order.orderNo);
+  await driver.pay(order.orderNo);
+  const [first] = await until(
+    () => driver.notices(order.orderNo),
+    (all) => all.length > 0,
+  );
+  const notice = await subject.channel.readNotice(first?.headers ?? {}, first?.body ?? Buffer.alloc(0));
+  t.like(notice.outcome, { kind: 'paid', amount: { minor: 1235n, currency: 'CNY' } });
+});
+
+test('a clock that the channel does not believe is clock_skew, and moves nothing', async (t) => {
+  const subject = world();
+  const order = await paid(subject);
+  for (const call of ['query', 'close', 'refund', 'refund-query'])
+    await driver.fault(call, 'clock-skew', order.orderNo);
+  const refund = newRefund(order);
+  const { channel } = subject;
+  const outcomes = [channel.query(order), channel.close(order), channel.refund(refund), channel.queryRefund(refund)];
+  for (const outcome of await Promise.all(outcomes)) t.like(outcome, { kind: 'unknown', cause: 'clock_skew' });
+});
+
+test('a code whose order the channel refuses (0.02) is refused; one that it does not list is not definite', async (t) => {
+  const { channel } = world();
+  const order = { ...newOrder(alipayKind), amount: { minor: 2n, currency: 'CNY' } };
+  t.like(await channel.place(order), { kind: 'declined', code: 'ACQ.ACCESS_FORBIDDEN', definite: true });
+  const known = await paid(world());
+  t.like(await channel.place(known), { kind: 'declined', code: 'ACQ.TRADE_HAS_SUCCESS', definite: false });
+});
+
+const wrong: [string, 'key' | 'certificate', (input: Subject['input']) => Partial<Subject['input']>, string][] = [
+  ['app key', 'key', ({ pems }) => ({ pems: { ...pems, alipay_app_key: [fixture('app.key')] } }), 'alipay_app_key'],
+  [
+    "Alipay's key",
+    'key',
+    ({ pems }) => ({ pems: { ...pems, alipay_public_key: keyMode.alipay_public_key } }),
+    'alipay_public_key',
+  ],
+  ['app id', 'key', () => ({ fields: { appId: '2021999999999999' } }), 'appId'],
+  [
+    "Alipay's certificate",
+    'certificate',
+    ({ pems }) => ({ pems: { ...pems, alipay_public_cert: [fixture('alipay.crt')] } }),
+    'alipay_public_cert',
+  ],
+  [
+    'root file',
+    'certificate',
+    ({ pems }) => ({ pems: { ...pems, alipay_root_cert: [fixture('root.crt')] } }),
+    'alipay_root_cert',
+  ],
+  [
+    'app pair',
+    'certificate',
+    ({ pems }) => ({ pems: { ...pems, alipay_app_key: [fixture('app.key')], alipay_app_cert: [fixture('app.crt')] } }),
+    'alipay_app_cert',
+  ],
+];
+for (const [name, signMode, change, field] of wrong) {
+  test(`the probe names a wrong ${name}`, async (t) => {
+    const { input } = world(signMode);
+    t.like(await connect(alipayKind, { ...input, ...change(input) }).probe(), { ok: false, field });
+  });
+}
+
+test('the probe says when nobody is there', async (t) => {
+  const channel = connect(alipayKind, { ...world().input, simulatorUrl: 'http://127.0.0.1:1' });
+  t.like(await channel.probe(), { ok: false, field: null, code: 'network' });
+});
