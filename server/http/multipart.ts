@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import type { Context } from 'koa';
-import { type ExtendedFormidableOptions, koaBody } from 'koa-body';
+import type { ExtendedFormidableOptions } from 'koa-body';
 import { z } from 'zod';
 import { AppError, InvalidRequest } from '../errors.ts';
 import type { EdgeContext } from './edge.ts';
@@ -23,6 +23,8 @@ type VolatileFile = Parameters<Handler>[0];
 /** Reads a multipart body into fields and files (`{ bytes }`), nothing touches the disk; throws 413 or 400. */
 export async function readMultipart(ctx: EdgeContext): Promise<Record<string, unknown>> {
   const contents = new Map<unknown, Buffer[]>();
+  // Few requests are uploads; loading the parser costs a start a tenth of a second.
+  const { koaBody } = await import('koa-body');
   const read = koaBody({
     multipart: true,
     json: false,

@@ -56,7 +56,7 @@ const noParams = {};
 
 function toEntry(layer: RouteGroup['stack'][number]): Entry {
   const run = layer.stack.at(-1) as unknown as Partial<Endpoint> | undefined;
-  const path = String(layer.path);
+  const path = String(layer.path).replace(/(?<=.)\/$/, '');
   if (!run?.contract || layer.stack.length !== 1) throw new TypeError(`${path} is not made by endpoint()`);
   const match = (asked: string): Record<string, string> | undefined =>
     layer.match(asked) ? layer.params(asked, layer.captures(asked)) : undefined;
