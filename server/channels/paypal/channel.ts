@@ -105,7 +105,14 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     if (before.kind !== 'approved' || !channelOrderId) return before;
     const reply = await call(requests.captureRequest(settings, channelOrderId, order));
     if (reply.kind !== 'refused') return readOrderReply(reply, order);
-    return reply.code === 'ORDER_ALREADY_CAPTURED' ? query(order) : declined(reply.code, reply.reason);
+    return reply.code === 'ORDER_ALREADY_CAPTURED' ? readCaptured(order) : declined(reply.code, reply.reason);
+  }
+
+  /** PayPal has said that there is a capture, so an answer that does not show one yet settles nothing. */
+  async function readCaptured(order: OrderRef): Promise<Outcome> {
+    const outcome = await query(order);
+    const lags = outcome.kind === 'approved' || (outcome.kind === 'pending' && !outcome.capturePending);
+    return lags ? unknown('in_progress', 'The order is captured, but does not show it yet.') : outcome;
   }
 
   function readOrderReply(reply: Exclude<Reply, { kind: 'refused' }>, expected: Expected): Outcome {

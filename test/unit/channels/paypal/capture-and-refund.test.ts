@@ -48,6 +48,11 @@ test('ORDER_ALREADY_CAPTURED reads the order', async (t) => {
   t.deepEqual(calls(), ['query', 'capture', 'query']);
 });
 
+test('an order that is captured but does not show it yet stays in doubt', async (t) => {
+  const { channel } = capturing(s.orderBody(), () => s.refusal(422, 'ORDER_ALREADY_CAPTURED'));
+  t.like(await channel.capture?.(s.orderRef), { kind: 'unknown', cause: 'in_progress' });
+});
+
 test('a refused, pending or unfinished capture takes no money and says which', async (t) => {
   const capture = async (answer: s.Script) => capturing(s.orderBody(), answer).channel.capture?.(s.orderRef);
   for (const code of ['INSTRUMENT_DECLINED', 'ORDER_NOT_APPROVED', 'PAYER_ACTION_REQUIRED', 'DUPLICATE_INVOICE_ID']) {
