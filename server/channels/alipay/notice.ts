@@ -2,6 +2,7 @@ import { NoticeNotGenuine, type Notice } from '../../payments/channel.ts';
 import { readMajorText } from '../../payments/money.ts';
 import { readTrade } from './answers.ts';
 import { isFromRing } from './keys.ts';
+import { noticeText } from './signature.ts';
 import type { KeyRing } from '../key-ring.ts';
 
 /** More parameters than Alipay ever sends; a longer body is not looked at. */
@@ -80,11 +81,10 @@ function percentDecode(text: string): Buffer {
   return Buffer.from(bytes, 'latin1');
 }
 
-/** The signature covers the bytes of the message's own charset, so they are joined without being decoded. */
+/** The signature covers the bytes of the message's own charset: latin1 keeps each byte as it is, without decoding. */
 function signedBytes(fields: ReadonlyMap<string, Buffer>): Buffer {
-  const keys = [...fields.keys()].filter((key) => key !== 'sign' && key !== 'sign_type').toSorted();
-  const parts = keys.map((key) => `${key}=${fields.get(key)?.toString('latin1')}`);
-  return Buffer.from(parts.join('&'), 'latin1');
+  const values = Array.from(fields, ([key, bytes]) => [key, bytes.toString('latin1')] as const);
+  return Buffer.from(noticeText(Object.fromEntries(values)), 'latin1');
 }
 
 function decodeFields(fields: ReadonlyMap<string, Buffer>): Record<string, string> {
