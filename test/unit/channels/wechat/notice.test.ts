@@ -1,0 +1,195 @@
+import test from 'ava';
+import { NoticeNotGenuine, type Notice } from '../../../../server/payments/channel.ts';
+import { sealText } from '../../../../server/channels/wechat/aead.ts';
+import {
+  API_V3_KEY,
+  channelWith,
+  MCHID,
+  NOW,
+  OTHER_PLATFORM,
+  PLATFORM,
+  PUBLIC,
+  publicKeyInput,
+  signedHeaders,
+  trade,
+  unsigned,
+  type SignedHow,
+} from './fake.ts';
+
+const KEY = Buffer.from(API_V3_KEY);
+
+interface Changes extends SignedHow {
+  event?: string;
+  resource?: object;
+  sealed?: (resource: Record<string, string>) => object;
+  envelope?: object;
+  /** Changes the bytes after they were signed. */
+  body?: (text: string) => string;
+}
+
+function notice({ event = 'TRANSACTION.SUCCESS', resource = trade(), ...changes }: Changes = {}) {
+  const { ciphertext, nonce } = sealText(JSON.stringify(resource), 'abcdefghijkl', 'transaction', KEY);
+  const sealed = { algorithm: 'AEAD_AES_256_GCM', ciphertext, nonce, associated_data: 'transaction' };
+  const text = JSON.stringify({
+    id: 'EV-1',
+    create_time: '2026-03-04T13:05:00+08:00',
+    event_type: event,
+    resource_type: 'encrypt-resource',
+    resource: changes.sealed?.(sealed) ?? sealed,
+    ...changes.envelope,
+  });
+  return { headers: signedHeaders(text, changes), body: Buffer.from(changes.body?.(text) ?? text) };
+}
+
+function read(changes: Changes = {}): Promise<Notice> {
+  const { headers, body } = notice(changes);
+  return channelWith(() => unsigned(404)).channel.readNotice(headers, body);
+}
+
+const refund = {
+  mchid: MCHID,
+  out_trade_no: 'ORDER00001',
+  transaction_id: '42',
+  out_refund_no: 'REFUND0001',
+  refund_id: '50',
+  refund_status: 'SUCCESS',
+  success_time: '2026-03-04T13:06:00+08:00',
+  amount: { total: 1234, refund: 100, payer_total: 1234, payer_refund: 100 },
+};
+
+test('a payment is told with its order, account, number, amount and time', async (t) => {
+  t.deepEqual(await read(), {
+    noticeId: 'EV-1',
+    account: MCHID,
+    event: 'TRANSACTION.SUCCESS',
+    orderNo: 'ORDER00001',
+    refundNo: null,
+    outcome: {
+      kind: 'paid',
+      channelNo: '4200001234202603040000000001',
+      amount: { minor: 1234n, currency: 'CNY' },
+      at: new Date('2026-03-04T05:05:00Z'),
+      payer: 'openid-1',
+    },
+  });
+});
+
+for (const [word, expected] of [
+  ['SUCCESS', { kind: 'succeeded', amount: { minor: 100n, currency: 'CNY' }, at: new Date('2026-03-04T05:06:00Z') }],
+  ['ABNORMAL', { kind: 'abnormal', channelRefundNo: '50' }],
+  ['CLOSED', { kind: 'failed', code: 'CLOSED' }],
+] as const) {
+  test(`a refund that ended ${word} is told as ${expected.kind}`, async (t) => {
+    const told = await read({ event: `REFUND.${word}`, resource: { ...refund, refund_status: word } });
+    t.like(told, { orderNo: 'ORDER00001', refundNo: 'REFUND0001', event: `REFUND.${word}` });
+    t.like(told.refund, expected);
+    t.is(told.outcome, undefined);
+  });
+}
+
+test('a notice that is no success is only a hint', async (t) => {
+  const told = await read({ resource: trade({ trade_state: 'CLOSED' }) });
+  t.is(told.outcome, undefined);
+  t.is(told.orderNo, 'ORDER00001');
+});
+
+test('the word in the sealed resource counts, not the event beside it', async (t) => {
+  t.is((await read({ resource: trade({ trade_state: 'NOTPAY' }) })).outcome, undefined);
+  const told = await read({ event: 'REFUND.SUCCESS', resource: { ...refund, refund_status: 'PROCESSING' } });
+  t.is(told.refund?.kind, 'pending');
+});
+
+const refused: Record<string, [why: NoticeNotGenuine['why'], changes: Changes]> = {
+  'a key that is not theirs': ['signature_invalid', { signer: { ...OTHER_PLATFORM, serial: PLATFORM.serial } }],
+  'a serial that nobody knows': ['serial_unknown', { signer: OTHER_PLATFORM }],
+  'a public key id in platform mode': ['serial_unknown', { signer: PUBLIC }],
+  'a SIGNTEST probe': ['signature_invalid', { signature: 'WECHATPAY/SIGNTEST/c2lnbmF0dXJl' }],
+  'a clock 10 minutes ahead': ['clock_skew', { at: new Date(NOW.getTime() + 600_000) }],
+  'a clock 10 minutes behind': ['clock_skew', { at: new Date(NOW.getTime() - 600_000) }],
+  're-serialised JSON': ['signature_invalid', { body: (text) => JSON.stringify(JSON.parse(text), null, 1) }],
+  'a changed body': ['signature_invalid', { body: (text) => text.replace('EV-1', 'EV-2') }],
+  'a bad tag': [
+    'misconfigured',
+    {
+      sealed({ ciphertext = '', ...rest }) {
+        const bytes = Buffer.from(ciphertext, 'base64');
+        bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1);
+        return { ...rest, ciphertext: bytes.toString('base64') };
+      },
+    },
+  ],
+  'a short tag': [
+    'misconfigured',
+    {
+      sealed: ({ ciphertext = '', ...rest }) => ({
+        ...rest,
+        ciphertext: Buffer.from(ciphertext, 'base64').subarray(0, 12).toString('base64'),
+      }),
+    },
+  ],
+  'other associated data': ['misconfigured', { sealed: (sealed) => ({ ...sealed, associated_data: 'refund' }) }],
+  'no associated data': [
+    'misconfigured',
+    { sealed: ({ algorithm, ciphertext, nonce }) => ({ algorithm, ciphertext, nonce }) },
+  ],
+  'another algorithm': ['malformed', { sealed: (sealed) => ({ ...sealed, algorithm: 'NONE' }) }],
+  'no resource': ['malformed', { sealed: () => ({}) }],
+  "another merchant's payment": ['wrong_account', { resource: trade({ mchid: '1900000999' }) }],
+  "another app's payment": ['wrong_account', { resource: trade({ appid: 'wx0000000000000002' }) }],
+  "another merchant's refund": ['wrong_account', { event: 'REFUND.SUCCESS', resource: { ...refund, mchid: '1' } }],
+  'no order number': ['malformed', { resource: trade({ out_trade_no: undefined }) }],
+  'no refund number': ['malformed', { event: 'REFUND.SUCCESS', resource: { ...refund, out_refund_no: '' } }],
+  'no amount': ['malformed', { resource: trade({ amount: undefined }) }],
+  'no id': ['malformed', { envelope: { id: '' } }],
+};
+
+for (const [what, [why, changes]] of Object.entries(refused)) {
+  test(`a notice with ${what} is not genuine (${why})`, async (t) => {
+    const error = await t.throwsAsync(read(changes), { instanceOf: NoticeNotGenuine });
+    t.is(error.why, why, error.message);
+  });
+}
+
+test('a notice whose signed bytes name a member twice is refused', async (t) => {
+  const { body } = notice();
+  const text = body.toString().replace(/}$/, ',"id":"EV-2"}');
+  const { channel } = channelWith(() => unsigned(404));
+  const error = await t.throwsAsync(channel.readNotice(signedHeaders(text), Buffer.from(text)), {
+    instanceOf: NoticeNotGenuine,
+  });
+  t.is(error.why, 'duplicate_key');
+});
+
+for (const name of ['timestamp', 'nonce', 'signature', 'serial']) {
+  test(`a notice without Wechatpay-${name} is unsigned`, async (t) => {
+    const { headers, body } = notice();
+    delete headers[`wechatpay-${name}`];
+    const { channel } = channelWith(() => unsigned(404));
+    const error = await t.throwsAsync(channel.readNotice(headers, body), { instanceOf: NoticeNotGenuine });
+    t.is(error.why, 'unsigned');
+  });
+}
+
+test('empty associated data is associated data too', async (t) => {
+  const told = await read({
+    sealed(sealed) {
+      const { ciphertext } = sealText(JSON.stringify(trade()), 'abcdefghijkl', '', KEY);
+      return { ...sealed, ciphertext, associated_data: '' };
+    },
+  });
+  t.is(told.outcome?.kind, 'paid');
+});
+
+test('a notice signed by the public key is genuine in public-key mode', async (t) => {
+  const { fields, pems } = publicKeyInput();
+  const { headers, body } = notice({ signer: PUBLIC });
+  const { channel } = channelWith(() => unsigned(404), { fields, pems });
+  t.is((await channel.readNotice(headers, body)).outcome?.kind, 'paid');
+});
+
+test('a notice is acknowledged with 200, and refused so that it comes again', (t) => {
+  const { channel } = channelWith(() => unsigned(404));
+  t.is(channel.ackNotice(true).status, 200);
+  t.is(channel.ackNotice(false).status, 500);
+  t.is((JSON.parse(channel.ackNotice(false).body) as { code: string }).code, 'FAIL');
+});

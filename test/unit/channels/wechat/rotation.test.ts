@@ -1,0 +1,129 @@
+import { X509Certificate } from 'node:crypto';
+import test from 'ava';
+import {
+  certificatesAnswer,
+  channelWith,
+  MERCHANT,
+  MERCHANT_KEY_PEM,
+  NOW,
+  orderRef,
+  OTHER_PLATFORM,
+  PLATFORM,
+  platformInput,
+  PUBLIC,
+  publicKeyInput,
+  signed,
+  trade,
+  unsigned,
+  type Answering,
+  type SignedHow,
+} from './fake.ts';
+
+/** Queries are signed by the new certificate; `/v3/certificates` is answered by `certificates`. */
+function rotated(certificates: Answering, how: SignedHow = { signer: OTHER_PLATFORM }): Answering {
+  return (request) => (request.url.endsWith('/v3/certificates') ? certificates(request) : signed(200, trade(), how));
+}
+
+test('a new platform certificate is fetched once, however many answers wait for it', async (t) => {
+  const { channel, sent } = channelWith(rotated(() => certificatesAnswer([OTHER_PLATFORM, PLATFORM])));
+  const outcomes = await Promise.all(Array.from({ length: 20 }, () => channel.query(orderRef())));
+  t.true(outcomes.every(({ kind }) => kind === 'paid'));
+  t.is(sent.filter(({ url }) => url.endsWith('/v3/certificates')).length, 1);
+});
+
+test('the old certificate stays good beside the new one', async (t) => {
+  let signer = OTHER_PLATFORM;
+  const { channel } = channelWith((request) =>
+    rotated(() => certificatesAnswer([OTHER_PLATFORM]), { signer })(request),
+  );
+  t.is((await channel.query(orderRef())).kind, 'paid');
+  signer = PLATFORM;
+  t.is((await channel.query(orderRef())).kind, 'paid');
+});
+
+test('without any stored certificate the first answer fetches them', async (t) => {
+  const pems = { wechat_merchant_key: [MERCHANT_KEY_PEM], wechat_merchant_cert: [MERCHANT.pem] };
+  const { channel } = channelWith(
+    rotated(() => certificatesAnswer([OTHER_PLATFORM])),
+    { pems },
+  );
+  t.is((await channel.query(orderRef())).kind, 'paid');
+});
+
+test('a merchant with public keys fetches certificates under its public key', async (t) => {
+  const { fields, pems } = publicKeyInput();
+  const answering = rotated(() => certificatesAnswer([OTHER_PLATFORM], { signer: PUBLIC }));
+  const { channel } = channelWith(answering, { fields, pems });
+  t.is((await channel.query(orderRef())).kind, 'paid');
+});
+
+for (const [what, certificates] of Object.entries<Answering>({
+  'sealed with another key': () => certificatesAnswer([OTHER_PLATFORM], { apiV3Key: 'x'.repeat(32) }),
+  'signed by none of them': () => certificatesAnswer([OTHER_PLATFORM], { signer: PLATFORM }),
+  'signed by another key under their name': () =>
+    certificatesAnswer([OTHER_PLATFORM], { signer: { ...PLATFORM, serial: OTHER_PLATFORM.serial } }),
+  'signed 10 minutes ago': () => certificatesAnswer([OTHER_PLATFORM], { at: new Date(NOW.getTime() - 600_000) }),
+  'under a serial that is not theirs': () =>
+    certificatesAnswer([{ ...OTHER_PLATFORM, serial: PLATFORM.serial }], { signer: OTHER_PLATFORM }),
+  unsigned: () => ({ ...certificatesAnswer([OTHER_PLATFORM]), headers: {} }),
+  'not there': () => unsigned(404),
+  'not JSON': () => signed(200, '<html>', { signer: OTHER_PLATFORM }),
+})) {
+  test(`certificates ${what} are not trusted`, async (t) => {
+    const { channel } = channelWith(rotated(certificates));
+    t.like(await channel.query(orderRef()), { kind: 'unknown', cause: 'serial_unknown' });
+  });
+}
+
+test('certificates out of their time are not trusted', async (t) => {
+  const later = new Date('2040-01-01T00:00:00Z');
+  const how = { signer: OTHER_PLATFORM, at: later };
+  const { channel } = channelWith(
+    rotated(() => certificatesAnswer([OTHER_PLATFORM], how), how),
+    { now: () => later },
+  );
+  t.like(await channel.query(orderRef()), { kind: 'unknown', cause: 'serial_unknown' });
+});
+
+test('unknown serials ask the channel once a minute at most', async (t) => {
+  let now = NOW;
+  const answering = rotated(() => unsigned(500), { serial: 'ABCDEF' });
+  const { channel, sent } = channelWith(answering, { now: () => now });
+  const fetches = () => sent.filter(({ url }) => url.endsWith('/v3/certificates')).length;
+  for (let round = 0; round < 5; round += 1) await channel.query(orderRef());
+  t.is(fetches(), 1);
+  now = new Date(NOW.getTime() + 61_000);
+  await channel.query(orderRef());
+  t.is(fetches(), 2);
+});
+
+test('an unknown public key id asks nobody', async (t) => {
+  const { channel, sent } = channelWith(
+    rotated(() => certificatesAnswer([PLATFORM]), { signer: PUBLIC }),
+    platformPems(),
+  );
+  t.like(await channel.query(orderRef()), { kind: 'unknown', cause: 'serial_unknown' });
+  t.is(sent.length, 1);
+});
+
+test('two public keys are good at once, each under either id', async (t) => {
+  const { fields, pems } = publicKeyInput();
+  const other = { ...OTHER_PLATFORM, serial: 'PUB_KEY_ID_02' };
+  const both = {
+    fields: { ...fields, publicKeyId: `PUB_KEY_ID_02,${fields.publicKeyId}` },
+    pems: { ...pems, wechat_public_key: [publicPem(OTHER_PLATFORM.pem), ...(pems.wechat_public_key ?? [])] },
+  };
+  for (const signer of [PUBLIC, other]) {
+    const { channel } = channelWith(() => signed(200, trade(), { signer }), both);
+    t.is((await channel.query(orderRef())).kind, 'paid');
+  }
+});
+
+function platformPems() {
+  const { fields, pems } = platformInput();
+  return { fields, pems };
+}
+
+function publicPem(certificate: string): string {
+  return new X509Certificate(certificate).publicKey.export({ type: 'spki', format: 'pem' }).toString();
+}
