@@ -14,11 +14,9 @@ export interface Store {
 export function createStore(database: OpenDatabase, wake: Wake): Store {
   return {
     transaction: (work) =>
-      database.em
-        .fork({ useContext: false })
-        .transactional((em) => work(new Tx(em as typeof database.em, wake)), {
-          isolationLevel: IsolationLevel.READ_COMMITTED,
-        }),
+      database.em.fork({ useContext: false }).transactional((em) => work(new Tx(em as typeof database.em, wake)), {
+        isolationLevel: IsolationLevel.READ_COMMITTED,
+      }),
     read: (work) => work(new Tx(database.em.fork({ useContext: false }), wake)),
   };
 }

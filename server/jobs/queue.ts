@@ -1,4 +1,4 @@
-import { fromKysely, fromPglite, PgBoss, type IDatabase } from 'pg-boss';
+import { fromKysely, fromPglite, PgBoss } from 'pg-boss';
 import type { OpenDatabase } from '../db/orm.ts';
 import type { Wake } from '../db/tx.ts';
 
@@ -77,7 +77,7 @@ export function createJobQueue(database: OpenDatabase, url: string, log: Log): J
         connectionTimeoutMillis: 2_000,
       });
     const connection = database.orm.em.getConnection() as unknown as { getNativeClient(): Promise<unknown> };
-    const db = fromPglite((await connection.getNativeClient()) as never) as IDatabase;
+    const db = fromPglite((await connection.getNativeClient()) as never);
     return new PgBoss({ db, backend: 'pglite' });
   }
 

@@ -82,11 +82,6 @@ export async function claimKey(tx: Tx, claim: KeyClaim | undefined, intentNo: st
   claim.taken = true;
 }
 
-/** The claim that the HTTP layer carried to the handler, if the caller sent a key. */
-export function claimOf(idempotent: object | undefined): KeyClaim | undefined {
-  return idempotent && 'claim' in idempotent ? (idempotent.claim as KeyClaim) : undefined;
-}
-
 /** RFC 8785: members sorted by UTF-16 code units, numbers and strings as ECMAScript writes them. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;

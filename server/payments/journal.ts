@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/tx.ts';
+import type { ExceptionKind } from './exception-kinds.ts';
 import type { Money } from './money.ts';
 import type { Ports } from './ports.ts';
 import { viewOrder, viewRefund } from './view.ts';
@@ -12,25 +13,6 @@ export interface Via {
   cause: string;
   actor: string;
 }
-
-/** Kinds of exceptions: what a person should look at. */
-export const EXCEPTION_KINDS = [
-  'late_paid',
-  'amount_mismatch',
-  'double_paid',
-  'refund_overrun',
-  'refund_abnormal',
-  'refund_mismatch',
-  'refund_reversed',
-  'refund_elsewhere',
-  'refund_unexplained',
-  'out_of_stock',
-  'effect_failed',
-  'coins_debt',
-  'unclaimed',
-  'fulfilment_failed',
-] as const;
-export type ExceptionKind = (typeof EXCEPTION_KINDS)[number];
 
 /** Changes an order and writes the history line in the same commit; returns the order as it is now. */
 export async function moveOrder(

@@ -1,7 +1,9 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/tx.ts';
-import { NoticeNotGenuine, type Notice, type NoticeAck, type PayWay } from './channel.ts';
+import { NoticeNotGenuine, type Notice, type NoticeAck, type Outcome, type PayWay } from './channel.ts';
+import { ask, orderRef } from './ask.ts';
 import { checkOrder } from './check-order.ts';
+import { checkRefund } from './check-refund.ts';
 import type { NoticeChannel, Ports } from './ports.ts';
 import { settleForeignRefund } from './settle/foreign-refund.ts';
 import { settleLocked } from './settle/order.ts';
@@ -24,6 +26,7 @@ export type ReceiveNotice = (
 /** The operation over its ports. */
 export function receiveNotice(ports: Ports): ReceiveNotice {
   const check = checkOrder(ports);
+  const checkOne = checkRefund(ports);
 
   return async (payWay, project, headers, rawBody) => {
     const candidates = await ports.channels.forNotices(project, payWay);
@@ -33,6 +36,8 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     const result = await ports.store.transaction((tx) => settleNotice(tx, project, payWay, from, notice));
     ports.checkpoint('notice.settled');
     if (typeof result === 'object') await check(result.orderNo);
+    if (result === 'settled' && notice.refundNo && !notice.refund)
+      await askAboutRefund(notice.refundNo, notice.orderNo);
     const word = typeof result === 'object' ? 'hint' : result;
     ports.count('notice', { payWay, result: word });
     return { ack: from.channel.ackNotice(word !== 'unknown_order' && word !== 'not_genuine'), result: word };
@@ -62,7 +67,7 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     });
     if (!isNew) return 'duplicate';
     const via = { cause: 'notice', actor: `channel:${payWay}` };
-    const settled = notice.outcome ? await settleLocked(ports, tx, order, notice.outcome, via) : order;
+    const settled = notice.outcome ? await settleLocked(ports, tx, order, withoutHint(notice), via) : order;
     if (notice.refund) await settleRefundNotice(tx, settled, notice, via);
     return 'settled';
   }
@@ -75,6 +80,25 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     } else if (!refund && notice.refund.kind === 'succeeded') {
       await settleForeignRefund(ports, tx, order, notice.refund, notice.refundNo, via);
     }
+  }
+
+  /** The notice names a refund without its result: the channel is asked. A number that is not ours is a refund made elsewhere (R8). */
+  async function askAboutRefund(refundNo: string, orderNo: string | null): Promise<void> {
+    if (await ports.store.read((tx) => tx.refunds.find({ refundNo }))) return checkOne(refundNo);
+    const order = orderNo && (await ports.store.read((tx) => tx.orders.find({ orderNo })));
+    if (!order) return;
+    const channel = await ports.channels.forOrder(order);
+    const now = ports.now();
+    const unknown = { minor: 0n, currency: order.currency };
+    const call = { ...orderRef(order), refundNo, refundAmount: unknown, refundSentAt: now, channelRefundNo: refundNo };
+    const outcome = await ask(ports, refundNo, () => channel.queryRefund(call));
+    if (outcome.kind !== 'succeeded') return;
+    await ports.store.transaction(async (tx) => {
+      const locked = await tx.orders.lock({ orderNo: order.orderNo });
+      const via = { cause: 'notice', actor: `channel:${order.payWay}` };
+      if (locked)
+        await settleForeignRefund(ports, tx, locked, { ...outcome, channelRefundNo: refundNo }, refundNo, via);
+    });
   }
 
   function refuse(candidate: NoticeChannel | undefined, payWay: PayWay, project: string): NoticeResult {
@@ -99,6 +123,12 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     }
     return undefined;
   }
+}
+
+/** A notice that names its refund explains itself. */
+function withoutHint({ outcome, refundNo }: Notice): Outcome {
+  if (outcome?.kind === 'paid' && refundNo) return { ...outcome, refundsHint: false };
+  return outcome ?? { kind: 'unknown', cause: 'unparsable' };
 }
 
 async function findByNotice(tx: Tx, notice: Notice): Promise<string | undefined> {

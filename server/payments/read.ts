@@ -1,3 +1,4 @@
+import { listExceptions, type ExceptionFilter } from '../db/queries/exceptions.ts';
 import {
   listOrders,
   listRefunds,
@@ -9,7 +10,7 @@ import {
 import type { OrderRow } from '../db/entities/orders.ts';
 import { findOrder, findRefund } from './owner.ts';
 import type { Asker, Ports } from './ports.ts';
-import { viewCredential, viewOrder, viewRefund } from './view.ts';
+import { type OrderView, type RefundView, viewCredential, viewException, viewOrder, viewRefund } from './view.ts';
 
 /** One page of a list, newest first; `next` is where the following page begins. */
 export interface PageOf<Item> {
@@ -26,7 +27,7 @@ export function readPayments({ store, publicUrl }: Pick<Ports, 'store' | 'public
     /** The same for a row that was just settled. */
     complete,
     orders: (filter: OrderFilter, after: Position | undefined, limit: number) =>
-      store.read(async (tx): Promise<PageOf<Record<string, unknown>>> => {
+      store.read(async (tx): Promise<PageOf<OrderView>> => {
         const rows = await listOrders(tx, filter, after, limit);
         const page = rows.slice(0, limit);
         const exceptions = await openExceptions(
@@ -43,7 +44,7 @@ export function readPayments({ store, publicUrl }: Pick<Ports, 'store' | 'public
         return viewRefund(refund, order.payWay);
       }),
     refunds: (filter: RefundFilter, after: Position | undefined, limit: number) =>
-      store.read(async (tx): Promise<PageOf<Record<string, unknown>>> => {
+      store.read(async (tx): Promise<PageOf<RefundView>> => {
         const rows = await listRefunds(tx, filter, after, limit);
         const page = rows.slice(0, limit);
         const orders = page.length === 0 ? [] : await tx.orders.list({ orderNo: page.map(({ orderNo }) => orderNo) });
@@ -51,9 +52,15 @@ export function readPayments({ store, publicUrl }: Pick<Ports, 'store' | 'public
         const items = page.map((refund) => viewRefund(refund, payWays.get(refund.orderNo) ?? 'alipay'));
         return { items, next: nextOf(rows.length > limit, page.at(-1), (row) => row.refundNo) };
       }),
+    exceptions: (filter: ExceptionFilter, after: Position | undefined, limit: number) =>
+      store.read(async (tx): Promise<PageOf<ReturnType<typeof viewException>>> => {
+        const rows = await listExceptions(tx, filter, after, limit);
+        const page = rows.slice(0, limit);
+        return { items: page.map(viewException), next: nextOf(rows.length > limit, page.at(-1), (row) => row.id) };
+      }),
   };
 
-  async function complete(order: OrderRow, stale = false): Promise<Record<string, unknown>> {
+  async function complete(order: OrderRow, stale = false): Promise<OrderView> {
     const touched = order.sequence > 2 || order.paid > 0n;
     const [refunds, exceptions] = touched
       ? await store.read(async (tx) => [

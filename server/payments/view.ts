@@ -1,5 +1,7 @@
 import type { OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
+import type { PayHint } from './channel.ts';
+import type { ExceptionKind } from './exception-kinds.ts';
 import { majorNumber } from './money.ts';
 import type { OrderStatus } from './order.ts';
 
@@ -18,7 +20,7 @@ export function refundable(order: Pick<OrderRow, 'paid' | 'refunded' | 'refundin
 }
 
 /** A refund as it appears on the wire. */
-export function viewRefund(refund: RefundRow, payWay: OrderRow['payWay']): Record<string, unknown> {
+export function viewRefund(refund: RefundRow, payWay: OrderRow['payWay']) {
   return {
     refundNo: refund.refundNo,
     orderNo: refund.orderNo,
@@ -31,9 +33,9 @@ export function viewRefund(refund: RefundRow, payWay: OrderRow['payWay']): Recor
     status: refund.state,
     failure: refund.failureCode ? { code: refund.failureCode, message: refund.failureMessage ?? '' } : null,
     channelRefundNo: refund.channelRefundNo,
-    nextCheckAt: refund.nextCheckAt,
-    createdAt: refund.createdAt,
-    finishedAt: refund.finishedAt,
+    nextCheckAt: iso(refund.nextCheckAt),
+    createdAt: refund.createdAt.toISOString(),
+    finishedAt: iso(refund.finishedAt),
   };
 }
 
@@ -41,7 +43,7 @@ export function viewRefund(refund: RefundRow, payWay: OrderRow['payWay']): Recor
 export function viewOrder(
   order: OrderRow,
   also: { refunds?: readonly RefundRow[]; exception?: OrderExceptionRow | undefined; stale?: boolean } = {},
-): Record<string, unknown> {
+) {
   const { payWay, currency } = order;
   const major = (minor: bigint) => majorNumber({ minor, currency }, payWay);
   return {
@@ -61,7 +63,7 @@ export function viewOrder(
     amountMinor: Number(order.amount),
     currency,
     status: statusOf(order),
-    exception: also.exception?.kind ?? null,
+    exception: (also.exception?.kind as ExceptionKind | undefined) ?? null,
     closeReason: order.closeReason,
     failure: order.failureCode ? { code: order.failureCode, message: order.failureMessage ?? '' } : null,
     payer: order.payer,
@@ -70,18 +72,55 @@ export function viewOrder(
     refundableAmount: major(refundable(order)),
     channelTradeNo: order.channelTradeNo,
     refunds: (also.refunds ?? []).map((refund) => viewRefund(refund, payWay)),
-    createdAt: order.createdAt,
-    paidAt: order.paidAt,
-    closedAt: order.closedAt,
-    expiresAt: order.expiresAt,
+    createdAt: order.createdAt.toISOString(),
+    paidAt: iso(order.paidAt),
+    closedAt: iso(order.closedAt),
+    expiresAt: order.expiresAt.toISOString(),
     stale: also.stale ?? false,
   };
 }
 
+/** Where the payer goes, and what the channel handed out for it. */
+export interface Credential {
+  payment?: PayHint & { expiresAt: string };
+  payUrl: string;
+}
+
+/** An order and a refund as they leave. */
+export type OrderView = ReturnType<typeof viewOrder> & Partial<Credential>;
+export type RefundView = ReturnType<typeof viewRefund>;
+
 /** The payer's credential, while there is something to pay. */
-export function viewCredential(order: OrderRow, publicUrl: string): Record<string, unknown> {
-  const payable = (order.state === 'pending' || order.state === 'created') && order.credential !== null;
+export function viewCredential(order: OrderRow, publicUrl: string): Credential {
   const payUrl = `${publicUrl}/pay/${order.orderNo}`;
-  if (!payable) return { payUrl };
-  return { payment: { ...order.credential, expiresAt: order.expiresAt }, payUrl: order.credential?.url ?? payUrl };
+  const { credential } = order;
+  if (credential === null || (order.state !== 'pending' && order.state !== 'created')) return { payUrl };
+  return { payment: { ...credential, expiresAt: order.expiresAt.toISOString() }, payUrl: credential.url ?? payUrl };
+}
+
+/** An exception as it leaves. */
+export function viewException(row: OrderExceptionRow) {
+  return {
+    id: row.id,
+    orderNo: row.orderNo,
+    refundNo: row.refundNo,
+    clientId: row.clientId,
+    project: row.project,
+    kind: row.kind,
+    state: row.state,
+    receivedMinor: row.receivedMinor === null ? null : Number(row.receivedMinor),
+    receivedCurrency: row.receivedCurrency,
+    blocksRefunds: row.blocksRefunds,
+    detail: row.detail,
+    resolution: row.resolution,
+    reason: row.reason,
+    resolvedBy: row.resolvedBy,
+    createdAt: row.createdAt.toISOString(),
+    resolvedAt: iso(row.resolvedAt),
+  };
+}
+
+/** RFC 3339 UTC, or null. */
+function iso(at: Date | null): string | null {
+  return at?.toISOString() ?? null;
 }

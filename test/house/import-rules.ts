@@ -19,6 +19,8 @@ interface Rule {
 const anInside = new RegExp(`^server/(${inside.join('|')})/`);
 const errors = /^server\/errors\.ts$/;
 const money = /^server\/payments\/(channel|money)\.ts$/;
+/** Plain functions over `tx.sql`: the inside may call them, nothing else of the database. */
+const queries = /^server\/db\/queries\//;
 const configTypes = /^config\//;
 const koa = /^(@?koa|koa-|koa2-)/;
 const database = /^(@mikro-orm|pg$|@electric-sql|kysely$)/;
@@ -30,8 +32,8 @@ const rules: readonly Rule[] = [
   { files: errors, ours: [] },
   ...inside.map((folder) => ({
     files: new RegExp(`^server/${folder}/`),
-    ours: [errors, new RegExp(`^server/${folder}/`), money],
-    types: [anInside],
+    ours: [errors, new RegExp(`^server/${folder}/`), money, queries],
+    types: [anInside, /^server\/db\//],
     never: [koa, database, boss],
   })),
   ...['alipay', 'wechat', 'paypal'].map((folder) => ({
@@ -54,7 +56,7 @@ const rules: readonly Rule[] = [
   },
   {
     files: /^server\/routes\//,
-    ours: [errors, /^server\/http\//, /^server\/routes\//],
+    ours: [errors, money, /^server\/http\//, /^server\/routes\//],
     types: [anInside, configTypes],
     nouns: [anInside],
     never: [database, boss],

@@ -1,0 +1,46 @@
+import type { OrderExceptionRow } from '../entities/orders.ts';
+import type { Tx } from '../tx.ts';
+import type { Position } from './orders.ts';
+
+/** Filters of the exceptions list. */
+export interface ExceptionFilter {
+  state?: string | undefined;
+  kind?: string | undefined;
+  orderNo?: string | undefined;
+  project?: string | undefined;
+}
+
+/** Exceptions that match, newest first, one more than asked. */
+export async function listExceptions(
+  tx: Tx,
+  filter: ExceptionFilter,
+  after: Position | undefined,
+  limit: number,
+): Promise<OrderExceptionRow[]> {
+  const parts: string[] = ['true'];
+  const parameters: unknown[] = [];
+  for (const [member, column] of EQUALITIES)
+    if (filter[member] !== undefined) {
+      parts.push(`e.${column} = ?`);
+      parameters.push(filter[member]);
+    }
+  if (after) {
+    parts.push('(e.created_at, e.id::text) < (?, ?)');
+    parameters.push(after.createdAt, after.id);
+  }
+  const rows = await tx.sql<{ id: string }>(
+    `select e.id from order_exceptions e where ${parts.join(' and ')} order by e.created_at desc, e.id::text desc limit ${limit + 1}`,
+    parameters,
+  );
+  if (rows.length === 0) return [];
+  const found = await tx.exceptions.list({ id: rows.map(({ id }) => id) });
+  const byId = new Map(found.map((row) => [row.id, row]));
+  return rows.flatMap(({ id }) => byId.get(id) ?? []);
+}
+
+const EQUALITIES = [
+  ['state', 'state'],
+  ['kind', 'kind'],
+  ['orderNo', 'order_no'],
+  ['project', 'project'],
+] as const;

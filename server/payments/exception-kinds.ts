@@ -1,0 +1,18 @@
+/** Kinds of exceptions: what a person should look at. */
+export const EXCEPTION_KINDS = [
+  'late_paid',
+  'amount_mismatch',
+  'double_paid',
+  'refund_overrun',
+  'refund_abnormal',
+  'refund_mismatch',
+  'refund_reversed',
+  'refund_elsewhere',
+  'refund_unexplained',
+  'out_of_stock',
+  'effect_failed',
+  'coins_debt',
+  'unclaimed',
+  'fulfilment_failed',
+] as const;
+export type ExceptionKind = (typeof EXCEPTION_KINDS)[number];

@@ -1,0 +1,77 @@
+import { NotFound } from '../errors.ts';
+import { capturePayment } from './capture.ts';
+import { closePayment } from './close.ts';
+import type { KeyClaim } from './idempotency.ts';
+import { majorNumber } from './money.ts';
+import { receiveNotice } from './notice.ts';
+import { operatorRepairs, type ExceptionAction, type RefundAction } from './operator.ts';
+import { placePayment, type PayRequest } from './place.ts';
+import type { Asker, Ports } from './ports.ts';
+import { queryPayment } from './query.ts';
+import { readPayments } from './read.ts';
+import { refundPayment, type RefundRequest } from './refund.ts';
+import type { Pair } from './settle/refund.ts';
+import { orderTimeline } from './timeline.ts';
+import { refundable, viewException, viewRefund, type OrderView } from './view.ts';
+
+/** A refund as its maker sees it: with the sums of its order. */
+function placed({ order, refund }: Pair) {
+  const major = (minor: bigint) => majorNumber({ minor, currency: order.currency }, order.payWay);
+  return {
+    ...viewRefund(refund, order.payWay),
+    refundedAmount: major(order.refunded),
+    refundableAmount: major(refundable(order)),
+  };
+}
+
+/** The payment operations as routes see them: typed requests in, wire views out. */
+export function paymentOperations(ports: Ports) {
+  const place = placePayment(ports);
+  const query = queryPayment(ports);
+  const close = closePayment(ports);
+  const refund = refundPayment(ports);
+  const capture = capturePayment(ports);
+  const repairs = operatorRepairs(ports);
+  const reading = readPayments(ports);
+  const timeline = orderTimeline(ports);
+
+  return {
+    /** Places for an app; its project and its promises about late money come from the app. */
+    async payAs(clientId: string, request: PayRequest, claim?: KeyClaim): Promise<OrderView> {
+      const app = await ports.store.read((tx) => tx.apps.find({ clientId }));
+      if (!app) throw new NotFound('application');
+      const payee = { clientId, project: app.project, latePayment: app.latePayment, actor: `app:${clientId}` };
+      return reading.complete(await place(payee, request, { claim }));
+    },
+    async query(asker: Asker, orderNo: string): Promise<OrderView> {
+      const { order, stale } = await query(asker, orderNo);
+      return reading.complete(order, stale);
+    },
+    close: async (asker: Asker, orderNo: string, claim?: KeyClaim) =>
+      reading.complete(await close(asker, orderNo, claim)),
+    refund: async (asker: Asker, request: RefundRequest, claim?: KeyClaim) =>
+      placed(await refund(asker, request, { claim })),
+    capture: (orderNo: string, cause: string) => capture(orderNo, { cause, actor: 'service' }),
+    receiveNotice: receiveNotice(ports),
+    readOrder: reading.order,
+    orders: reading.orders,
+    readRefund: reading.refund,
+    refunds: reading.refunds,
+    timeline: async (asker: Asker, orderNo: string) =>
+      (await timeline(asker, orderNo)).map(({ at, ...entry }) => ({ at: at.toISOString(), ...entry })),
+    sync: async (asker: Asker, orderNo: string) => reading.complete(await repairs.syncOrder(asker, orderNo)),
+    async syncRefund(asker: Asker, refundNo: string) {
+      await repairs.syncRefund(asker, refundNo);
+      return reading.refund(asker, refundNo);
+    },
+    retryRefund: async (asker: Asker, refundNo: string) => placed(await repairs.retryRefund(asker, refundNo)),
+    resolveRefund: async (asker: Asker, refundNo: string, action: RefundAction, reason: string) =>
+      placed(await repairs.resolveRefund(asker, refundNo, action, reason)),
+    exceptions: reading.exceptions,
+    resolveException: async (asker: Asker, id: string, action: ExceptionAction, reason: string) =>
+      viewException(await repairs.resolveException(asker, id, action, reason)),
+  };
+}
+
+/** What routes may call. */
+export type PaymentOperations = ReturnType<typeof paymentOperations>;

@@ -1,0 +1,1 @@
+export type { OrderFilter, Position, RefundFilter } from '../db/queries/orders.ts';

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { NotFound } from '../errors.ts';
+import { endpoint, Reply } from '../http/endpoint.ts';
+import { PAY_WAYS } from '../payments/channel.ts';
+import type { PaymentOperations } from '../payments/operations.ts';
+import { type RouteGroup, routeGroup } from './index.ts';
+import { Code } from './wire/fields.ts';
+
+/** Where channels deliver their notices: authenticated by the channel's signature alone. */
+export function notifyRoutes({ receiveNotice }: Pick<PaymentOperations, 'receiveNotice'>): RouteGroup {
+  const router = routeGroup('/notify');
+
+  /**
+   * @openapi
+   * /notify/{payWay}/{project}:
+   *   post:
+   *     tags: [Channel notices]
+   *     summary: A channel delivers a notice
+   *     description: Answered in the words of the channel; `fail` means that it should come again.
+   *     responses:
+   *       200:
+   *         description: The notice was settled, now or before.
+   */
+  router.post(
+    '/:payWay/:project',
+    endpoint(
+      {
+        auth: 'none',
+        params: z.object({ payWay: z.enum(PAY_WAYS), project: Code }),
+        accepts: ['raw'],
+        raw: 'stream',
+        bare: true,
+      },
+      async ({ params, request }) => {
+        const headers = singleHeaders(request.headers);
+        const { ack, result } = await receiveNotice(params.payWay, params.project, headers, request.rawBody);
+        if (result === 'not_configured') throw new NotFound('channel');
+        return new Reply({ status: ack.status, headers: { 'content-type': ack.contentType }, body: ack.body });
+      },
+    ),
+  );
+  return router;
+}
+
+/** A header that came twice is nobody's: the signature over it cannot be trusted. */
+function singleHeaders(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Record<string, string | undefined> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? undefined : value]),
+  );
+}

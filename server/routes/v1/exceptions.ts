@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { endpoint } from '../../http/endpoint.ts';
+import { EXCEPTION_KINDS } from '../../payments/exception-kinds.ts';
+import type { PaymentOperations } from '../../payments/operations.ts';
+import { type RouteGroup, routeGroup } from '../index.ts';
+import { consoleAsker } from '../wire/console-asker.ts';
+import { Code, Id, Paging, SafeText, Timestamp } from '../wire/fields.ts';
+import { pageOf } from '../wire/order-page.ts';
+
+const OrderException = z
+  .object({
+    id: z.string(),
+    orderNo: z.string(),
+    refundNo: z.string().nullable(),
+    clientId: z.string(),
+    project: z.string(),
+    kind: z.string(),
+    state: z.enum(['open', 'resolved']),
+    receivedMinor: z.int().nullable(),
+    receivedCurrency: z.string().nullable(),
+    blocksRefunds: z.boolean(),
+    detail: z.record(z.string(), z.unknown()).nullable(),
+    resolution: z.string().nullable(),
+    reason: z.string().nullable(),
+    resolvedBy: z.string().nullable(),
+    createdAt: Timestamp,
+    resolvedAt: Timestamp.nullable(),
+  })
+  .meta({ id: 'OrderException' });
+
+const ExceptionsQuery = z.object({
+  ...Paging,
+  state: z.enum(['open', 'resolved']).optional(),
+  kind: z.enum(EXCEPTION_KINDS).optional(),
+  orderNo: Id.optional(),
+  project: Code.optional(),
+});
+
+const ResolveRequest = z
+  .object({
+    action: z
+      .enum(['acknowledge', 'refund', 'accept'])
+      .describe('`refund` and `accept` are for an amount mismatch; everything else is acknowledged.'),
+    reason: SafeText(1, 500),
+  })
+  .meta({ id: 'ResolveExceptionRequest' });
+
+/** What a person should look at. */
+export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
+  const router = routeGroup('/api/v1/exceptions');
+
+  /**
+   * @openapi
+   * /api/v1/exceptions:
+   *   get:
+   *     tags: [Exceptions]
+   *     summary: List exceptions
+   *     description: Newest first; `state=open` are those that wait for a person.
+   */
+  router.get(
+    '/',
+    endpoint(
+      { auth: { admin: 'viewer' }, query: ExceptionsQuery, returns: OrderException, list: true },
+      async ({ query }) => {
+        const { limit, cursor, ...filter } = query;
+        return pageOf(await operations.exceptions(filter, cursor, limit));
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/exceptions/{id}/resolve:
+   *   post:
+   *     tags: [Exceptions]
+   *     summary: Resolve an exception
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { action: acknowledge, reason: Agreed with the customer }
+   */
+  router.post(
+    '/:id/resolve',
+    endpoint(
+      {
+        auth: { admin: 'admin' },
+        params: z.object({ id: Id }),
+        body: ResolveRequest,
+        returns: OrderException,
+        errors: ['exception_resolved', 'order_already_paid'],
+      },
+      ({ params, body, caller }) =>
+        operations.resolveException(consoleAsker(caller), params.id, body.action, body.reason),
+    ),
+  );
+  return router;
+}

@@ -1,0 +1,157 @@
+import { z } from 'zod';
+import type { AdminRow, ApiAppRow, AuditRow } from '../../db/entities/identity.ts';
+import type { AdminCaller } from '../../http/callers.ts';
+import type { RequestFacts } from '../../http/contract.ts';
+import type { Actor } from '../../identity/ports.ts';
+import type { Scope } from '../../identity/scopes.ts';
+import { Code, Id, SafeText, Timestamp } from './fields.ts';
+
+const scopeNames = [
+  'payment:write',
+  'payment:read',
+  'skillpay:call',
+  'user:read',
+  'user:write',
+  'coin:read',
+  'coin:write',
+  'config:read',
+  'config:write',
+  'cert:manage',
+  'admin',
+] as const satisfies readonly Scope[];
+
+/** A scope of an API application. */
+export const ScopeName = z.enum(scopeNames).meta({ id: 'Scope' });
+
+/** What an administrator may do: look, or look and change. */
+export const Role = z.enum(['admin', 'viewer']).meta({ id: 'Role' });
+
+/** A name to log in with; letters count the same in both cases. */
+export const Username = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/, 'must be 1 to 64 letters, digits, ".", "_", "@" or "-"')
+  .meta({ id: 'Username', examples: ['alice'] });
+
+/** A password as it is typed; whether it is good enough is decided where one is set. */
+export const PasswordText = z.string().min(1).max(1024).meta({ id: 'Password', format: 'password' });
+
+/** The `enabled` of a toggle; without a body it flips. */
+export const Toggle = z.object({ enabled: z.boolean().optional() }).optional().meta({ id: 'Toggle' });
+
+/** An administrator in an answer. */
+export const Admin = z
+  .object({
+    id: z.uuid(),
+    username: z.string(),
+    role: Role,
+    enabled: z.boolean(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+    lastLoginAt: Timestamp.nullable(),
+  })
+  .meta({ id: 'Admin' });
+
+const LatePolicy = z.enum(['accept', 'refund']);
+
+/** What happens to money that arrives after an order ended. */
+export const LatePaymentPolicy = z
+  .object({ afterExpiry: LatePolicy, afterClose: LatePolicy, afterFailed: LatePolicy })
+  .meta({ id: 'LatePayment' });
+
+/** The settings of an application as they are sent. */
+export const AppSettingsInput = z.object({
+  name: SafeText(1, 128),
+  scopes: z.array(ScopeName).min(1).max(20),
+  trusted: z.boolean().optional(),
+  allowedIps: z.array(z.string().max(64)).max(100).optional(),
+  rateLimit: z.int().min(0).max(1_000_000).nullable().optional(),
+  latePayment: LatePaymentPolicy.partial().nullable().optional(),
+  remark: SafeText(0, 1000).nullable().optional(),
+});
+
+/** An application in an answer; its secret only as prefix and last four characters. */
+export const ApiApp = z
+  .object({
+    client_id: Id,
+    name: z.string(),
+    project: Code,
+    scopes: z.array(z.string()),
+    enabled: z.boolean(),
+    trusted: z.boolean(),
+    allowedIps: z.array(z.string()),
+    rateLimit: z.int().nullable(),
+    latePayment: LatePaymentPolicy,
+    remark: z.string().nullable(),
+    secretHint: z.string(),
+    secretCreatedAt: Timestamp,
+    previousSecretExpiresAt: Timestamp.nullable(),
+    lastUsedAt: Timestamp.nullable(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  })
+  .meta({ id: 'ApiApp' });
+
+/** An application with the secret that it just got; shown once. */
+export const ApiAppWithSecret = ApiApp.extend({ client_secret: z.string() }).meta({ id: 'ApiAppWithSecret' });
+
+/** One line of the audit log. */
+export const AuditLine = z
+  .object({
+    id: z.string(),
+    at: Timestamp,
+    actorKind: z.string(),
+    actor: z.string(),
+    action: z.string(),
+    target: z.string(),
+    before: z.record(z.string(), z.unknown()).nullable(),
+    after: z.record(z.string(), z.unknown()).nullable(),
+    ip: z.string().nullable(),
+    requestId: z.string().nullable(),
+    previousHash: z.string(),
+    hash: z.string(),
+  })
+  .meta({ id: 'AuditLine' });
+
+/** Who acts, for the audit log. */
+export function actorOf({ username }: AdminCaller, { ip, id }: RequestFacts): Actor {
+  return { kind: 'admin', name: username, ip, requestId: id };
+}
+
+/** How an administrator is shown. */
+export function presentAdmin(row: AdminRow): z.input<typeof Admin> {
+  const { id, username, role, enabled } = row;
+  return { id, username, role, enabled, ...times(row), lastLoginAt: iso(row.lastLoginAt) };
+}
+
+/** How an application is shown. */
+export function presentApp(row: ApiAppRow): z.input<typeof ApiApp> {
+  const { clientId, name, project, scopes, enabled, trusted, allowedIps, rateLimit, latePayment, remark } = row;
+  const settings = { name, project, scopes, enabled, trusted, allowedIps, latePayment };
+  return {
+    client_id: clientId,
+    ...settings,
+    rateLimit: rateLimit ?? null,
+    remark: remark ?? null,
+    secretHint: row.secretHint,
+    secretCreatedAt: row.secretCreatedAt.toISOString(),
+    previousSecretExpiresAt: iso(row.previousSecretExpiresAt),
+    lastUsedAt: iso(row.lastUsedAt),
+    ...times(row),
+  };
+}
+
+/** How a line of the audit log is shown. */
+export function presentAuditLine(row: AuditRow): z.input<typeof AuditLine> {
+  const { actorKind, actor, action, target, previousHash, hash } = row;
+  const { before = null, after = null, ip = null, requestId = null } = row;
+  const facts = { actorKind, actor, action, target, before, after, ip, requestId };
+  return { id: String(row.id), at: row.at.toISOString(), ...facts, previousHash, hash };
+}
+
+function times({ createdAt, updatedAt }: { createdAt: Date; updatedAt: Date }) {
+  return { createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
+}
+
+function iso(at: Date | null | undefined): string | null {
+  return at?.toISOString() ?? null;
+}

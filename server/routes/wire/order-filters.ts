@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { InvalidRequest } from '../../errors.ts';
+import { readAmount } from '../../payments/money.ts';
+import { ORDER_STATUSES } from '../../payments/order.ts';
+import type { OrderFilter } from '../../payments/reading.ts';
+import { Code, Id, Paging, TimeRange, UserId } from './fields.ts';
+import { PayWayName } from './orders.ts';
+
+const status = z.enum(ORDER_STATUSES).optional();
+
+/** Filters of the merchant's own order list. */
+export const OwnOrdersQuery = z.object({
+  ...Paging,
+  ...TimeRange,
+  merchantOrderNo: Id.optional(),
+  status,
+  userId: UserId.optional(),
+});
+
+/** Filters of the console's order list. */
+export const OrdersQuery = z.object({
+  ...Paging,
+  ...TimeRange,
+  orderNo: Id.optional(),
+  merchantOrderNo: Id.optional(),
+  channelTradeNo: z.string().min(1).max(128).optional(),
+  status,
+  exception: z
+    .string()
+    .regex(/^[a-z_]{1,32}$/)
+    .optional(),
+  payWay: PayWayName.optional(),
+  mode: z.enum(['simulator', 'sandbox', 'live']).optional(),
+  orderType: z.string().min(1).max(64).optional(),
+  userId: UserId.optional(),
+  project: Code.optional(),
+  clientId: Id.optional(),
+  amountMin: z.string().max(16).optional(),
+  amountMax: z.string().max(16).optional(),
+});
+
+/** The filter that a console query means; amounts are major units with two decimals. */
+export function orderFilter(query: z.output<typeof OrdersQuery>): OrderFilter {
+  const { limit: _limit, cursor: _cursor, amountMin, amountMax, ...rest } = query;
+  return {
+    ...rest,
+    amountMinMinor: amountMin === undefined ? undefined : bound(amountMin, '/amountMin'),
+    amountMaxMinor: amountMax === undefined ? undefined : bound(amountMax, '/amountMax'),
+  };
+}
+
+function bound(text: string, pointer: string): bigint {
+  if (/^0+(\.0+)?$/.test(text)) return 0n;
+  if (!/^\d/.test(text))
+    throw new InvalidRequest('An amount is a decimal number.', [
+      { pointer, code: 'amount_invalid', detail: 'must be a decimal number' },
+    ]);
+  return readAmount(text, 'CNY', 'alipay', pointer).minor;
+}

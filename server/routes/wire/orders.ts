@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import { PAY_WAYS } from '../../payments/channel.ts';
+import { EXCEPTION_KINDS } from '../../payments/exception-kinds.ts';
+import { ORDER_STATUSES, REFUND_STATES } from '../../payments/order.ts';
+import { Amount, Code, Id, SafeText, Timestamp, UserId } from './fields.ts';
+
+/** A channel by its wire name. */
+export const PayWayName = z.enum(PAY_WAYS);
+const Status = z.enum(ORDER_STATUSES);
+const ModeName = z.enum(['simulator', 'sandbox', 'live']);
+const Failure = z.object({ code: z.string(), message: z.string() }).nullable();
+const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).max(512);
+
+/** The body of a pay request (specification: place-payment request). */
+export const PlacePaymentRequest = z
+  .object({
+    subject: SafeText(1, 127).describe('Order title.'),
+    amount: Amount.optional().describe('Major units; may be left out when `product` has the price.'),
+    payWay: PayWayName,
+    orderType: SafeText(1, 64).optional().describe('Business category.'),
+    userId: UserId.optional().describe("The paying user in the caller's system."),
+    extra: z
+      .string()
+      .refine((text) => Buffer.byteLength(text) <= 4096, 'must have at most 4096 bytes')
+      .optional()
+      .describe('Free text, echoed byte for byte.'),
+    currency: z
+      .string()
+      .regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code')
+      .optional(),
+    merchantOrderNo: Id.optional().describe(
+      "The caller's own number; the same one with the same facts is the same order.",
+    ),
+    scene: z.enum(['qr', 'page', 'wap', 'app', 'h5', 'jsapi', 'redirect']).optional(),
+    openId: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{1,128}$/)
+      .optional(),
+    clientIp: z.union([z.ipv4(), z.ipv6()]).optional(),
+    returnUrl: httpUrl.optional(),
+    notifyUrl: httpUrl.optional().describe("Overrides the app's webhook url for this order."),
+    expireSeconds: z.int().min(60).max(604_800).optional(),
+    product: Code.optional(),
+  })
+  .meta({ id: 'PlacePaymentRequest' });
+
+/** One refund as it appears on the wire. */
+export const Refund = z
+  .object({
+    refundNo: z.string(),
+    orderNo: z.string(),
+    merchantRefundNo: z.string().nullable(),
+    origin: z.string(),
+    refundAmount: z.number(),
+    refundAmountMinor: z.int(),
+    currency: z.string(),
+    reason: z.string().nullable(),
+    status: z.enum(REFUND_STATES),
+    failure: Failure,
+    channelRefundNo: z.string().nullable(),
+    nextCheckAt: Timestamp.nullable(),
+    createdAt: Timestamp,
+    finishedAt: Timestamp.nullable(),
+  })
+  .meta({ id: 'Refund' });
+
+/** One order as it appears on the wire (contract.md §7). */
+export const Order = z
+  .object({
+    orderNo: z.string(),
+    kind: z.enum(['payment', 'skillpay']),
+    merchantOrderNo: z.string().nullable(),
+    project: z.string(),
+    clientId: z.string(),
+    mode: ModeName,
+    subject: z.string(),
+    orderType: z.string().nullable(),
+    userId: z.string().nullable(),
+    extra: z.string().nullable(),
+    payWay: PayWayName,
+    scene: z.string(),
+    amount: z.number().describe('Major units.'),
+    amountMinor: z.int().describe('Minor units.'),
+    currency: z.string(),
+    status: Status,
+    exception: z.enum(EXCEPTION_KINDS).nullable().describe('The newest open exception.'),
+    closeReason: z.enum(['merchant', 'admin', 'expired', 'channel']).nullable(),
+    failure: Failure,
+    payer: z.string().nullable(),
+    product: z.string().nullable(),
+    refundedAmount: z.number(),
+    refundableAmount: z.number(),
+    channelTradeNo: z.string().nullable(),
+    payment: z
+      .object({
+        type: z.enum(['qr', 'redirect', 'app', 'jsapi']),
+        qrCode: z.string().optional(),
+        url: z.string().optional(),
+        params: z.record(z.string(), z.string()).optional(),
+        expiresAt: Timestamp,
+      })
+      .optional()
+      .describe('What the payer needs, while the order can be paid.'),
+    payUrl: z.string().optional().describe('Where the payer is sent; for QR scenes our payment page.'),
+    refunds: z.array(Refund),
+    createdAt: Timestamp,
+    paidAt: Timestamp.nullable(),
+    closedAt: Timestamp.nullable(),
+    expiresAt: Timestamp,
+    stale: z.boolean().describe('True when the channel could not be asked in time and the stored state is shown.'),
+  })
+  .meta({ id: 'Order' });
+
+/** The body of a refund request. */
+export const RefundRequest = z
+  .object({
+    orderNo: Id,
+    refundAmount: Amount.describe('Major units, at most what is left.'),
+    merchantRefundNo: Id.optional(),
+    reason: SafeText(1, 80).optional(),
+  })
+  .meta({ id: 'RefundRequest' });
+
+/** The answer to a refund request. */
+export const RefundPlaced = Refund.extend({
+  refundedAmount: z.number(),
+  refundableAmount: z.number(),
+}).meta({ id: 'RefundPlaced' });
