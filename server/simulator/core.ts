@@ -12,6 +12,7 @@ import { createFaults, type FaultName, type Faults } from './faults.ts';
 import { writePrivately } from './files.ts';
 import type { Half } from './half.ts';
 import { openLedger, type Ledger } from './ledger.ts';
+import { lockFolder } from './lock.ts';
 import { createNotices, type Notices } from './notices.ts';
 import { makeRefund, type RefundDraft } from './refunds.ts';
 import { SimulatorRefusal } from './refusal.ts';
@@ -58,6 +59,7 @@ export interface CoreOptions {
 
 /** Opens keys, accounts and ledger in `dir`, making them at the first start; every channel has an account `default`. */
 export async function openCore({ dir, halves, timeFactor, clockOffset, log }: CoreOptions): Promise<Core> {
+  const unlock = lockFolder(dir);
   const [authority, strangerKey] = await Promise.all([openAuthority(dir), openStranger(dir)]);
   // The ledger stamps its lines with the clock, whose offset it remembers: it is only written after both exist.
   const ledger: Ledger = openLedger(dir, () => clock.now());
@@ -94,6 +96,7 @@ export async function openCore({ dir, halves, timeFactor, clockOffset, log }: Co
       clock.stop();
       notices.stop();
       ledger.close();
+      unlock();
     },
   };
   await Promise.all(halves.map((each) => ensureAccount(core, each, 'default')));

@@ -46,8 +46,8 @@ export async function startSimulator(options: SimulatorOptions): Promise<Running
   return {
     url: core.url,
     close: async () => {
-      core.close();
       await closeServer(server);
+      core.close();
     },
   };
 }

@@ -1,0 +1,52 @@
+import { createPrivateKey, createPublicKey } from 'node:crypto';
+import { requestText, signRsa2, verifyRsa2 } from '../../../../server/channels/alipay/signature.ts';
+import { chinaTime } from '../../../../server/simulator/alipay/china-time.ts';
+import type { World } from '../world.ts';
+
+/** An answer of the gateway: the response member, the whole text and whether the signature is Alipay's. */
+export interface GatewayAnswer {
+  content: Record<string, string>;
+  text: string;
+  signed: 'genuine' | 'wrong' | 'none';
+}
+
+/** A bare client of the gateway, with every parameter in the test's hand. */
+export interface Client {
+  call(method: string, content: object, overrides?: Record<string, string>): Promise<GatewayAnswer>;
+  send(params: Record<string, string>): Promise<GatewayAnswer>;
+  sign(method: string, content: object, overrides?: Record<string, string>): Promise<Record<string, string>>;
+}
+
+/** A client for an account in key mode. */
+export async function clientFor(world: World, account = 'default'): Promise<Client> {
+  const { fields, pems } = (await world.config(account))['alipay']!;
+  const key = createPrivateKey(pems['alipay_app_key']![0]!);
+  const alipayKey = createPublicKey(pems['alipay_public_key']![0]!);
+
+  const sign: Client['sign'] = async (method, content, overrides = {}) => {
+    const common = { app_id: fields['appId']!, method, format: 'JSON', charset: 'utf-8', sign_type: 'RSA2' };
+    const given = {
+      ...common,
+      timestamp: chinaTime(Date.now()),
+      version: '1.0',
+      biz_content: JSON.stringify(content),
+      ...overrides,
+    };
+    return { sign: await signRsa2(requestText(given), key), ...given };
+  };
+  const send: Client['send'] = async (params) => {
+    const answer = await fetch(`${world.url}/alipay/gateway.do`, { method: 'POST', body: new URLSearchParams(params) });
+    const text = await answer.text();
+    const match = /^\{"(\w+_response)":(\{.*?\}),?(?:"alipay_cert_sn":"\w+",)?(?:"sign":"([^"]*)")?\}$/s.exec(text);
+    if (match === null) return { content: {}, text, signed: 'none' };
+    const [, , member = '', signature] = match;
+    const signed = signature === undefined ? 'none' : verifyRsa2(member, signature, alipayKey) ? 'genuine' : 'wrong';
+    return { content: JSON.parse(member) as Record<string, string>, text, signed };
+  };
+  return { sign, send, call: async (method, content, overrides) => send(await sign(method, content, overrides)) };
+}
+
+/** The business content of an order. */
+export function order(orderNo: string, amount = '12.30'): Record<string, string> {
+  return { out_trade_no: orderNo, total_amount: amount, subject: 'coffee' };
+}

@@ -1,0 +1,128 @@
+import test from 'ava';
+import { chinaTime } from '../../../../server/simulator/alipay/china-time.ts';
+import { startWorld, type World } from '../world.ts';
+import { clientFor, order, type Client } from './client.ts';
+
+let world: World;
+let client: Client;
+test.before(async () => {
+  world = await startWorld();
+  client = await clientFor(world);
+});
+test.after.always(() => world?.close());
+
+const HOUR = 3_600_000;
+const refusals: [string, Record<string, string>, string, string, 'none' | 'genuine'][] = [
+  ['an app that it does not know', { app_id: '2021000000000000' }, '40002', 'isv.invalid-app-id', 'none'],
+  ['no app', { app_id: '' }, '40001', 'isv.missing-app-id', 'none'],
+  ['RSA instead of RSA2', { sign_type: 'RSA' }, '40002', 'isv.invalid-signature-type', 'none'],
+  [
+    'a timestamp 16 minutes old',
+    { timestamp: chinaTime(Date.now() - 16 * 60_000) },
+    '40002',
+    'isv.invalid-timestamp',
+    'none',
+  ],
+  ['a timestamp in UTC', { timestamp: chinaTime(Date.now() - 8 * HOUR) }, '40002', 'isv.invalid-timestamp', 'none'],
+  ['a timestamp that is none', { timestamp: '2026-13-01 00:00:00' }, '40002', 'isv.invalid-timestamp', 'none'],
+  ['another version', { version: '2.0' }, '40002', 'isv.invalid-version', 'none'],
+  ['a method that it does not have', { method: 'alipay.trade.cancel' }, '40002', 'isv.invalid-method', 'none'],
+  ['a signature that is not its own', { sign: 'AAAA' }, '40002', 'isv.invalid-signature', 'genuine'],
+  ['the serial of another certificate', { app_cert_sn: 'f'.repeat(32) }, '40002', 'isv.invalid-app-cert-sn', 'genuine'],
+  ['content that is no object', { biz_content: '[]' }, '40002', 'isv.invalid-parameter', 'genuine'],
+];
+for (const [what, overrides, code, subCode, signed] of refusals) {
+  test(`the gateway refuses ${what}`, async (t) => {
+    const answer = await client.call('alipay.trade.query', { out_trade_no: 'NONE' }, overrides);
+    t.like(answer.content, { code, sub_code: subCode });
+    t.is(answer.signed, signed);
+  });
+}
+
+test('the gateway refuses parameters changed after signing', async (t) => {
+  const params = await client.sign('alipay.trade.precreate', order('CHANGED'));
+  const { content } = await client.send({ ...params, biz_content: params['biz_content']!.replace('12.30', '0.30') });
+  t.is(content['sub_code'], 'isv.invalid-signature');
+  t.deepEqual((await world.ledger('CHANGED')).entries, []);
+});
+
+for (const [name, change] of Object.entries({
+  'no subject': { subject: '' },
+  'a subject with a slash': { subject: 'a/b' },
+  'three decimals': { total_amount: '1.001' },
+  'nothing to pay': { total_amount: '0.00' },
+  'too much': { total_amount: '100000000.01' },
+  'a number with a dash': { out_trade_no: 'a-b' },
+  'an expiry in the past': { time_expire: chinaTime(Date.now() - HOUR) },
+})) {
+  test(`precreate refuses ${name}`, async (t) => {
+    const { content } = await client.call('alipay.trade.precreate', { ...order('BAD'), ...change });
+    t.like(content, { code: '40004', sub_code: 'ACQ.INVALID_PARAMETER' });
+  });
+}
+
+test('no trade exists before the scan: query and close say so while the code still works', async (t) => {
+  const { content } = await client.call('alipay.trade.precreate', order('SCAN'));
+  for (const method of ['alipay.trade.query', 'alipay.trade.close']) {
+    t.is((await client.call(method, { out_trade_no: 'SCAN' })).content['sub_code'], 'ACQ.TRADE_NOT_EXIST');
+  }
+  t.is((await fetch(content['qr_code']!)).status, 200);
+  t.like((await client.call('alipay.trade.query', { out_trade_no: 'SCAN' })).content, {
+    code: '10000',
+    trade_status: 'WAIT_BUYER_PAY',
+  });
+  t.is((await client.call('alipay.trade.close', { out_trade_no: 'SCAN' })).content['code'], '10000');
+  const closed = await client.call('alipay.trade.query', { out_trade_no: 'SCAN' });
+  t.is(closed.content['trade_status'], 'TRADE_CLOSED');
+  t.is(closed.content['send_pay_date'], undefined);
+});
+
+test('the same facts give the same code; other facts, a paid and a closed trade are refused', async (t) => {
+  const first = await client.call('alipay.trade.precreate', order('AGAIN'));
+  const second = await client.call('alipay.trade.precreate', order('AGAIN'));
+  t.is(first.content['qr_code'], second.content['qr_code']);
+  t.is(
+    (await client.call('alipay.trade.precreate', order('AGAIN', '9.99'))).content['sub_code'],
+    'ACQ.CONTEXT_INCONSISTENT',
+  );
+  await world.post('/sim/pay', { orderNo: 'AGAIN' });
+  t.is((await client.call('alipay.trade.precreate', order('AGAIN'))).content['sub_code'], 'ACQ.TRADE_HAS_SUCCESS');
+  t.is(
+    (await client.call('alipay.trade.close', { out_trade_no: 'AGAIN' })).content['sub_code'],
+    'ACQ.TRADE_STATUS_ERROR',
+  );
+  t.is((await world.ledger('AGAIN')).orders[0]?.created, 1);
+});
+
+test('accounts do not see each other', async (t) => {
+  await world.post('/sim/accounts', { payWay: 'alipay', name: 'other' });
+  await client.call('alipay.trade.precreate', order('MINE'));
+  await world.post('/sim/pay', { orderNo: 'MINE' });
+  const { content } = await (await clientFor(world, 'other')).call('alipay.trade.query', { out_trade_no: 'MINE' });
+  t.is(content['sub_code'], 'ACQ.TRADE_NOT_EXIST');
+});
+
+test('a signed page address leads the payer to his page and can be changed by nobody', async (t) => {
+  const content = { ...order('PAGE'), product_code: 'FAST_INSTANT_TRADE_PAY' };
+  const params = await client.sign('alipay.trade.page.pay', content, { timestamp: chinaTime(Date.now() - HOUR) });
+  const address = (given: Record<string, string>) => `${world.url}/alipay/gateway.do?${new URLSearchParams(given)}`;
+  const forged = await fetch(address({ ...params, biz_content: params['biz_content']!.replace('12.30', '0.30') }), {
+    redirect: 'manual',
+  });
+  t.is(forged.status, 400);
+  const opened = await fetch(address(params), { redirect: 'manual' });
+  t.is(opened.status, 302);
+  t.is((await client.call('alipay.trade.query', { out_trade_no: 'PAGE' })).content['sub_code'], 'ACQ.TRADE_NOT_EXIST');
+  t.regex(await (await fetch(opened.headers.get('location')!)).text(), /12\.30/);
+  await world.post('/sim/pay', { orderNo: 'PAGE', payUrl: address(params) });
+  t.is((await client.call('alipay.trade.query', { out_trade_no: 'PAGE' })).content['trade_status'], 'TRADE_SUCCESS');
+});
+
+test('after a rotation only the new app key is taken', async (t) => {
+  await world.post('/sim/accounts', { payWay: 'alipay', name: 'rotated' });
+  const before = await clientFor(world, 'rotated');
+  await world.post('/sim/rotate', { payWay: 'alipay', account: 'rotated', what: 'app-key' });
+  t.is((await before.call('alipay.trade.query', { out_trade_no: 'X' })).content['sub_code'], 'isv.invalid-signature');
+  const after = await clientFor(world, 'rotated');
+  t.is((await after.call('alipay.trade.query', { out_trade_no: 'X' })).content['sub_code'], 'ACQ.TRADE_NOT_EXIST');
+});

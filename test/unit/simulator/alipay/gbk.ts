@@ -1,0 +1,46 @@
+import { createPrivateKey, createPublicKey } from 'node:crypto';
+import { signRsa2, verifyRsa2 } from '../../../../server/channels/alipay/signature.ts';
+import { encode } from '../../../../server/simulator/alipay/charset.ts';
+import { chinaTime } from '../../../../server/simulator/alipay/china-time.ts';
+import { formEncode, readForm } from '../../../../server/simulator/alipay/form.ts';
+import type { World } from '../world.ts';
+
+/** Creates an order by a request in GBK; the text of the answer. */
+export async function gbkClient(world: World, content: object, notifyUrl: string): Promise<string> {
+  const { fields, pems } = (await world.config())['alipay']!;
+  const params: Record<string, string> = {
+    app_id: fields['appId']!,
+    biz_content: JSON.stringify(content),
+    charset: 'GBK',
+    method: 'alipay.trade.precreate',
+    notify_url: notifyUrl,
+    sign_type: 'RSA2',
+    timestamp: chinaTime(Date.now()),
+    version: '1.0',
+  };
+  const text = encode(joined(Object.entries(params)), 'GBK');
+  const sign = await signRsa2(text, createPrivateKey(pems['alipay_app_key']![0]!));
+  const pairs = Object.entries({ ...params, sign }).map(
+    ([name, value]) => `${name}=${formEncode(encode(value, 'GBK'))}`,
+  );
+  const answer = await fetch(`${world.url}/alipay/gateway.do`, { method: 'POST', body: pairs.join('&') });
+  return answer.text();
+}
+
+/** Whether a notice is signed over its own bytes by the key of the default account. */
+export async function isGenuine(world: World, body: Buffer): Promise<boolean> {
+  const { values } = readForm(body.toString('latin1'));
+  const signed = [...values]
+    .filter(([name]) => name !== 'sign' && name !== 'sign_type')
+    .map(([name, value]) => [name, value.toString('latin1')] as const);
+  const { pems } = (await world.config())['alipay']!;
+  const key = createPublicKey(pems['alipay_public_key']![0]!);
+  return verifyRsa2(Buffer.from(joined(signed), 'latin1'), values.get('sign')!.toString('latin1'), key);
+}
+
+function joined(pairs: readonly (readonly [string, string])[]): string {
+  return pairs
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, value]) => `${name}=${value}`)
+    .join('&');
+}

@@ -1,0 +1,144 @@
+import test from 'ava';
+import { FAULTS, createFaults, stageOf } from '../../../server/simulator/faults.ts';
+import { clientFor, order, type Client } from './alipay/client.ts';
+import { startWorld, until, type World } from './world.ts';
+
+let world: World;
+let client: Client;
+test.before(async () => {
+  world = await startWorld();
+  client = await clientFor(world);
+});
+test.after.always(() => world?.close());
+
+const create = (orderNo: string) => client.call('alipay.trade.precreate', order(orderNo));
+const created = async (orderNo: string) => (await world.ledger(orderNo)).entries.length > 0;
+const fault = (name: string, orderNo: string, more: object = {}) =>
+  world.post('/sim/faults', { payWay: 'alipay', call: 'create', fault: name, orderNo, ...more });
+
+for (const [name, happens] of [
+  ['timeout', false],
+  ['commit-then-timeout', true],
+] as const) {
+  test(`${name}: the caller hears nothing, and the order ${happens ? 'exists' : 'does not'}`, async (t) => {
+    const orderNo = name.replaceAll('-', '_');
+    await fault(name, orderNo, { delayMs: 50 });
+    await t.throwsAsync(create(orderNo));
+    t.is(await created(orderNo), happens);
+    t.is((await create(orderNo)).content['code'], '10000');
+  });
+}
+
+test('timeout-then-commit: silence first, the effect lands later', async (t) => {
+  await fault('timeout-then-commit', 'LATE', { delayMs: 300 });
+  const given = AbortSignal.timeout(50);
+  const params = await client.sign('alipay.trade.precreate', order('LATE'));
+  const call = fetch(`${world.url}/alipay/gateway.do`, {
+    method: 'POST',
+    body: new URLSearchParams(params),
+    signal: given,
+  });
+  await t.throwsAsync(call, { name: 'TimeoutError' });
+  t.false(await created('LATE'));
+  t.true(await until(() => created('LATE')));
+});
+
+for (const [name, status, happens] of [
+  ['502', 502, false],
+  ['redirect', 302, false],
+  ['500-after-commit', 500, true],
+  ['html', 200, true],
+] as const) {
+  test(`${name}: the answer is not the channel's, and the order ${happens ? 'exists' : 'does not'}`, async (t) => {
+    const orderNo = `F_${name.replaceAll('-', '_')}`;
+    await fault(name, orderNo);
+    const params = await client.sign('alipay.trade.precreate', order(orderNo));
+    const answer = await fetch(`${world.url}/alipay/gateway.do`, {
+      method: 'POST',
+      body: new URLSearchParams(params),
+      redirect: 'manual',
+    });
+    t.is(answer.status, status);
+    t.false((await answer.text()).includes('"code"'));
+    t.is(await created(orderNo), happens);
+  });
+}
+
+test('half-body: the announced length does not arrive', async (t) => {
+  await fault('half-body', 'HALF');
+  await t.throwsAsync(create('HALF'));
+  t.true(await created('HALF'));
+});
+
+for (const [name, signed] of [
+  ['tampered', 'wrong'],
+  ['wrong-key', 'wrong'],
+  ['signtest', 'wrong'],
+  ['no-signature', 'none'],
+] as const) {
+  test(`${name}: the signature of the answer is ${signed}`, async (t) => {
+    const orderNo = `S_${name.replaceAll('-', '_')}`;
+    await fault(name, orderNo);
+    t.is((await create(orderNo)).signed, signed);
+    t.true(await created(orderNo));
+  });
+}
+
+test('duplicate-key: the response member occurs twice', async (t) => {
+  await fault('duplicate-key', 'TWICE');
+  const params = await client.sign('alipay.trade.precreate', order('TWICE'));
+  const answer = await fetch(`${world.url}/alipay/gateway.do`, { method: 'POST', body: new URLSearchParams(params) });
+  t.is((await answer.text()).split('"alipay_trade_precreate_response"').length, 3);
+});
+
+test('wrong-amount: the query speaks of other money, genuinely signed', async (t) => {
+  await create('WRONG');
+  await world.post('/sim/pay', { orderNo: 'WRONG' });
+  await world.post('/sim/faults', { payWay: 'alipay', call: 'query', fault: 'wrong-amount', orderNo: 'WRONG' });
+  const { content, signed } = await client.call('alipay.trade.query', { out_trade_no: 'WRONG' });
+  t.is(content['total_amount'], '12.31');
+  t.is(signed, 'genuine');
+});
+
+test('query-lag: a paid trade still waits, once', async (t) => {
+  await create('LAG');
+  await world.post('/sim/pay', { orderNo: 'LAG' });
+  await world.post('/sim/faults', { payWay: 'alipay', call: 'query', fault: 'query-lag', orderNo: 'LAG' });
+  const status = async () => (await client.call('alipay.trade.query', { out_trade_no: 'LAG' })).content['trade_status'];
+  t.is(await status(), 'WAIT_BUYER_PAY');
+  t.is(await status(), 'TRADE_SUCCESS');
+});
+
+test('a rule strikes as often as asked, only its own call, channel, account and order', (t) => {
+  const faults = createFaults();
+  faults.set({ payWay: 'alipay', call: 'refund', fault: 'timeout', times: 2, account: 'a', orderNo: 'N' });
+  const target = { payWay: 'alipay', account: 'a', call: 'refund', orderNo: 'N' } as const;
+  for (const other of [{ payWay: 'wechat' }, { account: 'b' }, { call: 'query' }, { orderNo: 'M' }] as const) {
+    t.is(faults.draw({ ...target, ...other }), undefined);
+  }
+  t.deepEqual(
+    [1, 2, 3].map(() => faults.draw(target)?.name),
+    ['timeout', 'timeout', undefined],
+  );
+});
+
+test('a probability strikes by the dice and does not end', (t) => {
+  const dice = [0.1, 0.9, 0.2];
+  const faults = createFaults(() => dice.shift() ?? 1);
+  faults.set({ payWay: 'paypal', fault: 'delay', probability: 0.5 });
+  const target = { payWay: 'paypal', account: 'default', call: 'create' } as const;
+  t.deepEqual(
+    [1, 2, 3].map(() => faults.draw(target)?.name),
+    ['delay', undefined, 'delay'],
+  );
+  t.is(faults.draw({ ...target, call: 'notice' }), undefined);
+});
+
+test('faults of a notice go to notices whatever the call, and every fault has a stage', (t) => {
+  const faults = createFaults();
+  t.is(faults.set({ payWay: 'wechat', call: 'create', fault: 'drop-notify' }).call, 'notice');
+  t.is(faults.set({ payWay: 'wechat', call: 'place', fault: 'timeout' }).call, 'create');
+  t.throws(() => faults.set({ payWay: 'wechat', call: 'nonsense', fault: 'timeout' }), { message: /call is one of/ });
+  t.is(new Set(FAULTS).size, FAULTS.length);
+  t.is(stageOf('commit-then-timeout'), 'after');
+});
