@@ -1,0 +1,149 @@
+import test from 'ava';
+import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import type { World } from '../world.ts';
+import { call, configOf, nativeOrder, newNo, startWechat, type Raw } from './merchant.ts';
+
+let world: World;
+let config: HalfConfig;
+test.before(async () => {
+  world = await startWechat();
+  config = await configOf(world);
+});
+test.after.always(() => world.close());
+
+const create = (changes: object = {}, product = 'native') =>
+  call(world, config, 'POST', `/v3/pay/transactions/${product}`, nativeOrder(config, changes));
+const pathOf = (orderNo: string) => `/v3/pay/transactions/out-trade-no/${orderNo}`;
+const query = (orderNo: string, from = config) =>
+  call(world, from, 'GET', `${pathOf(orderNo)}?mchid=${from.fields.mchid}`);
+const close = (orderNo: string) =>
+  call(world, config, 'POST', `${pathOf(orderNo)}/close`, { mchid: config.fields.mchid });
+const pay = (orderNo: string) => world.post('/sim/pay', { payWay: 'wechat', orderNo });
+const bodyOf = ({ body }: Raw) => JSON.parse(body) as Record<string, unknown>;
+
+test('a trade exists from its creation', async (t) => {
+  const orderNo = newNo();
+  t.is(typeof bodyOf(await create({ out_trade_no: orderNo })).code_url, 'string');
+  t.like(bodyOf(await query(orderNo)), { trade_state: 'NOTPAY', out_trade_no: orderNo });
+});
+
+for (const [product, changes, member] of [
+  ['jsapi', { payer: { openid: 'o1' } }, 'prepay_id'],
+  ['app', {}, 'prepay_id'],
+  ['h5', { scene_info: { payer_client_ip: '192.0.2.7', h5_info: { type: 'Wap' } } }, 'h5_url'],
+] as const) {
+  test(`${product} answers a ${member}`, async (t) => {
+    t.is(typeof bodyOf(await create(changes, product))[member], 'string');
+  });
+}
+
+test('a paid trade tells its amount, number, time and payer', async (t) => {
+  const orderNo = newNo();
+  await create({ out_trade_no: orderNo, attach: 'a' });
+  await pay(orderNo);
+  const paid = bodyOf(await query(orderNo));
+  t.like(paid, {
+    trade_state: 'SUCCESS',
+    attach: 'a',
+    amount: { total: 1234, currency: 'CNY' },
+    mchid: config.fields.mchid,
+  });
+  t.regex(String(paid.success_time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+08:00$/);
+  const byId = await call(
+    world,
+    config,
+    'GET',
+    `/v3/pay/transactions/id/${String(paid.transaction_id)}?mchid=${config.fields.mchid}`,
+  );
+  t.deepEqual(bodyOf(byId), paid);
+});
+
+test('the same order is given again while it is unpaid, another one under its number is not', async (t) => {
+  const orderNo = newNo();
+  const first = await create({ out_trade_no: orderNo });
+  t.is((await create({ out_trade_no: orderNo })).body, first.body);
+  t.is((await create({ out_trade_no: orderNo, description: 'Coffee' })).code, 'OUT_TRADE_NO_USED');
+  t.is((await create({ out_trade_no: orderNo, amount: { total: 1, currency: 'CNY' } })).status, 403);
+  t.is((await world.ledger(orderNo)).orders[0]?.created, 1);
+});
+
+test('a paid order is neither created nor closed again', async (t) => {
+  const orderNo = newNo();
+  await create({ out_trade_no: orderNo });
+  await pay(orderNo);
+  t.regex((await create({ out_trade_no: orderNo })).code, /^ORDER_?PAID$/);
+  t.regex((await close(orderNo)).code, /^ORDER_?PAID$/);
+  t.like(bodyOf(await query(orderNo)), { trade_state: 'SUCCESS' });
+});
+
+test('a closed order is closed for good', async (t) => {
+  const orderNo = newNo();
+  await create({ out_trade_no: orderNo });
+  const closed = await close(orderNo);
+  t.is(closed.status, 204);
+  t.is(closed.body, '');
+  t.truthy(closed.headers['wechatpay-signature']);
+  t.like(bodyOf(await query(orderNo)), { trade_state: 'CLOSED' });
+  t.is((await close(orderNo)).code, 'ORDER_CLOSED');
+  t.is((await create({ out_trade_no: orderNo })).code, 'ORDER_CLOSED');
+  t.like(await pay(orderNo), { error: { code: 'closed' } });
+});
+
+test('a trade dies at its time_expire', async (t) => {
+  const orderNo = newNo();
+  const { now } = await world.get<{ now: string }>('/sim/clock');
+  const expire = `${new Date(Date.parse(now) + 8 * 3_600_000 + 90_000).toISOString().slice(0, 19)}+08:00`;
+  t.is((await create({ out_trade_no: orderNo, time_expire: expire })).status, 200);
+  await world.post('/sim/clock', { advanceSeconds: 91 });
+  t.like(bodyOf(await query(orderNo)), { trade_state: 'CLOSED' });
+});
+
+for (const [what, changes] of Object.entries({
+  'a null member': { attach: null },
+  'an empty description': { description: '' },
+  'a long description': { description: 'x'.repeat(128) },
+  'a short number': { out_trade_no: 'abc' },
+  'a number with a space': { out_trade_no: 'abc def' },
+  'a notify_url with a query': { notify_url: 'https://a.example/n?x=1' },
+  'no notify_url': { notify_url: undefined },
+  'an amount as text': { amount: { total: '1234', currency: 'CNY' } },
+  'an amount of nothing': { amount: { total: 0, currency: 'CNY' } },
+  'a broken amount': { amount: { total: 1.5, currency: 'CNY' } },
+  'another currency': { amount: { total: 1, currency: 'USD' } },
+  'a time_expire without offset': { time_expire: '2030-01-01T00:00:00' },
+  'a time_expire that is over': { time_expire: '2020-01-01T00:00:00+08:00' },
+  "another merchant's number": { mchid: '1900000999' },
+})) {
+  test(`${what}: 400 PARAM_ERROR and no trade`, async (t) => {
+    const orderNo = newNo();
+    const answer = await create({ out_trade_no: orderNo, ...changes });
+    t.is(answer.status, 400, answer.body);
+    t.is(answer.code, 'PARAM_ERROR');
+    t.is((await world.ledger(orderNo)).entries.length, 0);
+  });
+}
+
+test('jsapi without a payer and h5 without a scene are refused', async (t) => {
+  t.is((await create({}, 'jsapi')).code, 'PARAM_ERROR');
+  t.is((await create({}, 'h5')).code, 'PARAM_ERROR');
+});
+
+test('an app that is not the merchant’s is refused', async (t) => {
+  t.is((await create({ appid: 'wx9999999999999999' })).code, 'APPID_MCHID_NOT_MATCH');
+});
+
+test('a merchant does not see the orders of another one', async (t) => {
+  const orderNo = newNo();
+  await create({ out_trade_no: orderNo });
+  const other = await configOf(world, 'other');
+  t.is((await query(orderNo, other)).code, 'ORDER_NOT_EXIST');
+  t.is((await call(world, config, 'GET', `${pathOf(orderNo)}?mchid=${other.fields.mchid}`)).code, 'PARAM_ERROR');
+});
+
+test('an amount of 0.02 is refused for certain, 0.01 pays by itself', async (t) => {
+  const [declined, paid] = [newNo(), newNo()];
+  t.is((await create({ out_trade_no: declined, amount: { total: 2 } })).code, 'RULE_LIMIT');
+  t.is((await query(declined)).status, 404);
+  await create({ out_trade_no: paid, amount: { total: 1 } });
+  t.like(bodyOf(await query(paid)), { trade_state: 'SUCCESS' });
+});
