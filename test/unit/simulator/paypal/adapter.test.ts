@@ -1,0 +1,211 @@
+import test from 'ava';
+import { paypalKind } from '../../../../server/channels/paypal/kind.ts';
+import type { RefundOrder } from '../../../../server/payments/channel.ts';
+import { exponentOf, readAmount } from '../../../../server/payments/money.ts';
+import { until } from '../world.ts';
+import { approve, openShop, paid, place, placeOrder, type Shop } from './shop.ts';
+
+let shop: Shop;
+test.before(async () => {
+  shop = await openShop();
+});
+test.after.always(() => shop?.close());
+
+let count = 0;
+const nextNo = () => `ADAPT${String(++count).padStart(6, '0')}`;
+const sums = async (orderNo: string) => (await shop.world.ledger(orderNo)).orders[0];
+
+function refundOf(ref: Awaited<ReturnType<typeof paid>>, amount = '2.30'): RefundOrder & { channelRefundNo: null } {
+  return {
+    ...ref,
+    refundNo: `${ref.orderNo}R`,
+    refundAmount: readAmount(amount, ref.amount.currency, 'paypal'),
+    reason: 'It leaks',
+    notifyUrl: 'http://127.0.0.1:9/notify',
+    refundSentAt: new Date(),
+    channelRefundNo: null,
+  };
+}
+
+test('20 callers with the same capture number capture once', async (t) => {
+  const ref = await approve(shop, nextNo());
+  const outcomes = await Promise.all(Array.from({ length: 20 }, () => shop.channel.capture?.(ref)));
+  t.deepEqual(
+    outcomes.filter((outcome) => outcome?.kind !== 'paid'),
+    [],
+  );
+  t.is(new Set(outcomes.map((outcome) => outcome?.kind === 'paid' && outcome.channelNo)).size, 1);
+  t.like(await sums(ref.orderNo), { payments: 1, paid: 1230 });
+});
+
+test('callers with different capture numbers capture once too', async (t) => {
+  const ref = await approve(shop, nextNo());
+  const numbers = ['c1', 'c2', 'c3', 'c4'];
+  const outcomes = await Promise.all(
+    numbers.map((n) => shop.channel.capture?.({ ...ref, captureNo: `${ref.orderNo}-${n}` })),
+  );
+  t.deepEqual(
+    outcomes.filter((outcome) => outcome?.kind !== 'paid'),
+    [],
+  );
+  t.like(await sums(ref.orderNo), { payments: 1, paid: 1230 });
+});
+
+test('a capture refused beside its twin is in progress, and found by a query', async (t) => {
+  const ref = await approve(shop, nextNo());
+  await shop.fault('capture', 'same-id-concurrent-refusal', { orderNo: ref.orderNo });
+  t.like(await shop.channel.capture?.(ref), { kind: 'unknown', cause: 'in_progress' });
+  t.like(await shop.channel.query(ref), { kind: 'paid' });
+  t.like(await sums(ref.orderNo), { payments: 1 });
+});
+
+test('every currency: pay and refund in its own decimals', async (t) => {
+  for (const currency of paypalKind.currencies) {
+    const whole = exponentOf(currency, 'paypal') === 0;
+    const ref = await paid(shop, nextNo(), whole ? '1234' : '12.34', currency);
+    t.like(await shop.channel.refund(refundOf(ref, whole ? '234' : '2.34')), {
+      kind: 'succeeded',
+      amount: { minor: 234n, currency },
+    });
+    t.like(await sums(ref.orderNo), { currency, paid: 1234, refunded: 234 });
+  }
+});
+
+test('a pending capture is flagged, does not close, and completes', async (t) => {
+  const ref = await approve(shop, nextNo());
+  await shop.fault('capture', 'capture-pending', { orderNo: ref.orderNo });
+  t.like(await shop.channel.capture?.(ref), { kind: 'pending', capturePending: 'PENDING_REVIEW' });
+  t.like(await shop.channel.query(ref), { kind: 'pending', capturePending: 'PENDING_REVIEW' });
+  t.like(await shop.channel.close(ref), { kind: 'refused' });
+  const refused = await shop.channel.refund({ ...refundOf(ref), channelTradeNo: await captureIdOf(ref.orderNo) });
+  t.like(refused, { kind: 'refused', code: 'PENDING_CAPTURE' });
+  t.is((await sums(ref.orderNo))?.paid, 0);
+  await shop.advance(61);
+  t.like(await shop.channel.query(ref), { kind: 'paid' });
+  t.like(await sums(ref.orderNo), { paid: 1230, payments: 1 });
+});
+
+async function captureIdOf(orderNo: string): Promise<string> {
+  const { payments } = await shop.world.get<{ payments: { number: string }[] }>(`/sim/trades/${orderNo}`);
+  return payments[0]?.number ?? '';
+}
+
+test('a declined capture is no money, although the order is completed', async (t) => {
+  const ref = await approve(shop, nextNo());
+  await shop.fault('capture', 'capture-declined', { orderNo: ref.orderNo });
+  t.like(await shop.channel.capture?.(ref), { kind: 'closed' });
+  t.deepEqual(await shop.channel.close(ref), { kind: 'closed' });
+  t.is((await sums(ref.orderNo))?.paid, 0);
+});
+
+test('a lagging query moves nothing back, and the capture is still one', async (t) => {
+  const ref = await paid(shop, nextNo());
+  await shop.fault('query', 'query-lag', { orderNo: ref.orderNo });
+  t.like(await shop.channel.query(ref), { kind: 'approved' });
+  await shop.fault('query', 'query-lag', { orderNo: ref.orderNo });
+  t.like(await shop.channel.capture?.({ ...ref, captureNo: `${ref.orderNo}-c2` }), { kind: 'paid' });
+  t.like(await sums(ref.orderNo), { payments: 1 });
+});
+
+test('an order over another amount than ours is not captured', async (t) => {
+  const ref = await approve(shop, nextNo());
+  await shop.fault('query', 'wrong-amount', { orderNo: ref.orderNo });
+  t.like(await shop.channel.capture?.(ref), { kind: 'unknown', cause: 'mismatch' });
+  t.is((await sums(ref.orderNo))?.paid, 0);
+});
+
+test('closing: safe before the capture, never after', async (t) => {
+  const open = await place(shop, placeOrder(nextNo()));
+  t.deepEqual(await shop.channel.close(open), { kind: 'closed' });
+  t.deepEqual(await shop.channel.close(await approve(shop, nextNo())), { kind: 'closed' });
+  t.deepEqual(await shop.channel.close(await paid(shop, nextNo())), { kind: 'paid' });
+});
+
+test('an expired order is absent', async (t) => {
+  const ref = await place(shop, placeOrder(nextNo()));
+  await shop.world.post('/sim/expire', { orderNo: ref.orderNo });
+  t.deepEqual(await shop.channel.query(ref), { kind: 'absent' });
+  t.deepEqual(await shop.channel.close(ref), { kind: 'absent' });
+});
+
+test('a pending refund becomes a good one', async (t) => {
+  const refund = refundOf(await paid(shop, nextNo()));
+  await shop.fault('refund', 'pending-refund', { orderNo: refund.orderNo });
+  t.like(await shop.channel.refund(refund), { kind: 'pending' });
+  t.like(await shop.channel.queryRefund(refund), { kind: 'pending' });
+  await shop.advance(61);
+  t.like(await shop.channel.queryRefund(refund), { kind: 'succeeded', amount: refund.refundAmount });
+});
+
+for (const fault of ['refund-success-then-fail', 'abnormal-refund']) {
+  test(`a refund that succeeded and then failed is told as failed: ${fault}`, async (t) => {
+    const refund = refundOf(await paid(shop, nextNo()));
+    await shop.fault('refund', fault, { orderNo: refund.orderNo });
+    const first = await shop.channel.refund(refund);
+    t.like(first, { kind: 'succeeded' });
+    await shop.advance(61);
+    const channelRefundNo = first.kind === 'succeeded' ? (first.channelRefundNo ?? null) : null;
+    t.like(await shop.channel.queryRefund({ ...refund, channelRefundNo }), { kind: 'failed', code: 'FAILED' });
+    t.like(await sums(refund.orderNo), { refunded: 0 });
+  });
+}
+
+test('a refund made elsewhere is hinted at and is not taken for ours', async (t) => {
+  const ref = await paid(shop, nextNo());
+  await shop.world.post('/sim/refund-elsewhere', { orderNo: ref.orderNo, amount: '2.30' });
+  t.like(await shop.channel.query(ref), { kind: 'paid', refundsHint: true });
+  t.deepEqual(await shop.channel.queryRefund(refundOf(ref)), { kind: 'absent' });
+});
+
+test('a foreign refund beside ours leaves ours as it is', async (t) => {
+  const refund = refundOf(await paid(shop, nextNo()));
+  await shop.fault('refund', 'foreign-refund', { orderNo: refund.orderNo });
+  t.like(await shop.channel.refund(refund), { kind: 'succeeded', amount: refund.refundAmount });
+  t.like(await sums(refund.orderNo), { refunds: 2, refunded: 231 });
+});
+
+test('a refund found at a wrong amount is a mismatch', async (t) => {
+  const refund = refundOf(await paid(shop, nextNo()));
+  await shop.fault('refund', 'wrong-amount', { orderNo: refund.orderNo });
+  t.like(await shop.channel.refund(refund), { kind: 'unknown', cause: 'mismatch' });
+  t.like(await shop.channel.queryRefund(refund), { kind: 'succeeded' });
+});
+
+test('fixed amounts: approves itself, is refused, refunds fail', async (t) => {
+  const self = await place(shop, placeOrder(nextNo(), '0.01')).catch(() => undefined);
+  t.is(self, undefined, 'a self-approving order is approved in its first answer');
+  t.like(await shop.channel.place(placeOrder(nextNo(), '0.02')), { kind: 'declined', definite: true });
+  const order = placeOrder(nextNo(), '0.05');
+  const placed = await shop.channel.place(order);
+  t.is(placed.kind, 'approved');
+  const channelOrderId = placed.kind === 'approved' ? (placed.channelOrderId ?? null) : null;
+  const ref = { ...order, channelOrderId, channelTradeNo: null, captureNo: `${order.orderNo}-c1` };
+  const money = await shop.channel.capture?.(ref);
+  const channelTradeNo = money?.kind === 'paid' ? money.channelNo : null;
+  t.like(await shop.channel.refund({ ...refundOf({ ...ref, channelTradeNo }, '0.05') }), { kind: 'refused' });
+});
+
+test('a probe tells a good configuration from a wrong secret and a wrong webhook', async (t) => {
+  t.deepEqual(await shop.channel.probe(), { ok: true });
+  const { create } = paypalKind;
+  const { createTransport } = await import('../../../../server/channels/transport.ts');
+  const input = {
+    mode: 'simulator',
+    pems: {},
+    simulatorUrl: shop.world.url,
+    send: createTransport({ timeoutMs: 5000 }),
+    now: () => new Date(),
+  } as const;
+  const wrong = (fields: Record<string, string>) => create({ ...input, fields: { ...shop.fields, ...fields } }).probe();
+  t.like(await wrong({ clientSecret: 'wrong' }), { ok: false, field: 'clientSecret' });
+  t.like(await wrong({ webhookId: 'WRONG123' }), { ok: false, field: 'webhookId' });
+});
+
+test('a token that ends early is renewed without anybody noticing', async (t) => {
+  const own = await openShop();
+  t.teardown(() => own.close());
+  await paid(own, 'BEFORE0001');
+  await own.advance(10 * 3600);
+  await until(async () => (await own.call('GET', '/v2/checkout/orders/X')).status === 401);
+  t.is((await paid(own, 'AFTER00001')).orderNo, 'AFTER00001');
+});

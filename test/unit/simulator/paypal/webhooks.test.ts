@@ -1,0 +1,245 @@
+import { createVerify, X509Certificate } from 'node:crypto';
+import test from 'ava';
+import { createPaypalChannel } from '../../../../server/channels/paypal/channel.ts';
+import { createTransport } from '../../../../server/channels/transport.ts';
+import { NoticeNotGenuine, type Channel } from '../../../../server/payments/channel.ts';
+import type { Delivery } from '../../../../server/simulator/notice.ts';
+import { forgeTwin } from '../../channels/paypal/forge-crc.ts';
+import { newDir, startReceiver, until, type Receiver } from '../world.ts';
+import { approve, openShop, paid, place, placeOrder, type Shop } from './shop.ts';
+
+/** CRC-32 (IEEE 802.3) by its definition, so that nothing of ours is used to check ours. */
+function crc32(bytes: Uint8Array): number {
+  let crc = 0xffffffff;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit += 1) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
+  }
+  return (crc ^ 0xffffffff) >>> 0;
+}
+
+let shop: Shop;
+let receiver: Receiver;
+test.before(async () => {
+  receiver = await startReceiver('ok');
+  shop = await openShop({ notifyUrl: receiver.url });
+});
+test.after.always(async () => {
+  await shop?.close();
+  receiver?.close();
+});
+
+const order = (to: Receiver, orderNo: string) => ({ ...placeOrder(orderNo), notifyUrl: to.url });
+
+async function approved(orderNo: string, at = shop, to = receiver): Promise<Delivery> {
+  await place(at, order(to, orderNo));
+  await at.world.post('/sim/approve', { orderNo });
+  return until(async () => (await at.world.deliveries(orderNo)).find(({ status }) => status !== null));
+}
+
+const bytesOf = ({ bodyBase64 }: Delivery) => Buffer.from(bodyBase64, 'base64');
+
+test('a delivery verifies by the published algorithm, and our adapter reads ids from it', async (t) => {
+  const delivery = await approved('HOOK000001');
+  const { headers } = delivery;
+  const certificate = new X509Certificate(await (await fetch(headers['paypal-cert-url'] ?? '')).text());
+  const text = [
+    headers['paypal-transmission-id'],
+    headers['paypal-transmission-time'],
+    shop.fields['webhookId'],
+    crc32(bytesOf(delivery)),
+  ].join('|');
+  const verifier = createVerify('RSA-SHA256').update(text);
+  t.true(verifier.verify(certificate.publicKey, headers['paypal-transmission-sig'] ?? '', 'base64'));
+  t.regex(certificate.subject, /CN=[\w.]+\.paypal\.com$/m);
+
+  const notice = await shop.channel.readNotice(headers, bytesOf(delivery));
+  t.like(notice, { event: 'CHECKOUT.ORDER.APPROVED', orderNo: 'HOOK000001', account: shop.fields['clientId'] });
+  t.false('outcome' in notice);
+});
+
+test('the channel’s own verify call agrees, and refuses what is changed', async (t) => {
+  const delivery = await approved('HOOK000002');
+  const { headers } = delivery;
+  const question = {
+    auth_algo: headers['paypal-auth-algo'],
+    cert_url: headers['paypal-cert-url'],
+    transmission_id: headers['paypal-transmission-id'],
+    transmission_sig: headers['paypal-transmission-sig'],
+    transmission_time: headers['paypal-transmission-time'],
+    webhook_id: shop.fields['webhookId'],
+    webhook_event: JSON.parse(delivery.body) as Record<string, unknown>,
+  };
+  const ask = async (more: object) =>
+    (await shop.call('POST', '/v1/notifications/verify-webhook-signature', { ...question, ...more })).body[
+      'verification_status'
+    ];
+  t.is(await ask({}), 'SUCCESS');
+  t.is(await ask({ transmission_id: 'other' }), 'FAILURE');
+  t.is(await ask({ webhook_id: 'OTHER12345' }), 'FAILURE');
+  t.is(await ask({ cert_url: 'https://evil.example/cert' }), 'FAILURE');
+  t.is(await ask({ webhook_event: { ...question.webhook_event, id: 'WH-2' } }), 'FAILURE');
+});
+
+test('a forged twin of a captured delivery is a hint for the same order, and the truth is asked for', async (t) => {
+  const delivery = await approved('HOOK000003');
+  const genuine = bytesOf(delivery);
+  const event = JSON.parse(delivery.body) as Record<string, unknown>;
+  const twin = forgeTwin(genuine, (pad) => JSON.stringify({ ...event, event_type: 'PAYMENT.CAPTURE.COMPLETED', pad }));
+  const forged = await shop.channel.readNotice(delivery.headers, twin);
+  t.false('outcome' in forged || 'refund' in forged);
+  t.not(forged.noticeId, (await shop.channel.readNotice(delivery.headers, genuine)).noticeId);
+  t.is((await shop.world.ledger('HOOK000003')).orders[0]?.paid, 0);
+});
+
+test('an order’s life is told: approved, captured, refunded', async (t) => {
+  const first = await approved('HOOK000004');
+  const { id } = (JSON.parse(first.body) as { resource: { id: string } }).resource;
+  const ref = {
+    ...order(receiver, 'HOOK000004'),
+    channelOrderId: id,
+    channelTradeNo: null,
+    captureNo: 'HOOK000004-c1',
+  };
+  const money = await shop.channel.capture?.(ref);
+  const channelTradeNo = money?.kind === 'paid' ? money.channelNo : null;
+  const refundAmount = { minor: 100n, currency: 'USD' };
+  const refund = { refundNo: 'HOOKREFUND1', refundAmount, reason: '', notifyUrl: '', refundSentAt: new Date() };
+  t.like(await shop.channel.refund({ ...ref, channelTradeNo, ...refund }), { kind: 'succeeded' });
+  const deliveries = await until(async () => {
+    const all = (await shop.world.deliveries('HOOK000004')).filter(({ url }) => url === receiver.url);
+    return all.length === 3 && all;
+  });
+  const notices = await Promise.all(deliveries.map((each) => shop.channel.readNotice(each.headers, bytesOf(each))));
+  t.like(
+    notices.find(({ event }) => event === 'CHECKOUT.ORDER.APPROVED'),
+    { orderNo: 'HOOK000004', channelOrderId: id },
+  );
+  t.like(
+    notices.find(({ event }) => event === 'PAYMENT.CAPTURE.COMPLETED'),
+    { orderNo: 'HOOK000004', channelOrderId: id },
+  );
+  t.like(
+    notices.find(({ event }) => event === 'PAYMENT.CAPTURE.REFUNDED'),
+    { orderNo: 'HOOK000004', refundNo: 'HOOKREFUND1' },
+  );
+});
+
+test('an unacknowledged delivery comes 25 times in three days, always the same; any 2xx ends it', async (t) => {
+  const [deaf, polite] = [await startReceiver(), await startReceiver()];
+  [deaf.answer.status, polite.answer.status] = [500, 204];
+  const own = await openShop();
+  t.teardown(async () => {
+    await own.close();
+    deaf.close();
+    polite.close();
+  });
+  await approved('HOOK000005', own, deaf);
+  await approved('HOOK000006', own, polite);
+  await own.advance(3 * 86_400);
+  const all = await own.world.deliveries('HOOK000005');
+  await own.advance(10 * 86_400);
+  t.is((await own.world.deliveries('HOOK000005')).length, 25);
+  t.is((await own.world.deliveries('HOOK000006')).length, 1);
+  t.is(all.length, 25);
+  const same = (pick: (delivery: Delivery) => string | undefined) => new Set(all.map(pick)).size;
+  t.is(
+    same(({ bodyBase64 }) => bodyBase64),
+    1,
+  );
+  t.is(
+    same(({ headers }) => headers['paypal-transmission-id']),
+    1,
+  );
+  t.is(
+    same(({ headers }) => headers['paypal-transmission-time']),
+    1,
+  );
+  const late = all.at(-1);
+  if (late) t.like(await own.channel.readNotice(late.headers, bytesOf(late)), { orderNo: 'HOOK000005' });
+});
+
+const badly = async (orderNo: string, fault: string): Promise<Delivery> => {
+  await shop.fault('notice', fault, { orderNo });
+  return approved(orderNo);
+};
+
+for (const [fault, why] of [
+  ['wrong-key', 'signature_invalid'],
+  ['bad-notify-signature', 'signature_invalid'],
+  ['signtest', 'signature_invalid'],
+  ['tampered', 'signature_invalid'],
+  ['unknown-serial', 'signature_invalid'],
+  ['no-signature', 'unsigned'],
+  ['duplicate-key', 'malformed'],
+] as const) {
+  test(`a bad delivery is not genuine: ${fault}`, async (t) => {
+    const delivery = await badly(`BAD${fault.replaceAll('-', '_')}`, fault);
+    const error = await t.throwsAsync(shop.channel.readNotice(delivery.headers, bytesOf(delivery)), {
+      instanceOf: NoticeNotGenuine,
+    });
+    t.is((error as NoticeNotGenuine).why, why);
+  });
+}
+
+test('a skewed time and a wrong amount are still only hints', async (t) => {
+  for (const [orderNo, fault] of [
+    ['HOOK000008', 'clock-skew'],
+    ['HOOK000009', 'wrong-amount'],
+  ] as const) {
+    const delivery = await badly(orderNo, fault);
+    const notice = await shop.channel.readNotice(delivery.headers, bytesOf(delivery));
+    t.like(notice, { orderNo });
+    t.false('outcome' in notice);
+  }
+});
+
+test('after the certificate is rotated, new and old deliveries verify', async (t) => {
+  const before = await approved('HOOK000010');
+  await shop.world.post('/sim/rotate', { payWay: 'paypal', account: 'shop', what: 'certificate' });
+  const after = await approved('HOOK000011');
+  t.not(before.headers['paypal-cert-url'], after.headers['paypal-cert-url']);
+  for (const delivery of [before, after])
+    await t.notThrowsAsync(shop.channel.readNotice(delivery.headers, bytesOf(delivery)));
+});
+
+test('another account’s channel takes none of it', async (t) => {
+  const delivery = await approved('HOOK000012');
+  await shop.world.post('/sim/accounts', { payWay: 'paypal', name: 'other' });
+  const { paypal } = await shop.world.config('other');
+  const send = createTransport({ timeoutMs: 5000 });
+  const input = { mode: 'simulator', simulatorUrl: shop.world.url, send, now: () => new Date() } as const;
+  const other: Channel = createPaypalChannel({ ...input, fields: paypal?.fields ?? {}, pems: paypal?.pems ?? {} });
+  await t.throwsAsync(other.readNotice(delivery.headers, bytesOf(delivery)), { instanceOf: NoticeNotGenuine });
+});
+
+test('webhooks can be registered, listed and removed', async (t) => {
+  const path = '/v1/notifications/webhooks';
+  const request = { url: `${receiver.url}/second`, event_types: [{ name: 'CHECKOUT.ORDER.APPROVED' }] };
+  const made = await shop.call('POST', path, request);
+  t.is(made.status, 201);
+  t.is((await shop.call('POST', path, request)).status, 400);
+  t.is(((await shop.call('GET', path)).body['webhooks'] as unknown[]).length, 2);
+  await approve(shop, 'HOOK000013');
+  await until(async () => (await shop.world.deliveries('HOOK000013')).some(({ url }) => url === request.url));
+  t.is((await shop.call('DELETE', `${path}/${String(made.body['id'])}`)).status, 204);
+  t.is((await shop.call('GET', `${path}/${String(made.body['id'])}`)).status, 404);
+});
+
+test('a new process knows the orders, the pending captures and the repeats', async (t) => {
+  const dir = newDir();
+  const first = await openShop({ dir });
+  const done = await paid(first, 'AGAIN00001');
+  const pending = await approve(first, 'AGAIN00002');
+  await first.fault('capture', 'capture-pending', { orderNo: pending.orderNo });
+  await first.channel.capture?.(pending);
+  await first.close();
+
+  const again = await openShop({ dir, clockOffset: 120_000 });
+  t.teardown(() => again.close());
+  t.like(await again.channel.query(done), { kind: 'paid', channelNo: done.channelTradeNo });
+  t.like(await again.channel.query(pending), { kind: 'paid' });
+  const repeat = await again.channel.place(placeOrder('AGAIN00001'));
+  t.like(repeat, { kind: 'paid', channelNo: done.channelTradeNo });
+  t.like((await again.world.ledger('AGAIN00001')).orders[0], { created: 1, payments: 1 });
+});
