@@ -55,6 +55,8 @@ function sendReply(
   toBody: (data: unknown) => string,
 ): void {
   ctx.status = parts.status ?? contract.status ?? 200;
+  // Behind a proxy Koa believes that the request is http and would throw instead of setting a Secure cookie.
+  ctx.cookies.secure = ctx.edge.secure;
   for (const cookie of parts.cookies ?? []) {
     ctx.cookies.set(cookie.name, cookie.value, {
       path: '/',

@@ -3,104 +3,84 @@ export interface ErrorCode {
   /** Short name of the fault; the `title` of every problem document with this code. */
   title: string;
   meaning: string;
+  /** What the caller can do. */
   remedy: string;
+  /** The same request may be sent again. */
   retryable: boolean;
 }
 
-const code = (title: string, meaning: string, remedy: string, retryable = false): ErrorCode => ({
-  title,
-  meaning,
-  remedy,
-  retryable,
-});
+/** One line for each code: code | title | meaning | what to do | `again` when the same request may be sent again. */
+const table = `
+already_bootstrapped | Already bootstrapped | An administrator exists already. | Log in as that administrator, who can create more.
+amount_invalid | Amount invalid | The amount is not a positive decimal with at most the decimals of its currency, up to 100000000. | Send a number or a decimal string in major units.
+body_incomplete | Request broke off | The connection ended before the whole body was sent. | Send the request again. | again
+body_malformed | Malformed body | The body is not valid JSON, form or multipart data in UTF-8. | Correct the body.
+body_too_deep | Body too deep | The JSON is nested deeper than 20 levels. | Send a flatter body.
+body_too_large | Body too large | The body or one of its files is larger than allowed: JSON 100 KB, a file 64 KB, a channel notice 256 KB. | Send less.
+changed_meanwhile | Changed meanwhile | Somebody else changed the same thing at the same moment; nothing of this request was kept. | Read it again and repeat the change. | again
+channel_answer_unusable | Channel answer unusable | The channel answered, but the answer is not genuine or not about this order. | Query the order; it is kept and checked. | again
+channel_disabled | Channel disabled | The channel is switched off for this project; existing orders go on. | Use another payWay or have the channel enabled.
+channel_not_configured | Channel not configured | The project has no usable configuration of this channel. | Have the configuration completed; its test says what is missing.
+channel_outcome_unknown | Outcome unknown | The channel gave no usable answer in time; it may have acted. | Query the order, or repeat the request with the same Idempotency-Key or merchant number. | again
+channel_refused | Channel refused | The channel refused the request; \`channel\` has its code and words. | Correct what the channel names.
+coins_spent | Coins spent | The coins that came with the order are spent, so it cannot be refunded in full. | Refund less, or change the claw-back rule of the coin.
+csrf_failed | Not from the console | A cookie session was used without the matching X-CSRF-Token, from another site, or with a doubled cookie. | Send the value of the csrf_token cookie as X-CSRF-Token, or use a Bearer token.
+database_busy | Database busy | The row that is needed is locked or the database took too long; nothing was changed. | Wait for Retry-After and send the same request again. | again
+database_in_use | Database in use | Another process has the embedded database open. | Stop that process first.
+database_unavailable | Database unavailable | The database cannot be reached; nothing was changed. | Wait for Retry-After and send the same request again. | again
+exception_resolved | Exception resolved | The exception was resolved before. | Look at the order's timeline.
+forbidden | Forbidden | The caller is known and may not do this. | Use a caller that may.
+idempotency_conflict | Key used for something else | The Idempotency-Key stands for a request with another body. | Use a new key for a new request.
+idempotency_in_progress | Key in progress | A request with this Idempotency-Key is being worked on. | Wait for Retry-After and send the same request again. | again
+in_use | In use | Something refers to it, so it cannot be deleted. | Disable it, or delete what refers to it first.
+insufficient_scope | Insufficient scope | The token lacks the scope of this operation. | Ask an administrator for the scope named in WWW-Authenticate, then get a new token.
+internal_error | Internal error | Something failed that should not; the log has the details under the requestId. | Ask for the order or refund before you send the request again.
+invalid_client | Client unknown or secret wrong | The application does not exist, is disabled, or its secret is wrong. | Check client_id and client_secret.
+invalid_request | Invalid request | A member of the path, query, headers or body breaks its rule; \`errors\` says which. | Correct what \`errors\` names.
+invalid_scope | Scope not granted | The application does not have a scope that was asked for. | Leave scope out, or ask an administrator for it.
+ip_not_allowed | Address not allowed | The request comes from an address that is not on the list. | Call from an allowed address or have the list changed.
+last_admin | Last administrator | It is the last enabled administrator. | Create or enable another one first.
+login_busy | Too many logins at once | More logins are being checked than this instance takes at a time. | Wait for Retry-After and send the same request again. | again
+login_failed | Login failed | The user name or the password is wrong, or the account is disabled. | Check both; after too many attempts wait for Retry-After.
+media_type_unsupported | Media type not supported | The body has a Content-Type, charset or Content-Encoding that is not taken here. | Send JSON as application/json in UTF-8, uncompressed.
+merchant_number_used | Merchant number used | The merchantOrderNo or merchantRefundNo stands for another order or refund. | Use a new number, or repeat the request with the same facts.
+method_not_allowed | Method not allowed | The path exists, but not for this method; \`Allow\` lists those that do. | Use one of the methods in Allow.
+not_bootstrapped | No administrator yet | Nobody can log in before the first administrator is created. | Run payctl bootstrap admin (with the embedded database: stop the server before, start it afterwards).
+not_found | Not found | There is no such thing, or it belongs to somebody else. | Check the path and the identifier.
+not_on_sale | Not on sale | The product is disabled or outside its time of sale. | Offer another product.
+order_already_paid | Order paid | The order is paid. | Refund it instead.
+order_not_paid | Order not paid | There is nothing to give back yet. | Query the order first.
+out_of_stock | Out of stock | Nothing of the product is left. | Offer another product, or have the stock raised.
+password_weak | Password weak | The password is shorter than 12 characters or among the common ones. | Choose a longer one.
+password_wrong | Password wrong | The current password is not right. | Send the current password.
+price_mismatch | Price mismatch | The amount is not the price of the product. | Leave the amount out, or send the price.
+project_disabled | Project disabled | The project is switched off; existing orders go on. | Have the project enabled.
+project_unknown | Project unknown | There is no such project. | Use the code of an existing project.
+rate_limited | Too many requests | A limit is used up. | Wait for Retry-After. | again
+refund_exceeds_refundable | More than refundable | The amount is more than what is left of the payment. | Refund at most refundableAmount.
+refund_in_progress | Refund in progress | An equal refund of this order is on its way and its outcome is not known yet. | Query it; to refund twice on purpose send a merchantRefundNo or an Idempotency-Key. | again
+refund_limit_reached | Too many refunds | The channel takes no more refunds of this order. | Refund outside the channel.
+refund_not_abnormal | Refund not abnormal | The refund does not wait for a decision. | Look at the refund first.
+refund_not_released | Refund not released | The channel still knows the refund, so its amount cannot be released. | Sync the refund and look again.
+refund_not_retryable | Refund not retryable | Only a failed or abnormal refund can be tried again. | Look at the refund first.
+refund_window_over | Too late to refund | The channel no longer refunds an order of this age. | Refund outside the channel.
+refunds_blocked | Refunds blocked | An open exception of the order must be resolved first. | Have an administrator resolve the exception.
+role_insufficient | Role insufficient | A viewer may look but not change. | Ask an administrator with the role admin.
+unauthenticated | Unauthenticated | The credential is missing, malformed, expired or revoked. | Get a new token and send it as Authorization: Bearer.
+unauthorized_client | Application disabled | The application may not get tokens. | Have the application enabled.
+unsupported_grant_type | Grant not supported | Only client_credentials is supported. | Send grant_type=client_credentials.
+user_blocked | User blocked | The payer is blocked and cannot pay; refunds go on. | Have the payer unblocked.
+user_limit_reached | Limit per user reached | The payer has bought as many of the product as one may. | Offer another product.
+username_taken | User name taken | Another administrator has this user name. | Choose another one.
+`;
 
-/** Every code that an answer may carry, one line each: title, meaning, what to do, whether the same request may be sent again. */
-export const errorCodes: Record<string, ErrorCode> = {
-  body_incomplete: code(
-    'Request broke off',
-    'The connection ended before the whole body was sent.',
-    'Send the request again.',
-    true,
-  ),
-  body_malformed: code(
-    'Malformed body',
-    'The body is not valid JSON, form or multipart data in UTF-8.',
-    'Correct the body; `errors` is empty because nothing could be read.',
-  ),
-  body_too_deep: code('Body too deep', 'The JSON is nested deeper than 20 levels.', 'Send a flatter body.'),
-  body_too_large: code(
-    'Body too large',
-    'The body or one of its files is larger than allowed (JSON 100 KB, files 64 KB).',
-    'Send less.',
-  ),
-  csrf_failed: code(
-    'Not from the console',
-    'A cookie session was used without the matching X-CSRF-Token, or from another site.',
-    'Send the value of the csrf_token cookie as X-CSRF-Token, or use a Bearer token.',
-  ),
-  database_busy: code(
-    'Database busy',
-    'The row that is needed is locked or the database took too long; nothing was changed.',
-    'Wait for Retry-After and send the same request again.',
-    true,
-  ),
-  database_unavailable: code(
-    'Database unavailable',
-    'The database cannot be reached; nothing was changed.',
-    'Wait for Retry-After and send the same request again.',
-    true,
-  ),
-  forbidden: code('Forbidden', 'The caller is known and may not do this.', 'Use a caller that may.'),
-  insufficient_scope: code(
-    'Insufficient scope',
-    'The token lacks the scope of this operation.',
-    'Ask an administrator for the scope named in WWW-Authenticate, then get a new token.',
-  ),
-  internal_error: code(
-    'Internal error',
-    'Something failed that should not; the log has the details under the requestId.',
-    'Ask for the order or refund before you send the request again.',
-  ),
-  invalid_request: code(
-    'Invalid request',
-    'A member of the path, query, headers or body breaks its rule; `errors` says which.',
-    'Correct what `errors` names.',
-  ),
-  ip_not_allowed: code(
-    'Address not allowed',
-    'The request comes from an address that is not on the list.',
-    'Call from an allowed address or have the list changed.',
-  ),
-  media_type_unsupported: code(
-    'Media type not supported',
-    'The body has a Content-Type, charset or Content-Encoding that is not taken here.',
-    'Send JSON as application/json in UTF-8, uncompressed.',
-  ),
-  method_not_allowed: code(
-    'Method not allowed',
-    'The path exists, but not for this method; `Allow` lists those that do.',
-    'Use one of the methods in Allow.',
-  ),
-  not_found: code(
-    'Not found',
-    'There is no such thing, or it belongs to somebody else.',
-    'Check the path and the identifier.',
-  ),
-  rate_limited: code('Too many requests', 'A limit is used up.', 'Wait for Retry-After.', true),
-  role_insufficient: code(
-    'Role insufficient',
-    'A viewer may look but not change.',
-    'Ask an administrator with the role admin.',
-  ),
-  shutting_down: code(
-    'Shutting down',
-    'This instance is about to stop.',
-    'Send the request again; another instance answers.',
-    true,
-  ),
-  unauthenticated: code(
-    'Unauthenticated',
-    'The credential is missing, malformed, expired or revoked.',
-    'Get a new token and send it as Authorization: Bearer.',
-  ),
-};
+/** Every code that an answer may carry; an operation that refuses with a new one adds its line above. */
+export const errorCodes: Readonly<Record<string, ErrorCode>> = Object.fromEntries(
+  table
+    .trim()
+    .split('\n')
+    .map((line) => {
+      const [code = '', title = '', meaning = '', remedy = '', again] = line.split(' | ');
+      return [code, { title, meaning, remedy, retryable: again === 'again' }];
+    }),
+);

@@ -39,7 +39,7 @@ interface Entry extends Route {
  * two hundred; throws when a route was not made by `endpoint`.
  */
 export function joinGroups(groups: readonly RouteGroup[]): BuiltRouter {
-  const routes = groups.flatMap((group) => group.stack.map(toEntry));
+  const routes = groups.flatMap((group) => group.stack.map((layer) => toEntry(withPrefix(group, layer))));
   const find = finder(routes);
   const dispatch: EdgeMiddleware = (ctx) => {
     const { entry, params, matching } = find(ctx.method, ctx.path);
@@ -54,7 +54,17 @@ export function joinGroups(groups: readonly RouteGroup[]): BuiltRouter {
 const done = (): Promise<void> => Promise.resolve();
 const noParams = {};
 
-function toEntry(layer: RouteGroup['stack'][number]): Entry {
+type Layer = RouteGroup['stack'][number];
+
+/** The router leaves the prefix out of the route `''`, which stands for the prefix itself. */
+function withPrefix(group: RouteGroup, layer: Layer): Layer {
+  if (layer.path !== '') return layer;
+  const alone = routeGroup();
+  alone.register(group.opts.prefix ?? '/', layer.methods, layer.stack);
+  return alone.stack[0] ?? layer;
+}
+
+function toEntry(layer: Layer): Entry {
   const run = layer.stack.at(-1) as unknown as Partial<Endpoint> | undefined;
   const path = String(layer.path).replace(/(?<=.)\/$/, '');
   if (!run?.contract || layer.stack.length !== 1) throw new TypeError(`${path} is not made by endpoint()`);

@@ -42,6 +42,10 @@ function things(): RouteGroup[] {
   );
   const v1 = routeGroup('/api/v1/things');
   v1.get(
+    '',
+    endpoint({ auth: { admin: 'viewer' } }, () => 'all'),
+  );
+  v1.get(
     '/:id',
     endpoint({ auth: { admin: 'viewer' }, params: z.object({ id: Id }), returns: Thing }, ({ params }) => ({
       id: params.id,
@@ -147,6 +151,19 @@ test('refusals come in the order 401, 403, 404, 405, 415, 413, 400', async (t) =
   t.is((await post('/api/v2/things', 'admin-token')).status, 400);
   t.is((await fetch(`${url}/api`)).status, 401);
   t.is((await fetch(`${url}/nothing`)).status, 404);
+});
+
+test('the empty path of a group is its prefix, with or without parameters', async (t) => {
+  const nested = routeGroup('/shops/:shop');
+  nested.get(
+    '',
+    endpoint({ auth: 'none', params: z.object({ shop: Id }), returns: Thing }, ({ params }) => ({ id: params.shop })),
+  );
+  const { url } = await start(t, { groups: [...things(), nested] });
+  const all = await fetch(`${url}/api/v1/things`, { headers: bearer('root-jwt') });
+  t.deepEqual(await all.json(), { data: 'all' });
+  t.deepEqual(await (await fetch(`${url}/shops/s1`)).json(), { data: { id: 's1' } });
+  t.is((await fetch(`${url}/shops/s1/`)).status, 404);
 });
 
 test('405 lists the methods of the path, HEAD is answered without a body', async (t) => {
@@ -288,7 +305,10 @@ test('cookies are Secure exactly when the public address is https', async (t) =>
   t.regex(plain[0] ?? '', /^auth_token=root-jwt; path=\/; samesite=strict; httponly$/i);
   t.regex(plain[1] ?? '', /^csrf_token=csrf-j1; path=\/; samesite=strict$/i);
   const secure = (await login('https://pay.example')).headers.getSetCookie();
-  t.true(secure.every((cookie) => /; secure/i.test(cookie)));
+  t.deepEqual(
+    secure.map((cookie) => /; secure/i.test(cookie)),
+    [true, true],
+  );
 });
 
 test('one answer that is not JSON', async (t) => {

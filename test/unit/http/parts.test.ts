@@ -66,7 +66,8 @@ test('database faults are told apart, also when they are causes', (t) => {
 });
 
 test('every error code has a page that says what to do', (t) => {
-  for (const [code, { remedy }] of Object.entries(errorCodes)) {
+  for (const [code, { title, meaning, remedy }] of Object.entries(errorCodes)) {
+    t.true(title !== '' && meaning.endsWith('.'), code);
     t.regex(code, /^[a-z][a-z0-9_]*$/);
     t.true(remedy.endsWith('.'), code);
     t.true(String(errorPage(code).parts.body).includes(`<code>${code}</code>`));
