@@ -1,0 +1,226 @@
+import type { IncomingMessage } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Cancelled, CliError, EXIT } from './errors.ts';
+import { openExchange, readText, type WireRequest } from './http.ts';
+import { readProblem } from './problem.ts';
+import type { Trace } from './trace.ts';
+import type { Row } from './values.ts';
+
+/** Values of a query string; what is undefined is left out. */
+export type Query = Record<string, string | number | boolean | readonly string[] | undefined>;
+
+/** One call of the API. */
+export interface Call {
+  method: string;
+  path: string;
+  query?: Query;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Sent as it is, instead of `body`. */
+  raw?: { type: string; content: string | Uint8Array };
+  headers?: Record<string, string>;
+  /** Makes repeating safe: the same key goes with every try. */
+  idempotencyKey?: string;
+  /** Statuses that are answers, not failures (402 of pay-per-call). */
+  accept?: readonly number[];
+  /** Without credentials (login, health). */
+  anonymous?: boolean;
+}
+
+/** A whole answer. */
+export interface Answer {
+  status: number;
+  headers: Record<string, string | undefined>;
+  /** The parsed JSON, or undefined when it was something else. */
+  body: unknown;
+  text: string;
+}
+
+/** A page of a list. */
+export interface Page {
+  rows: Row[];
+  nextCursor: string | null;
+}
+
+/** Talks to the HTTP API of one server. */
+export interface ApiClient {
+  call(call: Call): Promise<Answer>;
+  /** The `data` of an answer. */
+  data(call: Call): Promise<Row>;
+  get(path: string, query?: Query): Promise<Row>;
+  page(path: string, query?: Query): Promise<Page>;
+  /** All pages, one after the other. */
+  pages(path: string, query?: Query): AsyncIterable<Page>;
+  /** The answer while it arrives: exports, event streams, downloads. */
+  stream(call: Call): Promise<IncomingMessage>;
+}
+
+/** What a client needs to know; `authorize` is asked once for the headers that prove who we are. */
+export interface ClientSetup {
+  server(): Promise<string>;
+  authorize(): Promise<Record<string, string>>;
+  /** The command that logs in again, for the hint of a 401. */
+  loginCommand(): Promise<string>;
+  trace: Trace;
+  timeoutMs: number;
+  signal: AbortSignal;
+  userAgent: string;
+}
+
+const TRIES = 3;
+const LONGEST_PAUSE_MS = 5000;
+
+/** Makes a client; nothing is resolved or opened before the first call. */
+export function createApiClient(setup: ClientSetup): ApiClient {
+  const open = async (call: Call, timeoutMs: number): Promise<{ answer: IncomingMessage; wire: WireRequest }> => {
+    const wire = await toWire(call, setup, timeoutMs);
+    await setup.trace.request(wire.method, wire.url, wire.headers, wire.body);
+    return { answer: await openExchange(wire), wire };
+  };
+
+  const once = async (call: Call): Promise<Answer> => {
+    const begun = performance.now();
+    const { answer, wire } = await open(call, setup.timeoutMs);
+    const text = await readText(answer, wire);
+    const headers = flatHeaders(answer);
+    await setup.trace.answer(answer.statusCode ?? 0, headers, text, performance.now() - begun);
+    return { status: answer.statusCode ?? 0, headers, text, body: parse(text) };
+  };
+
+  const checked = async (call: Call): Promise<Answer> => {
+    const answer = await once(call);
+    if (isGood(answer.status, call)) return answer;
+    throw readProblem(answer, { login: await setup.loginCommand() });
+  };
+
+  const call = (request: Call): Promise<Answer> => withRetry(request, () => checked(request), setup.signal);
+
+  const data = async (request: Call): Promise<Row> => {
+    const { body } = await call(request);
+    return member(body, 'data') ?? asRow(body) ?? {};
+  };
+
+  const page = async (path: string, query?: Query): Promise<Page> => {
+    const { body } = await call({ method: 'GET', path, ...(query ? { query } : {}) });
+    return readPage(body);
+  };
+
+  return {
+    call,
+    data,
+    get: (path, query) => data({ method: 'GET', path, ...(query ? { query } : {}) }),
+    page,
+    async *pages(path, query) {
+      let cursor: string | undefined;
+      do {
+        const next = await page(path, { ...query, ...(cursor === undefined ? {} : { cursor }) });
+        yield next;
+        cursor = next.nextCursor ?? undefined;
+      } while (cursor !== undefined);
+    },
+    async stream(request) {
+      const { answer, wire } = await open(request, 0);
+      await setup.trace.answer(answer.statusCode ?? 0, flatHeaders(answer), undefined, 0);
+      if (isGood(answer.statusCode ?? 0, request)) return answer;
+      const refused = {
+        status: answer.statusCode ?? 0,
+        headers: flatHeaders(answer),
+        text: await readText(answer, wire),
+      };
+      throw readProblem(refused, { login: await setup.loginCommand() });
+    },
+  };
+}
+
+async function toWire(call: Call, setup: ClientSetup, timeoutMs: number): Promise<WireRequest> {
+  const url = new URL((await setup.server()) + call.path);
+  for (const [name, value] of Object.entries(call.query ?? {})) {
+    if (value !== undefined) url.searchParams.set(name, Array.isArray(value) ? value.join(',') : String(value));
+  }
+  const body = call.raw ? call.raw.content : call.body === undefined ? undefined : JSON.stringify(call.body);
+  const headers: Record<string, string> = {
+    accept: 'application/json',
+    'user-agent': setup.userAgent,
+    ...(body === undefined
+      ? {}
+      : { 'content-type': call.raw?.type ?? 'application/json', 'content-length': String(Buffer.byteLength(body)) }),
+    ...(call.idempotencyKey ? { 'idempotency-key': call.idempotencyKey } : {}),
+    ...call.headers,
+    ...(call.anonymous ? {} : await setup.authorize()),
+  };
+  return {
+    method: call.method,
+    url,
+    headers,
+    timeoutMs,
+    signal: setup.signal,
+    ...(body === undefined ? {} : { body }),
+  };
+}
+
+async function withRetry(call: Call, attempt: () => Promise<Answer>, signal: AbortSignal): Promise<Answer> {
+  const repeatable = call.method === 'GET' || call.idempotencyKey !== undefined;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const pause = repeatable && tries < TRIES ? pauseAfter(error, tries) : undefined;
+      if (pause === undefined) throw withAdvice(error, call);
+      await wait(pause, undefined, { signal }).catch(() => {
+        throw new Cancelled();
+      });
+    }
+  }
+}
+
+function pauseAfter(error: unknown, tries: number): number | undefined {
+  if (!(error instanceof CliError)) return undefined;
+  if (error.exitCode !== EXIT.tryAgain && error.code !== 'idempotency_in_progress') return undefined;
+  const asked = error.options.retryAfter;
+  const pause = asked === undefined ? 250 * 2 ** (tries - 1) : asked * 1000;
+  return pause <= LONGEST_PAUSE_MS ? pause : undefined;
+}
+
+/** After a change that may or may not have happened, the user is told how to go on. */
+function withAdvice(error: unknown, call: Call): unknown {
+  if (!(error instanceof CliError) || call.method === 'GET') return error;
+  if (error.exitCode !== EXIT.tryAgain && error.exitCode !== EXIT.cancelled) return error;
+  if (!call.idempotencyKey && error.options.status !== undefined) return error;
+  const hint = call.idempotencyKey
+    ? `run it again with --idempotency-key ${call.idempotencyKey}: it cannot happen twice`
+    : 'look whether it was done before you try again';
+  return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
+}
+
+function isGood(status: number, call: Call): boolean {
+  return (status >= 200 && status < 300) || call.accept?.includes(status) === true;
+}
+
+function flatHeaders(answer: IncomingMessage): Record<string, string | undefined> {
+  return Object.fromEntries(
+    Object.entries(answer.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
+  );
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function readPage(body: unknown): Page {
+  const data = typeof body === 'object' && body !== null ? (body as Row)['data'] : undefined;
+  const rows = Array.isArray(data) ? (data as Row[]) : [];
+  const cursor = member(body, 'page')?.['nextCursor'];
+  return { rows, nextCursor: typeof cursor === 'string' ? cursor : null };
+}
+
+function member(body: unknown, name: string): Row | undefined {
+  return asRow(asRow(body)?.[name]);
+}
+
+function asRow(value: unknown): Row | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Row) : undefined;
+}

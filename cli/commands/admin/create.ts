@@ -1,0 +1,47 @@
+import type { Command } from 'commander';
+import type { Context } from '../../context.ts';
+import { changes, examples, passwordFlags } from '../../options.ts';
+import { addFields, bodyOf, complete } from '../../resource.ts';
+import type { ChangeFlags } from '../../safety.ts';
+import { takePassword, type PasswordFlags } from '../../secrets.ts';
+import type { Row } from '../../values.ts';
+import type { ContextOf } from '../index.ts';
+import { admin } from './resource.ts';
+
+type Options = Row & ChangeFlags & PasswordFlags;
+
+/** Adds `admin create`. */
+export function define(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('create')
+    .description('Create a console account. The password is asked for, or read from a pipe or a file.');
+  addFields(command, admin.fields);
+  passwordFlags(command);
+  examples(
+    changes(command),
+    'payctl admin create --username bob --role viewer',
+    'payctl admin create --username bob --password-file bob.password',
+  ).action((options: Options) => run(context(), options));
+}
+
+/** Creates an account. */
+export async function run(context: Context, options: Options): Promise<void> {
+  const { change, print, prompts, terminal } = context;
+  const fields = await complete(context, admin.fields, bodyOf(options, admin.fields));
+  const password = await takePassword(terminal, prompts, options, {
+    message: `Password for ${String(fields['username'])}`,
+    isNew: true,
+  });
+  const row = await change(
+    {
+      what: `create admin ${String(fields['username'])}`,
+      method: 'POST',
+      path: admin.path,
+      body: { ...fields, password },
+    },
+    options,
+  );
+  if (!row) return;
+  await print.item(row, admin.view);
+  await print.done(`Created admin ${String(row['username'])}.`);
+}

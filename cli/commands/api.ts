@@ -1,0 +1,123 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { InvalidArgumentError, type Command } from 'commander';
+import type { Answer, ApiClient, Call, Query } from '../api-client.ts';
+import type { Context } from '../context.ts';
+import { UsageError } from '../errors.ts';
+import { choice, examples, json } from '../options.ts';
+import { readSecretFile } from '../secrets.ts';
+import { targetLine } from '../safety.ts';
+import { redact } from '../redact.ts';
+import type { Row } from '../values.ts';
+import type { ContextOf } from './index.ts';
+
+/** The flags of `api`. */
+export interface ApiFlags {
+  method?: string;
+  field?: Row;
+  jsonField?: Row;
+  body?: unknown;
+  input?: string;
+  paginate?: boolean;
+  app?: string;
+  secretFile?: string;
+  idempotencyKey?: string;
+  dryRun?: boolean;
+}
+
+/** Adds `api`. */
+export function define(command: Command, context: ContextOf): void {
+  command
+    .description(
+      'Call any endpoint and print its answer as JSON; as the administrator, or with --app as a merchant would.',
+    )
+    .argument('<path>')
+    .addOption(choice('-X, --method <method>', 'by default GET, or POST with a body', ['GET', 'POST', 'PUT', 'DELETE']))
+    .option(
+      '-f, --field <k=v>',
+      'text member of the body, or of the query for GET',
+      pair((text) => text),
+    )
+    .option('-F, --json-field <k=json>', 'member given as JSON: numbers, true, lists', pair(json))
+    .option('--body <json>', 'the whole body', json)
+    .option('--input <file>', 'the whole body from a file')
+    .option('--paginate', 'follow a list to its end: one JSON array')
+    .option('--app <client_id>', 'call as this application')
+    .option('--secret-file <file>', 'its secret')
+    .option('--idempotency-key <key>', 'make repeating safe')
+    .option('--dry-run', 'show the request and send nothing');
+  examples(
+    command,
+    'payctl api "/api/v1/orders?status=paid&limit=5"',
+    'payctl api /api/v1/orders -f status=paid --paginate',
+    'payctl api /api/v2/payment/pay --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret -f subject=Test -F amount=0.01 -f payWay=alipay',
+    'payctl api -X PUT /api/v1/api-apps/app_7Kd2mQxW9bTzR4vLp1Ns -f name=shop --dry-run',
+  ).action((path: string, flags: ApiFlags) => run(context(), path, flags));
+}
+
+function pair(read: (text: string) => unknown): (text: string, before: Row | undefined) => Row {
+  return (text, before = {}) => {
+    const at = text.indexOf('=');
+    if (at < 1) throw new InvalidArgumentError('Write it like name=value.');
+    return { ...before, [text.slice(0, at)]: read(text.slice(at + 1)) };
+  };
+}
+
+/** Makes one call, or follows a list, and prints what came. */
+export async function run(context: Context, path: string, flags: ApiFlags): Promise<void> {
+  if (!path.startsWith('/') || path.startsWith('//'))
+    throw new UsageError(
+      'The path begins with one slash; the server is chosen with -C or --server.',
+      'payctl api /api/v1/orders',
+    );
+  const call = await readCall(context, path, flags);
+  const { terminal, print } = context;
+  if (flags.dryRun)
+    return terminal.out.write(
+      `${JSON.stringify({ dryRun: true, method: call.method, path, query: call.query ?? null, body: redact(call.body) ?? null }, null, 2)}\n`,
+    );
+  if (call.method !== 'GET') await print.note(targetLine(terminal, await context.target()));
+  const api = flags.app ? await merchantApi(context, flags.app, flags.secretFile) : context.api;
+  if (flags.paginate) return terminal.out.write(`${JSON.stringify(await allRows(api, path, call.query), null, 2)}\n`);
+  await terminal.out.write(textOf(await api.call(call)));
+}
+
+function textOf({ body, text }: Answer): string {
+  if (body === undefined) return text === '' || text.endsWith('\n') ? text : `${text}\n`;
+  return `${JSON.stringify(body, null, 2)}\n`;
+}
+
+async function readCall({ terminal }: Context, path: string, flags: ApiFlags): Promise<Call> {
+  const fields = { ...flags.field, ...flags.jsonField };
+  const hasFields = Object.keys(fields).length > 0;
+  const whole = flags.input ? json(await readFile(resolve(terminal.cwd, flags.input), 'utf8')) : flags.body;
+  if (whole !== undefined && hasFields) throw new UsageError('Give the body whole or by fields, not both.');
+  const method = flags.method ?? (flags.paginate || (whole === undefined && !hasFields) ? 'GET' : 'POST');
+  const key = flags.idempotencyKey ? { idempotencyKey: flags.idempotencyKey } : {};
+  if (method === 'GET') return { method, path, ...(hasFields ? { query: fields as Query } : {}) };
+  const body = whole ?? (hasFields ? fields : undefined);
+  return { method, path, ...key, ...(body === undefined ? {} : { body }) };
+}
+
+async function allRows(api: ApiClient, path: string, query: Query | undefined): Promise<Row[]> {
+  const rows: Row[] = [];
+  for await (const page of api.pages(path, query)) rows.push(...page.rows);
+  return rows;
+}
+
+/** A client with a token of its own for this application, from /oauth/token. */
+export async function merchantApi(
+  { apiAs, terminal }: Context,
+  clientId: string,
+  secretFile: string | undefined,
+): Promise<ApiClient> {
+  if (!secretFile) throw new UsageError('--app needs the secret of the application.', 'add --secret-file FILE');
+  const secret = await readSecretFile(terminal, secretFile);
+  return apiAs(async () => {
+    const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(secret)}`).toString('base64');
+    const anonymous = apiAs(async () => ({ authorization: `Basic ${basic}` }));
+    const raw = { type: 'application/x-www-form-urlencoded', content: 'grant_type=client_credentials' };
+    const { body } = await anonymous.call({ method: 'POST', path: '/oauth/token', raw });
+    return { authorization: `Bearer ${String((body as Row)['access_token'])}` };
+  });
+}

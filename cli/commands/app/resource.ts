@@ -1,0 +1,48 @@
+import { integer, list, truth } from '../../options.ts';
+import type { Resource } from '../../resource.ts';
+
+/** The scopes that an application may have; the last four only when it is trusted. */
+export const SCOPES = [
+  'payment:write',
+  'payment:read',
+  'skillpay:call',
+  'user:read',
+  'user:write',
+  'coin:read',
+  'coin:write',
+  'config:read',
+  'config:write',
+  'cert:manage',
+  'admin',
+] as const;
+
+/** API applications. */
+export const app: Resource = {
+  noun: 'app',
+  plural: 'API applications',
+  path: '/api/v1/api-apps',
+  idName: 'client_id',
+  view: {
+    noun: 'app',
+    id: 'client_id',
+    columns: [
+      { field: 'client_id', title: 'CLIENT_ID', kind: 'id' },
+      { field: 'name' },
+      { field: 'enabled', kind: 'yesno' },
+      { field: 'project' },
+      { field: 'scopes' },
+      { field: 'lastUsedAt', kind: 'time' },
+      { field: 'createdAt', kind: 'time' },
+    ],
+  },
+  filters: [{ name: 'project', value: 'code', help: 'only of this project' }],
+  createOnly: [{ name: 'project', value: 'code', help: 'project that it belongs to' }],
+  fields: [
+    { name: 'name', value: 'name', help: 'what it is called', required: true },
+    { name: 'scopes', flag: 'scope', value: 'a,b', help: `what it may do: ${SCOPES.join(', ')}`, read: list },
+    { name: 'allowedIps', value: 'a,b', help: 'addresses or networks that may call', read: list },
+    { name: 'rateLimit', value: 'n', help: 'calls per minute; 0 = no limit', read: integer(0, 1_000_000) },
+    { name: 'trusted', value: 'true|false', help: 'may have config, cert and admin scopes', read: truth },
+    { name: 'remark', value: 'text', help: 'a note' },
+  ],
+};

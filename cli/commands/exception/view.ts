@@ -1,0 +1,19 @@
+import type { View } from '../../values.ts';
+
+/** The console's path of exceptions. */
+export const EXCEPTIONS = '/api/v1/exceptions';
+
+/** How exceptions are shown. */
+export const VIEW: View = {
+  noun: 'exception',
+  id: 'id',
+  columns: [
+    { field: 'id', kind: 'id' },
+    { field: 'kind', kind: 'status' },
+    { field: 'orderNo', title: 'ORDER', kind: 'id' },
+    { field: 'refundNo', title: 'REFUND', kind: 'id' },
+    { field: 'status', kind: 'status' },
+    { field: 'createdAt', kind: 'time' },
+    { field: 'detail' },
+  ],
+};

@@ -1,0 +1,38 @@
+import type { Command } from 'commander';
+import type { Context } from '../context.ts';
+import { UsageError } from '../errors.ts';
+import { examples } from '../options.ts';
+import { buildProgram } from '../program.ts';
+import type { ContextOf } from './index.ts';
+
+/** Adds `help`. */
+export function define(command: Command, context: ContextOf): void {
+  command
+    .description('Help for a command, or for a topic: environment, exit-codes, output, secrets, bootstrap.')
+    .argument('[words...]');
+  examples(command, 'payctl help app create', 'payctl help exit-codes').action((words: string[]) =>
+    run(context(), words),
+  );
+}
+
+/** Prints the help of a topic or of a command. */
+export async function run({ terminal }: Context, words: readonly string[]): Promise<void> {
+  const { TOPICS } = await import('../topics.ts');
+  const [first = ''] = words;
+  const topic = Object.hasOwn(TOPICS, first) && words.length === 1 ? TOPICS[first] : undefined;
+  if (topic !== undefined) return terminal.out.write(topic);
+  const program = await buildProgram(words, terminal.out, () => {
+    throw new UsageError('Help runs nothing.');
+  });
+  await terminal.out.write(find(program, words).helpInformation());
+}
+
+function find(program: Command, words: readonly string[]): Command {
+  let command = program;
+  for (const word of words) {
+    const next = command.commands.find((child) => child.name() === word || child.aliases().includes(word));
+    if (!next) throw new UsageError(`There is no help for "${words.join(' ')}".`, 'payctl --help');
+    command = next;
+  }
+  return command;
+}

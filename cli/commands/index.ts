@@ -1,0 +1,121 @@
+import type { Command } from 'commander';
+import type { Context } from '../context.ts';
+
+/** Gives the context of this run; made at the first call. */
+export type ContextOf = () => Context;
+
+/** What a noun's module offers: its verbs and flags, added to the command that carries its name. */
+export interface NounModule {
+  define(noun: Command, context: ContextOf): void;
+}
+
+/** A noun in the order of help; its commands are loaded only when it stands on the command line. */
+export interface Noun {
+  group: string;
+  name: string;
+  plural?: string;
+  summary: string;
+  load(): Promise<NounModule>;
+}
+
+/** The tree, in the order of help. */
+export const nouns: readonly Noun[] = [
+  {
+    group: 'Getting started',
+    name: 'bootstrap',
+    summary: 'first administrator and first client, offline',
+    load: () => import('./bootstrap/index.ts'),
+  },
+  { group: 'Getting started', name: 'login', summary: 'log in as an administrator', load: () => import('./login.ts') },
+  {
+    group: 'Getting started',
+    name: 'logout',
+    summary: 'end the session everywhere',
+    load: () => import('./logout.ts'),
+  },
+  {
+    group: 'Getting started',
+    name: 'whoami',
+    summary: 'who is logged in, and where',
+    load: () => import('./whoami.ts'),
+  },
+  {
+    group: 'Getting started',
+    name: 'context',
+    plural: 'contexts',
+    summary: 'named servers',
+    load: () => import('./context/index.ts'),
+  },
+
+  {
+    group: 'Manage',
+    name: 'app',
+    plural: 'apps',
+    summary: 'API applications and their secrets',
+    load: () => import('./app/index.ts'),
+  },
+  {
+    group: 'Manage',
+    name: 'admin',
+    plural: 'admins',
+    summary: 'console accounts',
+    load: () => import('./admin/index.ts'),
+  },
+
+  {
+    group: 'Payments',
+    name: 'pay',
+    summary: 'place a payment, with its QR code in the terminal',
+    load: () => import('./pay.ts'),
+  },
+  {
+    group: 'Payments',
+    name: 'order',
+    plural: 'orders',
+    summary: 'find, follow, close and export orders',
+    load: () => import('./order/index.ts'),
+  },
+  {
+    group: 'Payments',
+    name: 'refund',
+    plural: 'refunds',
+    summary: 'give money back',
+    load: () => import('./refund/index.ts'),
+  },
+  {
+    group: 'Payments',
+    name: 'exception',
+    plural: 'exceptions',
+    summary: 'what needs a person',
+    load: () => import('./exception/index.ts'),
+  },
+
+  { group: 'Develop', name: 'api', summary: 'call any endpoint', load: () => import('./api.ts') },
+  {
+    group: 'Develop',
+    name: 'simulator',
+    summary: 'play the payer and the channels',
+    load: () => import('./simulator/index.ts'),
+  },
+  { group: 'Develop', name: 'open', summary: 'open the API explorer in a browser', load: () => import('./open.ts') },
+
+  { group: 'Health', name: 'status', summary: 'is everything up', load: () => import('./status.ts') },
+
+  { group: 'Server', name: 'server', summary: 'start, migrate, back up', load: () => import('./server/index.ts') },
+  { group: 'Server', name: 'keys', summary: 'rotate the master key', load: () => import('./keys/index.ts') },
+
+  {
+    group: 'Other',
+    name: 'completion',
+    summary: 'completion for bash, zsh, fish, powershell',
+    load: () => import('./completion.ts'),
+  },
+  { group: 'Other', name: 'config', summary: 'where each setting comes from', load: () => import('./config/index.ts') },
+  { group: 'Other', name: 'help', summary: 'help for a command or a topic', load: () => import('./help.ts') },
+  {
+    group: 'Other',
+    name: 'version',
+    summary: 'versions of payctl, Node.js and the server',
+    load: () => import('./version.ts'),
+  },
+];

@@ -1,0 +1,144 @@
+import type { Command } from 'commander';
+import type { Context } from '../context.ts';
+import { UsageError } from '../errors.ts';
+import { choice, examples, passwordFlags } from '../options.ts';
+import { takePassword, type PasswordFlags } from '../secrets.ts';
+import { LABELS, own, type Contexts, type Label, type SavedContext } from '../session.ts';
+import { DEFAULT_SERVER, cleanServer, guessLabel, originOf } from '../settings.ts';
+import type { Row } from '../values.ts';
+import type { ContextOf } from './index.ts';
+
+/** The flags of `login`. */
+export interface LoginFlags extends PasswordFlags {
+  username?: string;
+  label?: Label;
+  allowHttp?: boolean;
+}
+
+/** Adds `login`. */
+export function define(command: Command, context: ContextOf): void {
+  command
+    .description(
+      'Log in as an administrator. The server becomes a context; its token is kept in a file that only you can read.',
+    )
+    .option('-u, --username <name>', 'administrator');
+  passwordFlags(command)
+    .addOption(choice('--label <label>', 'kind of a new context', LABELS))
+    .option('--allow-http', 'send the password unencrypted to another machine')
+    .action((flags: LoginFlags) => run(context(), flags));
+  examples(
+    command,
+    'payctl login --server https://pay.example.com -u alice',
+    'payctl login -C prod -u alice --password-file alice.password',
+    'payctl login --server http://127.0.0.1:8080 -u alice --password-stdin < alice.password',
+  );
+}
+
+/** Logs in and saves the session under a context, which is made when the server is new. */
+export async function run(context: Context, flags: LoginFlags): Promise<void> {
+  const { terminal, prompts, print, sessions } = context;
+  const known = await sessions.contexts();
+  const place = choosePlace(context, known);
+  const origin = originOf(place.saved.server);
+  if (place.saved.server.startsWith('http://') && guessLabel(origin) !== 'dev' && !flags.allowHttp) {
+    throw new UsageError(
+      `${origin} is not encrypted; the password could be read on the way.`,
+      'use https, or add --allow-http',
+      'not_encrypted',
+    );
+  }
+  await print.note(`Logging in at ${place.saved.server}`);
+  const username = flags.username ?? place.saved.user ?? (await prompts.text({ message: 'Username', flag: '-u' }));
+  const password = await takePassword(terminal, prompts, flags, { message: `Password of ${username}`, isNew: false });
+  const answer = await context
+    .apiAt(place.saved.server)
+    .data({ method: 'POST', path: '/api/v1/login', body: { username, password }, anonymous: true });
+  const session = readSession(answer, origin, username, terminal.now());
+  const saved = { ...place.saved, label: flags.label ?? place.saved.label, user: session.username };
+  const becomesCurrent = known.current === null || place.isNew;
+  await sessions.changeContexts((contexts) => {
+    contexts.contexts[place.name] = saved;
+    if (becomesCurrent) contexts.current = place.name;
+  });
+  await sessions.saveSession(place.name, session);
+  await print.item(
+    {
+      context: place.name,
+      server: saved.server,
+      label: saved.label,
+      username: session.username,
+      role: session.role ?? null,
+      expiresAt: session.expiresAt,
+    },
+    VIEW,
+  );
+  await print.done(
+    `Logged in. ${becomesCurrent ? `"${place.name}" is the current context.` : `Use it with -C ${place.name}.`}`,
+  );
+}
+
+const VIEW = {
+  noun: 'context',
+  id: 'context',
+  columns: [
+    { field: 'context' },
+    { field: 'server' },
+    { field: 'label', kind: 'status' },
+    { field: 'username' },
+    { field: 'role' },
+    { field: 'expiresAt', kind: 'time' },
+  ],
+} as const;
+
+interface Place {
+  name: string;
+  saved: SavedContext;
+  isNew: boolean;
+}
+
+function choosePlace({ flags, terminal }: Context, known: Contexts): Place {
+  const server = flags.server ?? (flags.context === undefined ? terminal.env['PAYCTL_SERVER'] : undefined);
+  const name =
+    flags.context ??
+    (server === undefined ? (terminal.env['PAYCTL_CONTEXT'] ?? known.current ?? undefined) : undefined);
+  const saved = name === undefined ? undefined : own(known.contexts, name);
+  if (name !== undefined && saved) {
+    if (server !== undefined && originOf(server) !== originOf(saved.server)) {
+      throw new UsageError(`Context "${name}" is ${saved.server}, not ${server}.`, 'choose another name with -C');
+    }
+    return { name, saved, isNew: false };
+  }
+  if (name !== undefined && server === undefined)
+    throw new UsageError(`There is no context "${name}".`, `payctl login -C ${name} --server URL`, 'context_unknown');
+  return newPlace(name, server ?? DEFAULT_SERVER, known);
+}
+
+function newPlace(name: string | undefined, server: string, known: Contexts): Place {
+  const origin = originOf(server);
+  const match =
+    name === undefined
+      ? Object.entries(known.contexts).find(([, context]) => originOf(context.server, 'context') === origin)
+      : undefined;
+  if (match) return { name: match[0], saved: match[1], isNew: false };
+  const label = guessLabel(origin);
+  return { name: name ?? nameFor(origin, known), saved: { server: cleanServer(server), label }, isNew: true };
+}
+
+function nameFor(origin: string, known: Contexts): string {
+  const { hostname, host } = new URL(origin);
+  const simple = guessLabel(origin) === 'dev' ? 'local' : hostname;
+  return own(known.contexts, simple) ? host.replace(/[^\w.-]/g, '-') : simple;
+}
+
+function readSession(answer: Row, origin: string, username: string, now: Date) {
+  const { token, expiresIn, role } = answer;
+  if (typeof token !== 'string' || typeof expiresIn !== 'number')
+    throw new UsageError('The server did not answer like the payment service.', 'check --server');
+  return {
+    origin,
+    username: typeof answer['username'] === 'string' ? answer['username'] : username,
+    ...(typeof role === 'string' ? { role } : {}),
+    token,
+    expiresAt: new Date(now.getTime() + expiresIn * 1000).toISOString(),
+  };
+}

@@ -1,0 +1,38 @@
+import type { Command } from 'commander';
+import type { Context } from '../context.ts';
+import { CliError, EXIT, UsageError } from '../errors.ts';
+import { changes, examples } from '../options.ts';
+import type { ChangeFlags } from '../safety.ts';
+import type { ContextOf } from './index.ts';
+
+/** Adds `logout`. */
+export function define(command: Command, context: ContextOf): void {
+  command
+    .description('End every session of this administrator, and forget the saved token.')
+    .option('--local', 'only forget the token, without asking the server');
+  examples(changes(command), 'payctl logout', 'payctl logout -C prod --local').action(
+    (flags: ChangeFlags & { local?: boolean }) => run(context(), flags),
+  );
+}
+
+/** Ends the sessions at the server, then forgets the token; a token that is dead already is no failure. */
+export async function run(
+  { change, target, sessions, print }: Context,
+  flags: ChangeFlags & { local?: boolean },
+): Promise<void> {
+  const { context } = await target();
+  if (context === null) throw new UsageError('There is no context to log out of.', 'payctl context list');
+  if (!flags.local) {
+    const ended = await change({ what: 'end the session', method: 'POST', path: '/api/v1/logout' }, flags).catch(
+      ignoreDeadToken,
+    );
+    if (!ended) return;
+  }
+  const there = await sessions.removeSession(context);
+  await print.done(there ? `Logged out of ${context}.` : `There was no login for ${context}.`);
+}
+
+function ignoreDeadToken(error: unknown): object {
+  if (error instanceof CliError && error.exitCode === EXIT.notLoggedIn) return {};
+  throw error;
+}

@@ -1,0 +1,39 @@
+import type { Command } from 'commander';
+import type { Context } from '../context.ts';
+import { examples } from '../options.ts';
+import { segment } from '../resource.ts';
+import type { ContextOf } from './index.ts';
+
+/** Adds `open`. */
+export function define(command: Command, context: ContextOf): void {
+  command
+    .description('Open the API explorer in a browser, or the payment page of an order.')
+    .argument('[orderNo]')
+    .option('--print', 'only print the address');
+  examples(command, 'payctl open --print', 'payctl open P202611210558ABCDEFGH12 --print').action(
+    (orderNo: string | undefined, flags: { print?: boolean }) => run(context(), orderNo, flags),
+  );
+}
+
+/** Opens an address where there is a screen, and prints it in any case. */
+export async function run(
+  { target, terminal }: Context,
+  orderNo: string | undefined,
+  flags: { print?: boolean },
+): Promise<void> {
+  const { server } = await target();
+  const address = orderNo === undefined ? `${server}/swagger/index.html` : `${server}/pay/${segment(orderNo)}`;
+  await terminal.out.write(`${address}\n`);
+  if (flags.print || !terminal.out.isTerminal) return;
+  const { spawn } = await import('node:child_process');
+  const [program, ...args] = opener(address);
+  // No browser here is no failure: the address is on the screen.
+  spawn(program, args, { stdio: 'ignore', detached: true })
+    .on('error', () => {})
+    .unref();
+}
+
+function opener(address: string): [string, ...string[]] {
+  if (process.platform === 'darwin') return ['open', address];
+  return process.platform === 'win32' ? ['explorer.exe', address] : ['xdg-open', address];
+}

@@ -1,0 +1,14 @@
+import type { Command } from 'commander';
+import type { ContextOf } from '../index.ts';
+import * as close from './close.ts';
+import * as exporting from './export.ts';
+import * as get from './get.ts';
+import * as list from './list.ts';
+import * as sync from './sync.ts';
+import * as timeline from './timeline.ts';
+
+/** Adds the verbs of `order`. */
+export function define(noun: Command, context: ContextOf): void {
+  noun.description('Orders: find them, follow them, ask the channel, close them.');
+  for (const verb of [list, get, timeline, close, sync, exporting]) verb.define(noun, context);
+}

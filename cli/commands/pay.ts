@@ -1,0 +1,126 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { InvalidArgumentError, type Command } from 'commander';
+import type { Context } from '../context.ts';
+import { Cancelled, CliError, EXIT } from '../errors.ts';
+import { amount, changes, examples, integer } from '../options.ts';
+import { drawQr } from '../qr.ts';
+import { addFields, bodyOf, complete, segment, type Field } from '../resource.ts';
+import type { ChangeFlags } from '../safety.ts';
+import { startSpinner } from '../spinner.ts';
+import type { Row } from '../values.ts';
+import type { ContextOf } from './index.ts';
+import { VIEW } from './order/view.ts';
+
+const CONSOLE = '/api/v1/console/payment';
+
+const FIELDS: readonly Field[] = [
+  { name: 'subject', value: 'text', help: 'what is paid for', required: true },
+  { name: 'amount', value: 'amount', help: 'in major units, like 12.34', read: amount, required: true },
+  { name: 'payWay', value: 'channel', help: 'channel', choices: ['alipay', 'wechat', 'paypal'], required: true },
+  { name: 'currency', value: 'code', help: 'CNY for alipay and wechat; paypal takes others' },
+  {
+    name: 'scene',
+    value: 'scene',
+    help: 'how the payer is asked',
+    choices: ['qr', 'page', 'wap', 'app', 'h5', 'jsapi', 'redirect'],
+  },
+  { name: 'merchantOrderNo', value: 'no', help: 'your own number: the same one never charges twice' },
+  { name: 'userId', value: 'id', help: 'payer' },
+  { name: 'orderType', value: 'text', help: 'business category' },
+  { name: 'product', value: 'code', help: 'product that is bought' },
+  { name: 'expireSeconds', value: 'n', help: 'how long it can be paid', read: integer(60, 604_800) },
+  { name: 'returnUrl', value: 'url', help: 'where the payer goes afterwards' },
+  { name: 'notifyUrl', value: 'url', help: 'where the events of this order go' },
+  { name: 'openId', value: 'id', help: 'payer at wechat, for jsapi' },
+  { name: 'clientIp', value: 'ip', help: 'address of the payer, for h5' },
+  { name: 'extra', value: 'text', help: 'echoed as it is' },
+];
+
+/** The flags of `pay`. */
+export type PayFlags = Row & ChangeFlags & { wait?: boolean; interval?: number };
+
+/** Adds `pay`. */
+export function define(command: Command, context: ContextOf): void {
+  command.description(
+    'Place a payment as the console, show its QR code, and with --wait follow it until it is paid (0) or not (1).',
+  );
+  addFields(command, FIELDS);
+  command
+    .option('--wait', 'follow it to its end')
+    .option('--interval <seconds>', 'pause between two looks', seconds, 2);
+  examples(
+    changes(command, { money: true }),
+    'payctl pay --subject "Test" --amount 0.01 --pay-way alipay --wait',
+    'payctl pay --subject "Book" --amount 12.50 --pay-way wechat --fields orderNo,payUrl',
+    'payctl pay --subject "Book" --amount 12.50 --pay-way paypal --currency USD --dry-run',
+  ).action((options: PayFlags) => run(context(), options));
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && value <= 60)) throw new InvalidArgumentError('Seconds, up to 60.');
+  return value;
+}
+
+/** Places a payment; waits for its end when asked to. */
+export async function run(context: Context, options: PayFlags): Promise<void> {
+  const { change, print } = context;
+  const body = await complete(context, FIELDS, bodyOf(options, FIELDS));
+  const what = `charge ${String(body['amount'])} by ${String(body['payWay'])}`;
+  const placed = await change({ what, method: 'POST', path: `${CONSOLE}/pay`, body, money: true }, options);
+  if (!placed) return;
+  await showPayment(context, placed);
+  if (!options.wait) return print.item(placed, VIEW);
+  const ended = await follow(context, String(placed['orderNo']), (options.interval ?? 2) * 1000);
+  await print.item(ended, VIEW);
+  if (!isPaid(ended))
+    throw new CliError(
+      `order_${String(ended['status'])}`,
+      EXIT.failed,
+      `Order ${String(ended['orderNo'])} is ${String(ended['status'])}, not paid.`,
+      { hint: `payctl order timeline ${String(ended['orderNo'])}`, extra: { orderNo: ended['orderNo'] } },
+    );
+}
+
+async function showPayment({ terminal, print }: Context, placed: Row): Promise<void> {
+  const payment = placed['payment'] as { qrCode?: unknown; url?: unknown } | undefined;
+  const qrCode = payment?.qrCode;
+  if (terminal.err.isTerminal && typeof qrCode === 'string') {
+    const drawn = await drawQr(qrCode, terminal.err);
+    await terminal.err.write(drawn ?? 'The QR code is wider than this terminal.\n');
+  }
+  const url = placed['payUrl'] ?? payment?.url;
+  if (typeof url === 'string') await print.done(`Pay at ${url}`);
+}
+
+const ENDED = new Set(['paid', 'partially_refunded', 'refunded', 'closed', 'failed']);
+
+function isPaid(order: Row): boolean {
+  return ['paid', 'partially_refunded', 'refunded'].includes(String(order['status']));
+}
+
+/** Looks at an order until it has ended; a silent server is asked again until the user gives up. */
+async function follow({ api, terminal }: Context, orderNo: string, pauseMs: number): Promise<Row> {
+  const spinner = startSpinner(
+    terminal.err,
+    `Waiting for the payment of ${orderNo} (Ctrl-C stops waiting, not the order)`,
+  );
+  try {
+    for (;;) {
+      const order = await api.get(`${CONSOLE}/query/${segment(orderNo)}`).catch(onlyUnreachable);
+      if (order && ENDED.has(String(order['status']))) return order;
+      await wait(pauseMs, undefined, { signal: terminal.signal });
+    }
+  } catch (error) {
+    if (terminal.signal.aborted)
+      throw new Cancelled(`Stopped waiting; order ${orderNo} stays open. next: payctl order close ${orderNo}`);
+    throw error;
+  } finally {
+    spinner.stop();
+  }
+}
+
+function onlyUnreachable(error: unknown): undefined {
+  if (error instanceof CliError && error.exitCode === EXIT.tryAgain) return undefined;
+  throw error;
+}

@@ -1,0 +1,13 @@
+import type { Command } from 'commander';
+import type { ContextOf } from '../index.ts';
+import * as create from './create.ts';
+import * as get from './get.ts';
+import * as list from './list.ts';
+import * as resolve from './resolve.ts';
+import * as retry from './retry.ts';
+
+/** Adds the verbs of `refund`. */
+export function define(noun: Command, context: ContextOf): void {
+  noun.description('Refunds: give money back, and settle those that a channel could not.');
+  for (const verb of [create, get, list, retry, resolve]) verb.define(noun, context);
+}

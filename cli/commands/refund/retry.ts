@@ -1,0 +1,36 @@
+import type { Command } from 'commander';
+import type { Context } from '../../context.ts';
+import { changes, examples } from '../../options.ts';
+import { segment } from '../../resource.ts';
+import type { ChangeFlags } from '../../safety.ts';
+import type { ContextOf } from '../index.ts';
+import { REFUNDS, VIEW } from './view.ts';
+
+/** Adds `refund retry`. */
+export function define(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('retry')
+    .description('Try a failed or abnormal refund again, under the same number.')
+    .argument('<refundNo>');
+  examples(
+    changes(command, { money: true }),
+    'payctl refund retry R202611210601ABCDEFGH12',
+    'payctl refund retry R202611210601ABCDEFGH12 -y --json',
+  ).action((refundNo: string, flags: ChangeFlags) => run(context(), refundNo, flags));
+}
+
+/** Retries a refund. */
+export async function run({ change, print }: Context, refundNo: string, flags: ChangeFlags): Promise<void> {
+  const row = await change(
+    {
+      what: `retry refund ${refundNo}`,
+      name: refundNo,
+      risk: 'moderate',
+      money: true,
+      method: 'POST',
+      path: `${REFUNDS}/${segment(refundNo)}/retry`,
+    },
+    flags,
+  );
+  if (row) await print.item(row, VIEW);
+}

@@ -1,0 +1,40 @@
+import { instant } from '../../options.ts';
+import type { Field } from '../../resource.ts';
+import type { View } from '../../values.ts';
+
+/** The console's path of refunds. */
+export const REFUNDS = '/api/v1/refunds';
+
+/** How refunds are shown. */
+export const VIEW: View = {
+  noun: 'refund',
+  id: 'refundNo',
+  columns: [
+    { field: 'refundNo', title: 'REFUND', kind: 'id' },
+    { field: 'status', kind: 'status' },
+    { field: 'refundAmount', title: 'AMOUNT', kind: 'money' },
+    { field: 'orderNo', title: 'ORDER', kind: 'id' },
+    { field: 'createdAt', kind: 'time' },
+    { field: 'nextCheckAt', kind: 'time' },
+    { field: 'reason' },
+  ],
+};
+
+/** The states of a refund. */
+export const STATUSES = ['pending', 'processing', 'succeeded', 'failed', 'abnormal'] as const;
+
+/** What refunds can be found by. */
+export const FILTERS: readonly Field[] = [
+  { name: 'status', value: 'status', help: 'only in this state', choices: STATUSES },
+  { name: 'orderNo', flag: 'order', value: 'orderNo', help: 'only of this order' },
+  { name: 'payWay', value: 'channel', help: 'only of this channel', choices: ['alipay', 'wechat', 'paypal'] },
+  { name: 'project', value: 'code', help: 'only of this project' },
+  {
+    name: 'createdFrom',
+    flag: 'since',
+    value: 'time',
+    help: 'asked for after (2026-01-31, or 2h for two hours ago)',
+    read: instant,
+  },
+  { name: 'createdTo', flag: 'until', value: 'time', help: 'asked for before', read: instant },
+];

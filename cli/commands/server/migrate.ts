@@ -1,0 +1,37 @@
+import type { Command } from 'commander';
+import type { Context } from '../../context.ts';
+import { databaseLine, offlineFlags, withOffline, type OfflineFlags } from '../../offline.ts';
+import { examples } from '../../options.ts';
+import type { ContextOf } from '../index.ts';
+
+/** Adds `server migrate`. */
+export function define(noun: Command, context: ContextOf): void {
+  const command = offlineFlags(
+    noun.command('migrate').description('Bring the database schema up to date. Safe when several do it at once.'),
+  ).option('--dry-run', 'only say how many migrations are missing');
+  examples(command, 'payctl server migrate', 'payctl server migrate --dry-run --json').action(
+    (flags: OfflineFlags & { dryRun?: boolean }) => run(context(), flags),
+  );
+}
+
+/** Migrates the database and prints what was applied. */
+export async function run(context: Context, flags: OfflineFlags & { dryRun?: boolean }): Promise<void> {
+  const { print, terminal } = context;
+  await withOffline(context, flags, async (offline) => {
+    const before = await offline.describeDatabase();
+    await print.note(databaseLine(terminal, before));
+    const view = {
+      noun: 'migration',
+      id: 'version',
+      columns: [{ field: 'version' }, { field: 'pending' }, { field: 'applied' }],
+    };
+    if (flags.dryRun)
+      return print.item(
+        { dryRun: true, version: before.schema.version, pending: before.schema.pending, applied: [] },
+        view,
+      );
+    const { applied } = await offline.migrate();
+    const after = await offline.describeDatabase();
+    await print.item({ version: after.schema.version, pending: after.schema.pending, applied }, view);
+  });
+}

@@ -1,0 +1,31 @@
+import type { Command } from 'commander';
+import type { Context } from '../../context.ts';
+import { offlineFlags, translate, type OfflineFlags } from '../../offline.ts';
+import { examples } from '../../options.ts';
+import type { ContextOf } from '../index.ts';
+
+/** Adds `server start`. */
+export function define(noun: Command, context: ContextOf): void {
+  const command = offlineFlags(
+    noun
+      .command('start')
+      .description('Run the service until it is told to stop (SIGTERM, Ctrl-C). Its log goes to stdout as JSON lines.'),
+  );
+  examples(command, 'payctl server start', 'payctl server start --config /etc/pay/pay.toml').action(
+    (flags: OfflineFlags) => run(context(), flags),
+  );
+}
+
+/** Starts the service; comes back when it has stopped. */
+export async function run(context: Context, flags: OfflineFlags): Promise<void> {
+  const start = context.startServer ?? (await import('../../../server/main.ts')).startServer;
+  try {
+    await start({
+      env: context.terminal.env,
+      cwd: context.terminal.cwd,
+      ...(flags.config ? { config: flags.config } : {}),
+    });
+  } catch (error) {
+    throw translate(error);
+  }
+}

@@ -1,0 +1,47 @@
+import type { Command } from 'commander';
+import type { ApiClient } from '../../api-client.ts';
+import type { Context } from '../../context.ts';
+import { choice } from '../../options.ts';
+import type { View } from '../../values.ts';
+
+/** Where the simulator listens when nobody said otherwise. */
+export const DEFAULT_SIMULATOR = 'http://127.0.0.1:8081';
+
+/** The flag that names the simulator. */
+export interface SimulatorFlags {
+  simulator?: string;
+}
+
+/** How a trade of the simulator is shown. */
+export const TRADE: View = {
+  noun: 'trade',
+  id: 'orderNo',
+  columns: [
+    { field: 'orderNo', title: 'ORDER', kind: 'id' },
+    { field: 'payWay', title: 'CHANNEL', kind: 'id' },
+    { field: 'state', kind: 'status' },
+    { field: 'currency', kind: 'id' },
+    { field: 'minor' },
+    { field: 'account' },
+  ],
+};
+
+/** Adds --simulator. */
+export function simulatorFlag(command: Command): Command {
+  return command.option(
+    '--simulator <url>',
+    `address of the simulator, by default PAYCTL_SIMULATOR or ${DEFAULT_SIMULATOR}`,
+  );
+}
+
+/** Adds --pay-way. */
+export function channelFlag(command: Command): Command {
+  return command.addOption(
+    choice('--pay-way <channel>', 'channel, when several know the number', ['alipay', 'wechat', 'paypal']),
+  );
+}
+
+/** Talks to the simulator; no credential ever goes there. */
+export function simulatorApi({ apiAt, terminal }: Context, flags: SimulatorFlags): ApiClient {
+  return apiAt(flags.simulator ?? terminal.env['PAYCTL_SIMULATOR'] ?? DEFAULT_SIMULATOR);
+}

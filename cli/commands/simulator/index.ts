@@ -1,0 +1,14 @@
+import type { Command } from 'commander';
+import type { ContextOf } from '../index.ts';
+import * as clock from './clock.ts';
+import * as faults from './faults.ts';
+import * as ledger from './ledger.ts';
+import * as notify from './notify.ts';
+import * as payer from './payer.ts';
+import * as start from './start.ts';
+
+/** Adds the verbs of `simulator`. */
+export function define(noun: Command, context: ContextOf): void {
+  noun.description('The simulated channels: be the payer, look into their books, make them fail.');
+  for (const verb of [start, payer, notify, ledger, clock, faults]) verb.define(noun, context);
+}

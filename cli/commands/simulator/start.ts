@@ -1,0 +1,40 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { Context } from '../../context.ts';
+import { InvalidArgumentError } from 'commander';
+import { examples } from '../../options.ts';
+import type { ContextOf } from '../index.ts';
+
+/** The flags of `simulator start`. */
+export interface StartFlags {
+  listen?: { host: string; port: number };
+  dir?: string;
+}
+
+/** Adds `simulator start`. */
+export function define(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('start')
+    .description('Run the simulator of the three channels as a process of its own, until Ctrl-C.');
+  command
+    .option('--listen <host:port>', 'address to listen on', address, { host: '127.0.0.1', port: 8081 })
+    .option('--dir <folder>', 'folder of its keys and ledger', 'data/simulator');
+  examples(
+    command,
+    'payctl simulator start',
+    'payctl simulator start --listen 127.0.0.1:9081 --dir /tmp/simulator',
+  ).action((flags: StartFlags) => run(context(), flags));
+}
+
+function address(text: string): { host: string; port: number } {
+  const match = /^(.+):(\d{1,5})$/.exec(text);
+  if (!match?.[1] || Number(match[2]) > 65_535) throw new InvalidArgumentError('Write it like 127.0.0.1:8081.');
+  return { host: match[1].replace(/^\[|\]$/g, ''), port: Number(match[2]) };
+}
+
+/** Starts the simulator; comes back when it has stopped. */
+export async function run({ terminal, runSimulator }: Context, flags: StartFlags): Promise<void> {
+  const start = runSimulator ?? (await import('../../../server/simulator/main.ts')).runSimulator;
+  const { listen = { host: '127.0.0.1', port: 8081 }, dir = 'data/simulator' } = flags;
+  await start({ dir: resolve(terminal.cwd, dir), listen }, (line) => void terminal.out.write(`${line}\n`));
+}

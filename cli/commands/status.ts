@@ -1,0 +1,93 @@
+import type { Command } from 'commander';
+import type { Context } from '../context.ts';
+import { CliError, EXIT } from '../errors.ts';
+import { examples } from '../options.ts';
+import type { Row, View } from '../values.ts';
+import type { ContextOf } from './index.ts';
+
+const VIEW: View = {
+  noun: 'part',
+  id: 'part',
+  columns: [
+    { field: 'part', kind: 'id' },
+    { field: 'status', kind: 'status' },
+    { field: 'mode' },
+    { field: 'lastSuccessAt', kind: 'time' },
+    { field: 'detail' },
+  ],
+};
+
+/** Adds `status`. */
+export function define(command: Command, context: ContextOf): void {
+  examples(
+    command.description('Is the service up: process, database, channels. Exit 1 when a part is down; no login needed.'),
+    'payctl status',
+    'payctl status --json',
+    'payctl status --server http://127.0.0.1:8080 --fields part,status',
+  ).action(() => run(context()));
+}
+
+/** Asks every public health endpoint and prints one row for each part. */
+export async function run({ api, print, target }: Context): Promise<void> {
+  const { server } = await target();
+  const service = await probe('service', () => api.call({ method: 'GET', path: '/health', anonymous: true }));
+  const reached = service['status'] === 'up' || service['httpStatus'] !== null;
+  const others = reached
+    ? await Promise.all([
+        probe('database', () => api.call({ method: 'GET', path: '/health/db', anonymous: true })),
+        channels(api),
+      ])
+    : [];
+  const rows = [{ ...service, detail: service['detail'] ?? server }, ...others.flat()];
+  await print.list(rows, VIEW);
+  const down = rows.filter((row) => row['status'] === 'down');
+  if (!reached)
+    throw new CliError('unreachable', EXIT.tryAgain, String(service['detail']), {
+      hint: 'payctl server start, or check --server',
+    });
+  if (down.length > 0)
+    throw new CliError('unhealthy', EXIT.failed, `Down: ${down.map((row) => row['part']).join(', ')}.`);
+}
+
+async function probe(part: string, ask: () => Promise<unknown>): Promise<Row> {
+  try {
+    await ask();
+    return { part, status: 'up', mode: null, lastSuccessAt: null, detail: null, httpStatus: 200 };
+  } catch (error) {
+    const status = error instanceof CliError ? (error.options.status ?? null) : null;
+    return {
+      part,
+      status: 'down',
+      mode: null,
+      lastSuccessAt: null,
+      detail: error instanceof Error ? error.message : String(error),
+      httpStatus: status,
+    };
+  }
+}
+
+async function channels(api: Context['api']): Promise<Row[]> {
+  try {
+    const { body } = await api.call({ method: 'GET', path: '/api/v1/payment/channels', anonymous: true });
+    const rows = (body as { data?: Row[] } | undefined)?.data ?? [];
+    return rows.map((row) => ({
+      part: row['payWay'],
+      status: row['status'],
+      mode: row['mode'],
+      lastSuccessAt: row['lastSuccessAt'],
+      detail: null,
+      httpStatus: 200,
+    }));
+  } catch (error) {
+    return [
+      {
+        part: 'channels',
+        status: 'down',
+        mode: null,
+        lastSuccessAt: null,
+        detail: error instanceof Error ? error.message : String(error),
+        httpStatus: null,
+      },
+    ];
+  }
+}

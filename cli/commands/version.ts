@@ -1,0 +1,28 @@
+import type { Command } from 'commander';
+import type { Context } from '../context.ts';
+import { examples } from '../options.ts';
+import { packageVersion } from '../version.ts';
+import type { ContextOf } from './index.ts';
+
+/** Adds `version`. */
+export function define(command: Command, context: ContextOf): void {
+  examples(
+    command.description('Show the versions of payctl and Node.js.'),
+    'payctl version',
+    'payctl version --json',
+  ).action(() => run(context()));
+}
+
+/** Prints what is running here. */
+export async function run({ print }: Context): Promise<void> {
+  const row = {
+    payctl: packageVersion(),
+    node: process.versions.node,
+    platform: `${process.platform}-${process.arch}`,
+  };
+  await print.item(row, {
+    noun: 'version',
+    id: 'payctl',
+    columns: [{ field: 'payctl' }, { field: 'node' }, { field: 'platform' }],
+  });
+}

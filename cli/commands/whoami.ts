@@ -1,0 +1,32 @@
+import type { Command } from 'commander';
+import type { Context } from '../context.ts';
+import { examples } from '../options.ts';
+import type { View } from '../values.ts';
+import type { ContextOf } from './index.ts';
+
+const VIEW: View = {
+  noun: 'admin',
+  id: 'username',
+  columns: [
+    { field: 'username' },
+    { field: 'role' },
+    { field: 'context' },
+    { field: 'label', kind: 'status' },
+    { field: 'server' },
+  ],
+};
+
+/** Adds `whoami`. */
+export function define(command: Command, context: ContextOf): void {
+  examples(
+    command.description('Show who is logged in, and where.'),
+    'payctl whoami',
+    'payctl whoami -C prod --json',
+  ).action(() => run(context()));
+}
+
+/** Asks the server who the token belongs to. */
+export async function run({ api, target, print }: Context): Promise<void> {
+  const { context, server, label } = await target();
+  await print.item({ ...(await api.get('/api/v1/me')), context, server, label }, VIEW);
+}

@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto';
+import { link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { CliError, EXIT, UsageError, codeOf } from './errors.ts';
+
+/** Makes a folder that only its owner can enter. */
+export async function ensurePrivateFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+}
+
+/** Replaces a file in one step: a new file (0600) beside it, synced, then renamed over it. */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  const temporary = await writeBeside(path, text);
+  try {
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** A file that does not exist yet but surely can be made; nothing is visible under its name until `commit`. */
+export interface ReservedFile {
+  commit(text: string): Promise<void>;
+  discard(): Promise<void>;
+}
+
+/** Proves that a new file can be written at `path`, before anything is done that it must record. Refuses an existing one. */
+export async function reserveFile(path: string): Promise<ReservedFile> {
+  if (await exists(path))
+    throw new UsageError(
+      `${path} exists already; a secret never overwrites a file.`,
+      'name another file',
+      'file_exists',
+    );
+  const temporary = await writeBeside(path, '').catch((error: unknown) => {
+    throw new CliError('file_denied', EXIT.usage, `${path} cannot be written.`, {
+      cause: error,
+      hint: 'choose a folder that you can write to',
+    });
+  });
+  return {
+    async commit(text) {
+      await writeInto(temporary, text);
+      // A hard link fails when the name was taken meanwhile: rename would overwrite it.
+      await link(temporary, path);
+      await rm(temporary, { force: true });
+    },
+    discard: () => rm(temporary, { force: true }),
+  };
+}
+
+/** A big new file that appears under its name only when it is complete. */
+export interface ReservedStream {
+  write(part: Uint8Array): Promise<void>;
+  commit(): Promise<void>;
+  discard(): Promise<void>;
+}
+
+/** Starts a new file beside its final name; refuses an existing one. */
+export async function reserveStream(path: string): Promise<ReservedStream> {
+  if (await exists(path)) throw new UsageError(`${path} exists already.`, 'name another file', 'file_exists');
+  const temporary = await writeBeside(path, '');
+  const file = await open(temporary, 'r+');
+  let isOpen = true;
+  const close = async (): Promise<void> => {
+    if (isOpen) await file.close();
+    isOpen = false;
+  };
+  return {
+    write: async (part) => void (await file.writeFile(part)),
+    async commit() {
+      await file.sync();
+      await close();
+      await link(temporary, path);
+      await rm(temporary, { force: true });
+    },
+    async discard() {
+      await close();
+      await rm(temporary, { force: true });
+    },
+  };
+}
+
+async function writeBeside(path: string, text: string): Promise<string> {
+  const temporary = join(dirname(path), `.${randomBytes(8).toString('hex')}.tmp`);
+  const file = await open(temporary, 'wx', 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return temporary;
+}
+
+async function writeInto(path: string, text: string): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Whether something has this name. */
+export async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** The text of a file, or undefined when there is none. */
+export async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+const LOCK_TRIES = 100;
+const STALE_MS = 10_000;
+
+/** Runs one piece of work at a time for all processes of this user, by a lock file; one left by a killed process ends after 10 s. */
+export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
+  await takeLock(path);
+  try {
+    return await work();
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+async function takeLock(path: string): Promise<void> {
+  for (let tries = 0; tries < LOCK_TRIES; tries += 1) {
+    try {
+      const file = await open(path, 'wx', 0o600);
+      return await file.close();
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error;
+    }
+    const age = await stat(path).then(
+      (found) => Date.now() - found.mtimeMs,
+      () => 0,
+    );
+    if (age > STALE_MS) await rm(path, { force: true });
+    else await wait(50);
+  }
+  throw new CliError('locked', EXIT.tryAgain, `Another payctl is writing beside ${path}.`, {
+    hint: `try again; if none is running, delete ${path}`,
+  });
+}

@@ -1,0 +1,57 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { CliError, Cancelled, EXIT, codeOf, networkCause } from './errors.ts';
+
+/** One HTTP request as it goes on the wire. */
+export interface WireRequest {
+  method: string;
+  url: URL;
+  headers: Record<string, string>;
+  body?: string | Uint8Array;
+  /** Longest silence, in milliseconds, before the answer begins and between its parts; 0 = none. */
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
+/** Sends one request and gives the answer as soon as its headers are there; throws CliError 7 when none comes. No redirect is followed. */
+export async function openExchange(request: WireRequest): Promise<IncomingMessage> {
+  const client = request.url.protocol === 'https:' ? await import('node:https') : await import('node:http');
+  return new Promise((resolve, reject) => {
+    const agent = new client.Agent({ keepAlive: false });
+    const { method, headers, signal } = request;
+    const sent: ClientRequest = client.request(request.url, { method, headers, agent, signal }, resolve);
+    sent.on('error', (error) => reject(unreachable(error, request)));
+    if (request.timeoutMs > 0) {
+      sent.setTimeout(request.timeoutMs, () =>
+        sent.destroy(Object.assign(new Error('no answer'), { code: 'PAYCTL_TIMEOUT' })),
+      );
+    }
+    sent.end(request.body);
+  });
+}
+
+/** Reads a whole answer as text; throws CliError 7 when it breaks off. */
+export async function readText(answer: IncomingMessage, request: WireRequest): Promise<string> {
+  try {
+    const parts: Buffer[] = [];
+    for await (const part of answer) parts.push(part as Buffer);
+    return Buffer.concat(parts).toString('utf8');
+  } catch (error) {
+    throw unreachable(error, request);
+  }
+}
+
+/** Turns a network error into one sentence with its cause, and exit code 7. */
+export function unreachable(error: unknown, request: Pick<WireRequest, 'url' | 'signal' | 'timeoutMs'>): CliError {
+  if (request.signal.aborted) return new Cancelled('Cancelled while waiting for the server.');
+  const { origin } = request.url;
+  if (codeOf(error) === 'PAYCTL_TIMEOUT') {
+    return new CliError('timeout', EXIT.tryAgain, `${origin} did not answer within ${request.timeoutMs / 1000} s.`, {
+      cause: error,
+      hint: 'try again, or give it longer with --timeout',
+    });
+  }
+  return new CliError('unreachable', EXIT.tryAgain, `Cannot reach ${origin}: ${networkCause(error)}.`, {
+    cause: error,
+    hint: 'payctl status',
+  });
+}

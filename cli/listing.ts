@@ -1,0 +1,38 @@
+import type { Query } from './api-client.ts';
+import type { Context } from './context.ts';
+import type { Row, View } from './values.ts';
+
+/** The flags of every list. */
+export interface ListFlags {
+  limit?: number;
+  all?: boolean;
+  cursor?: string;
+}
+
+/** Prints a list, page by page where the format allows it; says on stderr when more rows exist. */
+export async function printList(
+  { api, print, terminal }: Context,
+  path: string,
+  query: Query,
+  view: View,
+  flags: ListFlags,
+): Promise<void> {
+  const held: Row[] = [];
+  let printed = 0;
+  for await (const page of api.pages(path, {
+    ...query,
+    limit: flags.limit ?? (flags.all ? 200 : undefined),
+    cursor: flags.cursor,
+  })) {
+    if (print.linewise) {
+      await print.list(page.rows, view, { continued: printed > 0 });
+      printed += page.rows.length;
+    } else held.push(...page.rows);
+    if (terminal.out.closed) return;
+    if (flags.all || page.nextCursor === null) continue;
+    if (!print.linewise) await print.list(held, view);
+    return print.note(`More rows exist: add --all, or --cursor ${page.nextCursor}`);
+  }
+  if (!print.linewise) await print.list(held, view);
+  if (held.length === 0 && printed === 0 && print.format === 'table') await print.note(`No ${view.noun} found.`);
+}

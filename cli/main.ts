@@ -1,0 +1,107 @@
+import { CommanderError, type Command } from 'commander';
+import { createContext, type Context, type GlobalFlags, type Overrides } from './context.ts';
+import { EXIT, UsageError } from './errors.ts';
+import { commandPath } from './help.ts';
+import { FORMATS, type Format } from './output.ts';
+import { buildProgram } from './program.ts';
+import { report } from './report.ts';
+import { createTerminal, type Streams, type Terminal } from './terminal.ts';
+
+/** Runs one command line and gives the exit code; writes nowhere but to the given streams. */
+export async function main(argv: readonly string[], streams: Streams, overrides: Overrides = {}): Promise<number> {
+  const early = createTerminal(streams, { color: valueAfter(argv, '--color') });
+  const opened: { context?: Context; program?: Command } = {};
+  const context = (): Context =>
+    (opened.context ??= createContext(streams, readFlags(opened.program, streams), overrides));
+  try {
+    opened.program = await buildProgram(argv, early.out, context);
+    await opened.program.parseAsync(argv.length > 0 ? argv : ['--help'], { from: 'user' });
+    return EXIT.done;
+  } catch (failure) {
+    return await fail(failure, early, argv, opened);
+  }
+}
+
+async function fail(
+  failure: unknown,
+  terminal: Terminal,
+  argv: readonly string[],
+  opened: { context?: Context; program?: Command },
+): Promise<number> {
+  if (terminal.out.closed) return EXIT.done;
+  if (failure instanceof CommanderError && failure.exitCode === 0) return EXIT.done;
+  const error = failure instanceof CommanderError ? fromParser(failure, argv, opened.program) : failure;
+  if (failure instanceof CommanderError && failure.code === 'commander.help')
+    await showHelpOnStderr(terminal, argv, opened.program);
+  const target = opened.context?.known.target;
+  const place = target && `on ${target.context === null ? '' : `${target.context}  `}${target.server}`;
+  return report(terminal, error, { json: wantsJson(argv, terminal.env), ...(place ? { target: place } : {}) });
+}
+
+/** Whether errors are to be JSON; decided from the raw words, because the parser itself may be what failed. */
+export function wantsJson(argv: readonly string[], env: Streams['env']): boolean {
+  const end = argv.indexOf('--');
+  const words = end === -1 ? argv : argv.slice(0, end);
+  if (words.includes('--json')) return true;
+  const glued = words.map((word) => /^(?:-o|--output=)(.+)$/.exec(word)?.[1]).findLast((value) => value !== undefined);
+  const format = glued ?? valueAfter(words, '-o') ?? valueAfter(words, '--output') ?? env['PAYCTL_OUTPUT'];
+  return format === 'json' || format === 'jsonl';
+}
+
+function valueAfter(words: readonly string[], flag: string): string | undefined {
+  const glued = words.find((word) => word.startsWith(`${flag}=`));
+  if (glued) return glued.slice(flag.length + 1);
+  const at = words.lastIndexOf(flag);
+  return at === -1 ? undefined : words[at + 1];
+}
+
+function readFlags(program: Command | undefined, { env }: Streams): GlobalFlags {
+  const flags: GlobalFlags = { ...program?.opts<GlobalFlags>() };
+  flags.output ??= readFormat(env['PAYCTL_OUTPUT']);
+  flags.timeout ??= readTimeout(env['PAYCTL_TIMEOUT']);
+  return flags;
+}
+
+function readFormat(text: string | undefined): Format | undefined {
+  if (!text) return undefined;
+  const format = FORMATS.find((known) => known === text);
+  if (!format) throw new UsageError(`PAYCTL_OUTPUT is "${text}".`, `one of ${FORMATS.join(', ')}`);
+  return format;
+}
+
+function readTimeout(text: string | undefined): number | undefined {
+  if (!text) return undefined;
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw new UsageError(`PAYCTL_TIMEOUT is "${text}".`, 'seconds, from 1 to 9999');
+  return Number(text);
+}
+
+function fromParser(error: CommanderError, argv: readonly string[], program: Command | undefined): UsageError {
+  const [first = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
+  const command = program && deepest(program, argv);
+  const path = command ? commandPath(command) : 'payctl';
+  if (error.code === 'commander.help') return new UsageError(`${path} needs a verb.`, `${path} --help`, 'verb_missing');
+  const guess = /\(Did you mean (.+)\?\)/.exec(rest.join(' '))?.[1];
+  return new UsageError(`${sentence(first)}`, guess ? `did you mean ${guess}?` : `${path} --help`, 'usage');
+}
+
+function sentence(text: string): string {
+  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.?!]$/.test(whole) ? whole : `${whole}.`;
+}
+
+function deepest(program: Command, argv: readonly string[]): Command {
+  let command = program;
+  for (const word of argv) {
+    command = command.commands.find((child) => child.name() === word || child.aliases().includes(word)) ?? command;
+  }
+  return command;
+}
+
+async function showHelpOnStderr(
+  terminal: Terminal,
+  argv: readonly string[],
+  program: Command | undefined,
+): Promise<void> {
+  if (program && !wantsJson(argv, terminal.env))
+    await terminal.err.write(`${deepest(program, argv).helpInformation()}\n`);
+}

@@ -1,0 +1,94 @@
+/**
+ * What the offline commands expect of `server/offline.ts`: `openOffline(input): Promise<Offline>`.
+ *
+ * Failures are errors with a stable `code` (and `status`, as AppError has them):
+ * `database_in_use` (extra: pid, startedAt) · `schema_outdated` · `already_bootstrapped` · `already_exists` · `config_invalid` ·
+ * `database_unavailable` · `not_found` · `invalid_request` with `errors[]`.
+ */
+
+/** Where the configuration comes from: the same loader, files and environment names as the server. */
+export interface OfflineInput {
+  /** Path given by --config. */
+  config?: string;
+  env: Record<string, string | undefined>;
+  cwd: string;
+}
+
+/** Who does it, for the audit row (`actor = offline`). */
+export interface OfflineActor {
+  osUser: string;
+  host: string;
+}
+
+/** The database that is about to be written to. */
+export interface DatabaseDescription {
+  kind: 'embedded' | 'postgresql';
+  /** Absolute folder, or host:port. */
+  place: string;
+  name: string;
+  schema: {
+    /** Name of the newest applied migration; null = empty database. */
+    version: string | null;
+    pending: number;
+  };
+  /** Null while the schema does not have the table yet. */
+  administrators: number | null;
+}
+
+/** A created administrator; never the password. */
+export interface OfflineAdmin {
+  id: string;
+  username: string;
+  role: string;
+}
+
+/** A created API application with its secret, revealed after commit and read-back. */
+export interface OfflineApp {
+  client_id: string;
+  client_secret: string;
+  name: string;
+  project: string;
+  scopes: string[];
+}
+
+/** The wanted state of `bootstrap apply`; a password is used only when the administrator does not exist yet. */
+export interface BootstrapPlan {
+  admin?: { username: string; password: string };
+  apps: { name: string; scopes: string[]; project?: string; trusted?: boolean }[];
+}
+
+/** What `bootstrap apply` did; only new apps carry a secret. */
+export interface BootstrapResult {
+  changed: boolean;
+  admin: { username: string; created: boolean } | null;
+  apps: (({ created: true } & OfflineApp) | { created: false; client_id: string; name: string })[];
+}
+
+/** Direct access to the service's database, for one process at a time on the embedded one. */
+export interface Offline {
+  describeDatabase(): Promise<DatabaseDescription>;
+  /** Brings the schema up to date; never called without the user's word. */
+  migrate(): Promise<{ applied: string[] }>;
+  countAdmins(): Promise<number>;
+  /** In one transaction under the advisory lock; `already_bootstrapped` when an administrator exists. */
+  createFirstAdmin(input: { username: string; password: string; actor: OfflineActor }): Promise<OfflineAdmin>;
+  /** `already_exists` when an app of this name exists in the project. */
+  createApp(input: {
+    name: string;
+    scopes: string[];
+    project?: string;
+    trusted?: boolean;
+    remark?: string;
+    actor: OfflineActor;
+  }): Promise<OfflineApp>;
+  /** The applications there are, to know which secrets a plan will make. */
+  listApps(): Promise<{ client_id: string; name: string; project: string }[]>;
+  /** Sets a new password and ends the administrator's sessions; `not_found` for an unknown name. */
+  resetPassword(input: { username: string; password: string; actor: OfflineActor }): Promise<OfflineAdmin>;
+  applyBootstrap(input: { plan: BootstrapPlan; actor: OfflineActor }): Promise<BootstrapResult>;
+  /** Re-wraps every sealed record with the newest key of Security.MasterKey. */
+  rotateMasterKey(input: { actor: OfflineActor }): Promise<{ keyId: string; rewrapped: number }>;
+  /** Writes a backup of the embedded database into a file that must not exist (0600, complete or not at all). */
+  backup(file: string): Promise<{ bytes: number }>;
+  close(): Promise<void>;
+}

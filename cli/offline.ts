@@ -1,0 +1,122 @@
+import { hostname, userInfo } from 'node:os';
+import type { Command } from 'commander';
+import type { Context } from './context.ts';
+import { CliError, EXIT, exitCodeFor, type FieldProblem } from './errors.ts';
+import type { DatabaseDescription, Offline, OfflineActor } from './offline-port.ts';
+import type { Terminal } from './terminal.ts';
+import type { Row } from './values.ts';
+
+/** The flags of the commands that work on the database directly. */
+export interface OfflineFlags {
+  config?: string;
+  migrate?: boolean;
+}
+
+/** Adds --config and, where a schema may have to be made, --migrate. */
+export function offlineFlags(command: Command, kind: { migrate?: boolean } = {}): Command {
+  command.option('--config <file>', 'configuration file of the server');
+  if (kind.migrate) command.option('--migrate', 'bring the database schema up to date first');
+  return command;
+}
+
+/** Opens the database, does the work and closes it, whatever happens; server errors become ours. */
+export async function withOffline<T>(
+  context: Context,
+  flags: OfflineFlags,
+  work: (offline: Offline) => Promise<T>,
+): Promise<T> {
+  let offline: Offline | undefined;
+  try {
+    const open = context.openOffline ?? (await import('../server/offline.ts')).openOffline;
+    offline = await open({
+      env: context.terminal.env,
+      cwd: context.terminal.cwd,
+      ...(flags.config ? { config: flags.config } : {}),
+    });
+    return await work(offline);
+  } catch (error) {
+    throw translate(error);
+  } finally {
+    await offline?.close();
+  }
+}
+
+/** Says which database is about to be changed, and migrates it when that was allowed; refuses an outdated schema otherwise. */
+export async function prepareDatabase(
+  { terminal, print, prompts }: Context,
+  offline: Offline,
+  flags: OfflineFlags,
+): Promise<DatabaseDescription> {
+  const found = await offline.describeDatabase();
+  await print.note(databaseLine(terminal, found));
+  if (found.schema.pending === 0) return found;
+  const state = found.schema.version === null ? 'empty' : `${found.schema.pending} migrations behind`;
+  const allowed =
+    flags.migrate ||
+    (prompts.possible &&
+      (await prompts.yes({ message: `The database is ${state}. Migrate it now?`, flag: '--migrate' })));
+  if (!allowed)
+    throw new CliError('schema_outdated', EXIT.failed, `The database is ${state}; nothing was written.`, {
+      hint: 'add --migrate',
+    });
+  await offline.migrate();
+  return offline.describeDatabase();
+}
+
+/** The database in one line: kind, place, name, schema, administrators. */
+export function databaseLine({ err }: Terminal, found: DatabaseDescription): string {
+  const schema = found.schema.version === null ? 'empty' : `schema ${found.schema.version}`;
+  const people =
+    found.administrators === null
+      ? ''
+      : `, ${found.administrators} administrator${found.administrators === 1 ? '' : 's'}`;
+  return `${err.style('bold', 'database')}  ${found.kind}  ${found.place}  ${found.name}  (${schema}${people})`;
+}
+
+/** Who is at the keyboard, for the audit row. */
+export function actor(): OfflineActor {
+  return { osUser: userInfo().username, host: hostname() };
+}
+
+const CODES: Readonly<Record<string, number>> = {
+  database_in_use: EXIT.tryAgain,
+  database_unavailable: EXIT.tryAgain,
+  already_bootstrapped: EXIT.conflict,
+  already_exists: EXIT.conflict,
+  schema_outdated: EXIT.failed,
+  config_invalid: EXIT.usage,
+  invalid_request: EXIT.failed,
+};
+
+/** A failure of the server's code as one of payctl. */
+export function translate(error: unknown): unknown {
+  if (error instanceof CliError || !(error instanceof Error)) return error;
+  const {
+    code,
+    status,
+    options = {},
+  } = error as Error & {
+    code?: unknown;
+    status?: unknown;
+    options?: { hint?: string; errors?: FieldProblem[]; extra?: Row };
+  };
+  if (typeof code !== 'string') return error;
+  const known = CODES[code] ?? (typeof status === 'number' ? exitCodeFor(status) : undefined);
+  if (known === undefined) return error;
+  if (code === 'database_in_use') return inUse(error, options.extra ?? {});
+  return new CliError(code, known, error.message, {
+    cause: error,
+    ...(options.hint ? { hint: options.hint } : {}),
+    ...(options.errors ? { fields: options.errors } : {}),
+  });
+}
+
+function inUse(error: Error, { pid, startedAt }: Row): CliError {
+  const who = typeof pid === 'number' ? `process ${pid}` : 'another process';
+  const since = typeof startedAt === 'string' ? ` since ${startedAt}` : '';
+  return new CliError('database_in_use', EXIT.tryAgain, `The embedded database is held by ${who}${since}.`, {
+    cause: error,
+    hint: 'stop the server, run this again, start the server',
+    extra: { pid: pid ?? null },
+  });
+}

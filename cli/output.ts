@@ -1,0 +1,143 @@
+import { UsageError } from './errors.ts';
+import { drawCard, drawTable, type TableSpace } from './table.ts';
+import type { Terminal } from './terminal.ts';
+import { oneLine, plain, valueOf, type Column, type Row, type View } from './values.ts';
+
+/** The shapes that stdout can take. */
+export const FORMATS = ['table', 'tsv', 'json', 'jsonl', 'env', 'name'] as const;
+export type Format = (typeof FORMATS)[number];
+
+/** The global flags about output. */
+export interface OutputFlags {
+  output?: Format;
+  fields?: readonly string[];
+  headers?: boolean;
+  quiet?: boolean;
+}
+
+/** Writes data on stdout in the format that was asked for, and words for people on stderr. */
+export interface Print {
+  /** The format in force: what was asked for, else a table on a terminal and TSV in a pipe. */
+  readonly format: Format;
+  readonly json: boolean;
+  readonly fields: readonly string[] | undefined;
+  /** One object: bare in JSON, a card on a terminal. */
+  item(row: Row, view: View): Promise<void>;
+  /** Many objects: a bare array in JSON. */
+  list(rows: readonly Row[], view: View, part?: { continued: boolean }): Promise<void>;
+  /** Whether rows can be written page by page (lines) instead of all together. */
+  readonly linewise: boolean;
+  /** Words for a person on stderr; silent in JSON mode off a terminal, so that stderr stays one error object. */
+  note(text: string): Promise<void>;
+  /** What was done, in words: a note that -q silences too. */
+  done(text: string): Promise<void>;
+}
+
+/** Makes the output layer for one run of a command. */
+export function createPrint(terminal: Terminal, flags: OutputFlags): Print {
+  const format = flags.output ?? (terminal.out.isTerminal ? 'table' : 'tsv');
+  const json = format === 'json' || format === 'jsonl';
+  const space = (): TableSpace => ({
+    columns: terminal.out.columns,
+    style: terminal.out.style,
+    now: terminal.now(),
+    headers: flags.headers !== false,
+  });
+  const note = async (text: string): Promise<void> => {
+    if (!json || terminal.err.isTerminal) await terminal.err.write(`${text}\n`);
+  };
+  return {
+    format,
+    json,
+    fields: flags.fields,
+    async item(row, view) {
+      await terminal.out.write(itemText(row, view, format, flags, space()));
+    },
+    linewise: flags.quiet === true || format === 'jsonl' || format === 'tsv' || format === 'name',
+    async list(rows, view, part) {
+      const { text, hidden } = listText(
+        rows,
+        view,
+        format,
+        part?.continued ? { ...flags, headers: false } : flags,
+        space(),
+      );
+      await terminal.out.write(text);
+      if (hidden.length > 0)
+        await note(`${hidden.length} columns had no room: ${hidden.join(', ')} (--fields picks columns)`);
+    },
+    note,
+    async done(text) {
+      if (!flags.quiet) await note(text);
+    },
+  };
+}
+
+function itemText(row: Row, view: View, format: Format, flags: OutputFlags, space: TableSpace): string {
+  if (flags.quiet) return `${plain(valueOf(row, view.id))}\n`;
+  if (format === 'name') return `${view.noun}/${plain(valueOf(row, view.id))}\n`;
+  const picked = flags.fields ? pick(row, flags.fields) : row;
+  if (format === 'json') return `${JSON.stringify(picked, null, 2)}\n`;
+  if (format === 'jsonl') return `${JSON.stringify(picked)}\n`;
+  if (format === 'env') return envText(picked);
+  if (format === 'table') return drawCard(picked, columnsOf(view, flags.fields), space);
+  if (flags.fields) return tsvLine(flags.fields.map((field) => valueOf(row, field)));
+  return Object.entries(row)
+    .map(([field, value]) => tsvLine([field, value]))
+    .join('');
+}
+
+function listText(rows: readonly Row[], view: View, format: Format, flags: OutputFlags, space: TableSpace) {
+  const text = (body: string): { text: string; hidden: string[] } => ({ text: body, hidden: [] });
+  const ids = rows.map((row) => plain(valueOf(row, view.id)));
+  if (flags.quiet) return text(ids.map((id) => `${id}\n`).join(''));
+  if (format === 'name') return text(ids.map((id) => `${view.noun}/${id}\n`).join(''));
+  if (flags.fields) assertKnown(flags.fields, rows, view);
+  const picked = flags.fields ? rows.map((row) => pick(row, flags.fields ?? [])) : rows;
+  if (format === 'json') return text(`${JSON.stringify(picked, null, 2)}\n`);
+  if (format === 'jsonl') return text(picked.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  if (format === 'env') throw new UsageError('-o env is for one object, not for a list.', 'use -o json or -o tsv');
+  const columns = columnsOf(view, flags.fields);
+  if (format === 'table') return rows.length > 0 ? drawTable(rows, columns, space) : text('');
+  const head = flags.headers === true ? tsvLine(columns.map((column) => column.field)) : '';
+  return text(head + rows.map((row) => tsvLine(columns.map((column) => valueOf(row, column.field)))).join(''));
+}
+
+function assertKnown(fields: readonly string[], rows: readonly Row[], view: View): void {
+  const known = new Set([...view.columns.map((column) => column.field), ...rows.flatMap((row) => Object.keys(row))]);
+  const unknown = fields.find((field) => !known.has(field) && !known.has(field.split('.')[0] ?? ''));
+  if (unknown !== undefined) {
+    throw new UsageError(`There is no field "${unknown}" here.`, `fields: ${[...known].toSorted().join(', ')}`);
+  }
+}
+
+function pick(row: Row, fields: readonly string[]): Row {
+  return Object.fromEntries(fields.map((field) => [field, valueOf(row, field) ?? null]));
+}
+
+function columnsOf(view: View, fields: readonly string[] | undefined): readonly Column[] {
+  if (!fields) return view.columns;
+  return fields.map((field) => view.columns.find((column) => column.field === field) ?? { field });
+}
+
+/** One line of tab-separated values; tabs and line breaks inside a value are written as `\t` and `\n`. */
+export function tsvLine(values: readonly unknown[]): string {
+  return `${values.map((value) => oneLine(plain(value).replaceAll('\\', '\\\\'))).join('\t')}\n`;
+}
+
+/** An object as shell assignments: `CLIENT_ID=app_…`, quoted where a shell would trip. */
+export function envText(row: Row): string {
+  const entries = Object.entries(row).map(([field, value]) => `${envName(field)}=${envValue(plain(value))}\n`);
+  return entries.join('');
+}
+
+function envName(field: string): string {
+  return field
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replace(/[^A-Za-z0-9_]/g, '_')
+    .toUpperCase();
+}
+
+function envValue(text: string): string {
+  return /^[A-Za-z0-9_./:@%+,=-]*$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,66 @@
+import { Command, CommanderError, Option } from 'commander';
+import { nouns, type ContextOf, type Noun } from './commands/index.ts';
+import { helpText } from './help.ts';
+import { choice, integer, list } from './options.ts';
+import { FORMATS } from './output.ts';
+import type { Sink } from './terminal.ts';
+import { packageVersion } from './version.ts';
+
+/** Builds the parser. Only the nouns whose name stands in `argv` are loaded; the others are known by name and summary. */
+export async function buildProgram(argv: readonly string[], out: Sink, context: ContextOf): Promise<Command> {
+  const program = createRoot(out);
+  for (const noun of nouns) {
+    const command = addNoun(program, noun);
+    if (argv.includes(noun.name) || (noun.plural !== undefined && argv.includes(noun.plural))) {
+      (await noun.load()).define(command, context);
+    }
+  }
+  return program;
+}
+
+/** Builds the parser with every noun loaded, for completion and for the tests that walk the tree. */
+export async function buildWholeProgram(out: Sink, context: ContextOf): Promise<Command> {
+  return buildProgram(
+    nouns.map((noun) => noun.name),
+    out,
+    context,
+  );
+}
+
+function addNoun(program: Command, noun: Noun): Command {
+  const command = program.command(noun.name).summary(noun.summary).helpGroup(noun.group);
+  if (noun.plural !== undefined) command.alias(noun.plural);
+  return command;
+}
+
+function createRoot(out: Sink): Command {
+  const program = new Command('payctl')
+    .description('payctl: operate the payment service from a terminal or a script.')
+    .exitOverride()
+    .helpCommand(false)
+    .helpOption('-h, --help', 'show help')
+    .configureHelp({ formatHelp: (command) => helpText(command, out.style, Math.min(out.columns, 110)) })
+    .configureOutput({ writeOut: (text) => void out.write(text), writeErr: () => {}, outputError: () => {} });
+  program.on('option:version', () => {
+    void out.write(`${packageVersion()}\n`);
+    throw new CommanderError(0, 'commander.version', '');
+  });
+  return addGlobalFlags(program);
+}
+
+function addGlobalFlags(program: Command): Command {
+  return program
+    .option('-C, --context <name>', 'use this context')
+    .option('--server <url>', 'use this server')
+    .addOption(choice('-o, --output <format>', 'shape of stdout', FORMATS))
+    .addOption(new Option('--json', 'same as -o json').implies({ output: 'json' }))
+    .option('--fields <a,b>', 'only these fields', list)
+    .option('--headers', 'headings also in a pipe')
+    .option('--no-headers', 'no headings')
+    .option('-q, --quiet', 'only ids')
+    .option('--no-input', 'never ask; a missing value is exit 2')
+    .addOption(choice('--color <when>', 'colours', ['auto', 'always', 'never']))
+    .option('--timeout <seconds>', 'longest wait for one answer', integer(1, 3600))
+    .option('--debug', 'show the HTTP traffic on stderr, without secrets')
+    .option('-V, --version', 'show the version');
+}

@@ -1,0 +1,75 @@
+import { Cancelled, UsageError } from './errors.ts';
+import type { Terminal } from './terminal.ts';
+
+/** A question, and the flag that answers it where nobody can be asked. */
+export interface Question {
+  message: string;
+  flag: string;
+  default?: string;
+  /** True, or what is wrong with the answer. */
+  validate?: (answer: string) => true | string;
+}
+
+/** One answer to choose from. */
+export interface Choice {
+  value: string;
+  name?: string;
+  checked?: boolean;
+}
+
+/** Asks the user. Where no question is possible, every method refuses with exit 2 and names the flag. */
+export interface Prompts {
+  readonly possible: boolean;
+  text(question: Question): Promise<string>;
+  secret(question: Question): Promise<string>;
+  yes(question: Pick<Question, 'message' | 'flag'>): Promise<boolean>;
+  choose(question: Question, choices: readonly Choice[]): Promise<string>;
+  chooseMany(question: Question, choices: readonly Choice[]): Promise<string[]>;
+}
+
+/** Makes the prompt layer; inquirer is loaded when the first question is asked, and draws on stderr only. */
+export function createPrompts(terminal: Terminal): Prompts {
+  const ask = async <T>(flag: string, run: (kit: Inquirer) => Promise<T>): Promise<T> => {
+    if (!terminal.canAsk)
+      throw new UsageError(
+        `A value for ${flag} is needed, and there is no terminal to ask on.`,
+        `give ${flag}`,
+        'input_needed',
+      );
+    const { default: inquirer } = await import('inquirer');
+    try {
+      // inquirer types its collection as a loose record, open for other prompts.
+      return await run(inquirer.prompt.prompts as unknown as Inquirer);
+    } catch (error) {
+      // Ctrl-C, a closed terminal and an aborted question all mean the same.
+      if (error instanceof Error && /^(ExitPromptError|AbortPromptError|CancelPromptError)$/.test(error.name))
+        throw new Cancelled();
+      throw error;
+    }
+  };
+  const io: Io = { input: terminal.stdin, output: terminal.errStream, signal: terminal.signal };
+  return {
+    possible: terminal.canAsk,
+    text: ({ flag, ...question }) => ask(flag, (kit) => kit.input(question, io)),
+    secret: ({ flag, message, validate }) =>
+      ask(flag, (kit) => kit.password({ message, mask: '•', ...(validate ? { validate } : {}) }, io)),
+    yes: ({ flag, message }) => ask(flag, (kit) => kit.confirm({ message, default: false }, io)),
+    choose: ({ flag, message }, choices) => ask(flag, (kit) => kit.select({ message, choices: [...choices] }, io)),
+    chooseMany: ({ flag, message }, choices) =>
+      ask(flag, (kit) => kit.checkbox({ message, choices: [...choices], required: true }, io)),
+  };
+}
+
+interface Inquirer {
+  input(question: { message: string; default?: string; validate?: Question['validate'] }, io: Io): Promise<string>;
+  password(question: { message: string; mask: string; validate?: Question['validate'] }, io: Io): Promise<string>;
+  confirm(question: { message: string; default: boolean }, io: Io): Promise<boolean>;
+  select(question: { message: string; choices: Choice[] }, io: Io): Promise<string>;
+  checkbox(question: { message: string; choices: Choice[]; required: boolean }, io: Io): Promise<string[]>;
+}
+
+interface Io {
+  input: Terminal['stdin'];
+  output: Terminal['errStream'];
+  signal: AbortSignal;
+}

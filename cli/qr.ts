@@ -1,0 +1,34 @@
+import type { Sink } from './terminal.ts';
+
+const QUIET = 2;
+
+/** Draws a QR code with half blocks, dark on light so that any camera reads it; undefined when it does not fit the terminal. */
+export async function drawQr(text: string, sink: Sink): Promise<string | undefined> {
+  const { default: qrcode } = await import('qrcode');
+  const { modules } = qrcode.create(text, { errorCorrectionLevel: 'L' });
+  const side = modules.size + 2 * QUIET;
+  if (side > sink.columns) return undefined;
+  const isDark = (x: number, y: number): boolean =>
+    modules.get(y - QUIET, x - QUIET) === 1 && inside(x - QUIET, modules.size) && inside(y - QUIET, modules.size);
+  const lines: string[] = [];
+  for (let y = 0; y < side; y += 2) {
+    let line = '';
+    for (let x = 0; x < side; x += 1) line += block(!isDark(x, y), y + 1 >= side || !isDark(x, y + 1));
+    lines.push(paint(line, sink));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function inside(at: number, size: number): boolean {
+  return at >= 0 && at < size;
+}
+
+/** Light is drawn, dark is left out: without colours this is right on a dark terminal. */
+function block(upperLight: boolean, lowerLight: boolean): string {
+  if (upperLight) return lowerLight ? '█' : '▀';
+  return lowerLight ? '▄' : ' ';
+}
+
+function paint(line: string, sink: Sink): string {
+  return sink.style(['white', 'onBlack'], line);
+}

@@ -1,0 +1,284 @@
+import type { Command } from 'commander';
+import type { Query } from './api-client.ts';
+import type { ContextOf } from './commands/index.ts';
+import type { Context } from './context.ts';
+import { UsageError } from './errors.ts';
+import { printList, type ListFlags } from './listing.ts';
+import { changes, choice, examples, list, paged } from './options.ts';
+import type { ChangeFlags, Risk } from './safety.ts';
+import type { Row, View } from './values.ts';
+
+/** One field of a noun: an API member and the flag that carries it. */
+export interface Field {
+  /** Name of the member in the API. */
+  name: string;
+  /** Name of the flag, without dashes; by default the member in kebab-case. */
+  flag?: string;
+  /** What stands for the value in help. */
+  value: string;
+  help: string;
+  read?: (text: string) => unknown;
+  choices?: readonly string[];
+  /** Needed to create; asked for on a terminal. */
+  required?: boolean;
+}
+
+/** A noun whose verbs follow the common pattern. */
+export interface Resource {
+  noun: string;
+  plural: string;
+  path: string;
+  view: View;
+  /** What the positional is called in help. */
+  idName: string;
+  /** Rows live in a project, chosen by --project. */
+  inProject?: boolean;
+  fields: readonly Field[];
+  /** Fields that only `create` takes. */
+  createOnly?: readonly Field[];
+  filters?: readonly Field[];
+}
+
+type Options = Row & ListFlags & ChangeFlags & { project?: string; clear?: readonly string[] };
+
+/** One segment of a path; refuses what a URL would understand as another path. */
+export function segment(id: string): string {
+  if (id === '' || id === '.' || id === '..') throw new UsageError(`"${id}" is not an id.`);
+  return encodeURIComponent(id);
+}
+
+/** Adds `list`. */
+export function addList(noun: Command, context: ContextOf, resource: Resource, lines: readonly string[]): void {
+  const command = noun.command('list').description(`List ${resource.plural}, newest first.`);
+  addFields(command, resource.filters ?? []);
+  if (resource.inProject) projectFlag(command);
+  examples(paged(command), ...lines).action((options: Options) => runList(context(), resource, options));
+}
+
+/** Prints the rows of a noun that pass the filters. */
+export function runList(context: Context, resource: Resource, options: Options): Promise<void> {
+  const filters = bodyOf(options, resource.filters ?? []) as Query;
+  return printList(context, resource.path, { ...filters, ...projectQuery(resource, options) }, resource.view, options);
+}
+
+/** A noun with its article. */
+function one(noun: string): string {
+  return `${/^[aeio]/.test(noun) ? 'an' : 'a'} ${noun}`;
+}
+
+/** Adds `get`. */
+export function addGet(noun: Command, context: ContextOf, resource: Resource, lines: readonly string[]): void {
+  const command = noun.command('get').description(`Show one ${resource.noun}.`).argument(`<${resource.idName}>`);
+  if (resource.inProject) projectFlag(command);
+  examples(command, ...lines).action((id: string, options: Options) => runGet(context(), resource, id, options));
+}
+
+/** Prints one row. */
+export async function runGet({ api, print }: Context, resource: Resource, id: string, options: Options): Promise<void> {
+  await print.item(await api.get(`${resource.path}/${segment(id)}`, projectQuery(resource, options)), resource.view);
+}
+
+/** Adds `create`. */
+export function addCreate(noun: Command, context: ContextOf, resource: Resource, lines: readonly string[]): void {
+  const command = noun
+    .command('create')
+    .description(`Create ${one(resource.noun)}. Missing values are asked for on a terminal.`);
+  addFields(command, createFields(resource));
+  if (resource.inProject) projectFlag(command);
+  examples(changes(command), ...lines).action((options: Options) => runCreate(context(), resource, options));
+}
+
+function createFields(resource: Resource): Field[] {
+  return [...(resource.createOnly ?? []), ...resource.fields];
+}
+
+/** Creates a row from what was given and asked. */
+export async function runCreate(context: Context, resource: Resource, options: Options): Promise<void> {
+  const fields = createFields(resource);
+  const body = await complete(context, fields, bodyOf(options, fields));
+  const { noun, path, view } = resource;
+  const row = await context.change(
+    { what: `create ${noun}`, method: 'POST', path, body, query: projectQuery(resource, options) },
+    options,
+  );
+  if (!row) return;
+  await context.print.item(row, view);
+  await context.print.done(`Created ${noun} ${String(row[view.id] ?? '')}.`);
+}
+
+/** Asks for the required fields that are missing; refuses where nobody can be asked. */
+export async function complete({ prompts }: Context, fields: readonly Field[], body: Row): Promise<Row> {
+  const whole = { ...body };
+  for (const field of fields) {
+    if (!field.required || whole[field.name] !== undefined) continue;
+    const question = { message: field.help, flag: `--${flagOf(field)}` };
+    const answer = field.choices
+      ? await prompts.choose(
+          question,
+          field.choices.map((value) => ({ value })),
+        )
+      : await prompts.text({ ...question, validate: (text) => text !== '' || 'A value is needed.' });
+    whole[field.name] = field.read ? field.read(answer) : answer;
+  }
+  return whole;
+}
+
+/** Adds `update`. */
+export function addUpdate(noun: Command, context: ContextOf, resource: Resource, lines: readonly string[]): void {
+  const command = noun
+    .command('update')
+    .description(`Change ${one(resource.noun)}; only what is given is sent.`)
+    .argument(`<${resource.idName}>`);
+  addFields(command, resource.fields);
+  command.option('--clear <a,b>', 'empty these fields', list);
+  if (resource.inProject) projectFlag(command);
+  examples(changes(command), ...lines).action((id: string, options: Options) =>
+    runUpdate(context(), resource, id, options),
+  );
+}
+
+/** Sends what was given of a row, and nothing else. */
+export async function runUpdate(
+  { api, change, print }: Context,
+  resource: Resource,
+  id: string,
+  options: Options,
+): Promise<void> {
+  const cleared = (options.clear ?? []).map((name) => [memberOf(name, resource), null]);
+  const body = { ...bodyOf(options, resource.fields), ...Object.fromEntries(cleared) };
+  if (Object.keys(body).length === 0)
+    throw new UsageError('There is nothing to change.', `payctl ${resource.noun} update --help`);
+  const path = `${resource.path}/${segment(id)}`;
+  const query = projectQuery(resource, options);
+  const row = await change(
+    {
+      what: `update ${resource.noun} ${id}`,
+      name: id,
+      method: 'PUT',
+      path,
+      query,
+      body,
+      current: () => api.get(path, query),
+    },
+    options,
+  );
+  if (!row) return;
+  await print.item(row, resource.view);
+  await print.done(`Updated ${resource.noun} ${id}.`);
+}
+
+function memberOf(name: string, resource: Resource): string {
+  const field = resource.fields.find((known) => known.name === name || flagOf(known) === name);
+  if (!field)
+    throw new UsageError(`There is no field "${name}" to clear.`, `fields: ${resource.fields.map(flagOf).join(', ')}`);
+  return field.name;
+}
+
+/** Adds `enable` and `disable`; `risk` is what disabling asks of the user. */
+export function addToggle(
+  noun: Command,
+  context: ContextOf,
+  resource: Resource,
+  lines: { enable: readonly string[]; disable: readonly string[] },
+  risk: Risk = 'moderate',
+): void {
+  for (const verb of ['enable', 'disable'] as const) {
+    const command = noun
+      .command(verb)
+      .description(`${verb === 'enable' ? 'Enable' : 'Disable'} ${one(resource.noun)}.`)
+      .argument(`<${resource.idName}>`);
+    if (resource.inProject) projectFlag(command);
+    const asks = verb === 'enable' ? 'plain' : risk;
+    examples(changes(command), ...lines[verb]).action((id: string, options: Options) =>
+      runToggle(context(), resource, id, { ...options, enabled: verb === 'enable', risk: asks }),
+    );
+  }
+}
+
+/** Turns a row on or off. */
+export async function runToggle(
+  { change, print }: Context,
+  resource: Resource,
+  id: string,
+  options: Options & { enabled: boolean; risk: Risk },
+): Promise<void> {
+  const verb = options.enabled ? 'enable' : 'disable';
+  const row = await change(
+    {
+      what: `${verb} ${resource.noun} ${id}`,
+      name: id,
+      risk: options.risk,
+      method: 'PUT',
+      path: `${resource.path}/${segment(id)}/toggle`,
+      query: projectQuery(resource, options),
+      body: { enabled: options.enabled },
+    },
+    options,
+  );
+  if (!row) return;
+  await print.item(row, resource.view);
+  await print.done(`${options.enabled ? 'Enabled' : 'Disabled'} ${resource.noun} ${id}.`);
+}
+
+/** Adds `delete`. */
+export function addDelete(noun: Command, context: ContextOf, resource: Resource, lines: readonly string[]): void {
+  const command = noun
+    .command('delete')
+    .description(`Delete ${one(resource.noun)}. Wants its ${resource.idName} typed, or --confirm.`)
+    .argument(`<${resource.idName}>`);
+  if (resource.inProject) projectFlag(command);
+  examples(changes(command), ...lines).action((id: string, options: Options) =>
+    runDelete(context(), resource, id, options),
+  );
+}
+
+/** Deletes a row. */
+export async function runDelete(
+  { change, print }: Context,
+  resource: Resource,
+  id: string,
+  options: Options,
+): Promise<void> {
+  const path = `${resource.path}/${segment(id)}`;
+  const what = `delete ${resource.noun} ${id}`;
+  const answer = await change(
+    { what, name: id, risk: 'severe', method: 'DELETE', path, query: projectQuery(resource, options) },
+    options,
+  );
+  if (!answer) return;
+  if (print.json) await print.item({ [resource.view.id]: id, deleted: true }, resource.view);
+  await print.done(`Deleted ${resource.noun} ${id}.`);
+}
+
+/** Adds a flag for each field. */
+export function addFields(command: Command, fields: readonly Field[]): void {
+  for (const field of fields) {
+    const flags = `--${flagOf(field)} <${field.value}>`;
+    if (field.choices) command.addOption(choice(flags, field.help, field.choices));
+    else if (field.read) command.option(flags, field.help, field.read);
+    else command.option(flags, field.help);
+  }
+}
+
+/** The members of a request body that were given as flags. */
+export function bodyOf(options: Row, fields: readonly Field[]): Row {
+  const entries = fields.map((field): [string, unknown] => [field.name, options[camel(flagOf(field))]]);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}
+
+function flagOf(field: Field): string {
+  return field.flag ?? field.name.replace(/_/g, '-').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+function camel(flag: string): string {
+  return flag.replace(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Adds --project. */
+export function projectFlag(command: Command): Command {
+  return command.option('--project <code>', 'project, by default "default"');
+}
+
+function projectQuery(resource: Resource, options: { project?: string }): Query {
+  return resource.inProject && options.project !== undefined ? { project: options.project } : {};
+}

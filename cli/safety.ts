@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import type { ApiClient, Call, Query } from './api-client.ts';
+import { Cancelled, UsageError } from './errors.ts';
+import type { Print } from './output.ts';
+import type { Prompts } from './prompts.ts';
+import { redact } from './redact.ts';
+import type { Target } from './settings.ts';
+import type { Terminal } from './terminal.ts';
+import { plain, visible, type Row } from './values.ts';
+
+/** The flags that every command which changes something has. */
+export interface ChangeFlags {
+  yes?: boolean;
+  confirm?: string;
+  dryRun?: boolean;
+  idempotencyKey?: string;
+}
+
+/** How much a change asks of the user: nothing, a yes, or the name typed out. */
+export type Risk = 'plain' | 'moderate' | 'severe';
+
+/** A change of the server's state, before it is made. */
+export interface Change {
+  /** What is done, in words: `disable app app_…`. */
+  what: string;
+  method: 'POST' | 'PUT' | 'DELETE';
+  path: string;
+  query?: Query;
+  body?: unknown;
+  raw?: Call['raw'];
+  headers?: Call['headers'];
+  accept?: Call['accept'];
+  /** What --dry-run shows instead of a body that is not JSON. */
+  shown?: unknown;
+  risk?: Risk;
+  /** The name that a severe change wants typed. */
+  name?: string;
+  /** Reads the present state, for the diff of --dry-run. */
+  current?: () => Promise<Row>;
+  /** A money POST: sent with an Idempotency-Key. */
+  money?: boolean;
+}
+
+/** Makes a change, after the target was shown and the user agreed; undefined after --dry-run. */
+export type MakeChange = (change: Change, flags: ChangeFlags) => Promise<Row | undefined>;
+
+/** What the guard stands between. */
+export interface GuardParts {
+  terminal: Terminal;
+  print: Print;
+  prompts: Prompts;
+  api: ApiClient;
+  target(): Promise<Target>;
+}
+
+/** Builds the one door through which every command changes the server. */
+export function createGuard(parts: GuardParts): MakeChange {
+  return async (change, flags) => {
+    const target = await parts.target();
+    if (flags.dryRun) {
+      await showPlan(parts, change);
+      return undefined;
+    }
+    await parts.print.note(targetLine(parts.terminal, target));
+    await agree(parts.prompts, change, flags, `${target.context ?? target.origin}`);
+    const key = change.money ? { idempotencyKey: flags.idempotencyKey ?? randomUUID() } : {};
+    const { method, path, query, body, raw, headers, accept } = change;
+    return parts.api.data({ method, path, ...key, ...defined({ query, body, raw, headers, accept }) });
+  };
+}
+
+function defined<T extends object>(parts: T): Partial<T> {
+  return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined)) as Partial<T>;
+}
+
+/** The line before every change: label, server and user, so that prod is never taken for dev. */
+export function targetLine(terminal: Terminal, target: Target): string {
+  const { style } = terminal.err;
+  const look = target.label === 'prod' ? (['red', 'bold'] as const) : target.label === 'staging' ? 'yellow' : 'green';
+  const user = target.user ? `  as ${visible(target.user)}` : '';
+  return `${style(look, target.label)}  ${target.server}${user}`;
+}
+
+/** Gets the user's agreement by flag or by question; throws when it is refused or cannot be had. */
+export async function agree(
+  prompts: Prompts,
+  change: Pick<Change, 'what' | 'risk' | 'name'>,
+  flags: ChangeFlags,
+  place: string,
+): Promise<void> {
+  const { what, risk = 'plain', name } = change;
+  if (flags.confirm !== undefined && flags.confirm !== name) {
+    throw new UsageError(
+      `--confirm says "${flags.confirm}", but this is about "${name ?? what}".`,
+      undefined,
+      'confirm_mismatch',
+    );
+  }
+  if (risk === 'plain' || flags.confirm !== undefined) return;
+  if (risk === 'severe') return typeName(prompts, what, name ?? what, place);
+  if (flags.yes) return;
+  if (!prompts.possible) throw new UsageError(`This would ${what}: it needs a yes.`, 'add -y', 'confirmation_needed');
+  if (!(await prompts.yes({ message: `Really ${what} on ${place}?`, flag: '-y' }))) throw new Cancelled();
+}
+
+async function typeName(prompts: Prompts, what: string, name: string, place: string): Promise<void> {
+  const flag = `--confirm ${name}`;
+  if (!prompts.possible)
+    throw new UsageError(
+      `This would ${what}: it needs its name as confirmation.`,
+      `add ${flag}`,
+      'confirmation_needed',
+    );
+  const typed = await prompts.text({ message: `This will ${what} on ${place}. Type ${name} to go on:`, flag });
+  if (typed !== name) throw new Cancelled('The name does not match; nothing was changed.');
+}
+
+async function showPlan({ terminal, print }: GuardParts, change: Change): Promise<void> {
+  const query = Object.entries(change.query ?? {}).filter(([, value]) => value !== undefined);
+  const search =
+    query.length > 0
+      ? `?${new URLSearchParams(query.map(([name, value]): [string, string] => [name, String(value)]))}`
+      : '';
+  const path = change.path + search;
+  const body = redact(change.shown ?? change.body) ?? null;
+  const changes = change.current ? differences(await change.current(), change.body as Row) : undefined;
+  await print.note('Dry run: nothing is sent.');
+  const { out } = terminal;
+  if (print.json)
+    return out.write(
+      `${JSON.stringify({ dryRun: true, method: change.method, path, body, ...(changes ? { changes } : {}) }, null, print.format === 'json' ? 2 : 0)}\n`,
+    );
+  const diff = changes?.flatMap(({ field, from, to }) => [
+    out.style('red', `- ${field}: ${visible(plain(from))}`),
+    out.style('green', `+ ${field}: ${visible(plain(to))}`),
+  ]);
+  const lines = [
+    `${change.method} ${path}`,
+    ...(body === null ? [] : [JSON.stringify(body, null, 2)]),
+    ...(diff ?? []),
+  ];
+  return out.write(`${lines.join('\n')}\n`);
+}
+
+/** The fields of an update that would really change, with their old and new values; secrets are never in it. */
+export function differences(current: Row, update: Row): { field: string; from: unknown; to: unknown }[] {
+  return Object.entries(redact(update) as Row)
+    .map(([field, to]) => ({ field, from: (redact(current) as Row)[field] ?? null, to }))
+    .filter(({ from, to }) => JSON.stringify(from) !== JSON.stringify(to));
+}

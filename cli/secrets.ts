@@ -1,0 +1,130 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { UsageError } from './errors.ts';
+import { reserveFile, type ReservedFile } from './files.ts';
+import type { Print } from './output.ts';
+import type { Prompts } from './prompts.ts';
+import type { Terminal } from './terminal.ts';
+import { plain, widest, type Row, type View } from './values.ts';
+import { padTo } from './width.ts';
+
+const MOST_BYTES = 64 * 1024;
+
+/** A secret without the one line break that editors and echo add; an empty one is refused. */
+export function readSecretText(text: string, source: string): string {
+  const secret = text.replace(/\r?\n$/, '');
+  if (secret === '') throw new UsageError(`${source} is empty; a secret is needed.`, undefined, 'secret_empty');
+  return secret;
+}
+
+/** Reads a secret from a file. */
+export async function readSecretFile(terminal: Terminal, path: string): Promise<string> {
+  return readSecretText(await readFile(resolve(terminal.cwd, path), 'utf8'), path);
+}
+
+/** Reads a secret from stdin to its end; refuses a terminal, where it would show. */
+export async function readSecretStdin(terminal: Terminal, flag: string): Promise<string> {
+  if (terminal.stdin.isTTY)
+    throw new UsageError(`${flag} reads from a pipe, and stdin is a terminal.`, `leave out ${flag} to be asked`);
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of terminal.stdin) {
+    const bytes = Buffer.from(part as Buffer | string);
+    size += bytes.length;
+    if (size > MOST_BYTES) throw new UsageError('What came on stdin is too long for a secret.');
+    parts.push(bytes);
+  }
+  return readSecretText(Buffer.concat(parts).toString('utf8'), 'stdin');
+}
+
+/** The flags by which a password is handed in. */
+export interface PasswordFlags {
+  passwordStdin?: boolean;
+  passwordFile?: string;
+}
+
+/** Gets a password from stdin, from a file or by a hidden question, asked twice when it is a new one. */
+export async function takePassword(
+  terminal: Terminal,
+  prompts: Prompts,
+  flags: PasswordFlags,
+  ask: { message: string; isNew: boolean },
+): Promise<string> {
+  if (flags.passwordStdin && flags.passwordFile)
+    throw new UsageError('Give --password-stdin or --password-file, not both.');
+  if (flags.passwordStdin) return readSecretStdin(terminal, '--password-stdin');
+  if (flags.passwordFile) return readSecretFile(terminal, flags.passwordFile);
+  const flag = '--password-stdin or --password-file F';
+  const password = await prompts.secret({
+    message: ask.message,
+    flag,
+    validate: (answer) => answer !== '' || 'A password is needed.',
+  });
+  if (!ask.isNew) return password;
+  const again = await prompts.secret({ message: 'The same again', flag });
+  if (again !== password) throw new UsageError('The two passwords differ; nothing was changed.');
+  return password;
+}
+
+/** Where a new secret goes: decided, and proven possible, before it is made. */
+export interface SecretSink {
+  /** Delivers the object with its secret; afterwards nothing of the secret is kept. */
+  deliver(row: Row, view: View): Promise<void>;
+  /** Frees what was reserved when nothing was made. */
+  discard(): Promise<void>;
+}
+
+/** Chooses where the secret in `field` goes: --secret-file, -o json or env, or a box on a terminal; refuses otherwise (2). */
+export async function openSecretSink(
+  { terminal, print, quiet }: { terminal: Terminal; print: Print; quiet: boolean },
+  flags: { secretFile?: string },
+  field: string,
+): Promise<SecretSink> {
+  if (flags.secretFile) {
+    const path = resolve(terminal.cwd, flags.secretFile);
+    return fileSink(await reserveFile(path), print, path, field);
+  }
+  const shown = !print.fields || print.fields.includes(field);
+  if (!quiet && shown && (print.json || print.format === 'env'))
+    return { deliver: (row, view) => print.item(row, view), discard: async () => {} };
+  if (!quiet && !print.fields && print.format === 'table' && terminal.out.isTerminal)
+    return boxSink(terminal, print, field);
+  throw new UsageError(
+    'The secret is shown only once, and there is no safe place for it here.',
+    'add --secret-file FILE, -o json or -o env',
+    'secret_destination_needed',
+  );
+}
+
+function fileSink(file: ReservedFile, print: Print, path: string, field: string): SecretSink {
+  return {
+    async deliver(row, view) {
+      await file.commit(`${plain(row[field])}\n`);
+      const { [field]: _secret, ...rest } = row;
+      await print.item(rest, view);
+      await print.note(`The secret is in ${path} (readable by you only).`);
+    },
+    discard: () => file.discard(),
+  };
+}
+
+function boxSink(terminal: Terminal, print: Print, field: string): SecretSink {
+  return {
+    async deliver(row, view) {
+      const { [field]: secret, ...rest } = row;
+      await print.item(rest, view);
+      await terminal.out.write(
+        `\n${box([`${field}  ${plain(secret)}`, '', 'This is shown once. Store it now.'], terminal.out.columns)}\n`,
+      );
+    },
+    discard: async () => {},
+  };
+}
+
+function box(lines: readonly string[], columns: number): string {
+  const inner = widest(lines);
+  // A box that would wrap cannot be copied from: plain lines then.
+  if (inner + 4 > columns) return `${lines.join('\n')}\n`;
+  const bar = '─'.repeat(inner + 2);
+  return [`┌${bar}┐`, ...lines.map((line) => `│ ${padTo(line, inner)} │`), `└${bar}┘`, ''].join('\n');
+}

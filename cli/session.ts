@@ -1,0 +1,112 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { CliError, EXIT } from './errors.ts';
+import { ensurePrivateFolder, readIfThere, replaceFile, withLock } from './files.ts';
+
+/** What kind of place a context is; decides how careful payctl is. */
+export const LABELS = ['dev', 'staging', 'prod'] as const;
+export type Label = (typeof LABELS)[number];
+
+/** A named server. */
+export interface SavedContext {
+  server: string;
+  label: Label;
+  user?: string;
+}
+
+/** The file `contexts.json`. */
+export interface Contexts {
+  current: string | null;
+  contexts: Record<string, SavedContext>;
+}
+
+/** A login: the token and the only origin that it is sent to. */
+export interface Session {
+  origin: string;
+  username: string;
+  role?: string;
+  token: string;
+  expiresAt: string;
+}
+
+/** The folder of payctl's files: PAYCTL_CONFIG_DIR, else XDG_CONFIG_HOME/payctl, else ~/.config/payctl. */
+export function configFolder(env: Record<string, string | undefined>): { path: string; source: string } {
+  if (env['PAYCTL_CONFIG_DIR']) return { path: env['PAYCTL_CONFIG_DIR'], source: 'PAYCTL_CONFIG_DIR' };
+  if (env['XDG_CONFIG_HOME']) return { path: join(env['XDG_CONFIG_HOME'], 'payctl'), source: 'XDG_CONFIG_HOME' };
+  return { path: join(env['HOME'] ?? homedir(), '.config', 'payctl'), source: 'default' };
+}
+
+/** The contexts and sessions of one user, kept in 0600 files in a 0700 folder; changes are atomic and one at a time. */
+export interface SessionStore {
+  readonly folder: string;
+  contexts(): Promise<Contexts>;
+  changeContexts(change: (contexts: Contexts) => void): Promise<void>;
+  session(context: string): Promise<Session | undefined>;
+  saveSession(context: string, session: Session): Promise<void>;
+  /** Says whether there was one. */
+  removeSession(context: string): Promise<boolean>;
+}
+
+/** Opens the store; no file is read or made before it is needed. */
+export function openSessions(folder: string): SessionStore {
+  const contextsFile = join(folder, 'contexts.json');
+  const credentialsFile = join(folder, 'credentials.json');
+  const readContexts = async (): Promise<Contexts> => ({
+    current: null,
+    contexts: {},
+    ...(await readJson(contextsFile)),
+  });
+  const readSessions = async (): Promise<Record<string, Session>> => {
+    const stored = await readJson(credentialsFile);
+    return { ...(stored['sessions'] as Record<string, Session> | undefined) };
+  };
+  const change = async (work: () => Promise<void>): Promise<void> => {
+    await ensurePrivateFolder(folder);
+    await withLock(join(folder, '.lock'), work);
+  };
+  const changeSessions = (edit: (sessions: Record<string, Session>) => void): Promise<void> =>
+    change(async () => {
+      const sessions = await readSessions();
+      edit(sessions);
+      await replaceFile(credentialsFile, toJson({ version: 1, sessions }));
+    });
+  return {
+    folder,
+    contexts: readContexts,
+    changeContexts: (edit) =>
+      change(async () => {
+        const contexts = await readContexts();
+        edit(contexts);
+        await replaceFile(contextsFile, toJson(contexts));
+      }),
+    session: async (context) => own(await readSessions(), context),
+    saveSession: (context, session) => changeSessions((sessions) => void (sessions[context] = session)),
+    async removeSession(context) {
+      if (!own(await readSessions(), context)) return false;
+      await changeSessions((sessions) => void delete sessions[context]);
+      return true;
+    },
+  };
+}
+
+/** A member of a record that it really has. */
+export function own<T>(record: Record<string, T>, key: string): T | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
+}
+
+function toJson(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+async function readJson(path: string): Promise<Record<string, unknown>> {
+  const text = await readIfThere(path);
+  if (text === undefined) return {};
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch (cause) {
+    throw new CliError('file_broken', EXIT.failed, `${path} is not valid JSON.`, {
+      cause,
+      hint: 'repair or delete it',
+    });
+  }
+}

@@ -1,0 +1,129 @@
+import { UsageError } from './errors.ts';
+import { own, type Contexts, type Label, type SavedContext } from './session.ts';
+
+/** Where the work is done, and where each part of that knowledge comes from. */
+export interface Target {
+  /** Name of the context, or null when the server was named directly and no context has it. */
+  context: string | null;
+  server: string;
+  origin: string;
+  label: Label;
+  user: string | null;
+  sources: { server: string; context: string; label: string; user: string };
+}
+
+/** The flags that choose a target. */
+export interface TargetFlags {
+  context?: string;
+  server?: string;
+}
+
+/** The address that a service has when nobody configured anything. */
+export const DEFAULT_SERVER = 'http://127.0.0.1:8080';
+
+type Env = Record<string, string | undefined>;
+
+/** Chooses the target by flag > environment > current context > default. Throws UsageError for unknown contexts and bad addresses. */
+export function chooseTarget(flags: TargetFlags, env: Env, known: Contexts): Target {
+  const named = chooseContext(flags, env, known);
+  const direct = chooseServer(flags, env, named !== undefined && named.source === '--context');
+  if (direct) return directTarget(direct, named, known);
+  if (named) return contextTarget(named.name, named.saved, `context ${named.name}`, named.source);
+  return directTarget({ server: DEFAULT_SERVER, source: 'default' }, undefined, known);
+}
+
+interface Named {
+  name: string;
+  saved: SavedContext;
+  source: string;
+}
+
+function chooseContext(flags: TargetFlags, env: Env, known: Contexts): Named | undefined {
+  const [name, source] = firstSet(
+    [flags.context, '--context'],
+    [env['PAYCTL_CONTEXT'], 'PAYCTL_CONTEXT'],
+    [known.current ?? undefined, 'current context'],
+  );
+  if (name === undefined) return undefined;
+  const saved = own(known.contexts, name);
+  if (saved) return { name, saved, source };
+  if (source === 'current context') return undefined;
+  throw new UsageError(`There is no context "${name}".`, 'payctl context list', 'context_unknown');
+}
+
+function chooseServer(
+  flags: TargetFlags,
+  env: Env,
+  contextByFlag: boolean,
+): { server: string; source: string } | undefined {
+  if (flags.server !== undefined) return { server: flags.server, source: '--server' };
+  if (contextByFlag || !env['PAYCTL_SERVER']) return undefined;
+  return { server: env['PAYCTL_SERVER'], source: 'PAYCTL_SERVER' };
+}
+
+function directTarget(
+  { server, source }: { server: string; source: string },
+  named: Named | undefined,
+  known: Contexts,
+): Target {
+  const origin = originOf(server, source);
+  const fits = (saved: SavedContext): boolean => originOf(saved.server, 'context') === origin;
+  if (named && fits(named.saved))
+    return { ...contextTarget(named.name, named.saved, source, named.source), server: cleanServer(server) };
+  if (named?.source === '--context')
+    throw new UsageError(`Context "${named.name}" is another server than ${server}.`, 'give either -C or --server');
+  const match = Object.entries(known.contexts).find(([, saved]) => fits(saved));
+  if (match) return contextTarget(match[0], match[1], source, 'same server');
+  const label = guessLabel(origin);
+  return {
+    context: null,
+    server: cleanServer(server),
+    origin,
+    label,
+    user: null,
+    sources: { server: source, context: 'none', label: 'guessed from the address', user: 'none' },
+  };
+}
+
+function contextTarget(name: string, saved: SavedContext, serverSource: string, contextSource: string): Target {
+  return {
+    context: name,
+    server: cleanServer(saved.server),
+    origin: originOf(saved.server, `context ${name}`),
+    label: saved.label,
+    user: saved.user ?? null,
+    sources: {
+      server: serverSource,
+      context: contextSource,
+      label: `context ${name}`,
+      user: saved.user ? `context ${name}` : 'none',
+    },
+  };
+}
+
+/** The first value that is set, with the name of where it came from. */
+export function firstSet(
+  ...candidates: readonly [value: string | undefined, source: string][]
+): [value: string | undefined, source: string] {
+  return candidates.find(([value]) => value !== undefined && value !== '') ?? [undefined, 'default'];
+}
+
+/** The origin of a server address; refuses anything but plain http and https addresses without a user or query. */
+export function originOf(server: string, source = '--server'): string {
+  const url = URL.canParse(server) ? new URL(server) : undefined;
+  const good = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
+  if (!good)
+    throw new UsageError(`${source}: "${server}" is not a server address.`, 'write it like https://pay.example.com');
+  return url.origin;
+}
+
+/** An address without its trailing slash. */
+export function cleanServer(server: string): string {
+  return server.replace(/\/+$/, '');
+}
+
+/** The label of a server that nobody labelled: this machine is dev, everything else is treated with the care of prod. */
+export function guessLabel(origin: string): Label {
+  const host = new URL(origin).hostname;
+  return host === 'localhost' || host === '[::1]' || host.startsWith('127.') ? 'dev' : 'prod';
+}

@@ -1,0 +1,47 @@
+import type { Sink } from './terminal.ts';
+import { cutTo } from './width.ts';
+
+const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+const DELAY_MS = 300;
+const FRAME_MS = 100;
+
+/** A moving line on stderr for something that takes time. */
+export interface Spinner {
+  text: string;
+  stop(): void;
+}
+
+/** Starts a spinner that appears after 300 ms, on a terminal only; elsewhere it is silent. */
+export function startSpinner(err: Sink, text: string): Spinner {
+  const spinner = { text, stop: () => {} };
+  if (!err.isTerminal) return spinner;
+  let frame = 0;
+  let shown = false;
+  const draw = (): void => {
+    shown = true;
+    const mark = FRAMES[frame++ % FRAMES.length] ?? '';
+    void err.write(`\r\x1B[K${err.style('cyan', mark)} ${cutTo(spinner.text, err.columns - 3)}`);
+  };
+  let timer: NodeJS.Timeout = setTimeout(() => {
+    draw();
+    timer = setInterval(draw, FRAME_MS);
+    timer.unref();
+  }, DELAY_MS);
+  timer.unref();
+  spinner.stop = () => {
+    clearTimeout(timer);
+    if (shown) void err.write('\r\x1B[K');
+    shown = false;
+  };
+  return spinner;
+}
+
+/** Runs work under a spinner and takes it away whatever happens. */
+export async function withSpinner<T>(err: Sink, text: string, work: (spinner: Spinner) => Promise<T>): Promise<T> {
+  const spinner = startSpinner(err, text);
+  try {
+    return await work(spinner);
+  } finally {
+    spinner.stop();
+  }
+}

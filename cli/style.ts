@@ -1,0 +1,32 @@
+import { styleText } from 'node:util';
+
+/** The looks that payctl uses; the only file that knows escape codes. */
+export type Look = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'white' | 'onBlack';
+
+/** Paints a text, or leaves it as it is when its stream has no colours. */
+export type Style = (look: Look | readonly Look[], text: string) => string;
+
+/** What decides about colours, strongest first: --color, NO_COLOR, FORCE_COLOR, TERM=dumb, the stream. */
+export function wantsColor(
+  flag: string | undefined,
+  env: Record<string, string | undefined>,
+  isTerminal: boolean,
+): boolean {
+  if (flag === 'always') return true;
+  if (flag === 'never') return false;
+  if (env['NO_COLOR']) return false;
+  if (env['FORCE_COLOR']) return env['FORCE_COLOR'] !== '0';
+  if (env['TERM'] === 'dumb') return false;
+  return isTerminal;
+}
+
+/** Makes the painter of one stream. */
+export function createStyle(enabled: boolean): Style {
+  if (!enabled) return (_look, text) => text;
+  return (look, text) =>
+    styleText(
+      [look].flat().map((name) => (name === 'onBlack' ? 'bgBlack' : name)) as Parameters<typeof styleText>[0],
+      text,
+      { validateStream: false },
+    );
+}

@@ -1,0 +1,102 @@
+import type { Readable, Writable } from 'node:stream';
+import { createStyle, wantsColor, type Style } from './style.ts';
+
+/** What a command runs on; tests pass their own. */
+export interface Streams {
+  stdin: Readable & { isTTY?: boolean };
+  stdout: Writable & { isTTY?: boolean; columns?: number };
+  stderr: Writable & { isTTY?: boolean; columns?: number };
+  env: Record<string, string | undefined>;
+  cwd: string;
+  /** Aborted when the user cancels (Ctrl-C). */
+  signal?: AbortSignal;
+}
+
+/** One of the two outputs, with its own idea of being a terminal and of colours. */
+export interface Sink {
+  readonly isTerminal: boolean;
+  readonly columns: number;
+  readonly style: Style;
+  /** True once the reader has gone away (`| head`); writing is then a no-op. */
+  readonly closed: boolean;
+  /** Writes and waits while the reader is slower than we are. */
+  write(text: string | Uint8Array): Promise<void>;
+}
+
+/** The streams, seen as a terminal or not. */
+export interface Terminal {
+  readonly stdin: Streams['stdin'];
+  readonly out: Sink;
+  readonly err: Sink;
+  /** The stream behind `err`, for what draws by itself (questions). */
+  readonly errStream: Streams['stderr'];
+  readonly env: Streams['env'];
+  readonly cwd: string;
+  readonly signal: AbortSignal;
+  /** Whether a question can be asked: stdin and stderr are terminals, and nobody said no. */
+  readonly canAsk: boolean;
+  now(): Date;
+}
+
+/** Wraps the streams; `color` and `input` are the values of the global flags. */
+export function createTerminal(streams: Streams, flags: { color?: string; input?: boolean } = {}): Terminal {
+  const { stdin, stderr, env } = streams;
+  const interactive = stdin.isTTY === true && stderr.isTTY === true;
+  return {
+    stdin,
+    out: createSink(streams.stdout, flags.color, env),
+    err: createSink(stderr, flags.color, env),
+    errStream: stderr,
+    env,
+    cwd: streams.cwd,
+    signal: streams.signal ?? new AbortController().signal,
+    canAsk: interactive && flags.input !== false && !isSet(env['CI']),
+    now: () => new Date(),
+  };
+}
+
+function isSet(value: string | undefined): boolean {
+  return value !== undefined && value !== '' && value !== '0' && value !== 'false';
+}
+
+const sinks = new WeakMap<Writable, { closed: boolean }>();
+
+function createSink(stream: Streams['stdout'], color: string | undefined, env: Streams['env']): Sink {
+  const isTerminal = stream.isTTY === true;
+  const state = watch(stream);
+  return {
+    isTerminal,
+    // Read at every use: a terminal may be resized.
+    get columns() {
+      return Number(env['COLUMNS']) || stream.columns || 80;
+    },
+    style: createStyle(wantsColor(color, env, isTerminal)),
+    get closed() {
+      return state.closed;
+    },
+    write: (text) => write(stream, state, text),
+  };
+}
+
+function watch(stream: Writable): { closed: boolean } {
+  const known = sinks.get(stream);
+  if (known) return known;
+  const state = { closed: false };
+  sinks.set(stream, state);
+  // A reader that went away (EPIPE) is no failure; anything else on an output cannot be reported anywhere.
+  stream.on('error', () => (state.closed = true));
+  stream.on('close', () => (state.closed = true));
+  return state;
+}
+
+function write(stream: Writable, state: { closed: boolean }, text: string | Uint8Array): Promise<void> {
+  if (state.closed || text.length === 0) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      stream.off('drain', done).off('close', done).off('error', done);
+      resolve();
+    };
+    if (stream.write(text)) return resolve();
+    stream.once('drain', done).once('close', done).once('error', done);
+  });
+}

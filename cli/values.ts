@@ -1,0 +1,136 @@
+import { displayWidth } from './width.ts';
+import type { Look } from './style.ts';
+
+/** What the API sends: a JSON object. */
+export type Row = Record<string, unknown>;
+
+/** How a value is shown to a person. */
+export type Kind = 'text' | 'time' | 'money' | 'status' | 'yesno' | 'id';
+
+/** One column of a table: an API field (dots reach inside), its heading and how it is shown. */
+export interface Column {
+  field: string;
+  title?: string;
+  kind?: Kind;
+}
+
+/** How the rows of a noun are shown: which field identifies one, and the columns, most important first. */
+export interface View {
+  noun: string;
+  id: string;
+  columns: readonly Column[];
+}
+
+/** The value of a field; `failure.code` reaches into objects. */
+export function valueOf(row: Row, field: string): unknown {
+  if (Object.hasOwn(row, field)) return row[field];
+  let value: unknown = row;
+  for (const part of field.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined;
+    value = (value as Row)[part];
+  }
+  return value;
+}
+
+/** The text of a value for programs: uncut, unrounded, times as they are. */
+export function plain(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return value.join(',');
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** The text of a value for a person at a terminal. */
+export function human(row: Row, column: Column, now: Date): string {
+  const value = valueOf(row, column.field);
+  if (value === null || value === undefined || value === '') return '-';
+  if (column.kind === 'time') return relativeTime(value, now);
+  if (column.kind === 'money') return money(value, row['currency']);
+  if (column.kind === 'yesno') return value ? 'yes' : 'no';
+  return visible(Array.isArray(value) ? plain(value).replaceAll(',', ', ') : plain(value));
+}
+
+/** An amount with its decimals and currency, e.g. `12.30 CNY`. */
+export function money(value: unknown, currency: unknown): string {
+  const code = typeof currency === 'string' ? currency : '';
+  const digits = code === 'JPY' || code === 'TWD' || code === 'HUF' ? 0 : 2;
+  const text = typeof value === 'number' ? value.toFixed(digits) : plain(value);
+  return visible(code ? `${text} ${code}` : text);
+}
+
+const STEPS: readonly [limit: number, seconds: number, unit: string][] = [
+  [60, 1, 's'],
+  [3600, 60, 'm'],
+  [86_400, 3600, 'h'],
+  [30 * 86_400, 86_400, 'd'],
+];
+
+/** A time as a distance from now (`5m ago`, `in 2h`); older than a month as a date. */
+export function relativeTime(value: unknown, now: Date): string {
+  const at = typeof value === 'string' || typeof value === 'number' ? new Date(value) : undefined;
+  if (!at || Number.isNaN(at.getTime())) return visible(plain(value));
+  const seconds = Math.round((now.getTime() - at.getTime()) / 1000);
+  const distance = Math.abs(seconds);
+  if (distance < 1) return 'now';
+  for (const [limit, size, unit] of STEPS) {
+    if (distance >= limit) continue;
+    const text = `${Math.floor(distance / size)}${unit}`;
+    return seconds > 0 ? `${text} ago` : `in ${text}`;
+  }
+  return at.toISOString().slice(0, 10);
+}
+
+const GOOD = new Set([
+  'paid',
+  'succeeded',
+  'active',
+  'enabled',
+  'up',
+  'yes',
+  'done',
+  'ok',
+  'fulfilled',
+  'delivered',
+  'resolved',
+]);
+const WAIT = new Set([
+  'created',
+  'pending',
+  'processing',
+  'closing',
+  'degraded',
+  'partially_refunded',
+  'running',
+  'open',
+  'staging',
+]);
+const BAD = new Set(['failed', 'abnormal', 'down', 'blocked', 'prod', 'live']);
+
+/** The look of a status word. */
+export function lookOf(text: string): Look | undefined {
+  if (GOOD.has(text)) return 'green';
+  if (WAIT.has(text)) return 'yellow';
+  return BAD.has(text) ? 'red' : undefined;
+}
+
+// Control characters (except tab and newline) and the marks that reorder text: data must not steer a terminal.
+// oxlint-disable-next-line no-control-regex -- control characters are what this is about
+const UNSAFE = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g;
+
+/** A text from outside, safe on a terminal: control characters are shown as `\x1b`, line breaks as `\n`. */
+export function visible(text: string): string {
+  return oneLine(text).replace(UNSAFE, (character) => {
+    const code = character.charCodeAt(0);
+    return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
+  });
+}
+
+/** A text on one line: tabs and line breaks written as `\t`, `\n`. */
+export function oneLine(text: string): string {
+  return text.replaceAll('\r', '\\r').replaceAll('\n', '\\n').replaceAll('\t', '\\t');
+}
+
+/** The widest of some texts, in columns. */
+export function widest(texts: readonly string[]): number {
+  return texts.reduce((most, text) => Math.max(most, displayWidth(text)), 0);
+}

@@ -1,0 +1,81 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import type { Command } from 'commander';
+import { commandPath } from '../../cli/help.ts';
+import { examplesOf } from '../../cli/options.ts';
+import { buildWholeProgram } from '../../cli/program.ts';
+import { createTerminal } from '../../cli/terminal.ts';
+import { collector, makePlace, scripted } from '../support/cli.ts';
+import { fakeOffline } from '../support/fake-offline.ts';
+import { splitWords } from '../support/shell-words.ts';
+
+const terminal = createTerminal({
+  stdin: process.stdin,
+  stdout: collector().stream,
+  stderr: collector().stream,
+  env: {},
+  cwd: '/',
+});
+const program = await buildWholeProgram(terminal.out, () => {
+  throw new Error('nothing runs here');
+});
+
+function leaves(command: Command): Command[] {
+  return command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
+}
+
+const FILES: Record<string, string> = {
+  'alice.password': 'correct horse battery\n',
+  'bob.password': 'correct horse battery\n',
+  'shop.secret.in': 'pays_0123456789abcdef0123456789abcdef\n',
+  'bootstrap.toml':
+    '[admin]\nusername = "alice"\npassword_file = "alice.password"\n[[app]]\nname = "shop"\nscopes = ["payment:read"]\nsecret_file = "new.secret"\n',
+};
+
+for (const command of leaves(program)) {
+  test(`examples of: ${commandPath(command)}`, async (t) => {
+    const lines = examplesOf(command);
+    t.true(lines.length >= 2 && lines.length <= 5, 'two to five examples');
+    for (const line of lines) {
+      const place = await makePlace();
+      const cwd = await mkdtemp(join(tmpdir(), 'payctl-example-'));
+      t.teardown(() => Promise.all([place.close(), rm(cwd, { recursive: true })]));
+      const { words, input } = splitWords(line);
+      t.is(words[0], 'payctl', line);
+      for (const [name, text] of Object.entries(FILES)) {
+        if (!(line.includes('generate') && name === 'alice.password')) await writeFile(join(cwd, name), text);
+      }
+      // A secret that is read needs its file; one that is written must not have it.
+      if (/--app app_/.test(line)) await writeFile(join(cwd, 'shop.secret'), FILES['shop.secret.in'] ?? '');
+      const target = /--server (\S+)|-C prod|context (?:use|show|remove|add) (\S+)/.exec(line);
+      if (target) await place.logIn(line.includes('context add') ? [] : ['dev', 'prod']);
+      const argv = words
+        .slice(1)
+        .map((word) =>
+          /^https?:\/\/(pay\.example\.com|127\.0\.0\.1:8080)$/.test(word) && !line.includes('context add')
+            ? place.api.url
+            : word,
+        );
+      const { code, stderr } = await place.payctl(argv, {
+        cwd,
+        stdin: input ? (FILES[input] ?? '') : '',
+        prompts: scripted(
+          { '-y': true, '-u': 'alice', '--username': 'alice', '--name': 'shop' },
+          'correct horse battery',
+        ),
+        openOffline: async () => fakeOffline(),
+        startServer: async () => {},
+        runSimulator: async () => {},
+        ...(needsTerminal(line) ? { terminal: 100 } : {}),
+      });
+      t.is(code, 0, `${line}\n${stderr}`);
+    }
+  });
+}
+
+/** Examples that show a secret on the screen make sense on a terminal only. */
+function needsTerminal(line: string): boolean {
+  return /^payctl app create$/.test(line);
+}

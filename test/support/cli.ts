@@ -1,0 +1,135 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import type { Overrides } from '../../cli/context.ts';
+import { main } from '../../cli/main.ts';
+import type { Prompts } from '../../cli/prompts.ts';
+import type { Streams } from '../../cli/terminal.ts';
+import { TOKEN, startFakeApi, type FakeApi } from './fake-api.ts';
+
+/** What a run of payctl left behind. */
+export interface Result {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** How a run differs from a script: no terminal, nothing on stdin. */
+export interface RunOptions extends Overrides {
+  stdin?: string;
+  env?: Record<string, string | undefined>;
+  /** Make stdin, stdout and stderr terminals of this width. */
+  terminal?: number;
+  cwd?: string;
+  signal?: AbortSignal;
+}
+
+/** A place to run payctl in: a fake service, and a folder of its own with a context `dev` that is logged in. */
+export interface Place {
+  api: FakeApi;
+  folder: string;
+  payctl(argv: readonly string[], options?: RunOptions): Promise<Result>;
+  /** Starts over with these contexts, all logged in at the fake service. */
+  logIn(labels: readonly string[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The instant that every run takes as now. */
+export const NOW = new Date('2026-11-21T06:05:00.000Z');
+
+/** Makes a place; `label` says what kind of server it is taken for. */
+export async function makePlace(label: 'dev' | 'staging' | 'prod' = 'dev'): Promise<Place> {
+  const [api, folder] = await Promise.all([startFakeApi(), mkdtemp(join(tmpdir(), 'payctl-test-'))]);
+  await logIn(folder, api.url, [label]);
+  return {
+    api,
+    folder,
+    payctl: (argv, options = {}) =>
+      runPayctl(argv, {
+        cwd: folder,
+        ...options,
+        env: { PAYCTL_CONFIG_DIR: folder, PAYCTL_SIMULATOR: api.url, ...options.env },
+      }),
+    logIn: (labels) => logIn(folder, api.url, labels),
+    async close() {
+      await api.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function logIn(folder: string, server: string, labels: readonly string[]): Promise<void> {
+  const saved = labels.map((label) => [label, { server, label, user: 'alice' }]);
+  const session = {
+    origin: server,
+    username: 'alice',
+    role: 'admin',
+    token: TOKEN,
+    expiresAt: '2026-11-22T06:00:00.000Z',
+  };
+  const contexts = { current: labels[0] ?? null, contexts: Object.fromEntries(saved) };
+  const sessions = Object.fromEntries(labels.map((label) => [label, session]));
+  await writeFile(join(folder, 'contexts.json'), JSON.stringify(contexts), { mode: 0o600 });
+  await writeFile(join(folder, 'credentials.json'), JSON.stringify({ version: 1, sessions }), { mode: 0o600 });
+}
+
+/** Runs payctl in this process and collects what it writes. */
+export async function runPayctl(
+  argv: readonly string[],
+  { stdin = '', env = {}, terminal, cwd = tmpdir(), signal, ...overrides }: RunOptions = {},
+): Promise<Result> {
+  const out = collector(terminal);
+  const err = collector(terminal);
+  const input: Streams['stdin'] = Object.assign(
+    Readable.from(stdin === '' ? [] : [stdin]),
+    terminal === undefined ? {} : { isTTY: true },
+  );
+  const streams: Streams = {
+    stdin: input,
+    stdout: out.stream,
+    stderr: err.stream,
+    env,
+    cwd,
+    ...(signal ? { signal } : {}),
+  };
+  const code = await main(argv, streams, { now: () => NOW, ...overrides });
+  return { code, stdout: out.text(), stderr: err.text() };
+}
+
+/** A stream that keeps what is written to it. */
+export function collector(columns?: number): {
+  stream: PassThrough & { isTTY?: boolean; columns?: number };
+  text: () => string;
+} {
+  const parts: Buffer[] = [];
+  const stream = Object.assign(new PassThrough(), columns === undefined ? {} : { isTTY: true, columns });
+  stream.on('data', (part: Buffer) => parts.push(part));
+  return { stream, text: () => Buffer.concat(parts).toString('utf8') };
+}
+
+/** Prompts that answer by themselves: by flag, else with `otherwise`; asked questions are recorded. */
+export function scripted(
+  answers: Record<string, string | string[] | boolean> = {},
+  otherwise = 'x',
+): Prompts & { asked: string[] } {
+  const asked: string[] = [];
+  const answer = (flag: string, message: string): string | string[] | boolean => {
+    asked.push(message);
+    return answers[flag] ?? /^--confirm (.+)$/.exec(flag)?.[1] ?? otherwise;
+  };
+  return {
+    possible: true,
+    asked,
+    text: async ({ flag, message }) => String(answer(flag, message)),
+    secret: async ({ flag, message }) => String(answer(flag, message)),
+    yes: async ({ flag, message }) => answer(flag, message) !== false,
+    choose: async ({ flag, message }, choices) =>
+      answers[flag] ? String(answer(flag, message)) : (asked.push(message), choices[0]?.value ?? ''),
+    chooseMany: async ({ flag, message }, choices) => {
+      asked.push(message);
+      const given = answers[flag];
+      return Array.isArray(given) ? given : choices.filter((choice) => choice.checked).map((choice) => choice.value);
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { samples } from './fake-rows.ts';
+
+/** A request as the fake service received it. */
+export interface Seen {
+  method: string;
+  path: string;
+  query: Record<string, string>;
+  headers: Record<string, string | undefined>;
+  body: unknown;
+  text: string;
+}
+
+/** An answer of the fake service. */
+export interface FakeAnswer {
+  status?: number;
+  headers?: Record<string, string>;
+  body?: unknown;
+  /** Sent instead of a JSON body; `null` cuts the connection. */
+  text?: string | null;
+}
+
+/** What a test puts in the place of the common behaviour. */
+export type FakeRoute = (request: Seen) => FakeAnswer;
+
+/** A small stand-in for the service that keeps to the contract's shapes and records what it is asked. */
+export interface FakeApi {
+  url: string;
+  seen: Seen[];
+  /** Answers requests to `METHOD /path` by this function from now on. */
+  on(route: string, answer: FakeRoute): void;
+  close(): Promise<void>;
+}
+
+/** The token that the fake service accepts on `/api/v1`. */
+export const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl';
+
+/** Starts the fake service on a free port of this machine. */
+export async function startFakeApi(): Promise<FakeApi> {
+  const routes = new Map<string, FakeRoute>();
+  const seen: Seen[] = [];
+  const server = createServer((request, response) => {
+    void receive(request).then((received) => {
+      seen.push(received);
+      const answer = routes.get(`${received.method} ${received.path}`) ?? common;
+      send(response, answer(received));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    seen,
+    on: (route, answer) => void routes.set(route, answer),
+    close: () => stop(server),
+  };
+}
+
+/** A refusal in the shape of RFC 9457. */
+export function problem(status: number, code: string, detail: string, more: Record<string, unknown> = {}): FakeAnswer {
+  const body = { type: `/docs/errors/${code}`, title: code, status, detail, code, requestId: 'req-1', ...more };
+  return { status, headers: { 'content-type': 'application/problem+json' }, body };
+}
+
+async function receive(request: IncomingMessage): Promise<Seen> {
+  const parts: Buffer[] = [];
+  for await (const part of request) parts.push(part as Buffer);
+  const text = Buffer.concat(parts).toString('utf8');
+  const url = new URL(request.url ?? '/', 'http://fake');
+  const headers = Object.fromEntries(
+    Object.entries(request.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(',') : value]),
+  );
+  const query = Object.fromEntries(url.searchParams);
+  return { method: request.method ?? '', path: url.pathname, query, headers, body: parse(text), text };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function send(response: ServerResponse, { status = 200, headers = {}, body, text }: FakeAnswer): void {
+  if (text === null) return void response.destroy();
+  response.writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'req-1', ...headers });
+  response.end(text ?? (body === undefined ? '' : JSON.stringify(body)));
+}
+
+function stop(server: Server): Promise<void> {
+  server.closeAllConnections();
+  return new Promise((resolve) => void server.close(() => resolve()));
+}
+
+const OPEN =
+  /^(\/health|\/api\/v1\/login$|\/api\/v1\/payment\/channels$|\/oauth\/|\/api\/v2\/|\/sim\/|\/\.well-known\/)/;
+
+function common(request: Seen): FakeAnswer {
+  if (!OPEN.test(request.path) && request.headers['authorization'] !== `Bearer ${TOKEN}`) {
+    return problem(401, 'unauthorized', 'Log in first.');
+  }
+  const found = samples.find(([pattern]) => pattern.test(request.path));
+  if (!found) return problem(404, 'not_found', 'There is no such resource.');
+  if (request.method === 'DELETE') return { status: 204 };
+  const answer = found[1](request);
+  return { status: request.method === 'POST' && found[2] ? 201 : 200, body: answer };
+}

@@ -1,0 +1,100 @@
+import type { BootstrapPlan, DatabaseDescription, Offline } from '../../cli/offline-port.ts';
+
+/** A failure in the shape of the server's own errors. */
+export class FakeFailure extends Error {
+  readonly code: string;
+  readonly status: number;
+  readonly options: { hint?: string; extra?: Record<string, unknown> };
+
+  constructor(code: string, status: number, message: string, extra: Record<string, unknown> = {}) {
+    super(message);
+    this.code = code;
+    this.status = status;
+    this.options = { extra };
+  }
+}
+
+/** A database in memory behind the offline port; `found` describes it, `closed` counts its closings. */
+export interface FakeOffline extends Offline {
+  admins: { username: string; password: string }[];
+  apps: string[];
+  migrated: number;
+  closed: number;
+}
+
+/** Makes an empty or a used database. */
+export function fakeOffline(
+  found: Partial<DatabaseDescription['schema']> & { admins?: string[]; apps?: string[] } = {},
+): FakeOffline {
+  const { admins = [], apps = [], version = '0001_begin', pending = 0 } = found;
+  const schema = { version, pending };
+  const offline: FakeOffline = {
+    admins: admins.map((username) => ({ username, password: 'before' })),
+    apps: [...apps],
+    migrated: 0,
+    closed: 0,
+    describeDatabase: async () => ({
+      kind: 'embedded',
+      place: '/srv/pay/data/pglite',
+      name: 'pay',
+      schema: { ...schema },
+      administrators: schema.version === null ? null : offline.admins.length,
+    }),
+    async migrate() {
+      offline.migrated += 1;
+      const applied = Array.from({ length: schema.pending }, (_, index) => `000${index + 1}`);
+      Object.assign(schema, { version: '0002_next', pending: 0 });
+      return { applied };
+    },
+    countAdmins: async () => offline.admins.length,
+    async createFirstAdmin({ username, password }) {
+      if (offline.admins.length > 0)
+        throw new FakeFailure('already_bootstrapped', 409, 'There is an administrator already.');
+      offline.admins.push({ username, password });
+      return { id: 'adm_1', username, role: 'admin' };
+    },
+    async createApp({ name, scopes, project = 'default' }) {
+      if (offline.apps.includes(name)) throw new FakeFailure('already_exists', 409, `There is an app ${name} already.`);
+      offline.apps.push(name);
+      return appOf(name, scopes, project);
+    },
+    listApps: async () => offline.apps.map((name) => ({ client_id: 'app_0', name, project: 'default' })),
+    async resetPassword({ username, password }) {
+      const admin = offline.admins.find((known) => known.username === username) ?? { username, password };
+      admin.password = password;
+      return { id: 'adm_1', username, role: 'admin' };
+    },
+    applyBootstrap: async ({ plan }) => apply(offline, plan),
+    rotateMasterKey: async () => ({ keyId: 'ab12cd34', rewrapped: 3 }),
+    backup: async () => ({ bytes: 1024 }),
+    async close() {
+      offline.closed += 1;
+    },
+  };
+  return offline;
+}
+
+function appOf(name: string, scopes: string[], project: string) {
+  return {
+    client_id: `app_of_${name}`,
+    client_secret: 'pays_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8S9t0U1v',
+    name,
+    project,
+    scopes,
+  };
+}
+
+function apply(offline: FakeOffline, plan: BootstrapPlan) {
+  const isNew = plan.admin !== undefined && offline.admins.length === 0;
+  if (isNew && plan.admin) offline.admins.push(plan.admin);
+  const apps = plan.apps.map(({ name, scopes, project = 'default' }) => {
+    if (offline.apps.includes(name)) return { created: false as const, client_id: 'app_0', name };
+    offline.apps.push(name);
+    return { created: true as const, ...appOf(name, scopes, project) };
+  });
+  return {
+    changed: isNew || apps.some((app) => app.created),
+    admin: plan.admin ? { username: plan.admin.username, created: isNew } : null,
+    apps,
+  };
+}

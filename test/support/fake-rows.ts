@@ -1,0 +1,203 @@
+import type { Seen } from './fake-api.ts';
+
+type Row = Record<string, unknown>;
+
+/** One API application, as the console sees it. */
+export const appRow: Row = {
+  client_id: 'app_7Kd2mQxW9bTzR4vLp1Ns',
+  name: 'shop',
+  project: 'default',
+  scopes: ['payment:write', 'payment:read'],
+  enabled: true,
+  allowedIps: [],
+  rateLimit: 0,
+  trusted: false,
+  remark: null,
+  secretHint: 'pays_…9xQ2',
+  createdAt: '2026-11-20T10:00:00.000Z',
+  lastUsedAt: '2026-11-21T05:00:00.000Z',
+};
+
+/** A client secret of the right form. */
+export const SECRET = 'pays_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8S9t0U1v';
+
+/** A paid order. */
+export const orderRow: Row = {
+  orderNo: 'P202611210558ABCDEFGH12',
+  merchantOrderNo: 'm-1',
+  project: 'default',
+  clientId: 'app_7Kd2mQxW9bTzR4vLp1Ns',
+  mode: 'simulator',
+  subject: '红茶 Tea',
+  payWay: 'alipay',
+  amount: 100,
+  amountMinor: 10_000,
+  currency: 'CNY',
+  status: 'paid',
+  exception: null,
+  refundedAmount: 0,
+  refundableAmount: 100,
+  channelTradeNo: '2026112122001400001',
+  refunds: [],
+  createdAt: '2026-11-21T05:58:00.000Z',
+  paidAt: '2026-11-21T05:59:00.000Z',
+};
+
+const refundRow: Row = {
+  refundNo: 'R202611210601ABCDEFGH12',
+  orderNo: orderRow['orderNo'],
+  refundAmount: 40,
+  currency: 'CNY',
+  status: 'succeeded',
+  refundedAmount: 40,
+  refundableAmount: 60,
+  reason: null,
+  createdAt: '2026-11-21T06:01:00.000Z',
+};
+
+const adminRow: Row = {
+  id: 'adm_1',
+  username: 'bob',
+  role: 'viewer',
+  enabled: true,
+  createdAt: '2026-11-20T10:00:00.000Z',
+  lastLoginAt: null,
+};
+const exceptionRow: Row = {
+  id: '42',
+  kind: 'amount_mismatch',
+  orderNo: orderRow['orderNo'],
+  refundNo: null,
+  status: 'open',
+  createdAt: '2026-11-21T06:00:00.000Z',
+  detail: 'received 99.00',
+};
+const stepRow: Row = {
+  sequence: 1,
+  at: '2026-11-21T05:58:00.000Z',
+  kind: 'move',
+  from: null,
+  to: 'created',
+  cause: 'pay',
+  actor: 'app',
+  outcome: null,
+};
+const tradeRow: Row = {
+  orderNo: orderRow['orderNo'],
+  payWay: 'alipay',
+  state: 'paid',
+  currency: 'CNY',
+  minor: 10_000,
+  account: 'default',
+};
+const placed: Row = {
+  ...orderRow,
+  status: 'pending',
+  paidAt: null,
+  payment: { type: 'qr', qrCode: 'https://qr.alipay.com/bax0001', expiresAt: '2026-11-21T07:58:00.000Z' },
+  payUrl: 'http://127.0.0.1:8080/pay/P202611210558ABCDEFGH12',
+};
+const channelRow: Row = {
+  payWay: 'alipay',
+  name: 'Alipay',
+  enabled: true,
+  configured: true,
+  mode: 'simulator',
+  status: 'up',
+  lastSuccessAt: '2026-11-21T05:59:00.000Z',
+};
+
+/** Each kind of path with its answer; `true` = a POST there creates (201). */
+export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
+  [/^\/health/, () => ({ status: 'ok' })],
+  [
+    /^\/api\/v1\/login$/,
+    ({ body }) => ({
+      data: {
+        token: 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl',
+        tokenType: 'Bearer',
+        expiresIn: 86_400,
+        username: (body as Row)['username'],
+        role: 'admin',
+      },
+    }),
+  ],
+  [/^\/api\/v1\/logout$/, () => ({ data: {} })],
+  [/^\/api\/v1\/me$/, () => ({ data: { id: 'adm_0', username: 'alice', role: 'admin' } })],
+  [
+    /^\/oauth\/token$/,
+    () => ({ access_token: 'merchant-token', token_type: 'Bearer', expires_in: 3600, scope: 'payment:write' }),
+  ],
+  [/^\/api\/v2\/payment\/pay$/, () => ({ data: placed }), true],
+  [
+    /^\/api\/v1\/payment\/channels$/,
+    () => ({ data: ['alipay', 'wechat', 'paypal'].map((payWay) => ({ ...channelRow, payWay })) }),
+  ],
+  [/^\/api\/v1\/console\/payment\/pay$/, () => ({ data: placed }), true],
+  [/^\/api\/v1\/console\/payment\/query\//, () => ({ data: orderRow })],
+  [
+    /^\/api\/v1\/api-apps\/[^/]+\/rotate-secret$/,
+    () => ({ data: { client_id: appRow['client_id'], client_secret: SECRET, previousSecretExpiresAt: null } }),
+  ],
+  [
+    /^\/api\/v1\/api-apps$/,
+    ({ method, body }) =>
+      method === 'POST' ? { data: { ...appRow, ...(body as Row), client_secret: SECRET } } : listOf(appRow),
+    true,
+  ],
+  [/^\/api\/v1\/api-apps\//, merged(appRow)],
+  [
+    /^\/api\/v1\/admins$/,
+    ({ method, body }) =>
+      method === 'POST' ? { data: { ...adminRow, username: (body as Row)['username'] } } : listOf(adminRow),
+    true,
+  ],
+  [/^\/api\/v1\/admins\//, () => ({ data: adminRow })],
+  [/^\/api\/v1\/orders\/export$/, () => 'orderNo\n'],
+  [/^\/api\/v1\/orders\/[^/]+\/timeline$/, () => listOf(stepRow)],
+  [
+    /^\/api\/v1\/orders\/[^/]+\/refunds$/,
+    ({ body }) => ({ data: { ...refundRow, refundAmount: Number((body as Row)['refundAmount']) } }),
+    true,
+  ],
+  [/^\/api\/v1\/orders$/, () => listOf(orderRow)],
+  [/^\/api\/v1\/orders\//, () => ({ data: orderRow })],
+  [/^\/api\/v1\/refunds$/, () => listOf(refundRow)],
+  [/^\/api\/v1\/refunds\//, () => ({ data: refundRow })],
+  [/^\/api\/v1\/exceptions$/, () => listOf(exceptionRow)],
+  [/^\/api\/v1\/exceptions\//, () => ({ data: { ...exceptionRow, status: 'resolved' } })],
+  [
+    /^\/sim\/ledger$/,
+    () => ({
+      entries: [
+        {
+          at: '2026-11-21T05:59:00.000Z',
+          type: 'payment',
+          payWay: 'alipay',
+          account: 'default',
+          orderNo: orderRow['orderNo'],
+          number: '2026112122001400001',
+          minor: 10_000,
+        },
+      ],
+      orders: { one: { ...tradeRow, amount: 10_000, paid: 10_000, refunded: 0 } },
+    }),
+  ],
+  [/^\/sim\/clock$/, () => ({ now: '2026-11-21T07:58:00.000Z' })],
+  [
+    /^\/sim\/faults$/,
+    ({ method, body }) =>
+      method === 'POST' ? { id: 'f-1', hits: 0, probability: null, ...(body as Row) } : { faults: [] },
+    true,
+  ],
+  [/^\/sim\/notify$/, () => ({ sent: 1 })],
+  [/^\/sim\//, () => tradeRow],
+];
+
+function listOf(...rows: Row[]): unknown {
+  return { data: rows, page: { nextCursor: null, hasMore: false } };
+}
+
+function merged(row: Row): (request: Seen) => unknown {
+  return ({ body }) => ({ data: { ...row, ...(body as Row | undefined) } });
+}
