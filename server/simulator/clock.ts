@@ -22,6 +22,7 @@ const LONGEST = 2_147_483_647;
 /** A clock that starts `offset` milliseconds ahead; `onError` hears of tasks that throw. */
 export function createClock(offset: number, timeFactor: number, onError: (error: unknown) => void): Clock {
   const tasks = new Set<Task>();
+  const running = new Set<Promise<void>>();
   let ahead = offset;
   let stopped = false;
   const now = () => Date.now() + ahead;
@@ -32,14 +33,12 @@ export function createClock(offset: number, timeFactor: number, onError: (error:
     task.timer = setTimeout(() => (task.due > now() ? arm(task) : void execute(task)), wait);
     task.timer.unref();
   };
-  const execute = async (task: Task) => {
-    if (!tasks.delete(task)) return;
+  const execute = (task: Task): Promise<void> => {
+    if (!tasks.delete(task)) return Promise.resolve();
     clearTimeout(task.timer);
-    try {
-      await task.run();
-    } catch (error) {
-      onError(error);
-    }
+    const run = attempt(task, onError).finally(() => running.delete(run));
+    running.add(run);
+    return run;
   };
 
   return {
@@ -53,6 +52,8 @@ export function createClock(offset: number, timeFactor: number, onError: (error:
     },
     async advance(milliseconds) {
       const target = now() + milliseconds;
+      // What has begun may schedule more: a delivery that is under way decides about the next one.
+      await Promise.all(running);
       for (let batch = dueBy(tasks, target); batch.length > 0; batch = dueBy(tasks, target)) {
         ahead += Math.max(0, batch.at(-1)!.due - now());
         await Promise.all(batch.map(execute));
@@ -66,6 +67,14 @@ export function createClock(offset: number, timeFactor: number, onError: (error:
       tasks.clear();
     },
   };
+}
+
+async function attempt(task: Task, onError: (error: unknown) => void): Promise<void> {
+  try {
+    await task.run();
+  } catch (error) {
+    onError(error);
+  }
 }
 
 /** The earliest tasks due by `target`: those within a second of the first one, so that many notices go out together. */

@@ -58,8 +58,17 @@ export interface CoreOptions {
 }
 
 /** Opens keys, accounts and ledger in `dir`, making them at the first start; every channel has an account `default`. */
-export async function openCore({ dir, halves, timeFactor, clockOffset, log }: CoreOptions): Promise<Core> {
-  const unlock = lockFolder(dir);
+export async function openCore(options: CoreOptions): Promise<Core> {
+  const unlock = lockFolder(options.dir);
+  try {
+    return await assemble(options, unlock);
+  } catch (error) {
+    unlock();
+    throw error;
+  }
+}
+
+async function assemble({ dir, halves, timeFactor, clockOffset, log }: CoreOptions, unlock: () => void): Promise<Core> {
   const [authority, strangerKey] = await Promise.all([openAuthority(dir), openStranger(dir)]);
   // The ledger stamps its lines with the clock, whose offset it remembers: it is only written after both exist.
   const ledger: Ledger = openLedger(dir, () => clock.now());

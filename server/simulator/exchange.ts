@@ -60,13 +60,13 @@ async function refuseBefore(ctx: Context, exchange: Exchange, { name, delayMs }:
 function silence(ctx: Context, delayMs: number): Promise<void> {
   ctx.respond = false;
   const { socket } = ctx.req;
+  if (socket.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
     const timer = setTimeout(() => socket.destroy(), delayMs);
     socket.once('close', () => {
       clearTimeout(timer);
       resolve();
     });
-    if (socket.destroyed) socket.emit('close');
   });
 }
 

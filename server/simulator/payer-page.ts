@@ -11,7 +11,7 @@ body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding
 main { width: 100%; max-width: 26rem; background: var(--paper); border: 1px solid var(--line); border-radius: 0.75rem; padding: 1.5rem; }
 .channel { margin: 0; color: var(--soft); font-size: 0.875rem; }
 h1 { margin: 0.25rem 0 0; font-size: 1.125rem; font-weight: 600; overflow-wrap: anywhere; }
-.amount { margin: 1rem 0; font-size: 2.25rem; font-weight: 650; line-height: 1.1; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+.amount { margin: 1rem 0; font-size: clamp(1.5rem, 9vw, 2.25rem); font-weight: 650; line-height: 1.1; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 .amount small { font-size: 1rem; font-weight: 500; color: var(--soft); }
 dl { display: grid; grid-template-columns: auto 1fr; gap: 0.25rem 1rem; margin: 0 0 1.5rem; padding-top: 1rem; border-top: 1px solid var(--line); font-size: 0.875rem; }
 dt { color: var(--soft); } dd { margin: 0; text-align: right; overflow-wrap: anywhere; }

@@ -59,6 +59,17 @@ for (const [path, body, status_, code] of [
   });
 }
 
+test('every channel has an account from the start, as ordinary configuration', async (t) => {
+  const config = await world.config();
+  t.deepEqual(Object.keys(config), ['alipay', 'wechat', 'paypal']);
+  for (const { fields, pems } of Object.values(config)) {
+    t.true(Object.values(fields).every((value) => typeof value === 'string'));
+    t.true(
+      Object.values(pems).every((texts) => texts.length > 0 && texts.every((text) => text.startsWith('-----BEGIN'))),
+    );
+  }
+});
+
 test('paying twice is paying once; a closed order is not paid', async (t) => {
   await client.call('alipay.trade.precreate', order('ONCE'));
   await world.post('/sim/pay', { orderNo: 'ONCE' });
