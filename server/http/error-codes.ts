@@ -47,6 +47,7 @@ merchant_number_used | Merchant number used | The merchantOrderNo or merchantRef
 method_not_allowed | Method not allowed | The path exists, but not for this method; \`Allow\` lists those that do. | Use one of the methods in Allow.
 not_bootstrapped | No administrator yet | Nobody can log in before the first administrator is created. | Run payctl bootstrap admin (with the embedded database: stop the server before, start it afterwards).
 not_found | Not found | There is no such thing, or it belongs to somebody else. | Check the path and the identifier.
+not_kept | Not kept | What was written could not be read back. | Look at the database; nothing can be relied on until this is understood.
 not_on_sale | Not on sale | The product is disabled or outside its time of sale. | Offer another product.
 order_already_paid | Order paid | The order is paid. | Refund it instead.
 order_not_paid | Order not paid | There is nothing to give back yet. | Query the order first.

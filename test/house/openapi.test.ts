@@ -74,12 +74,21 @@ test('every code that a contract names is in the error table', (t) => {
   t.deepEqual([...new Set(unknown)], []);
 });
 
+const rules = `
+extends: [recommended]
+rules:
+  no-invalid-media-type-examples: { severity: error, allowAdditionalProperties: false }
+  no-invalid-parameter-examples: error
+  no-invalid-schema-examples: error
+`;
+
 test('redocly lint finds no error', async (t) => {
   t.timeout(60_000);
   const folder = await mkdtemp(join(tmpdir(), 'openapi-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, 'openapi.json');
   await writeFile(file, JSON.stringify(document));
+  await writeFile(join(folder, 'redocly.yaml'), rules);
   const redocly = join(import.meta.dirname, '../../node_modules/@redocly/cli/bin/cli.js');
   const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
   const lint = promisify(execFile)(process.execPath, [redocly, 'lint', file, '--format', 'json'], { cwd: folder, env });
