@@ -9,6 +9,7 @@ export class FolderHeld extends AppError {
   constructor(folder: string, pid: number) {
     super('database_in_use', 503, `The embedded database ${folder} is in use by process ${pid}.`, {
       retryable: true,
+      extra: { pid },
       hint: 'Stop that process, run this command, start it again.',
     });
     this.pid = pid;

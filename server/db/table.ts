@@ -22,6 +22,11 @@ export class Table<Row extends object> {
     await this.#em.insert(this.#entity, row as never);
   }
 
+  /** Writes many new rows in one statement. */
+  async insertMany(rows: readonly Partial<Row>[]): Promise<void> {
+    await this.#em.insertMany(this.#entity, rows as never);
+  }
+
   /** Writes a new row unless a unique column is taken; says whether it did. */
   async insertIfNew(row: Partial<Row>): Promise<boolean> {
     const qb = this.#em

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import type { Mode, PayWay } from '../../payments/channel.ts';
-import { code, instant, json, text, type RowOf } from './columns.ts';
+import { code, instant, json, text, words, type RowOf } from './columns.ts';
 
 /** One immutable version of a channel configuration; `certIds` are the certificates it was made with. */
 export const ChannelConfigEntity = defineEntity({
@@ -18,6 +18,8 @@ export const ChannelConfigEntity = defineEntity({
     sealed: text().nullable(),
     fingerprints: json<Record<string, string>>(),
     certIds: json<string[]>(),
+    /** Names of fields and certificate kinds that this version lacks; empty = usable. */
+    missing: words(),
     createdBy: p.string().length(128),
     createdAt: instant(),
   },
@@ -37,6 +39,8 @@ export const ChannelStateEntity = defineEntity({
     lastSuccessAt: instant().nullable(),
     lastFailureAt: instant().nullable(),
     lastFailure: text().nullable(),
+    /** When the first certificate of the current version expires. */
+    certsExpireAt: instant().nullable(),
     updatedAt: instant(),
   },
   uniques: [{ properties: ['project', 'payWay'] }],

@@ -23,7 +23,7 @@ export class Migration0001 extends Migration {
     );
     this.addSql(`create index "certs_project_pay_way_kind_index" on "certs" ("project", "pay_way", "kind")`);
     this.addSql(
-      `create table "channel_configs" ("id" uuid not null, "project" varchar(64) not null, "pay_way" varchar(16) not null, "version" int not null, "mode" varchar(16) not null, "account" varchar(128) not null, "fields" jsonb not null, "sealed" text null, "fingerprints" jsonb not null, "cert_ids" jsonb not null, "created_by" varchar(128) not null, "created_at" timestamptz(6) not null, primary key ("id"))`,
+      `create table "channel_configs" ("id" uuid not null, "project" varchar(64) not null, "pay_way" varchar(16) not null, "version" int not null, "mode" varchar(16) not null, "account" varchar(128) not null, "fields" jsonb not null, "sealed" text null, "fingerprints" jsonb not null, "cert_ids" jsonb not null, "missing" text[] not null, "created_by" varchar(128) not null, "created_at" timestamptz(6) not null, primary key ("id"))`,
     );
     this.addSql(
       `alter table "channel_configs" add constraint "channel_configs_project_pay_way_version_unique" unique ("project", "pay_way", "version")`,
@@ -33,7 +33,7 @@ export class Migration0001 extends Migration {
     );
     this.addSql(`create index "channel_messages_order_no_index" on "channel_messages" ("order_no")`);
     this.addSql(
-      `create table "channel_states" ("id" uuid not null, "project" varchar(64) not null, "pay_way" varchar(16) not null, "version" int not null, "enabled" boolean not null, "last_success_at" timestamptz(6) null, "last_failure_at" timestamptz(6) null, "last_failure" text null, "updated_at" timestamptz(6) not null, primary key ("id"))`,
+      `create table "channel_states" ("id" uuid not null, "project" varchar(64) not null, "pay_way" varchar(16) not null, "version" int not null, "enabled" boolean not null, "last_success_at" timestamptz(6) null, "last_failure_at" timestamptz(6) null, "last_failure" text null, "certs_expire_at" timestamptz(6) null, "updated_at" timestamptz(6) not null, primary key ("id"))`,
     );
     this.addSql(
       `alter table "channel_states" add constraint "channel_states_project_pay_way_unique" unique ("project", "pay_way")`,
