@@ -36,7 +36,7 @@ const Refund = z.object({
 const Unit = z.object({
   custom_id: Text,
   invoice_id: Text,
-  amount: Amount,
+  amount: Amount.optional(),
   payee: Payee,
   payments: z
     .object({ captures: z.array(Capture).default([]), refunds: z.array(Refund).default([]) })

@@ -1,7 +1,7 @@
-import type { KeyObject, X509Certificate } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { NoticeNotGenuine, TransportFailed } from '../../payments/channel.ts';
 import type { Transport, WireAnswer } from '../../payments/channel.ts';
-import { CertificateRefused, isCertificateUrl, publicRoots, readPems, trustedKey } from './certificates.ts';
+import { CertificateRefused, isCertificateUrl, publicRoots, trustedKey, type Trust } from './certificates.ts';
 import type { PaypalSettings } from './settings.ts';
 
 /** Finds the key that a webhook names by the address of its certificate; throws NoticeNotGenuine. */
@@ -25,10 +25,11 @@ const MOST_AT_ONCE = 4;
 export function createCertificateCache(settings: PaypalSettings, send: Transport, now: () => Date): FindWebhookKey {
   const kept = new Map<string, Kept>();
   const fetching = new Map<string, Promise<Kept>>();
-  const roots = settings.mode === 'simulator' ? simulatorRoots(settings) : publicRoots;
+  const { mode, apiUrl, intermediates, simulatorRoots } = settings;
+  const roots = mode === 'simulator' ? () => simulatorRoots : publicRoots;
 
   return async (url) => {
-    if (!isCertificateUrl(url, settings.mode, settings.apiUrl)) {
+    if (!isCertificateUrl(url, mode, apiUrl)) {
       throw new NoticeNotGenuine('serial_unknown', 'The certificate address is not one of PayPal.');
     }
     const found = kept.get(url);
@@ -49,18 +50,13 @@ export function createCertificateCache(settings: PaypalSettings, send: Transport
   async function fetchAndJudge(url: string): Promise<Kept> {
     const answer = await fetchCertificate(send, url);
     const at = now();
-    const entry = judge(answer, roots(), at);
+    const entry = judge(answer, { roots: roots(), intermediates }, at);
     kept.delete(url);
     kept.set(url, entry);
     const [oldest] = kept.keys();
     if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
     return entry;
   }
-}
-
-function simulatorRoots({ simulatorCas }: PaypalSettings): () => readonly X509Certificate[] {
-  const roots = simulatorCas.flatMap((pem) => readPems(pem));
-  return () => roots;
 }
 
 async function fetchCertificate(send: Transport, url: string): Promise<WireAnswer> {
@@ -83,11 +79,11 @@ async function sendOrFail(send: () => Promise<WireAnswer>): Promise<WireAnswer> 
   }
 }
 
-function judge({ status, body }: WireAnswer, roots: readonly X509Certificate[], at: Date): Kept {
+function judge({ status, body }: WireAnswer, trust: Trust, at: Date): Kept {
   const soon = at.getTime() + REFUSE_AGAIN_MS;
   if (status !== 200) return { result: { refused: 'There is no such certificate.' }, until: soon };
   try {
-    const { key, until } = trustedKey(body.toString('latin1'), roots, at);
+    const { key, until } = trustedKey(body.toString('latin1'), trust, at);
     return { result: { key }, until: Math.min(at.getTime() + KEEP_MS, until.getTime()) };
   } catch (error) {
     if (!(error instanceof CertificateRefused)) throw error;

@@ -28,13 +28,19 @@ export function isCertificateUrl(text: string, mode: Mode, apiUrl: string): bool
   });
 }
 
+/** What a webhook certificate may lead to, and through which certificates beside those in its own file. */
+export interface Trust {
+  roots: readonly X509Certificate[];
+  intermediates: readonly X509Certificate[];
+}
+
 /** The key of the first certificate in `pem`; throws CertificateRefused unless it is PayPal's, in date and issued by a trusted root. */
-export function trustedKey(pem: string, roots: readonly X509Certificate[], at: Date): { key: KeyObject; until: Date } {
+export function trustedKey(pem: string, { roots, intermediates }: Trust, at: Date): { key: KeyObject; until: Date } {
   const [leaf, ...others] = readPems(pem);
   if (!leaf) throw new CertificateRefused('There is no certificate in the file.');
   checkName(leaf);
   checkStrength(leaf);
-  climb(leaf, others, roots, at);
+  climb(leaf, [...others, ...intermediates], roots, at);
   return { key: leaf.publicKey, until: leaf.validToDate };
 }
 

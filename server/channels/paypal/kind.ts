@@ -1,6 +1,6 @@
 import type { ChannelKind, FieldSpec, Mode } from '../../payments/channel.ts';
 import { createPaypalChannel } from './channel.ts';
-import { SIMULATOR_CA } from './settings.ts';
+import { SIMULATOR_CA, WEBHOOK_INTERMEDIATE } from './settings.ts';
 
 const MODES = ['simulator', 'sandbox', 'live'] as const satisfies readonly Mode[];
 
@@ -83,6 +83,12 @@ export const paypalKind: ChannelKind = {
   },
   fields: FIELDS,
   certKinds: [
+    {
+      kind: WEBHOOK_INTERMEDIATE,
+      label: 'Webhook intermediate',
+      form: 'certificate-chain',
+      help: 'Only when PayPal serves its webhook certificate without the intermediate; it must lead to a public root.',
+    },
     {
       kind: SIMULATOR_CA,
       label: 'Simulator authority',

@@ -23,7 +23,7 @@ export function orderOutcome(order: PaypalOrder, expected: Expected, settings: P
   if (foreign) return unknown('mismatch', foreign);
   const capture = decisiveCapture(unit.payments.captures);
   if (capture && captureMeaning(capture.status) !== 'declined') return captureOutcome(capture, order);
-  const amount = readAmount(unit.amount);
+  const amount = unit.amount && readAmount(unit.amount);
   if (!amount || !sameMoney(amount, expected.amount))
     return unknown('mismatch', `The order is over ${words(unit.amount)}.`);
   return unpaidOutcome(order, capture !== undefined, settings);
@@ -62,15 +62,21 @@ export function strangerCapture(
   return undefined;
 }
 
-function strangerIn(order: PaypalOrder, expected: Expected, settings: PaypalSettings): string | undefined {
+/** A capture's answer may leave members out of the unit and give them with the capture; what is given must all agree. */
+function strangerIn(order: PaypalOrder, expected: Expected, { merchantId }: PaypalSettings): string | undefined {
   const [unit] = order.purchase_units;
+  const parts = [unit, ...unit.payments.captures];
+  const isOnly = (values: (string | undefined)[], wanted: string) => {
+    const given = values.filter((value) => value !== undefined);
+    return given.length > 0 && given.every((value) => value === wanted);
+  };
   if (expected.channelOrderId && order.id !== expected.channelOrderId) return `The answer is about order ${order.id}.`;
-  if (unit.custom_id !== expected.orderNo) return 'The order carries another custom_id.';
-  if (unit.invoice_id !== undefined && unit.invoice_id !== expected.orderNo)
-    return 'The order carries another invoice_id.';
-  if (settings.merchantId && unit.payee?.merchant_id !== settings.merchantId) {
-    return `The order pays ${unit.payee?.merchant_id ?? 'an unnamed payee'}, not ${settings.merchantId}.`;
-  }
+  const numbers = parts.map(({ custom_id }) => custom_id);
+  if (!isOnly(numbers, expected.orderNo)) return 'The order carries another custom_id.';
+  const invoices = parts.map(({ invoice_id }) => invoice_id ?? expected.orderNo);
+  if (!isOnly(invoices, expected.orderNo)) return 'The order carries another invoice_id.';
+  const payees = parts.map(({ payee }) => payee?.merchant_id);
+  if (merchantId && !isOnly(payees, merchantId)) return `The order does not pay ${merchantId}.`;
   return undefined;
 }
 
@@ -171,6 +177,6 @@ function readAmount({ value, currency_code }: PaypalAmount): Money | undefined {
   return readMajorText(value, currency_code, 'paypal');
 }
 
-function words({ value, currency_code }: PaypalAmount): string {
-  return `${value} ${currency_code}`.slice(0, 40);
+function words(amount: PaypalAmount | undefined): string {
+  return amount ? `${amount.value} ${amount.currency_code}`.slice(0, 40) : 'nothing';
 }

@@ -1,5 +1,7 @@
+import type { X509Certificate } from 'node:crypto';
 import { ChannelMisconfigured } from '../../payments/channel.ts';
 import type { ChannelInput, Mode } from '../../payments/channel.ts';
+import { readPems } from './certificates.ts';
 
 /** The certificate kind that vouches for the simulator's webhook certificate; never read in the other modes. */
 export const SIMULATOR_CA = 'paypal_simulator_ca';
@@ -8,6 +10,9 @@ const API_URLS: Readonly<Record<Exclude<Mode, 'simulator'>, string>> = {
   live: 'https://api-m.paypal.com',
   sandbox: 'https://api-m.sandbox.paypal.com',
 };
+
+/** The certificate kind for an intermediate that PayPal's webhook certificate comes without. */
+export const WEBHOOK_INTERMEDIATE = 'paypal_webhook_intermediate';
 
 /** What every part of the adapter needs of one configuration version. */
 export interface PaypalSettings {
@@ -19,8 +24,10 @@ export interface PaypalSettings {
   webhookId: string;
   /** When set, every order must name this payee. */
   merchantId: string | null;
-  /** PEM texts of the authorities that are trusted in simulator mode. */
-  simulatorCas: readonly string[];
+  /** The authorities that are trusted in simulator mode; empty in the others, where only the public roots count. */
+  simulatorRoots: readonly X509Certificate[];
+  /** Certificates that may stand between a webhook certificate and a root; trusted only through the root. */
+  intermediates: readonly X509Certificate[];
 }
 
 /** Reads a configuration; throws ChannelMisconfigured naming the field. */
@@ -32,7 +39,8 @@ export function readSettings(input: ChannelInput): PaypalSettings {
     clientSecret: required(input, 'clientSecret'),
     webhookId: required(input, 'webhookId'),
     merchantId: input.fields['merchantId'] || null,
-    simulatorCas: input.mode === 'simulator' ? (input.pems[SIMULATOR_CA] ?? []) : [],
+    simulatorRoots: input.mode === 'simulator' ? certificates(input, SIMULATOR_CA) : [],
+    intermediates: certificates(input, WEBHOOK_INTERMEDIATE),
   };
 }
 
@@ -40,6 +48,22 @@ function apiUrlOf(input: ChannelInput): string {
   if (input.mode !== 'simulator') return API_URLS[input.mode];
   if (!input.simulatorUrl) throw new ChannelMisconfigured('mode', 'There is no simulator to send to.');
   return `${input.simulatorUrl.replace(/\/+$/, '')}/paypal`;
+}
+
+function certificates({ pems }: ChannelInput, kind: string): X509Certificate[] {
+  return (pems[kind] ?? []).flatMap((pem) => {
+    const found = readable(pem);
+    if (found.length === 0) throw new ChannelMisconfigured(kind, 'There is no readable certificate in it.');
+    return found;
+  });
+}
+
+function readable(pem: string): X509Certificate[] {
+  try {
+    return readPems(pem);
+  } catch {
+    return [];
+  }
 }
 
 function required(input: ChannelInput, field: string): string {

@@ -1,13 +1,8 @@
 import { Buffer } from 'node:buffer';
 import { createHash, verify } from 'node:crypto';
-import { crc32 } from 'node:zlib';
 import { NoticeNotGenuine } from '../../payments/channel.ts';
 import type { FindWebhookKey } from './certificate-cache.ts';
-
-/** The signed text of a webhook: `id|time|webhook id|CRC32 of the raw body as an unsigned decimal`. (PayPal, Webhooks integration.) */
-export function webhookText(transmissionId: string, transmissionTime: string, webhookId: string, body: Buffer): string {
-  return [transmissionId, transmissionTime, webhookId, String(crc32(body))].join('|');
-}
+import { webhookText } from './signature.ts';
 
 /**
  * Checks a webhook's signature and returns an id for this very body; throws NoticeNotGenuine.

@@ -1,5 +1,5 @@
 import { sign, verify, X509Certificate, type KeyObject } from 'node:crypto';
-import { webhookText } from '../../channels/paypal/webhook.ts';
+import { webhookText } from '../../channels/paypal/signature.ts';
 
 /** What a delivery is signed over and with. */
 export interface Transmission {

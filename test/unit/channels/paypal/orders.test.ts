@@ -151,6 +151,23 @@ test('money is read from the capture, not from the order', async (t) => {
   t.like(await query(s.orderBody({ status: 'SOMETHING_NEW' })), { kind: 'pending' });
 });
 
+test('what a unit leaves out may come with its capture, and must agree all the same', async (t) => {
+  const query = async (unit: object, capture: object): Promise<Outcome> => {
+    const captures = [s.captureBody({ payee: { merchant_id: s.MERCHANT }, ...capture })];
+    const bare = { amount: undefined, custom_id: undefined, invoice_id: undefined, payee: undefined };
+    const body = s.orderBody({ status: 'COMPLETED' }, { ...bare, payments: { captures }, ...unit });
+    return s.scripted(() => s.json(201, body)).channel.query(s.orderRef);
+  };
+  t.like(await query({}, {}), { kind: 'paid', amount: { minor: 1230n, currency: 'USD' } });
+  t.like(await query({}, { custom_id: 'OTHERORDER' }), { kind: 'unknown', cause: 'mismatch' });
+  t.like(await query({}, { custom_id: undefined }), { kind: 'unknown', cause: 'mismatch' });
+  t.like(await query({}, { invoice_id: 'OTHERORDER' }), { kind: 'unknown', cause: 'mismatch' });
+  t.like(await query({ custom_id: 'OTHERORDER' }, {}), { kind: 'unknown', cause: 'mismatch' });
+  t.like(await query({}, { payee: { merchant_id: 'OTHERMERCHANT' } }), { kind: 'unknown', cause: 'mismatch' });
+  t.like(await query({}, { payee: undefined }), { kind: 'unknown', cause: 'mismatch' });
+  t.like(await query({}, { status: 'DECLINED' }), { kind: 'unknown', cause: 'mismatch' });
+});
+
 test('a capture over another amount is reported with that amount', async (t) => {
   const { channel } = s.scripted(() => s.json(200, s.paidOrder({ amount: { currency_code: 'USD', value: '1.00' } })));
   t.like(await channel.query(s.orderRef), { kind: 'paid', amount: { minor: 100n, currency: 'USD' } });

@@ -37,6 +37,7 @@ export const PEMS = {
   root,
   good: leafOnly,
   chained: issue(CN, 'Middle', keys.publicKey, otherKeys.privateKey) + middle,
+  middle,
   withoutMiddle: issue(CN, 'Middle', keys.publicKey, otherKeys.privateKey),
   otherRoot: issue(CN, 'Root', keys.publicKey, otherKeys.privateKey),
   selfSigned: issue(CN, CN, keys.publicKey, keys.privateKey),

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
 import { isCertificateUrl } from '../../../../server/channels/paypal/certificates.ts';
+import { SIMULATOR_CA, WEBHOOK_INTERMEDIATE } from '../../../../server/channels/paypal/settings.ts';
 import { NoticeNotGenuine, TransportFailed, type Notice } from '../../../../server/payments/channel.ts';
 import { forgeTwin } from './forge-crc.ts';
 import {
@@ -169,6 +170,14 @@ test('an address outside the list is refused without a request', async (t) => {
 test('a chain through an intermediate is good', async (t) => {
   const { channel } = withCertificate(PEMS.chained);
   t.like(await channel.readNotice(signedHeaders(captured), captured), { orderNo: ORDER_NO });
+});
+
+test('an intermediate that PayPal leaves out may come from the configuration; it is no root', async (t) => {
+  const read = (pems: Record<string, string[]>) =>
+    withCertificate(PEMS.withoutMiddle, { pems }).channel.readNotice(signedHeaders(captured), captured);
+  const both = { [SIMULATOR_CA]: [PEMS.root], [WEBHOOK_INTERMEDIATE]: [PEMS.middle] };
+  t.like(await read(both), { orderNo: ORDER_NO });
+  await refusedBecause(t, read({ [WEBHOOK_INTERMEDIATE]: [PEMS.middle] }), 'signature_invalid');
 });
 
 const BAD = [

@@ -1,0 +1,7 @@
+import type { Buffer } from 'node:buffer';
+import { crc32 } from 'node:zlib';
+
+/** The signed text of a webhook: `id|time|webhook id|CRC32 of the raw body as an unsigned decimal`. (PayPal, Webhooks integration.) */
+export function webhookText(transmissionId: string, transmissionTime: string, webhookId: string, body: Buffer): string {
+  return [transmissionId, transmissionTime, webhookId, String(crc32(body))].join('|');
+}
