@@ -28,8 +28,6 @@ export interface IdentityParts {
   counts: FailureCounts;
   now: () => Date;
   passwords?: Passwords;
-  /** Length of the window in which failed logins count, in seconds; 900 unless a test says otherwise. */
-  loginWindowSeconds?: number;
 }
 
 /** Everything that knows who somebody is and what they may do. */
@@ -47,7 +45,7 @@ export interface Identity {
 
 /** Assembles identity; the keys of both kinds of tokens come from the one `JWT.SecretKey`. */
 export function createIdentity(parts: IdentityParts): Identity {
-  const { config, store, queries, counts, now, loginWindowSeconds, passwords = createPasswords() } = parts;
+  const { config, store, queries, counts, now, passwords = createPasswords() } = parts;
   const keys = deriveKeys(config.jwt.secretKey);
   const { issuer } = config.oauth;
   const adminTokens = createMint(
@@ -71,7 +69,7 @@ export function createIdentity(parts: IdentityParts): Identity {
     now,
   );
   const audit = createAudit({ now });
-  const limits = createLoginLimits(counts, { ...config.rateLimit, windowSeconds: loginWindowSeconds });
+  const limits = createLoginLimits(counts, config.rateLimit);
   const ports = { store, queries, audit, now, debug: config.debug, passwords, limits, adminTokens, accessTokens };
   return {
     authenticators: createAuthenticators({ ...ports, csrfKey: keys.csrf }),

@@ -3,13 +3,13 @@ import type { FailureCounts } from './ports.ts';
 
 /** How many failures are borne. */
 export interface LoginLimitSettings {
-  /** Per account and address in a window; ten times that per address. */
+  /** Per account and address in 15 minutes; ten times that per address. */
   loginFailures: number;
   /** Per address and minute, tokens and logins together; 0 = off. */
   badCredentialsPerMinute: number;
-  /** Length of the login window in seconds. */
-  windowSeconds?: number;
 }
+
+const windowSeconds = 900;
 
 /** Guards logins against guessing; only failures are written. */
 export interface LoginLimits {
@@ -23,7 +23,7 @@ export interface LoginLimits {
 
 /** Makes the guard over counters that all replicas share. */
 export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSettings): LoginLimits {
-  const { loginFailures, badCredentialsPerMinute, windowSeconds = 900 } = settings;
+  const { loginFailures, badCredentialsPerMinute } = settings;
   const ofAddress = (ip: string) =>
     badCredentialsPerMinute > 0 ? [{ key: `bad-credential:${ip}`, limit: badCredentialsPerMinute, seconds: 60 }] : [];
   const ofLogin = (username: string, ip: string) => [

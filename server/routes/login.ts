@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import { endpoint, Reply } from '../http/endpoint.ts';
+import type { Sessions } from '../identity/sessions.ts';
+import { type RouteGroup, routeGroup } from './index.ts';
+import { actorOf, PasswordText, Role } from './wire/identity.ts';
+
+const Credentials = z
+  .object({ username: z.string().min(1).max(64), password: PasswordText })
+  .meta({ id: 'LoginRequest' });
+
+const NewSession = z
+  .object({
+    token: z.string(),
+    tokenType: z.literal('Bearer'),
+    /** Seconds. */
+    expiresIn: z.int(),
+    username: z.string(),
+    role: Role,
+  })
+  .meta({ id: 'AdminSession' });
+
+const LoggedOut = z.object({ loggedOut: z.literal(true) }).meta({ id: 'LoggedOut' });
+const LogoutRequest = z.object({ everywhere: z.boolean().default(false) }).optional();
+
+/** Removes both cookies of a session. */
+export const noCookies = [
+  { name: 'auth_token', value: null },
+  { name: 'csrf_token', value: null, httpOnly: false },
+];
+
+/** Administrator sessions: begin and end. */
+export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
+  const router = routeGroup('/api/v1');
+
+  /**
+   * @openapi
+   * /api/v1/login:
+   *   post:
+   *     tags: [Session]
+   *     summary: Log in as an administrator
+   *     description: >-
+   *       Answers with a token and sets the cookies `auth_token` (HttpOnly) and `csrf_token`. An unknown name and a wrong
+   *       password get the same answer. Before the first administrator exists it is 503 `not_bootstrapped`.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { username: alice, password: correct-battery-7-staple }
+   *     responses:
+   *       200:
+   *         content:
+   *           application/json:
+   *             example:
+   *               data: { token: eyJhbGciOi…, tokenType: Bearer, expiresIn: 86400, username: alice, role: admin }
+   */
+  router.post(
+    '/login',
+    endpoint(
+      {
+        auth: 'none',
+        sameSite: true,
+        body: Credentials,
+        returns: NewSession,
+        errors: ['login_failed', 'not_bootstrapped', 'login_busy', 'rate_limited', 'csrf_failed'],
+      },
+      async ({ body, request }) => {
+        const session = await sessions.login({ ...body, ip: request.ip, requestId: request.id });
+        const { token, csrfToken, expiresIn, username, role } = session;
+        return new Reply({
+          cookies: [
+            { name: 'auth_token', value: token, maxAgeSeconds: expiresIn },
+            { name: 'csrf_token', value: csrfToken, httpOnly: false, maxAgeSeconds: expiresIn },
+          ],
+          data: { token, tokenType: 'Bearer', expiresIn, username, role },
+        });
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/logout:
+   *   post:
+   *     tags: [Session]
+   *     summary: End the session
+   *     description: The token is refused by every replica from the answer on; with `everywhere` every session of the account is.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { everywhere: false }
+   *     responses:
+   *       200:
+   *         content:
+   *           application/json:
+   *             example: { data: { loggedOut: true } }
+   */
+  router.post(
+    '/logout',
+    endpoint(
+      { auth: { admin: 'viewer' }, body: LogoutRequest, returns: LoggedOut },
+      async ({ body, caller, request }) => {
+        await sessions.logout(caller, actorOf(caller, request), body?.everywhere ?? false);
+        return new Reply({ cookies: noCookies, data: { loggedOut: true } });
+      },
+    ),
+  );
+  return router;
+}

@@ -1,0 +1,187 @@
+import { z } from 'zod';
+import { AppError, InvalidRequest } from '../errors.ts';
+import { endpoint, Reply } from '../http/endpoint.ts';
+import type { ClientCredentials } from '../identity/client-credentials.ts';
+import type { OAuth } from '../identity/oauth.ts';
+import { type RouteGroup, routeGroup } from './index.ts';
+import { readClient } from './wire/identity-client.ts';
+
+/** What the token endpoints and their metadata need. */
+export interface OAuthOperations {
+  oauth: OAuth;
+  issuer: string;
+  publicUrl: string;
+  scopes: readonly string[];
+}
+
+const Parameter = z.string().max(4096);
+
+/** Credentials do not belong into an address, which ends up in logs (RFC 6749 §2.3.1). */
+const NoCredentials = z.object({
+  client_id: z.string().optional(),
+  client_secret: z.string().optional(),
+  token: z.string().optional(),
+  grant_type: z.string().optional(),
+});
+
+const TokenRequest = z
+  .object({
+    grant_type: Parameter,
+    client_id: Parameter.optional(),
+    client_secret: Parameter.optional(),
+    scope: Parameter.optional(),
+  })
+  .meta({ id: 'TokenRequest' });
+
+const TokenGrant = z
+  .object({ access_token: z.string(), token_type: z.literal('Bearer'), expires_in: z.int(), scope: z.string() })
+  .meta({ id: 'TokenGrant' });
+
+const RevokeRequest = z
+  .object({
+    token: z.string().max(16_384),
+    token_type_hint: Parameter.optional(),
+    client_id: Parameter.optional(),
+    client_secret: Parameter.optional(),
+  })
+  .meta({ id: 'RevokeRequest' });
+
+const Metadata = z.record(z.string(), z.unknown()).meta({ id: 'AuthorizationServerMetadata' });
+
+/** Tokens for API applications: RFC 6749 §4.4, RFC 7009, RFC 8414. */
+export function oauthRoutes({ oauth, issuer, publicUrl, scopes }: OAuthOperations): RouteGroup {
+  const router = routeGroup();
+
+  /**
+   * @openapi
+   * /oauth/token:
+   *   post:
+   *     tags: [OAuth]
+   *     summary: Get an access token
+   *     description: >-
+   *       Grant `client_credentials`, as JSON or as a form; the credentials in the body or by HTTP Basic. `scope` narrows,
+   *       without it the token has every scope of the application.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example:
+   *             grant_type: client_credentials
+   *             client_id: app_0a1b2c3d4e5f6g7h8i9j
+   *             client_secret: pays_…
+   *     responses:
+   *       200:
+   *         content:
+   *           application/json:
+   *             example: { access_token: eyJhbGciOi…, token_type: Bearer, expires_in: 3600, scope: 'payment:write payment:read' }
+   */
+  router.post(
+    '/oauth/token',
+    endpoint(
+      {
+        auth: 'none',
+        style: 'oauth',
+        accepts: ['json', 'form'],
+        query: NoCredentials,
+        body: TokenRequest,
+        returns: TokenGrant,
+        errors: ['invalid_request', 'invalid_client', 'invalid_scope', 'unsupported_grant_type', 'unauthorized_client'],
+      },
+      async ({ query, body, request }) => {
+        requireNoCredentials(query);
+        if (body.grant_type !== 'client_credentials') {
+          throw new AppError('unsupported_grant_type', 400, 'The only grant is client_credentials.');
+        }
+        const credentials = requireClient(readClient(request.headers.authorization, body).credentials);
+        const granted = await oauth.issue({ credentials, scope: body.scope, ip: request.ip });
+        const data = {
+          access_token: granted.accessToken,
+          token_type: 'Bearer' as const,
+          expires_in: granted.expiresIn,
+          scope: granted.scope,
+        };
+        return new Reply({ headers: { 'Cache-Control': 'no-store', Pragma: 'no-cache' }, data });
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /oauth/revoke:
+   *   post:
+   *     tags: [OAuth]
+   *     summary: Revoke an access token
+   *     description: >-
+   *       Having the token is enough; client credentials, when sent, must be right and of its owner. Unknown tokens are
+   *       200 too. From the answer on every replica refuses the token.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { token: eyJhbGciOi… }
+   *     responses:
+   *       200:
+   *         content:
+   *           application/json:
+   *             example: {}
+   */
+  router.post(
+    '/oauth/revoke',
+    endpoint(
+      {
+        auth: 'none',
+        style: 'oauth',
+        accepts: ['json', 'form'],
+        query: NoCredentials,
+        body: RevokeRequest,
+        returns: z.object({}),
+        errors: ['invalid_request', 'invalid_client'],
+      },
+      async ({ query, body, request }) => {
+        requireNoCredentials(query);
+        const client = readClient(request.headers.authorization, body);
+        await oauth.revoke({ token: body.token, ...client, ip: request.ip });
+        return {};
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /.well-known/oauth-authorization-server:
+   *   get:
+   *     tags: [OAuth]
+   *     summary: What the token endpoints can do
+   */
+  const metadata = describe(issuer, publicUrl, scopes);
+  router.get(
+    '/.well-known/oauth-authorization-server',
+    endpoint({ auth: 'none', bare: true, returns: Metadata }, () => metadata),
+  );
+  return router;
+}
+
+function describe(issuer: string, publicUrl: string, scopes: readonly string[]): Record<string, unknown> {
+  const methods = ['client_secret_basic', 'client_secret_post'];
+  return {
+    issuer,
+    token_endpoint: `${publicUrl}/oauth/token`,
+    token_endpoint_auth_methods_supported: methods,
+    revocation_endpoint: `${publicUrl}/oauth/revoke`,
+    revocation_endpoint_auth_methods_supported: [...methods, 'none'],
+    grant_types_supported: ['client_credentials'],
+    response_types_supported: [],
+    scopes_supported: scopes,
+  };
+}
+
+function requireClient(credentials: ClientCredentials | undefined): ClientCredentials {
+  if (credentials) return credentials;
+  throw new AppError('invalid_client', 401, 'client_id and client_secret are required.');
+}
+
+function requireNoCredentials(query: object): void {
+  const [name] = Object.keys(query);
+  if (name === undefined) return;
+  throw new InvalidRequest(`${name} belongs into the body, not into the address.`, [
+    { pointer: `/query/${name}`, code: 'not_in_query', detail: 'must be sent in the body' },
+  ]);
+}

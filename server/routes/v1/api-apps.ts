@@ -1,0 +1,188 @@
+import { z } from 'zod';
+import { endpoint } from '../../http/endpoint.ts';
+import type { WithSecret } from '../../identity/api-app-row.ts';
+import type { ApiApps } from '../../identity/api-apps.ts';
+import { type RouteGroup, routeGroup } from '../index.ts';
+import { Code, Flag, Id, Paging, SafeText } from '../wire/fields.ts';
+import { actorOf, ApiApp, ApiAppWithSecret, AppSettingsInput, presentApp, Toggle } from '../wire/identity.ts';
+import { page } from '../wire/page.ts';
+
+const ByClientId = z.object({ client_id: Id });
+const NewApp = AppSettingsInput.extend({ project: Code.default('default') }).meta({ id: 'NewApiApp' });
+const AppChange = AppSettingsInput.partial().meta({ id: 'ApiAppChange' });
+
+const Rotation = z
+  .object({ graceSeconds: z.int().min(0).max(604_800).default(0), revokeTokens: z.boolean().optional() })
+  .optional()
+  .meta({ id: 'SecretRotation' });
+
+const AppFilter = z.object({
+  ...Paging,
+  project: Code.optional(),
+  enabled: Flag.optional(),
+  name: SafeText(1, 128).optional(),
+});
+
+/** API applications; administrators only, so that no client is needed to make the first one. */
+export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
+  const router = routeGroup();
+
+  /**
+   * @openapi
+   * /api/v1/api-apps:
+   *   get:
+   *     tags: [API applications]
+   *     summary: List applications
+   */
+  router.get(
+    '/api/v1/api-apps',
+    endpoint({ auth: { admin: 'viewer' }, query: AppFilter, returns: ApiApp, list: true }, async ({ query }) =>
+      page(
+        await apiApps.list(query),
+        query.limit,
+        ({ createdAt, clientId }) => ({ createdAt, id: clientId }),
+        presentApp,
+      ),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/api-apps:
+   *   post:
+   *     tags: [API applications]
+   *     summary: Create an application
+   *     description: The answer shows `client_secret`, once. `admin`, `config:*` and `cert:manage` need `trusted`.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { name: shop, scopes: ['payment:write', 'payment:read'], allowedIps: [192.0.2.0/24] }
+   */
+  router.post(
+    '/api/v1/api-apps',
+    endpoint(
+      { auth: { admin: 'admin' }, body: NewApp, returns: ApiAppWithSecret, status: 201 },
+      async ({ body, caller, request }) => {
+        const { trusted = false, allowedIps = [], rateLimit = null, latePayment = null, remark = null } = body;
+        const settings = { ...body, trusted, allowedIps, rateLimit, latePayment, remark };
+        return presentOnce(await apiApps.create(actorOf(caller, request), settings));
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/api-apps/{client_id}:
+   *   get:
+   *     tags: [API applications]
+   *     summary: Show an application
+   */
+  router.get(
+    '/api/v1/api-apps/:client_id',
+    endpoint({ auth: { admin: 'viewer' }, params: ByClientId, returns: ApiApp }, async ({ params }) =>
+      presentApp(await apiApps.get(params.client_id)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/api-apps/{client_id}:
+   *   put:
+   *     tags: [API applications]
+   *     summary: Change an application
+   *     description: What is left out stays, null clears. Scopes and addresses that go away are gone for live tokens too.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { scopes: ['payment:read'], rateLimit: null }
+   */
+  router.put(
+    '/api/v1/api-apps/:client_id',
+    endpoint(
+      { auth: { admin: 'admin' }, params: ByClientId, body: AppChange, returns: ApiApp },
+      async ({ params, body, caller, request }) =>
+        presentApp(await apiApps.update(actorOf(caller, request), params.client_id, body)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/api-apps/{client_id}/toggle:
+   *   put:
+   *     tags: [API applications]
+   *     summary: Enable or disable an application
+   *     description: Without a body it flips. Disabling ends every live token.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { enabled: false }
+   */
+  router.put(
+    '/api/v1/api-apps/:client_id/toggle',
+    endpoint(
+      { auth: { admin: 'admin' }, params: ByClientId, body: Toggle, returns: ApiApp },
+      async ({ params, body, caller, request }) =>
+        presentApp(await apiApps.toggle(actorOf(caller, request), params.client_id, body?.enabled)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/api-apps/{client_id}/rotate-secret:
+   *   post:
+   *     tags: [API applications]
+   *     summary: Replace the secret
+   *     description: >-
+   *       Shows the new secret, once. Without grace the old one and every live token die at once; with it the old secret
+   *       works until `previousSecretExpiresAt`.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { graceSeconds: 3600 }
+   */
+  router.post(
+    '/api/v1/api-apps/:client_id/rotate-secret',
+    endpoint(
+      { auth: { admin: 'admin' }, params: ByClientId, body: Rotation, returns: ApiAppWithSecret },
+      async ({ params, body, caller, request }) => {
+        const rotation = body ?? { graceSeconds: 0 };
+        return presentOnce(await apiApps.rotateSecret(actorOf(caller, request), params.client_id, rotation));
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/api-apps/{client_id}/revoke-tokens:
+   *   post:
+   *     tags: [API applications]
+   *     summary: End every live token
+   */
+  router.post(
+    '/api/v1/api-apps/:client_id/revoke-tokens',
+    endpoint({ auth: { admin: 'admin' }, params: ByClientId, returns: ApiApp }, async ({ params, caller, request }) =>
+      presentApp(await apiApps.revokeTokens(actorOf(caller, request), params.client_id)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/api-apps/{client_id}:
+   *   delete:
+   *     tags: [API applications]
+   *     summary: Delete an application
+   *     description: Ends every live token. One that has orders cannot be deleted; disable it.
+   */
+  router.delete(
+    '/api/v1/api-apps/:client_id',
+    endpoint(
+      { auth: { admin: 'admin' }, params: ByClientId, status: 204, errors: ['in_use'] },
+      ({ params, caller, request }) => apiApps.remove(actorOf(caller, request), params.client_id),
+    ),
+  );
+  return router;
+}
+
+function presentOnce({ app, secret }: WithSecret) {
+  return { ...presentApp(app), client_secret: secret };
+}

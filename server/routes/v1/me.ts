@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { endpoint, Reply } from '../../http/endpoint.ts';
+import type { Sessions } from '../../identity/sessions.ts';
+import { type RouteGroup, routeGroup } from '../index.ts';
+import { noCookies } from '../login.ts';
+import { actorOf, PasswordText, Role } from '../wire/identity.ts';
+
+const Me = z.object({ id: z.uuid(), username: z.string(), role: Role }).meta({ id: 'AdminMe' });
+
+const PasswordChange = z
+  .object({ currentPassword: PasswordText, newPassword: PasswordText })
+  .meta({ id: 'PasswordChange' });
+
+const Changed = z.object({ sessionsEnded: z.literal(true) }).meta({ id: 'PasswordChanged' });
+
+/** The administrator's own account. */
+export function meRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
+  const router = routeGroup();
+
+  /**
+   * @openapi
+   * /api/v1/me:
+   *   get:
+   *     tags: [Session]
+   *     summary: Who am I
+   *     responses:
+   *       200:
+   *         content:
+   *           application/json:
+   *             example: { data: { id: 5f0c8f4e-6f0f-4d7c-9d8e-2b1f0c6a7e11, username: alice, role: admin } }
+   */
+  router.get(
+    '/api/v1/me',
+    endpoint({ auth: { admin: 'viewer' }, returns: Me }, ({ caller }) => caller),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/me/password:
+   *   post:
+   *     tags: [Session]
+   *     summary: Change the own password
+   *     description: Ends every session of the account, this one too. 12 characters at least, no common password.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { currentPassword: correct-battery-7-staple, newPassword: seven-more-quiet-otters }
+   *     responses:
+   *       200:
+   *         content:
+   *           application/json:
+   *             example: { data: { sessionsEnded: true } }
+   */
+  router.post(
+    '/api/v1/me/password',
+    endpoint(
+      {
+        auth: { admin: 'viewer' },
+        body: PasswordChange,
+        returns: Changed,
+        errors: ['changed_meanwhile', 'login_busy', 'rate_limited'],
+      },
+      async ({ body, caller, request }) => {
+        const change = { current: body.currentPassword, next: body.newPassword };
+        await sessions.changePassword(caller, actorOf(caller, request), change);
+        return new Reply({ cookies: noCookies, data: { sessionsEnded: true } });
+      },
+    ),
+  );
+  return router;
+}

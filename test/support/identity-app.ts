@@ -1,0 +1,182 @@
+import type { ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import { identityQueries } from '../../server/db/queries/identity.ts';
+import { createRateLimits } from '../../server/db/rate-limits.ts';
+import { seed } from '../../server/db/seed.ts';
+import { buildKoa } from '../../server/http/build-koa.ts';
+import { withoutIdempotency } from '../../server/http/idempotency.ts';
+import { listen } from '../../server/http/server.ts';
+import { consoleAppRow } from '../../server/identity/api-app-row.ts';
+import { createIdentity, type Identity } from '../../server/identity/identity.ts';
+import { createFirstAdmin } from '../../server/identity/offline.ts';
+import { createPasswords } from '../../server/identity/passwords.ts';
+import { scopes } from '../../server/identity/scopes.ts';
+import { testAppRows } from '../../server/identity/test-apps.ts';
+import { endpoint } from '../../server/http/endpoint.ts';
+import { buildRouter, type RouteGroup, routeGroup } from '../../server/routes/index.ts';
+import { loginRoutes } from '../../server/routes/login.ts';
+import { oauthRoutes } from '../../server/routes/oauth.ts';
+import { adminRoutes } from '../../server/routes/v1/admins.ts';
+import { apiAppRoutes } from '../../server/routes/v1/api-apps.ts';
+import { auditLogRoutes } from '../../server/routes/v1/audit-log.ts';
+import { meRoutes } from '../../server/routes/v1/me.ts';
+import { appMeRoutes } from '../../server/routes/v2/me.ts';
+import { postgresDatabase, type TestDatabase } from './database.ts';
+
+/** The first administrator of every test. */
+export const alice = { username: 'alice', password: 'seven-quiet-otters-swim' };
+
+/** What a test may have otherwise. */
+export interface IdentityAppOptions {
+  on?: TestDatabase;
+  debug?: boolean;
+  bootstrapped?: boolean;
+  publicUrl?: string;
+  secretKey?: string;
+  now?: () => Date;
+  loginFailures?: number;
+  badCredentialsPerMinute?: number;
+  perApp?: number;
+  trustedProxies?: number;
+}
+
+/** A running service that knows who somebody is, and nothing else. */
+export interface IdentityApp {
+  url: string;
+  identity: Identity;
+  store: TestDatabase['store'];
+  on: TestDatabase;
+  /** Sends JSON; `token` goes into Authorization. */
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  /** Logs in and returns the token. */
+  login(account?: { username: string; password: string }): Promise<string>;
+}
+
+export interface CallOptions {
+  token?: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  // Tests look into answers of every shape and assert what they find.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  body: any;
+}
+
+/** Starts an instance on a free port; several may share one database. */
+export async function identityApp(t: ExecutionContext, options: IdentityAppOptions = {}): Promise<IdentityApp> {
+  const on = options.on ?? (await postgresDatabase(t));
+  const { database, store } = on;
+  const { debug = false, now = () => new Date(), bootstrapped = true, publicUrl = 'http://127.0.0.1:8080' } = options;
+  const counts = createRateLimits(database);
+  const rateLimit = {
+    perApp: options.perApp ?? 0,
+    badCredentialsPerMinute: options.badCredentialsPerMinute ?? 100_000,
+    loginFailures: options.loginFailures ?? 10,
+  };
+  const config = {
+    debug,
+    jwt: { secretKey: options.secretKey ?? 'a-test-secret-of-more-than-32-bytes!', expirationHours: 24 },
+    oauth: { issuer: publicUrl, tokenTtlSeconds: 3600 },
+    server: { publicUrl, trustedProxies: options.trustedProxies ?? 0, adminNetworks: [], corsOrigins: [] },
+    rateLimit,
+  };
+  const passwords = createPasswords();
+  const parts = { config, store, queries: identityQueries, counts, now, passwords };
+  const identity = createIdentity(parts);
+  await seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug, now });
+  const ports = { store, passwords, audit: identity.audit, now };
+  const actor = { kind: 'offline', name: 'tester@test' } as const;
+  if (bootstrapped && !options.on) await createFirstAdmin(ports, actor, alice);
+  const koa = await buildKoa({
+    config,
+    logger: pino({ level: process.env.PAY_TEST_LOG ?? 'silent' }),
+    authenticators: identity.authenticators,
+    rateLimits: counts,
+    idempotency: withoutIdempotency,
+    router: buildRouter(groups(identity, publicUrl), { enabled: false, version: '0' }),
+  });
+  const { port, close } = await listen(koa, { host: '127.0.0.1', port: 0 });
+  t.teardown(close);
+  const url = `http://127.0.0.1:${port}`;
+  const call = caller(url);
+  const login = async (account = alice): Promise<string> => {
+    const { status, body } = await call('POST', '/api/v1/login', { body: account });
+    if (status !== 200) throw new Error(`login: ${status} ${JSON.stringify(body)}`);
+    return body.data.token;
+  };
+  return { url, identity, store, on, call, login };
+}
+
+/** Two instances on one database, with the first administrator. */
+export async function twoInstances(
+  t: ExecutionContext,
+  on: TestDatabase,
+  options: IdentityAppOptions = {},
+): Promise<[IdentityApp, IdentityApp]> {
+  const one = await identityApp(t, { ...options, on });
+  const passwords = createPasswords();
+  const ports = { store: on.store, passwords, audit: one.identity.audit, now: () => new Date() };
+  await createFirstAdmin(ports, { kind: 'offline', name: 'tester@test' }, alice);
+  return [one, await identityApp(t, { ...options, on })];
+}
+
+function groups(identity: Identity, publicUrl: string): RouteGroup[] {
+  const probe = routeGroup('/api/v2/probe');
+  probe.get(
+    '/pay',
+    endpoint({ auth: { scope: 'payment:write' } }, () => ({})),
+  );
+  return [
+    loginRoutes(identity),
+    oauthRoutes({ oauth: identity.oauth, issuer: publicUrl, publicUrl, scopes }),
+    adminRoutes(identity),
+    apiAppRoutes(identity),
+    auditLogRoutes(identity),
+    meRoutes(identity),
+    appMeRoutes(),
+    probe,
+  ];
+}
+
+function caller(url: string): IdentityApp['call'] {
+  return async (method, path, { token, body, headers = {} } = {}) => {
+    const sent: Record<string, string> = { ...headers };
+    if (token !== undefined) sent.authorization = `Bearer ${token}`;
+    if (body !== undefined && !(body instanceof URLSearchParams)) sent['content-type'] ??= 'application/json';
+    const raw = typeof body === 'string' || body instanceof URLSearchParams || body === undefined;
+    const answer = await fetch(url + path, { method, headers: sent, body: raw ? body : JSON.stringify(body) });
+    const text = await answer.text();
+    const isJson = answer.headers.get('content-type')?.includes('json');
+    return { status: answer.status, headers: answer.headers, body: isJson ? JSON.parse(text) : text };
+  };
+}
+
+/** Creates an application and gets a token of it. */
+export async function appWithToken(
+  app: IdentityApp,
+  admin: string,
+  settings: Record<string, unknown> = {},
+): Promise<{ client_id: string; client_secret: string; token: string }> {
+  const body = { name: 'shop', scopes: ['payment:write', 'payment:read'], ...settings };
+  const created = await app.call('POST', '/api/v1/api-apps', { token: admin, body });
+  if (created.status !== 201) throw new Error(JSON.stringify(created.body));
+  const { client_id, client_secret } = created.body.data;
+  return { client_id, client_secret, token: await tokenOf(app, { client_id, client_secret }) };
+}
+
+/** A fresh token of a client. */
+export async function tokenOf(
+  app: IdentityApp,
+  client: { client_id: string; client_secret: string },
+  more: Record<string, unknown> = {},
+): Promise<string> {
+  const { client_id, client_secret } = client;
+  const body = { grant_type: 'client_credentials', client_id, client_secret, ...more };
+  const answer = await app.call('POST', '/oauth/token', { body });
+  if (answer.status !== 200) throw new Error(`token: ${answer.status} ${JSON.stringify(answer.body)}`);
+  return answer.body.access_token;
+}
