@@ -83,7 +83,8 @@ export class SchemaOutdated extends AppError {
 export async function buildApp(config: Config, overrides: Overrides = {}): Promise<App> {
   const now = overrides.now ?? (() => new Date());
   const logger = overrides.logger ?? createLogger(config);
-  const log: Ports['log'] = (level, message, { error, ...details } = {}) => logger[level]({ ...details, err: error }, message);
+  const log: Ports['log'] = (level, message, { error, ...details } = {}) =>
+    logger[level]({ ...details, err: error }, message);
   const metrics = createMetrics();
   const database = await openDatabase(config.database);
   try {
@@ -152,7 +153,21 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
       router: buildRouter(groups, { enabled: config.explorer.enabled, version: VERSION }),
       metrics,
     });
-    return { koa, store, database, schema, logger, metrics, identity, payments, ports, sweep, messages, startJobs, close };
+    return {
+      koa,
+      store,
+      database,
+      schema,
+      logger,
+      metrics,
+      identity,
+      payments,
+      ports,
+      sweep,
+      messages,
+      startJobs,
+      close,
+    };
 
     async function startJobs(): Promise<void> {
       sweep.start();
@@ -204,9 +219,24 @@ function payWayOf(url: string): 'alipay' | 'wechat' | 'paypal' {
 }
 
 function counter({ registry }: Metrics): Ports['count'] {
-  const notices = new Counter({ name: 'channel_notices_total', help: 'Notices by channel and result.', labelNames: ['payWay', 'result'], registers: [registry] });
-  const refused = new Counter({ name: 'channel_notices_refused_total', help: 'Notices that were not genuine, by reason.', labelNames: ['payWay', 'why'], registers: [registry] });
-  const exceptions = new Counter({ name: 'order_exceptions_total', help: 'Exceptions by kind.', labelNames: ['kind'], registers: [registry] });
+  const notices = new Counter({
+    name: 'channel_notices_total',
+    help: 'Notices by channel and result.',
+    labelNames: ['payWay', 'result'],
+    registers: [registry],
+  });
+  const refused = new Counter({
+    name: 'channel_notices_refused_total',
+    help: 'Notices that were not genuine, by reason.',
+    labelNames: ['payWay', 'why'],
+    registers: [registry],
+  });
+  const exceptions = new Counter({
+    name: 'order_exceptions_total',
+    help: 'Exceptions by kind.',
+    labelNames: ['kind'],
+    registers: [registry],
+  });
   const counters: Record<string, Counter> = { notice: notices, notice_refused: refused, order_exception: exceptions };
   return (name, labels = {}) => counters[name]?.inc(labels);
 }

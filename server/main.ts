@@ -15,7 +15,9 @@ export interface ServerInput {
 
 /** Runs the service: configuration, application, listeners; comes back when SIGTERM or SIGINT has ended it gracefully. */
 export async function startServer({ config: file, env, cwd }: ServerInput): Promise<void> {
-  const config = await ensureEmbeddedSecrets(loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd }));
+  const config = await ensureEmbeddedSecrets(
+    loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd }),
+  );
   const stop = stopSignal();
   const simulator =
     config.debug && !config.simulator.url
@@ -24,7 +26,9 @@ export async function startServer({ config: file, env, cwd }: ServerInput): Prom
   const app = await buildApp(config);
   const server = await listen(app.koa, { ...config.server.listen, shutdownSeconds: config.server.shutdownSeconds });
   const metrics = await listenForMetrics(app.metrics, config.metrics.listen);
-  const jobs = app.startJobs().catch((error: unknown) => app.logger.error({ err: error }, 'jobs did not start; the sweep goes on'));
+  const jobs = app
+    .startJobs()
+    .catch((error: unknown) => app.logger.error({ err: error }, 'jobs did not start; the sweep goes on'));
   announce(app, config, server);
   await stop;
   app.logger.info('stopping');
@@ -36,7 +40,11 @@ export async function startServer({ config: file, env, cwd }: ServerInput): Prom
   app.logger.info('stopped');
 }
 
-function announce({ logger, schema }: App, config: { database: { kind: string; folder?: string; url: string }; debug: boolean }, at: { host: string; port: number }): void {
+function announce(
+  { logger, schema }: App,
+  config: { database: { kind: string; folder?: string; url: string }; debug: boolean },
+  at: { host: string; port: number },
+): void {
   const { kind, folder, url } = config.database;
   logger.info(
     {

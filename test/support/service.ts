@@ -1,0 +1,212 @@
+import type { ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import type { Config } from '../../config/config.ts';
+import { loadConfig } from '../../config/load.ts';
+import { buildApp, type App, type Overrides } from '../../server/app.ts';
+import { createTransport } from '../../server/channels/transport.ts';
+import { listen } from '../../server/http/server.ts';
+import { createFirstAdmin } from '../../server/identity/offline.ts';
+import { createPasswords } from '../../server/identity/passwords.ts';
+import type { AppSettings } from '../../server/identity/api-app-rules.ts';
+import type { Asker } from '../../server/payments/ports.ts';
+import { startSimulator } from '../../server/simulator/simulator.ts';
+import { createDatabase } from './database.ts';
+import { temporaryFolder } from './folder.ts';
+import { simulatorChannels } from './simulator-channels.ts';
+
+/** What a test may have otherwise. */
+export interface ServiceOptions extends Overrides {
+  /** Milliseconds that a channel may be silent; short, so that faults are quick. */
+  timeoutMs?: number;
+  env?: Record<string, string>;
+  /** A database that exists, for a second replica. */
+  url?: string;
+  simulator?: { url: string };
+}
+
+/** A running service on PostgreSQL with the simulator behind it. */
+export interface Service {
+  app: App;
+  url: string;
+  databaseUrl: string;
+  simulator: { url: string };
+  clock: Clock;
+  /** Speaks to the simulator's control API. */
+  sim(path: string, body?: unknown): Promise<Record<string, never>>;
+  merchant(settings?: Partial<AppSettings>): Promise<Merchant>;
+  stop(): Promise<void>;
+}
+
+/** An API application with a token of its own. */
+export interface Merchant {
+  clientId: string;
+  secret: string;
+  token: string;
+  asker: Asker;
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+}
+
+/** A JSON answer. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  // Tests look into answers of every shape and assert what they find.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  body: any;
+}
+
+/** The service's own clock. */
+export interface Clock {
+  now: () => Date;
+  advance(seconds: number): void;
+}
+
+/** A clock that runs, and that a test can put forward. */
+export function createClock(): Clock {
+  let offset = 0;
+  return { now: () => new Date(Date.now() + offset), advance: (seconds) => void (offset += seconds * 1000) };
+}
+
+/** Starts the service on a fresh database and a fresh simulator; everything ends with the test. */
+export async function startService(t: ExecutionContext, options: ServiceOptions = {}): Promise<Service> {
+  const database = options.url ? { url: options.url, drop: async () => {} } : await createDatabase();
+  const simulator = options.simulator ?? (await ownSimulator(t));
+  const clock = createClock();
+  const now = options.now ?? clock.now;
+  const config = testConfig(database.url, options);
+  const send = createTransport({ timeoutMs: config.channels.timeoutMs });
+  const channels = await simulatorChannels(simulator.url, send, now);
+  const port = await freePort();
+  config.server.publicUrl = `http://127.0.0.1:${port}`;
+  const logger = options.logger ?? pino({ level: process.env.PAY_TEST_LOG ?? 'silent' });
+  const app = await buildApp(config, { channels: () => channels, ...options, logger, now });
+  const server = await listen(app.koa, { host: '127.0.0.1', port });
+  let stopped = false;
+  const stop = async () => {
+    if (stopped) return;
+    stopped = true;
+    await server.close();
+    await app.close();
+  };
+  t.teardown(async () => {
+    await stop();
+    await database.drop();
+  });
+  const url = config.server.publicUrl;
+  return {
+    app,
+    url,
+    databaseUrl: database.url,
+    simulator,
+    clock,
+    stop,
+    sim: (path, body) => control(simulator.url, path, body),
+    merchant: (settings) => merchant(app, url, settings),
+  };
+}
+
+async function ownSimulator(t: ExecutionContext): Promise<{ url: string }> {
+  const dir = temporaryFolder(t);
+  const simulator = await startSimulator({ dir, listen: { host: '127.0.0.1', port: 0 } });
+  t.teardown(() => simulator.close());
+  return simulator;
+}
+
+function testConfig(url: string, { timeoutMs = 1500, env = {} }: ServiceOptions): Config {
+  return loadConfig({
+    env: {
+      PAY_DATABASE_URL: url,
+      PAY_JWT_SECRET_KEY: 'a-test-secret-of-more-than-32-bytes!',
+      PAY_SECURITY_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+      PAY_CHANNELS_TIMEOUT_MS: String(timeoutMs),
+      PAY_RATE_LIMIT_BAD_CREDENTIALS_PER_MINUTE: '100000',
+      ...env,
+    },
+    cwd: process.cwd(),
+  }) as Config;
+}
+
+async function freePort(): Promise<number> {
+  const { createServer } = await import('node:net');
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function control(url: string, path: string, body?: unknown): Promise<Record<string, never>> {
+  const answer = await fetch(
+    url + path,
+    body === undefined
+      ? {}
+      : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) },
+  );
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text}`);
+  return JSON.parse(text || '{}');
+}
+
+async function merchant(app: App, url: string, settings: Partial<AppSettings> = {}): Promise<Merchant> {
+  const actor = { kind: 'system', name: 'test' } as const;
+  const made = await app.identity.apiApps.create(actor, {
+    name: 'shop',
+    scopes: ['payment:write', 'payment:read', 'skillpay:call'],
+    allowedIps: [],
+    trusted: false,
+    project: 'default',
+    ...settings,
+  } as never);
+  const { clientId } = made.app;
+  const body = { grant_type: 'client_credentials', client_id: clientId, client_secret: made.secret };
+  const { access_token: token } = (await request(url, 'POST', '/oauth/token', body)).body;
+  return {
+    clientId,
+    secret: made.secret,
+    token,
+    asker: { owner: { clientId }, actor: `app:${clientId}` },
+    call: (method, path, sent, headers = {}) =>
+      request(url, method, path, sent, { authorization: `Bearer ${token}`, ...headers }),
+  };
+}
+
+/** Sends JSON and reads JSON. */
+export async function request(
+  url: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const answer = await fetch(url + path, {
+    method,
+    headers: body === undefined ? headers : { 'content-type': 'application/json', ...headers },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const text = await answer.text();
+  return { status: answer.status, headers: answer.headers, body: text.startsWith('{') ? JSON.parse(text) : text };
+}
+
+/** The first administrator, directly in the database. */
+export async function bootstrapAdmin(
+  { store, identity, ports }: App,
+  account: { username: string; password: string },
+): Promise<void> {
+  const passwords = createPasswords();
+  await createFirstAdmin(
+    { store, passwords, audit: identity.audit, now: ports.now },
+    { kind: 'offline', name: 'test@test' },
+    account,
+  );
+}
+
+/** Waits until a condition holds; fails after a while. */
+export async function until<T>(what: string, condition: () => Promise<T | undefined | false>, ms = 15_000): Promise<T> {
+  const end = Date.now() + ms;
+  for (;;) {
+    const found = await condition();
+    if (found) return found;
+    if (Date.now() > end) throw new Error(`waited in vain: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
