@@ -1,0 +1,64 @@
+import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
+import type { Tx } from '../db/tx.ts';
+import type { Channel, ChannelInput, ChannelKind, Transport } from '../payments/channel.ts';
+import { privatePartPlace, secretsPlace } from './places.ts';
+import type { Sealing } from './sealing.ts';
+
+/** Opens a sealed text; throws SealBroken. */
+export type Unseal = Sealing['open'];
+
+/** What a channel is made from, beside its configuration. */
+export interface Surroundings {
+  simulatorUrl: string | null;
+  send: Transport;
+  now: () => Date;
+}
+
+/** One configuration version with the certificates it was made with. */
+export interface VersionRows {
+  config: ChannelConfigRow;
+  certs: CertRow[];
+}
+
+/** Reads a version; undefined when there is none. Certificates that were deleted since are still read. */
+export async function readVersion(tx: Tx, configId: string): Promise<VersionRows | undefined> {
+  const config = await tx.channelConfigs.find({ id: configId });
+  if (!config) return undefined;
+  const rows = config.certIds.length > 0 ? await tx.certs.list({ id: config.certIds }) : [];
+  const byId = new Map(rows.map((cert) => [cert.id, cert]));
+  return { config, certs: config.certIds.flatMap((id) => byId.get(id) ?? []) };
+}
+
+/** Opens a version's secrets and imports its keys; throws SealBroken or ChannelMisconfigured. */
+export function buildChannel(
+  kind: ChannelKind,
+  { config, certs }: VersionRows,
+  unseal: Unseal,
+  { simulatorUrl, send, now }: Surroundings,
+): Channel {
+  const input: ChannelInput = {
+    mode: config.mode,
+    fields: { ...config.fields, ...openSecrets(config, unseal) },
+    pems: pemsOf(certs, unseal),
+    simulatorUrl,
+    send,
+    now,
+  };
+  return kind.create(input);
+}
+
+/** The secret fields of a version; throws SealBroken. */
+export function openSecrets(config: ChannelConfigRow, unseal: Unseal): Record<string, string> {
+  if (!config.sealed) return {};
+  return JSON.parse(unseal(secretsPlace(config), config.sealed)) as Record<string, string>;
+}
+
+/** The PEM texts of certificates by kind, in their order; throws SealBroken. */
+export function pemsOf(certs: readonly CertRow[], unseal: Unseal): Record<string, string[]> {
+  const pems: Record<string, string[]> = {};
+  for (const cert of certs) {
+    const pem = cert.sealed ? unseal(privatePartPlace(cert), cert.sealed) : cert.publicPem;
+    if (pem) (pems[cert.kind] ??= []).push(pem);
+  }
+  return pems;
+}

@@ -1,0 +1,167 @@
+import { currentVersion, versionsOfAccount, versionsSince, type VersionName } from '../db/queries/credentials.ts';
+import type { Store } from '../db/store.ts';
+import { AppError } from '../errors.ts';
+import {
+  ChannelMisconfigured,
+  type Channel,
+  type ChannelKind,
+  type Mode,
+  type PayWay,
+  type ProbeResult,
+  type Transport,
+} from '../payments/channel.ts';
+import type { Channels, NoticeChannel } from '../payments/ports.ts';
+import { buildChannel, readVersion, type Unseal } from './build.ts';
+import { createHealth, watched, type HealthPorts } from './health.ts';
+import { ChannelDisabled, ChannelNotConfigured, ConfigurationBroken, NothingConfigured } from './refusals.ts';
+import { SealBroken } from './sealing.ts';
+
+/** What channels are made from. */
+export interface ChannelsParts {
+  store: Store;
+  unseal: Unseal;
+  kinds: ReadonlyMap<PayWay, ChannelKind>;
+  send: Transport;
+  now: () => Date;
+  simulatorUrl: string | null;
+  /** Without it simulator configurations count as none. */
+  debug: boolean;
+  log: HealthPorts['log'];
+}
+
+/** The channels of all projects, as they are configured at this moment. */
+export interface ConfiguredChannels extends Channels {
+  /** One harmless signed call with the current configuration; also while it is disabled. Throws NothingConfigured. */
+  probe(project: string, payWay: PayWay): Promise<ProbeResult>;
+  /** Resolves when what is noted beside the work is written. */
+  idle(): Promise<void>;
+}
+
+/** As many built channels are kept; a version is built once and then only looked up. */
+const KEPT = 200;
+
+/** Orders live up to a week and refunds start when they are paid. */
+const LONGEST_ORDER_DAYS = 15;
+
+/** Looks up the current version on every call, so a change is seen by every replica at once; keys are imported once per version. */
+export function createChannels(parts: ChannelsParts): ConfiguredChannels {
+  const { store, kinds, now, debug, log } = parts;
+  const health = createHealth(parts);
+  const built = new Map<string, Promise<Channel>>();
+
+  function kindOf(payWay: PayWay): ChannelKind {
+    const kind = kinds.get(payWay);
+    if (!kind) throw new ChannelNotConfigured(payWay, 'does not exist');
+    return kind;
+  }
+
+  function channelOf(project: string, payWay: PayWay, { configId }: Pick<VersionName, 'configId'>): Promise<Channel> {
+    const known = built.get(configId);
+    built.delete(configId);
+    const channel = known ?? build(project, payWay, configId);
+    built.set(configId, channel);
+    if (!known) {
+      channel.catch(() => built.delete(configId));
+      const [oldest] = built.keys();
+      if (built.size > KEPT && oldest !== undefined) built.delete(oldest);
+    }
+    return channel;
+  }
+
+  async function build(project: string, payWay: PayWay, configId: string): Promise<Channel> {
+    const rows = await store.read((tx) => readVersion(tx, configId));
+    if (!rows) throw new ChannelNotConfigured(payWay);
+    try {
+      const channel = buildChannel(kindOf(payWay), rows, parts.unseal, parts);
+      return watched(channel, (failure) => health.note(project, payWay, failure));
+    } catch (error) {
+      throw translate(error, project, payWay);
+    }
+  }
+
+  function translate(error: unknown, project: string, payWay: PayWay): unknown {
+    if (error instanceof SealBroken) {
+      log('error', error.message, { project, payWay, why: error.why });
+      return new ConfigurationBroken(project, payWay, error);
+    }
+    if (!(error instanceof ChannelMisconfigured)) return error;
+    log('error', error.message, { project, payWay, field: error.field });
+    health.note(project, payWay, 'misconfigured');
+    return new ChannelNotConfigured(payWay, `cannot be used: ${error.field} is at fault`);
+  }
+
+  function counts({ mode }: { mode: Mode }): boolean {
+    return debug || mode !== 'simulator';
+  }
+
+  async function current(project: string, payWay: PayWay) {
+    kindOf(payWay);
+    const found = await store.read((tx) => currentVersion(tx, project, payWay));
+    return found && counts(found) && found.missing.length === 0 ? found : undefined;
+  }
+
+  return {
+    kindOf,
+    idle: () => health.idle(),
+    async forNew(project, payWay) {
+      const found = await current(project, payWay);
+      if (!found) throw new ChannelNotConfigured(payWay);
+      if (!found.enabled) throw new ChannelDisabled(payWay);
+      const channel = await channelOf(project, payWay, found);
+      return {
+        channel,
+        kind: kindOf(payWay),
+        mode: found.mode,
+        account: found.account,
+        configVersion: found.version,
+      };
+    },
+    async forOrder(order) {
+      const { project, payWay } = order;
+      if (!counts(order)) throw new ChannelNotConfigured(payWay, 'is simulated, and simulation is off');
+      const versions = await store.read((tx) => versionsOfAccount(tx, order));
+      return firstUsable(versions, (version) => channelOf(project, payWay, version), new ChannelNotConfigured(payWay));
+    },
+    async forNotices(project, payWay) {
+      const days = kindOf(payWay).limits.refundWindowDays + LONGEST_ORDER_DAYS;
+      const since = new Date(now().getTime() - days * 86_400_000);
+      const versions = (await store.read((tx) => versionsSince(tx, project, payWay, since))).filter(counts);
+      const channels = await Promise.all(
+        versions.map(async (version): Promise<NoticeChannel[]> => {
+          // One account that is broken must not keep the notices of the others out.
+          const channel = await channelOf(project, payWay, version).catch(onlyRefusals);
+          return channel ? [{ channel, mode: version.mode, account: version.account }] : [];
+        }),
+      );
+      return channels.flat();
+    },
+    async probe(project, payWay) {
+      const found = await current(project, payWay);
+      if (!found) throw new NothingConfigured(payWay);
+      return (await channelOf(project, payWay, found)).probe();
+    },
+  };
+}
+
+/** The newest version of the account, or the order's own when that one cannot be used. */
+async function firstUsable(
+  versions: readonly VersionName[],
+  build: (version: VersionName) => Promise<Channel>,
+  otherwise: AppError,
+): Promise<Channel> {
+  let refusal = otherwise;
+  for (const version of versions) {
+    try {
+      return await build(version);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      refusal = error;
+    }
+  }
+  throw refusal;
+}
+
+function onlyRefusals(error: unknown): undefined {
+  if (!(error instanceof AppError)) throw error;
+  return undefined;
+}

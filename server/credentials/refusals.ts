@@ -1,0 +1,41 @@
+import { AppError, Conflict, InvalidRequest, NotAllowed } from '../errors.ts';
+import type { PayWay } from '../payments/channel.ts';
+
+/** The channel takes no new orders (422); those in flight go on. */
+export class ChannelDisabled extends NotAllowed {
+  constructor(payWay: PayWay) {
+    super('channel_disabled', `The channel ${payWay} is disabled.`);
+  }
+}
+
+/** The project has no usable configuration of this channel (422). */
+export class ChannelNotConfigured extends NotAllowed {
+  constructor(payWay: PayWay, detail = 'is not configured') {
+    super('channel_not_configured', `The channel ${payWay} ${detail}.`);
+  }
+}
+
+/** There is nothing to switch on, switch off or test (409). */
+export class NothingConfigured extends Conflict {
+  constructor(payWay: PayWay) {
+    super('channel_not_configured', `The channel ${payWay} is not configured.`, {
+      hint: 'Write the configuration first; its schema says what is missing.',
+    });
+  }
+}
+
+/** The stored secrets of one configuration do not open (503): a changed database, or a master key that is gone. */
+export class ConfigurationBroken extends AppError {
+  constructor(project: string, payWay: PayWay, cause: unknown) {
+    super('configuration_broken', 503, `The secrets of the ${payWay} configuration of ${project} cannot be opened.`, {
+      retryAfter: 60,
+      hint: 'Check Security.MasterKey, or write the secrets again.',
+      cause,
+    });
+  }
+}
+
+/** One member of a configuration or certificate breaks a rule (400). */
+export function fieldRefused(pointer: string, code: string, detail: string): InvalidRequest {
+  return new InvalidRequest(`${pointer.slice(1)} ${detail}.`, [{ pointer, code, detail }]);
+}

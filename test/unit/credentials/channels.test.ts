@@ -1,0 +1,151 @@
+import test from 'ava';
+import { AppError } from '../../../server/errors.ts';
+import type { PlaceOrder } from '../../../server/payments/channel.ts';
+import { setStage, type MadeChannel } from './stage.ts';
+
+const codeOf = (error: unknown) => (error instanceof AppError ? error.code : error);
+const refusal = async (t: { throwsAsync(p: Promise<unknown>): Promise<unknown> }, asked: Promise<unknown>) =>
+  codeOf(await t.throwsAsync(asked));
+const pinned = { project: 'default', payWay: 'alipay', mode: 'live', account: 'app-1', configVersion: 1 } as const;
+
+test('a channel that nobody configured is refused; a configured one is built once per version', async (t) => {
+  const { channels, write, made } = await setStage(t);
+  t.is(await refusal(t, channels.forNew('default', 'alipay')), 'channel_not_configured');
+  await write({});
+  const active = await channels.forNew('default', 'alipay');
+  t.like(active, { mode: 'live', account: 'app-1', configVersion: 1 });
+  await Promise.all([channels.forNew('default', 'alipay'), channels.forOrder(pinned)]);
+  t.is(made.length, 1);
+  t.is(made[0]?.input.fields.apiKey, 'first-key');
+});
+
+test('projects never inherit', async (t) => {
+  const { channels, write } = await setStage(t);
+  await write({});
+  t.is(await refusal(t, channels.forNew('other', 'alipay')), 'channel_not_configured');
+  t.deepEqual(await channels.forNotices('other', 'alipay'), []);
+});
+
+test('a change reaches every replica with its next call', async (t) => {
+  const { channels, replica, write, made } = await setStage(t);
+  const other = replica();
+  await write({});
+  await Promise.all([channels.forNew('default', 'alipay'), other.forNew('default', 'alipay')]);
+  await write({ secrets: { apiKey: 'second-key' } });
+  await Promise.all([channels.forNew('default', 'alipay'), other.forNew('default', 'alipay')]);
+  t.deepEqual(
+    made.map(({ input }) => input.fields.apiKey),
+    ['first-key', 'first-key', 'second-key', 'second-key'],
+  );
+});
+
+test('a disabled channel refuses new orders only', async (t) => {
+  const { channels, write, store } = await setStage(t);
+  await write({});
+  await store.transaction((tx) => tx.channelStates.update({ project: 'default' }, { enabled: false }));
+  t.is(await refusal(t, channels.forNew('default', 'alipay')), 'channel_disabled');
+  t.is((await channels.forOrder(pinned)).account, 'app-1');
+  t.is((await channels.forNotices('default', 'alipay')).length, 1);
+});
+
+test("an order in flight gets its own account's newest keys, never another account's", async (t) => {
+  const { channels, write, made } = await setStage(t);
+  await write({});
+  await write({ secrets: { apiKey: 'second-key' } });
+  await write({ account: 'app-2', secrets: { apiKey: 'other-key' } });
+  const channel = await channels.forOrder(pinned);
+  t.is(channel.account, 'app-1');
+  t.is(made.at(-1)?.input.fields.apiKey, 'second-key');
+  t.is(await refusal(t, channels.forOrder({ ...pinned, account: 'app-3' })), 'channel_not_configured');
+  t.is(await refusal(t, channels.forOrder({ ...pinned, mode: 'sandbox' })), 'channel_not_configured');
+});
+
+test("when the account's newest keys cannot be used, the order's own version is", async (t) => {
+  const { channels, write, made } = await setStage(t);
+  await write({});
+  await write({ secrets: { apiKey: 'unusable' } });
+  t.is(await refusal(t, channels.forNew('default', 'alipay')), 'channel_not_configured');
+  await channels.forOrder(pinned);
+  t.deepEqual(
+    made.map(({ input }) => input.fields.apiKey),
+    ['first-key'],
+  );
+});
+
+test('notices: the current account first, then earlier ones until their refunds are over', async (t) => {
+  const { channels, write, clock } = await setStage(t);
+  await write({});
+  await write({ secrets: { apiKey: 'second-key' } });
+  clock.now = new Date('2030-02-01T00:00:00Z');
+  await write({ account: 'app-2' });
+  const accounts = async () => (await channels.forNotices('default', 'alipay')).map(({ account }) => account);
+  t.deepEqual(await accounts(), ['app-2', 'app-1']);
+  clock.now = new Date('2031-01-31T00:00:00Z');
+  t.deepEqual(await accounts(), ['app-2', 'app-1']);
+  clock.now = new Date('2031-03-31T00:00:00Z');
+  t.deepEqual(await accounts(), ['app-2']);
+});
+
+test('simulator configurations and orders count for nothing without Debug', async (t) => {
+  const { channels, replica, write } = await setStage(t);
+  await write({ mode: 'simulator' });
+  t.is(await refusal(t, channels.forNew('default', 'alipay')), 'channel_not_configured');
+  t.is(await refusal(t, channels.forOrder({ ...pinned, mode: 'simulator' })), 'channel_not_configured');
+  t.deepEqual(await channels.forNotices('default', 'alipay'), []);
+  const debug = replica({ debug: true });
+  t.is((await debug.forNew('default', 'alipay')).mode, 'simulator');
+  t.is((await debug.forNotices('default', 'alipay')).length, 1);
+});
+
+test('a flipped byte breaks that configuration only, and writing it anew repairs it', async (t) => {
+  const { channels, write, store, logged } = await setStage(t);
+  const row = await write({});
+  await write({ project: 'other' });
+  const sealed = row.sealed ?? '';
+  const flipped = sealed.slice(0, -3) + (sealed.at(-3) === 'A' ? 'B' : 'A') + sealed.slice(-2);
+  await store.transaction((tx) => tx.channelConfigs.update({ id: row.id }, { sealed: flipped }));
+  const error = await t.throwsAsync(channels.forNew('default', 'alipay'), { instanceOf: AppError });
+  t.is(error?.code, 'configuration_broken');
+  t.is(error?.status, 503);
+  t.regex(error?.message ?? '', /alipay configuration of default/);
+  t.true(logged.some((line) => line.includes(row.id)));
+  t.is((await channels.forNew('other', 'alipay')).account, 'app-1');
+  t.deepEqual(await channels.forNotices('default', 'alipay'), []);
+  await write({});
+  t.is((await channels.forNew('default', 'alipay')).configVersion, 2);
+});
+
+test('swapped rows are noticed: the secrets of one project do not open in another', async (t) => {
+  const { channels, write, store } = await setStage(t);
+  const [one, two] = [await write({}), await write({ project: 'other', secrets: { apiKey: 'other-key' } })];
+  await store.transaction(async (tx) => {
+    await tx.channelConfigs.update({ id: one.id }, { sealed: two.sealed });
+    await tx.channelConfigs.update({ id: two.id }, { sealed: one.sealed });
+  });
+  for (const project of ['default', 'other'])
+    t.is(await refusal(t, channels.forNew(project, 'alipay')), 'configuration_broken');
+});
+
+test('how a channel did is noted, seldom, with a word only', async (t) => {
+  const { channels, write, store, clock } = await setStage(t);
+  await write({});
+  const { channel } = await channels.forNew('default', 'alipay');
+  const order = {} as PlaceOrder;
+  await channel.place(order);
+  await channel.query({} as Parameters<MadeChannel['query']>[0]);
+  await channels.idle();
+  const first = clock.now;
+  t.like(await store.read((tx) => tx.channelStates.find({ project: 'default' })), {
+    lastSuccessAt: first,
+    lastFailureAt: first,
+    lastFailure: 'timeout',
+  });
+  clock.now = new Date(first.getTime() + 4000);
+  await channel.place(order);
+  await channels.idle();
+  t.deepEqual((await store.read((tx) => tx.channelStates.find({ project: 'default' })))?.lastSuccessAt, first);
+  clock.now = new Date(first.getTime() + 5000);
+  await channel.place(order);
+  await channels.idle();
+  t.deepEqual((await store.read((tx) => tx.channelStates.find({ project: 'default' })))?.lastSuccessAt, clock.now);
+});
