@@ -19,6 +19,7 @@ const Which = z.object({
   account: z.string().optional(),
   payUrl: z.string().optional(),
 });
+const Pay = Which.extend({ force: z.boolean().default(false) });
 const Notify = Which.extend({ times: z.int().min(1).max(1000).default(1), kind: z.string().optional() });
 const Clock = z.object({
   advanceSeconds: z
@@ -93,7 +94,13 @@ function addReads(router: Router, core: Core): void {
 
 function addPayer(router: Router, core: Core): void {
   router.post('/scan', (ctx) => answerWith(ctx, core, (trade) => core.trades.scan(trade)));
-  router.post('/pay', (ctx) => answerWith(ctx, core, (trade) => payOnce(core, trade)));
+  router.post('/pay', (ctx) => {
+    const { force, ...which } = bodyOf(ctx, Pay);
+    const trade = tradeOf(core, which);
+    if (force) core.trades.reopen(trade);
+    payOnce(core, trade);
+    ctx.body = trade;
+  });
   router.post('/approve', (ctx) => answerWith(ctx, core, (trade) => payOnce(core, trade)));
   router.post('/decline', (ctx) => answerWith(ctx, core, (trade) => core.half(trade.payWay).decline(core, trade)));
   router.post('/expire', (ctx) => answerWith(ctx, core, (trade) => core.trades.close(trade, 'expired')));

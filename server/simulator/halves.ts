@@ -18,7 +18,6 @@
  * 6. a notice is `core.notices.send(trade, { id, event, url, facts }, core.noticeDelay(trade))`; it is signed anew for every
  *    delivery by `signNotice`, which must write the same facts each time.
  */
-import type { PayWay } from '../payments/channel.ts';
 import { alipayHalf } from './alipay/half.ts';
 import type { Half } from './half.ts';
 import { paypalHalf } from './paypal/half.ts';
@@ -26,8 +25,3 @@ import { wechatHalf } from './wechat/half.ts';
 
 /** Every channel that is simulated. */
 export const HALVES: readonly Half[] = [alipayHalf, wechatHalf, paypalHalf];
-
-/** Finds the half of a channel among `halves`; undefined when it is not simulated. */
-export function findHalf(halves: readonly Half[], payWay: PayWay): Half | undefined {
-  return halves.find((half) => half.payWay === payWay);
-}

@@ -5,7 +5,7 @@ const CHANNELS = { alipay: 'Alipay', wechat: 'WeChat Pay', paypal: 'PayPal' } as
 /** The style of the payer's page; served on its own, because the page allows no inline style. */
 export const STYLE = `
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d9dee6; --paper: #ffffff; --back: #f2f4f7; --go: #1a5fb4; --good: #1c7c47; --bad: #a33127; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8ecf2; --soft: #a3adbb; --line: #3a4350; --paper: #1d232c; --back: #12161c; --go: #4d8fe0; --good: #5cc48a; --bad: #ef8a80; } }
+@media (prefers-color-scheme: dark) { :root { --ink: #e8ecf2; --soft: #a3adbb; --line: #3a4350; --paper: #1d232c; --back: #12161c; --go: #2f74cf; --good: #5cc48a; --bad: #ef8a80; } }
 * { box-sizing: border-box; }
 body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 1rem; background: var(--back); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; }
 main { width: 100%; max-width: 26rem; background: var(--paper); border: 1px solid var(--line); border-radius: 0.75rem; padding: 1.5rem; }

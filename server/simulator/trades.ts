@@ -32,6 +32,8 @@ export interface Trades {
   ): Payment;
   decline(trade: Trade): void;
   close(trade: Trade, type?: 'closed' | 'expired'): void;
+  /** Opens a closed trade without end: money that crossed the close on its way. */
+  reopen(trade: Trade): void;
   /** Adds a refund in the given state; throws SimulatorRefusal when more would be given back than was paid. */
   refund(trade: Trade, refund: Omit<Refund, 'at' | 'doneAt'>): Refund;
   /** Ends or re-opens a refund: processing → succeeded, succeeded → failed … */
@@ -104,6 +106,14 @@ export function createTrades(ledger: Ledger, now: () => number): Trades {
       trade.state = 'closed';
       trade.closedAt = now();
       self.record(trade, type);
+    },
+    reopen(trade) {
+      if (trade.state !== 'closed') return;
+      trade.state = 'open';
+      trade.expiresAt = null;
+      trade.closedAt = null;
+      trade.details['scanned'] = true;
+      self.record(trade, 'updated');
     },
     refund(trade, draft) {
       if (draft.state !== 'failed' && draft.minor > refundableMinor(trade)) {

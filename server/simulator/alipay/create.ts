@@ -43,7 +43,8 @@ function createTrade(core: Core, request: AlipayRequest, scene: string): { trade
     return { trade: sameTrade(known, draft), isNew: false };
   if (fixedOutcome(draft.minor, 'CNY', 'alipay') === 'declined')
     throw refused('ACCESS_FORBIDDEN', 'Declined, as 0.02 asks for.');
-  const trade = core.trades.create({ ...draft, state: 'offered' });
+  const expiresAt = readExpiry(request.content['time_expire'], core.clock.now(), scene);
+  const trade = core.trades.create({ ...draft, expiresAt, state: 'offered' });
   core.startFixed(trade);
   return { trade, isNew: true };
 }
@@ -70,7 +71,6 @@ function readDraft(core: Core, { account, content, charset, notifyUrl, returnUrl
     currency: 'CNY',
     notifyUrl,
     returnUrl,
-    expiresAt: readExpiry(content['time_expire'], core.clock.now(), scene),
     details: { tradeNo: newTradeNo(core), charset, ...(typeof passback === 'string' ? { passback } : {}) },
   };
 }

@@ -81,6 +81,15 @@ test('paying twice is paying once; a closed order is not paid', async (t) => {
   t.like(await world.post('/sim/pay', { orderNo: 'CLOSED' }), { error: { code: 'closed' } });
 });
 
+test('force makes money that crossed the close on its way', async (t) => {
+  await client.call('alipay.trade.precreate', order('CROSSED'));
+  await world.post('/sim/scan', { orderNo: 'CROSSED' });
+  await client.call('alipay.trade.close', { out_trade_no: 'CROSSED' });
+  t.like(await world.post('/sim/pay', { orderNo: 'CROSSED', force: true }), { state: 'paid' });
+  t.is(await status('CROSSED'), 'TRADE_SUCCESS');
+  t.like((await world.ledger('CROSSED')).orders[0], { paid: 1230, payments: 1 });
+});
+
 test('faults are listed and cleared', async (t) => {
   const rule = await world.post<{ id: string }>('/sim/faults', {
     payWay: 'wechat',
