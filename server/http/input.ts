@@ -23,7 +23,7 @@ export function inputReader(contract: Contract): (ctx: EdgeContext) => Promise<R
   const takesBody = body !== undefined || contract.accepts !== undefined;
   return async (ctx) => {
     const read = {
-      params: params ? readParams(params, ctx.params) : none,
+      params: params ? readParams(params, ctx) : none,
       query: readQuery(query, ctx),
       headers: headers ? readHeaders(headers, ctx) : none,
     };
@@ -37,16 +37,27 @@ function facts(ctx: EdgeContext, rawBody: Buffer): RequestFacts {
   return { id, ip, method: ctx.method, route, search: ctx.querystring, headers: ctx.req.headers, rawBody };
 }
 
-function readParams(schema: z.ZodObject, params: Record<string, string>): unknown {
+function readParams(schema: z.ZodObject, { params, path }: EdgeContext): unknown {
+  if (path.includes('%') && !isDecodable(path)) throw new NotFound();
   for (const [name, value] of Object.entries(params)) requirePlainText(value, `/path/${name}`);
   const result = schema.safeParse(params);
   if (!result.success) throw new NotFound();
   return result.data;
 }
 
+/** The router takes a malformed escape as it stands, so two paths would name the same thing. */
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function readQuery(schema: z.ZodObject | undefined, ctx: EdgeContext): unknown {
+  if (ctx.querystring === '') return schema ? parse(schema, {}, '/query') : none;
   const strict = ctx.path.startsWith('/api/');
-  if (ctx.querystring === '' && !schema) return none;
   const query: Record<string, string> = Object.create(null);
   for (const [name, value] of new URLSearchParams(ctx.querystring)) {
     requirePlainText(name + value, '/query');

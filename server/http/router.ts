@@ -109,12 +109,15 @@ function finder(entries: readonly Entry[]): (method: string, path: string) => Fo
   };
 }
 
-function* candidates(fixed: Map<string, Entry[]>, open: Map<string, Entry[]>, path: string): Generator<Entry> {
-  yield* fixed.get(path) ?? [];
+/** A fixed path first, then the open ones with the longest beginning. */
+function candidates(fixed: Map<string, Entry[]>, open: Map<string, Entry[]>, path: string): Entry[] {
+  const found = [...(fixed.get(path) ?? [])];
   for (let end = path.lastIndexOf('/'); end >= 0; end = path.lastIndexOf('/', end - 1)) {
-    yield* open.get(path.slice(0, end + 1)) ?? [];
-    if (end === 0) return;
+    const entries = open.get(path.slice(0, end + 1));
+    if (entries) found.push(...entries);
+    if (end === 0) break;
   }
+  return found;
 }
 
 async function refuse(ctx: EdgeContext, matching: readonly Entry[]): Promise<never> {

@@ -35,6 +35,10 @@ export function explorerRoutes(readDocument: () => Promise<unknown>): RouteGroup
     endpoint({ auth: 'none', raw: 'html' }, async () => file('text/html; charset=utf-8', (await page()).html)),
   );
   router.get(
+    '',
+    endpoint(asset, () => new Reply({ status: 302, headers: { location: '/swagger/index.html' }, body: '' })),
+  );
+  router.get(
     '/explorer.js',
     endpoint(asset, async () => file('text/javascript; charset=utf-8', (await page()).script)),
   );

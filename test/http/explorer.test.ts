@@ -29,6 +29,13 @@ test('every file that the page asks for is served from here with its type', asyn
   }
 });
 
+test('the short address leads to the page', async (t) => {
+  const { url } = await startEdge(t, { groups, explorer: true });
+  const response = await fetch(`${url}/swagger`, { redirect: 'manual', headers: { host: 'evil.example' } });
+  t.is(response.status, 302);
+  t.is(response.headers.get('location'), '/swagger/index.html');
+});
+
 test('the configuration of the page cannot be changed by its address', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
   const script = await (await fetch(`${url}/swagger/explorer.js`)).text();

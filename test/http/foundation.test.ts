@@ -318,3 +318,24 @@ test('one answer that is not JSON', async (t) => {
   t.is(response.headers.get('content-type'), 'text/csv');
   t.is(await response.text(), 'a,b\n');
 });
+
+test('a fixed path wins over an open one, and the longer beginning over the shorter', async (t) => {
+  const router = routeGroup('/a');
+  const says = (text: string) => endpoint({ auth: 'none' }, () => text);
+  router.get('/:x', says('/a/{x}'));
+  router.get('/fixed', says('/a/fixed'));
+  router.post('/:x', says('POST /a/{x}'));
+  router.get('/:x/:y', says('/a/{x}/{y}'));
+  router.get('/b/:y', says('/a/b/{y}'));
+  router.get('/b/:y/c', says('/a/b/{y}/c'));
+  const { url } = await startEdge(t, { groups: [router] });
+  const say = async (path: string, method = 'GET') =>
+    ((await (await fetch(url + path, { method })).json()) as { data: string }).data;
+  t.is(await say('/a/fixed'), '/a/fixed');
+  t.is(await say('/a/fixed', 'POST'), 'POST /a/{x}');
+  t.is(await say('/a/other'), '/a/{x}');
+  t.is(await say('/a/b/1'), '/a/b/{y}');
+  t.is(await say('/a/z/1'), '/a/{x}/{y}');
+  t.is(await say('/a/b/1/c'), '/a/b/{y}/c');
+  t.is((await fetch(`${url}/a/b/1/c/d`)).status, 404);
+});
