@@ -65,9 +65,13 @@ const Refusal = z.object({
 
 /** An amount as PayPal writes it: decimal text in major units and an ISO 4217 code. */
 export type PaypalAmount = z.infer<typeof Amount>;
+/** An order with exactly one purchase unit. */
 export type PaypalOrder = z.infer<typeof Order>;
+/** A capture: where the money is. */
 export type PaypalCapture = z.infer<typeof Capture>;
+/** A refund of a capture. */
 export type PaypalRefund = z.infer<typeof Refund>;
+/** An access token and its life in seconds. */
 export type PaypalToken = z.infer<typeof Token>;
 
 /** An answer that says nothing certain, and why. */

@@ -1,6 +1,8 @@
-/** What PayPal's words mean here; a word that no table lists is pending. (Orders v2 and Payments v2 references.) */
+/** What an order's word means here; a word that no table lists is pending. (Orders v2 reference.) */
 export type OrderMeaning = 'pending' | 'waiting' | 'approved' | 'completed' | 'voided';
+/** What a capture's word means here. (Payments v2 reference.) */
 export type CaptureMeaning = 'paid' | 'refunded' | 'pending' | 'declined';
+/** What a refund's word means here. (Payments v2 reference.) */
 export type RefundMeaning = 'succeeded' | 'pending' | 'failed';
 
 const ORDER: ReadonlyMap<string, OrderMeaning> = new Map([
