@@ -1,7 +1,7 @@
 import Router from '@koa/router';
 import type { Context, Next } from 'koa';
 import { z } from 'zod';
-import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
+import type { PayWay } from '../payments/channel.ts';
 import { readMajorText } from '../payments/money.ts';
 import { rawBodyOf } from './body.ts';
 import { ensureAccount, type Core } from './core.ts';
@@ -12,7 +12,7 @@ import { moveRefund, refundElsewhere } from './refunds.ts';
 import { SimulatorRefusal } from './refusal.ts';
 import type { Trade } from './trade.ts';
 
-const PayWays = z.enum(PAY_WAYS);
+const PayWays = z.enum(['alipay', 'wechat', 'paypal'] as const satisfies readonly PayWay[]);
 const Which = z.object({
   orderNo: z.string(),
   payWay: PayWays.optional(),

@@ -98,6 +98,24 @@ test('a refund in the portal counts with the others', async (t) => {
   );
 });
 
+test.serial(
+  'faults of the effect: a foreign refund beside ours, an abnormal one, and a twin that is refused',
+  async (t) => {
+    await paid('EFFECT');
+    const set = (fault: string) =>
+      world.post('/sim/faults', { payWay: 'alipay', call: 'refund', fault, orderNo: 'EFFECT' });
+    await set('foreign-refund');
+    t.is((await refund('EFFECT', 'E1', '10.00'))['fund_change'], 'Y');
+    t.like((await world.ledger('EFFECT')).orders[0], { refunds: 2, refunded: 1001 });
+    await set('abnormal-refund');
+    t.is((await refund('EFFECT', 'E2', '10.00'))['fund_change'], 'N');
+    t.is((await refundQuery('EFFECT', 'E2'))['refund_status'], undefined);
+    await set('same-id-concurrent-refusal');
+    t.is((await refund('EFFECT', 'E3', '10.00'))['sub_code'], 'ACQ.SYSTEM_ERROR');
+    t.like((await world.ledger('EFFECT')).orders[0], { refunds: 2, refunded: 1001 });
+  },
+);
+
 test.serial('a year after the payment the trade is finished and refuses refunds', async (t) => {
   await paid('OLD');
   await world.post('/sim/clock', { advanceSeconds: 366 * 86_400 });
