@@ -10,18 +10,22 @@ const NOBODYS_ORDER = 'probe0000000000';
 
 /** Asks for an order that does not exist and for the certificates; harmless, and says which credential is wrong. */
 export async function probe(settings: Settings, ask: Ask, send: SendSigned, now: () => Date): Promise<ProbeResult> {
-  const verdict = judgeQuery(await ask(queryRequest(settings, { orderNo: NOBODYS_ORDER })), settings);
-  return verdict.ok ? probeApiV3Key(settings, send, now) : verdict;
+  const reply = await ask(queryRequest(settings, { orderNo: NOBODYS_ORDER }));
+  const verdict = judgeQuery(reply, settings);
+  // A wrong APIv3 key shows first as a certificate that cannot be fetched.
+  const isHeard = verdict.ok || verdict.code === 'serial_unknown';
+  const sealed = isHeard ? await probeApiV3Key(settings, send, now) : undefined;
+  return sealed ?? verdict;
 }
 
 /** Merchants with public keys only are answered 404 there, so everything but a seal that does not open passes. */
-async function probeApiV3Key(settings: Settings, send: SendSigned, now: () => Date): Promise<ProbeResult> {
+async function probeApiV3Key(settings: Settings, send: SendSigned, now: () => Date): Promise<ProbeResult | undefined> {
   try {
     readCertificates(await send(certificatesRequest()), settings, now());
   } catch (error) {
     if (error instanceof SealNotOpened) return wrong('apiV3Key', 'SEAL_NOT_OPENED', error.message);
   }
-  return { ok: true };
+  return undefined;
 }
 
 function judgeQuery(reply: Reply, settings: Settings): ProbeResult {
@@ -29,14 +33,14 @@ function judgeQuery(reply: Reply, settings: Settings): ProbeResult {
   if (reply.kind === 'unknown') return wrong(fieldOfDoubt(reply.cause, settings), reply.cause, reply.detail);
   const { status, code, message } = reply;
   if (code === 'ORDER_NOT_EXIST') return { ok: true };
-  if (status === 401) return wrong(fieldOfSignError(message), code || 'SIGN_ERROR', message);
+  if (status === 401) return wrong(fieldOfSignError(message, settings), code || 'SIGN_ERROR', message);
   if (code === 'MCH_NOT_EXISTS' || code === 'NO_AUTH') return wrong('mchid', code, message);
-  return wrong(code === 'PARAM_ERROR' && /mchid/i.test(message) ? 'mchid' : null, code || `HTTP ${status}`, message);
+  return wrong(code === 'PARAM_ERROR' && /mchid/i.test(message) ? 'mchid' : null, code || `HTTP_${status}`, message);
 }
 
-function fieldOfSignError(message: string): string | null {
+function fieldOfSignError(message: string, { merchantSerialFrom }: Settings): string | null {
   if (isAboutTime(message)) return null;
-  if (/serial|序列号/i.test(message)) return 'merchantSerial';
+  if (/serial|序列号/i.test(message)) return merchantSerialFrom;
   return /mchid|商户号/i.test(message) ? 'mchid' : KINDS.merchantKey;
 }
 
@@ -44,7 +48,7 @@ function fieldOfSignError(message: string): string | null {
 function fieldOfDoubt(cause: string, { publicKeyIds }: Settings): string | null {
   const usesPublicKey = publicKeyIds.length > 0;
   if (cause === 'signature_invalid') return usesPublicKey ? KINDS.publicKey : KINDS.platformCert;
-  if (cause === 'serial_unknown') return usesPublicKey ? 'publicKeyId' : 'apiV3Key';
+  if (cause === 'serial_unknown') return usesPublicKey ? 'publicKeyId' : KINDS.platformCert;
   return null;
 }
 

@@ -21,6 +21,8 @@ export interface Settings {
   appId: string;
   apiV3Key: Buffer;
   merchantSerial: string;
+  /** Where the serial comes from: the certificate, or the field. */
+  merchantSerialFrom: string;
   merchantKey: KeyObject;
   /** Ids of WeChat Pay public keys; the first is asked for in every request. Empty = platform certificates only. */
   publicKeyIds: readonly string[];
@@ -38,6 +40,7 @@ export function readSettings({ mode, fields, pems, simulatorUrl }: ChannelInput)
     appId: required(fields, 'appId'),
     apiV3Key: readApiV3Key(required(fields, 'apiV3Key')),
     merchantSerial: readMerchantSerial(fields.merchantSerial, pems[KINDS.merchantCert]?.[0], merchantKey),
+    merchantSerialFrom: pems[KINDS.merchantCert]?.[0] ? KINDS.merchantCert : 'merchantSerial',
     merchantKey,
     ...readPublicKeys(fields.publicKeyId, pems[KINDS.publicKey] ?? []),
     platformKeys: (pems[KINDS.platformCert] ?? []).map(readPlatformCertificate),
