@@ -37,9 +37,11 @@ export async function startReceiver(body = 'success'): Promise<Receiver> {
   return receiver;
 }
 
-/** A new folder for a simulator. */
+/** A new folder for a simulator; gone when the process ends. */
 export function newDir(): string {
-  return mkdtempSync(join(tmpdir(), 'simulator-'));
+  const dir = mkdtempSync(join(tmpdir(), 'simulator-'));
+  process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
+  return dir;
 }
 
 /** A running simulator with its control API at hand. */
@@ -55,7 +57,7 @@ export interface World {
   close(): Promise<void>;
 }
 
-/** Starts a simulator in `dir` (a new one by default); `close` removes the folder when it was made here. */
+/** Starts a simulator in `dir`, by default a new one. */
 export async function startWorld(options: Partial<SimulatorOptions> = {}): Promise<World> {
   const dir = options.dir ?? newDir();
   const simulator = await startSimulator({ listen: { host: '127.0.0.1', port: 0 }, ...options, dir });
@@ -79,10 +81,7 @@ export async function startWorld(options: Partial<SimulatorOptions> = {}): Promi
     deliveries: async (orderNo) =>
       (await get<{ deliveries: Delivery[] }>(`/sim/deliveries?orderNo=${orderNo}`)).deliveries,
     config: (account = 'default') => get(`/sim/config?account=${account}`),
-    async close() {
-      await simulator.close();
-      if (options.dir === undefined) rmSync(dir, { recursive: true, force: true });
-    },
+    close: () => simulator.close(),
   };
 }
 
