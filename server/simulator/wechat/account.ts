@@ -54,7 +54,7 @@ export async function newMerchant(
   options: Readonly<Record<string, unknown>>,
 ): Promise<Record<string, string>> {
   const { mode = 'both' } = options;
-  const verifyMode = VERIFY_MODES.find((known) => known === mode);
+  const verifyMode = VERIFY_MODES.find((candidate) => candidate === mode);
   if (!verifyMode) throw new SimulatorRefusal(400, 'unknown_mode', `mode is one of ${VERIFY_MODES.join(', ')}.`);
   const mchid = core.trades.newNumber(() => `19${randomDigits(8)}`);
   const [merchantKey, platformKey, publicKey] = await Promise.all([
@@ -73,8 +73,16 @@ export async function newMerchant(
   });
 }
 
-/** Reads the merchant out of an account's secrets. */
+const known = new WeakMap<Account['secrets'], Merchant>();
+
+/** The merchant in an account's secrets, parsed once; not to be changed. */
 export function readMerchant({ secrets }: Account): Merchant {
+  const merchant = known.get(secrets) ?? parseMerchant(secrets);
+  known.set(secrets, merchant);
+  return merchant;
+}
+
+function parseMerchant(secrets: Account['secrets']): Merchant {
   const lists = Object.fromEntries(LISTS.map((name) => [name, JSON.parse(secrets[name] ?? '[]') as unknown]));
   return { ...secrets, ...lists } as unknown as Merchant;
 }
@@ -85,7 +93,7 @@ export async function rotateMerchant(core: Core, account: Account, what: string)
   const rotate = Object.hasOwn(ROTATIONS, name) ? ROTATIONS[name] : undefined;
   if (!rotate)
     throw new SimulatorRefusal(400, 'unknown_rotation', `what is one of ${Object.keys(ROTATIONS).join(', ')}.`);
-  const merchant = readMerchant(account);
+  const merchant = parseMerchant(account.secrets);
   await rotate(core, merchant);
   account.secrets = writeMerchant(merchant);
 }
@@ -159,7 +167,7 @@ const imported = new Map<string, KeyObject>();
 
 /** A private key from its PEM, imported once. */
 export function privateKeyOf(pem: string): KeyObject {
-  const known = imported.get(pem) ?? createPrivateKey(pem);
-  imported.set(pem, known);
-  return known;
+  const key = imported.get(pem) ?? createPrivateKey(pem);
+  imported.set(pem, key);
+  return key;
 }

@@ -10,7 +10,7 @@ import { configOfMerchant, newMerchant, readMerchant, rotateMerchant } from './a
 import { CERTIFICATE_CALLS } from './certificate-calls.ts';
 import { enter, isRefused } from './gate.ts';
 import { describeRefundNotice, describeTrade, refundEvent } from './present.ts';
-import { REFUND_CALLS } from './refund-calls.ts';
+import { REFUND_CALLS, resumeRefunds } from './refund-calls.ts';
 import { empty } from './refusals.ts';
 import { sealAnswer, sealNotice } from './seal.ts';
 import { TRADE_CALLS } from './trade-calls.ts';
@@ -26,6 +26,7 @@ export const wechatHalf: Half = {
   noticeSchedule: SCHEDULE,
   mount(router, core) {
     router.all('/wechat/{*rest}', (ctx) => serve(ctx, core));
+    resumeRefunds(core);
   },
   newSecrets: (core, _name, options) => newMerchant(core, options),
   configFor: (account) => configOfMerchant(readMerchant(account)),

@@ -1,3 +1,4 @@
+import type { Core } from '../core.ts';
 import type { Answer } from '../exchange.ts';
 import type { FaultName } from '../faults.ts';
 import { moveRefund } from '../refunds.ts';
@@ -25,6 +26,19 @@ export const REFUND_CALLS: readonly CallRoute[] = [
     plan: planRetry,
   },
 ];
+
+/** Ends the refunds that an earlier process left under way. */
+export function resumeRefunds(core: Core): void {
+  for (const trade of core.ledger.trades.values()) {
+    for (const left of trade.payWay === 'wechat' ? trade.refunds : []) {
+      if (left.state === 'processing') core.clock.schedule(SETTLE_MS, () => endRefund(core, trade, left));
+    }
+  }
+}
+
+function endRefund(core: Core, trade: Trade, left: Refund): void {
+  if (left.state === 'processing') moveRefund(core, trade, left, 'succeeded');
+}
 
 interface Found {
   trade: Trade;
@@ -105,7 +119,7 @@ function retry({ core }: Asked, found: Found | undefined, refundNo: string, faul
   const { trade, refund: stuck } = found;
   if (stuck.state !== 'abnormal') return refuse(400, 'INVALID_REQUEST', '退款单状态不是退款异常');
   moveRefund(core, trade, stuck, 'processing');
-  core.clock.schedule(SETTLE_MS, () => moveRefund(core, trade, stuck, 'succeeded'));
+  core.clock.schedule(SETTLE_MS, () => endRefund(core, trade, stuck));
   return answerRefund(found, fault);
 }
 

@@ -22,13 +22,15 @@ interface Client {
 /** The package as it is; only the base address is ours, and `Wechatpay-Serial` has to be added by its caller. */
 function clientOf({ fields, pems }: HalfConfig, certs = certsOf({ fields, pems })): Client {
   const merchant = new X509Certificate(pems.wechat_merchant_cert?.[0] ?? '');
+  const headers: Record<string, string> = {};
+  if (fields.publicKeyId) headers['Wechatpay-Serial'] = fields.publicKeyId;
   const options = {
     baseURL: `${world.url}/wechat/`,
     mchid: fields.mchid ?? '',
     serial: merchant.serialNumber,
     privateKey: pems.wechat_merchant_key?.[0] ?? '',
     certs,
-    headers: { ...(fields.publicKeyId ? { 'Wechatpay-Serial': fields.publicKeyId } : {}) },
+    headers,
     proxy: false as const,
   };
   return new Decorator(options) as unknown as Client;
