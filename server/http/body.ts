@@ -18,6 +18,8 @@ export interface ReadBody {
 
 /** Reads the body in one of the media types that the contract accepts; throws 413, 415 or 400. */
 export async function readBody(ctx: EdgeContext, contract: Contract): Promise<ReadBody> {
+  // The caller may have gone while its credential was checked; its stream would never end.
+  if (ctx.req.destroyed && !ctx.req.readableEnded) throw incomplete();
   const accepts = contract.accepts ?? ['json'];
   if (accepts.includes('raw')) return { value: undefined, raw: await readBytes(ctx.req, limits.raw) };
   if (!hasBody(ctx.req)) return { value: undefined, raw: nothing };

@@ -5,7 +5,7 @@ import { endpoint } from '../../server/http/endpoint.ts';
 import { createMetrics, listenForMetrics } from '../../server/http/metrics.ts';
 import { type RouteGroup, routeGroup } from '../../server/routes/index.ts';
 import { publicRoutes } from '../../server/routes/public.ts';
-import { startEdge } from '../support/edge.ts';
+import { fakeAuthenticators, startEdge } from '../support/edge.ts';
 
 function slowGroup(work: Promise<void>, started: () => void): RouteGroup {
   const router = routeGroup();
@@ -84,6 +84,37 @@ test('a body that is too large is refused although its length is not announced',
   const body = new Blob([Buffer.alloc(256 * 1024 + 1)]).stream();
   const response = await fetch(`${url}/raw`, { method: 'POST', body, duplex: 'half' } as RequestInit);
   t.is(response.status, 413);
+});
+
+test('a caller that goes away before its body is read does not leave the request hanging', async (t) => {
+  const asked = Promise.withResolvers<void>();
+  const gone = Promise.withResolvers<void>();
+  const authenticators = {
+    ...fakeAuthenticators,
+    app: async (token: string, ip: string) => {
+      asked.resolve();
+      await gone.promise;
+      return fakeAuthenticators.app(token, ip);
+    },
+  };
+  const answered = Promise.withResolvers<number>();
+  const metrics = { ...createMetrics(), observe: (_: string, __: string, status: number) => answered.resolve(status) };
+  const router = routeGroup('/api/v2');
+  router.post(
+    '/raw',
+    endpoint({ auth: 'any-token', accepts: ['raw'] }, ({ request }) => request.rawBody.length),
+  );
+  const { port } = await startEdge(t, { groups: [router], authenticators, metrics });
+  const head =
+    'POST /api/v2/raw HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer read-token\r\nContent-Length: 9\r\n\r\nabc';
+  const socket = await open(port, head);
+  await asked.promise;
+  socket.destroy();
+  await once(socket, 'close');
+  // The server sees the end of the connection on its own side; a round trip on another one comes after it.
+  await readAll(await open(port, 'NONSENSE\r\n\r\n'));
+  gone.resolve();
+  t.is(await answered.promise, 400);
 });
 
 test('a request that is not HTTP is answered 400 as a problem document', async (t) => {
