@@ -51,6 +51,9 @@ export class Tx {
   get coinEntries() {
     return new Table<catalog.CoinEntryRow>(this.#em, catalog.CoinEntryEntity);
   }
+  get coinClawbacks() {
+    return new Table<catalog.CoinClawbackRow>(this.#em, catalog.CoinClawbackEntity);
+  }
   get channelConfigs() {
     return new Table<credentials.ChannelConfigRow>(this.#em, credentials.ChannelConfigEntity);
   }

@@ -33,7 +33,18 @@ export const PayerEntity = defineEntity({
     updatedAt: instant(),
   },
   uniques: [{ properties: ['project', 'userId'] }],
-  indexes: [{ properties: ['project', 'createdAt', 'id'] }],
+  indexes: [
+    { properties: ['project', 'createdAt', 'id'] },
+    { properties: ['project', 'status', 'createdAt', 'id'] },
+    {
+      name: 'users_email',
+      expression: `create index "users_email" on "users" ("project", "email", "created_at", "id") where email is not null`,
+    },
+    {
+      name: 'users_phone',
+      expression: `create index "users_phone" on "users" ("project", "phone", "created_at", "id") where phone is not null`,
+    },
+  ],
 });
 
 /** What a coin package credits. */
@@ -116,6 +127,7 @@ export const CoinAccountEntity = defineEntity({
     updatedAt: instant(),
   },
   uniques: [{ properties: ['project', 'coin', 'userId'] }],
+  indexes: [{ properties: ['project', 'coin', 'createdAt', 'id'] }, { properties: ['project', 'userId'] }],
   checks: [{ name: 'coin_accounts_check', expression: 'balance >= 0 and held >= 0 and debt >= 0 and held <= balance' }],
 });
 
@@ -139,7 +151,37 @@ export const CoinEntryEntity = defineEntity({
     createdAt: instant(),
   },
   uniques: [{ properties: ['project', 'coin', 'source'] }],
-  indexes: [{ properties: ['project', 'coin', 'userId', 'id'] }, { properties: ['orderNo'] }],
+  indexes: [
+    { properties: ['project', 'coin', 'userId', 'id'] },
+    { properties: ['project', 'coin', 'id'] },
+    { properties: ['orderNo'] },
+  ],
+});
+
+/** What one refund takes back of the coins that its order brought: `due = held + taken + debt + waived`. */
+export const CoinClawbackEntity = defineEntity({
+  name: 'CoinClawback',
+  tableName: 'coin_clawbacks',
+  properties: {
+    refundNo: code().primary(),
+    orderNo: code().index(),
+    project: code(),
+    coin: code(),
+    userId: code(),
+    state: p.string().length(16).$type<'held' | 'taken' | 'returned'>(),
+    due: minor(),
+    held: minor(),
+    taken: minor(),
+    debt: minor(),
+    waived: minor(),
+    /** How often coins were taken or given back; makes the source of each entry unique. */
+    turns: p.integer(),
+    createdAt: instant(),
+    updatedAt: instant(),
+  },
+  checks: [
+    { name: 'coin_clawbacks_check', expression: 'held >= 0 and taken >= 0 and debt >= 0 and waived >= 0 and due >= 0' },
+  ],
 });
 
 export type ProjectRow = RowOf<typeof ProjectEntity>;
@@ -148,3 +190,4 @@ export type ProductRow = RowOf<typeof ProductEntity>;
 export type CoinRow = RowOf<typeof CoinEntity>;
 export type CoinAccountRow = RowOf<typeof CoinAccountEntity>;
 export type CoinEntryRow = RowOf<typeof CoinEntryEntity>;
+export type CoinClawbackRow = RowOf<typeof CoinClawbackEntity>;

@@ -1,5 +1,6 @@
 import {
   CoinAccountEntity,
+  CoinClawbackEntity,
   CoinEntity,
   CoinEntryEntity,
   PayerEntity,
@@ -30,6 +31,7 @@ export const ENTITIES = [
   ChannelMessageEntity,
   ChannelStateEntity,
   CoinAccountEntity,
+  CoinClawbackEntity,
   CoinEntity,
   CoinEntryEntity,
   DeliveryAttemptEntity,

@@ -86,7 +86,18 @@ export const OrderEntity = defineEntity({
       name: 'orders_due',
       expression: `create index "orders_due" on "orders" ("next_check_at") where next_check_at is not null`,
     },
-    { name: 'orders_created', properties: ['createdAt', 'orderNo'] },
+    {
+      name: 'orders_created',
+      expression: `create index "orders_created" on "orders" ("created_at", "order_no") include ("mode", "project", "state")`,
+    },
+    {
+      name: 'orders_paid',
+      expression: `create index "orders_paid" on "orders" ("mode", "paid_at") include ("project", "pay_way", "currency", "paid") where paid_at is not null`,
+    },
+    {
+      name: 'orders_product_user',
+      expression: `create index "orders_product_user" on "orders" ("project", "product_code", "user_id") where product_code is not null`,
+    },
     { name: 'orders_client_created', properties: ['clientId', 'createdAt', 'orderNo'] },
     { name: 'orders_client_user', properties: ['clientId', 'userId', 'createdAt'] },
     { name: 'orders_project_user', properties: ['project', 'userId', 'createdAt'] },

@@ -48,6 +48,10 @@ export const RefundEntity = defineEntity({
       expression: `create index "refunds_due" on "refunds" ("next_check_at") where next_check_at is not null`,
     },
     { name: 'refunds_created', properties: ['createdAt', 'refundNo'] },
+    {
+      name: 'refunds_succeeded',
+      expression: `create index "refunds_succeeded" on "refunds" ("finished_at") include ("order_no", "amount") where state = 'succeeded'`,
+    },
   ],
 });
 

@@ -46,10 +46,21 @@ export class Migration0001 extends Migration {
       `create table "coin_accounts" ("id" uuid not null, "project" varchar(64) not null, "coin" varchar(64) not null, "user_id" varchar(64) not null, "balance" bigint not null, "held" bigint not null, "debt" bigint not null, "created_at" timestamptz(6) not null, "updated_at" timestamptz(6) not null, primary key ("id"))`,
     );
     this.addSql(
+      `create index "coin_accounts_project_coin_created_at_id_index" on "coin_accounts" ("project", "coin", "created_at", "id")`,
+    );
+    this.addSql(`create index "coin_accounts_project_user_id_index" on "coin_accounts" ("project", "user_id")`);
+    this.addSql(
       `alter table "coin_accounts" add constraint "coin_accounts_project_coin_user_id_unique" unique ("project", "coin", "user_id")`,
     );
     this.addSql(
       `alter table "coin_accounts" add constraint "coin_accounts_check" check (balance >= 0 and held >= 0 and debt >= 0 and held <= balance)`,
+    );
+    this.addSql(
+      `create table "coin_clawbacks" ("refund_no" varchar(64) not null, "order_no" varchar(64) not null, "project" varchar(64) not null, "coin" varchar(64) not null, "user_id" varchar(64) not null, "state" varchar(16) not null, "due" bigint not null, "held" bigint not null, "taken" bigint not null, "debt" bigint not null, "waived" bigint not null, "turns" int not null, "created_at" timestamptz(6) not null, "updated_at" timestamptz(6) not null, primary key ("refund_no"))`,
+    );
+    this.addSql(`create index "coin_clawbacks_order_no_index" on "coin_clawbacks" ("order_no")`);
+    this.addSql(
+      `alter table "coin_clawbacks" add constraint "coin_clawbacks_check" check (held >= 0 and taken >= 0 and debt >= 0 and waived >= 0 and due >= 0)`,
     );
     this.addSql(
       `create table "coin_entries" ("id" bigserial primary key, "project" varchar(64) not null, "coin" varchar(64) not null, "user_id" varchar(64) not null, "delta" bigint not null, "balance_after" bigint not null, "kind" varchar(16) not null, "source" varchar(200) not null, "order_no" varchar(64) null, "biz_no" varchar(64) null, "memo" text null, "actor" varchar(128) not null, "created_at" timestamptz(6) not null)`,
@@ -57,6 +68,7 @@ export class Migration0001 extends Migration {
     this.addSql(
       `create index "coin_entries_project_coin_user_id_id_index" on "coin_entries" ("project", "coin", "user_id", "id")`,
     );
+    this.addSql(`create index "coin_entries_project_coin_id_index" on "coin_entries" ("project", "coin", "id")`);
     this.addSql(`create index "coin_entries_order_no_index" on "coin_entries" ("order_no")`);
     this.addSql(
       `alter table "coin_entries" add constraint "coin_entries_project_coin_source_unique" unique ("project", "coin", "source")`,
@@ -103,7 +115,15 @@ export class Migration0001 extends Migration {
       `create unique index "orders_channel_trade_no" on "orders" ("pay_way", "account", "channel_trade_no") where channel_trade_no is not null`,
     );
     this.addSql(`create index "orders_due" on "orders" ("next_check_at") where next_check_at is not null`);
-    this.addSql(`create index "orders_created" on "orders" ("created_at", "order_no")`);
+    this.addSql(
+      `create index "orders_created" on "orders" ("created_at", "order_no") include ("mode", "project", "state")`,
+    );
+    this.addSql(
+      `create index "orders_paid" on "orders" ("mode", "paid_at") include ("project", "pay_way", "currency", "paid") where paid_at is not null`,
+    );
+    this.addSql(
+      `create index "orders_product_user" on "orders" ("project", "product_code", "user_id") where product_code is not null`,
+    );
     this.addSql(`create index "orders_client_created" on "orders" ("client_id", "created_at", "order_no")`);
     this.addSql(`create index "orders_client_user" on "orders" ("client_id", "user_id", "created_at")`);
     this.addSql(`create index "orders_project_user" on "orders" ("project", "user_id", "created_at")`);
@@ -129,6 +149,15 @@ export class Migration0001 extends Migration {
       `create table "users" ("id" uuid not null, "project" varchar(64) not null, "user_id" varchar(64) not null, "nickname" varchar(128) null, "email" varchar(254) null, "phone" varchar(32) null, "status" varchar(16) not null, "metadata" jsonb null, "anonymised_at" timestamptz(6) null, "created_at" timestamptz(6) not null, "updated_at" timestamptz(6) not null, primary key ("id"))`,
     );
     this.addSql(`create index "users_project_created_at_id_index" on "users" ("project", "created_at", "id")`);
+    this.addSql(
+      `create index "users_project_status_created_at_id_index" on "users" ("project", "status", "created_at", "id")`,
+    );
+    this.addSql(
+      `create index "users_email" on "users" ("project", "email", "created_at", "id") where email is not null`,
+    );
+    this.addSql(
+      `create index "users_phone" on "users" ("project", "phone", "created_at", "id") where phone is not null`,
+    );
     this.addSql(`alter table "users" add constraint "users_project_user_id_unique" unique ("project", "user_id")`);
     this.addSql(
       `create table "products" ("id" uuid not null, "project" varchar(64) not null, "code" varchar(64) not null, "version" int not null, "name" varchar(128) not null, "description" text null, "kind" varchar(16) not null, "enabled" boolean not null, "price_minor" bigint not null, "currency" varchar(3) not null, "pay_ways" text[] not null, "stock" int null, "per_user_limit" int null, "sale_from" timestamptz(6) null, "sale_to" timestamptz(6) null, "order_type" varchar(64) null, "coin" jsonb null, "resource" jsonb null, "offer_ttl_seconds" int null, "refund_after_fulfilment" boolean not null, "created_at" timestamptz(6) not null, "updated_at" timestamptz(6) not null, primary key ("id"))`,
@@ -151,6 +180,9 @@ export class Migration0001 extends Migration {
     );
     this.addSql(`create index "refunds_due" on "refunds" ("next_check_at") where next_check_at is not null`);
     this.addSql(`create index "refunds_created" on "refunds" ("created_at", "refund_no")`);
+    this.addSql(
+      `create index "refunds_succeeded" on "refunds" ("finished_at") include ("order_no", "amount") where state = 'succeeded'`,
+    );
     this.addSql(`alter table "refunds" add constraint "refunds_amount_check" check (amount > 0)`);
     this.addSql(
       `create table "revoked_tokens" ("jti" varchar(64) not null, "owner" varchar(64) not null, "expires_at" timestamptz(6) not null, "revoked_at" timestamptz(6) not null, primary key ("jti"))`,
