@@ -11,7 +11,6 @@ export interface ErrorCode {
 
 /** One line for each code: code | title | meaning | what to do | `again` when the same request may be sent again. */
 const table = `
-already_bootstrapped | Already bootstrapped | An administrator exists already. | Log in as that administrator, who can create more.
 amount_invalid | Amount invalid | The amount is not a positive decimal with at most the decimals of its currency, up to 100000000. | Send a number or a decimal string in major units.
 body_incomplete | Request broke off | The connection ended before the whole body was sent. | Send the request again. | again
 body_malformed | Malformed body | The body is not valid JSON, form or multipart data in UTF-8. | Correct the body.
@@ -24,9 +23,9 @@ channel_not_configured | Channel not configured | The project has no usable conf
 channel_outcome_unknown | Outcome unknown | The channel gave no usable answer in time; it may have acted. | Query the order, or repeat the request with the same Idempotency-Key or merchant number. | again
 channel_refused | Channel refused | The channel refused the request; \`channel\` has its code and words. | Correct what the channel names.
 coins_spent | Coins spent | The coins that came with the order are spent, so it cannot be refunded in full. | Refund less, or change the claw-back rule of the coin.
+configuration_broken | Configuration cannot be opened | The stored secrets of this channel configuration do not open with any master key. | Check Security.MasterKey, or write the secrets of the configuration again.
 csrf_failed | Not from the console | A cookie session was used without the matching X-CSRF-Token, from another site, or with a doubled cookie. | Send the value of the csrf_token cookie as X-CSRF-Token, or use a Bearer token.
 database_busy | Database busy | The row that is needed is locked or the database took too long; nothing was changed. | Wait for Retry-After and send the same request again. | again
-database_in_use | Database in use | Another process has the embedded database open. | Stop that process first.
 database_unavailable | Database unavailable | The database cannot be reached; nothing was changed. | Wait for Retry-After and send the same request again. | again
 exception_resolved | Exception resolved | The exception was resolved before. | Look at the order's timeline.
 forbidden | Forbidden | The caller is known and may not do this. | Use a caller that may.
@@ -47,7 +46,6 @@ merchant_number_used | Merchant number used | The merchantOrderNo or merchantRef
 method_not_allowed | Method not allowed | The path exists, but not for this method; \`Allow\` lists those that do. | Use one of the methods in Allow.
 not_bootstrapped | No administrator yet | Nobody can log in before the first administrator is created. | Run payctl bootstrap admin (with the embedded database: stop the server before, start it afterwards).
 not_found | Not found | There is no such thing, or it belongs to somebody else. | Check the path and the identifier.
-not_kept | Not kept | What was written could not be read back. | Look at the database; nothing can be relied on until this is understood.
 not_on_sale | Not on sale | The product is disabled or outside its time of sale. | Offer another product.
 order_already_paid | Order paid | The order is paid. | Refund it instead.
 order_not_paid | Order not paid | There is nothing to give back yet. | Query the order first.
