@@ -31,6 +31,7 @@ const Refund = z.object({
   amount: Amount,
   invoice_id: Text,
   create_time: Time,
+  links: Links,
 });
 
 const Unit = z.object({

@@ -26,6 +26,7 @@ import {
   strangerCapture,
 } from './outcomes.ts';
 import type { Expected } from './outcomes.ts';
+import { lookUpRefund } from './refund-lookup.ts';
 import * as requests from './requests.ts';
 import { readSettings } from './settings.ts';
 import { refusesForCertain } from './status.ts';
@@ -53,7 +54,10 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     queryRefund,
     async readNotice(headers, rawBody) {
       const noticeId = await verifyWebhook(headers, rawBody, settings.webhookId, findKey);
-      return { noticeId, account: settings.clientId, ...readEvent(rawBody) };
+      const { refundId, ...named } = readEvent(rawBody);
+      // An order's state is asked for by whoever gets the hint; of a refund made elsewhere only its own id leads to it.
+      const found = refundId === null ? undefined : await lookUpRefund(call, settings, refundId);
+      return { noticeId, account: settings.clientId, ...named, ...found };
     },
     ackNotice: (accepted) => ({
       status: accepted ? 200 : 503,

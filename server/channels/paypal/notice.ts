@@ -34,29 +34,28 @@ const REFUND_EVENTS = new Set([
   'PAYMENT.REFUND.FAILED',
 ]);
 
+/** What a webhook names, to be looked up. */
+export interface Named extends Pick<Notice, 'event' | 'orderNo' | 'refundNo' | 'channelOrderId'> {
+  /** PayPal's id of the refund that the event is about. */
+  refundId: string | null;
+}
+
 /**
  * Takes from a verified webhook what may be looked up: ids, never an amount or a state, because the signature does not
  * cover them well enough (see verifyWebhook). Throws NoticeNotGenuine when it is not an event.
  */
-export function readEvent(body: Buffer): Pick<Notice, 'event' | 'orderNo' | 'refundNo' | 'channelOrderId'> {
+export function readEvent(body: Buffer): Named {
   const parsed = Event.safeParse(parse(body));
   if (!parsed.success) throw new NoticeNotGenuine('malformed', 'The message is not a PayPal event.');
   const { event_type: event, resource } = parsed.data;
+  const channelOrderId = orderId(event, resource);
   if (REFUND_EVENTS.has(event)) {
-    return {
-      event,
-      orderNo: resource.custom_id ?? null,
-      refundNo: resource.invoice_id ?? null,
-      ...orderId(event, resource),
-    };
+    const { custom_id, invoice_id, id } = resource;
+    return { event, orderNo: custom_id ?? null, refundNo: invoice_id ?? null, refundId: id ?? null, ...channelOrderId };
   }
   const numbers = resource.purchase_units?.[0] ?? resource;
-  return {
-    event,
-    orderNo: numbers.custom_id ?? numbers.invoice_id ?? null,
-    refundNo: null,
-    ...orderId(event, resource),
-  };
+  const orderNo = numbers.custom_id ?? numbers.invoice_id ?? null;
+  return { event, orderNo, refundNo: null, refundId: null, ...channelOrderId };
 }
 
 function orderId(event: string, { id, order_id, supplementary_data }: Resource): { channelOrderId?: string } {

@@ -142,12 +142,16 @@ export function closeOutcome(outcome: Outcome): CloseOutcome {
   }
 }
 
-/** What PayPal says about one refund; a refund over another number or amount is not this one. */
-export function refundOutcome(refund: PaypalRefund, ref: RefundRef): RefundOutcome {
+/** What PayPal says about one refund; a refund of another number is not this one. The amount is what was given back. */
+export function refundOutcome(refund: PaypalRefund, { refundNo }: Pick<RefundRef, 'refundNo'>): RefundOutcome {
+  if (refund.invoice_id !== refundNo) return unknown('mismatch', 'The refund carries another invoice_id.');
+  return refundState(refund);
+}
+
+/** Where a refund stands, whoever made it. */
+export function refundState(refund: PaypalRefund): RefundOutcome {
   const amount = readAmount(refund.amount);
-  if (refund.invoice_id !== ref.refundNo) return unknown('mismatch', 'The refund carries another invoice_id.');
-  if (!amount || !sameMoney(amount, ref.refundAmount))
-    return unknown('mismatch', `The refund is over ${words(refund.amount)}.`);
+  if (!amount) return unknown('mismatch', `The refund is over ${words(refund.amount)}.`);
   switch (refundMeaning(refund.status)) {
     case 'succeeded':
       return { kind: 'succeeded', amount, at: refund.create_time, channelRefundNo: refund.id };

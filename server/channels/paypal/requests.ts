@@ -67,8 +67,8 @@ export function captureRequest(settings: PaypalSettings, id: string, ref: Captur
 }
 
 /** `GET /v2/payments/captures/{id}`: for an order that PayPal no longer lists. */
-export function getCaptureRequest(settings: PaypalSettings, id: string, ref: OrderRef): WireRequest {
-  return get(settings, `/v2/payments/captures/${encodeURIComponent(id)}`, { call: 'query', orderNo: ref.orderNo });
+export function getCaptureRequest(settings: PaypalSettings, id: string, ref?: OrderRef): WireRequest {
+  return get(settings, `/v2/payments/captures/${encodeURIComponent(id)}`, { call: 'query', orderNo: ref?.orderNo });
 }
 
 /** `POST /v2/payments/captures/{id}/refund`: request id and invoice id are the refund's number. */
@@ -84,8 +84,9 @@ export function refundRequest(settings: PaypalSettings, captureId: string, refun
 }
 
 /** `GET /v2/payments/refunds/{id}`. */
-export function getRefundRequest(settings: PaypalSettings, id: string, ref: RefundRef): WireRequest {
-  return get(settings, `/v2/payments/refunds/${encodeURIComponent(id)}`, aboutRefund('refund-query', ref));
+export function getRefundRequest(settings: PaypalSettings, id: string, ref?: RefundRef): WireRequest {
+  const about = ref ? aboutRefund('refund-query', ref) : { call: 'refund-query' };
+  return get(settings, `/v2/payments/refunds/${encodeURIComponent(id)}`, about);
 }
 
 /** `GET /v1/notifications/webhooks/{id}`: tells whether the configured webhook is one of this client's. */

@@ -88,12 +88,19 @@ test('a refund carries its number as request id and invoice id', async (t) => {
 test('a refund answer is read by its words, number and amount', async (t) => {
   const refund = async (body: object): Promise<RefundOutcome> =>
     s.scripted(() => s.json(201, body)).channel.refund(s.refundOrder);
-  t.like(await refund(s.refundBody({ status: 'PENDING' })), { kind: 'pending', channelRefundNo: '1JU08902781691411' });
+  t.like(await refund(s.refundBody({ status: 'PENDING' })), {
+    kind: 'pending',
+    channelRefundNo: '1JU08902781691411',
+  });
   t.like(await refund(s.refundBody({ status: 'SOMETHING_NEW' })), { kind: 'pending' });
   t.like(await refund(s.refundBody({ status: 'FAILED' })), { kind: 'failed', code: 'FAILED' });
   t.like(await refund(s.refundBody({ status: 'CANCELLED' })), { kind: 'failed', code: 'CANCELLED' });
   t.like(await refund(s.refundBody({ invoice_id: 'R2' })), { kind: 'unknown', cause: 'mismatch' });
   t.like(await refund(s.refundBody({ amount: { currency_code: 'USD', value: '2.31' } })), {
+    kind: 'succeeded',
+    amount: { minor: 231n, currency: 'USD' },
+  });
+  t.like(await refund(s.refundBody({ amount: { currency_code: 'XXX', value: '2.30' } })), {
     kind: 'unknown',
     cause: 'mismatch',
   });

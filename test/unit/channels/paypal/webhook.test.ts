@@ -3,17 +3,21 @@ import { crc32 } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
 import { isCertificateUrl } from '../../../../server/channels/paypal/certificates.ts';
 import { SIMULATOR_CA, WEBHOOK_INTERMEDIATE } from '../../../../server/channels/paypal/settings.ts';
-import { NoticeNotGenuine, TransportFailed, type Notice } from '../../../../server/payments/channel.ts';
+import { NoticeNotGenuine, TransportFailed, type Notice, type Transport } from '../../../../server/payments/channel.ts';
 import { forgeTwin } from './forge-crc.ts';
 import {
   CAPTURE_ID,
   captureBody,
   FIELDS,
+  json,
+  MERCHANT,
   ORDER_NO,
   orderBody,
   PAYPAL_ORDER,
   REFUND_NO,
   refundBody,
+  refusal,
+  token,
 } from './scripted.ts';
 import { CERT_URL, PEMS, SIMULATOR_URL, signedHeaders, withCertificate } from './signer.ts';
 
@@ -88,6 +92,65 @@ test('a body with another amount and the same CRC32 is at most a hint, and takes
   t.false('refund' in forged);
   const genuine = await channel.readNotice(headers, captured);
   t.not(forged.noticeId, genuine.noticeId);
+});
+
+const UP = `https://api-m.sandbox.paypal.com/v2/payments/captures/${CAPTURE_ID}`;
+const refundAtPaypal = (more: object = {}) => ({ ...refundBody(), links: [{ rel: 'up', href: UP }], ...more });
+
+/** Reads a refund webhook while PayPal itself says this about the refund and its capture. */
+async function readRefundNotice(told: object, refund: object | null, capture: object | null = {}) {
+  const certificate = { status: 200, headers: {}, body: Buffer.from(PEMS.good) };
+  const answers = (call: string, body: object | null) => (body ? json(200, body) : refusal(404, `NO_${call}`));
+  const send: Transport = async ({ about, url }) => {
+    if (about.call === 'token') return token();
+    if (about.call === 'certificate') return certificate;
+    if (url.includes('/refunds/')) return answers('REFUND', refund);
+    return answers('CAPTURE', capture && { ...captureBody({ payee: { merchant_id: MERCHANT } }), ...capture });
+  };
+  const body = event('PAYMENT.CAPTURE.REFUNDED', told);
+  return withCertificate('', { send }).channel.readNotice(signedHeaders(body), body);
+}
+
+test('a refund is told as PayPal itself tells it, never as the message does', async (t) => {
+  const lie = refundAtPaypal({
+    amount: { currency_code: 'USD', value: '999.00' },
+    invoice_id: 'ROTHER00001',
+    custom_id: 'OTHER00001',
+  });
+  const truth = { kind: 'succeeded', amount: { minor: 230n, currency: 'USD' }, channelRefundNo: '1JU08902781691411' };
+  t.like(await readRefundNotice(lie, refundAtPaypal()), { orderNo: ORDER_NO, refundNo: REFUND_NO, refund: truth });
+  t.like(await readRefundNotice(lie, refundAtPaypal({ status: 'FAILED' })), {
+    refundNo: REFUND_NO,
+    refund: { kind: 'failed' },
+  });
+  t.like(await readRefundNotice(lie, refundAtPaypal({ status: 'NEW' })), { refund: { kind: 'pending' } });
+});
+
+test('a refund made elsewhere has no number of ours', async (t) => {
+  for (const invoice_id of [undefined, ORDER_NO]) {
+    const notice = await readRefundNotice(refundAtPaypal(), refundAtPaypal({ invoice_id }));
+    t.like(notice, { orderNo: ORDER_NO, refundNo: null, refund: { kind: 'succeeded' } });
+  }
+});
+
+test('a refund that PayPal does not confirm for this payee stays a hint', async (t) => {
+  const told = { ...refundBody(), custom_id: ORDER_NO };
+  const unsure: [object | null, object | null][] = [
+    [null, {}],
+    [refundAtPaypal({ links: [] }), {}],
+    [refundAtPaypal({ links: [{ rel: 'up', href: 'https://evil.example/' }] }), {}],
+    [refundAtPaypal({ id: 'ANOTHER1' }), {}],
+    [refundAtPaypal({ amount: { currency_code: 'XXX', value: '1.00' } }), {}],
+    [refundAtPaypal(), null],
+    [refundAtPaypal(), { custom_id: undefined }],
+    [refundAtPaypal(), { payee: { merchant_id: 'OTHERMERCHANT' } }],
+    [refundAtPaypal(), { payee: undefined }],
+  ];
+  for (const [refund, capture] of unsure) {
+    const notice = await readRefundNotice(told, refund, capture);
+    t.false('refund' in notice);
+    t.like(notice, { orderNo: ORDER_NO, refundNo: REFUND_NO });
+  }
 });
 
 test('a genuine resend two days later counts, under its first id', async (t) => {

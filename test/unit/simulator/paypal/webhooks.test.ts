@@ -125,6 +125,36 @@ test('an order’s life is told: approved, captured, refunded', async (t) => {
   );
 });
 
+const captured = async (orderNo: string) => {
+  const first = await approved(orderNo);
+  const { id } = (JSON.parse(first.body) as { resource: { id: string } }).resource;
+  const ref = { ...order(receiver, orderNo), channelOrderId: id, channelTradeNo: null, captureNo: `${orderNo}-c1` };
+  const money = await shop.channel.capture?.(ref);
+  return { ...ref, channelTradeNo: money?.kind === 'paid' ? money.channelNo : null };
+};
+
+const told = async (orderNo: string, event: string) => {
+  const delivery = await until(async () => (await shop.world.deliveries(orderNo)).find((one) => one.event === event));
+  return shop.channel.readNotice(delivery.headers, bytesOf(delivery));
+};
+
+test('a refund made elsewhere is told with its amount and no number of ours', async (t) => {
+  const { orderNo } = await captured('HOOK000020');
+  await shop.world.post('/sim/refund-elsewhere', { orderNo, amount: '2.00' });
+  const notice = await told(orderNo, 'PAYMENT.CAPTURE.REFUNDED');
+  t.like(notice, { orderNo, refundNo: null, refund: { kind: 'succeeded', amount: { minor: 200n, currency: 'USD' } } });
+});
+
+test('a refund that fails after its success is told as failed', async (t) => {
+  const ref = await captured('HOOK000021');
+  const refundAmount = { minor: 100n, currency: 'USD' };
+  const refund = { refundNo: 'HOOKREFUND2', refundAmount, reason: '', notifyUrl: '', refundSentAt: new Date() };
+  await shop.channel.refund({ ...ref, ...refund });
+  await shop.world.post('/sim/refund-state', { orderNo: ref.orderNo, refundNo: 'HOOKREFUND2', state: 'failed' });
+  const notice = await told(ref.orderNo, 'PAYMENT.REFUND.FAILED');
+  t.like(notice, { orderNo: ref.orderNo, refundNo: 'HOOKREFUND2', refund: { kind: 'failed', code: 'FAILED' } });
+});
+
 test('an unacknowledged delivery comes 25 times in three days, always the same; any 2xx ends it', async (t) => {
   const [deaf, polite] = [await startReceiver(), await startReceiver()];
   [deaf.answer.status, polite.answer.status] = [500, 204];
