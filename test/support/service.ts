@@ -22,6 +22,7 @@ export interface ServiceOptions extends Overrides {
   /** A database that exists, for a second replica. */
   url?: string;
   simulator?: { url: string };
+  port?: number;
 }
 
 /** A running service on PostgreSQL with the simulator behind it. */
@@ -44,6 +45,8 @@ export interface Merchant {
   token: string;
   asker: Asker;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** The same at another replica. */
+  callAt(url: string, method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
 
 /** A JSON answer. */
@@ -75,8 +78,9 @@ export async function startService(t: ExecutionContext, options: ServiceOptions 
   const now = options.now ?? clock.now;
   const config = testConfig(database.url, options);
   const send = createTransport({ timeoutMs: config.channels.timeoutMs });
-  const channels = await simulatorChannels(simulator.url, send, now);
-  const port = await freePort();
+  // Signatures are dated by the real clock on both sides; the test's clock is for expiry and schedules.
+  const channels = await simulatorChannels(simulator.url, send, () => new Date());
+  const port = options.port ?? (await freePort());
   config.server.publicUrl = `http://127.0.0.1:${port}`;
   const logger = options.logger ?? pino({ level: process.env.PAY_TEST_LOG ?? 'silent' });
   const app = await buildApp(config, { channels: () => channels, ...options, logger, now });
@@ -160,13 +164,15 @@ async function merchant(app: App, url: string, settings: Partial<AppSettings> = 
   const { clientId } = made.app;
   const body = { grant_type: 'client_credentials', client_id: clientId, client_secret: made.secret };
   const { access_token: token } = (await request(url, 'POST', '/oauth/token', body)).body;
+  const callAt: Merchant['callAt'] = (at, method, path, sent, headers = {}) =>
+    request(at, method, path, sent, { authorization: `Bearer ${token}`, ...headers });
   return {
     clientId,
     secret: made.secret,
     token,
     asker: { owner: { clientId }, actor: `app:${clientId}` },
-    call: (method, path, sent, headers = {}) =>
-      request(url, method, path, sent, { authorization: `Bearer ${token}`, ...headers }),
+    call: (method, path, sent, headers) => callAt(url, method, path, sent, headers),
+    callAt,
   };
 }
 

@@ -154,7 +154,8 @@ async function unexplained(ports: Ports, tx: Tx, order: OrderRow, now: Date): Pr
 
 async function close(ports: Ports, { tx, order, outcome, via, now }: Settling<Said<'closed'>>): Promise<OrderRow> {
   const rule = order.state === 'closing' ? 'O7' : 'O6';
-  return closeOrder(ports, tx, order, { rule, via, now, reason: order.closeReason ?? 'channel', outcome });
+  const reason = order.closeReason ?? (now >= order.expiresAt ? 'expired' : 'channel');
+  return closeOrder(ports, tx, order, { rule, via, now, reason, outcome });
 }
 
 /** O7 (or O6 when the channel closed it): final, unless money comes late. */

@@ -1,0 +1,67 @@
+import test from 'ava';
+import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../support/books.ts';
+import { count, inParallel } from '../support/counts.ts';
+import { startService } from '../support/service.ts';
+
+for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
+  test(`G2 G3 G7 ${payWay}: with silent channels and lost notices everything ends as the ledger says`, async (t) => {
+    const service = await startService(t, { timeoutMs: 250 });
+    const shop = await service.merchant();
+    const chaos = async (probability: number) => {
+      await service.sim('/sim/reset-faults', {});
+      for (const fault of ['commit-then-timeout', 'timeout-then-commit'])
+        await service.sim('/sim/faults', { payWay, fault, probability, delayMs: 400 });
+      await service.sim('/sim/notices', { payWay, enabled: false });
+    };
+    await chaos(0.15);
+    const orders = count(120, 12);
+    const told = await inParallel(orders, 6, async (index) => {
+      const placed = await shop.call('POST', '/api/v2/payment/pay', {
+        subject: 'Chaos',
+        amount: 10 + index,
+        payWay,
+        merchantOrderNo: `m${index}`,
+      });
+      const orderNo = placed.body.data?.orderNo ?? placed.body.orderNo;
+      if (placed.status !== 201) {
+        t.true([502, 504].includes(placed.status), JSON.stringify(placed.body));
+        await shop.call('POST', '/api/v2/payment/pay', {
+          subject: 'Chaos',
+          amount: 10 + index,
+          payWay,
+          merchantOrderNo: `m${index}`,
+        });
+      }
+      if (index % 3 !== 0) await service.sim('/sim/pay', { orderNo }).catch(() => {});
+      if (index % 4 === 0) await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+      return orderNo as string;
+    });
+    await inParallel(orders, 6, async (index) => {
+      const seen = await shop.call('GET', `/api/v2/payment/query/${told[index]}`);
+      if (seen.body.data.status === 'paid')
+        await shop.call('POST', '/api/v2/payment/refund', {
+          orderNo: told[index],
+          refundAmount: 5,
+          merchantRefundNo: `r${index}`,
+        });
+    });
+    await chaos(0.02);
+    await runUntilQuiet(service, 14 * 3600, 1800);
+    await service.sim('/sim/reset-faults', {});
+    await runUntilQuiet(service, 8 * 86_400, 6 * 3600);
+    t.deepEqual(await unexplained(service), []);
+    await assertBooksBalance(t, service);
+    const failed = await service.app.store.read((tx) => tx.events.list({ type: ['order.failed', 'refund.failed'] }));
+    const ledger = await ledgerOf(service);
+    for (const { objectNo, type } of failed) t.true(type !== 'order.failed' || (ledger.get(objectNo)?.paid ?? 0) === 0);
+    const open = await service.app.store.read((tx) => tx.orders.list({ state: ['created', 'pending', 'closing'] }));
+    const listed = await service.app.store.read((tx) => tx.exceptions.list({ state: 'open' }));
+    t.deepEqual(
+      open
+        .filter(({ orderNo }) => !listed.some((one) => one.orderNo === orderNo))
+        .map(({ orderNo, state }) => `${orderNo} ${state}`),
+      [],
+    );
+    t.log(`${orders} orders, 30 % of all calls silent, no notices: 0 mismatches`);
+  });
+}

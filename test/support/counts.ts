@@ -1,0 +1,21 @@
+/** Whether the long counts are asked for (`npm run test:long`). */
+export const isLong = process.env.PAY_TEST_LONG === '1';
+
+/** The full count of a promise in a long run, a smaller one otherwise. */
+export function count(long: number, short: number): number {
+  return isLong ? long : short;
+}
+
+/** Runs `work` for 0 … n-1, at most `width` at a time, and gives the results in order. */
+export async function inParallel<T>(n: number, width: number, work: (index: number) => Promise<T>): Promise<T[]> {
+  const results: T[] = Array.from({ length: n });
+  let next = 0;
+  const lane = async () => {
+    while (next < n) {
+      const index = next++;
+      results[index] = await work(index);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(width, n) }, lane));
+  return results;
+}
