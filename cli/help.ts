@@ -2,7 +2,7 @@ import type { Command, Option } from 'commander';
 import { examplesOf } from './options.ts';
 import type { Style } from './style.ts';
 import { widest } from './values.ts';
-import { padTo } from './width.ts';
+import { padTo, wrap } from './width.ts';
 
 /** The help of a command: what it does, examples first, then usage, arguments, verbs and flags. */
 export function helpText(command: Command, style: Style, columns: number): string {
@@ -125,17 +125,4 @@ function rows(
         : [`  ${style('cyan', padTo(name, width))}  ${first}`];
     return [...head, ...rest.map((line) => `  ${' '.repeat(width)}  ${line}`)];
   });
-}
-
-/** Breaks a text at blanks into lines of at most `width` columns. */
-export function wrap(text: string, width: number): string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
-  }
-  return [...lines, line];
 }

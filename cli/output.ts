@@ -1,4 +1,5 @@
 import { UsageError } from './errors.ts';
+import { wrap } from './width.ts';
 import { drawCard, drawTable, type TableSpace } from './table.ts';
 import type { Terminal } from './terminal.ts';
 import { oneLine, plain, valueOf, type Column, type Row, type View } from './values.ts';
@@ -44,7 +45,7 @@ export function createPrint(terminal: Terminal, flags: OutputFlags): Print {
     headers: flags.headers !== false,
   });
   const note = async (text: string): Promise<void> => {
-    if (!json || terminal.err.isTerminal) await terminal.err.write(`${text}\n`);
+    if (!json || terminal.err.isTerminal) await terminal.err.write(`${folded(text, terminal)}\n`);
   };
   return {
     format,
@@ -63,14 +64,19 @@ export function createPrint(terminal: Terminal, flags: OutputFlags): Print {
         space(),
       );
       await terminal.out.write(text);
-      if (hidden.length > 0)
-        await note(`${hidden.length} columns had no room: ${hidden.join(', ')} (--fields picks columns)`);
+      if (hidden.length > 0) await note(`${hidden.length} more columns have no room; --fields picks columns.`);
     },
     note,
     async done(text) {
       if (!flags.quiet) await note(text);
     },
   };
+}
+
+/** Words broken at blanks to fit a terminal; what is painted is left alone, because its width cannot be measured. */
+function folded(text: string, { err }: Terminal): string {
+  const measurable = err.isTerminal && !text.includes('\u001B') && !text.includes('  ');
+  return measurable ? wrap(text, err.columns).join('\n') : text;
 }
 
 function itemText(row: Row, view: View, format: Format, flags: OutputFlags, space: TableSpace): string {

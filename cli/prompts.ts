@@ -29,7 +29,7 @@ export interface Prompts {
 
 /** Makes the prompt layer; inquirer is loaded when the first question is asked, and draws on stderr only. */
 export function createPrompts(terminal: Terminal): Prompts {
-  const ask = async <T>(flag: string, run: (kit: Inquirer) => Promise<T>): Promise<T> => {
+  const ask = async <T>(flag: string, run: (kit: Inquirer, io: Io) => Promise<T>): Promise<T> => {
     if (!terminal.canAsk)
       throw new UsageError(
         `A value for ${flag} is needed, and there is no terminal to ask on.`,
@@ -37,26 +37,38 @@ export function createPrompts(terminal: Terminal): Prompts {
         'input_needed',
       );
     const { default: inquirer } = await import('inquirer');
+    const closed = new AbortController();
+    const onKey = (_text: unknown, key: { name?: string; ctrl?: boolean } | undefined): void => {
+      // Ctrl-D closes readline without a word, and the question would never settle.
+      if (key?.ctrl && key.name === 'd') closed.abort();
+    };
+    terminal.stdin.on('keypress', onKey);
+    const io: Io = {
+      input: terminal.stdin,
+      output: terminal.errStream,
+      signal: AbortSignal.any([terminal.signal, closed.signal]),
+    };
     try {
       // inquirer types its collection as a loose record, open for other prompts.
-      return await run(inquirer.prompt.prompts as unknown as Inquirer);
+      return await run(inquirer.prompt.prompts as unknown as Inquirer, io);
     } catch (error) {
       // Ctrl-C, a closed terminal and an aborted question all mean the same.
       if (error instanceof Error && /^(ExitPromptError|AbortPromptError|CancelPromptError)$/.test(error.name))
         throw new Cancelled();
       throw error;
+    } finally {
+      terminal.stdin.off('keypress', onKey);
     }
   };
-  const io: Io = { input: terminal.stdin, output: terminal.errStream, signal: terminal.signal };
   return {
     possible: terminal.canAsk,
-    text: ({ flag, ...question }) => ask(flag, (kit) => kit.input(question, io)),
+    text: ({ flag, ...question }) => ask(flag, (kit, io) => kit.input(question, io)),
     secret: ({ flag, message, validate }) =>
-      ask(flag, (kit) => kit.password({ message, mask: '•', ...(validate ? { validate } : {}) }, io)),
-    yes: ({ flag, message }) => ask(flag, (kit) => kit.confirm({ message, default: false }, io)),
-    choose: ({ flag, message }, choices) => ask(flag, (kit) => kit.select({ message, choices: [...choices] }, io)),
+      ask(flag, (kit, io) => kit.password({ message, mask: '•', ...(validate ? { validate } : {}) }, io)),
+    yes: ({ flag, message }) => ask(flag, (kit, io) => kit.confirm({ message, default: false }, io)),
+    choose: ({ flag, message }, choices) => ask(flag, (kit, io) => kit.select({ message, choices: [...choices] }, io)),
     chooseMany: ({ flag, message }, choices) =>
-      ask(flag, (kit) => kit.checkbox({ message, choices: [...choices], required: true }, io)),
+      ask(flag, (kit, io) => kit.checkbox({ message, choices: [...choices], required: true }, io)),
   };
 }
 

@@ -19,6 +19,8 @@ export interface Field {
   help: string;
   read?: (text: string) => unknown;
   choices?: readonly string[];
+  /** What `--clear` sends; null by default. */
+  empty?: unknown;
   /** Needed to create; asked for on a terminal. */
   required?: boolean;
 }
@@ -144,7 +146,9 @@ export async function runUpdate(
   id: string,
   options: Options,
 ): Promise<void> {
-  const cleared = (options.clear ?? []).map((name) => [memberOf(name, resource), null]);
+  const cleared = (options.clear ?? [])
+    .map((name) => fieldOf(name, resource))
+    .map(({ name, empty = null }) => [name, empty]);
   const body = { ...bodyOf(options, resource.fields), ...Object.fromEntries(cleared) };
   if (Object.keys(body).length === 0)
     throw new UsageError('There is nothing to change.', `payctl ${resource.noun} update --help`);
@@ -167,11 +171,11 @@ export async function runUpdate(
   await print.done(`Updated ${resource.noun} ${id}.`);
 }
 
-function memberOf(name: string, resource: Resource): string {
+function fieldOf(name: string, resource: Resource): Field {
   const field = resource.fields.find((known) => known.name === name || flagOf(known) === name);
   if (!field)
     throw new UsageError(`There is no field "${name}" to clear.`, `fields: ${resource.fields.map(flagOf).join(', ')}`);
-  return field.name;
+  return field;
 }
 
 /** Adds `enable` and `disable`; `risk` is what disabling asks of the user. */

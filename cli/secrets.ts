@@ -114,7 +114,7 @@ function boxSink(terminal: Terminal, print: Print, field: string): SecretSink {
       const { [field]: secret, ...rest } = row;
       await print.item(rest, view);
       await terminal.out.write(
-        `\n${box([`${field}  ${plain(secret)}`, '', 'This is shown once. Store it now.'], terminal.out.columns)}\n`,
+        `\n${box([`${field} (shown once, store it now)`, '', plain(secret)], terminal.out.columns)}\n`,
       );
     },
     discard: async () => {},

@@ -98,6 +98,7 @@ export function drawCard(row: Row, columns: readonly Column[], space: TableSpace
 
 function guess(field: string, value: unknown): Column['kind'] {
   if (typeof value === 'boolean') return 'yesno';
+  if (typeof value === 'number' && /amount$/i.test(field)) return 'money';
   return /(At|Before|After|Until|From|To)$/.test(field) && typeof value === 'string' ? 'time' : 'text';
 }
 

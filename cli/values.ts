@@ -43,7 +43,7 @@ export function plain(value: unknown): string {
 /** The text of a value for a person at a terminal. */
 export function human(row: Row, column: Column, now: Date): string {
   const value = valueOf(row, column.field);
-  if (value === null || value === undefined || value === '') return '-';
+  if (value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0)) return '-';
   if (column.kind === 'time') return relativeTime(value, now);
   if (column.kind === 'money') return money(value, row['currency']);
   if (column.kind === 'yesno') return value ? 'yes' : 'no';

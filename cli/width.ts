@@ -40,3 +40,16 @@ export function padTo(text: string, width: number, side: 'left' | 'right' = 'rig
   const gap = ' '.repeat(Math.max(0, width - displayWidth(text)));
   return side === 'right' ? text + gap : gap + text;
 }
+
+/** Breaks a text at blanks into lines of at most `width` columns. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}

@@ -30,7 +30,7 @@ export const nouns: readonly Noun[] = [
   {
     group: 'Getting started',
     name: 'logout',
-    summary: 'end the session everywhere',
+    summary: 'end the session',
     load: () => import('./logout.ts'),
   },
   {
@@ -53,6 +53,42 @@ export const nouns: readonly Noun[] = [
     plural: 'apps',
     summary: 'API applications and their secrets',
     load: () => import('./app/index.ts'),
+  },
+  {
+    group: 'Manage',
+    name: 'channel',
+    plural: 'channels',
+    summary: 'alipay, wechat and paypal: configuration',
+    load: () => import('./channel/index.ts'),
+  },
+  {
+    group: 'Manage',
+    name: 'cert',
+    plural: 'certs',
+    summary: 'certificates and keys of the channels',
+    load: () => import('./cert/index.ts'),
+  },
+  { group: 'Manage', name: 'user', plural: 'users', summary: 'payers', load: () => import('./user/index.ts') },
+  {
+    group: 'Manage',
+    name: 'product',
+    plural: 'products',
+    summary: 'goods, coin packages and skills',
+    load: () => import('./product/index.ts'),
+  },
+  {
+    group: 'Manage',
+    name: 'project',
+    plural: 'projects',
+    summary: 'tenants',
+    load: () => import('./project/index.ts'),
+  },
+  {
+    group: 'Manage',
+    name: 'coin',
+    plural: 'coins',
+    summary: 'virtual currencies and their ledgers',
+    load: () => import('./coin/index.ts'),
   },
   {
     group: 'Manage',
@@ -90,7 +126,16 @@ export const nouns: readonly Noun[] = [
     load: () => import('./exception/index.ts'),
   },
 
+  { group: 'Payments', name: 'skillpay', summary: 'pay-per-call (X402)', load: () => import('./skillpay/index.ts') },
+
   { group: 'Develop', name: 'api', summary: 'call any endpoint', load: () => import('./api.ts') },
+  {
+    group: 'Develop',
+    name: 'event',
+    plural: 'events',
+    summary: 'the event log and webhooks',
+    load: () => import('./event/index.ts'),
+  },
   {
     group: 'Develop',
     name: 'simulator',
@@ -115,7 +160,7 @@ export const nouns: readonly Noun[] = [
   {
     group: 'Other',
     name: 'version',
-    summary: 'versions of payctl, Node.js and the server',
+    summary: 'versions of payctl and Node.js',
     load: () => import('./version.ts'),
   },
 ];

@@ -5,27 +5,37 @@ import { changes, examples } from '../options.ts';
 import type { ChangeFlags } from '../safety.ts';
 import type { ContextOf } from './index.ts';
 
+/** The flags of `logout`. */
+export interface LogoutFlags extends ChangeFlags {
+  local?: boolean;
+  everywhere?: boolean;
+}
+
 /** Adds `logout`. */
 export function define(command: Command, context: ContextOf): void {
   command
-    .description('End every session of this administrator, and forget the saved token.')
+    .description('End the session at the server, and forget the saved token.')
+    .option('--everywhere', 'end every session of this administrator')
     .option('--local', 'only forget the token, without asking the server');
-  examples(changes(command), 'payctl logout', 'payctl logout -C prod --local').action(
-    (flags: ChangeFlags & { local?: boolean }) => run(context(), flags),
+  examples(changes(command), 'payctl logout', 'payctl logout --everywhere', 'payctl logout -C prod --local').action(
+    (flags: LogoutFlags) => run(context(), flags),
   );
 }
 
 /** Ends the sessions at the server, then forgets the token; a token that is dead already is no failure. */
-export async function run(
-  { change, target, sessions, print }: Context,
-  flags: ChangeFlags & { local?: boolean },
-): Promise<void> {
+export async function run({ change, target, sessions, print }: Context, flags: LogoutFlags): Promise<void> {
   const { context } = await target();
   if (context === null) throw new UsageError('There is no context to log out of.', 'payctl context list');
   if (!flags.local) {
-    const ended = await change({ what: 'end the session', method: 'POST', path: '/api/v1/logout' }, flags).catch(
-      ignoreDeadToken,
-    );
+    const ended = await change(
+      {
+        what: 'end the session',
+        method: 'POST',
+        path: '/api/v1/logout',
+        ...(flags.everywhere ? { body: { everywhere: true } } : {}),
+      },
+      flags,
+    ).catch(ignoreDeadToken);
     if (!ended) return;
   }
   const there = await sessions.removeSession(context);

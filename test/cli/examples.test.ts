@@ -7,8 +7,10 @@ import { commandPath } from '../../cli/help.ts';
 import { examplesOf } from '../../cli/options.ts';
 import { buildWholeProgram } from '../../cli/program.ts';
 import { createTerminal } from '../../cli/terminal.ts';
+import { writeCertFiles } from '../support/cert-files.ts';
 import { collector, makePlace, scripted } from '../support/cli.ts';
 import { fakeOffline } from '../support/fake-offline.ts';
+import { signedCode } from '../support/fake-rows.ts';
 import { splitWords } from '../support/shell-words.ts';
 
 const terminal = createTerminal({
@@ -26,7 +28,12 @@ function leaves(command: Command): Command[] {
   return command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
 }
 
+const CODE = signedCode({ outTradeNo: 'X202611210558ABCDEFGH12', exp: 1_900_000_000 });
+
 const FILES: Record<string, string> = {
+  'alipay.toml': 'mode = "simulator"\nappId = "2021"\n',
+  'code.txt': `${CODE}\n`,
+  'receipt.txt': `${CODE}\n`,
   'alice.password': 'correct horse battery\n',
   'bob.password': 'correct horse battery\n',
   'shop.secret.in': 'pays_0123456789abcdef0123456789abcdef\n',
@@ -47,8 +54,10 @@ for (const command of leaves(program)) {
       for (const [name, text] of Object.entries(FILES)) {
         if (!(line.includes('generate') && name === 'alice.password')) await writeFile(join(cwd, name), text);
       }
+      if (line.includes('.crt --kind')) await writeCertFiles(cwd);
       // A secret that is read needs its file; one that is written must not have it.
-      if (/--app app_/.test(line)) await writeFile(join(cwd, 'shop.secret'), FILES['shop.secret.in'] ?? '');
+      if (/--app app_.*--secret-file shop\.secret/.test(line))
+        await writeFile(join(cwd, 'shop.secret'), FILES['shop.secret.in'] ?? '');
       const target = /--server (\S+)|-C prod|context (?:use|show|remove|add) (\S+)/.exec(line);
       if (target) await place.logIn(line.includes('context add') ? [] : ['dev', 'prod']);
       const argv = words

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { samples } from './fake-rows.ts';
+import { eventRow, samples } from './fake-rows.ts';
 
 /** A request as the fake service received it. */
 export interface Seen {
@@ -104,5 +104,11 @@ function common(request: Seen): FakeAnswer {
   if (!found) return problem(404, 'not_found', 'There is no such resource.');
   if (request.method === 'DELETE') return { status: 204 };
   const answer = found[1](request);
+  if (answer === 'stream') return eventStream();
   return { status: request.method === 'POST' && found[2] ? 201 : 200, body: answer };
+}
+
+function eventStream(): FakeAnswer {
+  const text = `: hello\n\nid: 7\nevent: order.paid\ndata: ${JSON.stringify(eventRow)}\n\n`;
+  return { headers: { 'content-type': 'text/event-stream' }, text };
 }

@@ -1,3 +1,4 @@
+import { generateKeyPairSync, sign } from 'node:crypto';
 import type { Seen } from './fake-api.ts';
 
 type Row = Record<string, unknown>;
@@ -107,6 +108,80 @@ const channelRow: Row = {
   lastSuccessAt: '2026-11-21T05:59:00.000Z',
 };
 
+const configRow: Row = {
+  payWay: 'alipay',
+  project: 'default',
+  mode: 'simulator',
+  enabled: true,
+  configured: true,
+  version: 3,
+  appPrivateKey: '***',
+  updatedAt: '2026-11-20T10:00:00.000Z',
+};
+const schema = {
+  payWay: 'alipay',
+  modes: ['simulator', 'sandbox', 'live'],
+  fields: [
+    { name: 'appId', label: 'App ID', secret: false, requiredIn: ['live'], help: '' },
+    { name: 'webhookKey', label: 'Key', secret: true, requiredIn: [], help: '' },
+  ],
+};
+const certRow: Row = {
+  id: 'cert_1',
+  project: 'default',
+  payWay: 'alipay',
+  kind: 'alipay_app_cert',
+  name: 'app',
+  subject: 'CN=shop',
+  serialNumber: '0A',
+  daysLeft: 300,
+  isDefault: true,
+};
+const userRow: Row = {
+  userId: 'u-1',
+  nickname: 'Anna',
+  status: 'active',
+  project: 'default',
+  phone: null,
+  createdAt: '2026-11-20T10:00:00.000Z',
+};
+const productRow: Row = {
+  code: 'tea',
+  kind: 'goods',
+  name: 'Tea',
+  price: 12.5,
+  currency: 'CNY',
+  stock: 100,
+  enabled: true,
+  version: 1,
+};
+const skillRow: Row = {
+  outTradeNo: 'X202611210558ABCDEFGH12',
+  resource: 'weather',
+  status: 'paid',
+  fulfilment: 'done',
+  amount: 0.1,
+  currency: 'CNY',
+};
+
+/** One event of the log. */
+export const eventRow: Row = {
+  id: 'evt_1',
+  type: 'order.paid',
+  createdAt: '2026-11-21T05:59:00.000Z',
+  sequence: 7,
+  data: { object: { orderNo: 'P202611210558ABCDEFGH12' } },
+};
+
+const keys = generateKeyPairSync('ed25519');
+const signingKeys = [{ ...keys.publicKey.export({ format: 'jwk' }), kid: 'k-1' }];
+
+/** A payment code that the fake service signed. */
+export function signedCode(claims: Row, header: Row = { alg: 'EdDSA', typ: 'pay-code+jws', kid: 'k-1' }): string {
+  const text = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+  return `${text}.${sign(null, Buffer.from(text), keys.privateKey).toString('base64url')}`;
+}
+
 /** Each kind of path with its answer; `true` = a POST there creates (201). */
 export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   [/^\/health/, () => ({ status: 'ok' })],
@@ -166,6 +241,37 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   [/^\/api\/v1\/refunds\//, () => ({ data: refundRow })],
   [/^\/api\/v1\/exceptions$/, () => listOf(exceptionRow)],
   [/^\/api\/v1\/exceptions\//, () => ({ data: { ...exceptionRow, status: 'resolved' } })],
+  [/^\/api\/v1\/payment\/config\/list$/, () => listOf(configRow)],
+  [/^\/api\/v1\/payment\/config\/[^/]+\/schema$/, () => ({ data: schema })],
+  [/^\/api\/v1\/payment\/config\/[^/]+\/test$/, () => ({ data: { ok: true } })],
+  [/^\/api\/v1\/payment\/config\//, () => ({ data: configRow })],
+  [/^\/api\/v1\/certs\/list$/, () => listOf(certRow)],
+  [
+    /^\/api\/v1\/certs\/[^/]+\/download$/,
+    () => ({ data: { content: '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n' } }),
+  ],
+  [/^\/api\/v1\/certs\//, () => ({ data: certRow })],
+  [/^\/api\/v1\/projects$/, collection({ code: 'shop-eu', name: 'Shop Europe', enabled: true, remark: null }), true],
+  [/^\/api\/v1\/projects\//, merged({ code: 'shop-eu', name: 'Shop Europe', enabled: true, remark: null })],
+  [/^\/api\/v1\/users$/, collection(userRow), true],
+  [/^\/api\/v1\/users\/[^/]+\/orders$/, () => listOf(orderRow)],
+  [/^\/api\/v1\/users\/[^/]+\/coins$/, () => listOf({ coin: 'gold', available: 66 })],
+  [/^\/api\/v1\/users\//, merged(userRow)],
+  [/^\/api\/v1\/products$/, collection(productRow), true],
+  [/^\/api\/v1\/products\//, merged(productRow)],
+  [/^\/api\/v1\/coins$/, collection({ code: 'gold', name: 'Gold', enabled: true, clawback: 'refuse' }), true],
+  [/^\/api\/v1\/coins\/[^/]+\/accounts$/, () => listOf({ userId: 'u-1', available: 66 })],
+  [/^\/api\/v1\/coins\/[^/]+\/entries$/, () => listOf({ id: 'e-1', userId: 'u-1', amount: 66 })],
+  [/^\/api\/v1\/coins\//, merged({ code: 'gold', name: 'Gold', enabled: true, clawback: 'refuse' })],
+  [/^\/api\/v1\/events\/stream$/, () => 'stream'],
+  [/^\/api\/v1\/events$/, () => listOf(eventRow)],
+  [/^\/api\/v1\/events\//, () => ({ data: eventRow })],
+  [/^\/api\/v1\/stats\/skillpay$/, () => listOf({ resource: 'weather', offered: 3, paid: 2 })],
+  [/^\/api\/v2\/skillpay\/resources$/, () => listOf({ resource: 'weather', price: 0.1, currency: 'CNY' })],
+  [/^\/api\/v2\/skillpay\/query\//, () => ({ data: skillRow })],
+  [/^\/api\/v2\/skillpay\/resource$/, () => ({ data: { ...skillRow, content: { temperature: 21 } } })],
+  [/^\/api\/v2\/skillpay\/refund$/, () => ({ data: refundRow })],
+  [/^\/\.well-known\/jwks\.json$/, () => ({ keys: signingKeys })],
   [
     /^\/sim\/ledger$/,
     () => ({
@@ -196,6 +302,10 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
 
 function listOf(...rows: Row[]): unknown {
   return { data: rows, page: { nextCursor: null, hasMore: false } };
+}
+
+function collection(row: Row): (request: Seen) => unknown {
+  return ({ method, body }) => (method === 'POST' ? { data: { ...row, ...(body as Row) } } : listOf(row));
 }
 
 function merged(row: Row): (request: Seen) => unknown {

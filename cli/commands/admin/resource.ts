@@ -22,7 +22,7 @@ export const admin: Resource = {
   },
   fields: [
     { name: 'username', value: 'name', help: 'name to log in with', required: true },
-    { name: 'role', value: 'role', help: 'a viewer changes nothing', choices: ['admin', 'viewer'] },
+    { name: 'role', value: 'role', help: 'a viewer changes nothing', choices: ['admin', 'viewer'], required: true },
   ],
 };
 

@@ -40,7 +40,7 @@ export const app: Resource = {
   fields: [
     { name: 'name', value: 'name', help: 'what it is called', required: true },
     { name: 'scopes', flag: 'scope', value: 'a,b', help: `what it may do: ${SCOPES.join(', ')}`, read: list },
-    { name: 'allowedIps', value: 'a,b', help: 'addresses or networks that may call', read: list },
+    { name: 'allowedIps', value: 'a,b', help: 'addresses or networks that may call', read: list, empty: [] },
     { name: 'rateLimit', value: 'n', help: 'calls per minute; 0 = no limit', read: integer(0, 1_000_000) },
     { name: 'trusted', value: 'true|false', help: 'may have config, cert and admin scopes', read: truth },
     { name: 'remark', value: 'text', help: 'a note' },

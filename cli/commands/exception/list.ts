@@ -9,9 +9,10 @@ import type { ContextOf } from '../index.ts';
 import { EXCEPTIONS, VIEW } from './view.ts';
 
 const FILTERS: readonly Field[] = [
-  { name: 'status', value: 'status', help: 'open or resolved', choices: ['open', 'resolved'] },
+  { name: 'state', value: 'state', help: 'open ones wait for a person', choices: ['open', 'resolved'] },
   { name: 'kind', value: 'kind', help: 'late_paid, amount_mismatch, refund_overrun, refund_abnormal, …' },
   { name: 'orderNo', flag: 'order', value: 'orderNo', help: 'only of this order' },
+  { name: 'project', value: 'code', help: 'only of this project' },
 ];
 
 /** Adds `exception list`. */
@@ -20,7 +21,7 @@ export function define(noun: Command, context: ContextOf): void {
   addFields(command, FILTERS);
   examples(
     paged(command),
-    'payctl exception list --status open',
+    'payctl exception list --state open',
     'payctl exception list --kind amount_mismatch --json',
   ).action((options: Row & ListFlags) => run(context(), options));
 }

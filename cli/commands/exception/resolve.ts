@@ -7,7 +7,7 @@ import type { ContextOf } from '../index.ts';
 import { EXCEPTIONS, VIEW } from './view.ts';
 
 /** What a person may decide. */
-export const ACTIONS = ['refund', 'accept', 'dismiss'] as const;
+export const ACTIONS = ['acknowledge', 'refund', 'accept'] as const;
 
 /** The flags of `exception resolve`. */
 export interface ResolveFlags extends ChangeFlags {
@@ -24,14 +24,14 @@ const FIELDS: readonly Field[] = [
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('resolve')
-    .description('Decide an exception: refund the money, accept it, or dismiss the finding.')
+    .description('Decide an exception: acknowledge it, or for a wrong amount refund or accept the money.')
     .argument('<id>');
   command
     .addOption(choice('--action <action>', 'what to do', ACTIONS))
     .option('--reason <text>', 'why; kept with your name');
   examples(
-    changes(command, { money: true }),
-    'payctl exception resolve 42 --action accept --reason "agreed with the merchant"',
+    changes(command),
+    'payctl exception resolve 42 --action acknowledge --reason "agreed with the merchant"',
     'payctl exception resolve 42 --action refund --reason "paid twice" --confirm 42',
   ).action((id: string, flags: ResolveFlags) => run(context(), id, flags));
 }
@@ -45,7 +45,6 @@ export async function run(context: Context, id: string, flags: ResolveFlags): Pr
       what: `resolve exception ${id} by ${String(body['action'])}`,
       name: id,
       risk: 'severe',
-      money: true,
       method: 'POST',
       path: `${EXCEPTIONS}/${segment(id)}/resolve`,
       body,

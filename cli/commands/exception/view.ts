@@ -12,7 +12,7 @@ export const VIEW: View = {
     { field: 'kind', kind: 'status' },
     { field: 'orderNo', title: 'ORDER', kind: 'id' },
     { field: 'refundNo', title: 'REFUND', kind: 'id' },
-    { field: 'status', kind: 'status' },
+    { field: 'state', kind: 'status' },
     { field: 'createdAt', kind: 'time' },
     { field: 'detail' },
   ],

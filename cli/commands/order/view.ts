@@ -27,16 +27,8 @@ export const VIEW: View = {
 /** How the steps of an order are shown. */
 export const TIMELINE: View = {
   noun: 'step',
-  id: 'sequence',
-  columns: [
-    { field: 'at', kind: 'time' },
-    { field: 'kind' },
-    { field: 'from', kind: 'status' },
-    { field: 'to', kind: 'status' },
-    { field: 'cause' },
-    { field: 'actor' },
-    { field: 'outcome' },
-  ],
+  id: 'at',
+  columns: [{ field: 'at', kind: 'time' }, { field: 'kind', kind: 'id' }, { field: 'summary' }, { field: 'detail' }],
 };
 
 /** The words of a status on the wire. */
@@ -59,7 +51,7 @@ export const FILTERS: readonly Field[] = [
   { name: 'orderNo', value: 'no', help: 'order number' },
   { name: 'merchantOrderNo', value: 'no', help: "the merchant's number" },
   { name: 'channelTradeNo', value: 'no', help: "the channel's number, as on the payer's receipt" },
-  { name: 'exception', value: 'kind', help: 'only with this open exception' },
+  { name: 'exception', value: 'kind', help: 'only with this open exception, or "any"' },
   { name: 'orderType', value: 'text', help: 'business category' },
   { name: 'userId', value: 'id', help: 'payer' },
   { name: 'project', value: 'code', help: 'only of this project' },

@@ -5,9 +5,10 @@ import * as get from './get.ts';
 import * as list from './list.ts';
 import * as resolve from './resolve.ts';
 import * as retry from './retry.ts';
+import * as sync from './sync.ts';
 
 /** Adds the verbs of `refund`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Refunds: give money back, and settle those that a channel could not.');
-  for (const verb of [create, get, list, retry, resolve]) verb.define(noun, context);
+  for (const verb of [create, get, list, sync, retry, resolve]) verb.define(noun, context);
 }

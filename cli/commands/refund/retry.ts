@@ -13,7 +13,7 @@ export function define(noun: Command, context: ContextOf): void {
     .description('Try a failed or abnormal refund again, under the same number.')
     .argument('<refundNo>');
   examples(
-    changes(command, { money: true }),
+    changes(command),
     'payctl refund retry R202611210601ABCDEFGH12',
     'payctl refund retry R202611210601ABCDEFGH12 -y --json',
   ).action((refundNo: string, flags: ChangeFlags) => run(context(), refundNo, flags));
@@ -26,7 +26,6 @@ export async function run({ change, print }: Context, refundNo: string, flags: C
       what: `retry refund ${refundNo}`,
       name: refundNo,
       risk: 'moderate',
-      money: true,
       method: 'POST',
       path: `${REFUNDS}/${segment(refundNo)}/retry`,
     },

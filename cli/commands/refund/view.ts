@@ -27,7 +27,8 @@ export const STATUSES = ['pending', 'processing', 'succeeded', 'failed', 'abnorm
 export const FILTERS: readonly Field[] = [
   { name: 'status', value: 'status', help: 'only in this state', choices: STATUSES },
   { name: 'orderNo', flag: 'order', value: 'orderNo', help: 'only of this order' },
-  { name: 'payWay', value: 'channel', help: 'only of this channel', choices: ['alipay', 'wechat', 'paypal'] },
+  { name: 'clientId', flag: 'app', value: 'client_id', help: 'only of this application' },
+  { name: 'merchantRefundNo', value: 'no', help: "the merchant's number" },
   { name: 'project', value: 'code', help: 'only of this project' },
   {
     name: 'createdFrom',

@@ -1,0 +1,33 @@
+import type { Command } from 'commander';
+import type { Context } from '../../context.ts';
+import { changes, examples } from '../../options.ts';
+import { segment } from '../../resource.ts';
+import type { ChangeFlags } from '../../safety.ts';
+import type { ContextOf } from '../index.ts';
+import { CERTS, VIEW } from './view.ts';
+
+/** Adds `cert set-default`. */
+export function define(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('set-default')
+    .description('Sign and verify with this one from now on.')
+    .argument('<id>');
+  examples(changes(command), 'payctl cert set-default cert_1', 'payctl cert set-default cert_1 -y').action(
+    (id: string, flags: ChangeFlags) => run(context(), id, flags),
+  );
+}
+
+/** Makes a certificate the default of its kind. */
+export async function run({ change, print }: Context, id: string, flags: ChangeFlags): Promise<void> {
+  const row = await change(
+    {
+      what: `make certificate ${id} the default of its kind`,
+      name: id,
+      risk: 'moderate',
+      method: 'POST',
+      path: `${CERTS}/${segment(id)}/default`,
+    },
+    flags,
+  );
+  if (row) await print.item(row, VIEW);
+}

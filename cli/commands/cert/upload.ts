@@ -1,0 +1,127 @@
+import { X509Certificate, createPrivateKey, createPublicKey } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { Context } from '../../context.ts';
+import { UsageError } from '../../errors.ts';
+import { changes, choice, examples } from '../../options.ts';
+import { projectFlag } from '../../resource.ts';
+import type { ChangeFlags } from '../../safety.ts';
+import { readSecretFile } from '../../secrets.ts';
+import { withSpinner } from '../../spinner.ts';
+import type { ContextOf } from '../index.ts';
+import { CERTS, KINDS, VIEW } from './view.ts';
+
+/** The flags of `cert upload`. */
+export interface UploadFlags extends ChangeFlags {
+  kind?: string;
+  key?: string;
+  name?: string;
+  passphraseFile?: string;
+  project?: string;
+}
+
+const MOST_BYTES = 64 * 1024;
+
+/** Adds `cert upload`. */
+export function define(noun: Command, context: ContextOf): void {
+  const command = projectFlag(
+    noun
+      .command('upload')
+      .description(
+        'Upload a certificate or key (PEM). It is parsed here first; with --key the private key is checked against it and uploaded too.',
+      )
+      .argument('<file>'),
+  );
+  command
+    .addOption(choice('--kind <kind>', 'what it is', KINDS).makeOptionMandatory())
+    .option('--key <file>', 'private key that belongs to the certificate')
+    .option('--name <name>', 'a name for it')
+    .option('--passphrase-file <file>', 'passphrase of the private key');
+  examples(
+    changes(command),
+    'payctl cert upload app.crt --kind alipay_app_cert --key app.key',
+    'payctl cert upload merchant.crt --kind wechat_merchant_cert --dry-run',
+  ).action((file: string, flags: UploadFlags) => run(context(), file, flags));
+}
+
+/** Checks the files, shows what they are, and uploads them: the certificate first, then its key. */
+export async function run(context: Context, file: string, flags: UploadFlags): Promise<void> {
+  const { terminal, print } = context;
+  const kind = flags.kind ?? '';
+  const content = await readPem(context, file);
+  const passphrase = flags.passphraseFile ? await readSecretFile(terminal, flags.passphraseFile) : undefined;
+  const certificate = inspect(kind, content, file, passphrase);
+  if (certificate) await print.note(describe(certificate, terminal.now()));
+  const parts = [{ kind, content }];
+  if (flags.key)
+    parts.push({ kind: keyKindOf(kind), content: await matchingKey(context, certificate, flags.key, passphrase) });
+  for (const part of parts) {
+    const body = {
+      payWay: part.kind.split('_')[0],
+      kind: part.kind,
+      content: part.content,
+      ...(flags.name ? { name: flags.name } : {}),
+      ...(passphrase && part.kind.endsWith('_app_key') ? { passphrase } : {}),
+    };
+    const query = flags.project === undefined ? {} : { project: flags.project };
+    const row = await withSpinner(terminal.err, `Uploading ${part.kind}`, () =>
+      context.change(
+        { what: `upload ${part.kind}`, name: part.kind, method: 'POST', path: `${CERTS}/upload`, query, body },
+        flags,
+      ),
+    );
+    if (row) await print.item(row, VIEW);
+  }
+}
+
+async function readPem({ terminal }: Context, file: string): Promise<string> {
+  const bytes = await readFile(resolve(terminal.cwd, file));
+  if (bytes.length > MOST_BYTES) throw new UsageError(`${file} is larger than 64 KB; that is no certificate.`);
+  return bytes.toString('utf8');
+}
+
+/** Parses what the kind says it is; gives the certificate when it is one. Throws UsageError with the reason. */
+export function inspect(kind: string, content: string, file: string, passphrase?: string): X509Certificate | undefined {
+  try {
+    if (kind.endsWith('_key') && !kind.endsWith('public_key'))
+      createPrivateKey({ key: content, ...(passphrase ? { passphrase } : {}) });
+    else if (kind.endsWith('public_key')) createPublicKey(content);
+    else if (/PRIVATE KEY/.test(content)) throw new Error('it is a private key');
+    else return new X509Certificate(content);
+  } catch (error) {
+    throw new UsageError(
+      `${file} is not a usable ${kind}: ${error instanceof Error ? error.message : String(error)}.`,
+      undefined,
+      'cert_unusable',
+    );
+  }
+  return undefined;
+}
+
+function describe(certificate: X509Certificate, now: Date): string {
+  const days = Math.floor((certificate.validToDate.getTime() - now.getTime()) / 86_400_000);
+  const left = days < 0 ? `expired ${-days} days ago` : `${days} days left`;
+  return `${certificate.subject.replaceAll('\n', ', ')}  serial ${certificate.serialNumber}  ${left}`;
+}
+
+async function matchingKey(
+  context: Context,
+  certificate: X509Certificate | undefined,
+  file: string,
+  passphrase?: string,
+): Promise<string> {
+  if (!certificate) throw new UsageError('--key goes with a certificate.', 'upload the key with its own --kind');
+  const content = await readPem(context, file);
+  inspect('app_key', content, file, passphrase);
+  if (!certificate.checkPrivateKey(createPrivateKey({ key: content, ...(passphrase ? { passphrase } : {}) }))) {
+    throw new UsageError(`${file} does not belong to this certificate; nothing was sent.`, undefined, 'key_mismatch');
+  }
+  return content;
+}
+
+function keyKindOf(kind: string): string {
+  if (kind === 'alipay_app_cert') return 'alipay_app_key';
+  if (kind === 'wechat_merchant_cert') return 'wechat_merchant_key';
+  throw new UsageError(`A ${kind} has no private key of ours.`);
+}

@@ -1,0 +1,34 @@
+import type { View } from '../../values.ts';
+
+/** The console's path of certificates. */
+export const CERTS = '/api/v1/certs';
+
+/** How certificates are shown. */
+export const VIEW: View = {
+  noun: 'cert',
+  id: 'id',
+  columns: [
+    { field: 'id', kind: 'id' },
+    { field: 'kind', kind: 'id' },
+    { field: 'isDefault', title: 'DEFAULT', kind: 'yesno' },
+    { field: 'daysLeft', title: 'DAYS LEFT', kind: 'id' },
+    { field: 'serialNumber', title: 'SERIAL' },
+    { field: 'subject' },
+    { field: 'name' },
+    { field: 'project' },
+    { field: 'notAfter', kind: 'time' },
+  ],
+};
+
+/** The kinds that the service keeps. */
+export const KINDS = [
+  'alipay_app_cert',
+  'alipay_public_cert',
+  'alipay_root_cert',
+  'alipay_public_key',
+  'alipay_app_key',
+  'wechat_merchant_cert',
+  'wechat_merchant_key',
+  'wechat_platform_cert',
+  'wechat_public_key',
+] as const;

@@ -1,0 +1,121 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { Context } from '../../context.ts';
+import { UsageError } from '../../errors.ts';
+import { changes, examples } from '../../options.ts';
+import { projectFlag, segment } from '../../resource.ts';
+import type { ChangeFlags } from '../../safety.ts';
+import { readSecretText } from '../../secrets.ts';
+import type { Row } from '../../values.ts';
+import type { ContextOf } from '../index.ts';
+import { channel } from './view.ts';
+
+/** The flags of `channel set`. */
+export interface SetFlags extends ChangeFlags {
+  project?: string;
+  file?: string;
+}
+
+/** Adds `channel set`. */
+export function define(noun: Command, context: ContextOf): void {
+  const command = projectFlag(
+    noun
+      .command('set')
+      .description(
+        'Configure a channel from a TOML or JSON file, or field by field on a terminal. What is left out keeps its value.',
+      )
+      .argument('<payWay>'),
+  );
+  command.option('-f, --file <file>', 'fields as TOML or JSON; a value { file = "key.pem" } is read from that file');
+  examples(
+    changes(command),
+    'payctl channel set alipay',
+    'payctl channel set alipay -f alipay.toml',
+    'payctl channel set alipay -f alipay.toml --dry-run',
+  ).action((payWay: string, flags: SetFlags) => run(context(), payWay, flags));
+}
+
+/** Sends a new version of a configuration; live ones want the channel's name. */
+export async function run(context: Context, payWay: string, flags: SetFlags): Promise<void> {
+  const path = `${channel.path}/${segment(payWay)}`;
+  const query = flags.project === undefined ? {} : { project: flags.project };
+  const body = flags.file
+    ? await readFields(resolve(context.terminal.cwd, flags.file))
+    : await askFields(context, path, query);
+  const isLive = body['mode'] === 'live';
+  // Every value may be a secret here; what may be shown is only which fields are set.
+  const shown = Object.fromEntries(
+    Object.entries(body).map(([name, value]) => [name, name === 'mode' ? value : '***']),
+  );
+  const row = await context.change(
+    {
+      what: `configure ${payWay}${isLive ? ' for live payments' : ''}`,
+      name: payWay,
+      risk: isLive ? 'severe' : 'plain',
+      method: 'POST',
+      path,
+      query,
+      body,
+      shown,
+    },
+    flags,
+  );
+  if (!row) return;
+  await context.print.item(row, channel.view);
+  await context.print.done(`Configured ${payWay}. next: payctl channel test ${payWay}`);
+}
+
+/** Reads the fields of a configuration from a file; `{ file = "…" }` names a file whose text is the value. */
+export async function readFields(file: string): Promise<Row> {
+  const text = await readFile(file, 'utf8');
+  const fields: Row = file.endsWith('.json') ? (JSON.parse(text) as Row) : (await import('smol-toml')).parse(text);
+  const folder = resolve(file, '..');
+  const entries = Object.entries(fields).map(async ([name, value]) => [name, await valueOf(value, folder)] as const);
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+async function valueOf(value: unknown, folder: string): Promise<unknown> {
+  if (typeof value !== 'object' || value === null) return value;
+  const { file } = value as { file?: unknown };
+  if (typeof file !== 'string') throw new UsageError('A field is a text, a number, or { file = "…" }.');
+  return readSecretText(await readFile(resolve(folder, file), 'utf8'), file);
+}
+
+interface SchemaField {
+  name: string;
+  label?: string;
+  secret?: boolean;
+  requiredIn?: readonly string[];
+  help?: string;
+}
+
+async function askFields({ api, prompts, terminal }: Context, path: string, query: { project?: string }): Promise<Row> {
+  if (!prompts.possible)
+    throw new UsageError('The fields are missing, and there is no terminal to ask on.', 'add -f FILE', 'input_needed');
+  const schema = (await api.get(`${path}/schema`, query)) as {
+    modes?: string[];
+    fields?: SchemaField[];
+    certKinds?: { kind: string; label?: string }[];
+  };
+  const mode = await prompts.choose(
+    { message: 'Mode', flag: '-f' },
+    (schema.modes ?? ['simulator', 'live']).map((value) => ({ value })),
+  );
+  const body: Row = { mode };
+  for (const field of schema.fields ?? []) {
+    const answer = await askField(prompts, field, mode);
+    if (answer !== '') body[field.name] = answer;
+  }
+  for (const { kind, label } of schema.certKinds ?? []) {
+    const file = await prompts.text({ message: `File of ${label ?? kind} (PEM; empty = leave as it is)`, flag: '-f' });
+    if (file !== '') body[kind] = readSecretText(await readFile(resolve(terminal.cwd, file), 'utf8'), file);
+  }
+  return body;
+}
+
+async function askField(prompts: Context['prompts'], field: SchemaField, mode: string): Promise<string> {
+  const needed = field.requiredIn?.includes(mode) ? 'needed; ' : '';
+  const question = { message: `${field.label ?? field.name} (${needed}empty = leave as it is)`, flag: '-f' };
+  return field.secret ? prompts.secret(question) : prompts.text(question);
+}

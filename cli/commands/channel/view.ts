@@ -1,0 +1,27 @@
+import type { Resource } from '../../resource.ts';
+
+/** The channels, by their wire name. */
+export const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
+
+/** Channel configurations: one for each project and channel. */
+export const channel: Resource = {
+  noun: 'channel',
+  plural: 'channel configurations',
+  path: '/api/v1/payment/config',
+  idName: 'payWay',
+  inProject: true,
+  view: {
+    noun: 'channel',
+    id: 'payWay',
+    columns: [
+      { field: 'payWay', title: 'CHANNEL', kind: 'id' },
+      { field: 'mode', kind: 'status' },
+      { field: 'enabled', kind: 'yesno' },
+      { field: 'configured', kind: 'yesno' },
+      { field: 'version' },
+      { field: 'project' },
+      { field: 'updatedAt', kind: 'time' },
+    ],
+  },
+  fields: [],
+};

@@ -1,0 +1,32 @@
+import type { Command } from 'commander';
+import type { Query } from '../../api-client.ts';
+import type { Context } from '../../context.ts';
+import { printList, type ListFlags } from '../../listing.ts';
+import { examples, list, paged } from '../../options.ts';
+import { addFields, bodyOf, type Field } from '../../resource.ts';
+import type { Row } from '../../values.ts';
+import type { ContextOf } from '../index.ts';
+import { EVENTS, VIEW } from './view.ts';
+
+const FILTERS: readonly Field[] = [
+  { name: 'types', value: 'a,b', help: 'only of these types, e.g. order.paid', read: list },
+  { name: 'after', value: 'cursor', help: 'only after this one' },
+  { name: 'clientId', flag: 'app', value: 'client_id', help: 'only of this application' },
+  { name: 'project', value: 'code', help: 'only of this project' },
+];
+
+/** Adds `event list`. */
+export function define(noun: Command, context: ContextOf): void {
+  const command = noun.command('list').description('List events.');
+  addFields(command, FILTERS);
+  examples(
+    paged(command),
+    'payctl event list --types order.paid',
+    'payctl event list --app app_7Kd2mQxW9bTzR4vLp1Ns --all -o jsonl',
+  ).action((options: Row & ListFlags) => run(context(), options));
+}
+
+/** Prints the events that pass the filters. */
+export function run(context: Context, options: Row & ListFlags): Promise<void> {
+  return printList(context, EVENTS, bodyOf(options, FILTERS) as Query, VIEW, options);
+}

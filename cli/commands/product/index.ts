@@ -1,0 +1,92 @@
+import type { Command } from 'commander';
+import { amount, instant, integer, json, list, truth } from '../../options.ts';
+import { addCreate, addDelete, addGet, addList, addToggle, addUpdate, type Resource } from '../../resource.ts';
+import type { ContextOf } from '../index.ts';
+
+const BIG = 2_147_483_647;
+
+/** What is sold: goods, coin packages, skills. */
+export const product: Resource = {
+  noun: 'product',
+  plural: 'products',
+  path: '/api/v1/products',
+  idName: 'code',
+  inProject: true,
+  view: {
+    noun: 'product',
+    id: 'code',
+    columns: [
+      { field: 'code', kind: 'id' },
+      { field: 'kind', kind: 'id' },
+      { field: 'price', kind: 'money' },
+      { field: 'enabled', kind: 'yesno' },
+      { field: 'name' },
+      { field: 'stock' },
+      { field: 'payWays' },
+      { field: 'version' },
+      { field: 'project' },
+    ],
+  },
+  filters: [
+    { name: 'kind', value: 'kind', help: 'only of this kind', choices: ['goods', 'coin_package', 'skill'] },
+    { name: 'enabled', value: 'true|false', help: 'on sale or not', read: truth },
+  ],
+  createOnly: [
+    { name: 'code', value: 'code', help: 'letters, digits, "_" and "-"', required: true },
+    {
+      name: 'kind',
+      value: 'kind',
+      help: 'what kind it is',
+      choices: ['goods', 'coin_package', 'skill'],
+      required: true,
+    },
+  ],
+  fields: [
+    { name: 'name', value: 'name', help: 'what it is called', required: true },
+    {
+      name: 'price',
+      value: 'amount',
+      help: 'in major units; a change makes a new version',
+      read: amount,
+      required: true,
+    },
+    { name: 'currency', value: 'code', help: 'like CNY or USD' },
+    { name: 'payWays', value: 'a,b', help: 'channels it can be paid by', read: list, empty: [] },
+    { name: 'stock', value: 'n', help: 'how many there are', read: integer(0, BIG) },
+    { name: 'perUserLimit', value: 'n', help: 'how many one payer may buy', read: integer(1, BIG) },
+    { name: 'saleFrom', value: 'time', help: 'on sale from', read: instant },
+    { name: 'saleTo', value: 'time', help: 'on sale until', read: instant },
+    { name: 'orderType', value: 'text', help: 'business category of its orders' },
+    { name: 'coin', value: 'json', help: 'for coin packages: {"code","amount","bonus"}', read: json },
+    { name: 'resource', value: 'json', help: 'for skills: the handler and its settings', read: json },
+    {
+      name: 'refundAfterFulfilment',
+      value: 'true|false',
+      help: 'for skills: refund after the content was given',
+      read: truth,
+    },
+  ],
+};
+
+/** Adds the verbs of `product`. */
+export function define(noun: Command, context: ContextOf): void {
+  noun.description('Products: goods, coin packages and skills, with price, stock and sale window.');
+  addList(noun, context, product, [
+    'payctl product list --kind skill',
+    'payctl product list --all --fields code,price,currency',
+  ]);
+  addGet(noun, context, product, ['payctl product get tea', 'payctl product get tea --json']);
+  addCreate(noun, context, product, [
+    'payctl product create --code tea --kind goods --name Tea --price 12.50 --currency CNY --stock 100',
+    'payctl product create --code gold --kind coin_package --name Gold --price 6 --coin \'{"code":"gold","amount":60,"bonus":6}\'',
+  ]);
+  addUpdate(noun, context, product, [
+    'payctl product update tea --price 13.00',
+    'payctl product update tea --clear stock --dry-run',
+  ]);
+  addToggle(noun, context, product, {
+    enable: ['payctl product enable tea', 'payctl product enable tea --json'],
+    disable: ['payctl product disable tea', 'payctl product disable tea -y'],
+  });
+  addDelete(noun, context, product, ['payctl product delete tea', 'payctl product delete tea --confirm tea']);
+}

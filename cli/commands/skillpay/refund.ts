@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto';
+import type { Command } from 'commander';
+import type { Context } from '../../context.ts';
+import { amount, changes, examples } from '../../options.ts';
+import { agree, targetLine, type ChangeFlags } from '../../safety.ts';
+import type { ContextOf } from '../index.ts';
+import { SKILLPAY, VIEW, asMerchant, merchantFlags, type MerchantFlags } from './merchant.ts';
+
+/** The flags of `skillpay refund`. */
+export interface RefundFlags extends ChangeFlags, MerchantFlags {
+  amount?: string;
+  reason?: string;
+}
+
+/** Adds `skillpay refund`. */
+export function define(noun: Command, context: ContextOf): void {
+  const command = merchantFlags(
+    noun
+      .command('refund')
+      .description('Refund a pay-per-call order; without --amount all that is left.')
+      .argument('<outTradeNo>'),
+  );
+  command.option('--amount <amount>', 'how much, in major units', amount).option('--reason <text>', 'why');
+  examples(
+    changes(command, { money: true }),
+    'payctl skillpay refund X202611210558ABCDEFGH12 --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
+    'payctl skillpay refund X202611210558ABCDEFGH12 --amount 0.05 -y --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
+  ).action((no: string, flags: RefundFlags) => run(context(), no, flags));
+}
+
+/** Refunds as the merchant would. */
+export async function run(context: Context, outTradeNo: string, flags: RefundFlags): Promise<void> {
+  const { print, prompts, target, terminal } = context;
+  const body = {
+    outTradeNo,
+    ...(flags.amount ? { refundAmount: flags.amount } : {}),
+    ...(flags.reason ? { reason: flags.reason } : {}),
+  };
+  const path = `${SKILLPAY}/refund`;
+  if (flags.dryRun) return print.item({ dryRun: true, method: 'POST', path, body }, VIEW);
+  const place = await target();
+  await print.note(targetLine(terminal, place));
+  await agree(
+    prompts,
+    {
+      what: `refund ${flags.amount ?? 'all'} of ${outTradeNo}`,
+      name: outTradeNo,
+      risk: place.label === 'prod' ? 'severe' : 'moderate',
+    },
+    flags,
+    place.context ?? place.origin,
+  );
+  const api = await asMerchant(context, flags);
+  await print.item(
+    await api.data({ method: 'POST', path, body, idempotencyKey: flags.idempotencyKey ?? randomUUID() }),
+    {
+      ...VIEW,
+      columns: [
+        { field: 'refundNo', kind: 'id' },
+        { field: 'status', kind: 'status' },
+        { field: 'refundAmount', kind: 'money' },
+      ],
+    },
+  );
+}

@@ -1,0 +1,41 @@
+import type { Command } from 'commander';
+import type { Query } from '../../api-client.ts';
+import type { Context } from '../../context.ts';
+import { examples, given, instant } from '../../options.ts';
+import { projectFlag } from '../../resource.ts';
+import type { Row } from '../../values.ts';
+import type { ContextOf } from '../index.ts';
+
+const VIEW = {
+  noun: 'resource',
+  id: 'resource',
+  columns: [
+    { field: 'resource', kind: 'id' },
+    { field: 'clientId', title: 'APP' },
+    { field: 'offered' },
+    { field: 'paid' },
+    { field: 'fulfilled' },
+    { field: 'failed' },
+    { field: 'refunded' },
+    { field: 'revenue', kind: 'money' },
+  ],
+} as const;
+
+/** Adds `skillpay stats`. */
+export function define(noun: Command, context: ContextOf): void {
+  const command = projectFlag(
+    noun
+      .command('stats')
+      .description('Offered, paid, fulfilled, failed, refunded and revenue, for each application and resource.'),
+  );
+  command.option('--from <time>', 'from', instant).option('--to <time>', 'to', instant);
+  examples(command, 'payctl skillpay stats', 'payctl skillpay stats --from 2026-11-01 --json').action((flags: Row) =>
+    run(context(), flags),
+  );
+}
+
+/** Prints the figures. */
+export async function run({ api, print }: Context, flags: Row): Promise<void> {
+  const { rows } = await api.page('/api/v1/stats/skillpay', given(flags, ['from', 'to', 'project']) as Query);
+  await print.list(rows, VIEW);
+}
