@@ -1,4 +1,10 @@
-import { currentVersion, versionsOfAccount, versionsSince, type VersionName } from '../db/queries/credentials.ts';
+import {
+  currentVersion,
+  versionsOfAccount,
+  versionsSince,
+  type HealthNote,
+  type VersionName,
+} from '../db/queries/credentials.ts';
 import type { Store } from '../db/store.ts';
 import { AppError } from '../errors.ts';
 import {
@@ -26,6 +32,8 @@ export interface ChannelsParts {
   simulatorUrl: string | null;
   /** Without it simulator configurations count as none. */
   debug: boolean;
+  /** With Debug: writes the simulator's configurations of a project that has none yet. */
+  seedProject?: (project: string) => Promise<void>;
   log: HealthPorts['log'];
 }
 
@@ -55,10 +63,14 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     return kind;
   }
 
-  function channelOf(project: string, payWay: PayWay, { configId }: Pick<VersionName, 'configId'>): Promise<Channel> {
+  function channelOf(
+    project: string,
+    payWay: PayWay,
+    { configId, version }: Pick<VersionName, 'configId' | 'version'>,
+  ): Promise<Channel> {
     const known = built.get(configId);
     built.delete(configId);
-    const channel = known ?? build(project, payWay, configId);
+    const channel = known ?? build({ project, payWay, version }, configId);
     built.set(configId, channel);
     if (!known) {
       channel.catch(() => built.delete(configId));
@@ -68,26 +80,27 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     return channel;
   }
 
-  async function build(project: string, payWay: PayWay, configId: string): Promise<Channel> {
+  async function build(of: Pick<HealthNote, 'project' | 'payWay' | 'version'>, configId: string): Promise<Channel> {
     const rows = await store.read((tx) => readVersion(tx, configId));
-    if (!rows) throw new ChannelNotConfigured(payWay);
+    if (!rows) throw new ChannelNotConfigured(of.payWay);
     try {
-      const channel = buildChannel(kindOf(payWay), rows, parts.unseal, parts);
-      return watched(channel, (failure) => health.note(project, payWay, failure));
+      const channel = buildChannel(kindOf(of.payWay), rows, parts.unseal, parts);
+      return watched(channel, (failure) => health.note(of, failure));
     } catch (error) {
-      throw translate(error, project, payWay);
+      throw translate(error, of);
     }
   }
 
-  function translate(error: unknown, project: string, payWay: PayWay): unknown {
+  function translate(error: unknown, of: Pick<HealthNote, 'project' | 'payWay' | 'version'>): unknown {
+    const { project, payWay } = of;
     if (error instanceof SealBroken) {
       log('error', error.message, { project, payWay, why: error.why });
       return new ConfigurationBroken(project, payWay, error);
     }
     if (!(error instanceof ChannelMisconfigured)) return error;
     log('error', error.message, { project, payWay, field: error.field });
-    health.note(project, payWay, 'misconfigured');
-    return new ChannelNotConfigured(payWay, `cannot be used: ${error.field} is at fault`);
+    health.note(of, 'misconfigured');
+    return new ChannelNotConfigured(payWay, `cannot be used: ${error.field} is at fault`, error);
   }
 
   function counts({ mode }: { mode: Mode }): boolean {
@@ -96,7 +109,11 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
 
   async function current(project: string, payWay: PayWay) {
     kindOf(payWay);
-    const found = await store.read((tx) => currentVersion(tx, project, payWay));
+    let found = await store.read((tx) => currentVersion(tx, project, payWay));
+    if (!found && debug && parts.seedProject) {
+      await parts.seedProject(project).catch((error: unknown) => log('error', 'no simulator', { project, error }));
+      found = await store.read((tx) => currentVersion(tx, project, payWay));
+    }
     return found && counts(found) && found.missing.length === 0 ? found : undefined;
   }
 
@@ -138,7 +155,12 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     async probe(project, payWay) {
       const found = await current(project, payWay);
       if (!found) throw new NothingConfigured(payWay);
-      return (await channelOf(project, payWay, found)).probe();
+      try {
+        return await (await channelOf(project, payWay, found)).probe();
+      } catch (error) {
+        if (!(error instanceof ChannelNotConfigured) || !(error.cause instanceof ChannelMisconfigured)) throw error;
+        return { ok: false, field: error.cause.field, code: 'misconfigured', message: error.cause.message };
+      }
     },
   };
 }

@@ -1,6 +1,6 @@
-import { noteHealth } from '../db/queries/credentials.ts';
+import { noteHealth, type HealthNote } from '../db/queries/credentials.ts';
 import type { Store } from '../db/store.ts';
-import type { Channel, PayWay, UnknownCause } from '../payments/channel.ts';
+import type { Channel, UnknownCause } from '../payments/channel.ts';
 
 /** At most one note per channel and kind in this time. */
 const NOTE_EVERY_MS = 5000;
@@ -17,7 +17,7 @@ export interface HealthPorts {
 
 /** Notes the health of channels. */
 export interface Health {
-  note(project: string, payWay: PayWay, failure: UnknownCause | null): void;
+  note(version: Pick<HealthNote, 'project' | 'payWay' | 'version'>, failure: UnknownCause | null): void;
   /** Resolves when every note so far is written. */
   idle(): Promise<void>;
 }
@@ -27,14 +27,14 @@ export function createHealth({ store, now, log }: HealthPorts): Health {
   const noted = new Map<string, number>();
   const writing = new Set<Promise<void>>();
   return {
-    note(project, payWay, failure) {
+    note(of, failure) {
       const at = now();
-      const key = `${project} ${payWay} ${failure === null}`;
+      const key = `${of.project} ${of.payWay} ${of.version} ${failure === null}`;
       if (at.getTime() - (noted.get(key) ?? Number.NEGATIVE_INFINITY) < NOTE_EVERY_MS) return;
       noted.set(key, at.getTime());
       const write = store
-        .transaction((tx) => noteHealth(tx, { project, payWay, at, failure }))
-        .catch((error: unknown) => log('warn', 'the health of a channel was not noted', { project, payWay, error }))
+        .transaction((tx) => noteHealth(tx, { ...of, at, failure }))
+        .catch((error: unknown) => log('warn', 'the health of a channel was not noted', { ...of, error }))
         .finally(() => writing.delete(write));
       writing.add(write);
     },

@@ -10,8 +10,8 @@ export class ChannelDisabled extends NotAllowed {
 
 /** The project has no usable configuration of this channel (422). */
 export class ChannelNotConfigured extends NotAllowed {
-  constructor(payWay: PayWay, detail = 'is not configured') {
-    super('channel_not_configured', `The channel ${payWay} ${detail}.`);
+  constructor(payWay: PayWay, detail = 'is not configured', cause?: unknown) {
+    super('channel_not_configured', `The channel ${payWay} ${detail}.`, { cause });
   }
 }
 

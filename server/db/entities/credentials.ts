@@ -58,7 +58,7 @@ export const CertEntity = defineEntity({
     name: p.string().length(128),
     subject: text().nullable(),
     issuer: text().nullable(),
-    serialNumber: p.string().length(128).nullable(),
+    serialNumber: p.string().length(512).nullable(),
     fingerprint: p.string().length(64),
     notBefore: instant().nullable(),
     notAfter: instant().nullable(),

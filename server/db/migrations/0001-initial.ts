@@ -16,7 +16,7 @@ export class Migration0001 extends Migration {
       `create table "audit_log" ("id" bigserial primary key, "at" timestamptz(6) not null, "actor_kind" varchar(16) not null, "actor" varchar(128) not null, "action" varchar(64) not null, "target" varchar(256) not null, "before" jsonb null, "after" jsonb null, "ip" varchar(64) null, "request_id" varchar(64) null, "previous_hash" varchar(64) not null, "hash" varchar(64) not null)`,
     );
     this.addSql(
-      `create table "certs" ("id" uuid not null, "project" varchar(64) not null, "pay_way" varchar(16) not null, "kind" varchar(64) not null, "name" varchar(128) not null, "subject" text null, "issuer" text null, "serial_number" varchar(128) null, "fingerprint" varchar(64) not null, "not_before" timestamptz(6) null, "not_after" timestamptz(6) null, "public_pem" text null, "sealed" text null, "is_default" boolean not null, "created_by" varchar(128) not null, "created_at" timestamptz(6) not null, "deleted_at" timestamptz(6) null, primary key ("id"))`,
+      `create table "certs" ("id" uuid not null, "project" varchar(64) not null, "pay_way" varchar(16) not null, "kind" varchar(64) not null, "name" varchar(128) not null, "subject" text null, "issuer" text null, "serial_number" varchar(512) null, "fingerprint" varchar(64) not null, "not_before" timestamptz(6) null, "not_after" timestamptz(6) null, "public_pem" text null, "sealed" text null, "is_default" boolean not null, "created_by" varchar(128) not null, "created_at" timestamptz(6) not null, "deleted_at" timestamptz(6) null, primary key ("id"))`,
     );
     this.addSql(
       `create unique index "certs_one_default" on "certs" ("project", "pay_way", "kind") where is_default and deleted_at is null`,

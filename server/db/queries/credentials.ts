@@ -66,20 +66,107 @@ export async function versionsSince(tx: Tx, project: string, payWay: PayWay, sin
   );
 }
 
-/** Notes how a channel did; the times only move forward. */
-export async function noteHealth(
-  tx: Tx,
-  { project, payWay, at, failure }: { project: string; payWay: PayWay; at: Date; failure: string | null },
-): Promise<void> {
+/** One word about how the channel of one version did; `failure` null = well. */
+export interface HealthNote {
+  project: string;
+  payWay: PayWay;
+  version: number;
+  at: Date;
+  failure: string | null;
+}
+
+/** Notes how a channel did, unless its version is not current any more; the times only move forward. */
+export async function noteHealth(tx: Tx, { project, payWay, version, at, failure }: HealthNote): Promise<void> {
   if (failure === null)
     await tx.sql(
-      `update channel_states set last_success_at = greatest(last_success_at, ?::timestamptz) where project = ? and pay_way = ?`,
-      [at, project, payWay],
+      `update channel_states set last_success_at = greatest(last_success_at, ?::timestamptz) where project = ? and pay_way = ? and version = ?`,
+      [at, project, payWay, version],
     );
   else
     await tx.sql(
       `update channel_states set last_failure = ?, last_failure_at = greatest(last_failure_at, ?::timestamptz)
-        where project = ? and pay_way = ?`,
-      [failure, at, project, payWay],
+        where project = ? and pay_way = ? and version = ?`,
+      [failure, at, project, payWay, version],
     );
+}
+
+/** Whether an order that is not done yet began with a version that holds this certificate. */
+export async function openOrdersWith(
+  tx: Tx,
+  { id, project, payWay }: { id: string; project: string; payWay: PayWay },
+): Promise<boolean> {
+  const [row] = await tx.sql<{ found: boolean }>(
+    `select exists (
+       select 1 from channel_configs c
+         join orders o on o.project = c.project and o.pay_way = c.pay_way and o.config_version = c.version
+        where c.project = ? and c.pay_way = ? and c.cert_ids @> jsonb_build_array(?::text) and o.next_check_at is not null
+     ) as found`,
+    [project, payWay, id],
+  );
+  return row?.found === true;
+}
+
+/** A channel's state with what its current version says, for lists and status pages. */
+export interface StateOfChannel {
+  project: string;
+  payWay: PayWay;
+  enabled: boolean;
+  mode: Mode;
+  missing: string[];
+  lastSuccessAt: Date | null;
+  lastFailureAt: Date | null;
+  certsExpireAt: Date | null;
+}
+
+/** The channels of a project, or of all. */
+export async function channelStates(tx: Tx, project: string | null): Promise<StateOfChannel[]> {
+  type Raw = Omit<StateOfChannel, 'lastSuccessAt' | 'lastFailureAt' | 'certsExpireAt'> & {
+    success: string | null;
+    failure: string | null;
+    expiry: string | null;
+  };
+  const rows = await tx.sql<Raw>(
+    `select s.project, s.pay_way as "payWay", s.enabled, c.mode, c.missing,
+            s.last_success_at as success, s.last_failure_at as failure, s.certs_expire_at as expiry
+       from channel_states s
+       join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
+      where ?::text is null or s.project = ?
+      order by s.project, s.pay_way`,
+    [project, project],
+  );
+  const instant = (value: string | null) => (value === null ? null : new Date(value));
+  return rows.map(({ success, failure, expiry, ...row }) => ({
+    ...row,
+    lastSuccessAt: instant(success),
+    lastFailureAt: instant(failure),
+    certsExpireAt: instant(expiry),
+  }));
+}
+
+/** Whether real money could be or was moved here: a current live configuration, or any live order. */
+export async function hasLiveMoney(tx: Tx): Promise<boolean> {
+  const [row] = await tx.sql<{ found: boolean }>(
+    `select exists (
+       select 1 from channel_states s
+         join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
+        where c.mode = 'live'
+     ) or exists (select 1 from orders where mode = 'live') as found`,
+  );
+  return row?.found === true;
+}
+
+/** Certificates of current versions that end before `until`, and how many days they have left. */
+export async function endingCerts(
+  tx: Tx,
+  until: Date,
+): Promise<{ id: string; project: string; payWay: PayWay; kind: string; notAfter: Date }[]> {
+  const rows = await tx.sql<{ id: string; project: string; payWay: PayWay; kind: string; ends: string }>(
+    `select k.id::text as id, k.project, k.pay_way as "payWay", k.kind, k.not_after as ends
+       from channel_states s
+       join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
+       join certs k on c.cert_ids @> jsonb_build_array(k.id::text)
+      where k.not_after < ? order by k.not_after`,
+    [until],
+  );
+  return rows.map(({ ends, ...row }) => ({ ...row, notAfter: new Date(ends) }));
 }

@@ -1,0 +1,179 @@
+import { openOrdersWith } from '../db/queries/credentials.ts';
+import type { CertRow } from '../db/entities/credentials.ts';
+import type { Tx } from '../db/tx.ts';
+import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
+import { ChannelMisconfigured, type CertKindSpec, type PayWay } from '../payments/channel.ts';
+import { takeBench, type Bench } from './bench.ts';
+import { parseCert, type ParsedCert } from './cert-parse.ts';
+import { chooseCert, keepCert } from './keep-cert.ts';
+import { PemRefused } from './pem.ts';
+import { kindOf, requireProject, whoDid, type Acting, type CredentialPorts } from './ports.ts';
+import { fieldRefused } from './refusals.ts';
+import { followCerts } from './versions.ts';
+
+/** A file that was sent, and what it is said to be. */
+export interface CertUpload {
+  payWay: PayWay;
+  kind: string;
+  bytes: Buffer;
+  /** Where the file was in the request, for the refusal. */
+  pointer: string;
+  name?: string | undefined;
+  passphrase?: string | undefined;
+}
+
+/** Whose certificate: an administrator may leave the project open. */
+export type CertActing = Omit<Acting, 'project'> & { project: string | undefined };
+
+/** The operations on certificates and keys. */
+export interface Certs {
+  /** The first of its kind becomes the default, if its other half fits. */
+  upload(acting: Acting, upload: CertUpload): Promise<CertRow>;
+  /** Newest first. */
+  list(project: string, filter: { payWay?: PayWay | undefined; kind?: string | undefined }): Promise<CertRow[]>;
+  makeDefault(acting: CertActing, id: string): Promise<CertRow>;
+  remove(acting: CertActing, id: string): Promise<CertRow>;
+  /** The row whose public part may be handed out. */
+  find(project: string | undefined, id: string): Promise<CertRow>;
+}
+
+/** Makes the operations; each change is one transaction, and those of one (project, payWay) come one after the other. */
+export function createCerts(ports: CredentialPorts): Certs {
+  const { store, now } = ports;
+
+  async function find(tx: Tx, project: string | undefined, id: string): Promise<CertRow> {
+    const cert = await tx.certs.find({ id, deletedAt: null });
+    if (!cert || (project !== undefined && cert.project !== project)) throw new NotFound('certificate');
+    return cert;
+  }
+
+  /** Runs a change on the bench of a certificate, lets the configuration follow, and writes it down. */
+  function change(
+    { actor, project }: CertActing,
+    id: string,
+    action: string,
+    work: (tx: Tx, bench: Bench, cert: CertRow) => Promise<Partial<CertRow>>,
+  ): Promise<CertRow> {
+    return store.transaction(async (tx) => {
+      const found = await find(tx, project, id);
+      const bench = await takeBench(tx, found.project, found.payWay);
+      const cert = bench.certs.find((one) => one.id === id);
+      if (!cert) throw new NotFound('certificate');
+      const changed = { ...cert, ...(await work(tx, bench, cert)) };
+      await follow(tx, bench, actor.name, refusedByUse);
+      await ports.audit(tx, {
+        ...whoDid(actor),
+        action,
+        target: targetOf(cert),
+        before: facts(cert),
+        after: facts(changed),
+      });
+      return changed;
+    });
+  }
+
+  async function follow(
+    tx: Tx,
+    bench: Bench,
+    by: string,
+    refuse: (error: ChannelMisconfigured) => Error,
+  ): Promise<void> {
+    try {
+      await followCerts(tx, ports, kindOf(ports, bench.payWay), bench, by);
+    } catch (error) {
+      throw error instanceof ChannelMisconfigured ? refuse(error) : error;
+    }
+  }
+
+  return {
+    async upload({ actor, project }, { pointer, name, ...file }) {
+      const spec = specOf(ports, file.payWay, file.kind);
+      const parsed = parse(ports, spec, file, pointer);
+      return store.transaction(async (tx) => {
+        await requireProject(tx, project);
+        const bench = await takeBench(tx, project, file.payWay);
+        const isFirst = !bench.certs.some(({ kind, isDefault }) => kind === spec.kind && isDefault);
+        const { cert, isNew } = await keepCert(tx, ports, bench, spec, parsed, { name, createdBy: actor.name });
+        if (!isNew)
+          throw new Conflict('certificate_exists', 'This certificate is here already.', { extra: { id: cert.id } });
+        if (isFirst) await chooseCert(tx, bench, cert).catch(pairRefused(pointer));
+        await follow(tx, bench, actor.name, (error) => fieldRefused(pointer, 'unusable', unusable(error)));
+        const kept = { ...cert, isDefault: isFirst };
+        await ports.audit(tx, { ...whoDid(actor), action: 'cert.upload', target: targetOf(kept), after: facts(kept) });
+        return kept;
+      });
+    },
+    list: (project, { payWay, kind }) =>
+      store.read(async (tx) => {
+        await requireProject(tx, project);
+        const filter = { project, deletedAt: null, ...(payWay && { payWay }), ...(kind && { kind }) };
+        return tx.certs.list(filter, { orderBy: { createdAt: 'desc', id: 'desc' } });
+      }),
+    makeDefault: (acting, id) =>
+      change(acting, id, 'cert.default', async (tx, bench, cert) => {
+        await chooseCert(tx, bench, cert);
+        return { isDefault: true };
+      }),
+    remove: (acting, id) =>
+      change(acting, id, 'cert.delete', async (tx, bench, cert) => {
+        if (cert.isDefault)
+          throw new Conflict('in_use', 'This is the default of its kind; make another one the default first.');
+        if (await openOrdersWith(tx, cert))
+          throw new Conflict('in_use', 'Orders in flight still need this certificate.');
+        const deletedAt = now();
+        await tx.certs.update({ id }, { deletedAt });
+        bench.certs = bench.certs.filter((one) => one.id !== id);
+        return { deletedAt };
+      }),
+    find: (project, id) => store.read((tx) => find(tx, project, id)),
+  };
+}
+
+/** The certificate kind of a channel; throws a 400 that names the ones there are. */
+export function specOf(ports: Pick<CredentialPorts, 'kinds'>, payWay: PayWay, kind: string): CertKindSpec {
+  const { certKinds } = kindOf(ports, payWay);
+  const spec = certKinds.find((one) => one.kind === kind);
+  if (spec) return spec;
+  const kinds = certKinds.map((one) => one.kind).join(', ');
+  throw fieldRefused('/kind', 'invalid_value', `must be one of ${kinds}`);
+}
+
+/** Parses a file; throws a 400 that points at it. */
+export function parse(
+  { now, serialOf }: Pick<CredentialPorts, 'now' | 'serialOf'>,
+  spec: CertKindSpec,
+  file: { bytes: Buffer; passphrase?: string | undefined },
+  pointer: string,
+): ParsedCert {
+  try {
+    return parseCert(spec, file, { now: now(), serialOf });
+  } catch (error) {
+    throw error instanceof PemRefused ? fieldRefused(pointer, error.code, error.message) : error;
+  }
+}
+
+/** What the audit log says about a certificate. */
+export function facts(cert: CertRow): object {
+  const { kind, name, subject, serialNumber, fingerprint, notAfter, isDefault, deletedAt } = cert;
+  return { kind, name, subject, serialNumber, fingerprint, notAfter, isDefault, deletedAt };
+}
+
+function targetOf({ project, payWay, id }: CertRow): string {
+  return `${project}/${payWay}/${id}`;
+}
+
+function pairRefused(pointer: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof Conflict)) throw error;
+    const detail = 'does not belong to its other half that is the default here';
+    throw new InvalidRequest('The certificate and the key are not a pair.', [{ pointer, code: error.code, detail }]);
+  };
+}
+
+function refusedByUse(error: ChannelMisconfigured): Conflict {
+  return new Conflict('certificate_unusable', `The configuration would not work: ${unusable(error)}.`);
+}
+
+function unusable({ field, message }: ChannelMisconfigured): string {
+  return `cannot be used with the rest of the configuration (${field}: ${message.replace(/\.$/, '')})`;
+}

@@ -1,0 +1,127 @@
+import type { Tx } from '../db/tx.ts';
+import { InvalidRequest, type FieldError } from '../errors.ts';
+import { MODES, type CertKindSpec, type ChannelKind, type FieldSpec, type Mode } from '../payments/channel.ts';
+import { clearDefault, makeDefault, type Bench } from './bench.ts';
+import { parse } from './certs.ts';
+import { keepCert } from './keep-cert.ts';
+import type { ParsedCert } from './cert-parse.ts';
+import type { CredentialPorts } from './ports.ts';
+
+/** What is shown instead of a secret; sent back, it keeps the value. */
+export const MASKED = '***';
+
+/** The members of a configuration as they were sent: `mode`, fields and certificate kinds by name; others are ignored. */
+export type ConfigInput = Readonly<Record<string, unknown>>;
+
+/** A checked change: what is not in it stays as it is, null clears. */
+export interface ConfigChange {
+  mode: Mode;
+  fields: ReadonlyMap<string, string | null>;
+  certs: ReadonlyMap<CertKindSpec, ParsedCert[] | null>;
+}
+
+/** Checks every member that was sent; throws one 400 that names each field at fault. */
+export function readChange(
+  ports: Pick<CredentialPorts, 'now' | 'serialOf'>,
+  kind: ChannelKind,
+  input: ConfigInput,
+  current: Mode | undefined,
+): ConfigChange {
+  const errors: FieldError[] = [];
+  const fields = new Map<string, string | null>();
+  const certs = new Map<CertKindSpec, ParsedCert[] | null>();
+  const mode = input['mode'] ?? current;
+  if (!kind.modes.some((one) => one === mode)) {
+    const known = kind.modes.filter((one) => MODES.includes(one)).join(', ');
+    errors.push({ pointer: '/mode', code: 'invalid_value', detail: `must be one of ${known}` });
+  }
+  for (const spec of kind.fields) {
+    const sent = input[spec.name];
+    if (sent === undefined || sent === MASKED) continue;
+    const read = readField(spec, sent);
+    if (typeof read === 'object' && read !== null) errors.push(read);
+    else fields.set(spec.name, read);
+  }
+  for (const spec of kind.certKinds) {
+    const sent = input[spec.kind];
+    if (sent === undefined || sent === MASKED) continue;
+    try {
+      certs.set(spec, readCerts(ports, spec, sent));
+    } catch (error) {
+      if (!(error instanceof InvalidRequest)) throw error;
+      errors.push(...(error.options.errors ?? []));
+    }
+  }
+  if (errors.length > 0) throw refused(errors);
+  return { mode: mode as Mode, fields, certs };
+}
+
+/** The fields after a change; throws a 400 naming each required one that is still missing. */
+export function mergeFields(
+  kind: ChannelKind,
+  before: Readonly<Record<string, string>>,
+  { mode, fields }: ConfigChange,
+): Record<string, string> {
+  const merged: Record<string, string> = { ...before };
+  for (const [name, value] of fields) {
+    if (value === null) delete merged[name];
+    else merged[name] = value;
+  }
+  const missing = kind.fields.filter(({ name, requiredIn }) => requiredIn.includes(mode) && !merged[name]);
+  if (missing.length > 0)
+    throw refused(
+      missing.map(({ name }) => ({ pointer: `/${name}`, code: 'required', detail: `is needed in mode ${mode}` })),
+    );
+  return merged;
+}
+
+/** Writes the certificates of a change and makes them the defaults, the first of each kind. */
+export async function applyCerts(
+  tx: Tx,
+  ports: CredentialPorts,
+  bench: Bench,
+  { certs }: ConfigChange,
+  createdBy: string,
+): Promise<void> {
+  for (const [spec, parsed] of certs) {
+    if (parsed === null) {
+      await clearDefault(tx, bench, spec.kind);
+      continue;
+    }
+    // The first one is written last: of several the newest goes first.
+    for (const one of parsed.toReversed()) {
+      const { cert } = await keepCert(tx, ports, bench, spec, one, { createdBy });
+      await makeDefault(tx, bench, cert);
+    }
+  }
+}
+
+/** A 400 about fields of a configuration. */
+export function refused(errors: FieldError[]): InvalidRequest {
+  const names = errors.map(({ pointer, detail }) => `${pointer.slice(1)} ${detail}`);
+  return new InvalidRequest(`The configuration is not valid: ${names.join('; ')}.`, errors);
+}
+
+function readField({ name, pattern }: FieldSpec, sent: unknown): string | null | FieldError {
+  if (sent === null) return null;
+  const text = typeof sent === 'number' && Number.isSafeInteger(sent) ? String(sent) : sent;
+  const value = typeof text === 'string' ? text.trim() : '';
+  if (value === '' || value.length > 1024 || (pattern && !pattern.test(value)))
+    return { pointer: `/${name}`, code: 'invalid_format', detail: 'does not look like one' };
+  return value;
+}
+
+function readCerts(
+  ports: Pick<CredentialPorts, 'now' | 'serialOf'>,
+  spec: CertKindSpec,
+  sent: unknown,
+): ParsedCert[] | null {
+  if (sent === null) return null;
+  const texts = Array.isArray(sent) ? sent.slice(0, 20) : [sent];
+  const pointer = `/${spec.kind}`;
+  return texts.map((text) => {
+    if (typeof text !== 'string')
+      throw refused([{ pointer, code: 'invalid_type', detail: 'must be the text of a PEM file' }]);
+    return parse(ports, spec, { bytes: Buffer.from(text, 'utf8') }, pointer);
+  });
+}

@@ -1,0 +1,98 @@
+import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
+import type { Tx } from '../db/tx.ts';
+import type { ChannelKind, Mode, PayWay } from '../payments/channel.ts';
+import { MASKED } from './config-change.ts';
+import { statusOf, type ChannelStatus } from './status.ts';
+
+/** A configuration as it may be shown: secrets are only `***` and a fingerprint. */
+export interface ConfigView {
+  project: string;
+  payWay: PayWay;
+  name: string;
+  configured: boolean;
+  enabled: boolean;
+  mode: Mode | null;
+  account: string | null;
+  version: number | null;
+  fields: Record<string, string>;
+  fingerprints: Record<string, string>;
+  certificates: Pick<CertRow, 'id' | 'kind' | 'name' | 'serialNumber' | 'fingerprint' | 'notAfter'>[];
+  missing: string[];
+  status: ChannelStatus;
+  lastSuccessAt: Date | null;
+  lastFailureAt: Date | null;
+  lastFailure: string | null;
+  updatedAt: Date | null;
+  updatedBy: string | null;
+}
+
+/** Reads the current configuration of (project, payWay) as it may be shown. */
+export async function readView(
+  tx: Tx,
+  project: string,
+  kind: ChannelKind,
+  surroundings: { debug: boolean; now: Date },
+): Promise<ConfigView> {
+  const { payWay } = kind;
+  const state = await tx.channelStates.find({ project, payWay });
+  const config = state && (await tx.channelConfigs.find({ project, payWay, version: state.version }));
+  if (!state || !config) return nothing(project, kind);
+  const certs = config.certIds.length > 0 ? await tx.certs.list({ id: config.certIds }) : [];
+  return show(kind, state, config, certs, surroundings);
+}
+
+/** How a configuration is shown. */
+export function show(
+  kind: ChannelKind,
+  state: ChannelStateRow,
+  config: ChannelConfigRow,
+  certs: readonly CertRow[],
+  { debug, now }: { debug: boolean; now: Date },
+): ConfigView {
+  const { project, payWay, mode, account, version, fields, fingerprints, missing } = config;
+  const secrets = Object.fromEntries(Object.keys(fingerprints).map((name) => [name, MASKED]));
+  const configured = missing.length === 0 && (debug || mode !== 'simulator');
+  return {
+    project,
+    payWay,
+    name: kind.name,
+    configured,
+    enabled: state.enabled,
+    mode,
+    account,
+    version,
+    fields: { ...fields, ...secrets },
+    fingerprints,
+    certificates: config.certIds.flatMap((id) => certs.find((cert) => cert.id === id) ?? []),
+    missing,
+    status: statusOf({ ...state, configured }, now),
+    lastSuccessAt: state.lastSuccessAt,
+    lastFailureAt: state.lastFailureAt,
+    lastFailure: state.lastFailure,
+    updatedAt: config.createdAt,
+    updatedBy: config.createdBy,
+  };
+}
+
+function nothing(project: string, { payWay, name }: ChannelKind): ConfigView {
+  return {
+    project,
+    payWay,
+    name,
+    configured: false,
+    enabled: false,
+    mode: null,
+    account: null,
+    version: null,
+    fields: {},
+    fingerprints: {},
+    certificates: [],
+    missing: [],
+    status: 'unconfigured',
+    lastSuccessAt: null,
+    lastFailureAt: null,
+    lastFailure: null,
+    updatedAt: null,
+    updatedBy: null,
+  };
+}

@@ -1,0 +1,141 @@
+import type { ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
+import type { Tx } from '../db/tx.ts';
+import { InvalidRequest } from '../errors.ts';
+import { ChannelMisconfigured, type ChannelKind, type ProbeResult } from '../payments/channel.ts';
+import { takeBench, type Bench } from './bench.ts';
+import { openSecrets } from './build.ts';
+import type { ConfiguredChannels } from './channels.ts';
+import { applyCerts, mergeFields, readChange, refused, type ConfigInput } from './config-change.ts';
+import { readView, type ConfigView } from './config-view.ts';
+import { NotAPair } from './keep-cert.ts';
+import { PAIRS, publicKeyOf } from './cert-parse.ts';
+import { kindOf, requireProject, whoDid, type Acting, type CredentialPorts } from './ports.ts';
+import { NothingConfigured } from './refusals.ts';
+import { SealBroken } from './sealing.ts';
+import { draftVersion, insertVersion, refuseLiveBesideDebug } from './versions.ts';
+
+/** The operations on channel configurations. */
+export interface ChannelConfigs {
+  /** One entry for every channel, configured or not. */
+  list(project: string): Promise<ConfigView[]>;
+  read(project: string, payWay: string): Promise<ConfigView>;
+  schema(payWay: string): ChannelKind;
+  /** Makes a new version; what is left out or `***` stays, null clears, a PEM becomes the default certificate of its kind. */
+  write(acting: Acting, payWay: string, input: ConfigInput): Promise<ConfigView>;
+  /** Without `enabled` it flips; orders in flight go on either way. */
+  toggle(acting: Acting, payWay: string, enabled: boolean | undefined): Promise<ConfigView>;
+  probe(project: string, payWay: string): Promise<ProbeResult>;
+}
+
+/** Makes the operations; each change is one transaction, and those of one (project, payWay) come one after the other. */
+export function createChannelConfigs(
+  ports: CredentialPorts,
+  channels: Pick<ConfiguredChannels, 'probe'>,
+): ChannelConfigs {
+  const { store, kinds, debug, now } = ports;
+  const view = (tx: Tx, project: string, kind: ChannelKind) => readView(tx, project, kind, { debug, now: now() });
+  return {
+    list: (project) =>
+      store.read(async (tx) => {
+        await requireProject(tx, project);
+        const views: ConfigView[] = [];
+        for (const kind of kinds.values()) views.push(await view(tx, project, kind));
+        return views;
+      }),
+    read: (project, payWay) =>
+      store.read(async (tx) => {
+        await requireProject(tx, project);
+        return view(tx, project, kindOf(ports, payWay));
+      }),
+    schema: (payWay) => kindOf(ports, payWay),
+    write: (acting, payWay, input) =>
+      store.transaction(async (tx) => {
+        await requireProject(tx, acting.project);
+        const kind = kindOf(ports, payWay);
+        const bench = await takeBench(tx, acting.project, kind.payWay);
+        await writeVersion(tx, ports, kind, bench, acting, input);
+        return view(tx, acting.project, kind);
+      }),
+    toggle: ({ actor, project }, payWay, wanted) =>
+      store.transaction(async (tx) => {
+        const kind = kindOf(ports, payWay);
+        const { state, config } = await takeBench(tx, project, kind.payWay);
+        if (!state || !isUsable(config, debug)) throw new NothingConfigured(kind.payWay);
+        const enabled = wanted ?? !state.enabled;
+        await tx.channelStates.update({ id: state.id }, { enabled, updatedAt: now() });
+        const [before, after] = [{ enabled: state.enabled }, { enabled }];
+        const action = 'channel-config.toggle';
+        await ports.audit(tx, { ...whoDid(actor), action, target: `${project}/${payWay}`, before, after });
+        return view(tx, project, kind);
+      }),
+    probe: async (project, payWay) => {
+      await store.read((tx) => requireProject(tx, project));
+      return channels.probe(project, kindOf(ports, payWay).payWay);
+    },
+  };
+}
+
+/** Writes the next version of what is on the bench, with its audit line. Throws a 400 that names the field at fault. */
+export async function writeVersion(
+  tx: Tx,
+  ports: CredentialPorts,
+  kind: ChannelKind,
+  bench: Bench,
+  { actor, project }: Acting,
+  input: ConfigInput,
+): Promise<void> {
+  const { state, config } = bench;
+  const change = readChange(ports, kind, input, config?.mode);
+  refuseLiveBesideDebug(ports.debug, change.mode);
+  const fields = mergeFields(kind, config ? { ...config.fields, ...readableSecrets(ports, config) } : {}, change);
+  const before = config && state ? facts(config, state) : null;
+  await applyCerts(tx, ports, bench, change, actor.name);
+  requirePairs(bench);
+  const draft = tryDraft(() => draftVersion(ports, kind, bench, { mode: change.mode, fields }));
+  if (draft.missing.length > 0 && config?.missing.length === 0)
+    throw refused(draft.missing.map((name) => ({ pointer: `/${name}`, code: 'required', detail: 'would be missing' })));
+  const row = await insertVersion(tx, ports, kind, bench, draft, actor.name);
+  const after = facts(row, bench.state!);
+  const target = `${project}/${kind.payWay}`;
+  await ports.audit(tx, { ...whoDid(actor), action: 'channel-config.write', target, before, after });
+}
+
+/** Secrets that no longer open are as good as missing: writing them anew is the way to repair a configuration. */
+function readableSecrets({ sealing }: CredentialPorts, config: ChannelConfigRow): Record<string, string> {
+  try {
+    return openSecrets(config, sealing.open);
+  } catch (error) {
+    if (error instanceof SealBroken) return {};
+    throw error;
+  }
+}
+
+function requirePairs({ certs }: Bench): void {
+  const defaultOf = (kind: string) => certs.find((cert) => cert.kind === kind && cert.isDefault);
+  for (const [certKind, keyKind] of PAIRS) {
+    const [cert, key] = [defaultOf(certKind), defaultOf(keyKind)];
+    if (!cert || !key || publicKeyOf(cert) === publicKeyOf(key)) continue;
+    const { code, message } = new NotAPair(keyKind);
+    throw new InvalidRequest(message, [{ pointer: `/${certKind}`, code, detail: `and ${keyKind} are not a pair` }]);
+  }
+}
+
+function tryDraft<T>(draft: () => T): T {
+  try {
+    return draft();
+  } catch (error) {
+    if (!(error instanceof ChannelMisconfigured)) throw error;
+    throw refused([
+      { pointer: `/${error.field}`, code: 'unusable', detail: `cannot be used: ${error.message.replace(/\.$/, '')}` },
+    ]);
+  }
+}
+
+function isUsable(config: ChannelConfigRow | undefined, debug: boolean): boolean {
+  return config !== undefined && config.missing.length === 0 && (debug || config.mode !== 'simulator');
+}
+
+function facts(config: ChannelConfigRow, { enabled }: ChannelStateRow): object {
+  const { version, mode, account, fields, fingerprints, certIds, missing } = config;
+  return { version, mode, account, enabled, fields, fingerprints, certIds, missing };
+}

@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto';
+import type { CertRow } from '../db/entities/credentials.ts';
+import type { Tx } from '../db/tx.ts';
+import { Conflict } from '../errors.ts';
+import type { CertKindSpec } from '../payments/channel.ts';
+import { makeDefault, type Bench } from './bench.ts';
+import { partnerOf, publicKeyOf, type ParsedCert } from './cert-parse.ts';
+import { privatePartPlace } from './places.ts';
+import type { CredentialPorts } from './ports.ts';
+
+/** The certificate and the key that would be used together do not belong together (409). */
+export class NotAPair extends Conflict {
+  constructor(kind: string) {
+    super('certificate_pair_mismatch', `The default ${kind} and this one are not a pair.`, {
+      hint: 'Upload the other half first, then make either of them the default: both change together.',
+    });
+  }
+}
+
+/** Writes a parsed certificate or key, its private part sealed; not yet a default. The same one again is the row that is there. */
+export async function keepCert(
+  tx: Tx,
+  { sealing, now }: Pick<CredentialPorts, 'sealing' | 'now'>,
+  bench: Bench,
+  { kind, label }: CertKindSpec,
+  { privatePem, ...parsed }: ParsedCert,
+  { name, createdBy }: { name?: string | undefined; createdBy: string },
+): Promise<{ cert: CertRow; isNew: boolean }> {
+  const known = bench.certs.find((one) => one.kind === kind && one.fingerprint === parsed.fingerprint);
+  if (known) return { cert: known, isNew: false };
+  const cert: CertRow = {
+    ...parsed,
+    id: randomUUID(),
+    project: bench.project,
+    payWay: bench.payWay,
+    kind,
+    name: name ?? label.slice(0, 128),
+    sealed: null,
+    isDefault: false,
+    createdBy: createdBy.slice(0, 128),
+    createdAt: now(),
+    deletedAt: null,
+  };
+  if (privatePem) cert.sealed = sealing.seal(privatePartPlace(cert), privatePem);
+  await tx.certs.insert(cert);
+  bench.certs = [...bench.certs, cert];
+  return { cert, isNew: true };
+}
+
+/** Makes a certificate the default, and its other half with it; throws NotAPair when there is none that fits the default one. */
+export async function chooseCert(tx: Tx, bench: Bench, cert: CertRow): Promise<void> {
+  const partner = partnerOf(cert.kind);
+  const halves = bench.certs.filter(({ kind }) => kind === partner);
+  const current = halves.find(({ isDefault }) => isDefault);
+  if (current) {
+    const key = publicKeyOf(cert);
+    const fitting = [current, ...halves.toReversed()].find((half) => publicKeyOf(half) === key);
+    if (!fitting) throw new NotAPair(current.kind);
+    if (fitting !== current) await makeDefault(tx, bench, fitting);
+  }
+  await makeDefault(tx, bench, cert);
+}

@@ -1,0 +1,117 @@
+import { createPrivateKey, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { AppError } from '../errors.ts';
+
+/** A file cannot be used; the code is stable, the words never quote the input. */
+export class PemRefused extends Error {
+  readonly code: string;
+  constructor(code: string, detail: string) {
+    super(detail);
+    this.name = 'PemRefused';
+    this.code = code;
+  }
+}
+
+/** Largest certificate or key that is looked at, in bytes. */
+export const MAX_PEM_BYTES = 64 * 1024;
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** The file as text: PEM as it is, DER certificates and bare base64 as PEM of what the kind expects; throws PemRefused, 413. */
+export function readText(bytes: Buffer): string {
+  if (bytes.length > MAX_PEM_BYTES)
+    throw new AppError('body_too_large', 413, `A certificate or key may have ${MAX_PEM_BYTES / 1024} KB.`);
+  if (bytes.length === 0) throw new PemRefused('file_empty', 'is empty');
+  if (bytes[0] === 0x30) return derToPem(bytes);
+  try {
+    return utf8.decode(bytes).trim();
+  } catch {
+    throw new PemRefused('not_pem', 'is neither PEM text nor a DER certificate');
+  }
+}
+
+/** Every certificate of a PEM text, the leaf first; throws PemRefused when there is none or a private key among them. */
+export function readCertificates(text: string): [X509Certificate, ...X509Certificate[]] {
+  if (text.includes('PRIVATE KEY'))
+    throw new PemRefused('private_key_unexpected', 'holds a private key; only the certificate belongs here');
+  const [leaf, ...rest] = (text.match(CERTIFICATE) ?? []).map(parseCertificate);
+  if (!leaf) throw new PemRefused('not_a_certificate', 'is not a certificate in PEM form');
+  return [leaf, ...rest];
+}
+
+/** A private key, PEM or bare base64 of PKCS #8 or PKCS #1, opened with its passphrase; throws PemRefused. */
+export function readPrivateKey(text: string, passphrase: string | undefined): KeyObject {
+  if (!text.includes('PRIVATE KEY') && text.includes('-----BEGIN'))
+    throw new PemRefused('not_a_private_key', 'is not a private key');
+  const bare = bareBase64(text);
+  if (bare) return requireRsa(readDer(bare, createPrivateKey, ['pkcs8', 'pkcs1'], 'not_a_private_key'));
+  const isEncrypted = /ENCRYPTED/.test(text);
+  if (isEncrypted && !passphrase) throw new PemRefused('passphrase_required', 'is encrypted; its passphrase is needed');
+  try {
+    return requireRsa(createPrivateKey(passphrase ? { key: text, passphrase } : text));
+  } catch (error) {
+    if (error instanceof PemRefused) throw error;
+    if (isEncrypted) throw new PemRefused('passphrase_wrong', 'does not open with this passphrase');
+    throw new PemRefused('not_a_private_key', 'is not a private key');
+  }
+}
+
+/** A public key, PEM or bare base64; throws PemRefused. */
+export function readPublicKey(text: string): KeyObject {
+  if (text.includes('PRIVATE KEY')) throw new PemRefused('private_key_unexpected', 'is a private key');
+  if (text.includes('CERTIFICATE')) throw new PemRefused('not_a_public_key', 'is a certificate, not a public key');
+  const bare = bareBase64(text);
+  if (bare) return requireRsa(readDer(bare, createPublicKey, ['spki', 'pkcs1'], 'not_a_public_key'));
+  try {
+    return requireRsa(createPublicKey(text));
+  } catch (error) {
+    if (error instanceof PemRefused) throw error;
+    throw new PemRefused('not_a_public_key', 'is not a public key');
+  }
+}
+
+/** Throws PemRefused unless the key is RSA of 2048 bits or more. */
+export function requireRsa(key: KeyObject): KeyObject {
+  if (key.asymmetricKeyType !== 'rsa') throw new PemRefused('not_rsa', 'is not an RSA key');
+  const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
+  if (bits < 2048) throw new PemRefused('key_too_small', `has ${bits} bits; RSA keys need 2048 or more`);
+  return key;
+}
+
+function parseCertificate(block: string): X509Certificate {
+  try {
+    return new X509Certificate(block);
+  } catch {
+    throw new PemRefused('not_a_certificate', 'holds a certificate that cannot be parsed');
+  }
+}
+
+/** Archives (PKCS #12) are DER too, but no certificate. */
+function derToPem(bytes: Buffer): string {
+  try {
+    return new X509Certificate(bytes).toString();
+  } catch {
+    throw new PemRefused('not_pem', 'is neither PEM text nor a DER certificate; archives are not taken');
+  }
+}
+
+function bareBase64(text: string): Buffer | undefined {
+  const body = text.replace(/\s+/g, '');
+  return /^[A-Za-z0-9+/]{64,}={0,2}$/.test(body) ? Buffer.from(body, 'base64') : undefined;
+}
+
+function readDer<Form extends string>(
+  der: Buffer,
+  read: (input: { key: Buffer; format: 'der'; type: Form }) => KeyObject,
+  forms: readonly Form[],
+  code: string,
+): KeyObject {
+  for (const type of forms) {
+    try {
+      return read({ key: der, format: 'der', type });
+    } catch {
+      // The other form is tried, then it is none.
+    }
+  }
+  throw new PemRefused(code, code === 'not_a_private_key' ? 'is not a private key' : 'is not a public key');
+}

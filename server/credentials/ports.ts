@@ -1,0 +1,49 @@
+import type { AuditEntry } from '../identity/audit.ts';
+import type { Actor } from '../identity/ports.ts';
+import type { Store } from '../db/store.ts';
+import type { Tx } from '../db/tx.ts';
+import { NotFound } from '../errors.ts';
+import type { ChannelKind, PayWay, Transport } from '../payments/channel.ts';
+import type { SerialOf } from './cert-parse.ts';
+import type { Sealing } from './sealing.ts';
+
+/** What the operations on configurations and certificates need. */
+export interface CredentialPorts {
+  store: Store;
+  sealing: Sealing;
+  kinds: ReadonlyMap<PayWay, ChannelKind>;
+  audit: (tx: Tx, entry: AuditEntry) => Promise<void>;
+  serialOf: SerialOf;
+  send: Transport;
+  now: () => Date;
+  simulatorUrl: string | null;
+  debug: boolean;
+}
+
+/** Who changes which project's credentials. */
+export interface Acting {
+  actor: Actor;
+  project: string;
+}
+
+/** The part of an audit line that says who. */
+export function whoDid({
+  kind,
+  name,
+  ip,
+  requestId,
+}: Actor): Pick<AuditEntry, 'actorKind' | 'actor' | 'ip' | 'requestId'> {
+  return { actorKind: kind, actor: name, ip: ip ?? null, requestId: requestId ?? null };
+}
+
+/** Throws NotFound unless there is such a project. */
+export async function requireProject(tx: Tx, code: string): Promise<void> {
+  if (!(await tx.projects.find({ code }))) throw new NotFound('project');
+}
+
+/** The kind of a channel; throws NotFound. */
+export function kindOf({ kinds }: Pick<CredentialPorts, 'kinds'>, payWay: string): ChannelKind {
+  const kind = kinds.get(payWay as PayWay);
+  if (!kind) throw new NotFound('channel');
+  return kind;
+}

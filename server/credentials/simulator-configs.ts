@@ -1,0 +1,108 @@
+import type { Tx } from '../db/tx.ts';
+import { PAY_WAYS, type ChannelKind, type PayWay } from '../payments/channel.ts';
+import { takeBench } from './bench.ts';
+import { openSecrets, pemsOf } from './build.ts';
+import type { ConfigInput } from './config-change.ts';
+import { writeVersion } from './configs.ts';
+import type { CredentialPorts } from './ports.ts';
+
+/** What the simulator hands over for one account: what a merchant would type in. */
+interface SimulatedConfig {
+  fields: Record<string, string>;
+  pems: Record<string, string[]>;
+}
+type SimulatedConfigs = Partial<Record<PayWay, SimulatedConfig>>;
+
+const ACTOR = { kind: 'system', name: 'simulator' } as const;
+
+/**
+ * With Debug: stores the simulator's own configuration wherever a project has none for a channel, and follows the simulator
+ * where it changed its keys. Configurations that somebody else wrote are left alone. Of several replicas one writes.
+ */
+export async function seedSimulatorConfigs(ports: CredentialPorts, projects?: readonly string[]): Promise<void> {
+  const { store, simulatorUrl } = ports;
+  if (!ports.debug || simulatorUrl === null) return;
+  const codes = projects ?? (await store.read((tx) => tx.projects.list({}))).map(({ code }) => code);
+  for (const project of codes) {
+    const configs = await accountOf(simulatorUrl, project);
+    await store.transaction(async (tx) => {
+      for (const payWay of PAY_WAYS) {
+        const [kind, config] = [ports.kinds.get(payWay), configs[payWay]];
+        if (kind && config) await seedOne(tx, ports, kind, project, config);
+      }
+    });
+  }
+}
+
+async function seedOne(
+  tx: Tx,
+  ports: CredentialPorts,
+  kind: ChannelKind,
+  project: string,
+  { fields, pems }: SimulatedConfig,
+): Promise<void> {
+  if (!(await tx.projects.find({ code: project }))) return;
+  const bench = await takeBench(tx, project, kind.payWay);
+  const { config } = bench;
+  if (config && (config.mode !== 'simulator' || config.createdBy !== ACTOR.name)) return;
+  const kept = config && { ...config.fields, ...openSecrets(config, ports.sealing.open) };
+  const input: ConfigInput = { mode: 'simulator', ...fields, ...pems };
+  if (kept && isSame(kept, fields) && (await hasSameCerts(tx, ports, config, pems))) return;
+  await writeVersion(tx, ports, kind, bench, { actor: ACTOR, project }, input);
+}
+
+function isSame(kept: Record<string, string>, fields: Record<string, string>): boolean {
+  return Object.entries(fields).every(([name, value]) => kept[name] === value);
+}
+
+async function hasSameCerts(
+  tx: Tx,
+  { sealing }: CredentialPorts,
+  { certIds }: { certIds: string[] },
+  pems: Record<string, string[]>,
+): Promise<boolean> {
+  const certs = certIds.length > 0 ? await tx.certs.list({ id: certIds }) : [];
+  const kept = pemsOf(certs, sealing.open);
+  return Object.entries(pems).every(([kind, texts]) =>
+    texts.every((text) => kept[kind]?.some((one) => sameText(one, text))),
+  );
+}
+
+function sameText(one: string, other: string): boolean {
+  return one.replace(/\s+/g, '') === other.replace(/\s+/g, '');
+}
+
+/** The account of a project at the simulator, made when it has none. */
+async function accountOf(simulatorUrl: string, project: string): Promise<SimulatedConfigs> {
+  const base = simulatorUrl.replace(/\/+$/, '');
+  const known = (await get(`${base}/sim/config?account=${encodeURIComponent(project)}`)) ?? {};
+  let configs = known;
+  for (const payWay of PAY_WAYS) {
+    if (known[payWay]) continue;
+    // Another replica may have made it in the meantime; then it is simply there.
+    await post(`${base}/sim/accounts`, { payWay, name: project });
+    configs = (await get(`${base}/sim/config?account=${encodeURIComponent(project)}`)) ?? configs;
+  }
+  return configs;
+}
+
+async function get(url: string): Promise<SimulatedConfigs | undefined> {
+  const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(5000) });
+  if (response.status === 404) return undefined;
+  if (!response.ok) throw new Error(`The simulator answered ${response.status}.`);
+  return (await response.json()) as SimulatedConfigs;
+}
+
+async function post(url: string, body: object): Promise<void> {
+  const headers = { 'content-type': 'application/json' };
+  const signal = AbortSignal.timeout(5000);
+  const response = await fetch(url, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(body),
+    redirect: 'manual',
+    signal,
+  });
+  await response.arrayBuffer();
+  if (!response.ok && response.status !== 409) throw new Error(`The simulator answered ${response.status}.`);
+}

@@ -1,0 +1,69 @@
+import { channelStates } from '../db/queries/credentials.ts';
+import type { ChannelStateRow } from '../db/entities/credentials.ts';
+import type { Store } from '../db/store.ts';
+import type { ChannelKind, Mode, PayWay } from '../payments/channel.ts';
+
+/** How a channel is, in one word. */
+export type ChannelStatus = 'up' | 'degraded' | 'down' | 'disabled' | 'unconfigured';
+
+/** A certificate that ends within these days makes its channel degraded. */
+export const EXPIRY_DAYS = 30;
+
+const DAY = 86_400_000;
+/** A success this fresh weighs more than a failure after it. */
+const FRESH = 60_000;
+/** A failure says "down" for this long; after that nobody knows. */
+const REMEMBERED = 600_000;
+
+/** A channel as the public may know it. */
+export interface PublicChannel {
+  payWay: PayWay;
+  name: string;
+  enabled: boolean;
+  configured: boolean;
+  mode: Mode | null;
+  status: ChannelStatus;
+  lastSuccessAt: Date | null;
+}
+
+/** Judges a channel by what was noted of it: the newest word counts, and certificates that end soon. */
+export function statusOf(
+  state: Pick<ChannelStateRow, 'enabled' | 'lastSuccessAt' | 'lastFailureAt' | 'certsExpireAt'> & {
+    configured: boolean;
+  },
+  now: Date,
+): ChannelStatus {
+  if (!state.configured) return 'unconfigured';
+  if (!state.enabled) return 'disabled';
+  const sinceSuccess = now.getTime() - (state.lastSuccessAt?.getTime() ?? Number.NEGATIVE_INFINITY);
+  const sinceFailure = now.getTime() - (state.lastFailureAt?.getTime() ?? Number.NEGATIVE_INFINITY);
+  const failing = sinceFailure < sinceSuccess;
+  if (failing && sinceFailure < REMEMBERED && sinceSuccess > FRESH) return 'down';
+  if (failing || sinceFailure < FRESH) return 'degraded';
+  const ends = state.certsExpireAt?.getTime() ?? Number.POSITIVE_INFINITY;
+  return ends - now.getTime() < EXPIRY_DAYS * DAY ? 'degraded' : 'up';
+}
+
+/** Every channel there is, with its state in the project; no ids, no error text. */
+export async function publicChannels(
+  {
+    store,
+    kinds,
+    debug,
+    now,
+  }: { store: Store; kinds: ReadonlyMap<PayWay, ChannelKind>; debug: boolean; now: () => Date },
+  project = 'default',
+): Promise<PublicChannel[]> {
+  const states = await store.read((tx) => channelStates(tx, project));
+  return [...kinds.values()].map(({ payWay, name }) => {
+    const state = states.find((one) => one.payWay === payWay);
+    if (!state || (state.mode === 'simulator' && !debug) || state.missing.length > 0) return unconfigured(payWay, name);
+    const { enabled, mode, lastSuccessAt } = state;
+    const status = statusOf({ ...state, configured: true }, now());
+    return { payWay, name, enabled, configured: true, mode, status, lastSuccessAt };
+  });
+}
+
+function unconfigured(payWay: PayWay, name: string): PublicChannel {
+  return { payWay, name, enabled: false, configured: false, mode: null, status: 'unconfigured', lastSuccessAt: null };
+}

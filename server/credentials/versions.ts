@@ -1,0 +1,150 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
+import type { Tx } from '../db/tx.ts';
+import { Conflict } from '../errors.ts';
+import type { ChannelKind, Mode } from '../payments/channel.ts';
+import { chosenCerts, type Bench } from './bench.ts';
+import { openSecrets, pemsOf } from './build.ts';
+import { isRoot } from './cert-parse.ts';
+import { secretsPlace } from './places.ts';
+import type { CredentialPorts } from './ports.ts';
+import { ConfigurationBroken } from './refusals.ts';
+import { SealBroken } from './sealing.ts';
+
+/** What a new version is to be: all fields in the clear, and the certificates in their order. */
+export interface VersionDraft {
+  mode: Mode;
+  fields: Record<string, string>;
+  certs: CertRow[];
+  missing: string[];
+}
+
+/** Puts a draft together and tries it; throws ChannelMisconfigured when it is complete and cannot be used. */
+export function draftVersion(
+  ports: CredentialPorts,
+  kind: ChannelKind,
+  bench: Bench,
+  { mode, fields }: Pick<VersionDraft, 'mode' | 'fields'>,
+): VersionDraft {
+  const certs = chosenCerts(bench.certs, signingKinds(kind));
+  const missing = kind.missing(mode, fields, new Set(certs.map((cert) => cert.kind)));
+  if (missing.length === 0 && !(mode === 'simulator' && ports.simulatorUrl === null))
+    tryOut(ports, kind, bench, mode, fields, certs);
+  return { mode, fields, certs, missing };
+}
+
+/** Writes the draft as the next version and makes it current; a new configuration is enabled. */
+export async function insertVersion(
+  tx: Tx,
+  { sealing, now }: Pick<CredentialPorts, 'sealing' | 'now'>,
+  kind: ChannelKind,
+  bench: Bench,
+  draft: VersionDraft,
+  createdBy: string,
+): Promise<ChannelConfigRow> {
+  const { project, payWay, state } = bench;
+  const isSecret = new Set(kind.fields.filter(({ secret }) => secret).map(({ name }) => name));
+  const entries = Object.entries(draft.fields);
+  const secrets = Object.fromEntries(entries.filter(([name]) => isSecret.has(name)));
+  const at = now();
+  const row: ChannelConfigRow = {
+    id: randomUUID(),
+    project,
+    payWay,
+    version: (state?.version ?? 0) + 1,
+    mode: draft.mode,
+    account: kind.accountOf(draft.fields),
+    fields: Object.fromEntries(entries.filter(([name]) => !isSecret.has(name))),
+    sealed: null,
+    fingerprints: Object.fromEntries(Object.entries(secrets).map(([name, value]) => [name, fingerprintOf(value)])),
+    certIds: draft.certs.map(({ id }) => id),
+    missing: draft.missing,
+    createdBy: createdBy.slice(0, 128),
+    createdAt: at,
+  };
+  row.sealed = sealing.seal(secretsPlace(row), JSON.stringify(secrets));
+  await tx.channelConfigs.insert(row);
+  const current = { version: row.version, certsExpireAt: firstExpiry(draft.certs), updatedAt: at };
+  if (state) {
+    const unknownHealth = { lastFailureAt: null, lastFailure: null };
+    await tx.channelStates.update({ id: state.id }, { ...current, ...unknownHealth });
+    bench.state = { ...state, ...current, ...unknownHealth };
+  } else {
+    const unknownHealth = { lastSuccessAt: null, lastFailureAt: null, lastFailure: null };
+    bench.state = { id: randomUUID(), project, payWay, enabled: true, ...current, ...unknownHealth };
+    await tx.channelStates.insert(bench.state);
+  }
+  bench.config = row;
+  return row;
+}
+
+/**
+ * After a change of certificates: the current version stays as it was made, and a new one takes over as soon as the new set
+ * is complete. A set that is still lacking something never replaces a version that works.
+ */
+export async function followCerts(
+  tx: Tx,
+  ports: CredentialPorts,
+  kind: ChannelKind,
+  bench: Bench,
+  createdBy: string,
+): Promise<void> {
+  const { config } = bench;
+  if (!config) return;
+  const chosen = chosenCerts(bench.certs, signingKinds(kind)).map(({ id }) => id);
+  if (chosen.join() === config.certIds.join()) return;
+  const fields = { ...config.fields, ...openOrRefuse(ports, config) };
+  const draft = draftVersion(ports, kind, bench, { mode: config.mode, fields });
+  if (draft.missing.length > 0 && config.missing.length === 0) return;
+  await insertVersion(tx, ports, kind, bench, draft, createdBy);
+}
+
+/** When the first of the certificates expires that must not. */
+export function firstExpiry(certs: readonly CertRow[]): Date | null {
+  const ends = certs.flatMap(({ kind, notAfter }) => (notAfter && !isRoot(kind) ? [notAfter.getTime()] : []));
+  return ends.length > 0 ? new Date(Math.min(...ends)) : null;
+}
+
+/** The secret fields of a version; throws ConfigurationBroken. */
+export function openOrRefuse({ sealing }: Pick<CredentialPorts, 'sealing'>, config: ChannelConfigRow) {
+  return refusingBroken(config, () => openSecrets(config, sealing.open));
+}
+
+/** A secret as it may be shown: eight digits of its hash, and its end when it is long enough to spare it. */
+export function fingerprintOf(secret: string): string {
+  const hash = createHash('sha256').update(secret).digest('hex').slice(0, 8);
+  return secret.length >= 16 ? `${hash}…${secret.slice(-4)}` : hash;
+}
+
+/** The certificate kinds with a key that signs: of those only the default is ever used. */
+export function signingKinds(kind: ChannelKind): ReadonlySet<string> {
+  return new Set(kind.certKinds.filter(({ form }) => form === 'private-key').map((spec) => spec.kind));
+}
+
+/** Refuses what could not be stored by itself: real money beside test applications with published secrets. */
+export function refuseLiveBesideDebug(debug: boolean, mode: Mode): void {
+  if (debug && mode === 'live')
+    throw new Conflict('debug_refuses_live', 'A live configuration cannot be written while Debug is on.', {
+      hint: 'Turn Debug off; its test applications have published secrets.',
+    });
+}
+
+function tryOut(
+  { sealing, simulatorUrl, send, now }: CredentialPorts,
+  kind: ChannelKind,
+  { project, payWay }: Bench,
+  mode: Mode,
+  fields: Record<string, string>,
+  certs: CertRow[],
+): void {
+  const pems = refusingBroken({ project, payWay }, () => pemsOf(certs, sealing.open));
+  kind.create({ mode, fields, pems, simulatorUrl, send, now });
+}
+
+function refusingBroken<T>({ project, payWay }: Pick<ChannelConfigRow, 'project' | 'payWay'>, open: () => T): T {
+  try {
+    return open();
+  } catch (error) {
+    throw error instanceof SealBroken ? new ConfigurationBroken(project, payWay, error) : error;
+  }
+}

@@ -1,0 +1,39 @@
+import type { Tx } from '../tx.ts';
+
+/** Every column that holds sealed texts. */
+const SEALED = [
+  { table: 'channel_configs', key: 'id', column: 'sealed' },
+  { table: 'certs', key: 'id', column: 'sealed' },
+  { table: 'webhooks', key: 'client_id', column: 'sealed_secret' },
+  { table: 'webhooks', key: 'client_id', column: 'previous_sealed_secret' },
+  { table: 'signing_keys', key: 'kid', column: 'sealed' },
+] as const;
+
+/** One sealed text and where it stands. */
+export interface SealedText {
+  table: string;
+  column: string;
+  id: string;
+  sealed: string;
+}
+
+/** Every sealed text of the database; the tables take no writes until the transaction ends. */
+export async function holdSealedTexts(tx: Tx): Promise<SealedText[]> {
+  const tables = [...new Set(SEALED.map(({ table }) => table))].toSorted();
+  await tx.sql(`lock table ${tables.join(', ')} in share row exclusive mode`);
+  const texts: SealedText[] = [];
+  for (const { table, key, column } of SEALED) {
+    const rows = await tx.sql<{ id: string; sealed: string }>(
+      `select ${key}::text as id, ${column} as sealed from ${table} where ${column} is not null order by ${key}`,
+    );
+    texts.push(...rows.map((row) => ({ table, column, ...row })));
+  }
+  return texts;
+}
+
+/** Puts another text in the place of a sealed one. */
+export async function replaceSealedText(tx: Tx, { table, column, id }: SealedText, sealed: string): Promise<void> {
+  const place = SEALED.find((one) => one.table === table && one.column === column);
+  if (!place) throw new TypeError(`${table}.${column} holds nothing sealed`);
+  await tx.sql(`update ${place.table} set ${place.column} = ? where ${place.key}::text = ?`, [sealed, id]);
+}
