@@ -11,6 +11,8 @@ import { kindOf, requireProject, whoDid, type Acting, type CredentialPorts } fro
 import { fieldRefused } from './refusals.ts';
 import { followCerts } from './versions.ts';
 
+export type { CertRow } from '../db/entities/credentials.ts';
+
 /** A file that was sent, and what it is said to be. */
 export interface CertUpload {
   payWay: PayWay;

@@ -16,6 +16,9 @@ body_incomplete | Request broke off | The connection ended before the whole body
 body_malformed | Malformed body | The body is not valid JSON, form or multipart data in UTF-8. | Correct the body.
 body_too_deep | Body too deep | The JSON is nested deeper than 20 levels. | Send a flatter body.
 body_too_large | Body too large | The body or one of its files is larger than allowed: JSON 100 KB, a file 64 KB, a channel notice 256 KB. | Send less.
+certificate_exists | Certificate here already | The same certificate or key was uploaded before; \`id\` names it. | Use the one that is there.
+certificate_pair_mismatch | Not a pair | The certificate and the private key that would be used together do not belong together. | Upload the other half first; both become the default together.
+certificate_unusable | Certificate unusable | With this certificate the configuration of the channel would not work. | Correct what the message names first.
 changed_meanwhile | Changed meanwhile | Somebody else changed the same thing at the same moment; nothing of this request was kept. | Read it again and repeat the change. | again
 channel_answer_unusable | Channel answer unusable | The channel answered, but the answer is not genuine or not about this order. | Query the order; it is kept and checked. | again
 channel_disabled | Channel disabled | The channel is switched off for this project; existing orders go on. | Use another payWay or have the channel enabled.
@@ -27,6 +30,7 @@ configuration_broken | Configuration cannot be opened | The stored secrets of th
 csrf_failed | Not from the console | A cookie session was used without the matching X-CSRF-Token, from another site, or with a doubled cookie. | Send the value of the csrf_token cookie as X-CSRF-Token, or use a Bearer token.
 database_busy | Database busy | The row that is needed is locked or the database took too long; nothing was changed. | Wait for Retry-After and send the same request again. | again
 database_unavailable | Database unavailable | The database cannot be reached; nothing was changed. | Wait for Retry-After and send the same request again. | again
+debug_refuses_live | No live configuration beside Debug | While Debug is on there are test applications with published secrets, so no live configuration is taken. | Turn Debug off.
 exception_resolved | Exception resolved | The exception was resolved before. | Look at the order's timeline.
 forbidden | Forbidden | The caller is known and may not do this. | Use a caller that may.
 idempotency_conflict | Key used for something else | The Idempotency-Key stands for a request with another body. | Use a new key for a new request.

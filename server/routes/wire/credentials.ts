@@ -1,0 +1,264 @@
+import { z } from 'zod';
+import type { AppCaller } from '../../http/callers.ts';
+import type { Page, RequestFacts } from '../../http/contract.ts';
+import { Reply } from '../../http/reply.ts';
+import { UploadedFile } from '../../http/multipart.ts';
+import { InvalidRequest } from '../../errors.ts';
+import type { CertRow, CertUpload } from '../../credentials/certs.ts';
+import type { ConfigView } from '../../credentials/config-view.ts';
+import type { PublicChannel } from '../../credentials/status.ts';
+import type { Actor } from '../../identity/ports.ts';
+import { MODES, PAY_WAYS, type ChannelKind, type ProbeResult } from '../../payments/channel.ts';
+import { Code, Id, SafeText, Timestamp } from './fields.ts';
+
+const DAY = 86_400_000;
+
+/** A channel by its wire name. */
+export const PayWayName = z.enum(PAY_WAYS).meta({ id: 'PayWay' });
+
+/** Where a configuration sends its traffic. */
+export const ModeName = z.enum(MODES).meta({ id: 'Mode' });
+
+/** How a channel is, in one word. */
+export const StatusWord = z.enum(['up', 'degraded', 'down', 'disabled', 'unconfigured']).meta({ id: 'ChannelStatus' });
+
+/** The path of a configuration. */
+export const ByPayWay = z.object({ payWay: PayWayName });
+
+/** The path of a certificate. */
+export const ByCertId = z.object({ id: z.uuid() });
+
+/** The project of an administrator's request; `default` unless named. */
+export const InProject = z.object({ project: Code.default('default') });
+
+/** The project of an administrator's request about something that has an id of its own. */
+export const MaybeInProject = z.object({ project: Code.optional() });
+
+/** A channel as the public may know it. */
+export const PublicChannelEntry = z
+  .object({
+    payWay: PayWayName,
+    name: z.string(),
+    enabled: z.boolean(),
+    configured: z.boolean(),
+    mode: ModeName.nullable(),
+    status: StatusWord,
+    lastSuccessAt: Timestamp.nullable(),
+  })
+  .meta({ id: 'PublicChannel' });
+
+/** A new version of a configuration: `mode`, and fields and certificate kinds by their names. */
+export const ConfigBody = z.looseObject({ mode: ModeName.optional() }).meta({
+  id: 'ChannelConfigChange',
+  description:
+    'Members are the names that the schema of the channel lists. Left out or `***`: keeps its value; null: cleared; a PEM text under the name of a certificate kind becomes the default certificate of that kind.',
+});
+
+/** The same from an application, whose project is its own. */
+export const OwnConfigBody = ConfigBody.refine(hasNoProject, {
+  path: ['project'],
+  message: 'is always that of the token',
+});
+
+const UsedCertificate = z
+  .object({
+    id: Id,
+    kind: z.string(),
+    name: z.string(),
+    serialNumber: z.string().nullable(),
+    notAfter: Timestamp.nullable(),
+    daysLeft: z.int().nullable(),
+  })
+  .meta({ id: 'UsedCertificate' });
+
+/** A channel configuration in an answer. */
+export const ChannelConfig = z
+  .object({
+    project: Code,
+    payWay: PayWayName,
+    name: z.string(),
+    configured: z.boolean(),
+    enabled: z.boolean(),
+    mode: ModeName.nullable(),
+    account: z.string().nullable(),
+    version: z.int().nullable(),
+    fields: z.record(z.string(), z.string()).describe('Secret ones are `***`.'),
+    fingerprints: z
+      .record(z.string(), z.string())
+      .describe('Of secret fields: part of the hash and the last characters.'),
+    certificates: z.array(UsedCertificate).describe('What this version was made with, the default of each kind first.'),
+    missing: z.array(z.string()),
+    status: StatusWord,
+    lastSuccessAt: Timestamp.nullable(),
+    lastFailureAt: Timestamp.nullable(),
+    lastFailure: z.string().nullable(),
+    updatedAt: Timestamp.nullable(),
+    updatedBy: z.string().nullable(),
+  })
+  .meta({ id: 'ChannelConfig' });
+
+/** What a channel wants to know, and in which mode. */
+export const ConfigSchema = z
+  .object({
+    payWay: PayWayName,
+    name: z.string(),
+    modes: z.array(ModeName),
+    fields: z.array(
+      z.object({
+        name: z.string(),
+        label: z.string(),
+        secret: z.boolean(),
+        requiredIn: z.array(ModeName),
+        pattern: z.string().nullable(),
+        help: z.string(),
+      }),
+    ),
+    certKinds: z.array(z.object({ kind: z.string(), label: z.string(), form: z.string(), help: z.string() })),
+    needed: z
+      .partialRecord(ModeName, z.array(z.string()))
+      .describe('Fields and certificates that an empty configuration lacks.'),
+  })
+  .meta({ id: 'ChannelConfigSchema' });
+
+/** What the test call found. */
+export const ProbeAnswer = z
+  .object({
+    ok: z.boolean(),
+    field: z.string().nullable(),
+    code: z.string().nullable(),
+    message: z.string().nullable(),
+  })
+  .meta({ id: 'ChannelTest' });
+
+/** A certificate or key in an answer; its private part is in none. */
+export const Certificate = z
+  .object({
+    id: Id,
+    project: Code,
+    payWay: PayWayName,
+    kind: z.string(),
+    name: z.string(),
+    subject: z.string().nullable(),
+    issuer: z.string().nullable(),
+    serialNumber: z.string().nullable(),
+    fingerprint: z.string(),
+    notBefore: Timestamp.nullable(),
+    notAfter: Timestamp.nullable(),
+    daysLeft: z.int().nullable(),
+    isDefault: z.boolean(),
+    createdAt: Timestamp,
+  })
+  .meta({ id: 'Certificate' });
+
+/** A certificate or key that is sent, as a file or as text. */
+export const CertUploadBody = z
+  .object({
+    payWay: PayWayName,
+    kind: z.string().regex(/^[a-z0-9_]{1,64}$/),
+    name: SafeText(1, 128).optional(),
+    passphrase: z.string().max(1024).optional(),
+    file: UploadedFile.optional(),
+    content: z.string().optional(),
+    project: z.unknown().optional(),
+  })
+  .meta({ id: 'CertificateUpload' });
+
+/** The same from an application, whose project is its own. */
+export const OwnCertUploadBody = CertUploadBody.refine(hasNoProject, {
+  path: ['project'],
+  message: 'is always that of the token',
+});
+
+/** Which certificates a list shows. */
+export const CertFilter = z
+  .object({ payWay: PayWayName.optional(), kind: z.string().max(64).optional() })
+  .optional()
+  .meta({ id: 'CertificateFilter' });
+
+/** Who acts with a token, for the audit log. */
+export function appActorOf({ clientId }: AppCaller, { ip, id }: RequestFacts): Actor {
+  return { kind: 'app', name: clientId, ip, requestId: id };
+}
+
+/** How the public sees a channel. */
+export function presentPublicChannel(channel: PublicChannel): z.input<typeof PublicChannelEntry> {
+  return { ...channel, lastSuccessAt: iso(channel.lastSuccessAt) };
+}
+
+/** How a configuration is shown. */
+export function presentConfig(view: ConfigView, now: Date): z.input<typeof ChannelConfig> {
+  return {
+    ...view,
+    certificates: view.certificates.map(({ id, kind, name, serialNumber, notAfter }) => {
+      return { id, kind, name, serialNumber, notAfter: iso(notAfter), daysLeft: daysLeft(notAfter, now) };
+    }),
+    lastSuccessAt: iso(view.lastSuccessAt),
+    lastFailureAt: iso(view.lastFailureAt),
+    updatedAt: iso(view.updatedAt),
+  };
+}
+
+/** How the schema of a channel is shown. */
+export function presentSchema(kind: ChannelKind): z.input<typeof ConfigSchema> {
+  const { payWay, name, modes, fields, certKinds } = kind;
+  return {
+    payWay,
+    name,
+    modes: [...modes],
+    fields: fields.map(({ pattern, requiredIn, ...field }) => {
+      return { ...field, requiredIn: [...requiredIn], pattern: pattern?.source ?? null };
+    }),
+    certKinds: [...certKinds],
+    needed: Object.fromEntries(modes.map((mode) => [mode, kind.missing(mode, {}, new Set())])),
+  };
+}
+
+/** How the result of a test call is shown. */
+export function presentProbe(result: ProbeResult): z.input<typeof ProbeAnswer> {
+  return result.ok ? { ok: true, field: null, code: null, message: null } : result;
+}
+
+/** How a certificate is shown. */
+export function presentCert(row: CertRow, now: Date): z.input<typeof Certificate> {
+  const { notBefore, notAfter, createdAt } = row;
+  const times = { notBefore: iso(notBefore), notAfter: iso(notAfter), createdAt: createdAt.toISOString() };
+  return { ...row, ...times, daysLeft: daysLeft(notAfter, now) };
+}
+
+/** The file of an upload, from whichever of both members it came in; throws 400. */
+export function uploadOf({ file, content, ...about }: z.output<typeof CertUploadBody>): CertUpload {
+  if ((file === undefined) === (content === undefined))
+    throw new InvalidRequest('Either file or content is needed.', [
+      { pointer: file ? '/content' : '/file', code: 'one_of', detail: 'either file or content is needed' },
+    ]);
+  const { payWay, kind, name, passphrase } = about;
+  const bytes = file?.bytes ?? Buffer.from(content ?? '', 'utf8');
+  return { payWay, kind, name, passphrase, bytes, pointer: file ? '/file' : '/content' };
+}
+
+/** The public part as a file; its name is made of our own words only. */
+export function downloadOf({ kind, id, publicPem }: CertRow): Reply<unknown> {
+  const name = `${kind.replaceAll(/[^a-z0-9_]/g, '')}-${id.slice(0, 8)}.pem`;
+  const headers = {
+    'content-type': 'application/x-pem-file',
+    'content-disposition': `attachment; filename="${name}"`,
+  };
+  return new Reply({ body: publicPem ?? '', headers });
+}
+
+/** A list that is always whole. */
+export function wholePage<T>(data: readonly T[]): Page<T> {
+  return { data, page: { nextCursor: null, hasMore: false } };
+}
+
+function hasNoProject(body: object): boolean {
+  return !('project' in body) || body.project === undefined;
+}
+
+function daysLeft(notAfter: Date | null, now: Date): number | null {
+  return notAfter && Math.floor((notAfter.getTime() - now.getTime()) / DAY);
+}
+
+function iso(at: Date | null): string | null {
+  return at?.toISOString() ?? null;
+}
