@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { AdminRow, ApiAppRow } from '../db/entities/identity.ts';
 import type { Tx } from '../db/tx.ts';
@@ -162,8 +163,13 @@ async function updateApp(
   const patch = toColumns(merge(app, wanted));
   const changed: ApiAppRow = { ...app, ...patch };
   const applied = { kind: 'app', name: app.name, clientId } as const;
-  if (JSON.stringify(facts(changed)) === JSON.stringify(facts(app))) return { ...applied, done: 'unchanged' };
+  if (isDeepStrictEqual(plain(facts(changed)), plain(facts(app)))) return { ...applied, done: 'unchanged' };
   await tx.apps.update({ clientId }, { ...patch, updatedAt: now() });
   await audit(tx, { ...by(actor), action: 'app.update', target: clientId, before: facts(app), after: facts(changed) });
   return { ...applied, done: 'updated' };
+}
+
+/** What comes from the database has its members in another order and may have another prototype. */
+function plain(value: object): unknown {
+  return JSON.parse(JSON.stringify(value));
 }

@@ -1,6 +1,8 @@
 import type { AdminRow, ApiAppRow, AuditRow } from '../db/entities/identity.ts';
 import type { Tx } from '../db/tx.ts';
 
+export type { AdminRow, ApiAppRow, AuditRow };
+
 /** Who did something, for the audit log. */
 export interface Actor {
   readonly kind: 'admin' | 'app' | 'offline' | 'system';

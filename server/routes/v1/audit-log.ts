@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import type { AuditRow } from '../../db/entities/identity.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import type { AuditFilter } from '../../identity/ports.ts';
+import type { AuditFilter, AuditRow } from '../../identity/ports.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { Paging, SafeText, TimeRange } from '../wire/fields.ts';
 import { AuditLine, presentAuditLine } from '../wire/identity.ts';

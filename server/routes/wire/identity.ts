@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import type { AdminRow, ApiAppRow, AuditRow } from '../../db/entities/identity.ts';
 import type { AdminCaller } from '../../http/callers.ts';
 import type { RequestFacts } from '../../http/contract.ts';
-import type { Actor } from '../../identity/ports.ts';
+import type { Actor, AdminRow, ApiAppRow, AuditRow } from '../../identity/ports.ts';
 import type { Scope } from '../../identity/scopes.ts';
 import { Code, Id, SafeText, Timestamp } from './fields.ts';
 

@@ -1,0 +1,42 @@
+import test from 'ava';
+import { alice, appWithToken, identityApp } from '../support/identity-app.ts';
+
+test('me says who, and nothing else', async (t) => {
+  const app = await identityApp(t);
+  const { body } = await app.call('GET', '/api/v1/me', { token: await app.login() });
+  t.deepEqual(Object.keys(body.data), ['id', 'username', 'role']);
+});
+
+test('a new password ends every session and takes the place of the old one', async (t) => {
+  const app = await identityApp(t);
+  const [one, two] = [await app.login(), await app.login()];
+  const change = (body: object) => app.call('POST', '/api/v1/me/password', { token: one, body });
+  const next = 'ten-brave-little-foxes';
+  const wrong = await change({ currentPassword: 'not-the-password', newPassword: next });
+  t.is(wrong.body.errors[0].pointer, '/currentPassword');
+  const weak = await change({ currentPassword: alice.password, newPassword: 'qwertyuiop123' });
+  t.is(weak.body.errors[0].pointer, '/newPassword');
+  t.is((await app.call('GET', '/api/v1/me', { token: two })).status, 200);
+  const done = await change({ currentPassword: alice.password, newPassword: next });
+  t.deepEqual(done.body.data, { sessionsEnded: true });
+  for (const token of [one, two]) t.is((await app.call('GET', '/api/v1/me', { token })).status, 401);
+  t.is((await app.call('POST', '/api/v1/login', { body: alice })).status, 401);
+  t.truthy(await app.login({ username: 'alice', password: next }));
+});
+
+test('wrong current passwords count as failed logins', async (t) => {
+  const app = await identityApp(t, { loginFailures: 2 });
+  const token = await app.login();
+  const body = { currentPassword: 'not-the-password', newPassword: 'ten-brave-little-foxes' };
+  const seen = [];
+  for (let at = 0; at < 3; at += 1) seen.push((await app.call('POST', '/api/v1/me/password', { token, body })).status);
+  t.deepEqual(seen, [400, 400, 429]);
+});
+
+test('an application learns who it is', async (t) => {
+  const app = await identityApp(t);
+  const { token, client_id } = await appWithToken(app, await app.login());
+  const { body } = await app.call('GET', '/api/v2/me', { token });
+  const scopes = ['payment:write', 'payment:read'];
+  t.deepEqual(body.data, { client_id, name: 'shop', project: 'default', scopes, mode: 'live' });
+});

@@ -1,0 +1,38 @@
+import { identityQueries } from '../../server/db/queries/identity.ts';
+import { createRateLimits } from '../../server/db/rate-limits.ts';
+import { seed } from '../../server/db/seed.ts';
+import { consoleAppRow } from '../../server/identity/api-app-row.ts';
+import { createIdentity } from '../../server/identity/identity.ts';
+import * as offline from '../../server/identity/offline.ts';
+import { createPasswords } from '../../server/identity/passwords.ts';
+import { testAppRows } from '../../server/identity/test-apps.ts';
+import type { TestDatabase } from './database.ts';
+
+/** The real time. */
+export const now = () => new Date();
+/** Who works offline in tests. */
+export const actor = offline.offlineActor('tester', 'test');
+/** The first administrator. */
+export const account = { username: 'Alice', password: 'seven-quiet-otters-swim' };
+/** Where requests come from. */
+export const from = { ip: '127.0.0.1', requestId: 'r' };
+
+/** Identity over a database, without HTTP. */
+export async function world({ database, store }: TestDatabase) {
+  await seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug: false, now });
+  const passwords = createPasswords();
+  const identity = createIdentity({
+    config: {
+      debug: false,
+      jwt: { secretKey: 'a-test-secret-of-more-than-32-bytes!', expirationHours: 1 },
+      oauth: { issuer: 'http://127.0.0.1', tokenTtlSeconds: 60 },
+      rateLimit: { loginFailures: 3, badCredentialsPerMinute: 30 },
+    },
+    store,
+    queries: identityQueries,
+    counts: createRateLimits(database),
+    now,
+    passwords,
+  });
+  return { store, database, identity, ports: { store, passwords, audit: identity.audit, now } };
+}

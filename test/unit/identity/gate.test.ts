@@ -1,0 +1,38 @@
+import test from 'ava';
+import { createGate } from '../../../server/identity/gate.ts';
+
+test('it runs a few at a time, lets a few wait and sends the others away with 503', async (t) => {
+  const gate = createGate({ slots: 2, queue: 3 });
+  const opens: (() => void)[] = [];
+  let most = 0;
+  let running = 0;
+  const work = async (): Promise<void> => {
+    running += 1;
+    most = Math.max(most, running);
+    await new Promise<void>((resolve) => opens.push(resolve));
+    running -= 1;
+  };
+  const all = Array.from({ length: 8 }, () => gate(work));
+  const settled = Promise.allSettled(all);
+  for (let done = 0; done < 5;) {
+    const open = opens.shift();
+    if (open) done += 1;
+    open?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const results = await settled;
+  t.is(most, 2);
+  const refused = results.filter((result) => result.status === 'rejected');
+  t.is(refused.length, 3);
+  for (const { reason } of refused) t.like(reason, { status: 503, code: 'login_busy' });
+});
+
+test('work that fails gives its place free', async (t) => {
+  const gate = createGate({ slots: 1, queue: 0 });
+  for (let at = 0; at < 3; at += 1)
+    await t.throwsAsync(
+      gate(() => Promise.reject(new Error('no'))),
+      { message: 'no' },
+    );
+  t.is(await gate(async () => 7), 7);
+});

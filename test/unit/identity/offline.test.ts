@@ -1,0 +1,112 @@
+import test from 'ava';
+import { argon2id, hash } from 'argon2';
+import { createRateLimits } from '../../../server/db/rate-limits.ts';
+import { applyBootstrap } from '../../../server/identity/bootstrap.ts';
+import * as offline from '../../../server/identity/offline.ts';
+import { postgresDatabase } from '../../support/database.ts';
+import { account, actor, from, world } from '../../support/identity-world.ts';
+
+test('there is one first administrator, with a good name and password', async (t) => {
+  const { ports, store } = await world(await postgresDatabase(t));
+  const create = (more: object) => offline.createFirstAdmin(ports, actor, { ...account, ...more });
+  await t.throwsAsync(create({ password: 'password1234' }), { message: /password/ });
+  await t.throwsAsync(create({ username: 'a b' }), { message: /username/ });
+  t.is(await offline.countAdmins(store), 0);
+  t.is((await create({ password: offline.generatePassword() })).username, 'alice');
+  await t.throwsAsync(create({ username: 'bob' }), { instanceOf: offline.AlreadyBootstrapped });
+  const [line] = await store.read((tx) => tx.audit.list({ action: 'bootstrap.admin' }));
+  t.like(line, { actorKind: 'offline', actor: 'tester@test', target: 'alice' });
+});
+
+test('resetting a password ends the sessions of the account', async (t) => {
+  const { ports, identity } = await world(await postgresDatabase(t));
+  await offline.createFirstAdmin(ports, actor, account);
+  const { token } = await identity.sessions.login({ ...account, ...from });
+  const next = { username: 'ALICE', password: 'ten-brave-little-foxes' };
+  await offline.resetPassword(ports, actor, next);
+  await t.throwsAsync(identity.authenticators.admin({ token, via: 'bearer' }));
+  t.is((await identity.sessions.login({ ...next, ...from })).username, 'alice');
+  await t.throwsAsync(offline.resetPassword(ports, actor, { ...next, username: 'bob' }), { message: /no such/ });
+});
+
+test('a login renews a hash whose parameters are old', async (t) => {
+  const { ports, identity, store } = await world(await postgresDatabase(t));
+  const { id } = await offline.createFirstAdmin(ports, actor, account);
+  const old = await hash(account.password, { type: argon2id, memoryCost: 8192, timeCost: 2, parallelism: 1 });
+  await store.transaction((tx) => tx.admins.update({ id }, { passwordHash: old }));
+  await identity.sessions.login({ ...account, ...from });
+  const renewed = await store.read((tx) => tx.admins.find({ id }));
+  t.regex(renewed?.passwordHash ?? '', /m=19456/);
+  await t.notThrowsAsync(identity.sessions.login({ ...account, ...from }));
+});
+
+interface Document {
+  admins: { username: string; password: string }[];
+  projects: { code: string; name: string }[];
+  apps: { name: string; project?: string; scopes: string[]; allowedIps?: string[] }[];
+}
+
+const document: Document = {
+  admins: [{ username: 'alice', password: account.password }],
+  projects: [{ code: 'books', name: 'Books' }],
+  apps: [
+    { name: 'shop', scopes: ['payment:write'] },
+    { name: 'shop', project: 'books', scopes: ['payment:read'], allowedIps: ['192.0.2.1'] },
+  ],
+};
+
+test('a bootstrap document is applied once, then changes only what differs and no password', async (t) => {
+  const { ports, identity, store } = await world(await postgresDatabase(t));
+  const first = await applyBootstrap(ports, actor, document);
+  t.deepEqual(summary(first.applied), ['project created', 'admin created', 'app created', 'app created']);
+  t.true(first.applied.slice(2).every(({ secret }) => secret?.startsWith('pays_')));
+  const again = await applyBootstrap(ports, actor, document);
+  t.false(again.changed);
+  t.true(again.applied.every(({ secret }) => secret === undefined));
+  const changed = structuredClone(document);
+  changed.admins[0] = { username: 'alice', password: 'ten-brave-little-foxes' };
+  changed.apps[1] = { name: 'shop', project: 'books', scopes: ['payment:read', 'user:read'] };
+  const third = await applyBootstrap(ports, actor, changed);
+  t.deepEqual(summary(third.applied), ['project unchanged', 'admin unchanged', 'app unchanged', 'app updated']);
+  const [app] = await store.read((tx) => tx.apps.list({ project: 'books', kind: 'merchant' }));
+  t.like(app, { scopes: ['payment:read', 'user:read'], allowedIps: ['192.0.2.1/32'] });
+  t.is((await identity.sessions.login({ ...account, ...from })).username, 'alice');
+});
+
+test('a bad bootstrap document changes nothing at all', async (t) => {
+  const { ports, store } = await world(await postgresDatabase(t));
+  const bad = [
+    { ...document, admin: [] },
+    { ...document, admins: [{ username: 'alice' }] },
+    { ...document, apps: [...document.apps, { name: 'x', scopes: ['admin'] }] },
+    { ...document, apps: [...document.apps, { name: 'x', project: 'nowhere', scopes: ['user:read'] }] },
+    'text',
+  ];
+  for (const one of bad) await t.throwsAsync(applyBootstrap(ports, actor, one), { name: 'InvalidRequest' });
+  t.is(await offline.countAdmins(store), 0);
+  t.is(await store.read((tx) => tx.apps.count({ kind: 'merchant' })), 0);
+  t.is(await store.read((tx) => tx.projects.count({})), 1);
+});
+
+test('clean-up forgets revocations and windows that are over, and only those', async (t) => {
+  const { store, identity, database } = await world(await postgresDatabase(t));
+  const row = (jti: string, seconds: number) => {
+    const expiresAt = new Date(Date.now() + seconds * 1000);
+    return { jti, owner: 'x', expiresAt, revokedAt: new Date() };
+  };
+  await store.transaction(async (tx) => {
+    await tx.revokedTokens.insert(row('live', 10));
+    await tx.revokedTokens.insert(row('just-over', -10));
+    await tx.revokedTokens.insert(row('over', -70));
+  });
+  t.is(await identity.deleteExpiredRevocations(), 1);
+  t.is(await store.read((tx) => tx.revokedTokens.count({ jti: ['live', 'just-over'] })), 2);
+  const limits = createRateLimits(database);
+  await limits.consume('short', 5, 1);
+  await limits.consume('long', 5, 600);
+  t.is(await limits.deleteExpired(new Date(Date.now() + 60_000)), 1);
+});
+
+function summary(applied: { kind: string; done: string }[]): string[] {
+  return applied.map(({ kind, done }) => `${kind} ${done}`);
+}

@@ -1,0 +1,48 @@
+import { argon2id, hash } from 'argon2';
+import test from 'ava';
+import { commonPasswords } from '../../../server/identity/common-passwords.ts';
+import { createPasswords, requireGoodPassword } from '../../../server/identity/passwords.ts';
+
+const passwords = createPasswords();
+const decided = /^\$argon2id\$v=19\$m=19456,(t=2,p=1|p=1,t=2)\$/;
+
+test('hashes are argon2id with the parameters that were decided', async (t) => {
+  const digest = await passwords.hash('seven-quiet-otters-swim');
+  t.regex(digest, decided);
+  t.true(await passwords.verify(digest, 'seven-quiet-otters-swim'));
+  t.false(await passwords.verify(digest, 'seven-quiet-otters-swam'));
+  t.false(passwords.isOutdated(digest));
+  t.regex(await passwords.decoy(), decided);
+});
+
+test('a hash with other parameters is outdated', async (t) => {
+  const old = await hash('x', { type: argon2id, memoryCost: 8192, timeCost: 2, parallelism: 1 });
+  t.true(passwords.isOutdated(old));
+});
+
+test('what runs first can stop the check', async (t) => {
+  const digest = await passwords.decoy();
+  const stop = () => Promise.reject(new Error('limited'));
+  await t.throwsAsync(passwords.verify(digest, 'x', stop), { message: 'limited' });
+});
+
+test('short, huge, common and lazy passwords are refused', (t) => {
+  const bad = [
+    'elevenchars',
+    'x'.repeat(1025),
+    'ü'.repeat(600),
+    'password1234',
+    'Password1234!!',
+    '!!!changeme123456',
+    'qwertyuiop123',
+    'letmeinletmein',
+    'aaaaaaaaaaaaaaaa',
+    'administrator',
+    'operations2026!',
+  ];
+  for (const password of bad)
+    t.throws(() => requireGoodPassword(password, 'operations'), { message: /password/ }, password.slice(0, 30));
+  for (const good of ['seven-quiet-otters-swim', 'пароль-из-многих-букв', 'correct horse 9 battery'])
+    t.notThrows(() => requireGoodPassword(good, 'operations'), good);
+  t.true(commonPasswords.size >= 200);
+});

@@ -1,0 +1,22 @@
+import test from 'ava';
+import { covers, effectiveScopes, needTrust, scopes, trustedScopes } from '../../../server/identity/scopes.ts';
+
+test('only configuration, certificates and admin need trust', (t) => {
+  for (const scope of scopes) t.is(needTrust([scope]), (trustedScopes as readonly string[]).includes(scope), scope);
+});
+
+test('admin covers every scope there is and nothing that there is not', (t) => {
+  for (const scope of scopes) t.true(covers(['admin'], scope));
+  t.false(covers(['admin'], 'payment:*'));
+  t.false(covers(['payment:*'], 'payment:*'));
+  t.false(covers(['payment:read'], 'payment:write'));
+});
+
+test('a token can do what both it and the application may', (t) => {
+  const both = (token: string[], app: string[]) => [...effectiveScopes(token, app)];
+  t.deepEqual(both(['payment:read', 'user:read'], ['user:read', 'coin:read']), ['user:read']);
+  t.deepEqual(both(['admin'], ['payment:read']), ['payment:read']);
+  t.deepEqual(both(['payment:read'], ['admin']), ['payment:read']);
+  t.deepEqual(both(['admin'], ['admin']), [...scopes]);
+  t.deepEqual(both([''], ['admin']), []);
+});

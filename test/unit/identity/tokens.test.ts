@@ -1,0 +1,31 @@
+import test from 'ava';
+import { Unauthenticated } from '../../../server/errors.ts';
+import { deriveKeys } from '../../../server/identity/keys.ts';
+import { createMint } from '../../../server/identity/tokens.ts';
+
+const keys = deriveKeys('a-test-secret-of-more-than-32-bytes!');
+const kind = { typ: 'at+jwt', issuer: 'i', audience: 'i/api/v2', key: keys.accessTokens, ttlSeconds: 60 };
+
+test('a token comes back as it was issued', async (t) => {
+  const at = new Date('2030-01-01T00:00:00Z');
+  const mint = createMint(kind, () => at);
+  const { token, jti } = await mint.issue({ subject: 'app', generation: 3, scope: 'a b' });
+  const expiresAt = new Date('2030-01-01T00:01:00Z');
+  t.deepEqual(await mint.verify(token), { subject: 'app', generation: 3, scope: 'a b', jti, expiresAt });
+});
+
+test('it lives for its time and five seconds of clock difference', async (t) => {
+  let seconds = 0;
+  const mint = createMint(kind, () => new Date(Date.UTC(2030, 0, 1) + seconds * 1000));
+  const { token } = await mint.issue({ subject: 'app', generation: 1 });
+  seconds = 64;
+  await t.notThrowsAsync(mint.verify(token));
+  seconds = 65;
+  await t.throwsAsync(mint.verify(token), { instanceOf: Unauthenticated });
+});
+
+test('each purpose and each secret has keys of its own', (t) => {
+  const all = [keys, deriveKeys('another-test-secret-of-32-bytes-or-more')].flatMap((one) => Object.values(one));
+  t.is(new Set(all.map((key) => Buffer.from(key).toString('hex'))).size, 6);
+  t.true(all.every((key) => key.length === 32));
+});
