@@ -1,0 +1,59 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { issueCertificate } from '../../../server/simulator/certificates.ts';
+
+/** A key or certificate of the Alipay fixtures. */
+export function fixture(
+  name: 'app.key' | 'app.crt' | 'alipay.key' | 'alipay.crt' | 'alipay2.key' | 'root.crt',
+): string {
+  return readFileSync(new URL(`../channels/alipay/fixtures/${name}`, import.meta.url), 'utf8');
+}
+
+/** The public half of a private key as PEM. */
+export function publicOf(privatePem: string): string {
+  return String(createPublicKey(createPrivateKey(privatePem)).export({ type: 'spki', format: 'pem' }));
+}
+
+/** A certificate for a key, signed by itself; ends after so many days. */
+export function certificateFor(key: KeyObject, { days = 3650, name = 'test' } = {}): string {
+  const subject = { C: 'CN', O: 'Test', OU: 'Test', CN: name };
+  return issueCertificate({ subject, issuer: subject, publicKey: createPublicKey(key), signer: key, ca: false, days });
+}
+
+/** The key of a fixture. */
+export function keyOf(name: 'app.key' | 'alipay.key' | 'alipay2.key'): KeyObject {
+  return createPrivateKey(fixture(name));
+}
+
+/** An RSA key that is too small. */
+export function smallKey(): KeyObject {
+  return generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey;
+}
+
+/** A key of another kind. */
+export function ecKey(): KeyObject {
+  return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+}
+
+/** A private key as PKCS #8 PEM, with a passphrase if one is given. */
+export function pemOf(key: KeyObject, passphrase?: string): string {
+  const secret = passphrase === undefined ? {} : { cipher: 'aes-256-cbc', passphrase };
+  return String(key.export({ type: 'pkcs8', format: 'pem', ...secret } as { type: 'pkcs8'; format: 'pem' }));
+}
+
+/** What key mode of Alipay needs. */
+export const alipay = {
+  mode: 'sandbox',
+  appId: '2021000000000001',
+  appAuthToken: '202101BBfedcba9876543210',
+  alipay_app_key: fixture('app.key'),
+  alipay_public_key: publicOf(fixture('alipay.key')),
+};
+
+/** What PayPal needs. */
+export const paypal = {
+  mode: 'sandbox',
+  clientId: 'AeA1QIZXiflr1_client',
+  clientSecret: 'EGnHDxD_qRPdaLdZz8iCr8N7_MzF-secret',
+  webhookId: '8PT597110X687430L',
+};

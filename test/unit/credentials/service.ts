@@ -1,0 +1,140 @@
+import type { ExecutionContext } from 'ava';
+import { CHANNEL_KINDS } from '../../../server/channels/registry.ts';
+import { channelSerial } from '../../../server/channels/serials.ts';
+import { createTransport } from '../../../server/channels/transport.ts';
+import { createCerts, type Certs } from '../../../server/credentials/certs.ts';
+import { createChannels, type ConfiguredChannels } from '../../../server/credentials/channels.ts';
+import { createChannelConfigs, type ChannelConfigs } from '../../../server/credentials/configs.ts';
+import type { CredentialPorts } from '../../../server/credentials/ports.ts';
+import { createSealing, type MasterKey } from '../../../server/credentials/sealing.ts';
+import { seedSimulatorConfigs } from '../../../server/credentials/simulator-configs.ts';
+import { publicChannels } from '../../../server/credentials/status.ts';
+import { Unauthenticated } from '../../../server/errors.ts';
+import type { Authenticators } from '../../../server/http/callers.ts';
+import { createAudit } from '../../../server/identity/audit.ts';
+import type { Store } from '../../../server/db/store.ts';
+import { paymentChannelRoutes } from '../../../server/routes/payment-channels.ts';
+import { certRoutes } from '../../../server/routes/v1/certs.ts';
+import { channelConfigRoutes } from '../../../server/routes/v1/channel-configs.ts';
+import { ownCertRoutes } from '../../../server/routes/v2/certs.ts';
+import { ownChannelConfigRoutes } from '../../../server/routes/v2/channel-configs.ts';
+import { postgresDatabase, type TestDatabase } from '../../support/database.ts';
+import { startEdge } from '../../support/edge.ts';
+import { newMasterKey } from './stage.ts';
+
+/** An answer of the service as a test looks into it. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  // Tests look into answers of every shape and assert what they find.
+  // oxlint-disable-next-line typescript/no-explicit-any -- see above
+  body: any;
+}
+
+/** Credentials behind the real HTTP edge, with fixed tokens: `root`, `viewer`, `app:<project>:<scopes>`. */
+export interface Service {
+  store: Store;
+  on: TestDatabase;
+  ports: CredentialPorts;
+  masterKeys: MasterKey[];
+  channels: ConfiguredChannels;
+  configs: ChannelConfigs;
+  certs: Certs;
+  url: string;
+  call(method: string, path: string, options?: { token?: string; body?: unknown }): Promise<Answer>;
+  /** Every row of every table as text. */
+  dump(): Promise<string>;
+}
+
+/** Starts the service on a database of its own, or on another one's. */
+export async function startService(
+  t: ExecutionContext,
+  options: {
+    on?: TestDatabase;
+    masterKeys?: MasterKey[];
+    debug?: boolean;
+    simulatorUrl?: string;
+    now?: () => Date;
+  } = {},
+): Promise<Service> {
+  const { debug = false, simulatorUrl = null, now = () => new Date() } = options;
+  const on = options.on ?? (await postgresDatabase(t));
+  const { store } = on;
+  const masterKeys = options.masterKeys ?? [newMasterKey()];
+  const sealing = createSealing(masterKeys);
+  const send = createTransport({ timeoutMs: 3000 });
+  const audit = createAudit({ now });
+  const ports: CredentialPorts = {
+    store,
+    sealing,
+    kinds: CHANNEL_KINDS,
+    audit,
+    serialOf: channelSerial,
+    send,
+    now,
+    simulatorUrl,
+    debug,
+  };
+  const seedProject = (project: string) => seedSimulatorConfigs(ports, [project]);
+  const channels = createChannels({ ...ports, unseal: sealing.open, seedProject, log: () => {} });
+  t.teardown(() => channels.idle());
+  const configs = createChannelConfigs(ports, channels);
+  const certs = createCerts(ports);
+  for (const code of ['default', 'other']) {
+    const at = now();
+    await store.transaction((tx) =>
+      tx.projects.insertIfNew({ code, name: code, enabled: true, remark: null, createdAt: at, updatedAt: at }),
+    );
+  }
+  const groups = [
+    paymentChannelRoutes({ publicChannels: () => publicChannels({ ...ports }) }),
+    channelConfigRoutes({ configs, now }),
+    ownChannelConfigRoutes({ configs, now }),
+    certRoutes({ certs, now }),
+    ownCertRoutes({ certs, now }),
+  ];
+  const { url } = await startEdge(t, { groups, authenticators });
+  return { store, on, ports, masterKeys, channels, configs, certs, url, call: caller(url), dump: () => dumpOf(store) };
+}
+
+function caller(url: string): Service['call'] {
+  return async (method, path, { token = 'root', body } = {}) => {
+    const headers: Record<string, string> = token === '' ? {} : { authorization: `Bearer ${token}` };
+    const isForm = body instanceof FormData;
+    if (body !== undefined && !isForm) headers['content-type'] = 'application/json';
+    const sent = isForm ? body : body === undefined ? undefined : JSON.stringify(body);
+    const answer = await fetch(url + path, { method, headers, body: sent });
+    const text = await answer.text();
+    const isJson = answer.headers.get('content-type')?.includes('json');
+    return { status: answer.status, headers: answer.headers, text, body: isJson ? JSON.parse(text) : text };
+  };
+}
+
+async function dumpOf(store: Store): Promise<string> {
+  return store.read(async (tx) => {
+    const tables = await tx.sql<{ name: string }>(
+      `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
+    );
+    const texts: string[] = [];
+    for (const { name } of tables) {
+      const rows = await tx.sql<{ row: string }>(`select row_to_json(t)::text as row from "${name}" t`);
+      texts.push(...rows.map(({ row }) => `${name} ${row}`));
+    }
+    return texts.join('\n');
+  });
+}
+
+const authenticators: Authenticators = {
+  async admin({ token, via }) {
+    if (token !== 'root' && token !== 'viewer') throw new Unauthenticated();
+    const role = token === 'root' ? 'admin' : 'viewer';
+    return { kind: 'admin', id: token, username: token, role, jti: token, via };
+  },
+  async app(token) {
+    const [, project, scopes] = /^app:([\w-]+):(.+)$/.exec(token) ?? [];
+    if (!project || !scopes) throw new Unauthenticated();
+    return { kind: 'app', clientId: `app_${project}`, name: project, project, scopes: new Set(scopes.split(',')) };
+  },
+  csrfMatches: () => false,
+};
