@@ -97,8 +97,9 @@ async function isRight(
   { username, password, ip }: { username: string; password: string; ip: string },
   hash: string | undefined,
 ): Promise<boolean> {
-  const known = hash ?? (await passwords.decoy());
-  const right = await passwords.verify(known, password, () => limits.check(username, ip));
+  // Asked for in any case, so that making it once does not tell an unknown name from a known one.
+  const decoy = await passwords.decoy();
+  const right = await passwords.verify(hash ?? decoy, password, () => limits.check(username, ip));
   return right && hash !== undefined;
 }
 

@@ -61,8 +61,7 @@ export interface CallOptions {
 export interface Answer {
   status: number;
   headers: Headers;
-  // Tests look into answers of every shape and assert what they find.
-  // oxlint-disable-next-line typescript/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of every shape
   body: any;
 }
 

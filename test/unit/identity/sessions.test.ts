@@ -1,0 +1,66 @@
+import test from 'ava';
+import type { Store } from '../../../server/db/store.ts';
+import type { LoginState } from '../../../server/identity/ports.ts';
+import { createSessions } from '../../../server/identity/sessions.ts';
+
+const admin = {
+  id: 'a',
+  username: 'alice',
+  role: 'admin',
+  enabled: true,
+  generation: 1,
+  passwordHash: 'real',
+} as const;
+const nothing = async (): Promise<void> => {};
+
+/** What a failed login does, step by step. */
+async function steps(state: LoginState, right: boolean): Promise<{ done: string[]; error: unknown }> {
+  const done: string[] = [];
+  const note =
+    <T>(step: string, value: T) =>
+    async (): Promise<T> => {
+      done.push(step);
+      return value;
+    };
+  const sessions = createSessions({
+    store: { read: (work) => work({} as never), transaction: () => Promise.reject(new Error('wrote')) } as Store,
+    queries: { loginState: note('read', state) },
+    passwords: {
+      hash: note('hash', ''),
+      verify: note('verify', right),
+      isOutdated: () => false,
+      decoy: note('decoy', 'decoy'),
+    },
+    limits: { check: nothing, failed: note('count', undefined), clientFailed: nothing },
+    adminTokens: { ttlSeconds: 1, issue: () => Promise.reject(new Error('issued')), verify: () => Promise.reject() },
+    csrfKey: new Uint8Array(32),
+    audit: nothing,
+    now: () => new Date(0),
+  });
+  const login = sessions.login({ username: 'alice', password: 'x', ip: '', requestId: '' });
+  const error: unknown = await login.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  return { done, error };
+}
+
+test('unknown, wrong and disabled cost the same steps and give the same refusal', async (t) => {
+  const wrong = await steps({ bootstrapped: true, admin }, false);
+  t.deepEqual(wrong.done, ['read', 'decoy', 'verify', 'count']);
+  const others = [
+    await steps({ bootstrapped: true }, false),
+    await steps({ bootstrapped: true }, true),
+    await steps({ bootstrapped: true, admin: { ...admin, enabled: false } }, true),
+  ];
+  for (const other of others) {
+    t.deepEqual(other.done, wrong.done);
+    t.like(other.error, { status: 401, code: 'login_failed', message: (wrong.error as Error).message });
+  }
+});
+
+test('with no administrator nothing is checked', async (t) => {
+  const { done, error } = await steps({ bootstrapped: false }, true);
+  t.deepEqual(done, ['read']);
+  t.like(error, { status: 503, code: 'not_bootstrapped' });
+});
