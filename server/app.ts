@@ -27,11 +27,13 @@ import { checkRefund } from './payments/check-refund.ts';
 import { createIdempotency } from './payments/idempotency.ts';
 import { noEffects } from './payments/no-effects.ts';
 import { paymentOperations, type PaymentOperations } from './payments/operations.ts';
+import { payerOrders } from './payments/payer.ts';
 import type { Channels, Ports } from './payments/ports.ts';
 import { buildRouter, type RouteGroup } from './routes/index.ts';
 import { loginRoutes } from './routes/login.ts';
 import { notifyRoutes } from './routes/notify.ts';
 import { oauthRoutes } from './routes/oauth.ts';
+import { payerRoutes } from './routes/payer.ts';
 import { publicRoutes } from './routes/public.ts';
 import { adminRoutes } from './routes/v1/admins.ts';
 import { apiAppRoutes } from './routes/v1/api-apps.ts';
@@ -143,6 +145,7 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
       appMeRoutes(),
       paymentRoutes(payments),
       notifyRoutes(payments),
+      payerRoutes(payerOrders(ports, payments)),
     ];
     const koa = await buildKoa({
       config,

@@ -21,6 +21,8 @@ const errors = /^server\/errors\.ts$/;
 const money = /^server\/payments\/(channel|money)\.ts$/;
 /** Plain functions over `tx.sql`: the inside may call them, nothing else of the database. */
 const queries = /^server\/db\/queries\//;
+/** Pages for people: text in, HTML out. */
+const pages = /^server\/pages\//;
 const configTypes = /^config\//;
 const koa = /^(@?koa|koa-|koa2-)/;
 const database = /^(@mikro-orm|pg$|@electric-sql|kysely$)/;
@@ -56,11 +58,12 @@ const rules: readonly Rule[] = [
   },
   {
     files: /^server\/routes\//,
-    ours: [errors, money, /^server\/http\//, /^server\/routes\//],
+    ours: [errors, money, /^server\/http\//, /^server\/routes\//, pages],
     types: [anInside, configTypes],
     nouns: [anInside],
     never: [database, boss],
   },
+  { files: pages, ours: [errors, money, pages], types: [anInside], never: [koa, database, boss] },
   {
     files: /^server\/simulator\//,
     ours: [

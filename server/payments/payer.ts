@@ -1,0 +1,134 @@
+import { setTimeout } from 'node:timers/promises';
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { Mode, PayHint, PayWay } from './channel.ts';
+import { majorText } from './money.ts';
+import type { OrderStatus } from './order.ts';
+import { isOpen } from './order-state.ts';
+import type { Asker, Ports } from './ports.ts';
+import { statusOf } from './view.ts';
+
+/** What a payer may see of an order's state; finer than the wire's word, because a payer asks "what now?". */
+export type PayerState =
+  | 'preparing'
+  | 'waiting'
+  | 'confirming'
+  | 'ending'
+  | 'paid'
+  | 'partially_refunded'
+  | 'refunded'
+  | 'returning'
+  | 'closed'
+  | 'expired'
+  | 'failed';
+
+/** An order as its payer sees it: nothing of the shop's own, of the user, or of other payments. */
+export interface PayerOrder {
+  orderNo: string;
+  payWay: PayWay;
+  mode: Mode;
+  subject: string;
+  /** Major units with all decimals, e.g. `12.50`. */
+  amount: string;
+  refunded: string;
+  currency: string;
+  state: PayerState;
+  /** The wire's word, for the shop's own address. */
+  status: OrderStatus;
+  expiresAt: Date;
+  /** Whole seconds until the order can no longer be paid; 0 afterwards. */
+  secondsLeft: number;
+  /** Only while there is something to pay. */
+  payment: PayHint | null;
+  returnUrl: string | null;
+}
+
+/** What the pages ask of the operations. */
+export interface PayerActions {
+  query(asker: Asker, orderNo: string): Promise<unknown>;
+  capture(orderNo: string, cause: string): Promise<unknown>;
+}
+
+/** A page waits this long for the channel (ms), then shows what is known. */
+const PATIENCE_MS = 3_000;
+
+const PAYER: Asker = { owner: 'any', actor: 'payer' };
+
+/** What the payer's pages show and do; neither believes anything that the payer's browser says. */
+export function payerOrders({ store, now, log }: Pick<Ports, 'store' | 'now' | 'log'>, actions: PayerActions) {
+  const asked = new Map<string, Promise<void>>();
+  const find = (orderNo: string) => store.read((tx) => tx.orders.find({ orderNo }));
+
+  return {
+    /** The order, or undefined when there is none of this number. */
+    async order(orderNo: string): Promise<PayerOrder | undefined> {
+      const order = await find(orderNo);
+      return order && viewForPayer(order, now());
+    },
+    /**
+     * The payer comes back from the channel: an open order is asked about, and captured when the channel's own number
+     * of the order (`token`, PayPal) is shown; the answer shows what is known then.
+     */
+    async returned(payWay: PayWay, orderNo: string, token: string | undefined): Promise<PayerOrder | undefined> {
+      const order = await find(orderNo);
+      if (order?.payWay !== payWay) return undefined;
+      if (!isOpen(order.state)) return viewForPayer(order, now());
+      await Promise.race([askOnce(order, token), setTimeout(PATIENCE_MS, undefined, { ref: false })]);
+      return viewForPayer((await find(orderNo)) ?? order, now());
+    },
+  };
+
+  /** However often the page is opened, the channel is asked about an order by one visit at a time. */
+  function askOnce(order: OrderRow, token: string | undefined): Promise<void> {
+    const { orderNo } = order;
+    const running = asked.get(orderNo);
+    if (running) return running;
+    const work = (hasApproved(order, token) ? actions.capture(orderNo, 'return') : actions.query(PAYER, orderNo))
+      .catch((error: unknown) => log('warn', 'a return page could not ask its channel', { orderNo, error }))
+      .then(() => void asked.delete(orderNo));
+    asked.set(orderNo, work);
+    return work;
+  }
+}
+
+/** PayPal sends the payer back with its number of the order, which only shop, payer and PayPal know. */
+function hasApproved({ payWay, channelOrderId }: OrderRow, token: string | undefined): boolean {
+  return payWay === 'paypal' && token !== undefined && token === channelOrderId;
+}
+
+/** Reduces a row to what its payer may see. */
+export function viewForPayer(order: OrderRow, now: Date): PayerOrder {
+  const { orderNo, payWay, mode, subject, currency, expiresAt, returnUrl } = order;
+  const text = (minor: bigint) => majorText({ minor, currency }, payWay);
+  const state = payerState(order, now);
+  return {
+    orderNo,
+    payWay,
+    mode,
+    subject,
+    amount: text(order.amount),
+    refunded: text(order.refunded),
+    currency,
+    state,
+    status: statusOf(order),
+    expiresAt,
+    secondsLeft: Math.max(0, Math.floor((expiresAt.getTime() - now.getTime()) / 1000)),
+    payment: state === 'waiting' ? order.credential : null,
+    returnUrl,
+  };
+}
+
+/** The state in the eyes of a payer; time decides only between waiting and ending, never about money. */
+export function payerState(order: OrderRow, now: Date): PayerState {
+  const status = statusOf(order);
+  if (status === 'created' || status === 'pending') {
+    if (order.captureState !== null) return 'confirming';
+    if (order.expiresAt <= now) return 'ending';
+    return order.credential === null ? 'preparing' : 'waiting';
+  }
+  if (status === 'closing') return 'ending';
+  if (status === 'closed' || status === 'failed') {
+    if (order.paid > 0n) return 'returning';
+    return order.closeReason === 'expired' ? 'expired' : status;
+  }
+  return status;
+}

@@ -1,0 +1,169 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { NotFound } from '../errors.ts';
+import { endpoint, Reply } from '../http/endpoint.ts';
+import { type PageAssets, payerPage, type Place, unknownOrderPage } from '../pages/payer-page.ts';
+import { PAYER_SCRIPT } from '../pages/payer-script.ts';
+import { PAYER_STYLE } from '../pages/payer-style.ts';
+import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
+import type { PayerOrder } from '../payments/payer.ts';
+import { type RouteGroup, routeGroup } from './index.ts';
+import { Code } from './wire/fields.ts';
+
+/** What the payer's pages ask of the service. */
+export interface PayerOperations {
+  order(orderNo: string): Promise<PayerOrder | undefined>;
+  returned(payWay: PayWay, orderNo: string, token: string | undefined): Promise<PayerOrder | undefined>;
+}
+
+/** What anyone who knows the number may learn of an order. */
+export const PayerStatus = z
+  .object({
+    state: z
+      .enum([
+        'preparing',
+        'waiting',
+        'confirming',
+        'ending',
+        'paid',
+        'partially_refunded',
+        'refunded',
+        'returning',
+        'closed',
+        'expired',
+        'failed',
+      ])
+      .describe('In the eyes of the payer; `waiting` alone can be paid.'),
+    secondsLeft: z.int().min(0).describe('Whole seconds until the order can no longer be paid.'),
+  })
+  .meta({ id: 'PayerStatus' });
+
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const assets: PageAssets = {
+  style: `/pay/assets/payer.css?v=${digest(PAYER_STYLE)}`,
+  script: `/pay/assets/payer.js?v=${digest(PAYER_SCRIPT)}`,
+};
+
+/** The pages that payers see: the payment page, the page behind the channel, and the small state that they poll. */
+export function payerRoutes({ order, returned }: PayerOperations): RouteGroup {
+  const router = routeGroup();
+
+  /**
+   * @openapi
+   * /pay/{orderNo}:
+   *   get:
+   *     tags: [Payer pages]
+   *     summary: The payment page
+   *     description: For people. A QR code or a button, the amount, the time left, and the state as it changes.
+   */
+  router.get(
+    '/pay/:orderNo',
+    endpoint({ auth: 'none', params: z.object({ orderNo: z.string() }), raw: 'html' }, async ({ params }) =>
+      page(await readable(params.orderNo, order), 'pay'),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /pay/{orderNo}/state:
+   *   get:
+   *     tags: [Payer pages]
+   *     summary: The state in the eyes of the payer
+   *     description: What the payment page polls. Reads the stored state only; the channel is not asked.
+   *     responses:
+   *       200:
+   *         content:
+   *           application/json:
+   *             example:
+   *               data:
+   *                 state: waiting
+   *                 secondsLeft: 7140
+   */
+  router.get(
+    '/pay/:orderNo/state',
+    endpoint({ auth: 'none', params: z.object({ orderNo: Code }), returns: PayerStatus }, async ({ params }) => {
+      const found = await order(params.orderNo);
+      if (!found) throw new NotFound('order');
+      return new Reply({ data: found, headers: { 'cache-control': 'no-store' } });
+    }),
+  );
+
+  /**
+   * @openapi
+   * /return/{payWay}/{orderNo}:
+   *   get:
+   *     tags: [Payer pages]
+   *     summary: The page behind the channel
+   *     description: >-
+   *       Where a channel sends the payer afterwards. Nothing in the address is believed: the page asks the channel and
+   *       shows what it says. Parameters that channels add are ignored.
+   */
+  router.get(
+    '/return/:payWay/:orderNo',
+    endpoint(
+      {
+        auth: 'none',
+        params: z.object({ payWay: z.string(), orderNo: z.string() }),
+        query: z.object({
+          token: z.string().optional().describe("PayPal's number of the order."),
+          cancelled: z.string().optional(),
+        }),
+        raw: 'html',
+      },
+      async ({ params, query }) => {
+        const payWay = PAY_WAYS.find((name) => name === params.payWay);
+        const token = query.cancelled === undefined ? query.token : undefined;
+        const found = payWay && (await readable(params.orderNo, (orderNo) => returned(payWay, orderNo, token)));
+        return page(found, query.cancelled === undefined ? 'returned' : 'cancelled');
+      },
+    ),
+  );
+
+  router.get(
+    '/pay/assets/payer.css',
+    endpoint(asset, () => file('text/css', PAYER_STYLE)),
+  );
+  router.get(
+    '/pay/assets/payer.js',
+    endpoint(asset, () => file('text/javascript', PAYER_SCRIPT)),
+  );
+  return router;
+}
+
+const asset = { auth: 'none', raw: 'stream', hidden: true } as const;
+
+/** A number that no order can have is looked up nowhere, and gets the same page. */
+async function readable(
+  orderNo: string,
+  read: (orderNo: string) => Promise<PayerOrder | undefined>,
+): Promise<PayerOrder | undefined> {
+  return Code.safeParse(orderNo).success ? read(orderNo) : undefined;
+}
+
+async function page(order: PayerOrder | undefined, place: Place): Promise<Reply> {
+  return new Reply({
+    status: order ? 200 : 404,
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': policy,
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+    },
+    body: order ? await payerPage(order, place, assets) : unknownOrderPage(assets),
+  });
+}
+
+function file(type: string, body: string): Reply {
+  const headers = {
+    'content-type': `${type}; charset=utf-8`,
+    'cache-control': 'public, max-age=31536000, immutable',
+  };
+  return new Reply({ headers, body });
+}
+
+/** In the address of a file that may be kept for ever: another text has another address. */
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 12);
+}

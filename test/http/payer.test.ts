@@ -1,0 +1,183 @@
+import test from 'ava';
+import { startService, until, type Merchant, type Service } from '../support/service.ts';
+
+/** Places an order and gives its number. */
+async function place(shop: Merchant, order: object): Promise<string> {
+  const { status, body } = await shop.call('POST', '/api/v2/payment/pay', { subject: 'Tea', amount: '3.50', ...order });
+  if (status !== 201) throw new Error(JSON.stringify(body));
+  return body.data.orderNo;
+}
+
+async function page(url: string) {
+  const answer = await fetch(url, { redirect: 'manual' });
+  return { status: answer.status, headers: answer.headers, html: await answer.text() };
+}
+
+async function stateOf({ url }: Service, orderNo: string): Promise<string> {
+  const answer = await fetch(`${url}/pay/${orderNo}/state`);
+  return ((await answer.json()) as { data: { state: string } }).data.state;
+}
+
+test('the payment page shows what to pay and how, under a policy without inline code', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const orderNo = await place(shop, {
+    payWay: 'alipay',
+    subject: '<b>"Tea" & cake</b>',
+    extra: 'secret',
+    userId: 'u-77',
+  });
+
+  const { status, headers, html } = await page(`${service.url}/pay/${orderNo}`);
+  t.is(status, 200);
+  t.is(headers.get('cache-control'), 'no-store');
+  t.is(headers.get('referrer-policy'), 'no-referrer');
+  const policy = headers.get('content-security-policy') ?? '';
+  t.regex(policy, /default-src 'none'; script-src 'self'; style-src 'self'/);
+  t.notRegex(policy, /unsafe/);
+  t.notRegex(html, /<script>|<style|\sstyle=|\son\w+=/);
+  t.regex(html, /3\.50 <small>CNY<\/small>/);
+  t.regex(html, /&#60;b&#62;&#34;Tea&#34; &#38; cake/);
+  t.regex(html, /<svg class="qr"/);
+  t.regex(html, /<noscript><meta http-equiv="refresh" content="5">/);
+  t.notRegex(html, /secret|u-77|app_/);
+  for (const [, path] of html.matchAll(/(?:src|href)="(\/pay\/assets[^"]+)"/g)) {
+    const asset = await page(service.url + path);
+    t.is(asset.status, 200);
+    t.regex(asset.headers.get('cache-control') ?? '', /immutable/);
+  }
+});
+
+test('the polled state says two things and nothing else', async (t) => {
+  const service = await startService(t);
+  const orderNo = await place(await service.merchant(), { payWay: 'wechat', expireSeconds: 600 });
+  const answer = await fetch(`${service.url}/pay/${orderNo}/state`);
+  const { data } = (await answer.json()) as { data: { state: string; secondsLeft: number } };
+  t.is(data.state, 'waiting');
+  t.true(data.secondsLeft > 500 && data.secondsLeft <= 600);
+  t.deepEqual(Object.keys(data).toSorted(), ['secondsLeft', 'state']);
+  t.is(answer.headers.get('cache-control'), 'no-store');
+  t.is((await fetch(`${service.url}/pay/P20300101000000ABCDEFGHJK/state`)).status, 404);
+});
+
+test('unknown and impossible numbers get the same friendly page', async (t) => {
+  const service = await startService(t);
+  const orderNo = await place(await service.merchant(), { payWay: 'alipay' });
+  const paths = [
+    '/pay/P20300101000000ABCDEFGHJK',
+    `/pay/${'x'.repeat(200)}`,
+    '/pay/%3Cscript%3E',
+    '/return/alipay/P20300101000000ABCDEFGHJK',
+    '/return/cash/P20300101000000ABCDEFGHJK',
+    `/return/paypal/${orderNo}`,
+  ];
+  for (const path of paths) {
+    const { status, headers, html } = await page(service.url + path);
+    t.is(status, 404, path);
+    t.regex(headers.get('content-type') ?? '', /^text\/html/);
+    t.regex(html, /Payment not found/);
+    t.notRegex(html, /script>alert|P2030/);
+  }
+});
+
+test('coming back moves nothing by itself, however the address lies', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  for (const payWay of ['alipay', 'wechat', 'paypal']) {
+    const orderNo = await place(shop, { payWay, returnUrl: 'https://shop.example/done' });
+    const lies = 'status=paid&trade_status=TRADE_SUCCESS&token=made-up&PayerID=x&total_amount=3.50';
+    const { status, html } = await page(`${service.url}/return/${payWay}/${orderNo}?${lies}`);
+    t.is(status, 200);
+    t.regex(html, /has not confirmed a payment yet/);
+    t.is(await stateOf(service, orderNo), 'waiting');
+    const turned = await page(`${service.url}/return/${payWay}/${orderNo}?cancelled=1`);
+    t.regex(turned.html, /Not paid[^]*Pay now/);
+  }
+});
+
+test('coming back from PayPal takes the approved money, once, and leads to the shop', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const orderNo = await place(shop, { payWay: 'paypal', returnUrl: 'https://shop.example/done?cart=7&status=x#end' });
+  await service.sim('/sim/notices', { payWay: 'paypal', enabled: false });
+  await service.sim('/sim/approve', { orderNo });
+  const { returnUrl } = await service.sim(`/sim/trades/${orderNo}`);
+  t.regex(String(returnUrl), /\/return\/paypal\/.*token=/);
+  const pages = await Promise.all([1, 2, 3, 4].map(() => page(String(returnUrl))));
+  t.deepEqual(
+    pages.map(({ status }) => status),
+    [200, 200, 200, 200],
+  );
+  const { html } = await page(String(returnUrl));
+  t.regex(html, /<h1>Paid<\/h1>/);
+  t.true(html.includes(`https://shop.example/done?cart=7&#38;status=paid&#38;orderNo=${orderNo}#end`), html);
+  const { orders } = (await service.sim(`/sim/ledger?orderNo=${orderNo}`)) as unknown as { orders: object[] };
+  t.like(orders[0], { paid: 350 });
+  const timeline = await service.app.payments.timeline(shop.asker, orderNo);
+  t.is(timeline.filter((entry) => JSON.stringify(entry).includes('"O5"')).length, 1);
+});
+
+test('coming back from a channel without notices finds the payment', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  for (const payWay of ['alipay', 'wechat']) {
+    const orderNo = await place(shop, { payWay });
+    await service.sim('/sim/notices', { payWay, enabled: false });
+    await service.sim('/sim/pay', { orderNo });
+    service.clock.advance(6);
+    const { html } = await page(`${service.url}/return/${payWay}/${orderNo}`);
+    t.regex(html, /<h1>Paid<\/h1>/, payWay);
+  }
+});
+
+test('a silent channel does not keep the page', async (t) => {
+  const service = await startService(t, { timeoutMs: 500 });
+  const orderNo = await place(await service.merchant(), { payWay: 'alipay' });
+  await service.sim('/sim/faults', { payWay: 'alipay', call: 'query', fault: 'timeout', probability: 1 });
+  service.clock.advance(6);
+  const { status, html } = await page(`${service.url}/return/alipay/${orderNo}`);
+  t.is(status, 200);
+  t.regex(html, /has not confirmed a payment yet/);
+});
+
+test('only a web address of the shop becomes a link', async (t) => {
+  const service = await startService(t);
+  const orderNo = await place(await service.merchant(), { payWay: 'alipay' });
+  const { html } = await page(`${service.url}/pay/${orderNo}`);
+  t.notRegex(html, /Back to the shop/);
+});
+
+test('each end of an order has its own page', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const title = async (orderNo: string) =>
+    /<h1>(.*?)<\/h1>/.exec((await page(`${service.url}/pay/${orderNo}`)).html)?.[1];
+
+  const paid = async () => {
+    const orderNo = await place(shop, { payWay: 'wechat' });
+    await service.sim('/sim/pay', { orderNo });
+    await until('paid', async () => (await stateOf(service, orderNo)) === 'paid');
+    return orderNo;
+  };
+  const refund = (orderNo: string, refundAmount: number) =>
+    shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount });
+  const partly = await paid();
+  t.is(await title(partly), 'Paid');
+  await refund(partly, 1);
+  await until('part', async () => (await stateOf(service, partly)) === 'partially_refunded');
+  t.regex((await page(`${service.url}/pay/${partly}`)).html, /partly refunded[^]*1\.00 CNY/);
+  const wholly = await paid();
+  await refund(wholly, 3.5);
+  await until('all', async () => (await stateOf(service, wholly)) === 'refunded');
+  t.is(await title(wholly), 'Refunded');
+
+  const closed = await place(shop, { payWay: 'wechat' });
+  await shop.call('POST', `/api/v2/payment/close/${closed}`);
+  t.is(await title(closed), 'Order closed');
+
+  const late = await place(shop, { payWay: 'wechat', expireSeconds: 120 });
+  service.clock.advance(125);
+  t.is(await title(late), 'This payment has ended');
+  const body = (await page(`${service.url}/pay/${late}`)).html;
+  t.notRegex(body, /class="qr"/);
+});
