@@ -183,7 +183,7 @@ function pauseAfter(error: unknown, tries: number): number | undefined {
 
 /** After a change that may or may not have happened, the user is told how to go on. */
 function withAdvice(error: unknown, call: Call): unknown {
-  if (!(error instanceof CliError) || call.method === 'GET') return error;
+  if (!(error instanceof CliError) || call.method === 'GET' || call.anonymous) return error;
   if (error.exitCode !== EXIT.tryAgain && error.exitCode !== EXIT.cancelled) return error;
   if (!call.idempotencyKey && error.options.status !== undefined) return error;
   const hint = call.idempotencyKey

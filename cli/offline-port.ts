@@ -2,8 +2,8 @@
  * What the offline commands expect of `server/offline.ts`: `openOffline(input): Promise<Offline>`.
  *
  * Failures are errors with a stable `code` (and `status`, as AppError has them):
- * `database_in_use` (extra: pid, startedAt) · `schema_outdated` · `already_bootstrapped` · `already_exists` · `config_invalid` ·
- * `database_unavailable` · `not_found` · `invalid_request` with `errors[]`.
+ * `database_in_use` (extra: pid, startedAt) · `schema_outdated` · `already_bootstrapped` · `already_exists` ·
+ * `database_unavailable` · `not_found` · `invalid_request` with `errors[]`; a configuration's faults are a `ConfigFaults`.
  */
 
 /** Where the configuration comes from: the same loader, files and environment names as the server. */

@@ -56,7 +56,7 @@ export async function prepareDatabase(
     (prompts.possible &&
       (await prompts.yes({ message: `The database is ${state}. Migrate it now?`, flag: '--migrate' })));
   if (!allowed)
-    throw new CliError('schema_outdated', EXIT.failed, `The database is ${state}; nothing was written.`, {
+    throw new CliError('schema_outdated', EXIT.usage, `The database is ${state}; nothing was written.`, {
       hint: 'add --migrate',
     });
   await offline.migrate();
@@ -84,7 +84,6 @@ const CODES: Readonly<Record<string, number>> = {
   already_bootstrapped: EXIT.conflict,
   already_exists: EXIT.conflict,
   schema_outdated: EXIT.failed,
-  config_invalid: EXIT.usage,
   invalid_request: EXIT.failed,
 };
 

@@ -38,7 +38,7 @@ function lines(terminal: Terminal, error: CliError, target: string | undefined):
   const known = facts.filter((fact): fact is string => Boolean(fact)).map(visible);
   const mark = error.exitCode === EXIT.cancelled ? style('yellow', 'cancelled:') : style(['red', 'bold'], 'error:');
   return [
-    `${mark} ${visible(error.message)}`,
+    `${mark} ${error.message.split('\n').map(visible).join('\n')}`,
     ...fields.map((field) => `  ${style('bold', visible(field.pointer || '/'))}  ${visible(field.detail)}`),
     ...(known.length > 0 && error.exitCode !== EXIT.cancelled ? [`  ${style('dim', known.join('  ·  '))}`] : []),
     ...(hint ? [`  ${style('cyan', 'next:')} ${visible(hint)}`] : []),

@@ -125,5 +125,5 @@ export function cleanServer(server: string): string {
 /** The label of a server that nobody labelled: this machine is dev, everything else is treated with the care of prod. */
 export function guessLabel(origin: string): Label {
   const host = new URL(origin).hostname;
-  return host === 'localhost' || host === '[::1]' || host.startsWith('127.') ? 'dev' : 'prod';
+  return host === 'localhost' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host) ? 'dev' : 'prod';
 }

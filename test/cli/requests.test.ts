@@ -1,0 +1,201 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { writeCertFiles } from '../support/cert-files.ts';
+import { makePlace } from '../support/cli.ts';
+import { splitWords } from '../support/shell-words.ts';
+
+/** What a command line must become: the last request that the service sees. */
+const CASES: [line: string, request: string, body?: unknown][] = [
+  ['app list --project shop-eu --limit 5', 'GET /api/v1/api-apps?project=shop-eu&limit=5'],
+  ['apps list -q', 'GET /api/v1/api-apps'],
+  ['app get app_1', 'GET /api/v1/api-apps/app_1'],
+  [
+    'app create --name shop --scope payment:write,payment:read --trusted true --rate-limit 60 -o json',
+    'POST /api/v1/api-apps',
+    { name: 'shop', scopes: ['payment:write', 'payment:read'], trusted: true, rateLimit: 60 },
+  ],
+  ['app update app_1 --remark ""', 'PUT /api/v1/api-apps/app_1', { remark: '' }],
+  ['app update app_1 --clear remark,allowed-ips', 'PUT /api/v1/api-apps/app_1', { remark: null, allowedIps: [] }],
+  ['app enable app_1', 'PUT /api/v1/api-apps/app_1/toggle', { enabled: true }],
+  ['app disable app_1 -y', 'PUT /api/v1/api-apps/app_1/toggle', { enabled: false }],
+  [
+    'app rotate-secret app_1 --grace 24h -y -o json',
+    'POST /api/v1/api-apps/app_1/rotate-secret',
+    { graceSeconds: 86_400 },
+  ],
+  [
+    'app rotate-secret app_1 --revoke-tokens --confirm app_1 -o env',
+    'POST /api/v1/api-apps/app_1/rotate-secret',
+    { revokeTokens: true },
+  ],
+  ['app revoke-tokens app_1 -y', 'POST /api/v1/api-apps/app_1/revoke-tokens'],
+  ['app delete app_1 --confirm app_1', 'DELETE /api/v1/api-apps/app_1'],
+  ['admin list', 'GET /api/v1/admins'],
+  [
+    'admin create --username bob --role viewer --password-file pw',
+    'POST /api/v1/admins',
+    { username: 'bob', role: 'viewer', password: 'correct horse battery' },
+  ],
+  ['admin enable bob', 'PUT /api/v1/admins/adm_1/toggle', { enabled: true }],
+  ['admin disable bob -y', 'PUT /api/v1/admins/adm_1/toggle', { enabled: false }],
+  ['admin reset-password bob --password-file pw -y', 'PUT /api/v1/admins/adm_1', { password: 'correct horse battery' }],
+  [
+    'order list --status paid --pay-way alipay --app app_1 --since 2026-11-01 --amount-min 10.00',
+    'GET /api/v1/orders?status=paid&payWay=alipay&clientId=app_1&amountMin=10.00&createdFrom=2026-11-01T00:00:00.000Z',
+  ],
+  ['order get P1', 'GET /api/v1/orders/P1'],
+  ['order timeline P1', 'GET /api/v1/orders/P1/timeline'],
+  ['order close P1 -y', 'POST /api/v1/orders/P1/close'],
+  ['order sync P1', 'POST /api/v1/orders/P1/sync'],
+  ['order export --status paid --format ndjson', 'GET /api/v1/orders/export?status=paid&format=ndjson'],
+  ['refund list --order P1 --status abnormal', 'GET /api/v1/refunds?status=abnormal&orderNo=P1'],
+  ['refund get R1', 'GET /api/v1/refunds/R1'],
+  [
+    'refund create P1 --amount 40.00 --reason damaged --merchant-refund-no m-1 -y',
+    'POST /api/v1/orders/P1/refunds',
+    { refundAmount: '40.00', reason: 'damaged', merchantRefundNo: 'm-1' },
+  ],
+  ['refund retry R1 -y', 'POST /api/v1/refunds/R1/retry'],
+  ['refund sync R1', 'POST /api/v1/refunds/R1/sync'],
+  [
+    'refund resolve R1 --action release --reason agreed --confirm R1',
+    'POST /api/v1/refunds/R1/resolve',
+    { action: 'release', reason: 'agreed' },
+  ],
+  ['exception list --state open', 'GET /api/v1/exceptions?state=open'],
+  [
+    'exception resolve 42 --action acknowledge --reason ok --confirm 42',
+    'POST /api/v1/exceptions/42/resolve',
+    { action: 'acknowledge', reason: 'ok' },
+  ],
+  [
+    'pay --subject Tea --amount 0.10 --pay-way wechat --merchant-order-no m-1 --expire-seconds 600',
+    'POST /api/v1/console/payment/pay',
+    { subject: 'Tea', amount: '0.10', payWay: 'wechat', merchantOrderNo: 'm-1', expireSeconds: 600 },
+  ],
+  ['whoami', 'GET /api/v1/me'],
+  ['api /api/v1/orders?limit=1', 'GET /api/v1/orders?limit=1'],
+  ['api -X GET /api/v1/orders -f status=paid', 'GET /api/v1/orders?status=paid'],
+  [
+    'api /api/v1/api-apps -f name=x -F rateLimit=5 -F "scopes=[]"',
+    'POST /api/v1/api-apps',
+    { name: 'x', rateLimit: 5, scopes: [] },
+  ],
+  ['api -X PUT /api/v1/api-apps/app_1 --body "{}"', 'PUT /api/v1/api-apps/app_1', {}],
+  ['channel list --project shop-eu', 'GET /api/v1/payment/config/list?project=shop-eu'],
+  ['channel get alipay', 'GET /api/v1/payment/config/alipay'],
+  [
+    'channel set alipay -f alipay.toml',
+    'POST /api/v1/payment/config/alipay',
+    { mode: 'simulator', appId: '2021', key: 'secret text' },
+  ],
+  ['channel test alipay', 'POST /api/v1/payment/config/alipay/test'],
+  ['channel enable alipay', 'PUT /api/v1/payment/config/alipay/toggle', { enabled: true }],
+  ['channel disable alipay -y', 'PUT /api/v1/payment/config/alipay/toggle', { enabled: false }],
+  ['cert list --pay-way alipay', 'POST /api/v1/certs/list', { payWay: 'alipay' }],
+  ['cert set-default cert_1 -y', 'POST /api/v1/certs/cert_1/default'],
+  ['cert delete cert_1 --confirm cert_1', 'POST /api/v1/certs/cert_1/delete'],
+  ['cert download cert_1', 'POST /api/v1/certs/cert_1/download'],
+  ['project create --code eu --name Europe', 'POST /api/v1/projects', { code: 'eu', name: 'Europe' }],
+  ['project disable eu -y', 'PUT /api/v1/projects/eu/toggle', { enabled: false }],
+  ['user get "a b/c" --project eu', 'GET /api/v1/users/a%20b%2Fc?project=eu'],
+  ['user update u-1 --metadata "{}" --project eu', 'PUT /api/v1/users/u-1?project=eu', { metadata: {} }],
+  ['user orders u-1 --limit 3', 'GET /api/v1/users/u-1/orders?limit=3'],
+  ['user coins u-1', 'GET /api/v1/users/u-1/coins'],
+  [
+    'product create --code tea --kind goods --name Tea --price 12.50 --pay-ways alipay,wechat',
+    'POST /api/v1/products',
+    { code: 'tea', kind: 'goods', name: 'Tea', price: '12.50', payWays: ['alipay', 'wechat'] },
+  ],
+  ['product update tea --clear stock', 'PUT /api/v1/products/tea', { stock: null }],
+  ['coin accounts gold', 'GET /api/v1/coins/gold/accounts'],
+  ['coin entries gold --user-id u-1', 'GET /api/v1/coins/gold/entries?userId=u-1'],
+  [
+    'coin adjust gold --user-id u-1 --amount=-5 --reason twice -y',
+    'POST /api/v1/coins/gold/adjustments',
+    { userId: 'u-1', amount: -5, reason: 'twice' },
+  ],
+  ['event list --types order.paid,order.closed', 'GET /api/v1/events?types=order.paid%2Corder.closed'],
+  ['event resend evt_1', 'POST /api/v1/events/evt_1/resend'],
+  ['skillpay get X1 --app app_1 --secret-file pw', 'GET /api/v2/skillpay/query/X1'],
+  [
+    'skillpay refund X1 --amount 0.05 -y --app app_1 --secret-file pw',
+    'POST /api/v2/skillpay/refund',
+    { outTradeNo: 'X1', refundAmount: '0.05' },
+  ],
+  [
+    'skillpay offer --resource weather --input "{}" --app app_1 --secret-file pw',
+    'POST /api/v2/skillpay/resource',
+    { resource: 'weather', input: {} },
+  ],
+  ['skillpay list --app app_1 --secret-file pw', 'GET /api/v2/skillpay/resources'],
+  ['skillpay stats', 'GET /api/v1/stats/skillpay'],
+  ['simulator pay P1', 'POST /sim/pay', { orderNo: 'P1' }],
+  ['simulator scan P1 --pay-way wechat', 'POST /sim/scan', { orderNo: 'P1', payWay: 'wechat' }],
+  ['simulator notify P1 --times 50', 'POST /sim/notify', { orderNo: 'P1', times: 50 }],
+  ['simulator ledger --order-no P1', 'GET /sim/ledger?orderNo=P1'],
+  ['simulator clock advance 2h', 'POST /sim/clock', { advanceSeconds: 7200 }],
+  ['simulator clock show', 'GET /sim/clock'],
+  [
+    'simulator faults --pay-way alipay --call create --fault commit-then-timeout --times 1',
+    'POST /sim/faults',
+    { payWay: 'alipay', call: 'create', fault: 'commit-then-timeout', times: 1 },
+  ],
+  ['simulator faults --clear', 'DELETE /sim/faults'],
+];
+
+for (const [line, request, body] of CASES) {
+  test(`payctl ${line}`, async (t) => {
+    const place = await makePlace();
+    const cwd = await mkdtemp(join(tmpdir(), 'payctl-requests-'));
+    t.teardown(() => Promise.all([place.close(), rm(cwd, { recursive: true })]));
+    await writeFile(join(cwd, 'pw'), 'correct horse battery\n');
+    await writeFile(join(cwd, 'key.txt'), 'secret text\n');
+    await writeFile(join(cwd, 'alipay.toml'), 'mode = "simulator"\nappId = "2021"\nkey = { file = "key.txt" }\n');
+    const { code, stderr } = await place.payctl(splitWords(line).words, { cwd });
+    t.is(code, 0, stderr);
+    const last = place.api.seen.at(-1);
+    const query = new URLSearchParams(last?.query).toString();
+    t.is(
+      `${last?.method} ${last?.path}${query ? `?${query}` : ''}`,
+      new URL(`http://x${request.slice(request.indexOf('/'))}`).href
+        .replace('http://x', `${request.split(' ')[0]} `)
+        .replace(/\?.*/, (text) => `?${new URLSearchParams(text)}`),
+    );
+    t.deepEqual(last?.body, body);
+  });
+}
+
+test('a certificate goes up with its key, and the key only when it belongs to it', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  await writeCertFiles(place.folder);
+  const good = await place.payctl(['cert', 'upload', 'app.crt', '--kind', 'alipay_app_cert', '--key', 'app.key']);
+  t.is(good.code, 0, good.stderr);
+  t.regex(good.stderr, /CN=shop\.example.*serial [0-9A-F]+ {2}\d+ days left/);
+  t.deepEqual(
+    place.api.seen.map(({ body }) => (body as { kind: string }).kind),
+    ['alipay_app_cert', 'alipay_app_key'],
+  );
+  const bad = await place.payctl(['cert', 'upload', 'app.crt', '--kind', 'alipay_app_cert', '--key', 'other.key']);
+  t.is(bad.code, 2);
+  t.is(place.api.seen.length, 2, 'nothing was sent');
+  const swapped = await place.payctl(['cert', 'upload', 'app.key', '--kind', 'alipay_app_cert']);
+  t.is(swapped.code, 2);
+  t.regex(swapped.stderr, /private key/);
+});
+
+for (const [id, words] of [
+  ['..', 'two dots'],
+  ['.', 'one dot'],
+  ['', 'nothing'],
+] as const) {
+  test(`an id that is ${words} is refused before anything is sent`, async (t) => {
+    const place = await makePlace();
+    t.teardown(() => place.close());
+    t.is((await place.payctl(['app', 'delete', id, '--confirm', id])).code, 2);
+    t.deepEqual(place.api.seen, []);
+  });
+}

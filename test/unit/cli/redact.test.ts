@@ -1,0 +1,40 @@
+import test from 'ava';
+import { redact, redactBody, redactPath, redactText } from '../../../cli/redact.ts';
+
+test('secrets go by their key, at any depth', (t) => {
+  t.deepEqual(
+    redact({
+      name: 'x',
+      password: 'p',
+      nested: [{ client_secret: 's', appPrivateKey: 'k' }],
+      tokenType: 'Bearer',
+      revokeTokens: true,
+    }),
+    {
+      name: 'x',
+      password: '***',
+      nested: [{ client_secret: '***', appPrivateKey: '***' }],
+      tokenType: 'Bearer',
+      revokeTokens: true,
+    },
+  );
+});
+
+for (const secret of [
+  'pays_A1b2C3d4E5f6G7h8',
+  'whsec_abcdefgh12345678',
+  'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln',
+  '-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----',
+]) {
+  test(`a value that looks like a secret goes too: ${secret.slice(0, 12)}`, (t) => {
+    t.false(redactText(`note: ${secret} end`).includes(secret.slice(8)));
+    t.false(JSON.stringify(redact({ remark: secret })).includes(secret.slice(8)));
+  });
+}
+
+test('a body that is not JSON shows only its size', (t) => {
+  t.is(redactBody('grant_type=client_credentials&client_secret=pays_x'), '(50 characters)');
+  t.is(redactBody('{"password":"p"}'), '{"password":"***"}');
+});
+
+test('queries are cleaned', (t) => t.is(redactPath('/a?token=abc&limit=5'), '/a?token=***&limit=5'));

@@ -1,0 +1,57 @@
+import test from 'ava';
+import type { Contexts } from '../../../cli/session.ts';
+import { chooseTarget, guessLabel, originOf } from '../../../cli/settings.ts';
+
+const known: Contexts = {
+  current: 'dev',
+  contexts: {
+    dev: { server: 'http://127.0.0.1:8080', label: 'dev', user: 'alice' },
+    prod: { server: 'https://pay.example.com/', label: 'prod' },
+  },
+};
+
+test('flag wins over environment, environment over the current context, that over the default', (t) => {
+  t.is(
+    chooseTarget({ server: 'https://a.example' }, { PAYCTL_SERVER: 'https://b.example' }, known).origin,
+    'https://a.example',
+  );
+  t.is(chooseTarget({ context: 'prod' }, { PAYCTL_SERVER: 'https://b.example' }, known).context, 'prod');
+  t.is(chooseTarget({}, { PAYCTL_SERVER: 'https://b.example' }, known).origin, 'https://b.example');
+  t.is(chooseTarget({}, { PAYCTL_CONTEXT: 'prod' }, known).context, 'prod');
+  t.is(chooseTarget({}, {}, known).context, 'dev');
+  t.is(chooseTarget({}, {}, { current: null, contexts: {} }).sources.server, 'default');
+});
+
+test('a server named directly takes the context of the same origin, with its label', (t) => {
+  const target = chooseTarget({ server: 'https://pay.example.com' }, {}, known);
+  t.is(target.context, 'prod');
+  t.is(target.label, 'prod');
+});
+
+test('a foreign server is never taken for the current context', (t) => {
+  const target = chooseTarget({ server: 'https://evil.example' }, {}, known);
+  t.is(target.context, null);
+  t.is(target.label, 'prod');
+});
+
+test('-C and --server that disagree are refused', (t) => {
+  t.throws(() => chooseTarget({ context: 'prod', server: 'https://other.example' }, {}, known), {
+    message: /another server/,
+  });
+});
+
+test('an unknown context is refused, also one that every object has', (t) => {
+  t.throws(() => chooseTarget({ context: 'nope' }, {}, known), { message: /no context "nope"/ });
+  t.throws(() => chooseTarget({ context: 'constructor' }, {}, known), { message: /no context/ });
+});
+
+for (const bad of ['pay.example.com', 'ftp://x', 'https://user:pw@x.example', 'https://x.example/?a=1', '']) {
+  test(`"${bad}" is no server address`, (t) => void t.throws(() => originOf(bad), { message: /not a server address/ }));
+}
+
+test('only this machine is dev by itself', (t) => {
+  t.is(guessLabel('http://127.0.0.1:1'), 'dev');
+  t.is(guessLabel('http://localhost:1'), 'dev');
+  t.is(guessLabel('http://[::1]:1'), 'dev');
+  t.is(guessLabel('https://127.example.com'), 'prod');
+});

@@ -1,0 +1,43 @@
+import test from 'ava';
+import { human, money, plain, relativeTime, valueOf, visible } from '../../../cli/values.ts';
+
+const now = new Date('2026-11-21T06:00:00.000Z');
+
+const times: [string, string][] = [
+  ['2026-11-21T06:00:00.200Z', 'now'],
+  ['2026-11-21T05:59:48.000Z', '12s ago'],
+  ['2026-11-21T05:55:00.000Z', '5m ago'],
+  ['2026-11-21T08:00:00.000Z', 'in 2h'],
+  ['2026-11-19T05:00:00.000Z', '2d ago'],
+  ['2026-08-01T00:00:00.000Z', '2026-08-01'],
+  ['not a time', 'not a time'],
+];
+
+for (const [at, words] of times) test(`${at} is shown as ${words}`, (t) => t.is(relativeTime(at, now), words));
+
+test('money has the decimals of its currency', (t) => {
+  t.is(money(12.3, 'CNY'), '12.30 CNY');
+  t.is(money(1200, 'JPY'), '1200 JPY');
+  t.is(money('40', 'CNY'), '40 CNY');
+});
+
+test('data cannot steer a terminal', (t) => {
+  t.is(visible('a\u001b[31mred\u0007'), 'a\\x1b[31mred\\x07');
+  t.is(visible('one\ntwo\tthree'), 'one\\ntwo\\tthree');
+  t.is(visible('abc\u202Etxt'), 'abc\\u202etxt');
+  t.is(human({ subject: '\u001b]0;x\u0007' }, { field: 'subject' }, now), '\\x1b]0;x\\x07');
+});
+
+test('fields reach into objects, but never up the prototype', (t) => {
+  t.is(valueOf({ failure: { code: 'x' } }, 'failure.code'), 'x');
+  t.is(valueOf({ 'a.b': 1 }, 'a.b'), 1);
+  t.is(valueOf({}, 'constructor'), undefined);
+  t.is(valueOf({ failure: null }, 'failure.code'), undefined);
+});
+
+test('programs get values as they are', (t) => {
+  t.is(plain(null), '');
+  t.is(plain(['a', 'b']), 'a,b');
+  t.is(plain({ a: 1 }), '{"a":1}');
+  t.is(plain(0.1), '0.1');
+});
