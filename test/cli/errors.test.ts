@@ -1,0 +1,173 @@
+import test from 'ava';
+import { makePlace, runPayctl, scripted } from '../support/cli.ts';
+import { problem } from '../support/fake-api.ts';
+
+const STATUSES: [number, string, number][] = [
+  [400, 'invalid_request', 1],
+  [401, 'unauthorized', 4],
+  [403, 'forbidden', 5],
+  [404, 'not_found', 3],
+  [409, 'in_use', 6],
+  [422, 'refund_exceeds_refundable', 1],
+  [429, 'rate_limited', 7],
+  [500, 'internal', 7],
+  [503, 'unavailable', 7],
+  [504, 'channel_outcome_unknown', 7],
+];
+
+for (const [status, code, exit] of STATUSES) {
+  test(`${status} ${code} is exit ${exit}`, async (t) => {
+    const place = await makePlace();
+    t.teardown(() => place.close());
+    place.api.on('PUT /api/v1/api-apps/app_1', () => problem(status, code, 'Words.', { orderNo: 'P1' }));
+    const { code: got, stdout, stderr } = await place.payctl(['app', 'update', 'app_1', '--name', 'x', '--json']);
+    t.is(got, exit);
+    t.is(stdout, '');
+    const { error } = JSON.parse(stderr) as { error: Record<string, unknown> };
+    t.like(error, { code, status, message: 'Words.', requestId: 'req-1', exitCode: exit, orderNo: 'P1' });
+  });
+}
+
+test('an error says what failed, where, the request id and one next command', async (t) => {
+  const place = await makePlace('prod');
+  t.teardown(() => place.close());
+  place.api.on('GET /api/v1/orders/P1', () => problem(401, 'unauthorized', 'The token has ended.'));
+  const { stderr } = await place.payctl(['order', 'get', 'P1']);
+  t.is(
+    stderr,
+    `error: The token has ended.\n  on prod  ${place.api.url}  ·  unauthorized  ·  request req-1\n  next: payctl login -C prod\n`,
+  );
+});
+
+test('faults of fields are listed', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('POST /api/v1/console/payment/pay', () =>
+    problem(400, 'amount_invalid', 'The amount is wrong.', {
+      errors: [{ pointer: '/amount', code: 'amount_invalid', detail: 'CNY has 2 decimals.' }],
+    }),
+  );
+  const { code, stderr } = await place.payctl(['pay', '--subject', 'x', '--amount', '1', '--pay-way', 'alipay']);
+  t.is(code, 1);
+  t.regex(stderr, /\/amount {2}CNY has 2 decimals\./);
+});
+
+const PARSER: [string[], RegExp][] = [
+  [['nope'], /Unknown command 'nope'/],
+  [['app', 'creat'], /Unknown command 'creat'/],
+  [['app', 'list', '--limti', '3'], /Unknown option '--limti'/],
+  [['app', 'get'], /Missing required argument 'client_id'/],
+  [['app', 'get', 'a', 'b'], /Too many arguments/],
+  [['app', 'list', '--limit', 'many'], /whole number/],
+  [['order', 'list', '--status', 'payed'], /Allowed choices/],
+  [['app'], /needs a verb/],
+  [['app', 'list', '-o', 'xml'], /Allowed choices/],
+];
+
+for (const [argv, words] of PARSER) {
+  test(`exit 2: payctl ${argv.join(' ')}`, async (t) => {
+    const plain = await runPayctl(argv);
+    t.is(plain.code, 2);
+    t.regex(plain.stderr, words);
+    t.is(plain.stdout, '');
+  });
+}
+
+test('in JSON mode the parser speaks JSON too', async (t) => {
+  for (const argv of [
+    ['--json', 'nope'],
+    ['nope', '-o', 'json'],
+    ['app', 'get', '-ojson'],
+    ['app', 'list', '--output=jsonl', '--x'],
+  ]) {
+    const { code, stderr } = await runPayctl(argv);
+    t.is(code, 2);
+    t.is((JSON.parse(stderr) as { error: { exitCode: number } }).error.exitCode, 2, argv.join(' '));
+  }
+  const byEnvironment = await runPayctl(['nope'], { env: { PAYCTL_OUTPUT: 'json' } });
+  t.notThrows(() => JSON.parse(byEnvironment.stderr));
+});
+
+test('a server that is not there is exit 7, with the cause and not "fetch failed"', async (t) => {
+  const place = await makePlace();
+  await place.api.close();
+  const { code, stderr } = await place.payctl(['app', 'list']);
+  t.is(code, 7);
+  t.regex(stderr, /Cannot reach http:\/\/127\.0\.0\.1:\d+: connection refused\./);
+});
+
+test('an answer that stays away is exit 7 after --timeout', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('PUT /api/v1/api-apps/app_1', () => ({ text: null }));
+  const { code, stderr } = await place.payctl(['app', 'update', 'app_1', '--name', 'x']);
+  t.is(code, 7);
+  t.regex(stderr, /look whether it was done/);
+});
+
+test('a redirect is not followed, so that a token never leaves', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('GET /api/v1/api-apps', () => ({
+    status: 302,
+    headers: { location: 'https://evil.example/' },
+    text: '',
+  }));
+  const { code, stderr } = await place.payctl(['app', 'list']);
+  t.is(code, 1);
+  t.regex(stderr, /redirects to https:\/\/evil\.example/);
+});
+
+test('money: every try carries the same Idempotency-Key, and a last failure names it', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  let tries = 0;
+  place.api.on('POST /api/v1/orders/P1/refunds', () =>
+    (tries += 1) < 3 ? { text: null } : { status: 201, body: { data: { refundNo: 'R1', status: 'pending' } } },
+  );
+  t.is((await place.payctl(['refund', 'create', 'P1', '--amount', '1', '-y'])).code, 0);
+  const keys = place.api.seen
+    .filter(({ method }) => method === 'POST')
+    .map(({ headers }) => headers['idempotency-key']);
+  t.is(keys.length, 3);
+  t.is(new Set(keys).size, 1);
+  place.api.on('POST /api/v1/orders/P1/refunds', () => problem(504, 'channel_outcome_unknown', 'Silence.'));
+  const failed = await place.payctl(['refund', 'create', 'P1', '--amount', '1', '-y', '--idempotency-key', 'k-1']);
+  t.is(failed.code, 7);
+  t.regex(failed.stderr, /--idempotency-key k-1/);
+});
+
+test('a change without such a key is never sent twice', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('POST /api/v1/api-apps', () => ({ text: null }));
+  await place.payctl(['app', 'create', '--name', 'x', '--scope', 'payment:read', '--json']);
+  t.is(place.api.seen.length, 1);
+});
+
+test('Retry-After is honoured for reading', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  let tries = 0;
+  place.api.on('GET /api/v1/api-apps', () =>
+    (tries += 1) === 1 ? { ...problem(503, 'busy', 'Busy.'), headers: { 'retry-after': '0' } } : { body: { data: [] } },
+  );
+  t.is((await place.payctl(['app', 'list'])).code, 0);
+  t.is(tries, 2);
+});
+
+test('cancelling is exit 130', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const cancel = new AbortController();
+  place.api.on('GET /api/v1/console/payment/query/P202611210558ABCDEFGH12', () => {
+    cancel.abort();
+    return { body: { data: { status: 'pending' } } };
+  });
+  const { code, stderr } = await place.payctl(
+    ['pay', '--subject', 'x', '--amount', '1', '--pay-way', 'alipay', '--wait'],
+    { signal: cancel.signal, prompts: scripted() },
+  );
+  t.is(code, 130);
+  t.regex(stderr, /stays open/);
+});

@@ -1,0 +1,127 @@
+import test from 'ava';
+import { makePlace, scripted } from '../support/cli.ts';
+
+const ID = 'app_7Kd2mQxW9bTzR4vLp1Ns';
+
+test('before a change the target is said on stderr', async (t) => {
+  const place = await makePlace('prod');
+  t.teardown(() => place.close());
+  const { stderr, code } = await place.payctl(['app', 'enable', ID]);
+  t.is(code, 0);
+  t.true(stderr.startsWith(`prod  ${place.api.url}  as alice\n`));
+});
+
+test('off a terminal a moderate change needs -y, and says so; nothing is sent', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const refused = await place.payctl(['app', 'disable', ID]);
+  t.is(refused.code, 2);
+  t.regex(refused.stderr, /next: add -y/);
+  t.deepEqual(place.api.seen, []);
+});
+
+test('a severe change is not satisfied by -y', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const refused = await place.payctl(['app', 'delete', ID, '-y']);
+  t.is(refused.code, 2);
+  t.regex(refused.stderr, new RegExp(`add --confirm ${ID}`));
+  const wrong = await place.payctl(['app', 'delete', ID, '--confirm', 'app_other']);
+  t.is(wrong.code, 2);
+  t.deepEqual(place.api.seen, []);
+  t.is((await place.payctl(['app', 'delete', ID, '--confirm', ID])).code, 0);
+});
+
+test('rotation without grace is severe, with grace moderate', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  t.is((await place.payctl(['app', 'rotate-secret', ID, '-y', '-o', 'json'])).code, 2);
+  t.is((await place.payctl(['app', 'rotate-secret', ID, '--grace', '1h', '-y', '-o', 'json'])).code, 0);
+});
+
+for (const [label, code] of [
+  ['dev', 0],
+  ['staging', 0],
+  ['prod', 2],
+] as const) {
+  test(`a refund with -y on ${label}: exit ${code}`, async (t) => {
+    const place = await makePlace(label);
+    t.teardown(() => place.close());
+    t.is((await place.payctl(['refund', 'create', 'P1', '--amount', '1', '-y'])).code, code);
+  });
+}
+
+test('disabling a live channel wants its name, a simulated one a yes', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  t.is((await place.payctl(['channel', 'disable', 'alipay', '-y'])).code, 0);
+  place.api.on('GET /api/v1/payment/config/alipay', () => ({ body: { data: { payWay: 'alipay', mode: 'live' } } }));
+  t.is((await place.payctl(['channel', 'disable', 'alipay', '-y'])).code, 2);
+  t.is((await place.payctl(['channel', 'disable', 'alipay', '--confirm', 'alipay'])).code, 0);
+});
+
+test('on a terminal a no, and a name that does not match, cancel with 130', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  t.is((await place.payctl(['app', 'disable', ID], { prompts: scripted({ '-y': false }) })).code, 130);
+  t.is((await place.payctl(['app', 'delete', ID], { prompts: scripted({ [`--confirm ${ID}`]: 'nope' }) })).code, 130);
+  t.deepEqual(place.api.seen, []);
+});
+
+test('--dry-run sends nothing that changes, shows method, path and body, and no secret', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const { code, stdout } = await place.payctl(['app', 'update', ID, '--name', 'new', '--dry-run', '--json']);
+  t.is(code, 0);
+  t.deepEqual(JSON.parse(stdout), {
+    dryRun: true,
+    method: 'PUT',
+    path: `/api/v1/api-apps/${ID}`,
+    body: { name: 'new' },
+    changes: [{ field: 'name', from: 'shop', to: 'new' }],
+  });
+  t.true(place.api.seen.every(({ method }) => method === 'GET'));
+  const admin = await place.payctl(
+    ['admin', 'create', '--username', 'bob', '--role', 'viewer', '--password-stdin', '--dry-run'],
+    { stdin: 'correct horse battery\n' },
+  );
+  t.is(admin.code, 0);
+  t.false(admin.stdout.includes('correct horse'));
+  t.true(admin.stdout.includes('***'));
+});
+
+test('--dry-run of an update draws the difference for a person', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const { stdout } = await place.payctl(['app', 'update', ID, '--name', 'new', '--dry-run']);
+  t.regex(stdout, /- name: shop\n\+ name: new\n/);
+});
+
+const CHANGES = [
+  'app create --name x --scope payment:read',
+  `app enable ${ID}`,
+  `app delete ${ID}`,
+  `app rotate-secret ${ID}`,
+  'order close P1',
+  'refund create P1 --amount 1',
+  'pay --subject x --amount 1 --pay-way alipay',
+  'exception resolve 1 --action accept --reason x',
+  'project create --code a --name b',
+  'coin adjust gold --user-id u --amount 1 --reason x',
+  'channel enable alipay',
+  'cert delete c1',
+  'event resend e1',
+  'logout',
+  'api -X POST /api/v1/logout',
+];
+
+for (const line of CHANGES) {
+  test(`--dry-run: ${line}`, async (t) => {
+    const place = await makePlace('prod');
+    t.teardown(() => place.close());
+    const { code, stdout, stderr } = await place.payctl([...line.split(' '), '--dry-run']);
+    t.is(code, 0, stderr);
+    t.regex(stdout, /(POST|PUT|DELETE)/);
+    t.true(place.api.seen.every(({ method }) => method === 'GET'));
+  });
+}

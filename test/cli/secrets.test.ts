@@ -1,0 +1,107 @@
+import { readFile, readdir, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import test from 'ava';
+import { makePlace } from '../support/cli.ts';
+import { problem } from '../support/fake-api.ts';
+import { SECRET } from '../support/fake-rows.ts';
+
+const CREATE = ['app', 'create', '--name', 'shop', '--scope', 'payment:read'];
+
+test('without a safe place for the secret nothing is created (2)', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  for (const more of [[], ['-q'], ['-o', 'tsv'], ['-o', 'json', '--fields', 'client_id'], ['-o', 'name']]) {
+    const { code, stderr } = await place.payctl([...CREATE, ...more]);
+    t.is(code, 2, more.join(' '));
+    t.regex(stderr, /--secret-file FILE, -o json or -o env|next: add/);
+  }
+  t.is(
+    (await place.payctl([...CREATE, '-q'], { terminal: 100 })).code,
+    2,
+    'not even on a terminal when only ids are wanted',
+  );
+  t.deepEqual(place.api.seen, []);
+});
+
+test('--secret-file: 0600, complete, and the secret is nowhere else', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const { code, stdout, stderr } = await place.payctl([
+    ...CREATE,
+    '--secret-file',
+    'shop.secret',
+    '--debug',
+    '-o',
+    'json',
+  ]);
+  t.is(code, 0);
+  const file = join(place.folder, 'shop.secret');
+  t.is(await readFile(file, 'utf8'), `${SECRET}\n`);
+  t.is((await stat(file)).mode & 0o777, 0o600);
+  t.false((stdout + stderr).includes(SECRET));
+  t.is((await readdir(place.folder)).filter((name) => name.endsWith('.tmp')).length, 0);
+});
+
+test('an existing file is never overwritten, and nothing is created', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  await writeFile(join(place.folder, 'shop.secret'), 'old');
+  const { code } = await place.payctl([...CREATE, '--secret-file', 'shop.secret']);
+  t.is(code, 2);
+  t.is(await readFile(join(place.folder, 'shop.secret'), 'utf8'), 'old');
+  t.deepEqual(place.api.seen, []);
+  t.is((await place.payctl([...CREATE, '--secret-file', 'no/such/folder/x'])).code, 2);
+  t.deepEqual(place.api.seen, []);
+});
+
+test('a refused creation leaves no file behind', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('POST /api/v1/api-apps', () => problem(400, 'invalid_request', 'No.'));
+  t.is((await place.payctl([...CREATE, '--secret-file', 'shop.secret'])).code, 1);
+  t.deepEqual((await readdir(place.folder)).toSorted(), ['contexts.json', 'credentials.json']);
+});
+
+test('-o json and -o env carry the secret; a terminal shows it in a box', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  t.is(JSON.parse((await place.payctl([...CREATE, '--json'])).stdout).client_secret, SECRET);
+  t.regex((await place.payctl([...CREATE, '-o', 'env'])).stdout, new RegExp(`^CLIENT_SECRET=${SECRET}$`, 'm'));
+  const shown = await place.payctl(CREATE, { terminal: 100, env: { NO_COLOR: '1' } });
+  t.regex(shown.stdout, new RegExp(`│ ${SECRET} +│`));
+});
+
+test('a password comes from a pipe: one line break goes, an empty one is refused', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const create = ['admin', 'create', '--username', 'bob', '--role', 'viewer', '--password-stdin'];
+  t.is((await place.payctl(create, { stdin: ' spaces and\nlines \r\n' })).code, 0);
+  t.is((place.api.seen.at(-1)?.body as { password: string }).password, ' spaces and\nlines ');
+  t.is((await place.payctl(create, { stdin: '\n' })).code, 2);
+  t.is((await place.payctl(create, { stdin: 'x\n', terminal: 80 })).code, 2, 'a terminal would show what is typed');
+});
+
+test('no flag takes a secret, and no password is asked for off a terminal', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  t.is((await place.payctl(['admin', 'create', '--username', 'bob', '--role', 'viewer', '--password', 'x'])).code, 2);
+  const { code, stderr } = await place.payctl(['admin', 'create', '--username', 'bob', '--role', 'viewer']);
+  t.is(code, 2);
+  t.regex(stderr, /--password-stdin/);
+});
+
+test('--debug shows the traffic without a token, password or secret', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const { stderr } = await place.payctl(
+    ['login', '--server', place.api.url, '-u', 'alice', '--password-stdin', '--debug'],
+    { stdin: 'correct horse battery\n' },
+  );
+  t.regex(stderr, /> POST .*\/api\/v1\/login/);
+  t.regex(stderr, /"password":"\*\*\*"/);
+  t.regex(stderr, /"token":"\*\*\*"/);
+  t.notRegex(stderr, /correct horse|eyJ/);
+  const list = await place.payctl(['app', 'list', '--debug']);
+  t.regex(list.stderr, /authorization: \*\*\*/);
+  t.notRegex(list.stderr, /eyJ/);
+});
