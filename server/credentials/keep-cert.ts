@@ -7,6 +7,7 @@ import { makeDefault, type Bench } from './bench.ts';
 import { partnerOf, publicKeyOf, type ParsedCert } from './cert-parse.ts';
 import { privatePartPlace } from './places.ts';
 import type { CredentialPorts } from './ports.ts';
+import { SealBroken } from './sealing.ts';
 
 /** The certificate and the key that would be used together do not belong together (409). */
 export class NotAPair extends Conflict {
@@ -26,7 +27,9 @@ export async function keepCert(
   { privatePem, ...parsed }: ParsedCert,
   { name, createdBy }: { name?: string | undefined; createdBy: string },
 ): Promise<{ cert: CertRow; isNew: boolean }> {
-  const known = bench.certs.find((one) => one.kind === kind && one.fingerprint === parsed.fingerprint);
+  const isSame = (one: CertRow) => one.kind === kind && one.fingerprint === parsed.fingerprint;
+  // A key whose seal is broken is no key: sending it again is the way to repair it.
+  const known = bench.certs.find((one) => isSame(one) && opens(sealing, one));
   if (known) return { cert: known, isNew: false };
   const cert: CertRow = {
     ...parsed,
@@ -59,4 +62,14 @@ export async function chooseCert(tx: Tx, bench: Bench, cert: CertRow): Promise<v
     if (fitting !== current) await makeDefault(tx, bench, fitting);
   }
   await makeDefault(tx, bench, cert);
+}
+
+function opens(sealing: CredentialPorts['sealing'], cert: CertRow): boolean {
+  try {
+    if (cert.sealed) sealing.open(privatePartPlace(cert), cert.sealed);
+    return true;
+  } catch (error) {
+    if (error instanceof SealBroken) return false;
+    throw error;
+  }
 }

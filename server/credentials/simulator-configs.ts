@@ -1,3 +1,4 @@
+import type { ChannelConfigRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/tx.ts';
 import { PAY_WAYS, type ChannelKind, type PayWay } from '../payments/channel.ts';
 import { takeBench } from './bench.ts';
@@ -5,6 +6,7 @@ import { openSecrets, pemsOf } from './build.ts';
 import type { ConfigInput } from './config-change.ts';
 import { writeVersion } from './configs.ts';
 import type { CredentialPorts } from './ports.ts';
+import { SealBroken } from './sealing.ts';
 
 /** What the simulator hands over for one account: what a merchant would type in. */
 interface SimulatedConfig {
@@ -45,27 +47,32 @@ async function seedOne(
   const bench = await takeBench(tx, project, kind.payWay);
   const { config } = bench;
   if (config && (config.mode !== 'simulator' || config.createdBy !== ACTOR.name)) return;
-  const kept = config && { ...config.fields, ...openSecrets(config, ports.sealing.open) };
   const input: ConfigInput = { mode: 'simulator', ...fields, ...pems };
-  if (kept && isSame(kept, fields) && (await hasSameCerts(tx, ports, config, pems))) return;
+  if (config && (await isAsStored(tx, ports, config, { fields, pems }))) return;
   await writeVersion(tx, ports, kind, bench, { actor: ACTOR, project }, input);
 }
 
-function isSame(kept: Record<string, string>, fields: Record<string, string>): boolean {
-  return Object.entries(fields).every(([name, value]) => kept[name] === value);
-}
-
-async function hasSameCerts(
+/** Whether a version says what the simulator says; one that does not open says nothing. */
+async function isAsStored(
   tx: Tx,
   { sealing }: CredentialPorts,
-  { certIds }: { certIds: string[] },
-  pems: Record<string, string[]>,
+  config: ChannelConfigRow,
+  { fields, pems }: SimulatedConfig,
 ): Promise<boolean> {
-  const certs = certIds.length > 0 ? await tx.certs.list({ id: certIds }) : [];
-  const kept = pemsOf(certs, sealing.open);
-  return Object.entries(pems).every(([kind, texts]) =>
-    texts.every((text) => kept[kind]?.some((one) => sameText(one, text))),
-  );
+  const certs = config.certIds.length > 0 ? await tx.certs.list({ id: config.certIds }) : [];
+  try {
+    const keptFields: Record<string, string> = { ...config.fields, ...openSecrets(config, sealing.open) };
+    const keptPems = pemsOf(certs, sealing.open);
+    return (
+      Object.entries(fields).every(([name, value]) => keptFields[name] === value) &&
+      Object.entries(pems).every(([kind, texts]) =>
+        texts.every((text) => keptPems[kind]?.some((one) => sameText(one, text))),
+      )
+    );
+  } catch (error) {
+    if (error instanceof SealBroken) return false;
+    throw error;
+  }
 }
 
 function sameText(one: string, other: string): boolean {

@@ -12,6 +12,7 @@ import { publicChannels } from '../../../server/credentials/status.ts';
 import { Unauthenticated } from '../../../server/errors.ts';
 import type { Authenticators } from '../../../server/http/callers.ts';
 import { createAudit } from '../../../server/identity/audit.ts';
+import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { Store } from '../../../server/db/store.ts';
 import { paymentChannelRoutes } from '../../../server/routes/payment-channels.ts';
 import { certRoutes } from '../../../server/routes/v1/certs.ts';
@@ -96,6 +97,47 @@ export async function startService(
   ];
   const { url } = await startEdge(t, { groups, authenticators });
   return { store, on, ports, masterKeys, channels, configs, certs, url, call: caller(url), dump: () => dumpOf(store) };
+}
+
+/** Writes an order of Alipay that waits for its payer. */
+export async function insertOrder(store: Store, order: Partial<OrderRow>): Promise<void> {
+  const at = new Date();
+  await store.transaction((tx) =>
+    tx.orders.insert({
+      orderNo: 'P1',
+      kind: 'payment',
+      clientId: 'app_1',
+      project: 'default',
+      mode: 'sandbox',
+      payWay: 'alipay',
+      account: '2021000000000001',
+      configVersion: 1,
+      scene: 'qr',
+      subject: 'tea',
+      amount: 100n,
+      currency: 'CNY',
+      factsHash: 'x',
+      stockHeld: false,
+      latePayment: { afterExpiry: 'accept', afterClose: 'refund', afterFailed: 'refund' },
+      state: 'pending',
+      closeAsked: false,
+      closeAnswered: false,
+      paid: 0n,
+      refunded: 0n,
+      refunding: 0n,
+      overrun: 0n,
+      sequence: 1,
+      placeTries: 1,
+      absentCount: 0,
+      captures: 0,
+      checks: 0,
+      nextCheckAt: at,
+      createdAt: at,
+      sentAt: at,
+      expiresAt: at,
+      ...order,
+    }),
+  );
 }
 
 function caller(url: string): Service['call'] {

@@ -1,0 +1,67 @@
+import test from 'ava';
+import { alipay, paypal } from '../unit/credentials/material.ts';
+import { startService } from '../unit/credentials/service.ts';
+
+const path = '/api/v1/payment/channels';
+
+test('everybody sees three channels, with a word and a time, and nothing else', async (t) => {
+  const { call } = await startService(t);
+  await call('POST', '/api/v1/payment/config/alipay', { body: alipay });
+  await call('POST', '/api/v1/payment/config/paypal?project=other', { body: paypal });
+  const { status, body, text } = await call('GET', path, { token: '' });
+  t.is(status, 200);
+  t.deepEqual(body.data, [
+    {
+      payWay: 'alipay',
+      name: 'Alipay',
+      enabled: true,
+      configured: true,
+      mode: 'sandbox',
+      status: 'up',
+      lastSuccessAt: null,
+    },
+    {
+      payWay: 'wechat',
+      name: 'WeChat Pay',
+      enabled: false,
+      configured: false,
+      mode: null,
+      status: 'unconfigured',
+      lastSuccessAt: null,
+    },
+    {
+      payWay: 'paypal',
+      name: 'PayPal',
+      enabled: false,
+      configured: false,
+      mode: null,
+      status: 'unconfigured',
+      lastSuccessAt: null,
+    },
+  ]);
+  t.false(text.includes(alipay.appId));
+});
+
+test('what happens at a channel is seen here, its words are not', async (t) => {
+  const { call, channels, store } = await startService(t);
+  await call('POST', '/api/v1/payment/config/alipay', { body: alipay });
+  const one = async () => (await call('GET', path, { token: '' })).body.data[0];
+  await call('PUT', '/api/v1/payment/config/alipay/toggle', { body: { enabled: false } });
+  t.is((await one()).status, 'disabled');
+  await call('PUT', '/api/v1/payment/config/alipay/toggle', { body: { enabled: true } });
+  const note = (patch: object) => store.transaction((tx) => tx.channelStates.update({ project: 'default' }, patch));
+  await note({ lastFailureAt: new Date(), lastFailure: 'timeout' });
+  t.is((await one()).status, 'down');
+  t.false(JSON.stringify(await one()).includes('timeout'));
+  const at = new Date();
+  await note({ lastSuccessAt: at });
+  t.deepEqual([(await one()).status, (await one()).lastSuccessAt], ['degraded', at.toISOString()]);
+  await note({ lastFailureAt: null, certsExpireAt: new Date(Date.now() + 20 * 86_400_000) });
+  t.is((await one()).status, 'degraded');
+  await channels.idle();
+});
+
+test('a project is no parameter here', async (t) => {
+  const { call } = await startService(t);
+  t.is((await call('GET', `${path}?project=other`, { token: '' })).status, 400);
+});

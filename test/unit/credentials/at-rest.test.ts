@@ -1,0 +1,129 @@
+import test from 'ava';
+import { rotateMasterKey, SealsLeft } from '../../../server/credentials/rotate.ts';
+import { createSealing } from '../../../server/credentials/sealing.ts';
+import { alipay, fixture, paypal } from './material.ts';
+import { newMasterKey } from './stage.ts';
+import { startService, type Service } from './service.ts';
+
+const wechat = {
+  mode: 'live',
+  mchid: '1900000001',
+  appId: 'wx0123456789abcdef',
+  apiV3Key: '0123456789abcdefghijABCDEFGHIJ!!',
+  wechat_merchant_key: fixture('app.key'),
+  wechat_merchant_cert: fixture('app.crt'),
+};
+
+/** Every channel configured, one in two versions, and the other tables that hold sealed texts. */
+async function fill({ call, store, ports }: Service): Promise<void> {
+  for (const [payWay, body] of Object.entries({ alipay, wechat, paypal })) {
+    const { status } = await call('POST', `/api/v1/payment/config/${payWay}`, { body });
+    if (status !== 200) throw new Error(payWay);
+  }
+  await call('POST', '/api/v1/payment/config/paypal', { body: { clientSecret: 'another-secret-of-the-same-app' } });
+  const at = new Date();
+  const { seal } = ports.sealing;
+  await store.transaction(async (tx) => {
+    const place = { table: 'webhooks', id: 'app_1', version: 1 };
+    await tx.webhooks.insert({
+      clientId: 'app_1',
+      url: 'https://shop.example/hook',
+      types: [],
+      enabled: true,
+      sealedSecret: seal({ ...place, column: 'sealedSecret' }, 'whsec_first'),
+      previousSealedSecret: seal({ ...place, column: 'previousSealedSecret' }, 'whsec_second'),
+      createdAt: at,
+      updatedAt: at,
+    });
+    const sealed = seal({ table: 'signing_keys', id: 'k1', column: 'sealed', version: 1 }, 'signing secret');
+    await tx.signingKeys.insert({ kid: 'k1', mode: 'sandbox', publicJwk: {}, sealed, createdAt: at });
+  });
+}
+
+test('a dump of the database contains no key and no secret', async (t) => {
+  const service = await startService(t);
+  await fill(service);
+  const dump = await service.dump();
+  t.true(dump.includes(paypal.clientId), 'the dump shows what is no secret');
+  const keyLines = fixture('app.key')
+    .split('\n')
+    .filter((line) => line.length > 40);
+  const secrets = [
+    alipay.appAuthToken,
+    wechat.apiV3Key,
+    paypal.clientSecret,
+    'another-secret-of-the-same-app',
+    'whsec_',
+    'signing secret',
+  ];
+  const masters = service.masterKeys.flatMap(({ key }) => [
+    key.toString('base64'),
+    key.toString('base64url'),
+    key.toString('hex'),
+  ]);
+  for (const secret of [...secrets, ...keyLines, ...masters]) t.false(dump.includes(secret), secret.slice(0, 12));
+  t.notRegex(dump, /PRIVATE KEY/);
+});
+
+test('a master key is replaced in one go, leaves no old id, and twice is once', async (t) => {
+  const service = await startService(t);
+  await fill(service);
+  const [old] = service.masterKeys;
+  const young = newMasterKey();
+  const { store } = service;
+  const result = await rotateMasterKey(store, [young, old!]);
+  t.is(result.keyId, young.id);
+  t.is(result.rewrapped, 4 + 2 + 2 + 1);
+  t.false((await service.dump()).includes(old!.id));
+  t.is((await rotateMasterKey(store, [young, old!])).rewrapped, 0);
+  t.is((await rotateMasterKey(store, [young])).rewrapped, 0);
+  const after = await startService(t, { on: service.on, masterKeys: [young] });
+  for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
+    await t.notThrowsAsync(after.channels.forNew('default', payWay));
+  const hook = await store.read((tx) => tx.webhooks.find({ clientId: 'app_1' }));
+  const place = { table: 'webhooks', id: 'app_1', column: 'sealedSecret', version: 1 };
+  t.is(createSealing([young]).open(place, hook!.sealedSecret), 'whsec_first');
+});
+
+test('two rotations at once, and writes beside them, end in one key', async (t) => {
+  const service = await startService(t);
+  await fill(service);
+  const young = newMasterKey();
+  const keys = [young, ...service.masterKeys];
+  const writer = await startService(t, { on: service.on, masterKeys: keys });
+  await Promise.all([
+    rotateMasterKey(service.store, keys),
+    rotateMasterKey(service.store, keys),
+    writer.call('POST', '/api/v1/payment/config/paypal', { body: paypal }),
+  ]);
+  t.false((await service.dump()).includes(service.masterKeys[0]!.id));
+  t.is((await startService(t, { on: service.on, masterKeys: [young] })).masterKeys.length, 1);
+});
+
+test('a record that does not open is named, and everything else is done', async (t) => {
+  const service = await startService(t);
+  await fill(service);
+  const { store } = service;
+  const [row] = await store.read((tx) => tx.channelConfigs.list({ payWay: 'alipay' }));
+  const sealed = row!.sealed!;
+  const flipped = sealed.slice(0, 20) + (sealed[20] === 'A' ? 'B' : 'A') + sealed.slice(21);
+  await store.transaction((tx) => tx.channelConfigs.update({ id: row!.id }, { sealed: flipped }));
+  const young = newMasterKey();
+  const error = await t.throwsAsync(rotateMasterKey(store, [young, ...service.masterKeys]), { instanceOf: SealsLeft });
+  t.true(error?.message.includes(row!.id));
+  const after = await startService(t, { on: service.on, masterKeys: [young] });
+  await t.notThrowsAsync(after.channels.forNew('default', 'paypal'));
+  await t.throwsAsync(after.channels.forNew('default', 'alipay'), { message: /cannot be opened/ });
+});
+
+test('a broken configuration is repaired by writing its secrets again, and only by that', async (t) => {
+  const { call, store } = await startService(t);
+  await call('POST', '/api/v1/payment/config/paypal', { body: paypal });
+  await store.transaction((tx) => tx.channelConfigs.update({ payWay: 'paypal' }, { sealed: 'broken' }));
+  const shown = await call('GET', '/api/v1/payment/config/paypal');
+  t.is(shown.body.data.fields.clientSecret, '***');
+  t.is((await call('POST', '/api/v1/payment/config/paypal/test')).body.code, 'configuration_broken');
+  const kept = await call('POST', '/api/v1/payment/config/paypal', { body: { merchantId: 'ABCDEFGHJKLMN' } });
+  t.deepEqual([kept.status, kept.body.errors[0].pointer], [400, '/clientSecret']);
+  t.is((await call('POST', '/api/v1/payment/config/paypal', { body: paypal })).status, 200);
+});

@@ -1,0 +1,75 @@
+import test from 'ava';
+import { CHANNEL_KINDS } from '../../../server/channels/registry.ts';
+import { DebugBesideLive, refuseDebugBesideLive } from '../../../server/credentials/debug-guard.ts';
+import { seedSimulatorConfigs } from '../../../server/credentials/simulator-configs.ts';
+import { startWorld } from '../simulator/world.ts';
+import { paypal } from './material.ts';
+import { insertOrder, startService } from './service.ts';
+
+test('with Debug every project gets the simulator wherever it has nothing, once for all replicas', async (t) => {
+  const world = await startWorld();
+  t.teardown(() => world.close());
+  const service = await startService(t, { debug: true, simulatorUrl: world.url });
+  const { store, channels, call } = service;
+  await call('POST', '/api/v1/payment/config/paypal', { body: paypal });
+  const same = { debug: true, simulatorUrl: world.url, on: service.on };
+  const replica = await startService(t, { ...same, masterKeys: service.masterKeys });
+  await Promise.all([seedSimulatorConfigs(service.ports), seedSimulatorConfigs(replica.ports)]);
+  const rows = await store.read((tx) => tx.channelConfigs.list({}));
+  t.deepEqual(rows.map(({ project, payWay, mode, version }) => `${project} ${payWay} ${mode} ${version}`).toSorted(), [
+    'default alipay simulator 1',
+    'default paypal sandbox 1',
+    'default wechat simulator 1',
+    'other alipay simulator 1',
+    'other paypal simulator 1',
+    'other wechat simulator 1',
+  ]);
+  t.is(new Set(rows.map(({ account }) => account)).size, 6, 'projects have accounts of their own');
+  for (const payWay of ['alipay', 'wechat'] as const)
+    t.deepEqual(await channels.probe('default', payWay), { ok: true }, payWay);
+  t.deepEqual(await channels.probe('other', 'paypal'), { ok: true });
+  const lost = await startService(t, same);
+  await t.throwsAsync(lost.channels.forNew('other', 'alipay'), { message: /cannot be opened/ });
+  await seedSimulatorConfigs(lost.ports);
+  t.deepEqual(await lost.channels.probe('other', 'alipay'), { ok: true }, 'a lost master key is got over');
+});
+
+test('a project made later gets its simulator with its first order, and changed keys are followed at the next start', async (t) => {
+  const world = await startWorld();
+  t.teardown(() => world.close());
+  const service = await startService(t, { debug: true, simulatorUrl: world.url });
+  const { channels, ports } = service;
+  t.like(await channels.forNew('other', 'alipay'), { mode: 'simulator', configVersion: 1 });
+  await world.post('/sim/rotate', { payWay: 'alipay', account: 'other', what: 'app-key' });
+  t.like(await channels.probe('other', 'alipay'), { ok: false });
+  await seedSimulatorConfigs(ports);
+  t.is((await channels.forNew('other', 'alipay')).configVersion, 2);
+  t.deepEqual(await channels.probe('other', 'alipay'), { ok: true });
+  await seedSimulatorConfigs(ports);
+  for (const payWay of ['wechat', 'paypal'] as const) t.is((await channels.forNew('other', payWay)).configVersion, 1);
+  t.is((await channels.forNew('other', 'alipay')).configVersion, 2);
+});
+
+test('without Debug nothing is seeded, and what was is worth nothing', async (t) => {
+  const world = await startWorld();
+  t.teardown(() => world.close());
+  const debug = await startService(t, { debug: true, simulatorUrl: world.url });
+  await seedSimulatorConfigs(debug.ports);
+  const service = await startService(t, { on: debug.on, masterKeys: debug.masterKeys });
+  await seedSimulatorConfigs(service.ports);
+  for (const payWay of CHANNEL_KINDS.keys()) {
+    await t.throwsAsync(service.channels.forNew('default', payWay), { message: /not configured/ });
+    t.deepEqual(await service.channels.forNotices('default', payWay), []);
+  }
+});
+
+test('Debug is refused beside a live configuration and beside live orders', async (t) => {
+  const { store, call } = await startService(t);
+  await call('POST', '/api/v1/payment/config/paypal', { body: paypal });
+  await t.notThrowsAsync(refuseDebugBesideLive(store));
+  await insertOrder(store, { mode: 'live', state: 'paid', nextCheckAt: null });
+  await t.throwsAsync(refuseDebugBesideLive(store), { instanceOf: DebugBesideLive });
+  await store.transaction((tx) => tx.orders.delete({ orderNo: 'P1' }));
+  await call('POST', '/api/v1/payment/config/paypal?project=other', { body: { ...paypal, mode: 'live' } });
+  await t.throwsAsync(refuseDebugBesideLive(store), { instanceOf: DebugBesideLive });
+});
