@@ -87,26 +87,27 @@ const CODES: Readonly<Record<string, number>> = {
   invalid_request: EXIT.failed,
 };
 
+/** What the server's own errors carry. */
+interface ServerError extends Error {
+  code?: unknown;
+  status?: unknown;
+  options?: { hint?: string; errors?: FieldProblem[]; extra?: Row };
+}
+
 /** A failure of the server's code as one of payctl. */
 export function translate(error: unknown): unknown {
   if (error instanceof CliError || !(error instanceof Error)) return error;
-  const {
-    code,
-    status,
-    options = {},
-  } = error as Error & {
-    code?: unknown;
-    status?: unknown;
-    options?: { hint?: string; errors?: FieldProblem[]; extra?: Row };
-  };
+  if (error.name === 'ConfigFaults') return new CliError('config_invalid', EXIT.usage, error.message, { cause: error });
+  const { code, status, options = {} } = error as ServerError;
   if (typeof code !== 'string') return error;
   const known = CODES[code] ?? (typeof status === 'number' ? exitCodeFor(status) : undefined);
   if (known === undefined) return error;
   if (code === 'database_in_use') return inUse(error, options.extra ?? {});
+  const { hint, errors: fields } = options;
   return new CliError(code, known, error.message, {
     cause: error,
-    ...(options.hint ? { hint: options.hint } : {}),
-    ...(options.errors ? { fields: options.errors } : {}),
+    ...(hint ? { hint } : {}),
+    ...(fields ? { fields } : {}),
   });
 }
 

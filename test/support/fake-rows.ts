@@ -74,14 +74,10 @@ const exceptionRow: Row = {
   detail: 'received 99.00',
 };
 const stepRow: Row = {
-  sequence: 1,
   at: '2026-11-21T05:58:00.000Z',
   kind: 'move',
-  from: null,
-  to: 'created',
-  cause: 'pay',
-  actor: 'app',
-  outcome: null,
+  summary: 'O1 – → created',
+  detail: { cause: 'pay' },
 };
 const tradeRow: Row = {
   orderNo: orderRow['orderNo'],

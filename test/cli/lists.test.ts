@@ -1,0 +1,106 @@
+import { PassThrough } from 'node:stream';
+import test from 'ava';
+import { main } from '../../cli/main.ts';
+import { collector, makePlace } from '../support/cli.ts';
+import { orderRow } from '../support/fake-rows.ts';
+
+function pages(place: Awaited<ReturnType<typeof makePlace>>): void {
+  place.api.on('GET /api/v1/orders', ({ query }) => {
+    const page = Number(query['cursor'] ?? 0);
+    return {
+      body: {
+        data: [{ ...orderRow, orderNo: `P${page}` }],
+        page: { nextCursor: page < 3 ? String(page + 1) : null, hasMore: page < 3 },
+      },
+    };
+  });
+}
+
+test('a cut list says so on stderr and how to go on', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  pages(place);
+  const { stdout, stderr } = await place.payctl(['order', 'list', '-q']);
+  t.is(stdout, 'P0\n');
+  t.is(stderr, 'More rows exist: add --all, or --cursor 1\n');
+});
+
+for (const [flags, expected] of [
+  [['-q'], 'P0\nP1\nP2\nP3\n'],
+  [['--fields', 'orderNo', '--headers'], 'orderNo\nP0\nP1\nP2\nP3\n'],
+  [['-o', 'name'], 'order/P0\norder/P1\norder/P2\norder/P3\n'],
+] as const) {
+  test(`--all ${flags.join(' ')} is one list`, async (t) => {
+    const place = await makePlace();
+    t.teardown(() => place.close());
+    pages(place);
+    const { stdout, stderr } = await place.payctl(['order', 'list', '--all', ...flags]);
+    t.is(stdout, expected);
+    t.is(stderr, '');
+  });
+}
+
+test('--all --json is one array, --all -o jsonl one object a line', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  pages(place);
+  t.is((JSON.parse((await place.payctl(['order', 'list', '--all', '--json'])).stdout) as unknown[]).length, 4);
+  t.is((await place.payctl(['order', 'list', '--all', '-o', 'jsonl'])).stdout.trimEnd().split('\n').length, 4);
+  t.is((JSON.parse((await place.payctl(['api', '/api/v1/orders', '--paginate'])).stdout) as unknown[]).length, 4);
+});
+
+test('a reader that goes away ends it quietly with 0, and stops the asking', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  pages(place);
+  const stdout = new PassThrough();
+  stdout.on('data', () => stdout.destroy(Object.assign(new Error('EPIPE'), { code: 'EPIPE' })));
+  const err = collector();
+  const code = await main(
+    ['order', 'list', '--all', '-q'],
+    { stdin: process.stdin, stdout, stderr: err.stream, env: { PAYCTL_CONFIG_DIR: place.folder }, cwd: place.folder },
+    { now: () => new Date('2026-11-21T06:05:00Z') },
+  );
+  t.is(code, 0);
+  t.is(err.text(), '');
+  t.true(place.api.seen.length < 4);
+});
+
+test('an empty list: nothing on stdout, a word for people', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('GET /api/v1/orders', () => ({ body: { data: [], page: { nextCursor: null, hasMore: false } } }));
+  t.deepEqual(await place.payctl(['order', 'list']), { code: 0, stdout: '', stderr: '' });
+  t.is((await place.payctl(['order', 'list', '--json'])).stdout, '[]\n');
+  t.is((await place.payctl(['order', 'list'], { terminal: 80 })).stderr, 'No order found.\n');
+});
+
+const SNAPSHOTS = [
+  'app list',
+  'app get app_1',
+  'order list',
+  'order get P1',
+  'order timeline P1',
+  'refund list',
+  'exception list',
+  'admin list',
+  'channel list',
+  'cert list',
+  'project list',
+  'user list',
+  'product list',
+  'coin list',
+  'event list',
+  'simulator ledger',
+  'context list',
+];
+
+for (const line of SNAPSHOTS) {
+  test(`JSON of: payctl ${line}`, async (t) => {
+    const place = await makePlace();
+    t.teardown(() => place.close());
+    const { code, stdout } = await place.payctl([...line.split(' '), '--json']);
+    t.is(code, 0);
+    t.snapshot(JSON.parse(stdout.replaceAll(place.api.url, 'http://server')));
+  });
+}

@@ -1,0 +1,178 @@
+import { readFile, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import test from 'ava';
+import { makePlace, scripted } from '../support/cli.ts';
+import { FakeFailure, fakeOffline } from '../support/fake-offline.ts';
+
+const ADMIN = ['bootstrap', 'admin', '--username', 'alice', '--password-stdin'];
+const PASSWORD = { stdin: 'correct horse battery\n' };
+
+test('bootstrap admin says which database it writes to, and makes the first administrator', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const database = fakeOffline();
+  const { code, stdout, stderr } = await place.payctl([...ADMIN, '--json'], {
+    ...PASSWORD,
+    openOffline: async () => database,
+  });
+  t.is(code, 0, stderr);
+  t.like(JSON.parse(stdout), { username: 'alice', changed: true });
+  t.deepEqual(database.admins, [{ username: 'alice', password: 'correct horse battery' }]);
+  t.is(database.closed, 1);
+  const told = await place.payctl(['bootstrap', 'admin', '--username', 'bob', '--password-stdin'], {
+    ...PASSWORD,
+    openOffline: async () => fakeOffline(),
+  });
+  t.regex(
+    told.stderr,
+    /^database {2}embedded {2}\/srv\/pay\/data\/pglite {2}pay {2}\(schema 0001_begin, 0 administrators\)/,
+  );
+});
+
+test('a second time is exit 6, and with --if-none exit 0 and { "changed": false }', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const database = fakeOffline({ admins: ['alice'] });
+  t.is((await place.payctl(ADMIN, { ...PASSWORD, openOffline: async () => database })).code, 6);
+  const again = await place.payctl([...ADMIN, '--if-none', '--json'], {
+    ...PASSWORD,
+    openOffline: async () => database,
+  });
+  t.is(again.code, 0);
+  t.deepEqual(JSON.parse(again.stdout), { changed: false });
+  t.is(database.admins[0]?.password, 'before');
+});
+
+test('the race that the transaction decides is exit 6 too', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const lost = {
+    ...fakeOffline(),
+    createFirstAdmin: async () => Promise.reject(new FakeFailure('already_bootstrapped', 409, 'Too late.')),
+  };
+  t.is((await place.payctl(ADMIN, { ...PASSWORD, openOffline: async () => lost })).code, 6);
+  t.is((await place.payctl([...ADMIN, '--if-none'], { ...PASSWORD, openOffline: async () => lost })).code, 0);
+});
+
+test('an outdated schema is migrated only with --migrate, or after a yes', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const database = fakeOffline({ version: null, pending: 2 });
+  const refused = await place.payctl(ADMIN, { ...PASSWORD, openOffline: async () => database });
+  t.is(refused.code, 2);
+  t.regex(refused.stderr, /empty; nothing was written[\s\S]*--migrate/);
+  t.is(database.migrated, 0);
+  const no = await place.payctl(['bootstrap', 'admin', '--username', 'a'], {
+    prompts: scripted({ '--migrate': false }),
+    openOffline: async () => database,
+  });
+  t.is(no.code, 2);
+  t.is((await place.payctl([...ADMIN, '--migrate'], { ...PASSWORD, openOffline: async () => database })).code, 0);
+  t.is(database.migrated, 1);
+});
+
+test('a database that a server holds is exit 7 with its process and the order of steps', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const held = async () => Promise.reject(new FakeFailure('database_in_use', 503, 'In use.', { pid: 4711 }));
+  const { code, stderr } = await place.payctl(ADMIN, { ...PASSWORD, openOffline: held });
+  t.is(code, 7);
+  t.regex(stderr, /held by process 4711/);
+  t.regex(stderr, /stop the server, run this again, start the server/);
+});
+
+test('a made-up password is shown only where it is safe', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const generate = ['bootstrap', 'admin', '--username', 'alice', '--generate'];
+  const database = fakeOffline();
+  t.is((await place.payctl(generate, { openOffline: async () => database })).code, 2);
+  t.deepEqual(database.admins, []);
+  t.is((await place.payctl([...generate, '--secret-file', 'pw'], { openOffline: async () => database })).code, 0);
+  t.is(await readFile(join(place.folder, 'pw'), 'utf8'), `${database.admins[0]?.password}\n`);
+  t.true((database.admins[0]?.password.length ?? 0) >= 32);
+});
+
+test('bootstrap app: a failure leaves no file, a name that exists is 6 or { "changed": false }', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const app = ['bootstrap', 'app', '--name', 'shop', '--scope', 'payment:read', '--secret-file', 'shop.secret'];
+  const database = fakeOffline({ apps: ['shop'] });
+  t.is((await place.payctl(app, { openOffline: async () => database })).code, 6);
+  const again = await place.payctl([...app, '--if-none', '--json'], { openOffline: async () => database });
+  t.deepEqual(JSON.parse(again.stdout), { changed: false });
+  t.deepEqual((await readdir(place.folder)).toSorted(), ['contexts.json', 'credentials.json']);
+});
+
+const PLAN =
+  '[admin]\nusername = "alice"\npassword_file = "alice.pw"\n\n[[app]]\nname = "shop"\nscopes = ["payment:read"]\nsecret_file = "shop.secret"\n';
+
+test('bootstrap apply is declarative: the second time changes nothing and touches no file', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  await writeFile(join(place.folder, 'alice.pw'), 'correct horse battery\n');
+  await writeFile(join(place.folder, 'plan.toml'), PLAN);
+  const database = fakeOffline();
+  const apply = ['bootstrap', 'apply', '-f', 'plan.toml', '--json'];
+  const first = await place.payctl(apply, { openOffline: async () => database });
+  t.is(first.code, 0, first.stderr);
+  t.false(first.stdout.includes('pays_'));
+  t.regex(await readFile(join(place.folder, 'shop.secret'), 'utf8'), /^pays_/);
+  const second = await place.payctl(apply, { openOffline: async () => database });
+  t.is(second.code, 0, second.stderr);
+  t.like(JSON.parse(second.stdout), { changed: false });
+});
+
+test('bootstrap apply refuses unknown keys and a secret file that exists, before it writes', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  await writeFile(join(place.folder, 'alice.pw'), 'correct horse battery\n');
+  await writeFile(join(place.folder, 'plan.toml'), PLAN.replace('secret_file', 'password = "x"\nsecret_file'));
+  const database = fakeOffline();
+  const apply = ['bootstrap', 'apply', '-f', 'plan.toml'];
+  const unknown = await place.payctl(apply, { openOffline: async () => database });
+  t.is(unknown.code, 2);
+  t.regex(unknown.stderr, /"password" is not a key/);
+  await writeFile(join(place.folder, 'plan.toml'), PLAN);
+  await writeFile(join(place.folder, 'shop.secret'), 'old');
+  t.is((await place.payctl(apply, { openOffline: async () => database })).code, 2);
+  t.deepEqual(database.admins, []);
+});
+
+test('admin reset-password --offline, keys rotate, server migrate and backup', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const database = fakeOffline({ admins: ['alice'] });
+  const openOffline = async () => database;
+  t.is(
+    (
+      await place.payctl(['admin', 'reset-password', 'alice', '--offline', '--password-stdin', '-y'], {
+        ...PASSWORD,
+        openOffline,
+      })
+    ).code,
+    0,
+  );
+  t.is(database.admins[0]?.password, 'correct horse battery');
+  t.deepEqual(JSON.parse((await place.payctl(['keys', 'rotate', '-y', '--json'], { openOffline })).stdout), {
+    keyId: 'ab12cd34',
+    rewrapped: 3,
+  });
+  t.is((await place.payctl(['keys', 'rotate'], { openOffline })).code, 2);
+  t.is((await place.payctl(['server', 'migrate', '--json'], { openOffline })).code, 0);
+  t.is((await place.payctl(['server', 'backup', 'copy.tar', '--json'], { openOffline })).code, 0);
+  t.is((await place.payctl(['server', 'backup', 'contexts.json'], { openOffline })).code, 2, 'never over a file');
+});
+
+test('faults of the configuration are usage errors, line by line', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const faults = Object.assign(new Error('The configuration has 1 fault:\n  Debugg: there is no such key'), {
+    name: 'ConfigFaults',
+  });
+  const { code, stderr } = await place.payctl(['bootstrap', 'status'], {
+    openOffline: async () => Promise.reject(faults),
+  });
+  t.is(code, 2);
+  t.regex(stderr, /1 fault:\n {2}Debugg: there is no such key\n/);
+});

@@ -1,0 +1,129 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import test from 'ava';
+import { makePlace, scripted } from '../support/cli.ts';
+import { TOKEN, problem, startFakeApi } from '../support/fake-api.ts';
+
+const PASSWORD = { stdin: 'correct horse battery\n' };
+
+test('login makes a context of a new server, saves the token and says where it is', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  await place.logIn([]);
+  const { code, stdout } = await place.payctl(
+    ['login', '--server', place.api.url, '-u', 'alice', '--password-stdin', '--json'],
+    PASSWORD,
+  );
+  t.is(code, 0);
+  t.like(JSON.parse(stdout), {
+    context: 'local',
+    label: 'dev',
+    username: 'alice',
+    expiresAt: '2026-11-22T06:05:00.000Z',
+  });
+  t.false(stdout.includes(TOKEN));
+  t.is((await place.payctl(['whoami', '-q'])).stdout, 'alice\n');
+});
+
+test('login on a terminal asks for what is missing, the password hidden', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const prompts = scripted({ '-u': 'alice' }, 'correct horse battery');
+  await place.logIn([]);
+  t.is((await place.payctl(['login', '--server', place.api.url], { prompts })).code, 0);
+  t.deepEqual(prompts.asked, ['Username', 'Password of alice']);
+});
+
+test('a password is not sent unencrypted to another machine', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const { code, stderr } = await place.payctl(
+    ['login', '--server', 'http://pay.example.com', '-u', 'alice', '--password-stdin'],
+    PASSWORD,
+  );
+  t.is(code, 2);
+  t.regex(stderr, /not encrypted/);
+});
+
+test('a wrong password is exit 4 and saves nothing', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  await place.logIn([]);
+  place.api.on('POST /api/v1/login', () => problem(401, 'login_failed', 'The name or the password is wrong.'));
+  t.is((await place.payctl(['login', '--server', place.api.url, '-u', 'alice', '--password-stdin'], PASSWORD)).code, 4);
+  t.deepEqual(JSON.parse(await readFile(join(place.folder, 'contexts.json'), 'utf8')), { current: null, contexts: {} });
+});
+
+test('logout ends the session at the server and forgets the token, dead or not', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('POST /api/v1/logout', () => problem(401, 'unauthorized', 'Dead already.'));
+  t.is((await place.payctl(['logout'])).code, 0);
+  t.is((await place.payctl(['app', 'list'])).code, 4);
+});
+
+test('logout --local asks nobody', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  t.is((await place.payctl(['logout', '--local'])).code, 0);
+  t.deepEqual(place.api.seen, []);
+});
+
+test('a token goes only to the origin that issued it', async (t) => {
+  const [place, other] = [await makePlace(), await startFakeApi()];
+  t.teardown(() => Promise.all([place.close(), other.close()]));
+  t.is((await place.payctl(['app', 'list', '--server', other.url])).code, 4);
+  t.deepEqual(other.seen, []);
+  const env = { PAYCTL_TOKEN: TOKEN };
+  t.is((await place.payctl(['app', 'list'], { env })).code, 2, 'a token without its server');
+  t.is(
+    (await place.payctl(['app', 'list', '--server', other.url], { env: { ...env, PAYCTL_SERVER: place.api.url } }))
+      .code,
+    4,
+  );
+  t.deepEqual(other.seen, []);
+  t.is((await place.payctl(['app', 'list'], { env: { ...env, PAYCTL_SERVER: place.api.url } })).code, 0);
+});
+
+test('an expired login is told before anything is sent', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const { code, stderr } = await place.payctl(['app', 'list'], { now: () => new Date('2027-01-01T00:00:00Z') });
+  t.is(code, 4);
+  t.regex(stderr, /has expired[\s\S]*next: payctl login -C dev/);
+  t.deepEqual(place.api.seen, []);
+});
+
+test('contexts: add, list, use, show, remove', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  t.is(
+    (await place.payctl(['context', 'add', 'prod', '--server', 'https://pay.example.com', '--user', 'alice'])).code,
+    0,
+  );
+  t.is((await place.payctl(['context', 'add', 'prod', '--server', 'https://pay.example.com'])).code, 6);
+  t.is((await place.payctl(['context', 'add', 'a b', '--server', 'https://pay.example.com'])).code, 2);
+  t.is((await place.payctl(['context', 'list', '--fields', 'name,label'])).stdout, 'dev\tdev\nprod\tprod\n');
+  t.is((await place.payctl(['context', 'use', 'nope'])).code, 2);
+  t.is((await place.payctl(['context', 'use', 'prod'])).code, 0);
+  t.is((await place.payctl(['context', 'show', '-q'])).stdout, 'prod\n');
+  t.is((await place.payctl(['context', 'remove', 'prod'])).code, 2, 'needs a yes');
+  t.is((await place.payctl(['context', 'remove', 'prod', '-y'])).code, 0);
+  t.is((await place.payctl(['context', 'list', '-q'])).stdout, 'dev\n');
+});
+
+test('config explain names every source, and no token', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const { stdout } = await place.payctl(['config', 'explain', '--json'], { env: { PAYCTL_TIMEOUT: '7' } });
+  const rows = JSON.parse(stdout) as { setting: string; value: unknown; source: string }[];
+  const source = (name: string): string | undefined => rows.find((row) => row.setting === name)?.source;
+  t.deepEqual(['context', 'server', 'token', 'timeout', 'folder'].map(source), [
+    'current context',
+    'context dev',
+    'context dev',
+    'PAYCTL_TIMEOUT',
+    'PAYCTL_CONFIG_DIR',
+  ]);
+  t.false(stdout.includes(TOKEN));
+});
