@@ -80,7 +80,8 @@ there is no default account and no page for the first visitor.
 
   payctl bootstrap status
   payctl bootstrap admin --username alice
-  payctl bootstrap app --name shop --scope payment:write,payment:read --secret-file shop.secret
+  payctl bootstrap app --name shop --scope payment:write,payment:read \\
+    --secret-file shop.secret
   payctl server start
   payctl login --server http://127.0.0.1:8080 -u alice
 

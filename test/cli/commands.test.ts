@@ -1,0 +1,254 @@
+import { createHmac } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readFile, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import test from 'ava';
+import { nouns } from '../../cli/commands/index.ts';
+import { makePlace, runPayctl, scripted } from '../support/cli.ts';
+import { problem } from '../support/fake-api.ts';
+import { eventRow, orderRow, signedCode } from '../support/fake-rows.ts';
+
+const PAY = ['pay', '--subject', 'Tea', '--amount', '1', '--pay-way', 'alipay'];
+const QUERY = 'GET /api/v1/console/payment/query/P202611210558ABCDEFGH12';
+
+for (const [status, code] of [
+  ['paid', 0],
+  ['closed', 1],
+  ['failed', 1],
+] as const) {
+  test(`pay --wait follows the order until it is ${status}: exit ${code}`, async (t) => {
+    const place = await makePlace();
+    t.teardown(() => place.close());
+    let looks = 0;
+    place.api.on(QUERY, () =>
+      (looks += 1) === 2
+        ? problem(503, 'busy', 'Busy.')
+        : { body: { data: { ...orderRow, status: looks < 4 ? 'pending' : status } } },
+    );
+    const run = await place.payctl([...PAY, '--wait', '--interval', '0.01', '--json']);
+    t.is(run.code, code);
+    t.is((JSON.parse(run.stdout) as { status: string }).status, status);
+    if (code === 1) t.is((JSON.parse(run.stderr) as { error: { code: string } }).error.code, `order_${status}`);
+  });
+}
+
+test('pay draws a QR code on a terminal, and none in a pipe', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  t.regex((await place.payctl(PAY, { terminal: 80 })).stderr, /[█▀▄]{20}/);
+  t.regex((await place.payctl(PAY, { terminal: 20 })).stderr, /wider than this terminal/);
+  const piped = await place.payctl(PAY);
+  t.notRegex(piped.stdout + piped.stderr, /[█▀▄]/);
+});
+
+test('pay asks for what is missing', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const prompts = scripted({ '--subject': 'Tea', '--amount': '2.50', '--pay-way': 'wechat' });
+  t.is((await place.payctl(['pay'], { prompts })).code, 0);
+  t.like(place.api.seen.at(-1)?.body, { subject: 'Tea', amount: '2.50', payWay: 'wechat' });
+  const off = await place.payctl(['pay', '--subject', 'Tea']);
+  t.is(off.code, 2);
+  t.regex(off.stderr, /--amount/);
+});
+
+test('app create on a terminal asks for name, scopes and, with several projects, the project', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('GET /api/v1/projects', () => ({ body: { data: [{ code: 'default' }, { code: 'eu' }] } }));
+  const prompts = scripted({ '--name': 'shop', '--project': 'eu' });
+  t.is((await place.payctl(['app', 'create', '--json'], { prompts })).code, 0);
+  t.deepEqual(place.api.seen.at(-1)?.body, { name: 'shop', scopes: ['payment:write', 'payment:read'], project: 'eu' });
+});
+
+test('status: everything up is 0, a part down is 1, nobody there is 7', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const up = await place.payctl(['status', '--fields', 'part,status']);
+  t.is(up.stdout, 'service\tup\ndatabase\tup\nalipay\tup\nwechat\tup\npaypal\tup\n');
+  place.api.on('GET /health/db', () => problem(503, 'database_down', 'Down.'));
+  const down = await place.payctl(['status']);
+  t.is(down.code, 1);
+  t.regex(down.stderr, /Down: database/);
+  await place.api.close();
+  t.is((await place.payctl(['status'])).code, 7);
+});
+
+test("api --app calls as the merchant, with a token of its own and not the administrator's", async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  await writeFile(join(place.folder, 'secret'), 'pays_x y\n');
+  const { code } = await place.payctl([
+    'api',
+    '/api/v2/payment/pay',
+    '--app',
+    'app_1',
+    '--secret-file',
+    'secret',
+    '-F',
+    'amount=1',
+  ]);
+  t.is(code, 0);
+  const [token, pay] = place.api.seen;
+  t.is(token?.headers['authorization'], `Basic ${Buffer.from('app_1:pays_x%20y').toString('base64')}`);
+  t.is(pay?.headers['authorization'], 'Bearer merchant-token');
+  t.is((await place.payctl(['api', 'https://evil.example/'])).code, 2);
+  t.is((await place.payctl(['api', '//evil.example/'])).code, 2);
+});
+
+test('order export writes a whole file or none', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('GET /api/v1/orders/export', () => ({ text: 'orderNo\nP1\n', headers: { 'content-type': 'text/csv' } }));
+  t.is((await place.payctl(['order', 'export', '--file', 'out.csv'])).code, 0);
+  t.is(await readFile(join(place.folder, 'out.csv'), 'utf8'), 'orderNo\nP1\n');
+  t.is((await place.payctl(['order', 'export', '--file', 'out.csv'])).code, 2, 'never over a file');
+  place.api.on('GET /api/v1/orders/export', () => ({ text: 'orderNo\n', headers: { 'content-length': '999' } }));
+  const cut = place.payctl(['order', 'export', '--file', 'cut.csv']);
+  setTimeout(() => void place.api.close(), 200);
+  t.is((await cut).code, 7);
+  t.deepEqual((await readdir(place.folder)).toSorted(), ['contexts.json', 'credentials.json', 'out.csv']);
+});
+
+test('event listen forwards events signed like the real webhook, and goes on after the last one', async (t) => {
+  const place = await makePlace();
+  const received: { headers: Record<string, unknown>; body: string }[] = [];
+  let answers = 500;
+  const receiver = createServer((request, response) => {
+    let body = '';
+    request.on('data', (part) => (body += part));
+    request.on('end', () => {
+      received.push({ headers: request.headers, body });
+      response.writeHead(answers).end();
+      answers = 200;
+    });
+  });
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => Promise.all([place.close(), receiver.close()]));
+  const key = Buffer.from('0123456789abcdef01234567');
+  await writeFile(join(place.folder, 'hook.secret'), `whsec_${key.toString('base64')}\n`);
+  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
+  const { code, stderr } = await place.payctl([
+    'event',
+    'listen',
+    '--since',
+    '2h',
+    '--count',
+    '2',
+    '--forward-to',
+    url,
+    '--secret-file',
+    'hook.secret',
+    '-o',
+    'jsonl',
+  ]);
+  t.is(code, 0, stderr);
+  t.is(received.length, 3, 'one refused, then two taken');
+  const { headers, body } = received[1]!;
+  t.deepEqual(JSON.parse(body), eventRow);
+  const text = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`;
+  t.is(headers['webhook-signature'], `v1,${createHmac('sha256', key).update(text).digest('base64')}`);
+  const streams = place.api.seen.filter(({ path }) => path.endsWith('/stream'));
+  t.truthy(streams[0]?.query['since']);
+  t.is(streams[1]?.headers['last-event-id'], '7');
+  t.is(streams[1]?.query['since'], undefined);
+});
+
+test('skillpay: an offer shows how to pay; redeeming unpaid is exit 1', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  await writeFile(join(place.folder, 's'), 'pays_0123456789abcdef\n');
+  const offer = {
+    ...problem(402, 'payment_required', 'Pay first.'),
+    body: { code: 'payment_required', data: { outTradeNo: 'X1', status: 'pending', payUrl: 'http://pay/X1' } },
+  };
+  place.api.on('POST /api/v2/skillpay/resource', () => offer);
+  const as = ['--app', 'app_1', '--secret-file', 's'];
+  t.is((await place.payctl(['skillpay', 'offer', ...as, '--fields', 'outTradeNo'])).stdout, 'X1\n');
+  t.truthy(place.api.seen.at(-1)?.headers['idempotency-key']);
+  const redeem = await place.payctl(['skillpay', 'redeem', 'X1', ...as]);
+  t.is(redeem.code, 1);
+  t.regex(redeem.stderr, /not paid[\s\S]*pay at http:\/\/pay\/X1/);
+  t.is(place.api.seen.at(-1)?.headers['x-out-trade-no'], 'X1');
+  t.is((await place.payctl(['skillpay', 'list'])).code, 2);
+});
+
+test('skillpay verify-code: genuine is 0; another key, algorithm, type or a changed claim is 1', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const check = (code: string) => place.payctl(['skillpay', 'verify-code', '--json'], { stdin: `${code}\n` });
+  const code = signedCode({ outTradeNo: 'X1', amountMinor: 10 });
+  const good = await check(code);
+  t.is(good.code, 0);
+  t.like(JSON.parse(good.stdout), { valid: true, outTradeNo: 'X1', amountMinor: 10 });
+  const [head, , signature] = code.split('.');
+  const forged = Buffer.from('{"outTradeNo":"X1","amountMinor":1}').toString('base64url');
+  t.is((await check(`${head}.${forged}.${signature}`)).code, 1);
+  for (const header of [
+    { alg: 'none', typ: 'pay-code+jws', kid: 'k-1' },
+    { alg: 'EdDSA', typ: 'JWT', kid: 'k-1' },
+    { alg: 'EdDSA', typ: 'pay-code+jws', kid: 'k-2' },
+  ]) {
+    t.is((await check(signedCode({ outTradeNo: 'X1' }, header))).code, 1);
+  }
+  t.is((await check('not a code')).code, 2);
+});
+
+test('channel set asks field by field on a terminal, secrets hidden; left out keeps its value', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const prompts = scripted({ '-f': '' }, '');
+  t.is(
+    (
+      await place.payctl(['channel', 'set', 'alipay'], {
+        prompts: { ...prompts, text: async () => '2021', secret: async () => '' },
+      })
+    ).code,
+    0,
+  );
+  t.deepEqual(place.api.seen.at(-1)?.body, { mode: 'simulator', appId: '2021' });
+  t.is((await place.payctl(['channel', 'set', 'alipay'])).code, 2);
+});
+
+test('the channel test that fails is exit 1 and names the credential', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('POST /api/v1/payment/config/alipay/test', () => ({
+    body: { data: { ok: false, field: 'appId', message: 'The app id is unknown.' } },
+  }));
+  const { code, stdout, stderr } = await place.payctl(['channel', 'test', 'alipay']);
+  t.is(code, 1);
+  t.regex(stdout, /field\tappId/);
+  t.regex(stderr, /The app id is unknown/);
+});
+
+for (const shell of ['bash', 'zsh', 'fish', 'powershell']) {
+  test(`completion ${shell} knows every noun`, async (t) => {
+    const { code, stdout } = await runPayctl(['completion', shell]);
+    t.is(code, 0);
+    for (const { name } of nouns) t.true(stdout.includes(name), name);
+    t.true(stdout.includes('rotate-secret'));
+  });
+}
+
+for (const topic of ['environment', 'exit-codes', 'output', 'secrets', 'bootstrap']) {
+  test(`help ${topic}`, async (t) => {
+    const { code, stdout } = await runPayctl(['help', topic]);
+    t.is(code, 0);
+    t.true(stdout.split('\n').every((line) => line.length <= 80));
+  });
+}
+
+test('help of a command begins with its examples', async (t) => {
+  const { stdout } = await runPayctl(['help', 'app', 'create']);
+  t.regex(stdout, /^Create an API application[^\n]*\n([^\n]+\n)?\nExamples\n {2}\$ payctl app create/);
+  t.is((await runPayctl(['app', 'create', '--help'])).stdout, stdout);
+  t.is((await runPayctl(['help', 'nope'])).code, 2);
+});
+
+test('payctl alone prints help, and every noun stands in it', async (t) => {
+  const { code, stdout } = await runPayctl([]);
+  t.is(code, 0);
+  for (const { name, summary } of nouns) t.true(stdout.includes(name) && stdout.includes(summary), name);
+});

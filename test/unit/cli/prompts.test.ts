@@ -1,0 +1,80 @@
+import { PassThrough } from 'node:stream';
+import test from 'ava';
+import { createPrompts } from '../../../cli/prompts.ts';
+import { createTerminal } from '../../../cli/terminal.ts';
+import { collector } from '../../support/cli.ts';
+
+/** A terminal whose keys are pressed by the test. */
+function keyboard(options: { env?: Record<string, string>; stderrTerminal?: boolean; input?: boolean } = {}) {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => stdin });
+  const out = collector(80);
+  const err = collector(options.stderrTerminal === false ? undefined : 80);
+  const terminal = createTerminal(
+    { stdin, stdout: out.stream, stderr: err.stream, env: options.env ?? {}, cwd: '/' },
+    { input: options.input ?? true },
+  );
+  /** Presses keys once the question stands on the screen. */
+  const press = async (after: string, keys: string): Promise<void> => {
+    while (!err.text().includes(after)) await new Promise((resolve) => err.stream.once('data', resolve));
+    stdin.write(keys);
+  };
+  return { prompts: createPrompts(terminal), press, out: out.text, err: err.text };
+}
+
+test('a question is drawn on stderr and never on stdout', async (t) => {
+  const { prompts, press, out, err } = keyboard();
+  const answer = prompts.text({ message: 'Your name', flag: '--name' });
+  await press('Your name', 'alice\r');
+  t.is(await answer, 'alice');
+  t.is(out(), '');
+  t.regex(err(), /Your name/);
+});
+
+test('a secret does not show', async (t) => {
+  const { prompts, press, err } = keyboard();
+  const answer = prompts.secret({ message: 'Password', flag: '--password-stdin' });
+  await press('Password', 'hidden words\r');
+  t.is(await answer, 'hidden words');
+  t.false(err().includes('hidden'));
+});
+
+test('yes is never the default', async (t) => {
+  const { prompts, press } = keyboard();
+  const answer = prompts.yes({ message: 'Really', flag: '-y' });
+  await press('Really', '\r');
+  t.false(await answer);
+});
+
+test('a list is chosen with the arrow keys', async (t) => {
+  const { prompts, press } = keyboard();
+  const answer = prompts.choose({ message: 'Which', flag: '--mode' }, [{ value: 'one' }, { value: 'two' }]);
+  await press('Which', '\u001b[B\r');
+  t.is(await answer, 'two');
+});
+
+for (const [name, key] of [
+  ['Ctrl-C', '\u0003'],
+  ['Ctrl-D', '\u0004'],
+] as const) {
+  test(`${name} cancels with 130`, async (t) => {
+    const { prompts, press } = keyboard();
+    const answer = prompts.text({ message: 'Your name', flag: '--name' });
+    await press('Your name', key);
+    const error = await t.throwsAsync(answer);
+    t.is((error as { exitCode?: number } | undefined)?.exitCode, 130);
+  });
+}
+
+for (const [name, options] of [
+  ['CI is set', { env: { CI: 'true' } }],
+  ['--no-input', { input: false }],
+  ['stderr is no terminal', { stderrTerminal: false }],
+] as const) {
+  test(`no question when ${name}: exit 2 names the flag`, async (t) => {
+    const { prompts, out, err } = keyboard(options);
+    t.false(prompts.possible);
+    const error = await t.throwsAsync(prompts.text({ message: 'Your name', flag: '--name' }), { message: /--name/ });
+    t.is((error as { exitCode?: number } | undefined)?.exitCode, 2);
+    t.is(out() + err(), '');
+  });
+}
