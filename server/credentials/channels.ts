@@ -46,7 +46,7 @@ export interface ConfiguredChannels extends Channels {
 }
 
 /** As many built channels are kept; a version is built once and then only looked up. */
-const KEPT = 200;
+const KEPT = 500;
 
 /** Orders live up to a week and refunds start when they are paid. */
 const LONGEST_ORDER_DAYS = 15;

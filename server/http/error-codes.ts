@@ -30,6 +30,7 @@ configuration_broken | Configuration cannot be opened | The stored secrets of th
 csrf_failed | Not from the console | A cookie session was used without the matching X-CSRF-Token, from another site, or with a doubled cookie. | Send the value of the csrf_token cookie as X-CSRF-Token, or use a Bearer token.
 database_busy | Database busy | The row that is needed is locked or the database took too long; nothing was changed. | Wait for Retry-After and send the same request again. | again
 database_unavailable | Database unavailable | The database cannot be reached; nothing was changed. | Wait for Retry-After and send the same request again. | again
+debug_beside_live | Debug beside live money | Debug is on, but the database has a live channel configuration or live orders. | Set Debug = false, or use another database.
 debug_refuses_live | No live configuration beside Debug | While Debug is on there are test applications with published secrets, so no live configuration is taken. | Turn Debug off.
 exception_resolved | Exception resolved | The exception was resolved before. | Look at the order's timeline.
 forbidden | Forbidden | The caller is known and may not do this. | Use a caller that may.
@@ -69,6 +70,7 @@ refund_not_retryable | Refund not retryable | Only a failed or abnormal refund c
 refund_window_over | Too late to refund | The channel no longer refunds an order of this age. | Refund outside the channel.
 refunds_blocked | Refunds blocked | An open exception of the order must be resolved first. | Have an administrator resolve the exception.
 role_insufficient | Role insufficient | A viewer may look but not change. | Ask an administrator with the role admin.
+seals_left | Records left under an old key | Some sealed records do not open with any master key and could not be re-wrapped. | Add the key that sealed them to Security.MasterKey, or write those secrets again.
 unauthenticated | Unauthenticated | The credential is missing, malformed, expired or revoked. | Get a new token and send it as Authorization: Bearer.
 unauthorized_client | Application disabled | The application may not get tokens. | Have the application enabled.
 unsupported_grant_type | Grant not supported | Only client_credentials is supported. | Send grant_type=client_credentials.

@@ -2,13 +2,12 @@ import type { ExecutionContext } from 'ava';
 import { CHANNEL_KINDS } from '../../../server/channels/registry.ts';
 import { channelSerial } from '../../../server/channels/serials.ts';
 import { createTransport } from '../../../server/channels/transport.ts';
-import { createCerts, type Certs } from '../../../server/credentials/certs.ts';
-import { createChannels, type ConfiguredChannels } from '../../../server/credentials/channels.ts';
-import { createChannelConfigs, type ChannelConfigs } from '../../../server/credentials/configs.ts';
+import type { Certs } from '../../../server/credentials/certs.ts';
+import type { ConfiguredChannels } from '../../../server/credentials/channels.ts';
+import type { ChannelConfigs } from '../../../server/credentials/configs.ts';
 import type { CredentialPorts } from '../../../server/credentials/ports.ts';
-import { createSealing, type MasterKey } from '../../../server/credentials/sealing.ts';
-import { seedSimulatorConfigs } from '../../../server/credentials/simulator-configs.ts';
-import { publicChannels } from '../../../server/credentials/status.ts';
+import type { MasterKey } from '../../../server/credentials/sealing.ts';
+import { createCredentials } from '../../../server/credentials/credentials.ts';
 import { Unauthenticated } from '../../../server/errors.ts';
 import type { Authenticators } from '../../../server/http/callers.ts';
 import { createAudit } from '../../../server/identity/audit.ts';
@@ -63,25 +62,13 @@ export async function startService(
   const on = options.on ?? (await postgresDatabase(t));
   const { store } = on;
   const masterKeys = options.masterKeys ?? [newMasterKey()];
-  const sealing = createSealing(masterKeys);
   const send = createTransport({ timeoutMs: 3000 });
   const audit = createAudit({ now });
-  const ports: CredentialPorts = {
-    store,
-    sealing,
-    kinds: CHANNEL_KINDS,
-    audit,
-    serialOf: channelSerial,
-    send,
-    now,
-    simulatorUrl,
-    debug,
-  };
-  const seedProject = (project: string) => seedSimulatorConfigs(ports, [project]);
-  const channels = createChannels({ ...ports, unseal: sealing.open, seedProject, log: () => {} });
+  const parts = { store, kinds: CHANNEL_KINDS, audit, serialOf: channelSerial, send, now, simulatorUrl, debug };
+  const credentials = createCredentials({ ...parts, masterKeys, log: () => {} });
+  const { channels, configs, certs, sealing } = credentials;
+  const ports: CredentialPorts = { ...parts, sealing };
   t.teardown(() => channels.idle());
-  const configs = createChannelConfigs(ports, channels);
-  const certs = createCerts(ports);
   for (const code of ['default', 'other']) {
     const at = now();
     await store.transaction((tx) =>
@@ -89,7 +76,7 @@ export async function startService(
     );
   }
   const groups = [
-    paymentChannelRoutes({ publicChannels: () => publicChannels({ ...ports }) }),
+    paymentChannelRoutes(credentials),
     channelConfigRoutes({ configs, now }),
     ownChannelConfigRoutes({ configs, now }),
     certRoutes({ certs, now }),

@@ -1,0 +1,54 @@
+import { createCerts, type Certs } from './certs.ts';
+import { createChannels, type ConfiguredChannels } from './channels.ts';
+import { createChannelConfigs, type ChannelConfigs } from './configs.ts';
+import { refuseDebugBesideLive } from './debug-guard.ts';
+import { watchExpiry, type EndingCert } from './expiry.ts';
+import type { HealthPorts } from './health.ts';
+import type { CredentialPorts } from './ports.ts';
+import { createSealing, type MasterKey, type Sealing } from './sealing.ts';
+import { seedSimulatorConfigs } from './simulator-configs.ts';
+import { publicChannels, type PublicChannel } from './status.ts';
+
+/** What credentials are made of. */
+export interface CredentialParts extends Omit<CredentialPorts, 'sealing'> {
+  masterKeys: readonly MasterKey[];
+  log: HealthPorts['log'];
+}
+
+/** Everything that knows how a channel is called, and keeps what nobody may see. */
+export interface Credentials {
+  sealing: Sealing;
+  channels: ConfiguredChannels;
+  configs: ChannelConfigs;
+  certs: Certs;
+  publicChannels(): Promise<PublicChannel[]>;
+  /**
+   * At start, and for a project that was just made: with Debug, throws DebugBesideLive or stores the simulator's
+   * configurations; without, does nothing.
+   */
+  seedSimulator(projects?: readonly string[]): Promise<void>;
+  /** The `certificate-expiry` job. */
+  watchExpiry(): Promise<EndingCert[]>;
+}
+
+/** Assembles credentials. */
+export function createCredentials({ masterKeys, log, ...parts }: CredentialParts): Credentials {
+  const sealing = createSealing(masterKeys);
+  const ports: CredentialPorts = { ...parts, sealing };
+  const seedSimulator = async (projects?: readonly string[]): Promise<void> => {
+    if (!ports.debug) return;
+    await refuseDebugBesideLive(ports.store);
+    await seedSimulatorConfigs(ports, projects);
+  };
+  const seedProject = (project: string) => seedSimulator([project]);
+  const channels = createChannels({ ...ports, unseal: sealing.open, seedProject, log });
+  return {
+    sealing,
+    channels,
+    configs: createChannelConfigs(ports, channels),
+    certs: createCerts(ports),
+    publicChannels: () => publicChannels(ports),
+    seedSimulator,
+    watchExpiry: () => watchExpiry({ ...ports, log }),
+  };
+}

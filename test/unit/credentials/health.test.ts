@@ -1,0 +1,76 @@
+import test from 'ava';
+import { watched } from '../../../server/credentials/health.ts';
+import { statusOf } from '../../../server/credentials/status.ts';
+import type { CaptureRef, Channel, Outcome, PlaceOrder, UnknownCause } from '../../../server/payments/channel.ts';
+import { fakeKind } from './stage.ts';
+
+function channelThat(says: Outcome): Channel {
+  const { create } = fakeKind();
+  const input = {
+    mode: 'live',
+    fields: {},
+    pems: {},
+    simulatorUrl: null,
+    send: async () => Promise.reject(),
+    now: () => new Date(),
+  } as const;
+  return { ...create(input), place: async () => says };
+}
+
+test('an answer is a success, silence and nonsense are failures, and our own timing is neither', async (t) => {
+  const heard = async (says: Outcome) => {
+    const words: (UnknownCause | null)[] = [];
+    await watched(channelThat(says), (word) => words.push(word)).place({} as PlaceOrder);
+    return words;
+  };
+  t.deepEqual(await heard({ kind: 'pending' }), [null]);
+  t.deepEqual(await heard({ kind: 'declined', code: 'NO', reason: 'no', definite: true }), [null]);
+  t.deepEqual(await heard({ kind: 'unknown', cause: 'timeout' }), ['timeout']);
+  t.deepEqual(await heard({ kind: 'unknown', cause: 'signature_invalid' }), ['signature_invalid']);
+  t.deepEqual(await heard({ kind: 'unknown', cause: 'busy' }), []);
+  t.deepEqual(await heard({ kind: 'unknown', cause: 'mismatch' }), []);
+});
+
+test('a watched channel can exactly what the channel can', async (t) => {
+  const plain = channelThat({ kind: 'pending' });
+  t.is(watched(plain, () => {}).capture, undefined);
+  t.is(watched(plain, () => {}).retryAbnormalRefund, undefined);
+  const words: (UnknownCause | null)[] = [];
+  const capturing: Channel = {
+    ...plain,
+    async capture({ captureNo }) {
+      return { kind: 'unknown', cause: this === capturing && captureNo === 'c1' ? 'timeout' : 'network' };
+    },
+  };
+  await watched(capturing, (word) => words.push(word)).capture?.({ captureNo: 'c1' } as CaptureRef);
+  t.deepEqual(words, ['timeout']);
+});
+
+test('the newest word decides, for as long as it is worth something', (t) => {
+  const now = new Date('2030-01-01T12:00:00Z');
+  const ago = (seconds: number) => new Date(now.getTime() - seconds * 1000);
+  const status = (success: number | null, failure: number | null, more: object = {}) =>
+    statusOf(
+      {
+        configured: true,
+        enabled: true,
+        lastSuccessAt: success === null ? null : ago(success),
+        lastFailureAt: failure === null ? null : ago(failure),
+        certsExpireAt: null,
+        ...more,
+      },
+      now,
+    );
+  t.is(status(null, null), 'up');
+  t.is(status(10, null), 'up');
+  t.is(status(null, 10), 'down');
+  t.is(status(300, 10), 'down');
+  t.is(status(30, 10), 'degraded');
+  t.is(status(10, 30), 'degraded');
+  t.is(status(10, 300), 'up');
+  t.is(status(86_400, 3600), 'degraded');
+  t.is(status(10, null, { certsExpireAt: ago(-29 * 86_400) }), 'degraded');
+  t.is(status(10, null, { certsExpireAt: ago(-31 * 86_400) }), 'up');
+  t.is(status(null, 10, { enabled: false }), 'disabled');
+  t.is(status(10, null, { configured: false, enabled: false }), 'unconfigured');
+});
