@@ -12,6 +12,7 @@ export interface ErrorCode {
 /** One line for each code: code | title | meaning | what to do | `again` when the same request may be sent again. */
 const table = `
 amount_invalid | Amount invalid | The amount is not a positive decimal with at most the decimals of its currency, up to 100000000. | Send a number or a decimal string in major units.
+biz_no_used | bizNo used | The bizNo stands for a debit of another amount. | Use a new bizNo, or repeat the debit with the same amount.
 body_incomplete | Request broke off | The connection ended before the whole body was sent. | Send the request again. | again
 body_malformed | Malformed body | The body is not valid JSON, form or multipart data in UTF-8. | Correct the body.
 body_too_deep | Body too deep | The JSON is nested deeper than 20 levels. | Send a flatter body.
@@ -25,6 +26,9 @@ channel_disabled | Channel disabled | The channel is switched off for this proje
 channel_not_configured | Channel not configured | The project has no usable configuration of this channel. | Have the configuration completed; its test says what is missing.
 channel_outcome_unknown | Outcome unknown | The channel gave no usable answer in time; it may have acted. | Query the order, or repeat the request with the same Idempotency-Key or merchant number. | again
 channel_refused | Channel refused | The channel refused the request; \`channel\` has its code and words. | Correct what the channel names.
+code_taken | Code taken | Something of this kind has this code already. | Choose another code, or change what is there.
+coin_disabled | Coin disabled | The coin is switched off and cannot be spent. | Have the coin enabled.
+coins_insufficient | Not enough coins | The account has fewer available coins than asked for; nothing was taken. | Take less; \`available\` says how many there are.
 coins_spent | Coins spent | The coins that came with the order are spent, so it cannot be refunded in full. | Refund less, or change the claw-back rule of the coin.
 configuration_broken | Configuration cannot be opened | The stored secrets of this channel configuration do not open with any master key. | Check Security.MasterKey, or write the secrets of the configuration again.
 csrf_failed | Not from the console | A cookie session was used without the matching X-CSRF-Token, from another site, or with a doubled cookie. | Send the value of the csrf_token cookie as X-CSRF-Token, or use a Bearer token.

@@ -1,7 +1,7 @@
 import type { LatePayment } from '../db/entities/identity.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/tx.ts';
-import { InvalidRequest } from '../errors.ts';
+import { AppError, InvalidRequest } from '../errors.ts';
 import { ask, placeOrder as placeCall } from './ask.ts';
 import { PAY_WAYS, type Outcome, type PayWay, type Scene } from './channel.ts';
 import { claimKey, digest, type KeyClaim } from './idempotency.ts';
@@ -57,7 +57,7 @@ export function placePayment(ports: Ports): PlacePayment {
   return async (payee, request, options = {}) => {
     const active = await ports.channels.forNew(payee.project, request.payWay);
     const draft = draftOrder(ports, active, payee, request, options);
-    const claimed = await ports.store.transaction((tx) => claimOrder(ports, tx, draft, options));
+    const claimed = await ports.store.transaction((tx) => claimOrder(ports, tx, draft, request, options));
     ports.checkpoint('place.intent');
     if (!claimed.send) return refuseOrReturn(claimed.order);
     const order = claimed.order;
@@ -81,17 +81,23 @@ interface Claimed {
 }
 
 /** Key row and order in one insert transaction; the unique indexes decide who is first. */
-async function claimOrder(ports: Ports, tx: Tx, draft: OrderRow, options: PlaceOptions): Promise<Claimed> {
+async function claimOrder(
+  ports: Ports,
+  tx: Tx,
+  draft: OrderRow,
+  request: PayRequest,
+  options: PlaceOptions,
+): Promise<Claimed> {
   const now = ports.now();
   const { claim } = options;
   if (claim?.resume) {
     await claimKey(tx, claim, claim.resume, now);
     return resumed(tx, claim.resume, now);
   }
-  await ports.effects.admit(tx, draft);
-  const isNew = await tx.orders.insertIfNew(draft);
-  if (!isNew) {
+  const refusal = await enter(ports, tx, draft, request);
+  if (refusal !== undefined) {
     const sibling = await liveSibling(tx, draft);
+    if (!sibling) return refuse(tx, draft, refusal, claim, now);
     await claimKey(tx, claim, sibling.orderNo, now);
     return resumed(tx, sibling.orderNo, now);
   }
@@ -112,6 +118,50 @@ async function claimOrder(ports: Ports, tx: Tx, draft: OrderRow, options: PlaceO
   return { order: draft, send: true, fresh: true };
 }
 
+/** The merchantOrderNo has a live order. */
+class NumberTaken extends Error {}
+
+/**
+ * Admits and inserts the draft; gives the reason when it did not get in. Of an order with a product nothing remains then,
+ * neither its stock nor the lock on it: both happen in a savepoint.
+ */
+async function enter(
+  ports: Ports,
+  tx: Tx,
+  draft: OrderRow,
+  asked: PayRequest,
+): Promise<AppError | NumberTaken | undefined> {
+  const attempt = async (part: Tx) => {
+    await ports.effects.admit(part, draft, asked);
+    if (!(await part.orders.insertIfNew(draft))) throw new NumberTaken();
+  };
+  try {
+    await (draft.productCode === null ? attempt(tx) : tx.savepoint(attempt));
+    return undefined;
+  } catch (error) {
+    if (error instanceof AppError || error instanceof NumberTaken) return error;
+    throw error;
+  }
+}
+
+/** A refused order keeps nothing; when its key is being worked on by another request, that one decides. */
+async function refuse(
+  tx: Tx,
+  { merchantOrderNo }: OrderRow,
+  refusal: Error,
+  claim: KeyClaim | undefined,
+  now: Date,
+): Promise<never> {
+  if (refusal instanceof NumberTaken && merchantOrderNo !== null)
+    throw new MerchantNumberUsed('merchantOrderNo', merchantOrderNo);
+  if (refusal instanceof NumberTaken) throw new Error('an order number was drawn twice');
+  if (claim) {
+    await claimKey(tx, claim, '', now);
+    claim.taken = false;
+  }
+  throw refusal;
+}
+
 /** The order that a retry means; its create is re-sent only while nothing payable came of it and it may still be paid. */
 async function resumed(tx: Tx, orderNo: string, now: Date): Promise<Claimed> {
   const order = await tx.orders.lock({ orderNo });
@@ -122,13 +172,13 @@ async function resumed(tx: Tx, orderNo: string, now: Date): Promise<Claimed> {
   return { order, send: true, fresh: false };
 }
 
-/** The live order with the same merchantOrderNo: the same facts mean the same order, others are refused. */
-async function liveSibling(tx: Tx, draft: OrderRow): Promise<OrderRow> {
+/** The live order with the same merchantOrderNo, if there is one: the same facts mean the same order, others are refused. */
+async function liveSibling(tx: Tx, draft: OrderRow): Promise<OrderRow | undefined> {
   const { clientId, merchantOrderNo } = draft;
-  if (merchantOrderNo === null) throw new Error('an order number was drawn twice');
+  if (merchantOrderNo === null) return undefined;
   const state = ['created', 'pending', 'paid'] as const;
   const sibling = await tx.orders.find({ clientId, merchantOrderNo, state });
-  if (!sibling || sibling.factsHash !== draft.factsHash)
+  if (sibling && sibling.factsHash !== draft.factsHash)
     throw new MerchantNumberUsed('merchantOrderNo', merchantOrderNo);
   return sibling;
 }

@@ -45,8 +45,12 @@ export interface NewEvent {
 
 /** What else happens when an order or refund moves: stock, coins, pay-per-call. Each runs in a savepoint and may not stop a fact. */
 export interface Effects {
-  /** Before an order is created: refuses blocked payers, wrong prices, empty stock. May change the draft. */
-  admit(tx: Tx, draft: OrderRow): Promise<void>;
+  /** Before an order is created: refuses blocked payers, wrong prices, empty stock. May change the draft. `asked`: what the request said itself. */
+  admit(
+    tx: Tx,
+    draft: OrderRow,
+    asked: { amount?: number | string | undefined; currency?: string | undefined },
+  ): Promise<void>;
   /** Late money was accepted for an ended order: is there still stock? */
   readmit(tx: Tx, order: OrderRow): Promise<boolean>;
   paid(tx: Tx, order: OrderRow): Promise<void>;

@@ -1,0 +1,100 @@
+import { Conflict, type FieldError, InvalidRequest, NotAllowed } from '../errors.ts';
+
+/** The project is switched off or gone: nothing new is sold in it (422). */
+export class ProjectDisabled extends NotAllowed {
+  constructor() {
+    super('project_disabled', 'The project is disabled.');
+  }
+}
+
+/** The payer is blocked (422). */
+export class UserBlocked extends NotAllowed {
+  constructor() {
+    super('user_blocked', 'The payer is blocked.');
+  }
+}
+
+/** The product cannot be bought now, or not in this way (422). */
+export class NotOnSale extends NotAllowed {
+  constructor(why: string) {
+    super('not_on_sale', why);
+  }
+}
+
+/** The amount or currency is not the product's (422). */
+export class PriceMismatch extends NotAllowed {
+  constructor(price: number, currency: string) {
+    super('price_mismatch', `The price is ${price} ${currency}.`, {
+      hint: 'Leave the amount out, or send the price.',
+      extra: { price, currency },
+    });
+  }
+}
+
+/** Nothing is left (422). */
+export class OutOfStock extends NotAllowed {
+  constructor() {
+    super('out_of_stock', 'The product is out of stock.');
+  }
+}
+
+/** The payer has bought as many as one may (422). */
+export class UserLimitReached extends NotAllowed {
+  constructor(limit: number) {
+    super('user_limit_reached', `A payer may buy ${limit} of this product.`);
+  }
+}
+
+/** Coins that a refund would take back are spent (409). */
+export class CoinsSpent extends Conflict {
+  constructor(due: bigint, available: bigint) {
+    super('coins_spent', `The refund takes ${due} coins back, and only ${available} are left.`, {
+      hint: 'Refund less, or change the clawback rule of the coin.',
+    });
+  }
+}
+
+/** There are fewer coins than asked for (409). */
+export class CoinsInsufficient extends Conflict {
+  constructor(available: bigint) {
+    super('coins_insufficient', `Only ${available} coins are available.`, { extra: { available: Number(available) } });
+  }
+}
+
+/** A coin that is switched off is not spent (422). */
+export class CoinDisabled extends NotAllowed {
+  constructor() {
+    super('coin_disabled', 'The coin is disabled.');
+  }
+}
+
+/** The bizNo stands for another debit (409). */
+export class BizNoUsed extends Conflict {
+  constructor(bizNo: string) {
+    super('biz_no_used', 'This bizNo stands for a debit of another amount.', { extra: { bizNo } });
+  }
+}
+
+/** The code or id is taken (409). */
+export class CodeTaken extends Conflict {
+  constructor(what: string) {
+    super('code_taken', `There is a ${what} with this code already.`);
+  }
+}
+
+/** Something refers to it (409); `what` says how, such as "The coin has entries." */
+export class InUse extends Conflict {
+  constructor(what: string) {
+    super('in_use', what, { hint: 'Disable it instead.' });
+  }
+}
+
+/** A 400 that names one member. */
+export function invalid(pointer: string, code: string, detail: string): InvalidRequest {
+  return faults([{ pointer, code, detail }]);
+}
+
+/** A 400 that names every faulty member. */
+export function faults(errors: FieldError[]): InvalidRequest {
+  return new InvalidRequest(errors.map(({ pointer, detail }) => `${pointer.slice(1)} ${detail}.`).join(' '), errors);
+}
