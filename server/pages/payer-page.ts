@@ -1,6 +1,13 @@
 import type { PayerOrder } from '../payments/payer.ts';
 import { escapeHtml, webAddress } from './html.ts';
-import { CANCELLED_WORDS, CHANNEL_NAMES, RETURNED_WORDS, STATE_WORDS, type StateWords } from './payer-words.ts';
+import {
+  CANCELLED_WORDS,
+  CHANNEL_NAMES,
+  PAID_WORDS,
+  RETURNED_WORDS,
+  STATE_WORDS,
+  type StateWords,
+} from './payer-words.ts';
 import { qrSvg } from './qr-svg.ts';
 
 /** Where the payer stands: on the payment page, back from the channel, or back without having paid. */
@@ -19,9 +26,9 @@ const RELOAD_SECONDS = 5;
 
 /** The payer's page of an order, whole; pure but for the drawing of the QR code. */
 export async function payerPage(order: PayerOrder, place: Place, assets: PageAssets): Promise<string> {
-  const words = wordsOf(order, place);
   const shop = shopAddress(order);
   const goesOn = order.state === 'paid' && shop !== undefined;
+  const words = goesOn ? PAID_WORDS : wordsOf(order, place);
   const reload = goesOn
     ? `${CONTINUE_SECONDS}; url=${escapeHtml(shop)}`
     : words.tone === 'busy'
@@ -86,8 +93,8 @@ async function credential({ payment, payWay }: PayerOrder): Promise<string> {
   if (payment?.qrCode !== undefined) {
     const app = webAddress(payment.qrCode);
     return `${await qrSvg(payment.qrCode, `QR code to pay with ${name}`)}
-<p>Scan this code with the ${name} app.</p>
-${app ? `<a class="button" rel="noreferrer" href="${escapeHtml(app.href)}">On this device? Open ${name}</a>` : ''}`;
+<p>Scan this code with the ${name} app${app ? ', or open it on this device' : ''}.</p>
+${app ? `<a class="button" rel="noreferrer" href="${escapeHtml(app.href)}">Open ${name}</a>` : ''}`;
   }
   const url = webAddress(payment?.url);
   if (url) return `<a class="button go" rel="noreferrer" href="${escapeHtml(url.href)}">Pay with ${name}</a>`;

@@ -62,6 +62,13 @@ export const STATE_WORDS: Readonly<Record<PayerState, StateWords>> = {
   },
 };
 
+/** Words for a payer whom a shop waits for. */
+export const PAID_WORDS: StateWords = {
+  tone: 'good',
+  title: 'Paid',
+  text: 'Thank you. Your payment has arrived. We take you back to the shop in a moment.',
+};
+
 /** Words for a payer who came back from the channel before it said what happened. */
 export const RETURNED_WORDS: StateWords = {
   tone: 'busy',

@@ -1,0 +1,56 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { globSync, readdirSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { temporaryFolder } from '../support/folder.ts';
+
+const demo = join(import.meta.dirname, 'demo.ts');
+
+/** Starts the tour with a folder of its own for everything temporary. */
+function start(tmp: string): { child: ChildProcess; text: () => string } {
+  const child = spawn(process.execPath, [demo], { env: { ...process.env, TMPDIR: tmp, NODE_COMPILE_CACHE: '' } });
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
+  child.stderr.setEncoding('utf8').on('data', (part: string) => (text += part));
+  return { child, text: () => text };
+}
+
+/** Processes that work in the folder, as far as the system tells. */
+function processesIn(folder: string): string[] {
+  return globSync('/proc/[0-9]*/cwd').filter((link) => {
+    try {
+      return readlinkSync(link).startsWith(folder);
+    } catch {
+      return false;
+    }
+  });
+}
+
+test('the tour shows every channel, exits 0 and leaves nothing behind', async (t) => {
+  t.timeout(120_000);
+  const tmp = temporaryFolder(t);
+  const { child, text } = start(tmp);
+  const [code] = await once(child, 'close');
+  t.is(code, 0, text());
+  for (const title of ['Alipay', 'WeChat Pay', 'PayPal', 'A revoked token is dead']) t.regex(text(), new RegExp(title));
+  t.is(text().match(/2\.50 of 12\.50 went back/g)?.length, 3);
+  t.notRegex(text(), /pays_/, 'no secret');
+  t.false(text().includes(String.fromCharCode(27)), 'no colour without a terminal');
+  t.deepEqual(readdirSync(tmp), []);
+  t.deepEqual(processesIn(tmp), []);
+});
+
+test('a tour that is interrupted says so, exits 1 and leaves nothing behind', async (t) => {
+  t.timeout(120_000);
+  const tmp = temporaryFolder(t);
+  const { child, text } = start(tmp);
+  child.stdout!.on('data', () => {
+    if (text().includes('the service is ready')) child.kill('SIGINT');
+  });
+  const [code] = await once(child, 'close');
+  t.is(code, 1, text());
+  t.regex(text(), /✘ stopped by SIGINT/);
+  t.deepEqual(readdirSync(tmp), []);
+  t.deepEqual(processesIn(tmp), []);
+});

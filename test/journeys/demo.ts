@@ -1,0 +1,40 @@
+// `npm run demo`: the tour through the service, on a temporary folder, with the simulator in the place of the channels.
+import { begin, payPerCall, PAY_WAYS, revoke, tourChannel } from './tour/chapters.ts';
+import { createGuide, Disappointment } from './tour/guide.ts';
+import { createReport } from './tour/report.ts';
+import { openStage } from './tour/stage.ts';
+
+const report = createReport(process.stdout, process.env);
+const stage = await openStage('pay-demo-');
+
+/** The whole tour; throws at the first step that disappoints. */
+async function tour(): Promise<void> {
+  const guide = createGuide(stage, report);
+  let token = '';
+  const carry = (text: string) => guide.carry((token = text));
+  await begin({ ...guide, carry });
+  let chapter = 2;
+  for (const payWay of PAY_WAYS) await tourChannel(guide, payWay, chapter++);
+  if (await isServed('/api/v2/skillpay/resource')) await payPerCall(guide, chapter++);
+  await revoke(guide, token, chapter);
+}
+
+async function isServed(path: string): Promise<boolean> {
+  const document = (await (await fetch(`${stage.url}/swagger/doc.json`)).json()) as { paths: object };
+  return Object.hasOwn(document.paths, path);
+}
+
+const interrupted = new Promise<never>((_, reject) => {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.on(signal, () => reject(new Disappointment(`stopped by ${signal}`)));
+});
+
+try {
+  await Promise.race([tour(), interrupted]);
+  report.chapter('That was the tour. Nothing is left behind.');
+} catch (error) {
+  report.failed(error instanceof Disappointment ? error.message : String((error as Error)?.stack ?? error));
+  process.exitCode = 1;
+} finally {
+  await stage.close();
+}

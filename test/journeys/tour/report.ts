@@ -1,0 +1,47 @@
+import { styleText } from 'node:util';
+import { drawQr } from '../../../cli/qr.ts';
+import type { Sink } from '../../../cli/terminal.ts';
+
+type Styles = Parameters<typeof styleText>[0];
+
+/** Prints the tour for a reader: chapters, what is asked, what is answered, what was checked. */
+export interface Report {
+  chapter(title: string): void;
+  say(text: string): void;
+  asked(text: string, body?: unknown): void;
+  answered(status: number | string, body?: unknown): void;
+  checked(text: string): void;
+  failed(text: string): void;
+  qr(text: string): Promise<void>;
+}
+
+/** Answers are cut to this length. */
+const LONGEST = 220;
+
+/** A report on a stream; coloured only on a terminal, and not when NO_COLOR is set. */
+export function createReport(out: NodeJS.WriteStream, env: NodeJS.ProcessEnv): Report {
+  const coloured = out.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+  const paint = (styles: Styles, text: string) =>
+    coloured ? styleText(styles, text, { validateStream: false }) : text;
+  const line = (text: string) => void out.write(`${text}\n`);
+  const sink = { columns: out.isTTY ? out.columns : 100, style: paint } as unknown as Sink;
+  return {
+    chapter: (title) => line(`\n${paint('bold', title)}`),
+    say: (text) => line(`  ${paint('dim', text)}`),
+    asked: (text, body) => line(`  ${paint('cyan', '→')} ${text}${short(body)}`),
+    answered: (status, body) =>
+      line(`  ${paint(Number(status) < 400 ? 'green' : 'yellow', `← ${status}`)}${paint('dim', short(body))}`),
+    checked: (text) => line(`  ${paint('green', '✔')} ${text}`),
+    failed: (text) => line(`\n${paint('red', `✘ ${text}`)}`),
+    async qr(text) {
+      const drawn = await drawQr(text, sink);
+      line(drawn ? drawn.replaceAll(/^/gm, '    ').trimEnd() : `    (the code of ${text} is wider than this terminal)`);
+    },
+  };
+}
+
+function short(body: unknown): string {
+  if (body === undefined) return '';
+  const text = JSON.stringify(body);
+  return ` ${text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text}`;
+}

@@ -1,0 +1,160 @@
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const payctlPath = join(import.meta.dirname, '../../../bin/payctl.ts');
+
+/** What a run of a program left behind. */
+export interface Ran {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A temporary folder with a configuration of its own, and the service that runs on it. */
+export interface Stage {
+  folder: string;
+  url: string;
+  simulatorUrl: string;
+  /** For every process of the stage. */
+  env: NodeJS.ProcessEnv;
+  payctl(argv: readonly string[], stdin?: string): Promise<Ran>;
+  run(program: string, argv: readonly string[], stdin?: string): Promise<Ran>;
+  /** Starts the service and comes back when it is ready. */
+  start(): Promise<void>;
+  /** Stops every process and removes the folder. */
+  close(): Promise<void>;
+}
+
+/** Makes the folder and chooses free ports; nothing runs yet. */
+export async function openStage(prefix: string, extra: Readonly<Record<string, string>> = {}): Promise<Stage> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), prefix)));
+  const [port, simulatorPort] = await freePorts(2);
+  const url = `http://127.0.0.1:${port}`;
+  const simulatorUrl = `http://127.0.0.1:${simulatorPort}`;
+  await writeConfig(folder, { url, port, simulatorPort }, extra);
+  const env = cleanEnvironment(folder, url, simulatorUrl);
+  const running = new Set<ChildProcess>();
+  let closed = false;
+  const begin = (program: string, argv: readonly string[]): ChildProcessWithoutNullStreams => {
+    if (closed) throw new Error('the stage is closed');
+    const child = spawn(program, argv, { cwd: folder, env, stdio: 'pipe' });
+    running.add(child);
+    child.once('close', () => running.delete(child));
+    return child;
+  };
+  const run: Stage['run'] = (program, argv, stdin = '') => toEnd(begin(program, argv), stdin);
+  return {
+    folder,
+    url,
+    simulatorUrl,
+    env,
+    run,
+    payctl: (argv, stdin) => run(process.execPath, [payctlPath, ...argv], stdin),
+    async start() {
+      const service = begin(process.execPath, [payctlPath, 'server', 'start']);
+      service.stdin.end();
+      await ready(service);
+    },
+    async close() {
+      closed = true;
+      await Promise.all([...running].map(stop));
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Ports {
+  url: string;
+  port: number | undefined;
+  simulatorPort: number | undefined;
+}
+
+async function writeConfig(
+  folder: string,
+  { url, port, simulatorPort }: Ports,
+  extra: Readonly<Record<string, string>>,
+): Promise<void> {
+  const lines = [
+    'Debug = true',
+    '[Server]',
+    `Listen = "127.0.0.1:${port}"`,
+    `PublicUrl = "${url}"`,
+    '[Database]',
+    'Url = "pglite://./pglite"',
+    '[Simulator]',
+    `Listen = "127.0.0.1:${simulatorPort}"`,
+    'Dir = "./simulator"',
+    '[Metrics]',
+    'Listen = "127.0.0.1:0"',
+    ...Object.entries(extra).flatMap(([table, text]) => [`[${table}]`, text]),
+  ];
+  await mkdir(join(folder, 'config'));
+  const paths = (line: string) => line.replace('"pglite://./', `"pglite://${folder}/`).replace('"./', `"${folder}/`);
+  await writeFile(join(folder, 'config/local.toml'), `${lines.map(paths).join('\n')}\n`);
+}
+
+/** The settings of whoever runs this must not reach into the stage. */
+function cleanEnvironment(folder: string, url: string, simulatorUrl: string): NodeJS.ProcessEnv {
+  const foreign = /^(PAY_|PAYCTL_|FORCE_COLOR$|NODE_ENV$|NODE_OPTIONS$|http_proxy$|https_proxy$|HTTPS?_PROXY$)/;
+  const kept = Object.entries(process.env).filter(([name]) => !foreign.test(name));
+  return {
+    ...Object.fromEntries(kept),
+    PAYCTL_CONFIG_DIR: join(folder, 'payctl'),
+    PAYCTL_SERVER: url,
+    PAYCTL_SIMULATOR: simulatorUrl,
+    NODE_COMPILE_CACHE: join(folder, 'compiled'),
+    NO_COLOR: '1',
+  };
+}
+
+async function toEnd(child: ChildProcessWithoutNullStreams, stdin: string): Promise<Ran> {
+  const ran = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (ran.stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (ran.stderr += text));
+  child.stdin.on('error', () => {});
+  child.stdin.end(stdin);
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, ...ran };
+}
+
+/** Reads the log until the service says that it is ready; throws with the end of the log when it stops before. */
+async function ready(service: ChildProcessWithoutNullStreams): Promise<void> {
+  const last: string[] = [];
+  const keep = (line: string) => last.push(line) > 20 && last.shift();
+  createInterface(service.stderr).on('line', keep);
+  const log = createInterface(service.stdout);
+  const isReady = new Promise<void>((resolve) => {
+    log.on('line', (line) => {
+      keep(line);
+      if (/"msg":"ready"/.test(line)) resolve();
+    });
+  });
+  const ended = once(service, 'close').then(([code]) => {
+    throw new Error(`the service ended with ${String(code)} before it was ready:\n${last.join('\n')}`);
+  });
+  ended.catch(() => {});
+  await Promise.race([isReady, ended]);
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'close');
+  child.kill('SIGTERM');
+  const impatience = setTimeout(() => child.kill('SIGKILL'), 15_000);
+  await ended;
+  clearTimeout(impatience);
+}
+
+/** Ports that were free a moment ago, all different. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
