@@ -243,6 +243,7 @@ test('a token reaches the certificates of its own project only', async (t) => {
   t.is((await service.call('POST', `${own}/upload?project=other`, { token: mine, body })).status, 400);
   t.is((await service.call('POST', `${own}/upload`, { token: mine, body: { ...body, project: 'other' } })).status, 400);
   t.is((await service.call('POST', `${own}/list?project=other`, { token: mine, body: {} })).status, 400);
+  t.is((await service.call('POST', `${own}/list`, { token: mine, body: { project: 'other' } })).status, 400);
   t.is((await service.call('POST', `${base}/${id}/download?project=default`)).status, 404);
   t.is((await service.call('POST', `${base}/${id}/download`)).status, 200);
   t.is((await service.call('POST', `${base}/upload`, { token: 'viewer', body })).status, 403);

@@ -4,9 +4,9 @@ import { type RouteGroup, routeGroup } from '../index.ts';
 import {
   appActorOf,
   ByCertId,
-  CertFilter,
   Certificate,
   downloadOf,
+  OwnCertFilter,
   OwnCertUploadBody,
   presentCert,
   uploadOf,
@@ -62,7 +62,7 @@ export function ownCertRoutes({ certs, now }: { certs: Certs; now: () => Date })
   router.post(
     '/list',
     endpoint(
-      { auth: { scope: 'cert:manage' }, body: CertFilter, returns: Certificate, list: true },
+      { auth: { scope: 'cert:manage' }, body: OwnCertFilter, returns: Certificate, list: true },
       async ({ caller, body }) => {
         const rows = await certs.list(caller.project, body ?? {});
         return wholePage(rows.map((row) => presentCert(row, now())));

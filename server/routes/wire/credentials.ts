@@ -175,6 +175,13 @@ export const CertFilter = z
   .optional()
   .meta({ id: 'CertificateFilter' });
 
+/** The same from an application, whose project is its own. */
+export const OwnCertFilter = z
+  .looseObject({ payWay: PayWayName.optional(), kind: z.string().max(64).optional() })
+  .refine(hasNoProject, { path: ['project'], message: 'is always that of the token' })
+  .optional()
+  .meta({ id: 'OwnCertificateFilter' });
+
 /** Who acts with a token, for the audit log. */
 export function appActorOf({ clientId }: AppCaller, { ip, id }: RequestFacts): Actor {
   return { kind: 'app', name: clientId, ip, requestId: id };

@@ -26,6 +26,23 @@ test('projects never inherit', async (t) => {
   t.deepEqual(await channels.forNotices('other', 'alipay'), []);
 });
 
+test('notices and orders of a project meet its own accounts only, the same number or not', async (t) => {
+  const { channels, write } = await setStage(t);
+  await write({});
+  await write({ project: 'other', account: 'app-2' });
+  for (const [project, account] of [
+    ['default', 'app-1'],
+    ['other', 'app-2'],
+  ] as const) {
+    const candidates = await channels.forNotices(project, 'alipay');
+    t.deepEqual(
+      candidates.map((candidate) => candidate.account),
+      [account],
+    );
+  }
+  t.is(await refusal(t, channels.forOrder({ ...pinned, project: 'other' })), 'channel_not_configured');
+});
+
 test('a change reaches every replica with its next call', async (t) => {
   const { channels, replica, write, made } = await setStage(t);
   const other = replica();
