@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -84,7 +83,7 @@ export async function reserveStream(path: string): Promise<ReservedStream> {
 }
 
 async function writeBeside(path: string, text: string): Promise<string> {
-  const temporary = join(dirname(path), `.${randomBytes(8).toString('hex')}.tmp`);
+  const temporary = join(dirname(path), `.${crypto.randomUUID()}.tmp`);
   const file = await open(temporary, 'wx', 0o600);
   try {
     await file.writeFile(text);

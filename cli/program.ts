@@ -11,11 +11,18 @@ export async function buildProgram(argv: readonly string[], out: Sink, context: 
   const program = createRoot(out);
   for (const noun of nouns) {
     const command = addNoun(program, noun);
-    if (argv.includes(noun.name) || (noun.plural !== undefined && argv.includes(noun.plural))) {
-      (await noun.load()).define(command, context);
-    }
+    if (isNamed(noun, argv)) (await noun.load()).define(command, context);
   }
   return program;
+}
+
+/** Whether any noun stands on the command line; without one only help and --version can be meant. */
+export function mentionsNoun(argv: readonly string[]): boolean {
+  return nouns.some((noun) => isNamed(noun, argv));
+}
+
+function isNamed(noun: Noun, argv: readonly string[]): boolean {
+  return argv.includes(noun.name) || (noun.plural !== undefined && argv.includes(noun.plural));
 }
 
 /** Builds the parser with every noun loaded, for completion and for the tests that walk the tree. */

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { ApiClient, Call, Query } from './api-client.ts';
 import { Cancelled, UsageError } from './errors.ts';
 import type { Print } from './output.ts';
@@ -63,7 +62,7 @@ export function createGuard(parts: GuardParts): MakeChange {
     }
     await parts.print.note(targetLine(parts.terminal, target));
     await agree(parts.prompts, change, flags, `${target.context ?? target.origin}`);
-    const key = change.money ? { idempotencyKey: flags.idempotencyKey ?? randomUUID() } : {};
+    const key = change.money ? { idempotencyKey: flags.idempotencyKey ?? crypto.randomUUID() } : {};
     const { method, path, query, body, raw, headers, accept } = change;
     return parts.api.data({ method, path, ...key, ...defined({ query, body, raw, headers, accept }) });
   };

@@ -1,0 +1,96 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import test from 'ava';
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const bin = join(root, 'bin/payctl.ts');
+
+const WATCH = `data:text/javascript,${encodeURIComponent(`
+import { registerHooks } from 'node:module';
+const seen = [];
+registerHooks({ load(url, context, next) { seen.push(url); return next(url, context); } });
+process.on('exit', () => process.stderr.write(JSON.stringify(seen)));
+`)}`;
+
+async function loadedBy(...argv: string[]): Promise<string[]> {
+  const { stderr } = await run(process.execPath, ['--import', WATCH, bin, ...argv], {
+    env: { ...process.env, PAYCTL_CONFIG_DIR: '/nonexistent' },
+  });
+  const urls = JSON.parse(stderr.slice(stderr.indexOf('['))) as string[];
+  return urls.map((url) => (url.startsWith('file:') ? relative(root, fileURLToPath(url)) : url)).toSorted();
+}
+
+/** Everything that \`--version\` may load: what is added here is paid by every command. */
+const ALLOWED = [
+  'bin/payctl.ts',
+  'cli/commands/index.ts',
+  'cli/errors.ts',
+  'cli/help.ts',
+  'cli/main.ts',
+  'cli/options.ts',
+  'cli/output.ts',
+  'cli/program.ts',
+  'cli/report.ts',
+  'cli/style.ts',
+  'cli/table.ts',
+  'cli/terminal.ts',
+  'cli/values.ts',
+  'cli/version.ts',
+  'cli/width.ts',
+];
+
+test('--version loads these modules, commander, and nothing else', async (t) => {
+  const loaded = await loadedBy('--version');
+  t.deepEqual(
+    loaded.filter((name) => !name.startsWith('node:') && !name.startsWith('node_modules/commander/')),
+    ALLOWED,
+  );
+  t.deepEqual(
+    loaded.filter((name) => name.startsWith('node:')),
+    [
+      'node:child_process',
+      'node:events',
+      'node:fs',
+      'node:os',
+      'node:path',
+      'node:process',
+      'node:util',
+    ],
+  );
+});
+
+test('a command loads its own noun, and neither the server nor inquirer, zod or qrcode', async (t) => {
+  const loaded = await loadedBy('context', 'list');
+  t.true(loaded.includes('cli/commands/context/list.ts'));
+  t.deepEqual(
+    loaded.filter((name) => /^server\/|^config\/|inquirer|zod|qrcode|smol-toml/.test(name)),
+    [],
+  );
+  t.deepEqual(
+    loaded.filter((name) => /^cli\/commands\/\w+\//.test(name) && !name.startsWith('cli/commands/context/')),
+    [],
+  );
+});
+
+test('an old Node.js is told in one line', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'payctl-old-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const old = `data:text/javascript,${encodeURIComponent("Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.19.0' } })")}`;
+  const error = await t.throwsAsync(run(process.execPath, ['--import', old, bin, '--version']));
+  t.is((error as { stderr?: string } | undefined)?.stderr, 'payctl needs Node.js 24.15 or newer; this is 20.19.0.\n');
+});
+
+test('without a terminal nothing is asked, and the process ends by itself', async (t) => {
+  const env = { ...process.env, PAYCTL_CONFIG_DIR: '/nonexistent' };
+  const child = run(process.execPath, [bin, 'login', '--server', 'http://127.0.0.1:9'], { env });
+  child.child.stdin?.end();
+  const error = (await t.throwsAsync(child)) as { code?: number; stdout?: string; stderr?: string } | undefined;
+  t.is(error?.code, 2);
+  t.is(error?.stdout, '');
+  t.regex(error?.stderr ?? '', /-u is needed/);
+});
