@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto';
+import type { CoinGrant, ProductRow, SkillResource } from '../db/entities/catalog.ts';
+import { productHasOrders } from '../db/queries/catalog.ts';
+import { listProducts, type ProductFilter } from '../db/queries/catalog-lists.ts';
+import type { Tx } from '../db/tx.ts';
+import { NotFound } from '../errors.ts';
+import type { Actor } from '../identity/ports.ts';
+import type { PayWay } from '../payments/channel.ts';
+import type { CatalogPorts } from './ports.ts';
+import { checkProduct } from './product-rules.ts';
+import { given, note, requireProject } from './records.ts';
+import { CodeTaken, InUse, invalid } from './refusals.ts';
+
+/** A product as an administrator describes it; `price` in major units. */
+export interface ProductSettings {
+  name: string;
+  description: string | null;
+  price: number | string;
+  currency: string;
+  payWays: PayWay[];
+  stock: number | null;
+  perUserLimit: number | null;
+  saleFrom: Date | null;
+  saleTo: Date | null;
+  orderType: string | null;
+  coin: CoinGrant | null;
+  resource: SkillResource | null;
+  offerTtlSeconds: number | null;
+  refundAfterFulfilment: boolean;
+}
+
+/** A change; what is left out stays, `null` clears. */
+export type ProductPatch = { [Member in keyof ProductSettings]?: ProductSettings[Member] | undefined };
+
+/** Which product: unique in its project. */
+export interface ProductKey {
+  project: string;
+  code: string;
+}
+
+/** The operations on products; a change of price makes a version, orders keep what they bought. */
+export function products({ store, now, audit, kindOf }: CatalogPorts) {
+  const log = note(audit);
+  return {
+    list: (filter: ProductFilter) => store.read((tx) => listProducts(tx, filter)),
+    get: (key: ProductKey) => store.read((tx) => required(tx.products.find(key))),
+    create: (actor: Actor, key: ProductKey, kind: ProductRow['kind'], settings: ProductSettings) =>
+      store.transaction(async (tx) => {
+        await requireProject(tx, key.project);
+        const at = now();
+        const { price, ...columns } = settings;
+        const priceMinor = checkProduct(kind, { ...columns, price }, kindOf);
+        await requireCoin(tx, key.project, settings.coin);
+        const times = { createdAt: at, updatedAt: at };
+        const row: ProductRow = {
+          id: randomUUID(),
+          ...key,
+          version: 1,
+          kind,
+          enabled: true,
+          ...columns,
+          priceMinor,
+          ...times,
+        };
+        if (!(await tx.products.insertIfNew(row))) throw new CodeTaken('product');
+        await log(tx, actor, 'product.create', target(key), null, row);
+        return row;
+      }),
+    update: (actor: Actor, key: ProductKey, patch: ProductPatch) =>
+      change(actor, key, 'product.update', async (tx, product) => {
+        const { price, ...columns } = given(patch);
+        const next = { ...product, ...columns };
+        const priceMinor = checkProduct(product.kind, price === undefined ? next : { ...next, price }, kindOf);
+        if (patch.coin) await requireCoin(tx, key.project, patch.coin);
+        const isRepriced = priceMinor !== product.priceMinor || next.currency !== product.currency;
+        return { ...columns, priceMinor, version: product.version + (isRepriced ? 1 : 0) };
+      }),
+    /** Without `enabled` it flips. */
+    toggle: (actor: Actor, key: ProductKey, enabled: boolean | undefined) =>
+      change(actor, key, 'product.toggle', async (_tx, product) => ({ enabled: enabled ?? !product.enabled })),
+    remove: (actor: Actor, key: ProductKey) =>
+      store.transaction(async (tx) => {
+        const product = await required(tx.products.lock(key));
+        if (await productHasOrders(tx, key.project, key.code)) throw new InUse('The product has orders.');
+        await tx.products.delete(key);
+        await log(tx, actor, 'product.delete', target(key), product, null);
+      }),
+  };
+
+  function change(
+    actor: Actor,
+    key: ProductKey,
+    action: string,
+    decide: (tx: Tx, product: ProductRow) => Promise<Partial<ProductRow>>,
+  ) {
+    return store.transaction(async (tx) => {
+      const before = await required(tx.products.lock(key));
+      const patch = { ...(await decide(tx, before)), updatedAt: now() };
+      await tx.products.update(key, patch);
+      const after: ProductRow = { ...before, ...patch };
+      await log(tx, actor, action, target(key), before, after);
+      return after;
+    });
+  }
+}
+
+/** What routes may do with products. */
+export type Products = ReturnType<typeof products>;
+
+/** The coin's row is locked, so that it is not deleted under a package that grants it. */
+async function requireCoin(tx: Tx, project: string, coin: CoinGrant | null): Promise<void> {
+  if (coin === null || (await tx.coins.lock({ project, code: coin.code }))) return;
+  throw invalid('/coin/code', 'coin_unknown', 'is not a coin of this project');
+}
+
+function target({ project, code }: ProductKey): string {
+  return `${project}/${code}`;
+}
+
+async function required(found: Promise<ProductRow | undefined>): Promise<ProductRow> {
+  const product = await found;
+  if (!product) throw new NotFound('product');
+  return product;
+}

@@ -1,0 +1,69 @@
+import type { ProjectRow } from '../db/entities/catalog.ts';
+import { contentsOfProject } from '../db/queries/catalog.ts';
+import { listProjects, type ProjectFilter } from '../db/queries/catalog-lists.ts';
+import type { Tx } from '../db/tx.ts';
+import { NotFound } from '../errors.ts';
+import type { Actor } from '../identity/ports.ts';
+import type { CatalogPorts } from './ports.ts';
+import { given, note } from './records.ts';
+import { CodeTaken, InUse } from './refusals.ts';
+
+/** What may be said about a project. */
+export interface ProjectSettings {
+  name: string;
+  remark: string | null;
+}
+
+/** The operations on projects; every change is one transaction under the row's lock, with its line in the audit log. */
+export function projects({ store, now, audit, consoleApp }: CatalogPorts) {
+  const log = note(audit);
+  return {
+    list: (filter: ProjectFilter) => store.read((tx) => listProjects(tx, filter)),
+    get: (code: string) => store.read((tx) => required(tx.projects.find({ code }))),
+    /** Makes the project and the application that owns what administrators pay in it. */
+    create: (actor: Actor, { code, name, remark }: ProjectSettings & { code: string }) =>
+      store.transaction(async (tx) => {
+        const at = now();
+        const row: ProjectRow = { code, name, remark, enabled: true, createdAt: at, updatedAt: at };
+        if (!(await tx.projects.insertIfNew(row))) throw new CodeTaken('project');
+        await tx.apps.insertIfNew(consoleApp(code, at));
+        await log(tx, actor, 'project.create', code, null, row);
+        return row;
+      }),
+    update: (actor: Actor, code: string, patch: { name?: string | undefined; remark?: string | null | undefined }) =>
+      change(actor, code, 'project.update', () => given(patch)),
+    /** Without `enabled` it flips. */
+    toggle: (actor: Actor, code: string, enabled: boolean | undefined) =>
+      change(actor, code, 'project.toggle', (project) => ({ enabled: enabled ?? !project.enabled })),
+    remove: (actor: Actor, code: string) =>
+      store.transaction(async (tx) => {
+        const project = await required(tx.projects.lock({ code }));
+        if (code === 'default') throw new InUse('The project default always exists.');
+        const contents = await contentsOfProject(tx, code);
+        if (contents.length > 0) throw new InUse(`The project has ${contents.join(', ')}.`);
+        await tx.apps.delete({ project: code, kind: 'console' });
+        await tx.projects.delete({ code });
+        await log(tx, actor, 'project.delete', code, project, null);
+      }),
+  };
+
+  function change(actor: Actor, code: string, action: string, decide: (row: ProjectRow) => Partial<ProjectRow>) {
+    return store.transaction(async (tx: Tx) => {
+      const before = await required(tx.projects.lock({ code }));
+      const patch = { ...decide(before), updatedAt: now() };
+      await tx.projects.update({ code }, patch);
+      const after: ProjectRow = { ...before, ...patch };
+      await log(tx, actor, action, code, before, after);
+      return after;
+    });
+  }
+}
+
+/** What routes may do with projects. */
+export type Projects = ReturnType<typeof projects>;
+
+async function required(found: Promise<ProjectRow | undefined>): Promise<ProjectRow> {
+  const project = await found;
+  if (!project) throw new NotFound('project');
+  return project;
+}

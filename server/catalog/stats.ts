@@ -1,0 +1,130 @@
+import { type Counted, countCreated, type Summed, sumPaid, sumRefunded } from '../db/queries/stats.ts';
+import { NotFound } from '../errors.ts';
+import type { Mode, PayWay } from '../payments/channel.ts';
+import { majorNumber } from '../payments/money.ts';
+import { dateIn, daysBetween } from './days.ts';
+import type { CatalogPorts } from './ports.ts';
+import { invalid } from './refusals.ts';
+
+/** The longest time that one question may be about. */
+const MAX_DAYS = 366;
+
+/** What is asked: days of a time zone (`yyyy-mm-dd`, both included), or instants; one mode at a time. */
+export interface StatsQuestion {
+  from?: string | undefined;
+  to?: string | undefined;
+  tz: string;
+  mode: Mode;
+  project?: string | undefined;
+}
+
+/** Counts and sums of one channel and currency; amounts in major and minor units. */
+export interface Sums {
+  payWay: string;
+  currency: string;
+  paidOrders: number;
+  paidAmount: number;
+  paidAmountMinor: number;
+  refunds: number;
+  refundedAmount: number;
+  refundedAmountMinor: number;
+}
+
+/** Statistics: created by the order's beginning, paid by the payment's instant, refunded by the refund's end. */
+export function stats({ store, now }: Pick<CatalogPorts, 'store' | 'now'>) {
+  return {
+    overview,
+    /** The same for one project. */
+    ofProject: async (code: string, question: StatsQuestion) => {
+      if (!(await store.read((tx) => tx.projects.find({ code })))) throw new NotFound('project');
+      return overview({ ...question, project: code });
+    },
+  };
+
+  function overview({ tz, mode, project, ...asked }: StatsQuestion) {
+    const { days, from, to } = period(asked, tz, now());
+    const range = { from, to, starts: days.map(({ start }) => start), mode, project };
+    return store.read(async (tx) => {
+      const created = await countCreated(tx, range);
+      const paid = await sumPaid(tx, range);
+      const refunded = await sumRefunded(tx, range);
+      const pick = <Row extends { day: number }>(rows: Row[], day: number) => rows.filter((row) => row.day === day);
+      return {
+        mode,
+        tz,
+        project: project ?? null,
+        from: from.toISOString(),
+        to: to.toISOString(),
+        totals: figures(created, paid, refunded),
+        days: days.map(({ date }, index) => ({
+          date,
+          ...figures(pick(created, index + 1), pick(paid, index + 1), pick(refunded, index + 1)),
+        })),
+      };
+    });
+  }
+}
+
+/** What routes may ask. */
+export type Stats = ReturnType<typeof stats>;
+
+function figures(created: readonly Counted[], paid: readonly Summed[], refunded: readonly Summed[]) {
+  const states: Record<string, number> = {};
+  for (const { state, count } of created) states[state] = (states[state] ?? 0) + count;
+  return {
+    createdOrders: created.reduce((sum, { count }) => sum + count, 0),
+    states,
+    paidOrders: paid.reduce((sum, { count }) => sum + count, 0),
+    refunds: refunded.reduce((sum, { count }) => sum + count, 0),
+    amounts: amounts(paid, refunded),
+  };
+}
+
+function amounts(paid: readonly Summed[], refunded: readonly Summed[]): Sums[] {
+  const names = [...new Set([...paid, ...refunded].map(({ payWay, currency }) => `${payWay} ${currency}`))].toSorted();
+  return names.map((name) => {
+    const [payWay = '', currency = ''] = name.split(' ');
+    const total = (rows: readonly Summed[]) => {
+      const mine = rows.filter((row) => row.payWay === payWay && row.currency === currency);
+      const minor = mine.reduce((sum, row) => sum + row.minor, 0n);
+      const count = mine.reduce((sum, row) => sum + row.count, 0);
+      return { count, minor: Number(minor), major: majorNumber({ minor, currency }, payWay as PayWay) };
+    };
+    const [into, back] = [total(paid), total(refunded)];
+    return {
+      payWay,
+      currency,
+      paidOrders: into.count,
+      paidAmount: into.major,
+      paidAmountMinor: into.minor,
+      refunds: back.count,
+      refundedAmount: back.major,
+      refundedAmountMinor: back.minor,
+    };
+  });
+}
+
+/** The days that are asked about: by default the last thirty. An instant cuts its day. */
+function period(asked: { from?: string | undefined; to?: string | undefined }, tz: string, now: Date) {
+  const last = asked.to === undefined ? dateIn(tz, now) : dateOf(asked.to, tz, true);
+  const month = new Date(Date.parse(last) - 29 * 86_400_000).toISOString().slice(0, 10);
+  const first = asked.from === undefined ? month : dateOf(asked.from, tz, false);
+  if (first > last) throw invalid('/query/to', 'invalid', 'must not be before from');
+  if (Date.parse(last) - Date.parse(first) >= MAX_DAYS * 86_400_000)
+    throw invalid('/query/from', 'invalid', `must be at most ${MAX_DAYS} days before to`);
+  const { days, end } = daysBetween(first, last, tz);
+  const from = asked.from && !isDate(asked.from) ? new Date(asked.from) : (days[0]?.start ?? end);
+  const to = asked.to && !isDate(asked.to) ? new Date(asked.to) : end;
+  if (to <= from) throw invalid('/query/to', 'invalid', 'must be after from');
+  return { days, from, to };
+}
+
+/** An end that is an instant is excluded, so at midnight it means the day before. */
+function dateOf(text: string, tz: string, isEnd: boolean): string {
+  if (isDate(text)) return text;
+  return dateIn(tz, new Date(Date.parse(text) - (isEnd ? 1 : 0)));
+}
+
+function isDate(text: string): boolean {
+  return text.length === 10;
+}

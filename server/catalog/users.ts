@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto';
+import type { PayerRow } from '../db/entities/catalog.ts';
+import { listUsers, type UserFilter, userTotals } from '../db/queries/catalog-lists.ts';
+import type { Tx } from '../db/tx.ts';
+import { NotFound } from '../errors.ts';
+import type { Actor } from '../identity/ports.ts';
+import type { CatalogPorts } from './ports.ts';
+import { given, note, requireProject } from './records.ts';
+
+/** What may be said about a payer; what is left out stays, `null` clears. */
+export interface UserPatch {
+  nickname?: string | null | undefined;
+  email?: string | null | undefined;
+  phone?: string | null | undefined;
+  status?: 'active' | 'blocked' | undefined;
+  metadata?: Record<string, unknown> | null | undefined;
+}
+
+/** Which payer: unique in its project. */
+export interface UserKey {
+  project: string;
+  userId: string;
+}
+
+/** The operations on payers; an administrator's changes (`actor`) are in the audit log, a merchant's are not. */
+export function users({ store, now, audit }: CatalogPorts) {
+  const log = note(audit);
+  return {
+    list: (filter: UserFilter) => store.read((tx) => listUsers(tx, filter)),
+    get: (key: UserKey) => store.read((tx) => required(tx.users.find(key))),
+    /** With what the payer has paid and got back, per mode, channel and currency. */
+    withTotals: (key: UserKey) =>
+      store.read(async (tx) => ({ user: await required(tx.users.find(key)), totals: await userTotals(tx, key) })),
+    /** Creates the payer or changes the one that is there; says which. */
+    upsert: (actor: Actor | undefined, key: UserKey, patch: UserPatch) =>
+      store.transaction(async (tx) => {
+        await requireProject(tx, key.project);
+        const fresh = newRow(key, patch, now());
+        const isNew = await tx.users.insertIfNew(fresh);
+        if (!isNew) return { user: await change(tx, actor, key, 'user.update', () => given(patch)), isNew };
+        if (actor) await log(tx, actor, 'user.create', target(key), null, facts(fresh));
+        return { user: fresh, isNew };
+      }),
+    update: (actor: Actor | undefined, key: UserKey, patch: UserPatch) =>
+      store.transaction((tx) => change(tx, actor, key, 'user.update', () => given(patch))),
+    /** Blocks or unblocks; without `enabled` it flips. */
+    toggle: (actor: Actor, key: UserKey, enabled: boolean | undefined) =>
+      store.transaction((tx) =>
+        change(tx, actor, key, 'user.toggle', ({ status }) => ({
+          status: (enabled ?? status === 'blocked') ? 'active' : 'blocked',
+        })),
+      ),
+    /** Forgets who it is; the row stays, because orders and coins refer to it. */
+    anonymise: (actor: Actor, key: UserKey) =>
+      store.transaction(async (tx) => {
+        const nobody = { nickname: null, email: null, phone: null, metadata: null };
+        await change(tx, actor, key, 'user.anonymise', () => ({ ...nobody, anonymisedAt: now() }));
+      }),
+  };
+
+  async function change(
+    tx: Tx,
+    actor: Actor | undefined,
+    key: UserKey,
+    action: string,
+    decide: (user: PayerRow) => Partial<PayerRow>,
+  ): Promise<PayerRow> {
+    const before = await required(tx.users.lock(key));
+    const decided = decide(before);
+    const isKnownAgain = ['nickname', 'email', 'phone', 'metadata'].some((name) => decided[name as keyof PayerRow]);
+    const patch = { ...(isKnownAgain ? { anonymisedAt: null } : {}), ...decided, updatedAt: now() };
+    await tx.users.update(key, patch);
+    const after: PayerRow = { ...before, ...patch };
+    if (actor) await log(tx, actor, action, target(key), facts(before), facts(after));
+    return after;
+  }
+}
+
+/** What routes may do with payers. */
+export type Users = ReturnType<typeof users>;
+
+/** The audit log outlives a payer's wish to be forgotten, so it says what changed about whom, not the words. */
+function facts({ project, userId, status, anonymisedAt, nickname, email, phone, metadata }: PayerRow): object {
+  const has = {
+    nickname: nickname !== null,
+    email: email !== null,
+    phone: phone !== null,
+    metadata: metadata !== null,
+  };
+  return { project, userId, status, anonymisedAt, has };
+}
+
+function target({ project, userId }: UserKey): string {
+  return `${project}/${userId}`;
+}
+
+function newRow({ project, userId }: UserKey, patch: UserPatch, at: Date): PayerRow {
+  const { nickname = null, email = null, phone = null, metadata = null, status = 'active' } = patch;
+  const times = { anonymisedAt: null, createdAt: at, updatedAt: at };
+  return { id: randomUUID(), project, userId, nickname, email, phone, status, metadata, ...times };
+}
+
+async function required(found: Promise<PayerRow | undefined>): Promise<PayerRow> {
+  const user = await found;
+  if (!user) throw new NotFound('user');
+  return user;
+}

@@ -1,0 +1,136 @@
+import type { Projects } from '../../catalog/projects.ts';
+import type { Stats } from '../../catalog/stats.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { type RouteGroup, routeGroup } from '../index.ts';
+import { actorOf, Toggle } from '../wire/identity.ts';
+import { page } from '../wire/page.ts';
+import { ByCode, NewProject, presentProject, Project, ProjectChange, ProjectsQuery } from '../wire/projects.ts';
+import { Overview, ProjectStatsQuery } from '../wire/stats.ts';
+
+/** Projects: the tenants of the service. */
+export function projectRoutes({ projects, stats }: { projects: Projects; stats: Stats }): RouteGroup {
+  const router = routeGroup();
+
+  /**
+   * @openapi
+   * /api/v1/projects:
+   *   get:
+   *     tags: [Projects]
+   *     summary: List projects
+   */
+  router.get(
+    '/api/v1/projects',
+    endpoint({ auth: { admin: 'viewer' }, query: ProjectsQuery, returns: Project, list: true }, async ({ query }) =>
+      page(await projects.list(query), query.limit, ({ createdAt, code }) => ({ createdAt, id: code }), presentProject),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/projects:
+   *   post:
+   *     tags: [Projects]
+   *     summary: Create a project
+   *     description: A tenant with users, products, coins and channel configurations of its own; its console application is made with it.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { code: tea-shop, name: Tea shop }
+   */
+  router.post(
+    '/api/v1/projects',
+    endpoint(
+      { auth: { admin: 'admin' }, body: NewProject, returns: Project, status: 201, errors: ['code_taken'] },
+      async ({ body, caller, request }) =>
+        presentProject(await projects.create(actorOf(caller, request), { ...body, remark: body.remark ?? null })),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/projects/{code}:
+   *   get:
+   *     tags: [Projects]
+   *     summary: Show a project
+   */
+  router.get(
+    '/api/v1/projects/:code',
+    endpoint({ auth: { admin: 'viewer' }, params: ByCode, returns: Project }, async ({ params }) =>
+      presentProject(await projects.get(params.code)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/projects/{code}:
+   *   put:
+   *     tags: [Projects]
+   *     summary: Change a project
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { remark: null }
+   */
+  router.put(
+    '/api/v1/projects/:code',
+    endpoint(
+      { auth: { admin: 'admin' }, params: ByCode, body: ProjectChange, returns: Project },
+      async ({ params, body, caller, request }) =>
+        presentProject(await projects.update(actorOf(caller, request), params.code, body)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/projects/{code}/toggle:
+   *   put:
+   *     tags: [Projects]
+   *     summary: Enable or disable a project
+   *     description: Without a body it flips. Disabled, new payments and offers are refused; everything that is in flight goes on.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { enabled: false }
+   */
+  router.put(
+    '/api/v1/projects/:code/toggle',
+    endpoint(
+      { auth: { admin: 'admin' }, params: ByCode, body: Toggle, returns: Project },
+      async ({ params, body, caller, request }) =>
+        presentProject(await projects.toggle(actorOf(caller, request), params.code, body?.enabled)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/projects/{code}:
+   *   delete:
+   *     tags: [Projects]
+   *     summary: Delete a project
+   *     description: Only an empty one; `default` always exists.
+   */
+  router.delete(
+    '/api/v1/projects/:code',
+    endpoint(
+      { auth: { admin: 'admin' }, params: ByCode, status: 204, errors: ['in_use'] },
+      ({ params, caller, request }) => projects.remove(actorOf(caller, request), params.code),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/projects/{code}/stats:
+   *   get:
+   *     tags: [Projects]
+   *     summary: Statistics of a project
+   *     description: Counts and sums of the period and of each day of `tz`.
+   */
+  router.get(
+    '/api/v1/projects/:code/stats',
+    endpoint(
+      { auth: { admin: 'viewer' }, params: ByCode, query: ProjectStatsQuery, returns: Overview },
+      ({ params, query }) => stats.ofProject(params.code, query),
+    ),
+  );
+  return router;
+}

@@ -1,0 +1,23 @@
+import type { Stats } from '../../catalog/stats.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { type RouteGroup, routeGroup } from '../index.ts';
+import { Overview, StatsQuery } from '../wire/stats.ts';
+
+/** Statistics over all projects. */
+export function statsRoutes({ stats }: { stats: Stats }): RouteGroup {
+  const router = routeGroup();
+
+  /**
+   * @openapi
+   * /api/v1/stats/overview:
+   *   get:
+   *     tags: [Statistics]
+   *     summary: Counts and sums of a period
+   *     description: One mode at a time, over all projects or one; by day of `tz`. Paid counts when the money came, refunded when it went back.
+   */
+  router.get(
+    '/api/v1/stats/overview',
+    endpoint({ auth: { admin: 'viewer' }, query: StatsQuery, returns: Overview }, ({ query }) => stats.overview(query)),
+  );
+  return router;
+}
