@@ -1,6 +1,6 @@
 import { CommanderError, type Command } from 'commander';
 import type { Context, GlobalFlags, Overrides } from './context.ts';
-import { EXIT, UsageError } from './errors.ts';
+import { CliError, EXIT, UsageError } from './errors.ts';
 import { commandPath } from './help.ts';
 import { FORMATS, type Format } from './output.ts';
 import { buildProgram, mentionsNoun } from './program.ts';
@@ -37,7 +37,10 @@ async function fail(
     await showHelpOnStderr(terminal, argv, opened.program);
   const target = opened.context?.known.target;
   const place = target && `on ${target.context === null ? '' : `${target.context}  `}${target.server}`;
-  return report(terminal, error, { json: wantsJson(argv, terminal.env), ...(place ? { target: place } : {}) });
+  return report(terminal, withList(error, argv, opened.program), {
+    json: wantsJson(argv, terminal.env),
+    ...(place ? { target: place } : {}),
+  });
 }
 
 /** Whether errors are to be JSON; decided from the raw words, because the parser itself may be what failed. */
@@ -106,4 +109,15 @@ async function showHelpOnStderr(
 ): Promise<void> {
   if (program && !wantsJson(argv, terminal.env))
     await terminal.err.write(`${deepest(program, argv).helpInformation()}\n`);
+}
+
+/** What is not there can be looked up: the list of its noun is the next command. */
+function withList(error: unknown, argv: readonly string[], program: Command | undefined): unknown {
+  if (!(error instanceof CliError) || error.exitCode !== EXIT.notFound || error.options.hint || !program) return error;
+  const noun = program.commands.find(
+    (command) => argv.includes(command.name()) || argv.some((word) => command.aliases().includes(word)),
+  );
+  if (!noun?.commands.some((verb) => verb.name() === 'list')) return error;
+  const hint = `payctl ${noun.name()} list`;
+  return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
 }

@@ -100,6 +100,11 @@ export function translate(error: unknown): unknown {
   if (error.name === 'ConfigFaults') return new CliError('config_invalid', EXIT.usage, error.message, { cause: error });
   const { code, status, options = {} } = error as ServerError;
   if (typeof code !== 'string') return error;
+  if (code === 'EADDRINUSE')
+    return new CliError('address_in_use', EXIT.conflict, `The address is taken already (${error.message}).`, {
+      cause: error,
+      hint: 'stop the other process, or listen elsewhere',
+    });
   const known = CODES[code] ?? (typeof status === 'number' ? exitCodeFor(status) : undefined);
   if (known === undefined) return error;
   if (code === 'database_in_use') return inUse(error, options.extra ?? {});

@@ -8,6 +8,21 @@ export interface RefusedAnswer {
   text: string;
 }
 
+/** The next command after a refusal that the server gave no hint for. */
+const HINTS: Readonly<Record<string, string>> = {
+  channel_disabled: 'payctl channel list',
+  channel_not_configured: 'payctl channel list',
+  channel_refused: 'payctl channel test <payWay>',
+  order_already_paid: 'payctl refund create <orderNo>',
+  order_not_paid: 'payctl order get <orderNo>',
+  refund_exceeds_refundable: 'payctl order get <orderNo>',
+  refund_in_progress: 'payctl refund list --order <orderNo>',
+  refunds_blocked: 'payctl exception list --order <orderNo>',
+  in_use: 'disable it instead',
+  project_disabled: 'payctl project list',
+  user_blocked: 'payctl user enable <userId>',
+};
+
 /** The failure that an answer with a 4xx or 5xx (or an unexpected 3xx) stands for. */
 export function readProblem(answer: RefusedAnswer, where: { login: string }): CliError {
   const body = unwrap(parseObject(answer.text));
@@ -18,7 +33,7 @@ export function readProblem(answer: RefusedAnswer, where: { login: string }): Cl
   const retryAfter = seconds(answer.headers['retry-after']);
   return new CliError(code, exitCodeFor(answer.status), channelWords(message, body['channel']), {
     status: answer.status,
-    hint: hintFor(answer.status, firstText(body['hint']), retryAfter, where.login),
+    hint: hintFor(answer.status, firstText(body['hint'], HINTS[code]), retryAfter, where.login),
     ...(retryAfter === undefined ? {} : { retryAfter }),
     requestId: firstText(body['requestId'], answer.headers['x-request-id']),
     fields: readFields(body['errors']),

@@ -33,8 +33,14 @@ export async function report(
 
 function lines(terminal: Terminal, error: CliError, target: string | undefined): string[] {
   const { style } = terminal.err;
-  const { hint, requestId, fields = [] } = error.options;
-  const facts = [target, error.exitCode === EXIT.usage ? undefined : error.code, requestId && `request ${requestId}`];
+  const { hint, requestId, fields = [], extra } = error.options;
+  const orderNo = typeof extra?.['orderNo'] === 'string' ? extra['orderNo'] : undefined;
+  const facts = [
+    target,
+    error.exitCode === EXIT.usage ? undefined : error.code,
+    orderNo && `order ${orderNo}`,
+    requestId && `request ${requestId}`,
+  ];
   const known = facts.filter((fact): fact is string => Boolean(fact)).map(visible);
   const mark = error.exitCode === EXIT.cancelled ? style('yellow', 'cancelled:') : style(['red', 'bold'], 'error:');
   return [

@@ -4,6 +4,7 @@ import type { Print } from './output.ts';
 import type { Prompts } from './prompts.ts';
 import { redact } from './redact.ts';
 import type { Target } from './settings.ts';
+import { withSpinner } from './spinner.ts';
 import type { Terminal } from './terminal.ts';
 import { plain, visible, type Row } from './values.ts';
 
@@ -64,7 +65,9 @@ export function createGuard(parts: GuardParts): MakeChange {
     await agree(parts.prompts, change, flags, `${target.context ?? target.origin}`);
     const key = change.money ? { idempotencyKey: flags.idempotencyKey ?? crypto.randomUUID() } : {};
     const { method, path, query, body, raw, headers, accept } = change;
-    return parts.api.data({ method, path, ...key, ...defined({ query, body, raw, headers, accept }) });
+    const send = (): Promise<Row> =>
+      parts.api.data({ method, path, ...key, ...defined({ query, body, raw, headers, accept }) });
+    return withSpinner(parts.terminal.err, `${change.what} …`, send);
   };
 }
 

@@ -85,8 +85,8 @@ export async function openSecretSink(
     return fileSink(await reserveFile(path), print, path, field);
   }
   const shown = !print.fields || print.fields.includes(field);
-  if (!quiet && shown && (print.json || print.format === 'env'))
-    return { deliver: (row, view) => print.item(row, view), discard: async () => {} };
+  if (!quiet && shown && print.json) return { deliver: (row, view) => print.item(row, view), discard: async () => {} };
+  if (!quiet && shown && print.format === 'env') return envSink(print, field);
   if (!quiet && !print.fields && print.format === 'table' && terminal.out.isTerminal)
     return boxSink(terminal, print, field);
   throw new UsageError(
@@ -94,6 +94,14 @@ export async function openSecretSink(
     'add --secret-file FILE, -o json or -o env',
     'secret_destination_needed',
   );
+}
+
+/** Only what a program needs to log in: the id and the secret. */
+function envSink(print: Print, field: string): SecretSink {
+  return {
+    deliver: (row, view) => print.item(print.fields ? row : { [view.id]: row[view.id], [field]: row[field] }, view),
+    discard: async () => {},
+  };
 }
 
 function fileSink(file: ReservedFile, print: Print, path: string, field: string): SecretSink {

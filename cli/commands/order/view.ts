@@ -28,7 +28,7 @@ export const VIEW: View = {
 export const TIMELINE: View = {
   noun: 'step',
   id: 'at',
-  columns: [{ field: 'at', kind: 'time' }, { field: 'kind', kind: 'id' }, { field: 'summary' }, { field: 'detail' }],
+  columns: [{ field: 'at', kind: 'time' }, { field: 'kind', kind: 'id' }, { field: 'summary' }],
 };
 
 /** The words of a status on the wire. */
