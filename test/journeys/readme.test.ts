@@ -1,0 +1,156 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { loadConfig } from '../../config/load.ts';
+import { testSecrets } from '../../server/identity/test-apps.ts';
+import { openStage, type Stage } from './tour/stage.ts';
+
+const root = join(import.meta.dirname, '../..');
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+
+interface Block {
+  language: string;
+  text: string;
+}
+
+/** The code blocks of a section, in their order. */
+function blocksOf(section: string): Block[] {
+  const start = readme.indexOf(`\n## ${section}\n`);
+  const end = readme.indexOf('\n## ', start + 1);
+  const text = readme.slice(start, end === -1 ? undefined : end);
+  return [...text.matchAll(/```(\w+)\n([^]*?)```/g)].map(([, language = '', body = '']) => ({ language, text: body }));
+}
+
+/** `npx payctl` without npm: the checkout's own. */
+function putPayctlOnPath({ folder, env }: Stage): void {
+  const bin = join(folder, 'bin');
+  mkdirSync(bin);
+  const npx = join(bin, 'npx');
+  writeFileSync(npx, `#!/bin/sh\nshift\nexec '${process.execPath}' '${join(root, 'bin/payctl.ts')}' "$@"\n`);
+  chmodSync(npx, 0o755);
+  env['PATH'] = `${bin}:${env['PATH']}`;
+}
+
+const END = '--- end of block ---';
+
+/** Runs samples one after the other in one shell; gives what each printed. */
+async function runSamples(t: ExecutionContext, stage: Stage, samples: readonly string[]): Promise<string[]> {
+  const here = (text: string) =>
+    text.replaceAll('http://127.0.0.1:8080', stage.url).replaceAll('http://127.0.0.1:8081', stage.simulatorUrl);
+  const script = samples.map((sample) => `${here(sample)}\necho; echo '${END}'\n`).join('');
+  const { code, stdout, stderr } = await stage.run('bash', ['-euo', 'pipefail', '-c', script]);
+  t.is(code, 0, `${stdout}\n${stderr}`);
+  return stdout.split(`${END}\n`);
+}
+
+/** Whether an answer has every member of the sample, of the same type; short plain words must be the same. */
+function hasShape(sample: unknown, answer: unknown): boolean {
+  if (typeof sample === 'object' && sample !== null) {
+    const found = (answer ?? {}) as Record<string, unknown>;
+    return Object.entries(sample).every(([name, value]) => hasShape(value, found[name]));
+  }
+  if (typeof sample === 'string' && /^[a-z_ ]+$/i.test(sample)) return sample === answer;
+  if (typeof sample === 'string') return typeof answer === 'string';
+  return sample === answer;
+}
+
+/** Runs the samples of a section; a `json` block is what the sample before it must have printed last. */
+async function checkSection(t: ExecutionContext, stage: Stage, blocks: readonly Block[]): Promise<void> {
+  const samples = blocks.filter(({ language }) => language === 'sh');
+  const outputs = await runSamples(
+    t,
+    stage,
+    samples.map(({ text }) => text),
+  );
+  blocks.forEach(({ language, text }, index) => {
+    if (language !== 'json') return;
+    const output = outputs[samples.indexOf(blocks[index - 1]!)] ?? '';
+    const last = output.trim().split('\n').at(-1) ?? '';
+    t.true(hasShape(JSON.parse(text), JSON.parse(last.slice(last.indexOf('{')))), `${text}\n${output}`);
+  });
+}
+
+async function openWithPayctl(t: ExecutionContext): Promise<Stage> {
+  const stage = await openStage('pay-readme-');
+  t.teardown(() => stage.close());
+  putPayctlOnPath(stage);
+  return stage;
+}
+
+/** Debug's channels are stored just after the start. */
+async function isReady({ url }: Stage): Promise<void> {
+  for (;;) {
+    const answer = await fetch(`${url}/api/v1/payment/channels`);
+    const { data } = (await answer.json()) as { data: { configured: boolean }[] };
+    if (data.every(({ configured }) => configured)) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+test('the ten minutes do what they say', async (t) => {
+  t.timeout(120_000);
+  const stage = await openWithPayctl(t);
+  const blocks = blocksOf('Ten minutes');
+  const start = blocks.findIndex(({ text }) => text.includes('npm start'));
+  t.is(start, 1);
+  await checkSection(t, stage, blocks.slice(0, start));
+  await stage.start();
+  await isReady(stage);
+  await checkSection(t, stage, blocks.slice(start + 1));
+});
+
+test('pay per call does what it says', async (t) => {
+  t.timeout(120_000);
+  const stage = await openWithPayctl(t);
+  await stage.start();
+  await isReady(stage);
+  const { paths } = (await (await fetch(`${stage.url}/swagger/doc.json`)).json()) as { paths: object };
+  if (!Object.hasOwn(paths, '/api/v2/skillpay/resource')) return t.pass('pay-per-call is not served yet');
+  const pick = /^pick\(\).*$/m.exec(readme)?.[0] ?? '';
+  await checkSection(t, stage, [{ language: 'sh', text: pick }, ...blocksOf('Pay per call')]);
+});
+
+test('the test applications are those of the code', (t) => {
+  for (const [id, secret] of Object.entries(testSecrets)) t.true(readme.includes(`| \`${id}\` | \`${secret}\` |`), id);
+});
+
+test('npm scripts that are named exist', (t) => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object };
+  const named = [...readme.matchAll(/\bnpm run ([\w:]+)/g)].map(([, name]) => name ?? '');
+  t.true(named.length > 3);
+  t.deepEqual(
+    named.filter((name) => !Object.hasOwn(scripts, name)),
+    [],
+  );
+});
+
+test('the production sample is a configuration that production takes', async (t) => {
+  const stage = await openStage('pay-readme-');
+  t.teardown(() => stage.close());
+  const [toml, shell] = blocksOf('Production');
+  const file = join(stage.folder, 'pay.toml');
+  writeFileSync(file, toml?.text ?? '');
+  for (const name of ['jwt', 'master']) writeFileSync(join(stage.folder, name), randomBytes(32).toString('base64'));
+  const assigned = [...(shell?.text ?? '').matchAll(/\b((?:PAY|NODE)_\w+)=(\S+)/g)];
+  const env = Object.fromEntries(
+    assigned.map(([, name = '', value = '']) => [
+      name,
+      value.replace('/etc/pay/', `${stage.folder}/`).replace('/run/secrets/', `${stage.folder}/`),
+    ]),
+  );
+  t.is(Object.keys(env).length, 4);
+  const config = loadConfig({ env, cwd: stage.folder });
+  t.is(config.server.publicUrl, 'https://pay.shop.example');
+  t.is(config.database.kind, 'postgres');
+});
+
+test('folders that the map names exist', (t) => {
+  const named = blocksOfMap();
+  t.deepEqual(named.toSorted(), ['bin', 'cli', 'config', 'server', 'test']);
+});
+
+function blocksOfMap(): string[] {
+  const map = readme.slice(readme.indexOf('## What is where'));
+  return [...map.matchAll(/^\| `(\w+)\/` \|/gm)].map(([, name]) => name ?? '');
+}
