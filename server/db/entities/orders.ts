@@ -87,6 +87,10 @@ export const OrderEntity = defineEntity({
       expression: `create index "orders_due" on "orders" ("next_check_at") where next_check_at is not null`,
     },
     {
+      name: 'orders_open_offers',
+      expression: `create index "orders_open_offers" on "orders" ("client_id") where kind = 'skillpay' and state in ('created', 'pending')`,
+    },
+    {
       name: 'orders_created',
       expression: `create index "orders_created" on "orders" ("created_at", "order_no") include ("mode", "project", "state")`,
     },

@@ -21,6 +21,7 @@ export const SkillOrderEntity = defineEntity({
     fulfilment: p.string().length(16).$type<'none' | 'running' | 'done' | 'failed'>(),
     fencing: p.integer(),
     attempts: p.integer(),
+    firstAttemptAt: instant().nullable(),
     leasedUntil: instant().nullable(),
     nextAttemptAt: instant().nullable(),
     content: text().nullable(),

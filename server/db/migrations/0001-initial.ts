@@ -116,6 +116,9 @@ export class Migration0001 extends Migration {
     );
     this.addSql(`create index "orders_due" on "orders" ("next_check_at") where next_check_at is not null`);
     this.addSql(
+      `create index "orders_open_offers" on "orders" ("client_id") where kind = 'skillpay' and state in ('created', 'pending')`,
+    );
+    this.addSql(
       `create index "orders_created" on "orders" ("created_at", "order_no") include ("mode", "project", "state")`,
     );
     this.addSql(
@@ -192,7 +195,7 @@ export class Migration0001 extends Migration {
       `create table "signing_keys" ("kid" varchar(64) not null, "mode" varchar(16) not null, "public_jwk" jsonb not null, "sealed" text not null, "created_at" timestamptz(6) not null, primary key ("kid"))`,
     );
     this.addSql(
-      `create table "skill_orders" ("order_no" varchar(64) not null, "client_id" varchar(64) not null, "project" varchar(64) not null, "resource" varchar(64) not null, "product_version" int not null, "body_digest" varchar(64) not null, "input" jsonb null, "handler" jsonb not null, "refund_after_fulfilment" boolean not null, "payment_code" text null, "fulfilment" varchar(16) not null, "fencing" int not null, "attempts" int not null, "leased_until" timestamptz(6) null, "next_attempt_at" timestamptz(6) null, "content" text null, "content_type" varchar(128) null, "receipt" text null, "failure_code" varchar(64) null, "failure_message" text null, "refund_no" varchar(64) null, "offered_at" timestamptz(6) not null, "fulfilled_at" timestamptz(6) null, primary key ("order_no"))`,
+      `create table "skill_orders" ("order_no" varchar(64) not null, "client_id" varchar(64) not null, "project" varchar(64) not null, "resource" varchar(64) not null, "product_version" int not null, "body_digest" varchar(64) not null, "input" jsonb null, "handler" jsonb not null, "refund_after_fulfilment" boolean not null, "payment_code" text null, "fulfilment" varchar(16) not null, "fencing" int not null, "attempts" int not null, "first_attempt_at" timestamptz(6) null, "leased_until" timestamptz(6) null, "next_attempt_at" timestamptz(6) null, "content" text null, "content_type" varchar(128) null, "receipt" text null, "failure_code" varchar(64) null, "failure_message" text null, "refund_no" varchar(64) null, "offered_at" timestamptz(6) not null, "fulfilled_at" timestamptz(6) null, primary key ("order_no"))`,
     );
     this.addSql(
       `create index "skill_orders_client_id_resource_offered_at_index" on "skill_orders" ("client_id", "resource", "offered_at")`,
