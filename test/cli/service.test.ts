@@ -1,0 +1,130 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import { runPayctl, type Result } from '../support/cli.ts';
+import { temporaryFolder } from '../support/folder.ts';
+
+const bin = fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url));
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Runs the service as its own process until `stop`; resolves when it is ready. */
+async function startService(
+  cwd: string,
+  env: Record<string, string | undefined>,
+): Promise<() => Promise<number | null>> {
+  const child = spawn(process.execPath, [bin, 'server', 'start', '--config', 'pay.toml'], {
+    cwd,
+    env: { ...process.env, ...env },
+  });
+  let log = '';
+  const ready = new Promise<void>((resolve, reject) => {
+    const listen = (part: Buffer): void => {
+      log += part.toString();
+      if (log.includes('"msg":"ready"')) resolve();
+    };
+    child.stdout.on('data', listen);
+    child.stderr.on('data', listen);
+    child.on('exit', (code) => reject(new Error(`the service ended with ${code}: ${log}`)));
+  });
+  await ready;
+  return async () => {
+    if (child.exitCode !== null) return child.exitCode;
+    child.kill('SIGTERM');
+    const [code] = (await once(child, 'exit')) as [number | null];
+    return code;
+  };
+}
+
+test('from an empty folder to a refunded payment, with payctl alone', async (t) => {
+  t.timeout(120_000);
+  const cwd = temporaryFolder(t);
+  const [http, simulator, metrics] = await Promise.all([freePort(), freePort(), freePort()]);
+  const address = (port: number): string => `127.0.0.1:${port}`;
+  const server = `http://${address(http)}`;
+  const lines = [
+    'Debug = true',
+    '[Server]',
+    `Listen = "${address(http)}"`,
+    `PublicUrl = "${server}"`,
+    '[Database]',
+    'Url = "pglite://./db"',
+    '[Simulator]',
+    `Listen = "${address(simulator)}"`,
+    'Dir = "./sim"',
+    '[Metrics]',
+    `Listen = "${address(metrics)}"`,
+  ];
+  await writeFile(join(cwd, 'pay.toml'), `${lines.join('\n')}\n`);
+  await writeFile(join(cwd, 'alice.password'), 'nine-tidy-green-anchors\n');
+  const env = { PAYCTL_CONFIG_DIR: join(cwd, 'payctl'), PAYCTL_SIMULATOR: `http://${address(simulator)}` };
+  // Real time: the tokens of a real service expire by the real clock.
+  const payctl = (line: string): Promise<Result> => runPayctl(line.split(' '), { cwd, env, now: () => new Date() });
+  const done = async (line: string): Promise<string> => {
+    const { code, stdout, stderr } = await payctl(line);
+    t.is(code, 0, `${line}\n${stderr}`);
+    return stdout.trimEnd();
+  };
+
+  t.is(
+    (await payctl('bootstrap admin --username alice --password-file alice.password --config pay.toml')).code,
+    2,
+    'no silent migration',
+  );
+  t.is(
+    await done('bootstrap admin --username alice --password-file alice.password --config pay.toml --migrate -q'),
+    'alice',
+  );
+  t.is((await payctl('bootstrap admin --username bob --password-file alice.password --config pay.toml')).code, 6);
+  t.deepEqual(
+    JSON.parse(
+      await done('bootstrap admin --username bob --password-file alice.password --config pay.toml --if-none --json'),
+    ),
+    { changed: false },
+  );
+  const clientId = await done(
+    'bootstrap app --name shop --scope payment:write,payment:read --secret-file shop.secret --config pay.toml -q',
+  );
+  t.is((await stat(join(cwd, 'shop.secret'))).mode & 0o777, 0o600);
+
+  const stop = await startService(cwd, env);
+  t.teardown(async () => void (await stop()));
+  const held = await payctl('bootstrap status --config pay.toml');
+  t.is(held.code, 7);
+  t.regex(held.stderr, /held by process \d+/);
+  await done(`login --server ${server} -u alice --password-file alice.password`);
+  t.regex(await done('status --fields part,status'), /^service\tup\ndatabase\tup\nalipay\tup/);
+
+  for (const payWay of ['alipay', 'wechat']) {
+    const orderNo = await done(`pay --subject Tea --amount 12.50 --pay-way ${payWay} -q`);
+    await done(`simulator pay ${orderNo}`);
+    await done(`order sync ${orderNo}`);
+    t.is(await done(`order get ${orderNo} --fields status,amountMinor`), 'paid\t1250');
+    t.is(await done(`refund create ${orderNo} --amount 2.50 -y --fields refundAmount`), '2.5');
+    t.is((await payctl(`order close ${orderNo} -y`)).code, 6);
+    t.is((await payctl(`refund create ${orderNo} --amount 10.01 -y`)).code, 1);
+    t.regex(await done(`order timeline ${orderNo}`), /O5 pending → paid/);
+  }
+  t.is(JSON.parse(await done('order list --all --json')).length, 2);
+  const merchant = JSON.parse(await done(`api /api/v2/me --app ${clientId} --secret-file shop.secret`)) as {
+    data: { client_id: string };
+  };
+  t.is(merchant.data.client_id, clientId);
+  await done(`app rotate-secret ${clientId} --confirm ${clientId} --secret-file new.secret`);
+  t.not(await readFile(join(cwd, 'new.secret'), 'utf8'), await readFile(join(cwd, 'shop.secret'), 'utf8'));
+  t.is((await payctl(`api /api/v2/me --app ${clientId} --secret-file shop.secret`)).code, 4);
+  await done('logout');
+  t.is((await payctl('whoami')).code, 4);
+  t.is(await stop(), 0);
+});
