@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import type { Shell } from './commands/completion.ts';
 import { UsageError } from './errors.ts';
 import { buildWholeProgram } from './program.ts';
@@ -25,7 +25,10 @@ export async function completionScript(shell: Shell, out: Sink): Promise<string>
 }
 
 function walk(command: Command, path: string): Place[] {
-  const children = command.createHelp().visibleCommands(command);
+  const children = command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((child) => child.name() !== 'help' || path === '');
   const options = command.options.filter((option) => !option.hidden);
   const here: Place = {
     path,
@@ -34,13 +37,15 @@ function walk(command: Command, path: string): Place[] {
       ...command.registeredArguments.flatMap((argument) => argument.argChoices ?? []),
     ],
     flags: options.flatMap((option) => [option.long, option.short].filter((flag) => flag !== undefined)),
-    values: new Map(
-      options
-        .filter((option) => option.argChoices?.length)
-        .map((option) => [option.long ?? '', option.argChoices ?? []]),
-    ),
+    values: new Map(options.flatMap((option) => wordsAfter(option))),
   };
   return [here, ...children.flatMap((child) => walk(child, `${path} ${child.name()}`.trim()))];
+}
+
+/** The words after each spelling of a flag. */
+function wordsAfter({ short, long, argChoices }: Option): [string, readonly string[]][] {
+  if (!argChoices?.length) return [];
+  return [short, long].filter((flag) => flag !== undefined).map((flag) => [flag, argChoices]);
 }
 
 function globalFlags(places: readonly Place[]): string[] {
@@ -51,11 +56,12 @@ function bash(places: readonly Place[]): string {
   const cases = places.map(
     ({ path, words, flags }) => `    '${path}') words='${words.join(' ')}' flags='${flags.join(' ')}' ;;`,
   );
-  const values = places.flatMap(({ path, values: known }) =>
-    [...known].map(
-      ([flag, words]) =>
-        `    '${path} ${flag}'|'${path} ${flag} ') COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$cur")); return ;;`,
-    ),
+  // Global flags come last: they stand anywhere, but a verb's own flag of that name wins.
+  const values = places.toReversed().flatMap(({ path, values: known }) =>
+    [...known].map(([flag, words]) => {
+      const place = path === '' ? `*' ${flag}'` : `'${path} ${flag}'`;
+      return `    ${place}) COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$cur")); return ;;`;
+    }),
   );
   return `# payctl completion for bash
 _payctl() {

@@ -58,7 +58,7 @@ export class UsageError extends CliError {
 
 /** The user said no, or pressed Ctrl-C (130). */
 export class Cancelled extends CliError {
-  constructor(message = 'Cancelled; nothing was changed.') {
+  constructor(message = 'Nothing was changed.') {
     super('cancelled', EXIT.cancelled, message);
   }
 }

@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -251,4 +253,18 @@ test('payctl alone prints help, and every noun stands in it', async (t) => {
   const { code, stdout } = await runPayctl([]);
   t.is(code, 0);
   for (const { name, summary } of nouns) t.true(stdout.includes(name) && stdout.includes(summary), name);
+});
+
+test('the bash completion completes nouns, verbs, flags and the words of flags', async (t) => {
+  const { stdout } = await runPayctl(['completion', 'bash']);
+  const complete = async (...words: string[]): Promise<string> => {
+    const script = `${stdout}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _payctl; echo "\${COMPREPLY[*]}"`;
+    const shell = await promisify(execFile)('bash', ['-c', script, 'bash', 'payctl', ...words]);
+    return shell.stdout.trim();
+  };
+  t.is(await complete('ord'), 'order');
+  t.is(await complete('order', ''), 'list get timeline close sync export');
+  t.is(await complete('order', 'list', '--st'), '--status');
+  t.is(await complete('order', 'list', '--status', 'pa'), 'paid partially_refunded');
+  t.is(await complete('app', 'list', '-o', 'js'), 'json jsonl');
 });

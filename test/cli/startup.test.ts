@@ -52,15 +52,7 @@ test('--version loads these modules, commander, and nothing else', async (t) => 
   );
   t.deepEqual(
     loaded.filter((name) => name.startsWith('node:')),
-    [
-      'node:child_process',
-      'node:events',
-      'node:fs',
-      'node:os',
-      'node:path',
-      'node:process',
-      'node:util',
-    ],
+    ['node:child_process', 'node:events', 'node:fs', 'node:os', 'node:path', 'node:process', 'node:util'],
   );
 });
 
