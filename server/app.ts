@@ -6,17 +6,20 @@ import { createTransport } from './channels/transport.ts';
 import { createMessageLog, type MessageLog } from './db/message-log.ts';
 import { migrate, schemaStatus, type SchemaStatus } from './db/migrate.ts';
 import { openDatabase, type OpenDatabase } from './db/orm.ts';
-import { claimDueOrder, claimDueOrders, claimDueRefund, claimDueRefunds } from './db/queries/due.ts';
+import { claimDueOrder, claimDueRefund, dueOrders, dueRefunds } from './db/queries/due.ts';
 import { identityQueries } from './db/queries/identity.ts';
 import { createRateLimits } from './db/rate-limits.ts';
 import { seed } from './db/seed.ts';
 import { createStore, type Store } from './db/store.ts';
 import { AppError } from './errors.ts';
 import { recordEvents } from './events/record.ts';
+import { composeCredentials } from './compose/credentials.ts';
+import { refuseDebugBesideLive } from './credentials/debug-guard.ts';
+import { deleteOldKeys } from './db/queries/idempotency.ts';
 import { buildKoa } from './http/build-koa.ts';
 import { createLogger } from './http/logger.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
-import { consoleAppRow } from './identity/api-app-row.ts';
+import { consoleAppRow, consoleClientId } from './identity/api-app-row.ts';
 import { createIdentity, type Identity } from './identity/identity.ts';
 import { scopes } from './identity/scopes.ts';
 import { testAppRows } from './identity/test-apps.ts';
@@ -52,7 +55,9 @@ export interface Overrides {
   now?: () => Date;
   logger?: Logger;
   checkpoint?: Ports['checkpoint'];
-  channels?: (parts: { store: Store; send: ReturnType<typeof createTransport>; now: () => Date }) => Channels;
+  channels?: (parts: { store: Store; send: ReturnType<typeof createTransport> }) => Channels;
+  /** Where the simulator of this process listens. */
+  simulatorUrl?: string;
 }
 
 /** The assembled service; it accepts requests through `koa`, and works in the background after `startJobs`. */
@@ -102,11 +107,14 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
     const queue = createJobQueue(database, config.database.url, log);
     const store = createStore(database, queue.wake);
     const messages = createMessageLog(store, (error) => log('warn', 'channel messages were not kept', { error }));
+    const simulatorUrl = config.simulator.url ?? overrides.simulatorUrl ?? null;
     const counts = createRateLimits(database);
     const identity = createIdentity({ config, store, queries: identityQueries, counts, now });
+    if (config.debug) await refuseDebugBesideLive(store);
     await seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug: config.debug, now });
     const send = createTransport({ timeoutMs: config.channels.timeoutMs, record: keep(messages, now) });
-    const channels = overrides.channels!({ store, send, now });
+    const credentials = composeCredentials({ config, store, send, now, audit: identity.audit, simulatorUrl, log });
+    const channels = overrides.channels?.({ store, send }) ?? credentials.channels;
     const ports: Ports = {
       store,
       channels,
@@ -125,8 +133,8 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
       store,
       now,
       [
-        { name: 'order', claim: claimDueOrders, run: orders },
-        { name: 'refund', claim: claimDueRefunds, run: (refundNo) => refunds(refundNo) },
+        { name: 'order', claim: dueOrders(config.debug), run: orders },
+        { name: 'refund', claim: dueRefunds(config.debug), run: (refundNo) => refunds(refundNo) },
       ],
       log,
     );
@@ -138,10 +146,11 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
       adminRoutes(identity),
       apiAppRoutes(identity),
       auditLogRoutes(identity),
-      consolePaymentRoutes(payments),
+      consolePaymentRoutes({ ...payments, consoleClientId }),
       orderRoutes(payments),
       refundRoutes(payments),
       exceptionRoutes(payments),
+      ...credentials.groups,
       appMeRoutes(),
       paymentRoutes(payments),
       notifyRoutes(payments),
@@ -174,6 +183,9 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
 
     async function startJobs(): Promise<void> {
       sweep.start();
+      await credentials
+        .seedSimulator()
+        .catch((error: unknown) => log('warn', 'the simulator did not answer', { error }));
       await queue.start(
         {
           capture: async ({ orderNo = '' }) => {
@@ -183,13 +195,23 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
             if (await store.transaction((tx) => claimDueRefund(tx, refundNo, now()))) await refunds(refundNo);
           },
         },
-        { 'clean-up': { cron: '17 * * * *', run: async () => void (await identity.deleteExpiredRevocations()) } },
+        {
+          'clean-up': { cron: '17 * * * *', run: cleanUp },
+          'certificate-expiry': { cron: '23 3 * * *', run: credentials.watchExpiry },
+        },
       );
+    }
+
+    async function cleanUp(): Promise<void> {
+      await identity.deleteExpiredRevocations();
+      await counts.deleteExpired(now());
+      await store.transaction((tx) => deleteOldKeys(tx, now()));
     }
 
     async function close(): Promise<void> {
       await sweep.stop();
       await queue.stop();
+      await credentials.idle();
       await messages.close();
       await database.close();
     }

@@ -23,7 +23,7 @@ export async function startServer({ config: file, env, cwd }: ServerInput): Prom
     config.debug && !config.simulator.url
       ? await startSimulator({ dir: config.simulator.dir, listen: config.simulator.listen })
       : undefined;
-  const app = await buildApp(config);
+  const app = await buildApp(config, simulator ? { simulatorUrl: simulator.url } : {});
   const server = await listen(app.koa, { ...config.server.listen, shutdownSeconds: config.server.shutdownSeconds });
   const metrics = await listenForMetrics(app.metrics, config.metrics.listen);
   const jobs = app

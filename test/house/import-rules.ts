@@ -81,7 +81,7 @@ const rules: readonly Rule[] = [
     types: [anInside, /^server\/db\//, configTypes],
     never: [koa, /^@mikro-orm/],
   },
-  { files: /^server\/(app|main)\.ts$/, ours: [/^server\//, /^config\//] },
+  { files: /^server\/(app|main|compose\/[\w-]+)\.ts$/, ours: [/^server\//, /^config\//] },
   { files: /^server\/offline(-keys)?\.ts$/, ours: [/^server\//, /^config\//], types: [/^cli\/offline-port\.ts$/] },
   { files: /^server\//, ours: [errors, /^server\//], types: [configTypes] },
   { files: /^cli\//, ours: [/^cli\//], types: [/^(server|config)\//], never: [koa, database, boss] },

@@ -1,9 +1,11 @@
 import type { ExecutionContext } from 'ava';
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { pino } from 'pino';
 import type { Config } from '../../config/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { buildApp, type App, type Overrides } from '../../server/app.ts';
-import { createTransport } from '../../server/channels/transport.ts';
 import { listen } from '../../server/http/server.ts';
 import { createFirstAdmin } from '../../server/identity/offline.ts';
 import { createPasswords } from '../../server/identity/passwords.ts';
@@ -12,7 +14,6 @@ import type { Asker } from '../../server/payments/ports.ts';
 import { startSimulator } from '../../server/simulator/simulator.ts';
 import { createDatabase } from './database.ts';
 import { temporaryFolder } from './folder.ts';
-import { simulatorChannels } from './simulator-channels.ts';
 
 /** What a test may have otherwise. */
 export interface ServiceOptions extends Overrides {
@@ -30,6 +31,7 @@ export interface Service {
   app: App;
   url: string;
   databaseUrl: string;
+  environment: Record<string, string>;
   simulator: { url: string };
   clock: Clock;
   /** Speaks to the simulator's control API. */
@@ -76,14 +78,12 @@ export async function startService(t: ExecutionContext, options: ServiceOptions 
   const simulator = options.simulator ?? (await ownSimulator(t));
   const clock = createClock();
   const now = options.now ?? clock.now;
-  const config = testConfig(database.url, options);
-  const send = createTransport({ timeoutMs: config.channels.timeoutMs });
-  // Signatures are dated by the real clock on both sides; the test's clock is for expiry and schedules.
-  const channels = await simulatorChannels(simulator.url, send, () => new Date());
+  const environment = testEnvironment(database.url, options);
+  const config = loadConfig({ env: environment, cwd: process.cwd() }) as Config;
   const port = options.port ?? (await freePort());
   config.server.publicUrl = `http://127.0.0.1:${port}`;
   const logger = options.logger ?? pino({ level: process.env.PAY_TEST_LOG ?? 'silent' });
-  const app = await buildApp(config, { channels: () => channels, ...options, logger, now });
+  const app = await buildApp(config, { simulatorUrl: simulator.url, ...options, logger, now });
   const server = await listen(app.koa, { host: '127.0.0.1', port });
   let stopped = false;
   const stop = async () => {
@@ -101,6 +101,7 @@ export async function startService(t: ExecutionContext, options: ServiceOptions 
     app,
     url,
     databaseUrl: database.url,
+    environment,
     simulator,
     clock,
     stop,
@@ -116,27 +117,43 @@ async function ownSimulator(t: ExecutionContext): Promise<{ url: string }> {
   return simulator;
 }
 
-function testConfig(url: string, { timeoutMs = 1500, env = {} }: ServiceOptions): Config {
-  return loadConfig({
-    env: {
-      PAY_DATABASE_URL: url,
-      PAY_JWT_SECRET_KEY: 'a-test-secret-of-more-than-32-bytes!',
-      PAY_SECURITY_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
-      PAY_CHANNELS_TIMEOUT_MS: String(timeoutMs),
-      PAY_RATE_LIMIT_BAD_CREDENTIALS_PER_MINUTE: '100000',
-      ...env,
-    },
-    cwd: process.cwd(),
-  }) as Config;
+/** The environment of a service that tests start. */
+export function testEnvironment(
+  url: string,
+  { timeoutMs = 1500, env = {} }: ServiceOptions = {},
+): Record<string, string> {
+  return {
+    PAY_DEBUG: 'true',
+    PAY_OAUTH_ISSUER: 'http://pay.test',
+    PAY_DATABASE_URL: url,
+    PAY_JWT_SECRET_KEY: 'a-test-secret-of-more-than-32-bytes!',
+    PAY_SECURITY_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    PAY_CHANNELS_TIMEOUT_MS: String(timeoutMs),
+    PAY_RATE_LIMIT_BAD_CREDENTIALS_PER_MINUTE: '100000',
+    ...env,
+  };
 }
 
-async function freePort(): Promise<number> {
-  const { createServer } = await import('node:net');
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+const taken = new Set<number>();
+
+/** A port that nobody listens on, below the range from which the system takes its own, and never the same twice. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(12_000, 32_000);
+    if (taken.has(port) || !(await isFree(port))) continue;
+    taken.add(port);
+    return port;
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1');
+  const free = await Promise.race([
+    once(server, 'listening').then(() => true),
+    once(server, 'error').then(() => false),
+  ]);
+  if (free) await new Promise((resolve) => server.close(resolve));
+  return free;
 }
 
 async function control(url: string, path: string, body?: unknown): Promise<Record<string, never>> {

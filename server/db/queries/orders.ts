@@ -1,4 +1,4 @@
-import type { OrderRow } from '../entities/orders.ts';
+import { ORDER_STATUS, type OrderRow } from '../entities/orders.ts';
 import type { RefundRow } from '../entities/refunds.ts';
 import type { Tx } from '../tx.ts';
 
@@ -34,11 +34,8 @@ export async function listOrders(
   after: Position | undefined,
   limit: number,
 ): Promise<OrderRow[]> {
-  const { where, parameters } = conditions(filter, after);
-  const rows = await tx.sql<{ order_no: string }>(
-    `select o.order_no from orders o where ${where} order by o.created_at desc, o.order_no desc limit ${limit + 1}`,
-    parameters,
-  );
+  const { sql, parameters } = orderListStatement(filter, after, limit + 1);
+  const rows = await tx.sql<{ order_no: string }>(sql, parameters);
   if (rows.length === 0) return [];
   const numbers = rows.map((row) => row.order_no);
   const found = await tx.orders.list({ orderNo: numbers });
@@ -46,8 +43,20 @@ export async function listOrders(
   return numbers.flatMap((number) => byNumber.get(number) ?? []);
 }
 
-/** The WHERE part of the order list, for the list, its export and its EXPLAIN test. */
-export function conditions(filter: OrderFilter, after?: Position): { where: string; parameters: unknown[] } {
+/** One SQL statement and its parameters. */
+export interface Statement {
+  sql: string;
+  parameters: unknown[];
+}
+
+/** The statement of the order list, for the list, its export and its EXPLAIN test. */
+export function orderListStatement(filter: OrderFilter, after: Position | undefined, rows: number): Statement {
+  const { where, parameters } = conditions(filter, after);
+  const sql = `select o.order_no from orders o where ${where} order by o.created_at desc, o.order_no desc limit ${rows}`;
+  return { sql, parameters };
+}
+
+function conditions(filter: OrderFilter, after?: Position): { where: string; parameters: unknown[] } {
   const parts: string[] = ['true'];
   const parameters: unknown[] = [];
   const add = (part: string, ...values: unknown[]) => {
@@ -55,15 +64,17 @@ export function conditions(filter: OrderFilter, after?: Position): { where: stri
     parameters.push(...values);
   };
   for (const [member, column] of EQUALITIES) if (filter[member] !== undefined) add(`o.${column} = ?`, filter[member]);
-  if (filter.status !== undefined) parts.push(STATUS_CONDITIONS[filter.status] ?? 'false');
-  if (filter.exception !== undefined)
-    add(
-      `o.order_no in (select e.order_no from order_exceptions e where e.state = 'open' and (? = 'any' or e.kind = ?))`,
-      filter.exception,
-      filter.exception,
-    );
-  if (filter.amountMinMinor !== undefined) add('o.amount >= ?', filter.amountMinMinor);
-  if (filter.amountMaxMinor !== undefined) add('o.amount <= ?', filter.amountMaxMinor);
+  if (filter.status !== undefined) add(`${ORDER_STATUS} = ?`, filter.status);
+  // As an array the open exceptions are looked up once, and the orders by their key.
+  if (filter.exception === 'any') parts.push(`o.order_no = any(array(${OPEN_EXCEPTIONS}))`);
+  else if (filter.exception !== undefined)
+    add(`o.order_no = any(array(${OPEN_EXCEPTIONS} and e.kind = ?))`, filter.exception);
+  if (filter.amountMinMinor !== undefined && filter.amountMinMinor === filter.amountMaxMinor)
+    add('o.amount = ?', filter.amountMinMinor);
+  else {
+    if (filter.amountMinMinor !== undefined) add('o.amount >= ?', filter.amountMinMinor);
+    if (filter.amountMaxMinor !== undefined) add('o.amount <= ?', filter.amountMaxMinor);
+  }
   if (filter.createdFrom !== undefined) add('o.created_at >= ?', filter.createdFrom);
   if (filter.createdTo !== undefined) add('o.created_at < ?', filter.createdTo);
   if (after) add('(o.created_at, o.order_no) < (?, ?)', after.createdAt, after.id);
@@ -82,16 +93,7 @@ const EQUALITIES = [
   ['orderType', 'order_type'],
 ] as const;
 
-const STATUS_CONDITIONS: Readonly<Record<string, string>> = {
-  created: `o.state = 'created'`,
-  pending: `o.state = 'pending'`,
-  closing: `o.state = 'closing'`,
-  closed: `o.state = 'closed' and not (o.paid > 0 and o.refunded >= o.paid)`,
-  failed: `o.state = 'failed' and not (o.paid > 0 and o.refunded >= o.paid)`,
-  paid: `o.state = 'paid' and o.refunded = 0`,
-  partially_refunded: `o.state = 'paid' and o.refunded > 0 and o.refunded < o.paid`,
-  refunded: `o.paid > 0 and o.refunded >= o.paid`,
-};
+const OPEN_EXCEPTIONS = `select e.order_no from order_exceptions e where e.state = 'open'`;
 
 /** Filters of the refund list. */
 export interface RefundFilter {
@@ -113,6 +115,16 @@ export async function listRefunds(
   after: Position | undefined,
   limit: number,
 ): Promise<RefundRow[]> {
+  const { sql, parameters } = refundListStatement(filter, after, limit + 1);
+  const rows = await tx.sql<{ refund_no: string }>(sql, parameters);
+  if (rows.length === 0) return [];
+  const found = await tx.refunds.list({ refundNo: rows.map((row) => row.refund_no) });
+  const byNumber = new Map(found.map((refund) => [refund.refundNo, refund]));
+  return rows.flatMap((row) => byNumber.get(row.refund_no) ?? []);
+}
+
+/** The statement of the refund list, for the list and its EXPLAIN test. */
+export function refundListStatement(filter: RefundFilter, after: Position | undefined, rows: number): Statement {
   const parts: string[] = ['true'];
   const parameters: unknown[] = [];
   for (const [member, column] of REFUND_EQUALITIES)
@@ -123,14 +135,8 @@ export async function listRefunds(
   if (filter.createdFrom) parts.push('r.created_at >= ?') && parameters.push(filter.createdFrom);
   if (filter.createdTo) parts.push('r.created_at < ?') && parameters.push(filter.createdTo);
   if (after) parts.push('(r.created_at, r.refund_no) < (?, ?)') && parameters.push(after.createdAt, after.id);
-  const rows = await tx.sql<{ refund_no: string }>(
-    `select r.refund_no from refunds r where ${parts.join(' and ')} order by r.created_at desc, r.refund_no desc limit ${limit + 1}`,
-    parameters,
-  );
-  if (rows.length === 0) return [];
-  const found = await tx.refunds.list({ refundNo: rows.map((row) => row.refund_no) });
-  const byNumber = new Map(found.map((refund) => [refund.refundNo, refund]));
-  return rows.flatMap((row) => byNumber.get(row.refund_no) ?? []);
+  const sql = `select r.refund_no from refunds r where ${parts.join(' and ')} order by r.created_at desc, r.refund_no desc limit ${rows}`;
+  return { sql, parameters };
 }
 
 const REFUND_EQUALITIES = [

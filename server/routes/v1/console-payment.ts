@@ -13,7 +13,9 @@ const ConsolePayRequest = PlacePaymentRequest.extend({
 }).meta({ id: 'ConsolePayRequest' });
 
 /** The console's twins of the merchant's payment operations: pay uses the project's `console` app, the others act on any order. */
-export function consolePaymentRoutes(operations: PaymentOperations): RouteGroup {
+export function consolePaymentRoutes(
+  operations: PaymentOperations & { consoleClientId: (project: string) => string },
+): RouteGroup {
   const router = routeGroup('/api/v1/console/payment');
 
   /**
@@ -45,7 +47,7 @@ export function consolePaymentRoutes(operations: PaymentOperations): RouteGroup 
         ],
       },
       ({ body: { project, ...request }, idempotent }) =>
-        operations.payAs(`console-${project}`, request, claimOf(idempotent)),
+        operations.payAs(operations.consoleClientId(project), request, claimOf(idempotent)),
     ),
   );
 

@@ -1,0 +1,85 @@
+import type { Config } from '../../config/config.ts';
+import { CHANNEL_KINDS } from '../channels/registry.ts';
+import { channelSerial } from '../channels/serials.ts';
+import type { createTransport } from '../channels/transport.ts';
+import { createCerts } from '../credentials/certs.ts';
+import { createChannels, type ConfiguredChannels } from '../credentials/channels.ts';
+import { createChannelConfigs } from '../credentials/configs.ts';
+import { watchExpiry } from '../credentials/expiry.ts';
+import type { CredentialPorts } from '../credentials/ports.ts';
+import { createSealing, type Sealing } from '../credentials/sealing.ts';
+import { seedSimulatorConfigs } from '../credentials/simulator-configs.ts';
+import { publicChannels } from '../credentials/status.ts';
+import type { Store } from '../db/store.ts';
+import type { Audit } from '../identity/audit.ts';
+import type { Ports } from '../payments/ports.ts';
+import type { RouteGroup } from '../routes/index.ts';
+import { paymentChannelRoutes } from '../routes/payment-channels.ts';
+import { certRoutes } from '../routes/v1/certs.ts';
+import { channelConfigRoutes } from '../routes/v1/channel-configs.ts';
+import { ownCertRoutes } from '../routes/v2/certs.ts';
+import { ownChannelConfigRoutes } from '../routes/v2/channel-configs.ts';
+
+/** What credentials are assembled from. */
+export interface CredentialParts {
+  config: Config;
+  store: Store;
+  send: ReturnType<typeof createTransport>;
+  now: () => Date;
+  audit: Audit;
+  simulatorUrl: string | null;
+  log: Ports['log'];
+}
+
+/** Configurations, certificates and the channels that are made from them. */
+export interface Credentials {
+  channels: ConfiguredChannels;
+  sealing: Sealing;
+  groups: RouteGroup[];
+  seedSimulator(): Promise<void>;
+  watchExpiry(): Promise<void>;
+  idle(): Promise<void>;
+}
+
+/** Assembles credentials. Channels sign with the real clock: `now` is the service's own, which tests may put forward. */
+export function composeCredentials({
+  config,
+  store,
+  send,
+  now,
+  audit,
+  simulatorUrl,
+  log,
+}: CredentialParts): Credentials {
+  const sealing = createSealing(config.security.masterKeys);
+  const realNow = () => new Date();
+  const ports: CredentialPorts = {
+    store,
+    sealing,
+    kinds: CHANNEL_KINDS,
+    audit,
+    serialOf: channelSerial,
+    send,
+    now: realNow,
+    simulatorUrl,
+    debug: config.debug,
+  };
+  const seedProject = (project: string) => seedSimulatorConfigs(ports, [project]);
+  const channels = createChannels({ ...ports, unseal: sealing.open, seedProject, log });
+  const configs = createChannelConfigs(ports, channels);
+  const certs = createCerts(ports);
+  return {
+    channels,
+    sealing,
+    groups: [
+      paymentChannelRoutes({ publicChannels: () => publicChannels(ports) }),
+      channelConfigRoutes({ configs, now }),
+      ownChannelConfigRoutes({ configs, now }),
+      certRoutes({ certs, now }),
+      ownCertRoutes({ certs, now }),
+    ],
+    seedSimulator: () => seedSimulatorConfigs(ports),
+    watchExpiry: async () => void (await watchExpiry({ store, now: realNow, log })),
+    idle: () => channels.idle(),
+  };
+}

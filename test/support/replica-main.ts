@@ -1,0 +1,33 @@
+import { pino } from 'pino';
+import type { Config } from '../../config/config.ts';
+import { loadConfig } from '../../config/load.ts';
+import { buildApp } from '../../server/app.ts';
+import { listen } from '../../server/http/server.ts';
+
+interface Orders {
+  simulatorUrl: string;
+  port: number;
+  crashAt?: string;
+  sweepEveryMs?: number;
+}
+
+/** A replica in a process of its own, so that it can be killed: its orders come as JSON in PAY_TEST_REPLICA. */
+const orders = JSON.parse(process.env.PAY_TEST_REPLICA ?? '{}') as Orders;
+const { simulatorUrl, crashAt } = orders;
+const config = loadConfig({ env: process.env, cwd: process.cwd() }) as Config;
+const app = await buildApp(config, {
+  simulatorUrl,
+  logger: pino({ level: process.env.PAY_TEST_LOG ?? 'silent' }),
+  checkpoint: (name) => {
+    if (name === crashAt) process.kill(process.pid, 'SIGKILL');
+  },
+});
+const server = await listen(app.koa, { host: '127.0.0.1', port: orders.port });
+const timer = setInterval(() => void app.sweep.once().catch(() => {}), orders.sweepEveryMs ?? 500);
+process.stdout.write('ready\n');
+
+process.once('SIGTERM', async () => {
+  clearInterval(timer);
+  await server.close();
+  await app.close();
+});

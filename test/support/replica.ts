@@ -1,0 +1,55 @@
+import type { ExecutionContext } from 'ava';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+/** How a replica is started. */
+export interface ReplicaOptions {
+  environment: Record<string, string>;
+  simulatorUrl: string;
+  port: number;
+  /** Checkpoint at which it kills itself. */
+  crashAt?: string;
+  sweepEveryMs?: number;
+}
+
+/** A replica in its own process. */
+export interface Replica {
+  url: string;
+  /** Resolves with the signal or exit code when it ends. */
+  ended: Promise<string | number>;
+  kill(signal?: NodeJS.Signals): Promise<string | number>;
+}
+
+const MAIN = fileURLToPath(new URL('./replica-main.ts', import.meta.url));
+
+/** Starts a replica and waits until it is ready; it is killed when the test ends. */
+export async function startReplica(t: ExecutionContext, options: ReplicaOptions): Promise<Replica> {
+  const url = `http://127.0.0.1:${options.port}`;
+  const child = spawn(process.execPath, [MAIN], {
+    env: {
+      ...process.env,
+      PAY_SERVER_PUBLIC_URL: url,
+      ...options.environment,
+      PAY_TEST_REPLICA: JSON.stringify(options),
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.teardown(() => void child.kill('SIGKILL'));
+  const ended = once(child, 'exit').then(([code, signal]: unknown[]) => (signal ?? code) as string | number);
+  await ready(child, ended);
+  return {
+    url,
+    ended,
+    kill: (signal = 'SIGKILL') => {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+async function ready(child: ChildProcess, ended: Promise<string | number>): Promise<void> {
+  const spoke = once(child.stdout!, 'data');
+  const first = await Promise.race([spoke, ended.then((how) => new Error(`the replica ended: ${how}`))]);
+  if (first instanceof Error) throw first;
+}
