@@ -82,7 +82,7 @@ export class CodeTaken extends Conflict {
   }
 }
 
-/** Something refers to it (409); `what` says how, such as "The coin has entries." */
+/** Something refers to it (409); `what` says how. */
 export class InUse extends Conflict {
   constructor(what: string) {
     super('in_use', what, { hint: 'Disable it instead.' });

@@ -1,0 +1,217 @@
+import test, { type ExecutionContext } from 'ava';
+import { unbalancedAccounts } from '../../server/db/queries/coins.ts';
+import { type CatalogWorld, catalogWorld, operator, plainProduct, tally } from '../support/catalog-world.ts';
+
+const tea = { project: 'default', code: 'tea' };
+const gold = { project: 'default', code: 'gold' };
+
+async function booksAreRight(t: ExecutionContext, world: CatalogWorld): Promise<void> {
+  t.deepEqual(await world.store.read(unbalancedAccounts), []);
+}
+
+function stockOf(world: CatalogWorld, code = 'tea'): Promise<number | null> {
+  return world.catalog.products.get({ project: 'default', code }).then(({ stock }) => stock);
+}
+
+test('100 concurrent debits of 1 on a balance of 60 take exactly 60', async (t) => {
+  const world = await catalogWorld(t);
+  const { coins } = world.catalog;
+  await coins.create(operator, gold, { name: 'Gold', clawback: 'refuse' });
+  await coins.adjust(operator, gold, { userId: 'ann', amount: 60, reason: 'a start' });
+  const found = await tally(
+    Array.from({ length: 100 }, (_, at) =>
+      coins.debit('shop', gold, { userId: 'ann', amount: 1, bizNo: `b${at}`, memo: null }),
+    ),
+  );
+  t.deepEqual(found, { ok: 60, coins_insufficient: 40 });
+  t.deepEqual(await world.account(), { balance: 0, held: 0, debt: 0 });
+  const events = await world.store.read((tx) => tx.events.count({ type: 'coin.debited' }));
+  t.is(events, 60);
+  await booksAreRight(t, world);
+  t.log(found);
+});
+
+test('the same bizNo 20 times at once is one debit; another amount is refused', async (t) => {
+  const world = await catalogWorld(t);
+  const { coins } = world.catalog;
+  await coins.create(operator, gold, { name: 'Gold', clawback: 'refuse' });
+  await coins.adjust(operator, gold, { userId: 'ann', amount: 60, reason: 'a start' });
+  const debit = { userId: 'ann', amount: 7, bizNo: 'hat', memo: null };
+  const found = await tally(Array.from({ length: 20 }, () => coins.debit('shop', gold, debit)));
+  t.deepEqual(found, { ok: 20 });
+  t.is((await world.account()).balance, 53);
+  await t.throwsAsync(coins.debit('shop', gold, { ...debit, amount: 8 }), { message: /bizNo/ });
+  await booksAreRight(t, world);
+});
+
+test('a coin package whose payment is told five times at once is credited once', async (t) => {
+  const world = await catalogWorld(t);
+  const order = await world.soldPackage('refuse');
+  await Promise.all(
+    Array.from({ length: 5 }, () => world.store.transaction((tx) => world.ports.effects.paid(tx, order))),
+  );
+  await Promise.all(Array.from({ length: 5 }, () => world.pay(order)));
+  t.deepEqual(await world.account(), { balance: 100, held: 0, debt: 0 });
+  const events = await world.store.read((tx) => tx.events.count({ type: 'coin.credited' }));
+  t.is(events, 1);
+  await booksAreRight(t, world);
+  t.log(`10 tellings, ${events} credit`);
+});
+
+test('clawback refuse: a refund of spent coins is 409 and holds nothing, a smaller one goes through', async (t) => {
+  const world = await catalogWorld(t);
+  const order = await world.soldPackage('refuse', 40);
+  await t.throwsAsync(world.refund(order.orderNo, 10), { message: /takes 100 coins back, and only 60/ });
+  t.deepEqual(await world.account(), { balance: 60, held: 0, debt: 0 });
+  const refundNo = await world.refund(order.orderNo, 3.33);
+  t.deepEqual(await world.account(), { balance: 60, held: 34, debt: 0 });
+  await world.finish(refundNo, 'succeeded');
+  t.deepEqual(await world.account(), { balance: 26, held: 0, debt: 0 });
+  await world.store.transaction(async (tx) => {
+    const [row, refund] = [await tx.orders.find({ orderNo: order.orderNo }), await tx.refunds.find({ refundNo })];
+    if (row && refund) await world.ports.effects.refundSucceeded(tx, row, refund);
+  });
+  t.is((await world.account()).balance, 26);
+  await booksAreRight(t, world);
+});
+
+test('clawback debt: what is spent is owed, and the next package pays it first', async (t) => {
+  const world = await catalogWorld(t);
+  const order = await world.soldPackage('debt', 40);
+  await world.finish(await world.refund(order.orderNo, 10), 'succeeded');
+  t.deepEqual(await world.account(), { balance: 0, held: 0, debt: 40 });
+  await world.pay(await world.place({ product: 'coins-100', userId: 'ann' }));
+  t.deepEqual(await world.account(), { balance: 60, held: 0, debt: 0 });
+  await booksAreRight(t, world);
+});
+
+test('clawback partial: what is left is taken and the rest is let go', async (t) => {
+  const world = await catalogWorld(t);
+  const order = await world.soldPackage('partial', 40);
+  await world.finish(await world.refund(order.orderNo, 10), 'succeeded');
+  t.deepEqual(await world.account(), { balance: 0, held: 0, debt: 0 });
+  await booksAreRight(t, world);
+});
+
+test('a refund that fails frees what was held; retried and failed after all it can fail and succeed again', async (t) => {
+  const world = await catalogWorld(t);
+  const order = await world.soldPackage('refuse');
+  const refundNo = await world.refund(order.orderNo, 5);
+  t.is((await world.account()).held, 50);
+  await world.finish(refundNo, 'failed');
+  t.deepEqual(await world.account(), { balance: 100, held: 0, debt: 0 });
+  await world.finish(refundNo, 'succeeded');
+  t.deepEqual(await world.account(), { balance: 50, held: 0, debt: 0 });
+  await booksAreRight(t, world);
+});
+
+test('a forced refund of spent coins is never refused: debt, and an exception for a person', async (t) => {
+  const world = await catalogWorld(t);
+  const order = await world.soldPackage('refuse', 100);
+  const { settleForeignRefund } = await import('../../server/payments/settle/foreign-refund.ts');
+  await world.store.transaction(async (tx) => {
+    const locked = await tx.orders.lock({ orderNo: order.orderNo });
+    const outcome = { kind: 'succeeded', amount: { minor: 1000n, currency: 'CNY' }, at: new Date() } as const;
+    if (locked)
+      await settleForeignRefund(world.ports, tx, locked, outcome, 'PORTAL1', { cause: 'notice', actor: 'channel' });
+  });
+  t.deepEqual(await world.account(), { balance: 0, held: 0, debt: 100 });
+  const raised = await world.store.read((tx) => tx.exceptions.list({ orderNo: order.orderNo }));
+  t.deepEqual(raised.map(({ kind }) => kind).toSorted(), ['coins_debt', 'refund_elsewhere']);
+  await booksAreRight(t, world);
+});
+
+test('refunds against debits: 20 races never spend what a refund holds', async (t) => {
+  const world = await catalogWorld(t);
+  const order = await world.soldPackage('refuse');
+  const debits = Array.from({ length: 20 }, (_, at) =>
+    world.catalog.coins.debit('shop', gold, { userId: 'ann', amount: 5, bizNo: `r${at}`, memo: null }),
+  );
+  const refunds = Array.from({ length: 10 }, () => world.refund(order.orderNo, 1));
+  const [spent, refunded] = await Promise.all([tally(debits), tally(refunds)]);
+  const { balance, held } = await world.account();
+  t.is(balance, 100 - 5 * (spent['ok'] ?? 0));
+  t.is(held, 10 * (refunded['ok'] ?? 0));
+  t.true(held <= balance);
+  await booksAreRight(t, world);
+  t.log({ spent, refunded });
+});
+
+test('a stock of 10 with 50 concurrent orders sells exactly 10', async (t) => {
+  const world = await catalogWorld(t);
+  await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 10 });
+  const found = await tally(Array.from({ length: 50 }, (_, at) => world.place({ product: 'tea', userId: `u${at}` })));
+  t.deepEqual(found, { ok: 10, out_of_stock: 40 });
+  t.is(await stockOf(world), 0);
+  t.is(await world.store.read((tx) => tx.orders.count({ productCode: 'tea' })), 10);
+  t.log(found);
+});
+
+test('the end of an order gives its piece back once; a refund does not', async (t) => {
+  const world = await catalogWorld(t);
+  await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 2 });
+  const [kept, lapsed] = [await world.place({ product: 'tea' }), await world.place({ product: 'tea' })];
+  t.is(await stockOf(world), 0);
+  const closed = await world.say(lapsed.orderNo, { kind: 'closed' });
+  t.is(closed.state, 'closed');
+  t.is(await stockOf(world), 1);
+  await Promise.all(
+    Array.from({ length: 5 }, () => world.store.transaction((tx) => world.ports.effects.ended(tx, closed))),
+  );
+  t.is(await stockOf(world), 1);
+  await world.finish(await world.refund((await world.pay(kept)).orderNo, 10), 'succeeded');
+  t.is(await stockOf(world), 1);
+});
+
+test('late money takes a piece again while there is one; without one it goes back', async (t) => {
+  const world = await catalogWorld(t);
+  await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 1 });
+  const late = async () => {
+    const order = await world.place({ product: 'tea' });
+    await world.store.transaction((tx) => tx.orders.update({ orderNo: order.orderNo }, { closeReason: 'expired' }));
+    return world.say(order.orderNo, { kind: 'closed' });
+  };
+  const [first, second] = [await late(), await late()];
+  t.is((await world.pay(first)).state, 'paid');
+  t.is(await stockOf(world), 0);
+  t.is((await world.pay(second)).state, 'closed');
+  t.is(await stockOf(world), 0);
+  const refunds = await world.store.read((tx) => tx.refunds.list({}));
+  t.deepEqual(
+    refunds.map(({ orderNo, origin }) => ({ orderNo, origin })),
+    [{ orderNo: second.orderNo, origin: 'late' }],
+  );
+  const raised = await world.store.read((tx) => tx.exceptions.find({ orderNo: second.orderNo, kind: 'out_of_stock' }));
+  t.truthy(raised);
+});
+
+test('perUserLimit 3 holds when one payer orders 20 times at once, and others are not in the way', async (t) => {
+  const world = await catalogWorld(t);
+  await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, perUserLimit: 3, stock: 100 });
+  const mine = Array.from({ length: 20 }, () => world.place({ product: 'tea', userId: 'ann' }));
+  const others = Array.from({ length: 5 }, (_, at) => world.place({ product: 'tea', userId: `o${at}` }));
+  t.deepEqual(await tally(mine), { ok: 3, user_limit_reached: 17 });
+  t.deepEqual(await tally(others), { ok: 5 });
+  t.is(await stockOf(world), 92);
+});
+
+test('one merchantOrderNo 20 times at once is one order and one piece, also when it was the last', async (t) => {
+  const world = await catalogWorld(t);
+  await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 1 });
+  const request = { product: 'tea', userId: 'ann', merchantOrderNo: 'm-1' };
+  const found = await tally(Array.from({ length: 20 }, () => world.place(request)));
+  t.falsy(found['out_of_stock']);
+  t.is(await world.store.read((tx) => tx.orders.count({})), 1);
+  t.is(await stockOf(world), 0);
+  const again = await world.place(request);
+  t.is(again.merchantOrderNo, 'm-1');
+  t.is(await stockOf(world), 0);
+  t.log(found);
+});
+
+test('50 first payments of one new payer make one row', async (t) => {
+  const world = await catalogWorld(t);
+  const found = await tally(Array.from({ length: 50 }, () => world.place({ amount: 1, userId: 'new' })));
+  t.deepEqual(found, { ok: 50 });
+  t.is(await world.store.read((tx) => tx.users.count({ userId: 'new' })), 1);
+});

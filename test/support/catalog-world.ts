@@ -1,0 +1,191 @@
+import type { ExecutionContext } from 'ava';
+import { createCatalog, type Catalog } from '../../server/catalog/catalog.ts';
+import { createEffects } from '../../server/catalog/effects.ts';
+import { alipayKind as alipay } from '../../server/channels/alipay/kind.ts';
+import { paypalKind as paypal } from '../../server/channels/paypal/kind.ts';
+import { wechatKind as wechat } from '../../server/channels/wechat/kind.ts';
+import type { CoinRow } from '../../server/db/entities/catalog.ts';
+import type { OrderRow } from '../../server/db/entities/orders.ts';
+import { seed } from '../../server/db/seed.ts';
+import { recordEvents } from '../../server/events/record.ts';
+import { consoleAppRow, newAppRow } from '../../server/identity/api-app-row.ts';
+import { defaultLatePayment } from '../../server/identity/api-app-rules.ts';
+import { createAudit } from '../../server/identity/audit.ts';
+import type { Actor } from '../../server/identity/ports.ts';
+import type { Channel } from '../../server/payments/channel.ts';
+import { claimKey } from '../../server/payments/idempotency.ts';
+import { raiseException } from '../../server/payments/journal.ts';
+import { type PayRequest, placePayment } from '../../server/payments/place.ts';
+import type { Ports } from '../../server/payments/ports.ts';
+import { refundPayment } from '../../server/payments/refund.ts';
+import { settle } from '../../server/payments/settle/order.ts';
+import { settleRefund } from '../../server/payments/settle/refund.ts';
+import { postgresDatabase, type TestDatabase } from './database.ts';
+
+/** The administrator of these tests. */
+export const operator: Actor = { kind: 'admin', name: 'tester' };
+
+/** A product with every member that has a default left out. */
+export const plainProduct = {
+  name: 'Tea',
+  description: null,
+  price: 10,
+  currency: 'CNY',
+  payWays: ['alipay' as const],
+  stock: null,
+  perUserLimit: null,
+  saleFrom: null,
+  saleTo: null,
+  orderType: null,
+  coin: null,
+  resource: null,
+  offerTtlSeconds: null,
+  refundAfterFulfilment: true,
+};
+
+/** The money path over a channel that takes everything, with the catalog behind it. */
+export interface CatalogWorld extends TestDatabase {
+  ports: Ports;
+  catalog: Catalog;
+  place(request?: Partial<PayRequest>): Promise<OrderRow>;
+  /** Settles the channel's word about an order. */
+  say(orderNo: string, outcome: Parameters<typeof settle>[3]): Promise<OrderRow>;
+  /** The money arrives. */
+  pay(order: OrderRow): Promise<OrderRow>;
+  /** A refund of so many yuan, still at the channel; `forced` as if the service made it itself. */
+  refund(orderNo: string, yuan: number): Promise<string>;
+  finish(refundNo: string, how: 'succeeded' | 'failed'): Promise<void>;
+  /** A coin `gold`, a package of 100 for 10 yuan that is paid, and what is spent of it. */
+  soldPackage(clawback: CoinRow['clawback'], spent?: number): Promise<OrderRow>;
+  account(userId?: string): Promise<{ balance: number; held: number; debt: number }>;
+}
+
+/** Starts the world on a database of its own with the project `default` and the application `shop`. */
+export async function catalogWorld(t: ExecutionContext, poolSize = 10): Promise<CatalogWorld> {
+  const on = await postgresDatabase(t, poolSize);
+  const { store } = on;
+  const now = () => new Date();
+  const kinds = { alipay, wechat, paypal };
+  const recordEvent = recordEvents(now);
+  const channel = stubChannel();
+  const base = {
+    store,
+    now,
+    recordEvent,
+    channels: {
+      forNew: async (_project: string, payWay: keyof typeof kinds) => ({
+        channel,
+        kind: kinds[payWay],
+        mode: 'simulator' as const,
+        account: 'stub',
+        configVersion: 1,
+      }),
+      forOrder: async () => channel,
+      forNotices: async () => [],
+      kindOf: (payWay: keyof typeof kinds) => kinds[payWay],
+    },
+    publicUrl: 'http://pay.example',
+    log: () => {},
+    checkpoint: () => {},
+    count: () => {},
+  };
+  const ports: Ports = {
+    ...base,
+    effects: createEffects({
+      now,
+      recordEvent,
+      raise: (tx, order, kind, also) => raiseException(ports, tx, order, kind, also),
+    }),
+  };
+  const audit = createAudit({ now });
+  const catalog = createCatalog({
+    ...{ store, now, audit, recordEvent, claimKey },
+    consoleApp: consoleAppRow,
+    kindOf: base.channels.kindOf,
+  });
+  await seed(store, { consoleApp: consoleAppRow, testApps: () => [] }, { debug: false, now });
+  const columns = { name: 'shop', scopes: [], trusted: false, allowedIps: [], rateLimit: null, remark: null };
+  const shop = newAppRow({ ...columns, latePayment: defaultLatePayment }, { project: 'default', at: now() }).app;
+  await store.transaction((tx) => tx.apps.insert({ ...shop, clientId: 'shop' }));
+
+  const placing = placePayment(ports);
+  const refunding = refundPayment(ports);
+  const payee = { clientId: 'shop', project: 'default', latePayment: defaultLatePayment, actor: 'app:shop' };
+  const world: CatalogWorld = {
+    ...on,
+    ports,
+    catalog,
+    place: (request = {}) => placing(payee, { subject: 'Tea', payWay: 'alipay', ...request }),
+    say: (orderNo, outcome) =>
+      store.transaction((tx) => settle(ports, tx, orderNo, outcome, { cause: 'test', actor: 'test' })),
+    pay: (order) =>
+      world.say(order.orderNo, {
+        kind: 'paid',
+        channelNo: `T${order.orderNo}`,
+        amount: { minor: order.amount, currency: order.currency },
+        at: now(),
+      }),
+    refund: async (orderNo, yuan) => {
+      const merchantRefundNo = `m${(sequence += 1)}`;
+      const asker = { owner: { clientId: 'shop' }, actor: 'app:shop' };
+      const { refund } = await refunding(asker, { orderNo, refundAmount: yuan, merchantRefundNo }, {});
+      return refund.refundNo;
+    },
+    finish: async (refundNo, how) => {
+      await store.transaction(async (tx) => {
+        const refund = await tx.refunds.find({ refundNo });
+        const amount = { minor: refund?.amount ?? 0n, currency: 'CNY' };
+        const outcome =
+          how === 'succeeded'
+            ? ({ kind: 'succeeded', amount, at: now() } as const)
+            : ({ kind: 'failed', code: 'NO', reason: 'no' } as const);
+        await settleRefund(ports, tx, refundNo, outcome, { cause: 'test', actor: 'test' });
+      });
+    },
+    soldPackage: async (clawback, spent = 0) => {
+      await catalog.coins.create(operator, { project: 'default', code: 'gold' }, { name: 'Gold', clawback });
+      const coin = { code: 'gold', amount: 90, bonus: 10 };
+      const key = { project: 'default', code: 'coins-100' };
+      await catalog.products.create(operator, key, 'coin_package', { ...plainProduct, coin });
+      const order = await world.pay(await world.place({ product: 'coins-100', userId: 'ann' }));
+      const gold = { project: 'default', code: 'gold' };
+      if (spent > 0)
+        await catalog.coins.debit('shop', gold, { userId: 'ann', amount: spent, bizNo: 'spent', memo: null });
+      return order;
+    },
+    account: async (userId = 'ann') => {
+      const found = await catalog.coins.account({ project: 'default', code: 'gold' }, userId);
+      return { balance: Number(found.balance), held: Number(found.held), debt: Number(found.debt) };
+    },
+  };
+  return world;
+}
+
+let sequence = 0;
+
+function stubChannel(): Channel {
+  return {
+    payWay: 'alipay',
+    account: 'stub',
+    place: async () => ({ kind: 'pending', pay: { type: 'qr', qrCode: 'https://qr.example/1' } }),
+    query: async () => ({ kind: 'pending' }),
+    close: async () => ({ kind: 'closed' }),
+    refund: async () => ({ kind: 'pending' }),
+    queryRefund: async () => ({ kind: 'pending' }),
+    readNotice: async () => {
+      throw new Error('no notices here');
+    },
+    ackNotice: () => ({ status: 200, contentType: 'text/plain', body: 'success' }),
+    probe: async () => ({ ok: true }),
+  };
+}
+
+/** How many of the promises came true, and the codes of those that did not. */
+export async function tally(attempts: Promise<unknown>[]): Promise<Record<string, number>> {
+  const found: Record<string, number> = {};
+  for (const result of await Promise.allSettled(attempts)) {
+    const word = result.status === 'fulfilled' ? 'ok' : String(result.reason.code ?? result.reason);
+    found[word] = (found[word] ?? 0) + 1;
+  }
+  return found;
+}
