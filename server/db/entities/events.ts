@@ -1,7 +1,10 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { code, instant, json, text, words, type RowOf } from './columns.ts';
 
-/** One line of the durable event log; `transaction` lets readers stop below the oldest open transaction. */
+/**
+ * One line of the durable event log. Every transaction that may hold a lower number began below `horizon`; once none of
+ * those is open, all lower numbers are settled and readers may pass (queries/events.ts).
+ */
 export const EventEntity = defineEntity({
   name: 'Event',
   tableName: 'events',
@@ -14,20 +17,26 @@ export const EventEntity = defineEntity({
     objectNo: code(),
     dedupe: p.string().length(128),
     payload: json<Record<string, unknown>>(),
-    transaction: p.bigint().columnType('xid8').defaultRaw('pg_current_xact_id()'),
+    notifyUrl: text().nullable(),
+    horizon: p.bigint().columnType('xid8').defaultRaw('pg_snapshot_xmax(pg_current_snapshot())'),
     createdAt: instant(),
   },
   uniques: [{ properties: ['objectNo', 'type', 'dedupe'] }],
-  indexes: [{ properties: ['clientId', 'sequence'] }, { properties: ['createdAt'] }],
+  indexes: [
+    { properties: ['clientId', 'sequence'] },
+    { properties: ['project', 'sequence'] },
+    { properties: ['type', 'sequence'] },
+    { properties: ['createdAt', 'sequence'] },
+  ],
 });
 
-/** Where an app wants to be told; the secrets are sealed. */
+/** Where an app wants to be told; the secrets are sealed. Without `url` there is only the secret that signs what goes to an order's own notifyUrl. */
 export const WebhookEntity = defineEntity({
   name: 'Webhook',
   tableName: 'webhooks',
   properties: {
     clientId: code().primary(),
-    url: text(),
+    url: text().nullable(),
     types: words(),
     enabled: p.boolean(),
     sealedSecret: text(),
@@ -47,6 +56,8 @@ export const DeliveryEntity = defineEntity({
     id: p.uuid().primary(),
     eventId: code(),
     clientId: code(),
+    /** Whose url it is: the app's webhook, the order's own notifyUrl, or a test that is sent once. */
+    target: p.string().length(16).$type<'webhook' | 'order' | 'test'>(),
     url: text(),
     state: p.string().length(16).$type<'pending' | 'delivered' | 'failed' | 'cancelled'>(),
     attempts: p.integer(),
@@ -60,6 +71,10 @@ export const DeliveryEntity = defineEntity({
   indexes: [
     { properties: ['clientId', 'createdAt', 'id'] },
     { properties: ['eventId'] },
+    {
+      name: 'deliveries_open',
+      expression: `create index "deliveries_open" on "deliveries" ("client_id") where state = 'pending'`,
+    },
     {
       name: 'deliveries_due',
       expression: `create index "deliveries_due" on "deliveries" ("next_attempt_at") where state = 'pending'`,

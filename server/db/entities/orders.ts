@@ -4,6 +4,9 @@ import type { CloseReason, OrderState, ProductSnapshot } from '../../payments/or
 import { code, instant, json, minor, text, type RowOf } from './columns.ts';
 import type { LatePayment } from './identity.ts';
 
+/** The wire's word for an order (payments/view.ts) as SQL; the index and the list must have the same text. */
+export const ORDER_STATUS = `case when paid > 0 and refunded >= paid then 'refunded' when state = 'paid' and refunded > 0 then 'partially_refunded' else state::text end`;
+
 /** An order is the attempt: one payWay, one channel number. Only `settle` writes its state (payments.md §2). */
 export const OrderEntity = defineEntity({
   name: 'Order',
@@ -103,8 +106,22 @@ export const OrderEntity = defineEntity({
       expression: `create index "orders_product_user" on "orders" ("project", "product_code", "user_id") where product_code is not null`,
     },
     { name: 'orders_client_created', properties: ['clientId', 'createdAt', 'orderNo'] },
-    { name: 'orders_client_user', properties: ['clientId', 'userId', 'createdAt'] },
-    { name: 'orders_project_user', properties: ['project', 'userId', 'createdAt'] },
+    { name: 'orders_project_created', properties: ['project', 'createdAt', 'orderNo'] },
+    { name: 'orders_pay_way_created', properties: ['payWay', 'createdAt', 'orderNo'] },
+    { name: 'orders_mode_created', properties: ['mode', 'createdAt', 'orderNo'] },
+    { name: 'orders_amount_created', properties: ['amount', 'createdAt', 'orderNo'] },
+    {
+      name: 'orders_status',
+      expression: `create index "orders_status" on "orders" ((${ORDER_STATUS}), "created_at", "order_no")`,
+    },
+    {
+      name: 'orders_type_created',
+      expression: `create index "orders_type_created" on "orders" ("order_type", "created_at", "order_no") where order_type is not null`,
+    },
+    {
+      name: 'orders_user_created',
+      expression: `create index "orders_user_created" on "orders" ("user_id", "created_at", "order_no") where user_id is not null`,
+    },
     { name: 'orders_merchant_no', properties: ['merchantOrderNo'] },
     { name: 'orders_trade_no', properties: ['channelTradeNo'] },
     { name: 'orders_channel_order', properties: ['channelOrderId'] },

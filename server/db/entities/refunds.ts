@@ -48,6 +48,14 @@ export const RefundEntity = defineEntity({
       expression: `create index "refunds_due" on "refunds" ("next_check_at") where next_check_at is not null`,
     },
     { name: 'refunds_created', properties: ['createdAt', 'refundNo'] },
+    { name: 'refunds_client_created', properties: ['clientId', 'createdAt', 'refundNo'] },
+    { name: 'refunds_project_created', properties: ['project', 'createdAt', 'refundNo'] },
+    { name: 'refunds_state_created', properties: ['state', 'createdAt', 'refundNo'] },
+    { name: 'refunds_origin_created', properties: ['origin', 'createdAt', 'refundNo'] },
+    {
+      name: 'refunds_merchant_no_alone',
+      expression: `create index "refunds_merchant_no_alone" on "refunds" ("merchant_refund_no") where merchant_refund_no is not null`,
+    },
     {
       name: 'refunds_succeeded',
       expression: `create index "refunds_succeeded" on "refunds" ("finished_at") include ("order_no", "amount") where state = 'succeeded'`,

@@ -74,23 +74,26 @@ export class Migration0001 extends Migration {
       `alter table "coin_entries" add constraint "coin_entries_project_coin_source_unique" unique ("project", "coin", "source")`,
     );
     this.addSql(
-      `create table "deliveries" ("id" uuid not null, "event_id" varchar(64) not null, "client_id" varchar(64) not null, "url" text not null, "state" varchar(16) not null, "attempts" int not null, "next_attempt_at" timestamptz(6) null, "leased_until" timestamptz(6) null, "last_status" int null, "last_error" text null, "created_at" timestamptz(6) not null, "finished_at" timestamptz(6) null, primary key ("id"))`,
+      `create table "deliveries" ("id" uuid not null, "event_id" varchar(64) not null, "client_id" varchar(64) not null, "target" varchar(16) not null, "url" text not null, "state" varchar(16) not null, "attempts" int not null, "next_attempt_at" timestamptz(6) null, "leased_until" timestamptz(6) null, "last_status" int null, "last_error" text null, "created_at" timestamptz(6) not null, "finished_at" timestamptz(6) null, primary key ("id"))`,
     );
     this.addSql(
       `create index "deliveries_client_id_created_at_id_index" on "deliveries" ("client_id", "created_at", "id")`,
     );
     this.addSql(`create index "deliveries_event_id_index" on "deliveries" ("event_id")`);
+    this.addSql(`create index "deliveries_open" on "deliveries" ("client_id") where state = 'pending'`);
     this.addSql(`create index "deliveries_due" on "deliveries" ("next_attempt_at") where state = 'pending'`);
     this.addSql(
       `create table "delivery_attempts" ("id" bigserial primary key, "delivery_id" uuid not null, "at" timestamptz(6) not null, "status" int null, "error" text null, "duration_ms" int not null)`,
     );
     this.addSql(`create index "delivery_attempts_delivery_id_index" on "delivery_attempts" ("delivery_id")`);
     this.addSql(
-      `create table "events" ("sequence" bigserial primary key, "id" varchar(64) not null, "type" varchar(64) not null, "client_id" varchar(64) not null, "project" varchar(64) not null, "object_no" varchar(64) not null, "dedupe" varchar(128) not null, "payload" jsonb not null, "transaction" xid8 not null default pg_current_xact_id(), "created_at" timestamptz(6) not null)`,
+      `create table "events" ("sequence" bigserial primary key, "id" varchar(64) not null, "type" varchar(64) not null, "client_id" varchar(64) not null, "project" varchar(64) not null, "object_no" varchar(64) not null, "dedupe" varchar(128) not null, "payload" jsonb not null, "notify_url" text null, "horizon" xid8 not null default pg_snapshot_xmax(pg_current_snapshot()), "created_at" timestamptz(6) not null)`,
     );
     this.addSql(`alter table "events" add constraint "events_id_unique" unique ("id")`);
     this.addSql(`create index "events_client_id_sequence_index" on "events" ("client_id", "sequence")`);
-    this.addSql(`create index "events_created_at_index" on "events" ("created_at")`);
+    this.addSql(`create index "events_project_sequence_index" on "events" ("project", "sequence")`);
+    this.addSql(`create index "events_type_sequence_index" on "events" ("type", "sequence")`);
+    this.addSql(`create index "events_created_at_sequence_index" on "events" ("created_at", "sequence")`);
     this.addSql(
       `alter table "events" add constraint "events_object_no_type_dedupe_unique" unique ("object_no", "type", "dedupe")`,
     );
@@ -128,8 +131,19 @@ export class Migration0001 extends Migration {
       `create index "orders_product_user" on "orders" ("project", "product_code", "user_id") where product_code is not null`,
     );
     this.addSql(`create index "orders_client_created" on "orders" ("client_id", "created_at", "order_no")`);
-    this.addSql(`create index "orders_client_user" on "orders" ("client_id", "user_id", "created_at")`);
-    this.addSql(`create index "orders_project_user" on "orders" ("project", "user_id", "created_at")`);
+    this.addSql(`create index "orders_project_created" on "orders" ("project", "created_at", "order_no")`);
+    this.addSql(`create index "orders_pay_way_created" on "orders" ("pay_way", "created_at", "order_no")`);
+    this.addSql(`create index "orders_mode_created" on "orders" ("mode", "created_at", "order_no")`);
+    this.addSql(`create index "orders_amount_created" on "orders" ("amount", "created_at", "order_no")`);
+    this.addSql(
+      `create index "orders_status" on "orders" ((case when paid > 0 and refunded >= paid then 'refunded' when state = 'paid' and refunded > 0 then 'partially_refunded' else state::text end), "created_at", "order_no")`,
+    );
+    this.addSql(
+      `create index "orders_type_created" on "orders" ("order_type", "created_at", "order_no") where order_type is not null`,
+    );
+    this.addSql(
+      `create index "orders_user_created" on "orders" ("user_id", "created_at", "order_no") where user_id is not null`,
+    );
     this.addSql(`create index "orders_merchant_no" on "orders" ("merchant_order_no")`);
     this.addSql(`create index "orders_trade_no" on "orders" ("channel_trade_no")`);
     this.addSql(`create index "orders_channel_order" on "orders" ("channel_order_id")`);
@@ -183,6 +197,13 @@ export class Migration0001 extends Migration {
     );
     this.addSql(`create index "refunds_due" on "refunds" ("next_check_at") where next_check_at is not null`);
     this.addSql(`create index "refunds_created" on "refunds" ("created_at", "refund_no")`);
+    this.addSql(`create index "refunds_client_created" on "refunds" ("client_id", "created_at", "refund_no")`);
+    this.addSql(`create index "refunds_project_created" on "refunds" ("project", "created_at", "refund_no")`);
+    this.addSql(`create index "refunds_state_created" on "refunds" ("state", "created_at", "refund_no")`);
+    this.addSql(`create index "refunds_origin_created" on "refunds" ("origin", "created_at", "refund_no")`);
+    this.addSql(
+      `create index "refunds_merchant_no_alone" on "refunds" ("merchant_refund_no") where merchant_refund_no is not null`,
+    );
     this.addSql(
       `create index "refunds_succeeded" on "refunds" ("finished_at") include ("order_no", "amount") where state = 'succeeded'`,
     );
@@ -204,7 +225,7 @@ export class Migration0001 extends Migration {
       `create index "skill_orders_due" on "skill_orders" ("next_attempt_at") where next_attempt_at is not null`,
     );
     this.addSql(
-      `create table "webhooks" ("client_id" varchar(64) not null, "url" text not null, "types" text[] not null, "enabled" boolean not null, "sealed_secret" text not null, "previous_sealed_secret" text null, "previous_expires_at" timestamptz(6) null, "disabled_reason" text null, "created_at" timestamptz(6) not null, "updated_at" timestamptz(6) not null, primary key ("client_id"))`,
+      `create table "webhooks" ("client_id" varchar(64) not null, "url" text null, "types" text[] not null, "enabled" boolean not null, "sealed_secret" text not null, "previous_sealed_secret" text null, "previous_expires_at" timestamptz(6) null, "disabled_reason" text null, "created_at" timestamptz(6) not null, "updated_at" timestamptz(6) not null, primary key ("client_id"))`,
     );
   }
 }
