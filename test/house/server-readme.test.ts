@@ -1,0 +1,69 @@
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { ORDER_MOVES, REFUND_MOVES } from '../../server/payments/order-state.ts';
+import { root } from './sources.ts';
+
+const server = join(root, 'server');
+const readme = readFileSync(join(server, 'README.md'), 'utf8');
+
+/** The moves that a table's second column writes as `a, b → c; d → e`. */
+function movesOf(rule: string): string[] {
+  const cell = new RegExp(`^\\| ${rule} +\\| ([^|]+?) +\\|`, 'm').exec(readme)?.[1] ?? '';
+  if (cell === 'stays') return [];
+  return cell.split('; ').flatMap((part) => {
+    const [from = '', to = ''] = part.split(' → ');
+    return from.split(', ').flatMap((one) => to.split(', ').map((other) => `${one} → ${other}`));
+  });
+}
+
+function movesInCode(rule: string): string[] {
+  return [...ORDER_MOVES, ...REFUND_MOVES]
+    .filter((move) => move.rule === rule)
+    .map(({ from, to }) => `${from ?? '–'} → ${to}`);
+}
+
+test('the state tables say what the code does', (t) => {
+  const rules = [
+    ...Array.from({ length: 12 }, (_, index) => `O${index + 1}`),
+    ...Array.from({ length: 8 }, (_, index) => `R${index + 1}`),
+  ];
+  for (const rule of rules) {
+    t.regex(readme, new RegExp(`^\\| ${rule} `, 'm'), rule);
+    t.deepEqual(movesOf(rule).toSorted(), movesInCode(rule).toSorted(), rule);
+  }
+  t.deepEqual(
+    [...ORDER_MOVES, ...REFUND_MOVES].filter(({ rule }) => !rules.includes(rule)),
+    [],
+  );
+  for (const rule of ['C1', 'C2', 'C3', 'C4']) t.regex(readme, new RegExp(`^\\| ${rule} `, 'm'), rule);
+});
+
+test('every folder of the service is on the map', (t) => {
+  const folders = readdirSync(server, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const map = readme.slice(readme.indexOf('## The map'), readme.indexOf('## One request'));
+  t.deepEqual(
+    folders.map(({ name }) => name).filter((name) => !map.includes(`\`${name}/\``)),
+    [],
+  );
+});
+
+test('files that the document names exist', (t) => {
+  const named = [...readme.matchAll(/`((?:[\w-]+\/)*[\w.-]+\.ts)`/g)].map(([, path]) => path ?? '');
+  t.true(named.length > 30);
+  const everywhere = new Set(globSync('server/**/*.ts', { cwd: root }).map((path) => path.split('/').at(-1)));
+  const lost = named.filter(
+    (path) =>
+      !existsSync(join(server, path)) && !existsSync(join(root, path)) && (path.includes('/') || !everywhere.has(path)),
+  );
+  t.deepEqual(lost, []);
+});
+
+test('a decision has a date and at most ten lines', (t) => {
+  const decisions = readme.slice(readme.indexOf('## Decisions')).split(/\n- /).slice(1);
+  t.true(decisions.length >= 8);
+  for (const decision of decisions) {
+    t.regex(decision, /^\*\*.+?\*\* \(\d{4}-\d\d-\d\d\)/);
+    t.true(decision.trimEnd().split('\n').length <= 10, decision);
+  }
+});
