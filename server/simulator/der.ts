@@ -39,12 +39,12 @@ export function octetString(bytes: Uint8Array): Buffer {
   return element(TAG.octets, bytes);
 }
 
-/** UTF8String. */
+/** Text as a DER UTF8String. */
 export function utf8String(text: string): Buffer {
   return element(TAG.utf8, Buffer.from(text, 'utf8'));
 }
 
-/** NULL. */
+/** The DER value NULL. */
 export function nothing(): Buffer {
   return element(TAG.null);
 }

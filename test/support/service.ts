@@ -55,8 +55,7 @@ export interface Merchant {
 export interface Answer {
   status: number;
   headers: Headers;
-  // Tests look into answers of every shape and assert what they find.
-  // oxlint-disable-next-line typescript/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of every shape
   body: any;
 }
 
