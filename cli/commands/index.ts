@@ -145,6 +145,12 @@ export const nouns: readonly Noun[] = [
   { group: 'Develop', name: 'open', summary: 'open the API explorer in a browser', load: () => import('./open.ts') },
 
   { group: 'Health', name: 'status', summary: 'is everything up', load: () => import('./status.ts') },
+  {
+    group: 'Health',
+    name: 'doctor',
+    summary: 'what is wrong, and the command that fixes it',
+    load: () => import('./doctor.ts'),
+  },
 
   { group: 'Server', name: 'server', summary: 'start, migrate, back up', load: () => import('./server/index.ts') },
   { group: 'Server', name: 'keys', summary: 'rotate the master key', load: () => import('./keys/index.ts') },

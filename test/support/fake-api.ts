@@ -56,6 +56,9 @@ export async function startFakeApi(): Promise<FakeApi> {
   };
 }
 
+/** The time that the fake service tells: that of every test. */
+const FAKE_DATE = 'Sat, 21 Nov 2026 06:05:00 GMT';
+
 /** A refusal in the shape of RFC 9457. */
 export function problem(status: number, code: string, detail: string, more: Record<string, unknown> = {}): FakeAnswer {
   const body = { type: `/docs/errors/${code}`, title: code, status, detail, code, requestId: 'req-1', ...more };
@@ -84,7 +87,12 @@ function parse(text: string): unknown {
 
 function send(response: ServerResponse, { status = 200, headers = {}, body, text }: FakeAnswer): void {
   if (text === null) return void response.destroy();
-  response.writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'req-1', ...headers });
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'x-request-id': 'req-1',
+    date: FAKE_DATE,
+    ...headers,
+  });
   response.end(text ?? (body === undefined ? '' : JSON.stringify(body)));
 }
 

@@ -1,0 +1,99 @@
+import { chmod } from 'node:fs/promises';
+import { join } from 'node:path';
+import test from 'ava';
+import { makePlace, type Place } from '../support/cli.ts';
+import { problem, type FakeAnswer } from '../support/fake-api.ts';
+
+interface Finding {
+  check: string;
+  status: string;
+  fix: string | null;
+}
+
+async function examine(place: Place): Promise<{ code: number; findings: Finding[] }> {
+  const { code, stdout } = await place.payctl(['doctor', '--json']);
+  return { code, findings: JSON.parse(stdout) as Finding[] };
+}
+
+const list = (...data: object[]): FakeAnswer => ({ body: { data, page: { nextCursor: null, hasMore: false } } });
+
+test('a healthy place: exit 0 and no fix', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('GET /api/v1/exceptions', () => list());
+  const { code, findings } = await examine(place);
+  t.deepEqual(
+    findings.filter(({ status }) => status !== 'ok'),
+    [],
+  );
+  t.is(code, 0);
+});
+
+const PLANTED: [name: string, plant: (place: Place) => unknown, check: string, fix: RegExp][] = [
+  ['files that others can read', (place) => chmod(join(place.folder, 'credentials.json'), 0o644), 'files', /chmod go=/],
+  [
+    'a clock that is off',
+    (place) => place.api.on('GET /health', () => ({ body: {}, headers: { date: 'Sat, 21 Nov 2026 07:05:00 GMT' } })),
+    'clock',
+    /set-ntp/,
+  ],
+  [
+    'a database that is down',
+    (place) => place.api.on('GET /health/db', () => problem(503, 'database_down', 'Down.')),
+    'database',
+    /log/,
+  ],
+  [
+    'no login',
+    (place) => place.api.on('GET /api/v1/me', () => problem(401, 'unauthorized', 'No.')),
+    'login',
+    /payctl login/,
+  ],
+  [
+    'a channel that is down',
+    (place) => place.api.on('GET /api/v1/payment/channels', () => list({ payWay: 'alipay', status: 'down' })),
+    'alipay',
+    /channel test alipay/,
+  ],
+  [
+    'an expired certificate',
+    (place) =>
+      place.api.on('POST /api/v1/certs/list', () => list({ kind: 'alipay_app_cert', isDefault: true, daysLeft: -1 })),
+    'alipay_app_cert',
+    /cert upload/,
+  ],
+];
+
+for (const [name, plant, check, fix] of PLANTED) {
+  test(`found, with its fix, exit 1: ${name}`, async (t) => {
+    const place = await makePlace();
+    t.teardown(() => place.close());
+    await plant(place);
+    const { code, findings } = await examine(place);
+    const found = findings.find((finding) => finding.check === check);
+    t.is(found?.status, 'failed');
+    t.regex(found?.fix ?? '', fix);
+    t.is(code, 1);
+  });
+}
+
+test('open exceptions and certificates that end soon are warnings: exit 0', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('POST /api/v1/certs/list', () => list({ kind: 'alipay_app_cert', isDefault: true, daysLeft: 9 }));
+  const { code, findings } = await examine(place);
+  t.deepEqual(
+    findings.filter(({ status }) => status === 'degraded').map(({ check }) => check),
+    ['alipay_app_cert', 'exceptions'],
+  );
+  t.is(code, 0);
+});
+
+test('Debug on prod is found', async (t) => {
+  const place = await makePlace('prod');
+  t.teardown(() => place.close());
+  place.api.on('GET /api/v1/info', () => ({ body: { data: { debug: true } } }));
+  const { findings } = await examine(place);
+  t.is(findings.find(({ check }) => check === 'debug')?.status, 'failed');
+  t.is(findings.find(({ check }) => check === 'encryption')?.status, 'failed');
+});
