@@ -69,6 +69,8 @@ export interface ClientSetup {
 
 const TRIES = 3;
 const LONGEST_PAUSE_MS = 5000;
+/** A stream that says nothing for so long is taken for broken; event streams send heartbeats. */
+const STREAM_SILENCE_MS = 60_000;
 
 /** Makes a client; nothing is resolved or opened before the first call. */
 export function createApiClient(setup: ClientSetup): ApiClient {
@@ -119,7 +121,7 @@ export function createApiClient(setup: ClientSetup): ApiClient {
       } while (cursor !== undefined);
     },
     async stream(request) {
-      const { answer, wire } = await open(request, 0);
+      const { answer, wire } = await open(request, STREAM_SILENCE_MS);
       await setup.trace.answer(answer.statusCode ?? 0, flatHeaders(answer), undefined, 0);
       if (isGood(answer.statusCode ?? 0, request)) return answer;
       const refused = {

@@ -6,6 +6,7 @@ import { oneLine, plain, valueOf, type Column, type Row, type View } from './val
 
 /** The shapes that stdout can take. */
 export const FORMATS = ['table', 'tsv', 'json', 'jsonl', 'env', 'name'] as const;
+/** One of them. */
 export type Format = (typeof FORMATS)[number];
 
 /** The global flags about output. */

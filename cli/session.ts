@@ -5,6 +5,7 @@ import { ensurePrivateFolder, readIfThere, replaceFile, withLock } from './files
 
 /** What kind of place a context is; decides how careful payctl is. */
 export const LABELS = ['dev', 'staging', 'prod'] as const;
+/** One of them. */
 export type Label = (typeof LABELS)[number];
 
 /** A named server. */

@@ -5,7 +5,7 @@ export interface StreamMessage {
   data: string;
 }
 
-/** Reads a text/event-stream into messages; comments (heartbeats) come out as nothing. */
+/** Reads a text/event-stream into messages; comments (heartbeats) come out as nothing, a bare id as a message without data. */
 export async function* readMessages(parts: AsyncIterable<Uint8Array>): AsyncGenerator<StreamMessage> {
   const decoder = new TextDecoder();
   let held = '';
@@ -29,5 +29,5 @@ function readBlock(block: string): StreamMessage | undefined {
     else if (field === 'id') message.id = value;
     else if (field === 'event') message.event = value;
   }
-  return data.length > 0 ? { ...message, data: data.join('\n') } : undefined;
+  return data.length > 0 || message.id !== '' ? { ...message, data: data.join('\n') } : undefined;
 }

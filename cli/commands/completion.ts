@@ -5,6 +5,7 @@ import type { ContextOf } from './index.ts';
 
 /** The shells that can be completed. */
 export const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const;
+/** One of them. */
 export type Shell = (typeof SHELLS)[number];
 
 /** Adds `completion`. */

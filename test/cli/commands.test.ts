@@ -268,3 +268,36 @@ test('the bash completion completes nouns, verbs, flags and the words of flags',
   t.is(await complete('order', 'list', '--status', 'pa'), 'paid partially_refunded');
   t.is(await complete('app', 'list', '-o', 'js'), 'json jsonl');
 });
+
+test('event listen misses nothing that happens between two connections, even before the first event', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  let connections = 0;
+  place.api.on('GET /api/v1/events/stream', () => {
+    connections += 1;
+    const text = connections === 1 ? ': nothing yet\n\n' : `id: 8\ndata: ${JSON.stringify(eventRow)}\n\n`;
+    return { headers: { 'content-type': 'text/event-stream' }, text };
+  });
+  const { code } = await place.payctl(['event', 'listen', '--count', '1', '-q']);
+  t.is(code, 0);
+  t.deepEqual(
+    place.api.seen.map(({ query }) => query['since']),
+    [undefined, '2026-11-21T06:05:00.000Z'],
+  );
+});
+
+test('event listen ends with exit 7 and the cursor when the receiver stays away', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const { code, stderr } = await place.payctl([
+    'event',
+    'listen',
+    '--after',
+    '6',
+    '--forward-to',
+    'http://127.0.0.1:9/',
+  ]);
+  t.is(code, 7);
+  t.regex(stderr, /did not take event evt_1: connection refused/);
+  t.regex(stderr, /next: payctl event listen --after 6/);
+});

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import type { Context } from '../../context.ts';
-import { Cancelled, CliError, EXIT, UsageError } from '../../errors.ts';
+import { Cancelled, CliError, EXIT, UsageError, codeOf } from '../../errors.ts';
 import { examples, instant, integer, list } from '../../options.ts';
 import { readSecretFile } from '../../secrets.ts';
 import { readMessages, type StreamMessage } from '../../sse.ts';
@@ -47,50 +47,57 @@ export function define(noun: Command, context: ContextOf): void {
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
 
+/** How far we are. */
+interface Progress {
+  /** Cursor of the last event that was dealt with. */
+  after: string | undefined;
+  /** Where to begin as long as there is no cursor: never later than the start of the command. */
+  since: string | undefined;
+  left: number;
+  pause: number;
+}
+
 /** Follows the stream until it is cancelled; a broken connection is taken up where it ended. */
 export async function run(context: Context, flags: ListenFlags): Promise<void> {
   const { terminal, print } = context;
   const secret = flags.forwardTo ? await signingSecret(context, flags) : '';
-  const state = { after: flags.after, left: flags.count ?? Number.POSITIVE_INFINITY, pause: FIRST_PAUSE_MS };
-  while (state.left > 0 && !terminal.out.closed) {
+  const begun = terminal.now().toISOString();
+  const progress: Progress = {
+    after: flags.after,
+    since: flags.since,
+    left: flags.count ?? Number.POSITIVE_INFINITY,
+    pause: FIRST_PAUSE_MS,
+  };
+  while (progress.left > 0 && !terminal.out.closed) {
     try {
-      const stream = await open(context, flags, state.after);
-      await print.note('Ready. Waiting for events (Ctrl-C ends).');
-      state.pause = FIRST_PAUSE_MS;
-      for await (const message of readMessages(stream)) {
-        if (message.event === 'error')
-          throw new CliError('stream_ended', EXIT.tryAgain, 'The server ended the stream.');
-        await handle(context, flags, message, secret);
-        state.after = message.id || state.after;
-        state.left -= 1;
-        if (state.left <= 0 || terminal.out.closed) break;
-      }
-      stream.destroy();
+      await follow(context, flags, progress, secret);
     } catch (error) {
-      if (terminal.signal.aborted)
-        throw new Cancelled(state.after ? `Stopped. Go on with --after ${state.after}` : 'Stopped.');
-      if (error instanceof CliError && error.exitCode !== EXIT.tryAgain) throw error;
-      if (error instanceof CliError && error.code === 'forward_failed') throw resumable(error, state.after);
+      if (!isBreak(error, terminal.signal)) throw explained(error, terminal.signal, progress.after);
       await print.note('The connection is gone; trying again.');
     }
-    if (state.left > 0) await pauseFor(terminal.signal, state);
+    // What happens while nobody is connected must not be missed, even before the first event.
+    progress.since ??= begun;
+    if (progress.left > 0 && !terminal.out.closed) await pauseFor(terminal.signal, progress);
   }
 }
 
-function resumable(error: CliError, after: string | undefined): CliError {
-  const hint = after === undefined ? 'run it again with the same --since' : `payctl event listen --after ${after}`;
-  return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
+/** One connection, until it ends or enough was seen. */
+async function follow(context: Context, flags: ListenFlags, progress: Progress, secret: string): Promise<void> {
+  const stream = await open(context, flags, progress);
+  await context.print.note('Ready. Waiting for events (Ctrl-C ends).');
+  progress.pause = FIRST_PAUSE_MS;
+  for await (const message of readMessages(stream)) {
+    if (message.data !== '') {
+      await handle(context, flags, message, secret);
+      progress.left -= 1;
+    }
+    progress.after = message.id || progress.after;
+    if (progress.left <= 0 || context.terminal.out.closed) return;
+  }
 }
 
-async function pauseFor(signal: AbortSignal, state: { pause: number; after?: string | undefined }): Promise<void> {
-  await wait(state.pause, undefined, { signal }).catch(() => {
-    throw new Cancelled(state.after ? `Stopped. Go on with --after ${state.after}` : 'Stopped.');
-  });
-  state.pause = Math.min(state.pause * 2, LONGEST_PAUSE_MS);
-}
-
-function open({ api }: Context, flags: ListenFlags, after: string | undefined) {
-  const begin = after === undefined ? { since: flags.since } : {};
+function open({ api }: Context, flags: ListenFlags, { after, since }: Progress) {
+  const begin = after === undefined ? { since } : {};
   const headers = { accept: 'text/event-stream', ...(after === undefined ? {} : { 'last-event-id': after }) };
   return api.stream({
     method: 'GET',
@@ -98,6 +105,27 @@ function open({ api }: Context, flags: ListenFlags, after: string | undefined) {
     query: { types: flags.types, clientId: flags.app, ...begin },
     headers,
   });
+}
+
+/** Whether the connection or the server went away, so that another try makes sense. */
+function isBreak(error: unknown, signal: AbortSignal): boolean {
+  if (signal.aborted) return false;
+  if (error instanceof CliError) return error.exitCode === EXIT.tryAgain && error.code !== 'forward_failed';
+  return codeOf(error) !== undefined;
+}
+
+function explained(error: unknown, signal: AbortSignal, after: string | undefined): unknown {
+  if (signal.aborted) return new Cancelled(after ? `Stopped. Go on with --after ${after}` : 'Stopped.');
+  if (!(error instanceof CliError) || error.code !== 'forward_failed') return error;
+  const hint = after === undefined ? 'run it again with the same --since' : `payctl event listen --after ${after}`;
+  return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
+}
+
+async function pauseFor(signal: AbortSignal, progress: Progress): Promise<void> {
+  await wait(progress.pause, undefined, { signal }).catch((error: unknown) => {
+    throw explained(error, signal, progress.after);
+  });
+  progress.pause = Math.min(progress.pause * 2, LONGEST_PAUSE_MS);
 }
 
 async function handle(

@@ -12,6 +12,7 @@ export const ACTS = {
   decline: 'Decline the payment.',
   expire: 'Let the time for paying run out.',
 } as const;
+/** One of them. */
 export type Act = keyof typeof ACTS;
 
 /** The flags of the payer's verbs. */
