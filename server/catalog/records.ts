@@ -3,6 +3,16 @@ import type { Actor } from '../identity/ports.ts';
 import type { Tx } from '../db/tx.ts';
 import { invalid } from './refusals.ts';
 
+export type {
+  CoinAccountRow,
+  CoinEntryRow,
+  CoinRow,
+  PayerRow,
+  ProductRow,
+  ProjectRow,
+} from '../db/entities/catalog.ts';
+export type { UserTotal } from '../db/queries/catalog-lists.ts';
+
 /** A change that an administrator made, for the audit log; call it last in a transaction. */
 export function note(audit: Audit) {
   return (tx: Tx, actor: Actor, action: string, target: string, before: object | null, after: object | null) => {

@@ -99,7 +99,11 @@ export async function catalogWorld(t: ExecutionContext, poolSize = 10): Promise<
   };
   const audit = createAudit({ now });
   const catalog = createCatalog({
-    ...{ store, now, audit, recordEvent, claimKey },
+    store,
+    now,
+    audit,
+    recordEvent,
+    claimKey,
     consoleApp: consoleAppRow,
     kindOf: base.channels.kindOf,
   });

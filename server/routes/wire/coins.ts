@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { CoinAccountRow, CoinEntryRow, CoinRow } from '../../db/entities/catalog.ts';
+import type { CoinAccountRow, CoinEntryRow, CoinRow } from '../../catalog/records.ts';
 import { Code, Flag, Id, SafeText, Timestamp, UserId } from './fields.ts';
 import { InProject } from './projects.ts';
 import { NumberPaging, UuidPaging } from './uuid-cursor.ts';
@@ -110,7 +110,11 @@ export function presentAccount(
 export function presentEntry(row: CoinEntryRow): z.input<typeof CoinEntry> {
   const { userId, coin, kind, actor } = row;
   return {
-    ...{ id: String(row.id), userId, coin, kind, actor },
+    id: String(row.id),
+    userId,
+    coin,
+    kind,
+    actor,
     amount: Number(row.delta),
     balanceAfter: Number(row.balanceAfter),
     orderNo: row.orderNo ?? null,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ProductRow } from '../../db/entities/catalog.ts';
+import type { ProductRow } from '../../catalog/records.ts';
 import type { PayWay } from '../../payments/channel.ts';
 import { majorNumber } from '../../payments/money.ts';
 import { Amount, Code, Flag, Instant, SafeText, Timestamp } from './fields.ts';
@@ -87,7 +87,16 @@ export function presentProduct(row: ProductRow): z.input<typeof Product> {
   const payWays = row.payWays as PayWay[];
   const price = majorNumber({ minor: priceMinor, currency }, payWays[0] ?? 'alipay');
   return {
-    ...{ code, project, version, name, kind, enabled, currency, price, priceMinor: Number(priceMinor), payWays },
+    code,
+    project,
+    version,
+    name,
+    kind,
+    enabled,
+    currency,
+    price,
+    priceMinor: Number(priceMinor),
+    payWays,
     description: row.description ?? null,
     stock: row.stock ?? null,
     perUserLimit: row.perUserLimit ?? null,

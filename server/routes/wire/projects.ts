@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ProjectRow } from '../../db/entities/catalog.ts';
+import type { ProjectRow } from '../../catalog/records.ts';
 import { Code, Flag, Paging, SafeText, Timestamp } from './fields.ts';
 
 /** A project in an answer. */

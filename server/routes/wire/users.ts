@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { PayerRow } from '../../db/entities/catalog.ts';
-import type { UserTotal } from '../../db/queries/catalog-lists.ts';
+import type { PayerRow, UserTotal } from '../../catalog/records.ts';
 import type { PayWay } from '../../payments/channel.ts';
 import { majorNumber } from '../../payments/money.ts';
 import { SafeText, Timestamp, UserId } from './fields.ts';
