@@ -140,7 +140,7 @@ test('a silent channel does not keep the page', async (t) => {
   t.regex(html, /has not confirmed a payment yet/);
 });
 
-test('only a web address of the shop becomes a link', async (t) => {
+test('without an address of the shop there is no link to one', async (t) => {
   const service = await startService(t);
   const orderNo = await place(await service.merchant(), { payWay: 'alipay' });
   const { html } = await page(`${service.url}/pay/${orderNo}`);

@@ -1,0 +1,110 @@
+import test from 'ava';
+import type { OrderRow } from '../../../server/db/entities/orders.ts';
+import { payerOrders, payerState, viewForPayer } from '../../../server/payments/payer.ts';
+
+const now = new Date('2030-01-31T08:00:00Z');
+const qr = { type: 'qr', qrCode: 'https://qr.example/x' } as const;
+
+function row(changes: Partial<OrderRow> = {}): OrderRow {
+  const order: Partial<OrderRow> = {
+    orderNo: 'P1',
+    payWay: 'paypal',
+    mode: 'live',
+    subject: 'Tea',
+    currency: 'USD',
+    state: 'pending',
+    amount: 350n,
+    paid: 0n,
+    refunded: 0n,
+    captureState: null,
+    closeReason: null,
+    channelOrderId: 'PP-1',
+    credential: qr,
+    returnUrl: null,
+    expiresAt: new Date('2030-01-31T09:00:00Z'),
+    ...changes,
+  };
+  return order as OrderRow;
+}
+
+test('what the payer is told follows from state, sums and time', (t) => {
+  const past = { expiresAt: now };
+  const table: [Partial<OrderRow>, string][] = [
+    [{ state: 'created', credential: null }, 'preparing'],
+    [{}, 'waiting'],
+    [{ ...past }, 'ending'],
+    [{ captureState: 'live' }, 'confirming'],
+    [{ ...past, captureState: 'pending' }, 'confirming'],
+    [{ state: 'closing' }, 'ending'],
+    [{ state: 'closed', closeReason: 'expired' }, 'expired'],
+    [{ state: 'closed', closeReason: 'merchant' }, 'closed'],
+    [{ state: 'closed', paid: 350n }, 'returning'],
+    [{ state: 'failed', paid: 350n }, 'returning'],
+    [{ state: 'closed', paid: 350n, refunded: 350n }, 'refunded'],
+    [{ state: 'failed' }, 'failed'],
+    [{ state: 'paid', paid: 350n }, 'paid'],
+    [{ state: 'paid', paid: 350n, refunded: 1n }, 'partially_refunded'],
+    [{ state: 'paid', paid: 350n, refunded: 350n }, 'refunded'],
+  ];
+  for (const [changes, state] of table) t.is(payerState(row(changes), now), state as never, state);
+});
+
+test('a credential is shown only while it can be paid', (t) => {
+  t.deepEqual(viewForPayer(row(), now).payment, qr);
+  for (const changes of [{ state: 'closing' }, { expiresAt: now }, { captureState: 'live' }] as Partial<OrderRow>[])
+    t.is(viewForPayer(row(changes), now).payment, null);
+});
+
+/** The operations over one row, with what was asked of the channel. */
+function bench(order: OrderRow | undefined, answer: () => Promise<void> = async () => {}) {
+  const asked: string[] = [];
+  const store = { read: async () => order } as never;
+  const act = (what: string) => async () => {
+    asked.push(what);
+    await answer();
+  };
+  const pages = payerOrders({ store, now: () => now, log: () => {} }, { query: act('query'), capture: act('capture') });
+  return { pages, asked };
+}
+
+test('only the number that PayPal gave out captures; anything else is a question', async (t) => {
+  for (const [token, what] of [
+    ['PP-1', 'capture'],
+    ['PP-2', 'query'],
+    ['', 'query'],
+    [undefined, 'query'],
+  ] as const) {
+    const { pages, asked } = bench(row());
+    await pages.returned('paypal', 'P1', token);
+    t.deepEqual(asked, [what], String(token));
+  }
+  const { pages, asked } = bench(row({ payWay: 'alipay' }));
+  await pages.returned('alipay', 'P1', 'PP-1');
+  t.deepEqual(asked, ['query']);
+});
+
+test('an order that has ended, another channel and an unknown number ask nobody', async (t) => {
+  const paid = bench(row({ state: 'paid', paid: 350n }));
+  t.is((await paid.pages.returned('paypal', 'P1', 'PP-1'))?.state, 'paid');
+  const other = bench(row());
+  t.is(await other.pages.returned('wechat', 'P1', undefined), undefined);
+  const unknown = bench(undefined);
+  t.is(await unknown.pages.returned('paypal', 'P1', undefined), undefined);
+  t.is(await unknown.pages.order('P1'), undefined);
+  t.deepEqual([...paid.asked, ...other.asked, ...unknown.asked], []);
+});
+
+test('many visits at once ask once, and a failure is not kept', async (t) => {
+  let fail: (error: Error) => void = () => {};
+  const { pages, asked } = bench(row(), () => new Promise((_, reject) => (fail = reject)));
+  const visits = [1, 2, 3, 4, 5].map(() => pages.returned('paypal', 'P1', undefined));
+  await new Promise(setImmediate);
+  fail(new Error('broken'));
+  for (const seen of await Promise.all(visits)) t.is(seen?.state, 'waiting');
+  t.is(asked.length, 1);
+  const again = pages.returned('paypal', 'P1', undefined);
+  await new Promise(setImmediate);
+  fail(new Error('broken'));
+  await again;
+  t.is(asked.length, 2);
+});
