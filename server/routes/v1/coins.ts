@@ -50,7 +50,7 @@ export function coinRoutes({ coins }: { coins: Coins & Spend }): RouteGroup {
    *   post:
    *     tags: [Coins]
    *     summary: Create a coin
-   *     description: `clawback` decides about refunds of packages whose coins are spent, refuse, debt or partial.
+   *     description: Its clawback rule decides about refunds of packages whose coins are spent, refuse, debt or partial.
    *     requestBody:
    *       content:
    *         application/json:

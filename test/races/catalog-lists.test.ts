@@ -1,0 +1,113 @@
+import test, { type ExecutionContext } from 'ava';
+import { type Statement, userListStatement } from '../../server/db/queries/catalog-lists.ts';
+import { createdStatement, paidStatement, refundedStatement, type StatsRange } from '../../server/db/queries/stats.ts';
+import { daysBetween } from '../../server/catalog/days.ts';
+import { count } from '../support/counts.ts';
+import { postgresDatabase, type TestDatabase } from '../support/database.ts';
+
+const rows = count(1_000_000, 20_000);
+
+interface Plan {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Index Name'?: string;
+  Plans?: Plan[];
+}
+
+/** How a statement is answered: each node that touches a table, as `type table index`. */
+async function planOf({ store }: TestDatabase, { sql, parameters }: Statement): Promise<string[]> {
+  const [row] = await store.read((tx) =>
+    tx.sql<{ 'QUERY PLAN': [{ Plan: Plan }] }>(`explain (format json) ${sql}`, parameters),
+  );
+  const walk = (plan: Plan): string[] => [
+    ...(plan['Relation Name'] || plan['Index Name']
+      ? [`${plan['Node Type']} ${plan['Relation Name'] ?? ''} ${plan['Index Name'] ?? ''}`]
+      : []),
+    ...(plan.Plans ?? []).flatMap(walk),
+  ];
+  return row ? walk(row['QUERY PLAN'][0].Plan) : [];
+}
+
+async function seeded(t: ExecutionContext): Promise<TestDatabase> {
+  const on = await postgresDatabase(t);
+  const fill = async (sql: string, ...parameters: unknown[]) => {
+    // One statement for each part keeps below the statement timeout with a million rows.
+    for (let from = 1; from <= rows; from += 25_000)
+      await on.store.read((tx) => tx.sql(sql, [...parameters, from, Math.min(rows, from + 24_999)]));
+  };
+  await fill(`
+    insert into users (id, project, user_id, email, phone, status, created_at, updated_at)
+    select gen_random_uuid(), 'p' || n % 4, 'u' || n, 'u' || n || '@example.com', '1' || n,
+           case when n % 500 = 0 then 'blocked' else 'active' end, at, at
+      from generate_series(?::int, ?::int) n, lateral (select timestamptz '2030-01-01' + n * interval '1 minute' as at) x`);
+  await fill(
+    `insert into orders (order_no, kind, client_id, project, mode, pay_way, account, config_version, scene, subject, user_id,
+            amount, currency, facts_hash, stock_held, late_payment, state, close_asked, close_answered, paid, refunded,
+            refunding, overrun, sequence, place_tries, absent_count, captures, checks, created_at, sent_at, expires_at, paid_at)
+     select 'P' || n, 'payment', 'app', 'p' || n % 4, case when n % 10 = 0 then 'simulator' else 'live' end, 'alipay', 'a',
+            1, 'qr', 's', 'u' || n % 100, 100, 'CNY', 'h', false, '{}', case when n % 3 = 0 then 'paid' else 'closed' end,
+            false, false, case when n % 3 = 0 then 100 else 0 end, 0, 0, 0, 1, 1, 0, 0, 0, at, at, at,
+            case when n % 3 = 0 then at end
+       from (select timestamptz '2028-01-01' + n * (interval '730 days' / ${rows}) as at, n from generate_series(?::int, ?::int) n) s`,
+  );
+  await fill(
+    `insert into refunds (refund_no, order_no, client_id, project, origin, amount, currency, state, accepted, surplus,
+            elsewhere, actor, tries, absent_count, checks, created_at, finished_at)
+     select 'R' || order_no, order_no, client_id, project, 'merchant', 10, currency, 'succeeded', true, false, false, 'x', 1,
+            0, 0, paid_at, paid_at
+       from orders where paid_at is not null and substr(order_no, 2)::int % 10 = 3
+        and substr(order_no, 2)::int between ?::int and ?::int`,
+  );
+  await on.store.read((tx) => tx.sql('vacuum (analyze) users'));
+  await on.store.read((tx) => tx.sql('vacuum (analyze) orders'));
+  await on.store.read((tx) => tx.sql('vacuum (analyze) refunds'));
+  return on;
+}
+
+test('every filter of the payer list and every statistic answers from an index', async (t) => {
+  t.timeout(600_000, 'a million rows take their time');
+  const on = await seeded(t);
+  const cursor = { createdAt: new Date('2030-01-10T00:00:00Z'), id: '00000000-0000-4000-8000-000000000000' };
+  const lists = [
+    {},
+    { userId: 'u5' },
+    { status: 'blocked' },
+    { status: 'active' },
+    { email: 'u5@example.com' },
+    { phone: '15' },
+    { status: 'active', cursor },
+    { cursor },
+  ];
+  for (const filter of lists) {
+    const plan = await planOf(on, userListStatement({ project: 'p1', limit: 50, ...filter }));
+    t.log(JSON.stringify(filter), plan.join(' | '));
+    t.true(plan.length > 0 && plan.every((node) => /^(Index|Bitmap)/.test(node)), `${JSON.stringify(filter)} ${plan}`);
+  }
+  const { days, end } = daysBetween('2029-05-01', '2029-05-30', 'Asia/Shanghai');
+  const starts = days.map(({ start }) => start);
+  const range: StatsRange = { from: starts[0] ?? end, to: end, starts, mode: 'live' };
+  for (const [index, statement] of [
+    ['orders_created', createdStatement(range)],
+    ['orders_paid', paidStatement(range)],
+    ['orders_created', createdStatement({ ...range, project: 'p1' })],
+    ['orders_paid', paidStatement({ ...range, project: 'p1' })],
+    ['refunds_succeeded', refundedStatement(range)],
+  ] as const) {
+    const plan = await planOf(on, statement);
+    t.log(plan.join(' | '));
+    t.true(
+      plan.some((node) => node.endsWith(index)),
+      plan.join(' | '),
+    );
+    if (index !== 'refunds_succeeded')
+      t.true(
+        plan.every((node) => node.startsWith('Index Only Scan')),
+        plan.join(' | '),
+      );
+    t.false(
+      plan.some((node) => node.startsWith('Seq Scan refunds')),
+      plan.join(' | '),
+    );
+  }
+  t.log(`${rows} payers, ${rows} orders`);
+});
