@@ -30,6 +30,7 @@ dt { color: var(--soft); } dd { margin: 0; text-align: right; overflow-wrap: any
 .button:hover { border-color: var(--soft); }
 :focus-visible { outline: 3px solid var(--go); outline-offset: 2px; }
 .test { color: var(--soft); font-size: 0.8125rem; text-align: center; }
+@media (max-width: 24rem) { main { padding: 1.25rem; } dl { font-size: 0.75rem; column-gap: 0.5rem; } }
 @media (min-width: 48rem) {
   main:has(.qr) { max-width: 46rem; grid-template-columns: 1fr 17rem; column-gap: 2rem; padding: 2rem; align-items: start; }
   main:has(.qr) > * { grid-column: 1; }
