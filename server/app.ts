@@ -25,6 +25,9 @@ import { scopes } from './identity/scopes.ts';
 import { testAppRows } from './identity/test-apps.ts';
 import { createJobQueue } from './jobs/queue.ts';
 import { createSweep, type Sweep } from './jobs/sweep.ts';
+import { verifyAuditChain } from './identity/audit-chain.ts';
+import { proveBooks } from './payments/books.ts';
+import { explainOrder } from './payments/explain/explain.ts';
 import { checkOrder } from './payments/check-order.ts';
 import { checkRefund } from './payments/check-refund.ts';
 import { createIdempotency } from './payments/idempotency.ts';
@@ -41,8 +44,10 @@ import { publicRoutes } from './routes/public.ts';
 import { adminRoutes } from './routes/v1/admins.ts';
 import { apiAppRoutes } from './routes/v1/api-apps.ts';
 import { auditLogRoutes } from './routes/v1/audit-log.ts';
+import { bookRoutes } from './routes/v1/books.ts';
 import { consolePaymentRoutes } from './routes/v1/console-payment.ts';
 import { exceptionRoutes } from './routes/v1/exceptions.ts';
+import { explainRoutes } from './routes/v1/explain.ts';
 import { meRoutes } from './routes/v1/me.ts';
 import { orderRoutes } from './routes/v1/orders.ts';
 import { refundRoutes } from './routes/v1/refunds.ts';
@@ -150,6 +155,8 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
       orderRoutes(payments),
       refundRoutes(payments),
       exceptionRoutes(payments),
+      explainRoutes({ explain: explainOrder({ store, now, debug: config.debug }) }),
+      bookRoutes({ prove: proveBooks(ports, () => verifyAuditChain(store, identityQueries)) }),
       ...credentials.groups,
       appMeRoutes(),
       paymentRoutes(payments),

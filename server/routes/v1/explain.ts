@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { endpoint } from '../../http/endpoint.ts';
+import type { Explanation } from '../../payments/explain/explain.ts';
+import type { Asker } from '../../payments/ports.ts';
+import { type RouteGroup, routeGroup } from '../index.ts';
+import { consoleAsker } from '../wire/console-asker.ts';
+import { Id, Timestamp } from '../wire/fields.ts';
+
+const NextStep = z
+  .object({ action: z.string(), at: Timestamp.nullable().describe('null: it is being done right now.') })
+  .nullable();
+
+const OrderExplanation = z
+  .object({
+    orderNo: z.string(),
+    status: z.string(),
+    situation: z.string().describe('A stable word for the reason.'),
+    reason: z.string(),
+    next: NextStep,
+    fix: z.string().nullable().describe('What a person can do, as a command.'),
+    askedBy: z.string(),
+    expiresAt: Timestamp,
+    equation: z.object({
+      currency: z.string(),
+      paid: z.int(),
+      refunded: z.int(),
+      refunding: z.int(),
+      kept: z.int(),
+      refundable: z.int(),
+    }),
+    refunds: z.array(
+      z.object({
+        refundNo: z.string(),
+        amountMinor: z.int(),
+        status: z.string(),
+        situation: z.string(),
+        reason: z.string(),
+        next: NextStep,
+        fix: z.string().nullable(),
+      }),
+    ),
+    exceptions: z.array(z.object({ id: z.string(), kind: z.string(), fix: z.string() })),
+  })
+  .meta({ id: 'OrderExplanation' });
+
+/** Why an order is as it is, for `payctl explain`. */
+export function explainRoutes({
+  explain,
+}: {
+  explain: (asker: Asker, orderNo: string) => Promise<Explanation>;
+}): RouteGroup {
+  const router = routeGroup();
+
+  /**
+   * @openapi
+   * /api/v1/orders/{orderNo}/explain:
+   *   get:
+   *     tags: [Orders]
+   *     summary: Why an order is in its state, what happens next and when
+   *     description: From the rows alone; the channel is not asked. Amounts are minor units.
+   */
+  router.get(
+    '/api/v1/orders/:orderNo/explain',
+    endpoint(
+      { auth: { admin: 'viewer' }, params: z.object({ orderNo: Id }), returns: OrderExplanation },
+      ({ params, caller }) => explain(consoleAsker(caller), params.orderNo),
+    ),
+  );
+  return router;
+}
