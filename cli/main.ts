@@ -1,9 +1,9 @@
 import { CommanderError, type Command } from 'commander';
-import type { Context, GlobalFlags, Overrides } from './context.ts';
+import { createContext, type Context, type GlobalFlags, type Overrides } from './context.ts';
 import { CliError, EXIT, UsageError } from './errors.ts';
 import { commandPath } from './help.ts';
 import { FORMATS, type Format } from './output.ts';
-import { buildProgram, mentionsNoun } from './program.ts';
+import { buildProgram } from './program.ts';
 import { report } from './report.ts';
 import { createTerminal, type Streams, type Terminal } from './terminal.ts';
 
@@ -11,11 +11,9 @@ import { createTerminal, type Streams, type Terminal } from './terminal.ts';
 export async function main(argv: readonly string[], streams: Streams, overrides: Overrides = {}): Promise<number> {
   const early = createTerminal(streams, { color: valueAfter(argv, '--color') });
   const opened: { context?: Context; program?: Command } = {};
+  const context = (): Context =>
+    (opened.context ??= createContext(streams, readFlags(opened.program, streams), overrides));
   try {
-    // Help and --version need no context: what it is made of is loaded for commands only.
-    const kit = mentionsNoun(argv) ? await import('./context.ts') : undefined;
-    const context = (): Context =>
-      (opened.context ??= kit!.createContext(streams, readFlags(opened.program, streams), overrides));
     opened.program = await buildProgram(argv, early.out, context);
     await opened.program.parseAsync(argv.length > 0 ? argv : ['--help'], { from: 'user' });
     return EXIT.done;

@@ -16,11 +16,6 @@ export async function buildProgram(argv: readonly string[], out: Sink, context: 
   return program;
 }
 
-/** Whether any noun stands on the command line; without one only help and --version can be meant. */
-export function mentionsNoun(argv: readonly string[]): boolean {
-  return nouns.some((noun) => isNamed(noun, argv));
-}
-
 function isNamed(noun: Noun, argv: readonly string[]): boolean {
   return argv.includes(noun.name) || (noun.plural !== undefined && argv.includes(noun.plural));
 }

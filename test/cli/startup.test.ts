@@ -28,17 +28,30 @@ async function loadedBy(...argv: string[]): Promise<string[]> {
 /** Everything that \`--version\` may load: what is added here is paid by every command. */
 const ALLOWED = [
   'bin/payctl.ts',
+  'cli/api-client.ts',
   'cli/commands/index.ts',
+  'cli/context.ts',
   'cli/errors.ts',
+  'cli/files.ts',
   'cli/help.ts',
+  'cli/http.ts',
   'cli/main.ts',
   'cli/options.ts',
   'cli/output.ts',
+  'cli/problem.ts',
   'cli/program.ts',
+  'cli/prompts.ts',
+  'cli/redact.ts',
   'cli/report.ts',
+  'cli/safety.ts',
+  'cli/secrets.ts',
+  'cli/session.ts',
+  'cli/settings.ts',
+  'cli/spinner.ts',
   'cli/style.ts',
   'cli/table.ts',
   'cli/terminal.ts',
+  'cli/trace.ts',
   'cli/values.ts',
   'cli/version.ts',
   'cli/width.ts',
@@ -52,7 +65,17 @@ test('--version loads these modules, commander, and nothing else', async (t) => 
   );
   t.deepEqual(
     loaded.filter((name) => name.startsWith('node:')),
-    ['node:child_process', 'node:events', 'node:fs', 'node:os', 'node:path', 'node:process', 'node:util'],
+    [
+      'node:child_process',
+      'node:events',
+      'node:fs',
+      'node:fs/promises',
+      'node:os',
+      'node:path',
+      'node:process',
+      'node:timers/promises',
+      'node:util',
+    ],
   );
 });
 

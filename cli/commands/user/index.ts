@@ -5,7 +5,7 @@ import { addSubList } from '../../sub-list.ts';
 import type { ContextOf } from '../index.ts';
 import { VIEW as ORDER } from '../order/view.ts';
 
-/** Payers. */
+/** Payers: the people who pay, as the merchants know them. */
 export const user: Resource = {
   noun: 'user',
   plural: 'payers',
