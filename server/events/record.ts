@@ -1,19 +1,27 @@
 import { randomBytes } from 'node:crypto';
+import { appendEvent } from '../db/queries/events.ts';
 import type { Tx } from '../db/tx.ts';
 import type { NewEvent } from '../payments/ports.ts';
 
-/** Appends to the durable event log in the transaction of the move; the same (object, type, dedupe) happens once. */
+/**
+ * Appends to the durable event log in the transaction of the move, with the delivery that tells about it; the same
+ * (object, type, dedupe) happens once. Nothing is sent before the transaction commits: the queue's message and the row
+ * that the sweep looks at commit with it.
+ */
 export function recordEvents(now: () => Date) {
   return async (tx: Tx, event: NewEvent): Promise<void> => {
-    await tx.events.insertIfNew({
-      id: `evt_${randomBytes(12).toString('hex')}`,
-      type: event.type,
-      clientId: event.clientId,
-      project: event.project,
-      objectNo: event.objectNo,
-      dedupe: event.dedupe,
-      payload: event.object,
-      createdAt: now(),
-    });
+    const { deliveryId } =
+      (await appendEvent(tx, {
+        id: `evt_${randomBytes(12).toString('hex')}`,
+        type: event.type,
+        clientId: event.clientId,
+        project: event.project,
+        objectNo: event.objectNo,
+        dedupe: event.dedupe,
+        payload: event.object,
+        notifyUrl: event.notifyUrl ?? null,
+        createdAt: now(),
+      })) ?? {};
+    if (deliveryId) await tx.wake('deliver-event', { deliveryId });
   };
 }

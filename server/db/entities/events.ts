@@ -1,10 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { code, instant, json, text, words, type RowOf } from './columns.ts';
 
-/**
- * One line of the durable event log. Every transaction that may hold a lower number began below `horizon`; once none of
- * those is open, all lower numbers are settled and readers may pass (queries/events.ts).
- */
+/** One line of the durable event log; numbers are taken by queries/events.ts, which lets readers see what is settled. */
 export const EventEntity = defineEntity({
   name: 'Event',
   tableName: 'events',
@@ -18,7 +15,6 @@ export const EventEntity = defineEntity({
     dedupe: p.string().length(128),
     payload: json<Record<string, unknown>>(),
     notifyUrl: text().nullable(),
-    horizon: p.bigint().columnType('xid8').defaultRaw('pg_snapshot_xmax(pg_current_snapshot())'),
     createdAt: instant(),
   },
   uniques: [{ properties: ['objectNo', 'type', 'dedupe'] }],

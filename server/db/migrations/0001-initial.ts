@@ -87,7 +87,7 @@ export class Migration0001 extends Migration {
     );
     this.addSql(`create index "delivery_attempts_delivery_id_index" on "delivery_attempts" ("delivery_id")`);
     this.addSql(
-      `create table "events" ("sequence" bigserial primary key, "id" varchar(64) not null, "type" varchar(64) not null, "client_id" varchar(64) not null, "project" varchar(64) not null, "object_no" varchar(64) not null, "dedupe" varchar(128) not null, "payload" jsonb not null, "notify_url" text null, "horizon" xid8 not null default pg_snapshot_xmax(pg_current_snapshot()), "created_at" timestamptz(6) not null)`,
+      `create table "events" ("sequence" bigserial primary key, "id" varchar(64) not null, "type" varchar(64) not null, "client_id" varchar(64) not null, "project" varchar(64) not null, "object_no" varchar(64) not null, "dedupe" varchar(128) not null, "payload" jsonb not null, "notify_url" text null, "created_at" timestamptz(6) not null)`,
     );
     this.addSql(`alter table "events" add constraint "events_id_unique" unique ("id")`);
     this.addSql(`create index "events_client_id_sequence_index" on "events" ("client_id", "sequence")`);

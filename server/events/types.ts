@@ -1,0 +1,15 @@
+/** What merchants are told about (contract.md §9). */
+export const EVENT_TYPES = [
+  'order.paid',
+  'order.paid_late',
+  'order.closed',
+  'order.failed',
+  'order.exception',
+  'refund.succeeded',
+  'refund.failed',
+  'refund.abnormal',
+  'skillpay.offered',
+  'skillpay.fulfilled',
+  'coin.credited',
+  'coin.debited',
+] as const;
