@@ -17,6 +17,7 @@ export interface Report {
 
 /** Answers are cut to this length. */
 const LONGEST = 220;
+const INDENT = '    ';
 
 /** A report on a stream; coloured only on a terminal, and not when NO_COLOR is set. */
 export function createReport(out: NodeJS.WriteStream, env: NodeJS.ProcessEnv): Report {
@@ -24,18 +25,22 @@ export function createReport(out: NodeJS.WriteStream, env: NodeJS.ProcessEnv): R
   const paint = (styles: Styles, text: string) =>
     coloured ? styleText(styles, text, { validateStream: false }) : text;
   const line = (text: string) => void out.write(`${text}\n`);
-  const sink = { columns: out.isTTY ? out.columns : 100, style: paint } as unknown as Sink;
+  const sink = { columns: (out.columns || 80) - INDENT.length, style: paint } as unknown as Sink;
   return {
     chapter: (title) => line(`\n${paint('bold', title)}`),
     say: (text) => line(`  ${paint('dim', text)}`),
     asked: (text, body) => line(`  ${paint('cyan', '→')} ${text}${short(body)}`),
     answered: (status, body) =>
-      line(`  ${paint(Number(status) < 400 ? 'green' : 'yellow', `← ${status}`)}${paint('dim', short(body))}`),
+      line(`  ${paint(Number(status) >= 400 ? 'yellow' : 'green', `← ${status}`)}${paint('dim', short(body))}`),
     checked: (text) => line(`  ${paint('green', '✔')} ${text}`),
     failed: (text) => line(`\n${paint('red', `✘ ${text}`)}`),
     async qr(text) {
       const drawn = await drawQr(text, sink);
-      line(drawn ? drawn.replaceAll(/^/gm, '    ').trimEnd() : `    (the code of ${text} is wider than this terminal)`);
+      line(
+        drawn
+          ? drawn.trimEnd().replaceAll(/^/gm, INDENT)
+          : `${INDENT}(the code of ${text} is wider than this terminal)`,
+      );
     },
   };
 }
