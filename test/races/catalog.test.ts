@@ -1,4 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
+import { defaultLatePayment } from '../../server/identity/api-app-rules.ts';
+import { placePayment } from '../../server/payments/place.ts';
 import { unbalancedAccounts } from '../../server/db/queries/coins.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct, tally } from '../support/catalog-world.ts';
 
@@ -13,15 +15,13 @@ function stockOf(world: CatalogWorld, code = 'tea'): Promise<number | null> {
   return world.catalog.products.get({ project: 'default', code }).then(({ stock }) => stock);
 }
 
-test('100 concurrent debits of 1 on a balance of 60 take exactly 60', async (t) => {
+test.serial('100 concurrent debits of 1 on a balance of 60 take exactly 60', async (t) => {
   const world = await catalogWorld(t);
   const { coins } = world.catalog;
   await coins.create(operator, gold, { name: 'Gold', clawback: 'refuse' });
   await coins.adjust(operator, gold, { userId: 'ann', amount: 60, reason: 'a start' });
-  const found = await tally(
-    Array.from({ length: 100 }, (_, at) =>
-      coins.debit('shop', gold, { userId: 'ann', amount: 1, bizNo: `b${at}`, memo: null }),
-    ),
+  const found = await tally(100, (at) =>
+    coins.debit('shop', gold, { userId: 'ann', amount: 1, bizNo: `b${at}`, memo: null }),
   );
   t.deepEqual(found, { ok: 60, coins_insufficient: 40 });
   t.deepEqual(await world.account(), { balance: 0, held: 0, debt: 0 });
@@ -31,20 +31,20 @@ test('100 concurrent debits of 1 on a balance of 60 take exactly 60', async (t) 
   t.log(found);
 });
 
-test('the same bizNo 20 times at once is one debit; another amount is refused', async (t) => {
+test.serial('the same bizNo 20 times at once is one debit; another amount is refused', async (t) => {
   const world = await catalogWorld(t);
   const { coins } = world.catalog;
   await coins.create(operator, gold, { name: 'Gold', clawback: 'refuse' });
   await coins.adjust(operator, gold, { userId: 'ann', amount: 60, reason: 'a start' });
   const debit = { userId: 'ann', amount: 7, bizNo: 'hat', memo: null };
-  const found = await tally(Array.from({ length: 20 }, () => coins.debit('shop', gold, debit)));
+  const found = await tally(20, () => coins.debit('shop', gold, debit));
   t.deepEqual(found, { ok: 20 });
   t.is((await world.account()).balance, 53);
   await t.throwsAsync(coins.debit('shop', gold, { ...debit, amount: 8 }), { message: /bizNo/ });
   await booksAreRight(t, world);
 });
 
-test('a coin package whose payment is told five times at once is credited once', async (t) => {
+test.serial('a coin package whose payment is told five times at once is credited once', async (t) => {
   const world = await catalogWorld(t);
   const order = await world.soldPackage('refuse');
   await Promise.all(
@@ -58,24 +58,27 @@ test('a coin package whose payment is told five times at once is credited once',
   t.log(`10 tellings, ${events} credit`);
 });
 
-test('clawback refuse: a refund of spent coins is 409 and holds nothing, a smaller one goes through', async (t) => {
-  const world = await catalogWorld(t);
-  const order = await world.soldPackage('refuse', 40);
-  await t.throwsAsync(world.refund(order.orderNo, 10), { message: /takes 100 coins back, and only 60/ });
-  t.deepEqual(await world.account(), { balance: 60, held: 0, debt: 0 });
-  const refundNo = await world.refund(order.orderNo, 3.33);
-  t.deepEqual(await world.account(), { balance: 60, held: 34, debt: 0 });
-  await world.finish(refundNo, 'succeeded');
-  t.deepEqual(await world.account(), { balance: 26, held: 0, debt: 0 });
-  await world.store.transaction(async (tx) => {
-    const [row, refund] = [await tx.orders.find({ orderNo: order.orderNo }), await tx.refunds.find({ refundNo })];
-    if (row && refund) await world.ports.effects.refundSucceeded(tx, row, refund);
-  });
-  t.is((await world.account()).balance, 26);
-  await booksAreRight(t, world);
-});
+test.serial(
+  'clawback refuse: a refund of spent coins is 409 and holds nothing, a smaller one goes through',
+  async (t) => {
+    const world = await catalogWorld(t);
+    const order = await world.soldPackage('refuse', 40);
+    await t.throwsAsync(world.refund(order.orderNo, 10), { message: /takes 100 coins back, and only 60/ });
+    t.deepEqual(await world.account(), { balance: 60, held: 0, debt: 0 });
+    const refundNo = await world.refund(order.orderNo, 3.33);
+    t.deepEqual(await world.account(), { balance: 60, held: 34, debt: 0 });
+    await world.finish(refundNo, 'succeeded');
+    t.deepEqual(await world.account(), { balance: 26, held: 0, debt: 0 });
+    await world.store.transaction(async (tx) => {
+      const [row, refund] = [await tx.orders.find({ orderNo: order.orderNo }), await tx.refunds.find({ refundNo })];
+      if (row && refund) await world.ports.effects.refundSucceeded(tx, row, refund);
+    });
+    t.is((await world.account()).balance, 26);
+    await booksAreRight(t, world);
+  },
+);
 
-test('clawback debt: what is spent is owed, and the next package pays it first', async (t) => {
+test.serial('clawback debt: what is spent is owed, and the next package pays it first', async (t) => {
   const world = await catalogWorld(t);
   const order = await world.soldPackage('debt', 40);
   await world.finish(await world.refund(order.orderNo, 10), 'succeeded');
@@ -85,7 +88,7 @@ test('clawback debt: what is spent is owed, and the next package pays it first',
   await booksAreRight(t, world);
 });
 
-test('clawback partial: what is left is taken and the rest is let go', async (t) => {
+test.serial('clawback partial: what is left is taken and the rest is let go', async (t) => {
   const world = await catalogWorld(t);
   const order = await world.soldPackage('partial', 40);
   await world.finish(await world.refund(order.orderNo, 10), 'succeeded');
@@ -93,19 +96,22 @@ test('clawback partial: what is left is taken and the rest is let go', async (t)
   await booksAreRight(t, world);
 });
 
-test('a refund that fails frees what was held; retried and failed after all it can fail and succeed again', async (t) => {
-  const world = await catalogWorld(t);
-  const order = await world.soldPackage('refuse');
-  const refundNo = await world.refund(order.orderNo, 5);
-  t.is((await world.account()).held, 50);
-  await world.finish(refundNo, 'failed');
-  t.deepEqual(await world.account(), { balance: 100, held: 0, debt: 0 });
-  await world.finish(refundNo, 'succeeded');
-  t.deepEqual(await world.account(), { balance: 50, held: 0, debt: 0 });
-  await booksAreRight(t, world);
-});
+test.serial(
+  'a refund that fails frees what was held; retried and failed after all it can fail and succeed again',
+  async (t) => {
+    const world = await catalogWorld(t);
+    const order = await world.soldPackage('refuse');
+    const refundNo = await world.refund(order.orderNo, 5);
+    t.is((await world.account()).held, 50);
+    await world.finish(refundNo, 'failed');
+    t.deepEqual(await world.account(), { balance: 100, held: 0, debt: 0 });
+    await world.finish(refundNo, 'succeeded');
+    t.deepEqual(await world.account(), { balance: 50, held: 0, debt: 0 });
+    await booksAreRight(t, world);
+  },
+);
 
-test('a forced refund of spent coins is never refused: debt, and an exception for a person', async (t) => {
+test.serial('a forced refund of spent coins is never refused: debt, and an exception for a person', async (t) => {
   const world = await catalogWorld(t);
   const order = await world.soldPackage('refuse', 100);
   const { settleForeignRefund } = await import('../../server/payments/settle/foreign-refund.ts');
@@ -121,14 +127,13 @@ test('a forced refund of spent coins is never refused: debt, and an exception fo
   await booksAreRight(t, world);
 });
 
-test('refunds against debits: 20 races never spend what a refund holds', async (t) => {
+test.serial('refunds against debits: 20 races never spend what a refund holds', async (t) => {
   const world = await catalogWorld(t);
   const order = await world.soldPackage('refuse');
-  const debits = Array.from({ length: 20 }, (_, at) =>
-    world.catalog.coins.debit('shop', gold, { userId: 'ann', amount: 5, bizNo: `r${at}`, memo: null }),
-  );
-  const refunds = Array.from({ length: 10 }, () => world.refund(order.orderNo, 1));
-  const [spent, refunded] = await Promise.all([tally(debits), tally(refunds)]);
+  const debit = (at: number) =>
+    world.catalog.coins.debit('shop', gold, { userId: 'ann', amount: 5, bizNo: `r${at}`, memo: null });
+  const refund = () => world.refund(order.orderNo, 1);
+  const [spent, refunded] = await Promise.all([tally(20, debit), tally(10, refund)]);
   const { balance, held } = await world.account();
   t.is(balance, 100 - 5 * (spent['ok'] ?? 0));
   t.is(held, 10 * (refunded['ok'] ?? 0));
@@ -137,17 +142,17 @@ test('refunds against debits: 20 races never spend what a refund holds', async (
   t.log({ spent, refunded });
 });
 
-test('a stock of 10 with 50 concurrent orders sells exactly 10', async (t) => {
+test.serial('a stock of 10 with 50 concurrent orders sells exactly 10', async (t) => {
   const world = await catalogWorld(t);
   await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 10 });
-  const found = await tally(Array.from({ length: 50 }, (_, at) => world.place({ product: 'tea', userId: `u${at}` })));
+  const found = await tally(50, (at) => world.place({ product: 'tea', userId: `u${at}` }));
   t.deepEqual(found, { ok: 10, out_of_stock: 40 });
   t.is(await stockOf(world), 0);
   t.is(await world.store.read((tx) => tx.orders.count({ productCode: 'tea' })), 10);
   t.log(found);
 });
 
-test('the end of an order gives its piece back once; a refund does not', async (t) => {
+test.serial('the end of an order gives its piece back once; a refund does not', async (t) => {
   const world = await catalogWorld(t);
   await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 2 });
   const [kept, lapsed] = [await world.place({ product: 'tea' }), await world.place({ product: 'tea' })];
@@ -163,7 +168,7 @@ test('the end of an order gives its piece back once; a refund does not', async (
   t.is(await stockOf(world), 1);
 });
 
-test('late money takes a piece again while there is one; without one it goes back', async (t) => {
+test.serial('late money takes a piece again while there is one; without one it goes back', async (t) => {
   const world = await catalogWorld(t);
   await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 1 });
   const late = async () => {
@@ -185,21 +190,22 @@ test('late money takes a piece again while there is one; without one it goes bac
   t.truthy(raised);
 });
 
-test('perUserLimit 3 holds when one payer orders 20 times at once, and others are not in the way', async (t) => {
+test.serial('perUserLimit 3 holds when one payer orders 20 times at once, and others are not in the way', async (t) => {
   const world = await catalogWorld(t);
   await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, perUserLimit: 3, stock: 100 });
-  const mine = Array.from({ length: 20 }, () => world.place({ product: 'tea', userId: 'ann' }));
-  const others = Array.from({ length: 5 }, (_, at) => world.place({ product: 'tea', userId: `o${at}` }));
-  t.deepEqual(await tally(mine), { ok: 3, user_limit_reached: 17 });
-  t.deepEqual(await tally(others), { ok: 5 });
+  const mine = () => world.place({ product: 'tea', userId: 'ann' });
+  const others = (at: number) => world.place({ product: 'tea', userId: `o${at}` });
+  const [first, second] = await Promise.all([tally(20, mine), tally(5, others)]);
+  t.deepEqual(first, { ok: 3, user_limit_reached: 17 });
+  t.deepEqual(second, { ok: 5 });
   t.is(await stockOf(world), 92);
 });
 
-test('one merchantOrderNo 20 times at once is one order and one piece, also when it was the last', async (t) => {
+test.serial('one merchantOrderNo 20 times at once is one order and one piece, also when it was the last', async (t) => {
   const world = await catalogWorld(t);
   await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 1 });
   const request = { product: 'tea', userId: 'ann', merchantOrderNo: 'm-1' };
-  const found = await tally(Array.from({ length: 20 }, () => world.place(request)));
+  const found = await tally(20, () => world.place(request));
   t.falsy(found['out_of_stock']);
   t.is(await world.store.read((tx) => tx.orders.count({})), 1);
   t.is(await stockOf(world), 0);
@@ -209,9 +215,36 @@ test('one merchantOrderNo 20 times at once is one order and one piece, also when
   t.log(found);
 });
 
-test('50 first payments of one new payer make one row', async (t) => {
+test.serial('50 first payments of one new payer make one row', async (t) => {
   const world = await catalogWorld(t);
-  const found = await tally(Array.from({ length: 50 }, () => world.place({ amount: 1, userId: 'new' })));
+  const found = await tally(50, () => world.place({ amount: 1, userId: 'new' }));
   t.deepEqual(found, { ok: 50 });
   t.is(await world.store.read((tx) => tx.users.count({ userId: 'new' })), 1);
+});
+
+test.serial(
+  'two requests under one Idempotency-Key for the last piece: one order, the other waits, neither is out of stock',
+  async (t) => {
+    const world = await catalogWorld(t);
+    await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 1 });
+    const place = placePayment(world.ports);
+    const payee = { clientId: 'shop', project: 'default', latePayment: defaultLatePayment, actor: 'app:shop' };
+    const claim = { scope: 'app:shop', route: 'pay', key: 'k', fingerprint: 'f', resume: null };
+    const attempt = () =>
+      place(payee, { subject: 'Tea', payWay: 'alipay', product: 'tea' }, { claim: { ...claim, taken: false } });
+    t.deepEqual(await tally(8, attempt), { ok: 1, idempotency_in_progress: 7 });
+    t.is(await stockOf(world), 0);
+    t.is(await world.store.read((tx) => tx.orders.count({})), 1);
+    t.is(await world.store.read((tx) => tx.keys.count({})), 1);
+  },
+);
+
+test.serial('an order that is refused leaves no key, no order and no piece behind', async (t) => {
+  const world = await catalogWorld(t);
+  await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 5 });
+  const found = await tally(10, () => world.place({ product: 'tea', amount: 9, userId: 'ann' }));
+  t.deepEqual(found, { price_mismatch: 10 });
+  t.is(await stockOf(world), 5);
+  t.is(await world.store.read((tx) => tx.orders.count({})), 0);
+  t.is(await world.store.read((tx) => tx.users.count({ userId: 'ann' })), 0);
 });

@@ -20,6 +20,7 @@ import type { Ports } from '../../server/payments/ports.ts';
 import { refundPayment } from '../../server/payments/refund.ts';
 import { settle } from '../../server/payments/settle/order.ts';
 import { settleRefund } from '../../server/payments/settle/refund.ts';
+import { inParallel } from './counts.ts';
 import { postgresDatabase, type TestDatabase } from './database.ts';
 
 /** The administrator of these tests. */
@@ -184,12 +185,15 @@ function stubChannel(): Channel {
   };
 }
 
-/** How many of the promises came true, and the codes of those that did not. */
-export async function tally(attempts: Promise<unknown>[]): Promise<Record<string, number>> {
+/** Does something `n` times, ten at a time (as many as the pool has connections); counts what came true and the codes of what did not. */
+export async function tally(n: number, attempt: (index: number) => Promise<unknown>): Promise<Record<string, number>> {
+  const words = await inParallel(n, 10, (index) =>
+    attempt(index).then(
+      () => 'ok',
+      (error: { code?: string }) => String(error.code ?? error),
+    ),
+  );
   const found: Record<string, number> = {};
-  for (const result of await Promise.allSettled(attempts)) {
-    const word = result.status === 'fulfilled' ? 'ok' : String(result.reason.code ?? result.reason);
-    found[word] = (found[word] ?? 0) + 1;
-  }
+  for (const word of words) found[word] = (found[word] ?? 0) + 1;
   return found;
 }
