@@ -9,7 +9,9 @@ const demo = join(import.meta.dirname, 'demo.ts');
 
 /** Starts the tour with a folder of its own for everything temporary. */
 function start(tmp: string): { child: ChildProcess; text: () => string } {
-  const child = spawn(process.execPath, [demo], { env: { ...process.env, TMPDIR: tmp, NODE_COMPILE_CACHE: '' } });
+  const child = spawn(process.execPath, [demo], {
+    env: { ...process.env, TMPDIR: tmp, NODE_COMPILE_CACHE: '', FORCE_COLOR: '' },
+  });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
   child.stderr.setEncoding('utf8').on('data', (part: string) => (text += part));

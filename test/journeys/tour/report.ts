@@ -1,8 +1,6 @@
-import { styleText } from 'node:util';
 import { drawQr } from '../../../cli/qr.ts';
+import { createStyle, wantsColor } from '../../../cli/style.ts';
 import type { Sink } from '../../../cli/terminal.ts';
-
-type Styles = Parameters<typeof styleText>[0];
 
 /** Prints the tour for a reader: chapters, what is asked, what is answered, what was checked. */
 export interface Report {
@@ -21,9 +19,7 @@ const INDENT = '    ';
 
 /** A report on a stream; coloured only on a terminal, and not when NO_COLOR is set. */
 export function createReport(out: NodeJS.WriteStream, env: NodeJS.ProcessEnv): Report {
-  const coloured = out.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
-  const paint = (styles: Styles, text: string) =>
-    coloured ? styleText(styles, text, { validateStream: false }) : text;
+  const paint = createStyle(wantsColor(undefined, env, out.isTTY === true));
   const line = (text: string) => void out.write(`${text}\n`);
   const sink = { columns: (out.columns || 80) - INDENT.length, style: paint } as unknown as Sink;
   return {
