@@ -1,0 +1,175 @@
+// What the service is compared with: Koa, jose and pg, the same durable writes into the same tables, and nothing else –
+// no checks of input, no limits, no log, no metrics, no timeline, no headers. It prints its address as its only line.
+import { SignJWT, jwtVerify } from 'jose';
+import Koa, { type Context } from 'koa';
+import { createHash, createPrivateKey, createPublicKey, randomUUID, sign, timingSafeEqual, verify } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import pg from 'pg';
+
+const settings = JSON.parse(process.env['BENCH_BARE'] ?? '{}') as {
+  database: string;
+  gateway: string;
+  appKey: string;
+  channelKey: string;
+};
+const pool = new pg.Pool({ connectionString: settings.database, max: 10 });
+const secret = new TextEncoder().encode('a-secret-of-the-bare-program-that-is-long-enough');
+const appKey = createPrivateKey(settings.appKey);
+const channelKey = createPublicKey(settings.channelKey);
+
+async function read(req: IncomingMessage): Promise<Record<string, unknown>> {
+  let text = '';
+  for await (const chunk of req.setEncoding('utf8')) text += chunk;
+  return JSON.parse(text) as Record<string, unknown>;
+}
+
+function matches(sent: string, hash: string): boolean {
+  return timingSafeEqual(Buffer.from(createHash('sha256').update(sent).digest('hex')), Buffer.from(hash));
+}
+
+async function token(ctx: Context): Promise<void> {
+  const { client_id, client_secret } = await read(ctx.req);
+  const { rows } = await pool.query('select client_id, secret_hash, scopes from api_apps where client_id = $1', [
+    client_id,
+  ]);
+  const [app] = rows;
+  if (!app || !matches(String(client_secret), String(app['secret_hash']))) return void (ctx.status = 401);
+  const scope = (app['scopes'] as string[]).join(' ');
+  const access_token = await new SignJWT({ scope })
+    .setProtectedHeader({ alg: 'HS256' })
+    .setSubject(String(client_id))
+    .setJti(randomUUID())
+    .setIssuedAt()
+    .setExpirationTime('1h')
+    .sign(secret);
+  ctx.body = { access_token, token_type: 'Bearer', expires_in: 3600, scope };
+}
+
+async function authenticate(ctx: Context): Promise<Record<string, unknown>> {
+  const { payload } = await jwtVerify(ctx.get('authorization').slice(7), secret, { algorithms: ['HS256'] });
+  const { rows } = await pool.query(
+    `select client_id, project, late_payment, enabled, exists(select 1 from revoked_tokens where jti = $1) as revoked
+       from api_apps where client_id = $2`,
+    [payload.jti, payload.sub],
+  );
+  const [app] = rows;
+  if (!app || app['enabled'] !== true || app['revoked'] === true) ctx.throw(401);
+  return app!;
+}
+
+async function query(ctx: Context, orderNo: string): Promise<void> {
+  const app = await authenticate(ctx);
+  const { rows } = await pool.query('select * from orders where order_no = $1 and client_id = $2', [
+    orderNo,
+    app['client_id'],
+  ]);
+  const [order] = rows;
+  if (!order) return void (ctx.status = 404);
+  ctx.body = { data: present(order) };
+}
+
+function present(order: Record<string, unknown>): Record<string, unknown> {
+  return {
+    orderNo: order['order_no'],
+    status: order['state'],
+    amount: Number(order['amount']) / 100,
+    currency: order['currency'],
+    payWay: order['pay_way'],
+    subject: order['subject'],
+    createdAt: order['created_at'],
+    paidAt: order['paid_at'],
+    pay: order['credential'],
+  };
+}
+
+async function pay(ctx: Context): Promise<void> {
+  const app = await authenticate(ctx);
+  const { subject, amount } = (await read(ctx.req)) as { subject: string; amount: number };
+  const now = new Date();
+  const orderNo = `B${randomUUID()}`;
+  const expiresAt = new Date(now.getTime() + 7_200_000);
+  await inTransaction(async (run) => {
+    await run(INSERT, [orderNo, app['client_id'], app['project'], subject, Math.round(amount * 100), now, expiresAt]);
+    await run(HISTORY, [orderNo, 1, null, 'created', 'O1', app['client_id'], now]);
+  });
+  const qrCode = await precreate(orderNo, subject, amount);
+  await inTransaction(async (run) => {
+    await run('select * from orders where order_no = $1 for update', [orderNo]);
+    await run(
+      `update orders set state = 'pending', credential = $2, checked_at = $3, next_check_at = $4, sequence = 2
+        where order_no = $1`,
+      [orderNo, JSON.stringify({ type: 'qr', qrCode }), now, expiresAt],
+    );
+    await run(HISTORY, [orderNo, 2, 'created', 'pending', 'O2', app['client_id'], now]);
+  });
+  ctx.status = 201;
+  ctx.body = { data: { orderNo, status: 'pending', amount, currency: 'CNY', pay: { type: 'qr', qrCode } } };
+}
+
+const INSERT = `insert into orders (order_no, kind, client_id, project, mode, pay_way, account, config_version, scene,
+  subject, amount, currency, facts_hash, stock_held, late_payment, state, close_asked, close_answered, paid, refunded,
+  refunding, overrun, sequence, place_tries, absent_count, captures, checks, created_at, sent_at, expires_at)
+  values ($1, 'payment', $2, $3, 'simulator', 'alipay', '1', 1, 'qr', $4, $5, 'CNY', '', false, '{}', 'created', false,
+  false, 0, 0, 0, 0, 1, 1, 0, 0, 0, $6, $6, $7)`;
+const HISTORY = `insert into moves (order_no, sequence, from_state, to_state, rule, cause, actor, at)
+  values ($1, $2, $3, $4, $5, 'place', $6, $7)`;
+
+async function inTransaction(
+  work: (run: (text: string, values: readonly unknown[]) => Promise<unknown>) => Promise<void>,
+): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query('begin');
+    await work((text, values) => client.query(text, values));
+    await client.query('commit');
+  } finally {
+    client.release();
+  }
+}
+
+async function precreate(orderNo: string, subject: string, amount: number): Promise<string> {
+  const params: Record<string, string> = {
+    app_id: '1',
+    biz_content: JSON.stringify({ out_trade_no: orderNo, total_amount: amount.toFixed(2), subject }),
+    charset: 'utf-8',
+    method: 'alipay.trade.precreate',
+    sign_type: 'RSA2',
+    timestamp: new Date().toISOString(),
+    version: '1.0',
+  };
+  const text = Object.entries(params)
+    .map(([name, value]) => `${name}=${value}`)
+    .join('&');
+  params['sign'] = await new Promise<string>((resolve, reject) => {
+    sign('RSA-SHA256', Buffer.from(text), appKey, (error, made) =>
+      error ? reject(error) : resolve(made.toString('base64')),
+    );
+  });
+  const answer = await fetch(`${settings.gateway}/alipay/gateway.do`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(params).toString(),
+  });
+  const raw = await answer.text();
+  const [, said = '', signature = ''] = /_response":(\{.*\}),"sign":"(.*)"\}$/.exec(raw) ?? [];
+  if (!verify('RSA-SHA256', Buffer.from(said), channelKey, Buffer.from(signature, 'base64')))
+    throw new Error('not signed');
+  return (JSON.parse(said) as { qr_code: string }).qr_code;
+}
+
+const koa = new Koa();
+koa.silent = true;
+koa.use(async (ctx) => {
+  if (ctx.path === '/health') ctx.body = { status: 'ok' };
+  else if (ctx.path === '/oauth/token') await token(ctx);
+  else if (ctx.path === '/api/v2/payment/pay') await pay(ctx);
+  else if (ctx.path.startsWith('/api/v2/payment/query/')) await query(ctx, ctx.path.slice(22));
+});
+const server = createServer(koa.callback());
+server.keepAliveTimeout = 60_000;
+server.listen(0, '127.0.0.1');
+await once(server, 'listening');
+process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}\n`);
+process.stdin.resume().once('close', () => process.exit(0));

@@ -1,0 +1,72 @@
+import autocannon from 'autocannon';
+import { type Line, median } from './figures.ts';
+
+/** One request that both programs are asked again and again. */
+export interface Scenario {
+  name: string;
+  /** The least that the service may reach of the bare program. */
+  aim: number;
+  ours: Shot;
+  bare: Shot;
+}
+
+/** A request, as autocannon sends it. */
+export interface Shot {
+  url: string;
+  method: 'GET' | 'POST';
+  headers: Record<string, string>;
+  body?: string;
+  /** Status that every answer must have. */
+  status: number;
+}
+
+/** How long and how hard. */
+export interface Effort {
+  rounds: number;
+  seconds: number;
+  connections: number;
+}
+
+interface Fired {
+  rate: number;
+  p50: number;
+  p99: number;
+}
+
+/** Asks both programs in turns (A B A B …) after a warm-up, and compares the medians of their rates. */
+export async function compare({ name, aim, ours, bare }: Scenario, effort: Effort): Promise<Line> {
+  const shots = { ours, bare };
+  const fired: Record<keyof typeof shots, Fired[]> = { ours: [], bare: [] };
+  for (const shot of [ours, bare, ours, bare]) await fire(shot, effort);
+  for (let round = 0; round < effort.rounds; round++)
+    for (const who of ['ours', 'bare'] as const) fired[who].push(await fire(shots[who], effort));
+  const rate = (who: Fired[]) => median(who.map((one) => one.rate));
+  const ratio = median(fired.ours.map((one, round) => one.rate / fired.bare[round]!.rate));
+  return {
+    what: `${name} (${effort.connections} connections)`,
+    ours: describe(rate(fired.ours), fired.ours),
+    baseline: describe(rate(fired.bare), fired.bare),
+    result: `${ratio.toFixed(2)} of bare`,
+    aim: `≥ ${aim}`,
+    reached: ratio >= aim,
+  };
+}
+
+function describe(rate: number, fired: readonly Fired[]): string {
+  return `${Math.round(rate)}/s p50 ${median(fired.map(({ p50 }) => p50))} p99 ${median(fired.map(({ p99 }) => p99))} ms`;
+}
+
+async function fire({ status, ...shot }: Shot, { seconds, connections }: Effort): Promise<Fired> {
+  await expectStatus({ status, ...shot });
+  const result = await autocannon({ ...shot, connections, duration: seconds });
+  const { errors, timeouts, non2xx } = result;
+  if (errors + timeouts + non2xx > 0)
+    throw new Error(`${shot.url}: ${errors} errors, ${timeouts} timeouts, ${non2xx} refusals`);
+  return { rate: result.requests.total / result.duration, p50: result.latency.p50, p99: result.latency.p99 };
+}
+
+async function expectStatus({ url, method, headers, body, status }: Shot): Promise<void> {
+  const answer = await fetch(url, { method, headers, body });
+  const text = await answer.text();
+  if (answer.status !== status) throw new Error(`${url}: ${answer.status} ${text}`);
+}

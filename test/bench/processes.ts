@@ -1,0 +1,102 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+/** The checkout that is measured. */
+export const root = join(import.meta.dirname, '../..');
+/** The command as an installed package runs it. */
+export const payctl = join(root, 'dist/bin/payctl.js');
+
+/** Processes and files of one benchmark; everything ends with `close`, and with this process at the latest. */
+export interface Processes {
+  folder: string;
+  /** The environment of every child: nothing of the caller's settings, and a compile cache of its own. */
+  env: Record<string, string>;
+  begin(argv: readonly string[], env?: Record<string, string>): ChildProcess;
+  /** Starts a program that prints its address as its first line. */
+  address(program: string, env: Record<string, string>): Promise<string>;
+  end(child: ChildProcess): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens the stage on which children run. */
+export function openProcesses(): Processes {
+  const folder = mkdtempSync(join(tmpdir(), 'pay-bench-'));
+  const running = new Set<ChildProcess>();
+  const env = cleanEnvironment(folder);
+  const killAll = () => running.forEach((child) => child.kill('SIGKILL'));
+  process.once('exit', () => {
+    killAll();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const begin: Processes['begin'] = (argv, extra = {}) => {
+    const child = spawn(process.execPath, argv, {
+      cwd: folder,
+      env: { ...env, ...extra },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    running.add(child);
+    child.once('exit', () => running.delete(child));
+    return child;
+  };
+  const end: Processes['end'] = async (child) => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    const impatience = setTimeout(() => child.kill('SIGKILL'), 10_000);
+    await ended;
+    clearTimeout(impatience);
+  };
+  return {
+    folder,
+    env,
+    begin,
+    end,
+    async address(program, extra) {
+      const child = begin([join(import.meta.dirname, program)], extra);
+      const ended = once(child, 'exit').then(() => Promise.reject(new Error(`${program} ended`)));
+      ended.catch(() => {});
+      const [line] = (await Promise.race([once(createInterface(child.stdout!), 'line'), ended])) as [string];
+      return line;
+    },
+    async close() {
+      await Promise.all([...running].map(end));
+    },
+  };
+}
+
+function cleanEnvironment(folder: string): Record<string, string> {
+  const foreign = /^(PAY_|PAYCTL_|NODE_|FORCE_COLOR$|(http|https|all)_proxy$)/i;
+  const kept = Object.entries(process.env).filter(([name, value]) => value !== undefined && !foreign.test(name));
+  return {
+    ...(Object.fromEntries(kept) as Record<string, string>),
+    NODE_COMPILE_CACHE: join(folder, 'compiled'),
+    PAYCTL_CONFIG_DIR: join(folder, 'payctl'),
+    NO_COLOR: '1',
+  };
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Asks until the answer is 200; throws when the process ends before, or after half a minute. */
+export async function untilHealthy(url: string, child: ChildProcess): Promise<void> {
+  const end = performance.now() + 30_000;
+  for (;;) {
+    const answer = await fetch(`${url}/health`).catch(() => undefined);
+    await answer?.arrayBuffer();
+    if (answer?.status === 200) return;
+    if (child.exitCode !== null || performance.now() > end) throw new Error(`${url} did not become ready`);
+    await new Promise((resolve) => setTimeout(resolve, 4));
+  }
+}

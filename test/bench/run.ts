@@ -1,0 +1,58 @@
+// `npm run bench [-- --only token,pay --rounds 5 --seconds 3 --large]`: each figure beside a baseline, in one run.
+// It brings its own PostgreSQL (fsync on), its own channel and the bare program, and ends by itself.
+import { execFileSync } from 'node:child_process';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Line, table } from './figures.ts';
+import { compare } from './load.ts';
+import { root } from './processes.ts';
+import { merchantScenarios } from './scenarios.ts';
+import { openStage } from './stage.ts';
+import { measurePayctl, measureStarts } from './starts.ts';
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', default: '' },
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '3' },
+    connections: { type: 'string', default: '8' },
+    large: { type: 'boolean', default: false },
+    'no-build': { type: 'boolean', default: false },
+  },
+});
+const only = values.only.split(',').filter(Boolean);
+const wanted = (name: string) => only.length === 0 || only.includes(name);
+const effort = {
+  rounds: Number(values.rounds),
+  seconds: Number(values.seconds),
+  connections: Number(values.connections),
+};
+
+const started = performance.now();
+if (!values['no-build']) execFileSync(process.execPath, [join(root, 'bin/build.mjs')], { stdio: 'inherit' });
+const stage = await openStage();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop(1));
+const lines: Line[] = [];
+const report = (found: readonly Line[]) => {
+  lines.push(...found);
+  for (const { what, result } of found) console.log(`# ${what}: ${result}`);
+};
+
+try {
+  for (const scenario of merchantScenarios(stage)) if (wanted(scenario.name)) report([await compare(scenario, effort)]);
+  if (wanted('start')) report(await measureStarts(stage, effort.rounds));
+  if (wanted('payctl')) report(await measurePayctl(stage, effort.rounds * 3));
+  console.log(`\n${table(lines)}\n`);
+  console.log(`Node ${process.versions.node}, ${cpus().length} processors, PostgreSQL with fsync, medians of`);
+  console.log(`${effort.rounds} rounds in turns, ${Math.round((performance.now() - started) / 1000)} s in all.`);
+  await stop(0);
+} catch (error) {
+  console.error(error);
+  await stop(1);
+}
+
+async function stop(code: number): Promise<never> {
+  await stage.close();
+  process.exit(code);
+}

@@ -1,0 +1,37 @@
+import type { Scenario, Shot } from './load.ts';
+import { type Caller, PAYMENT, type Stage } from './stage.ts';
+
+/** Token, query and pay: what a merchant's server does all day. */
+export function merchantScenarios({ service, bare }: Pick<Stage, 'service' | 'bare'>): Scenario[] {
+  return [
+    { name: 'token', aim: 0.8, ours: token(service), bare: token(bare) },
+    { name: 'query', aim: 0.7, ours: query(service), bare: query(bare) },
+    { name: 'pay', aim: 0.6, ours: pay(service), bare: pay(bare) },
+  ];
+}
+
+function token({ url, clientId, secret }: Caller): Shot {
+  const grant = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
+  return {
+    url: `${url}/oauth/token`,
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(grant),
+    status: 200,
+  };
+}
+
+function query({ url, token: bearer, paidOrder }: Caller): Shot {
+  const headers = { authorization: `Bearer ${bearer}` };
+  return { url: `${url}/api/v2/payment/query/${paidOrder}`, method: 'GET', headers, status: 200 };
+}
+
+function pay({ url, token: bearer }: Caller): Shot {
+  return {
+    url: `${url}/api/v2/payment/pay`,
+    method: 'POST',
+    headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+    body: JSON.stringify(PAYMENT),
+    status: 201,
+  };
+}

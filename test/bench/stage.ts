@@ -1,0 +1,222 @@
+import { type ChildProcess, execFileSync } from 'node:child_process';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { startPostgres } from '../support/postgres.ts';
+import { freePort, openProcesses, payctl, type Processes, untilHealthy } from './processes.ts';
+
+/** Everything that is measured, on a PostgreSQL that keeps its promises (fsync on). */
+export interface Stage {
+  processes: Processes;
+  service: Service;
+  bare: Caller;
+  /** What starts the bare program again. */
+  bareEnvironment: Record<string, string>;
+  /** The service on a copy of the empty schema. */
+  onCopy(name: string, env?: Record<string, string>): Promise<Service>;
+  close(): Promise<void>;
+}
+
+/** A program with an application that may call it, and a paid order of its own. */
+export interface Caller {
+  url: string;
+  clientId: string;
+  secret: string;
+  token: string;
+  paidOrder: string;
+}
+
+/** The service, how it was started, and an administrator's token. */
+export interface Service extends Caller {
+  child: ChildProcess;
+  env: Record<string, string>;
+  adminToken: string;
+  sql(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+}
+
+interface Keys {
+  app: { privateKey: string; publicKey: string };
+  channel: { privateKey: string; publicKey: string };
+}
+
+/** Starts the database, the channel, the service and the bare program. */
+export async function openStage(): Promise<Stage> {
+  const processes = openProcesses();
+  const postgres = await startPostgres({ durable: true });
+  const pools: InstanceType<typeof pg.Pool>[] = [];
+  const connect = (url: string) => {
+    const pool = new pg.Pool({ connectionString: url, max: 2 });
+    pools.push(pool);
+    return async (text: string, values?: readonly unknown[]) => (await pool.query(text, values)).rows;
+  };
+  const close = async () => {
+    await processes.close();
+    await Promise.all(pools.map((pool) => pool.end()));
+    await postgres.stop();
+  };
+  try {
+    const admin = connect(postgres.url);
+    const keys: Keys = { app: rsa(), channel: rsa() };
+    const gateway = await processes.address('channel.ts', { BENCH_CHANNEL_KEY: keys.channel.privateKey });
+    const password = await makeSchema(processes, admin, postgres.url);
+    const onCopy: Stage['onCopy'] = async (name, env = {}) => {
+      const sql = await copySchema(admin, connect, postgres.url, name);
+      return startService({ processes, url: at(postgres.url, name), gateway, keys, password, sql, env });
+    };
+    const service = await onCopy('service');
+    const { bare, bareEnvironment } = await startBare({
+      processes,
+      service,
+      sql: await copySchema(admin, connect, postgres.url, 'bare'),
+      settings: {
+        database: at(postgres.url, 'bare'),
+        gateway,
+        appKey: keys.app.privateKey,
+        channelKey: keys.channel.publicKey,
+      },
+    });
+    return { processes, service, bare, bareEnvironment, onCopy, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+type Sql = Service['sql'];
+
+function at(server: string, name: string): string {
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+function rsa(): Keys['app'] {
+  return generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+}
+
+const SECRETS = {
+  PAY_JWT_SECRET_KEY: randomBytes(32).toString('base64'),
+  PAY_SECURITY_MASTER_KEY: randomBytes(32).toString('base64'),
+};
+
+/** The migrated database that the others are copies of, with one administrator. */
+async function makeSchema({ env, folder }: Processes, admin: Sql, postgresUrl: string): Promise<string> {
+  await admin('create database empty');
+  const file = join(folder, 'admin.password');
+  const words = ['bootstrap', 'admin', '-u', 'bench', '--generate', '--secret-file', file, '--migrate', '-o', 'json'];
+  execFileSync(process.execPath, [payctl, ...words], {
+    cwd: folder,
+    env: { ...env, ...SECRETS, PAY_DATABASE_URL: at(postgresUrl, 'empty') },
+    stdio: 'ignore',
+  });
+  return readFileSync(file, 'utf8').trim();
+}
+
+async function copySchema(admin: Sql, connect: (url: string) => Sql, postgresUrl: string, name: string): Promise<Sql> {
+  await admin(`create database ${name} template empty`);
+  return connect(at(postgresUrl, name));
+}
+
+interface ToStart {
+  processes: Processes;
+  url: string;
+  gateway: string;
+  keys: Keys;
+  password: string;
+  sql: Sql;
+  env: Record<string, string>;
+}
+
+/** Debug is on, because only then may a channel be at an address of the test's own; everything else is as in production. */
+async function startService({ processes, gateway, keys, password, sql, ...given }: ToStart): Promise<Service> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const env = {
+    ...SECRETS,
+    PAY_DEBUG: 'true',
+    PAY_DATABASE_URL: given.url,
+    PAY_SERVER_LISTEN: `127.0.0.1:${port}`,
+    PAY_SERVER_PUBLIC_URL: url,
+    PAY_METRICS_LISTEN: '127.0.0.1:0',
+    PAY_SIMULATOR_URL: gateway,
+    ...given.env,
+  };
+  const child = processes.begin([payctl, 'server', 'start'], env);
+  child.stdout?.resume();
+  await untilHealthy(url, child);
+  const login = await post(`${url}/api/v1/login`, { username: 'bench', password });
+  const adminToken = String(dataOf(login)['token']);
+  await post(`${url}/api/v1/payment/config/alipay`, configuration(keys), adminToken);
+  const scopes = ['payment:write', 'payment:read', 'skillpay:call'];
+  const app = dataOf(await post(`${url}/api/v1/api-apps`, { name: 'bench', project: 'default', scopes }, adminToken));
+  const caller = await introduce(url, String(app['client_id']), String(app['client_secret']), sql);
+  return { ...caller, child, env, adminToken, sql };
+}
+
+function configuration({ app, channel }: Keys): object {
+  return {
+    mode: 'simulator',
+    appId: '2021000000000001',
+    alipay_app_key: app.privateKey,
+    alipay_public_key: channel.publicKey,
+  };
+}
+
+async function startBare({
+  processes,
+  service,
+  sql,
+  settings,
+}: {
+  processes: Processes;
+  service: Service;
+  sql: Sql;
+  settings: Record<string, string>;
+}): Promise<Pick<Stage, 'bare' | 'bareEnvironment'>> {
+  const [app = {}] = await service.sql('select * from api_apps where client_id = $1', [service.clientId]);
+  const columns = Object.keys(app);
+  await sql(
+    `insert into api_apps (${columns.join(', ')}) values (${columns.map((_, n) => `$${n + 1}`).join(', ')})`,
+    Object.values(app),
+  );
+  const bareEnvironment = { BENCH_BARE: JSON.stringify(settings) };
+  const url = await processes.address('bare.ts', bareEnvironment);
+  return { bare: await introduce(url, service.clientId, service.secret, sql), bareEnvironment };
+}
+
+/** A token, and an order that is paid, so that no query has to ask the channel. */
+async function introduce(url: string, clientId: string, secret: string, sql: Sql): Promise<Caller> {
+  const grant = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
+  const token = String((await post(`${url}/oauth/token`, grant))['access_token']);
+  const order = dataOf(await post(`${url}/api/v2/payment/pay`, PAYMENT, token));
+  const paidOrder = String(order['orderNo']);
+  await sql(
+    `update orders set state = 'paid', paid = amount, paid_at = now(), channel_trade_no = '1', next_check_at = null
+      where order_no = $1`,
+    [paidOrder],
+  );
+  return { url, clientId, secret, token, paidOrder };
+}
+
+/** What is paid for in every scenario. */
+export const PAYMENT = { subject: 'Two coffees', amount: 12.5, payWay: 'alipay' };
+
+/** Sends JSON; throws when the answer is a refusal. */
+export async function post(url: string, body: object, token?: string): Promise<Record<string, unknown>> {
+  const headers: Record<string, string> = { 'content-type': 'application/json' };
+  if (token) headers['authorization'] = `Bearer ${token}`;
+  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${url}: ${answer.status} ${text}`);
+  return JSON.parse(text) as Record<string, unknown>;
+}
+
+/** The `data` member of an answer. */
+export function dataOf(answer: Record<string, unknown>): Record<string, unknown> {
+  return answer['data'] as Record<string, unknown>;
+}
