@@ -1,9 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { globSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { temporaryFolder } from '../support/folder.ts';
+import { createGuide, Disappointment } from './tour/guide.ts';
+import type { Report } from './tour/report.ts';
+import type { Stage } from './tour/stage.ts';
 
 const demo = join(import.meta.dirname, 'demo.ts');
 
@@ -55,4 +60,24 @@ test('a tour that is interrupted says so, exits 1 and leaves nothing behind', as
   t.regex(text(), /✘ stopped by SIGINT/);
   t.deepEqual(readdirSync(tmp), []);
   t.deepEqual(processesIn(tmp), []);
+});
+
+test('a step that disappoints names what was asked and what came', async (t) => {
+  const server = createServer((_, answer) => answer.writeHead(500).end('{"code":"broken"}')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const silent = new Proxy({} as Report, { get: () => () => {} });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const ran = { code: 3, stdout: '', stderr: 'error: no such thing' };
+  const stage = { url, payctl: async () => ran } as unknown as Stage;
+  const guide = createGuide(stage, silent);
+  await t.throwsAsync(guide.send('GET', '/api/v2/me', { status: 200 }), {
+    instanceOf: Disappointment,
+    message: 'GET /api/v2/me answered 500, not 200: {"code":"broken"}',
+  });
+  await t.throwsAsync(guide.payctl(['order', 'get', 'P1']), {
+    instanceOf: Disappointment,
+    message: 'payctl order get P1 ended with 3:\nerror: no such thing',
+  });
+  t.throws(() => guide.expect('two and two make five', false), { instanceOf: Disappointment, message: /make five/ });
 });
