@@ -14,6 +14,9 @@ import { createStore, type Store } from './db/store.ts';
 import { AppError } from './errors.ts';
 import { recordEvents } from './events/record.ts';
 import { composeCredentials } from './compose/credentials.ts';
+import { createEffects } from './catalog/effects.ts';
+import { composeCatalog } from './compose/catalog.ts';
+import { composeSkillpay } from './compose/skillpay.ts';
 import { refuseDebugBesideLive } from './credentials/debug-guard.ts';
 import { deleteOldKeys } from './db/queries/idempotency.ts';
 import { buildKoa } from './http/build-koa.ts';
@@ -30,8 +33,9 @@ import { proveBooks } from './payments/books.ts';
 import { explainOrder } from './payments/explain/explain.ts';
 import { checkOrder } from './payments/check-order.ts';
 import { checkRefund } from './payments/check-refund.ts';
+import { composeEffects } from './payments/compose-effects.ts';
 import { createIdempotency } from './payments/idempotency.ts';
-import { noEffects } from './payments/no-effects.ts';
+import { raiseException } from './payments/journal.ts';
 import { paymentOperations, type PaymentOperations } from './payments/operations.ts';
 import { payerOrders } from './payments/payer.ts';
 import type { Channels, Ports } from './payments/ports.ts';
@@ -53,6 +57,7 @@ import { orderRoutes } from './routes/v1/orders.ts';
 import { refundRoutes } from './routes/v1/refunds.ts';
 import { appMeRoutes } from './routes/v2/me.ts';
 import { paymentRoutes } from './routes/v2/payment.ts';
+import { skillEffects } from './skillpay/effects.ts';
 import { VERSION } from './version.ts';
 
 /** What tests put in the place of the real thing. */
@@ -120,18 +125,24 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
     const send = createTransport({ timeoutMs: config.channels.timeoutMs, record: keep(messages, now) });
     const credentials = composeCredentials({ config, store, send, now, audit: identity.audit, simulatorUrl, log });
     const channels = overrides.channels?.({ store, send }) ?? credentials.channels;
+    const recordEvent = recordEvents(now);
     const ports: Ports = {
       store,
       channels,
       now,
-      recordEvent: recordEvents(now),
-      effects: noEffects,
+      recordEvent,
+      effects: composeEffects(
+        createEffects({ now, recordEvent, raise: (tx, order, kind, also) => raiseException(ports, tx, order, kind, also) }),
+        skillEffects({ now }),
+      ),
       publicUrl: config.server.publicUrl,
       log,
       checkpoint: overrides.checkpoint ?? (() => {}),
       count: counter(metrics),
     };
     const payments = paymentOperations(ports);
+    const skillpay = composeSkillpay({ config, ports, payments, sealing: credentials.sealing, simulatorUrl });
+    await skillpay.seedDemo();
     const orders = checkOrder(ports);
     const refunds = checkRefund(ports);
     const sweep = createSweep(
@@ -140,6 +151,7 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
       [
         { name: 'order', claim: dueOrders(config.debug), run: orders },
         { name: 'refund', claim: dueRefunds(config.debug), run: (refundNo) => refunds(refundNo) },
+        skillpay.due,
       ],
       log,
     );
@@ -158,8 +170,10 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
       explainRoutes({ explain: explainOrder({ store, now, debug: config.debug }) }),
       bookRoutes({ prove: proveBooks(ports, () => verifyAuditChain(store, identityQueries)) }),
       ...credentials.groups,
+      ...composeCatalog(ports, payments, identity.audit),
       appMeRoutes(),
       paymentRoutes(payments),
+      ...skillpay.groups,
       notifyRoutes(payments),
       payerRoutes(payerOrders(ports, payments)),
     ];
@@ -171,6 +185,7 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
       idempotency: createIdempotency({ store, now }),
       router: buildRouter(groups, { enabled: config.explorer.enabled, version: VERSION }),
       metrics,
+      exposedHeaders: skillpay.exposedHeaders,
     });
     return {
       koa,
@@ -217,6 +232,7 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
 
     async function close(): Promise<void> {
       await sweep.stop();
+      await skillpay.idle();
       await queue.stop();
       await credentials.idle();
       await messages.close();

@@ -38,6 +38,9 @@ debug_beside_live | Debug beside live money | Debug is on, but the database has 
 debug_refuses_live | No live configuration beside Debug | While Debug is on there are test applications with published secrets, so no live configuration is taken. | Turn Debug off.
 exception_resolved | Exception resolved | The exception was resolved before. | Look at the order's timeline.
 forbidden | Forbidden | The caller is known and may not do this. | Use a caller that may.
+fulfilment_failed_refund_pending | Work failed, money on its way back | The paid work failed for good; the refund is open and the service goes on with it. | Ask again after Retry-After, or query the order. | again
+fulfilment_in_progress | Work in progress | The paid work of a pay-per-call order is being done at this moment. | Wait for Retry-After and send the same request again. | again
+fulfilment_unavailable | Work not possible yet | The paid work could not be done for now; the order stays paid. | Wait for Retry-After and send the same request again; it costs nothing. | again
 idempotency_conflict | Key used for something else | The Idempotency-Key stands for a request with another body. | Use a new key for a new request.
 idempotency_in_progress | Key in progress | A request with this Idempotency-Key is being worked on. | Wait for Retry-After and send the same request again. | again
 in_use | In use | Something refers to it, so it cannot be deleted. | Disable it, or delete what refers to it first.
@@ -57,14 +60,20 @@ not_bootstrapped | No administrator yet | Nobody can log in before the first adm
 not_found | Not found | There is no such thing, or it belongs to somebody else. | Check the path and the identifier.
 not_on_sale | Not on sale | The product is disabled or outside its time of sale. | Offer another product.
 order_already_paid | Order paid | The order is paid. | Refund it instead.
+order_closed | Order closed | The pay-per-call order was closed on purpose. | Call the resource without X-Out-Trade-No for a new offer.
 order_not_paid | Order not paid | There is nothing to give back yet. | Query the order first.
+order_refunded | Order refunded | All the money went back, so the content is no longer given. | Call the resource without X-Out-Trade-No for a new offer.
 out_of_stock | Out of stock | Nothing of the product is left. | Offer another product, or have the stock raised.
 password_weak | Password weak | The password is shorter than 12 characters or among the common ones. | Choose a longer one.
 password_wrong | Password wrong | The current password is not right. | Send the current password.
+payment_expired | Offer ended | The pay-per-call offer ended without a payment. | Call the resource without X-Out-Trade-No for a new offer.
+payment_required | Payment required | The resource costs money; \`data\` and the headers say how to pay. | Pay, then repeat the request with X-Out-Trade-No. | again
 price_mismatch | Price mismatch | The amount is not the price of the product. | Leave the amount out, or send the price.
 project_disabled | Project disabled | The project is switched off; existing orders go on. | Have the project enabled.
 project_unknown | Project unknown | There is no such project. | Use the code of an existing project.
+proof_invalid | Proof invalid | PAYMENT-SIGNATURE is malformed, or disagrees with the offer or with X-Out-Trade-No. | Send the proof as the x402 client made it for this order.
 rate_limited | Too many requests | A limit is used up. | Wait for Retry-After. | again
+refund_after_fulfilment | Not refunded after use | The product is not refunded once its content was given. | Ask the operator.
 refund_exceeds_refundable | More than refundable | The amount is more than what is left of the payment. | Refund at most refundableAmount.
 refund_in_progress | Refund in progress | An equal refund of this order is on its way and its outcome is not known yet. | Query it; to refund twice on purpose send a merchantRefundNo or an Idempotency-Key. | again
 refund_limit_reached | Too many refunds | The channel takes no more refunds of this order. | Refund outside the channel.
@@ -73,8 +82,11 @@ refund_not_released | Refund not released | The channel still knows the refund, 
 refund_not_retryable | Refund not retryable | Only a failed or abnormal refund can be tried again. | Look at the refund first.
 refund_window_over | Too late to refund | The channel no longer refunds an order of this age. | Refund outside the channel.
 refunds_blocked | Refunds blocked | An open exception of the order must be resolved first. | Have an administrator resolve the exception.
+resource_mismatch | Other resource or input | The pay-per-call order was made for another resource or input. | Send the same body as at first, or none.
+resource_required | Resource needed | The project has no skill or more than one, so the resource must be named. | Send \`resource\`; GET /api/v2/skillpay/resources lists them.
 role_insufficient | Role insufficient | A viewer may look but not change. | Ask an administrator with the role admin.
 seals_left | Records left under an old key | Some sealed records do not open with any master key and could not be re-wrapped. | Add the key that sealed them to Security.MasterKey, or write those secrets again.
+too_many_offers | Too many unpaid offers | As many offers of the application as allowed wait for their payers. | Pay or let expire what is open. | again
 unauthenticated | Unauthenticated | The credential is missing, malformed, expired or revoked. | Get a new token and send it as Authorization: Bearer.
 unauthorized_client | Application disabled | The application may not get tokens. | Have the application enabled.
 unsupported_grant_type | Grant not supported | Only client_credentials is supported. | Send grant_type=client_credentials.

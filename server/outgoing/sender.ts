@@ -1,0 +1,185 @@
+import { lookup as systemLookup } from 'node:dns/promises';
+import http from 'node:http';
+import https from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { addressGuard } from './addresses.ts';
+
+/** One message to an address that somebody else gave us. */
+export interface OutgoingRequest {
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+  /** Milliseconds for everything, the name look-up included; default and maximum 10 s. */
+  timeoutMs?: number | undefined;
+  /** Bytes of the answer that are read at most; default and maximum 64 KB. */
+  maxBytes?: number | undefined;
+}
+
+/** The answer as it came; a redirect is an answer like any other and is not followed. */
+export interface OutgoingAnswer {
+  status: number;
+  /** Lower-case names. */
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+/** Why nothing usable came back, in stable words; the first three are decided before anything is sent. */
+export type OutgoingFault =
+  | 'url_invalid'
+  | 'scheme_refused'
+  | 'address_refused'
+  | 'unresolvable'
+  | 'timeout'
+  | 'network'
+  | 'too_large';
+
+/** A message that was not sent, or not answered. */
+export class OutgoingFailed extends Error {
+  readonly why: OutgoingFault;
+  constructor(why: OutgoingFault, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'OutgoingFailed';
+    this.why = why;
+  }
+}
+
+/** Sends a POST once; throws OutgoingFailed. */
+export type SendOutgoing = (request: OutgoingRequest) => Promise<OutgoingAnswer>;
+
+/** What a name stands for. */
+export interface ResolvedAddress {
+  address: string;
+  family: number;
+}
+
+/** How the sender is set up. */
+export interface SenderOptions {
+  /** Ranges that may be reached although they are private (Webhook.AllowedNetworks). */
+  allowedNetworks: readonly string[];
+  /** In production nothing leaves unencrypted. */
+  httpsOnly: boolean;
+  resolve?: (host: string) => Promise<ResolvedAddress[]>;
+  /** A certificate authority for tests. */
+  ca?: string;
+}
+
+const MAX_MS = 10_000;
+const MAX_BYTES = 64 * 1024;
+
+/**
+ * Makes the only way by which we call addresses that others give us: the name is resolved first, every address of it
+ * must be allowed, and the connection goes to exactly that address, so that a second look-up cannot change it.
+ */
+export function createSender({ allowedNetworks, httpsOnly, resolve = resolveAll, ca }: SenderOptions): SendOutgoing {
+  const mayReach = addressGuard(allowedNetworks);
+  return async (request) => {
+    const url = readUrl(request.url, httpsOnly);
+    const deadline = AbortSignal.timeout(Math.min(request.timeoutMs ?? MAX_MS, MAX_MS));
+    const address = await addressOf(url, deadline);
+    return exchange(url, address, request, deadline, ca);
+  };
+
+  async function addressOf(url: URL, deadline: AbortSignal): Promise<ResolvedAddress> {
+    const host = url.hostname.replace(/^\[|\]$/g, '');
+    const family = isIP(host);
+    const found = family === 0 ? await withDeadline(resolve(host), deadline) : [{ address: host, family }];
+    const [first] = found;
+    if (!first) throw new OutgoingFailed('unresolvable', `${url.hostname} has no address.`);
+    // A name with one good and one bad address is somebody's attempt.
+    if (!found.every(({ address }) => mayReach(address)))
+      throw new OutgoingFailed('address_refused', `${url.hostname} leads to an address that is not public.`);
+    return first;
+  }
+}
+
+function readUrl(text: string, httpsOnly: boolean): URL {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    throw new OutgoingFailed('url_invalid', 'This is not an address.');
+  }
+  if (url.username !== '' || url.password !== '')
+    throw new OutgoingFailed('url_invalid', 'The address must not carry a user or a password.');
+  const isAllowed = url.protocol === 'https:' || (url.protocol === 'http:' && !httpsOnly);
+  if (!isAllowed) throw new OutgoingFailed('scheme_refused', `${url.protocol}// is not allowed here.`);
+  return url;
+}
+
+async function resolveAll(host: string): Promise<ResolvedAddress[]> {
+  return systemLookup(host, { all: true, verbatim: true });
+}
+
+async function withDeadline(work: Promise<ResolvedAddress[]>, deadline: AbortSignal): Promise<ResolvedAddress[]> {
+  const late = Promise.withResolvers<never>();
+  const stop = () => late.reject(timedOut());
+  deadline.addEventListener('abort', stop, { once: true });
+  try {
+    return await Promise.race([work, late.promise]);
+  } catch (error) {
+    if (error instanceof OutgoingFailed) throw error;
+    throw new OutgoingFailed('unresolvable', 'The name cannot be resolved.', { cause: error });
+  } finally {
+    deadline.removeEventListener('abort', stop);
+  }
+}
+
+function exchange(
+  url: URL,
+  address: ResolvedAddress,
+  { headers, body, maxBytes }: OutgoingRequest,
+  signal: AbortSignal,
+  ca: string | undefined,
+): Promise<OutgoingAnswer> {
+  const { request } = url.protocol === 'https:' ? https : http;
+  const options = {
+    method: 'POST',
+    headers: { ...headers, 'accept-encoding': 'identity', 'content-length': Buffer.byteLength(body) },
+    lookup: pinned(address),
+    agent: false as const,
+    signal,
+    ...(ca === undefined ? {} : { ca }),
+  };
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown) => reject(failureOf(error, signal));
+    const sent = request(url, options, (answer) => {
+      readAnswer(answer, Math.min(maxBytes ?? MAX_BYTES, MAX_BYTES)).then(resolve, (error: unknown) => {
+        sent.destroy();
+        fail(error);
+      });
+    });
+    sent.on('error', fail);
+    sent.end(body);
+  });
+}
+
+/** Answers every look-up of the connection with the address that was checked. */
+function pinned({ address, family }: ResolvedAddress): LookupFunction {
+  return (_host, options, callback) => {
+    if (options.all) callback(null, [{ address, family }]);
+    else callback(null, address, family);
+  };
+}
+
+async function readAnswer(answer: http.IncomingMessage, limit: number): Promise<OutgoingAnswer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > limit) throw new OutgoingFailed('too_large', `The answer is larger than ${limit} bytes.`);
+    chunks.push(chunk);
+  }
+  const headers = Object.fromEntries(Object.entries(answer.headers).map(([name, value]) => [name, String(value)]));
+  return { status: answer.statusCode ?? 0, headers, body: Buffer.concat(chunks) };
+}
+
+function failureOf(error: unknown, signal: AbortSignal): OutgoingFailed {
+  if (error instanceof OutgoingFailed) return error;
+  if (signal.aborted) return timedOut();
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'failed';
+  return new OutgoingFailed('network', `The connection broke: ${code}.`, { cause: error });
+}
+
+function timedOut(): OutgoingFailed {
+  return new OutgoingFailed('timeout', 'No complete answer in time.');
+}

@@ -1,0 +1,112 @@
+import { z } from 'zod';
+import { Amount, Code, Id, SafeText, Timestamp } from './fields.ts';
+import { PayWayName, Refund, RefundPlaced } from './orders.ts';
+import { ORDER_STATUSES } from '../../payments/order.ts';
+
+/** A pay-per-call number, `X` and 24 characters. */
+export const OutTradeNo = z
+  .string()
+  .regex(/^X\d{14}[0-9A-Z]{10}$/, 'must be the outTradeNo of a pay-per-call order')
+  .meta({ id: 'OutTradeNo', examples: ['X20300101000000ABCDEFGHJK'] });
+
+/** The body of a call; the repeat may leave it out. */
+export const SkillRequest = z
+  .object({
+    resource: Code.optional().describe('Code of a skill; may be left out when the project has only one, or in Debug.'),
+    input: z.unknown().optional().describe('What the resource works on; priced together with it.'),
+    payWay: PayWayName.optional().describe('Default: the first enabled channel of the skill.'),
+  })
+  .optional()
+  .meta({ id: 'SkillRequest' });
+
+/** The headers of a call. */
+export const SkillHeaders = z.object({
+  'x-out-trade-no': OutTradeNo.optional().describe('The number from the 402; sent with the repeat.'),
+  'payment-signature': z.string().max(8192).optional().describe('The proof of an x402 client, base64 of JSON.'),
+  'idempotency-key': z.string().max(258).optional().describe('Of the first call: a retry gets the same order.'),
+});
+
+/** The paid content, or the news that it failed and the money is back. */
+export const SkillContent = z
+  .object({
+    outTradeNo: z.string(),
+    orderNo: z.string(),
+    content: z.unknown().optional().describe('JSON when the content type is JSON, else text.'),
+    contentType: z.string().optional(),
+    alreadyFulfilled: z.boolean().optional().describe('The stored result of an earlier call.'),
+    receipt: z.string().optional().describe('Compact JWS, `typ: pay-receipt+jws`.'),
+    status: z.literal('refunded').optional().describe('The work failed for good; all the money is back.'),
+    refundReason: z.string().optional(),
+  })
+  .meta({ id: 'SkillContent' });
+
+/** A pay-per-call order. */
+export const SkillOrder = z
+  .object({
+    outTradeNo: z.string(),
+    orderNo: z.string(),
+    resource: z.string(),
+    subject: z.string(),
+    status: z.enum(ORDER_STATUSES),
+    fulfilment: z.enum(['none', 'running', 'done', 'failed']),
+    payWay: PayWayName,
+    mode: z.enum(['simulator', 'sandbox', 'live']),
+    amount: z.number().describe('Major units.'),
+    amountMinor: z.int().describe('Minor units.'),
+    currency: z.string(),
+    refundedAmount: z.number(),
+    refunds: z.array(Refund),
+    createdAt: Timestamp,
+    paidAt: Timestamp.nullable(),
+    fulfilledAt: Timestamp.nullable(),
+    expiresAt: Timestamp,
+    stale: z.boolean(),
+  })
+  .meta({ id: 'SkillOrder' });
+
+/** The body of a pay-per-call refund. */
+export const SkillRefundRequest = z
+  .object({
+    outTradeNo: OutTradeNo,
+    refundAmount: Amount.optional().describe('Major units; left out = all that is left.'),
+    reason: SafeText(1, 80).optional(),
+    merchantRefundNo: Id.optional(),
+  })
+  .meta({ id: 'SkillRefundRequest' });
+
+/** The answer to a pay-per-call refund. */
+export const SkillRefundPlaced = RefundPlaced.extend({ outTradeNo: z.string() }).meta({ id: 'SkillRefundPlaced' });
+
+/** One line of the price list. */
+export const SkillPrice = z
+  .object({
+    resource: z.string(),
+    name: z.string(),
+    description: z.string().nullable(),
+    price: z.number().describe('Major units.'),
+    amount: z.number().describe('The same as `price`.'),
+    amountMinor: z.int(),
+    currency: z.string(),
+    payWays: z.array(z.string()),
+    offerTtlSeconds: z.int(),
+    refundAfterFulfilment: z.boolean(),
+  })
+  .meta({ id: 'SkillPrice' });
+
+/** Figures of one app and resource. */
+export const SkillFigures = z
+  .object({
+    project: z.string(),
+    clientId: z.string(),
+    resource: z.string(),
+    mode: z.enum(['simulator', 'sandbox', 'live']),
+    currency: z.string(),
+    offered: z.int(),
+    paid: z.int(),
+    fulfilled: z.int(),
+    failed: z.int(),
+    refunded: z.int().describe('Refunded in full.'),
+    revenue: z.number().describe('Paid less refunded, in major units.'),
+    revenueMinor: z.int(),
+  })
+  .meta({ id: 'SkillFigures' });

@@ -1,0 +1,98 @@
+import type { SkillOrderRow } from '../db/entities/skillpay.ts';
+import type { Tx } from '../db/tx.ts';
+import { NotFound } from '../errors.ts';
+import { later, type SkillPair, type SkillPorts } from './ports.ts';
+
+/** A claim is its maker's for this long: longer than any handler may take. */
+export const LEASE_SECONDS = 30;
+/** Tries before the money goes back. */
+export const MAX_ATTEMPTS = 5;
+/** From the first try on, the work may take this long (and an unclaimed order waits as long before a person is told). */
+export const PATIENCE_SECONDS = 86_400;
+/** Seconds between a failed try and the next. */
+const BACKOFF = [2, 10, 60, 600] as const;
+
+/** What stands in the way of the work, or the claim to do it. */
+export type Claimed =
+  | { kind: 'claimed'; pair: SkillPair }
+  | { kind: 'done' | 'running' | 'failed' | 'refunded' | 'unpaid' | 'exhausted'; pair: SkillPair }
+  | { kind: 'later'; pair: SkillPair; seconds: number };
+
+/** Both rows under the order's lock, which refunds take too: a claim and a refund never pass each other. */
+export async function lockPair(tx: Tx, orderNo: string): Promise<SkillPair> {
+  const order = await tx.orders.lock({ orderNo });
+  const skill = order && (await tx.skillOrders.lock({ orderNo }));
+  if (!order || !skill) throw new NotFound('order');
+  return { order, skill };
+}
+
+/** Both rows without a lock, the order last; of one application when it is named. Throws NotFound. */
+export async function readPair(tx: Tx, orderNo: string, owner?: { clientId: string }): Promise<SkillPair> {
+  const where = owner ? { orderNo, clientId: owner.clientId } : { orderNo };
+  const skill = await tx.skillOrders.find(where);
+  const order = skill && (await tx.orders.find(where));
+  if (!order || !skill) throw new NotFound('order');
+  return { order, skill };
+}
+
+/** All the money is back or on its way back. */
+export function isRefunded({ order }: SkillPair): boolean {
+  return order.paid > 0n && order.refunded + order.refunding >= order.paid;
+}
+
+/** A claim of the work whose maker may still be at it. */
+export function isLive(skill: Pick<SkillOrderRow, 'fulfilment' | 'leasedUntil'>, now: Date): boolean {
+  return skill.fulfilment === 'running' && skill.leasedUntil !== null && skill.leasedUntil > now;
+}
+
+/**
+ * Claims the work by compare-and-set under the order's lock: one claim at a time, each with a fencing number of its own.
+ * `due`: the job that comes at its time need not wait for the pause between tries.
+ */
+export async function claimWork(
+  { store, now }: Pick<SkillPorts, 'store' | 'now'>,
+  orderNo: string,
+  { due = false } = {},
+): Promise<Claimed> {
+  return store.transaction(async (tx) => {
+    const pair = await lockPair(tx, orderNo);
+    const at = now();
+    const obstacle = obstacleOf(pair, at, due);
+    if (obstacle) return obstacle;
+    const leasedUntil = later(at, LEASE_SECONDS);
+    const patch: Partial<SkillOrderRow> = {
+      fulfilment: 'running',
+      fencing: pair.skill.fencing + 1,
+      attempts: pair.skill.attempts + 1,
+      firstAttemptAt: pair.skill.firstAttemptAt ?? at,
+      leasedUntil,
+      nextAttemptAt: leasedUntil,
+    };
+    await tx.skillOrders.update({ orderNo }, patch);
+    return { kind: 'claimed', pair: { order: pair.order, skill: { ...pair.skill, ...patch } } };
+  });
+}
+
+function obstacleOf(pair: SkillPair, now: Date, due: boolean): Claimed | undefined {
+  const { order, skill } = pair;
+  if (skill.fulfilment === 'failed') return { kind: 'failed', pair };
+  if (isRefunded(pair)) return { kind: 'refunded', pair };
+  if (order.state !== 'paid') return { kind: 'unpaid', pair };
+  if (skill.fulfilment === 'done') return { kind: 'done', pair };
+  if (isLive(skill, now)) return { kind: 'running', pair };
+  if (skill.attempts >= MAX_ATTEMPTS || isOverdue(skill, now)) return { kind: 'exhausted', pair };
+  const pause = skill.fulfilment === 'none' && skill.attempts > 0 ? skill.nextAttemptAt : null;
+  if (!due && pause !== null && pause > now)
+    return { kind: 'later', pair, seconds: Math.ceil((pause.getTime() - now.getTime()) / 1000) };
+  return undefined;
+}
+
+/** The first try was too long ago to go on. */
+export function isOverdue({ firstAttemptAt }: SkillOrderRow, now: Date): boolean {
+  return firstAttemptAt !== null && now >= later(firstAttemptAt, PATIENCE_SECONDS);
+}
+
+/** When the next try may begin after `attempts` failed ones. */
+export function nextAttempt(attempts: number, now: Date): Date {
+  return later(now, BACKOFF[Math.min(attempts, BACKOFF.length) - 1] ?? BACKOFF[0]);
+}

@@ -1,0 +1,35 @@
+import type { Effects } from '../payments/ports.ts';
+import { isLive, PATIENCE_SECONDS } from './claim.ts';
+import { later } from './ports.ts';
+import { FulfilmentInProgress, RefundAfterFulfilment } from './refusals.ts';
+
+/**
+ * What pay-per-call does when its orders move. `refundReserved` runs in R1's commit under the order's lock, on every way to
+ * a refund: no refund while the work is being done, and none by the consumer after it when the product says so.
+ */
+export function skillEffects({ now }: { now: () => Date }): Effects {
+  return {
+    admit: async () => {},
+    readmit: async () => true,
+    async paid(tx, { orderNo, kind }) {
+      if (kind !== 'skillpay') return;
+      await tx.skillOrders.update({ orderNo, fulfilment: 'none' }, { nextAttemptAt: later(now(), PATIENCE_SECONDS) });
+    },
+    ended: async () => {},
+    async refundReserved(tx, { orderNo, kind }, { origin }, forced) {
+      if (kind !== 'skillpay' || forced) return;
+      const skill = await tx.skillOrders.lock({ orderNo });
+      if (!skill) return;
+      if (isLive(skill, now())) throw new FulfilmentInProgress(orderNo, 2);
+      if (origin === 'merchant' && skill.fulfilment === 'done' && !skill.refundAfterFulfilment)
+        throw new RefundAfterFulfilment(orderNo);
+    },
+    async refundSucceeded(tx, { orderNo, kind, paid, refunded }) {
+      if (kind !== 'skillpay' || refunded < paid) return;
+      const resolved = { state: 'resolved', resolution: 'refunded', resolvedBy: 'service', resolvedAt: now() } as const;
+      await tx.exceptions.update({ orderNo, kind: ['unclaimed', 'fulfilment_failed'], state: 'open' }, resolved);
+      await tx.skillOrders.update({ orderNo, fulfilment: 'none' }, { nextAttemptAt: null });
+    },
+    refundFailed: async () => {},
+  };
+}

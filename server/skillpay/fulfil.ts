@@ -1,0 +1,184 @@
+import { claimDueRefund } from '../db/queries/due.ts';
+import type { Tx } from '../db/tx.ts';
+import { claimWork, isRefunded, lockPair, MAX_ATTEMPTS, nextAttempt, type Claimed } from './claim.ts';
+import { HandlerFailed, runHandler, type Content } from './handlers.ts';
+import type { SkillPair, SkillPorts } from './ports.ts';
+
+/** Does the paid work of orders, once. */
+export interface Fulfilment {
+  /** Begins, or says what stands in the way; `work` ends when the result is stored and never throws. */
+  begin(orderNo: string, options?: { due?: boolean }): Promise<{ claimed: Claimed; work?: Promise<void> }>;
+  /** The work of an order that this process is doing. */
+  underWay(orderNo: string): Promise<void> | undefined;
+  /** Gives up on an order whose tries are used up. */
+  giveUp(orderNo: string): Promise<void>;
+  /** Sends a refund that is open and due now, instead of waiting for its job. */
+  hurryRefund(refundNo: string): Promise<void>;
+  /** Resolves when no work is under way. */
+  idle(): Promise<void>;
+}
+
+/** The work over its ports; it belongs to no caller, so a broken connection does not stop it. */
+export function createFulfilment(ports: SkillPorts): Fulfilment {
+  const { store, now, payments, codes, log } = ports;
+  const running = new Map<string, Promise<void>>();
+
+  return {
+    async begin(orderNo, options) {
+      const claimed = await claimWork(ports, orderNo, options);
+      if (claimed.kind !== 'claimed') return { claimed };
+      ports.checkpoint('fulfil.claimed');
+      const work = perform(claimed.pair)
+        .catch((error: unknown) => log('error', 'a fulfilment broke off; its lease lapses', { orderNo, error }))
+        .finally(() => running.delete(orderNo));
+      running.set(orderNo, work);
+      return { claimed, work };
+    },
+    underWay: (orderNo) => running.get(orderNo),
+    giveUp: (orderNo) => giveUp(orderNo),
+    hurryRefund,
+    async idle() {
+      await Promise.all(running.values());
+    },
+  };
+
+  async function perform({ order, skill }: SkillPair): Promise<void> {
+    const { orderNo, fencing } = skill;
+    await codes.prepare(order.mode);
+    let content: Content;
+    try {
+      content = await runHandler(ports.send, skill);
+    } catch (error) {
+      return fail(orderNo, fencing, asFailure(error));
+    }
+    ports.checkpoint('fulfil.worked');
+    await store.transaction((tx) => keep(tx, orderNo, fencing, content));
+    ports.checkpoint('fulfil.kept');
+  }
+
+  /** Only the newest claim may store a result, and only while the money is here. */
+  async function keep(tx: Tx, orderNo: string, fencing: number, { text, contentType }: Content): Promise<void> {
+    const pair = await lockPair(tx, orderNo);
+    const { order, skill } = pair;
+    if (skill.fencing !== fencing || skill.fulfilment !== 'running') return;
+    if (isRefunded(pair)) {
+      await tx.skillOrders.update({ orderNo }, { fulfilment: 'none', leasedUntil: null, nextAttemptAt: null });
+      return;
+    }
+    const receipt = await codes.receipt(order, skill.resource, text);
+    const at = now();
+    await tx.skillOrders.update(
+      { orderNo },
+      {
+        fulfilment: 'done',
+        content: text,
+        contentType,
+        receipt,
+        fulfilledAt: at,
+        leasedUntil: null,
+        nextAttemptAt: null,
+        failureCode: null,
+        failureMessage: null,
+      },
+    );
+    const resolved = { state: 'resolved', resolution: 'fulfilled', resolvedBy: 'service', resolvedAt: at } as const;
+    await tx.exceptions.update({ orderNo, kind: 'unclaimed', state: 'open' }, resolved);
+    await ports.recordEvent(tx, {
+      type: 'skillpay.fulfilled',
+      clientId: order.clientId,
+      project: order.project,
+      objectNo: orderNo,
+      dedupe: 'once',
+      object: {
+        outTradeNo: orderNo,
+        orderNo,
+        resource: skill.resource,
+        amountMinor: Number(order.amount),
+        currency: order.currency,
+        payWay: order.payWay,
+        fulfilledAt: at.toISOString(),
+      },
+      notifyUrl: order.notifyUrl,
+    });
+  }
+
+  async function fail(orderNo: string, fencing: number, failure: HandlerFailed): Promise<void> {
+    log('warn', 'a skill handler failed', { orderNo, code: failure.code, transient: failure.transient });
+    const refundNo = await store.transaction(async (tx) => {
+      const pair = await lockPair(tx, orderNo);
+      const { skill } = pair;
+      if (skill.fencing !== fencing || skill.fulfilment !== 'running') return undefined;
+      if (!failure.transient || skill.attempts >= MAX_ATTEMPTS) return failForGood(tx, pair, failure);
+      await tx.skillOrders.update(
+        { orderNo },
+        {
+          fulfilment: 'none',
+          leasedUntil: null,
+          nextAttemptAt: nextAttempt(skill.attempts, now()),
+          failureCode: failure.code,
+          failureMessage: failure.message,
+        },
+      );
+      return undefined;
+    });
+    ports.checkpoint('fulfil.failed');
+    if (refundNo) await hurryRefund(refundNo);
+  }
+
+  async function giveUp(orderNo: string): Promise<void> {
+    const refundNo = await store.transaction(async (tx) => {
+      const pair = await lockPair(tx, orderNo);
+      const { skill, order } = pair;
+      const isOver = skill.fulfilment === 'done' || skill.fulfilment === 'failed';
+      if (isOver || order.state !== 'paid' || isRefunded(pair)) return undefined;
+      const code = skill.failureCode ?? 'broken_off';
+      const message = skill.failureMessage ?? 'The work broke off again and again.';
+      return failForGood(tx, pair, new HandlerFailed(code, message, { transient: false }));
+    });
+    if (refundNo) await hurryRefund(refundNo);
+  }
+
+  /** The verdict and the refund in one commit, under a number that is fixed. Returns the refund's number. */
+  async function failForGood(tx: Tx, { order, skill }: SkillPair, failure: HandlerFailed): Promise<string> {
+    const { orderNo } = order;
+    const refundNo = `R${orderNo}F`;
+    const at = now();
+    await tx.skillOrders.update(
+      { orderNo },
+      {
+        fulfilment: 'failed',
+        fencing: skill.fencing + 1,
+        leasedUntil: null,
+        nextAttemptAt: null,
+        failureCode: failure.code.slice(0, 64),
+        failureMessage: failure.message,
+        refundNo,
+      },
+    );
+    await payments.raise(tx, order, 'fulfilment_failed', { dedupe: 'once', refundNo, detail: { code: failure.code } });
+    await payments.openRefund(tx, order, {
+      refundNo,
+      amount: order.paid - order.refunded - order.refunding,
+      origin: 'skillpay',
+      reason: 'The paid resource could not be delivered.',
+      merchantRefundNo: null,
+      actor: 'service',
+      cause: 'skillpay',
+      dueAt: at,
+    });
+    return refundNo;
+  }
+
+  async function hurryRefund(refundNo: string): Promise<void> {
+    try {
+      if (await store.transaction((tx) => claimDueRefund(tx, refundNo, now()))) await payments.checkRefund(refundNo);
+    } catch (error) {
+      log('warn', 'a refund waits for its job', { refundNo, error });
+    }
+  }
+}
+
+function asFailure(error: unknown): HandlerFailed {
+  if (error instanceof HandlerFailed) return error;
+  return new HandlerFailed('handler_broke', 'The handler broke.', { transient: true, cause: error });
+}

@@ -1,0 +1,95 @@
+import type { SkillOrderRow } from '../db/entities/skillpay.ts';
+import type { SendUpstream } from './ports.ts';
+
+/** What a handler made: text and its media type. */
+export interface Content {
+  text: string;
+  contentType: string;
+}
+
+/** A handler that made nothing. `transient`: the next try may succeed. */
+export class HandlerFailed extends Error {
+  readonly code: string;
+  readonly transient: boolean;
+  constructor(code: string, message: string, { transient, cause }: { transient: boolean; cause?: unknown }) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'HandlerFailed';
+    this.code = code;
+    this.transient = transient;
+  }
+}
+
+/** Largest content that is stored and replayed (bytes). */
+const MAX_CONTENT = 64 * 1024;
+
+/** Faults of the sender that no repetition cures. */
+const TERMINAL: ReadonlySet<string> = new Set(['url_invalid', 'scheme_refused', 'address_refused', 'too_large']);
+
+/** Does the paid work with the handler as the order remembers it; throws HandlerFailed. */
+export async function runHandler(send: SendUpstream, skill: SkillOrderRow): Promise<Content> {
+  const { handler } = skill;
+  const content = handler.handler === 'static' ? staticContent(handler) : await callUpstream(send, skill, handler);
+  if (Buffer.byteLength(content.text) > MAX_CONTENT)
+    throw terminal('content_too_large', 'The content is larger than 64 KB.');
+  return content;
+}
+
+type Static = Extract<SkillOrderRow['handler'], { handler: 'static' }>;
+type Http = Extract<SkillOrderRow['handler'], { handler: 'http' }>;
+
+function staticContent({ content, contentType }: Static): Content {
+  if (typeof content === 'string') return { text: content, contentType: contentType ?? 'text/plain; charset=utf-8' };
+  return { text: JSON.stringify(content ?? null), contentType: contentType ?? 'application/json' };
+}
+
+/** Our POST with the caller's input; the number as `Idempotency-Key` lets the upstream recognise a repetition. */
+async function callUpstream(
+  send: SendUpstream,
+  { orderNo, resource, input }: SkillOrderRow,
+  { url, timeoutMs }: Http,
+): Promise<Content> {
+  const answer = await send({
+    url,
+    timeoutMs,
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/*;q=0.9, */*;q=0.1',
+      'idempotency-key': orderNo,
+      'x-out-trade-no': orderNo,
+      'x-resource': resource,
+    },
+    body: JSON.stringify(input ?? {}),
+  }).catch((error: unknown) => {
+    throw sendFailed(error);
+  });
+  if (answer.status < 200 || answer.status > 299) throw refusedBy(answer.status);
+  const contentType = (answer.headers['content-type'] ?? 'text/plain').slice(0, 128);
+  return { text: textOf(answer.body), contentType };
+}
+
+function sendFailed(error: unknown): HandlerFailed {
+  const why = error instanceof Error && 'why' in error ? String(error.why) : 'failed';
+  const transient = !TERMINAL.has(why);
+  return new HandlerFailed(`upstream_${why}`, `The upstream could not be called: ${why}.`, { transient, cause: error });
+}
+
+/** A redirect is never followed; overload and faults of the upstream pass. */
+function refusedBy(status: number): HandlerFailed {
+  const transient = status >= 500 || status === 408 || status === 425 || status === 429;
+  const code = status >= 300 && status < 400 ? 'upstream_redirected' : 'upstream_refused';
+  return new HandlerFailed(code, `The upstream answered ${status}.`, { transient });
+}
+
+function textOf(body: Buffer): string {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
+    if (!text.includes('\0')) return text;
+  } catch {
+    // Falls through to the refusal below.
+  }
+  throw terminal('content_not_text', 'The upstream answered with something that is not UTF-8 text.');
+}
+
+function terminal(code: string, message: string): HandlerFailed {
+  return new HandlerFailed(code, message, { transient: false });
+}

@@ -1,0 +1,109 @@
+import { skillStats, type SkillStatsFilter } from '../db/queries/skillpay.ts';
+import { majorNumber } from '../payments/money.ts';
+import type { Redeemed } from './answers.ts';
+import { readPair } from './claim.ts';
+import { firstCall } from './first-call.ts';
+import { createFulfilment } from './fulfil.ts';
+import { makeOffer } from './offer.ts';
+import { askerOf, type KeyClaim, type SkillCaller, type SkillPorts, type SkillRequest } from './ports.ts';
+import { redeemOffer } from './redeem.ts';
+import { ProofInvalid } from './refusals.ts';
+import { skillsOnSale } from './resource.ts';
+import { resumeFulfilment } from './resume.ts';
+import { viewSkillOrder } from './view.ts';
+import { readProof } from './x402.ts';
+
+/** How a call proves that it was paid, and its key; all from headers. */
+export interface CallProof {
+  outTradeNo?: string | undefined;
+  /** The value of `PAYMENT-SIGNATURE`. */
+  signature?: string | undefined;
+  /** Only looked at when there is no proof. */
+  idempotencyKey?: string | undefined;
+}
+
+/** A refund request of the consumer. */
+export interface SkillRefundRequest {
+  outTradeNo: string;
+  /** Major units; left out = all that is left. */
+  refundAmount?: number | string | undefined;
+  reason?: string | undefined;
+  merchantRefundNo?: string | undefined;
+}
+
+/** The pay-per-call operations as routes and jobs see them. */
+export function skillOperations(ports: SkillPorts) {
+  const { store, payments, now } = ports;
+  const fulfilment = createFulfilment(ports);
+  const redeem = redeemOffer(ports, fulfilment);
+  const first = firstCall(ports, makeOffer(ports), redeem);
+
+  return {
+    /** Calls a resource: the first time an offer (402, thrown), with a proof the paid content. */
+    async call(caller: SkillCaller, request: SkillRequest | undefined, proof: CallProof): Promise<Redeemed> {
+      const { outTradeNo, signature, idempotencyKey } = proof;
+      const signed = signature === undefined ? undefined : readProof(signature);
+      if (signed && outTradeNo !== undefined && signed.outTradeNo !== outTradeNo)
+        throw new ProofInvalid('PAYMENT-SIGNATURE', 'is about another order than X-Out-Trade-No');
+      const number = outTradeNo ?? signed?.outTradeNo;
+      if (number === undefined) return first(caller, request ?? {}, idempotencyKey);
+      return redeem(caller, number, request, signed);
+    },
+    /** One order with its refunds; asked at the channel while it is open. */
+    async query(caller: SkillCaller, outTradeNo: string) {
+      await store.read((tx) => readPair(tx, outTradeNo, caller));
+      const { stale } = await payments.query(askerOf(caller), outTradeNo);
+      return store.read(async (tx) => {
+        const pair = await readPair(tx, outTradeNo, caller);
+        const refunds = await tx.refunds.list({ orderNo: outTradeNo }, { orderBy: { createdAt: 'asc' } });
+        return viewSkillOrder(ports, pair, refunds, stale);
+      });
+    },
+    /** Gives money back as its consumer asks; refused while the work is being done. */
+    async refund(caller: SkillCaller, { outTradeNo, ...request }: SkillRefundRequest, claim?: KeyClaim) {
+      await store.read((tx) => readPair(tx, outTradeNo, caller));
+      const refund = await payments.refund(askerOf(caller), { orderNo: outTradeNo, ...request }, claim);
+      return { outTradeNo, ...refund };
+    },
+    /** What can be called in a project now, with prices. */
+    async resources({ project }: { project: string }) {
+      const skills = await skillsOnSale(store, project, now());
+      return skills.map(({ code, name, description, priceMinor, currency, payWays, offerTtlSeconds, ...skill }) => {
+        const price = priceOf(priceMinor, currency);
+        return {
+          resource: code,
+          name,
+          description,
+          price,
+          amount: price,
+          amountMinor: Number(priceMinor),
+          currency,
+          payWays,
+          offerTtlSeconds: offerTtlSeconds ?? ports.offerTtlSeconds,
+          refundAfterFulfilment: skill.refundAfterFulfilment,
+        };
+      });
+    },
+    /** Figures by app and resource. */
+    async stats(filter: SkillStatsFilter) {
+      const rows = await store.read((tx) => skillStats(tx, filter));
+      return rows.map(({ revenueMinor, payWay, ...row }) => ({
+        ...row,
+        revenue: majorNumber({ minor: BigInt(revenueMinor), currency: row.currency }, payWay),
+        revenueMinor: Number(revenueMinor),
+      }));
+    },
+    /** Job `fulfil-resume`: what is due for one claimed row. */
+    resume: resumeFulfilment(ports, fulfilment),
+    /** Resolves when no work is under way in this process. */
+    idle: () => fulfilment.idle(),
+  };
+}
+
+/** What routes and the sweep may call. */
+export type SkillOperations = ReturnType<typeof skillOperations>;
+
+/** Only PayPal sells in other currencies than CNY. */
+function priceOf(minor: bigint, currency: string): number {
+  return majorNumber({ minor, currency }, currency === 'CNY' ? 'wechat' : 'paypal');
+}

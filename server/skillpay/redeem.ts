@@ -1,0 +1,143 @@
+import type { OrderRow } from '../db/entities/orders.ts';
+import { contentAnswer, paymentRequired, refundedAnswer, type Redeemed } from './answers.ts';
+import { isLive, isRefunded, readPair, type Claimed } from './claim.ts';
+import type { Fulfilment } from './fulfil.ts';
+import { askerOf, type SkillCaller, type SkillPair, type SkillPorts, type SkillRequest } from './ports.ts';
+import {
+  FulfilmentFailed,
+  FulfilmentInProgress,
+  FulfilmentUnavailable,
+  OrderClosed,
+  OrderRefunded,
+  PaymentExpired,
+  ResourceMismatch,
+} from './refusals.ts';
+import { requireSameOffer, type Proof } from './x402.ts';
+
+/** A caller waits this long for the work at most (ms), and looks this often whether another replica has done it. */
+const PATIENCE_MS = 8_000;
+const LOOK_MS = 100;
+
+/** The repeat of a call, with its number: content, or what stands in the way (pay-per-call.md §2). */
+export type Redeem = (
+  caller: SkillCaller,
+  outTradeNo: string,
+  request: SkillRequest | undefined,
+  proof?: Proof,
+) => Promise<Redeemed>;
+
+/** The order as the channel sees it now. */
+interface Look {
+  order: OrderRow;
+  silent: boolean;
+  scanSkipped: boolean;
+}
+
+/** The operation over its ports. */
+export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
+  const { store, payments, now } = ports;
+
+  return async (caller, outTradeNo, request, proof) => {
+    const stored = await store.read((tx) => readPair(tx, outTradeNo, caller));
+    requireSameBody(stored, request);
+    if (proof) requireSameOffer(ports, stored.order, proof);
+    const { order, silent, scanSkipped } = await look(caller, stored.order);
+    const pair = { order, skill: stored.skill };
+    if (stored.skill.fulfilment !== 'failed' && isRefunded(pair)) throw new OrderRefunded(outTradeNo);
+    if (order.state !== 'paid') throw refusalOf(pair, silent);
+    return deliver(outTradeNo, scanSkipped);
+  };
+
+  function requireSameBody({ skill }: SkillPair, request: SkillRequest | undefined): void {
+    if (!request || Object.values(request).every((member) => member === undefined)) return;
+    const sent = { resource: request.resource ?? skill.resource, input: request.input ?? null };
+    if (payments.digest(sent) !== skill.bodyDigest) throw new ResourceMismatch();
+  }
+
+  /** State comes from the channel and its notices, never from the caller. */
+  async function look(caller: SkillCaller, order: OrderRow): Promise<Look> {
+    const skipped = { scanSkipped: false };
+    if (order.state === 'paid' || order.state === 'failed') return { order, silent: false, ...skipped };
+    if (order.state === 'closed') return { ...(await lookLate(order)), ...skipped };
+    if (ports.paySimulated && order.mode === 'simulator' && !order.closeAsked)
+      return skipScan(ports.paySimulated, order);
+    const seen = await payments.query(askerOf(caller), order.orderNo);
+    // The order may have ended meanwhile, and then its end decides.
+    if (seen.order.state === 'closed') return { ...(await lookLate(seen.order)), ...skipped };
+    return { order: seen.order, silent: seen.stale, ...skipped };
+  }
+
+  /** An order that ended by the clock may have been paid all the same; one that was closed on purpose is not asked about. */
+  async function lookLate(order: OrderRow): Promise<{ order: OrderRow; silent: boolean }> {
+    if (isOnPurpose(order) || order.paid > 0n) return { order, silent: false };
+    const seen = await payments.refresh(order, { cause: 'redeem', actor: `app:${order.clientId}` });
+    return { order: seen.order, silent: seen.stale };
+  }
+
+  /** DevMode: the simulator's payer pays; what follows is the same as with any payer. */
+  async function skipScan(pay: (orderNo: string) => Promise<void>, order: OrderRow): Promise<Look> {
+    const { orderNo } = order;
+    await pay(orderNo).catch((error: unknown) => ports.log('warn', 'the simulator did not pay', { orderNo, error }));
+    const via = { cause: 'dev-mode', actor: `app:${order.clientId}` };
+    let seen = await payments.refresh(order, via);
+    if (seen.said?.kind === 'approved') {
+      await payments.capture(orderNo, 'dev-mode');
+      seen = await payments.refresh(seen.order, via);
+    }
+    return { order: seen.order, silent: seen.stale, scanSkipped: seen.order.state === 'paid' };
+  }
+
+  function refusalOf(pair: SkillPair, silent: boolean): Error {
+    const { order } = pair;
+    if (order.state === 'failed' || isOnPurpose(order)) return new OrderClosed(order.orderNo);
+    if (order.state === 'closed' && !silent) return new PaymentExpired();
+    return paymentRequired(ports, pair, { silent });
+  }
+
+  /** Does the work or waits for whoever does it; the stored result is the answer of all. */
+  async function deliver(orderNo: string, scanSkipped: boolean): Promise<Redeemed> {
+    const end = performance.now() + PATIENCE_MS;
+    let mine = false;
+    for (;;) {
+      const pair = await store.read((tx) => readPair(tx, orderNo));
+      if (pair.skill.fulfilment === 'done' && !isRefunded(pair))
+        return contentAnswer(pair, { replayed: !mine, scanSkipped });
+      const left = end - performance.now();
+      if (left <= 0) throw new FulfilmentInProgress(orderNo);
+      if (isLive(pair.skill, now())) {
+        const here = fulfilment.underWay(orderNo);
+        await pause(here, here ? left : LOOK_MS);
+        continue;
+      }
+      const { claimed, work } = await fulfilment.begin(orderNo);
+      mine ||= claimed.kind === 'claimed';
+      if (work) await pause(work, left);
+      else if (claimed.kind !== 'claimed') await decline(claimed);
+      if (claimed.kind === 'failed') return refundedAnswer(claimed.pair);
+    }
+  }
+
+  /** Throws what stands in the way; comes back when the next look will tell more. */
+  async function decline(claimed: Exclude<Claimed, { kind: 'claimed' }>): Promise<void> {
+    const { order, skill } = claimed.pair;
+    if (claimed.kind === 'refunded') throw new OrderRefunded(order.orderNo);
+    if (claimed.kind === 'unpaid') throw paymentRequired(ports, claimed.pair);
+    if (claimed.kind === 'later') throw new FulfilmentUnavailable(order.orderNo, claimed.seconds);
+    if (claimed.kind === 'exhausted') return fulfilment.giveUp(order.orderNo);
+    if (claimed.kind === 'failed' && order.refunded < order.paid)
+      throw new FulfilmentFailed(order.orderNo, skill.refundNo, skill.failureMessage ?? '');
+  }
+
+  function isOnPurpose({ state, closeAsked, closeReason }: OrderRow): boolean {
+    const isEnding = state === 'closing' || state === 'closed';
+    return isEnding && (closeAsked || closeReason === 'merchant' || closeReason === 'admin');
+  }
+}
+
+/** Until the work ends, at most `ms`. */
+async function pause(work: Promise<void> | undefined, ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race(work ? [work, promise] : [promise]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,67 @@
+import type { ProductRow } from '../db/entities/catalog.ts';
+import type { Store } from '../db/store.ts';
+import { AppError, NotAllowed, NotFound } from '../errors.ts';
+import type { PayWay } from '../payments/channel.ts';
+import { DEMO } from './demo.ts';
+import type { SkillPorts } from './ports.ts';
+import { ResourceRequired } from './refusals.ts';
+
+/** A product that can be called. */
+export type Skill = ProductRow & { resource: NonNullable<ProductRow['resource']> };
+
+/** Skills of a project that are on sale now, by code. */
+export async function skillsOnSale(store: Store, project: string, now: Date): Promise<Skill[]> {
+  const rows = await store.read((tx) =>
+    tx.products.list({ project, kind: 'skill', enabled: true }, { orderBy: { code: 'asc' }, limit: 1000 }),
+  );
+  return rows.filter((row): row is Skill => isSkill(row) && isOnSale(row, now));
+}
+
+/** The skill that a call means: the named one, else `demo` in Debug, else the only one. */
+export async function findSkill(
+  { store, debug, now }: Pick<SkillPorts, 'store' | 'debug' | 'now'>,
+  project: string,
+  code: string | undefined,
+): Promise<Skill> {
+  if (code === undefined) {
+    const found = await skillsOnSale(store, project, now());
+    const one = (debug && found.find((skill) => skill.code === DEMO)) || (found.length === 1 && found[0]);
+    if (!one) throw new ResourceRequired();
+    return one;
+  }
+  const product = await store.read((tx) => tx.products.find({ project, code }));
+  if (!product || !isSkill(product)) throw new NotFound('resource');
+  if (!product.enabled || !isOnSale(product, now()))
+    throw new NotAllowed('not_on_sale', 'The resource is not on sale.');
+  return product;
+}
+
+/** The asked channel, or the first of the product that takes orders; with the mode that it has now. */
+export async function choosePayWay(
+  { channels }: Pick<SkillPorts, 'channels'>,
+  skill: Skill,
+  asked: PayWay | undefined,
+) {
+  if (asked !== undefined && !skill.payWays.includes(asked))
+    throw new NotAllowed('not_on_sale', `The resource is not sold by ${asked}.`);
+  const candidates = asked === undefined ? (skill.payWays as PayWay[]) : [asked];
+  let refusal: unknown = new NotAllowed('not_on_sale', 'The resource has no channel to be paid by.');
+  for (const payWay of candidates) {
+    try {
+      const { mode } = await channels.forNew(skill.project, payWay);
+      return { payWay, mode };
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      refusal = error;
+    }
+  }
+  throw refusal;
+}
+
+function isSkill(product: ProductRow): product is Skill {
+  return product.kind === 'skill' && product.resource !== null;
+}
+
+function isOnSale({ saleFrom, saleTo }: ProductRow, now: Date): boolean {
+  return (saleFrom === null || now >= saleFrom) && (saleTo === null || now < saleTo);
+}

@@ -1,0 +1,41 @@
+import { isOverdue, isRefunded, MAX_ATTEMPTS, readPair } from './claim.ts';
+import type { Fulfilment } from './fulfil.ts';
+import type { SkillPorts } from './ports.ts';
+
+/**
+ * Does for one order whatever is due: goes on after a crash, tries again after a pause, gives up, tells a person about
+ * money that nobody came for. The sweep has claimed the row.
+ */
+export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilment: Fulfilment) {
+  return async (orderNo: string): Promise<void> => {
+    const pair = await store.read((tx) => readPair(tx, orderNo));
+    const { order, skill } = pair;
+    const isOver = skill.fulfilment === 'done' || skill.fulfilment === 'failed';
+    if (isOver || order.state !== 'paid' || isRefunded(pair)) return rest(orderNo);
+    if (skill.attempts === 0) return unclaimed(orderNo);
+    if (skill.attempts >= MAX_ATTEMPTS || isOverdue(skill, now())) {
+      if (skill.fulfilment === 'running' && skill.leasedUntil !== null && skill.leasedUntil > now()) return;
+      return fulfilment.giveUp(orderNo);
+    }
+    const { work } = await fulfilment.begin(orderNo, { due: true });
+    await work;
+  };
+
+  /** Paid, and nobody came for it: the content waits on, but a person should know. */
+  async function unclaimed(orderNo: string): Promise<void> {
+    await store.transaction(async (tx) => {
+      const order = await tx.orders.lock({ orderNo });
+      const isStill = await tx.skillOrders.update({ orderNo, attempts: 0 }, { nextAttemptAt: null });
+      if (order && isStill === 1) await payments.raise(tx, order, 'unclaimed', { dedupe: 'once' });
+    });
+  }
+
+  async function rest(orderNo: string): Promise<void> {
+    await store.read((tx) =>
+      tx.skillOrders.update(
+        { orderNo, fulfilment: ['none', 'done', 'failed'] },
+        { nextAttemptAt: null, leasedUntil: null },
+      ),
+    );
+  }
+}

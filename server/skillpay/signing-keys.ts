@@ -1,0 +1,99 @@
+import { calculateJwkThumbprint, CompactSign, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
+import type { Store } from '../db/store.ts';
+import type { Tx } from '../db/tx.ts';
+import { Conflict } from '../errors.ts';
+import type { Mode } from '../payments/channel.ts';
+
+/** Seals and opens private keys (credentials/sealing.ts). */
+export interface KeySealing {
+  seal(place: KeyPlace, plain: string): string;
+  open(place: KeyPlace, sealed: string): string;
+}
+
+interface KeyPlace {
+  table: string;
+  id: string;
+  column: string;
+  version: number;
+}
+
+/** The keys that sign codes and receipts: one pair per mode, Ed25519, private parts sealed. */
+export interface SigningKeys {
+  /** Makes sure that the mode has a key that is committed; never call it inside a transaction. */
+  ensure(mode: Mode): Promise<void>;
+  /** A compact JWS of the claims; throws `changed_meanwhile` (409) when the mode was not ensured. */
+  sign(mode: Mode, typ: string, claims: object): Promise<string>;
+  /** All public keys ever used, the newest first (RFC 7517). */
+  publicKeys(): Promise<{ keys: Record<string, unknown>[] }>;
+}
+
+interface LoadedKey {
+  kid: string;
+  key: Awaited<ReturnType<typeof importJWK>>;
+  until: number;
+}
+
+/** A newer key of another replica is used after this long at the latest (ms). */
+const KEPT_MS = 60_000;
+
+/** The keys over their ports. */
+export function createSigningKeys({
+  store,
+  sealing,
+  now,
+}: {
+  store: Store;
+  sealing: KeySealing;
+  now: () => Date;
+}): SigningKeys {
+  const loaded = new Map<Mode, LoadedKey>();
+  return {
+    async ensure(mode) {
+      if ((loaded.get(mode)?.until ?? 0) > now().getTime()) return;
+      const row = (await store.read((tx) => newest(tx, mode))) ?? (await make(mode));
+      const secret = JSON.parse(sealing.open(placeOf(row.kid), row.sealed)) as JWK;
+      const key = await importJWK(secret, 'EdDSA');
+      loaded.set(mode, { kid: row.kid, key, until: now().getTime() + KEPT_MS });
+    },
+    async sign(mode, typ, claims) {
+      const one = loaded.get(mode);
+      if (!one)
+        throw new Conflict('changed_meanwhile', 'The channel was reconfigured at this moment.', {
+          retryable: true,
+          retryAfter: 1,
+        });
+      return new CompactSign(Buffer.from(JSON.stringify(claims)))
+        .setProtectedHeader({ alg: 'EdDSA', typ, kid: one.kid })
+        .sign(one.key);
+    },
+    async publicKeys() {
+      const rows = await store.read((tx) => tx.signingKeys.list({}, { orderBy: { createdAt: 'desc' } }));
+      return { keys: rows.map(({ publicJwk }) => publicJwk) };
+    },
+  };
+
+  /** Two replicas may need the first key at once: the lock lets one make it. */
+  async function make(mode: Mode) {
+    const pair = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true });
+    const { kty, crv, x } = await exportJWK(pair.publicKey);
+    const kid = await calculateJwkThumbprint({ kty, crv, x } as JWK);
+    const sealed = sealing.seal(placeOf(kid), JSON.stringify(await exportJWK(pair.privateKey)));
+    return store.transaction(async (tx) => {
+      await tx.advisoryLock(`signing-key:${mode}`);
+      const there = await newest(tx, mode);
+      if (there) return there;
+      const row = { kid, mode, publicJwk: { kty, crv, x, kid, alg: 'EdDSA', use: 'sig' }, sealed, createdAt: now() };
+      await tx.signingKeys.insert(row);
+      return row;
+    });
+  }
+}
+
+async function newest(tx: Tx, mode: Mode) {
+  const [row] = await tx.signingKeys.list({ mode }, { orderBy: { createdAt: 'desc' }, limit: 1 });
+  return row;
+}
+
+function placeOf(kid: string): KeyPlace {
+  return { table: 'signing_keys', id: kid, column: 'sealed', version: 1 };
+}

@@ -1,0 +1,134 @@
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { PayWay } from '../payments/channel.ts';
+import { exponentOf } from '../payments/money.ts';
+import type { SkillPorts } from './ports.ts';
+import { ProofInvalid } from './refusals.ts';
+
+/** The networks of the dialect: a channel and the country of its money. */
+const NETWORKS: Readonly<Record<PayWay, string>> = {
+  wechat: 'wechat:cn',
+  alipay: 'alipay:cn',
+  paypal: 'paypal:us',
+};
+
+/** What an x402 client is asked to pay; equal for the life of the order. */
+export interface Requirement {
+  scheme: 'exact';
+  network: string;
+  /** Minor units. */
+  amount: string;
+  asset: string;
+  payTo: 'merchant';
+  maxTimeoutSeconds: number;
+  extra: { outTradeNo: string; payUrl: string; expiresAt: string; decimals: number };
+}
+
+/** The requirement of an order (x402 version 2). */
+export function requirementOf(order: OrderRow, publicUrl: string): Requirement {
+  return {
+    scheme: 'exact',
+    network: NETWORKS[order.payWay],
+    amount: String(order.amount),
+    asset: order.currency,
+    payTo: 'merchant',
+    maxTimeoutSeconds: Math.max(1, Math.round((order.expiresAt.getTime() - order.createdAt.getTime()) / 1000)),
+    extra: {
+      outTradeNo: order.orderNo,
+      payUrl: `${publicUrl}/pay/${order.orderNo}`,
+      expiresAt: order.expiresAt.toISOString(),
+      decimals: exponentOf(order.currency, order.payWay) ?? 2,
+    },
+  };
+}
+
+/** The value of `PAYMENT-REQUIRED`. */
+export function paymentRequiredHeader(order: OrderRow, publicUrl: string): string {
+  return encode({
+    x402Version: 2,
+    resource: {
+      url: `${publicUrl}/api/v2/skillpay/resource`,
+      description: [...order.subject].slice(0, 40).join(''),
+      mimeType: 'application/json',
+    },
+    accepts: [requirementOf(order, publicUrl)],
+  });
+}
+
+/** The value of `PAYMENT-RESPONSE`. */
+export function paymentResponseHeader(order: OrderRow): string {
+  return encode({
+    success: true,
+    transaction: order.orderNo,
+    network: NETWORKS[order.payWay],
+    amount: String(order.paid),
+  });
+}
+
+/** A proof of payment as it was sent. */
+export interface Proof {
+  outTradeNo: string;
+  accepted: unknown;
+}
+
+const MAX_PROOF = 4096;
+const MAX_DEPTH = 20;
+const HEADER = 'PAYMENT-SIGNATURE';
+
+/** Reads `PAYMENT-SIGNATURE` (strict base64 of JSON, ≤ 4 KB, ≤ 20 levels); throws ProofInvalid. */
+export function readProof(header: string): Proof {
+  if (header.length > MAX_PROOF) throw new ProofInvalid(HEADER, 'is longer than 4 KB');
+  const bytes = Buffer.from(header, 'base64');
+  if (bytes.toString('base64') !== header) throw new ProofInvalid(HEADER, 'is not base64');
+  const value = parse(bytes.toString('utf8'));
+  if (depthOf(value) > MAX_DEPTH) throw new ProofInvalid(HEADER, 'is nested too deep');
+  const { x402Version, accepted, payload } = record(value);
+  if (x402Version !== 2) throw new ProofInvalid(HEADER, 'is not of x402 version 2');
+  const { outTradeNo } = record(payload);
+  if (typeof outTradeNo !== 'string' || !isOutTradeNo(outTradeNo))
+    throw new ProofInvalid(HEADER, 'has no payload.outTradeNo');
+  return { outTradeNo, accepted };
+}
+
+/** Throws ProofInvalid unless what the client accepted is what the order costs. */
+export function requireSameOffer(
+  { payments, publicUrl }: Pick<SkillPorts, 'payments' | 'publicUrl'>,
+  order: OrderRow,
+  { accepted }: Proof,
+): void {
+  if (payments.digest(accepted ?? null) !== payments.digest(requirementOf(order, publicUrl)))
+    throw new ProofInvalid(HEADER, 'accepted something else than the offer');
+}
+
+/** Whether a text has the form of a pay-per-call number. */
+export function isOutTradeNo(text: string): boolean {
+  return /^X\d{14}[0-9A-Z]{10}$/.test(text);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ProofInvalid(HEADER, 'is not base64 of JSON');
+  }
+}
+
+function record(value: unknown): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new ProofInvalid(HEADER, 'is not a payment payload');
+  return value as Record<string, unknown>;
+}
+
+/** 4 KB of brackets are at most 4096 levels, which recursion bears. */
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+}
+
+/** Base64 of JSON in ASCII, so that every client decodes it alike. */
+function encode(value: object): string {
+  const ascii = JSON.stringify(value).replaceAll(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  return Buffer.from(ascii).toString('base64');
+}
