@@ -145,6 +145,13 @@ export const nouns: readonly Noun[] = [
   { group: 'Develop', name: 'open', summary: 'open the API explorer in a browser', load: () => import('./open.ts') },
 
   { group: 'Health', name: 'status', summary: 'is everything up', load: () => import('./status.ts') },
+  { group: 'Health', name: 'audit', summary: 'prove the books', load: () => import('./audit.ts') },
+  {
+    group: 'Health',
+    name: 'explain',
+    summary: 'why an order is as it is, and what happens next',
+    load: () => import('./explain.ts'),
+  },
   {
     group: 'Health',
     name: 'doctor',

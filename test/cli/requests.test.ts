@@ -105,9 +105,9 @@ const CASES: [line: string, request: string, body?: unknown][] = [
   ['user orders u-1 --limit 3', 'GET /api/v1/users/u-1/orders?limit=3'],
   ['user coins u-1', 'GET /api/v1/users/u-1/coins'],
   [
-    'product create --code tea --kind goods --name Tea --price 12.50 --pay-ways alipay,wechat',
+    'product create --code tea --kind goods --name Tea --price 12.50 --currency CNY --pay-ways alipay,wechat',
     'POST /api/v1/products',
-    { code: 'tea', kind: 'goods', name: 'Tea', price: '12.50', payWays: ['alipay', 'wechat'] },
+    { code: 'tea', kind: 'goods', name: 'Tea', price: '12.50', currency: 'CNY', payWays: ['alipay', 'wechat'] },
   ],
   ['product update tea --clear stock', 'PUT /api/v1/products/tea', { stock: null }],
   ['coin accounts gold', 'GET /api/v1/coins/gold/accounts'],

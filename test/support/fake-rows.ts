@@ -224,6 +224,31 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
     true,
   ],
   [/^\/api\/v1\/admins\//, () => ({ data: adminRow })],
+  [
+    /^\/api\/v1\/orders\/[^/]+\/explain$/,
+    () => ({
+      data: {
+        orderNo: orderRow['orderNo'],
+        status: 'paid',
+        situation: 'paid',
+        reason: 'The channel said so.',
+        next: { action: 'look again', at: '2026-11-21T07:05:00.000Z' },
+        fix: 'payctl order sync P1',
+        equation: { currency: 'CNY', paid: 10000, kept: 10000 },
+        refunds: [],
+        exceptions: [],
+      },
+    }),
+  ],
+  [
+    /^\/api\/v1\/books$/,
+    () => ({
+      data: {
+        ok: true,
+        proofs: [{ check: 'orders', promise: 'orders = refunds + kept', ok: true, count: 0, examples: [] }],
+      },
+    }),
+  ],
   [/^\/api\/v1\/orders\/export$/, () => 'orderNo\n'],
   [/^\/api\/v1\/orders\/[^/]+\/timeline$/, () => listOf(stepRow)],
   [

@@ -28,7 +28,7 @@ export function define(noun: Command, context: ContextOf): void {
     .option('--amount <n>', 'coins to add; --amount=-5 takes away', whole)
     .option('--reason <text>', 'why; kept with your name');
   examples(
-    changes(command),
+    changes(command, { money: true }),
     'payctl coin adjust gold --user-id u-1 --amount 50 --reason "apology"',
     'payctl coin adjust gold --user-id u-1 --amount=-5 --reason "granted twice" -y',
   ).action((code: string, flags: AdjustFlags) => run(context(), code, flags));
@@ -44,6 +44,7 @@ export async function run(context: Context, code: string, flags: AdjustFlags): P
       what,
       name: code,
       risk: 'moderate',
+      money: true,
       method: 'POST',
       path: `${coin.path}/${segment(code)}/adjustments`,
       query,

@@ -37,10 +37,10 @@ export const ACCOUNT = {
   id: 'userId',
   columns: [
     { field: 'userId', kind: 'id' },
+    { field: 'balance' },
     { field: 'available' },
     { field: 'held' },
     { field: 'debt' },
-    { field: 'updatedAt', kind: 'time' },
   ],
 } as const;
 
@@ -52,6 +52,7 @@ export const ENTRY = {
     { field: 'id', kind: 'id' },
     { field: 'userId', kind: 'id' },
     { field: 'amount' },
+    { field: 'balanceAfter', title: 'BALANCE' },
     { field: 'kind', kind: 'id' },
     { field: 'createdAt', kind: 'time' },
     { field: 'memo' },

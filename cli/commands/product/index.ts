@@ -50,12 +50,19 @@ export const product: Resource = {
       read: amount,
       required: true,
     },
-    { name: 'currency', value: 'code', help: 'like CNY or USD' },
-    { name: 'payWays', value: 'a,b', help: 'channels it can be paid by', read: list, empty: [] },
+    { name: 'currency', value: 'code', help: 'like CNY or USD', required: true },
+    { name: 'payWays', value: 'a,b', help: 'channels it can be paid by', read: list, required: true },
+    { name: 'description', value: 'text', help: 'what it is' },
     { name: 'stock', value: 'n', help: 'how many there are', read: integer(0, BIG) },
     { name: 'perUserLimit', value: 'n', help: 'how many one payer may buy', read: integer(1, BIG) },
     { name: 'saleFrom', value: 'time', help: 'on sale from', read: instant },
     { name: 'saleTo', value: 'time', help: 'on sale until', read: instant },
+    {
+      name: 'offerTtlSeconds',
+      value: 'n',
+      help: 'for skills: how long an offer can be paid',
+      read: integer(60, 86_400),
+    },
     { name: 'orderType', value: 'text', help: 'business category of its orders' },
     { name: 'coin', value: 'json', help: 'for coin packages: {"code","amount","bonus"}', read: json },
     { name: 'resource', value: 'json', help: 'for skills: the handler and its settings', read: json },
@@ -77,8 +84,8 @@ export function define(noun: Command, context: ContextOf): void {
   ]);
   addGet(noun, context, product, ['payctl product get tea', 'payctl product get tea --json']);
   addCreate(noun, context, product, [
-    'payctl product create --code tea --kind goods --name Tea --price 12.50 --currency CNY --stock 100',
-    'payctl product create --code gold --kind coin_package --name Gold --price 6 --coin \'{"code":"gold","amount":60,"bonus":6}\'',
+    'payctl product create --code tea --kind goods --name Tea --price 12.50 --currency CNY --pay-ways alipay,wechat --stock 100',
+    'payctl product create --code gold --kind coin_package --name Gold --price 6 --currency CNY --pay-ways alipay --coin \'{"code":"gold","amount":60,"bonus":6}\'',
   ]);
   addUpdate(noun, context, product, [
     'payctl product update tea --price 13.00',
