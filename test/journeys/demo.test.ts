@@ -40,7 +40,8 @@ test('the tour shows every channel, exits 0 and leaves nothing behind', async (t
   const { child, text } = start(tmp);
   const [code] = await once(child, 'close');
   t.is(code, 0, text());
-  for (const title of ['Alipay', 'WeChat Pay', 'PayPal', 'A revoked token is dead']) t.regex(text(), new RegExp(title));
+  for (const title of ['Alipay', 'WeChat Pay', 'PayPal', 'Pay per call', 'A revoked token is dead'])
+    t.regex(text(), new RegExp(title));
   t.is(text().match(/2\.50 of 12\.50 went back/g)?.length, 3);
   t.notRegex(text(), /pays_/, 'no secret');
   t.false(text().includes(String.fromCharCode(27)), 'no colour without a terminal');

@@ -4,6 +4,13 @@ import { createGuide, Disappointment } from './tour/guide.ts';
 import { createReport } from './tour/report.ts';
 import { openStage } from './tour/stage.ts';
 
+const interrupted = new Promise<never>((_, reject) => {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.on(signal, () => reject(new Disappointment(`stopped by ${signal}`)));
+});
+// It may come before anyone waits for it.
+interrupted.catch(() => {});
+
 const report = createReport(process.stdout, process.env);
 const stage = await openStage('pay-demo-');
 
@@ -15,19 +22,9 @@ async function tour(): Promise<void> {
   await begin({ ...guide, carry });
   let chapter = 2;
   for (const payWay of PAY_WAYS) await tourChannel(guide, payWay, chapter++);
-  if (await isServed('/api/v2/skillpay/resource', token)) await payPerCall(guide, chapter++);
+  await payPerCall(guide, chapter++);
   await revoke(guide, token, chapter);
 }
-
-async function isServed(path: string, token: string): Promise<boolean> {
-  const { status } = await fetch(stage.url + path, { headers: { authorization: `Bearer ${token}` } });
-  return status === 405;
-}
-
-const interrupted = new Promise<never>((_, reject) => {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.on(signal, () => reject(new Disappointment(`stopped by ${signal}`)));
-});
 
 try {
   await Promise.race([tour(), interrupted]);
