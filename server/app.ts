@@ -14,6 +14,7 @@ import { createStore, type Store } from './db/store.ts';
 import { AppError } from './errors.ts';
 import { recordEvents } from './events/record.ts';
 import { composeCredentials } from './compose/credentials.ts';
+import { composeEvents, type Events } from './compose/events.ts';
 import { createEffects } from './catalog/effects.ts';
 import { composeCatalog } from './compose/catalog.ts';
 import { composeSkillpay } from './compose/skillpay.ts';
@@ -58,6 +59,7 @@ import { refundRoutes } from './routes/v1/refunds.ts';
 import { appMeRoutes } from './routes/v2/me.ts';
 import { paymentRoutes } from './routes/v2/payment.ts';
 import { skillEffects } from './skillpay/effects.ts';
+import type { SkillOperations } from './skillpay/operations.ts';
 import { VERSION } from './version.ts';
 
 /** What tests put in the place of the real thing. */
@@ -80,8 +82,11 @@ export interface App {
   metrics: Metrics;
   identity: Identity;
   payments: PaymentOperations;
+  skillpay: SkillOperations;
   ports: Ports;
   sweep: Sweep;
+  /** What is sent to merchants, apart from the sweep of money. */
+  deliveries: Events['deliveries'];
   messages: MessageLog;
   startJobs(): Promise<void>;
   close(): Promise<void>;
@@ -132,7 +137,11 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
       now,
       recordEvent,
       effects: composeEffects(
-        createEffects({ now, recordEvent, raise: (tx, order, kind, also) => raiseException(ports, tx, order, kind, also) }),
+        createEffects({
+          now,
+          recordEvent,
+          raise: (tx, order, kind, also) => raiseException(ports, tx, order, kind, also),
+        }),
         skillEffects({ now }),
       ),
       publicUrl: config.server.publicUrl,
@@ -155,6 +164,12 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
       ],
       log,
     );
+    const events = composeEvents({
+      ...{ config, store, now, identity, log },
+      sealing: credentials.sealing,
+      checkpoint: ports.checkpoint,
+      isDraining: () => koa.context.draining === true,
+    });
     const groups: RouteGroup[] = [
       publicRoutes({ info: () => describe(config, database, schema), pingDatabase: () => ping(store) }),
       loginRoutes(identity),
@@ -170,6 +185,7 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
       explainRoutes({ explain: explainOrder({ store, now, debug: config.debug }) }),
       bookRoutes({ prove: proveBooks(ports, () => verifyAuditChain(store, identityQueries)) }),
       ...credentials.groups,
+      ...events.groups,
       ...composeCatalog(ports, payments, identity.audit),
       appMeRoutes(),
       paymentRoutes(payments),
@@ -196,8 +212,10 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
       metrics,
       identity,
       payments,
+      skillpay: skillpay.operations,
       ports,
       sweep,
+      deliveries: events.deliveries,
       messages,
       startJobs,
       close,
@@ -205,11 +223,13 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
 
     async function startJobs(): Promise<void> {
       sweep.start();
+      events.deliveries.start();
       await credentials
         .seedSimulator()
         .catch((error: unknown) => log('warn', 'the simulator did not answer', { error }));
       await queue.start(
         {
+          'deliver-event': events.wake,
           capture: async ({ orderNo = '' }) => {
             if (await store.transaction((tx) => claimDueOrder(tx, orderNo, now()))) await orders(orderNo);
           },
@@ -232,6 +252,7 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
 
     async function close(): Promise<void> {
       await sweep.stop();
+      await events.close();
       await skillpay.idle();
       await queue.stop();
       await credentials.idle();

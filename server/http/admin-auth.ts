@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { Forbidden, Unauthenticated } from '../errors.ts';
 import type { AdminCaller, AdminCredential } from './callers.ts';
 import type { EdgeContext } from './edge.ts';
@@ -10,7 +11,7 @@ import { readCookies } from './cookies.ts';
  * A bad header is never rescued by a good cookie. With the cookie, unsafe methods need the csrf value.
  */
 export async function authenticateAdmin(ctx: EdgeContext): Promise<AdminCaller> {
-  const credential = readCredential(ctx);
+  const credential = readAdminCredential(ctx.req.headers);
   if (!credential) throw new Unauthenticated();
   ctx.state.credential = true;
   const admin = await (
@@ -29,10 +30,10 @@ export function requireRole(admin: AdminCaller, role: 'viewer' | 'admin'): void 
   }
 }
 
-function readCredential(ctx: EdgeContext): AdminCredential | undefined {
-  const header = ctx.req.headers.authorization;
-  if (header !== undefined) return { token: /^Bearer +(\S+)$/i.exec(header)?.[1] ?? '', via: 'bearer' };
-  const tokens = readCookies(ctx.req.headers.cookie, 'auth_token');
+/** The administrator credential of a request: the header, or the cookie when there is no header; undefined without either. */
+export function readAdminCredential({ authorization, cookie }: IncomingHttpHeaders): AdminCredential | undefined {
+  if (authorization !== undefined) return { token: /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? '', via: 'bearer' };
+  const tokens = readCookies(cookie, 'auth_token');
   if (tokens.length > 1) throw new Forbidden('csrf_failed', 'The session cookie was sent more than once.');
   return tokens[0] ? { token: tokens[0], via: 'cookie' } : undefined;
 }

@@ -93,6 +93,7 @@ unsupported_grant_type | Grant not supported | Only client_credentials is suppor
 user_blocked | User blocked | The payer is blocked and cannot pay; refunds go on. | Have the payer unblocked.
 user_limit_reached | Limit per user reached | The payer has bought as many of the product as one may. | Offer another product.
 username_taken | User name taken | Another administrator has this user name. | Choose another one.
+webhook_not_configured | Nowhere to send | The application has no enabled webhook, and the order has no notifyUrl of its own. | Set the webhook of the application first.
 `;
 
 /** Every code that an answer may carry; an operation that refuses with a new one adds its line above. */

@@ -60,9 +60,13 @@ export async function listDeliveries(
 ): Promise<DeliveryStory[]> {
   const parts = ['d.client_id = ?'];
   const parameters: unknown[] = [clientId];
-  if (state !== undefined) parts.push('d.state = ?') && parameters.push(state);
-  if (eventId !== undefined) parts.push('d.event_id = ?') && parameters.push(eventId);
-  if (after) parts.push('(d.created_at, d.id) < (?, cast(? as uuid))') && parameters.push(after.createdAt, after.id);
+  const add = (part: string, ...values: unknown[]) => {
+    parts.push(part);
+    parameters.push(...values);
+  };
+  if (state !== undefined) add('d.state = ?', state);
+  if (eventId !== undefined) add('d.event_id = ?', eventId);
+  if (after) add('(d.created_at, d.id) < (?, cast(? as uuid))', after.createdAt, after.id);
   const found = await tx.sql<{ id: string }>(
     `select d.id from deliveries d where ${parts.join(' and ')} order by d.created_at desc, d.id desc limit ${limit + 1}`,
     parameters,

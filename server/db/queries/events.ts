@@ -48,12 +48,13 @@ export async function appendEvent(
          where coalesce(cast(? as text), w.url) is not null
         returning id)
       select told.id, (select sent.id from sent) as delivery_id from told`,
+    // In groups of the statement's parts.
     [
-      ...[sequence, event.id, event.type, event.clientId, event.project, event.objectNo, event.dedupe],
-      ...[JSON.stringify(event.payload), event.notifyUrl, event.createdAt],
-      ...[event.clientId, event.notifyUrl, event.notifyUrl, event.createdAt, event.createdAt],
-      ...[event.clientId, event.type, event.notifyUrl],
-    ],
+      [sequence, event.id, event.type, event.clientId, event.project, event.objectNo, event.dedupe],
+      [JSON.stringify(event.payload), event.notifyUrl, event.createdAt],
+      [event.clientId, event.notifyUrl, event.notifyUrl, event.createdAt, event.createdAt],
+      [event.clientId, event.type, event.notifyUrl],
+    ].flat(),
   );
   return written && { sequence: BigInt(sequence), deliveryId: written.delivery_id };
 }

@@ -1,0 +1,193 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { WebhookRow } from '../db/entities/events.ts';
+import { type DeliveryFilter, listDeliveries, withTries } from '../db/queries/deliveries.ts';
+import type { Position } from '../db/queries/orders.ts';
+import type { Tx } from '../db/tx.ts';
+import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
+import { by } from '../identity/audit.ts';
+import type { Actor } from '../identity/ports.ts';
+import { attempt, isSuccess, type Message } from './attempt.ts';
+import type { EventPorts } from './ports.ts';
+import { bareWebhook, sealSecret, signingSecrets } from './secrets.ts';
+import { newWebhookSecret } from './sign.ts';
+import { viewDelivery, viewWebhook } from './view.ts';
+
+/** What may be changed about a webhook; what is left out stays. */
+export interface WebhookChange {
+  url?: string | undefined;
+  types?: string[] | undefined;
+  enabled?: boolean | undefined;
+}
+
+/** There is no url to send to (409). */
+export class WebhookNotConfigured extends Conflict {
+  constructor() {
+    super('webhook_not_configured', 'There is no enabled webhook, and the order has no notifyUrl of its own.');
+  }
+}
+
+/** Where an app wants to be told: settings, secrets, a test, what was delivered, and sending again. */
+export function webhookOperations(ports: EventPorts) {
+  const { store, now, sealing } = ports;
+  return {
+    get: (clientId: string) => store.read(async (tx) => viewWebhook(await existing(tx, clientId), now())),
+
+    /** Creates or changes it. The answer of creating shows the secret, once. */
+    put: (actor: Actor, clientId: string, change: WebhookChange) =>
+      store.transaction(async (tx) => {
+        requireUrl(change.url, ports.httpsOnly);
+        await requireApp(tx, clientId);
+        const before = await tx.webhooks.lock({ clientId });
+        const secret = before ? undefined : newWebhookSecret();
+        const row = merged(before ?? bareWebhook(sealing, clientId, secret ?? '', now()), change, before, now());
+        if (before) await tx.webhooks.update({ clientId }, row);
+        else if (!(await tx.webhooks.insertIfNew(row)))
+          throw new Conflict('changed_meanwhile', 'The webhook was made by somebody else at this moment.');
+        await audit(tx, actor, 'webhook.update', before, row);
+        return { created: !before, webhook: { ...viewWebhook(row, now()), ...(secret ? { secret } : {}) } };
+      }),
+
+    /** A new secret, shown once; during the grace the old one signs too. */
+    rotateSecret: (actor: Actor, clientId: string, graceSeconds: number) =>
+      store.transaction(async (tx) => {
+        await requireApp(tx, clientId);
+        const secret = newWebhookSecret();
+        const at = now();
+        const before = await tx.webhooks.lock({ clientId });
+        const rotated: WebhookRow = before
+          ? {
+              ...before,
+              sealedSecret: sealSecret(sealing, clientId, secret),
+              previousSealedSecret: graceSeconds > 0 ? before.sealedSecret : null,
+              previousExpiresAt: graceSeconds > 0 ? new Date(at.getTime() + graceSeconds * 1000) : null,
+              updatedAt: at,
+            }
+          : bareWebhook(sealing, clientId, secret, at);
+        if (before) await tx.webhooks.update({ clientId }, rotated);
+        else await tx.webhooks.insert(rotated);
+        await audit(tx, actor, 'webhook.rotate-secret', before, rotated);
+        return { ...viewWebhook(rotated, at), secret };
+      }),
+
+    /** Sends a test message once, now, enabled or not; the answer says how it went, and the list of deliveries keeps it. */
+    async test(clientId: string) {
+      const row = await store.read((tx) => existing(tx, clientId));
+      if (row.url === null) throw new WebhookNotConfigured();
+      const event = testEvent(clientId, now());
+      const tried = await attempt(ports, row.url, event, signingSecrets(sealing, row, now()));
+      const delivery = {
+        id: randomUUID(),
+        eventId: event.id,
+        clientId,
+        target: 'test' as const,
+        url: row.url,
+        state: isSuccess(tried.status) ? ('delivered' as const) : ('failed' as const),
+        attempts: 1,
+        nextAttemptAt: null,
+        leasedUntil: null,
+        lastStatus: tried.status,
+        lastError: tried.error,
+        createdAt: tried.at,
+        finishedAt: now(),
+      };
+      await store.transaction(async (tx) => {
+        await tx.deliveries.insert(delivery);
+        await tx.deliveryAttempts.insert({ deliveryId: delivery.id, ...tried });
+      });
+      return viewDelivery({ delivery, type: event.type, tries: [{ id: 0n, deliveryId: delivery.id, ...tried }] });
+    },
+
+    deliveries: (filter: DeliveryFilter, after: Position | undefined, limit: number) =>
+      store.read(async (tx) => {
+        await requireApp(tx, filter.clientId);
+        const rows = await listDeliveries(tx, filter, after, limit);
+        const last = rows.length > limit ? rows[limit - 1]?.delivery : undefined;
+        return {
+          items: rows.slice(0, limit).map(viewDelivery),
+          next: last ? { createdAt: last.createdAt, id: last.id } : null,
+        };
+      }),
+
+    /** Delivers an event again, with the same id; one that is still on its way is sent now. */
+    resend: (actor: Actor, eventId: string) =>
+      store.transaction(async (tx) => {
+        const event = await tx.events.find({ id: eventId });
+        if (!event) throw new NotFound('event');
+        const webhook = await tx.webhooks.find({ clientId: event.clientId });
+        const url = event.notifyUrl ?? (webhook?.enabled ? webhook.url : null);
+        if (url === null) throw new WebhookNotConfigured();
+        const at = now();
+        const [waiting] = await tx.deliveries.list({ eventId, state: 'pending' }, { limit: 1 });
+        const delivery = {
+          id: waiting?.id ?? randomUUID(),
+          eventId,
+          clientId: event.clientId,
+          target: event.notifyUrl === null ? ('webhook' as const) : ('order' as const),
+          url,
+          state: 'pending' as const,
+          attempts: waiting?.attempts ?? 0,
+          nextAttemptAt: at,
+          leasedUntil: waiting?.leasedUntil ?? null,
+          lastStatus: waiting?.lastStatus ?? null,
+          lastError: waiting?.lastError ?? null,
+          createdAt: waiting?.createdAt ?? at,
+          finishedAt: null,
+        };
+        if (waiting) await tx.deliveries.update({ id: delivery.id, state: 'pending' }, { nextAttemptAt: at });
+        else await tx.deliveries.insert(delivery);
+        await tx.wake('deliver-event', { deliveryId: delivery.id });
+        await ports.audit(tx, { ...by(actor), action: 'event.resend', target: eventId });
+        const [story] = await withTries(tx, [delivery]);
+        return viewDelivery(story ?? { delivery, type: event.type, tries: [] });
+      }),
+  };
+
+  function audit(tx: Tx, actor: Actor, action: string, before: WebhookRow | undefined, after: WebhookRow) {
+    const shown = (row: WebhookRow) => ({ url: row.url, types: row.types, enabled: row.enabled });
+    const change = { before: before ? shown(before) : null, after: shown(after) };
+    return ports.audit(tx, { ...by(actor), action, target: after.clientId, ...change });
+  }
+}
+
+/** What routes may call. */
+export type WebhookOperations = ReturnType<typeof webhookOperations>;
+
+async function requireApp(tx: Tx, clientId: string): Promise<void> {
+  if (!(await tx.apps.find({ clientId }))) throw new NotFound('application');
+}
+
+async function existing(tx: Tx, clientId: string): Promise<WebhookRow> {
+  await requireApp(tx, clientId);
+  const row = await tx.webhooks.find({ clientId });
+  if (!row) throw new NotFound('webhook');
+  return row;
+}
+
+function merged(row: WebhookRow, change: WebhookChange, before: WebhookRow | undefined, at: Date): WebhookRow {
+  const url = change.url ?? row.url;
+  if (url === null)
+    throw new InvalidRequest('A webhook needs a url.', [{ pointer: '/url', code: 'required', detail: 'is missing' }]);
+  const enabled = change.enabled ?? (before?.url ? before.enabled : true);
+  const disabledReason = enabled ? null : row.disabledReason;
+  return { ...row, url, types: change.types ?? row.types, enabled, disabledReason, updatedAt: at };
+}
+
+function requireUrl(url: string | undefined, httpsOnly: boolean): void {
+  if (url === undefined || !httpsOnly || url.startsWith('https:')) return;
+  throw new InvalidRequest('A webhook is told over https.', [
+    { pointer: '/url', code: 'https_required', detail: 'must be an https address' },
+  ]);
+}
+
+function testEvent(clientId: string, at: Date): Message {
+  return {
+    id: `evt_test_${randomBytes(12).toString('hex')}`,
+    sequence: 0n,
+    type: 'webhook.test',
+    clientId,
+    project: '',
+    objectNo: clientId,
+    payload: { clientId },
+    createdAt: at,
+  };
+}

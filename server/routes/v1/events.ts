@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import type { EventReading } from '../../events/read.ts';
+import type { OpenEventStream } from '../../events/stream.ts';
+import type { WebhookOperations } from '../../events/webhooks.ts';
+import type { RequestFacts } from '../../http/contract.ts';
+import { endpoint, Reply } from '../../http/endpoint.ts';
+import { type RouteGroup, routeGroup } from '../index.ts';
+import { ConsoleEvent, Delivery, EventFilters, eventPage, EventsQuery, EventTypes, Sequence } from '../wire/events.ts';
+import { Id } from '../wire/fields.ts';
+import { actorOf } from '../wire/identity.ts';
+
+const StreamQuery = z.object({ ...EventFilters, types: EventTypes.optional(), after: Sequence.optional() });
+
+/** What the console's event routes call. */
+export interface EventConsole {
+  events: EventReading;
+  openStream: OpenEventStream;
+  resend: WebhookOperations['resend'];
+  /** Throws when the administrator of a request is no longer let in. */
+  recheck(request: Pick<RequestFacts, 'headers' | 'ip'>): Promise<unknown>;
+}
+
+/** The event log of all apps: by number, as a stream, and sending again. */
+export function eventRoutes({ events, openStream, resend, recheck }: EventConsole): RouteGroup {
+  const router = routeGroup('/api/v1/events');
+
+  /**
+   * @openapi
+   * /api/v1/events:
+   *   get:
+   *     tags: [Events]
+   *     summary: Read the event log after a number
+   *     description: Oldest first; gaps in the numbers are normal. A cursor never misses a late commit.
+   */
+  router.get(
+    '/',
+    endpoint(
+      { auth: { admin: 'viewer' }, query: EventsQuery.extend(EventFilters), returns: ConsoleEvent, list: true },
+      async ({ query: { after, cursor, limit, ...filter } }) =>
+        eventPage(await events.all(filter, cursor ?? after ?? 0n, limit)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/events/stream:
+   *   get:
+   *     tags: [Events]
+   *     summary: Follow the event log
+   *     description: >
+   *       Server-sent events. The first message is `ready`, with the number after which it begins; then each event with its
+   *       sequence as id. `Last-Event-ID` (or `after`) goes on where a broken stream ended; `since` begins in the past;
+   *       without any of them it begins now. The credential is checked again every 15 seconds.
+   */
+  router.get(
+    '/stream',
+    endpoint(
+      {
+        auth: { admin: 'viewer' },
+        query: StreamQuery,
+        headers: z.object({ 'last-event-id': Sequence.optional() }),
+        raw: 'stream',
+      },
+      ({ query: { after, ...filter }, headers, request }) =>
+        new Reply({
+          headers: { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' },
+          body: openStream({
+            filter,
+            after: headers['last-event-id'] ?? after,
+            stillAllowed: () => recheck(request),
+          }),
+        }),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/events/{id}/resend:
+   *   post:
+   *     tags: [Events]
+   *     summary: Deliver an event again
+   *     description: >
+   *       To the order's own notifyUrl or the app's webhook, with the same id. A delivery that is still on its way is sent now.
+   */
+  router.post(
+    '/:id/resend',
+    endpoint(
+      {
+        auth: { admin: 'admin' },
+        params: z.object({ id: Id }),
+        returns: Delivery,
+        status: 201,
+        errors: ['webhook_not_configured'],
+      },
+      ({ params, caller, request }) => resend(actorOf(caller, request), params.id),
+    ),
+  );
+  return router;
+}

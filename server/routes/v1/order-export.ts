@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { endpoint, Reply } from '../../http/endpoint.ts';
+import { EXPORT_FORMATS, type ExportOrders } from '../../payments/export.ts';
+import { type RouteGroup, routeGroup } from '../index.ts';
+import { orderFilter, OrdersQuery } from '../wire/order-filters.ts';
+
+const { limit: _limit, cursor: _cursor, ...filters } = OrdersQuery.shape;
+const ExportQuery = z.object({ ...filters, format: z.enum(EXPORT_FORMATS).default('csv') });
+
+/** All orders that match, as a file that is streamed. */
+export function orderExportRoutes({ exportOrders }: { exportOrders: ExportOrders }): RouteGroup {
+  const router = routeGroup('/api/v1/orders');
+
+  /**
+   * @openapi
+   * /api/v1/orders/export:
+   *   get:
+   *     tags: [Orders]
+   *     summary: Export orders as CSV or NDJSON
+   *     description: >
+   *       The filters of the list; newest first; streamed, so it may be long. In CSV a text that a spreadsheet would take
+   *       for a formula has an apostrophe in front. An export that breaks off was not complete.
+   */
+  router.get(
+    '/export',
+    endpoint({ auth: { admin: 'viewer' }, query: ExportQuery, raw: 'stream' }, ({ query: { format, ...query } }) => {
+      const type = format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson; charset=utf-8';
+      return new Reply({
+        headers: { 'content-type': type, 'content-disposition': `attachment; filename="orders.${format}"` },
+        body: exportOrders(orderFilter(query), format),
+      });
+    }),
+  );
+  return router;
+}

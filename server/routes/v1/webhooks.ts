@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import type { WebhookOperations } from '../../events/webhooks.ts';
+import { endpoint, Reply } from '../../http/endpoint.ts';
+import { type RouteGroup, routeGroup } from '../index.ts';
+import { Delivery, Webhook, WebhookInput } from '../wire/events.ts';
+import { Id, Paging } from '../wire/fields.ts';
+import { actorOf } from '../wire/identity.ts';
+import { pageOf } from '../wire/order-page.ts';
+
+const ByClientId = z.object({ client_id: Id });
+const Rotation = z
+  .object({ graceSeconds: z.int().min(0).max(604_800).default(0) })
+  .optional()
+  .meta({ id: 'WebhookSecretRotation' });
+const DeliveriesQuery = z.object({
+  ...Paging,
+  state: z.enum(['pending', 'delivered', 'failed', 'cancelled']).optional(),
+  eventId: Id.optional(),
+});
+
+/** Where an application is told what happened. */
+export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
+  const router = routeGroup('/api/v1/api-apps/:client_id/webhook');
+
+  /**
+   * @openapi
+   * /api/v1/api-apps/{client_id}/webhook:
+   *   get:
+   *     tags: [Webhooks]
+   *     summary: Show the webhook of an application
+   */
+  router.get(
+    '/',
+    endpoint({ auth: { admin: 'viewer' }, params: ByClientId, returns: Webhook }, ({ params }) =>
+      webhooks.get(params.client_id),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/api-apps/{client_id}/webhook:
+   *   put:
+   *     tags: [Webhooks]
+   *     summary: Set the webhook of an application
+   *     description: >
+   *       What is left out stays; no `types` means all. The answer that creates it (201) shows the `whsec_` secret, once.
+   *       Messages are signed as in Standard Webhooks and tried for 72 hours; a receiver that answers 410 is switched off.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { url: 'https://shop.example/hooks', types: [order.paid, refund.succeeded], enabled: true }
+   */
+  router.put(
+    '/',
+    endpoint(
+      { auth: { admin: 'admin' }, params: ByClientId, body: WebhookInput, returns: Webhook },
+      async ({ params, body, caller, request }) => {
+        const { created, webhook } = await webhooks.put(actorOf(caller, request), params.client_id, body);
+        return new Reply({ status: created ? 201 : 200, data: webhook });
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/api-apps/{client_id}/webhook/rotate-secret:
+   *   post:
+   *     tags: [Webhooks]
+   *     summary: Replace the signing secret
+   *     description: Shows the new secret, once. During the grace every message has a signature of both.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { graceSeconds: 86400 }
+   */
+  router.post(
+    '/rotate-secret',
+    endpoint(
+      { auth: { admin: 'admin' }, params: ByClientId, body: Rotation, returns: Webhook },
+      ({ params, body, caller, request }) =>
+        webhooks.rotateSecret(actorOf(caller, request), params.client_id, body?.graceSeconds ?? 0),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/api-apps/{client_id}/webhook/test:
+   *   post:
+   *     tags: [Webhooks]
+   *     summary: Send a test message now
+   *     description: One signed `webhook.test`, sent once; the answer says how it went.
+   */
+  router.post(
+    '/test',
+    endpoint(
+      { auth: { admin: 'admin' }, params: ByClientId, returns: Delivery, errors: ['webhook_not_configured'] },
+      ({ params }) => webhooks.test(params.client_id),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/api-apps/{client_id}/webhook/deliveries:
+   *   get:
+   *     tags: [Webhooks]
+   *     summary: List what was delivered
+   *     description: Newest first, with every attempt.
+   */
+  router.get(
+    '/deliveries',
+    endpoint(
+      { auth: { admin: 'viewer' }, params: ByClientId, query: DeliveriesQuery, returns: Delivery, list: true },
+      async ({ params, query: { cursor, limit, ...filter } }) =>
+        pageOf(await webhooks.deliveries({ clientId: params.client_id, ...filter }, cursor, limit)),
+    ),
+  );
+  return router;
+}

@@ -1,0 +1,29 @@
+import type { EventReading } from '../../events/read.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { type RouteGroup, routeGroup } from '../index.ts';
+import { Event, eventPage, EventsQuery } from '../wire/events.ts';
+
+/** The calling app's own events. */
+export function ownEventRoutes(events: EventReading): RouteGroup {
+  const router = routeGroup('/api/v2/events');
+
+  /**
+   * @openapi
+   * /api/v2/events:
+   *   get:
+   *     tags: [Events]
+   *     summary: Read own events after a number
+   *     description: >
+   *       Oldest first. Keep the `sequence` of the last event and ask for what comes after it: a cursor never misses a late
+   *       commit and sees nothing twice. Gaps in the numbers are normal.
+   */
+  router.get(
+    '/',
+    endpoint(
+      { auth: { scope: 'payment:read' }, query: EventsQuery, returns: Event, list: true },
+      async ({ query: { types, after, cursor, limit }, caller }) =>
+        eventPage(await events.own({ clientId: caller.clientId, types }, cursor ?? after ?? 0n, limit)),
+    ),
+  );
+  return router;
+}
