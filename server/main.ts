@@ -1,10 +1,10 @@
 import { once } from 'node:events';
+import type { Config } from '../config/config.ts';
 import { ensureEmbeddedSecrets } from '../config/embedded-secrets.ts';
 import { loadConfig } from '../config/load.ts';
 import { buildApp, type App } from './app.ts';
 import { listenForMetrics } from './http/metrics.ts';
 import { listen } from './http/server.ts';
-import { startSimulator } from './simulator/simulator.ts';
 
 /** Where the configuration comes from. */
 export interface ServerInput {
@@ -15,40 +15,40 @@ export interface ServerInput {
 
 /** Runs the service: configuration, application, listeners; comes back when SIGTERM or SIGINT has ended it gracefully. */
 export async function startServer({ config: file, env, cwd }: ServerInput): Promise<void> {
-  const config = await ensureEmbeddedSecrets(
-    loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd }),
-  );
-  const stop = stopSignal();
-  const simulator =
-    config.debug && !config.simulator.url
-      ? await startSimulator({ dir: config.simulator.dir, listen: config.simulator.listen })
-      : undefined;
+  const argv = file === undefined ? {} : { config: file };
+  const config = await ensureEmbeddedSecrets(loadConfig({ argv, env, cwd }));
+  const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
+  // What was opened is closed in the opposite order, also when a later step fails.
+  await using opened = new AsyncDisposableStack();
+  const simulator = await openSimulator(config);
+  if (simulator) opened.defer(() => simulator.close());
   const app = await buildApp(config, simulator ? { simulatorUrl: simulator.url } : {});
-  const server = await listen(app.koa, { ...config.server.listen, shutdownSeconds: config.server.shutdownSeconds });
+  opened.defer(() => app.close());
   const metrics = await listenForMetrics(app.metrics, config.metrics.listen);
+  opened.defer(() => metrics.close());
+  const server = await listen(app.koa, { ...config.server.listen, shutdownSeconds: config.server.shutdownSeconds });
   const jobs = app
     .startJobs()
     .catch((error: unknown) => app.logger.error({ err: error }, 'jobs did not start; the sweep goes on'));
+  opened.defer(async () => void (await jobs));
+  opened.defer(() => server.close());
   announce(app, config, server);
   await stop;
   app.logger.info('stopping');
-  await server.close();
-  await jobs;
-  await app.close();
-  await metrics.close();
-  await simulator?.close();
-  app.logger.info('stopped');
 }
 
-function announce(
-  { logger, schema }: App,
-  config: { database: { kind: string; folder?: string; url: string }; debug: boolean },
-  at: { host: string; port: number },
-): void {
+/** In Debug the simulator runs in this process, unless another one is named. */
+async function openSimulator({ debug, simulator }: Config) {
+  if (!debug || simulator.url) return undefined;
+  const { startSimulator } = await import('./simulator/simulator.ts');
+  return startSimulator({ dir: simulator.dir, listen: simulator.listen });
+}
+
+function announce({ logger, schema }: App, config: Config, { host, port }: { host: string; port: number }): void {
   const { kind, folder, url } = config.database;
   logger.info(
     {
-      address: `http://${at.host}:${at.port}`,
+      address: `http://${host}:${port}`,
       database: kind === 'pglite' ? folder : new URL(url).host,
       schema: schema.version,
       debug: config.debug,
@@ -56,8 +56,4 @@ function announce(
     },
     'ready',
   );
-}
-
-async function stopSignal(): Promise<void> {
-  await Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
 }
