@@ -1,0 +1,46 @@
+import test from 'ava';
+import { AppError } from '../../../server/errors.ts';
+import { isOutTradeNo, readProof } from '../../../server/skillpay/x402.ts';
+
+const outTradeNo = 'X20300101000000ABCDEFGHJK';
+const accepted = { scheme: 'exact', network: 'wechat:cn' };
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64');
+
+test('a proof names its order and what was accepted', (t) => {
+  const proof = readProof(encode({ x402Version: 2, accepted, payload: { outTradeNo }, extensions: {} }));
+  t.deepEqual(proof, { outTradeNo, accepted });
+});
+
+test('everything else than strict base64 of a shallow payload is refused', (t) => {
+  const good = { x402Version: 2, accepted, payload: { outTradeNo } };
+  let deep: unknown = 1;
+  for (let level = 0; level < 25; level++) deep = { deep };
+  const bad: Record<string, string> = {
+    empty: '',
+    'not base64': '%%%',
+    'base64url of odd bits': `${encode(good).replaceAll('=', '')}`,
+    'a space': ` ${encode(good)}`,
+    'not JSON': Buffer.from('{').toString('base64'),
+    'a list': encode([good]),
+    'another version': encode({ ...good, x402Version: 1 }),
+    'no payload': encode({ x402Version: 2, accepted }),
+    'no number': encode({ ...good, payload: {} }),
+    'a bad number': encode({ ...good, payload: { outTradeNo: 'P20300101000000ABCDEFGHJK' } }),
+    'a number that is an object': encode({ ...good, payload: { outTradeNo: { $ne: '' } } }),
+    'too deep': encode({ ...good, extensions: deep }),
+    'too long': encode({ ...good, extensions: 'x'.repeat(4096) }),
+    'brackets only': Buffer.from('['.repeat(3000)).toString('base64'),
+  };
+  for (const [what, header] of Object.entries(bad)) {
+    if (what === 'base64url of odd bits' && header === encode(good)) continue;
+    const error = t.throws(() => readProof(header), { instanceOf: AppError }, what);
+    t.is(error?.code, 'proof_invalid', what);
+    t.is(error?.status, 400);
+  }
+});
+
+test('numbers of pay-per-call have one form', (t) => {
+  t.true(isOutTradeNo(outTradeNo));
+  for (const other of [`${outTradeNo}\n`, outTradeNo.toLowerCase(), outTradeNo.slice(1), `${outTradeNo}0`])
+    t.false(isOutTradeNo(other));
+});
