@@ -1,0 +1,38 @@
+import type { ExecutionContext } from 'ava';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** One message that a receiver got. */
+export interface Received {
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+/** A merchant's webhook receiver. */
+export interface Receiver {
+  url: string;
+  received: Received[];
+  /** What it answers from now on. */
+  answer: (received: Received, count: number) => { status: number; headers?: Record<string, string> };
+}
+
+/** Starts a receiver on a free port; it answers 200 until told otherwise. */
+export async function startReceiver(t: ExecutionContext): Promise<Receiver> {
+  const receiver: Receiver = { url: '', received: [], answer: () => ({ status: 200 }) };
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      const message = { headers: request.headers, body: Buffer.concat(parts).toString() };
+      receiver.received.push(message);
+      const { status, headers } = receiver.answer(message, receiver.received.length);
+      response.writeHead(status, headers).end();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => void server.closeAllConnections() ?? server.close());
+  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  return receiver;
+}

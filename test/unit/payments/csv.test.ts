@@ -1,0 +1,15 @@
+import test from 'ava';
+import { csvLine } from '../../../server/payments/csv.ts';
+
+test('a line of CSV follows RFC 4180', (t) => {
+  t.is(
+    csvLine(['a', 'b,c', 'say "hi"', 'two\nlines', null, undefined, 12.5, true]),
+    'a,"b,c","say ""hi""","two\nlines",,,12.5,true\r\n',
+  );
+});
+
+test('text that a spreadsheet would run has an apostrophe in front; numbers stay numbers', (t) => {
+  for (const evil of ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '\rx', ' =1', '=cmd|"/c calc"!A1'])
+    t.regex(csvLine([evil]), /^"?'/, JSON.stringify(evil));
+  t.is(csvLine([-5]), '-5\r\n');
+});
