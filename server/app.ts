@@ -88,6 +88,8 @@ export interface App {
   /** What is sent to merchants, apart from the sweep of money. */
   deliveries: Events['deliveries'];
   messages: MessageLog;
+  /** With Debug: hands the simulator's configurations over, so that the first payment finds its channel. */
+  prepare(): Promise<void>;
   startJobs(): Promise<void>;
   close(): Promise<void>;
 }
@@ -217,16 +219,19 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
       sweep,
       deliveries: events.deliveries,
       messages,
+      prepare,
       startJobs,
       close,
     };
 
+    async function prepare(): Promise<void> {
+      const silent = (error: unknown) => log('warn', 'the simulator did not answer', { error });
+      if (config.debug) await credentials.seedSimulator().catch(silent);
+    }
+
     async function startJobs(): Promise<void> {
       sweep.start();
       events.deliveries.start();
-      await credentials
-        .seedSimulator()
-        .catch((error: unknown) => log('warn', 'the simulator did not answer', { error }));
       await queue.start(
         {
           'deliver-event': events.wake,

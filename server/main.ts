@@ -24,6 +24,7 @@ export async function startServer({ config: file, env, cwd }: ServerInput): Prom
   if (simulator) opened.defer(() => simulator.close());
   const app = await buildApp(config, simulator ? { simulatorUrl: simulator.url } : {});
   opened.defer(() => app.close());
+  await app.prepare();
   const metrics = await listenForMetrics(app.metrics, config.metrics.listen);
   opened.defer(() => metrics.close());
   const server = await listen(app.koa, { ...config.server.listen, shutdownSeconds: config.server.shutdownSeconds });

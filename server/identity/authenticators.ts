@@ -67,7 +67,7 @@ export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthent
       if (!lives(found, generation) || !exists(found, debug)) throw new Unauthenticated();
       if (!isWithin(found.allowedIps, ip)) throw addressRefused();
       touch(found);
-      return toCaller(found, scope.split(' '));
+      return toCaller(found, scope.split(' '), debug);
     },
     csrfMatches: (value, jti) => csrfMatches(csrfKey, value, jti),
   };
@@ -87,14 +87,15 @@ function lives<S extends AdminState | AppState>(state: S | undefined, generation
   return state !== undefined && state.enabled && state.generation === generation && !state.revoked;
 }
 
-function toCaller(app: AppState, scopes: readonly string[]): FoundApp {
+function toCaller(app: AppState, scopes: readonly string[], debug: boolean): FoundApp {
   return {
     kind: 'app',
     clientId: app.clientId,
     name: app.name,
     project: app.project,
     scopes: effectiveScopes(scopes, app.scopes),
-    mode: app.kind === 'test' ? 'test' : 'live',
+    // Debug is refused beside live configurations, so while it is on no order is about real money.
+    mode: debug ? 'test' : 'live',
     rateLimit: app.rateLimit ?? undefined,
   };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Unavailable } from '../errors.ts';
-import { endpoint } from '../http/endpoint.ts';
+import { endpoint, Reply } from '../http/endpoint.ts';
 import { errorPage } from '../http/error-page.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { within } from '../http/time-bound.ts';
@@ -96,6 +96,14 @@ export function publicRoutes({ info, pingDatabase }: PublicOperations): RouteGro
   router.get(
     '/api/v1/info',
     endpoint({ auth: { admin: 'viewer' }, returns: ServiceInfo }, () => info()),
+  );
+
+  router.get(
+    '/',
+    endpoint(
+      { auth: 'none', raw: 'html', hidden: true },
+      () => new Reply({ status: 302, headers: { location: '/swagger/index.html' }, body: '' }),
+    ),
   );
 
   router.get(
