@@ -53,9 +53,18 @@ export function human(row: Row, column: Column, now: Date): string {
 /** An amount with its decimals and currency, e.g. `12.30 CNY`. */
 export function money(value: unknown, currency: unknown): string {
   const code = typeof currency === 'string' ? currency : '';
-  const digits = code === 'JPY' || code === 'TWD' || code === 'HUF' ? 0 : 2;
-  const text = typeof value === 'number' ? value.toFixed(digits) : plain(value);
+  const text = typeof value === 'number' ? value.toFixed(decimalsOf(code)) : plain(value);
   return visible(code ? `${text} ${code}` : text);
+}
+
+/** An amount that is given in minor units, in major ones: 1250 CNY is `12.50 CNY`. */
+export function minorMoney(minor: number, currency: string): string {
+  return money(minor / 10 ** decimalsOf(currency), currency);
+}
+
+/** As the channels count: PayPal takes these three without decimals. */
+function decimalsOf(currency: string): number {
+  return currency === 'JPY' || currency === 'TWD' || currency === 'HUF' ? 0 : 2;
 }
 
 const STEPS: readonly [limit: number, seconds: number, unit: string][] = [

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { examples } from '../options.ts';
 import { withSpinner } from '../spinner.ts';
-import type { Row, View } from '../values.ts';
+import { plain, visible, type Row, type View } from '../values.ts';
 import type { ContextOf } from './index.ts';
 
 const VIEW: View = {
@@ -12,28 +12,54 @@ const VIEW: View = {
   columns: [{ field: 'check', kind: 'id' }, { field: 'ok', kind: 'yesno' }, { field: 'count' }, { field: 'promise' }],
 };
 
+/** How many rows that break a promise are told; the JSON has more. */
+const SHOWN = 5;
+
 /** Adds `audit`. */
 export function define(command: Command, context: ContextOf): void {
   command.description(
     'Prove the books: orders, refunds, coin ledgers, events and the audit log. Exit 1 when a promise is broken.',
   );
-  examples(command, 'payctl audit', 'payctl audit --json').action(() => run(context()));
+  examples(command, 'payctl audit', 'payctl audit --json', 'payctl audit --fields check,ok,count').action(() =>
+    run(context()),
+  );
 }
 
-/** Prints every promise with the number of rows that break it. */
+/** Prints every promise with the number of rows that break it, and on stderr the rows that break one. */
 export async function run({ api, print, terminal }: Context): Promise<void> {
   const report = await withSpinner(terminal.err, 'Proving the books', () => api.get('/api/v1/books'));
-  const checks = (report['proofs'] ?? []) as Row[];
-  await print.list(checks, VIEW);
-  const broken = checks.filter((check) => check['ok'] === false);
+  const proofs = (report['proofs'] ?? []) as Row[];
+  await print.list(proofs, VIEW);
+  const broken = proofs.filter((proof) => proof['ok'] === false);
   const [first] = broken;
-  if (!first) return;
-  const [example] = (first['examples'] ?? []) as Row[];
-  const words = example ? ` (${String(example['id'])}: ${String(example['detail'])})` : '';
+  if (!first) return print.done(`Every promise holds: ${proofs.length} proofs.`);
+  for (const proof of broken) for (const line of exampleLines(proof)) await print.note(line);
   throw new CliError(
     'books_broken',
     EXIT.failed,
-    `${broken.length} of ${checks.length} promises are broken; first: ${String(first['check'])}${words}.`,
-    { hint: 'payctl audit --json' },
+    `${broken.length} of ${proofs.length} promises are broken; first: ${plain(first['check'])} (${plain(first['promise'])}).`,
+    { hint: hintFor(first) },
   );
+}
+
+function exampleLines(proof: Row): string[] {
+  const examples = examplesIn(proof);
+  const shown = examples.slice(0, SHOWN);
+  const left = Number(proof['count'] ?? examples.length) - shown.length;
+  return [
+    ...shown.map(({ id, detail }) => visible(`${plain(proof['check'])}  ${plain(id)}  ${plain(detail)}`)),
+    ...(left > 0 ? [`${visible(plain(proof['check']))}  and ${left} more`] : []),
+  ];
+}
+
+function examplesIn(proof: Row): Row[] {
+  return Array.isArray(proof['examples']) ? (proof['examples'] as Row[]) : [];
+}
+
+/** An order can be explained; of anything else the whole list of examples is all that there is. */
+function hintFor(proof: Row): string {
+  const order = examplesIn(proof)
+    .map(({ id }) => plain(id))
+    .find((id) => /^[PX]\d{14}[0-9A-Z]{10}$/.test(id));
+  return order ? `payctl explain ${order}` : 'payctl audit --json';
 }

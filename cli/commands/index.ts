@@ -150,7 +150,7 @@ export const nouns: readonly Noun[] = [
     group: 'Health',
     name: 'explain',
     summary: 'why an order is as it is, and what happens next',
-    load: () => import('./explain.ts'),
+    load: () => import('./explain/index.ts'),
   },
   {
     group: 'Health',

@@ -316,21 +316,5 @@ test('audit: every promise kept is 0, the first lie is 1 and named', async (t) =
   place.api.on('GET /api/v1/books', () => ({ body: { data: { ok: false, proofs: [lie] } } }));
   const { code, stderr } = await place.payctl(['audit']);
   t.is(code, 1);
-  t.regex(stderr, /coins \(gold\/u-1: 66 ≠ 60\)/);
-});
-
-test('explain gives a program one object, and a person the reason and the steps', async (t) => {
-  const place = await makePlace();
-  t.teardown(() => place.close());
-  const json = JSON.parse((await place.payctl(['explain', 'P1', '--json'])).stdout) as {
-    reason: string;
-    timeline: unknown[];
-  };
-  t.is(json.reason, 'The channel said so.');
-  t.is(json.timeline.length, 1);
-  const { stdout } = await place.payctl(['explain', 'P1'], { terminal: 100, env: { NO_COLOR: '1' } });
-  t.regex(
-    stdout,
-    /why {5}The channel said so\.\nnext {4}look again \(in 1h\)\nfix {5}payctl order sync P1\nmoney {3}currency CNY, paid 10000, kept 10000\n[\s\S]*7m ago {4}O1 – → created/,
-  );
+  t.regex(stderr, /^coins  gold\/u-1  66 ≠ 60\n.*1 of 1 promises are broken; first: coins/);
 });

@@ -234,7 +234,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
         reason: 'The channel said so.',
         next: { action: 'look again', at: '2026-11-21T07:05:00.000Z' },
         fix: 'payctl order sync P1',
-        equation: { currency: 'CNY', paid: 10000, kept: 10000 },
+        equation: { currency: 'CNY', paid: 10000, refunded: 0, refunding: 0, kept: 10000, refundable: 10000 },
         refunds: [],
         exceptions: [],
       },

@@ -1,0 +1,50 @@
+import type { Command } from 'commander';
+import type { Context } from '../../context.ts';
+import { tsvLine } from '../../output.ts';
+import { examples } from '../../options.ts';
+import { segment } from '../../resource.ts';
+import type { Row } from '../../values.ts';
+import type { ContextOf } from '../index.ts';
+import { ORDERS, VIEW } from '../order/view.ts';
+import { drawPage } from './draw.ts';
+import { sectionsOf, type Found, type Section } from './sections.ts';
+
+/** Adds `explain`. */
+export function define(command: Command, context: ContextOf): void {
+  command
+    .description(
+      'Why an order is in its state, what happens next and when, the money, and every step that led there. In a pipe one labelled line for each, with ISO times.',
+    )
+    .argument('<orderNo>', 'number of the order; payctl order list finds it');
+  examples(
+    command,
+    'payctl explain P202611210558ABCDEFGH12',
+    'payctl explain P202611210558ABCDEFGH12 --json',
+    'payctl explain P202611210558ABCDEFGH12 -o tsv',
+  ).action((orderNo: string) => run(context(), orderNo));
+}
+
+/** Prints the explanation: a page for a person, labelled lines in a pipe, the server's object with its timeline as JSON. */
+export async function run({ api, print, terminal, flags }: Context, orderNo: string): Promise<void> {
+  const path = `${ORDERS}/${segment(orderNo)}`;
+  const words = (print.format === 'table' || print.format === 'tsv') && !flags.quiet && !print.fields;
+  const [explanation, { rows: timeline }, order] = await Promise.all([
+    api.get(`${path}/explain`),
+    api.page(`${path}/timeline`),
+    words ? api.get(path) : ({} as Row),
+  ]);
+  if (!words) return print.item({ ...explanation, timeline }, VIEW);
+  const found = { explanation, timeline, order } as unknown as Found;
+  const isPage = print.format === 'table';
+  const sections = sectionsOf(found, isPage ? terminal.now() : undefined);
+  const { columns, style } = terminal.out;
+  await terminal.out.write(isPage ? drawPage(sections, { columns, style }) : sections.flatMap(labelled).join(''));
+}
+
+/** In a pipe every line says what it belongs to: a refund's reason is `refund-why`. */
+function labelled({ title, lines }: Section): string[] {
+  const owner = { order: '', refunds: 'refund', exceptions: 'exception', story: 'step' }[title];
+  return lines.map(({ label, cells }) =>
+    tsvLine([owner === '' || label === owner ? label : `${owner}-${label}`, ...cells]),
+  );
+}

@@ -1,0 +1,59 @@
+import { minorMoney, plain, valueOf, type Row } from '../../values.ts';
+import type { Step } from './sections.ts';
+
+/** A step as cells: its mark (rule, arrow or kind), what happened, and by whom or with what result. */
+export function stepCells({ kind, summary, detail = {} }: Step): string[] {
+  const read = (field: string): string => plain(valueOf(detail, field));
+  switch (kind) {
+    case 'move':
+      return read('rule') ? [read('rule'), moveWords(read), moveCause(read, detail)] : [kind, summary, ''];
+    case 'message':
+      return read('call')
+        ? [read('direction') === 'in' ? '←' : '→', messageWords(read), messageResult(read)]
+        : [kind, summary, ''];
+    case 'exception':
+      return ['!', `exception ${read('kind')} ${read('state')}`, resolution(read)];
+    case 'event':
+      return ['*', summary, read('id')];
+    case 'delivery':
+      return ['*', summary, read('attempts') ? `after ${read('attempts')} tries` : ''];
+    default:
+      return [kind, summary, ''];
+  }
+}
+
+type Read = (field: string) => string;
+
+function moveWords(read: Read): string {
+  const what = read('refundNo') ? `refund ${read('refundNo')} ` : '';
+  const from = read('fromState');
+  return from === read('toState') ? `${what}stays ${from}` : `${what}${from || '–'} → ${read('toState')}`;
+}
+
+/** Why it moved: by which way the word came, from whom, and what the channel said. */
+function moveCause(read: Read, detail: Row): string {
+  const minor = valueOf(detail, 'outcome.amount.minor');
+  const said = [
+    minor === undefined ? '' : minorMoney(Number(minor), read('outcome.amount.currency')),
+    read('outcome.channelNo') && `channel order ${read('outcome.channelNo')}`,
+    read('outcome.payer') && `payer ${read('outcome.payer')}`,
+    [read('outcome.code'), read('outcome.reason')].filter(Boolean).join(' '),
+  ].filter(Boolean);
+  const by = read('actor') ? `${read('cause')} by ${read('actor')}` : read('cause');
+  return [by, ...said].filter(Boolean).join(', ');
+}
+
+function messageWords(read: Read): string {
+  return [read('payWay'), read('call')].filter(Boolean).join(' ');
+}
+
+/** The answer's status or why there is none, how long it took, and the key that verified it when it was kept. */
+function messageResult(read: Read): string {
+  const took = read('durationMs') ? `${read('durationMs')} ms` : '';
+  const key = read('key') || read('verifiedBy');
+  return [read('status'), read('note'), took, key && `verified by ${key}`].filter(Boolean).join(', ');
+}
+
+function resolution(read: Read): string {
+  return [read('resolution'), read('reason')].filter(Boolean).join(': ');
+}

@@ -1,0 +1,139 @@
+import test from 'ava';
+import { makePlace, type Place } from '../support/cli.ts';
+import { problem } from '../support/fake-api.ts';
+import { orderRow } from '../support/fake-rows.ts';
+import { displayWidth } from '../../cli/width.ts';
+
+const at = '2026-11-21T05:58:00.000Z';
+const UUID = '0f8fad5b-d9cb-469f-a165-70867728950e';
+
+const EXPLANATION = {
+  orderNo: orderRow['orderNo'],
+  status: 'partially_refunded',
+  situation: 'refund_unexplained',
+  reason: 'The channel says that money went back, and no refund of ours explains it (O12).',
+  next: { action: 'the channel is asked whether it is done', at: '2026-11-21T06:05:09.000Z' },
+  fix: `payctl exception resolve ${UUID} --action acknowledge --reason …`,
+  askedBy: 'app_7Kd2mQxW9bTzR4vLp1Ns',
+  expiresAt: '2026-11-21T07:58:00.000Z',
+  equation: { currency: 'CNY', paid: 10_000, refunded: 4000, refunding: 500, kept: 5500, refundable: 5500 },
+  refunds: [
+    {
+      refundNo: 'R202611210601ABCDEFGH12',
+      amountMinor: 4000,
+      status: 'failed',
+      situation: 'refused',
+      reason: 'The channel refused it: BALANCE (R4).',
+      next: null,
+      fix: 'payctl refund retry R202611210601ABCDEFGH12',
+    },
+  ],
+  exceptions: [{ id: UUID, kind: 'refund_unexplained', fix: `payctl exception resolve ${UUID}` }],
+};
+
+const TIMELINE = [
+  step('move', 'O1 – → created (place)', {
+    rule: 'O1',
+    fromState: null,
+    toState: 'created',
+    cause: 'place',
+    actor: 'app:a',
+  }),
+  step('message', '→ alipay query 200', {
+    payWay: 'alipay',
+    call: 'alipay.trade.query',
+    direction: 'out',
+    status: 200,
+    durationMs: 12,
+    key: 'alipay_public_cert 1f2e',
+  }),
+  step('move', 'O5 pending → paid (notice)', {
+    rule: 'O5',
+    fromState: 'pending',
+    toState: 'paid',
+    cause: 'notice',
+    actor: 'channel:alipay',
+    outcome: { kind: 'paid', channelNo: '2026112122', amount: { minor: '10000', currency: 'CNY' } },
+  }),
+  step('exception', 'exception refund_unexplained (open)', { kind: 'refund_unexplained', state: 'open' }),
+  step('event', 'event order.paid', { id: 'evt_1' }),
+  step('delivery', 'delivery to https://shop.example/\u001b[2Jhook failed', { attempts: 3 }),
+  step('comet', 'a kind that this payctl does not know', {}),
+];
+
+function step(kind: string, summary: string, detail: object): object {
+  return { at, kind, summary, detail };
+}
+
+async function explained(place: Place, argv: string[], terminal?: number): Promise<string> {
+  place.api.on(`GET /api/v1/orders/${EXPLANATION.orderNo}/explain`, () => ({ body: { data: EXPLANATION } }));
+  place.api.on(`GET /api/v1/orders/${EXPLANATION.orderNo}/timeline`, () => ({ body: { data: TIMELINE } }));
+  const options = terminal === undefined ? {} : { terminal, env: { NO_COLOR: '1' } };
+  const { code, stdout } = await place.payctl(['explain', String(EXPLANATION.orderNo), ...argv], options);
+  if (code !== 0) throw new Error(`exit ${code}`);
+  return stdout;
+}
+
+for (const columns of [60, 200]) {
+  test(`a page of ${columns} columns`, async (t) => {
+    const place = await makePlace();
+    t.teardown(() => place.close());
+    const page = await explained(place, [], columns);
+    const wide = page.split('\n').filter((line) => displayWidth(line) > columns && !/^do {5}|payctl/.test(line));
+    t.deepEqual(wide, [], 'only a command may be longer than the terminal');
+    t.false(page.includes('\u001b'), 'data does not steer the terminal');
+    t.snapshot(page);
+  });
+}
+
+test('in a pipe: one labelled line each, ISO times', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const lines = (await explained(place, []))
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split('\t'));
+  const find = (label: string): string[] | undefined => lines.find(([first]) => first === label);
+  t.deepEqual(find('next'), ['next', EXPLANATION.next.action, EXPLANATION.next.at]);
+  t.deepEqual(find('money'), [
+    'money',
+    'paid 100.00 = refunded 40.00 + on its way back 5.00 + kept 55.00 CNY',
+    'refundable 55.00',
+  ]);
+  t.deepEqual(find('refund-do'), ['refund-do', 'payctl refund retry R202611210601ABCDEFGH12']);
+  t.deepEqual(find('exception'), ['exception', 'refund_unexplained', UUID]);
+  t.is(lines.filter(([label]) => label === 'step').length, TIMELINE.length);
+  t.deepEqual(
+    lines.filter(([, , mark]) => mark === '→').map((line) => line.slice(1)),
+    [[at, '→', 'alipay alipay.trade.query', '200, 12 ms, verified by alipay_public_cert 1f2e']],
+  );
+});
+
+test('as JSON: the object of the server, and the timeline', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  t.deepEqual(JSON.parse(await explained(place, ['--json'])), { ...EXPLANATION, timeline: TIMELINE });
+  t.is(await explained(place, ['--fields', 'situation']), 'refund_unexplained\n');
+  t.is(await explained(place, ['-q']), `${EXPLANATION.orderNo}\n`);
+});
+
+test('an overrun stands in the equation, and an unpaid order has none', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const equation = { currency: 'CNY', paid: 100, refunded: 150, refunding: 0, kept: 0, refundable: 0 };
+  const money = async (sums: object): Promise<string> => {
+    place.api.on('GET /api/v1/orders/P1/explain', () => ({ body: { data: { ...EXPLANATION, equation: sums } } }));
+    const { stdout } = await place.payctl(['explain', 'P1']);
+    return /^money\t(.*)$/m.exec(stdout)?.[1] ?? '';
+  };
+  t.regex(await money(equation), /^paid 1.00 \+ overrun 0.50 = refunded 1.50 /);
+  t.is(await money({ ...equation, paid: 0, refunded: 0 }), 'nothing was paid');
+  t.regex(await money({ ...equation, currency: 'JPY', paid: 150 }), /^paid 150 = .* JPY\t/);
+});
+
+test('an order that does not exist: exit 3', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('GET /api/v1/orders/P0/explain', () => problem(404, 'not_found', 'There is nothing here.'));
+  t.is((await place.payctl(['explain', 'P0'])).code, 3);
+});
