@@ -20,7 +20,7 @@ const DeliveriesQuery = z.object({
 
 /** Where an application is told what happened. */
 export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
-  const router = routeGroup('/api/v1/api-apps/:client_id/webhook');
+  const router = routeGroup();
 
   /**
    * @openapi
@@ -30,7 +30,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    *     summary: Show the webhook of an application
    */
   router.get(
-    '/',
+    '/api/v1/api-apps/:client_id/webhook',
     endpoint({ auth: { admin: 'viewer' }, params: ByClientId, returns: Webhook }, ({ params }) =>
       webhooks.get(params.client_id),
     ),
@@ -51,7 +51,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    *           example: { url: 'https://shop.example/hooks', types: [order.paid, refund.succeeded], enabled: true }
    */
   router.put(
-    '/',
+    '/api/v1/api-apps/:client_id/webhook',
     endpoint(
       { auth: { admin: 'admin' }, params: ByClientId, body: WebhookInput, returns: Webhook },
       async ({ params, body, caller, request }) => {
@@ -74,7 +74,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    *           example: { graceSeconds: 86400 }
    */
   router.post(
-    '/rotate-secret',
+    '/api/v1/api-apps/:client_id/webhook/rotate-secret',
     endpoint(
       { auth: { admin: 'admin' }, params: ByClientId, body: Rotation, returns: Webhook },
       ({ params, body, caller, request }) =>
@@ -91,7 +91,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    *     description: One signed `webhook.test`, sent once; the answer says how it went.
    */
   router.post(
-    '/test',
+    '/api/v1/api-apps/:client_id/webhook/test',
     endpoint(
       { auth: { admin: 'admin' }, params: ByClientId, returns: Delivery, errors: ['webhook_not_configured'] },
       ({ params }) => webhooks.test(params.client_id),
@@ -107,7 +107,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    *     description: Newest first, with every attempt.
    */
   router.get(
-    '/deliveries',
+    '/api/v1/api-apps/:client_id/webhook/deliveries',
     endpoint(
       { auth: { admin: 'viewer' }, params: ByClientId, query: DeliveriesQuery, returns: Delivery, list: true },
       async ({ params, query: { cursor, limit, ...filter } }) =>
