@@ -23,7 +23,11 @@ const app = await buildApp(config, {
   },
 });
 const server = await listen(app.koa, { host: '127.0.0.1', port: orders.port });
-const timer = setInterval(() => void app.sweep.once().catch(() => {}), orders.sweepEveryMs ?? 500);
+const work = () => {
+  void app.sweep.once().catch(() => {});
+  void app.deliveries.once().catch(() => {});
+};
+const timer = setInterval(work, orders.sweepEveryMs ?? 500);
 process.stdout.write('ready\n');
 
 process.once('SIGTERM', async () => {

@@ -1,0 +1,180 @@
+import test from 'ava';
+import { userListStatement } from '../../server/db/queries/catalog-lists.ts';
+import { eventListStatement, type EventFilter } from '../../server/db/queries/events.ts';
+import {
+  orderListStatement,
+  refundListStatement,
+  type OrderFilter,
+  type RefundFilter,
+  type Statement,
+} from '../../server/db/queries/orders.ts';
+import type { Store } from '../../server/db/store.ts';
+import { count } from '../support/counts.ts';
+import { type TestDatabase, postgresDatabase } from '../support/database.ts';
+
+const TOTAL = count(1_000_000, 20_000);
+const PAGE = 51;
+/** What a first page may touch, whatever the table holds: the page, and some slack of its index. */
+const BOUND = 2_000;
+
+test.beforeEach((t) => t.timeout(900_000));
+
+test('every filter of the lists answers from an index, and the first page reads a bounded number of rows', async (t) => {
+  const db = await postgresDatabase(t, 4);
+  await seedLists(db);
+  const { store } = db;
+  let plans = 0;
+  for (const [name, table, statement] of statements()) {
+    const plan = await explain(store, statement);
+    plans += 1;
+    t.deepEqual(
+      plan.scans.filter(({ type, relation }) => type === 'Seq Scan' && relation === table).map(({ type }) => type),
+      [],
+      `${name}: no sequential scan of ${table}`,
+    );
+    t.true(plan.rows <= BOUND, `${name}: ${plan.rows} rows touched`);
+  }
+  t.log(
+    `${TOTAL} orders, refunds, users and events: ${plans} statements, none scans its table, each touches at most ${BOUND} rows`,
+  );
+});
+
+function statements(): [string, string, Statement][] {
+  const middle = new Date(Date.UTC(2030, 0, 1) + (TOTAL / 2) * 1000);
+  const orders: OrderFilter[] = [
+    {},
+    { orderNo: 'P0000000042' },
+    { merchantOrderNo: 'M42' },
+    { channelTradeNo: 'T42' },
+    { clientId: 'app_rare' },
+    { clientId: 'app_a', userId: 'user-42' },
+    { userId: 'user-42' },
+    { project: 'rare' },
+    { payWay: 'paypal' },
+    { mode: 'sandbox' },
+    { orderType: 'rare' },
+    ...['created', 'pending', 'closing', 'closed', 'failed', 'paid', 'partially_refunded', 'refunded'].map(
+      (status) => ({ status }),
+    ),
+    { exception: 'any' },
+    { exception: 'amount_mismatch' },
+    { amountMinMinor: 4_242n, amountMaxMinor: 4_242n },
+    { amountMinMinor: 9_999_000n },
+    { amountMaxMinor: 20n },
+    { createdFrom: middle },
+    { createdTo: middle },
+    { status: 'paid', payWay: 'alipay', createdTo: middle },
+  ];
+  const refunds: RefundFilter[] = [
+    {},
+    { refundNo: 'R0000000042' },
+    { orderNo: 'P0000000042' },
+    { merchantRefundNo: 'MR42' },
+    { clientId: 'app_rare' },
+    { project: 'rare' },
+    { status: 'abnormal' },
+    { origin: 'late' },
+    { createdFrom: middle },
+    { createdTo: middle },
+  ];
+  const events: EventFilter[] = [
+    {},
+    { clientId: 'app_rare' },
+    { project: 'rare' },
+    { objectNo: 'P0000000042' },
+    { types: ['order.failed'] },
+    { types: ['order.failed', 'order.paid', 'coin.debited'] },
+    { since: middle },
+    { clientId: 'app_a', types: ['order.paid'] },
+  ];
+  const log = { after: 0n, head: BigInt(TOTAL) };
+  const users = [{}, { userId: 'user-42' }, { email: 'user-42@shop.example' }, { phone: '42' }, { status: 'blocked' }];
+  return [
+    ...orders.map((filter) => named('orders', filter, orderListStatement(filter, undefined, PAGE))),
+    named('orders', { after: 'middle' }, orderListStatement({}, { createdAt: middle, id: 'P' }, PAGE)),
+    ...refunds.map((filter) => named('refunds', filter, refundListStatement(filter, undefined, PAGE))),
+    ...events.map((filter) => named('events', filter, eventListStatement(filter, log, PAGE))),
+    ...users.map((filter) =>
+      named('users', filter, userListStatement({ project: 'default', limit: PAGE - 1, ...filter })),
+    ),
+  ];
+}
+
+function named(table: string, filter: object, statement: Statement): [string, string, Statement] {
+  const shown = JSON.stringify(filter, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+  return [`${table} ${shown}`, table, statement];
+}
+
+interface Node {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Index Recheck'?: number;
+  Plans?: Node[];
+}
+
+async function explain(store: Store, { sql, parameters }: Statement) {
+  const [row] = await store.read((tx) =>
+    tx.sql<{ 'QUERY PLAN': [{ Plan: Node }] }>(`explain (analyze, format json) ${sql}`, parameters),
+  );
+  const scans: { type: string; relation: string; rows: number }[] = [];
+  const walk = (node: Node) => {
+    const rows =
+      node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
+    const touched = rows * node['Actual Loops'];
+    if (node['Relation Name']) scans.push({ type: node['Node Type'], relation: node['Relation Name'], rows: touched });
+    node.Plans?.forEach(walk);
+  };
+  walk(row!['QUERY PLAN'][0].Plan);
+  return { scans, rows: scans.reduce((sum, { rows }) => sum + rows, 0) };
+}
+
+/** Rows of every kind, by the million; the rare values are one in ten thousand or fewer. */
+async function seedLists({ database }: TestDatabase): Promise<void> {
+  const em = database.em.fork();
+  await em.begin();
+  await em.execute('set local statement_timeout = 0');
+  const step = 50_000;
+  for (let from = 1; from <= TOTAL; from += step) {
+    const series = `generate_series(${from}, ${Math.min(TOTAL, from + step - 1)}) n`;
+    for (const insert of seeds(series)) await em.execute(insert);
+  }
+  await em.execute(`insert into order_exceptions (id, order_no, client_id, project, kind, dedupe, blocks_refunds, state, created_at)
+    select gen_random_uuid(), 'P' || lpad(n::text, 10, '0'), 'app_a', 'default', case when n % 2 = 0 then 'amount_mismatch' else 'late_payment' end,
+           'x', false, 'open', now() from generate_series(1, 40) n`);
+  await em.commit();
+  for (const table of ['orders', 'refunds', 'events', 'users', 'order_exceptions'])
+    await em.execute(`analyze ${table}`);
+}
+
+function seeds(series: string): string[] {
+  const rare = `n % 10000 = 0`;
+  const at = `timestamptz '2030-01-01 00:00:00Z' + n * interval '1 second'`;
+  const owner = `case when ${rare} then 'app_rare' else 'app_a' end, case when ${rare} then 'rare' else 'default' end`;
+  const state = `(array['closed', 'created', 'pending', 'closing', 'failed'])[case when n % 5000 < 5 then n % 5 + 1 else null end]`;
+  const isPaid = `n % 5000 >= 5`;
+  const refunded = `case when n % 5000 = 77 then 10 when n % 5000 = 78 then 5 else 0 end`;
+  return [
+    `insert into orders (order_no, kind, client_id, project, merchant_order_no, mode, pay_way, account, config_version, scene,
+       subject, order_type, user_id, amount, currency, facts_hash, stock_held, late_payment, state, close_asked, close_answered,
+       paid, refunded, refunding, overrun, channel_trade_no, sequence, place_tries, absent_count, captures, checks, created_at,
+       sent_at, expires_at)
+     select 'P' || lpad(n::text, 10, '0'), 'payment', ${owner}, 'M' || n, case when ${rare} then 'sandbox' else 'simulator' end,
+       case when ${rare} then 'paypal' else 'alipay' end, 'acc', 1, 'qr', 'Seed', case when ${rare} then 'rare' else 'goods' end,
+       'user-' || (n % 5000), 10 + (n * 7919) % 10000000, 'CNY', 'h', false, '{}', coalesce(${state}, 'paid'), false, false,
+       case when ${isPaid} then 10 else 0 end, ${refunded}, 0, 0, 'T' || n, 1, 1, 0, 0, 0, ${at}, ${at}, ${at} from ${series}`,
+    `insert into refunds (refund_no, order_no, client_id, project, merchant_refund_no, origin, amount, currency, state, accepted,
+       surplus, elsewhere, actor, tries, absent_count, checks, created_at)
+     select 'R' || lpad(n::text, 10, '0'), 'P' || lpad(n::text, 10, '0'), ${owner}, 'MR' || n,
+       case when ${rare} then 'late' else 'merchant' end, 1, 'CNY', case when ${rare} then 'abnormal' else 'succeeded' end,
+       true, false, false, 'seed', 1, 0, 0, ${at} from ${series}`,
+    `insert into events (id, type, client_id, project, object_no, dedupe, payload, created_at)
+     select 'evt_' || n, case when ${rare} then 'order.failed' else 'order.paid' end, ${owner},
+       'P' || lpad(n::text, 10, '0'), 'once', '{}', ${at} from ${series}`,
+    `insert into users (id, project, user_id, email, phone, status, created_at, updated_at)
+     select gen_random_uuid(), 'default', 'user-' || n, 'user-' || n || '@shop.example', n::text,
+       case when ${rare} then 'blocked' else 'active' end, ${at}, ${at} from ${series}`,
+  ];
+}
