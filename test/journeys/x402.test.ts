@@ -1,0 +1,126 @@
+import test from 'ava';
+import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
+import { startService, type Merchant, type Service } from '../support/service.ts';
+import { addSkill, callSkill, paySkill } from '../support/skillpay.ts';
+
+type Requirements = Parameters<Parameters<x402Client['register']>[1]['createPaymentPayload']>[1];
+
+const call = (
+  service: Service,
+  shop: Merchant,
+  body: object,
+  pay: typeof fetch,
+  headers: Record<string, string> = {},
+) =>
+  pay(`${service.url}/api/v2/skillpay/resource`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${shop.token}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+
+/** A scheme of a payer with a wallet at the simulator. */
+function wallet(service: Service, seen: Requirements[]) {
+  return {
+    scheme: 'exact',
+    async createPaymentPayload(x402Version: number, requirements: Requirements) {
+      seen.push(requirements);
+      const outTradeNo = String(requirements.extra?.outTradeNo);
+      await paySkill(service, outTradeNo);
+      return { x402Version, payload: { outTradeNo } };
+    },
+  };
+}
+
+test('the stock x402 client pays through a registered scheme, at each channel, and reads the response', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  await addSkill(service, { name: '天气预报 für Élise – and a name that is much longer than forty characters' });
+  await addSkill(service, { code: 'abroad', currency: 'USD', payWays: ['paypal'] });
+  for (const [payWay, resource, network] of [
+    ['wechat', 'weather', 'wechat:cn'],
+    ['alipay', 'weather', 'alipay:cn'],
+    ['paypal', 'abroad', 'paypal:us'],
+  ] as const) {
+    const seen: Requirements[] = [];
+    const client = new x402Client();
+    client.register(network, wallet(service, seen));
+    client.setSpendControls({ allowedAssets: true });
+    const body = { resource, payWay, input: { city: 'Paris' } };
+    const headers = { 'idempotency-key': `stock-${payWay}` };
+    const answer = await call(service, shop, body, wrapFetchWithPayment(fetch, client), headers);
+    t.is(answer.status, 200, await answer.clone().text());
+    t.is(seen.length, 1);
+    t.like(seen[0], {
+      scheme: 'exact',
+      network,
+      amount: '50',
+      asset: payWay === 'paypal' ? 'USD' : 'CNY',
+      payTo: 'merchant',
+    });
+    const { data } = (await answer.json()) as { data: { content: unknown; outTradeNo: string } };
+    t.deepEqual(data.content, { sky: 'blue' });
+    const settled = decodePaymentResponseHeader(answer.headers.get('payment-response') ?? '');
+    t.like(settled, { success: true, transaction: data.outTradeNo, network, amount: '50' });
+  }
+  t.is(await service.app.store.read((tx) => tx.orders.count({})), 3);
+});
+
+test('the stock x402 client pays through its hook with X-Out-Trade-No', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  await addSkill(service);
+  const client = new x402HTTPClient(new x402Client());
+  client.onPaymentRequired(async ({ paymentRequired }) => {
+    const [offer] = paymentRequired.accepts;
+    const outTradeNo = String(offer?.extra?.outTradeNo);
+    await paySkill(service, outTradeNo);
+    return { headers: { 'X-Out-Trade-No': outTradeNo } };
+  });
+  const answer = await call(service, shop, { resource: 'weather' }, wrapFetchWithPayment(fetch, client));
+  t.is(answer.status, 200);
+  t.like(decodePaymentResponseHeader(answer.headers.get('payment-response') ?? ''), { success: true });
+});
+
+test('a proof must be of this offer, and agree with the number', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  await addSkill(service);
+  const offer = await callSkill(shop, { resource: 'weather' });
+  const other = await callSkill(shop, { resource: 'weather' });
+  const { outTradeNo } = offer.body.data;
+  await paySkill(service, outTradeNo);
+  const { accepts, resource } = JSON.parse(
+    Buffer.from(offer.headers.get('payment-required') ?? '', 'base64').toString(),
+  );
+  const proof = (accepted: object, number = outTradeNo) =>
+    Buffer.from(JSON.stringify({ x402Version: 2, resource, accepted, payload: { outTradeNo: number } })).toString(
+      'base64',
+    );
+  const send = (signature: string, headers: Record<string, string> = {}) =>
+    callSkill(shop, undefined, undefined, { 'payment-signature': signature, ...headers });
+  const wrong = [
+    send(proof({ ...accepts[0], amount: '1' })),
+    send(proof({ ...accepts[0], extra: { ...accepts[0].extra, payUrl: 'http://elsewhere.example/' } })),
+    send(proof(accepts[0], other.body.data.outTradeNo)),
+    send(proof(accepts[0]), { 'x-out-trade-no': other.body.data.outTradeNo }),
+    send('not-base64!'),
+    send('A'.repeat(5000)),
+  ];
+  for (const answer of await Promise.all(wrong)) {
+    t.is(answer.status, 400);
+    t.is(answer.body.code, 'proof_invalid');
+  }
+  const right = await send(proof(accepts[0]), { 'x-out-trade-no': outTradeNo });
+  t.is(right.status, 200, JSON.stringify(right.body));
+});
+
+test('a page of another origin may read what it needs to pay', async (t) => {
+  const origin = 'https://shop.example';
+  const service = await startService(t, { env: { PAY_SERVER_CORS_ORIGINS: origin } });
+  const shop = await service.merchant();
+  await addSkill(service);
+  const answer = await callSkill(shop, { resource: 'weather' }, undefined, { origin });
+  const exposed = (answer.headers.get('access-control-expose-headers') ?? '').toLowerCase().split(', ');
+  for (const name of ['payment-required', 'payment-response', 'x-out-trade-no', 'weixin-pay-required', 'retry-after'])
+    t.true(exposed.includes(name), name);
+});

@@ -1,0 +1,279 @@
+import test, { type ExecutionContext } from 'ava';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { assertBooksBalance } from '../support/books.ts';
+import { count, inParallel } from '../support/counts.ts';
+import { startReplica } from '../support/replica.ts';
+import { freePort, startService, until, type Answer, type Service } from '../support/service.ts';
+import { addSkill, callSkill, offerSkill, paidSkill, redeemAt, withNewToken } from '../support/skillpay.ts';
+
+const open = { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', PAY_OAUTH_TOKEN_TTL_SECONDS: '86400' };
+
+interface Upstream {
+  url: string;
+  /** Executions by order. */
+  calls: Map<string, number>;
+}
+
+/** An upstream whose every execution answers something else, so that a second one would show. */
+async function upstream(t: ExecutionContext, delayMs = 20): Promise<Upstream> {
+  const calls = new Map<string, number>();
+  const server = http.createServer((request, response) => {
+    const order = String(request.headers['idempotency-key']);
+    const nth = (calls.get(order) ?? 0) + 1;
+    calls.set(order, nth);
+    request.resume();
+    setTimeout(() => response.end(`${order} execution ${nth}`), delayMs);
+  });
+  server.listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/run`, calls };
+}
+
+const rowOf = (service: Service, orderNo: string) => service.app.store.read((tx) => tx.skillOrders.find({ orderNo }));
+
+/** Repeats as a patient caller does: 409 and 503 mean "ask again". */
+async function untilAnswered(call: () => Promise<Answer>): Promise<Answer> {
+  return until('an answer', async () => {
+    const answer = await call();
+    return answer.status !== 409 && answer.status !== 503 && answer;
+  });
+}
+
+async function assertFulfilledOnce(t: ExecutionContext, service: Service, orderNo: string): Promise<void> {
+  const row = await rowOf(service, orderNo);
+  t.is(row?.fulfilment, 'done');
+  const events = await service.app.store.read((tx) =>
+    tx.events.count({ objectNo: orderNo, type: 'skillpay.fulfilled' }),
+  );
+  t.is(events, 1);
+}
+
+test.beforeEach((t) => t.timeout(600_000));
+
+test.serial('G13: 100 paid repeats at once, at two replicas: one execution, one row, one content', async (t) => {
+  const { url, calls } = await upstream(t, 100);
+  const service = await startService(t, { env: open });
+  const twin = await startService(t, { env: open, url: service.databaseUrl, simulator: service.simulator });
+  const shop = await service.merchant();
+  await addSkill(service, { resource: { handler: 'http', url } });
+  for (const payWay of ['wechat', 'alipay'] as const) {
+    const outTradeNo = await paidSkill(service, shop, { resource: 'weather', payWay });
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, index) =>
+        untilAnswered(() => redeemAt(index % 2 ? service.url : twin.url, shop, outTradeNo)),
+      ),
+    );
+    t.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
+    t.deepEqual([...new Set(answers.map(({ body }) => body.data.content))], [`${outTradeNo} execution 1`]);
+    t.is(new Set(answers.map(({ body }) => body.data.receipt)).size, 1);
+    t.is(answers.filter(({ body }) => body.data.alreadyFulfilled === false).length, 1);
+    t.is(calls.get(outTradeNo), 1);
+    await assertFulfilledOnce(t, service, outTradeNo);
+    t.like(await rowOf(service, outTradeNo), { attempts: 1, fencing: 1 });
+  }
+  await assertBooksBalance(t, service);
+});
+
+test.serial('G13: kill -9 at every step of the work: done once after the restart', async (t) => {
+  const { url, calls } = await upstream(t);
+  const service = await startService(t, { env: open });
+  const shop = await service.merchant();
+  await addSkill(service, { resource: { handler: 'http', url } });
+  for (const [crashAt, executions] of [
+    ['fulfil.claimed', 1],
+    ['fulfil.worked', 2],
+    ['fulfil.kept', 1],
+  ] as const) {
+    const outTradeNo = await paidSkill(service, shop);
+    const victim = await startReplica(t, {
+      environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },
+      simulatorUrl: service.simulator.url,
+      port: await freePort(),
+      crashAt,
+      sweepEveryMs: 600_000,
+    });
+    await redeemAt(victim.url, shop, outTradeNo).catch(() => {});
+    t.is(await victim.ended, 'SIGKILL', crashAt);
+    if (crashAt === 'fulfil.claimed') {
+      const refund = await shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo });
+      t.is(refund.body.code, 'fulfilment_in_progress', 'the lease outlives its maker');
+    }
+    service.clock.advance(31);
+    await service.app.sweep.once();
+    await assertFulfilledOnce(t, service, outTradeNo);
+    t.is(calls.get(outTradeNo), executions, crashAt);
+    const answer = await callSkill(shop, undefined, outTradeNo);
+    t.is(answer.body.data.content, `${outTradeNo} execution ${executions}`);
+    t.true(answer.body.data.alreadyFulfilled);
+  }
+  await assertBooksBalance(t, service);
+});
+
+/** An upstream whose first execution waits until it is let go. */
+async function stuckUpstream(t: ExecutionContext) {
+  const gate = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  let calls = 0;
+  const server = http.createServer(async (request, response) => {
+    request.resume();
+    calls += 1;
+    const mine = calls;
+    begun.resolve();
+    if (mine === 1) await gate.promise;
+    response.end(`execution ${mine}`);
+  });
+  server.listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return { url, begun: begun.promise, letGo: () => gate.resolve() };
+}
+
+test.serial('a result that comes after its lease is dropped when another claim came first', async (t) => {
+  const { url, begun, letGo } = await stuckUpstream(t);
+  const service = await startService(t, { env: open });
+  const shop = await service.merchant();
+  await addSkill(service, { resource: { handler: 'http', url } });
+  const outTradeNo = await paidSkill(service, shop);
+  const slow = callSkill(shop, undefined, outTradeNo);
+  await begun;
+  service.clock.advance(31);
+  const second = await callSkill(shop, undefined, outTradeNo);
+  t.is(second.body.data.content, 'execution 2');
+  letGo();
+  t.is((await slow).body.data.content, 'execution 2');
+  await service.app.skillpay.idle();
+  await assertFulfilledOnce(t, service, outTradeNo);
+  t.like(await rowOf(service, outTradeNo), { fencing: 2, content: 'execution 2' });
+});
+
+test.serial('a result that comes after its lease is dropped when the money went back first', async (t) => {
+  const { url, begun, letGo } = await stuckUpstream(t);
+  const service = await startService(t, { env: open });
+  const shop = await service.merchant();
+  await addSkill(service, { resource: { handler: 'http', url } });
+  const outTradeNo = await paidSkill(service, shop);
+  const slow = callSkill(shop, undefined, outTradeNo);
+  await begun;
+  t.is((await shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo })).status, 409);
+  service.clock.advance(31);
+  t.is((await shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo })).status, 200);
+  letGo();
+  t.is((await slow).status, 410);
+  await service.app.skillpay.idle();
+  t.like(await rowOf(service, outTradeNo), { fulfilment: 'none', content: null });
+  await service.app.sweep.once();
+  t.is((await callSkill(shop, undefined, outTradeNo)).status, 410);
+  await assertBooksBalance(t, service);
+});
+
+test.serial('a lost 402: calls with the same key make one order, at two replicas, also after a death', async (t) => {
+  const service = await startService(t, { env: open });
+  const twin = await startService(t, { env: open, url: service.databaseUrl, simulator: service.simulator });
+  const shop = await service.merchant();
+  await addSkill(service);
+  const body = { resource: 'weather', input: { city: 'Paris' } };
+  const call = (at: string, key: string) =>
+    shop.callAt(at, 'POST', '/api/v2/skillpay/resource', body, { 'idempotency-key': key });
+  await inParallel(count(50, 10), 4, async (index) => {
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, (_, nth) =>
+        untilAnswered(() => call(nth % 2 ? service.url : twin.url, `key-${index}`)),
+      ),
+    );
+    t.deepEqual([...new Set(answers.map(({ status }) => status))], [402]);
+    t.is(new Set(answers.map(({ body: { data } }) => data.outTradeNo)).size, 1);
+    t.is(new Set(answers.map(({ body: { data } }) => data.paymentCode)).size, 1);
+    t.truthy(answers.at(-1)?.body.data.qrCode);
+  });
+  t.is(await service.app.store.read((tx) => tx.orders.count({})), count(50, 10));
+  for (const crashAt of ['place.intent', 'place.asked', 'place.settled']) {
+    const before = await service.app.store.read((tx) => tx.orders.count({}));
+    const victim = await startReplica(t, {
+      environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },
+      simulatorUrl: service.simulator.url,
+      port: await freePort(),
+      crashAt,
+      sweepEveryMs: 600_000,
+    });
+    await call(victim.url, crashAt).catch(() => {});
+    t.is(await victim.ended, 'SIGKILL', crashAt);
+    service.clock.advance(31);
+    const again = await call(service.url, crashAt);
+    t.is(again.status, 402, JSON.stringify(again.body));
+    t.truthy(again.body.data.qrCode);
+    t.is(await service.app.store.read((tx) => tx.orders.count({})), before + 1);
+  }
+});
+
+test.serial('G13: fulfilment against refund: never content and money back both', async (t) => {
+  const { url } = await upstream(t, 5);
+  const service = await startService(t, { env: open });
+  const twin = await startService(t, { env: open, url: service.databaseUrl, simulator: service.simulator });
+  const shop = await service.merchant();
+  await addSkill(service, { resource: { handler: 'http', url }, refundAfterFulfilment: false });
+  await addSkill(service, { code: 'still', refundAfterFulfilment: false });
+  const races = count(200, 30);
+  const seen = { content: 0, refund: 0, neither: 0 };
+  const numbers = await inParallel(races, 4, (index) =>
+    paidSkill(service, shop, {
+      resource: index % 2 ? 'weather' : 'still',
+      payWay: index % 3 ? 'wechat' : 'alipay',
+    }),
+  );
+  await inParallel(races, 3, async (index) => {
+    const outTradeNo = numbers[index]!;
+    const redeem = () => redeemAt(index % 2 ? service.url : twin.url, shop, outTradeNo);
+    const refund = () =>
+      index % 4 < 2
+        ? shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo })
+        : shop.call('POST', '/api/v2/payment/refund', { orderNo: outTradeNo, refundAmount: 0.5 });
+    const both = index % 2 ? [redeem(), refund(), redeem()] : [refund(), redeem(), redeem()];
+    const answers = await Promise.all(both);
+    const gaveContent = answers.some(({ status, body }) => status === 200 && body.data.content !== undefined);
+    const gaveMoney = answers.some(({ status, body }) => status === 200 && body.data.refundNo !== undefined);
+    t.false(gaveContent && gaveMoney, outTradeNo);
+    for (const { status, body } of answers) t.true([200, 409, 410].includes(status), `${status} ${body.code}`);
+    seen[gaveContent ? 'content' : gaveMoney ? 'refund' : 'neither'] += 1;
+    const order = await service.app.store.read((tx) => tx.orders.find({ orderNo: outTradeNo }));
+    const row = await rowOf(service, outTradeNo);
+    const moneyIsBack = (order?.refunded ?? 0n) + (order?.refunding ?? 0n) > 0n;
+    t.false(moneyIsBack && row?.fulfilment === 'done', outTradeNo);
+    if (moneyIsBack) t.is((await redeem()).status, 410);
+  });
+  t.log(`${races} races: ${JSON.stringify(seen)}`);
+  t.true(seen.content > 0 && seen.refund > 0);
+  await service.app.sweep.once();
+  await assertBooksBalance(t, service);
+});
+
+test.serial('payments that meet the repeat and the expiry: paid means content, closed means none', async (t) => {
+  const service = await startService(t, { env: open });
+  const shop = await service.merchant();
+  await addSkill(service, { offerTtlSeconds: 120 });
+  const offers = await inParallel(count(40, 9), 3, (index) =>
+    offerSkill(shop, { resource: 'weather', payWay: index % 2 ? 'wechat' : 'alipay' }),
+  );
+  service.clock.advance(181);
+  await Promise.all([
+    service.app.sweep.once(),
+    ...offers.map((orderNo) => service.sim('/sim/pay', { orderNo }).catch(() => {})),
+    ...offers.map((orderNo) => callSkill(shop, undefined, orderNo)),
+  ]);
+  const caller = await withNewToken(service, shop);
+  for (const orderNo of offers) {
+    service.clock.advance(6);
+    const answer = await untilAnswered(() => callSkill(caller, undefined, orderNo));
+    const order = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
+    t.is(answer.status, order?.state === 'paid' ? 200 : 402, `${orderNo} ${order?.state}`);
+  }
+  await assertBooksBalance(t, service);
+});
