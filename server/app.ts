@@ -167,7 +167,11 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
       log,
     );
     const events = composeEvents({
-      ...{ config, store, now, identity, log },
+      config,
+      store,
+      now,
+      identity,
+      log,
       sealing: credentials.sealing,
       checkpoint: ports.checkpoint,
       isDraining: () => koa.context.draining === true,

@@ -4,7 +4,6 @@ import { type DeliveryFilter, listDeliveries, withTries } from '../db/queries/de
 import type { Position } from '../db/queries/orders.ts';
 import type { Tx } from '../db/tx.ts';
 import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
-import { by } from '../identity/audit.ts';
 import type { Actor } from '../identity/ports.ts';
 import { attempt, isSuccess, type Message } from './attempt.ts';
 import type { EventPorts } from './ports.ts';
@@ -147,6 +146,11 @@ export function webhookOperations(ports: EventPorts) {
     const change = { before: before ? shown(before) : null, after: shown(after) };
     return ports.audit(tx, { ...by(actor), action, target: after.clientId, ...change });
   }
+}
+
+/** The part of an audit line that says who. */
+function by({ kind, name, ip, requestId }: Actor) {
+  return { actorKind: kind, actor: name, ip: ip ?? null, requestId: requestId ?? null };
 }
 
 /** What routes may call. */

@@ -119,7 +119,12 @@ async function deliverTo(
   await store.transaction((tx) => recordEvents(now)(tx, { ...event, notifyUrl: url }));
   const [due] = await store.read((tx) => tx.deliveries.list({}));
   await deliverEvent({
-    ...{ store, now, httpsOnly, log: () => {}, checkpoint: () => {}, audit: async () => {} },
+    store,
+    now,
+    httpsOnly,
+    log: () => {},
+    checkpoint: () => {},
+    audit: async () => {},
     sealing: createSealing([{ id: '00000000', key: Buffer.alloc(32, 1) }]),
     send: createSender({ allowedNetworks: allowed, httpsOnly, ...(resolve ? { resolve } : {}) }),
   })(due!.id);

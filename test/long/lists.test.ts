@@ -136,7 +136,7 @@ async function seedLists({ database }: TestDatabase): Promise<void> {
   const em = database.em.fork();
   await em.begin();
   await em.execute('set local statement_timeout = 0');
-  const step = 50_000;
+  const step = 10_000;
   for (let from = 1; from <= TOTAL; from += step) {
     const series = `generate_series(${from}, ${Math.min(TOTAL, from + step - 1)}) n`;
     for (const insert of seeds(series)) await em.execute(insert);
@@ -144,9 +144,9 @@ async function seedLists({ database }: TestDatabase): Promise<void> {
   await em.execute(`insert into order_exceptions (id, order_no, client_id, project, kind, dedupe, blocks_refunds, state, created_at)
     select gen_random_uuid(), 'P' || lpad(n::text, 10, '0'), 'app_a', 'default', case when n % 2 = 0 then 'amount_mismatch' else 'late_payment' end,
            'x', false, 'open', now() from generate_series(1, 40) n`);
-  await em.commit();
   for (const table of ['orders', 'refunds', 'events', 'users', 'order_exceptions'])
     await em.execute(`analyze ${table}`);
+  await em.commit();
 }
 
 function seeds(series: string): string[] {

@@ -11,7 +11,12 @@ import { embeddedDatabase, postgresDatabase } from '../support/database.ts';
 
 const record = recordEvents(() => new Date());
 const event = (objectNo: string, clientId = 'app_a') => ({
-  ...{ type: 'order.paid', clientId, project: 'default', objectNo, dedupe: 'once', object: { orderNo: objectNo } },
+  type: 'order.paid',
+  clientId,
+  project: 'default',
+  objectNo,
+  dedupe: 'once',
+  object: { orderNo: objectNo },
 });
 const read = (store: Store, after: bigint) => store.read((tx) => listEvents(tx, {}, after, 200));
 

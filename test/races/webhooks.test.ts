@@ -147,8 +147,11 @@ test('kill -9 at each step of a delivery loses no event, and nothing is sent bef
     // The replica has the real clock, the service of the test one that was put forward.
     await service.app.store.read((tx) => tx.deliveries.update({ state: 'pending' }, { nextAttemptAt: new Date() }));
     const victim = await startReplica(t, {
-      ...{ environment: service.environment, simulatorUrl: service.simulator.url, port: await freePort() },
-      ...{ crashAt, sweepEveryMs: 50 },
+      environment: service.environment,
+      simulatorUrl: service.simulator.url,
+      port: await freePort(),
+      crashAt,
+      sweepEveryMs: 50,
     });
     t.is(await victim.ended, 'SIGKILL', crashAt);
     t.is(receiver.received.length, crashAt === 'deliver.sent' ? 1 : 0);
@@ -181,7 +184,10 @@ test('kill -9 under load: every paid order is told, and whatever was told was co
   for (let kill = 0; kill < count(20, 2); kill += 1) {
     const port = await freePort();
     const victim = await startReplica(t, {
-      ...{ environment: service.environment, simulatorUrl: service.simulator.url, port, sweepEveryMs: 20 },
+      environment: service.environment,
+      simulatorUrl: service.simulator.url,
+      port,
+      sweepEveryMs: 20,
     });
     for (let n = 0; n < 3; n += 1) {
       const orderNo = await placeOrder(shop, { amount: 3 });

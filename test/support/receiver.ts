@@ -32,7 +32,10 @@ export async function startReceiver(t: ExecutionContext): Promise<Receiver> {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  t.teardown(() => void server.closeAllConnections() ?? server.close());
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
   receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
   return receiver;
 }
