@@ -1,8 +1,11 @@
 import { claimDueRefund } from '../db/queries/due.ts';
 import type { Tx } from '../db/tx.ts';
-import { claimWork, isRefunded, lockPair, MAX_ATTEMPTS, nextAttempt, type Claimed } from './claim.ts';
+import { claimWork, isLive, isRefunded, lockPair, MAX_ATTEMPTS, nextAttempt, type Claimed } from './claim.ts';
 import { HandlerFailed, runHandler, type Content } from './handlers.ts';
-import type { SkillPair, SkillPorts } from './ports.ts';
+import { later, type SkillPair, type SkillPorts } from './ports.ts';
+
+/** An exception that forbids refunds is looked at again after this long. */
+const BLOCKED_SECONDS = 3600;
 
 /** Does the paid work of orders, once. */
 export interface Fulfilment {
@@ -10,7 +13,7 @@ export interface Fulfilment {
   begin(orderNo: string, options?: { due?: boolean }): Promise<{ claimed: Claimed; work?: Promise<void> }>;
   /** The work of an order that this process is doing. */
   underWay(orderNo: string): Promise<void> | undefined;
-  /** Gives up on an order whose tries are used up. */
+  /** Gives up on an order whose tries are used up, or gives back what could not be given back before. */
   giveUp(orderNo: string): Promise<void>;
   /** Sends a refund that is open and due now, instead of waiting for its job. */
   hurryRefund(refundNo: string): Promise<void>;
@@ -129,7 +132,8 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
     const refundNo = await store.transaction(async (tx) => {
       const pair = await lockPair(tx, orderNo);
       const { skill, order } = pair;
-      const isOver = skill.fulfilment === 'done' || skill.fulfilment === 'failed';
+      if (skill.fulfilment === 'failed' && skill.refundNo === null) return giveBack(tx, pair);
+      const isOver = skill.fulfilment === 'done' || skill.fulfilment === 'failed' || isLive(skill, now());
       if (isOver || order.state !== 'paid' || isRefunded(pair)) return undefined;
       const code = skill.failureCode ?? 'broken_off';
       const message = skill.failureMessage ?? 'The work broke off again and again.';
@@ -138,24 +142,36 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
     if (refundNo) await hurryRefund(refundNo);
   }
 
-  /** The verdict and the refund in one commit, under a number that is fixed. Returns the refund's number. */
-  async function failForGood(tx: Tx, { order, skill }: SkillPair, failure: HandlerFailed): Promise<string> {
+  /** The verdict and the refund in one commit. Returns the refund's number, if one could be opened. */
+  async function failForGood(tx: Tx, pair: SkillPair, failure: HandlerFailed): Promise<string | undefined> {
+    const { order, skill } = pair;
     const { orderNo } = order;
-    const refundNo = `R${orderNo}F`;
-    const at = now();
     await tx.skillOrders.update(
       { orderNo },
       {
         fulfilment: 'failed',
         fencing: skill.fencing + 1,
         leasedUntil: null,
-        nextAttemptAt: null,
         failureCode: failure.code.slice(0, 64),
         failureMessage: failure.message,
-        refundNo,
       },
     );
-    await payments.raise(tx, order, 'fulfilment_failed', { dedupe: 'once', refundNo, detail: { code: failure.code } });
+    await payments.raise(tx, order, 'fulfilment_failed', { dedupe: 'once', detail: { code: failure.code } });
+    return giveBack(tx, pair);
+  }
+
+  /** Opens the refund under a number that is fixed, once; while something forbids refunds the job comes again. */
+  async function giveBack(tx: Tx, pair: SkillPair): Promise<string | undefined> {
+    const { order } = pair;
+    const { orderNo } = order;
+    const at = now();
+    if (await tx.exceptions.find({ orderNo, state: 'open', blocksRefunds: true })) {
+      await tx.skillOrders.update({ orderNo }, { nextAttemptAt: later(at, BLOCKED_SECONDS) });
+      return undefined;
+    }
+    const refundNo = isRefunded(pair) ? null : `R${orderNo}F`;
+    await tx.skillOrders.update({ orderNo }, { refundNo, nextAttemptAt: null });
+    if (refundNo === null) return undefined;
     await payments.openRefund(tx, order, {
       refundNo,
       amount: order.paid - order.refunded - order.refunding,

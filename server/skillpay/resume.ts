@@ -10,13 +10,12 @@ export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilmen
   return async (orderNo: string): Promise<void> => {
     const pair = await store.read((tx) => readPair(tx, orderNo));
     const { order, skill } = pair;
+    if (skill.fulfilment === 'failed' && skill.refundNo === null && !isRefunded(pair))
+      return fulfilment.giveUp(orderNo);
     const isOver = skill.fulfilment === 'done' || skill.fulfilment === 'failed';
     if (isOver || order.state !== 'paid' || isRefunded(pair)) return rest(orderNo);
     if (skill.attempts === 0) return unclaimed(orderNo);
-    if (skill.attempts >= MAX_ATTEMPTS || isOverdue(skill, now())) {
-      if (skill.fulfilment === 'running' && skill.leasedUntil !== null && skill.leasedUntil > now()) return;
-      return fulfilment.giveUp(orderNo);
-    }
+    if (skill.attempts >= MAX_ATTEMPTS || isOverdue(skill, now())) return fulfilment.giveUp(orderNo);
     const { work } = await fulfilment.begin(orderNo, { due: true });
     await work;
   };

@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { randomUUID } from 'node:crypto';
 import http, { type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { assertBooksBalance } from '../support/books.ts';
@@ -222,4 +223,36 @@ test('a caller that goes away does not stop the work', async (t) => {
     return body.data.fulfilment === 'done';
   });
   t.is((await callSkill(shop, undefined, outTradeNo)).body.data.content, 'done');
+});
+
+test('while refunds are blocked the failed work waits, and is given back when they are not', async (t) => {
+  const url = await upstream(t, (_request, response) => void response.writeHead(404).end());
+  const service = await startService(t, { env: open });
+  const shop = await service.merchant();
+  const outTradeNo = await paidCall(service, shop, url);
+  const at = service.clock.now();
+  await service.app.store.transaction((tx) =>
+    tx.exceptions.insert({
+      orderNo: outTradeNo,
+      blocksRefunds: true,
+      state: 'open',
+      id: randomUUID(),
+      kind: 'refund_unexplained',
+      dedupe: 'once',
+      clientId: shop.clientId,
+      project: 'default',
+      createdAt: at,
+    }),
+  );
+  t.is((await callSkill(shop, undefined, outTradeNo)).body.code, 'fulfilment_failed_refund_pending');
+  service.clock.advance(3601);
+  await service.app.sweep.once();
+  t.is(await service.app.store.read((tx) => tx.refunds.count({})), 0);
+  await service.app.store.transaction((tx) =>
+    tx.exceptions.update({ orderNo: outTradeNo, kind: 'refund_unexplained' }, { state: 'resolved' }),
+  );
+  service.clock.advance(3601);
+  await service.app.sweep.once();
+  const [refund] = await service.app.store.read((tx) => tx.refunds.list({ orderNo: outTradeNo }));
+  t.like(refund, { refundNo: `R${outTradeNo}F`, origin: 'skillpay', amount: 50n });
 });

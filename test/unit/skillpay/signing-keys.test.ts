@@ -1,0 +1,51 @@
+import test from 'ava';
+import { createSealing } from '../../../server/credentials/sealing.ts';
+import { createSigningKeys } from '../../../server/skillpay/signing-keys.ts';
+import { postgresDatabase } from '../../support/database.ts';
+
+const sealing = createSealing([{ id: 'aaaaaaaa', key: Buffer.alloc(32, 1) }]);
+const now = () => new Date();
+
+test('replicas that need the first key at once make one for each mode', async (t) => {
+  const { store } = await postgresDatabase(t);
+  const replicas = Array.from({ length: 8 }, () => createSigningKeys({ store, sealing, now }));
+  await Promise.all(replicas.flatMap((keys) => [keys.ensure('simulator'), keys.ensure('live')]));
+  const rows = await store.read((tx) => tx.signingKeys.list({}));
+  t.deepEqual(rows.map(({ mode }) => mode).toSorted(), ['live', 'simulator']);
+  const signed = await Promise.all(replicas.map((keys) => keys.sign('live', 'pay-code+jws', { a: 1 })));
+  t.is(new Set(signed).size, 1);
+  const { keys } = await replicas[0]!.publicKeys();
+  t.deepEqual(keys.map(({ kid }) => kid).toSorted(), rows.map(({ kid }) => kid).toSorted());
+  for (const key of keys) t.deepEqual(Object.keys(key).toSorted(), ['alg', 'crv', 'kid', 'kty', 'use', 'x']);
+});
+
+test('the newest key signs, older ones stay published; without a key nothing is signed', async (t) => {
+  const { store } = await postgresDatabase(t);
+  let at = Date.now();
+  const keys = createSigningKeys({ store, sealing, now: () => new Date(at) });
+  await t.throwsAsync(keys.sign('live', 'pay-code+jws', {}), { message: /reconfigured/ });
+  await keys.ensure('live');
+  const kidOf = async () =>
+    JSON.parse(Buffer.from((await keys.sign('live', 'x', {})).split('.')[0] ?? '', 'base64url').toString()).kid;
+  const first = await kidOf();
+  const other = createSigningKeys({ store, sealing, now: () => new Date(at) });
+  await other.ensure('sandbox');
+  at += 61_000;
+  await store.transaction((tx) =>
+    tx.signingKeys.update({ mode: 'sandbox' }, { mode: 'live', createdAt: new Date(at) }),
+  );
+  await keys.ensure('live');
+  t.not(await kidOf(), first);
+  t.is((await keys.publicKeys()).keys.length, 2);
+});
+
+test('a private key that was moved to another row does not open', async (t) => {
+  const { store } = await postgresDatabase(t);
+  const keys = createSigningKeys({ store, sealing, now });
+  await keys.ensure('live');
+  await store.transaction(async (tx) => {
+    const [row] = await tx.signingKeys.list({});
+    await tx.signingKeys.insert({ ...row, kid: 'moved', mode: 'sandbox' });
+  });
+  await t.throwsAsync(createSigningKeys({ store, sealing, now }).ensure('sandbox'), { message: /cannot be opened/ });
+});
