@@ -6,6 +6,7 @@ import { dirname } from 'node:path';
 import { ENTITIES } from './entities/index.ts';
 import { lockFolder } from './folder-lock.ts';
 import { MIGRATIONS } from './migrations/index.ts';
+import { keepPlans, type Pool } from './statement.ts';
 
 /** Which database to open; `folder` is set for the embedded one. */
 export interface DatabaseSettings {
@@ -28,7 +29,7 @@ export interface OpenDatabase {
 
 /** Bounds that keep a sick database from hanging a request: nothing waits for longer than these (ms). */
 export const TIMEOUTS = {
-  connect: 2_000,
+  connect: 4_000,
   query: 4_000,
   statement: 3_500,
   lock: 2_000,
@@ -64,6 +65,7 @@ async function openPostgres({ url, poolSize = 10 }: DatabaseSettings): Promise<O
       idle_in_transaction_session_timeout: TIMEOUTS.idleInTransaction,
       keepAlive: true,
       application_name: 'unified-payment-service',
+      onPoolCreated: (pool: unknown) => keepPlans(pool as Pool),
     },
   });
   return { orm, kind: 'postgres', em: orm.em, close: () => orm.close(true) };

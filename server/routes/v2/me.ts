@@ -23,7 +23,7 @@ export function appMeRoutes(): RouteGroup {
    *   get:
    *     tags: [Application]
    *     summary: Which application is this token of
-   *     description: Any token may ask. `mode` is `test` while Debug is on: then no order is about real money.
+   *     description: Any token may ask. `mode` is `test` while Debug is on, when no order is about real money.
    *     responses:
    *       200:
    *         content:
