@@ -36,7 +36,7 @@ export interface Service {
   clock: Clock;
   /** Speaks to the simulator's control API. */
   sim(path: string, body?: unknown): Promise<Record<string, never>>;
-  merchant(settings?: Partial<AppSettings>): Promise<Merchant>;
+  merchant(settings?: Partial<AppSettings> & { project?: string }): Promise<Merchant>;
   stop(): Promise<void>;
 }
 

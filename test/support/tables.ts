@@ -1,0 +1,40 @@
+import type { Service } from './service.ts';
+
+/** Counters of attempts and the trail of calls: they may grow where nothing else may. */
+const BESIDE = new Set(['rate_limits', 'channel_messages', 'channel_states']);
+
+async function tablesOf({ app }: Service): Promise<string[]> {
+  const rows = await app.store.read((tx) =>
+    tx.sql<{ name: string }>(
+      `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
+    ),
+  );
+  return rows.map(({ name }) => name);
+}
+
+/** A fingerprint of the rows of every table: equal when nothing was written in between. */
+export async function fingerprints(service: Service): Promise<Record<string, string>> {
+  const prints: Record<string, string> = {};
+  for (const name of await tablesOf(service)) {
+    if (BESIDE.has(name)) continue;
+    const [row] = await service.app.store.read((tx) =>
+      tx.sql<{ print: string }>(
+        `select count(*) || ' ' || coalesce(md5(string_agg(t::text, '' order by t::text)), '') as print from "${name}" t`,
+      ),
+    );
+    prints[name] = row?.print ?? '';
+  }
+  return prints;
+}
+
+/** Every row of every table as text, a line each. */
+export async function dumpTables(service: Service): Promise<string> {
+  const lines: string[] = [];
+  for (const name of await tablesOf(service)) {
+    const rows = await service.app.store.read((tx) =>
+      tx.sql<{ row: string }>(`select row_to_json(t)::text as row from "${name}" t`),
+    );
+    lines.push(...rows.map(({ row }) => `${name} ${row}`));
+  }
+  return lines.join('\n');
+}
