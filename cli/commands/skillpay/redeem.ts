@@ -46,6 +46,16 @@ export async function run(context: Context, outTradeNo: string, flags: RedeemFla
         hint: typeof data['payUrl'] === 'string' ? `pay at ${data['payUrl']}` : `payctl skillpay get ${outTradeNo}`,
       },
     );
-  if (flags.content) return terminal.out.write(`${plain(data['content'])}\n`);
+  if (data['status'] === 'refunded')
+    throw new CliError('refunded', EXIT.failed, `${outTradeNo} could not be fulfilled and was refunded.`, {
+      status,
+      hint: plain(data['refundReason']) || `payctl skillpay get ${outTradeNo}`,
+    });
+  if (flags.content) return terminal.out.write(`${text(data['content'])}\n`);
   await print.item(data, VIEW);
+}
+
+/** Content as it is: text plainly, anything else as JSON. */
+function text(content: unknown): string {
+  return typeof content === 'string' ? content : JSON.stringify(content);
 }
