@@ -64,6 +64,26 @@ export interface BootstrapResult {
   apps: (({ created: true } & OfflineApp) | { created: false; client_id: string; name: string })[];
 }
 
+/** What `doctor --offline` judges: facts of the configuration and of a database whose schema is up to date. */
+export interface Examination {
+  debug: boolean;
+  production: boolean;
+  publicUrl: string;
+  channels: { project: string; payWay: string; mode: string; enabled: boolean; missing: string[] }[];
+  /** Default certificates that end some time. */
+  certs: { project: string; payWay: string; kind: string; daysLeft: number }[];
+  /** Records that the configured master keys do not open, and those under a key that is not the newest. */
+  sealed: {
+    total: number;
+    underOldKeys: number;
+    broken: { record: string; why: string; keyId: string | null }[];
+  };
+  openExceptions: number;
+  abnormalRefunds: number;
+  /** Orders that should have ended an hour ago. */
+  overdueOrders: number;
+}
+
 /** Direct access to the service's database, for one process at a time on the embedded one. */
 export interface Offline {
   describeDatabase(): Promise<DatabaseDescription>;
@@ -90,5 +110,7 @@ export interface Offline {
   rotateMasterKey(input: { actor: OfflineActor }): Promise<{ keyId: string; rewrapped: number }>;
   /** Writes a backup of the embedded database into a file that must not exist (0600, complete or not at all). */
   backup(file: string): Promise<{ bytes: number }>;
+  /** Reads the facts; writes nothing. Only when no migration is pending. */
+  examine(): Promise<Examination>;
   close(): Promise<void>;
 }

@@ -87,6 +87,10 @@ const CODES: Readonly<Record<string, number>> = {
   invalid_request: EXIT.failed,
 };
 
+/** The network's own codes, and those by which PostgreSQL refuses a connection (classes 08 and 28, no such database, too many, starting). */
+const UNREACHABLE =
+  /^(E(CONNREFUSED|CONNRESET|NOTFOUND|AI_AGAIN|TIMEDOUT|HOSTUNREACH|NETUNREACH)|08\d\d\d|28\w{3}|3D000|53300|57P03)$/;
+
 /** What the server's own errors carry. */
 interface ServerError extends Error {
   code?: unknown;
@@ -100,6 +104,11 @@ export function translate(error: unknown): unknown {
   if (error.name === 'ConfigFaults') return new CliError('config_invalid', EXIT.usage, error.message, { cause: error });
   const { code, status, options = {} } = error as ServerError;
   if (typeof code !== 'string') return error;
+  if (UNREACHABLE.test(code))
+    return new CliError('database_unavailable', EXIT.tryAgain, `The database does not answer: ${error.message}.`, {
+      cause: error,
+      hint: 'check Database.Url',
+    });
   if (code === 'EADDRINUSE')
     return new CliError('address_in_use', EXIT.conflict, `The address is taken already (${error.message}).`, {
       cause: error,

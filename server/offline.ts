@@ -30,6 +30,7 @@ import {
 } from './identity/offline.ts';
 import { createPasswords } from './identity/passwords.ts';
 import { testAppRows } from './identity/test-apps.ts';
+import { examine } from './offline-examine.ts';
 import { rotateSeals } from './offline-keys.ts';
 
 /** Opens the service's database for the offline commands, with the server's own configuration and rules. */
@@ -75,6 +76,7 @@ export async function openOffline({ config: file, env, cwd }: OfflineInput): Pro
     },
     rotateMasterKey: ({ actor }) => rotateSeals(store, config, ports.audit, actorOf(actor)),
     backup: (target) => backup(database, target),
+    examine: () => examine(config, store, now()),
     close: () => database.close(),
   };
 }

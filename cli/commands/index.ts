@@ -156,7 +156,7 @@ export const nouns: readonly Noun[] = [
     group: 'Health',
     name: 'doctor',
     summary: 'what is wrong, and the command that fixes it',
-    load: () => import('./doctor.ts'),
+    load: () => import('./doctor/index.ts'),
   },
 
   { group: 'Server', name: 'server', summary: 'start, migrate, back up', load: () => import('./server/index.ts') },

@@ -21,6 +21,7 @@ test('a healthy place: exit 0 and no fix', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('GET /api/v1/exceptions', () => list());
+  place.api.on('GET /api/v1/refunds', () => list());
   const { code, findings } = await examine(place);
   t.deepEqual(
     findings.filter(({ status }) => status !== 'ok'),
@@ -41,7 +42,7 @@ const PLANTED: [name: string, plant: (place: Place) => unknown, check: string, f
     'a database that is down',
     (place) => place.api.on('GET /health/db', () => problem(503, 'database_down', 'Down.')),
     'database',
-    /log/,
+    /doctor --offline/,
   ],
   [
     'no login',
@@ -51,9 +52,12 @@ const PLANTED: [name: string, plant: (place: Place) => unknown, check: string, f
   ],
   [
     'a channel that is down',
-    (place) => place.api.on('GET /api/v1/payment/channels', () => list({ payWay: 'alipay', status: 'down' })),
+    (place) =>
+      place.api.on('POST /api/v1/payment/config/alipay/test', () => ({
+        body: { data: { ok: false, field: 'appId', message: 'No such app.' } },
+      })),
     'alipay',
-    /channel test alipay/,
+    /channel set alipay/,
   ],
   [
     'an expired certificate',
@@ -84,7 +88,7 @@ test('open exceptions and certificates that end soon are warnings: exit 0', asyn
   const { code, findings } = await examine(place);
   t.deepEqual(
     findings.filter(({ status }) => status === 'degraded').map(({ check }) => check),
-    ['alipay_app_cert', 'exceptions'],
+    ['alipay_app_cert', 'exceptions', 'refunds'],
   );
   t.is(code, 0);
 });

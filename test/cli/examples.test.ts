@@ -74,7 +74,7 @@ for (const command of leaves(program)) {
           { '-y': true, '-u': 'alice', '--username': 'alice', '--name': 'shop' },
           'correct horse battery',
         ),
-        openOffline: async () => fakeOffline(),
+        openOffline: async () => fakeOffline(line.includes('doctor') ? { admins: ['alice'] } : {}),
         startServer: async () => {},
         runSimulator: async () => {},
         ...(needsTerminal(line) ? { terminal: 100 } : {}),

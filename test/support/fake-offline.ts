@@ -1,4 +1,4 @@
-import type { BootstrapPlan, DatabaseDescription, Offline } from '../../cli/offline-port.ts';
+import type { BootstrapPlan, DatabaseDescription, Examination, Offline } from '../../cli/offline-port.ts';
 
 /** A failure in the shape of the server's own errors. */
 export class FakeFailure extends Error {
@@ -22,9 +22,26 @@ export interface FakeOffline extends Offline {
   closed: number;
 }
 
+/** A service without any fault. */
+const HEALTHY: Examination = {
+  debug: false,
+  production: true,
+  publicUrl: 'https://pay.example.com',
+  channels: [{ project: 'default', payWay: 'alipay', mode: 'live', enabled: true, missing: [] }],
+  certs: [],
+  sealed: { total: 2, underOldKeys: 0, broken: [] },
+  openExceptions: 0,
+  abnormalRefunds: 0,
+  overdueOrders: 0,
+};
+
 /** Makes an empty or a used database. */
 export function fakeOffline(
-  found: Partial<DatabaseDescription['schema']> & { admins?: string[]; apps?: string[] } = {},
+  found: Partial<DatabaseDescription['schema']> & {
+    admins?: string[];
+    apps?: string[];
+    facts?: Partial<Examination>;
+  } = {},
 ): FakeOffline {
   const { admins = [], apps = [], version = '0001_begin', pending = 0 } = found;
   const schema = { version, pending };
@@ -67,6 +84,7 @@ export function fakeOffline(
     applyBootstrap: async ({ plan }) => apply(offline, plan),
     rotateMasterKey: async () => ({ keyId: 'ab12cd34', rewrapped: 3 }),
     backup: async () => ({ bytes: 1024 }),
+    examine: async () => ({ ...HEALTHY, ...found.facts }),
     async close() {
       offline.closed += 1;
     },

@@ -195,6 +195,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   ],
   [/^\/api\/v1\/logout$/, () => ({ data: {} })],
   [/^\/api\/v1\/me$/, () => ({ data: { id: 'adm_0', username: 'alice', role: 'admin' } })],
+  [/^\/api\/v1\/info$/, () => ({ data: { name: 'pay', version: '1.0.0', debug: true, database: 'postgresql' } })],
   [
     /^\/oauth\/token$/,
     () => ({ access_token: 'merchant-token', token_type: 'Bearer', expires_in: 3600, scope: 'payment:write' }),

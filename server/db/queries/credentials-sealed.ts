@@ -21,6 +21,11 @@ export interface SealedText {
 export async function holdSealedTexts(tx: Tx): Promise<SealedText[]> {
   const tables = [...new Set(SEALED.map(({ table }) => table))].toSorted();
   await tx.sql(`lock table ${tables.join(', ')} in share row exclusive mode`);
+  return listSealedTexts(tx);
+}
+
+/** Every sealed text of the database as it is now; nothing is held. */
+export async function listSealedTexts(tx: Tx): Promise<SealedText[]> {
   const texts: SealedText[] = [];
   for (const { table, key, column } of SEALED) {
     const rows = await tx.sql<{ id: string; sealed: string }>(

@@ -1,0 +1,109 @@
+import type { Context } from '../../context.ts';
+import { CliError, EXIT } from '../../errors.ts';
+import { plain, type Row } from '../../values.ts';
+import { channel } from '../channel/view.ts';
+import {
+  attempt,
+  certificate,
+  channelName,
+  degraded,
+  failed,
+  inProject,
+  lacking,
+  noticesArrive,
+  ok,
+  unreadable,
+  WARN_DAYS,
+  type Finding,
+} from './finding.ts';
+
+/** Every channel that is switched on is complete, works (one harmless signed call each), and can send its notices. */
+export async function checkChannels({ api }: Context): Promise<Finding[]> {
+  const configs = await ofEveryProject(api, (project) =>
+    api.page(`${channel.path}/list`, { project }).then(({ rows }) => rows),
+  );
+  if (configs instanceof CliError) return unreadable('channels', configs);
+  const used = configs.filter((row) => row['mode'] !== null);
+  const findings = await Promise.all(used.map((row) => checkChannel(api, row)));
+  return [...findings, ...(await checkNotices(api, used))];
+}
+
+async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
+  const [project, payWay, mode] = [plain(row['project']) || 'default', plain(row['payWay']), plain(row['mode'])];
+  const name = channelName(project, payWay);
+  const missing = Array.isArray(row['missing']) ? (row['missing'] as string[]) : [];
+  const enabled = row['enabled'] === true;
+  if (missing.length > 0) return lacking(project, payWay, missing, enabled);
+  if (!enabled) return ok(name, 'disabled');
+  if (row['configured'] === false)
+    return degraded(
+      name,
+      `is set up for the ${mode}, which Debug = false does not allow: it takes no orders`,
+      `payctl channel set ${payWay}${inProject(project)}`,
+    );
+  const test = await attempt(() =>
+    api.data({ method: 'POST', path: `${channel.path}/${payWay}/test`, query: { project } }),
+  );
+  const isForbidden = test instanceof CliError && test.exitCode === EXIT.forbidden;
+  if (isForbidden) return known(name, row);
+  if (test instanceof CliError) return failed(name, test.message, `payctl channel test ${payWay}${inProject(project)}`);
+  if (test['ok'] !== false) return ok(name, `${mode}, a test call succeeds`);
+  const field = plain(test['field']);
+  return failed(
+    name,
+    [plain(test['message']) || 'the test call was refused', field && `(${field})`].filter(Boolean).join(' '),
+    field.startsWith(`${payWay}_`)
+      ? `payctl cert upload FILE --kind ${field}${inProject(project)}`
+      : `payctl channel set ${payWay}${inProject(project)}`,
+  );
+}
+
+/** A viewer may not make test calls: what the service noticed lately must do. */
+function known(name: string, row: Row): Finding {
+  const status = plain(row['status']);
+  if (status !== 'down' && status !== 'degraded') return ok(name, `${plain(row['mode'])}, ${status}`);
+  const make = status === 'down' ? failed : degraded;
+  return make(name, plain(row['lastFailure']) || status, `payctl channel test ${plain(row['payWay'])}`);
+}
+
+/** The token endpoint's address begins with what the service takes for its public address. */
+async function checkNotices(api: Context['api'], configs: readonly Row[]): Promise<Finding[]> {
+  const real = configs.filter(({ mode, enabled }) => mode !== 'simulator' && enabled === true);
+  if (real.length === 0) return [];
+  const { body } = await api.call({
+    method: 'GET',
+    path: '/.well-known/oauth-authorization-server',
+    anonymous: true,
+  });
+  const endpoint = plain((body as { token_endpoint?: unknown } | undefined)?.token_endpoint);
+  if (!URL.canParse(endpoint)) return [];
+  const names = real.map((row) => channelName(plain(row['project']) || 'default', plain(row['payWay'])));
+  return noticesArrive(new URL(endpoint).origin, names);
+}
+
+/** No default certificate runs out soon. */
+export async function checkCertificates({ api }: Context): Promise<Finding[]> {
+  const certs = await ofEveryProject(api, async (project) => {
+    const { body } = await api.call({ method: 'POST', path: '/api/v1/certs/list', query: { project }, body: {} });
+    return ((body as { data?: Row[] } | undefined)?.data ?? []).filter((row) => row['isDefault'] === true);
+  });
+  if (certs instanceof CliError) return unreadable('certificates', certs);
+  const dated = certs.filter((row) => typeof row['daysLeft'] === 'number');
+  const ending = dated.flatMap((row) => {
+    const kind = plain(row['kind']);
+    return certificate(kind, kind, Number(row['daysLeft']), plain(row['project']) || 'default');
+  });
+  return ending.length > 0 ? ending : [ok('certificates', `${dated.length}, none ends within ${WARN_DAYS} days`)];
+}
+
+async function ofEveryProject(
+  api: Context['api'],
+  read: (project: string) => Promise<Row[]>,
+): Promise<Row[] | CliError> {
+  return attempt(async () => {
+    const rows: Row[] = [];
+    for await (const page of api.pages('/api/v1/projects', { limit: 200 }))
+      for (const { code } of page.rows) rows.push(...(await read(plain(code))));
+    return rows;
+  });
+}

@@ -1,0 +1,31 @@
+import type { Look, Style } from '../../style.ts';
+import { visible, widest } from '../../values.ts';
+import { padTo, wrap } from '../../width.ts';
+import type { Finding } from './finding.ts';
+
+const MARKS: Readonly<Record<Finding['status'], readonly [mark: string, look: Look]>> = {
+  ok: ['ok', 'green'],
+  degraded: ['!!', 'yellow'],
+  failed: ['no', 'red'],
+};
+
+/** Draws the findings for a person: a mark, what was looked at, how it is; the fix below, whole, to be copied. */
+export function drawFindings(
+  findings: readonly Finding[],
+  { columns, style }: { columns: number; style: Style },
+): string {
+  const names = widest(findings.map(({ check }) => check));
+  const indent = ' '.repeat(names + 6);
+  return findings
+    .flatMap(({ check, status, detail, fix }) => {
+      const [mark, look] = MARKS[status];
+      const [first = '', ...rest] = wrap(visible(detail), Math.max(20, columns - indent.length));
+      return [
+        `${style(look, mark)}  ${padTo(visible(check), names)}  ${first}`,
+        ...rest.map((line) => indent + line),
+        ...(fix === null ? [] : [`${indent}${style('cyan', visible(fix))}`]),
+      ];
+    })
+    .map((line) => `${line}\n`)
+    .join('');
+}

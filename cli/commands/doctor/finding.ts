@@ -1,0 +1,101 @@
+import { stat } from 'node:fs/promises';
+import { CliError, EXIT } from '../../errors.ts';
+
+/** One thing that was looked at: how it is, and the command that repairs it. */
+export interface Finding {
+  check: string;
+  status: 'ok' | 'degraded' | 'failed';
+  detail: string;
+  fix: string | null;
+}
+
+/** Days before its end at which a certificate is told. */
+export const WARN_DAYS = 30;
+
+/** All is well here. */
+export function ok(check: string, detail: string): Finding {
+  return { check, status: 'ok', detail, fix: null };
+}
+
+/** Something is broken, with the command that repairs it. */
+export function failed(check: string, detail: string, fix: string): Finding {
+  return { check, status: 'failed', detail, fix };
+}
+
+/** Something works and should not stay like this. */
+export function degraded(check: string, detail: string, fix: string): Finding {
+  return { check, status: 'degraded', detail, fix };
+}
+
+/** The result, or the failure as a value; a cancelled run still ends. */
+export async function attempt<T>(work: () => Promise<T>): Promise<T | CliError> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof CliError && error.exitCode !== EXIT.cancelled) return error;
+    throw error;
+  }
+}
+
+/** What could not be read; a missing login or service is a finding of its own already. */
+export function unreadable(check: string, error: CliError): Finding[] {
+  if (error.exitCode === EXIT.notLoggedIn || error.exitCode === EXIT.tryAgain) return [];
+  return [degraded(check, error.message, error.options.hint ?? 'payctl whoami')];
+}
+
+/** The permissions of a file or folder that people other than its owner have; 0 when it does not exist. */
+export async function openTo(path: string, mask: number): Promise<number> {
+  return stat(path).then(
+    (found) => found.mode & mask,
+    () => 0,
+  );
+}
+
+/** A certificate that has ended or soon will. */
+export function certificate(where: string, kind: string, daysLeft: number, project: string): Finding[] {
+  if (daysLeft >= WARN_DAYS) return [];
+  const fix = `payctl cert upload FILE --kind ${kind}${inProject(project)}`;
+  return daysLeft < 0
+    ? [failed(where, `${kind} has expired`, fix)]
+    : [degraded(where, `${kind} ends in ${daysLeft} days`, fix)];
+}
+
+/** The flag that names a project, unless it is the usual one. */
+export function inProject(project: string): string {
+  return project === 'default' ? '' : ` --project ${project}`;
+}
+
+/** A channel by its name, with its project unless that is the usual one. */
+export function channelName(project: string, payWay: string): string {
+  return project === 'default' ? payWay : `${project}/${payWay}`;
+}
+
+/** A configuration that lacks something, and what brings it. */
+export function lacking(project: string, payWay: string, missing: readonly string[], enabled: boolean): Finding {
+  const cert = missing.find((name) => name.startsWith(`${payWay}_`));
+  const fix =
+    cert === missing[0] && cert !== undefined
+      ? `payctl cert upload FILE --kind ${cert}${inProject(project)}`
+      : `payctl channel set ${payWay}${inProject(project)}`;
+  const make = enabled ? failed : degraded;
+  return make(channelName(project, payWay), `misses ${missing.join(', ')}`, fix);
+}
+
+/** Whether an address means this machine alone: nobody else can send a notice there. */
+export function isLoopback(address: string): boolean {
+  const host = URL.canParse(address) ? new URL(address).hostname : '';
+  return host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || /^127(\.\d+){3}$/.test(host);
+}
+
+/** Channels that send real notices cannot reach a service that calls itself 127.0.0.1. */
+export function noticesArrive(publicUrl: string, channels: readonly string[]): Finding[] {
+  if (channels.length === 0) return [];
+  if (!isLoopback(publicUrl)) return [ok('notices', `are sent to ${publicUrl}`)];
+  return [
+    failed(
+      'notices',
+      `${channels.join(', ')} cannot reach ${publicUrl}`,
+      'set Server.PublicUrl to the https address of the service and restart it: payctl server start',
+    ),
+  ];
+}

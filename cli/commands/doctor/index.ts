@@ -1,0 +1,80 @@
+import type { Command } from 'commander';
+import type { Context } from '../../context.ts';
+import { CliError, EXIT } from '../../errors.ts';
+import { offlineFlags, type OfflineFlags } from '../../offline.ts';
+import { examples } from '../../options.ts';
+import { withSpinner } from '../../spinner.ts';
+import type { View } from '../../values.ts';
+import type { ContextOf } from '../index.ts';
+import { checkCertificates, checkChannels } from './channels.ts';
+import { drawFindings } from './draw.ts';
+import type { Finding } from './finding.ts';
+import { checkLogin, checkService, checkSettings } from './service.ts';
+import { checkExceptions, checkOrders, checkRefunds } from './waiting.ts';
+
+/** The flags of `doctor`. */
+export type DoctorFlags = OfflineFlags & { offline?: boolean };
+
+type Check = (context: Context, flags: OfflineFlags) => Promise<Finding[]>;
+
+const VIEW: View = {
+  noun: 'finding',
+  id: 'check',
+  columns: [{ field: 'check', kind: 'id' }, { field: 'status', kind: 'status' }, { field: 'detail' }, { field: 'fix' }],
+};
+
+const ONLINE: readonly Check[] = [
+  checkSettings,
+  checkService,
+  checkLogin,
+  checkChannels,
+  checkCertificates,
+  checkExceptions,
+  checkRefunds,
+  checkOrders,
+];
+
+/** Adds `doctor`. */
+export function define(command: Command, context: ContextOf): void {
+  command
+    .description(
+      'Look for what is wrong: permissions, login, clock, Debug, channels (a test call each), certificates, notices, what waits. With --offline the configuration, keys and database of the server on this machine. Each finding names the command that fixes it; exit 1 when one has failed.',
+    )
+    .option('--offline', 'look at the configuration and the database directly; nothing is written');
+  examples(
+    offlineFlags(command),
+    'payctl doctor',
+    'payctl doctor --json',
+    'payctl doctor --offline --config /etc/pay/pay.toml',
+  ).action((flags: DoctorFlags) => run(context(), flags));
+}
+
+/** Runs every check and prints what was found, good things too. */
+export async function run(context: Context, flags: DoctorFlags): Promise<void> {
+  const { print, terminal } = context;
+  const checks = flags.offline ? await offlineChecks() : ONLINE;
+  const findings = await withSpinner(terminal.err, 'Examining', async () =>
+    (await Promise.all(checks.map((check) => check(context, flags)))).flat(),
+  );
+  const isPage = print.format === 'table' && !print.fields && context.flags.quiet !== true;
+  if (isPage) await terminal.out.write(drawFindings(findings, terminal.out));
+  else
+    await print.list(
+      findings.map((finding) => ({ ...finding })),
+      VIEW,
+    );
+  const failed = findings.filter(({ status }) => status === 'failed');
+  const [first] = failed;
+  if (first)
+    throw new CliError(
+      'unhealthy',
+      EXIT.failed,
+      `${failed.length} of ${findings.length} checks failed.`,
+      first.fix ? { hint: first.fix } : {},
+    );
+}
+
+async function offlineChecks(): Promise<readonly Check[]> {
+  const { checkDatabase, checkServerFiles } = await import('./offline.ts');
+  return [checkSettings, checkServerFiles, checkDatabase];
+}

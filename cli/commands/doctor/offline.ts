@@ -1,0 +1,152 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Context } from '../../context.ts';
+import { CliError } from '../../errors.ts';
+import { withOffline, type OfflineFlags } from '../../offline.ts';
+import type { Examination, Offline } from '../../offline-port.ts';
+import {
+  attempt,
+  certificate,
+  channelName,
+  degraded,
+  failed,
+  inProject,
+  isLoopback,
+  lacking,
+  noticesArrive,
+  ok,
+  openTo,
+  type Finding,
+} from './finding.ts';
+
+/** Lines of a configuration file that hold a secret. */
+const SECRET = /SecretKey|MasterKey|postgres(?:ql)?:\/\/[^/@\s"']+:[^@\s"']+@/;
+
+/** Files of the server that hold secrets are not for everybody. */
+export async function checkServerFiles({ terminal }: Context, flags: OfflineFlags): Promise<Finding[]> {
+  const { cwd, env } = terminal;
+  const file = resolve(cwd, flags.config ?? env['PAY_CONFIG'] ?? 'config/local.toml');
+  const named = Object.entries(env).filter(([name, value]) => /^PAY_.*_FILE$/.test(name) && value);
+  const secret = SECRET.test(await readFile(file, 'utf8').catch(() => '')) ? [file] : [];
+  const paths = [...secret, ...named.map(([, value]) => resolve(cwd, value ?? ''))];
+  for (const path of paths)
+    if ((await openTo(path, 0o007)) !== 0)
+      return [failed('secret files', `${path} holds a secret and can be reached by everybody`, `chmod o= ${path}`)];
+  return [ok('secret files', paths.length === 0 ? 'no secret is in a file' : `${paths.length}, closed to others`)];
+}
+
+/** The configuration, the database and what is in it, without the service. */
+export async function checkDatabase(context: Context, flags: OfflineFlags): Promise<Finding[]> {
+  const result = await attempt(() => withOffline(context, flags, examine));
+  if (!(result instanceof CliError)) return result;
+  const faults = configFaults(result);
+  if (faults.length > 0) return faults;
+  const fix = result.code === 'database_in_use' ? 'payctl doctor, or stop the server first' : result.options.hint;
+  return [failed('database', result.message, fix ?? 'check Database.Url')];
+}
+
+async function examine(offline: Offline): Promise<Finding[]> {
+  const { schema, administrators, kind, place, name } = await offline.describeDatabase();
+  const findings = [ok('configuration', 'has no fault'), ok('database', `${kind} ${place} ${name}`)];
+  if (schema.pending > 0) {
+    const state = schema.version === null ? 'the database is empty' : `${schema.pending} migrations are pending`;
+    return [...findings, failed('schema', state, 'payctl server migrate')];
+  }
+  const facts = await offline.examine();
+  return [
+    ...findings,
+    ok('schema', schema.version ?? ''),
+    administrators === 0
+      ? failed('administrators', 'there is none', 'payctl bootstrap admin --username NAME')
+      : ok('administrators', String(administrators)),
+    ...seals(facts),
+    ...surroundings(facts),
+    ...facts.channels.flatMap((channel) => channelFinding(channel, facts.debug)),
+    ...noticesArrive(facts.publicUrl, realChannels(facts)),
+    ...facts.certs.flatMap(({ project, kind: cert, daysLeft }) => certificate(cert, cert, daysLeft, project)),
+    ...waiting(facts),
+  ];
+}
+
+/** The faults of the configuration one by one, each with the key that must change; never a value. */
+function configFaults({ cause }: CliError): Finding[] {
+  const faults = (cause as { faults?: { key: string; source?: string; message: string }[] } | undefined)?.faults;
+  return (faults ?? []).map(({ key, source, message }) =>
+    failed('configuration', `${key} ${message}`, source ? `correct ${key} in ${source}` : `set ${key}`),
+  );
+}
+
+function seals({ sealed: { total, underOldKeys, broken } }: Examination): Finding[] {
+  const lost = [...new Set(broken.filter(({ why }) => why === 'key_unknown').map(({ keyId }) => keyId))];
+  const damaged = broken.filter(({ why }) => why !== 'key_unknown');
+  const findings = [
+    ...lost.map((keyId) =>
+      failed(
+        'master key',
+        `${broken.filter((one) => one.keyId === keyId).length} sealed records need the key ${keyId ?? ''}`,
+        `add the key ${keyId ?? ''} to Security.MasterKey, after the newest`,
+      ),
+    ),
+    ...damaged.map(({ record }) =>
+      failed(
+        'sealed records',
+        `${record} was changed or damaged`,
+        'configure it again: payctl channel set, payctl cert upload',
+      ),
+    ),
+    ...(underOldKeys > 0
+      ? [degraded('master key', `${underOldKeys} sealed records are under an older key`, 'payctl keys rotate')]
+      : []),
+  ];
+  return findings.length > 0 ? findings : [ok('master key', `opens all ${total} sealed records`)];
+}
+
+function surroundings(facts: Examination): Finding[] {
+  const { debug, production, publicUrl } = facts;
+  const live = facts.channels.some(({ mode, enabled }) => mode === 'live' && enabled);
+  if (debug && (live || !isLoopback(publicUrl)))
+    return [failed('debug', 'Debug is on: test applications with known secrets exist', 'set Debug = false')];
+  const findings = [ok('debug', debug ? 'on, on this machine only' : 'off')];
+  if (live && !production)
+    findings.push(
+      degraded('production', 'live channels, and the rules of production are off', 'set NODE_ENV=production'),
+    );
+  if (live && publicUrl.startsWith('http:') && !isLoopback(publicUrl))
+    findings.push(failed('encryption', `${publicUrl} is not https`, 'set Server.PublicUrl to an https address'));
+  return findings;
+}
+
+function channelFinding(channel: Examination['channels'][number], debug: boolean): Finding[] {
+  const { project, payWay, mode, enabled, missing } = channel;
+  if (missing.length > 0) return [lacking(project, payWay, missing, enabled)];
+  const name = channelName(project, payWay);
+  if (enabled && mode === 'simulator' && !debug)
+    return [
+      degraded(
+        name,
+        'is set up for the simulator, which Debug = false does not allow: it takes no orders',
+        `payctl channel set ${payWay}${inProject(project)}`,
+      ),
+    ];
+  return [ok(name, enabled ? mode : `${mode}, disabled`)];
+}
+
+function realChannels({ channels }: Examination): string[] {
+  return channels
+    .filter(({ mode, enabled }) => mode !== 'simulator' && enabled)
+    .map(({ project, payWay }) => channelName(project, payWay));
+}
+
+function waiting({ openExceptions, abnormalRefunds, overdueOrders }: Examination): Finding[] {
+  return [
+    openExceptions > 0
+      ? degraded('exceptions', `${openExceptions} open`, 'payctl exception list --state open')
+      : ok('exceptions', 'none is open'),
+    abnormalRefunds > 0
+      ? degraded('refunds', `${abnormalRefunds} abnormal`, 'payctl refund list --status abnormal')
+      : ok('refunds', 'none is abnormal'),
+    overdueOrders > 0
+      ? degraded('orders', `${overdueOrders} overdue by more than an hour`, 'payctl server start')
+      : ok('orders', 'none is overdue'),
+  ];
+}

@@ -1,0 +1,66 @@
+import { join } from 'node:path';
+import type { Answer } from '../../api-client.ts';
+import { findToken, loginCommand, type Context } from '../../context.ts';
+import { CliError } from '../../errors.ts';
+import { attempt, degraded, failed, isLoopback, ok, openTo, type Finding } from './finding.ts';
+
+const SKEW_WARN_SECONDS = 5;
+const SKEW_FAIL_SECONDS = 60;
+
+/** Files of payctl are for their owner only. */
+export async function checkSettings({ sessions: { folder } }: Context): Promise<Finding[]> {
+  for (const name of ['', 'contexts.json', 'credentials.json']) {
+    const path = join(folder, name);
+    if ((await openTo(path, 0o077)) !== 0)
+      return [failed('files', `${path} can be reached by others`, `chmod go= ${path}`)];
+  }
+  return [ok('files', `${folder} is private`)];
+}
+
+/** The service answers, over https unless it is here, with about our time, and its database is up. */
+export async function checkService({ api, target, terminal }: Context): Promise<Finding[]> {
+  const { server, label } = await target();
+  const answer = await attempt(() => api.call({ method: 'GET', path: '/health', anonymous: true }));
+  if (answer instanceof CliError) return [failed('service', answer.message, 'payctl server start')];
+  const database = await attempt(() => api.call({ method: 'GET', path: '/health/db', anonymous: true }));
+  const isPlain = server.startsWith('http://');
+  return [
+    ok('service', server),
+    isPlain && (label === 'prod' || !isLoopback(server))
+      ? failed('encryption', `${label} is reached without https`, `payctl context add ${label} --server https://…`)
+      : ok('encryption', isPlain ? 'none is needed on this machine' : 'https'),
+    clock(answer, terminal.now()),
+    database instanceof CliError
+      ? failed('database', database.message, 'payctl doctor --offline, on the machine of the server')
+      : ok('database', 'answers'),
+  ];
+}
+
+function clock({ headers }: Answer, now: Date): Finding {
+  const theirs = new Date(headers['date'] ?? '').getTime();
+  if (Number.isNaN(theirs)) return ok('clock', 'the server does not tell its time');
+  const skew = Math.round(Math.abs(now.getTime() - theirs) / 1000);
+  if (skew < SKEW_WARN_SECONDS) return ok('clock', 'agrees with the server');
+  const make = skew >= SKEW_FAIL_SECONDS ? failed : degraded;
+  return make('clock', `${skew} s away from the server`, 'timedatectl set-ntp true');
+}
+
+/** The login is good, and Debug is off where real money is. */
+export async function checkLogin({ api, target, terminal, sessions }: Context): Promise<Finding[]> {
+  const place = await target();
+  const token = await attempt(() => findToken(terminal, sessions, place));
+  const me = token instanceof CliError ? token : await attempt(() => api.get('/api/v1/me'));
+  if (me instanceof CliError) return [failed('login', me.message, me.options.hint ?? loginCommand(place))];
+  const info = await attempt(() => api.get('/api/v1/info'));
+  const debug = !(info instanceof CliError) && info['debug'] === true;
+  const findings = [ok('login', `${String(me['username'])}, ${String(me['role'])}`)];
+  if (debug && (place.label === 'prod' || !isLoopback(place.server)))
+    findings.push(
+      failed(
+        'debug',
+        'Debug is on: test applications with known secrets exist',
+        'set Debug = false and restart the server: payctl server start',
+      ),
+    );
+  return findings;
+}

@@ -1,0 +1,63 @@
+import type { Context } from '../../context.ts';
+import { CliError } from '../../errors.ts';
+import { plain, type Row } from '../../values.ts';
+import { EXCEPTIONS } from '../exception/view.ts';
+import { ORDERS } from '../order/view.ts';
+import { REFUNDS } from '../refund/view.ts';
+import { attempt, degraded, failed, ok, unreadable, type Finding } from './finding.ts';
+
+const OPEN = ['created', 'pending', 'closing'] as const;
+/** An order that should have ended so long ago is stuck. */
+const OVERDUE_MS = 3_600_000;
+
+/** No exception waits for a person. */
+export async function checkExceptions({ api }: Context): Promise<Finding[]> {
+  const answer = await attempt(() => api.page(EXCEPTIONS, { state: 'open' }));
+  if (answer instanceof CliError) return unreadable('exceptions', answer);
+  const [first] = answer.rows;
+  if (!first) return [ok('exceptions', 'none is open')];
+  const fix =
+    answer.rows.length === 1 ? `payctl explain ${plain(first['orderNo'])}` : 'payctl exception list --state open';
+  return [degraded('exceptions', `${count(answer.rows, answer.nextCursor)} open`, fix)];
+}
+
+/** No refund is between here and there. */
+export async function checkRefunds({ api }: Context): Promise<Finding[]> {
+  const answer = await attempt(() => api.page(REFUNDS, { status: 'abnormal' }));
+  if (answer instanceof CliError) return unreadable('refunds', answer);
+  const [first] = answer.rows;
+  if (!first) return [ok('refunds', 'none is abnormal')];
+  const fix =
+    answer.rows.length === 1
+      ? `payctl refund retry ${plain(first['refundNo'])}`
+      : 'payctl refund list --status abnormal';
+  return [degraded('refunds', `${count(answer.rows, answer.nextCursor)} abnormal`, fix)];
+}
+
+/** Every order that should have ended has: otherwise nobody looks after them. Orders of the simulator are frozen without Debug. */
+export async function checkOrders({ api, terminal }: Context): Promise<Finding[]> {
+  const before = new Date(terminal.now().getTime() - OVERDUE_MS);
+  const stuck = await attempt(async () => {
+    const { debug } = await api.get('/api/v1/info');
+    const modes = debug === true ? [undefined] : ['sandbox', 'live'];
+    const questions = OPEN.flatMap((status) => modes.map((mode) => ({ status, mode })));
+    const pages = await Promise.all(
+      questions.map((query) => api.page(ORDERS, { ...query, createdTo: before.toISOString(), limit: 200 })),
+    );
+    return pages.flatMap(({ rows }) => rows).filter((row) => new Date(plain(row['expiresAt'])) < before);
+  });
+  if (stuck instanceof CliError) return unreadable('orders', stuck);
+  const [first] = stuck;
+  if (!first) return [ok('orders', 'none is overdue')];
+  return [
+    failed(
+      'orders',
+      `${stuck.length} overdue by more than an hour`,
+      `payctl explain ${plain(first['orderNo'])}, then payctl order sync ${plain(first['orderNo'])}`,
+    ),
+  ];
+}
+
+function count(rows: readonly Row[], nextCursor: string | null): string {
+  return `${rows.length}${nextCursor === null ? '' : ' or more'}`;
+}

@@ -1,0 +1,59 @@
+import type { Tx } from '../tx.ts';
+
+/** A channel configuration that is current, as far as `payctl doctor` must know it. */
+export interface ChannelFact {
+  project: string;
+  payWay: string;
+  mode: string;
+  enabled: boolean;
+  /** Fields and certificate kinds that it lacks. */
+  missing: string[];
+}
+
+/** The default certificate of a kind and when it ends. */
+export interface CertFact {
+  project: string;
+  payWay: string;
+  kind: string;
+  notAfter: Date;
+}
+
+/** What waits: for a person, or for a service that runs. */
+export interface Waiting {
+  openExceptions: number;
+  abnormalRefunds: number;
+  /** Orders that should have ended an hour ago; those of the simulator count only while Debug is on. */
+  overdueOrders: number;
+}
+
+/** The current configuration of every channel of every project. */
+export function currentChannels(tx: Tx): Promise<ChannelFact[]> {
+  return tx.sql<ChannelFact>(
+    `select s.project, s.pay_way as "payWay", c.mode, s.enabled, c.missing
+       from channel_states s
+       join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
+      order by s.project, s.pay_way`,
+  );
+}
+
+/** The default certificates that end some time. */
+export function endingCerts(tx: Tx): Promise<CertFact[]> {
+  return tx.sql<CertFact>(
+    `select project, pay_way as "payWay", kind, not_after as "notAfter" from certs
+      where is_default and deleted_at is null and not_after is not null
+      order by not_after`,
+  );
+}
+
+/** Counts what waits. */
+export async function countWaiting(tx: Tx, { now, debug }: { now: Date; debug: boolean }): Promise<Waiting> {
+  const overdue = new Date(now.getTime() - 3_600_000);
+  const [row] = await tx.sql<Waiting>(
+    `select (select count(*)::int from order_exceptions where state = 'open') as "openExceptions",
+            (select count(*)::int from refunds where state = 'abnormal') as "abnormalRefunds",
+            (select count(*)::int from orders where state in ('created', 'pending', 'closing') and expires_at < ?
+                and (mode <> 'simulator' or ?)) as "overdueOrders"`,
+    [overdue, debug],
+  );
+  return row ?? { openExceptions: 0, abnormalRefunds: 0, overdueOrders: 0 };
+}

@@ -1,0 +1,255 @@
+import { chmod, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { openDatabase } from '../../server/db/orm.ts';
+import { FakeFailure, fakeOffline } from '../support/fake-offline.ts';
+import { runPayctl, type RunOptions } from '../support/cli.ts';
+import { createDatabase } from '../support/database.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { operatorAt } from '../support/operator.ts';
+import { placeOrder } from '../support/orders.ts';
+import { startService, testEnvironment } from '../support/service.ts';
+
+interface Finding {
+  check: string;
+  status: string;
+  detail: string;
+  fix: string | null;
+}
+
+async function examine(
+  folder: string,
+  env: Record<string, string>,
+  options: RunOptions = {},
+): Promise<{ code: number; findings: Finding[] }> {
+  const { code, stdout } = await runPayctl(['doctor', '--offline', '--json'], {
+    cwd: folder,
+    now: () => new Date(),
+    ...options,
+    env: { PAYCTL_CONFIG_DIR: join(folder, 'payctl'), ...env },
+  });
+  return { code, findings: JSON.parse(stdout) as Finding[] };
+}
+
+function sick(findings: readonly Finding[]): Finding[] {
+  return findings.filter(({ status }) => status !== 'ok');
+}
+
+interface Planted {
+  name: string;
+  /** What the environment of the server says otherwise. */
+  env?: Record<string, string>;
+  /** What the database says otherwise. */
+  sql?: string;
+  found: { check: string; status: string; detail: RegExp; fix: RegExp };
+}
+
+const OTHER_KEY = Buffer.alloc(32, 9).toString('base64');
+const KEY = Buffer.alloc(32, 7).toString('base64');
+
+const FAULTS: readonly Planted[] = [
+  {
+    name: 'a short secret',
+    env: { PAY_JWT_SECRET_KEY: 'too-short' },
+    found: {
+      check: 'configuration',
+      status: 'failed',
+      detail: /^JWT\.SecretKey must be a text of at least 32 bytes$/,
+      fix: /PAY_JWT_SECRET_KEY/,
+    },
+  },
+  {
+    name: 'Debug in production',
+    env: { NODE_ENV: 'production' },
+    found: {
+      check: 'configuration',
+      status: 'failed',
+      detail: /^Debug must be false in production$/,
+      fix: /^set Debug$/,
+    },
+  },
+  {
+    name: 'Debug on a public address',
+    env: { PAY_SERVER_PUBLIC_URL: 'https://pay.example.com' },
+    found: { check: 'debug', status: 'failed', detail: /known secrets/, fix: /^set Debug = false$/ },
+  },
+  {
+    name: 'a database that does not answer',
+    env: { PAY_DATABASE_URL: 'postgres://nobody@127.0.0.1:9/pay' },
+    found: { check: 'database', status: 'failed', detail: /./, fix: /./ },
+  },
+  {
+    name: 'a master key that is missing',
+    env: { PAY_SECURITY_MASTER_KEY: OTHER_KEY },
+    found: {
+      check: 'master key',
+      status: 'failed',
+      detail: /^\d+ sealed records need the key [0-9a-f]{8}$/,
+      fix: /Security\.MasterKey/,
+    },
+  },
+  {
+    name: 'records under an older master key',
+    env: { PAY_SECURITY_MASTER_KEY: `${OTHER_KEY},${KEY}` },
+    found: { check: 'master key', status: 'degraded', detail: /older key$/, fix: /^payctl keys rotate$/ },
+  },
+  {
+    name: 'a sealed record that was changed',
+    sql: `update certs set sealed = regexp_replace(sealed, '^(s1\\.[0-9a-f]{8})\\.....', '\\1.AAAA') where id = (select id from certs where sealed is not null order by id limit 1)`,
+    found: {
+      check: 'sealed records',
+      status: 'failed',
+      detail: /^certs \S+ was changed or damaged$/,
+      fix: /payctl cert upload/,
+    },
+  },
+  {
+    name: 'notices that cannot arrive',
+    sql: `update channel_configs set mode = 'sandbox' where pay_way = 'paypal'`,
+    found: {
+      check: 'notices',
+      status: 'failed',
+      detail: /^paypal cannot reach http:\/\/127\.0\.0\.1/,
+      fix: /Server\.PublicUrl/,
+    },
+  },
+  {
+    name: 'the simulator without Debug',
+    env: { PAY_DEBUG: 'false' },
+    found: { check: 'alipay', status: 'degraded', detail: /takes no orders/, fix: /^payctl channel set alipay$/ },
+  },
+  {
+    name: 'a channel that is not complete',
+    sql: `update channel_configs set missing = '{wechat_merchant_key}' where pay_way = 'wechat'`,
+    found: {
+      check: 'wechat',
+      status: 'failed',
+      detail: /^misses wechat_merchant_key$/,
+      fix: /^payctl cert upload FILE --kind wechat_merchant_key$/,
+    },
+  },
+  {
+    name: 'a certificate that ended',
+    sql: `update certs set not_after = now() - interval '2 days' where kind = 'wechat_merchant_cert'`,
+    found: { check: 'wechat_merchant_cert', status: 'failed', detail: /has expired/, fix: /payctl cert upload/ },
+  },
+  {
+    name: 'an order that is overdue',
+    sql: `update orders set expires_at = now() - interval '2 hours'`,
+    found: { check: 'orders', status: 'degraded', detail: /^1 overdue/, fix: /^payctl server start$/ },
+  },
+  {
+    name: 'no administrator',
+    sql: 'delete from admins',
+    found: {
+      check: 'administrators',
+      status: 'failed',
+      detail: /none/,
+      fix: /^payctl bootstrap admin --username NAME$/,
+    },
+  },
+];
+
+test('doctor --offline finds each planted fault of a real database and its configuration', async (t) => {
+  t.timeout(60_000);
+  const service = await startService(t);
+  await service.app.prepare();
+  const { folder } = await operatorAt(t, service);
+  await placeOrder(await service.merchant(), {});
+  const database = service.app.database.em.fork();
+  const run = (statement: string): Promise<unknown> => database.execute(statement);
+  const healthy = await examine(folder, service.environment);
+  t.deepEqual(sick(healthy.findings), []);
+  t.is(healthy.code, 0);
+  for (const { name, env = {}, sql, found } of FAULTS) {
+    const undo = sql ? await plant(run, sql) : async () => {};
+    const { code, findings } = await examine(folder, { ...service.environment, ...env });
+    const finding = findings.find(({ check, status }) => check === found.check && status === found.status);
+    t.regex(finding?.detail ?? '', found.detail, `${name}: ${JSON.stringify(findings)}`);
+    t.regex(finding?.fix ?? '', found.fix, name);
+    t.is(code, findings.some(({ status }) => status === 'failed') ? 1 : 0, name);
+    t.false(JSON.stringify(findings).includes('too-short'), 'no value of a secret is told');
+    await undo();
+  }
+  t.deepEqual(sick((await examine(folder, service.environment)).findings), []);
+  t.log(`${FAULTS.length} planted faults, each found with its fix`);
+});
+
+/** Changes the tables and returns how to take it back. */
+async function plant(run: (statement: string) => Promise<unknown>, sql: string): Promise<() => Promise<void>> {
+  const tables = ['certs', 'channel_configs', 'orders', 'admins'];
+  for (const table of tables) await run(`create table honest_${table} as table ${table}`);
+  await run(sql);
+  return async () => {
+    for (const table of tables) {
+      await run(`delete from ${table}`);
+      await run(`insert into ${table} select * from honest_${table}`);
+      await run(`drop table honest_${table}`);
+    }
+  };
+}
+
+test('an empty database: its migrations are pending', async (t) => {
+  const { url, drop } = await createDatabase();
+  t.teardown(drop);
+  const { em, close } = await openDatabase({ kind: 'postgres', url });
+  await em.fork().execute('drop schema public cascade; create schema public');
+  await close();
+  const { code, findings } = await examine(temporaryFolder(t), testEnvironment(url));
+  t.is(code, 1);
+  t.like(
+    findings.find(({ check }) => check === 'schema'),
+    { status: 'failed', detail: 'the database is empty', fix: 'payctl server migrate' },
+  );
+});
+
+test('the embedded database that a server holds', async (t) => {
+  const held = new FakeFailure('database_in_use', 409, 'In use.', { pid: 4711 });
+  const { code, findings } = await examine(temporaryFolder(t), {}, { openOffline: () => Promise.reject(held) });
+  t.is(code, 1);
+  t.regex(findings.find(({ check }) => check === 'database')?.detail ?? '', /held by process 4711/);
+});
+
+for (const [name, variable] of [
+  ['pay.toml', 'PAY_CONFIG'],
+  ['jwt.secret', 'PAY_JWT_SECRET_KEY_FILE'],
+] as const) {
+  test(`a secret in ${name} that everybody can read`, async (t) => {
+    const folder = temporaryFolder(t);
+    const file = join(folder, name);
+    await writeFile(file, '[JWT]\nSecretKey = "0123456789abcdef0123456789abcdef"\n');
+    await chmod(file, 0o644);
+    const look = (): Promise<Finding | undefined> => secretFiles(t, folder, { [variable]: name });
+    t.like(await look(), { status: 'failed', fix: `chmod o= ${file}` });
+    await chmod(file, 0o640);
+    t.like(await look(), { status: 'ok', fix: null });
+  });
+}
+
+async function secretFiles(
+  t: ExecutionContext,
+  folder: string,
+  env: Record<string, string>,
+): Promise<Finding | undefined> {
+  const { code, findings } = await examine(folder, env, {
+    openOffline: async () => fakeOffline({ admins: ['alice'] }),
+  });
+  t.is(code, sick(findings).length === 0 ? 0 : 1);
+  return findings.find(({ check }) => check === 'secret files');
+}
+
+test('live money without the rules of production, and without https', async (t) => {
+  const facts = { production: false, publicUrl: 'http://pay.example.com' };
+  const { findings } = await examine(
+    temporaryFolder(t),
+    {},
+    { openOffline: async () => fakeOffline({ admins: ['alice'], facts }) },
+  );
+  t.deepEqual(
+    sick(findings).map(({ check, status }) => [check, status]),
+    [
+      ['production', 'degraded'],
+      ['encryption', 'failed'],
+    ],
+  );
+});

@@ -1,0 +1,238 @@
+import { chmod } from 'node:fs/promises';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { operatorAt, type Operator } from '../support/operator.ts';
+import { payOrder, placeOrder } from '../support/orders.ts';
+import { startService, type Service } from '../support/service.ts';
+
+interface Finding {
+  check: string;
+  status: string;
+  detail: string;
+  fix: string | null;
+}
+
+interface World {
+  service: Service;
+  operator: Operator;
+}
+
+/** A fault: how it is planted (the flags to look with come back), what doctor must say, and how it goes away. */
+interface Fault {
+  name: string;
+  plant: (world: World) => Promise<string | void>;
+  check: string;
+  status: 'degraded' | 'failed';
+  detail: RegExp;
+  fix: RegExp;
+  undo: (world: World) => Promise<unknown>;
+}
+
+const DAY = 86_400_000;
+const sql = ({ service }: World, statement: string): Promise<unknown> =>
+  service.app.database.em.fork().execute(statement);
+const credentials = ({ operator }: World): string => join(operator.folder, 'payctl', 'credentials.json');
+
+const FAULTS: readonly Fault[] = [
+  {
+    name: 'tokens that others can read',
+    plant: (world) => chmod(credentials(world), 0o644),
+    check: 'files',
+    status: 'failed',
+    detail: /credentials\.json can be reached by others/,
+    fix: /^chmod go= .*credentials\.json$/,
+    undo: (world) => chmod(credentials(world), 0o600),
+  },
+  {
+    name: 'http on prod',
+    plant: async ({ operator, service }) => {
+      await operator.done(`context add shop --server ${service.url} --label prod`);
+      await operator.done('login -C shop -u alice --password-file own.password');
+      return '-C shop';
+    },
+    check: 'encryption',
+    status: 'failed',
+    detail: /prod is reached without https/,
+    fix: /payctl context add prod --server https/,
+    undo: async () => {},
+  },
+  {
+    name: 'Debug on prod',
+    plant: async () => '-C shop',
+    check: 'debug',
+    status: 'failed',
+    detail: /test applications with known secrets/,
+    fix: /set Debug = false/,
+    undo: ({ operator }) => operator.done('context use local'),
+  },
+  {
+    name: 'a certificate that ended',
+    plant: async (world) =>
+      void (await sql(
+        world,
+        `update certs set not_after = now() - interval '1 day' where kind = 'wechat_merchant_cert'`,
+      )),
+    check: 'wechat_merchant_cert',
+    status: 'failed',
+    detail: /has expired/,
+    fix: /^payctl cert upload FILE --kind wechat_merchant_cert$/,
+    undo: (world) =>
+      sql(world, `update certs set not_after = now() + interval '1 year' where kind = 'wechat_merchant_cert'`),
+  },
+  {
+    name: 'a certificate that ends soon',
+    plant: async (world) =>
+      void (await sql(
+        world,
+        `update certs set not_after = now() + interval '9 days 1 hour' where kind = 'wechat_merchant_cert'`,
+      )),
+    check: 'wechat_merchant_cert',
+    status: 'degraded',
+    detail: /ends in 9 days/,
+    fix: /cert upload/,
+    undo: (world) =>
+      sql(world, `update certs set not_after = now() + interval '1 year' where kind = 'wechat_merchant_cert'`),
+  },
+  {
+    name: 'a channel that is not complete',
+    plant: async (world) => {
+      await world.operator.done('project create --code shop-eu --name "Shop Europe"');
+      await world.service.app.prepare();
+      await sql(
+        world,
+        `update channel_configs set missing = '{clientSecret}' where project = 'shop-eu' and pay_way = 'paypal'`,
+      );
+    },
+    check: 'shop-eu/paypal',
+    status: 'failed',
+    detail: /^misses clientSecret$/,
+    fix: /^payctl channel set paypal --project shop-eu$/,
+    undo: (world) => sql(world, `update channel_configs set missing = '{}' where project = 'shop-eu'`),
+  },
+  {
+    name: 'a channel that refuses its test call',
+    plant: async ({ service }) => {
+      await service.sim('/sim/faults', { payWay: 'alipay', call: 'query', fault: 'wrong-key', times: 50 });
+    },
+    check: 'alipay',
+    status: 'failed',
+    detail: /./,
+    fix: /^payctl (channel (test|set) alipay|cert upload FILE --kind alipay_\w+)$/,
+    undo: ({ operator }) => operator.done('simulator faults --clear'),
+  },
+  {
+    name: 'notices that cannot arrive',
+    plant: async (world) =>
+      void (await sql(
+        world,
+        `update channel_configs set mode = 'sandbox' where pay_way = 'paypal' and project = 'default'`,
+      )),
+    check: 'notices',
+    status: 'failed',
+    detail: /^paypal cannot reach http:\/\/127\.0\.0\.1/,
+    fix: /Server\.PublicUrl/,
+    undo: (world) =>
+      sql(world, `update channel_configs set mode = 'simulator' where pay_way = 'paypal' and project = 'default'`),
+  },
+  {
+    name: 'an exception that nobody decided',
+    plant: async ({ service }) => {
+      const shop = await service.merchant();
+      const orderNo = await placeOrder(shop, { payWay: 'wechat' });
+      await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'wrong-amount', times: 1 });
+      await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
+      await service.sim('/sim/pay', { orderNo });
+      await service.app.store.read((tx) => tx.orders.update({ orderNo }, { checkedAt: null }));
+      await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+      await service.sim('/sim/notices', { payWay: 'wechat', enabled: true });
+    },
+    check: 'exceptions',
+    status: 'degraded',
+    detail: /^1 open$/,
+    fix: /^payctl explain P\w+$/,
+    undo: (world) => sql(world, `update order_exceptions set state = 'resolved'`),
+  },
+  {
+    name: 'a refund between here and there',
+    plant: async ({ service }) => {
+      const shop = await service.merchant();
+      const orderNo = await payOrder(service, shop, {});
+      await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 1 });
+      await service.app.database.em.fork().execute(`update refunds set state = 'abnormal'`);
+    },
+    check: 'refunds',
+    status: 'degraded',
+    detail: /^1 abnormal$/,
+    fix: /^payctl refund retry R\w+$/,
+    undo: (world) => sql(world, `update refunds set state = 'succeeded'`),
+  },
+  {
+    name: 'an order that nobody looks after',
+    plant: async (world) => {
+      const orderNo = await placeOrder(await world.service.merchant(), { payWay: 'wechat' });
+      await sql(
+        world,
+        `update orders set created_at = now() - interval '5 hours', expires_at = now() - interval '3 hours' where order_no = '${orderNo}'`,
+      );
+    },
+    check: 'orders',
+    status: 'failed',
+    detail: /^1 overdue/,
+    fix: /^payctl explain (P\w+), then payctl order sync \1$/,
+    undo: (world) => sql(world, `update orders set expires_at = now() + interval '1 hour' where state = 'pending'`),
+  },
+];
+
+async function examine(
+  { operator }: World,
+  flags = '',
+  now?: () => Date,
+): Promise<{ code: number; findings: Finding[] }> {
+  const { code, stdout } = await operator.payctl(`doctor --json ${flags}`.trim(), now ? { now } : {});
+  return { code, findings: JSON.parse(stdout) as Finding[] };
+}
+
+function sick(findings: readonly Finding[]): string[] {
+  return findings.filter(({ status }) => status !== 'ok').map(({ check, detail }) => `${check}: ${detail}`);
+}
+
+async function start(t: ExecutionContext): Promise<World> {
+  const service = await startService(t);
+  await service.app.prepare();
+  return { service, operator: await operatorAt(t, service) };
+}
+
+test('doctor finds each planted fault on a real service, and names the fix', async (t) => {
+  t.timeout(60_000);
+  const world = await start(t);
+  const before = await examine(world);
+  t.deepEqual(sick(before.findings), []);
+  t.is(before.code, 0);
+  for (const { name, plant, check, status, detail, fix, undo } of FAULTS) {
+    const flags = (await plant(world)) ?? '';
+    const { code, findings } = await examine(world, flags);
+    const found = findings.find((finding) => finding.check === check);
+    t.is(found?.status, status, `${name}: ${JSON.stringify(findings)}`);
+    t.regex(found?.detail ?? '', detail, name);
+    t.regex(found?.fix ?? '', fix, name);
+    t.is(code, findings.some((finding) => finding.status === 'failed') ? 1 : 0, name);
+    await undo(world);
+  }
+  t.deepEqual(sick((await examine(world)).findings), [], 'what was repaired is found well');
+  t.log(`${FAULTS.length + 3} planted faults, each found with its fix`);
+
+  const late = await examine(world, '', () => new Date(Date.now() + 5 * 60_000));
+  t.like(
+    late.findings.find(({ check }) => check === 'clock'),
+    { status: 'failed', fix: 'timedatectl set-ntp true' },
+  );
+  const expired = await examine(world, '', () => new Date(Date.now() + 3 * DAY));
+  t.regex(expired.findings.find(({ check }) => check === 'login')?.fix ?? '', /^payctl login -C/);
+  await world.service.stop();
+  const gone = await examine(world);
+  t.like(
+    gone.findings.find(({ check }) => check === 'service'),
+    { status: 'failed', fix: 'payctl server start' },
+  );
+  t.is(gone.code, 1);
+});
