@@ -68,6 +68,13 @@ async function openPostgres({ url, poolSize = 10 }: DatabaseSettings): Promise<O
       onPoolCreated: (pool: unknown) => keepPlans(pool as Pool),
     },
   });
+  // Otherwise the first statement would do it, on a connection of its own beside the one that it has.
+  try {
+    await orm.connect();
+  } catch (error) {
+    await orm.close(true);
+    throw error;
+  }
   return { orm, kind: 'postgres', em: orm.em, close: () => orm.close(true) };
 }
 

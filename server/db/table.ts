@@ -1,5 +1,7 @@
-import { LockMode, type EntitySchema } from '@mikro-orm/core';
+import type { EntityName } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/postgresql';
+import { arrayText, type Layout, layoutOf } from './layout.ts';
+import { run } from './statement.ts';
 
 /** Equality on columns only: operators cannot be expressed, so no caller's object can become one. */
 export type Where<Row> = Partial<{ [K in keyof Row]: Row[K] | readonly NonNullable<Row[K]>[] }>;
@@ -7,90 +9,138 @@ export type Where<Row> = Partial<{ [K in keyof Row]: Row[K] | readonly NonNullab
 /** Newest or oldest first, by one or more columns. */
 export type Order<Row> = Partial<Record<keyof Row, 'asc' | 'desc'>>;
 
+/** PostgreSQL binds at most 65,535 values. */
+const MOST_ROWS = 300;
+
 /** One table inside one transaction: explicit statements, no unit of work, rows are plain records. */
 export class Table<Row extends object> {
   readonly #em: SqlEntityManager;
-  readonly #entity: EntitySchema<Row>;
+  readonly #layout: Layout;
 
   constructor(em: SqlEntityManager, entity: object) {
     this.#em = em;
-    this.#entity = entity as EntitySchema<Row>;
+    this.#layout = layoutOf(em.getMetadata(entity as EntityName));
   }
 
   /** Writes a new row; throws UniqueConstraintViolationException when a unique column is taken. */
   async insert(row: Partial<Row>): Promise<void> {
-    await this.#em.insert(this.#entity, row as never);
+    await this.#insert([row]);
   }
 
-  /** Writes many new rows in one statement. */
+  /** Writes many new rows, a few hundred with each statement. */
   async insertMany(rows: readonly Partial<Row>[]): Promise<void> {
-    await this.#em.insertMany(this.#entity, rows as never);
+    for (let from = 0; from < rows.length; from += MOST_ROWS) await this.#insert(rows.slice(from, from + MOST_ROWS));
   }
 
   /** Writes a new row unless a unique column is taken; says whether it did. */
   async insertIfNew(row: Partial<Row>): Promise<boolean> {
-    const qb = this.#em
-      .createQueryBuilder(this.#entity)
-      .insert(row as never)
-      .onConflict()
-      .ignore();
-    const result = await qb.execute('run', false);
-    return (result as { affectedRows?: number }).affectedRows === 1;
+    return (await this.#insert([row], ' on conflict do nothing')) === 1;
   }
 
   /** The row that matches, if there is one. */
   async find(where: Where<Row>): Promise<Row | undefined> {
-    return (
-      ((await this.#em.findOne(this.#entity, filter(where), { disableIdentityMap: true })) as Row | null) ?? undefined
-    );
+    return (await this.#select(where, () => ' limit 1'))[0];
   }
 
   /** The row that matches, locked until the transaction ends (waits at most the lock timeout). */
   async lock(where: Where<Row>): Promise<Row | undefined> {
-    const found = await this.#em.findOne(this.#entity, filter(where), {
-      disableIdentityMap: true,
-      lockMode: LockMode.PESSIMISTIC_WRITE,
-    });
-    return (found as Row | null) ?? undefined;
+    if (!this.#em.isInTransaction()) throw new TypeError('a lock needs a transaction');
+    return (await this.#select(where, () => ' limit 1 for update'))[0];
   }
 
   /** All rows that match, in an order, at most `limit`. */
   async list(
     where: Where<Row>,
-    options: { orderBy?: Order<Row>; limit?: number; offset?: number } = {},
+    { orderBy = {}, limit, offset }: { orderBy?: Order<Row>; limit?: number; offset?: number } = {},
   ): Promise<Row[]> {
-    return (await this.#em.find(this.#entity, filter(where), {
-      disableIdentityMap: true,
-      orderBy: options.orderBy as never,
-      limit: options.limit,
-      offset: options.offset,
-    })) as Row[];
+    const by = Object.entries(orderBy).map(
+      ([name, way]) => `${this.#layout.column(name).sql} ${way === 'desc' ? 'desc' : 'asc'}`,
+    );
+    return this.#select(where, (bind) =>
+      [
+        by.length > 0 ? ` order by ${by.join(', ')}` : '',
+        limit === undefined ? '' : ` limit ${bind(limit)}`,
+        offset === undefined ? '' : ` offset ${bind(offset)}`,
+      ].join(''),
+    );
   }
 
   /** Changes the rows that match; returns how many. */
   async update(where: Where<Row>, patch: Partial<Row>): Promise<number> {
-    return this.#em.nativeUpdate(this.#entity, filter(where), patch as never);
+    const { bind, values } = binder();
+    const changes = given(patch).map(([name, value]) => {
+      const { sql, encode } = this.#layout.column(name);
+      return `${sql} = ${bind(encode(value))}`;
+    });
+    if (changes.length === 0) return 0;
+    const text = `update ${this.#layout.table} set ${changes.join(', ')}${this.#matching(where, bind)}`;
+    return (await run(this.#em, text, values)).affected;
   }
 
   /** Removes the rows that match; returns how many. */
   async delete(where: Where<Row>): Promise<number> {
-    return this.#em.nativeDelete(this.#entity, filter(where));
+    const { bind, values } = binder();
+    return (await run(this.#em, `delete from ${this.#layout.table}${this.#matching(where, bind)}`, values)).affected;
   }
 
   /** How many rows match. */
   async count(where: Where<Row>): Promise<number> {
-    return this.#em.count(this.#entity, filter(where));
+    const { bind, values } = binder();
+    const text = `select count(*) as "count" from ${this.#layout.table}${this.#matching(where, bind)}`;
+    return Number((await run(this.#em, text, values)).rows[0]?.['count']);
+  }
+
+  async #insert(rows: readonly Partial<Row>[], otherwise = ''): Promise<number> {
+    const names = new Set(rows.flatMap((row) => given(row).map(([name]) => name)));
+    const columns = [...names].map((name) => this.#layout.column(name));
+    const { bind, values } = binder();
+    const tuples = rows.map((row) => {
+      const cells = columns.map(({ name, encode }) => {
+        const value = (row as Record<string, unknown>)[name];
+        return value === undefined ? 'default' : bind(encode(value));
+      });
+      return `(${cells.join(', ')})`;
+    });
+    const list = columns.map(({ sql }) => sql).join(', ');
+    const text = `insert into ${this.#layout.table} (${list}) values ${tuples.join(', ')}${otherwise}`;
+    return (await run(this.#em, text, values)).affected;
+  }
+
+  async #select(where: Where<Row>, tail: (bind: Bind) => string): Promise<Row[]> {
+    const { bind, values } = binder();
+    const text = `select ${this.#layout.list} from ${this.#layout.table}${this.#matching(where, bind)}${tail(bind)}`;
+    const { rows } = await run(this.#em, text, values);
+    return rows.map((found) => this.#read(found));
+  }
+
+  #read(found: Record<string, unknown>): Row {
+    const row: Record<string, unknown> = {};
+    for (const { name, field, decode } of this.#layout.columns) row[name] = decode(found[field]);
+    return row as Row;
+  }
+
+  /** An array means any of its values; anything that is not a plain value is refused before it can reach the database. */
+  #matching(where: Where<Row>, bind: Bind): string {
+    const parts = Object.entries(where).map(([name, value]) => {
+      const { sql, encode } = this.#layout.column(name);
+      if (Array.isArray(value)) return `${sql} = any(${bind(arrayText(value.map((one) => encode(plain(name, one)))))})`;
+      if (plain(name, value) === null) return `${sql} is null`;
+      return `${sql} = ${bind(encode(value))}`;
+    });
+    return parts.length > 0 ? ` where ${parts.join(' and ')}` : '';
   }
 }
 
-/** Arrays become IN; anything that is not a plain value is refused before it can reach the ORM. */
-function filter<Row>(where: Where<Row>): never {
-  const query: Record<string, unknown> = {};
-  for (const [column, value] of Object.entries(where)) {
-    if (Array.isArray(value)) query[column] = { $in: value.map((one) => plain(column, one)) };
-    else query[column] = plain(column, value);
-  }
-  return query as never;
+type Bind = (value: unknown) => string;
+
+function binder(): { bind: Bind; values: unknown[] } {
+  const values: unknown[] = [];
+  return { values, bind: (value) => `$${values.push(value)}` };
+}
+
+/** Members with `undefined` are not there. */
+function given(row: object): [string, unknown][] {
+  return Object.entries(row).filter(([, value]) => value !== undefined);
 }
 
 function plain(column: string, value: unknown): unknown {

@@ -6,6 +6,7 @@ import * as identity from './entities/identity.ts';
 import * as orders from './entities/orders.ts';
 import { RefundEntity, type RefundRow } from './entities/refunds.ts';
 import { SkillOrderEntity, type SkillOrderRow } from './entities/skillpay.ts';
+import { numbered, run } from './statement.ts';
 import { Table } from './table.ts';
 
 /** Enqueues a job in the caller's transaction. */
@@ -108,9 +109,24 @@ export class Tx {
     return (await this.#em.execute(statement, parameters as unknown[], 'all')) as T[];
   }
 
+  /** Like `sql`, for a statement of every request: `?` are bound (an array is one value) and its plan is kept. */
+  async prepared<T>(statement: string, parameters: readonly unknown[]): Promise<T[]> {
+    return (await run(this.#em, numbered(statement), parameters)).rows as T[];
+  }
+
   /** Runs a part that may fail without taking the transaction with it. */
   async savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.#em.transactional((em) => part(new Tx(em as SqlEntityManager, this.#wake)));
+    // Of savepoints with one name the innermost counts, which is what nesting needs.
+    await run(this.#em, 'savepoint part', []);
+    try {
+      const result = await part(this);
+      await run(this.#em, 'release savepoint part', []);
+      return result;
+    } catch (error) {
+      await run(this.#em, 'rollback to savepoint part', []);
+      await run(this.#em, 'release savepoint part', []);
+      throw error;
+    }
   }
 
   /** Holds a named lock until the transaction ends. */

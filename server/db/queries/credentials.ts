@@ -13,7 +13,7 @@ export interface CurrentVersion {
 
 /** The current version of (project, payWay). */
 export async function currentVersion(tx: Tx, project: string, payWay: PayWay): Promise<CurrentVersion | undefined> {
-  const [row] = await tx.sql<CurrentVersion>(
+  const [row] = await tx.prepared<CurrentVersion>(
     `select c.id::text as "configId", c.version, c.mode, c.account, c.missing, s.enabled
        from channel_states s
        join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version

@@ -18,7 +18,7 @@ export const identityQueries: IdentityQueries = {
 
 /** The application and whether this token of it was revoked: one statement over two primary keys, on every request. */
 async function appState(tx: Tx, clientId: string, jti: string): Promise<AppState | undefined> {
-  const [row] = await tx.sql<Omit<AppState, 'lastUsedAt'> & { lastUsedAt: string | null }>(
+  const [row] = await tx.prepared<Omit<AppState, 'lastUsedAt'> & { lastUsedAt: string | null }>(
     `select client_id as "clientId", name, project, kind, scopes, enabled, generation, allowed_ips as "allowedIps",
             rate_limit as "rateLimit", last_used_at as "lastUsedAt",
             exists(select 1 from revoked_tokens where jti = ?) as revoked
@@ -30,7 +30,7 @@ async function appState(tx: Tx, clientId: string, jti: string): Promise<AppState
 
 /** The administrator and whether this session was ended. */
 async function adminState(tx: Tx, id: string, jti: string): Promise<AdminState | undefined> {
-  const [row] = await tx.sql<AdminState>(
+  const [row] = await tx.prepared<AdminState>(
     `select id, username, role, enabled, generation, exists(select 1 from revoked_tokens where jti = ?) as revoked
        from admins where id = ?::uuid`,
     [jti, id],
