@@ -177,7 +177,7 @@ test('a certificate goes up with its key, and the key only when it belongs to it
   t.regex(good.stderr, /CN=shop\.example.*serial [0-9A-F]+ {2}\d+ days left/);
   t.deepEqual(
     place.api.seen.map(({ body }) => (body as { kind: string }).kind),
-    ['alipay_app_cert', 'alipay_app_key'],
+    ['alipay_app_key', 'alipay_app_cert'],
   );
   const bad = await place.payctl(['cert', 'upload', 'app.crt', '--kind', 'alipay_app_cert', '--key', 'other.key']);
   t.is(bad.code, 2);

@@ -9,6 +9,7 @@ import { projectFlag } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
 import { readSecretFile } from '../../secrets.ts';
 import { withSpinner } from '../../spinner.ts';
+import type { Row } from '../../values.ts';
 import type { ContextOf } from '../index.ts';
 import { CERTS, KINDS, VIEW } from './view.ts';
 
@@ -45,7 +46,7 @@ export function define(noun: Command, context: ContextOf): void {
   ).action((file: string, flags: UploadFlags) => run(context(), file, flags));
 }
 
-/** Checks the files, shows what they are, and uploads them: the certificate first, then its key. */
+/** Checks the files, shows what they are, and uploads them: the key first, then its certificate. */
 export async function run(context: Context, file: string, flags: UploadFlags): Promise<void> {
   const { terminal, print } = context;
   const kind = flags.kind ?? '';
@@ -53,9 +54,14 @@ export async function run(context: Context, file: string, flags: UploadFlags): P
   const passphrase = flags.passphraseFile ? await readSecretFile(terminal, flags.passphraseFile) : undefined;
   const certificate = inspect(kind, content, file, passphrase);
   if (certificate) await print.note(describe(certificate, terminal.now()));
-  const parts = [{ kind, content }];
-  if (flags.key)
-    parts.push({ kind: keyKindOf(kind), content: await matchingKey(context, certificate, flags.key, passphrase) });
+  // The key first: a certificate becomes the default at once only when its key is there.
+  const parts = [
+    ...(flags.key
+      ? [{ kind: keyKindOf(kind), content: await matchingKey(context, certificate, flags.key, passphrase) }]
+      : []),
+    { kind, content },
+  ];
+  const rows: Row[] = [];
   for (const part of parts) {
     const body = {
       payWay: part.kind.split('_')[0],
@@ -71,8 +77,13 @@ export async function run(context: Context, file: string, flags: UploadFlags): P
         flags,
       ),
     );
-    if (row) await print.item(row, VIEW);
+    if (row) rows.push(row);
   }
+  const uploaded = rows.at(-1);
+  if (!uploaded) return;
+  await (rows.length === 1 ? print.item(uploaded, VIEW) : print.list(rows, VIEW));
+  if (uploaded['isDefault'] === false)
+    await print.done(`It is kept and not used yet. next: payctl cert set-default ${String(uploaded['id'])}`);
 }
 
 async function readPem({ terminal }: Context, file: string): Promise<string> {

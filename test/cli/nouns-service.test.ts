@@ -1,0 +1,312 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import test from 'ava';
+import { logIn, operatorAt, type Operator } from '../support/operator.ts';
+import { payOrder, placeOrder } from '../support/orders.ts';
+import { startService, until } from '../support/service.ts';
+import { writeCertFiles } from '../support/cert-files.ts';
+
+type Row = Record<string, unknown>;
+
+/** Runs a line that must fail; gives the error object of stderr. */
+async function fails(operator: Operator, line: string): Promise<Row & { exitCode: number }> {
+  const { stderr } = await operator.payctl(`${line} -o json`);
+  const text = stderr.trim().split('\n').at(-1) ?? '';
+  return (JSON.parse(text) as { error: Row & { exitCode: number } }).error;
+}
+
+test('project, user, product, coin: made, listed, changed, refused, deleted', async (t) => {
+  const service = await startService(t);
+  const payctl = await operatorAt(t, service);
+  t.like(await payctl.json('project create --code shop-eu --name "Shop Europe" --remark first'), {
+    code: 'shop-eu',
+    enabled: true,
+  });
+  t.is((await fails(payctl, 'project create --code shop-eu --name Again')).exitCode, 6);
+  t.is((await payctl.json('project list')).length, 2);
+  t.is((await payctl.json('project update shop-eu --clear remark')).remark, null);
+  t.false((await payctl.json('project disable shop-eu -y')).enabled);
+  t.true((await payctl.json('project enable shop-eu')).enabled);
+  t.is((await fails(payctl, 'project get nothing')).exitCode, 3);
+
+  t.like(await payctl.json('user create --user-id u-1 --nickname Anna --metadata \'{"tier":2}\''), {
+    userId: 'u-1',
+    metadata: { tier: 2 },
+  });
+  t.is((await payctl.json('user update u-1 --email anna@shop.example')).email, 'anna@shop.example');
+  t.is((await payctl.json('user disable u-1 -y')).status, 'blocked');
+  t.deepEqual(
+    (await payctl.json('user list --status blocked')).map(({ userId }: Row) => userId),
+    ['u-1'],
+  );
+  t.is((await payctl.json('user enable u-1')).status, 'active');
+  t.is((await payctl.json('user get u-1')).nickname, 'Anna');
+  t.deepEqual(await payctl.json('user orders u-1'), []);
+  t.is((await fails(payctl, 'user get u-1 --project shop-eu')).exitCode, 3);
+
+  t.like(await payctl.json('coin create --code gold --name Gold --clawback debt'), { code: 'gold', clawback: 'debt' });
+  t.is((await payctl.json('coin adjust gold --user-id u-1 --amount 50 --reason apology -y')).balanceAfter, 50);
+  t.is((await fails(payctl, 'coin adjust gold --user-id u-1 --amount=-51 --reason wrong -y')).exitCode, 6);
+  t.is((await payctl.json('coin accounts gold'))[0].balance, 50);
+  t.is((await payctl.json('coin entries gold --user-id u-1')).length, 1);
+  t.like((await payctl.json('user coins u-1'))[0], { coin: 'gold', available: 50 });
+  t.is((await payctl.json('coin update gold --name "Gold coins"')).name, 'Gold coins');
+  t.false((await payctl.json('coin disable gold -y')).enabled);
+  t.true((await payctl.json('coin enable gold')).enabled);
+  t.is((await payctl.json('coin get gold')).code, 'gold');
+  t.is((await payctl.json('coin list')).length, 1);
+  t.is((await fails(payctl, 'coin delete gold --confirm gold')).exitCode, 6, 'it has a ledger');
+
+  const tea =
+    'product create --code tea --kind goods --name Tea --price 12.50 --currency CNY --pay-ways alipay,wechat --stock 100';
+  t.like(await payctl.json(tea), { code: 'tea', price: 12.5, stock: 100, version: 1 });
+  t.is((await fails(payctl, tea)).exitCode, 6);
+  t.is((await fails(payctl, 'product update tea --currency USD')).exitCode, 1, 'wechat does not take USD');
+  t.is((await payctl.json('product update tea --price 13.00')).version, 2);
+  t.is((await payctl.json('product update tea --clear stock')).stock, null);
+  t.like(
+    await payctl.json(
+      'product create --code pack --kind coin_package --name Pack --price 6 --currency CNY --pay-ways alipay --coin \'{"code":"gold","amount":60,"bonus":6}\'',
+    ),
+    { coin: { code: 'gold', amount: 60, bonus: 6 } },
+  );
+  t.deepEqual(
+    (await payctl.json('product list --kind goods')).map(({ code }: Row) => code),
+    ['tea'],
+  );
+  t.false((await payctl.json('product disable tea -y')).enabled);
+  t.is((await payctl.json('product list --enabled false')).length, 1);
+  t.true((await payctl.json('product enable tea')).enabled);
+  t.is((await payctl.json('product get tea')).code, 'tea');
+  t.like(await payctl.json('product delete tea --confirm tea'), { code: 'tea', deleted: true });
+  t.like(await payctl.json('project delete shop-eu --confirm shop-eu'), { deleted: true });
+  t.is((await fails(payctl, 'project delete shop-eu')).exitCode, 2, 'its code must be typed, and nobody can be asked');
+  t.like(await payctl.json('user delete u-1 --confirm u-1'), { deleted: true });
+});
+
+test('app and admin: made, rotated, refused; a viewer may look and not touch', async (t) => {
+  const service = await startService(t);
+  const payctl = await operatorAt(t, service);
+  const app = await payctl.json('app create --name shop --scope payment:write,payment:read');
+  t.regex(app.client_secret, /^pays_/);
+  const id = app.client_id;
+  t.is((await fails(payctl, 'app create --name bad --scope admin')).exitCode, 1, 'needs --trusted');
+  t.deepEqual((await payctl.json('app update ' + id + ' --remark till')).remark, 'till');
+  t.false((await payctl.json(`app disable ${id} -y`)).enabled);
+  t.true((await payctl.json(`app enable ${id}`)).enabled);
+  const rotated = await payctl.json(`app rotate-secret ${id} --grace 60 -y`);
+  t.regex(rotated.client_secret, /^pays_/);
+  await payctl.json(`app revoke-tokens ${id} -y`);
+  t.true((await payctl.json('app list')).some(({ client_id }: Row) => client_id === id));
+  t.is((await payctl.json(`app get ${id}`)).name, 'shop');
+  t.like(await payctl.json(`app delete ${id} --confirm ${id}`), { deleted: true });
+  t.is((await fails(payctl, `app get ${id}`)).exitCode, 3);
+
+  const made = await payctl.json('admin create --username viewer1 --role viewer --password-file own.password');
+  t.is(made.role, 'viewer');
+  const viewer = await logIn(t, service, 'viewer1', 'seven-quiet-otters-swim');
+  t.is((await viewer.json('whoami')).role, 'viewer');
+  t.is((await viewer.json('order list')).length, 0);
+  t.is((await fails(viewer, 'project create --code x --name X')).exitCode, 5);
+  t.is((await payctl.json('admin list')).length, 2);
+  t.like(await payctl.json(`admin disable ${made.id} -y`), { enabled: false });
+  t.is((await fails(viewer, 'order list')).exitCode, 4, 'ended at once');
+  t.like(await payctl.json(`admin enable ${made.id}`), { enabled: true });
+});
+
+test('channel and cert: configured, tested, switched, uploaded, downloaded', async (t) => {
+  const service = await startService(t);
+  await service.app.prepare();
+  const payctl = await operatorAt(t, service);
+  await writeCertFiles(payctl.folder);
+  const channels = await payctl.json('channel list');
+  t.deepEqual(channels.map(({ payWay }: Row) => payWay).toSorted(), ['alipay', 'paypal', 'wechat']);
+  for (const payWay of ['alipay', 'wechat', 'paypal']) {
+    t.is((await payctl.json(`channel get ${payWay}`)).mode, 'simulator');
+    t.true((await payctl.json(`channel test ${payWay}`)).ok);
+    t.false((await payctl.json(`channel disable ${payWay} -y`)).enabled);
+    t.true((await payctl.json(`channel enable ${payWay}`)).enabled);
+  }
+  t.is((await fails(payctl, 'channel get bitcoin')).exitCode, 3);
+  const certs = await payctl.json('cert list');
+  t.true(certs.length > 0);
+  const { id } = certs.find(({ kind }: Row) => kind === 'wechat_merchant_cert');
+  t.is((await payctl.json(`cert get ${id}`)).id, id);
+  t.regex(await payctl.done(`cert download ${id}`), /^-----BEGIN CERTIFICATE-----/);
+  t.is((await fails(payctl, `cert delete ${id} --confirm ${id}`)).exitCode, 6);
+  t.is(
+    (await fails(payctl, 'cert upload app.crt --kind alipay_app_cert')).exitCode,
+    1,
+    'its key is not the one in use',
+  );
+  const pair = await payctl.json('cert upload app.crt --kind alipay_app_cert --key app.key --name spare');
+  t.deepEqual(
+    pair.map(({ kind, name }: Row) => [kind, name]),
+    [
+      ['alipay_app_key', 'spare'],
+      ['alipay_app_cert', 'spare'],
+    ],
+  );
+  const uploaded = pair[1];
+  t.is((await payctl.json(`cert set-default ${uploaded.id} -y`)).isDefault, true);
+  t.is((await fails(payctl, 'cert upload own.password --kind alipay_app_cert')).exitCode, 2);
+});
+
+test('order, refund, exception: every filter of the list, each verb, the export', async (t) => {
+  const service = await startService(t, { timeoutMs: 400 });
+  await service.app.prepare();
+  const payctl = await operatorAt(t, service);
+  const shop = await service.merchant();
+  const paid = await payOrder(service, shop, {
+    amount: 12.5,
+    merchantOrderNo: 'm-1',
+    userId: 'u-9',
+    orderType: 'tea',
+    subject: '=Tea',
+  });
+  const open = await placeOrder(shop, { amount: 3, payWay: 'wechat' });
+  const order = await payctl.json(`order get ${paid}`);
+  for (const filter of [
+    `--order-no ${paid}`,
+    '--merchant-order-no m-1',
+    `--channel-trade-no ${order.channelTradeNo}`,
+    '--status paid',
+    '--pay-way alipay',
+    '--user-id u-9',
+    '--order-type tea',
+    '--amount-min 12.50 --amount-max 12.50',
+    '--mode simulator --status paid',
+    `--app ${shop.clientId} --pay-way alipay`,
+    '--project default --pay-way alipay',
+    '--since 1h --pay-way alipay',
+  ])
+    t.deepEqual(
+      (await payctl.json(`order list ${filter}`)).map(({ orderNo }: Row) => orderNo),
+      [paid],
+      filter,
+    );
+  for (const filter of ['--exception any', '--until 1h', '--mode live', '--project default --status failed'])
+    t.deepEqual(await payctl.json(`order list ${filter}`), [], filter);
+  t.is((await payctl.done('order list --all -q')).split('\n').length, 2);
+
+  const csv = (await payctl.done('order export --status paid')).split('\n');
+  t.is(csv.length, 2);
+  t.true(csv[0]?.startsWith('orderNo,') && csv[1]?.includes(paid));
+  await payctl.done('order export --format ndjson --file all.ndjson');
+  const lines = (await readFile(join(payctl.folder, 'all.ndjson'), 'utf8')).trim().split('\n');
+  t.deepEqual(lines.map((line) => (JSON.parse(line) as Row)['orderNo']).toSorted(), [paid, open].toSorted());
+  t.is((await stat(join(payctl.folder, 'all.ndjson'))).mode & 0o077, 0);
+
+  t.true((await payctl.json(`order timeline ${paid}`)).some(({ summary }: Row) => String(summary).includes('O5')));
+  t.is((await payctl.json(`order sync ${paid}`)).status, 'paid');
+  t.is((await fails(payctl, `order close ${paid} -y`)).exitCode, 6);
+  t.is((await payctl.json(`order close ${open} -y`)).status, 'closed');
+  t.is((await fails(payctl, 'order get P00000000000000XXXXXXXXXX')).exitCode, 3);
+  t.is((await fails(payctl, 'order list --status lost')).exitCode, 2);
+
+  const refund = await payctl.json(`refund create ${paid} --amount 2.50 --reason damaged --merchant-refund-no r-1 -y`);
+  t.is((await fails(payctl, `refund create ${paid} --amount 100 -y`)).exitCode, 1);
+  await until('the refund', async () => (await payctl.json(`refund get ${refund.refundNo}`)).status === 'succeeded');
+  t.is((await payctl.json(`refund sync ${refund.refundNo}`)).status, 'succeeded');
+  t.is((await fails(payctl, `refund retry ${refund.refundNo} -y`)).exitCode, 6);
+  t.is(
+    (await fails(payctl, `refund resolve ${refund.refundNo} --action release --reason no --confirm ${refund.refundNo}`))
+      .exitCode,
+    6,
+  );
+  for (const filter of [
+    `--order ${paid}`,
+    '--merchant-refund-no r-1',
+    '--status succeeded',
+    `--app ${shop.clientId}`,
+    '--since 1h',
+    '--project default',
+  ])
+    t.deepEqual(
+      (await payctl.json(`refund list ${filter}`)).map(({ refundNo }: Row) => refundNo),
+      [refund.refundNo],
+      filter,
+    );
+
+  const wrong = await placeOrder(shop, { payWay: 'wechat' });
+  await payctl.done('simulator faults --pay-way wechat --fault wrong-amount --call query --times 1');
+  await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
+  await payctl.done(`simulator pay ${wrong}`);
+  await payctl.json(`order sync ${wrong}`);
+  const [exception] = await payctl.json('exception list --state open --kind amount_mismatch');
+  t.is(exception.orderNo, wrong);
+  t.deepEqual(
+    (await payctl.json('order list --exception amount_mismatch')).map(({ orderNo }: Row) => orderNo),
+    [wrong],
+  );
+  t.is((await payctl.json(`explain ${wrong}`)).situation, 'amount_mismatch');
+  t.regex(await payctl.done(`explain ${wrong}`), /^do\tpayctl exception resolve \S+ --action refund/m);
+  const resolve = `exception resolve ${exception.id} --action refund --reason agreed --confirm ${exception.id}`;
+  t.is((await payctl.json(resolve)).state, 'resolved');
+  t.is((await fails(payctl, resolve)).exitCode, 6);
+  t.is((await fails(payctl, 'exception list --kind nonsense')).exitCode, 1);
+  const books = await payctl.json('audit');
+  t.deepEqual(
+    books.filter(({ ok }: Row) => !ok),
+    [],
+  );
+  await service.app.database.em.fork().execute(`update orders set refunded = refunded + 1 where order_no = '${paid}'`);
+  const lie = await payctl.payctl('audit');
+  t.is(lie.code, 1);
+  t.regex(lie.stdout, /^refunded\tfalse\t1\t/m);
+  t.regex(lie.stderr, new RegExp(`refunded  ${paid}  says 251, refunds say 250`));
+  t.regex(lie.stderr, new RegExp(`next: payctl explain ${paid}`));
+});
+
+test('event: listed, followed without loss, sent again', async (t) => {
+  const service = await startService(t);
+  const payctl = await operatorAt(t, service);
+  const shop = await service.merchant();
+  const paid = await payOrder(service, shop, {});
+  const [event] = await payctl.json('event list --types order.paid');
+  t.is(event.data.object.orderNo, paid);
+  t.is((await payctl.json(`event list --app ${shop.clientId} --project default`)).length, 1);
+  t.deepEqual(await payctl.json(`event list --after ${event.sequence}`), []);
+  const heard = await payctl.done('event listen --since 1h --count 1 -o jsonl');
+  t.is(JSON.parse(heard).id, event.id);
+  t.is(await payctl.done('event listen --after 0 --types order.paid --count 1 -q'), event.id);
+  t.is((await fails(payctl, `event resend ${event.id}`)).exitCode, 6, 'the application has no webhook');
+  t.is((await fails(payctl, 'event resend evt_nothing')).exitCode, 3);
+  t.is((await fails(payctl, 'event list --types order.lost')).exitCode, 1);
+});
+
+test('skillpay: price list, offer, redeem, verify, refund, figures', async (t) => {
+  const service = await startService(t);
+  await service.app.prepare();
+  const payctl = await operatorAt(t, service);
+  await payctl.json(
+    'product create --code weather --kind skill --name Weather --price 0.50 --currency CNY --pay-ways wechat,alipay --resource \'{"handler":"static","content":{"sky":"blue"}}\' --refund-after-fulfilment true',
+  );
+  const app = await payctl.done('app create --name bot --scope skillpay:call --secret-file bot.secret -q');
+  const as = `--app ${app} --secret-file bot.secret`;
+  t.deepEqual(
+    (await payctl.json(`skillpay list ${as}`)).map(({ resource }: Row) => resource),
+    ['demo', 'weather'],
+  );
+  const offer = await payctl.json(
+    `skillpay offer --resource weather --input '{"city":"Paris"}' --pay-way wechat ${as}`,
+  );
+  t.is(offer.status, 'pending');
+  t.is((await fails(payctl, `skillpay redeem ${offer.outTradeNo} ${as}`)).exitCode, 1);
+  await payctl.done(`simulator pay ${offer.outTradeNo}`);
+  await until(
+    'it is paid',
+    async () => (await payctl.json(`skillpay get ${offer.outTradeNo} ${as}`)).status === 'paid',
+  );
+  t.deepEqual(JSON.parse(await payctl.done(`skillpay redeem ${offer.outTradeNo} --content ${as}`)), { sky: 'blue' });
+  t.true((await payctl.json(`skillpay redeem ${offer.outTradeNo} ${as}`)).alreadyFulfilled);
+  const code = await payctl.json('skillpay verify-code', { stdin: offer.paymentCode });
+  t.like(code, { valid: true, outTradeNo: offer.outTradeNo });
+  t.is((await payctl.payctl('skillpay verify-code', { stdin: `${offer.paymentCode.slice(0, -4)}AAAA` })).code, 1);
+  t.is((await payctl.json(`skillpay refund ${offer.outTradeNo} -y ${as}`)).refundAmount, 0.5);
+  const stats = await payctl.json('skillpay stats');
+  t.like(
+    stats.find(({ resource }: Row) => resource === 'weather'),
+    { offered: 1, fulfilled: 1 },
+  );
+});
