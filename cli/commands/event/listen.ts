@@ -87,6 +87,7 @@ async function follow(context: Context, flags: ListenFlags, progress: Progress, 
   await context.print.note('Ready. Waiting for events (Ctrl-C ends).');
   progress.pause = FIRST_PAUSE_MS;
   for await (const message of readMessages(stream)) {
+    if (message.event === 'error') throw refused(message.data);
     if (message.data !== '') {
       await handle(context, flags, message, secret);
       progress.left -= 1;
@@ -143,7 +144,18 @@ async function handle(
   if (print.json) await terminal.out.write(`${JSON.stringify(event)}\n`);
   else await print.list([event], VIEW, { continued: true });
   if (flags.forwardTo)
-    await forward(terminal, { url: flags.forwardTo, secret, id: String(event['id'] ?? id), body: data });
+    await forward(terminal, { url: flags.forwardTo, secret, id: String(event['id'] ?? id), body: webhookBody(event) });
+}
+
+/** What the real webhook would carry: the stream adds whose event it is. */
+function webhookBody({ id, type, createdAt, sequence, data }: Row): string {
+  return JSON.stringify({ id, type, createdAt, sequence, data });
+}
+
+/** The server ended the stream because the login does not hold any more. */
+function refused(data: string): CliError {
+  const { code = 'unauthenticated' } = JSON.parse(data) as { code?: string };
+  return new CliError(code, EXIT.notLoggedIn, 'The login has ended, and with it the stream.', { hint: 'payctl login' });
 }
 
 async function signingSecret({ terminal, print }: Context, flags: ListenFlags): Promise<string> {
