@@ -39,6 +39,7 @@ export async function run({ change, target, sessions, print }: Context, flags: L
     if (!ended) return;
   }
   const there = await sessions.removeSession(context);
+  if (print.json) await print.item({ context, loggedOut: there }, { noun: 'context', id: 'context', columns: [] });
   await print.done(there ? `Logged out of ${context}.` : `There was no login for ${context}.`);
 }
 

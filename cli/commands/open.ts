@@ -17,13 +17,15 @@ export function define(command: Command, context: ContextOf): void {
 
 /** Opens an address where there is a screen, and prints it in any case. */
 export async function run(
-  { target, terminal }: Context,
+  { target, terminal, print }: Context,
   orderNo: string | undefined,
   flags: { print?: boolean },
 ): Promise<void> {
   const { server } = await target();
   const address = orderNo === undefined ? `${server}/swagger/index.html` : `${server}/pay/${segment(orderNo)}`;
-  await terminal.out.write(`${address}\n`);
+  await (print.json
+    ? print.item({ address }, { noun: 'page', id: 'address', columns: [] })
+    : terminal.out.write(`${address}\n`));
   if (flags.print || !terminal.out.isTerminal) return;
   const { spawn } = await import('node:child_process');
   const [program, ...args] = opener(address);

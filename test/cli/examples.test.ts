@@ -1,14 +1,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import type { Command } from 'commander';
 import { commandPath } from '../../cli/help.ts';
 import { examplesOf } from '../../cli/options.ts';
 import { buildWholeProgram } from '../../cli/program.ts';
 import { createTerminal } from '../../cli/terminal.ts';
 import { writeCertFiles } from '../support/cert-files.ts';
-import { collector, makePlace, scripted } from '../support/cli.ts';
+import { collector, makePlace, scripted, type Result } from '../support/cli.ts';
 import { fakeOffline } from '../support/fake-offline.ts';
 import { signedCode } from '../support/fake-rows.ts';
 import { splitWords } from '../support/shell-words.ts';
@@ -41,46 +41,62 @@ const FILES: Record<string, string> = {
     '[admin]\nusername = "alice"\npassword_file = "alice.password"\n[[app]]\nname = "shop"\nscopes = ["payment:read"]\nsecret_file = "new.secret"\n',
 };
 
+/** Runs an example in a place of its own, with the files that it reads; more words may be added to it. */
+async function runExample(t: ExecutionContext, line: string, more: readonly string[] = []): Promise<Result> {
+  const place = await makePlace();
+  const cwd = await mkdtemp(join(tmpdir(), 'payctl-example-'));
+  t.teardown(() => Promise.all([place.close(), rm(cwd, { recursive: true })]));
+  const { words, input } = splitWords(line);
+  t.is(words[0], 'payctl', line);
+  for (const [name, text] of Object.entries(FILES)) {
+    if (!(line.includes('generate') && name === 'alice.password')) await writeFile(join(cwd, name), text);
+  }
+  if (line.includes('.crt --kind')) await writeCertFiles(cwd);
+  // A secret that is read needs its file; one that is written must not have it.
+  if (/--app app_.*--secret-file shop\.secret/.test(line))
+    await writeFile(join(cwd, 'shop.secret'), FILES['shop.secret.in'] ?? '');
+  const target = /--server (\S+)|-C prod|context (?:use|show|remove|add) (\S+)/.exec(line);
+  if (target) await place.logIn(line.includes('context add') ? [] : ['dev', 'prod']);
+  const argv = words
+    .slice(1)
+    .map((word) =>
+      /^https?:\/\/(pay\.example\.com|127\.0\.0\.1:8080)$/.test(word) && !line.includes('context add')
+        ? place.api.url
+        : word,
+    );
+  return place.payctl([...argv, ...more], {
+    cwd,
+    stdin: input ? (FILES[input] ?? '') : '',
+    prompts: scripted({ '-y': true, '-u': 'alice', '--username': 'alice', '--name': 'shop' }, 'correct horse battery'),
+    openOffline: async () => fakeOffline(line.includes('doctor') ? { admins: ['alice'] } : {}),
+    startServer: async () => {},
+    runSimulator: async () => {},
+    ...(needsTerminal(line) ? { terminal: 100 } : {}),
+  });
+}
+
 for (const command of leaves(program)) {
   test(`examples of: ${commandPath(command)}`, async (t) => {
     const lines = examplesOf(command);
     t.true(lines.length >= 2 && lines.length <= 5, 'two to five examples');
     for (const line of lines) {
-      const place = await makePlace();
-      const cwd = await mkdtemp(join(tmpdir(), 'payctl-example-'));
-      t.teardown(() => Promise.all([place.close(), rm(cwd, { recursive: true })]));
-      const { words, input } = splitWords(line);
-      t.is(words[0], 'payctl', line);
-      for (const [name, text] of Object.entries(FILES)) {
-        if (!(line.includes('generate') && name === 'alice.password')) await writeFile(join(cwd, name), text);
-      }
-      if (line.includes('.crt --kind')) await writeCertFiles(cwd);
-      // A secret that is read needs its file; one that is written must not have it.
-      if (/--app app_.*--secret-file shop\.secret/.test(line))
-        await writeFile(join(cwd, 'shop.secret'), FILES['shop.secret.in'] ?? '');
-      const target = /--server (\S+)|-C prod|context (?:use|show|remove|add) (\S+)/.exec(line);
-      if (target) await place.logIn(line.includes('context add') ? [] : ['dev', 'prod']);
-      const argv = words
-        .slice(1)
-        .map((word) =>
-          /^https?:\/\/(pay\.example\.com|127\.0\.0\.1:8080)$/.test(word) && !line.includes('context add')
-            ? place.api.url
-            : word,
-        );
-      const { code, stderr } = await place.payctl(argv, {
-        cwd,
-        stdin: input ? (FILES[input] ?? '') : '',
-        prompts: scripted(
-          { '-y': true, '-u': 'alice', '--username': 'alice', '--name': 'shop' },
-          'correct horse battery',
-        ),
-        openOffline: async () => fakeOffline(line.includes('doctor') ? { admins: ['alice'] } : {}),
-        startServer: async () => {},
-        runSimulator: async () => {},
-        ...(needsTerminal(line) ? { terminal: 100 } : {}),
-      });
+      const { code, stderr } = await runExample(t, line);
       t.is(code, 0, `${line}\n${stderr}`);
     }
+  });
+}
+
+/** These write what they were asked for as it is (files, PEM, scripts, lines of a stream), or run until they are stopped. */
+const RAW = /^payctl (completion|help|order export|cert download|event listen|server start|simulator start)\b/;
+
+for (const command of leaves(program)) {
+  const path = commandPath(command);
+  if (RAW.test(path)) continue;
+  test(`-o json prints one JSON document: ${path}`, async (t) => {
+    const line = examplesOf(command).find((one) => !/ (-o|--json|--content|-q|>)/.test(one)) ?? '';
+    const { code, stdout, stderr } = await runExample(t, line, ['-o', 'json']);
+    t.is(code, 0, `${line}\n${stderr}`);
+    t.notThrows(() => JSON.parse(stdout), `${line}\n${stdout}`);
   });
 }
 

@@ -99,6 +99,8 @@ const CASES: [line: string, request: string, body?: unknown][] = [
   ['cert delete cert_1 --confirm cert_1', 'POST /api/v1/certs/cert_1/delete'],
   ['cert download cert_1', 'POST /api/v1/certs/cert_1/download'],
   ['project create --code eu --name Europe', 'POST /api/v1/projects', { code: 'eu', name: 'Europe' }],
+  ['project stats eu --mode live --tz UTC', 'GET /api/v1/projects/eu/stats?tz=UTC&mode=live'],
+  ['project stats --from 2026-11-01', 'GET /api/v1/stats/overview?from=2026-11-01'],
   ['project disable eu -y', 'PUT /api/v1/projects/eu/toggle', { enabled: false }],
   ['user get "a b/c" --project eu', 'GET /api/v1/users/a%20b%2Fc?project=eu'],
   ['user update u-1 --metadata "{}" --project eu', 'PUT /api/v1/users/u-1?project=eu', { metadata: {} }],

@@ -242,6 +242,26 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
     }),
   ],
   [
+    /^\/api\/v1\/(stats\/overview|projects\/[^/]+\/stats)$/,
+    () => ({
+      data: {
+        mode: 'live',
+        project: null,
+        from: '2026-11-01T00:00:00.000Z',
+        to: '2026-11-21T06:05:00.000Z',
+        totals: {
+          createdOrders: 3,
+          paidOrders: 2,
+          refunds: 1,
+          amounts: [
+            { payWay: 'alipay', currency: 'CNY', paidOrders: 2, paidAmount: 200, refunds: 1, refundedAmount: 40 },
+          ],
+        },
+        days: [],
+      },
+    }),
+  ],
+  [
     /^\/api\/v1\/books$/,
     () => ({
       data: {

@@ -26,5 +26,6 @@ export async function run({ sessions, prompts, print }: Context, name: string, f
     delete contexts.contexts[name];
     if (contexts.current === name) contexts.current = null;
   });
+  if (print.json) await print.item({ name, deleted: true }, VIEW);
   await print.done(`Removed context ${name}.`);
 }

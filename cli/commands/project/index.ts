@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { addCreate, addDelete, addGet, addList, addToggle, addUpdate, type Resource } from '../../resource.ts';
 import type { ContextOf } from '../index.ts';
+import * as stats from './stats.ts';
 
 /** Tenants: each owns its applications, channel configurations, users, products and coins. */
 export const project: Resource = {
@@ -43,6 +44,7 @@ export function define(noun: Command, context: ContextOf): void {
     enable: ['payctl project enable shop-eu', 'payctl project enable shop-eu --json'],
     disable: ['payctl project disable shop-eu', 'payctl project disable shop-eu -y'],
   });
+  stats.define(noun, context);
   addDelete(noun, context, project, [
     'payctl project delete shop-eu',
     'payctl project delete shop-eu --confirm shop-eu',

@@ -1,0 +1,52 @@
+import type { Command } from 'commander';
+import type { Query } from '../../api-client.ts';
+import type { Context } from '../../context.ts';
+import { choice, examples, given } from '../../options.ts';
+import { segment } from '../../resource.ts';
+import type { Row, View } from '../../values.ts';
+import type { ContextOf } from '../index.ts';
+
+const SUMS: View = {
+  noun: 'sum',
+  id: 'payWay',
+  columns: [
+    { field: 'payWay', title: 'CHANNEL', kind: 'id' },
+    { field: 'paidOrders', title: 'PAID', kind: 'id' },
+    { field: 'paidAmount', title: 'AMOUNT', kind: 'money' },
+    { field: 'refunds', kind: 'id' },
+    { field: 'refundedAmount', title: 'REFUNDED', kind: 'money' },
+    { field: 'currency', kind: 'id' },
+  ],
+};
+
+/** Adds `project stats`. */
+export function define(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('stats')
+    .description(
+      'What was paid and refunded in a period, by channel and currency; of all projects when none is named. As JSON by day too.',
+    )
+    .argument('[code]')
+    .option('--from <day>', 'a day, or an instant; 29 days before the end by default')
+    .option('--to <day>', 'a day (included) or an instant; today by default')
+    .option('--tz <zone>', 'time zone of the days, Asia/Shanghai by default')
+    .addOption(choice('--mode <mode>', 'live by default; never mixed', ['simulator', 'sandbox', 'live']));
+  examples(
+    command,
+    'payctl project stats',
+    'payctl project stats default --mode simulator --from 2026-11-01',
+    'payctl project stats --from 2026-11-01 --to 2026-11-30 --tz UTC --json',
+  ).action((code: string | undefined, flags: Row) => run(context(), code, flags));
+}
+
+/** Prints the sums of the period; as JSON everything that the service counted. */
+export async function run({ api, print }: Context, code: string | undefined, flags: Row): Promise<void> {
+  const path = code === undefined ? '/api/v1/stats/overview' : `/api/v1/projects/${segment(code)}/stats`;
+  const figures = await api.get(path, given(flags, ['from', 'to', 'tz', 'mode']) as Query);
+  if (print.json) return print.item(figures, { noun: 'stats', id: 'project', columns: [] });
+  const totals = (figures['totals'] ?? {}) as Row;
+  await print.list((totals['amounts'] ?? []) as Row[], SUMS);
+  await print.done(
+    `${String(figures['mode'])}: ${String(totals['createdOrders'])} orders, ${String(totals['paidOrders'])} paid, ${String(totals['refunds'])} refunds, from ${String(figures['from'])} to ${String(figures['to'])}`,
+  );
+}

@@ -1,0 +1,73 @@
+import test from 'ava';
+import { operatorAt } from '../support/operator.ts';
+import { placeOrder } from '../support/orders.ts';
+import { startService, until } from '../support/service.ts';
+
+test("an operator's afternoon: a customer complains, with nothing but the number on the receipt", async (t) => {
+  t.timeout(60_000);
+  const service = await startService(t);
+  await service.app.prepare();
+  const payctl = await operatorAt(t, service);
+  const shop = await service.merchant();
+
+  // At noon the notices of Alipay got lost, and a payer paid for tea: the shop still waits for the money.
+  await service.sim('/sim/notices', { payWay: 'alipay', enabled: false });
+  const orderNo = await placeOrder(shop, {
+    subject: '红茶 Tea',
+    amount: 88,
+    userId: 'u-7',
+    merchantOrderNo: 'tea-4711',
+  });
+  for (let other = 0; other < 3; other += 1) await placeOrder(shop, { subject: 'Other', amount: 1, payWay: 'wechat' });
+  const receipt = (await payctl.json(`simulator pay ${orderNo}`)).payments[0].number;
+
+  // The customer calls. The number on the receipt is the channel's, and the service has not heard of it yet …
+  t.deepEqual(await payctl.json(`order list --channel-trade-no ${receipt}`), []);
+  // … but the customer knows what it cost, and when.
+  const [found, ...more] = await payctl.json('order list --pay-way alipay --amount-min 88 --amount-max 88 --since 3h');
+  t.deepEqual([found.orderNo, more.length], [orderNo, 0]);
+
+  // Why is it not paid? Because nobody has told us; when we shall ask by ourselves is said too.
+  const why = await payctl.done(`explain ${orderNo}`);
+  t.regex(why, /^order\tP\w+\tpending$/m);
+  t.regex(why, /^why\tThe channel has the order and waits for the payer \(O2\)\.$/m);
+  t.regex(why, /^next\tthe channel is asked whether it was paid\t\d{4}-\d\d-\d\dT[\d:.]+Z$/m);
+  t.regex(why, /^money\tnothing was paid$/m);
+
+  // Ask now.
+  t.is((await payctl.json(`order sync ${orderNo}`)).status, 'paid');
+  t.deepEqual(
+    (await payctl.json(`order list --channel-trade-no ${receipt}`)).map((row: { orderNo: string }) => row.orderNo),
+    [orderNo],
+  );
+  t.regex(await payctl.done(`explain ${orderNo}`), /^step\t\S+\tO5\tpending → paid\t.*88\.00 CNY/m);
+
+  // The tea is gone by now: half of the money goes back. What it would do is looked at first.
+  const refund = `refund create ${orderNo} --amount 44 --reason "half of it was sold out"`;
+  t.true((await payctl.json(`${refund} --dry-run`)).dryRun);
+  t.is((await payctl.payctl(refund)).code, 2, 'nobody can be asked, so -y is needed');
+  const { refundNo } = await payctl.json(`${refund} -y`);
+  await until('the refund', async () => (await payctl.json(`refund get ${refundNo}`)).status === 'succeeded');
+  t.like(await payctl.json(`order get ${orderNo}`), { status: 'partially_refunded', refundableAmount: 44 });
+
+  // The customer is told in the words of the service.
+  const told = await payctl.done(`explain ${orderNo}`);
+  t.regex(told, new RegExp(`^refund\t${refundNo}\tsucceeded\t44\\.00 CNY\t“half of it was sold out”$`, 'm'));
+  t.regex(
+    told,
+    /^money\tpaid 88\.00 = refunded 44\.00 \+ on its way back 0\.00 \+ kept 44\.00 CNY\trefundable 44\.00$/m,
+  );
+
+  // In the evening it stands in the statistics, in the books and in the customer's own history.
+  const stats = await payctl.json('project stats default --mode simulator');
+  t.like(
+    stats.totals.amounts.find(({ payWay }: { payWay: string }) => payWay === 'alipay'),
+    { currency: 'CNY', paidOrders: 1, paidAmount: 88, refunds: 1, refundedAmount: 44 },
+  );
+  t.regex(await payctl.done('project stats --mode simulator'), /^alipay\t1\t88\t1\t44\tCNY$/m);
+  t.is((await payctl.json('user orders u-7'))[0].orderNo, orderNo);
+  t.is((await payctl.payctl('audit')).code, 0);
+  t.is((await payctl.payctl('doctor')).code, 0);
+  await payctl.done('logout');
+  t.is((await payctl.payctl(`order get ${orderNo}`)).code, 4);
+});
