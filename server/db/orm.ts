@@ -1,5 +1,5 @@
 import { Migrator } from '@mikro-orm/migrations';
-import { MikroORM as PgliteOrm } from '@mikro-orm/pglite';
+import type { MikroORM as PgliteOrm } from '@mikro-orm/pglite';
 import { MikroORM as PostgresOrm, type SqlEntityManager } from '@mikro-orm/postgresql';
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -79,6 +79,8 @@ async function openPostgres({ url, poolSize = 10 }: DatabaseSettings): Promise<O
 }
 
 async function openEmbedded({ folder }: DatabaseSettings): Promise<OpenDatabase> {
+  // A service on PostgreSQL never needs the whole database that this brings.
+  const { MikroORM: PgliteOrm } = await import('@mikro-orm/pglite');
   if (folder === undefined) {
     const orm = await PgliteOrm.init({ ...shared, dbName: 'memory://' });
     return { orm, kind: 'pglite', em: orm.em as unknown as SqlEntityManager, close: () => orm.close(true) };

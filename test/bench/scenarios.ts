@@ -5,7 +5,8 @@ import { type Caller, PAYMENT, type Stage } from './stage.ts';
 export function merchantScenarios({ service, bare }: Pick<Stage, 'service' | 'bare'>): Scenario[] {
   return [
     { name: 'token', aim: 0.8, ours: token(service), bare: token(bare) },
-    { name: 'query', aim: 0.7, ours: query(service), bare: query(bare) },
+    { name: 'query', aim: 0.7, ours: query(service, service.closedOrder), bare: query(bare, bare.closedOrder) },
+    { name: 'query paid', aim: 0.7, ours: query(service, service.paidOrder), bare: query(bare, bare.paidOrder) },
     { name: 'pay', aim: 0.6, ours: pay(service), bare: pay(bare) },
   ];
 }
@@ -21,9 +22,9 @@ function token({ url, clientId, secret }: Caller): Shot {
   };
 }
 
-function query({ url, token: bearer, paidOrder }: Caller): Shot {
+function query({ url, token: bearer }: Caller, orderNo: string): Shot {
   const headers = { authorization: `Bearer ${bearer}` };
-  return { url: `${url}/api/v2/payment/query/${paidOrder}`, method: 'GET', headers, status: 200 };
+  return { url: `${url}/api/v2/payment/query/${orderNo}`, method: 'GET', headers, status: 200 };
 }
 
 function pay({ url, token: bearer }: Caller): Shot {

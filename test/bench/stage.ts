@@ -18,12 +18,13 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-/** A program with an application that may call it, and a paid order of its own. */
+/** A program with an application that may call it, and two orders about which no channel has to be asked. */
 export interface Caller {
   url: string;
   clientId: string;
   secret: string;
   token: string;
+  closedOrder: string;
   paidOrder: string;
 }
 
@@ -189,18 +190,22 @@ async function startBare({
   return { bare: await introduce(url, service.clientId, service.secret, sql), bareEnvironment };
 }
 
-/** A token, and an order that is paid, so that no query has to ask the channel. */
+/** A token, an order that was closed and one that is paid. */
 async function introduce(url: string, clientId: string, secret: string, sql: Sql): Promise<Caller> {
   const grant = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
   const token = String((await post(`${url}/oauth/token`, grant))['access_token']);
-  const order = dataOf(await post(`${url}/api/v2/payment/pay`, PAYMENT, token));
-  const paidOrder = String(order['orderNo']);
+  const place = async (): Promise<string> =>
+    String(dataOf(await post(`${url}/api/v2/payment/pay`, PAYMENT, token))['orderNo']);
+  const [closedOrder, paidOrder] = [await place(), await place()];
+  await sql(`update orders set state = 'closed', closed_at = now(), next_check_at = null where order_no = $1`, [
+    closedOrder,
+  ]);
   await sql(
     `update orders set state = 'paid', paid = amount, paid_at = now(), channel_trade_no = '1', next_check_at = null
       where order_no = $1`,
     [paidOrder],
   );
-  return { url, clientId, secret, token, paidOrder };
+  return { url, clientId, secret, token, closedOrder, paidOrder };
 }
 
 /** What is paid for in every scenario. */
