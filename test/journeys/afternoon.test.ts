@@ -1,6 +1,6 @@
 import test from 'ava';
 import { operatorAt } from '../support/operator.ts';
-import { placeOrder } from '../support/orders.ts';
+import { payOrder, placeOrder } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
 
 test("an operator's afternoon: a customer complains, with nothing but the number on the receipt", async (t) => {
@@ -70,4 +70,42 @@ test("an operator's afternoon: a customer complains, with nothing but the number
   t.is((await payctl.payctl('doctor')).code, 0);
   await payctl.done('logout');
   t.is((await payctl.payctl(`order get ${orderNo}`)).code, 4);
+});
+
+test('the next customer waits for money back: found by the number on the receipt, synced, and the rest refunded', async (t) => {
+  t.timeout(60_000);
+  const service = await startService(t, { timeoutMs: 400 });
+  await service.app.prepare();
+  const payctl = await operatorAt(t, service);
+  const shop = await service.merchant();
+  const orderNo = await payOrder(service, shop, { subject: 'Cup', amount: 30 });
+  await payOrder(service, shop, { subject: 'Another cup', amount: 30 });
+  const receipt = (await payctl.json(`order get ${orderNo}`)).channelTradeNo;
+  // The channel took the shop's refund; its answer got lost, and its notice too.
+  await service.sim('/sim/notices', { payWay: 'alipay', enabled: false });
+  await payctl.done('simulator faults --pay-way alipay --call refund --fault commit-then-timeout --times 1');
+  await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 10, reason: 'a crack' });
+
+  const [found, ...more] = await payctl.json(`order list --channel-trade-no ${receipt}`);
+  t.deepEqual([found.orderNo, more.length], [orderNo, 0]);
+  const why = await payctl.done(`explain ${orderNo}`);
+  t.regex(why, /^why\tIt is paid, and a refund is on its way\.$/m);
+  t.regex(why, /^refund-why\tIt was sent and no usable answer came: it may or may not have happened \(R2\)\.$/m);
+  t.regex(why, /^refund-next\tthe channel is asked.*\t\d{4}-\d\d-\d\dT[\d:.]+Z$/m);
+  t.regex(why, /on its way back 10\.00 \+ kept 20\.00 CNY/);
+
+  t.like(await payctl.json(`order sync ${orderNo}`), { status: 'partially_refunded', refundedAmount: 10 });
+  const { refundNo } = await payctl.json(`refund create ${orderNo} --amount 20 --reason "all of it" -y`);
+  // Alipay takes the refunds of one order a few seconds apart; the service says so, and sends it by itself.
+  t.regex(await payctl.done(`explain ${orderNo}`), /^refund-why\t.*this one waits for its turn\.$/m);
+  service.clock.advance(5);
+  await until('the rest', async () => {
+    await service.app.sweep.once();
+    return (await payctl.json(`refund get ${refundNo}`)).status === 'succeeded';
+  });
+  t.is((await payctl.json(`explain ${orderNo}`)).situation, 'refunded');
+  const { totals } = await payctl.json('project stats --mode simulator');
+  t.like(totals, { paidOrders: 2, refunds: 2 });
+  t.like(totals.amounts[0], { paidAmount: 60, refundedAmount: 30 });
+  t.is((await payctl.payctl('audit')).code, 0);
 });
