@@ -13,6 +13,7 @@ import { refreshOrder } from './query.ts';
 import { openRefund } from './refund-intent.ts';
 import { retry, sendRefund } from './refund.ts';
 import { runEffect } from './settle/effect.ts';
+import { hasSibling } from './settle/late.ts';
 import { failRefund, lockPair, settleRefund, type Pair } from './settle/refund.ts';
 import { ask, refundOrder } from './ask.ts';
 
@@ -183,6 +184,8 @@ export function operatorRepairs(ports: Ports) {
       if (row.receivedCurrency !== order.currency)
         throw invalidAction('Money of another currency can only be refunded.');
       if (order.state === 'paid') throw new Conflict('order_already_paid', 'The order is paid already.');
+      if (await hasSibling(tx, order))
+        throw new Conflict('order_already_paid', 'Another order of this merchantOrderNo is live or paid.');
       const patch = { state: 'paid' as const, paid: received, paidAt: now, credential: null, nextCheckAt: null };
       const paid = await moveOrder(tx, order, patch, {
         rule: 'O10',

@@ -58,7 +58,7 @@ async function isAccepted(tx: Tx, order: OrderRow): Promise<boolean> {
 }
 
 /** Another order of the same merchantOrderNo that is live or paid: the merchant wants one payment only. */
-async function hasSibling(tx: Tx, order: OrderRow): Promise<boolean> {
+export async function hasSibling(tx: Tx, order: OrderRow): Promise<boolean> {
   if (order.merchantOrderNo === null) return false;
   const siblings = await tx.orders.list({ clientId: order.clientId, merchantOrderNo: order.merchantOrderNo });
   return siblings.some(

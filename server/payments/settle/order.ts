@@ -7,7 +7,7 @@ import { sameMoney } from '../money.ts';
 import { DECISIONS, isOpen, type Decision } from '../order-state.ts';
 import type { Ports } from '../ports.ts';
 import { ABSENCE_SECONDS, endOf, later, nextOrderCheck } from '../schedule.ts';
-import { settleLate } from './late.ts';
+import { hasSibling, settleLate } from './late.ts';
 import { runEffect } from './effect.ts';
 
 /** The outcome of one kind. */
@@ -47,7 +47,10 @@ export async function settleLocked(
   via: Via & { firstWord?: boolean },
 ): Promise<OrderRow> {
   const settling = { tx, order, outcome, via, now: ports.now() };
-  return actions[decide(order, outcome, via.firstWord === true)](ports, settling as never);
+  const decision = decide(order, outcome, via.firstWord === true);
+  // A closing order has given its merchantOrderNo free: when a sibling took it, only one of the two may be paid.
+  const isTaken = decision === 'pay' && order.state === 'closing' && (await hasSibling(tx, order));
+  return actions[isTaken ? 'late' : decision](ports, settling as never);
 }
 
 function decide(order: OrderRow, outcome: Outcome, firstWord: boolean): Decision {
@@ -72,19 +75,28 @@ const actions: Record<Decision, (ports: Ports, settling: Settling<never>) => Pro
 };
 
 async function accept(_ports: Ports, { tx, order, outcome, via, now }: Settling<Said<'pending'>>): Promise<OrderRow> {
-  const patch: Partial<OrderRow> = { ...heard(outcome, now), state: 'pending', checks: 0 };
+  const patch: Partial<OrderRow> = { ...heard(outcome, now), state: 'pending', checks: 0, leasedUntil: null };
   Object.assign(patch, captureAfter(order, outcome));
   patch.nextCheckAt = nextOrderCheck({ ...order, ...patch }, now);
   return moveOrder(tx, order, patch, { rule: 'O2', via, at: now });
 }
 
 /** The order stays; what was said is remembered and the next question planned. */
-async function note(_ports: Ports, { tx, order, outcome, now }: Settling): Promise<OrderRow> {
-  const patch: Partial<OrderRow> = { ...heard(outcome, now), checks: order.checks + 1, leasedUntil: null };
-  Object.assign(patch, absence(order, outcome, now), captureAfter(order, outcome));
-  patch.nextCheckAt = nextOrderCheck({ ...order, ...patch, checks: order.checks }, now);
+async function note(_ports: Ports, { tx, order, outcome, via, now }: Settling): Promise<OrderRow> {
+  const patch: Partial<OrderRow> = { ...heard(outcome, now), ...absence(order, outcome, now) };
+  Object.assign(patch, captureAfter(order, outcome));
+  const plan = planAfter({ ...order, ...patch }, via, now);
+  Object.assign(patch, plan);
   await tx.orders.update({ orderNo: order.orderNo }, patch);
   return { ...order, ...patch };
+}
+
+/** The next question. Somebody who only looks never postpones what is due, or an order that is polled would never expire. */
+function planAfter(order: OrderRow, via: Via, now: Date): Partial<OrderRow> {
+  const regular = nextOrderCheck(order, now);
+  if (via.cause !== 'query') return { checks: order.checks + 1, leasedUntil: null, nextCheckAt: regular };
+  const planned = order.nextCheckAt;
+  return { nextCheckAt: planned !== null && (regular === null || planned < regular) ? planned : regular };
 }
 
 /** An answer that arrives after the close: the credential is kept from the payer and the close is repeated soon. */
@@ -96,13 +108,17 @@ async function withhold(_ports: Ports, { tx, order, outcome, via, now }: Settlin
     ...captureAfter(order, outcome),
   };
   if (via.cause === 'place') patch.nextCheckAt = now;
+  else if (order.state === 'closing') Object.assign(patch, planAfter({ ...order, ...patch }, via, now));
   await tx.orders.update({ orderNo: order.orderNo }, patch);
   return { ...order, ...patch };
 }
 
 /** C1 is decided by the capture operation under the same lock; here the approval is remembered and the capture woken. */
 async function capture(_ports: Ports, { tx, order, outcome, via, now }: Settling<Said<'approved'>>): Promise<OrderRow> {
-  const patch: Partial<OrderRow> = { ...heard(outcome, now), nextCheckAt: now };
+  const patch: Partial<OrderRow> = { ...heard(outcome, now), ...captureAfter(order, outcome), leasedUntil: null };
+  const lease = order.captureState === 'live' ? order.captureLeasedUntil : null;
+  // While somebody's capture is under way nobody else has anything to do.
+  patch.nextCheckAt = lease !== null && lease > now ? later(lease, 1) : now;
   await tx.wake('capture', { orderNo: order.orderNo });
   if (order.state === 'created')
     return moveOrder(tx, order, { ...patch, state: 'pending' }, { rule: 'O2', via, at: now });
@@ -152,7 +168,7 @@ async function unexplained(ports: Ports, tx: Tx, order: OrderRow, now: Date): Pr
   return order;
 }
 
-async function close(ports: Ports, { tx, order, outcome, via, now }: Settling<Said<'closed'>>): Promise<OrderRow> {
+async function close(ports: Ports, { tx, order, outcome, via, now }: Settling): Promise<OrderRow> {
   const rule = order.state === 'closing' ? 'O7' : 'O6';
   const reason = order.closeReason ?? (now >= order.expiresAt ? 'expired' : 'channel');
   return closeOrder(ports, tx, order, { rule, via, now, reason, outcome });
@@ -207,7 +223,7 @@ async function mismatch(ports: Ports, { tx, order, outcome, via, now }: Settling
   const isOpenStill =
     !isNew && (await tx.exceptions.find({ orderNo: order.orderNo, kind: 'amount_mismatch', state: 'open' }));
   if (!isNew && !isOpenStill && isOpen(order.state))
-    return closeOrder(ports, tx, order, { rule: 'O7', via, now, reason: order.closeReason ?? 'admin', outcome });
+    return close(ports, { tx, order: { ...order, closeReason: order.closeReason ?? 'admin' }, outcome, via, now });
   const patch: Partial<OrderRow> = { nextCheckAt: null, leasedUntil: null, checkedAt: now };
   if (order.channelTradeNo === null) patch.channelTradeNo = outcome.channelNo;
   await tx.orders.update({ orderNo: order.orderNo }, patch);
@@ -232,7 +248,7 @@ function paidPatch(outcome: Said<'paid'>, order: OrderRow, now: Date): Partial<O
 }
 
 function heard(outcome: Outcome, now: Date): Partial<OrderRow> {
-  const patch: Partial<OrderRow> = { leasedUntil: null };
+  const patch: Partial<OrderRow> = {};
   if (outcome.kind !== 'unknown') patch.checkedAt = now;
   if ('channelOrderId' in outcome && outcome.channelOrderId) patch.channelOrderId = outcome.channelOrderId;
   if (outcome.kind === 'pending' && outcome.pay) patch.credential = outcome.pay;

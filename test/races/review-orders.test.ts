@@ -1,0 +1,72 @@
+import test from 'ava';
+import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { placeOrder, stateOf } from '../support/orders.ts';
+import { startService, until } from '../support/service.ts';
+
+test('money for a closing order whose merchantOrderNo was taken over goes back, and is not refused for ever', async (t) => {
+  const service = await startService(t, { timeoutMs: 300 });
+  const shop = await service.merchant();
+  const asked = { payWay: 'wechat', merchantOrderNo: 'taken-over', expireSeconds: 120 };
+  const first = await placeOrder(shop, asked);
+  await service.sim('/sim/faults', { payWay: 'wechat', call: 'close', fault: 'timeout', times: 50 });
+  service.clock.advance(200);
+  await service.app.sweep.once();
+  t.is(await stateOf(service, first), 'closing');
+  const second = await placeOrder(shop, asked);
+  t.not(second, first);
+  await service.sim('/sim/pay', { orderNo: first });
+  await until('the money of the first', async () => (await stateOf(service, first)) === 'closed');
+  await service.app.sweep.once();
+  const refund = await until('the refund is done', () =>
+    service.app.store.read((tx) => tx.refunds.find({ orderNo: first, state: 'succeeded' })),
+  );
+  t.is(refund.origin, 'late');
+  t.is(await stateOf(service, second), 'pending');
+  await assertBooksBalance(t, service);
+});
+
+test('an order that is polled all the time still expires', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const orderNo = await placeOrder(shop, { payWay: 'wechat', expireSeconds: 120 });
+  for (let poll = 0; poll < 8; poll++) {
+    service.clock.advance(30);
+    await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+  }
+  const due = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
+  t.true(due!.nextCheckAt! <= service.clock.now(), 'who looks does not postpone what is due');
+  await service.app.sweep.once();
+  t.is((await service.app.store.read((tx) => tx.orders.find({ orderNo })))?.closeReason, 'expired');
+});
+
+test('an approved order whose capture is in other hands is not asked about in a loop', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const orderNo = await placeOrder(shop, { payWay: 'paypal' });
+  await service.sim('/sim/notices', { payWay: 'paypal', enabled: false });
+  await service.sim('/sim/approve', { orderNo });
+  const { store } = service.app;
+  const lease = new Date(service.clock.now().getTime() + 30_000);
+  const now = service.clock.now();
+  await store.read((tx) =>
+    tx.orders.update({ orderNo }, { captureState: 'live', captures: 1, captureLeasedUntil: lease, nextCheckAt: now }),
+  );
+  await service.app.sweep.once();
+  const waiting = await store.read((tx) => tx.orders.find({ orderNo }));
+  t.true(waiting!.nextCheckAt! >= lease);
+});
+
+test('an approved order with a stale flag of a pending capture is captured', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const orderNo = await placeOrder(shop, { payWay: 'paypal' });
+  await service.sim('/sim/notices', { payWay: 'paypal', enabled: false });
+  await service.sim('/sim/approve', { orderNo });
+  const { store } = service.app;
+  const now = service.clock.now();
+  await store.read((tx) => tx.orders.update({ orderNo }, { captureState: 'pending', captures: 1, nextCheckAt: now }));
+  await service.app.sweep.once();
+  t.is(await stateOf(service, orderNo), 'paid');
+  await runUntilQuiet(service, 600, 300);
+  await assertBooksBalance(t, service);
+});
