@@ -1,0 +1,253 @@
+import test, { type ExecutionContext } from 'ava';
+import type { PayWay } from '../../server/payments/channel.ts';
+import type { Delivery } from '../../server/simulator/notice.ts';
+import { startSimulator } from '../../server/simulator/simulator.ts';
+import { firstAdmin, type Admin } from '../support/admin.ts';
+import { assertBooksBalance } from '../support/books.ts';
+import { count, inParallel } from '../support/counts.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { createForger, type Facts, type Forger, type Message } from '../support/forge.ts';
+import { mutate } from '../support/mutate-notice.ts';
+import { placeOrder, stateOf } from '../support/orders.ts';
+import { startService, type Merchant, type Service } from '../support/service.ts';
+import { withOrder, wrongMessages, type Scene } from '../support/wrong-notices.ts';
+import { forgeTwin } from '../unit/channels/paypal/forge-crc.ts';
+
+const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
+
+/** Two projects with accounts of their own at a simulator whose keys are known; no notice is delivered by itself. */
+interface Stage {
+  service: Service;
+  shop: Merchant;
+  neighbour: Merchant;
+  admin: Admin;
+  forger: Forger;
+}
+
+async function stage(t: ExecutionContext): Promise<Stage> {
+  const dir = temporaryFolder(t);
+  const simulator = await startSimulator({ dir, listen: { host: '127.0.0.1', port: 0 } });
+  t.teardown(() => simulator.close());
+  const service = await startService(t, { simulator });
+  const admin = await firstAdmin(service);
+  await admin.call('POST', '/api/v1/projects', { code: 'other', name: 'Other' });
+  await service.app.prepare();
+  for (const payWay of PAY_WAYS) await service.sim('/sim/notices', { payWay, enabled: false });
+  const neighbour = await service.merchant({ project: 'other' });
+  return { service, shop: await service.merchant(), neighbour, admin, forger: createForger(dir) };
+}
+
+/** An order that the payer has paid (PayPal: approved) without us knowing, and the message that says so. */
+async function untold({ service }: Stage, shop: Merchant, payWay: PayWay, amount = 10): Promise<Delivery> {
+  const orderNo = await placeOrder(shop, { payWay, amount });
+  await service.sim('/sim/pay', { orderNo });
+  await service.sim('/sim/notify', { orderNo });
+  const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
+    deliveries: Delivery[];
+  };
+  return deliveries[0]!;
+}
+
+const messageOf = ({ headers, bodyBase64 }: Delivery): Message => ({
+  headers,
+  body: Buffer.from(bodyBase64, 'base64'),
+});
+
+async function post(service: Service, project: string, payWay: PayWay, { headers, body }: Message) {
+  const answer = await fetch(`${service.url}/notify/${payWay}/${project}`, {
+    method: 'POST',
+    headers,
+    body: new Uint8Array(body),
+  });
+  return { status: answer.status, text: await answer.text() };
+}
+
+const accepted = ({ status }: { status: number }) => status === 200;
+
+/** Everything about money, without what only counts or remembers messages. */
+async function money({ app }: Service): Promise<unknown> {
+  return app.store.read(async (tx) => [
+    await tx.sql(
+      `select order_no, state, paid::text, refunded::text, refunding::text, overrun::text from orders order by 1`,
+    ),
+    await tx.sql(`select refund_no, state, amount::text from refunds order by 1`),
+    await tx.sql(`select object_no, type from events where type <> 'order.exception' order by sequence`),
+  ]);
+}
+
+for (const payWay of PAY_WAYS) {
+  test(`G6 ${payWay}: only a genuine notice of the order's own account moves it, once`, async (t) => {
+    t.timeout(300_000);
+    const on = await stage(t);
+    await copies(t, on, payWay);
+    if (payWay === 'paypal') await twins(t, on);
+    await wrongOnes(t, on, payWay);
+    await tooEarly(t, on, payWay);
+    await oldKeys(t, on, payWay);
+  });
+}
+
+/** Mutated copies move nothing, then fifty genuine copies at once move once. */
+async function copies(t: ExecutionContext, on: Stage, payWay: PayWay): Promise<void> {
+  const { service } = on;
+  const delivery = await untold(on, on.shop, payWay);
+  const genuine = messageOf(delivery);
+  const before = await money(service);
+  const mutated = count(1000, 150);
+  await inParallel(mutated, 8, async (index) => {
+    const { note, message } = mutate(genuine, payWay, index);
+    const answer = await post(service, 'default', payWay, message);
+    t.false(accepted(answer), `${note}: ${answer.status} ${answer.text}`);
+    t.false(answer.text.includes('internal_error'), note);
+  });
+  t.deepEqual(await money(service), before, 'mutated copies');
+  const answers = await Promise.all(Array.from({ length: 50 }, () => post(service, 'default', payWay, genuine)));
+  t.true(answers.some(accepted));
+  const refused = answers.filter((answer) => !accepted(answer));
+  for (const { status, text } of refused) t.true([400, 500, 503].includes(status), `${status} ${text}`);
+  t.true(accepted(await post(service, 'default', payWay, genuine)), 'the last copy is a duplicate');
+  t.is(await stateOf(service, delivery.orderNo), 'paid');
+  const moves = await service.app.store.read((tx) => tx.moves.list({ orderNo: delivery.orderNo, toState: 'paid' }));
+  t.is(moves.length, 1);
+  await assertBooksBalance(t, service);
+  t.log(`${mutated} mutated copies: none; 50 genuine ones at once: one move (${refused.length} were to come again)`);
+}
+
+/** A forged twin of a captured PayPal delivery (same id and CRC32) moves nothing; the genuine one counts, two days later too. */
+async function twins(t: ExecutionContext, on: Stage): Promise<void> {
+  const { service, shop, forger } = on;
+  const captured = await untold(on, shop, 'paypal', 10);
+  const victim = await placeOrder(shop, { payWay: 'paypal', amount: 900 });
+  const row = await service.app.store.read((tx) => tx.orders.find({ orderNo: victim }));
+  const before = await money(service);
+  const { headers, body } = messageOf(captured);
+  const lie = withOrder('paypal', forger.factsOf(captured), victim, row?.channelOrderId ?? '');
+  for (const event of ['CHECKOUT.ORDER.APPROVED', 'PAYMENT.CAPTURE.COMPLETED', 'CHECKOUT.ORDER.COMPLETED']) {
+    const claims = { ...lie, event_type: event, resource: { ...(lie['resource'] as Facts), status: 'COMPLETED' } };
+    const twin = forgeTwin(body, (pad) => JSON.stringify({ ...claims, note: pad }).replaceAll('"10.00"', '"900.00"'));
+    t.true(accepted(await post(service, 'default', 'paypal', { headers, body: twin })), 'its checksum is right');
+    t.deepEqual(await money(service), before, event);
+  }
+  t.true(accepted(await post(service, 'default', 'paypal', { headers, body })), 'the twin took no place');
+  t.is(await stateOf(service, captured.orderNo), 'paid');
+  const late = await untold(on, shop, 'paypal', 20);
+  const resent = await forger.sign('paypal', 'default', forger.factsOf(late), {
+    certUrl: late.headers['paypal-cert-url'] ?? '',
+    at: new Date(Date.now() - 2 * 86_400_000),
+  });
+  t.true(accepted(await post(service, 'default', 'paypal', resent)));
+  t.is(await stateOf(service, late.orderNo), 'paid');
+  await assertBooksBalance(t, service);
+  t.log('3 forged twins: none; the genuine one, and one that is two days old: paid');
+}
+
+/** What is validly signed and wrong moves nothing. */
+async function wrongOnes(t: ExecutionContext, on: Stage, payWay: PayWay): Promise<void> {
+  const { service, shop, forger } = on;
+  const donor = await untold(on, shop, payWay);
+  t.true(accepted(await post(service, 'default', payWay, messageOf(donor))));
+  const refund = await shop.call('POST', '/api/v2/payment/refund', { orderNo: donor.orderNo, refundAmount: 4 });
+  t.is(refund.status, 200, JSON.stringify(refund.body));
+  const victim = await placeOrder(shop, { payWay, amount: 10 });
+  const foreign = await placeOrder(on.neighbour, { payWay, amount: 10 });
+  const elsewhere = await placeOrder(shop, { payWay: payWay === 'alipay' ? 'wechat' : 'alipay', amount: 10 });
+  const row = await service.app.store.read((tx) => tx.orders.find({ orderNo: victim }));
+  const template = withOrder(payWay, forger.factsOf(donor), victim, row?.channelOrderId ?? '');
+  const certUrl = donor.headers['paypal-cert-url'] ?? '';
+  const scene: Scene = {
+    forger,
+    url: service.url,
+    template,
+    donor,
+    victim,
+    foreign,
+    elsewhere,
+    refundNo: refund.body.data.refundNo,
+    otherCertUrl: await otherCertUrl(on, payWay),
+  };
+  const before = await money(service);
+  const wrong = wrongMessages(payWay, scene);
+  for (const { name, account = 'default', project = 'default', facts, envelope } of wrong) {
+    const sealed = await forger.sign(payWay, account, facts ?? template, { certUrl, ...envelope });
+    const { status, text } = await post(service, project, payWay, sealed);
+    t.false(text.includes('internal_error'), `${name}: ${status} ${text}`);
+    t.deepEqual(await money(service), before, name);
+  }
+  t.true(wrong.length >= 20, `${wrong.length} classes`);
+  // The same signer with nothing wrong is believed, so each refusal above was for its own reason.
+  if (payWay === 'paypal') await service.sim('/sim/pay', { orderNo: victim });
+  const right = await forger.sign(payWay, 'default', template, { certUrl });
+  t.true(accepted(await post(service, 'default', payWay, right)));
+  t.is(await stateOf(service, victim), 'paid');
+  t.log(`${wrong.length} classes of validly signed wrong messages: none moved anything`);
+}
+
+/** A notice before our own commit is to come again, and settles when it does. */
+async function tooEarly(t: ExecutionContext, on: Stage, payWay: PayWay): Promise<void> {
+  const { service, forger } = on;
+  const donor = await untold(on, on.shop, payWay);
+  const row = await service.app.store.read((tx) => tx.orders.find({ orderNo: donor.orderNo }));
+  const orderNo = `${donor.orderNo.slice(0, -4)}LATE`;
+  const facts = withOrder(payWay, forger.factsOf(donor), orderNo, 'NOT-YET');
+  if (payWay !== 'paypal') facts[payWay === 'alipay' ? 'trade_no' : 'transaction_id'] = '4200000000000000000000009999';
+  const message = await forger.sign(payWay, 'default', facts, { certUrl: donor.headers['paypal-cert-url'] ?? '' });
+  await service.app.store.transaction(async (tx) => {
+    await tx.orders.insert({ ...row!, orderNo, channelOrderId: null, channelTradeNo: null, merchantOrderNo: null });
+    t.false(accepted(await post(service, 'default', payWay, message)), 'before the commit');
+  });
+  t.true(accepted(await post(service, 'default', payWay, message)), 'after the commit');
+  if (payWay !== 'paypal') t.is(await stateOf(service, orderNo), 'paid');
+}
+
+/** The simulator's keys without Debug, and keys that were replaced, move nothing. */
+async function oldKeys(t: ExecutionContext, on: Stage, payWay: PayWay): Promise<void> {
+  const { service, shop, forger } = on;
+  const known = await untold(on, shop, payWay);
+  const before = await money(service);
+  const plain = await startService(t, {
+    url: service.databaseUrl,
+    simulator: service.simulator,
+    env: { PAY_DEBUG: 'false' },
+  });
+  t.is((await post(plain, 'default', payWay, messageOf(known))).status, 404);
+  t.deepEqual(await money(service), before, 'simulator keys without Debug');
+  const secrets = forger.secretsOf(payWay, 'default');
+  await REPLACE[payWay](on);
+  const victim = payWay === 'paypal' ? known : await untold(on, shop, payWay);
+  const unmoved = await money(service);
+  const old = await forger.sign(payWay, 'default', forger.factsOf(victim), {
+    secrets,
+    certUrl: victim.headers['paypal-cert-url'] ?? '',
+  });
+  t.false(accepted(await post(service, 'default', payWay, old)), 'signed for an old version');
+  t.deepEqual(await money(service), unmoved, 'keys of an old version');
+  if (payWay === 'paypal') return;
+  t.true(accepted(await post(service, 'default', payWay, messageOf(victim))), 'what the new keys sign counts');
+  t.is(await stateOf(service, victim.orderNo), 'paid');
+}
+
+/** Replaces what verifies a notice. */
+const REPLACE: Record<PayWay, (on: Stage) => Promise<unknown>> = {
+  /** A public key that was replaced goes on verifying until it is deleted, which needs that no order in flight began with it. */
+  async alipay({ service, shop, admin }) {
+    const open = await service.app.store.read((tx) => tx.orders.list({ state: 'pending', clientId: shop.clientId }));
+    for (const { orderNo } of open) await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+    const certs = await admin.call('POST', '/api/v1/certs/list', { payWay: 'alipay', kind: 'alipay_public_key' });
+    await service.sim('/sim/rotate', { payWay: 'alipay', what: 'alipay-key' });
+    await service.app.prepare();
+    for (const { id } of certs.body.data as { id: string }[]) {
+      const { status, body } = await admin.call('POST', `/api/v1/certs/${id}/delete`);
+      if (status !== 200 && status !== 204) throw new Error(JSON.stringify(body));
+    }
+  },
+  async wechat({ service }) {
+    await service.sim('/sim/rotate', { payWay: 'wechat', what: 'api-v3-key' });
+    await service.app.prepare();
+  },
+  paypal: ({ admin }) => admin.call('POST', '/api/v1/payment/config/paypal', { webhookId: '0AB12345CD678901E' }),
+};
+
+async function otherCertUrl(on: Stage, payWay: PayWay): Promise<string> {
+  if (payWay !== 'paypal') return '';
+  return (await untold(on, on.neighbour, 'paypal')).headers['paypal-cert-url'] ?? '';
+}
