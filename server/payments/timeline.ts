@@ -60,7 +60,15 @@ export function orderTimeline({ store }: Pick<Ports, 'store'>) {
           at: delivery.createdAt,
           kind: 'delivery' as const,
           summary: `delivery to ${delivery.url} ${delivery.state}`,
-          detail: { id: delivery.id, eventId: delivery.eventId, state: delivery.state, attempts: delivery.attempts },
+          detail: {
+            id: delivery.id,
+            eventId: delivery.eventId,
+            state: delivery.state,
+            attempts: delivery.attempts,
+            lastStatus: delivery.lastStatus,
+            lastError: delivery.lastError,
+            nextAttemptAt: delivery.nextAttemptAt?.toISOString() ?? null,
+          },
         })),
       ];
       return entries.toSorted((a, b) => a.at.getTime() - b.at.getTime());

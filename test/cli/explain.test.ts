@@ -57,7 +57,11 @@ const TIMELINE = [
   }),
   step('exception', 'exception refund_unexplained (open)', { kind: 'refund_unexplained', state: 'open' }),
   step('event', 'event order.paid', { id: 'evt_1' }),
-  step('delivery', 'delivery to https://shop.example/\u001b[2Jhook failed', { attempts: 3 }),
+  step('delivery', 'delivery to https://shop.example/\u001b[2Jhook failed', {
+    attempts: 3,
+    lastStatus: 500,
+    nextAttemptAt: '2026-11-21T06:06:00.000Z',
+  }),
   step('comet', 'a kind that this payctl does not know', {}),
 ];
 

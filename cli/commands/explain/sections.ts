@@ -95,7 +95,7 @@ export function sectionsOf({ explanation, timeline, order }: Found, now?: Date):
     },
     {
       title: 'story',
-      lines: timeline.map((step) => ({ label: 'step', cells: [time(step.at), ...stepCells(step)] })),
+      lines: timeline.map((step) => ({ label: 'step', cells: [time(step.at), ...stepCells(step, time)] })),
     },
   ];
   return sections.filter(({ lines }) => lines.length > 0);

@@ -2,7 +2,7 @@ import { minorMoney, plain, valueOf, type Row } from '../../values.ts';
 import type { Step } from './sections.ts';
 
 /** A step as cells: its mark (rule, arrow or kind), what happened, and by whom or with what result. */
-export function stepCells({ kind, summary, detail = {} }: Step): string[] {
+export function stepCells({ kind, summary, detail = {} }: Step, time: (at: unknown) => string): string[] {
   const read = (field: string): string => plain(valueOf(detail, field));
   switch (kind) {
     case 'move':
@@ -16,7 +16,7 @@ export function stepCells({ kind, summary, detail = {} }: Step): string[] {
     case 'event':
       return ['*', summary, read('id')];
     case 'delivery':
-      return ['*', summary, read('attempts') ? `after ${read('attempts')} tries` : ''];
+      return ['*', summary, deliveryResult(read, time)];
     default:
       return [kind, summary, ''];
   }
@@ -52,6 +52,13 @@ function messageResult(read: Read): string {
   const took = read('durationMs') ? `${read('durationMs')} ms` : '';
   const key = read('key') || read('verifiedBy');
   return [read('status'), read('note'), took, key && `verified by ${key}`].filter(Boolean).join(', ');
+}
+
+/** What the receiver last said, how often it was tried, and when again. */
+function deliveryResult(read: Read, time: (at: unknown) => string): string {
+  const tries = read('attempts') === '1' ? '1 try' : `${read('attempts') || '0'} tries`;
+  const again = read('nextAttemptAt') && `next ${time(read('nextAttemptAt'))}`;
+  return [read('lastStatus'), read('lastError'), tries, again].filter(Boolean).join(', ');
 }
 
 function resolution(read: Read): string {
