@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts';
 import { ensureEmbeddedSecrets } from '../config/embedded-secrets.ts';
 import { loadConfig } from '../config/load.ts';
 import { buildApp, type App } from './app.ts';
+import { giveBackMemory } from './give-back.ts';
 import { listenForMetrics } from './http/metrics.ts';
 import { listen } from './http/server.ts';
 
@@ -30,7 +31,8 @@ export async function startServer({ config: file, env, cwd }: ServerInput): Prom
   const server = await listen(app.koa, { ...config.server.listen, shutdownSeconds: config.server.shutdownSeconds });
   const jobs = app
     .startJobs()
-    .catch((error: unknown) => app.logger.error({ err: error }, 'jobs did not start; the sweep goes on'));
+    .catch((error: unknown) => app.logger.error({ err: error }, 'jobs did not start; the sweep goes on'))
+    .then(giveBackMemory);
   opened.defer(async () => void (await jobs));
   opened.defer(() => server.close());
   announce(app, config, server);

@@ -2,7 +2,16 @@
 // no checks of input, no limits, no log, no metrics, no timeline, no headers. It prints its address as its only line.
 import { SignJWT, jwtVerify } from 'jose';
 import Koa, { type Context } from 'koa';
-import { createHash, createPrivateKey, createPublicKey, randomUUID, sign, timingSafeEqual, verify } from 'node:crypto';
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomUUID,
+  sign,
+  timingSafeEqual,
+  verify,
+} from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -97,12 +106,29 @@ function present(order: Record<string, unknown>): Record<string, unknown> {
 async function pay(ctx: Context): Promise<void> {
   const app = await authenticate(ctx);
   const { subject, amount } = (await read(ctx.req)) as { subject: string; amount: number };
+  const { orderNo, qrCode } = await place(app, subject, amount);
+  ctx.status = 201;
+  ctx.body = { data: { orderNo, status: 'pending', amount, currency: 'CNY', pay: { type: 'qr', qrCode } } };
+}
+
+interface Placed {
+  orderNo: string;
+  qrCode: string;
+}
+
+async function place(
+  app: Record<string, unknown>,
+  subject: string,
+  amount: number,
+  also: (run: Run, orderNo: string) => Promise<unknown> = async () => {},
+): Promise<Placed> {
   const now = new Date();
   const orderNo = `B${randomUUID()}`;
   const expiresAt = new Date(now.getTime() + 7_200_000);
   await inTransaction(async (run) => {
     await run(INSERT, [orderNo, app['client_id'], app['project'], subject, Math.round(amount * 100), now, expiresAt]);
     await run(HISTORY, [orderNo, 1, null, 'created', 'O1', app['client_id'], now]);
+    await also(run, orderNo);
   });
   const qrCode = await precreate(orderNo, subject, amount);
   await inTransaction(async (run) => {
@@ -114,9 +140,46 @@ async function pay(ctx: Context): Promise<void> {
     );
     await run(HISTORY, [orderNo, 2, 'created', 'pending', 'O2', app['client_id'], now]);
   });
-  ctx.status = 201;
-  ctx.body = { data: { orderNo, status: 'pending', amount, currency: 'CNY', pay: { type: 'qr', qrCode } } };
+  return { orderNo, qrCode };
 }
+
+const paymentCodes = generateKeyPairSync('ed25519').privateKey;
+
+/** The first call: order and offer in one commit, the channel, a signed code. The repeat: what is kept. */
+async function resource(ctx: Context): Promise<void> {
+  const app = await authenticate(ctx);
+  const body = await read(ctx.req);
+  const outTradeNo = ctx.get('x-out-trade-no');
+  if (outTradeNo !== '') return redeem(ctx, app, outTradeNo);
+  const { orderNo, qrCode } = await place(app, 'demo', 0.1, (run, number) =>
+    run(OFFER, [
+      number,
+      app['client_id'],
+      app['project'],
+      createHash('sha256').update(JSON.stringify(body)).digest('hex'),
+    ]),
+  );
+  const code = await new SignJWT({ outTradeNo: orderNo, qrCode })
+    .setProtectedHeader({ alg: 'EdDSA' })
+    .sign(paymentCodes);
+  ctx.set({ 'X-Out-Trade-No': orderNo, 'Weixin-Pay-Required': code });
+  ctx.status = 402;
+  ctx.body = { data: { outTradeNo: orderNo, qrCode } };
+}
+
+async function redeem(ctx: Context, app: Record<string, unknown>, outTradeNo: string): Promise<void> {
+  const { rows } = await pool.query(
+    `select s.content, o.state from orders o join skill_orders s using (order_no)
+      where o.order_no = $1 and o.client_id = $2`,
+    [outTradeNo, app['client_id']],
+  );
+  if (rows[0]?.['state'] !== 'paid') return void (ctx.status = 402);
+  ctx.body = { data: { outTradeNo, content: rows[0]['content'] } };
+}
+
+const OFFER = `insert into skill_orders (order_no, client_id, project, resource, product_version, body_digest, handler,
+  refund_after_fulfilment, fulfilment, fencing, attempts, content, offered_at)
+  values ($1, $2, $3, 'demo', 1, $4, '{}', true, 'done', 0, 0, '{"message":"Paid content."}', now())`;
 
 const INSERT = `insert into orders (order_no, kind, client_id, project, mode, pay_way, account, config_version, scene,
   subject, amount, currency, facts_hash, stock_held, late_payment, state, close_asked, close_answered, paid, refunded,
@@ -126,9 +189,9 @@ const INSERT = `insert into orders (order_no, kind, client_id, project, mode, pa
 const HISTORY = `insert into moves (order_no, sequence, from_state, to_state, rule, cause, actor, at)
   values ($1, $2, $3, $4, $5, 'place', $6, $7)`;
 
-async function inTransaction(
-  work: (run: (text: string, values: readonly unknown[]) => Promise<unknown>) => Promise<void>,
-): Promise<void> {
+type Run = (text: string, values: readonly unknown[]) => Promise<unknown>;
+
+async function inTransaction(work: (run: Run) => Promise<void>): Promise<void> {
   const client = await pool.connect();
   try {
     await client.query('begin');
@@ -175,6 +238,7 @@ koa.use(async (ctx) => {
   if (ctx.path === '/health') ctx.body = { status: 'ok' };
   else if (ctx.path === '/oauth/token') await token(ctx);
   else if (ctx.path === '/api/v2/payment/pay') await pay(ctx);
+  else if (ctx.path === '/api/v2/skillpay/resource') await resource(ctx);
   else if (ctx.path.startsWith('/api/v2/payment/query/')) await query(ctx, ctx.path.slice(22));
 });
 const server = createServer(koa.callback());

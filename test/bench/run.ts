@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { type Line, table } from './figures.ts';
 import { compare } from './load.ts';
 import { root } from './processes.ts';
-import { merchantScenarios } from './scenarios.ts';
+import { merchantScenarios, skillpayScenarios } from './scenarios.ts';
 import { openStage } from './stage.ts';
 import { measurePayctl, measureStarts } from './starts.ts';
 
@@ -40,7 +40,8 @@ const report = (found: readonly Line[]) => {
 };
 
 try {
-  for (const scenario of merchantScenarios(stage)) if (wanted(scenario.name)) report([await compare(scenario, effort)]);
+  for (const scenario of [...merchantScenarios(stage), ...skillpayScenarios(stage)])
+    if (wanted(scenario.name)) report([await compare(scenario, effort)]);
   if (wanted('start')) report(await measureStarts(stage, effort.rounds));
   if (wanted('payctl')) report(await measurePayctl(stage, effort.rounds * 3));
   console.log(`\n${table(lines)}\n`);

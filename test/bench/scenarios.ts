@@ -1,5 +1,5 @@
 import type { Scenario, Shot } from './load.ts';
-import { type Caller, PAYMENT, type Stage } from './stage.ts';
+import { CALL, type Caller, PAYMENT, type Stage } from './stage.ts';
 
 /** Token, query and pay: what a merchant's server does all day. */
 export function merchantScenarios({ service, bare }: Pick<Stage, 'service' | 'bare'>): Scenario[] {
@@ -35,4 +35,18 @@ function pay({ url, token: bearer }: Caller): Shot {
     body: JSON.stringify(PAYMENT),
     status: 201,
   };
+}
+
+/** Pay-per-call: the first call, which is an offer, and the repeat of a call that was paid and given. */
+export function skillpayScenarios({ service, bare }: Pick<Stage, 'service' | 'bare'>): Scenario[] {
+  return [
+    { name: 'offer', ours: call(service, 402), bare: call(bare, 402) },
+    { name: 'redeem', ours: call(service, 200), bare: call(bare, 200) },
+  ];
+}
+
+function call({ url, token: bearer, givenOffer }: Caller, status: 200 | 402): Shot {
+  const headers: Record<string, string> = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' };
+  if (status === 200) headers['x-out-trade-no'] = givenOffer;
+  return { url: `${url}/api/v2/skillpay/resource`, method: 'POST', headers, body: JSON.stringify(CALL), status };
 }

@@ -26,6 +26,8 @@ export interface Caller {
   token: string;
   closedOrder: string;
   paidOrder: string;
+  /** A pay-per-call order that was paid and given. */
+  givenOffer: string;
 }
 
 /** The service, how it was started, and an administrator's token. */
@@ -144,6 +146,7 @@ async function startService({ processes, gateway, keys, password, sql, ...given 
     PAY_SERVER_LISTEN: `127.0.0.1:${port}`,
     PAY_SERVER_PUBLIC_URL: url,
     PAY_METRICS_LISTEN: '127.0.0.1:0',
+    PAY_RATE_LIMIT_UNPAID_OFFERS_PER_APP: '10000000',
     PAY_SIMULATOR_URL: gateway,
     ...given.env,
   };
@@ -201,11 +204,35 @@ async function introduce(url: string, clientId: string, secret: string, sql: Sql
     closedOrder,
   ]);
   await sql(
-    `update orders set state = 'paid', paid = amount, paid_at = now(), channel_trade_no = '1', next_check_at = null
+    `update orders set state = 'paid', paid = amount, paid_at = now(), channel_trade_no = $1, next_check_at = null
       where order_no = $1`,
     [paidOrder],
   );
-  return { url, clientId, secret, token, closedOrder, paidOrder };
+  const givenOffer = await redeemOne(url, token, sql);
+  return { url, clientId, secret, token, closedOrder, paidOrder, givenOffer };
+}
+
+/** What is called for in every scenario of pay-per-call; Debug brings the resource. */
+export const CALL = { resource: 'demo', payWay: 'alipay' };
+
+async function redeemOne(url: string, token: string, sql: Sql): Promise<string> {
+  const call = (more: Record<string, string>) =>
+    fetch(`${url}/api/v2/skillpay/resource`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}`, ...more },
+      body: JSON.stringify(CALL),
+    });
+  const offer = await call({});
+  const outTradeNo = offer.headers.get('x-out-trade-no');
+  if (offer.status !== 402 || outTradeNo === null) throw new Error(`offer: ${offer.status} ${await offer.text()}`);
+  await sql(
+    `update orders set state = 'paid', paid = amount, paid_at = now(), channel_trade_no = $1, next_check_at = null
+      where order_no = $1`,
+    [outTradeNo],
+  );
+  const given = await call({ 'x-out-trade-no': outTradeNo });
+  if (given.status !== 200) throw new Error(`redeem: ${given.status} ${await given.text()}`);
+  return outTradeNo;
 }
 
 /** What is paid for in every scenario. */
