@@ -272,6 +272,13 @@ test('event: listed, followed without loss, sent again', async (t) => {
   t.is(await payctl.done('event listen --after 0 --types order.paid --count 1 -q'), event.id);
   t.is((await fails(payctl, `event resend ${event.id}`)).exitCode, 6, 'the application has no webhook');
   t.is((await fails(payctl, 'event resend evt_nothing')).exitCode, 3);
+  await payctl.json(`api -X PUT /api/v1/api-apps/${shop.clientId}/webhook -f url=http://127.0.0.1:9/hook`);
+  t.like(await payctl.json(`event resend ${event.id}`), { eventId: event.id, state: 'pending', type: 'order.paid' });
+  t.regex(await payctl.done(`explain ${paid}`), /^step\t\S+\t\*\tdelivery to http:\/\/127\.0\.0\.1:9\/hook/m);
+  t.deepEqual(
+    (await payctl.json(`event list --about ${paid} --since 1h`)).map(({ id }: Row) => id),
+    [event.id],
+  );
   t.is((await fails(payctl, 'event list --types order.lost')).exitCode, 1);
 });
 

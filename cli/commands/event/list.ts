@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Query } from '../../api-client.ts';
 import type { Context } from '../../context.ts';
 import { printList, type ListFlags } from '../../listing.ts';
-import { examples, list, paged } from '../../options.ts';
+import { examples, instant, list, paged } from '../../options.ts';
 import { addFields, bodyOf, type Field } from '../../resource.ts';
 import type { Row } from '../../values.ts';
 import type { ContextOf } from '../index.ts';
@@ -13,15 +13,18 @@ const FILTERS: readonly Field[] = [
   { name: 'after', value: 'cursor', help: 'only after this one' },
   { name: 'clientId', flag: 'app', value: 'client_id', help: 'only of this application' },
   { name: 'project', value: 'code', help: 'only of this project' },
+  { name: 'objectNo', flag: 'about', value: 'no', help: 'only about this order or refund' },
+  { name: 'since', value: 'time', help: 'since then (2026-01-31, or 2h for two hours ago)', read: instant },
 ];
 
 /** Adds `event list`. */
 export function define(noun: Command, context: ContextOf): void {
-  const command = noun.command('list').description('List events.');
+  const command = noun.command('list').description('List events, oldest first.');
   addFields(command, FILTERS);
   examples(
     paged(command),
     'payctl event list --types order.paid',
+    'payctl event list --about P202611210558ABCDEFGH12',
     'payctl event list --app app_7Kd2mQxW9bTzR4vLp1Ns --all -o jsonl',
   ).action((options: Row & ListFlags) => run(context(), options));
 }

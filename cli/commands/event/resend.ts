@@ -4,7 +4,7 @@ import { changes, examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
 import type { ContextOf } from '../index.ts';
-import { EVENTS, VIEW } from './view.ts';
+import { DELIVERY, EVENTS } from './view.ts';
 
 /** Adds `event resend`. */
 export function define(noun: Command, context: ContextOf): void {
@@ -24,6 +24,6 @@ export async function run({ change, print }: Context, id: string, flags: ChangeF
     flags,
   );
   if (!row) return;
-  await print.item({ id, ...row }, VIEW);
+  await print.item(row, DELIVERY);
   await print.done(`Event ${id} is on its way again.`);
 }

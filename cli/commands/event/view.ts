@@ -15,3 +15,20 @@ export const VIEW: View = {
     { field: 'sequence' },
   ],
 };
+
+/** How the delivery of an event is shown. */
+export const DELIVERY: View = {
+  noun: 'delivery',
+  id: 'id',
+  columns: [
+    { field: 'id', kind: 'id' },
+    { field: 'state', kind: 'status' },
+    { field: 'eventId', title: 'EVENT', kind: 'id' },
+    { field: 'type', kind: 'id' },
+    { field: 'url' },
+    { field: 'attempts' },
+    { field: 'nextAttemptAt', kind: 'time' },
+    { field: 'lastStatus' },
+    { field: 'lastError' },
+  ],
+};
