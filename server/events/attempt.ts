@@ -30,7 +30,7 @@ export async function attempt(
     ...signedHeaders(secrets, { id: event.id, at, body }),
   };
   const started = performance.now();
-  const result = await send({ url, headers, body }).then(
+  const result = await send({ url, headers, body, statusOnly: true }).then(
     ({ status }) => ({ status, error: isSuccess(status) ? null : `status ${status}` }),
     (error: unknown) => ({ status: null, error: wordsOf(error) }),
   );

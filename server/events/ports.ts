@@ -23,6 +23,8 @@ export type SendMessage = (request: {
   url: string;
   headers: Record<string, string>;
   body: string;
+  /** The answer's body is of no interest: too much of it, or none of it in time, changes nothing. */
+  statusOnly: true;
 }) => Promise<{ status: number }>;
 
 /** Everything the operations of this folder need. */

@@ -13,6 +13,8 @@ export interface OutgoingRequest {
   timeoutMs?: number | undefined;
   /** Bytes of the answer that are read at most; default and maximum 64 KB. */
   maxBytes?: number | undefined;
+  /** Only the status counts: whatever goes wrong behind the head of the answer, the answer stands, without its body. */
+  statusOnly?: boolean | undefined;
 }
 
 /** The answer as it came; a redirect is an answer like any other and is not followed. */
@@ -127,7 +129,7 @@ async function withDeadline(work: Promise<ResolvedAddress[]>, deadline: AbortSig
 function exchange(
   url: URL,
   address: ResolvedAddress,
-  { headers, body, maxBytes }: OutgoingRequest,
+  { headers, body, maxBytes, statusOnly }: OutgoingRequest,
   signal: AbortSignal,
   ca: string | undefined,
 ): Promise<OutgoingAnswer> {
@@ -142,13 +144,17 @@ function exchange(
   };
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) => reject(failureOf(error, signal));
+    let answered = false;
     const sent = request(url, options, (answer) => {
+      answered = true;
       readAnswer(answer, Math.min(maxBytes ?? MAX_BYTES, MAX_BYTES)).then(resolve, (error: unknown) => {
         sent.destroy();
-        fail(error);
+        if (statusOnly) resolve(answerOf(answer, Buffer.alloc(0)));
+        else fail(error);
       });
     });
-    sent.on('error', fail);
+    // Behind the head a fault reaches the reader of the answer, who knows whether it matters.
+    sent.on('error', (error) => answered || fail(error));
     sent.end(body);
   });
 }
@@ -169,8 +175,12 @@ async function readAnswer(answer: http.IncomingMessage, limit: number): Promise<
     if (size > limit) throw new OutgoingFailed('too_large', `The answer is larger than ${limit} bytes.`);
     chunks.push(chunk);
   }
-  const headers = Object.fromEntries(Object.entries(answer.headers).map(([name, value]) => [name, String(value)]));
-  return { status: answer.statusCode ?? 0, headers, body: Buffer.concat(chunks) };
+  return answerOf(answer, Buffer.concat(chunks));
+}
+
+function answerOf({ headers, statusCode = 0 }: http.IncomingMessage, body: Buffer): OutgoingAnswer {
+  const single = Object.entries(headers).map(([name, value]) => [name, String(value)]);
+  return { status: statusCode, headers: Object.fromEntries(single), body };
 }
 
 function failureOf(error: unknown, signal: AbortSignal): OutgoingFailed {

@@ -132,3 +132,20 @@ test('silence, dripping, endless answers and broken connections end', async (t) 
   const never = createSender({ ...here, resolve: () => new Promise(() => {}) });
   t.is(await faultOf(never({ url: 'http://up.example/', ...message, timeoutMs: 100 })), 'timeout');
 });
+
+test('where only the status counts, whatever comes behind the head changes nothing', async (t) => {
+  const send = createSender(here);
+  const to = (port: number, timeoutMs = 5000) =>
+    send({ url: `http://127.0.0.1:${port}/`, ...message, timeoutMs, statusOnly: true });
+  const large = await listen(t, (_request, response) => void response.end('x'.repeat(200_000)));
+  t.like(await to(large), { status: 200 });
+  const endless = await listen(t, (_request, response) => void response.writeHead(201).write('.'));
+  t.like(await to(endless, 300), { status: 201 });
+  const torn = await listen(t, (_request, response) => {
+    response.writeHead(500, { 'content-length': '100' });
+    response.write('half', () => response.socket?.destroy());
+  });
+  t.like(await to(torn), { status: 500 });
+  const silent = await listen(t, () => {});
+  t.is(await faultOf(to(silent, 100)), 'timeout');
+});
