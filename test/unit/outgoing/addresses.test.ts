@@ -35,6 +35,11 @@ test('addresses of this machine, of private nets and of nobody are refused, howe
     '::ffff:a9fe:a9fe',
     '::127.0.0.1',
     '2002:7f00:1::',
+    '2001:0:7f00:1::1',
+    '::ffff:0:127.0.0.1',
+    '::ffff:0:a9fe:a9fe',
+    '100::1',
+    '192.88.99.1',
     'fe80::1%eth0',
     'not an address',
     '',
@@ -55,6 +60,7 @@ test('public addresses are reached', (t) => {
     '198.17.0.1',
     '223.255.255.255',
     '2606:4700::1111',
+    '2001:4860:4860::8888',
     '::ffff:1.1.1.1',
   ];
   for (const address of open) t.true(mayReach(address), address);
