@@ -37,7 +37,7 @@ interface Fired {
 export async function compare({ name, aim, ours, bare }: Scenario, effort: Effort): Promise<Line> {
   const shots = { ours, bare };
   const fired: Record<keyof typeof shots, Fired[]> = { ours: [], bare: [] };
-  for (const shot of [ours, bare, ours, bare]) await fire(shot, effort);
+  for (const shot of [ours, bare]) await fire(shot, effort);
   for (let round = 0; round < effort.rounds; round++)
     for (const who of ['ours', 'bare'] as const) fired[who].push(await fire(shots[who], effort));
   const rate = (who: Fired[]) => median(who.map((one) => one.rate));

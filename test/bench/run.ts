@@ -1,10 +1,12 @@
-// `npm run bench [-- --only token,pay --rounds 5 --seconds 3 --large]`: each figure beside a baseline, in one run.
-// It brings its own PostgreSQL (fsync on), its own channel and the bare program, and ends by itself.
+// `npm run bench [-- --only token,pay --rounds 5 --seconds 2 --large]`: each figure beside a baseline, in one run.
+// It brings its own PostgreSQL (fsync on), its own channel and the bare program, and ends by itself. `--large` seeds a
+// million orders as well, which takes minutes.
 import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Line, table } from './figures.ts';
+import { measureLists } from './lists.ts';
 import { compare } from './load.ts';
 import { root } from './processes.ts';
 import { merchantScenarios, skillpayScenarios } from './scenarios.ts';
@@ -15,7 +17,7 @@ const { values } = parseArgs({
   options: {
     only: { type: 'string', default: '' },
     rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '2' },
     connections: { type: 'string', default: '8' },
     large: { type: 'boolean', default: false },
     'no-build': { type: 'boolean', default: false },
@@ -44,6 +46,7 @@ try {
     if (wanted(scenario.name)) report([await compare(scenario, effort)]);
   if (wanted('start')) report(await measureStarts(stage, effort.rounds));
   if (wanted('payctl')) report(await measurePayctl(stage, effort.rounds * 3));
+  if (wanted('lists')) report(await measureLists(stage, values.large));
   console.log(`\n${table(lines)}\n`);
   console.log(`Node ${process.versions.node}, ${cpus().length} processors, PostgreSQL with fsync, medians of`);
   console.log(`${effort.rounds} rounds in turns, ${Math.round((performance.now() - started) / 1000)} s in all.`);
