@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Context } from '../context.ts';
 import { CliError, EXIT } from '../errors.ts';
+import { drawFindings, type Finding } from '../findings.ts';
 import { examples } from '../options.ts';
 import { withSpinner } from '../spinner.ts';
 import { plain, visible, type Row, type View } from '../values.ts';
@@ -26,10 +27,12 @@ export function define(command: Command, context: ContextOf): void {
 }
 
 /** Prints every promise with the number of rows that break it, and on stderr the rows that break one. */
-export async function run({ api, print, terminal }: Context): Promise<void> {
+export async function run({ api, print, terminal, flags }: Context): Promise<void> {
   const report = await withSpinner(terminal.err, 'Proving the books', () => api.get('/api/v1/books'));
   const proofs = (report['proofs'] ?? []) as Row[];
-  await print.list(proofs, VIEW);
+  const isPage = print.format === 'table' && !print.fields && flags.quiet !== true;
+  if (isPage) await terminal.out.write(drawFindings(proofs.map(findingOf), terminal.out));
+  else await print.list(proofs, VIEW);
   const broken = proofs.filter((proof) => proof['ok'] === false);
   const [first] = broken;
   if (!first) return print.done(`Every promise holds: ${proofs.length} proofs.`);
@@ -40,6 +43,18 @@ export async function run({ api, print, terminal }: Context): Promise<void> {
     `${broken.length} of ${proofs.length} promises are broken; first: ${plain(first['check'])} (${plain(first['promise'])}).`,
     { hint: hintFor(first) },
   );
+}
+
+/** On a terminal a proof is a finding: the promise, and how many rows break it. */
+function findingOf(proof: Row): Finding {
+  const holds = proof['ok'] === true;
+  const detail = plain(proof['promise']);
+  return {
+    check: plain(proof['check']),
+    status: holds ? 'ok' : 'failed',
+    detail: holds ? detail : `${detail}: broken ${plain(proof['count'])} times`,
+    fix: null,
+  };
 }
 
 function exampleLines(proof: Row): string[] {

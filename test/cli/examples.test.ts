@@ -78,7 +78,7 @@ async function runExample(t: ExecutionContext, line: string, more: readonly stri
 for (const command of leaves(program)) {
   test(`examples of: ${commandPath(command)}`, async (t) => {
     const lines = examplesOf(command);
-    t.true(lines.length >= 2 && lines.length <= 5, 'two to five examples');
+    t.true(lines.length >= 2 && lines.length <= 4, 'two to four examples');
     for (const line of lines) {
       const { code, stderr } = await runExample(t, line);
       t.is(code, 0, `${line}\n${stderr}`);

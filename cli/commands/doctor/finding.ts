@@ -1,13 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { CliError, EXIT } from '../../errors.ts';
+import type { Finding } from '../../findings.ts';
 
-/** One thing that was looked at: how it is, and the command that repairs it. */
-export interface Finding {
-  check: string;
-  status: 'ok' | 'degraded' | 'failed';
-  detail: string;
-  fix: string | null;
-}
+export type { Finding } from '../../findings.ts';
 
 /** Days before its end at which a certificate is told. */
 export const WARN_DAYS = 30;

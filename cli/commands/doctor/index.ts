@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import type { Context } from '../../context.ts';
 import { CliError, EXIT } from '../../errors.ts';
+import { drawFindings } from '../../findings.ts';
 import { offlineFlags, type OfflineFlags } from '../../offline.ts';
 import { examples } from '../../options.ts';
 import { withSpinner } from '../../spinner.ts';
 import type { View } from '../../values.ts';
 import type { ContextOf } from '../index.ts';
 import { checkCertificates, checkChannels } from './channels.ts';
-import { drawFindings } from './draw.ts';
 import type { Finding } from './finding.ts';
 import { checkLogin, checkService, checkSettings } from './service.ts';
 import { checkExceptions, checkOrders, checkRefunds } from './waiting.ts';

@@ -1,7 +1,14 @@
-import type { Look, Style } from '../../style.ts';
-import { visible, widest } from '../../values.ts';
-import { padTo, wrap } from '../../width.ts';
-import type { Finding } from './finding.ts';
+import type { Look, Style } from './style.ts';
+import { visible, widest } from './values.ts';
+import { padTo, wrap } from './width.ts';
+
+/** One thing that was looked at: how it is, and the command that repairs it. */
+export interface Finding {
+  check: string;
+  status: 'ok' | 'degraded' | 'failed';
+  detail: string;
+  fix: string | null;
+}
 
 const MARKS: Readonly<Record<Finding['status'], readonly [mark: string, look: Look]>> = {
   ok: ['ok', 'green'],
