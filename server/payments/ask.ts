@@ -52,7 +52,7 @@ export function placeOrder(order: OrderRow, publicUrl: string): PlaceOrder {
 export function refundOrder(order: OrderRow, refund: RefundRow, publicUrl: string): RefundOrder {
   return {
     ...orderRef(order),
-    amount: { minor: totalOf(order, refund), currency: order.currency },
+    amount: { minor: totalOf(order, refund), currency: refund.currency },
     refundNo: refund.refundNo,
     refundAmount: { minor: refund.amount, currency: refund.currency },
     reason: refund.reason ?? '',

@@ -3,6 +3,7 @@ import type { Tx } from '../db/tx.ts';
 import { ask, orderRef } from './ask.ts';
 import type { Outcome } from './channel.ts';
 import type { Via } from './journal.ts';
+import { isOpen } from './order-state.ts';
 import { lockOrder } from './owner.ts';
 import type { Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
@@ -19,12 +20,13 @@ export function capturePayment(ports: Ports) {
     const { order, mine } = await ports.store.transaction((tx) => claimCapture(ports, tx, orderNo));
     if (!mine) return isDoubtful(order, ports.now()) ? resolveDoubt(ports, refresh, order, via) : order;
     ports.checkpoint('capture.intent');
-    const channel = await ports.channels.forOrder(order);
-    if (!channel.capture) return order;
     const call = { ...orderRef(order), captureNo: captureNo(order) };
-    const outcome = await ask(ports, orderNo, () => channel.capture!(call));
+    const outcome = await ask(ports, orderNo, async (): Promise<Outcome> => {
+      const channel = await ports.channels.forOrder(order);
+      return channel.capture ? channel.capture(call) : { kind: 'unknown', cause: 'misconfigured' };
+    });
     ports.checkpoint('capture.asked');
-    return ports.store.transaction((tx) => settleCapture(ports, tx, orderNo, outcome, via));
+    return ports.store.transaction((tx) => settleCapture(ports, tx, order, outcome, via));
   };
 }
 
@@ -46,12 +48,20 @@ async function claimCapture(ports: Ports, tx: Tx, orderNo: string): Promise<{ or
 }
 
 /** Settles what the capture said; only a certain answer ends the intent, silence leaves it `unknown` (C2). */
-async function settleCapture(ports: Ports, tx: Tx, orderNo: string, outcome: Outcome, via: Via): Promise<OrderRow> {
+async function settleCapture(
+  ports: Ports,
+  tx: Tx,
+  { orderNo, captures }: OrderRow,
+  outcome: Outcome,
+  via: Via,
+): Promise<OrderRow> {
   const order = await lockOrder(tx, orderNo, 'any');
+  // An answer that outlived its lease says nothing about a later try, unless it brings money.
+  if (order.captures !== captures && outcome.kind !== 'paid') return order;
   const doubt = outcome.kind === 'unknown' || (outcome.kind === 'declined' && !outcome.definite);
   const state = outcome.kind === 'pending' && outcome.capturePending ? 'pending' : doubt ? 'unknown' : null;
   const patch = { captureState: state, captureLeasedUntil: null, nextCheckAt: later(ports.now(), 5) } as const;
-  await tx.orders.update({ orderNo }, patch);
+  if (isOpen(order.state)) await tx.orders.update({ orderNo }, patch);
   return settleLocked(ports, tx, { ...order, ...patch }, outcome.kind === 'approved' ? { kind: 'pending' } : outcome, {
     ...via,
     cause: 'capture',

@@ -1,14 +1,19 @@
 import type { OrderRow } from '../db/entities/orders.ts';
+import type { Tx } from '../db/tx.ts';
 import { ask, orderRef } from './ask.ts';
 import { capturePayment, isDoubtful } from './capture.ts';
 import { beginClose, pursueClose } from './close.ts';
 import { lockOrder } from './owner.ts';
 import type { Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
-import { endOf, nextOrderCheck } from './schedule.ts';
+import { isOpen } from './order-state.ts';
+import { endOf, later, nextOrderCheck } from './schedule.ts';
 import { closeOrder } from './settle/order.ts';
 
 const VIA = { cause: 'check', actor: 'service' };
+
+/** A channel that says nothing about an ended order is asked again and again for this long after its end. */
+const PATIENCE_SECONDS = 4 * 86_400;
 
 /** Does for one order whatever is due: asks, expires, closes, captures, looks for late money. Jobs never place. */
 export function checkOrder(ports: Ports) {
@@ -60,23 +65,31 @@ export function checkOrder(ports: Ports) {
     const { order: seen, said } = await refresh(order, { cause: 'late-check', actor: 'service' });
     if (seen.paid > 0n) return rest(seen);
     if (said?.kind === 'pending') await closeAgain(seen);
-    const checks = seen.checks + 1;
-    await ports.store.read((tx) =>
-      tx.orders.update(
-        { orderNo: order.orderNo, state: ['closed', 'failed'] },
-        { checks, leasedUntil: null, nextCheckAt: nextOrderCheck({ ...seen, checks }, ports.now()) },
-      ),
-    );
+    await ports.store.transaction((tx) => planLateCheck(tx, seen, said?.kind === 'unknown'));
+  }
+
+  /** Silence is no answer: the step is asked again hourly, for a while. What somebody else planned meanwhile stays. */
+  async function planLateCheck(tx: Tx, seen: OrderRow, silent: boolean): Promise<void> {
+    const locked = await lockOrder(tx, seen.orderNo, 'any');
+    const isMine = locked.nextCheckAt?.getTime() === seen.nextCheckAt?.getTime() && locked.paid === 0n;
+    if (isOpen(locked.state) || locked.state === 'paid' || !isMine) return;
+    const now = ports.now();
+    const waits = silent && now < later(locked.closedAt ?? locked.createdAt, PATIENCE_SECONDS);
+    const checks = locked.checks + (waits ? 0 : 1);
+    const nextCheckAt = waits ? later(now, 3600) : nextOrderCheck({ ...locked, checks }, now);
+    await tx.orders.update({ orderNo: seen.orderNo }, { checks, leasedUntil: null, nextCheckAt });
   }
 
   async function closeAgain(order: OrderRow): Promise<void> {
-    const channel = await ports.channels.forOrder(order);
-    await ask(ports, order.orderNo, () => channel.close(orderRef(order)));
+    await ask(ports, order.orderNo, async () => (await ports.channels.forOrder(order)).close(orderRef(order)));
   }
 
   async function rest(order: OrderRow): Promise<void> {
     await ports.store.read((tx) =>
-      tx.orders.update({ orderNo: order.orderNo }, { nextCheckAt: null, leasedUntil: null }),
+      tx.orders.update(
+        { orderNo: order.orderNo, state: ['paid', 'closed', 'failed'] },
+        { nextCheckAt: null, leasedUntil: null },
+      ),
     );
   }
 }

@@ -67,8 +67,9 @@ export function pursueClose(ports: Ports) {
   const refresh = refreshOrder(ports);
   return async (order: OrderRow, via: Via): Promise<OrderRow> => {
     if (order.captureState !== null) return (await refresh(order, via)).order;
-    const channel = await ports.channels.forOrder(order);
-    const outcome = await ask(ports, order.orderNo, () => channel.close(orderRef(order)));
+    const outcome = await ask(ports, order.orderNo, async () =>
+      (await ports.channels.forOrder(order)).close(orderRef(order)),
+    );
     ports.checkpoint('close.asked');
     const settled = await ports.store.transaction((tx) => settleClose(ports, tx, order.orderNo, outcome, via));
     if (settled.state !== 'closing' || outcome.kind === 'unknown') return settled;

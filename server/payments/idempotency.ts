@@ -17,6 +17,8 @@ export interface KeyClaim {
   resume: string | null;
   /** Set when this request owns the key. */
   taken: boolean;
+  /** The lease that this request wrote: what it finishes must still carry it. */
+  leasedUntil: Date | null;
 }
 
 /** One request under a key, as the HTTP layer hands it over; a structural twin of its own type. */
@@ -56,7 +58,8 @@ export function createIdempotency({ store, now }: Pick<Ports, 'store' | 'now'>) 
 
   /** A 5xx is never the stored answer: the retry continues the intent. */
   async function finish(claim: KeyClaim, answer: KeyedAnswer): Promise<void> {
-    const where = { scope: claim.scope, route: claim.route, key: claim.key };
+    // A claim that was rolled back, or whose lease ran out, may be another request's by now.
+    const where = { scope: claim.scope, route: claim.route, key: claim.key, leasedUntil: claim.leasedUntil };
     const patch =
       answer.status < 500
         ? { state: 'done' as const, status: answer.status, body: answer.body, leasedUntil: null }
@@ -80,6 +83,7 @@ export async function claimKey(tx: Tx, claim: KeyClaim | undefined, intentNo: st
     await tx.keys.update(where, { leasedUntil });
   }
   claim.taken = true;
+  claim.leasedUntil = leasedUntil;
 }
 
 /** RFC 8785: members sorted by UTF-16 code units, numbers and strings as ECMAScript writes them. */
@@ -109,6 +113,7 @@ function claimFor({ caller, route, key, body, params }: KeyedRequest): KeyClaim 
     fingerprint: digest({ body: body ?? null, params: params ?? null }),
     resume: null,
     taken: false,
+    leasedUntil: null,
   };
 }
 

@@ -5,6 +5,8 @@ import { ask, orderRef } from './ask.ts';
 import { checkOrder } from './check-order.ts';
 import { checkRefund } from './check-refund.ts';
 import type { NoticeChannel, Ports } from './ports.ts';
+import { raiseException } from './journal.ts';
+import { refreshOrder } from './query.ts';
 import { settleForeignRefund } from './settle/foreign-refund.ts';
 import { settleLocked } from './settle/order.ts';
 import { settleRefundLocked } from './settle/refund.ts';
@@ -27,6 +29,7 @@ export type ReceiveNotice = (
 export function receiveNotice(ports: Ports): ReceiveNotice {
   const check = checkOrder(ports);
   const checkOne = checkRefund(ports);
+  const refresh = refreshOrder(ports);
 
   return async (payWay, project, headers, rawBody) => {
     const candidates = await ports.channels.forNotices(project, payWay);
@@ -35,13 +38,22 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     const { notice, from } = read;
     const result = await ports.store.transaction((tx) => settleNotice(tx, project, payWay, from, notice));
     ports.checkpoint('notice.settled');
-    if (typeof result === 'object') await check(result.orderNo);
+    if (typeof result === 'object') await follow(result, notice);
     if (result === 'settled' && notice.refundNo && !notice.refund)
       await askAboutRefund(notice.refundNo, notice.orderNo);
     const word = typeof result === 'object' ? 'hint' : result;
     ports.count('notice', { payWay, result: word });
     return { ack: from.channel.ackNotice(word !== 'unknown_order' && word !== 'not_genuine'), result: word };
   };
+
+  /** A hint: the channel is asked about what it names. About paid money it says whether there are refunds that nobody explained. */
+  async function follow(order: OrderRow, { refundNo }: Notice): Promise<void> {
+    const via = { cause: 'notice', actor: `channel:${order.payWay}` };
+    const refund = refundNo && (await ports.store.read((tx) => tx.refunds.find({ refundNo, orderNo: order.orderNo })));
+    if (refund) return checkOne(refund.refundNo);
+    if (order.paid === 0n) return check(order.orderNo);
+    await refresh(order, via);
+  }
 
   /** Rule 6 and rule 8: matched on everything that the order pins; the dedupe row commits with the settle. */
   async function settleNotice(
@@ -87,16 +99,18 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     if (await ports.store.read((tx) => tx.refunds.find({ refundNo }))) return checkOne(refundNo);
     const order = orderNo && (await ports.store.read((tx) => tx.orders.find({ orderNo })));
     if (!order) return;
-    const channel = await ports.channels.forOrder(order);
     const now = ports.now();
     const unknown = { minor: 0n, currency: order.currency };
     const call = { ...orderRef(order), refundNo, refundAmount: unknown, refundSentAt: now, channelRefundNo: refundNo };
-    const outcome = await ask(ports, refundNo, () => channel.queryRefund(call));
-    if (outcome.kind !== 'succeeded') return;
+    const outcome = await ask(ports, refundNo, async () => (await ports.channels.forOrder(order)).queryRefund(call));
+    if (outcome.kind !== 'succeeded' && outcome.kind !== 'unknown') return;
     await ports.store.transaction(async (tx) => {
       const locked = await tx.orders.lock({ orderNo: order.orderNo });
       const via = { cause: 'notice', actor: `channel:${order.payWay}` };
-      if (locked)
+      // The notice does not come again, so what could not be asked about is listed for a person.
+      if (locked && outcome.kind === 'unknown')
+        await raiseException(ports, tx, locked, 'refund_unexplained', { dedupe: refundNo, blocksRefunds: true });
+      else if (locked && outcome.kind === 'succeeded')
         await settleForeignRefund(ports, tx, locked, { ...outcome, channelRefundNo: refundNo }, refundNo, via);
     });
   }

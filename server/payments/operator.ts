@@ -92,7 +92,7 @@ export function operatorRepairs(ports: Ports) {
       const via = { cause: `resolve:${action}`, actor: asker.actor };
       const resolved =
         action === 'release'
-          ? await failRefund(ports, tx, pair, 'released', reason, via, 'R7')
+          ? await failRefund(ports, tx, pair, 'released', reason, via)
           : await paidElsewhere(tx, pair, reason, via);
       await tx.exceptions.update(
         { refundNo, state: 'open' },
@@ -154,6 +154,7 @@ export function operatorRepairs(ports: Ports) {
       const row = await tx.exceptions.lock({ id });
       if (!order || !row || row.state === 'resolved')
         throw new Conflict('exception_resolved', 'The exception is resolved.');
+      await refuseWhileAbnormal(tx, row);
       const made =
         row.kind === 'amount_mismatch' ? await resolveMismatch(tx, order, row, action, asker) : acknowledgeOnly(action);
       const patch = {
@@ -200,6 +201,7 @@ export function operatorRepairs(ports: Ports) {
     await openRefund(ports, tx, order, {
       refundNo,
       amount: received,
+      currency: row.receivedCurrency ?? order.currency,
       origin: 'surplus',
       surplus: true,
       reason: 'The amount received is not the amount of the order.',
@@ -212,6 +214,15 @@ export function operatorRepairs(ports: Ports) {
     if (isOpen(order.state)) await tx.orders.update({ orderNo: order.orderNo }, { nextCheckAt: now });
     return refundNo;
   }
+}
+
+/** A refund that waits for a person stays listed until somebody ends or retries it. */
+async function refuseWhileAbnormal(tx: Tx, { refundNo }: OrderExceptionRow): Promise<void> {
+  const refund = refundNo === null ? undefined : await tx.refunds.find({ refundNo });
+  if (refund?.state === 'abnormal')
+    throw invalidAction(
+      `The refund ${refund.refundNo} is abnormal: retry or resolve it, and its exceptions end with it.`,
+    );
 }
 
 function acknowledgeOnly(action: ExceptionAction): null {

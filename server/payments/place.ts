@@ -8,7 +8,7 @@ import { claimKey, digest, type KeyClaim } from './idempotency.ts';
 import { readAmount } from './money.ts';
 import { newNumber } from './numbers.ts';
 import type { ActiveChannel, Ports } from './ports.ts';
-import { ChannelRefused, MerchantNumberUsed, unknownOutcome } from './refusals.ts';
+import { ChannelAnswerUnusable, ChannelRefused, MerchantNumberUsed, unknownOutcome } from './refusals.ts';
 import { later, nextOrderCheck } from './schedule.ts';
 import { settle } from './settle/order.ts';
 
@@ -198,8 +198,11 @@ function refusal(order: OrderRow): ChannelRefused {
 function answer(order: OrderRow, outcome: Outcome): OrderRow {
   if (order.state === 'failed') throw refusal(order);
   if (order.state !== 'created' && (order.credential !== null || order.state !== 'pending')) return order;
-  if (outcome.kind === 'declined')
-    throw new ChannelRefused(order.payWay, outcome.code, outcome.reason, { orderNo: order.orderNo });
+  // A refusal that ended nothing (not for certain, or of a re-send) is no answer to keep: the order lives, and a retry goes on.
+  if (outcome.kind === 'declined') {
+    const { code, reason: message } = outcome;
+    throw new ChannelAnswerUnusable(order.orderNo, 'rejected', { payWay: order.payWay, code, message });
+  }
   throw unknownOutcome(order.orderNo, outcome.kind === 'unknown' ? outcome.cause : 'in_progress');
 }
 

@@ -38,8 +38,9 @@ export function queryPayment(ports: Ports): QueryPayment {
 /** Asks the channel about one order now and settles what it says. `stale` = it said nothing usable. */
 export function refreshOrder(ports: Ports) {
   return async (order: OrderRow, via: { cause: string; actor: string }): Promise<Seen> => {
-    const channel = await ports.channels.forOrder(order);
-    const outcome = await ask(ports, order.orderNo, () => channel.query(orderRef(order)));
+    const outcome = await ask(ports, order.orderNo, async () =>
+      (await ports.channels.forOrder(order)).query(orderRef(order)),
+    );
     ports.checkpoint('query.asked');
     const settled = await ports.store.transaction((tx) => settle(ports, tx, order.orderNo, outcome, via));
     return { order: settled, stale: outcome.kind === 'unknown', said: outcome };

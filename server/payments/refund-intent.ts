@@ -4,12 +4,15 @@ import type { Tx } from '../db/tx.ts';
 import type { Ports } from './ports.ts';
 import type { RefundOrigin } from './order.ts';
 import { later } from './schedule.ts';
+import { runEffect } from './settle/effect.ts';
 
 /** A refund that is to be made. */
 export interface RefundIntent {
   refundNo: string;
-  /** Minor units of the order's currency. */
+  /** Minor units. */
   amount: bigint;
+  /** Left out = the order's; surplus money may have come in another one. */
+  currency?: string;
   origin: RefundOrigin;
   reason: string | null;
   merchantRefundNo: string | null;
@@ -40,7 +43,7 @@ export async function openRefund(
     merchantRefundNo: intent.merchantRefundNo,
     origin: intent.origin,
     amount: intent.amount,
-    currency: order.currency,
+    currency: intent.currency ?? order.currency,
     reason: intent.reason,
     state: 'pending',
     accepted: false,
@@ -79,8 +82,16 @@ export async function openRefund(
     at: now,
   });
   const reserved = { ...order, ...sums, sequence };
-  const forced = intent.origin !== 'merchant' && intent.origin !== 'admin';
-  await ports.effects.refundReserved(tx, reserved, refund, forced);
+  await reserveEffects(ports, tx, reserved, refund);
   if (isDue && !intent.sentByCaller) await tx.wake('refund-check', { refundNo: refund.refundNo });
   return { order: reserved, refund };
+}
+
+/** Coins and content follow a reservation: they may refuse what a person asks for, never what the service owes (rule 9). */
+export async function reserveEffects(ports: Ports, tx: Tx, order: OrderRow, refund: RefundRow): Promise<void> {
+  if (refund.origin === 'merchant' || refund.origin === 'admin')
+    return ports.effects.refundReserved(tx, order, refund, false);
+  await runEffect(ports, tx, order, `refund-reserved:${refund.refundNo}:${order.sequence}`, (part) =>
+    ports.effects.refundReserved(part, order, refund, true),
+  );
 }

@@ -9,7 +9,7 @@ import { newNumber } from './numbers.ts';
 import type { RefundOrigin } from './order.ts';
 import { lockOrder } from './owner.ts';
 import type { Asker, Ports } from './ports.ts';
-import { openRefund } from './refund-intent.ts';
+import { openRefund, reserveEffects } from './refund-intent.ts';
 import {
   MerchantNumberUsed,
   OrderNotPaid,
@@ -55,10 +55,11 @@ export function refundPayment(ports: Ports): RefundPayment {
 /** Sends (or re-sends) a refund that is reserved, and settles the answer. The same number every time. */
 export function sendRefund(ports: Ports) {
   return async (refundNo: string, via: { cause: string; actor: string }): Promise<Pair> => {
-    const pair = await ports.store.transaction((tx) => claimSend(ports, tx, refundNo));
-    const channel = await ports.channels.forOrder(pair.order);
-    const outcome = await ask(ports, refundNo, () =>
-      channel.refund(refundOrder(pair.order, pair.refund, ports.publicUrl)),
+    const { pair, mine } = await ports.store.transaction((tx) => claimSend(ports, tx, refundNo));
+    if (!mine) return pair;
+    // A configuration that cannot be used is no reason to refuse what is reserved already.
+    const outcome = await ask(ports, refundNo, async () =>
+      (await ports.channels.forOrder(pair.order)).refund(refundOrder(pair.order, pair.refund, ports.publicUrl)),
     );
     ports.checkpoint('refund.asked');
     const settled = await ports.store.transaction((tx) =>
@@ -69,10 +70,17 @@ export function sendRefund(ports: Ports) {
   };
 }
 
-/** The first `sentAt` is stored before the call, so that a re-send is byte-identical; the lease keeps the jobs away meanwhile. */
-async function claimSend(ports: Ports, tx: Tx, refundNo: string): Promise<Pair> {
+/**
+ * The first `sentAt` is stored before the call, so that a re-send is byte-identical; the lease keeps the jobs away meanwhile.
+ * What was settled since the caller looked is not sent: its reservation may be gone.
+ */
+async function claimSend(ports: Ports, tx: Tx, refundNo: string): Promise<{ pair: Pair; mine: boolean }> {
   const { order, refund } = await lockPair(tx, refundNo);
+  if ((refund.state !== 'pending' && refund.state !== 'processing') || refund.accepted)
+    return { pair: { order, refund }, mine: false };
   const now = ports.now();
+  // An earlier call that was not refused may have died before its answer was settled: it can still land (R4).
+  const mayLand = refund.tries > 0 && refund.refusedAt === null;
   const patch = {
     sentAt: refund.tries === 0 ? now : (refund.sentAt ?? now),
     tries: refund.tries + 1,
@@ -81,9 +89,10 @@ async function claimSend(ports: Ports, tx: Tx, refundNo: string): Promise<Pair> 
     refusedAt: null,
     absentCount: 0,
     absentFirstAt: null,
+    unknownAt: mayLand ? now : refund.unknownAt,
   };
   await tx.refunds.update({ refundNo }, patch);
-  return { order, refund: { ...refund, ...patch } };
+  return { pair: { order, refund: { ...refund, ...patch } }, mine: true };
 }
 
 async function claimRefund(
@@ -166,6 +175,8 @@ export async function retry(
   if (!refund.surplus && refund.amount > refundable(order))
     throw new RefundExceedsRefundable(order.orderNo, leftOf(order));
   const now = ports.now();
+  if (isForgotten(ports, order, refund, now))
+    throw new Conflict('refund_not_retryable', 'The channel has forgotten this number: make a new refund.');
   const patch = {
     state: 'pending' as const,
     finishedAt: null,
@@ -190,13 +201,14 @@ export async function retry(
     at: now,
   });
   const moved = { order: { ...order, refunding, sequence }, refund: { ...refund, ...patch } };
-  await ports.effects.refundReserved(
-    tx,
-    moved.order,
-    moved.refund,
-    refund.origin !== 'merchant' && refund.origin !== 'admin',
-  );
+  await reserveEffects(ports, tx, moved.order, moved.refund);
   return { pair: moved, due: true };
+}
+
+/** Some channels forget a number: after that a re-send would pay twice. */
+export function isForgotten(ports: Ports, { payWay }: OrderRow, { createdAt, tries }: RefundRow, now: Date): boolean {
+  const { refundResendDays } = ports.channels.kindOf(payWay).limits;
+  return tries > 0 && refundResendDays !== null && now > later(createdAt, refundResendDays * 86_400);
 }
 
 /** Without a key two equal refunds cannot be told from a retry, so the second waits for the first one's outcome. */

@@ -14,8 +14,9 @@ export class ChannelOutcomeUnknown extends AppError {
 
 /** The channel answered, but the answer cannot be used (502): not genuine, or about something else. */
 export class ChannelAnswerUnusable extends AppError {
-  constructor(orderNo: string, cause: UnknownCause) {
+  constructor(orderNo: string, cause: UnknownCause, channel?: { payWay: PayWay; code: string; message: string }) {
     super('channel_answer_unusable', 502, `The channel's answer cannot be used (${cause}).`, {
+      ...(channel ? { channel } : {}),
       retryable: true,
       extra: { orderNo, cause },
       hint: 'The order is kept and checked. Query it, or look at its timeline.',

@@ -13,7 +13,7 @@ export async function settleLate(
   paid: Partial<OrderRow>,
 ): Promise<OrderRow> {
   const { tx, order, outcome, via, now } = settling;
-  const accepted = (await isAccepted(tx, order)) && (await ports.effects.readmit(tx, order));
+  const accepted = (await isAccepted(tx, order)) && (await isReadmitted(ports, tx, order));
   if (accepted) {
     const late = await moveOrder(tx, order, { ...paid, checks: 0 }, { rule: 'O9', via, outcome, at: now });
     await tellOrder(ports, tx, 'order.paid', late);
@@ -48,6 +48,15 @@ async function giveBack(ports: Ports, settling: Settling<Said<'paid'>>, paid: Pa
     dueAt: now,
   });
   return reserved;
+}
+
+/** When the stock cannot even be asked, there is none. */
+async function isReadmitted(ports: Ports, tx: Tx, order: OrderRow): Promise<boolean> {
+  let admitted = false;
+  await runEffect(ports, tx, order, 'readmit', async (part) => {
+    admitted = await ports.effects.readmit(part, order);
+  });
+  return admitted;
 }
 
 async function isAccepted(tx: Tx, order: OrderRow): Promise<boolean> {

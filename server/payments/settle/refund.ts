@@ -73,7 +73,7 @@ async function succeed(ports: Ports, tx: Tx, pair: Pair, outcome: Of<'succeeded'
   const { order, refund } = pair;
   if (refund.state === 'succeeded') return pair;
   if (!sameMoney(outcome.amount, { minor: refund.amount, currency: refund.currency }))
-    return differs(ports, tx, pair, outcome);
+    return differs(ports, tx, pair, outcome, via);
   const wasReserved = refund.state !== 'failed';
   const sums = refund.surplus ? {} : succeededSums(order, refund.amount, wasReserved);
   const now = ports.now();
@@ -177,9 +177,9 @@ export async function failRefund(
   code: string,
   reason: string,
   via: Via,
-  rule: 'R4' | 'R7' = 'R4',
 ): Promise<Pair> {
   const { order, refund } = pair;
+  const rule = refund.state === 'abnormal' ? 'R7' : 'R4';
   if (refund.state === 'failed' || refund.state === 'succeeded') return pair;
   const now = ports.now();
   const moved = await moveRefund(
@@ -269,6 +269,7 @@ async function unsettled(
   if (outcome.kind === 'absent') Object.assign(patch, countAbsence(refund, now));
   const next = { ...refund, ...patch };
   if (isRefusedForSure(next, now)) {
+    if (isOurOwn(refund)) return tryAgain(ports, tx, pair, patch);
     return failRefund(ports, tx, pair, next.failureCode ?? 'refused', next.failureMessage ?? '', via);
   }
   patch.nextCheckAt = nextQuestion(next, now);
@@ -280,6 +281,18 @@ async function unsettled(
     { refund: { ...patch, state: 'processing' } },
     { rule: 'R2', via, outcome, at: now },
   );
+}
+
+/** Late and surplus money is never left (O9): a refusal is listed, and the same number is sent again. */
+async function tryAgain(ports: Ports, tx: Tx, pair: Pair, patch: Partial<RefundRow>): Promise<Pair> {
+  const { order, refund } = pair;
+  await raiseException(ports, tx, order, 'refund_abnormal', { dedupe: refund.refundNo, refundNo: refund.refundNo });
+  const nextCheckAt = nextRefundCheck(refund.checks, ports.now());
+  return touch(tx, pair, { ...patch, refusedAt: null, absentCount: 0, absentFirstAt: null, nextCheckAt });
+}
+
+function isOurOwn({ origin }: RefundRow): boolean {
+  return origin === 'late' || origin === 'surplus';
 }
 
 function countAbsence(refund: RefundRow, now: Date): Partial<RefundRow> {
@@ -300,7 +313,8 @@ function nextQuestion(refund: RefundRow, now: Date): Date {
   return refund.refusedAt !== null && refund.absentCount < 2 && regular > soon ? soon : regular;
 }
 
-async function differs(ports: Ports, tx: Tx, pair: Pair, outcome: Of<'succeeded'>): Promise<Pair> {
+/** Another amount went back than was asked: nothing asks again by itself, so the refund is abnormal until a person ends it (R7). */
+async function differs(ports: Ports, tx: Tx, pair: Pair, outcome: Of<'succeeded'>, via: Via): Promise<Pair> {
   const { refund } = pair;
   await raiseException(ports, tx, pair.order, 'refund_mismatch', {
     dedupe: refund.refundNo,
@@ -308,7 +322,10 @@ async function differs(ports: Ports, tx: Tx, pair: Pair, outcome: Of<'succeeded'
     received: outcome.amount,
     blocksRefunds: true,
   });
-  return touch(tx, pair, { nextCheckAt: null, leasedUntil: null });
+  if (refund.state === 'failed' || refund.state === 'abnormal')
+    return touch(tx, pair, { nextCheckAt: null, leasedUntil: null });
+  const reason = 'The channel gave back another amount.';
+  return abnormal(ports, tx, pair, { kind: 'abnormal', code: 'amount_mismatch', reason }, via);
 }
 
 async function touch(tx: Tx, { order, refund }: Pair, patch: Partial<RefundRow>): Promise<Pair> {

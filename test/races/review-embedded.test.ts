@@ -1,0 +1,35 @@
+import test from 'ava';
+import { join } from 'node:path';
+import { assertBooksBalance } from '../support/books.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { payOrder, placeOrder } from '../support/orders.ts';
+import { startService, until } from '../support/service.ts';
+
+for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
+  test(`${payWay} on the embedded database: pay, query, refund and close with the jobs running; nothing waits for itself`, async (t) => {
+    t.timeout(60_000);
+    const service = await startService(t, { url: `pglite://${join(temporaryFolder(t), 'data')}` });
+    await service.app.startJobs();
+    const shop = await service.merchant();
+    const orderNo = await payOrder(service, shop, { payWay, amount: 10 });
+    const key = { 'idempotency-key': 'one' };
+    const refunds = await Promise.all(
+      ['a', 'b', 'c'].map((merchantRefundNo) =>
+        shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 2, merchantRefundNo }, key),
+      ),
+    );
+    t.is(refunds.filter(({ status }) => status === 200).length, 1, 'one key is one refund');
+    const { store, sweep } = service.app;
+    await until('the refund is done', async () => {
+      await sweep.once();
+      return store.read((tx) => tx.refunds.find({ orderNo, state: 'succeeded' }));
+    });
+    t.is((await shop.call('GET', `/api/v2/payment/query/${orderNo}`)).body.data.refundedAmount, 2);
+    const other = await placeOrder(shop, { payWay, merchantOrderNo: 'again' });
+    t.is(await placeOrder(shop, { payWay, merchantOrderNo: 'again' }), other);
+    t.is((await shop.call('POST', `/api/v2/payment/close/${other}`)).status, 200);
+    const late = await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+    t.is(late.body.code, 'order_already_paid');
+    await assertBooksBalance(t, service);
+  });
+}

@@ -1,0 +1,280 @@
+import test from 'ava';
+import type { Channel, RefundOutcome } from '../../server/payments/channel.ts';
+import { checkRefund } from '../../server/payments/check-refund.ts';
+import { claimKey, createIdempotency } from '../../server/payments/idempotency.ts';
+import { operatorRepairs } from '../../server/payments/operator.ts';
+import { placePayment } from '../../server/payments/place.ts';
+import type { Ports } from '../../server/payments/ports.ts';
+import { refundPayment, sendRefund } from '../../server/payments/refund.ts';
+import { settle } from '../../server/payments/settle/order.ts';
+import { assertBooksBalance, ledgerOf, unexplained } from '../support/books.ts';
+import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
+import { startService, type Service } from '../support/service.ts';
+
+const ADMIN = { owner: 'any', actor: 'admin:test' } as const;
+const VIA = { cause: 'test', actor: 'test' };
+
+test('a refund of another amount waits for a person, stays listed, and can be ended', async (t) => {
+  const service = await startService(t, { timeoutMs: 500 });
+  const shop = await service.merchant();
+  const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
+  await service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'commit-then-timeout', times: 1 });
+  await service.sim('/sim/faults', { payWay: 'alipay', call: 'refund-query', fault: 'wrong-amount', times: 1 });
+  const { body } = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 4 });
+  const { refundNo } = body.data;
+  service.clock.advance(12);
+  await service.app.sweep.once();
+  t.is((await refundOf(service, refundNo)).state, 'abnormal');
+  t.deepEqual(await unexplained(service), []);
+  const repairs = operatorRepairs(service.app.ports);
+  const open = await service.app.store.read((tx) => tx.exceptions.list({ orderNo, state: 'open' }));
+  for (const { id } of open)
+    await t.throwsAsync(repairs.resolveException(ADMIN, id, 'acknowledge', 'seen'), { message: /abnormal/ });
+  await repairs.resolveRefund(ADMIN, refundNo, 'paid_elsewhere', 'counted by hand');
+  t.is((await refundOf(service, refundNo)).state, 'succeeded');
+  t.is(await service.app.store.read((tx) => tx.exceptions.count({ orderNo, state: 'open' })), 0);
+  await assertBooksBalance(t, service);
+});
+
+test('a claim that was rolled back does not finish the key of the request that came after it', async (t) => {
+  const service = await startService(t);
+  const { store, ports } = service.app;
+  const once = createIdempotency({ store, now: ports.now });
+  const request = { caller: { kind: 'app', clientId: 'shop' }, route: 'POST /x', key: 'k', body: {} } as const;
+  const refused = { status: 409, headers: {}, body: '{"code":"refused"}' };
+  await once(request, async ({ claim: first }) => {
+    const rollBack = store.transaction(async (tx) => {
+      await claimKey(tx, first, 'R1', ports.now());
+      throw new Error('refused');
+    });
+    await t.throwsAsync(rollBack);
+    service.clock.advance(1);
+    const second = { ...first, taken: false };
+    await store.transaction((tx) => claimKey(tx, second, 'R2', ports.now()));
+    return refused;
+  });
+  const key = await store.read((tx) => tx.keys.find({ key: 'k' }));
+  t.is(key?.state, 'running');
+  t.is(key?.intentNo, 'R2');
+  t.not(key?.leasedUntil, null);
+});
+
+test('a check that read a failed refund does not undo the retry that came between', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
+  const { store, ports } = service.app;
+  const refundNo = await failedRefund(service, orderNo, shop.asker);
+  let reads = 0;
+  const read: typeof store.read = async (work) => {
+    const result = await store.read(work);
+    if (reads++ === 0) await store.transaction((tx) => reopen(tx, refundNo, ports.now()));
+    return result;
+  };
+  await checkRefund({ ...ports, store: { ...store, read } })(refundNo);
+  t.not((await refundOf(service, refundNo)).nextCheckAt, null);
+});
+
+test('what was settled since somebody looked is not sent', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
+  const refundNo = await failedRefund(service, orderNo, shop.asker);
+  const { refund } = await sendRefund(service.app.ports)(refundNo, VIA);
+  t.is(refund.state, 'failed');
+  t.is((await ledgerOf(service)).get(orderNo)?.refunded, 0);
+});
+
+test('a call that died before its answer was settled counts as one that may still land', async (t) => {
+  const service = await startService(t, { timeoutMs: 300 });
+  const shop = await service.merchant();
+  const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
+  const { ports } = service.app;
+  const dying = {
+    ...ports,
+    checkpoint: (name: string) => {
+      if (name === 'refund.asked') throw new Error('killed');
+    },
+  };
+  await service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'timeout', times: 1 });
+  await t.throwsAsync(refundPayment(dying)(shop.asker, { orderNo, refundAmount: 3 }), { message: 'killed' });
+  const [refund] = await ports.store.read((tx) => tx.refunds.list({ orderNo }));
+  t.is(refund!.unknownAt, null);
+  const refusing = withChannel(service, { refund: async () => REFUSED, queryRefund: async () => ABSENT });
+  for (const seconds of [11, 61, 61, 61]) {
+    service.clock.advance(seconds);
+    await checkRefund(refusing)(refund!.refundNo);
+  }
+  t.is((await refundOf(service, refund!.refundNo)).state, 'processing', 'within ten minutes nothing fails');
+  service.clock.advance(600);
+  await checkRefund(refusing)(refund!.refundNo);
+  t.is((await refundOf(service, refund!.refundNo)).state, 'failed');
+});
+
+test('late money whose refund is refused is listed and sent again until it is back', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const { orderNo, refundNo } = await lateMoney(service, shop);
+  const refusing = withChannel(service, { refund: async () => REFUSED, queryRefund: async () => ABSENT });
+  for (let check = 0; check < 5; check++) {
+    await checkRefund(refusing)(refundNo);
+    service.clock.advance(61);
+  }
+  const listed = await service.app.store.read((tx) => tx.exceptions.find({ orderNo, kind: 'refund_abnormal' }));
+  t.is(listed?.state, 'open');
+  t.not((await refundOf(service, refundNo)).nextCheckAt, null);
+  const willing = withChannel(service, { refund: async () => done(1000n), queryRefund: async () => ABSENT });
+  for (let check = 0; check < 4; check++) {
+    service.clock.advance(601);
+    await checkRefund(willing)(refundNo);
+  }
+  t.is((await refundOf(service, refundNo)).state, 'succeeded');
+  t.is(
+    await service.app.store.read((tx) => tx.exceptions.count({ orderNo, kind: 'refund_abnormal', state: 'open' })),
+    0,
+  );
+});
+
+test('an effect that fails does not stop the refund of late money', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const broken = async () => {
+    throw new Error('no coins today');
+  };
+  const { effects } = service.app.ports;
+  const { orderNo, refundNo } = await lateMoney(service, shop, { effects: { ...effects, refundReserved: broken } });
+  t.is((await refundOf(service, refundNo)).state, 'pending');
+  t.truthy(await service.app.store.read((tx) => tx.exceptions.find({ orderNo, kind: 'effect_failed' })));
+});
+
+test('a refund that is reserved is answered, also when its channel cannot be opened', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
+  const { ports } = service.app;
+  const forOrder = async () => {
+    throw new Error('the seal is broken');
+  };
+  const shut = { ...ports, channels: { ...ports.channels, forOrder } };
+  const { refund } = await refundPayment(shut)(shop.asker, { orderNo, refundAmount: 2 });
+  t.is(refund.state, 'processing');
+  t.not(refund.nextCheckAt, null);
+});
+
+test('surplus money of another currency goes back in its own currency', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const orderNo = await placeOrder(shop, { payWay: 'paypal', amount: 10 });
+  const { ports, store } = service.app;
+  const paid = {
+    kind: 'paid',
+    channelNo: 'C1',
+    amount: { minor: 900n, currency: 'EUR' },
+    at: ports.now(),
+  } as const;
+  await store.transaction((tx) => settle(ports, tx, orderNo, paid, VIA));
+  const exception = await store.read((tx) => tx.exceptions.find({ orderNo, kind: 'amount_mismatch' }));
+  const asked: string[] = [];
+  const willing = withChannel(service, {
+    refund: async ({ refundAmount, amount }) => {
+      asked.push(refundAmount.currency, amount.currency);
+      return { kind: 'succeeded', amount: refundAmount, at: ports.now() };
+    },
+  });
+  await operatorRepairs(willing).resolveException(ADMIN, exception!.id, 'refund', 'not ours');
+  t.deepEqual(asked, ['EUR', 'EUR']);
+  await store.transaction((tx) => settle(ports, tx, orderNo, paid, VIA));
+  const closed = await store.read((tx) => tx.orders.find({ orderNo }));
+  t.is(closed?.state, 'closed');
+  const last = await store.read((tx) => tx.moves.list({ orderNo, toState: 'closed' }));
+  t.deepEqual(
+    last.map(({ fromState, rule }) => [fromState, rule]),
+    [['pending', 'O6']],
+  );
+});
+
+test('a refusal that is not for certain is no answer to keep: the order lives and says so', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const { ports } = service.app;
+  const active = await ports.channels.forNew('default', 'alipay');
+  const place: Channel['place'] = async () => ({ kind: 'declined', code: 'ODD', reason: 'odd', definite: false });
+  const forNew = async () => ({ ...active, channel: { ...active.channel, place } });
+  const payee = {
+    clientId: shop.clientId,
+    project: 'default',
+    latePayment: { afterExpiry: 'accept', afterClose: 'refund', afterFailed: 'refund' },
+    actor: 'test',
+  } as const;
+  const odd = placePayment({ ...ports, channels: { ...ports.channels, forNew } });
+  const error = await t.throwsAsync(odd(payee, { subject: 'odd', amount: 1, payWay: 'alipay' }));
+  t.is((error as unknown as { status: number }).status, 502);
+});
+
+test('a channel that is silent at a late check is asked again: the step is not used up', async (t) => {
+  const service = await startService(t, { timeoutMs: 300 });
+  const shop = await service.merchant();
+  const orderNo = await placeOrder(shop, { payWay: 'wechat' });
+  await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+  t.is(await stateOf(service, orderNo), 'closed');
+  await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'timeout', times: 1 });
+  service.clock.advance(301);
+  await service.app.sweep.once();
+  const order = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
+  t.is(order?.checks, 0);
+  t.true(order!.nextCheckAt! > service.clock.now());
+});
+
+const REFUSED = { kind: 'refused', code: 'NO', reason: 'not now' } as const;
+const ABSENT = { kind: 'absent' } as const;
+
+function done(minor: bigint): RefundOutcome {
+  return { kind: 'succeeded', amount: { minor, currency: 'CNY' }, at: new Date() };
+}
+
+/** The service's ports with a channel that says what a test wants. */
+function withChannel({ app: { ports } }: Service, says: Partial<Channel>): Ports {
+  const forOrder: Ports['channels']['forOrder'] = async (order) => ({
+    ...(await ports.channels.forOrder(order)),
+    ...says,
+  });
+  return { ...ports, channels: { ...ports.channels, forOrder } };
+}
+
+async function refundOf({ app }: Service, refundNo: string) {
+  const refund = await app.store.read((tx) => tx.refunds.find({ refundNo }));
+  if (!refund) throw new Error('no refund');
+  return refund;
+}
+
+/** A refund that its channel refused for good before it was ever made. */
+async function failedRefund(
+  service: Service,
+  orderNo: string,
+  asker: Parameters<ReturnType<typeof refundPayment>>[0],
+): Promise<string> {
+  const refusing = withChannel(service, { refund: async () => ({ kind: 'failed', code: 'NO', reason: 'no' }) });
+  const { refund } = await refundPayment(refusing)(asker, { orderNo, refundAmount: 3 });
+  return refund.refundNo;
+}
+
+type Tx = Parameters<Parameters<Service['app']['store']['transaction']>[0]>[0];
+
+async function reopen(tx: Tx, refundNo: string, now: Date): Promise<void> {
+  await tx.refunds.update({ refundNo }, { state: 'pending', nextCheckAt: now });
+}
+
+/** An order that the merchant closed, and the refund of the money that came for it afterwards. */
+async function lateMoney(
+  service: Service,
+  shop: Awaited<ReturnType<Service['merchant']>>,
+  otherwise: Partial<Ports> = {},
+): Promise<{ orderNo: string; refundNo: string }> {
+  const ports = { ...service.app.ports, ...otherwise };
+  const orderNo = await placeOrder(shop, { payWay: 'wechat', amount: 10 });
+  await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+  const amount = { minor: 1000n, currency: 'CNY' };
+  const paid = { kind: 'paid', channelNo: `T${orderNo}`, amount, at: ports.now() } as const;
+  await ports.store.transaction((tx) => settle(ports, tx, orderNo, paid, VIA));
+  return { orderNo, refundNo: `R${orderNo}L` };
+}
