@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -80,13 +81,19 @@ function cleanEnvironment(folder: string): Record<string, string> {
   };
 }
 
-/** A port that was free a moment ago. */
+/** A port that was free a moment ago, below those that the system gives away by itself. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  for (;;) {
+    const port = randomInt(12_000, 32_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    const free = await Promise.race([
+      once(server, 'listening').then(() => true),
+      once(server, 'error').then(() => false),
+    ]);
+    if (!free) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }
 
 /** Asks until the answer is 200; throws when the process ends before, or after half a minute. */
@@ -95,7 +102,8 @@ export async function untilHealthy(url: string, child: ChildProcess): Promise<vo
   for (;;) {
     const answer = await fetch(`${url}/health`).catch(() => undefined);
     await answer?.arrayBuffer();
-    if (answer?.status === 200) return;
+    // Somebody else may have the port: then the process ends, and the answer is not its own.
+    if (answer?.status === 200 && child.exitCode === null) return;
     if (child.exitCode !== null || performance.now() > end) throw new Error(`${url} did not become ready`);
     await new Promise((resolve) => setTimeout(resolve, 4));
   }
