@@ -12,6 +12,8 @@ export interface OfflineInput {
   config?: string;
   env: Record<string, string | undefined>;
   cwd: string;
+  /** Refuse with `database_unavailable` instead of making an embedded database (and its secrets) that is not there. */
+  mustExist?: boolean;
 }
 
 /** Who does it, for the audit row (`actor = offline`). */

@@ -24,6 +24,7 @@ export async function withOffline<T>(
   context: Context,
   flags: OfflineFlags,
   work: (offline: Offline) => Promise<T>,
+  kind: { mustExist?: boolean } = {},
 ): Promise<T> {
   let offline: Offline | undefined;
   try {
@@ -32,6 +33,7 @@ export async function withOffline<T>(
       env: context.terminal.env,
       cwd: context.terminal.cwd,
       ...(flags.config ? { config: flags.config } : {}),
+      ...kind,
     });
     return await work(offline);
   } catch (error) {

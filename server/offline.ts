@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { link, open, rm } from 'node:fs/promises';
 import type { Config } from '../config/config.ts';
 import { ensureEmbeddedSecrets } from '../config/embedded-secrets.ts';
@@ -15,7 +16,7 @@ import { migrate, schemaStatus } from './db/migrate.ts';
 import { openDatabase, type OpenDatabase } from './db/orm.ts';
 import { seed } from './db/seed.ts';
 import { createStore, type Store } from './db/store.ts';
-import { Conflict } from './errors.ts';
+import { AppError, Conflict } from './errors.ts';
 import { consoleAppRow, type WithSecret } from './identity/api-app-row.ts';
 import { createAudit } from './identity/audit.ts';
 import { applyBootstrap } from './identity/bootstrap.ts';
@@ -34,10 +35,11 @@ import { examine } from './offline-examine.ts';
 import { rotateSeals } from './offline-keys.ts';
 
 /** Opens the service's database for the offline commands, with the server's own configuration and rules. */
-export async function openOffline({ config: file, env, cwd }: OfflineInput): Promise<Offline> {
-  const config = await ensureEmbeddedSecrets(
-    loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd }),
-  );
+export async function openOffline({ config: file, env, cwd, mustExist }: OfflineInput): Promise<Offline> {
+  const loaded = loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
+  const { folder } = loaded.database;
+  if (mustExist && folder !== undefined && !existsSync(folder)) throw new NoDatabase(folder);
+  const config = await ensureEmbeddedSecrets(loaded);
   const database = await openDatabase({ ...config.database, poolSize: 2 });
   const store = createStore(database, async () => {});
   const now = () => new Date();
@@ -79,6 +81,13 @@ export async function openOffline({ config: file, env, cwd }: OfflineInput): Pro
     examine: () => examine(config, store, now()),
     close: () => database.close(),
   };
+}
+
+/** The embedded database is not there, and the command makes none (503). */
+class NoDatabase extends AppError {
+  constructor(folder: string) {
+    super('database_unavailable', 503, `There is no database in ${folder} yet.`, { hint: 'payctl server migrate' });
+  }
 }
 
 /** There is an application of this name in the project (409). */

@@ -1,4 +1,4 @@
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmod, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { openDatabase } from '../../server/db/orm.ts';
@@ -201,6 +201,17 @@ test('an empty database: its migrations are pending', async (t) => {
     findings.find(({ check }) => check === 'schema'),
     { status: 'failed', detail: 'the database is empty', fix: 'payctl server migrate' },
   );
+});
+
+test('no database yet: it is said, and none is made', async (t) => {
+  const folder = temporaryFolder(t);
+  const { code, findings } = await examine(folder, {});
+  t.is(code, 1);
+  t.like(
+    findings.find(({ check }) => check === 'database'),
+    { status: 'failed', fix: 'payctl server migrate' },
+  );
+  t.deepEqual(await readdir(folder), []);
 });
 
 test('the embedded database that a server holds', async (t) => {

@@ -37,7 +37,7 @@ export async function checkServerFiles({ terminal }: Context, flags: OfflineFlag
 
 /** The configuration, the database and what is in it, without the service. */
 export async function checkDatabase(context: Context, flags: OfflineFlags): Promise<Finding[]> {
-  const result = await attempt(() => withOffline(context, flags, examine));
+  const result = await attempt(() => withOffline(context, flags, examine, { mustExist: true }));
   if (!(result instanceof CliError)) return result;
   const faults = configFaults(result);
   if (faults.length > 0) return faults;
