@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto';
 import type { CertRow } from '../db/entities/credentials.ts';
 import type { CertKindSpec } from '../payments/channel.ts';
-import { PemRefused, readCertificates, readPrivateKey, readPublicKey, readText, requireRsa } from './pem.ts';
+import { bitsOf, PemRefused, readCertificates, readPrivateKey, readPublicKey, readText, requireRsa } from './pem.ts';
 
 /** What a certificate file turned out to be; `privatePem` is PKCS #8 without a passphrase and leaves only sealed. */
 export type ParsedCert = Pick<
@@ -66,8 +66,10 @@ export function publicKeyOf({ publicPem }: Pick<CertRow, 'publicPem'>): string {
 function requireUsable(kind: string, certificates: readonly X509Certificate[], now: Date): void {
   if (isRoot(kind)) {
     // Alipay's file holds SM2 roots beside the RSA ones.
-    if (!certificates.some(({ publicKey }) => publicKey.asymmetricKeyType === 'rsa'))
-      throw new PemRefused('not_rsa', 'holds no RSA certificate');
+    const rsa = certificates.flatMap(({ publicKey }) => (publicKey.asymmetricKeyType === 'rsa' ? [publicKey] : []));
+    const [strongest] = rsa.toSorted((a, b) => bitsOf(b) - bitsOf(a));
+    if (!strongest) throw new PemRefused('not_rsa', 'holds no RSA certificate');
+    requireRsa(strongest);
     return;
   }
   const [leaf] = certificates;

@@ -1,5 +1,6 @@
 import { createPrivateKey, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { AppError } from '../errors.ts';
+import { roundsToOpen } from './key-cost.ts';
 
 /** A file cannot be used; the code is stable, the words never quote the input. */
 export class PemRefused extends Error {
@@ -14,6 +15,12 @@ export class PemRefused extends Error {
 /** Largest certificate or key that is looked at, in bytes. */
 export const MAX_PEM_BYTES = 64 * 1024;
 
+/** More rounds than tools write by themselves; they take about half a second, in which the process does nothing else. */
+const MOST_ROUNDS = 1_000_000;
+/** Larger keys make each signature slow, and no channel has them. */
+const MOST_BITS = 8192;
+
+const ENCRYPTED = /-----BEGIN ENCRYPTED PRIVATE KEY-----([\sA-Za-z0-9+/=]+)-----END ENCRYPTED PRIVATE KEY-----/;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -47,13 +54,27 @@ export function readPrivateKey(text: string, passphrase: string | undefined): Ke
   if (bare) return requireRsa(readDer(bare, createPrivateKey, ['pkcs8', 'pkcs1'], 'not_a_private_key'));
   const isEncrypted = /ENCRYPTED/.test(text);
   if (isEncrypted && !passphrase) throw new PemRefused('passphrase_required', 'is encrypted; its passphrase is needed');
+  const der = encryptedDer(text);
   try {
+    // What was measured is what is opened, not another block of the same file.
+    if (der) return requireRsa(createPrivateKey({ key: der, format: 'der', type: 'pkcs8', passphrase }));
     return requireRsa(createPrivateKey(passphrase ? { key: text, passphrase } : text));
   } catch (error) {
     if (error instanceof PemRefused) throw error;
     if (isEncrypted) throw new PemRefused('passphrase_wrong', 'does not open with this passphrase');
     throw new PemRefused('not_a_private_key', 'is not a private key');
   }
+}
+
+/** The DER of an encrypted PKCS #8 key; how long its opening takes is not for whoever sends it to decide. */
+function encryptedDer(text: string): Buffer | undefined {
+  if (!text.includes('BEGIN ENCRYPTED PRIVATE KEY')) return undefined;
+  const der = Buffer.from(ENCRYPTED.exec(text)?.[1] ?? '', 'base64');
+  const rounds = roundsToOpen(der);
+  if (Number.isNaN(rounds)) throw new PemRefused('not_a_private_key', 'is not a private key');
+  if (rounds > MOST_ROUNDS)
+    throw new PemRefused('passphrase_too_costly', `takes too long to open; PBKDF2 with ${MOST_ROUNDS} rounds at most`);
+  return der;
 }
 
 /** A public key, PEM or bare base64; throws PemRefused. */
@@ -73,9 +94,26 @@ export function readPublicKey(text: string): KeyObject {
 /** Throws PemRefused unless the key is RSA of 2048 bits or more. */
 export function requireRsa(key: KeyObject): KeyObject {
   if (key.asymmetricKeyType !== 'rsa') throw new PemRefused('not_rsa', 'is not an RSA key');
-  const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
+  const bits = bitsOf(key);
   if (bits < 2048) throw new PemRefused('key_too_small', `has ${bits} bits; RSA keys need 2048 or more`);
+  if (bits > MOST_BITS) throw new PemRefused('key_too_large', `has ${bits} bits; at most ${MOST_BITS} are taken`);
   return key;
+}
+
+/** How many bits the modulus of a key has; 0 when it has none. */
+export function bitsOf(key: KeyObject): number {
+  const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
+  if (bits > MOST_BITS) forgetFault();
+  return bits;
+}
+
+/** Of a modulus beyond 16384 bits OpenSSL keeps a fault to itself, and the next good key of anybody would be refused for it. */
+function forgetFault(): void {
+  try {
+    createPublicKey('');
+  } catch {
+    // This call is the one that is refused.
+  }
 }
 
 function parseCertificate(block: string): X509Certificate {

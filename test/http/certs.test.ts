@@ -79,6 +79,8 @@ test('the table of bad files: each is refused with its word, and nothing is kept
     ['alipay_app_cert', certificateFor(keyOf('app.key'), { days: -0.5 }), 'certificate_expired'],
     ['alipay_app_cert', certificateFor(smallKey()), 'key_too_small'],
     ['alipay_app_cert', certificateFor(ecKey()), 'not_rsa'],
+    ['alipay_root_cert', certificateFor(ecKey()), 'not_rsa'],
+    ['alipay_root_cert', certificateFor(smallKey()), 'key_too_small'],
     ['alipay_app_key', pemOf(smallKey()), 'key_too_small'],
     ['alipay_app_key', pemOf(ecKey()), 'not_rsa'],
     ['alipay_app_key', app, 'not_a_private_key'],
