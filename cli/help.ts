@@ -50,7 +50,7 @@ function commandLines(command: Command, style: Style, columns: number): string[]
     .filter((argument) => argument.description !== '')
     .map((argument): [string, string] => [argument.name(), argument.description]);
   return [
-    command.description() || command.summary(),
+    ...wrap(command.description() || command.summary(), columns),
     ...section(
       style,
       'Examples',

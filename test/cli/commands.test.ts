@@ -318,3 +318,10 @@ test('audit: every promise kept is 0, the first lie is 1 and named', async (t) =
   t.is(code, 1);
   t.regex(stderr, /^coins  gold\/u-1  66 ≠ 60\n.*1 of 1 promises are broken; first: coins/);
 });
+
+test('the words of help are broken at blanks, at every width', async (t) => {
+  const { code, stdout } = await runPayctl(['doctor', '--help'], { terminal: 60, env: { NO_COLOR: '1' } });
+  t.is(code, 0);
+  const words = stdout.slice(0, stdout.indexOf('Examples')).trimEnd().split('\n');
+  t.true(words.length > 3 && words.every((line) => line.length <= 60), stdout);
+});
