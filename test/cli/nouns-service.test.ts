@@ -153,7 +153,7 @@ test('channel and cert: configured, tested, switched, uploaded, downloaded', asy
 });
 
 test('order, refund, exception: every filter of the list, each verb, the export', async (t) => {
-  const service = await startService(t, { timeoutMs: 400 });
+  const service = await startService(t, { timeoutMs: 6000 });
   await service.app.prepare();
   const payctl = await operatorAt(t, service);
   const shop = await service.merchant();

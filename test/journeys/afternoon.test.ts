@@ -74,7 +74,7 @@ test("an operator's afternoon: a customer complains, with nothing but the number
 
 test('the next customer waits for money back: found by the number on the receipt, synced, and the rest refunded', async (t) => {
   t.timeout(60_000);
-  const service = await startService(t, { timeoutMs: 400 });
+  const service = await startService(t, { timeoutMs: 2500 });
   await service.app.prepare();
   const payctl = await operatorAt(t, service);
   const shop = await service.merchant();
