@@ -8,7 +8,7 @@ import type { CloseReason } from './order.ts';
 import { lockOrder } from './owner.ts';
 import type { Asker, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
-import { OrderAlreadyPaid } from './refusals.ts';
+import { afterIntent, OrderAlreadyPaid } from './refusals.ts';
 import { later, nextOrderCheck } from './schedule.ts';
 import { closeOrder } from './settle/order.ts';
 
@@ -28,8 +28,10 @@ export function closePayment(ports: Ports): ClosePayment {
     ports.checkpoint('close.intent');
     if (order.state === 'paid') throw new OrderAlreadyPaid(orderNo);
     if (order.state !== 'closing') return order;
-    await pursue(order, via);
-    return answerClose(ports, asker, orderNo);
+    return afterIntent({ orderNo }, async () => {
+      await pursue(order, via);
+      return answerClose(ports, asker, orderNo);
+    });
   };
 }
 

@@ -52,7 +52,8 @@ export function createIdempotency({ store, now }: Pick<Ports, 'store' | 'now'>) 
       claim.resume = stored.intentNo;
     }
     const answer = await run({ ...request, claim });
-    if (claim.taken) await finish(claim, answer);
+    // What happened has happened, also when it cannot be noted any more: the retry finds the intent itself.
+    if (claim.taken) await finish(claim, answer).catch(() => {});
     return answer;
   };
 

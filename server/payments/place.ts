@@ -8,7 +8,7 @@ import { claimKey, digest, type KeyClaim } from './idempotency.ts';
 import { readAmount } from './money.ts';
 import { newNumber } from './numbers.ts';
 import type { ActiveChannel, Ports } from './ports.ts';
-import { ChannelAnswerUnusable, ChannelRefused, MerchantNumberUsed, unknownOutcome } from './refusals.ts';
+import { afterIntent, ChannelAnswerUnusable, ChannelRefused, MerchantNumberUsed, unknownOutcome } from './refusals.ts';
 import { later, nextOrderCheck } from './schedule.ts';
 import { settle } from './settle/order.ts';
 
@@ -60,15 +60,16 @@ export function placePayment(ports: Ports): PlacePayment {
     const claimed = await ports.store.transaction((tx) => claimOrder(ports, tx, draft, request, options));
     ports.checkpoint('place.intent');
     if (!claimed.send) return refuseOrReturn(claimed.order);
-    const order = claimed.order;
-    const channel = claimed.fresh ? active.channel : await ports.channels.forOrder(order);
-    const outcome = await ask(ports, order.orderNo, () => channel.place(placeCall(order, ports.publicUrl)));
-    ports.checkpoint('place.asked');
-    const settled = await ports.store.transaction((tx) =>
-      settle(ports, tx, order.orderNo, outcome, { cause: 'place', actor: payee.actor, firstWord: claimed.fresh }),
-    );
-    ports.checkpoint('place.settled');
-    return answer(settled, outcome);
+    const { order } = claimed;
+    const via = { cause: 'place', actor: payee.actor, firstWord: claimed.fresh };
+    return afterIntent({ orderNo: order.orderNo }, async () => {
+      const channel = claimed.fresh ? active.channel : await ports.channels.forOrder(order);
+      const outcome = await ask(ports, order.orderNo, () => channel.place(placeCall(order, ports.publicUrl)));
+      ports.checkpoint('place.asked');
+      const settled = await ports.store.transaction((tx) => settle(ports, tx, order.orderNo, outcome, via));
+      ports.checkpoint('place.settled');
+      return answer(settled, outcome);
+    });
   };
 }
 

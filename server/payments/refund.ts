@@ -11,6 +11,7 @@ import { lockOrder } from './owner.ts';
 import type { Asker, Ports } from './ports.ts';
 import { openRefund, reserveEffects } from './refund-intent.ts';
 import {
+  afterIntent,
   MerchantNumberUsed,
   OrderNotPaid,
   RefundExceedsRefundable,
@@ -48,7 +49,9 @@ export function refundPayment(ports: Ports): RefundPayment {
   return async (asker, request, options = {}) => {
     const { pair, due } = await ports.store.transaction((tx) => claimRefund(ports, tx, asker, request, options));
     ports.checkpoint('refund.intent');
-    return due ? send(pair.refund.refundNo, { cause: 'refund', actor: asker.actor }) : pair;
+    if (!due) return pair;
+    const { orderNo, refundNo } = pair.refund;
+    return afterIntent({ orderNo, refundNo }, () => send(refundNo, { cause: 'refund', actor: asker.actor }));
   };
 }
 

@@ -12,6 +12,30 @@ export class ChannelOutcomeUnknown extends AppError {
   }
 }
 
+/** Our own database failed after the intent was written (504): it stands, so "nothing was changed" would be untrue. */
+class OutcomeNotKept extends AppError {
+  constructor(numbers: { orderNo: string; refundNo?: string }, cause: unknown) {
+    super('channel_outcome_unknown', 504, 'The request was accepted, and what came of it could not be written down.', {
+      retryable: true,
+      extra: { ...numbers, cause: 'not_kept' },
+      hint: 'Repeat the request with the same Idempotency-Key or merchant number, or query the order.',
+      cause,
+    });
+  }
+}
+
+/** Does what follows a committed intent; a fault of our own there is told with its numbers. */
+export async function afterIntent<T>(
+  numbers: { orderNo: string; refundNo?: string },
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof AppError ? error : new OutcomeNotKept(numbers, error);
+  }
+}
+
 /** The channel answered, but the answer cannot be used (502): not genuine, or about something else. */
 export class ChannelAnswerUnusable extends AppError {
   constructor(orderNo: string, cause: UnknownCause, channel?: { payWay: PayWay; code: string; message: string }) {

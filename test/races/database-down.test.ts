@@ -1,0 +1,155 @@
+import test, { type ExecutionContext } from 'ava';
+import { firstAdmin, type Admin } from '../support/admin.ts';
+import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
+import { createDatabase } from '../support/database.ts';
+import { layCable, type Cable } from '../support/in-between.ts';
+import { payOrder, placeOrder } from '../support/orders.ts';
+import { startPostgres } from '../support/postgres.ts';
+import { startService, until, type Merchant, type Service } from '../support/service.ts';
+
+/** Nobody waits longer than this for an answer, whatever the database does. */
+const PATIENCE_MS = 10_000;
+
+interface Asked {
+  name: string;
+  status: number;
+  type: string;
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of every shape
+  body: any;
+}
+
+/** One request of every kind that needs the database. */
+function askEverything({ url }: Service, shop: Merchant, admin: Admin, orderNo: string): Promise<Asked[]> {
+  const asApp = { authorization: `Bearer ${shop.token}` };
+  const asAdmin = { authorization: `Bearer ${admin.token}` };
+  const credentials = { grant_type: 'client_credentials', client_id: shop.clientId, client_secret: shop.secret };
+  const pay = { subject: 'Down', amount: 5, payWay: 'alipay' };
+  const requests: [string, string, Record<string, string>, unknown?][] = [
+    ['GET', `/api/v2/payment/query/${orderNo}`, asApp],
+    ['GET', '/api/v2/payment/orders', asApp],
+    ['POST', '/api/v2/payment/pay', asApp, pay],
+    ['POST', '/api/v2/payment/pay', { ...asApp, 'idempotency-key': 'down-1' }, pay],
+    ['POST', `/api/v2/payment/close/${orderNo}`, asApp],
+    ['POST', '/api/v2/payment/refund', asApp, { orderNo, refundAmount: 1 }],
+    ['POST', '/oauth/token', {}, credentials],
+    ['GET', '/api/v1/orders', asAdmin],
+    ['GET', '/api/v1/payment/channels', {}],
+    ['GET', '/health/db', {}],
+  ];
+  return Promise.all(
+    requests.map(async ([method, path, headers, body]) => {
+      const answer = await fetch(url + path, {
+        method,
+        headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(PATIENCE_MS),
+      });
+      const type = answer.headers.get('content-type') ?? '';
+      return { name: `${method} ${path}`, status: answer.status, type, body: await answer.json() };
+    }),
+  );
+}
+
+function assertUnavailable(t: ExecutionContext, answers: readonly Asked[], when: string): void {
+  for (const { name, status, type, body } of answers) {
+    const which = `${when}: ${name}: ${status} ${JSON.stringify(body)}`;
+    t.is(status, 503, which);
+    t.regex(type, /json/, which);
+    if (name.includes('/oauth/')) continue;
+    if (name.includes('/health/')) continue;
+    t.true(['database_unavailable', 'database_busy'].includes(body.code), which);
+    t.true(body.retryable, which);
+  }
+}
+
+async function backInService(service: Service, shop: Merchant, orderNo: string): Promise<void> {
+  await until('back in service', async () => (await fetch(`${service.url}/health/db`)).status === 200);
+  await until(
+    'the order is there',
+    async () => (await shop.call('GET', `/api/v2/payment/query/${orderNo}`)).status === 200,
+  );
+}
+
+test('G11: a database that is gone, that swallows everything, and that is stopped: 503, and back again', async (t) => {
+  t.timeout(180_000);
+  const postgres = await startPostgres();
+  t.teardown(() => postgres.stop());
+  const cable = await layCable(t, postgres.url);
+  const service = await startService(t, { url: cable.url });
+  const admin = await firstAdmin(service);
+  const shop = await service.merchant();
+  const orderNo = await placeOrder(shop, {});
+  for (const [how, trouble] of [
+    ['gone', () => cable.cut()],
+    ['swallows everything', () => cable.swallow()],
+  ] as const) {
+    trouble();
+    // Twice: the first round finds connections that were good, the second has to make new ones.
+    for (let round = 0; round < 2; round += 1)
+      assertUnavailable(t, await askEverything(service, shop, admin, orderNo), how);
+    t.is((await fetch(`${service.url}/health`)).status, 200, 'the process itself is alive');
+    cable.mend();
+    await backInService(service, shop, orderNo);
+    t.is(
+      (await shop.call('POST', '/api/v2/payment/pay', { subject: 'Back', amount: 5, payWay: 'alipay' })).status,
+      201,
+    );
+  }
+  const count = await service.app.store.read((tx) => tx.orders.count({}));
+  t.is(count, 3, 'what was answered 503 before any channel was called was not done');
+  await postgres.stop();
+  assertUnavailable(t, await askEverything(service, shop, admin, orderNo), 'stopped');
+  t.is((await fetch(`${service.url}/health`)).status, 200);
+});
+
+for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
+  test(`G11 ${payWay}: a death between the channel's answer and our settling answers with the orderNo, and nothing is lost`, async (t) => {
+    t.timeout(180_000);
+    const database = await createDatabase();
+    t.teardown(() => database.drop());
+    const cable: Cable = await layCable(t, database.url);
+    let dieAt = '';
+    const service = await startService(t, {
+      url: cable.url,
+      checkpoint: (name) => {
+        if (name === dieAt) cable.cut();
+      },
+    });
+    const shop = await service.merchant();
+    const open = await placeOrder(shop, { payWay, amount: 20 });
+    const paid = await payOrder(service, shop, { payWay, amount: 20 });
+    const scenes = {
+      'place.asked': () =>
+        shop.call('POST', '/api/v2/payment/pay', { subject: 'x', amount: 20, payWay }, { 'idempotency-key': 'k1' }),
+      'close.asked': () => shop.call('POST', `/api/v2/payment/close/${open}`),
+      'refund.asked': () =>
+        shop.call('POST', '/api/v2/payment/refund', { orderNo: paid, refundAmount: 5, merchantRefundNo: 'r1' }),
+    };
+    const numbers: string[] = [];
+    for (const [checkpoint, act] of Object.entries(scenes)) {
+      dieAt = checkpoint;
+      const { status, body } = await act();
+      t.true([503, 504].includes(status), `${checkpoint}: ${status} ${JSON.stringify(body)}`);
+      t.truthy(body.orderNo, `${checkpoint}: ${JSON.stringify(body)}`);
+      t.true(body.retryable);
+      numbers.push(body.orderNo);
+      dieAt = '';
+      cable.mend();
+      await backInService(service, shop, body.orderNo);
+    }
+    service.clock.advance(61);
+    const placed = await scenes['place.asked']();
+    t.is(placed.status, 201, JSON.stringify(placed.body));
+    t.is(placed.body.data.orderNo, numbers[0], 'the retry goes on with the same order');
+    const again = await scenes['refund.asked']();
+    t.is(again.status, 200, JSON.stringify(again.body));
+    await runUntilQuiet(service, 10 * 3600, 1800);
+    t.deepEqual(await unexplained(service), []);
+    const refunds = await service.app.store.read((tx) => tx.refunds.list({ orderNo: paid }));
+    t.deepEqual(
+      refunds.map(({ state }) => state),
+      ['succeeded'],
+    );
+    await assertBooksBalance(t, service);
+  });
+}
