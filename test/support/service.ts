@@ -109,7 +109,8 @@ export async function startService(t: ExecutionContext, options: ServiceOptions 
   };
 }
 
-async function ownSimulator(t: ExecutionContext): Promise<{ url: string }> {
+/** A simulator of a test's own. */
+export async function ownSimulator(t: ExecutionContext): Promise<{ url: string }> {
   const dir = temporaryFolder(t);
   const simulator = await startSimulator({ dir, listen: { host: '127.0.0.1', port: 0 } });
   t.teardown(() => simulator.close());

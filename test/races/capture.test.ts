@@ -1,0 +1,218 @@
+import test, { type ExecutionContext } from 'ava';
+import type { OrderRow } from '../../server/db/entities/orders.ts';
+import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../support/books.ts';
+import { count, inParallel } from '../support/counts.ts';
+import { startInBetween } from '../support/in-between.ts';
+import { placeOrder, stateOf } from '../support/orders.ts';
+import { ownSimulator, startService, until, type Service } from '../support/service.ts';
+
+const payWay = 'paypal';
+
+async function stage(t: ExecutionContext) {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  await service.sim('/sim/notices', { payWay, enabled: false });
+  return { service, shop };
+}
+
+async function rowOf({ app }: Service, orderNo: string): Promise<OrderRow> {
+  const row = await app.store.read((tx) => tx.orders.find({ orderNo }));
+  if (!row) throw new Error(`There is no order ${orderNo}.`);
+  return row;
+}
+
+/** The payer comes back from PayPal with its number of the order. */
+async function comeBack(service: Service, orderNo: string): Promise<number> {
+  const { channelOrderId } = await rowOf(service, orderNo);
+  const answer = await fetch(`${service.url}/return/paypal/${orderNo}?token=${channelOrderId}`);
+  await answer.text();
+  return answer.status;
+}
+
+/** Starts the two sides of a race apart by a few turns of the network, so that either can win. */
+async function after<T>(turns: number, work: () => Promise<T>): Promise<T> {
+  for (let turn = 0; turn < turns * 3; turn += 1) await new Promise((resolve) => setTimeout(resolve, 1));
+  return work();
+}
+
+test('C1 C2: return page, webhook, query and jobs at once capture once', async (t) => {
+  const { service, shop } = await stage(t);
+  const orders = count(100, 20);
+  const seen = await inParallel(orders, 4, async (index) => {
+    const orderNo = await placeOrder(shop, { payWay, amount: 10 });
+    await service.sim('/sim/approve', { orderNo });
+    await service.sim('/sim/notices', { payWay, enabled: true });
+    await service.app.store.read((tx) => tx.orders.update({ orderNo }, { checkedAt: null, nextCheckAt: new Date() }));
+    await Promise.all([
+      after(index % 3, () => comeBack(service, orderNo)),
+      after(index % 2, () => comeBack(service, orderNo)),
+      after((index * 5) % 4, () => service.sim('/sim/notify', { orderNo, times: 2 })),
+      after((index * 7) % 5, () => shop.call('GET', `/api/v2/payment/query/${orderNo}`)),
+      after((index * 3) % 4, () => service.app.sweep.once()),
+    ]);
+    return orderNo;
+  });
+  for (const orderNo of seen)
+    await until(`${orderNo} paid`, async () => {
+      service.clock.advance(10);
+      await service.app.sweep.once();
+      return (await stateOf(service, orderNo)) === 'paid';
+    });
+  const ledger = await ledgerOf(service);
+  for (const orderNo of seen) t.is(ledger.get(orderNo)?.payments, 1, `${orderNo}: one capture`);
+  await assertBooksBalance(t, service);
+  const moves = await service.app.store.read((tx) => tx.moves.list({ toState: 'paid' }));
+  t.is(moves.length, orders);
+  t.log(`${orders} orders, five sides each: one capture each`);
+});
+
+test('C4: close against capture: never both taken and closed without giving back', async (t) => {
+  const { service, shop } = await stage(t);
+  const races = count(100, 16);
+  const seen = await inParallel(races, 4, async (index) => {
+    const orderNo = await placeOrder(shop, { payWay, amount: 10 });
+    await service.sim('/sim/approve', { orderNo });
+    const [closed] = await Promise.all([
+      after(index % 4, () => shop.call('POST', `/api/v2/payment/close/${orderNo}`)),
+      after((index * 3) % 5, () => comeBack(service, orderNo)),
+    ]);
+    t.true(closed.status === 200 || closed.body.code === 'order_already_paid', JSON.stringify(closed.body));
+    return { orderNo, refusedAsPaid: closed.status === 409 };
+  });
+  await runUntilQuiet(service, 4 * 86_400, 3 * 3600);
+  const ledger = await ledgerOf(service);
+  for (const { orderNo, refusedAsPaid } of seen) {
+    t.is(await stateOf(service, orderNo), refusedAsPaid ? 'paid' : 'closed', orderNo);
+    const { paid = 0, refunded = 0 } = ledger.get(orderNo) ?? {};
+    t.is(paid - refunded, refusedAsPaid ? 1000 : 0, `${orderNo}: the ledger agrees`);
+  }
+  t.deepEqual(await unexplained(service), []);
+  await assertBooksBalance(t, service);
+  t.log(`${races} races: ${seen.filter(({ refusedAsPaid }) => refusedAsPaid).length} captured first`);
+});
+
+test('C4: a close that comes while a capture is on its way answers closing, and the money goes back', async (t) => {
+  const { service, shop } = await stage(t);
+  const orderNo = await placeOrder(shop, { payWay, amount: 10 });
+  await service.sim('/sim/approve', { orderNo });
+  await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'delay', times: 1, delayMs: 900 });
+  const back = comeBack(service, orderNo);
+  await until('the capture is on its way', async () => (await rowOf(service, orderNo)).captureState === 'live');
+  const closed = await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+  t.is(closed.status, 200);
+  t.is(closed.body.data.status, 'closing');
+  await back;
+  await runUntilQuiet(service, 86_400, 1800);
+  const row = await rowOf(service, orderNo);
+  t.is(row.state, 'closed');
+  const ledger = (await ledgerOf(service)).get(orderNo);
+  t.deepEqual([ledger?.paid, ledger?.refunded], [1000, 1000]);
+  await assertBooksBalance(t, service);
+});
+
+test('C3: a capture that PayPal reviews does not expire; it is paid when the review ends', async (t) => {
+  const { service, shop } = await stage(t);
+  const orderNo = await placeOrder(shop, { payWay, amount: 10, expireSeconds: 120 });
+  await service.sim('/sim/approve', { orderNo });
+  await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'capture-pending', times: 1 });
+  await comeBack(service, orderNo);
+  t.like(await rowOf(service, orderNo), { state: 'pending', captureState: 'pending', captures: 1 });
+  for (let round = 0; round < 4; round += 1) {
+    service.clock.advance(1800);
+    await service.app.sweep.once();
+  }
+  t.like(await rowOf(service, orderNo), { state: 'pending', captureState: 'pending', captures: 1 });
+  await service.sim('/sim/clock', { advanceSeconds: 120 });
+  await until('paid', async () => {
+    service.clock.advance(1800);
+    await service.app.sweep.once();
+    return (await stateOf(service, orderNo)) === 'paid';
+  });
+  await assertBooksBalance(t, service);
+});
+
+test('C3: closing an order whose capture is reviewed answers closing; the money goes back when it comes', async (t) => {
+  const { service, shop } = await stage(t);
+  const orderNo = await placeOrder(shop, { payWay, amount: 10 });
+  await service.sim('/sim/approve', { orderNo });
+  await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'capture-pending', times: 1 });
+  await comeBack(service, orderNo);
+  const closed = await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+  t.is(closed.status, 200);
+  t.is(closed.body.data.status, 'closing');
+  service.clock.advance(1800);
+  await service.app.sweep.once();
+  t.is(await stateOf(service, orderNo), 'closing', 'it waits for the review');
+  await runUntilQuiet(service, 2 * 86_400, 1800);
+  t.is(await stateOf(service, orderNo), 'closed');
+  const ledger = (await ledgerOf(service)).get(orderNo);
+  t.deepEqual([ledger?.paid, ledger?.refunded], [1000, 1000]);
+  await assertBooksBalance(t, service);
+});
+
+test('C4: what is approved at its expiry is captured, unless a close was asked for', async (t) => {
+  const { service, shop } = await stage(t);
+  const [kept, given] = [
+    await placeOrder(shop, { payWay, amount: 10, expireSeconds: 120 }),
+    await placeOrder(shop, { payWay, amount: 10, expireSeconds: 120 }),
+  ];
+  for (const orderNo of [kept, given]) await service.sim('/sim/approve', { orderNo });
+  await service.sim('/sim/faults', { payWay, call: 'query', fault: 'timeout', times: 1, orderNo: given, delayMs: 10 });
+  t.is((await shop.call('POST', `/api/v2/payment/close/${given}`)).status, 200);
+  for (let round = 0; round < 12; round += 1) {
+    service.clock.advance(120);
+    await service.app.sweep.once();
+  }
+  t.is(await stateOf(service, kept), 'paid');
+  t.is(await stateOf(service, given), 'closed');
+  const ledger = await ledgerOf(service);
+  t.deepEqual(
+    [kept, given].map((orderNo) => ledger.get(orderNo)?.paid ?? 0),
+    [1000, 0],
+  );
+  await assertBooksBalance(t, service);
+});
+
+test('a capture that PayPal declines for good takes nothing and is not tried again', async (t) => {
+  const { service, shop } = await stage(t);
+  const orderNo = await placeOrder(shop, { payWay, amount: 10 });
+  await service.sim('/sim/approve', { orderNo });
+  await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'capture-declined', probability: 1 });
+  await comeBack(service, orderNo);
+  await runUntilQuiet(service, 4 * 3600, 600);
+  t.like(await rowOf(service, orderNo), { state: 'closed', captures: 1, paid: 0n });
+  await assertBooksBalance(t, service);
+});
+
+test('INSTRUMENT_DECLINED: a card that is declined is not tried again at every look', async (t) => {
+  const refusal = {
+    name: 'UNPROCESSABLE_ENTITY',
+    details: [{ issue: 'INSTRUMENT_DECLINED', description: 'Declined.' }],
+  };
+  let tries = 0;
+  let declines = true;
+  const simulator = await ownSimulator(t);
+  const between = await startInBetween(t, simulator.url, (method, path) => {
+    if (!declines || method !== 'POST' || !path.endsWith('/capture')) return undefined;
+    tries += 1;
+    return { status: 422, body: refusal };
+  });
+  const service = await startService(t, { simulator: between });
+  const shop = await service.merchant();
+  await service.sim('/sim/notices', { payWay, enabled: false });
+  const orderNo = await placeOrder(shop, { payWay, amount: 10, expireSeconds: 7200 });
+  await service.sim('/sim/approve', { orderNo });
+  const looks = 240;
+  for (let look = 0; look < looks; look += 1) {
+    service.clock.advance(15);
+    await service.app.sweep.once();
+  }
+  t.true(tries > 0, 'it was tried');
+  t.true(tries <= 24, `${tries} tries in an hour`);
+  t.is(await stateOf(service, orderNo), 'pending', 'the payer may choose another card');
+  declines = false;
+  await runUntilQuiet(service, 3600, 300);
+  t.is(await stateOf(service, orderNo), 'paid', 'and when it is accepted, it is taken');
+  await assertBooksBalance(t, service);
+  t.log(`${tries} tries in an hour with ${looks} looks`);
+});
