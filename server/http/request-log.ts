@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { clientAddress } from './client-address.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
 import type { HeaderPairs } from './security-headers.ts';
@@ -22,6 +23,8 @@ export function observe(headers: HeaderPairs): EdgeMiddleware {
 function begin(ctx: EdgeContext, headers: HeaderPairs): void {
   const { req, res, state } = ctx;
   const sent = req.headers['x-request-id'];
+  // Node keeps the first of several; whoever stands in front may have looked at another one, so none of them counts.
+  if (isRepeated(req, 'authorization')) req.headers.authorization = '';
   state.id = typeof sent === 'string' && requestId.test(sent) ? sent : randomUUID();
   state.ip = clientAddress(req, ctx.edge.trustedProxies);
   state.route = '(none)';
@@ -29,6 +32,11 @@ function begin(ctx: EdgeContext, headers: HeaderPairs): void {
   for (const [name, value] of headers) res.setHeader(name, value);
   res.setHeader('X-Request-Id', state.id);
   if (mayCarryCredential(ctx)) res.setHeader('Cache-Control', 'no-store');
+}
+
+function isRepeated({ headers, rawHeaders }: IncomingMessage, name: string): boolean {
+  if (headers[name] === undefined) return false;
+  return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === name).length > 1;
 }
 
 function mayCarryCredential({ path, req }: EdgeContext): boolean {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, STATUS_CODES } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -46,15 +47,19 @@ function refuseNonsense(error: Error & { code?: string }, socket: Duplex): void 
     return;
   }
   const status = statusOf(error.code);
+  const requestId = randomUUID();
   const body = JSON.stringify({
     type: '/docs/errors/invalid_request',
     title: STATUS_CODES[status],
     status,
+    detail: 'This is not a request that can be read.',
     code: 'invalid_request',
+    requestId,
+    retryable: false,
   });
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/problem+json; charset=utf-8\r\n` +
-      `X-Content-Type-Options: nosniff\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      `X-Content-Type-Options: nosniff\r\nContent-Security-Policy: default-src 'none'\r\nX-Request-Id: ${requestId}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }
 
