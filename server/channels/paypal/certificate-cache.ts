@@ -47,14 +47,19 @@ export function createCertificateCache(settings: PaypalSettings, send: Transport
     return started;
   }
 
+  /** Anybody can make us look for certificates that do not exist: those go first, and never a good one for their sake. */
+  function leastWorth(): string {
+    const urls = [...kept.keys()];
+    return urls.find((url) => 'refused' in (kept.get(url)?.result ?? {})) ?? urls[0] ?? '';
+  }
+
   async function fetchAndJudge(url: string): Promise<Kept> {
     const answer = await fetchCertificate(send, url);
     const at = now();
     const entry = judge(answer, { roots: roots(), intermediates }, at);
     kept.delete(url);
     kept.set(url, entry);
-    const [oldest] = kept.keys();
-    if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
+    if (kept.size > MOST_KEPT) kept.delete(leastWorth());
     return entry;
   }
 }

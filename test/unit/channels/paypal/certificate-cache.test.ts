@@ -1,0 +1,41 @@
+import test from 'ava';
+import { X509Certificate } from 'node:crypto';
+import { createCertificateCache } from '../../../../server/channels/paypal/certificate-cache.ts';
+import type { PaypalSettings } from '../../../../server/channels/paypal/settings.ts';
+import { NoticeNotGenuine, type WireRequest } from '../../../../server/payments/channel.ts';
+import { CERT_URL, PEMS } from './signer.ts';
+
+const settings = {
+  mode: 'simulator',
+  apiUrl: CERT_URL.slice(0, CERT_URL.indexOf('/v1/')),
+  simulatorRoots: [new X509Certificate(PEMS.root)],
+  intermediates: [],
+} as unknown as PaypalSettings;
+
+function world() {
+  const asked: string[] = [];
+  const send = async ({ url }: WireRequest) => {
+    asked.push(url);
+    return { status: url === CERT_URL ? 200 : 404, headers: {}, body: Buffer.from(url === CERT_URL ? PEMS.good : '') };
+  };
+  return { find: createCertificateCache(settings, send, () => new Date()), asked };
+}
+
+test('messages that name certificates which do not exist never push out a good one', async (t) => {
+  const { find, asked } = world();
+  await find(CERT_URL);
+  for (let number = 0; number < 200; number += 1)
+    await t.throwsAsync(find(CERT_URL.replace(/CERT-.*/, `CERT-${number}`)), { instanceOf: NoticeNotGenuine });
+  await find(CERT_URL);
+  t.is(asked.filter((url) => url === CERT_URL).length, 1);
+});
+
+test('what was refused is not asked for again at once, and only some at a time are asked for', async (t) => {
+  const { find, asked } = world();
+  const missing = CERT_URL.replace(/CERT-.*/, 'CERT-missing');
+  for (let round = 0; round < 3; round += 1) await t.throwsAsync(find(missing), { instanceOf: NoticeNotGenuine });
+  t.is(asked.length, 1);
+  const many = Array.from({ length: 20 }, (_, index) => find(CERT_URL.replace(/CERT-.*/, `CERT-${index}`)));
+  const ends = await Promise.allSettled(many);
+  t.is(ends.filter((end) => end.status === 'rejected' && end.reason.why === 'busy').length, 16);
+});
