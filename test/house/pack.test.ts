@@ -1,0 +1,48 @@
+import test from 'ava';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { testSecrets } from '../../server/identity/test-apps.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { root } from './sources.ts';
+
+/** Nothing of these may be in a package, whatever stands around it. */
+const secretLooks = [
+  /-----BEGIN [A-Z ]*PRIVATE KEY-----\s*[A-Za-z0-9+/]{40}/,
+  /\bpays_[\w-]{20,}/,
+  /\bwhsec_[\w+/]{20,}/,
+  /\beyJ[\w-]{20,}\.[\w-]{20,}\.[\w-]{20,}/,
+  /\b_authToken\b|\bnpm_[A-Za-z0-9]{36}\b/,
+  /postgres:\/\/\w+:[^@\s<…$]+@(?!localhost|127\.0\.0\.1|db|host|…)/,
+];
+
+test('a package has what runs and what explains it, and no key, secret, test or database', (t) => {
+  const folder = temporaryFolder(t);
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  mkdirSync(join(folder, 'config'));
+  for (const name of ['package.json', 'README.md', 'CHANGELOG.md', 'config/default.toml'])
+    copyFileSync(join(root, name), join(folder, name));
+  execFileSync(process.execPath, [join(root, 'bin/build.mjs'), join(folder, 'dist')]);
+  // What lies about on a machine that releases.
+  for (const name of ['data', 'test', 'keys']) mkdirSync(join(folder, name));
+  for (const name of ['.env', '.npmrc', 'config/local.toml', 'data/jwt-secret-key', 'keys/app.key', 'test/a.key'])
+    writeFileSync(join(folder, name), 'not for others');
+  const pack = ['pack', '--dry-run', '--ignore-scripts', '--json', '--offline'];
+  const answer = execFileSync('npm', pack, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  const [{ files }] = JSON.parse(answer) as [{ files: { path: string }[] }];
+  const paths = files.map(({ path }) => path);
+  const isMeant =
+    /^(package\.json|README\.md|CHANGELOG\.md|config\/default\.toml|dist\/(bin|cli|config|server)\/.*\.(js|toml|json))$/;
+  t.deepEqual(
+    paths.filter((path) => !isMeant.test(path)),
+    [],
+  );
+  t.true(paths.includes('dist/bin/payctl.js'));
+  for (const path of paths) {
+    const text = Object.values(testSecrets).reduce(
+      (rest, published) => rest.replaceAll(published, ''),
+      readFileSync(join(folder, path), 'utf8'),
+    );
+    for (const looks of secretLooks) t.notRegex(text, looks, path);
+  }
+});
