@@ -2,6 +2,7 @@ import type Koa from 'koa';
 import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
 import type { Config } from '../config/config.ts';
+import { redactText } from './channels/redaction.ts';
 import { createTransport } from './channels/transport.ts';
 import { createMessageLog, type MessageLog } from './db/message-log.ts';
 import { migrate, schemaStatus, type SchemaStatus } from './db/migrate.ts';
@@ -149,6 +150,15 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
       publicUrl: config.server.publicUrl,
       log,
       checkpoint: overrides.checkpoint ?? (() => {}),
+      heard: ({ request, call, ...message }) =>
+        messages.record({
+          ...message,
+          call: call.slice(0, 64),
+          request: redactText(request).slice(0, 16_384),
+          direction: 'in',
+          durationMs: null,
+          at: now(),
+        }),
       count: counter(metrics),
     };
     const payments = paymentOperations(ports);

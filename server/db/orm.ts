@@ -3,6 +3,7 @@ import type { MikroORM as PgliteOrm } from '@mikro-orm/pglite';
 import { MikroORM as PostgresOrm, type SqlEntityManager } from '@mikro-orm/postgresql';
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { AppError } from '../errors.ts';
 import { ENTITIES } from './entities/index.ts';
 import { lockFolder } from './folder-lock.ts';
 import { MIGRATIONS } from './migrations/index.ts';
@@ -44,8 +45,20 @@ const shared = {
   ignoreUndefinedInQuery: false,
   validateRequired: false,
   forceUtcTimezone: true,
+  // A database is never made by looking for it: a typo in Database.Url must be told.
+  ensureDatabase: false,
   logger: () => {},
 };
+
+/** The server answers, but it has no database of this name (503). */
+export class DatabaseMissing extends AppError {
+  constructor(cause: Error) {
+    super('database_missing', 503, `${cause.message.split('\n')[0]}.`, {
+      cause,
+      hint: 'Check Database.Url, or make the database first (createdb).',
+    });
+  }
+}
 
 /** Opens the database and checks that it answers; throws FolderHeld when another process has the embedded one. */
 export async function openDatabase(settings: DatabaseSettings): Promise<OpenDatabase> {
@@ -73,7 +86,9 @@ async function openPostgres({ url, poolSize = 10 }: DatabaseSettings): Promise<O
     await orm.connect();
   } catch (error) {
     await orm.close(true);
-    throw error;
+    throw error instanceof Error && /database ".*" does not exist/.test(error.message)
+      ? new DatabaseMissing(error)
+      : error;
   }
   return { orm, kind: 'postgres', em: orm.em, close: () => orm.close(true) };
 }

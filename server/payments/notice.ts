@@ -43,8 +43,24 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
       await askAboutRefund(notice.refundNo, notice.orderNo);
     const word = typeof result === 'object' ? 'hint' : result;
     ports.count('notice', { payWay, result: word });
-    return { ack: from.channel.ackNotice(word !== 'unknown_order' && word !== 'not_genuine'), result: word };
+    const ack = from.channel.ackNotice(word !== 'unknown_order' && word !== 'not_genuine');
+    remember(payWay, notice, rawBody, ack, word);
+    return { ack, result: word };
   };
+
+  function remember(payWay: PayWay, notice: Notice, rawBody: Buffer, ack: NoticeAck, word: string): void {
+    if (!notice.orderNo) return;
+    ports.heard({
+      orderNo: notice.orderNo,
+      refundNo: notice.refundNo,
+      payWay,
+      call: `notice ${notice.event}`,
+      status: ack.status,
+      request: rawBody.toString('utf8'),
+      answer: ack.body,
+      note: `${word}; verified with the key of account ${notice.account}`,
+    });
+  }
 
   /** A hint: the channel is asked about what it names. About paid money it says whether there are refunds that nobody explained. */
   async function follow(order: OrderRow, { refundNo }: Notice): Promise<void> {

@@ -62,6 +62,19 @@ export interface Effects {
   refundFailed(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void>;
 }
 
+/** A genuine message of a channel about an order, for the timeline. */
+export interface HeardMessage {
+  orderNo: string;
+  refundNo: string | null;
+  payWay: PayWay;
+  call: string;
+  status: number;
+  request: string;
+  answer: string;
+  /** What became of it, and which account's key verified it. */
+  note: string;
+}
+
 /** Everything the operations of this folder need. */
 export interface Ports {
   store: Store;
@@ -73,6 +86,8 @@ export interface Ports {
   log: (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
   /** Named places between awaits where tests let the process die. */
   checkpoint: (name: string) => void;
+  /** Keeps a message for the timeline; not a fact, and never waited for. */
+  heard: (message: HeardMessage) => void;
   /** Counts a fault for the metrics. */
   count: (name: string, labels?: Record<string, string>) => void;
 }

@@ -3,6 +3,7 @@ import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/tx.ts';
 import type { Ports } from './ports.ts';
 import type { RefundOrigin } from './order.ts';
+import { MerchantNumberUsed } from './refusals.ts';
 import { later } from './schedule.ts';
 import { runEffect } from './settle/effect.ts';
 
@@ -65,7 +66,9 @@ export async function openRefund(
     createdAt: now,
     finishedAt: null,
   };
-  await tx.refunds.insert(refund);
+  // Only a merchantRefundNo that another order took in this very moment is in the way.
+  if (!(await tx.refunds.insertIfNew(refund)))
+    throw new MerchantNumberUsed('merchantRefundNo', refund.merchantRefundNo ?? refund.refundNo);
   const sums = refund.surplus ? {} : { refunding: order.refunding + intent.amount };
   const sequence = order.sequence + 1;
   await tx.orders.update({ orderNo: order.orderNo }, { ...sums, sequence });

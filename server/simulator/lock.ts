@@ -1,3 +1,4 @@
+import { AppError } from '../errors.ts';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -12,7 +13,14 @@ export function lockFolder(dir: string): () => void {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       const holder = readHolder(file);
       if (holder !== undefined && isAlive(holder))
-        throw new Error(`The folder ${dir} is in use by process ${holder.pid}.`);
+        throw new AppError(
+          'simulator_in_use',
+          409,
+          `The folder ${dir} of the simulator is in use by process ${holder.pid}.`,
+          {
+            hint: 'Stop that one, or set Simulator.Url to use it.',
+          },
+        );
       rmSync(file, { force: true });
     }
   }

@@ -44,12 +44,14 @@ export function firstCall(ports: SkillPorts, offer: MakeOffer, redeem: Redeem): 
   }
 
   async function release(claim: KeyClaim): Promise<void> {
-    await store.read((tx) => tx.keys.update(whereOf(claim), { leasedUntil: null }));
+    await store.read((tx) =>
+      tx.keys.update({ ...whereOf(claim), leasedUntil: claim.leasedUntil }, { leasedUntil: null }),
+    );
   }
 
   function claimOf({ clientId }: SkillCaller, { resource, input, payWay }: SkillRequest, key: string): KeyClaim {
     const fingerprint = payments.digest({ body: { resource, input, payWay }, params: null });
-    return { scope: `app:${clientId}`, route: ROUTE, key, fingerprint, resume: null, taken: false };
+    return { scope: `app:${clientId}`, route: ROUTE, key, fingerprint, resume: null, taken: false, leasedUntil: null };
   }
 }
 

@@ -145,3 +145,18 @@ test('without Debug an order of the simulator is frozen, and explain says so', a
   const { body } = await admin.call('GET', `/api/v1/orders/${orderNo}/explain`);
   t.is(body.data.situation, 'frozen');
 });
+
+test('the timeline has every message to and from the channel, with the account whose key verified it', async (t) => {
+  const service = await startService(t);
+  const admin = await firstAdmin(service);
+  const shop = await service.merchant();
+  const orderNo = await payOrder(service, shop, { amount: 10 });
+  await service.app.messages.flush();
+  const { body } = await admin.call('GET', `/api/v1/orders/${orderNo}/timeline`);
+  const messages = body.data.filter(({ kind }: { kind: string }) => kind === 'message');
+  const directions = messages.map(({ detail }: { detail: { direction: string } }) => detail.direction);
+  t.true(directions.includes('out') && directions.includes('in'), JSON.stringify(directions));
+  const heard = messages.find(({ detail }: { detail: { direction: string } }) => detail.direction === 'in');
+  t.regex(heard.detail.note, /^settled; verified with the key of account \w+/);
+  t.false(JSON.stringify(messages).includes(shop.token));
+});

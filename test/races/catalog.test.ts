@@ -231,7 +231,11 @@ test.serial(
     const payee = { clientId: 'shop', project: 'default', latePayment: defaultLatePayment, actor: 'app:shop' };
     const claim = { scope: 'app:shop', route: 'pay', key: 'k', fingerprint: 'f', resume: null };
     const attempt = () =>
-      place(payee, { subject: 'Tea', payWay: 'alipay', product: 'tea' }, { claim: { ...claim, taken: false } });
+      place(
+        payee,
+        { subject: 'Tea', payWay: 'alipay', product: 'tea' },
+        { claim: { ...claim, taken: false, leasedUntil: null } },
+      );
     t.deepEqual(await tally(8, attempt), { ok: 1, idempotency_in_progress: 7 });
     t.is(await stockOf(world), 0);
     t.is(await world.store.read((tx) => tx.orders.count({})), 1);

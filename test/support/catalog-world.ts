@@ -89,6 +89,7 @@ export async function catalogWorld(t: ExecutionContext, poolSize = 10): Promise<
     log: () => {},
     checkpoint: () => {},
     count: () => {},
+    heard: () => {},
   };
   const ports: Ports = {
     ...base,

@@ -1,4 +1,5 @@
 import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
+import { majorText } from '../money.ts';
 import { endOf } from '../schedule.ts';
 
 /** What is known of an order when it is explained. */
@@ -26,8 +27,10 @@ const is =
   (...states: OrderRow['state'][]) =>
   ({ order }: Scene) =>
     states.includes(order.state);
-const sum = ({ receivedMinor, receivedCurrency }: OrderExceptionRow) =>
-  `${receivedMinor} ${receivedCurrency} (minor units)`;
+const money = (minor: bigint, currency: string, { payWay }: OrderRow) =>
+  `${majorText({ minor, currency }, payWay)} ${currency}`;
+const sum = ({ receivedMinor, receivedCurrency }: OrderExceptionRow, order: OrderRow) =>
+  money(receivedMinor ?? 0n, receivedCurrency ?? order.currency, order);
 
 /** Every situation an order can be in; the first that fits is the true one. */
 export const SITUATIONS: readonly Situation[] = [
@@ -40,7 +43,7 @@ export const SITUATIONS: readonly Situation[] = [
     code: 'amount_mismatch',
     when: (scene) => open(scene, 'amount_mismatch') !== undefined,
     reason: (scene) =>
-      `The channel took ${sum(open(scene, 'amount_mismatch')!)}, the order is over ${scene.order.amount} ${scene.order.currency}. Money of another amount never pays an order (O10).`,
+      `The channel took ${sum(open(scene, 'amount_mismatch')!, scene.order)}, the order is over ${money(scene.order.amount, scene.order.currency, scene.order)}. Money of another amount never pays an order (O10).`,
     fix: (scene) => `payctl exception resolve ${open(scene, 'amount_mismatch')!.id} --action refund --reason …`,
   },
   {

@@ -1,0 +1,12 @@
+import test from 'ava';
+import { DatabaseMissing, openDatabase } from '../../../server/db/orm.ts';
+import { testPostgresUrl } from '../../support/postgres.ts';
+
+test('a database that is not there is told, and never made by looking for it', async (t) => {
+  const url = new URL(await testPostgresUrl());
+  url.pathname = '/no_such_database';
+  for (const _ of [1, 2]) {
+    const error = await t.throwsAsync(openDatabase({ kind: 'postgres', url: url.href, poolSize: 1 }));
+    t.true(error instanceof DatabaseMissing, String(error));
+  }
+});
