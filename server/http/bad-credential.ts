@@ -1,3 +1,4 @@
+import { addressBlock } from '../address-block.ts';
 import { TooManyRequests, Unauthenticated } from '../errors.ts';
 import type { EdgeContext } from './edge.ts';
 import { setRateLimitHeaders } from './rate-limit.ts';
@@ -9,7 +10,7 @@ import { setRateLimitHeaders } from './rate-limit.ts';
 export async function refuseBadCredential(ctx: EdgeContext, error: unknown): Promise<never> {
   const limit = ctx.edge.badCredentialsPerMinute;
   if (error instanceof Unauthenticated && limit > 0) {
-    const quota = await ctx.edge.rateLimits.consume(`bad-credential:${ctx.state.ip}`, limit, 60);
+    const quota = await ctx.edge.rateLimits.consume(`bad-credential:${addressBlock(ctx.state.ip)}`, limit, 60);
     if (quota.allowed) throw error;
     setRateLimitHeaders(ctx, quota, 60);
     throw new TooManyRequests('Too many wrong credentials from this address.', quota.resetSeconds);

@@ -1,3 +1,4 @@
+import { addressBlock } from '../address-block.ts';
 import { TooManyRequests } from '../errors.ts';
 import type { FailureCounts } from './ports.ts';
 
@@ -38,11 +39,11 @@ export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSet
   };
   return {
     async check(username, ip) {
-      const { allowed, resetSeconds } = await counts.peek(ofLogin(username, ip));
+      const { allowed, resetSeconds } = await counts.peek(ofLogin(username, addressBlock(ip)));
       if (!allowed) throw tooMany(resetSeconds);
     },
-    failed: (username, ip) => count(ofLogin(username, ip)),
-    clientFailed: (ip) => count(ofAddress(ip)),
+    failed: (username, ip) => count(ofLogin(username, addressBlock(ip))),
+    clientFailed: (ip) => count(ofAddress(addressBlock(ip))),
   };
 }
 
