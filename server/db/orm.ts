@@ -84,6 +84,7 @@ async function openPostgres({ url, poolSize = 10 }: DatabaseSettings): Promise<O
   // Otherwise the first statement would do it, on a connection of its own beside the one that it has.
   try {
     await orm.connect();
+    await orm.em.getConnection().execute('select 1');
   } catch (error) {
     await orm.close(true);
     throw error instanceof Error && /database ".*" does not exist/.test(error.message)
