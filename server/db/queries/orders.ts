@@ -132,9 +132,13 @@ export function refundListStatement(filter: RefundFilter, after: Position | unde
       parts.push(`r.${column} = ?`);
       parameters.push(filter[member]);
     }
-  if (filter.createdFrom) parts.push('r.created_at >= ?') && parameters.push(filter.createdFrom);
-  if (filter.createdTo) parts.push('r.created_at < ?') && parameters.push(filter.createdTo);
-  if (after) parts.push('(r.created_at, r.refund_no) < (?, ?)') && parameters.push(after.createdAt, after.id);
+  const add = (part: string, ...values: unknown[]) => {
+    parts.push(part);
+    parameters.push(...values);
+  };
+  if (filter.createdFrom) add('r.created_at >= ?', filter.createdFrom);
+  if (filter.createdTo) add('r.created_at < ?', filter.createdTo);
+  if (after) add('(r.created_at, r.refund_no) < (?, ?)', after.createdAt, after.id);
   const sql = `select r.refund_no from refunds r where ${parts.join(' and ')} order by r.created_at desc, r.refund_no desc limit ${rows}`;
   return { sql, parameters };
 }
