@@ -179,3 +179,25 @@ test('a planted cookie opens nothing: sessions and csrf values that come twice a
   const theirs = /csrf_token=([^;]+)/.exec(other.headers.get('set-cookie') ?? '')?.[1] ?? '';
   t.is(await put(`${mine}; csrf_token=${theirs}`, theirs), 403, 'the value of another session');
 });
+
+test('names that every object has are no channel, scope, mode, project or kind', async (t) => {
+  const { admin, shop, service } = await stage(t);
+  for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'prototype']) {
+    const pay = { subject: 'Tea', amount: 1, payWay: name };
+    t.is((await shop.call('POST', '/api/v2/payment/pay', pay)).status, 400, name);
+    t.is((await shop.call('POST', '/api/v2/skillpay/resource', { resource: name })).status, 404, name);
+    t.is((await shop.call('POST', '/api/v2/skillpay/resource', { resource: 'demo', payWay: name })).status, 400, name);
+    t.is((await admin.call('GET', `/api/v1/payment/config/${name}`)).status, 404, name);
+    t.is((await admin.call('GET', `/api/v1/payment/config/alipay?project=${name}`)).status, 404, name);
+    t.is((await admin.call('POST', '/api/v1/payment/config/alipay', { mode: name })).status, 400, name);
+    const app = { name: 'x', scopes: [name] };
+    t.is((await admin.call('POST', '/api/v1/api-apps', app)).status, 400, name);
+    const cert = { payWay: 'alipay', kind: name, content: 'x' };
+    t.is((await admin.call('POST', '/api/v1/certs/upload', cert)).status, 400, name);
+    t.is((await request(service.url, 'POST', `/notify/${name}/default`, {})).status, 404, name);
+    t.is((await request(service.url, 'GET', `/return/${name}/P1`)).status, 404, name);
+    t.is((await request(service.url, 'GET', `/docs/errors/${name}`)).status, 404, name);
+    const grant = { grant_type: name, client_id: shop.clientId, client_secret: shop.secret };
+    t.is((await request(service.url, 'POST', '/oauth/token', grant)).body.error, 'unsupported_grant_type', name);
+  }
+});
