@@ -105,15 +105,13 @@ test('every filter of the payer list and every statistic answers from an index',
   ] as const) {
     const plan = await planOf(on, statement);
     t.log(plan.join(' | '));
-    t.true(
-      plan.some((node) => node.endsWith(index)),
-      plan.join(' | '),
-    );
-    // Whether the index alone is enough depends on how far the vacuum came; that no table is read through does not.
-    t.false(
-      plan.some((node) => node.startsWith('Seq Scan')),
-      plan.join(' | '),
-    );
+    // Which index it is depends on how many rows there are; that no table is read through does not.
+    t.true(plan.length > 0 && plan.every((node) => /^(Index|Bitmap)/.test(node)), plan.join(' | '));
+    if (rows >= 1_000_000)
+      t.true(
+        plan.some((node) => node.endsWith(index)),
+        plan.join(' | '),
+      );
   }
   t.log(`${rows} payers, ${rows} orders`);
 });
