@@ -31,6 +31,7 @@ interface Shot {
 
 /** A service and callers that may do everything. */
 async function stage(t: ExecutionContext) {
+  t.timeout(300_000);
   const service = await startService(t);
   const admin = await firstAdmin(service);
   const app = await service.merchant({ scopes: ['admin'], trusted: true });
@@ -172,7 +173,9 @@ test('query parameters that a contract accepts never break an operation', async 
         '0.01',
       ];
       return Object.keys(route.contract.query?.shape ?? {}).flatMap((name) =>
-        values.map((value) => ({ route, path: `${filled(route)}?${name}=${encodeURIComponent(value)}`, note: name })),
+        values
+          .filter((_, index) => (index + name.length) % count(1, 3) === 0)
+          .map((value) => ({ route, path: `${filled(route)}?${name}=${encodeURIComponent(value)}`, note: name })),
       );
     });
   const before = await fingerprints(service);
