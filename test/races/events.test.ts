@@ -1,13 +1,13 @@
 import test from 'ava';
 import { setTimeout as pause } from 'node:timers/promises';
-import { listEvents, settledHead } from '../../server/db/queries/events.ts';
+import { listEvents } from '../../server/db/queries/events.ts';
 import type { Store } from '../../server/db/store.ts';
 import type { Tx } from '../../server/db/tx.ts';
 import { createEventFeed } from '../../server/events/feed.ts';
 import { recordEvents } from '../../server/events/record.ts';
 import { eventStreams } from '../../server/events/stream.ts';
 import { count, inParallel } from '../support/counts.ts';
-import { embeddedDatabase, postgresDatabase } from '../support/database.ts';
+import { postgresDatabase } from '../support/database.ts';
 
 const record = recordEvents(() => new Date());
 const event = (objectNo: string, clientId = 'app_a') => ({
@@ -68,17 +68,6 @@ test('a transaction that rolls back holds nobody up, and the same event happens 
   t.deepEqual(
     (await read(store, 0n)).map(({ objectNo }) => objectNo),
     ['kept'],
-  );
-});
-
-test('the embedded database reads its log the same way', async (t) => {
-  const { store } = await embeddedDatabase(t);
-  t.is(await store.read(settledHead), 0n);
-  for (const number of ['a', 'b']) await store.transaction((tx) => record(tx, event(number)));
-  const [first] = await read(store, 0n);
-  t.deepEqual(
-    (await read(store, first!.sequence)).map(({ objectNo }) => objectNo),
-    ['b'],
   );
 });
 
