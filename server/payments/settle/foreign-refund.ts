@@ -22,6 +22,7 @@ export async function settleForeignRefund(
     if (known) return order;
   }
   const now = ports.now();
+  if (order.paid === 0n) return refundBeforePayment(ports, tx, order, outcome, channelRefundNo);
   const refund = foreignRow(order, outcome, channelRefundNo, newNumber('R', now), via.actor, now);
   await tx.refunds.insert(refund);
   const refunded = order.refunded + refund.amount;
@@ -49,6 +50,21 @@ export async function settleForeignRefund(
     await ports.effects.refundSucceeded(part, moved, refund);
   });
   return moved;
+}
+
+/** Money that we never saw come cannot be counted as given back: the channel is asked, and a person looks. */
+async function refundBeforePayment(
+  ports: Ports,
+  tx: Tx,
+  order: OrderRow,
+  { amount }: Extract<RefundOutcome, { kind: 'succeeded' }>,
+  channelRefundNo: string | null,
+): Promise<OrderRow> {
+  const also = { dedupe: channelRefundNo ?? 'once', received: amount, blocksRefunds: true };
+  await raiseException(ports, tx, order, 'refund_unexplained', also);
+  const nextCheckAt = ports.now();
+  await tx.orders.update({ orderNo: order.orderNo }, { nextCheckAt, leasedUntil: null });
+  return { ...order, nextCheckAt, leasedUntil: null };
 }
 
 function foreignRow(

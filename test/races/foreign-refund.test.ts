@@ -1,0 +1,29 @@
+import test from 'ava';
+import { settleForeignRefund } from '../../server/payments/settle/foreign-refund.ts';
+import { placeOrder, stateOf } from '../support/orders.ts';
+import { startService } from '../support/service.ts';
+
+test('a refund that is told before its payment gives nothing back: the channel is asked, and a person looks', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const { ports } = service.app;
+  const orderNo = await placeOrder(shop, { payWay: 'wechat', amount: 10 });
+  const told = {
+    kind: 'succeeded' as const,
+    amount: { minor: 400n, currency: 'CNY' },
+    at: ports.now(),
+    channelRefundNo: '50000000001',
+  };
+  await ports.store.transaction(async (tx) => {
+    const order = await tx.orders.lock({ orderNo });
+    await settleForeignRefund(ports, tx, order!, told, null, { cause: 'notice', actor: 'channel:wechat' });
+  });
+  const order = await ports.store.read((tx) => tx.orders.find({ orderNo }));
+  t.like(order, { refunded: 0n, overrun: 0n, state: 'pending' });
+  t.true(order!.nextCheckAt! <= ports.now());
+  t.is(await ports.store.read((tx) => tx.refunds.count({ orderNo })), 0);
+  const listed = await ports.store.read((tx) => tx.exceptions.find({ orderNo, kind: 'refund_unexplained' }));
+  t.like(listed, { state: 'open', blocksRefunds: true, receivedMinor: 400n });
+  await service.app.sweep.once();
+  t.is(await stateOf(service, orderNo), 'pending');
+});
