@@ -146,7 +146,12 @@ export const keys = {
     0,
     'Requests per minute of one application, 0 for no limit; an application may have its own.',
   ),
-  'RateLimit.BadCredentialsPerMinute': whole(1, 1_000_000, 30, 'Refused credentials per address in one minute.'),
+  'RateLimit.BadCredentialsPerMinute': whole(
+    1,
+    1_000_000,
+    30,
+    'Refused credentials per address in one minute; of IPv6 a /64 counts as one.',
+  ),
   'RateLimit.LoginFailures': whole(
     1,
     1_000_000,
