@@ -2,14 +2,9 @@ import type { Config } from '../../config/config.ts';
 import { CHANNEL_KINDS } from '../channels/registry.ts';
 import { channelSerial } from '../channels/serials.ts';
 import type { createTransport } from '../channels/transport.ts';
-import { createCerts } from '../credentials/certs.ts';
-import { createChannels, type ConfiguredChannels } from '../credentials/channels.ts';
-import { createChannelConfigs } from '../credentials/configs.ts';
-import { watchExpiry } from '../credentials/expiry.ts';
-import type { CredentialPorts } from '../credentials/ports.ts';
-import { createSealing, type Sealing } from '../credentials/sealing.ts';
-import { seedSimulatorConfigs } from '../credentials/simulator-configs.ts';
-import { publicChannels } from '../credentials/status.ts';
+import { createCredentials } from '../credentials/credentials.ts';
+import type { ConfiguredChannels } from '../credentials/channels.ts';
+import type { Sealing } from '../credentials/sealing.ts';
 import type { Store } from '../db/store.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { Ports } from '../payments/ports.ts';
@@ -51,35 +46,31 @@ export function composeCredentials({
   simulatorUrl,
   log,
 }: CredentialParts): Credentials {
-  const sealing = createSealing(config.security.masterKeys);
   const realNow = () => new Date();
-  const ports: CredentialPorts = {
+  const { masterKeys } = config.security;
+  const parts = {
     store,
-    sealing,
     kinds: CHANNEL_KINDS,
     audit,
     serialOf: channelSerial,
     send,
-    now: realNow,
     simulatorUrl,
     debug: config.debug,
   };
-  const seedProject = (project: string) => seedSimulatorConfigs(ports, [project]);
-  const channels = createChannels({ ...ports, unseal: sealing.open, seedProject, log });
-  const configs = createChannelConfigs(ports, channels);
-  const certs = createCerts(ports);
+  const credentials = createCredentials({ ...parts, now: realNow, masterKeys, log });
+  const { channels, sealing, configs, certs } = credentials;
   return {
     channels,
     sealing,
     groups: [
-      paymentChannelRoutes({ publicChannels: () => publicChannels(ports) }),
+      paymentChannelRoutes({ publicChannels: credentials.publicChannels }),
       channelConfigRoutes({ configs, now }),
       ownChannelConfigRoutes({ configs, now }),
       certRoutes({ certs, now }),
       ownCertRoutes({ certs, now }),
     ],
-    seedSimulator: () => seedSimulatorConfigs(ports),
-    watchExpiry: async () => void (await watchExpiry({ store, now: realNow, log })),
+    seedSimulator: () => credentials.seedSimulator(),
+    watchExpiry: async () => void (await credentials.watchExpiry()),
     idle: () => channels.idle(),
   };
 }

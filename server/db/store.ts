@@ -20,7 +20,7 @@ export function createStore(database: OpenDatabase, wake: Wake): Store {
 }
 
 /**
- * Kysely's own transaction and not MikroORM's: it costs a fifth, and gives the connection back even when the database went
+ * Kysely's own transaction and not MikroORM's: it costs less, and gives the connection back even when the database went
  * away and nothing can be rolled back any more; MikroORM's would keep it for ever, and ten of them are the whole pool.
  */
 async function transaction<T>({ em }: OpenDatabase, work: (em: SqlEntityManager) => Promise<T>): Promise<T> {

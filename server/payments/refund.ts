@@ -4,6 +4,7 @@ import type { Tx } from '../db/tx.ts';
 import { Conflict, NotAllowed } from '../errors.ts';
 import { ask, refundOrder } from './ask.ts';
 import { claimKey, type KeyClaim } from './idempotency.ts';
+import { moveRefund } from './journal.ts';
 import { majorNumber, readAmount } from './money.ts';
 import { newNumber } from './numbers.ts';
 import type { RefundOrigin } from './order.ts';
@@ -187,23 +188,9 @@ export async function retry(
     nextCheckAt: later(now, 10),
     leasedUntil: null,
   };
-  const sequence = order.sequence + 1;
   const refunding = order.refunding + (refund.surplus ? 0n : refund.amount);
-  await tx.refunds.update({ refundNo: refund.refundNo }, patch);
-  await tx.orders.update({ orderNo: order.orderNo }, { refunding, sequence });
-  await tx.moves.insert({
-    orderNo: order.orderNo,
-    refundNo: refund.refundNo,
-    sequence,
-    fromState: 'failed',
-    toState: 'pending',
-    rule: 'R6',
-    cause: 'retry',
-    outcome: null,
-    actor: asker.actor,
-    at: now,
-  });
-  const moved = { order: { ...order, refunding, sequence }, refund: { ...refund, ...patch } };
+  const line = { rule: 'R6', via: { cause: 'retry', actor: asker.actor }, at: now };
+  const moved = await moveRefund(tx, order, refund, { refund: patch, order: { refunding } }, line);
   await reserveEffects(ports, tx, moved.order, moved.refund);
   return { pair: moved, due: true };
 }
