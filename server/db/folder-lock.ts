@@ -37,12 +37,6 @@ export async function lockFolder(folder: string): Promise<() => void> {
   }
 }
 
-/** Who holds a folder's lock, if a living process does. */
-export function folderHolder(folder: string): number | undefined {
-  const holder = read(`${folder}.lock`);
-  return holder && isAlive(holder) ? holder.pid : undefined;
-}
-
 function create(file: string, holder: Holder): boolean {
   try {
     writeFileSync(file, JSON.stringify(holder), { flag: 'wx', mode: 0o600 });

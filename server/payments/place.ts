@@ -3,7 +3,7 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/tx.ts';
 import { AppError, InvalidRequest } from '../errors.ts';
 import { ask, placeOrder as placeCall } from './ask.ts';
-import { PAY_WAYS, type Outcome, type PayWay, type Scene } from './channel.ts';
+import { type Outcome, type PayWay, type Scene } from './channel.ts';
 import { claimKey, digest, type KeyClaim } from './idempotency.ts';
 import { readAmount } from './money.ts';
 import { newNumber } from './numbers.ts';
@@ -302,11 +302,6 @@ function factsHash(request: PayRequest, scene: Scene, amount: bigint, currency: 
     amount: String(amount),
     currency,
   });
-}
-
-/** Whether a word is one of the channels. */
-export function isPayWay(word: string): word is PayWay {
-  return (PAY_WAYS as readonly string[]).includes(word);
 }
 
 function invalid(pointer: string, detail: string): InvalidRequest {
