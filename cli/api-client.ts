@@ -69,7 +69,7 @@ export interface ClientSetup {
 
 const TRIES = 3;
 const LONGEST_PAUSE_MS = 5000;
-/** A stream that says nothing for so long is taken for broken; event streams send heartbeats. */
+/** A stream that is silent for this long is considered broken; event streams send heartbeats. */
 const STREAM_SILENCE_MS = 60_000;
 
 /** Makes a client; nothing is resolved or opened before the first call. */
@@ -189,8 +189,8 @@ function withAdvice(error: unknown, call: Call): unknown {
   if (error.exitCode !== EXIT.tryAgain && error.exitCode !== EXIT.cancelled) return error;
   if (!call.idempotencyKey && error.options.status !== undefined) return error;
   const hint = call.idempotencyKey
-    ? `run it again with --idempotency-key ${call.idempotencyKey}: it cannot happen twice`
-    : 'look whether it was done before you try again';
+    ? `retry with --idempotency-key ${call.idempotencyKey}, so that it runs only once`
+    : 'check whether the change was made before you retry';
   return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
 }
 

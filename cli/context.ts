@@ -26,7 +26,7 @@ export interface Context {
   readonly prompts: Prompts;
   readonly sessions: SessionStore;
   readonly api: ApiClient;
-  /** The door for every change: target line, agreement, --dry-run. */
+  /** Makes every change: target line, confirmation, --dry-run. */
   readonly change: MakeChange;
   target(): Promise<Target>;
   /** Filled once the target is known: what an error names. */
@@ -43,6 +43,9 @@ export interface Context {
   apiAt(server: string): ApiClient;
 }
 
+/** Gives the context of this run; made at the first call. */
+export type ContextOf = () => Context;
+
 /** What tests put in the place of the real parts. */
 export interface Overrides {
   prompts?: Prompts;
@@ -58,7 +61,7 @@ export type RunSimulator = (
   print: (line: string) => void,
 ) => Promise<void>;
 
-/** How long one call may take when nobody said otherwise; longer than the service waits for a channel. */
+/** How long one call may take by default; longer than the service waits for a channel. */
 export const DEFAULT_TIMEOUT_SECONDS = 30;
 
 /** Assembles the parts of one run. */
@@ -89,7 +92,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     client(
       async () => cleanServer(server),
       async () => ({}),
-      async () => 'check the name and the password',
+      async () => 'check the username and password',
     );
   const print = createPrint(terminal, flags);
   const prompts = overrides.prompts ?? createPrompts(terminal);
@@ -137,7 +140,7 @@ async function environmentToken(terminal: Terminal, target: Target): Promise<str
     throw new CliError(
       'token_without_server',
       EXIT.usage,
-      'PAYCTL_TOKEN needs PAYCTL_SERVER: a token is sent only to the server that issued it.',
+      'PAYCTL_TOKEN requires PAYCTL_SERVER: a token is sent only to the server that issued it.',
       { hint: 'set PAYCTL_SERVER' },
     );
   if (originOf(server, 'PAYCTL_SERVER') !== target.origin) {
@@ -145,7 +148,7 @@ async function environmentToken(terminal: Terminal, target: Target): Promise<str
       'token_of_another_server',
       EXIT.notLoggedIn,
       `PAYCTL_TOKEN belongs to ${server} and is not sent to ${target.origin}.`,
-      { hint: 'unset PAYCTL_TOKEN or choose that server' },
+      { hint: 'unset PAYCTL_TOKEN or select that server' },
     );
   }
   return env['PAYCTL_TOKEN'] || readSecretFile(terminal, file ?? '');
@@ -154,8 +157,7 @@ async function environmentToken(terminal: Terminal, target: Target): Promise<str
 async function sessionToken(terminal: Terminal, sessions: SessionStore, target: Target): Promise<string> {
   const hint = loginCommand(target);
   const session = target.context === null ? undefined : await sessions.session(target.context);
-  if (!session)
-    throw new CliError('not_logged_in', EXIT.notLoggedIn, `You are not logged in at ${target.origin}.`, { hint });
+  if (!session) throw new CliError('not_logged_in', EXIT.notLoggedIn, `Not logged in to ${target.origin}.`, { hint });
   if (session.origin !== target.origin) {
     throw new CliError(
       'token_of_another_server',
@@ -165,6 +167,6 @@ async function sessionToken(terminal: Terminal, sessions: SessionStore, target: 
     );
   }
   if (new Date(session.expiresAt) <= terminal.now())
-    throw new CliError('login_expired', EXIT.notLoggedIn, `The login at ${target.origin} has expired.`, { hint });
+    throw new CliError('login_expired', EXIT.notLoggedIn, `The login to ${target.origin} has expired.`, { hint });
   return session.token;
 }

@@ -56,6 +56,13 @@ export class UsageError extends CliError {
   }
 }
 
+/** A flag is missing that only a prompt could make up for, and nobody can be asked (2). */
+export class FlagRequired extends UsageError {
+  constructor(flag: string, code = 'input_needed') {
+    super(`${flag} is required when not running interactively.`, undefined, code);
+  }
+}
+
 /** The user said no, or pressed Ctrl-C (130). */
 export class Cancelled extends CliError {
   constructor(message = 'Nothing was changed.') {
@@ -76,17 +83,17 @@ export function exitCodeFor(status: number): number {
 const UNREACHABLE: Record<string, string> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'the connection was reset',
-  ENOTFOUND: 'no such host',
-  EAI_AGAIN: 'the name could not be resolved',
+  ENOTFOUND: 'host not found',
+  EAI_AGAIN: 'DNS lookup failed',
   ETIMEDOUT: 'timed out',
   EHOSTUNREACH: 'no route to the host',
   ENETUNREACH: 'the network is unreachable',
   EPIPE: 'the connection was closed',
-  CERT_HAS_EXPIRED: 'its certificate has expired',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate chain is self-signed',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate cannot be verified',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
+  CERT_HAS_EXPIRED: 'the server certificate has expired',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the server certificate is self-signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate chain is self-signed',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the server certificate cannot be verified',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the server certificate does not match the host name',
 };
 
 /** The cause at the bottom of a network error, in words: "fetch failed" never reaches the user. */

@@ -29,14 +29,14 @@ export interface ReservedFile {
 export async function reserveFile(path: string): Promise<ReservedFile> {
   if (await exists(path))
     throw new UsageError(
-      `${path} exists already; a secret never overwrites a file.`,
-      'name another file',
+      `${path} already exists; a secret never overwrites a file.`,
+      'choose another file name',
       'file_exists',
     );
   const temporary = await writeBeside(path, '').catch((error: unknown) => {
-    throw new CliError('file_denied', EXIT.usage, `${path} cannot be written.`, {
+    throw new CliError('file_denied', EXIT.usage, `Cannot write to ${path}.`, {
       cause: error,
-      hint: 'choose a folder that you can write to',
+      hint: 'choose a directory that you can write to',
     });
   });
   return {
@@ -59,7 +59,7 @@ export interface ReservedStream {
 
 /** Starts a new file beside its final name; refuses an existing one. */
 export async function reserveStream(path: string): Promise<ReservedStream> {
-  if (await exists(path)) throw new UsageError(`${path} exists already.`, 'name another file', 'file_exists');
+  if (await exists(path)) throw new UsageError(`${path} already exists.`, 'choose another file name', 'file_exists');
   const temporary = await writeBeside(path, '');
   const file = await open(temporary, 'r+');
   let isOpen = true;
@@ -150,7 +150,7 @@ async function takeLock(path: string): Promise<void> {
     if (age > STALE_MS) await rm(path, { force: true });
     else await wait(50);
   }
-  throw new CliError('locked', EXIT.tryAgain, `Another payctl is writing beside ${path}.`, {
-    hint: `try again; if none is running, delete ${path}`,
+  throw new CliError('locked', EXIT.tryAgain, `Another payctl process holds the lock ${path}.`, {
+    hint: `retry; if no other payctl is running, delete ${path}`,
   });
 }

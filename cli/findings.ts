@@ -2,7 +2,7 @@ import type { Look, Style } from './style.ts';
 import { visible, widest } from './values.ts';
 import { padTo, wrap } from './width.ts';
 
-/** One thing that was looked at: how it is, and the command that repairs it. */
+/** The result of one check, and the command that fixes it. */
 export interface Finding {
   check: string;
   status: 'ok' | 'degraded' | 'failed';
@@ -12,8 +12,8 @@ export interface Finding {
 
 const MARKS: Readonly<Record<Finding['status'], readonly [mark: string, look: Look]>> = {
   ok: ['ok', 'green'],
-  degraded: ['!!', 'yellow'],
-  failed: ['no', 'red'],
+  degraded: ['warn', 'yellow'],
+  failed: ['fail', 'red'],
 };
 
 /** Draws the findings for a person: a mark, what was looked at, how it is; the fix below, whole, to be copied. */
@@ -22,13 +22,14 @@ export function drawFindings(
   { columns, style }: { columns: number; style: Style },
 ): string {
   const names = widest(findings.map(({ check }) => check));
-  const indent = ' '.repeat(names + 6);
+  const marks = widest(Object.values(MARKS).map(([mark]) => mark));
+  const indent = ' '.repeat(marks + names + 4);
   return findings
     .flatMap(({ check, status, detail, fix }) => {
       const [mark, look] = MARKS[status];
       const [first = '', ...rest] = wrap(visible(detail), Math.max(20, columns - indent.length));
       return [
-        `${style(look, mark)}  ${padTo(visible(check), names)}  ${first}`,
+        `${style(look, padTo(mark, marks))}  ${padTo(visible(check), names)}  ${first}`,
         ...rest.map((line) => indent + line),
         ...(fix === null ? [] : [`${indent}${style('cyan', visible(fix))}`]),
       ];

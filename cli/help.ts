@@ -2,7 +2,7 @@ import type { Command, Option } from 'commander';
 import { examplesOf } from './options.ts';
 import type { Style } from './style.ts';
 import { widest } from './values.ts';
-import { padTo, wrap } from './width.ts';
+import { displayWidth, padTo, wrap } from './width.ts';
 
 /** The help of a command: what it does, examples first, then usage, arguments, verbs and flags. */
 export function helpText(command: Command, style: Style, columns: number): string {
@@ -33,7 +33,7 @@ function rootLines(program: Command, style: Style, columns: number): string[] {
       'More',
       rows(
         [
-          ['payctl help <command>', 'flags and examples of a command'],
+          ['payctl help <command>', 'examples and flags of a command'],
           ['payctl help <topic>', 'environment, exit-codes, output, secrets, bootstrap'],
         ],
         undefined,
@@ -54,7 +54,7 @@ function commandLines(command: Command, style: Style, columns: number): string[]
     ...section(
       style,
       'Examples',
-      examplesOf(command).map((line) => `  ${style('dim', '$')} ${line}`),
+      examplesOf(command).map((line) => `  ${style('dim', '$')} ${breakCommand(line, columns - 6)}`),
     ),
     ...section(style, 'Usage', [`  ${usage(command)}`]),
     ...section(style, 'Arguments', rows(args, undefined, columns, style)),
@@ -72,6 +72,18 @@ function commandLines(command: Command, style: Style, columns: number): string[]
     '',
     style('dim', 'Global flags (-C, -o, --json, --fields, -q, --debug …): payctl --help'),
   ];
+}
+
+/** A command line that fits, broken before its flags so that it can still be copied. */
+function breakCommand(line: string, columns: number): string {
+  const [start = '', ...flags] = line.split(/ (?=--?[a-zA-Z])/);
+  const lines = [start];
+  for (const flag of flags) {
+    const last = lines.at(-1) ?? '';
+    if (displayWidth(`${last} ${flag}`) <= columns) lines.splice(-1, 1, `${last} ${flag}`);
+    else lines.push(flag);
+  }
+  return lines.join(' \\\n      ');
 }
 
 function section(style: Style, title: string, lines: readonly string[]): string[] {

@@ -45,9 +45,9 @@ export function unreachable(error: unknown, request: Pick<WireRequest, 'url' | '
   if (request.signal.aborted) return new Cancelled('Cancelled while waiting for the server.');
   const { origin } = request.url;
   if (codeOf(error) === 'PAYCTL_TIMEOUT') {
-    return new CliError('timeout', EXIT.tryAgain, `${origin} did not answer within ${request.timeoutMs / 1000} s.`, {
+    return new CliError('timeout', EXIT.tryAgain, `${origin} did not respond within ${request.timeoutMs / 1000} s.`, {
       cause: error,
-      hint: 'try again, or give it longer with --timeout',
+      hint: 'retry, or wait longer with --timeout',
     });
   }
   return new CliError('unreachable', EXIT.tryAgain, `Cannot reach ${origin}: ${networkCause(error)}.`, {

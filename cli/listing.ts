@@ -31,7 +31,7 @@ export async function printList(
     if (terminal.out.closed) return;
     if (flags.all || page.nextCursor === null) continue;
     if (!print.linewise) await print.list(held, view);
-    return print.note(`More rows exist: add --all, or --cursor ${page.nextCursor}`);
+    return print.note(`There are more rows: add --all, or --cursor ${page.nextCursor}`);
   }
   if (!print.linewise) await print.list(held, view);
   if (held.length === 0 && printed === 0 && print.format === 'table') await print.note(`No ${view.noun} found.`);

@@ -68,13 +68,15 @@ function readFlags(program: Command | undefined, { env }: Streams): GlobalFlags 
 function readFormat(text: string | undefined): Format | undefined {
   if (!text) return undefined;
   const format = FORMATS.find((known) => known === text);
-  if (!format) throw new UsageError(`PAYCTL_OUTPUT is "${text}".`, `one of ${FORMATS.join(', ')}`);
+  if (!format)
+    throw new UsageError(`PAYCTL_OUTPUT: "${text}" is not an output format.`, `use one of ${FORMATS.join(', ')}`);
   return format;
 }
 
 function readTimeout(text: string | undefined): number | undefined {
   if (!text) return undefined;
-  if (!/^[1-9]\d{0,3}$/.test(text)) throw new UsageError(`PAYCTL_TIMEOUT is "${text}".`, 'seconds, from 1 to 9999');
+  if (!/^[1-9]\d{0,3}$/.test(text))
+    throw new UsageError(`PAYCTL_TIMEOUT: "${text}" is not valid.`, 'use seconds from 1 to 9999');
   return Number(text);
 }
 
@@ -82,7 +84,8 @@ function fromParser(error: CommanderError, argv: readonly string[], program: Com
   const [first = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
   const command = program && deepest(program, argv);
   const path = command ? commandPath(command) : 'payctl';
-  if (error.code === 'commander.help') return new UsageError(`${path} needs a verb.`, `${path} --help`, 'verb_missing');
+  if (error.code === 'commander.help')
+    return new UsageError(`${path} requires a verb.`, `${path} --help`, 'verb_missing');
   const guess = /\(Did you mean (.+)\?\)/.exec(rest.join(' '))?.[1];
   return new UsageError(`${sentence(first)}`, guess ? `did you mean ${guess}?` : `${path} --help`, 'usage');
 }
@@ -109,7 +112,7 @@ async function showHelpOnStderr(
     await terminal.err.write(`${deepest(program, argv).helpInformation()}\n`);
 }
 
-/** What is not there can be looked up: the list of its noun is the next command. */
+/** After "not found", the next command is the list of that noun. */
 function withList(error: unknown, argv: readonly string[], program: Command | undefined): unknown {
   if (!(error instanceof CliError) || error.exitCode !== EXIT.notFound || error.options.hint || !program) return error;
   const noun = program.commands.find(

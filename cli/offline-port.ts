@@ -1,5 +1,5 @@
 /**
- * What the offline commands expect of `server/offline.ts`: `openOffline(input): Promise<Offline>`.
+ * What the offline commands expect of `server/offline/open.ts`: `openOffline(input): Promise<Offline>`.
  *
  * Failures are errors with a stable `code` (and `status`, as AppError has them):
  * `database_in_use` (extra: pid, startedAt) · `schema_outdated` · `already_bootstrapped` · `already_exists` ·

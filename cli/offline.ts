@@ -14,8 +14,8 @@ export interface OfflineFlags {
 
 /** Adds --config and, where a schema may have to be made, --migrate. */
 export function offlineFlags(command: Command, kind: { migrate?: boolean } = {}): Command {
-  command.option('--config <file>', 'configuration file of the server');
-  if (kind.migrate) command.option('--migrate', 'bring the database schema up to date first');
+  command.option('--config <file>', 'configuration file of the server (TOML)');
+  if (kind.migrate) command.option('--migrate', 'apply pending database migrations first');
   return command;
 }
 
@@ -28,7 +28,7 @@ export async function withOffline<T>(
 ): Promise<T> {
   let offline: Offline | undefined;
   try {
-    const open = context.openOffline ?? (await import('../server/offline.ts')).openOffline;
+    const open = context.openOffline ?? (await import('../server/offline/open.ts')).openOffline;
     offline = await open({
       env: context.terminal.env,
       cwd: context.terminal.cwd,
@@ -56,11 +56,19 @@ export async function prepareDatabase(
   const allowed =
     flags.migrate ||
     (prompts.possible &&
-      (await prompts.yes({ message: `The database is ${state}. Migrate it now?`, flag: '--migrate' })));
+      (await prompts.yes({
+        message: `The database schema is not up to date (${state}). Migrate it now?`,
+        flag: '--migrate',
+      })));
   if (!allowed)
-    throw new CliError('schema_outdated', EXIT.usage, `The database is ${state}; nothing was written.`, {
-      hint: 'add --migrate',
-    });
+    throw new CliError(
+      'schema_outdated',
+      EXIT.usage,
+      `The database schema is not up to date (${state}); nothing was written.`,
+      {
+        hint: 'add --migrate',
+      },
+    );
   await offline.migrate();
   return offline.describeDatabase();
 }
@@ -107,14 +115,14 @@ export function translate(error: unknown): unknown {
   const { code, status, options = {} } = error as ServerError;
   if (typeof code !== 'string') return error;
   if (UNREACHABLE.test(code))
-    return new CliError('database_unavailable', EXIT.tryAgain, `The database does not answer: ${error.message}.`, {
+    return new CliError('database_unavailable', EXIT.tryAgain, `Cannot reach the database: ${error.message}.`, {
       cause: error,
       hint: 'check Database.Url',
     });
   if (code === 'EADDRINUSE')
-    return new CliError('address_in_use', EXIT.conflict, `The address is taken already (${error.message}).`, {
+    return new CliError('address_in_use', EXIT.conflict, `The listen address is already in use (${error.message}).`, {
       cause: error,
-      hint: 'stop the other process, or listen elsewhere',
+      hint: 'stop the other process, or change Server.Listen',
     });
   const known = CODES[code] ?? (typeof status === 'number' ? exitCodeFor(status) : undefined);
   if (known === undefined) return error;
@@ -130,9 +138,9 @@ export function translate(error: unknown): unknown {
 function inUse(error: Error, { pid, startedAt }: Row): CliError {
   const who = typeof pid === 'number' ? `process ${pid}` : 'another process';
   const since = typeof startedAt === 'string' ? ` since ${startedAt}` : '';
-  return new CliError('database_in_use', EXIT.tryAgain, `The embedded database is held by ${who}${since}.`, {
+  return new CliError('database_in_use', EXIT.tryAgain, `The embedded database is in use by ${who}${since}.`, {
     cause: error,
-    hint: 'stop the server, run this again, start the server',
+    hint: 'stop the server, rerun this command, then start the server',
     extra: { pid: pid ?? null },
   });
 }

@@ -4,7 +4,7 @@ import type { Row } from './values.ts';
 /** Reads `a,b` into a list without blanks. */
 export function list(text: string): string[] {
   const items = text.split(',').map((item) => item.trim());
-  if (items.includes('')) throw new InvalidArgumentError('Write a list like a,b.');
+  if (items.includes('')) throw new InvalidArgumentError('Expected a comma-separated list like a,b.');
   return items;
 }
 
@@ -13,32 +13,32 @@ export function integer(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
     if (!/^-?\d+$/.test(text) || value < least || value > most)
-      throw new InvalidArgumentError(`A whole number from ${least} to ${most}.`);
+      throw new InvalidArgumentError(`Expected an integer from ${least} to ${most}.`);
     return value;
   };
 }
 
 /** Reads an amount in major units and keeps its text, so that no digit is lost on the way. */
 export function amount(text: string): string {
-  if (!/^\d{1,9}(\.\d+)?$/.test(text)) throw new InvalidArgumentError('An amount in major units, like 12.34.');
+  if (!/^\d{1,9}(\.\d+)?$/.test(text)) throw new InvalidArgumentError('Expected an amount in major units, like 12.34.');
   return text;
 }
 
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** Reads a span of time (`90`, `90s`, `15m`, `2h`, `7d`) into seconds. */
+/** Reads a duration (`90`, `90s`, `15m`, `2h`, `7d`) into seconds. */
 export function duration(text: string): number {
   const match = /^(\d{1,9})([smhd]?)$/.exec(text);
-  if (!match) throw new InvalidArgumentError('A span of time like 90s, 15m, 2h or 7d.');
+  if (!match) throw new InvalidArgumentError('Expected a duration like 90s, 15m, 2h or 7d.');
   return Number(match[1]) * (UNITS[match[2] || 's'] ?? 1);
 }
 
-/** Reads an instant: RFC 3339, a date, or a span that lies back (`2h` = two hours ago). */
+/** Reads an instant: RFC 3339, a date, or a duration before now (`2h` = two hours ago). */
 export function instant(text: string): string {
   if (/^\d{1,9}[smhd]$/.test(text)) return new Date(Date.now() - duration(text) * 1000).toISOString();
   const at = /^\d{4}-\d\d-\d\d/.test(text) ? new Date(text) : undefined;
   if (!at || Number.isNaN(at.getTime()))
-    throw new InvalidArgumentError('A time like 2026-01-31, 2026-01-31T12:00:00Z, or 2h for two hours ago.');
+    throw new InvalidArgumentError('Expected a time like 2026-01-31, 2026-01-31T12:00:00Z, or 2h for two hours ago.');
   return at.toISOString();
 }
 
@@ -47,13 +47,13 @@ export function json(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new InvalidArgumentError('Valid JSON is needed.');
+    throw new InvalidArgumentError('Expected valid JSON.');
   }
 }
 
 /** Reads `true` or `false`. */
 export function truth(text: string): boolean {
-  if (text !== 'true' && text !== 'false') throw new InvalidArgumentError('true or false.');
+  if (text !== 'true' && text !== 'false') throw new InvalidArgumentError('Expected true or false.');
   return text === 'true';
 }
 
@@ -65,26 +65,27 @@ export function choice(flags: string, help: string, words: readonly string[]): O
 /** Adds the flags of a command that changes something. */
 export function changes(command: Command, kind: { money?: boolean } = {}): Command {
   command
-    .option('-y, --yes', 'answer yes to a question')
-    .option('--confirm <name>', 'confirm a severe change by its name');
-  command.option('--dry-run', 'show the request and send nothing');
-  if (kind.money) command.option('--idempotency-key <key>', 'repeat an earlier try: it cannot happen twice');
+    .option('-y, --yes', 'skip the confirmation prompt')
+    .option('--confirm <name>', 'confirm a high-risk change by its name');
+  command.option('--dry-run', 'print the request without sending it');
+  if (kind.money)
+    command.option('--idempotency-key <key>', 'key of an earlier attempt; a retry with it never runs twice');
   return command;
 }
 
 /** Adds the two ways to hand in a password. */
 export function passwordFlags(command: Command): Command {
   return command
-    .option('--password-stdin', 'read the password from a pipe')
+    .option('--password-stdin', 'read the password from stdin')
     .option('--password-file <file>', 'read the password from a file');
 }
 
 /** Adds the flags of a list. */
 export function paged(command: Command): Command {
   return command
-    .option('--limit <n>', 'rows per page', integer(1, 200))
-    .option('--all', 'every page')
-    .option('--cursor <cursor>', 'go on where an earlier page ended');
+    .option('--limit <n>', 'number of rows per page', integer(1, 200))
+    .option('--all', 'fetch all pages')
+    .option('--cursor <cursor>', 'continue after an earlier page');
 }
 
 /** The options of these names that were given; nothing else ever reaches a request. */

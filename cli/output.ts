@@ -65,7 +65,7 @@ export function createPrint(terminal: Terminal, flags: OutputFlags): Print {
         space(),
       );
       await terminal.out.write(text);
-      if (hidden.length > 0) await note(`${hidden.length} more columns have no room; --fields picks columns.`);
+      if (hidden.length > 0) await note(`${hidden.length} more columns do not fit; select columns with --fields.`);
     },
     note,
     async done(text) {
@@ -103,7 +103,7 @@ function listText(rows: readonly Row[], view: View, format: Format, flags: Outpu
   const picked = flags.fields ? rows.map((row) => pick(row, flags.fields ?? [])) : rows;
   if (format === 'json') return text(`${JSON.stringify(picked, null, 2)}\n`);
   if (format === 'jsonl') return text(picked.map((row) => `${JSON.stringify(row)}\n`).join(''));
-  if (format === 'env') throw new UsageError('-o env is for one object, not for a list.', 'use -o json or -o tsv');
+  if (format === 'env') throw new UsageError('-o env supports a single object, not a list.', 'use -o json or -o tsv');
   const columns = columnsOf(view, flags.fields);
   if (format === 'table') return rows.length > 0 ? drawTable(rows, columns, space) : text('');
   const head = flags.headers === true ? tsvLine(columns.map((column) => column.field)) : '';
@@ -114,7 +114,7 @@ function assertKnown(fields: readonly string[], rows: readonly Row[], view: View
   const known = new Set([...view.columns.map((column) => column.field), ...rows.flatMap((row) => Object.keys(row))]);
   const unknown = fields.find((field) => !known.has(field) && !known.has(field.split('.')[0] ?? ''));
   if (unknown !== undefined) {
-    throw new UsageError(`There is no field "${unknown}" here.`, `fields: ${[...known].toSorted().join(', ')}`);
+    throw new UsageError(`Unknown field "${unknown}".`, `fields: ${[...known].toSorted().join(', ')}`);
   }
 }
 

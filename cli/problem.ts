@@ -28,7 +28,7 @@ export function readProblem(answer: RefusedAnswer, where: { login: string }): Cl
   const body = unwrap(parseObject(answer.text));
   if (answer.status >= 300 && answer.status < 400) return redirected(answer);
   const message =
-    firstText(body['detail'], body['error_description'], body['title']) ?? `The server answered ${answer.status}.`;
+    firstText(body['detail'], body['error_description'], body['title']) ?? `The server returned HTTP ${answer.status}.`;
   const code = firstText(body['code'], body['error']) ?? `http_${answer.status}`;
   const retryAfter = seconds(answer.headers['retry-after']);
   return new CliError(code, exitCodeFor(answer.status), channelWords(message, body['channel']), {
@@ -48,11 +48,16 @@ function unwrap(body: Row): Row {
 }
 
 function redirected(answer: RefusedAnswer): CliError {
-  const place = answer.headers['location'] ?? 'elsewhere';
-  return new CliError('redirected', EXIT.failed, `The server redirects to ${place}; a token is never sent after it.`, {
-    status: answer.status,
-    hint: 'use that address as the server',
-  });
+  const place = answer.headers['location'] ?? 'another address';
+  return new CliError(
+    'redirected',
+    EXIT.failed,
+    `The server redirects to ${place}. Redirects are not followed, to protect the token.`,
+    {
+      status: answer.status,
+      hint: 'use that address with --server',
+    },
+  );
 }
 
 function channelWords(message: string, channel: unknown): string {
@@ -71,7 +76,7 @@ function hintFor(
   if (hint) return hint;
   if (status === 401) return login;
   if (status === 404) return undefined;
-  return retryAfter !== undefined ? `try again in ${retryAfter} s` : undefined;
+  return retryAfter !== undefined ? `retry in ${retryAfter} s` : undefined;
 }
 
 function seconds(header: string | undefined): number | undefined {

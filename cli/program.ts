@@ -1,5 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
-import { nouns, type ContextOf, type Noun } from './commands/index.ts';
+import type { ContextOf } from './context.ts';
+import { nouns, type Noun } from './commands/index.ts';
 import { helpText } from './help.ts';
 import { choice, integer, list } from './options.ts';
 import { FORMATS } from './output.ts';
@@ -37,7 +38,7 @@ function addNoun(program: Command, noun: Noun): Command {
 
 function createRoot(out: Sink): Command {
   const program = new Command('payctl')
-    .description('payctl: operate the payment service from a terminal or a script.')
+    .description('payctl operates the payment service from a terminal or a script.')
     .exitOverride()
     .helpCommand(false)
     .helpOption('-h, --help', 'show help')
@@ -52,17 +53,17 @@ function createRoot(out: Sink): Command {
 
 function addGlobalFlags(program: Command): Command {
   return program
-    .option('-C, --context <name>', 'use this context')
-    .option('--server <url>', 'use this server')
-    .addOption(choice('-o, --output <format>', 'shape of stdout', FORMATS))
+    .option('-C, --context <name>', 'context to use')
+    .option('--server <url>', 'server URL to use')
+    .addOption(choice('-o, --output <format>', 'output format', FORMATS))
     .addOption(new Option('--json', 'same as -o json').implies({ output: 'json' }))
-    .option('--fields <a,b>', 'only these fields', list)
-    .option('--headers', 'headings also in a pipe')
-    .option('--no-headers', 'no headings')
-    .option('-q, --quiet', 'only ids')
-    .option('--no-input', 'never ask; a missing value is exit 2')
-    .addOption(choice('--color <when>', 'colours', ['auto', 'always', 'never']))
-    .option('--timeout <seconds>', 'longest wait for one answer', integer(1, 3600))
+    .option('--fields <a,b>', 'print only these fields', list)
+    .option('--headers', 'print a header row in pipes, too')
+    .option('--no-headers', 'print no header row')
+    .option('-q, --quiet', 'print only ids')
+    .option('--no-input', 'never prompt; exit with 2 if input is missing')
+    .addOption(choice('--color <when>', 'when to use color', ['auto', 'always', 'never']))
+    .option('--timeout <seconds>', 'timeout for each response', integer(1, 3600))
     .option('--debug', 'show the HTTP traffic on stderr, without secrets')
     .option('-V, --version', 'show the version');
 }

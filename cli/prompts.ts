@@ -1,5 +1,6 @@
-import { Cancelled, UsageError } from './errors.ts';
+import { Cancelled, FlagRequired } from './errors.ts';
 import type { Terminal } from './terminal.ts';
+import { wrap } from './width.ts';
 
 /** A question, and the flag that answers it where nobody can be asked. */
 export interface Question {
@@ -17,7 +18,7 @@ export interface Choice {
   checked?: boolean;
 }
 
-/** Asks the user. Where no question is possible, every method refuses with exit 2 and names the flag. */
+/** Asks the user. When not running interactively, every method refuses with exit 2 and names the flag. */
 export interface Prompts {
   readonly possible: boolean;
   text(question: Question): Promise<string>;
@@ -30,16 +31,11 @@ export interface Prompts {
 /** Makes the prompt layer; inquirer is loaded when the first question is asked, and draws on stderr only. */
 export function createPrompts(terminal: Terminal): Prompts {
   const ask = async <T>(flag: string, run: (kit: Inquirer, io: Io) => Promise<T>): Promise<T> => {
-    if (!terminal.canAsk)
-      throw new UsageError(
-        `A value for ${flag} is needed, and there is no terminal to ask on.`,
-        `give ${flag}`,
-        'input_needed',
-      );
+    if (!terminal.canAsk) throw new FlagRequired(flag);
     const { default: inquirer } = await import('inquirer');
     const closed = new AbortController();
     const onKey = (_text: unknown, key: { name?: string; ctrl?: boolean } | undefined): void => {
-      // Ctrl-D closes readline without a word, and the question would never settle.
+      // Ctrl-D closes readline silently, and the prompt would never settle.
       if (key?.ctrl && key.name === 'd') closed.abort();
     };
     terminal.stdin.on('keypress', onKey);
@@ -60,12 +56,15 @@ export function createPrompts(terminal: Terminal): Prompts {
       terminal.stdin.off('keypress', onKey);
     }
   };
+  // inquirer breaks lines in the middle of a word; three columns are its mark and the cursor.
+  const fold = (message: string): string => wrap(message, Math.max(20, terminal.err.columns - 3)).join('\n');
   return {
     possible: terminal.canAsk,
-    text: ({ flag, ...question }) => ask(flag, (kit, io) => kit.input(question, io)),
+    text: ({ flag, message, ...question }) =>
+      ask(flag, (kit, io) => kit.input({ message: fold(message), ...question }, io)),
     secret: ({ flag, message, validate }) =>
       ask(flag, (kit, io) => kit.password({ message, mask: '•', ...(validate ? { validate } : {}) }, io)),
-    yes: ({ flag, message }) => ask(flag, (kit, io) => kit.confirm({ message, default: false }, io)),
+    yes: ({ flag, message }) => ask(flag, (kit, io) => kit.confirm({ message: fold(message), default: false }, io)),
     choose: ({ flag, message }, choices) => ask(flag, (kit, io) => kit.select({ message, choices: [...choices] }, io)),
     chooseMany: ({ flag, message }, choices) =>
       ask(flag, (kit, io) => kit.checkbox({ message, choices: [...choices], required: true }, io)),

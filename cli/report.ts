@@ -59,7 +59,7 @@ export function toCliError(failure: unknown): CliError {
   if (code === 'ENOENT') return new CliError('file_not_found', EXIT.usage, message);
   if (code === 'EACCES' || code === 'EPERM') return new CliError('file_denied', EXIT.failed, message);
   return new CliError('unexpected', EXIT.failed, message, {
-    hint: 'run it again with --debug and report it',
+    hint: 'rerun with --debug and report the problem',
     cause: failure,
   });
 }

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { Query } from './api-client.ts';
-import type { ContextOf } from './commands/index.ts';
-import type { Context } from './context.ts';
+import type { Context, ContextOf } from './context.ts';
 import { UsageError } from './errors.ts';
 import { printList, type ListFlags } from './listing.ts';
 import { changes, choice, examples, list, paged } from './options.ts';
@@ -45,7 +44,7 @@ type Options = Row & ListFlags & ChangeFlags & { project?: string; clear?: reado
 
 /** One segment of a path; refuses what a URL would understand as another path. */
 export function segment(id: string): string {
-  if (id === '' || id === '.' || id === '..') throw new UsageError(`"${id}" is not an id.`);
+  if (id === '' || id === '.' || id === '..') throw new UsageError(`"${id}" is not a valid id.`);
   return encodeURIComponent(id);
 }
 
@@ -84,7 +83,7 @@ export async function runGet({ api, print }: Context, resource: Resource, id: st
 export function addCreate(noun: Command, context: ContextOf, resource: Resource, lines: readonly string[]): void {
   const command = noun
     .command('create')
-    .description(`Create ${one(resource.noun)}. Missing values are asked for on a terminal.`);
+    .description(`Create ${one(resource.noun)}. Missing values are prompted for on a terminal.`);
   addFields(command, createFields(resource));
   if (resource.inProject) projectFlag(command);
   examples(changes(command), ...lines).action((options: Options) => runCreate(context(), resource, options));
@@ -119,7 +118,7 @@ export async function complete({ prompts }: Context, fields: readonly Field[], b
           question,
           field.choices.map((value) => ({ value })),
         )
-      : await prompts.text({ ...question, validate: (text) => text !== '' || 'A value is needed.' });
+      : await prompts.text({ ...question, validate: (text) => text !== '' || 'A value is required.' });
     whole[field.name] = field.read ? field.read(answer) : answer;
   }
   return whole;
@@ -129,10 +128,10 @@ export async function complete({ prompts }: Context, fields: readonly Field[], b
 export function addUpdate(noun: Command, context: ContextOf, resource: Resource, lines: readonly string[]): void {
   const command = noun
     .command('update')
-    .description(`Change ${one(resource.noun)}; only what is given is sent.`)
+    .description(`Update ${one(resource.noun)}. Only the given fields change.`)
     .argument(`<${resource.idName}>`);
   addFields(command, resource.fields);
-  command.option('--clear <a,b>', 'empty these fields', list);
+  command.option('--clear <a,b>', 'clear these fields', list);
   if (resource.inProject) projectFlag(command);
   examples(changes(command), ...lines).action((id: string, options: Options) =>
     runUpdate(context(), resource, id, options),
@@ -151,7 +150,7 @@ export async function runUpdate(
     .map(({ name, empty = null }) => [name, empty]);
   const body = { ...bodyOf(options, resource.fields), ...Object.fromEntries(cleared) };
   if (Object.keys(body).length === 0)
-    throw new UsageError('There is nothing to change.', `payctl ${resource.noun} update --help`);
+    throw new UsageError('No changes were given.', `payctl ${resource.noun} update --help`);
   const path = `${resource.path}/${segment(id)}`;
   const query = projectQuery(resource, options);
   const row = await change(
@@ -173,8 +172,7 @@ export async function runUpdate(
 
 function fieldOf(name: string, resource: Resource): Field {
   const field = resource.fields.find((known) => known.name === name || flagOf(known) === name);
-  if (!field)
-    throw new UsageError(`There is no field "${name}" to clear.`, `fields: ${resource.fields.map(flagOf).join(', ')}`);
+  if (!field) throw new UsageError(`Unknown field "${name}".`, `fields: ${resource.fields.map(flagOf).join(', ')}`);
   return field;
 }
 
@@ -228,7 +226,7 @@ export async function runToggle(
 export function addDelete(noun: Command, context: ContextOf, resource: Resource, lines: readonly string[]): void {
   const command = noun
     .command('delete')
-    .description(`Delete ${one(resource.noun)}. Wants its ${resource.idName} typed, or --confirm.`)
+    .description(`Delete ${one(resource.noun)}. Type its ${resource.idName} to confirm, or use --confirm.`)
     .argument(`<${resource.idName}>`);
   if (resource.inProject) projectFlag(command);
   examples(changes(command), ...lines).action((id: string, options: Options) =>
@@ -280,7 +278,7 @@ function camel(flag: string): string {
 
 /** Adds --project. */
 export function projectFlag(command: Command): Command {
-  return command.option('--project <code>', 'project, by default "default"');
+  return command.option('--project <code>', 'project code, by default "default"');
 }
 
 function projectQuery(resource: Resource, options: { project?: string }): Query {

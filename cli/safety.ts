@@ -1,5 +1,5 @@
 import type { ApiClient, Call, Query } from './api-client.ts';
-import { Cancelled, UsageError } from './errors.ts';
+import { Cancelled, FlagRequired, UsageError } from './errors.ts';
 import type { Print } from './output.ts';
 import type { Prompts } from './prompts.ts';
 import { redact } from './redact.ts';
@@ -16,7 +16,7 @@ export interface ChangeFlags {
   idempotencyKey?: string;
 }
 
-/** How much a change asks of the user: nothing, a yes, or the name typed out. */
+/** How a change must be confirmed: not at all, with a yes, or by typing a name. */
 export type Risk = 'plain' | 'moderate' | 'severe';
 
 /** A change of the server's state, before it is made. */
@@ -33,7 +33,7 @@ export interface Change {
   /** What --dry-run shows instead of a body that is not JSON. */
   shown?: unknown;
   risk?: Risk;
-  /** The name that a severe change wants typed. */
+  /** The name to type to confirm a severe change. */
   name?: string;
   /** Reads the present state, for the diff of --dry-run. */
   current?: () => Promise<Row>;
@@ -41,7 +41,7 @@ export interface Change {
   money?: boolean;
 }
 
-/** Makes a change, after the target was shown and the user agreed; undefined after --dry-run. */
+/** Makes a change after the target was shown and the user has confirmed; undefined after --dry-run. */
 export type MakeChange = (change: Change, flags: ChangeFlags) => Promise<Row | undefined>;
 
 /** What the guard stands between. */
@@ -53,7 +53,7 @@ export interface GuardParts {
   target(): Promise<Target>;
 }
 
-/** Builds the one door through which every command changes the server. */
+/** Makes the function through which every command changes the server. */
 export function createGuard(parts: GuardParts): MakeChange {
   return async (change, flags) => {
     const target = await parts.target();
@@ -62,7 +62,7 @@ export function createGuard(parts: GuardParts): MakeChange {
       return undefined;
     }
     await parts.print.note(targetLine(parts.terminal, target));
-    await agree(parts.prompts, change, flags, `${target.context ?? target.origin}`);
+    await confirmChange(parts.prompts, change, flags, `${target.context ?? target.origin}`);
     const key = change.money ? { idempotencyKey: flags.idempotencyKey ?? crypto.randomUUID() } : {};
     const { method, path, query, body, raw, headers, accept } = change;
     const send = (): Promise<Row> =>
@@ -75,7 +75,7 @@ function defined<T extends object>(parts: T): Partial<T> {
   return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
-/** The line before every change: label, server and user, so that prod is never taken for dev. */
+/** The line before every change: label, server and user, so that prod is never mistaken for dev. */
 export function targetLine(terminal: Terminal, target: Target): string {
   const { style } = terminal.err;
   const look = target.label === 'prod' ? (['red', 'bold'] as const) : target.label === 'staging' ? 'yellow' : 'green';
@@ -83,8 +83,8 @@ export function targetLine(terminal: Terminal, target: Target): string {
   return `${style(look, target.label)}  ${target.server}${user}`;
 }
 
-/** Gets the user's agreement by flag or by question; throws when it is refused or cannot be had. */
-export async function agree(
+/** Gets the confirmation of the user by flag or prompt; throws when it is refused or nobody can be asked. */
+export async function confirmChange(
   prompts: Prompts,
   change: Pick<Change, 'what' | 'risk' | 'name'>,
   flags: ChangeFlags,
@@ -93,7 +93,7 @@ export async function agree(
   const { what, risk = 'plain', name } = change;
   if (flags.confirm !== undefined && flags.confirm !== name) {
     throw new UsageError(
-      `--confirm says "${flags.confirm}", but this is about "${name ?? what}".`,
+      `--confirm is "${flags.confirm}", but must be "${name ?? what}".`,
       undefined,
       'confirm_mismatch',
     );
@@ -101,20 +101,16 @@ export async function agree(
   if (risk === 'plain' || flags.confirm !== undefined) return;
   if (risk === 'severe') return typeName(prompts, what, name ?? what, place);
   if (flags.yes) return;
-  if (!prompts.possible) throw new UsageError(`This would ${what}: it needs a yes.`, 'add -y', 'confirmation_needed');
-  if (!(await prompts.yes({ message: `Really ${what} on ${place}?`, flag: '-y' }))) throw new Cancelled();
+  if (!prompts.possible) throw new FlagRequired('--yes', 'confirmation_needed');
+  if (!(await prompts.yes({ message: `Are you sure you want to ${what} on ${place}?`, flag: '--yes' })))
+    throw new Cancelled();
 }
 
 async function typeName(prompts: Prompts, what: string, name: string, place: string): Promise<void> {
   const flag = `--confirm ${name}`;
-  if (!prompts.possible)
-    throw new UsageError(
-      `This would ${what}: it needs its name as confirmation.`,
-      `add ${flag}`,
-      'confirmation_needed',
-    );
-  const typed = await prompts.text({ message: `This will ${what} on ${place}. Type ${name} to go on:`, flag });
-  if (typed !== name) throw new Cancelled('The name does not match; nothing was changed.');
+  if (!prompts.possible) throw new FlagRequired(flag, 'confirmation_needed');
+  const typed = await prompts.text({ message: `This will ${what} on ${place}. Type ${name} to confirm:`, flag });
+  if (typed !== name) throw new Cancelled('The name did not match; nothing was changed.');
 }
 
 async function showPlan({ terminal, print }: GuardParts, change: Change): Promise<void> {
@@ -126,7 +122,7 @@ async function showPlan({ terminal, print }: GuardParts, change: Change): Promis
   const path = change.path + search;
   const body = redact(change.shown ?? change.body) ?? null;
   const changes = change.current ? differences(await change.current(), change.body as Row) : undefined;
-  await print.note('Dry run: nothing is sent.');
+  await print.note('Dry run: nothing was sent.');
   const { out } = terminal;
   if (print.json)
     return out.write(

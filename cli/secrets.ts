@@ -13,7 +13,7 @@ const MOST_BYTES = 64 * 1024;
 /** A secret without the one line break that editors and echo add; an empty one is refused. */
 export function readSecretText(text: string, source: string): string {
   const secret = text.replace(/\r?\n$/, '');
-  if (secret === '') throw new UsageError(`${source} is empty; a secret is needed.`, undefined, 'secret_empty');
+  if (secret === '') throw new UsageError(`${source} is empty; a secret is required.`, undefined, 'secret_empty');
   return secret;
 }
 
@@ -25,13 +25,13 @@ export async function readSecretFile(terminal: Terminal, path: string): Promise<
 /** Reads a secret from stdin to its end; refuses a terminal, where it would show. */
 export async function readSecretStdin(terminal: Terminal, flag: string): Promise<string> {
   if (terminal.stdin.isTTY)
-    throw new UsageError(`${flag} reads from a pipe, and stdin is a terminal.`, `leave out ${flag} to be asked`);
+    throw new UsageError(`${flag} requires piped input, but stdin is a terminal.`, `omit ${flag} to be prompted`);
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of terminal.stdin) {
     const bytes = Buffer.from(part as Buffer | string);
     size += bytes.length;
-    if (size > MOST_BYTES) throw new UsageError('What came on stdin is too long for a secret.');
+    if (size > MOST_BYTES) throw new UsageError('The input on stdin is too long for a secret.');
     parts.push(bytes);
   }
   return readSecretText(Buffer.concat(parts).toString('utf8'), 'stdin');
@@ -51,18 +51,18 @@ export async function takePassword(
   ask: { message: string; isNew: boolean },
 ): Promise<string> {
   if (flags.passwordStdin && flags.passwordFile)
-    throw new UsageError('Give --password-stdin or --password-file, not both.');
+    throw new UsageError('--password-stdin and --password-file cannot be combined.');
   if (flags.passwordStdin) return readSecretStdin(terminal, '--password-stdin');
   if (flags.passwordFile) return readSecretFile(terminal, flags.passwordFile);
-  const flag = '--password-stdin or --password-file F';
+  const flag = '--password-stdin or --password-file';
   const password = await prompts.secret({
     message: ask.message,
     flag,
-    validate: (answer) => answer !== '' || 'A password is needed.',
+    validate: (answer) => answer !== '' || 'A password is required.',
   });
   if (!ask.isNew) return password;
-  const again = await prompts.secret({ message: 'The same again', flag });
-  if (again !== password) throw new UsageError('The two passwords differ; nothing was changed.');
+  const again = await prompts.secret({ message: 'Repeat the password', flag });
+  if (again !== password) throw new UsageError('The passwords do not match; nothing was changed.');
   return password;
 }
 
@@ -90,7 +90,7 @@ export async function openSecretSink(
   if (!quiet && !print.fields && print.format === 'table' && terminal.out.isTerminal)
     return boxSink(terminal, print, field);
   throw new UsageError(
-    'The secret is shown only once, and there is no safe place for it here.',
+    'The secret is shown only once, and this output is not a safe place for it.',
     'add --secret-file FILE, -o json or -o env',
     'secret_destination_needed',
   );
@@ -110,7 +110,7 @@ function fileSink(file: ReservedFile, print: Print, path: string, field: string)
       await file.commit(`${plain(row[field])}\n`);
       const { [field]: _secret, ...rest } = row;
       await print.item(rest, view);
-      await print.note(`The secret is in ${path} (readable by you only).`);
+      await print.note(`The secret was written to ${path} (mode 0600).`);
     },
     discard: () => file.discard(),
   };
@@ -122,7 +122,7 @@ function boxSink(terminal: Terminal, print: Print, field: string): SecretSink {
       const { [field]: secret, ...rest } = row;
       await print.item(rest, view);
       await terminal.out.write(
-        `\n${box([`${field} (shown once, store it now)`, '', plain(secret)], terminal.out.columns)}\n`,
+        `\n${box([`${field} (shown only once, store it now)`, '', plain(secret)], terminal.out.columns)}\n`,
       );
     },
     discard: async () => {},

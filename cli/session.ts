@@ -107,7 +107,7 @@ async function readJson(path: string): Promise<Record<string, unknown>> {
   } catch (cause) {
     throw new CliError('file_broken', EXIT.failed, `${path} is not valid JSON.`, {
       cause,
-      hint: 'repair or delete it',
+      hint: 'fix or delete the file',
     });
   }
 }

@@ -48,7 +48,7 @@ function chooseContext(flags: TargetFlags, env: Env, known: Contexts): Named | u
   const saved = own(known.contexts, name);
   if (saved) return { name, saved, source };
   if (source === 'current context') return undefined;
-  throw new UsageError(`There is no context "${name}".`, 'payctl context list', 'context_unknown');
+  throw new UsageError(`Context "${name}" not found.`, 'payctl context list', 'context_unknown');
 }
 
 function chooseServer(
@@ -71,7 +71,7 @@ function directTarget(
   if (named && fits(named.saved))
     return { ...contextTarget(named.name, named.saved, source, named.source), server: cleanServer(server) };
   if (named?.source === '--context')
-    throw new UsageError(`Context "${named.name}" is another server than ${server}.`, 'give either -C or --server');
+    throw new UsageError(`Context "${named.name}" does not point to ${server}.`, 'use either -C or --server');
   const match = Object.entries(known.contexts).find(([, saved]) => fits(saved));
   if (match) return contextTarget(match[0], match[1], source, 'same server');
   const label = guessLabel(origin);
@@ -113,7 +113,7 @@ export function originOf(server: string, source = '--server'): string {
   const url = URL.canParse(server) ? new URL(server) : undefined;
   const good = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
   if (!good)
-    throw new UsageError(`${source}: "${server}" is not a server address.`, 'write it like https://pay.example.com');
+    throw new UsageError(`${source}: "${server}" is not a valid server URL.`, 'use a URL like https://pay.example.com');
   return url.origin;
 }
 

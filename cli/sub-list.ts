@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { Query } from './api-client.ts';
-import type { ContextOf } from './commands/index.ts';
-import type { Context } from './context.ts';
+import type { Context, ContextOf } from './context.ts';
 import { printList, type ListFlags } from './listing.ts';
 import { examples, paged } from './options.ts';
 import { addFields, bodyOf, projectFlag, segment, type Field, type Resource } from './resource.ts';

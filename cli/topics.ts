@@ -1,18 +1,18 @@
 const ENVIRONMENT = `Environment
 
   PAYCTL_CONTEXT       context to use (flag: -C)
-  PAYCTL_SERVER        server to use (flag: --server)
-  PAYCTL_TOKEN         token for PAYCTL_SERVER, and for no other server
-  PAYCTL_TOKEN_FILE    the same, from a file
+  PAYCTL_SERVER        server URL to use (flag: --server)
+  PAYCTL_TOKEN         access token; sent only to PAYCTL_SERVER
+  PAYCTL_TOKEN_FILE    file with the access token
   PAYCTL_OUTPUT        table, tsv, json, jsonl, env or name (flag: -o)
-  PAYCTL_TIMEOUT       seconds to wait for one answer (flag: --timeout)
-  PAYCTL_CONFIG_DIR    folder of contexts.json and credentials.json
-  PAYCTL_SIMULATOR     address of the simulator (flag: --simulator)
-  CI                   never ask questions (flag: --no-input)
-  NO_COLOR FORCE_COLOR TERM=dumb   colours (flag: --color, which wins)
+  PAYCTL_TIMEOUT       seconds to wait for a response (flag: --timeout)
+  PAYCTL_CONFIG_DIR    directory of contexts.json and credentials.json
+  PAYCTL_SIMULATOR     URL of the simulator (flag: --simulator)
+  CI                   never prompt (flag: --no-input)
+  NO_COLOR FORCE_COLOR TERM=dumb   color (flag: --color, which takes precedence)
 
-For each value a flag wins over the environment, the environment over the
-context, the context over the default. payctl config explain shows the result.
+Precedence: flag, environment variable, context, default. To see the values in
+use and their sources, run payctl config explain.
 
 The offline commands (bootstrap, server, keys, admin reset-password --offline)
 read the configuration of the server: --config or PAY_CONFIG, and PAY_*.
@@ -20,63 +20,63 @@ read the configuration of the server: --config or PAY_CONFIG, and PAY_*.
 
 const EXIT_CODES = `Exit codes
 
-    0  done
-    1  failed: a rule of the server forbids it, or something is unhealthy
-    2  usage: the command line cannot be carried out; also when a question
-       would be needed and nobody can be asked
+    0  success
+    1  failure: the server refused the request, or a check failed
+    2  usage error: the command line is invalid, or input is missing and
+       payctl cannot prompt for it
     3  not found
     4  not logged in
-    5  forbidden: role, scope or network
-    6  conflict: another state, exists already, in use
-    7  try again: network, time-out, rate limit, database busy, server error
+    5  forbidden: role, scope or IP address
+    6  conflict: wrong state, already exists, or in use
+    7  temporary failure, retry: network, timeout, rate limit, database busy,
+       server error
   130  cancelled
 
-In JSON mode a failure is one object on stderr:
+With -o json or jsonl, an error is one JSON object on stderr:
   { "error": { "code", "message", "status", "hint", "requestId", "exitCode" } }
 `;
 
 const OUTPUT = `Output
 
-stdout is data and nothing else. Notices, questions, progress and errors go to
-stderr.
+stdout carries data only. Notices, prompts, progress and errors go to stderr.
 
-  -o table    for people: cut to the width, relative times
-  -o tsv      uncut, ISO times, no headings (--headers adds them); tabs and
-              line breaks in a value are written as \\t and \\n
-  -o json     get prints the bare object, list the bare array; fields are only
-              ever added
-  -o jsonl    one object on each line
-  -o env      NAME=value lines that a shell can read
+  -o table    for people: fitted to the terminal width, relative times
+  -o tsv      tab-separated, never truncated, ISO 8601 times, no header row
+              (--headers adds it); tabs and line breaks in a value are written
+              as \\t and \\n
+  -o json     get prints an object, list an array; fields are only ever added
+  -o jsonl    one JSON object per line
+  -o env      NAME=value lines that a shell can source
   -o name     noun/id
-  -q          ids, one on each line
-  --fields a,b   only these fields; dots reach inside (failure.code)
+  -q          ids only, one per line
+  --fields a,b   only these fields; dots select nested ones (failure.code)
 
-On a terminal the default is table, in a pipe tsv. A list that was cut says so
-on stderr; --all fetches every page.
+The default is table on a terminal and tsv in a pipe. If a list has more rows,
+a notice on stderr says so; --all fetches all pages.
 `;
 
 const SECRETS = `Secrets
 
-A secret is never a flag and never a variable of its own: arguments show in the
-process list and in shell history.
+No flag takes a secret as its value, because arguments are visible in the
+process list and in the shell history.
 
   in    --password-stdin, --password-file F, --secret-file F, or a hidden
-        question. One line break at the end is taken off; an empty secret is
+        prompt. One trailing line break is removed; an empty secret is
         refused.
-  out   app create and app rotate-secret show a secret once: in a box on a
-        terminal, with --secret-file F (a new file, mode 0600, complete or not
-        there), with -o json or with -o env. Without any of these nothing is
-        created (exit 2).
+  out   app create and app rotate-secret show a secret only once: in a box on a
+        terminal, with --secret-file F (a new file, mode 0600, written
+        completely or not at all), with -o json or with -o env. Without any of
+        these, nothing is created (exit 2).
 
-Tokens are kept in credentials.json (0600, folder 0700) and are sent only to
-the server that issued them. --debug shows no secret.
+Tokens are stored in credentials.json (mode 0600, directory 0700) and are sent
+only to the server that issued them. --debug redacts secrets.
 `;
 
 const BOOTSTRAP = `Bootstrap
 
-The first administrator and the first client are made on the machine of the
-service, straight in its database. Access to the database is the authority;
-there is no default account and no page for the first visitor.
+The first administrator and the first API application are created on the
+machine of the service, directly in its database. Access to the database is the
+authorization; there is no default account and no sign-up page.
 
   payctl bootstrap status
   payctl bootstrap admin --username alice
@@ -85,11 +85,11 @@ there is no default account and no page for the first visitor.
   payctl server start
   payctl login --server http://127.0.0.1:8080 -u alice
 
-On PostgreSQL this is safe beside a running server. The embedded database
-belongs to one process: stop the server, bootstrap, start it (exit 7 names the
-process that holds it). --if-none makes a command safe to repeat: exit 0 and
-{ "changed": false } when it was done before. bootstrap apply -f does it all
-from one file.
+With PostgreSQL this is safe while a server is running. The embedded database
+allows one process at a time: stop the server, bootstrap, start it again (exit 7
+names the process that is using it). --if-none makes a command idempotent: if
+the account exists, it prints { "changed": false } and exits with 0. To do all
+of it from one file, use bootstrap apply -f.
 `;
 
 /** The help topics, by name. */

@@ -89,6 +89,18 @@ export function relativeTime(value: unknown, now: Date): string {
   return at.toISOString().slice(0, 10);
 }
 
+/** A duration with its unit: 86400 is `24 h`, 604800 is `7 d`. */
+export function durationText(seconds: number): string {
+  const [size, unit] = DURATIONS.find(([size, , least]) => seconds >= least && seconds % size === 0) ?? [1, 's'];
+  return `${seconds / size} ${unit}`;
+}
+
+const DURATIONS: readonly [size: number, unit: string, least: number][] = [
+  [86_400, 'd', 2 * 86_400],
+  [3600, 'h', 3600],
+  [60, 'min', 60],
+];
+
 const GOOD = new Set([
   'paid',
   'succeeded',

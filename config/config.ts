@@ -21,7 +21,7 @@ export interface LoadedConfig {
     corsOrigins: string[];
     shutdownSeconds: number;
   };
-  database: DatabaseTarget & { migrate: boolean; allowEmbedded: boolean; poolSize: number };
+  database: DatabaseTarget & { migrate: boolean; allowEmbedded: boolean; poolSize: number; prepared: boolean };
   jwt: { secretKey: string | undefined; expirationHours: number };
   oauth: { issuer: string; tokenTtlSeconds: number };
   /** Newest first: the first seals, all of them open. */

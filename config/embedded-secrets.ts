@@ -29,7 +29,7 @@ export async function ensureEmbeddedSecrets(config: LoadedConfig): Promise<Confi
 }
 
 function complete(config: LoadedConfig, secretKey: string | undefined, masterKeys: MasterKey[]): Config {
-  const message = 'must be given when the database is PostgreSQL';
+  const message = 'is required when the database is PostgreSQL';
   if (secretKey === undefined) throw new ConfigFaults([{ key: 'JWT.SecretKey', message }]);
   if (masterKeys.length === 0) throw new ConfigFaults([{ key: 'Security.MasterKey', message }]);
   return { ...config, jwt: { ...config.jwt, secretKey }, security: { masterKeys } };
@@ -43,9 +43,9 @@ async function ensureSecret(key: KeyName, folder: string, path: string): Promise
     if (secret.length === 32) return secret;
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    throw new ConfigFaults([{ key, message: `the file ${path} cannot be read or made (${code})` }]);
+    throw new ConfigFaults([{ key, message: `the file ${path} cannot be read or created (${code})` }]);
   }
-  throw new ConfigFaults([{ key, message: `the file ${path} is damaged: it must hold the base64 text of 32 bytes` }]);
+  throw new ConfigFaults([{ key, message: `the file ${path} is damaged: it must contain 32 bytes in base64` }]);
 }
 
 async function readSecret(path: string): Promise<Buffer | undefined> {

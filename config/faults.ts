@@ -10,14 +10,14 @@ export class ConfigFaults extends Error {
   readonly faults: readonly ConfigFault[];
 
   constructor(faults: readonly ConfigFault[]) {
-    super([`The configuration has ${count(faults.length)}:`, ...faults.map(line)].join('\n'));
+    super([`The configuration is invalid (${count(faults.length)}):`, ...faults.map(line)].join('\n'));
     this.name = 'ConfigFaults';
     this.faults = faults;
   }
 }
 
 function count(faults: number): string {
-  return faults === 1 ? '1 fault' : `${faults} faults`;
+  return faults === 1 ? '1 error' : `${faults} errors`;
 }
 
 function line({ key, source, message }: ConfigFault): string {

@@ -2,7 +2,7 @@ import { environmentName, keyNames, keys, type KeyName } from './schema.ts';
 
 /** The Markdown table of every key, as `config/README.md` shows it. */
 export function keyTable(): string {
-  const head = ['Key', 'Must be', 'Default', 'Environment', 'What it does'];
+  const head = ['Key', 'Must be', 'Default', 'Environment variable', 'Description'];
   return [head, head.map(() => '---'), ...keyNames.map(row)].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
@@ -25,9 +25,9 @@ function row(key: KeyName): string[] {
 /** The text of `config/default.toml`: every key with its sentence and its default; one without a default as a comment. */
 export function defaultToml(): string {
   const lines = [
-    '# Every key with its default. Set your own in config/local.toml, in the file named by --config or PAY_CONFIG,',
-    '# or in the environment; copy only what you change. In those files a relative path begins at the folder of the',
-    '# file that sets it, elsewhere at the working directory. Made from config/schema.ts by: node config/write.ts',
+    '# Every key with its default. Set your own values in config/local.toml, in the file given by --config or PAY_CONFIG,',
+    '# or in the environment; copy only what you change. In those files a relative path is relative to the directory of',
+    '# the file that sets it, otherwise to the working directory. Generated from config/schema.ts by: node config/write.ts',
   ];
   let section = '';
   for (const key of keyNames) {

@@ -76,7 +76,7 @@ function isKey(name: string): name is KeyName {
 
 function unknown(what: string, name: string, all: readonly string[]): string {
   const hint = nearest(name, all);
-  return `there is no such ${what}${hint === undefined ? '' : `; did you mean ${hint}?`}`;
+  return `unknown ${what}${hint === undefined ? '' : `; did you mean ${hint}?`}`;
 }
 
 /** `PAY_CONFIG` was read before, `PAY_TEST_…` is the tests'. */
@@ -97,7 +97,7 @@ export function readEnvironmentLayer(env: Environment, cwd: string): Layer {
     const key = names.get(name);
     if (key !== undefined) readVariable(layer, key, { name, text, env, cwd });
     else if (!isServiceLink(name, text))
-      layer.faults.push({ key: printable(name), message: unknown('environment name', name, [...names.keys()]) });
+      layer.faults.push({ key: printable(name), message: unknown('environment variable', name, [...names.keys()]) });
   }
   return layer;
 }
@@ -131,7 +131,7 @@ function readVariable(layer: Layer, key: KeyName, { name, text, env, cwd }: Vari
     layer.settings.set(key, { value: take(key, content), source: name, base: dirname(path) });
   } catch (error) {
     // The path is not shown: people put the secret itself there by mistake.
-    layer.faults.push({ key, source: name, message: `the file that it names ${reason(error)}` });
+    layer.faults.push({ key, source: name, message: `names a file that ${reason(error)}` });
   }
 }
 

@@ -90,6 +90,7 @@ function assemble(
       migrate: values['Database.Migrate'],
       allowEmbedded: values['Database.AllowEmbedded'],
       poolSize: values['Database.PoolSize'],
+      prepared: values['Database.Prepared'],
     },
     jwt: { secretKey: values['JWT.SecretKey'], expirationHours: values['JWT.ExpirationHours'] },
     oauth: {

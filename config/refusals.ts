@@ -15,17 +15,17 @@ export function refusals(
 function* always(values: Partial<Values>): Iterable<ConfigFault> {
   const url = values['Database.Url'];
   if (url !== undefined && !url.startsWith('pglite://')) {
-    const message = 'must be given when the database is PostgreSQL';
+    const message = 'is required when the database is PostgreSQL';
     if (values['JWT.SecretKey'] === undefined) yield { key: 'JWT.SecretKey', message };
     if (values['Security.MasterKey'] === undefined) yield { key: 'Security.MasterKey', message };
   }
   const ids = (values['Security.MasterKey'] ?? []).map((key) => key.id);
-  if (new Set(ids).size < ids.length) yield { key: 'Security.MasterKey', message: 'names the same key twice' };
+  if (new Set(ids).size < ids.length) yield { key: 'Security.MasterKey', message: 'contains the same key twice' };
 }
 
 function* onALaptop(values: Partial<Values>): Iterable<ConfigFault> {
   if (values['Skillpay.DevMode'] && values.Debug === false) {
-    yield { key: 'Skillpay.DevMode', message: 'is only allowed while Debug is true' };
+    yield { key: 'Skillpay.DevMode', message: 'is only allowed when Debug is true' };
   }
 }
 
@@ -33,13 +33,13 @@ function* inProduction(values: Partial<Values>): Iterable<ConfigFault> {
   if (values.Debug) yield { key: 'Debug', message: 'must be false in production' };
   if (values['Skillpay.DevMode']) yield { key: 'Skillpay.DevMode', message: 'must be false in production' };
   if (values['Server.PublicUrl']?.startsWith('http:')) {
-    yield { key: 'Server.PublicUrl', message: 'must be an https:// address in production' };
+    yield { key: 'Server.PublicUrl', message: 'must be an https:// URL in production' };
   }
   if (values['Database.Url']?.startsWith('pglite://') && values['Database.AllowEmbedded'] === false) {
-    const message = 'is the embedded database, which production only accepts with Database.AllowEmbedded = true';
+    const message = 'is the embedded database, which requires Database.AllowEmbedded = true in production';
     yield { key: 'Database.Url', message };
   }
-  const sample = 'looks like a sample; production needs a random one (openssl rand -base64 32)';
+  const sample = 'looks like a sample; production requires a random value (openssl rand -base64 32)';
   const secret = values['JWT.SecretKey'];
   if (secret !== undefined && looksLikeSample(secret)) yield { key: 'JWT.SecretKey', message: sample };
   if (values['Security.MasterKey']?.some(isTyped)) yield { key: 'Security.MasterKey', message: sample };

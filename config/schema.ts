@@ -24,7 +24,7 @@ function flag(fallback: boolean, sentence: string) {
 }
 
 function whole(min: number, max: number, fallback: number, sentence: string) {
-  const expects = `a whole number from ${min} to ${max}`;
+  const expects = `an integer from ${min} to ${max}`;
   const schema = z.int().min(min).max(max);
   return { kind: 'number', schema, fallback, expects, sentence, secret: false } satisfies KeySpec;
 }
@@ -42,28 +42,29 @@ function list<S extends z.ZodType>(item: S, expects: string, sentence: string) {
   return { kind: 'list', schema, fallback: [] as string[], expects, sentence, secret: false } satisfies KeySpec;
 }
 
-const networks = 'a list of address ranges such as 10.0.0.0/8 or ::1';
+const networks = 'a list of IP addresses or CIDR ranges such as 10.0.0.0/8 or ::1';
 const hostAndPort = 'host:port, such as 127.0.0.1:8080 or [::1]:8080';
 
 /** Every configuration key, in the order of the files and tables; the single source of types, defaults and words. */
 export const keys = {
   Debug: flag(
     false,
-    'Creates test applications and simulator configurations, and starts the simulator; never beside live ones.',
+    'Creates test applications and simulator configurations, and starts the simulator; refused if live configurations exist.',
   ),
   'Server.Listen': text(listen, hostAndPort, '127.0.0.1:8080', {
-    sentence: 'Where the HTTP service listens; port 0 takes a free one.',
+    sentence: 'Listen address of the HTTP service; port 0 picks a free port.',
   }),
   'Server.PublicUrl': text(origin, 'an http:// or https:// origin without a path', 'http://127.0.0.1:8080', {
-    sentence: 'The address that callers, payers and channels reach; links, cookies and notices are built from it.',
+    sentence:
+      'Public URL of the service for merchants, payers and channels; used for links, cookies and notification URLs.',
   }),
   'Server.TrustedProxies': whole(
     0,
     10,
     0,
-    'How many reverse proxies stand in front; that many X-Forwarded-For hops are believed.',
+    'Number of reverse proxies in front of the service; that many X-Forwarded-For hops are trusted.',
   ),
-  'Server.AdminNetworks': list(network, networks, 'Who may reach /api/v1; empty means everyone.'),
+  'Server.AdminNetworks': list(network, networks, 'IP ranges that may access /api/v1; empty allows all.'),
   'Server.CorsOrigins': list(
     origin,
     'a list of origins such as https://shop.example',
@@ -73,92 +74,102 @@ export const keys = {
     1,
     300,
     10,
-    'How long requests in flight may take after a signal to stop, in seconds.',
+    'Grace period for requests in flight, and then for jobs, on shutdown, in seconds.',
   ),
   'Database.Url': text(databaseUrl, 'pglite://<folder> or postgres://…/<database>', 'pglite://./data/pglite', {
-    sentence: 'The embedded database in a folder, or a PostgreSQL server.',
+    sentence: 'The embedded database in a directory, or a PostgreSQL database.',
     secret: true,
   }),
-  'Database.Migrate': flag(true, 'Brings the schema up to date at start; replicas may start at once.'),
+  'Database.Migrate': flag(true, 'Applies pending migrations at start; replicas may start concurrently.'),
   'Database.AllowEmbedded': flag(
     false,
-    'Accepts the embedded database in production; it survives a killed process, not a power cut.',
+    'Allows the embedded database in production; it survives a killed process, but not a power failure.',
   ),
   'Database.PoolSize': whole(1, 500, 10, 'Connections to PostgreSQL per process.'),
+  'Database.Prepared': flag(
+    true,
+    'Prepares statements once per connection; false behind a pooler in transaction mode, such as PgBouncer.',
+  ),
   'JWT.SecretKey': optional(
     z.string().refine((value) => Buffer.byteLength(value) >= 32),
-    'a text of at least 32 bytes',
+    'a string of at least 32 bytes',
 
     {
       sentence:
-        'Signs administrator sessions and OAuth tokens; changing it ends every one. Made by itself on the embedded database, required on PostgreSQL.',
+        'Signs administrator sessions and OAuth tokens; changing it invalidates all of them. Generated for the embedded database, required for PostgreSQL.',
       secret: true,
     },
   ),
   'JWT.ExpirationHours': whole(1, 8760, 24, 'Lifetime of an administrator session, in hours.'),
-  'OAuth.Issuer': optional(address, 'an http:// or https:// address without query and fragment', {
-    sentence: 'The issuer of OAuth tokens; Server.PublicUrl when not set.',
+  'OAuth.Issuer': optional(address, 'an http:// or https:// URL without query and fragment', {
+    sentence: 'Issuer of OAuth tokens; Server.PublicUrl if not set.',
   }),
   'OAuth.TokenTtlSeconds': whole(60, 86_400, 3600, 'Lifetime of an OAuth access token, in seconds.'),
   'Security.MasterKey': {
     kind: 'list',
     schema: z.array(masterKey).min(1),
     fallback: undefined,
-    expects: 'a list of base64 texts of 32 bytes each (openssl rand -base64 32)',
+    expects: 'a list of base64-encoded 32-byte keys (openssl rand -base64 32)',
     sentence:
-      'Seals channel secrets and private keys, newest first. Made by itself on the embedded database, required on PostgreSQL.',
+      'Encrypts channel secrets and private keys, newest key first. Generated for the embedded database, required for PostgreSQL.',
     secret: true,
   } satisfies KeySpec,
   'Skillpay.Brand': text(
     z.string().regex(/^[A-Za-z][A-Za-z0-9]{0,31}$/),
-    '1 to 32 letters and digits, a letter first',
+    '1 to 32 letters and digits, starting with a letter',
     'Weixin',
     { sentence: 'First part of the pay-per-call header <Brand>-Pay-Required.' },
   ),
-  'Skillpay.DevMode': flag(false, 'Pay-per-call gives content without the scan; only together with Debug.'),
-  'Skillpay.OfferTtlSeconds': whole(60, 604_800, 900, 'How long a pay-per-call offer can be paid, in seconds.'),
-  'Simulator.Listen': text(listen, hostAndPort, '127.0.0.1:8081', { sentence: 'Where the channel simulator listens.' }),
-  'Simulator.Url': optional(address, 'an http:// or https:// address without query and fragment', {
-    sentence: 'A channel simulator that already runs; none is started then.',
+  'Skillpay.DevMode': flag(
+    false,
+    'Pays pay-per-call offers automatically on the simulator, without a payer; only allowed with Debug.',
+  ),
+  'Skillpay.OfferTtlSeconds': whole(60, 604_800, 900, 'Validity of a pay-per-call offer, in seconds.'),
+  'Simulator.Listen': text(listen, hostAndPort, '127.0.0.1:8081', {
+    sentence: 'Listen address of the channel simulator.',
   }),
-  'Simulator.Dir': text(z.string().min(1), 'a folder', './data/simulator', {
-    sentence: 'Where the simulator keeps its keys and its ledger.',
+  'Simulator.Url': optional(address, 'an http:// or https:// URL without query and fragment', {
+    sentence: 'URL of a running channel simulator; if set, none is started.',
   }),
-  'Channels.TimeoutMs': whole(100, 60_000, 6000, 'How long a channel may take to answer, in milliseconds.'),
+  'Simulator.Dir': text(z.string().min(1), 'a directory', './data/simulator', {
+    sentence: 'Directory for the keys and the ledger of the simulator.',
+  }),
+  'Channels.TimeoutMs': whole(100, 60_000, 6000, 'Timeout of a channel request, in milliseconds.'),
   'Explorer.Enabled': flag(true, 'Serves the API explorer and the OpenAPI document under /swagger.'),
   'Metrics.Listen': text(listen, hostAndPort, '127.0.0.1:9464', {
-    sentence: 'Where Prometheus metrics, and nothing else, are served.',
+    sentence: 'Listen address for Prometheus metrics; serves nothing else.',
   }),
   'Log.Level': text(
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
     'fatal, error, warn, info, debug, trace or silent',
     'info',
-    { sentence: 'The least serious log line that is written.' },
+    { sentence: 'Minimum level of log lines.' },
   ),
-  'Webhook.AllowedNetworks': list(
-    network,
-    networks,
-    'Private address ranges that webhooks and skill handlers may reach all the same.',
-  ),
+  'Webhook.AllowedNetworks': list(network, networks, 'Private IP ranges that webhooks and skill handlers may access.'),
   'RateLimit.PerApp': whole(
     0,
     1_000_000,
     0,
-    'Requests per minute of one application, 0 for no limit; an application may have its own.',
+    'Requests per minute and application, 0 for no limit; an application may have its own limit.',
   ),
   'RateLimit.BadCredentialsPerMinute': whole(
     1,
     1_000_000,
     30,
-    'Refused credentials per address in one minute; of IPv6 a /64 counts as one.',
+    'Failed authentication attempts per IP address and minute; an IPv6 /64 counts as one address.',
   ),
   'RateLimit.LoginFailures': whole(
     1,
     1_000_000,
     10,
-    'Failed logins per account and address in 15 minutes; ten times that per address.',
+    'Failed logins per account and IP address in 15 minutes; ten times as many per IP address.',
   ),
-  'RateLimit.UnpaidOffersPerApp': whole(1, 10_000_000, 1000, 'Pay-per-call offers of one application open at a time.'),
+  'RateLimit.UnpaidOffersPerApp': whole(
+    1,
+    10_000_000,
+    1000,
+    'Maximum number of unpaid pay-per-call offers per application.',
+  ),
 } satisfies Record<string, KeySpec>;
 
 /** The name of a configuration key, such as `JWT.SecretKey`. */

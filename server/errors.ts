@@ -1,3 +1,5 @@
+import type { ErrorCode } from './error-codes/error-codes.ts';
+
 /** One problem with one member of the input; `pointer` is a JSON pointer such as `/amount`. */
 export interface FieldError {
   pointer: string;
@@ -27,13 +29,13 @@ export interface AppErrorOptions {
   cause?: unknown;
 }
 
-/** A refusal with a stable code (snake_case) and an HTTP status; everything a caller may be told is in it. */
-export class AppError extends Error {
-  readonly code: string;
+/** What a refusal and a local failure have in common. */
+abstract class CodedError<Code extends string> extends Error {
+  readonly code: Code;
   readonly status: number;
   readonly options: AppErrorOptions;
 
-  constructor(code: string, status: number, message: string, options: AppErrorOptions = {}) {
+  constructor(code: Code, status: number, message: string, options: AppErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
     this.code = code;
@@ -42,58 +44,82 @@ export class AppError extends Error {
   }
 }
 
+/** A refusal with a stable code and an HTTP status; everything a caller may be told is in it. */
+export class AppError extends CodedError<ErrorCode> {}
+
+/** Codes that no answer carries and that have no page: payctl shows them. */
+export type LocalCode =
+  | 'already_bootstrapped'
+  | 'already_exists'
+  | 'backup_not_embedded'
+  | 'database_in_use'
+  | 'database_missing'
+  | 'database_unavailable'
+  | 'debug_beside_live'
+  | 'not_kept'
+  | 'schema_outdated'
+  | 'seals_left'
+  | 'simulator_in_use';
+
+/** A failure that stops a start or an offline command; `status` chooses payctl's exit code. */
+export class LocalError extends CodedError<LocalCode> {}
+
 /** The input is malformed or breaks a rule of its schema (400). */
 export class InvalidRequest extends AppError {
-  constructor(message: string, errors: FieldError[] = [], code = 'invalid_request') {
+  constructor(message: string, errors: FieldError[] = [], code: ErrorCode = 'invalid_request') {
     super(code, 400, message, { errors });
   }
 }
 
 /** The credential is missing, malformed, expired or revoked (401); the edge adds `WWW-Authenticate`. */
 export class Unauthenticated extends AppError {
-  constructor(message = 'A valid credential is required.', code = 'unauthenticated', options: AppErrorOptions = {}) {
+  constructor(
+    message = 'A valid credential is required.',
+    code: ErrorCode = 'unauthenticated',
+    options: AppErrorOptions = {},
+  ) {
     super(code, 401, message, options);
   }
 }
 
 /** The caller is known and may not do this (403). */
 export class Forbidden extends AppError {
-  constructor(code = 'forbidden', message = 'This is not allowed.', options: AppErrorOptions = {}) {
+  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(code, 403, message, options);
   }
 }
 
 /** Too many requests of a kind (429); `retryAfter` is in seconds. */
 export class TooManyRequests extends AppError {
-  constructor(message: string, retryAfter: number, code = 'rate_limited', options: AppErrorOptions = {}) {
+  constructor(message: string, retryAfter: number, code: ErrorCode = 'rate_limited', options: AppErrorOptions = {}) {
     super(code, 429, message, { retryable: true, retryAfter, ...options });
   }
 }
 
-/** There is no such thing, or it is not the caller's: the answer is the same (404). */
+/** The thing does not exist, or it is not the caller's: the answer is the same (404). */
 export class NotFound extends AppError {
   constructor(what = 'resource') {
-    super('not_found', 404, `There is no such ${what}.`);
+    super('not_found', 404, `The ${what} was not found.`);
   }
 }
 
 /** The thing is in a state that forbids this (409). */
 export class Conflict extends AppError {
-  constructor(code: string, message: string, options: AppErrorOptions = {}) {
+  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(code, 409, message, options);
   }
 }
 
 /** Understood, but a rule of the service forbids it (422). */
 export class NotAllowed extends AppError {
-  constructor(code: string, message: string, options: AppErrorOptions = {}) {
+  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(code, 422, message, options);
   }
 }
 
 /** The service cannot answer now; nothing was decided (503 with Retry-After). */
 export class Unavailable extends AppError {
-  constructor(code: string, message: string, options: AppErrorOptions = {}) {
+  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(code, 503, message, { retryable: true, retryAfter: 1, ...options });
   }
 }

@@ -2,14 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import type { Answer, ApiClient, Call, Query } from '../api-client.ts';
-import type { Context } from '../context.ts';
+import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { choice, examples, json } from '../options.ts';
 import { readSecretFile } from '../secrets.ts';
 import { targetLine } from '../safety.ts';
 import { redact } from '../redact.ts';
 import type { Row } from '../values.ts';
-import type { ContextOf } from './index.ts';
 
 /** The flags of `api`. */
 export interface ApiFlags {
@@ -29,23 +28,30 @@ export interface ApiFlags {
 export function define(command: Command, context: ContextOf): void {
   command
     .description(
-      'Call any endpoint and print its answer as JSON; as the administrator, or with --app as a merchant would.',
+      'Call any API endpoint and print the response as JSON, as the logged-in administrator or, with --app, as an application.',
     )
     .argument('<path>')
-    .addOption(choice('-X, --method <method>', 'by default GET, or POST with a body', ['GET', 'POST', 'PUT', 'DELETE']))
+    .addOption(
+      choice('-X, --method <method>', 'HTTP method; GET by default, POST if there is a body', [
+        'GET',
+        'POST',
+        'PUT',
+        'DELETE',
+      ]),
+    )
     .option(
       '-f, --field <k=v>',
-      'text member of the body, or of the query for GET',
+      'string field of the body, or query parameter for GET',
       pair((text) => text),
     )
-    .option('-F, --json-field <k=json>', 'member given as JSON: numbers, true, lists', pair(json))
-    .option('--body <json>', 'the whole body', json)
-    .option('--input <file>', 'the whole body from a file')
-    .option('--paginate', 'follow a list to its end: one JSON array')
-    .option('--app <client_id>', 'call as this application')
-    .option('--secret-file <file>', 'its secret')
-    .option('--idempotency-key <key>', 'make repeating safe')
-    .option('--dry-run', 'show the request and send nothing');
+    .option('-F, --json-field <k=json>', 'field with a JSON value: number, boolean, array, object', pair(json))
+    .option('--body <json>', 'request body as JSON', json)
+    .option('--input <file>', 'read the request body from a file')
+    .option('--paginate', 'fetch all pages of a list into one JSON array')
+    .option('--app <client_id>', 'authenticate as this application')
+    .option('--secret-file <file>', 'file with the client_secret of the application')
+    .option('--idempotency-key <key>', 'Idempotency-Key header, makes a retry safe')
+    .option('--dry-run', 'print the request without sending it');
   examples(
     command,
     'payctl api "/api/v1/orders?status=paid&limit=5"',
@@ -58,7 +64,7 @@ export function define(command: Command, context: ContextOf): void {
 function pair(read: (text: string) => unknown): (text: string, before: Row | undefined) => Row {
   return (text, before = {}) => {
     const at = text.indexOf('=');
-    if (at < 1) throw new InvalidArgumentError('Write it like name=value.');
+    if (at < 1) throw new InvalidArgumentError('Expected name=value.');
     return { ...before, [text.slice(0, at)]: read(text.slice(at + 1)) };
   };
 }
@@ -67,7 +73,7 @@ function pair(read: (text: string) => unknown): (text: string, before: Row | und
 export async function run(context: Context, path: string, flags: ApiFlags): Promise<void> {
   if (!path.startsWith('/') || path.startsWith('//'))
     throw new UsageError(
-      'The path begins with one slash; the server is chosen with -C or --server.',
+      'The path must begin with a single slash; choose the server with -C or --server.',
       'payctl api /api/v1/orders',
     );
   const call = await readCall(context, path, flags);
@@ -91,7 +97,8 @@ async function readCall({ terminal }: Context, path: string, flags: ApiFlags): P
   const fields = { ...flags.field, ...flags.jsonField };
   const hasFields = Object.keys(fields).length > 0;
   const whole = flags.input ? json(await readFile(resolve(terminal.cwd, flags.input), 'utf8')) : flags.body;
-  if (whole !== undefined && hasFields) throw new UsageError('Give the body whole or by fields, not both.');
+  if (whole !== undefined && hasFields)
+    throw new UsageError('Fields (-f, -F) cannot be combined with --body or --input.');
   const method = flags.method ?? (flags.paginate || (whole === undefined && !hasFields) ? 'GET' : 'POST');
   const key = flags.idempotencyKey ? { idempotencyKey: flags.idempotencyKey } : {};
   if (method === 'GET') return { method, path, ...(hasFields ? { query: fields as Query } : {}) };
@@ -111,7 +118,7 @@ export async function merchantApi(
   clientId: string,
   secretFile: string | undefined,
 ): Promise<ApiClient> {
-  if (!secretFile) throw new UsageError('--app needs the secret of the application.', 'add --secret-file FILE');
+  if (!secretFile) throw new UsageError('--app requires the secret of the application.', 'add --secret-file FILE');
   const secret = await readSecretFile(terminal, secretFile);
   return apiAs(async () => {
     const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(secret)}`).toString('base64');

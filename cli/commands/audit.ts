@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
-import type { Context } from '../context.ts';
+import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { drawFindings, type Finding } from '../findings.ts';
 import { examples } from '../options.ts';
 import { withSpinner } from '../spinner.ts';
 import { plain, visible, type Row, type View } from '../values.ts';
-import type { ContextOf } from './index.ts';
 
 const VIEW: View = {
   noun: 'check',
@@ -13,46 +12,46 @@ const VIEW: View = {
   columns: [{ field: 'check', kind: 'id' }, { field: 'ok', kind: 'yesno' }, { field: 'count' }, { field: 'promise' }],
 };
 
-/** How many rows that break a promise are told; the JSON has more. */
+/** How many violations of a check are listed; the JSON has more. */
 const SHOWN = 5;
 
 /** Adds `audit`. */
 export function define(command: Command, context: ContextOf): void {
   command.description(
-    'Prove the books: orders, refunds, coin ledgers, events and the audit log. Exit 1 when a promise is broken.',
+    'Verify ledger consistency: orders, refunds, coin ledgers, events and the audit log. Exits with 1 if a check fails.',
   );
   examples(command, 'payctl audit', 'payctl audit --json', 'payctl audit --fields check,ok,count').action(() =>
     run(context()),
   );
 }
 
-/** Prints every promise with the number of rows that break it, and on stderr the rows that break one. */
+/** Prints every check with the number of its violations, and on stderr the first violations themselves. */
 export async function run({ api, print, terminal, flags }: Context): Promise<void> {
-  const report = await withSpinner(terminal.err, 'Proving the books', () => api.get('/api/v1/books'));
+  const report = await withSpinner(terminal.err, 'Verifying ledger consistency', () => api.get('/api/v1/books'));
   const proofs = (report['proofs'] ?? []) as Row[];
   const isPage = print.format === 'table' && !print.fields && flags.quiet !== true;
   if (isPage) await terminal.out.write(drawFindings(proofs.map(findingOf), terminal.out));
   else await print.list(proofs, VIEW);
   const broken = proofs.filter((proof) => proof['ok'] === false);
   const [first] = broken;
-  if (!first) return print.done(`Every promise holds: ${proofs.length} proofs.`);
+  if (!first) return print.done(`All checks passed (${proofs.length}).`);
   for (const proof of broken) for (const line of exampleLines(proof)) await print.note(line);
   throw new CliError(
     'books_broken',
     EXIT.failed,
-    `${broken.length} of ${proofs.length} promises are broken; first: ${plain(first['check'])} (${plain(first['promise'])}).`,
+    `${broken.length} of ${proofs.length} checks failed; first: ${plain(first['check'])} (${plain(first['promise'])}).`,
     { hint: hintFor(first) },
   );
 }
 
-/** On a terminal a proof is a finding: the promise, and how many rows break it. */
+/** On a terminal a check is a finding: what must hold, and how many rows violate it. */
 function findingOf(proof: Row): Finding {
   const holds = proof['ok'] === true;
   const detail = plain(proof['promise']);
   return {
     check: plain(proof['check']),
     status: holds ? 'ok' : 'failed',
-    detail: holds ? detail : `${detail}: broken ${plain(proof['count'])} times`,
+    detail: holds ? detail : `${detail}: ${plain(proof['count'])} violations`,
     fix: null,
   };
 }

@@ -1,7 +1,6 @@
 import { Argument, type Command } from 'commander';
-import type { Context } from '../context.ts';
+import type { Context, ContextOf } from '../context.ts';
 import { examples } from '../options.ts';
-import type { ContextOf } from './index.ts';
 
 /** The shells that can be completed. */
 export const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const;
@@ -11,8 +10,8 @@ export type Shell = (typeof SHELLS)[number];
 /** Adds `completion`. */
 export function define(command: Command, context: ContextOf): void {
   command
-    .description('Print the completion script of a shell: nouns, verbs, flags and their words.')
-    .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS));
+    .description('Print the completion script for a shell.')
+    .addArgument(new Argument('<shell>', 'shell').choices(SHELLS));
   examples(
     command,
     'payctl completion bash > ~/.local/share/bash-completion/completions/payctl',

@@ -1,14 +1,13 @@
 import type { Command } from 'commander';
-import type { Context } from '../context.ts';
+import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { examples } from '../options.ts';
 import { buildProgram } from '../program.ts';
-import type { ContextOf } from './index.ts';
 
 /** Adds `help`. */
 export function define(command: Command, context: ContextOf): void {
   command
-    .description('Help for a command, or for a topic: environment, exit-codes, output, secrets, bootstrap.')
+    .description('Show help for a command or for a topic: environment, exit-codes, output, secrets, bootstrap.')
     .argument('[words...]');
   examples(command, 'payctl help app create', 'payctl help exit-codes').action((words: string[]) =>
     run(context(), words),
@@ -31,7 +30,7 @@ function find(program: Command, words: readonly string[]): Command {
   let command = program;
   for (const word of words) {
     const next = command.commands.find((child) => child.name() === word || child.aliases().includes(word));
-    if (!next) throw new UsageError(`There is no help for "${words.join(' ')}".`, 'payctl --help');
+    if (!next) throw new UsageError(`No help found for "${words.join(' ')}".`, 'payctl --help');
     command = next;
   }
   return command;

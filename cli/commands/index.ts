@@ -1,8 +1,5 @@
 import type { Command } from 'commander';
-import type { Context } from '../context.ts';
-
-/** Gives the context of this run; made at the first call. */
-export type ContextOf = () => Context;
+import type { ContextOf } from '../context.ts';
 
 /** What a noun's module offers: its verbs and flags, added to the command that carries its name. */
 export interface NounModule {
@@ -23,7 +20,7 @@ export const nouns: readonly Noun[] = [
   {
     group: 'Getting started',
     name: 'bootstrap',
-    summary: 'first administrator and first client, offline',
+    summary: 'create the first administrator and application, offline',
     load: () => import('./bootstrap/index.ts'),
   },
   { group: 'Getting started', name: 'login', summary: 'log in as an administrator', load: () => import('./login.ts') },
@@ -36,14 +33,14 @@ export const nouns: readonly Noun[] = [
   {
     group: 'Getting started',
     name: 'whoami',
-    summary: 'who is logged in, and where',
+    summary: 'show the current login and server',
     load: () => import('./whoami.ts'),
   },
   {
     group: 'Getting started',
     name: 'context',
     plural: 'contexts',
-    summary: 'named servers',
+    summary: 'manage named servers',
     load: () => import('./context/index.ts'),
   },
 
@@ -58,17 +55,23 @@ export const nouns: readonly Noun[] = [
     group: 'Manage',
     name: 'channel',
     plural: 'channels',
-    summary: 'alipay, wechat and paypal: configuration',
+    summary: 'channel configurations of alipay, wechat and paypal',
     load: () => import('./channel/index.ts'),
   },
   {
     group: 'Manage',
     name: 'cert',
     plural: 'certs',
-    summary: 'certificates and keys of the channels',
+    summary: 'channel certificates and keys',
     load: () => import('./cert/index.ts'),
   },
-  { group: 'Manage', name: 'user', plural: 'users', summary: 'payers', load: () => import('./user/index.ts') },
+  {
+    group: 'Manage',
+    name: 'user',
+    plural: 'users',
+    summary: 'users: the people who pay',
+    load: () => import('./user/index.ts'),
+  },
   {
     group: 'Manage',
     name: 'product',
@@ -101,79 +104,99 @@ export const nouns: readonly Noun[] = [
   {
     group: 'Payments',
     name: 'pay',
-    summary: 'place a payment, with its QR code in the terminal',
+    summary: 'place a payment and show its QR code',
     load: () => import('./pay.ts'),
   },
   {
     group: 'Payments',
     name: 'order',
     plural: 'orders',
-    summary: 'find, follow, close and export orders',
+    summary: 'find, track, close and export orders',
     load: () => import('./order/index.ts'),
   },
   {
     group: 'Payments',
     name: 'refund',
     plural: 'refunds',
-    summary: 'give money back',
+    summary: 'create, track and resolve refunds',
     load: () => import('./refund/index.ts'),
   },
   {
     group: 'Payments',
     name: 'exception',
     plural: 'exceptions',
-    summary: 'what needs a person',
+    summary: 'cases that need manual review',
     load: () => import('./exception/index.ts'),
   },
 
-  { group: 'Payments', name: 'skillpay', summary: 'pay-per-call (X402)', load: () => import('./skillpay/index.ts') },
+  {
+    group: 'Payments',
+    name: 'skillpay',
+    summary: 'pay-per-call (HTTP 402)',
+    load: () => import('./skillpay/index.ts'),
+  },
 
-  { group: 'Develop', name: 'api', summary: 'call any endpoint', load: () => import('./api.ts') },
+  { group: 'Develop', name: 'api', summary: 'call any API endpoint', load: () => import('./api.ts') },
   {
     group: 'Develop',
     name: 'event',
     plural: 'events',
-    summary: 'the event log and webhooks',
+    summary: 'event log and webhooks',
     load: () => import('./event/index.ts'),
   },
   {
     group: 'Develop',
     name: 'simulator',
-    summary: 'play the payer and the channels',
+    summary: 'simulate payers and channels',
     load: () => import('./simulator/index.ts'),
   },
   { group: 'Develop', name: 'open', summary: 'open the API explorer in a browser', load: () => import('./open.ts') },
 
-  { group: 'Health', name: 'status', summary: 'is everything up', load: () => import('./status.ts') },
-  { group: 'Health', name: 'audit', summary: 'prove the books', load: () => import('./audit.ts') },
+  {
+    group: 'Health',
+    name: 'status',
+    summary: 'show whether the service is healthy',
+    load: () => import('./status.ts'),
+  },
+  { group: 'Health', name: 'audit', summary: 'verify ledger consistency', load: () => import('./audit.ts') },
   {
     group: 'Health',
     name: 'explain',
-    summary: 'why an order is as it is, and what happens next',
+    summary: 'explain the state of an order and what happens next',
     load: () => import('./explain/index.ts'),
   },
   {
     group: 'Health',
     name: 'doctor',
-    summary: 'what is wrong, and the command that fixes it',
+    summary: 'diagnose problems and suggest fixes',
     load: () => import('./doctor/index.ts'),
   },
 
-  { group: 'Server', name: 'server', summary: 'start, migrate, back up', load: () => import('./server/index.ts') },
+  {
+    group: 'Server',
+    name: 'server',
+    summary: 'start, migrate and back up the service',
+    load: () => import('./server/index.ts'),
+  },
   { group: 'Server', name: 'keys', summary: 'rotate the master key', load: () => import('./keys/index.ts') },
 
   {
     group: 'Other',
     name: 'completion',
-    summary: 'completion for bash, zsh, fish, powershell',
+    summary: 'shell completion for bash, zsh, fish and powershell',
     load: () => import('./completion.ts'),
   },
-  { group: 'Other', name: 'config', summary: 'where each setting comes from', load: () => import('./config/index.ts') },
+  {
+    group: 'Other',
+    name: 'config',
+    summary: 'payctl settings and their sources',
+    load: () => import('./config/index.ts'),
+  },
   { group: 'Other', name: 'help', summary: 'help for a command or a topic', load: () => import('./help.ts') },
   {
     group: 'Other',
     name: 'version',
-    summary: 'versions of payctl and Node.js',
+    summary: 'show the versions of payctl and Node.js',
     load: () => import('./version.ts'),
   },
 ];

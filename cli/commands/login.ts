@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
-import type { Context } from '../context.ts';
+import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { choice, examples, passwordFlags } from '../options.ts';
 import { takePassword, type PasswordFlags } from '../secrets.ts';
 import { LABELS, own, type Contexts, type Label, type SavedContext } from '../session.ts';
 import { DEFAULT_SERVER, cleanServer, guessLabel, originOf } from '../settings.ts';
 import type { Row } from '../values.ts';
-import type { ContextOf } from './index.ts';
 
 /** The flags of `login`. */
 export interface LoginFlags extends PasswordFlags {
@@ -19,12 +18,12 @@ export interface LoginFlags extends PasswordFlags {
 export function define(command: Command, context: ContextOf): void {
   command
     .description(
-      'Log in as an administrator. The server becomes a context; its token is kept in a file that only you can read.',
+      'Log in as an administrator. The server is saved as a context; the token is stored in a file that only you can read.',
     )
-    .option('-u, --username <name>', 'administrator');
+    .option('-u, --username <name>', 'login name');
   passwordFlags(command)
-    .addOption(choice('--label <label>', 'kind of a new context', LABELS))
-    .option('--allow-http', 'send the password unencrypted to another machine')
+    .addOption(choice('--label <label>', 'environment of a new context', LABELS))
+    .option('--allow-http', 'allow sending the password over plain HTTP to another machine')
     .action((flags: LoginFlags) => run(context(), flags));
   examples(
     command,
@@ -42,14 +41,15 @@ export async function run(context: Context, flags: LoginFlags): Promise<void> {
   const origin = originOf(place.saved.server);
   if (place.saved.server.startsWith('http://') && guessLabel(origin) !== 'dev' && !flags.allowHttp) {
     throw new UsageError(
-      `${origin} is not encrypted; the password could be read on the way.`,
-      'use https, or add --allow-http',
+      `${origin} does not use HTTPS; the password would be sent unencrypted.`,
+      'use https:// or add --allow-http',
       'not_encrypted',
     );
   }
   await print.note(`Logging in at ${place.saved.server}`);
-  const username = flags.username ?? place.saved.user ?? (await prompts.text({ message: 'Username', flag: '-u' }));
-  const password = await takePassword(terminal, prompts, flags, { message: `Password of ${username}`, isNew: false });
+  const username =
+    flags.username ?? place.saved.user ?? (await prompts.text({ message: 'Username', flag: '--username' }));
+  const password = await takePassword(terminal, prompts, flags, { message: `Password for ${username}`, isNew: false });
   const answer = await context
     .apiAt(place.saved.server)
     .data({ method: 'POST', path: '/api/v1/login', body: { username, password }, anonymous: true });
@@ -104,12 +104,15 @@ function choosePlace({ flags, terminal }: Context, known: Contexts): Place {
   const saved = name === undefined ? undefined : own(known.contexts, name);
   if (name !== undefined && saved) {
     if (server !== undefined && originOf(server) !== originOf(saved.server)) {
-      throw new UsageError(`Context "${name}" is ${saved.server}, not ${server}.`, 'choose another name with -C');
+      throw new UsageError(
+        `Context "${name}" points to ${saved.server}, not ${server}.`,
+        'choose another name with -C',
+      );
     }
     return { name, saved, isNew: false };
   }
   if (name !== undefined && server === undefined)
-    throw new UsageError(`There is no context "${name}".`, `payctl login -C ${name} --server URL`, 'context_unknown');
+    throw new UsageError(`Context "${name}" not found.`, `payctl login -C ${name} --server URL`, 'context_unknown');
   return newPlace(name, server ?? DEFAULT_SERVER, known);
 }
 
@@ -133,7 +136,7 @@ function nameFor(origin: string, known: Contexts): string {
 function readSession(answer: Row, origin: string, username: string, now: Date) {
   const { token, expiresIn, role } = answer;
   if (typeof token !== 'string' || typeof expiresIn !== 'number')
-    throw new UsageError('The server did not answer like the payment service.', 'check --server');
+    throw new UsageError('Unexpected response: this server is not the payment service.', 'check --server');
   return {
     origin,
     username: typeof answer['username'] === 'string' ? answer['username'] : username,

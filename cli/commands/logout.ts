@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
-import type { Context } from '../context.ts';
+import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { changes, examples } from '../options.ts';
 import type { ChangeFlags } from '../safety.ts';
-import type { ContextOf } from './index.ts';
 
 /** The flags of `logout`. */
 export interface LogoutFlags extends ChangeFlags {
@@ -14,18 +13,18 @@ export interface LogoutFlags extends ChangeFlags {
 /** Adds `logout`. */
 export function define(command: Command, context: ContextOf): void {
   command
-    .description('End the session at the server, and forget the saved token.')
-    .option('--everywhere', 'end every session of this administrator')
-    .option('--local', 'only forget the token, without asking the server');
+    .description('End the session on the server and delete the saved token.')
+    .option('--everywhere', 'end all sessions of this administrator')
+    .option('--local', 'only delete the saved token, without contacting the server');
   examples(changes(command), 'payctl logout', 'payctl logout --everywhere', 'payctl logout -C prod --local').action(
     (flags: LogoutFlags) => run(context(), flags),
   );
 }
 
-/** Ends the sessions at the server, then forgets the token; a token that is dead already is no failure. */
+/** Ends the sessions on the server, then deletes the token; a token that is no longer valid is no failure. */
 export async function run({ change, target, sessions, print }: Context, flags: LogoutFlags): Promise<void> {
   const { context } = await target();
-  if (context === null) throw new UsageError('There is no context to log out of.', 'payctl context list');
+  if (context === null) throw new UsageError('No context to log out of.', 'payctl context list');
   if (!flags.local) {
     const ended = await change(
       {
@@ -40,7 +39,7 @@ export async function run({ change, target, sessions, print }: Context, flags: L
   }
   const there = await sessions.removeSession(context);
   if (print.json) await print.item({ context, loggedOut: there }, { noun: 'context', id: 'context', columns: [] });
-  await print.done(there ? `Logged out of ${context}.` : `There was no login for ${context}.`);
+  await print.done(there ? `Logged out of ${context}.` : `Not logged in to ${context}.`);
 }
 
 function ignoreDeadToken(error: unknown): object {

@@ -1,16 +1,15 @@
 import type { Command } from 'commander';
-import type { Context } from '../context.ts';
+import type { Context, ContextOf } from '../context.ts';
 import { examples } from '../options.ts';
 import { segment } from '../resource.ts';
-import type { ContextOf } from './index.ts';
 
 /** Adds `open`. */
 export function define(command: Command, context: ContextOf): void {
   command
     .description('Open the API explorer in a browser, or the payment page of an order.')
     .argument('[orderNo]')
-    .option('--print', 'only print the address');
-  examples(command, 'payctl open --print', 'payctl open P202611210558ABCDEFGH12 --print').action(
+    .option('--print', 'print the URL without opening it');
+  examples(command, 'payctl open --print', 'payctl open P202611210558007K2MQX9WBT --print').action(
     (orderNo: string | undefined, flags: { print?: boolean }) => run(context(), orderNo, flags),
   );
 }

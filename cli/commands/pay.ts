@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { InvalidArgumentError, type Command } from 'commander';
-import type { Context } from '../context.ts';
+import type { Context, ContextOf } from '../context.ts';
 import { Cancelled, CliError, EXIT } from '../errors.ts';
 import { amount, changes, examples, integer } from '../options.ts';
 import { drawQr } from '../qr.ts';
@@ -8,32 +8,31 @@ import { addFields, bodyOf, complete, segment, type Field } from '../resource.ts
 import type { ChangeFlags } from '../safety.ts';
 import { startSpinner } from '../spinner.ts';
 import type { Row } from '../values.ts';
-import type { ContextOf } from './index.ts';
 import { VIEW } from './order/view.ts';
 
 const CONSOLE = '/api/v1/console/payment';
 
 const FIELDS: readonly Field[] = [
-  { name: 'subject', value: 'text', help: 'what is paid for', required: true },
-  { name: 'amount', value: 'amount', help: 'in major units, like 12.34', read: amount, required: true },
+  { name: 'subject', value: 'text', help: 'description of the purchase', required: true },
+  { name: 'amount', value: 'amount', help: 'amount in major units, e.g. 12.34', read: amount, required: true },
   { name: 'payWay', value: 'channel', help: 'channel', choices: ['alipay', 'wechat', 'paypal'], required: true },
-  { name: 'currency', value: 'code', help: 'CNY for alipay and wechat; paypal takes others' },
+  { name: 'currency', value: 'code', help: 'CNY for alipay and wechat; paypal supports others' },
   {
     name: 'scene',
     value: 'scene',
-    help: 'how the payer is asked',
+    help: 'payment scene',
     choices: ['qr', 'page', 'wap', 'app', 'h5', 'jsapi', 'redirect'],
   },
-  { name: 'merchantOrderNo', value: 'no', help: 'your own number: the same one never charges twice' },
-  { name: 'userId', value: 'id', help: 'payer' },
+  { name: 'merchantOrderNo', value: 'no', help: 'your own order number; reusing it never charges twice' },
+  { name: 'userId', value: 'id', help: 'user who pays' },
   { name: 'orderType', value: 'text', help: 'business category' },
-  { name: 'product', value: 'code', help: 'product that is bought' },
-  { name: 'expireSeconds', value: 'n', help: 'how long it can be paid', read: integer(60, 604_800) },
-  { name: 'returnUrl', value: 'url', help: 'where the payer goes afterwards' },
-  { name: 'notifyUrl', value: 'url', help: 'where the events of this order go' },
-  { name: 'openId', value: 'id', help: 'payer at wechat, for jsapi' },
-  { name: 'clientIp', value: 'ip', help: 'address of the payer, for h5' },
-  { name: 'extra', value: 'text', help: 'echoed as it is' },
+  { name: 'product', value: 'code', help: 'product code' },
+  { name: 'expireSeconds', value: 'n', help: 'seconds until the order expires', read: integer(60, 604_800) },
+  { name: 'returnUrl', value: 'url', help: 'page to return the payer to' },
+  { name: 'notifyUrl', value: 'url', help: 'webhook URL for the events of this order' },
+  { name: 'openId', value: 'id', help: 'WeChat openid of the payer, for jsapi' },
+  { name: 'clientIp', value: 'ip', help: 'IP address of the payer, for h5' },
+  { name: 'extra', value: 'text', help: 'custom data, returned unchanged' },
 ];
 
 /** The flags of `pay`. */
@@ -42,12 +41,12 @@ export type PayFlags = Row & ChangeFlags & { wait?: boolean; interval?: number }
 /** Adds `pay`. */
 export function define(command: Command, context: ContextOf): void {
   command.description(
-    'Place a payment as the console, show its QR code, and with --wait follow it until it is paid (0) or not (1).',
+    'Place a payment from the console and show its QR code. With --wait, wait for the result; exits with 1 if it is not paid.',
   );
   addFields(command, FIELDS);
   command
-    .option('--wait', 'follow it to its end')
-    .option('--interval <seconds>', 'pause between two looks', seconds, 2);
+    .option('--wait', 'wait until the order is paid, closed or failed')
+    .option('--interval <seconds>', 'seconds between checks', seconds, 2);
   examples(
     changes(command, { money: true }),
     'payctl pay --subject "Test" --amount 0.01 --pay-way alipay --wait',
@@ -58,7 +57,7 @@ export function define(command: Command, context: ContextOf): void {
 
 function seconds(text: string): number {
   const value = Number(text);
-  if (!(value > 0 && value <= 60)) throw new InvalidArgumentError('Seconds, up to 60.');
+  if (!(value > 0 && value <= 60)) throw new InvalidArgumentError('Expected seconds, up to 60.');
   return value;
 }
 
@@ -66,7 +65,7 @@ function seconds(text: string): number {
 export async function run(context: Context, options: PayFlags): Promise<void> {
   const { change, print } = context;
   const body = await complete(context, FIELDS, bodyOf(options, FIELDS));
-  const what = `charge ${String(body['amount'])} by ${String(body['payWay'])}`;
+  const what = `place a payment of ${String(body['amount'])} with ${String(body['payWay'])}`;
   const placed = await change({ what, method: 'POST', path: `${CONSOLE}/pay`, body, money: true }, options);
   if (!placed) return;
   await showPayment(context, placed);
@@ -87,7 +86,7 @@ async function showPayment({ terminal, print }: Context, placed: Row): Promise<v
   const qrCode = payment?.qrCode;
   if (terminal.err.isTerminal && typeof qrCode === 'string') {
     const drawn = await drawQr(qrCode, terminal.err);
-    await terminal.err.write(drawn ?? 'The QR code is wider than this terminal.\n');
+    await terminal.err.write(drawn ?? 'The QR code does not fit this terminal.\n');
   }
   const url = placed['payUrl'] ?? payment?.url;
   if (typeof url === 'string') await print.done(`Pay at ${url}`);
@@ -99,11 +98,11 @@ function isPaid(order: Row): boolean {
   return ['paid', 'partially_refunded', 'refunded'].includes(String(order['status']));
 }
 
-/** Looks at an order until it has ended; a silent server is asked again until the user gives up. */
+/** Polls an order until it has ended; an unreachable server is asked again until the user gives up. */
 async function follow({ api, terminal }: Context, orderNo: string, pauseMs: number): Promise<Row> {
   const spinner = startSpinner(
     terminal.err,
-    `Waiting for the payment of ${orderNo} (Ctrl-C stops waiting, not the order)`,
+    `Waiting for payment of ${orderNo} (Ctrl-C stops waiting; the order stays open)`,
   );
   try {
     for (;;) {
@@ -113,7 +112,7 @@ async function follow({ api, terminal }: Context, orderNo: string, pauseMs: numb
     }
   } catch (error) {
     if (terminal.signal.aborted)
-      throw new Cancelled(`Stopped waiting; order ${orderNo} stays open. next: payctl order close ${orderNo}`);
+      throw new Cancelled(`Stopped waiting; order ${orderNo} stays open. Next: payctl order close ${orderNo}`);
     throw error;
   } finally {
     spinner.stop();

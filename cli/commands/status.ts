@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
-import type { Context } from '../context.ts';
+import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { examples } from '../options.ts';
 import type { Row, View } from '../values.ts';
-import type { ContextOf } from './index.ts';
 
 const VIEW: View = {
   noun: 'part',
@@ -20,7 +19,9 @@ const VIEW: View = {
 /** Adds `status`. */
 export function define(command: Command, context: ContextOf): void {
   examples(
-    command.description('Is the service up: process, database, channels. Exit 1 when a part is down; no login needed.'),
+    command.description(
+      'Check the service, its database and its channels. Exits with 1 if one of them is down. No login required.',
+    ),
     'payctl status',
     'payctl status --json',
     'payctl status --server http://127.0.0.1:8080 --fields part,status',

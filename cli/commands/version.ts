@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
-import type { Context } from '../context.ts';
+import type { Context, ContextOf } from '../context.ts';
 import { examples } from '../options.ts';
 import { packageVersion } from '../version.ts';
-import type { ContextOf } from './index.ts';
 
 /** Adds `version`. */
 export function define(command: Command, context: ContextOf): void {

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
-import type { Context } from '../context.ts';
+import type { Context, ContextOf } from '../context.ts';
 import { examples } from '../options.ts';
 import type { View } from '../values.ts';
-import type { ContextOf } from './index.ts';
 
 const VIEW: View = {
   noun: 'admin',
@@ -19,7 +18,7 @@ const VIEW: View = {
 /** Adds `whoami`. */
 export function define(command: Command, context: ContextOf): void {
   examples(
-    command.description('Show who is logged in, and where.'),
+    command.description('Show the logged-in administrator and the server.'),
     'payctl whoami',
     'payctl whoami -C prod --json',
   ).action(() => run(context()));

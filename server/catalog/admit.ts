@@ -3,7 +3,7 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import { admission, countPurchases, takeStock } from '../db/queries/catalog.ts';
 import type { Tx } from '../db/tx.ts';
 import { majorNumber, readAmount } from '../payments/money.ts';
-import type { PayRequest } from '../payments/place.ts';
+import type { PayRequest } from '../payments/pay-request.ts';
 import type { ProductSnapshot } from '../payments/order.ts';
 import {
   invalid,
@@ -54,17 +54,17 @@ async function reserve(now: Date, tx: Tx, product: ProductRow, draft: OrderRow):
 
 async function findProduct(tx: Tx, project: string, code: string): Promise<ProductRow> {
   const product = await tx.products.find({ project, code });
-  if (!product) throw invalid('/product', 'product_unknown', 'is not a product of this project');
+  if (!product) throw invalid('/product', 'product_unknown', 'does not exist in this project');
   return product;
 }
 
 async function requireSale(now: Date, tx: Tx, product: ProductRow, draft: OrderRow): Promise<void> {
   if (!product.enabled) throw new NotOnSale('The product is disabled.');
-  if (product.saleFrom !== null && now < product.saleFrom) throw new NotOnSale('The sale has not begun.');
-  if (product.saleTo !== null && now >= product.saleTo) throw new NotOnSale('The sale is over.');
-  if (!product.payWays.includes(draft.payWay)) throw new NotOnSale(`The product is not sold by ${draft.payWay}.`);
+  if (product.saleFrom !== null && now < product.saleFrom) throw new NotOnSale('The sale has not started yet.');
+  if (product.saleTo !== null && now >= product.saleTo) throw new NotOnSale('The sale has ended.');
+  if (!product.payWays.includes(draft.payWay)) throw new NotOnSale(`The product cannot be paid with ${draft.payWay}.`);
   if (product.kind !== 'coin_package' || product.coin === null) return;
-  if (draft.userId === null) throw invalid('/userId', 'required', 'is needed to credit the coins');
+  if (draft.userId === null) throw invalid('/userId', 'required', 'is required to credit the coins');
   const coin = await tx.coins.find({ project: product.project, code: product.coin.code });
   if (!coin?.enabled) throw new NotOnSale('The coin of the package is disabled.');
 }
@@ -72,7 +72,7 @@ async function requireSale(now: Date, tx: Tx, product: ProductRow, draft: OrderR
 /** Orders of one payer and product queue up here, so that each counts the ones before it. */
 async function requireLimit(tx: Tx, { project, code, perUserLimit }: ProductRow, { userId }: OrderRow): Promise<void> {
   if (perUserLimit === null) return;
-  if (userId === null) throw invalid('/userId', 'required', 'is needed: the product has a limit per payer');
+  if (userId === null) throw invalid('/userId', 'required', 'is required: the product has a purchase limit per user');
   await tx.advisoryLock(`limit:${project}:${code}:${userId}`);
   if ((await countPurchases(tx, project, code, userId)) >= perUserLimit) throw new UserLimitReached(perUserLimit);
 }

@@ -16,7 +16,7 @@ export function creditSource(orderNo: string): string {
   return `order:${orderNo}`;
 }
 
-/** Takes back the coins of refunded orders (contract.md §8): held with R1, taken with R3, returned with R4. The caller holds the order's lock. */
+/** Takes back the coins of refunded orders: held when the refund is accepted, taken when it succeeded, returned when it failed. The caller holds the order's lock. */
 export function clawback(ports: EffectPorts) {
   const { now } = ports;
   const { post } = ledger(ports);
@@ -47,7 +47,7 @@ export function clawback(ports: EffectPorts) {
     await keep(tx, mine, refund, granted, { ...sums, state: 'held' });
     if (!forced || short === 0n) return;
     const detail = { coin: granted.coin, userId: granted.userId, due, held, debt: sums.debt, waived: sums.waived };
-    await ports.raise(tx, order, 'coins_debt', { dedupe: refund.refundNo, refundNo: refund.refundNo, detail });
+    await ports.raise(tx, order, { kind: 'coins_debt', dedupe: refund.refundNo, refundNo: refund.refundNo, detail });
   }
 
   /** Takes what is held; what was short then and is there now is taken too, the rest is owed. A refund that was given up and happened after all reserves first. */

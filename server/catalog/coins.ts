@@ -48,9 +48,9 @@ export function coins({ store, now, audit }: CatalogPorts) {
       store.transaction(async (tx) => {
         const coin = await required(tx.coins.lock(key));
         const product = await productOfCoin(tx, key.project, key.code);
-        if (product !== undefined) throw new InUse(`The product ${product} grants the coin.`);
+        if (product !== undefined) throw new InUse(`The product ${product} uses the coin.`);
         const [entry] = await tx.coinEntries.list({ project: key.project, coin: key.code }, { limit: 1 });
-        if (entry) throw new InUse('The coin has entries.');
+        if (entry) throw new InUse('The coin has ledger entries.');
         await tx.coinAccounts.delete({ project: key.project, coin: key.code });
         await tx.coins.delete(key);
         await log(tx, actor, 'coin.delete', target(key), coin, null);

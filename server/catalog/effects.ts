@@ -25,14 +25,13 @@ export function createEffects(ports: EffectPorts): Effects {
 
   /** Late money: the piece that was given back is taken again, or the money goes back. */
   async function readmit(tx: Tx, order: OrderRow): Promise<boolean> {
-    const { orderNo, project, productCode } = order;
+    const { orderNo, productCode } = order;
     if (productCode === null) return true;
     const now = await tx.orders.find({ orderNo });
     if (now?.stockHeld) return true;
-    const got = await retakeStock(tx, project, productCode);
-    if (got === 'taken') await tx.orders.update({ orderNo }, { stockHeld: true });
+    const got = await retakeStock(tx, orderNo);
     if (got === 'gone')
-      await ports.raise(tx, order, 'out_of_stock', { dedupe: 'late', detail: { product: productCode } });
+      await ports.raise(tx, order, { kind: 'out_of_stock', dedupe: 'late', detail: { product: productCode } });
     return got !== 'gone';
   }
 

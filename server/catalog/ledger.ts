@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { CoinAccountRow, CoinEntryRow } from '../db/entities/catalog.ts';
 import { appendEntry } from '../db/queries/coins.ts';
 import type { Tx } from '../db/tx.ts';
-import type { RecordEvent } from './ports.ts';
+import type { Ports } from '../payments/ports.ts';
 
 /** Whose coins of which kind. */
 export interface Holder {
@@ -52,7 +52,7 @@ export async function changeAccount(
 }
 
 /** Makes the writer of ledgers: balance, line and event in one commit; the account is locked by the caller. */
-export function ledger({ now, recordEvent }: { now: () => Date; recordEvent: RecordEvent }) {
+export function ledger({ now, recordEvent }: Pick<Ports, 'now' | 'recordEvent'>) {
   return { post, credit };
 
   /** One line. The balance after it must not be negative and not below what is held. */

@@ -1,9 +1,27 @@
-import type { ProductRow } from '../db/entities/catalog.ts';
+import type { CoinGrant, ProductRow, SkillResource } from '../db/entities/catalog.ts';
 import type { FieldError } from '../errors.ts';
+import type { PayWay } from '../payments/channel.ts';
 import { type Money, readAmount } from '../payments/money.ts';
 import type { Channels } from '../payments/ports.ts';
-import type { ProductSettings } from './products.ts';
 import { faults } from './refusals.ts';
+
+/** A product as an administrator describes it; `price` in major units. */
+export interface ProductSettings {
+  name: string;
+  description: string | null;
+  price: number | string;
+  currency: string;
+  payWays: PayWay[];
+  stock: number | null;
+  perUserLimit: number | null;
+  saleFrom: Date | null;
+  saleTo: Date | null;
+  orderType: string | null;
+  coin: CoinGrant | null;
+  resource: SkillResource | null;
+  offerTtlSeconds: number | null;
+  refundAfterFulfilment: boolean;
+}
 
 /** What the rules look at: settings whose price is new, or the price that is there. */
 type Checked = Omit<ProductSettings, 'price' | 'payWays' | 'name' | 'description'> &
@@ -18,25 +36,26 @@ export function checkProduct(kind: ProductRow['kind'], product: Checked, kindOf:
 }
 
 function priceOf({ price = '', currency, payWays }: Checked): Money {
-  return readAmount(price, currency, payWays[0] as ProductSettings['payWays'][number], '/price');
+  return readAmount(price, currency, payWays[0] as PayWay, '/price');
 }
 
 function saleFaults({ payWays, currency, saleFrom, saleTo }: Checked, kindOf: Channels['kindOf']): FieldError[] {
   const found: FieldError[] = [];
-  const deaf = payWays.filter((payWay) => !kindOf(payWay as never).currencies.includes(currency));
-  if (payWays.length === 0) found.push(fault('/payWays', 'must name a channel at least'));
-  if (deaf.length > 0) found.push(fault('/payWays', `${deaf.join(', ')} does not take ${currency}`));
+  const unsupported = payWays.filter((payWay) => !kindOf(payWay as never).currencies.includes(currency));
+  if (payWays.length === 0) found.push(fault('/payWays', 'must contain at least one channel'));
+  if (unsupported.length > 0) found.push(fault('/payWays', `${unsupported.join(', ')} does not support ${currency}`));
   if (saleFrom && saleTo && saleTo <= saleFrom) found.push(fault('/saleTo', 'must be after saleFrom'));
   return found;
 }
 
 function kindFaults(kind: ProductRow['kind'], { coin, resource, offerTtlSeconds }: Checked): FieldError[] {
   const found: FieldError[] = [];
-  if (kind === 'coin_package' && !coin) found.push(fault('/coin', 'is needed for a coin package'));
-  if (kind !== 'coin_package' && coin) found.push(fault('/coin', 'is only for a coin package'));
-  if (kind === 'skill' && !resource) found.push(fault('/resource', 'is needed for a skill'));
-  if (kind !== 'skill' && resource) found.push(fault('/resource', 'is only for a skill'));
-  if (kind !== 'skill' && offerTtlSeconds !== null) found.push(fault('/offerTtlSeconds', 'is only for a skill'));
+  if (kind === 'coin_package' && !coin) found.push(fault('/coin', 'is required for a coin package'));
+  if (kind !== 'coin_package' && coin) found.push(fault('/coin', 'is only allowed for a coin package'));
+  if (kind === 'skill' && !resource) found.push(fault('/resource', 'is required for a skill'));
+  if (kind !== 'skill' && resource) found.push(fault('/resource', 'is only allowed for a skill'));
+  if (kind !== 'skill' && offerTtlSeconds !== null)
+    found.push(fault('/offerTtlSeconds', 'is only allowed for a skill'));
   return found;
 }
 

@@ -1,33 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import type { CoinGrant, ProductRow, SkillResource } from '../db/entities/catalog.ts';
+import type { CoinGrant, ProductRow } from '../db/entities/catalog.ts';
 import { productHasOrders } from '../db/queries/catalog.ts';
 import { listProducts, type ProductFilter } from '../db/queries/catalog-lists.ts';
 import type { Tx } from '../db/tx.ts';
 import { NotFound } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
-import type { PayWay } from '../payments/channel.ts';
 import type { CatalogPorts } from './ports.ts';
-import { checkProduct } from './product-rules.ts';
+import { checkProduct, type ProductSettings } from './product-rules.ts';
 import { given, note, requireProject } from './records.ts';
 import { CodeTaken, InUse, invalid } from './refusals.ts';
-
-/** A product as an administrator describes it; `price` in major units. */
-export interface ProductSettings {
-  name: string;
-  description: string | null;
-  price: number | string;
-  currency: string;
-  payWays: PayWay[];
-  stock: number | null;
-  perUserLimit: number | null;
-  saleFrom: Date | null;
-  saleTo: Date | null;
-  orderType: string | null;
-  coin: CoinGrant | null;
-  resource: SkillResource | null;
-  offerTtlSeconds: number | null;
-  refundAfterFulfilment: boolean;
-}
 
 /** A change; what is left out stays, `null` clears. */
 export type ProductPatch = { [Member in keyof ProductSettings]?: ProductSettings[Member] | undefined };
@@ -110,7 +91,7 @@ export type Products = ReturnType<typeof products>;
 /** The coin's row is locked, so that it is not deleted under a package that grants it. */
 async function requireCoin(tx: Tx, project: string, coin: CoinGrant | null): Promise<void> {
   if (coin === null || (await tx.coins.lock({ project, code: coin.code }))) return;
-  throw invalid('/coin/code', 'coin_unknown', 'is not a coin of this project');
+  throw invalid('/coin/code', 'coin_unknown', 'does not exist in this project');
 }
 
 function target({ project, code }: ProductKey): string {

@@ -38,7 +38,7 @@ export function projects({ store, now, audit, consoleApp }: CatalogPorts) {
     remove: (actor: Actor, code: string) =>
       store.transaction(async (tx) => {
         const project = await required(tx.projects.lock({ code }));
-        if (code === 'default') throw new InUse('The project default always exists.');
+        if (code === 'default') throw new InUse('The project "default" cannot be deleted.');
         const contents = await contentsOfProject(tx, code);
         if (contents.length > 0) throw new InUse(`The project has ${contents.join(', ')}.`);
         await tx.apps.delete({ project: code, kind: 'console' });

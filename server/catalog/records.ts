@@ -29,5 +29,5 @@ export function given<T extends object>(patch: T): { [K in keyof T]: Exclude<T[K
 /** Throws a 400 unless the project exists; it cannot go away before the transaction ends. */
 export async function requireProject(tx: Tx, project: string): Promise<void> {
   if (await tx.projects.lock({ code: project })) return;
-  throw invalid('/project', 'project_unknown', 'is not a project of this service');
+  throw invalid('/project', 'project_unknown', 'does not exist');
 }

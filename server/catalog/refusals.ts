@@ -10,7 +10,7 @@ export class ProjectDisabled extends NotAllowed {
 /** The payer is blocked (422). */
 export class UserBlocked extends NotAllowed {
   constructor() {
-    super('user_blocked', 'The payer is blocked.');
+    super('user_blocked', 'The user is blocked.');
   }
 }
 
@@ -25,7 +25,7 @@ export class NotOnSale extends NotAllowed {
 export class PriceMismatch extends NotAllowed {
   constructor(price: number, currency: string) {
     super('price_mismatch', `The price is ${price} ${currency}.`, {
-      hint: 'Leave the amount out, or send the price.',
+      hint: 'Omit the amount, or send the price.',
       extra: { price, currency },
     });
   }
@@ -41,14 +41,14 @@ export class OutOfStock extends NotAllowed {
 /** The payer has bought as many as one may (422). */
 export class UserLimitReached extends NotAllowed {
   constructor(limit: number) {
-    super('user_limit_reached', `A payer may buy ${limit} of this product.`);
+    super('user_limit_reached', `A user may buy at most ${limit} of this product.`);
   }
 }
 
 /** Coins that a refund would take back are spent (409). */
 export class CoinsSpent extends Conflict {
   constructor(due: bigint, available: bigint) {
-    super('coins_spent', `The refund takes ${due} coins back, and only ${available} are left.`, {
+    super('coins_spent', `The refund must claw back ${due} coins, but only ${available} are available.`, {
       hint: 'Refund less, or change the clawback rule of the coin.',
     });
   }
@@ -71,14 +71,14 @@ export class CoinDisabled extends NotAllowed {
 /** The bizNo stands for another debit (409). */
 export class BizNoUsed extends Conflict {
   constructor(bizNo: string) {
-    super('biz_no_used', 'This bizNo stands for a debit of another amount.', { extra: { bizNo } });
+    super('biz_no_used', 'This bizNo was already used for a debit of another amount.', { extra: { bizNo } });
   }
 }
 
 /** The code or id is taken (409). */
 export class CodeTaken extends Conflict {
   constructor(what: string) {
-    super('code_taken', `There is a ${what} with this code already.`);
+    super('code_taken', `A ${what} with this code already exists.`);
   }
 }
 

@@ -2,7 +2,7 @@ import type { CoinAccountRow, CoinEntryRow } from '../db/entities/catalog.ts';
 import type { Tx } from '../db/tx.ts';
 import { NotFound } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
-import type { KeyClaim } from '../payments/idempotency.ts';
+import { claimKey, type KeyClaim } from '../payments/idempotency.ts';
 import type { CoinKey } from './coins.ts';
 import { available, ledger, lockAccount, type Posting } from './ledger.ts';
 import type { CatalogPorts } from './ports.ts';
@@ -28,7 +28,7 @@ export interface Adjustment {
 }
 
 /** Debits and adjustments: one transaction under the account's lock, never below what is available. */
-export function spend({ store, now, audit, recordEvent, claimKey, consoleApp }: CatalogPorts) {
+export function spend({ store, now, audit, recordEvent, consoleApp }: CatalogPorts) {
   const { post, credit } = ledger({ now, recordEvent });
   const log = note(audit);
   return {

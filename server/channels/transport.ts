@@ -60,7 +60,7 @@ async function readCapped(response: Response): Promise<Buffer> {
   // Leaving the loop cancels the stream, so an endless answer costs no more than the cap.
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
-    if (size > MAX_BYTES) throw new TransportFailed('too_large', `The answer is larger than ${MAX_BYTES} bytes.`);
+    if (size > MAX_BYTES) throw new TransportFailed('too_large', `The response is larger than ${MAX_BYTES} bytes.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, size);
@@ -69,7 +69,7 @@ async function readCapped(response: Response): Promise<Buffer> {
 function failureOf(error: unknown, timeoutMs: number): TransportFailed {
   if (error instanceof TransportFailed) return error;
   if (error instanceof Error && error.name === 'TimeoutError') {
-    return new TransportFailed('timeout', `No complete answer within ${timeoutMs} ms.`, { cause: error });
+    return new TransportFailed('timeout', `No complete response within ${timeoutMs} ms.`, { cause: error });
   }
   return new TransportFailed('network', reasonOf(error), { cause: error });
 }

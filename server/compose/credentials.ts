@@ -1,76 +1,48 @@
-import type { Config } from '../../config/config.ts';
 import { CHANNEL_KINDS } from '../channels/registry.ts';
 import { channelSerial } from '../channels/serials.ts';
-import type { createTransport } from '../channels/transport.ts';
-import { createCredentials } from '../credentials/credentials.ts';
-import type { ConfiguredChannels } from '../credentials/channels.ts';
-import type { Sealing } from '../credentials/sealing.ts';
-import type { Store } from '../db/store.ts';
+import { createCredentials, type Credentials } from '../credentials/credentials.ts';
 import type { Audit } from '../identity/audit.ts';
-import type { Ports } from '../payments/ports.ts';
 import type { RouteGroup } from '../routes/index.ts';
 import { paymentChannelRoutes } from '../routes/payment-channels.ts';
-import { certRoutes } from '../routes/v1/certs.ts';
-import { channelConfigRoutes } from '../routes/v1/channel-configs.ts';
-import { ownCertRoutes } from '../routes/v2/certs.ts';
-import { ownChannelConfigRoutes } from '../routes/v2/channel-configs.ts';
-
-/** What credentials are assembled from. */
-export interface CredentialParts {
-  config: Config;
-  store: Store;
-  send: ReturnType<typeof createTransport>;
-  now: () => Date;
-  audit: Audit;
-  simulatorUrl: string | null;
-  log: Ports['log'];
-}
+import { certRoutes, ownCertRoutes } from '../routes/certs.ts';
+import { channelConfigRoutes, ownChannelConfigRoutes } from '../routes/channel-configs.ts';
+import type { Base } from './base.ts';
+import type { Messages } from './messages.ts';
 
 /** Configurations, certificates and the channels that are made from them. */
-export interface Credentials {
-  channels: ConfiguredChannels;
-  sealing: Sealing;
+export interface ComposedCredentials extends Pick<
+  Credentials,
+  'channels' | 'sealing' | 'seedSimulator' | 'watchExpiry'
+> {
   groups: RouteGroup[];
-  seedSimulator(): Promise<void>;
-  watchExpiry(): Promise<void>;
-  idle(): Promise<void>;
 }
 
 /** Assembles credentials. Channels sign with the real clock: `now` is the service's own, which tests may put forward. */
-export function composeCredentials({
-  config,
-  store,
-  send,
-  now,
-  audit,
-  simulatorUrl,
-  log,
-}: CredentialParts): Credentials {
-  const realNow = () => new Date();
-  const { masterKeys } = config.security;
-  const parts = {
+export function composeCredentials(
+  { config, store, now, log, simulatorUrl }: Base,
+  { audit, transportTo }: { audit: Audit; transportTo: Messages['transportTo'] },
+): ComposedCredentials {
+  const credentials = createCredentials({
     store,
     kinds: CHANNEL_KINDS,
     audit,
     serialOf: channelSerial,
-    send,
+    transportTo,
+    now: () => new Date(),
     simulatorUrl,
     debug: config.debug,
-  };
-  const credentials = createCredentials({ ...parts, now: realNow, masterKeys, log });
-  const { channels, sealing, configs, certs } = credentials;
+    masterKeys: config.security.masterKeys,
+    log,
+  });
+  const { configs, certs } = credentials;
   return {
-    channels,
-    sealing,
+    ...credentials,
     groups: [
-      paymentChannelRoutes({ publicChannels: credentials.publicChannels }),
+      paymentChannelRoutes(credentials),
       channelConfigRoutes({ configs, now }),
       ownChannelConfigRoutes({ configs, now }),
       certRoutes({ certs, now }),
       ownCertRoutes({ certs, now }),
     ],
-    seedSimulator: () => credentials.seedSimulator(),
-    watchExpiry: async () => void (await credentials.watchExpiry()),
-    idle: () => channels.idle(),
   };
 }

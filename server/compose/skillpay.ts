@@ -1,16 +1,8 @@
-import type { Config } from '../../config/config.ts';
-import { dueFulfilments } from '../db/queries/skillpay.ts';
-import type { DueKind } from '../jobs/sweep.ts';
-import { createSender } from '../outgoing/sender.ts';
-import { checkRefund } from '../payments/check-refund.ts';
-import { digest } from '../payments/idempotency.ts';
-import { raiseException } from '../payments/journal.ts';
-import type { PaymentOperations } from '../payments/operations.ts';
+import type { Sealing } from '../credentials/sealing.ts';
+import type { SendOutgoing } from '../outgoing/sender.ts';
 import { placePayment } from '../payments/place.ts';
-import type { Ports } from '../payments/ports.ts';
 import { queryPayment, refreshOrder } from '../payments/query.ts';
-import { openRefund } from '../payments/refund-intent.ts';
-import { statusOf, viewRefund } from '../payments/view.ts';
+import { openOwedRefund } from '../payments/owed-refund.ts';
 import type { RouteGroup } from '../routes/index.ts';
 import { jwksRoutes } from '../routes/jwks.ts';
 import { skillpayStatsRoutes } from '../routes/v1/skillpay-stats.ts';
@@ -20,48 +12,49 @@ import { seedDemo } from '../skillpay/demo.ts';
 import { skillOperations, type SkillOperations } from '../skillpay/operations.ts';
 import { signedCodes } from '../skillpay/payment-code.ts';
 import type { SkillPayments } from '../skillpay/ports.ts';
-import { createSigningKeys, type KeySealing } from '../skillpay/signing-keys.ts';
+import { createSigningKeys } from '../skillpay/signing-keys.ts';
+import type { Base } from './base.ts';
+import type { ComposedPayments } from './payments.ts';
 
-/** What pay-per-call is assembled from. */
-export interface SkillpayParts {
-  config: Config;
-  ports: Ports;
-  payments: PaymentOperations;
-  sealing: KeySealing;
-  simulatorUrl: string | null;
+/** What pay-per-call needs of other parts. */
+interface Needs {
+  payments: ComposedPayments;
+  sealing: Sealing;
+  send: SendOutgoing;
 }
 
-/** Pay-per-call: its operations, its routes, and what the sweep does for it. */
-export interface Skillpay {
+/** Pay-per-call: its operations and its routes. */
+export interface ComposedSkillpay {
   operations: SkillOperations;
   groups: RouteGroup[];
-  due: DueKind;
+  /** Answer headers that a page of another origin may read. */
   exposedHeaders: string[];
-  seedDemo(): Promise<void>;
-  idle(): Promise<void>;
+  /** With Debug, the skill `demo`; without, none. */
+  seed(): Promise<void>;
 }
 
-/** Assembles pay-per-call over the ports of payments. */
-export function composeSkillpay({ config, ports, payments, sealing, simulatorUrl }: SkillpayParts): Skillpay {
-  const { store, now } = ports;
-  const keys = createSigningKeys({ store, sealing, now });
+/** Assembles pay-per-call over payments. */
+export function composeSkillpay(base: Base, { payments, sealing, send }: Needs): ComposedSkillpay {
+  const { config, store, now, simulatorUrl } = base;
+  const { channels, recordEvent, publicUrl, checkpoint, log } = payments.ports;
   const { brand, offerTtlSeconds, devMode } = config.skillpay;
+  const keys = createSigningKeys({ store, sealing, now });
   const operations = skillOperations({
     store,
     now,
-    payments: paymentsOf(ports, payments),
-    channels: ports.channels,
-    recordEvent: ports.recordEvent,
-    codes: signedCodes(keys, ports.publicUrl),
-    send: createSender({ allowedNetworks: config.webhook.allowedNetworks, httpsOnly: config.production }),
-    publicUrl: ports.publicUrl,
+    payments: paymentsOf(payments),
+    channels,
+    recordEvent,
+    codes: signedCodes(keys, publicUrl),
+    send,
+    publicUrl,
     brand,
     offerTtlSeconds,
     unpaidOffersPerApp: config.rateLimit.unpaidOffersPerApp,
     debug: config.debug,
     paySimulated: config.debug && devMode && simulatorUrl !== null ? payer(simulatorUrl) : undefined,
-    checkpoint: ports.checkpoint,
-    log: ports.log,
+    checkpoint,
+    log,
   });
   return {
     operations,
@@ -70,27 +63,21 @@ export function composeSkillpay({ config, ports, payments, sealing, simulatorUrl
       skillpayStatsRoutes(operations),
       jwksRoutes({ publicKeys: () => keys.publicKeys() }),
     ],
-    due: { name: 'fulfil-resume', claim: dueFulfilments(config.debug), run: operations.resume },
     exposedHeaders: exposedHeaders(brand),
-    seedDemo: () => seedDemo(store, config.debug, now()),
-    idle: () => operations.idle(),
+    seed: () => seedDemo(store, config.debug, now()),
   };
 }
 
-function paymentsOf(ports: Ports, payments: PaymentOperations): SkillPayments {
-  const refunds = checkRefund(ports);
+function paymentsOf({ ports, operations, raise, checkRefund }: ComposedPayments): SkillPayments {
   return {
     place: placePayment(ports),
     query: queryPayment(ports),
     refresh: refreshOrder(ports),
-    capture: payments.capture,
-    refund: payments.refund,
-    openRefund: (tx, order, intent) => openRefund(ports, tx, order, intent),
-    checkRefund: (refundNo) => refunds(refundNo),
-    raise: (tx, order, kind, also) => raiseException(ports, tx, order, kind, also),
-    statusOf,
-    viewRefund,
-    digest,
+    capture: operations.capture,
+    refund: operations.refund,
+    openRefund: (tx, order, intent) => openOwedRefund(ports, tx, order, intent),
+    checkRefund,
+    raise,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
-import type { Tx } from '../db/tx.ts';
-import type { Channel, ChannelInput, ChannelKind, Transport } from '../payments/channel.ts';
+import type { ReadTx } from '../db/tx.ts';
+import type { Channel, ChannelInput, ChannelKind, PayWay, Transport } from '../payments/channel.ts';
 import { privatePartPlace, secretsPlace } from './places.ts';
 import type { Sealing } from './sealing.ts';
 
@@ -10,7 +10,7 @@ export type Unseal = Sealing['open'];
 /** What a channel is made from, beside its configuration. */
 export interface Surroundings {
   simulatorUrl: string | null;
-  send: Transport;
+  transportTo: (payWay: PayWay) => Transport;
   now: () => Date;
 }
 
@@ -21,7 +21,7 @@ export interface VersionRows {
 }
 
 /** Reads a version; undefined when there is none. Certificates that were deleted since are still read. */
-export async function readVersion(tx: Tx, configId: string): Promise<VersionRows | undefined> {
+export async function readVersion(tx: ReadTx, configId: string): Promise<VersionRows | undefined> {
   const config = await tx.channelConfigs.find({ id: configId });
   if (!config) return undefined;
   const rows = config.certIds.length > 0 ? await tx.certs.list({ id: config.certIds }) : [];
@@ -34,14 +34,14 @@ export function buildChannel(
   kind: ChannelKind,
   { config, certs }: VersionRows,
   unseal: Unseal,
-  { simulatorUrl, send, now }: Surroundings,
+  { simulatorUrl, transportTo, now }: Surroundings,
 ): Channel {
   const input: ChannelInput = {
     mode: config.mode,
     fields: { ...config.fields, ...openSecrets(config, unseal) },
     pems: pemsOf(certs, unseal),
     simulatorUrl,
-    send,
+    send: transportTo(kind.payWay),
     now,
   };
   return kind.create(input);

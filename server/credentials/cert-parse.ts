@@ -68,7 +68,7 @@ function requireUsable(kind: string, certificates: readonly X509Certificate[], n
     // Alipay's file holds SM2 roots beside the RSA ones.
     const rsa = certificates.flatMap(({ publicKey }) => (publicKey.asymmetricKeyType === 'rsa' ? [publicKey] : []));
     const [strongest] = rsa.toSorted((a, b) => bitsOf(b) - bitsOf(a));
-    if (!strongest) throw new PemRefused('not_rsa', 'holds no RSA certificate');
+    if (!strongest) throw new PemRefused('not_rsa', 'contains no RSA certificate');
     requireRsa(strongest);
     return;
   }

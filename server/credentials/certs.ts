@@ -1,9 +1,9 @@
 import { openOrdersWith } from '../db/queries/credentials.ts';
 import type { CertRow } from '../db/entities/credentials.ts';
-import type { Tx } from '../db/tx.ts';
+import type { ReadTx, Tx } from '../db/tx.ts';
 import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
 import { ChannelMisconfigured, type CertKindSpec, type PayWay } from '../payments/channel.ts';
-import { takeBench, type Bench } from './bench.ts';
+import { lockCredentials, type LockedCredentials } from './locked-credentials.ts';
 import { parseCert, type ParsedCert } from './cert-parse.ts';
 import { chooseCert, keepCert } from './keep-cert.ts';
 import { PemRefused } from './pem.ts';
@@ -43,26 +43,26 @@ export interface Certs {
 export function createCerts(ports: CredentialPorts): Certs {
   const { store, now } = ports;
 
-  async function find(tx: Tx, project: string | undefined, id: string): Promise<CertRow> {
+  async function find(tx: ReadTx, project: string | undefined, id: string): Promise<CertRow> {
     const cert = await tx.certs.find({ id, deletedAt: null });
     if (!cert || (project !== undefined && cert.project !== project)) throw new NotFound('certificate');
     return cert;
   }
 
-  /** Runs a change on the bench of a certificate, lets the configuration follow, and writes it down. */
+  /** Changes a certificate under the lock, lets the configuration follow, and writes the audit line. */
   function change(
     { actor, project }: CertActing,
     id: string,
     action: string,
-    work: (tx: Tx, bench: Bench, cert: CertRow) => Promise<Partial<CertRow>>,
+    work: (tx: Tx, locked: LockedCredentials, cert: CertRow) => Promise<Partial<CertRow>>,
   ): Promise<CertRow> {
     return store.transaction(async (tx) => {
       const found = await find(tx, project, id);
-      const bench = await takeBench(tx, found.project, found.payWay);
-      const cert = bench.certs.find((one) => one.id === id);
+      const locked = await lockCredentials(tx, found.project, found.payWay);
+      const cert = locked.certs.find((one) => one.id === id);
       if (!cert) throw new NotFound('certificate');
-      const changed = { ...cert, ...(await work(tx, bench, cert)) };
-      await follow(tx, bench, actor.name, refusedByUse);
+      const changed = { ...cert, ...(await work(tx, locked, cert)) };
+      await follow(tx, locked, actor.name, refusedByUse);
       await ports.audit(tx, {
         ...whoDid(actor),
         action,
@@ -76,12 +76,12 @@ export function createCerts(ports: CredentialPorts): Certs {
 
   async function follow(
     tx: Tx,
-    bench: Bench,
+    locked: LockedCredentials,
     by: string,
     refuse: (error: ChannelMisconfigured) => Error,
   ): Promise<void> {
     try {
-      await followCerts(tx, ports, kindOf(ports, bench.payWay), bench, by);
+      await followCerts(tx, ports, kindOf(ports, locked.payWay), locked, by);
     } catch (error) {
       throw error instanceof ChannelMisconfigured ? refuse(error) : error;
     }
@@ -93,13 +93,13 @@ export function createCerts(ports: CredentialPorts): Certs {
       const parsed = parse(ports, spec, file, pointer);
       return store.transaction(async (tx) => {
         await requireProject(tx, project);
-        const bench = await takeBench(tx, project, file.payWay);
-        const isFirst = !bench.certs.some(({ kind, isDefault }) => kind === spec.kind && isDefault);
-        const { cert, isNew } = await keepCert(tx, ports, bench, spec, parsed, { name, createdBy: actor.name });
+        const locked = await lockCredentials(tx, project, file.payWay);
+        const isFirst = !locked.certs.some(({ kind, isDefault }) => kind === spec.kind && isDefault);
+        const { cert, isNew } = await keepCert(tx, ports, locked, spec, parsed, { name, createdBy: actor.name });
         if (!isNew)
-          throw new Conflict('certificate_exists', 'This certificate is here already.', { extra: { id: cert.id } });
-        if (isFirst) await chooseCert(tx, bench, cert).catch(pairRefused(pointer));
-        await follow(tx, bench, actor.name, (error) => fieldRefused(pointer, 'unusable', unusable(error)));
+          throw new Conflict('certificate_exists', 'This certificate already exists.', { extra: { id: cert.id } });
+        if (isFirst) await chooseCert(tx, locked, cert).catch(pairRefused(pointer));
+        await follow(tx, locked, actor.name, (error) => fieldRefused(pointer, 'unusable', unusable(error)));
         const kept = { ...cert, isDefault: isFirst };
         await ports.audit(tx, { ...whoDid(actor), action: 'cert.upload', target: targetOf(kept), after: facts(kept) });
         return kept;
@@ -112,19 +112,18 @@ export function createCerts(ports: CredentialPorts): Certs {
         return tx.certs.list(filter, { orderBy: { createdAt: 'desc', id: 'desc' } });
       }),
     makeDefault: (acting, id) =>
-      change(acting, id, 'cert.default', async (tx, bench, cert) => {
-        await chooseCert(tx, bench, cert);
+      change(acting, id, 'cert.default', async (tx, locked, cert) => {
+        await chooseCert(tx, locked, cert);
         return { isDefault: true };
       }),
     remove: (acting, id) =>
-      change(acting, id, 'cert.delete', async (tx, bench, cert) => {
+      change(acting, id, 'cert.delete', async (tx, locked, cert) => {
         if (cert.isDefault)
-          throw new Conflict('in_use', 'This is the default of its kind; make another one the default first.');
-        if (await openOrdersWith(tx, cert))
-          throw new Conflict('in_use', 'Orders in flight still need this certificate.');
+          throw new Conflict('in_use', 'This is the default of its kind. Make another one the default first.');
+        if (await openOrdersWith(tx, cert)) throw new Conflict('in_use', 'Open orders still need this certificate.');
         const deletedAt = now();
         await tx.certs.update({ id }, { deletedAt });
-        bench.certs = bench.certs.filter((one) => one.id !== id);
+        locked.certs = locked.certs.filter((one) => one.id !== id);
         return { deletedAt };
       }),
     find: (project, id) => store.read((tx) => find(tx, project, id)),
@@ -167,8 +166,8 @@ function targetOf({ project, payWay, id }: CertRow): string {
 function pairRefused(pointer: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof Conflict)) throw error;
-    const detail = 'does not belong to its other half that is the default here';
-    throw new InvalidRequest('The certificate and the key are not a pair.', [{ pointer, code: error.code, detail }]);
+    const detail = 'does not match the current default certificate or key of the pair';
+    throw new InvalidRequest('The certificate and the key do not match.', [{ pointer, code: error.code, detail }]);
   };
 }
 

@@ -27,7 +27,7 @@ export interface ChannelsParts {
   store: Store;
   unseal: Unseal;
   kinds: ReadonlyMap<PayWay, ChannelKind>;
-  send: Transport;
+  transportTo: (payWay: PayWay) => Transport;
   now: () => Date;
   simulatorUrl: string | null;
   /** Without it simulator configurations count as none. */
@@ -100,7 +100,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     if (!(error instanceof ChannelMisconfigured)) return error;
     log('error', error.message, { project, payWay, field: error.field });
     health.note(of, 'misconfigured');
-    return new ChannelNotConfigured(payWay, `cannot be used: ${error.field} is at fault`, error);
+    return new ChannelNotConfigured(payWay, `is misconfigured: ${error.field} is invalid`, error);
   }
 
   function counts({ mode }: { mode: Mode }): boolean {
@@ -111,7 +111,9 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     kindOf(payWay);
     let found = await store.read((tx) => currentVersion(tx, project, payWay));
     if (!found && debug && parts.seedProject) {
-      await parts.seedProject(project).catch((error: unknown) => log('error', 'no simulator', { project, error }));
+      await parts
+        .seedProject(project)
+        .catch((error: unknown) => log('error', 'the simulator is not available', { project, error }));
       found = await store.read((tx) => currentVersion(tx, project, payWay));
     }
     return found && counts(found) && found.missing.length === 0 ? found : undefined;
@@ -135,7 +137,8 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     },
     async forOrder(order) {
       const { project, payWay } = order;
-      if (!counts(order)) throw new ChannelNotConfigured(payWay, 'is simulated, and simulation is off');
+      if (!counts(order))
+        throw new ChannelNotConfigured(payWay, 'is set to simulator mode, which requires Debug = true');
       const versions = await store.read((tx) => versionsOfAccount(tx, order));
       return firstUsable(versions, (version) => channelOf(project, payWay, version), new ChannelNotConfigured(payWay));
     },

@@ -1,7 +1,7 @@
 import type { Tx } from '../db/tx.ts';
 import { InvalidRequest, type FieldError } from '../errors.ts';
 import { MODES, type CertKindSpec, type ChannelKind, type FieldSpec, type Mode } from '../payments/channel.ts';
-import { clearDefault, makeDefault, type Bench } from './bench.ts';
+import { clearDefault, makeDefault, type LockedCredentials } from './locked-credentials.ts';
 import { parse } from './certs.ts';
 import { keepCert } from './keep-cert.ts';
 import type { ParsedCert } from './cert-parse.ts';
@@ -70,7 +70,7 @@ export function mergeFields(
   const missing = kind.fields.filter(({ name, requiredIn }) => requiredIn.includes(mode) && !merged[name]);
   if (missing.length > 0)
     throw refused(
-      missing.map(({ name }) => ({ pointer: `/${name}`, code: 'required', detail: `is needed in mode ${mode}` })),
+      missing.map(({ name }) => ({ pointer: `/${name}`, code: 'required', detail: `is required in mode ${mode}` })),
     );
   return merged;
 }
@@ -79,19 +79,19 @@ export function mergeFields(
 export async function applyCerts(
   tx: Tx,
   ports: CredentialPorts,
-  bench: Bench,
+  locked: LockedCredentials,
   { certs }: ConfigChange,
   createdBy: string,
 ): Promise<void> {
   for (const [spec, parsed] of certs) {
     if (parsed === null) {
-      await clearDefault(tx, bench, spec.kind);
+      await clearDefault(tx, locked, spec.kind);
       continue;
     }
     // The first one is written last: of several the newest goes first.
     for (const one of parsed.toReversed()) {
-      const { cert } = await keepCert(tx, ports, bench, spec, one, { createdBy });
-      await makeDefault(tx, bench, cert);
+      const { cert } = await keepCert(tx, ports, locked, spec, one, { createdBy });
+      await makeDefault(tx, locked, cert);
     }
   }
 }
@@ -107,7 +107,7 @@ function readField({ name, pattern }: FieldSpec, sent: unknown): string | null |
   const text = typeof sent === 'number' && Number.isSafeInteger(sent) ? String(sent) : sent;
   const value = typeof text === 'string' ? text.trim() : '';
   if (value === '' || value.length > 1024 || (pattern && !pattern.test(value)))
-    return { pointer: `/${name}`, code: 'invalid_format', detail: 'does not look like one' };
+    return { pointer: `/${name}`, code: 'invalid_format', detail: 'has an invalid format' };
   return value;
 }
 

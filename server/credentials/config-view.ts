@@ -1,5 +1,5 @@
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
-import type { Tx } from '../db/tx.ts';
+import type { ReadTx } from '../db/tx.ts';
 import type { ChannelKind, Mode, PayWay } from '../payments/channel.ts';
 import { MASKED } from './config-change.ts';
 import { statusOf, type ChannelStatus } from './status.ts';
@@ -28,7 +28,7 @@ export interface ConfigView {
 
 /** Reads the current configuration of (project, payWay) as it may be shown. */
 export async function readView(
-  tx: Tx,
+  tx: ReadTx,
   project: string,
   kind: ChannelKind,
   surroundings: { debug: boolean; now: Date },

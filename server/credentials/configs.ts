@@ -1,8 +1,8 @@
 import type { ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
-import type { Tx } from '../db/tx.ts';
+import type { ReadTx, Tx } from '../db/tx.ts';
 import { InvalidRequest } from '../errors.ts';
 import { ChannelMisconfigured, type ChannelKind, type ProbeResult } from '../payments/channel.ts';
-import { takeBench, type Bench } from './bench.ts';
+import { lockCredentials, type LockedCredentials } from './locked-credentials.ts';
 import { openSecrets } from './build.ts';
 import type { ConfiguredChannels } from './channels.ts';
 import { applyCerts, mergeFields, readChange, refused, type ConfigInput } from './config-change.ts';
@@ -33,7 +33,7 @@ export function createChannelConfigs(
   channels: Pick<ConfiguredChannels, 'probe'>,
 ): ChannelConfigs {
   const { store, kinds, debug, now } = ports;
-  const view = (tx: Tx, project: string, kind: ChannelKind) => readView(tx, project, kind, { debug, now: now() });
+  const view = (tx: ReadTx, project: string, kind: ChannelKind) => readView(tx, project, kind, { debug, now: now() });
   return {
     list: (project) =>
       store.read(async (tx) => {
@@ -52,14 +52,14 @@ export function createChannelConfigs(
       store.transaction(async (tx) => {
         await requireProject(tx, acting.project);
         const kind = kindOf(ports, payWay);
-        const bench = await takeBench(tx, acting.project, kind.payWay);
-        await writeVersion(tx, ports, kind, bench, acting, input);
+        const locked = await lockCredentials(tx, acting.project, kind.payWay);
+        await writeVersion(tx, ports, kind, locked, acting, input);
         return view(tx, acting.project, kind);
       }),
     toggle: ({ actor, project }, payWay, wanted) =>
       store.transaction(async (tx) => {
         const kind = kindOf(ports, payWay);
-        const { state, config } = await takeBench(tx, project, kind.payWay);
+        const { state, config } = await lockCredentials(tx, project, kind.payWay);
         if (!state || !isUsable(config, debug)) throw new NothingConfigured(kind.payWay);
         const enabled = wanted ?? !state.enabled;
         await tx.channelStates.update({ id: state.id }, { enabled, updatedAt: now() });
@@ -75,27 +75,33 @@ export function createChannelConfigs(
   };
 }
 
-/** Writes the next version of what is on the bench, with its audit line. Throws a 400 that names the field at fault. */
+/** Writes the next version of the locked credentials, with its audit line. Throws a 400 that names the field at fault. */
 export async function writeVersion(
   tx: Tx,
   ports: CredentialPorts,
   kind: ChannelKind,
-  bench: Bench,
+  locked: LockedCredentials,
   { actor, project }: Acting,
   input: ConfigInput,
 ): Promise<void> {
-  const { state, config } = bench;
+  const { state, config } = locked;
   const change = readChange(ports, kind, input, config?.mode);
   refuseLiveBesideDebug(ports.debug, change.mode);
   const fields = mergeFields(kind, config ? { ...config.fields, ...readableSecrets(ports, config) } : {}, change);
   const before = config && state ? facts(config, state) : null;
-  await applyCerts(tx, ports, bench, change, actor.name);
-  requirePairs(bench);
-  const draft = tryDraft(() => draftVersion(ports, kind, bench, { mode: change.mode, fields }));
+  await applyCerts(tx, ports, locked, change, actor.name);
+  requirePairs(locked);
+  const draft = tryDraft(() => draftVersion(ports, kind, locked, { mode: change.mode, fields }));
   if (draft.missing.length > 0 && config?.missing.length === 0)
-    throw refused(draft.missing.map((name) => ({ pointer: `/${name}`, code: 'required', detail: 'would be missing' })));
-  const row = await insertVersion(tx, ports, kind, bench, draft, actor.name);
-  const after = facts(row, bench.state!);
+    throw refused(
+      draft.missing.map((name) => ({
+        pointer: `/${name}`,
+        code: 'required',
+        detail: 'would be missing, but is required',
+      })),
+    );
+  const row = await insertVersion(tx, ports, kind, locked, draft, actor.name);
+  const after = facts(row, locked.state!);
   const target = `${project}/${kind.payWay}`;
   await ports.audit(tx, { ...whoDid(actor), action: 'channel-config.write', target, before, after });
 }
@@ -110,13 +116,13 @@ function readableSecrets({ sealing }: CredentialPorts, config: ChannelConfigRow)
   }
 }
 
-function requirePairs({ certs }: Bench): void {
+function requirePairs({ certs }: LockedCredentials): void {
   const defaultOf = (kind: string) => certs.find((cert) => cert.kind === kind && cert.isDefault);
   for (const [certKind, keyKind] of PAIRS) {
     const [cert, key] = [defaultOf(certKind), defaultOf(keyKind)];
     if (!cert || !key || publicKeyOf(cert) === publicKeyOf(key)) continue;
     const { code, message } = new NotAPair(keyKind);
-    throw new InvalidRequest(message, [{ pointer: `/${certKind}`, code, detail: `and ${keyKind} are not a pair` }]);
+    throw new InvalidRequest(message, [{ pointer: `/${certKind}`, code, detail: `does not match ${keyKind}` }]);
   }
 }
 

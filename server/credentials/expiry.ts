@@ -45,7 +45,7 @@ export async function watchExpiry({
     return ending.map((cert) => {
       const { id, project, payWay, kind } = cert;
       const shown = { id, project, payWay, kind, daysLeft: daysLeft(cert, at) ?? 0 };
-      log(shown.daysLeft < 0 ? 'error' : 'warn', 'a certificate in use ends soon', { ...shown });
+      log(shown.daysLeft < 0 ? 'error' : 'warn', 'a certificate in use expires soon', { ...shown });
       return shown;
     });
   });

@@ -34,7 +34,7 @@ export function createHealth({ store, now, log }: HealthPorts): Health {
       noted.set(key, at.getTime());
       const write = store
         .transaction((tx) => noteHealth(tx, { ...of, at, failure }))
-        .catch((error: unknown) => log('warn', 'the health of a channel was not noted', { ...of, error }))
+        .catch((error: unknown) => log('warn', 'the health of a channel could not be stored', { ...of, error }))
         .finally(() => writing.delete(write));
       writing.add(write);
     },

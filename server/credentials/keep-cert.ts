@@ -3,7 +3,7 @@ import type { CertRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/tx.ts';
 import { Conflict } from '../errors.ts';
 import type { CertKindSpec } from '../payments/channel.ts';
-import { makeDefault, type Bench } from './bench.ts';
+import { makeDefault, type LockedCredentials } from './locked-credentials.ts';
 import { partnerOf, publicKeyOf, type ParsedCert } from './cert-parse.ts';
 import { privatePartPlace } from './places.ts';
 import type { CredentialPorts } from './ports.ts';
@@ -12,8 +12,8 @@ import { SealBroken } from './sealing.ts';
 /** The certificate and the key that would be used together do not belong together (409). */
 export class NotAPair extends Conflict {
   constructor(kind: string) {
-    super('certificate_pair_mismatch', `The default ${kind} and this one are not a pair.`, {
-      hint: 'Upload the other half first, then make either of them the default: both change together.',
+    super('certificate_pair_mismatch', `This one does not match the default ${kind}.`, {
+      hint: 'Upload the matching certificate or key first, then make either of them the default: both change together.',
     });
   }
 }
@@ -22,20 +22,20 @@ export class NotAPair extends Conflict {
 export async function keepCert(
   tx: Tx,
   { sealing, now }: Pick<CredentialPorts, 'sealing' | 'now'>,
-  bench: Bench,
+  locked: LockedCredentials,
   { kind, label }: CertKindSpec,
   { privatePem, ...parsed }: ParsedCert,
   { name, createdBy }: { name?: string | undefined; createdBy: string },
 ): Promise<{ cert: CertRow; isNew: boolean }> {
   const isSame = (one: CertRow) => one.kind === kind && one.fingerprint === parsed.fingerprint;
   // A key whose seal is broken is no key: sending it again is the way to repair it.
-  const known = bench.certs.find((one) => isSame(one) && opens(sealing, one));
+  const known = locked.certs.find((one) => isSame(one) && opens(sealing, one));
   if (known) return { cert: known, isNew: false };
   const cert: CertRow = {
     ...parsed,
     id: randomUUID(),
-    project: bench.project,
-    payWay: bench.payWay,
+    project: locked.project,
+    payWay: locked.payWay,
     kind,
     name: name ?? label.slice(0, 128),
     sealed: null,
@@ -46,22 +46,22 @@ export async function keepCert(
   };
   if (privatePem) cert.sealed = sealing.seal(privatePartPlace(cert), privatePem);
   await tx.certs.insert(cert);
-  bench.certs = [...bench.certs, cert];
+  locked.certs = [...locked.certs, cert];
   return { cert, isNew: true };
 }
 
 /** Makes a certificate the default, and its other half with it; throws NotAPair when there is none that fits the default one. */
-export async function chooseCert(tx: Tx, bench: Bench, cert: CertRow): Promise<void> {
+export async function chooseCert(tx: Tx, locked: LockedCredentials, cert: CertRow): Promise<void> {
   const partner = partnerOf(cert.kind);
-  const halves = bench.certs.filter(({ kind }) => kind === partner);
+  const halves = locked.certs.filter(({ kind }) => kind === partner);
   const current = halves.find(({ isDefault }) => isDefault);
   if (current) {
     const key = publicKeyOf(cert);
     const fitting = [current, ...halves.toReversed()].find((half) => publicKeyOf(half) === key);
     if (!fitting) throw new NotAPair(current.kind);
-    if (fitting !== current) await makeDefault(tx, bench, fitting);
+    if (fitting !== current) await makeDefault(tx, locked, fitting);
   }
-  await makeDefault(tx, bench, cert);
+  await makeDefault(tx, locked, cert);
 }
 
 function opens(sealing: CredentialPorts['sealing'], cert: CertRow): boolean {

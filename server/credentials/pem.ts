@@ -27,7 +27,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 /** The file as text: PEM as it is, DER certificates and bare base64 as PEM of what the kind expects; throws PemRefused, 413. */
 export function readText(bytes: Buffer): string {
   if (bytes.length > MAX_PEM_BYTES)
-    throw new AppError('body_too_large', 413, `A certificate or key may have ${MAX_PEM_BYTES / 1024} KB.`);
+    throw new AppError('body_too_large', 413, `The certificate or key is larger than ${MAX_PEM_BYTES / 1024} KB.`);
   if (bytes.length === 0) throw new PemRefused('file_empty', 'is empty');
   if (bytes[0] === 0x30) return derToPem(bytes);
   try {
@@ -40,7 +40,7 @@ export function readText(bytes: Buffer): string {
 /** Every certificate of a PEM text, the leaf first; throws PemRefused when there is none or a private key among them. */
 export function readCertificates(text: string): [X509Certificate, ...X509Certificate[]] {
   if (text.includes('PRIVATE KEY'))
-    throw new PemRefused('private_key_unexpected', 'holds a private key; only the certificate belongs here');
+    throw new PemRefused('private_key_unexpected', 'contains a private key; upload only the certificate');
   const [leaf, ...rest] = (text.match(CERTIFICATE) ?? []).map(parseCertificate);
   if (!leaf) throw new PemRefused('not_a_certificate', 'is not a certificate in PEM form');
   return [leaf, ...rest];
@@ -53,7 +53,7 @@ export function readPrivateKey(text: string, passphrase: string | undefined): Ke
   const bare = bareBase64(text);
   if (bare) return requireRsa(readDer(bare, createPrivateKey, ['pkcs8', 'pkcs1'], 'not_a_private_key'));
   const isEncrypted = /ENCRYPTED/.test(text);
-  if (isEncrypted && !passphrase) throw new PemRefused('passphrase_required', 'is encrypted; its passphrase is needed');
+  if (isEncrypted && !passphrase) throw new PemRefused('passphrase_required', 'is encrypted; a passphrase is required');
   const der = encryptedDer(text);
   try {
     // What was measured is what is opened, not another block of the same file.
@@ -61,7 +61,7 @@ export function readPrivateKey(text: string, passphrase: string | undefined): Ke
     return requireRsa(createPrivateKey(passphrase ? { key: text, passphrase } : text));
   } catch (error) {
     if (error instanceof PemRefused) throw error;
-    if (isEncrypted) throw new PemRefused('passphrase_wrong', 'does not open with this passphrase');
+    if (isEncrypted) throw new PemRefused('passphrase_wrong', 'cannot be decrypted with this passphrase');
     throw new PemRefused('not_a_private_key', 'is not a private key');
   }
 }
@@ -73,7 +73,10 @@ function encryptedDer(text: string): Buffer | undefined {
   const rounds = roundsToOpen(der);
   if (Number.isNaN(rounds)) throw new PemRefused('not_a_private_key', 'is not a private key');
   if (rounds > MOST_ROUNDS)
-    throw new PemRefused('passphrase_too_costly', `takes too long to open; PBKDF2 with ${MOST_ROUNDS} rounds at most`);
+    throw new PemRefused(
+      'passphrase_too_costly',
+      `takes too long to decrypt; at most ${MOST_ROUNDS} PBKDF2 rounds are supported`,
+    );
   return der;
 }
 
@@ -95,8 +98,8 @@ export function readPublicKey(text: string): KeyObject {
 export function requireRsa(key: KeyObject): KeyObject {
   if (key.asymmetricKeyType !== 'rsa') throw new PemRefused('not_rsa', 'is not an RSA key');
   const bits = bitsOf(key);
-  if (bits < 2048) throw new PemRefused('key_too_small', `has ${bits} bits; RSA keys need 2048 or more`);
-  if (bits > MOST_BITS) throw new PemRefused('key_too_large', `has ${bits} bits; at most ${MOST_BITS} are taken`);
+  if (bits < 2048) throw new PemRefused('key_too_small', `has ${bits} bits; RSA keys must have at least 2048`);
+  if (bits > MOST_BITS) throw new PemRefused('key_too_large', `has ${bits} bits; at most ${MOST_BITS} are supported`);
   return key;
 }
 
@@ -120,7 +123,7 @@ function parseCertificate(block: string): X509Certificate {
   try {
     return new X509Certificate(block);
   } catch {
-    throw new PemRefused('not_a_certificate', 'holds a certificate that cannot be parsed');
+    throw new PemRefused('not_a_certificate', 'contains a certificate that cannot be parsed');
   }
 }
 
@@ -129,7 +132,7 @@ function derToPem(bytes: Buffer): string {
   try {
     return new X509Certificate(bytes).toString();
   } catch {
-    throw new PemRefused('not_pem', 'is neither PEM text nor a DER certificate; archives are not taken');
+    throw new PemRefused('not_pem', 'is neither PEM text nor a DER certificate; archives are not supported');
   }
 }
 

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../identity/audit.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { Store } from '../db/store.ts';
-import type { Tx } from '../db/tx.ts';
+import type { ReadTx, Tx } from '../db/tx.ts';
 import { NotFound } from '../errors.ts';
 import type { ChannelKind, PayWay, Transport } from '../payments/channel.ts';
 import type { SerialOf } from './cert-parse.ts';
@@ -14,7 +14,8 @@ export interface CredentialPorts {
   kinds: ReadonlyMap<PayWay, ChannelKind>;
   audit: (tx: Tx, entry: AuditEntry) => Promise<void>;
   serialOf: SerialOf;
-  send: Transport;
+  /** Sends to one channel. */
+  transportTo: (payWay: PayWay) => Transport;
   now: () => Date;
   simulatorUrl: string | null;
   debug: boolean;
@@ -37,7 +38,7 @@ export function whoDid({
 }
 
 /** Throws NotFound unless there is such a project. */
-export async function requireProject(tx: Tx, code: string): Promise<void> {
+export async function requireProject(tx: ReadTx, code: string): Promise<void> {
   if (!(await tx.projects.find({ code }))) throw new NotFound('project');
 }
 

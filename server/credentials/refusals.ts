@@ -19,7 +19,7 @@ export class ChannelNotConfigured extends NotAllowed {
 export class NothingConfigured extends Conflict {
   constructor(payWay: PayWay) {
     super('channel_not_configured', `The channel ${payWay} is not configured.`, {
-      hint: 'Write the configuration first; its schema says what is missing.',
+      hint: 'Configure the channel first; its schema lists the required fields.',
     });
   }
 }
@@ -27,11 +27,16 @@ export class NothingConfigured extends Conflict {
 /** The stored secrets of one configuration do not open (503): a changed database, or a master key that is gone. */
 export class ConfigurationBroken extends AppError {
   constructor(project: string, payWay: PayWay, cause: unknown) {
-    super('configuration_broken', 503, `The secrets of the ${payWay} configuration of ${project} cannot be opened.`, {
-      retryAfter: 60,
-      hint: 'Check Security.MasterKey, or write the secrets again.',
-      cause,
-    });
+    super(
+      'configuration_broken',
+      503,
+      `The secrets of the ${payWay} configuration of project ${project} cannot be decrypted.`,
+      {
+        retryAfter: 60,
+        hint: 'Check Security.MasterKey, or set the secrets again.',
+        cause,
+      },
+    );
   }
 }
 

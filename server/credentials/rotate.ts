@@ -1,6 +1,6 @@
 import { holdSealedTexts, replaceSealedText, type SealedText } from '../db/queries/credentials-sealed.ts';
 import type { Store } from '../db/store.ts';
-import { AppError } from '../errors.ts';
+import { LocalError } from '../errors.ts';
 import { createSealing, keyIdOf, SealBroken, type MasterKey } from './sealing.ts';
 
 /** What a change of master keys did; `keyId` is the only one left in the database. */
@@ -10,15 +10,15 @@ export interface Rotated {
 }
 
 /** Some records could not be opened, so they still name an old key; everything else was re-wrapped (409). */
-export class SealsLeft extends AppError {
+export class SealsLeft extends LocalError {
   constructor(left: readonly SealedText[]) {
     const names = left.map(({ table, column, id }) => `${table}.${column} ${id}`);
     super(
       'seals_left',
       409,
-      `${left.length} records cannot be opened and were left: ${names.slice(0, 20).join(', ')}.`,
+      `${left.length} records cannot be decrypted and were not rotated: ${names.slice(0, 20).join(', ')}.`,
       {
-        hint: 'Add the key that sealed them to Security.MasterKey, or write those secrets again.',
+        hint: 'Add the key that encrypted them to Security.MasterKey, or set those secrets again.',
       },
     );
   }

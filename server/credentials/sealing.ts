@@ -24,7 +24,7 @@ export class SealBroken extends Error {
 
   constructor(why: SealFault, place: Place | null, keyId: string | null) {
     const where = place ? `${place.table} ${place.id}` : 'A record';
-    super(`${where} cannot be opened: ${WORDS[why]}${keyId ? ` (key ${keyId})` : ''}.`);
+    super(`${where} cannot be decrypted: ${WORDS[why]}${keyId ? ` (key ${keyId})` : ''}.`);
     this.name = 'SealBroken';
     this.why = why;
     this.place = place;
@@ -32,9 +32,9 @@ export class SealBroken extends Error {
 }
 
 const WORDS: Readonly<Record<SealFault, string>> = {
-  malformed: 'it is not in sealed form',
+  malformed: 'the stored value is malformed',
   key_unknown: 'its master key is not configured',
-  not_genuine: 'it was changed, moved, or sealed with another key',
+  not_genuine: 'it was changed, moved, or encrypted with another key',
 };
 
 /** Seals and opens texts of the database. */

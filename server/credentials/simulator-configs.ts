@@ -1,7 +1,7 @@
 import type { ChannelConfigRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/tx.ts';
 import { PAY_WAYS, type ChannelKind, type PayWay } from '../payments/channel.ts';
-import { takeBench } from './bench.ts';
+import { lockCredentials } from './locked-credentials.ts';
 import { openSecrets, pemsOf } from './build.ts';
 import type { ConfigInput } from './config-change.ts';
 import { writeVersion } from './configs.ts';
@@ -43,12 +43,12 @@ async function seedOne(
   { fields, pems }: SimulatedConfig,
 ): Promise<void> {
   if (!(await tx.projects.find({ code: project }))) return;
-  const bench = await takeBench(tx, project, kind.payWay);
-  const { config } = bench;
+  const locked = await lockCredentials(tx, project, kind.payWay);
+  const { config } = locked;
   if (config && (config.mode !== 'simulator' || config.createdBy !== ACTOR.name)) return;
   const input: ConfigInput = { mode: 'simulator', ...fields, ...pems };
   if (config && (await isAsStored(tx, ports, config, { fields, pems }))) return;
-  await writeVersion(tx, ports, kind, bench, { actor: ACTOR, project }, input);
+  await writeVersion(tx, ports, kind, locked, { actor: ACTOR, project }, input);
 }
 
 /** Whether a version says what the simulator says; one that does not open says nothing. */
@@ -95,7 +95,7 @@ async function accountOf(simulatorUrl: string, project: string): Promise<Simulat
 async function get(url: string): Promise<SimulatedConfigs | undefined> {
   const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(5000) });
   if (response.status === 404) return undefined;
-  if (!response.ok) throw new Error(`The simulator answered ${response.status}.`);
+  if (!response.ok) throw new Error(`The simulator returned HTTP ${response.status}.`);
   return (await response.json()) as SimulatedConfigs;
 }
 
@@ -110,5 +110,5 @@ async function post(url: string, body: object): Promise<void> {
     signal,
   });
   await response.arrayBuffer();
-  if (!response.ok && response.status !== 409) throw new Error(`The simulator answered ${response.status}.`);
+  if (!response.ok && response.status !== 409) throw new Error(`The simulator returned HTTP ${response.status}.`);
 }

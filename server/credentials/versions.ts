@@ -3,7 +3,7 @@ import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/tx.ts';
 import { Conflict } from '../errors.ts';
 import type { ChannelKind, Mode } from '../payments/channel.ts';
-import { chosenCerts, type Bench } from './bench.ts';
+import { chosenCerts, type LockedCredentials } from './locked-credentials.ts';
 import { openSecrets, pemsOf } from './build.ts';
 import { isRoot } from './cert-parse.ts';
 import { secretsPlace } from './places.ts';
@@ -23,13 +23,13 @@ export interface VersionDraft {
 export function draftVersion(
   ports: CredentialPorts,
   kind: ChannelKind,
-  bench: Bench,
+  locked: LockedCredentials,
   { mode, fields }: Pick<VersionDraft, 'mode' | 'fields'>,
 ): VersionDraft {
-  const certs = chosenCerts(bench.certs, signingKinds(kind));
+  const certs = chosenCerts(locked.certs, signingKinds(kind));
   const missing = kind.missing(mode, fields, new Set(certs.map((cert) => cert.kind)));
   if (missing.length === 0 && !(mode === 'simulator' && ports.simulatorUrl === null))
-    tryOut(ports, kind, bench, mode, fields, certs);
+    tryOut(ports, kind, locked, mode, fields, certs);
   return { mode, fields, certs, missing };
 }
 
@@ -38,11 +38,11 @@ export async function insertVersion(
   tx: Tx,
   { sealing, now }: Pick<CredentialPorts, 'sealing' | 'now'>,
   kind: ChannelKind,
-  bench: Bench,
+  locked: LockedCredentials,
   draft: VersionDraft,
   createdBy: string,
 ): Promise<ChannelConfigRow> {
-  const { project, payWay, state } = bench;
+  const { project, payWay, state } = locked;
   const isSecret = new Set(kind.fields.filter(({ secret }) => secret).map(({ name }) => name));
   const entries = Object.entries(draft.fields);
   const secrets = Object.fromEntries(entries.filter(([name]) => isSecret.has(name)));
@@ -68,13 +68,13 @@ export async function insertVersion(
   if (state) {
     const unknownHealth = { lastFailureAt: null, lastFailure: null };
     await tx.channelStates.update({ id: state.id }, { ...current, ...unknownHealth });
-    bench.state = { ...state, ...current, ...unknownHealth };
+    locked.state = { ...state, ...current, ...unknownHealth };
   } else {
     const unknownHealth = { lastSuccessAt: null, lastFailureAt: null, lastFailure: null };
-    bench.state = { id: randomUUID(), project, payWay, enabled: true, ...current, ...unknownHealth };
-    await tx.channelStates.insert(bench.state);
+    locked.state = { id: randomUUID(), project, payWay, enabled: true, ...current, ...unknownHealth };
+    await tx.channelStates.insert(locked.state);
   }
-  bench.config = row;
+  locked.config = row;
   return row;
 }
 
@@ -86,17 +86,17 @@ export async function followCerts(
   tx: Tx,
   ports: CredentialPorts,
   kind: ChannelKind,
-  bench: Bench,
+  locked: LockedCredentials,
   createdBy: string,
 ): Promise<void> {
-  const { config } = bench;
+  const { config } = locked;
   if (!config) return;
-  const chosen = chosenCerts(bench.certs, signingKinds(kind)).map(({ id }) => id);
+  const chosen = chosenCerts(locked.certs, signingKinds(kind)).map(({ id }) => id);
   if (chosen.join() === config.certIds.join()) return;
   const fields = { ...config.fields, ...openOrRefuse(ports, config) };
-  const draft = draftVersion(ports, kind, bench, { mode: config.mode, fields });
+  const draft = draftVersion(ports, kind, locked, { mode: config.mode, fields });
   if (draft.missing.length > 0 && config.missing.length === 0) return;
-  await insertVersion(tx, ports, kind, bench, draft, createdBy);
+  await insertVersion(tx, ports, kind, locked, draft, createdBy);
 }
 
 /** When the first of the certificates expires that must not. */
@@ -125,20 +125,20 @@ export function signingKinds(kind: ChannelKind): ReadonlySet<string> {
 export function refuseLiveBesideDebug(debug: boolean, mode: Mode): void {
   if (debug && mode === 'live')
     throw new Conflict('debug_refuses_live', 'A live configuration cannot be written while Debug is on.', {
-      hint: 'Turn Debug off; its test applications have published secrets.',
+      hint: 'Set Debug = false; its test applications have publicly known secrets.',
     });
 }
 
 function tryOut(
-  { sealing, simulatorUrl, send, now }: CredentialPorts,
+  { sealing, simulatorUrl, transportTo, now }: CredentialPorts,
   kind: ChannelKind,
-  { project, payWay }: Bench,
+  { project, payWay }: LockedCredentials,
   mode: Mode,
   fields: Record<string, string>,
   certs: CertRow[],
 ): void {
   const pems = refusingBroken({ project, payWay }, () => pemsOf(certs, sealing.open));
-  kind.create({ mode, fields, pems, simulatorUrl, send, now });
+  kind.create({ mode, fields, pems, simulatorUrl, send: transportTo(kind.payWay), now });
 }
 
 function refusingBroken<T>({ project, payWay }: Pick<ChannelConfigRow, 'project' | 'payWay'>, open: () => T): T {

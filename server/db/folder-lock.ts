@@ -1,16 +1,16 @@
 import { mkdirSync, readFileSync, rmdirSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { AppError } from '../errors.ts';
+import { LocalError } from '../errors.ts';
 
 /** The embedded database is open in another process. */
-export class FolderHeld extends AppError {
+export class FolderHeld extends LocalError {
   readonly pid: number;
   readonly folder: string;
   constructor(folder: string, pid: number) {
     super('database_in_use', 503, `The embedded database ${folder} is in use by process ${pid}.`, {
       retryable: true,
       extra: { pid },
-      hint: 'Stop that process, run this command, start it again.',
+      hint: 'Stop that process, rerun this command, then start it again.',
     });
     this.pid = pid;
     this.folder = folder;

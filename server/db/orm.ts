@@ -3,11 +3,11 @@ import type { MikroORM as PgliteOrm } from '@mikro-orm/pglite';
 import { MikroORM as PostgresOrm, type SqlEntityManager } from '@mikro-orm/postgresql';
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { AppError } from '../errors.ts';
+import { LocalError } from '../errors.ts';
 import { ENTITIES } from './entities/index.ts';
 import { lockFolder } from './folder-lock.ts';
 import { MIGRATIONS } from './migrations/index.ts';
-import { keepPlans, type Pool } from './statement.ts';
+import { createDialect } from './pool.ts';
 
 /** Which database to open; `folder` is set for the embedded one. */
 export interface DatabaseSettings {
@@ -15,6 +15,10 @@ export interface DatabaseSettings {
   url: string;
   folder?: string;
   poolSize?: number;
+  /** Other bounds than the service's own (ms; 0 = none), for work that may take its time. */
+  timeouts?: Partial<Record<keyof typeof TIMEOUTS, number>>;
+  /** Whether connections keep the plans of statements; not below a pooler that hands them out per transaction. */
+  prepared?: boolean;
 }
 
 /** The little of MikroORM that this folder shares between both drivers. */
@@ -51,11 +55,11 @@ const shared = {
 };
 
 /** The server answers, but it has no database of this name (503). */
-export class DatabaseMissing extends AppError {
+export class DatabaseMissing extends LocalError {
   constructor(cause: Error) {
     super('database_missing', 503, `${cause.message.split('\n')[0]}.`, {
       cause,
-      hint: 'Check Database.Url, or make the database first (createdb).',
+      hint: 'Check Database.Url, or create the database first (createdb).',
     });
   }
 }
@@ -65,22 +69,26 @@ export async function openDatabase(settings: DatabaseSettings): Promise<OpenData
   return settings.kind === 'pglite' ? openEmbedded(settings) : openPostgres(settings);
 }
 
-async function openPostgres({ url, poolSize = 10 }: DatabaseSettings): Promise<OpenDatabase> {
-  const orm = await PostgresOrm.init({
-    ...shared,
-    clientUrl: url,
-    pool: { min: 0, max: poolSize },
-    driverOptions: {
-      connectionTimeoutMillis: TIMEOUTS.connect,
-      query_timeout: TIMEOUTS.query,
-      statement_timeout: TIMEOUTS.statement,
-      lock_timeout: TIMEOUTS.lock,
-      idle_in_transaction_session_timeout: TIMEOUTS.idleInTransaction,
-      keepAlive: true,
-      application_name: 'unified-payment-service',
-      onPoolCreated: (pool: unknown) => keepPlans(pool as Pool),
-    },
-  });
+async function openPostgres({
+  url,
+  poolSize = 10,
+  prepared = true,
+  timeouts,
+}: DatabaseSettings): Promise<OpenDatabase> {
+  const bounds = { ...TIMEOUTS, ...timeouts };
+  const pool = {
+    connectionString: url,
+    max: poolSize,
+    connectionTimeoutMillis: bounds.connect,
+    query_timeout: bounds.query,
+    statement_timeout: bounds.statement,
+    lock_timeout: bounds.lock,
+    idle_in_transaction_session_timeout: bounds.idleInTransaction,
+    keepAlive: true,
+    application_name: 'unified-payment-service',
+  };
+  const { dialect, end } = createDialect(pool, prepared);
+  const orm = await PostgresOrm.init({ ...shared, clientUrl: url, driverOptions: dialect });
   // Otherwise the first statement would do it, on a connection of its own beside the one that it has.
   try {
     await orm.connect();
@@ -91,7 +99,13 @@ async function openPostgres({ url, poolSize = 10 }: DatabaseSettings): Promise<O
       ? new DatabaseMissing(error)
       : error;
   }
-  return { orm, kind: 'postgres', em: orm.em, close: () => orm.close(true) };
+  return { orm, kind: 'postgres', em: orm.em, close };
+
+  /** Kysely forgets the pool before it ends it: a connection in use could then not be given back, and the end would wait for ever. */
+  async function close(): Promise<void> {
+    await end();
+    await orm.close(true);
+  }
 }
 
 async function openEmbedded({ folder }: DatabaseSettings): Promise<OpenDatabase> {

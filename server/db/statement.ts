@@ -1,4 +1,7 @@
+import type { EntityName } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/postgresql';
+import { CompiledQuery } from 'kysely';
+import { type Layout, layoutOf } from './layout.ts';
 
 /** What a statement came to. */
 export interface Ran {
@@ -7,16 +10,46 @@ export interface Ran {
   affected: number;
 }
 
-type Query = Parameters<ReturnType<SqlEntityManager['getKysely']>['executeQuery']>[0];
+/** Where statements run: in the transaction of an entity manager, or each alone when it has none. */
+export interface Statements {
+  readonly inTransaction: boolean;
+  /** Runs one with bound values (`$1`, `$2` …); errors are MikroORM's, as for every other statement of it. */
+  run(text: string, values: readonly unknown[]): Promise<Ran>;
+  /** Runs one whose values (`?`) MikroORM writes into its text. */
+  runWritten(text: string, values: readonly unknown[]): Promise<Ran['rows']>;
+  layoutOf(entity: object): Layout;
+}
 
-/**
- * Runs one statement with bound values (`$1`, `$2` …) in the transaction of `em`, or alone without one. Errors are
- * MikroORM's, as for every other statement of it.
- */
+/** The statements of an entity manager. */
+export function createStatements(em: SqlEntityManager): Statements {
+  return {
+    inTransaction: em.isInTransaction(),
+    run: (text, values) => run(em, text, values),
+    runWritten: (text, values) => em.execute(text, values as unknown[], 'all'),
+    layoutOf: (entity) => layoutOf(em.getMetadata(entity as EntityName)),
+  };
+}
+
+/** Refuses a second statement: it would not commit together with the first. */
+export function createSingle(statements: Statements): Statements {
+  let used = false;
+  const once = async <T>(statement: () => Promise<T>): Promise<T> => {
+    if (used) throw new TypeError('autocommit is for one statement; several need a transaction');
+    used = true;
+    return statement();
+  };
+  return {
+    ...statements,
+    run: (...words) => once(() => statements.run(...words)),
+    runWritten: (...words) => once(() => statements.runWritten(...words)),
+  };
+}
+
+/** Runs one statement with bound values in the transaction of `em`, or alone without one. */
 export async function run(em: SqlEntityManager, text: string, values: readonly unknown[]): Promise<Ran> {
   // MikroORM writes values into the text of a statement, so no two are alike; Kysely below it binds them.
   try {
-    const { rows, numAffectedRows } = await em.getKysely().executeQuery(compiled(text, values));
+    const { rows, numAffectedRows } = await em.getKysely().executeQuery(CompiledQuery.raw(text, [...values]));
     return { rows: rows as Ran['rows'], affected: Number(numAffectedRows ?? 0) };
   } catch (error) {
     throw em
@@ -38,51 +71,13 @@ export function numbered(text: string): string {
   return known;
 }
 
-function compiled(sql: string, parameters: readonly unknown[]): Query {
-  const query = { kind: 'RawNode', sqlFragments: [sql], parameters: [] };
-  return { sql, parameters, query, queryId: { queryId: '' } } as unknown as Query;
-}
+/** Words by which a statement writes, locks or takes a number. */
+const WRITES =
+  /\b(insert|update|delete|merge|into|truncate|nextval|setval|set_config|pg_(try_)?advisory_\w+|for\s+(key\s+)?share)\b/i;
 
-/** Statements that get a name; what comes after them, or is as long as one that writes many rows, is planned every time. */
-const MOST_NAMES = 300;
-const LONGEST_NAMED = 4_000;
-const names = new Map<string, string>();
-
-interface Client {
-  connection: { stream: { destroy(): void } };
-  query(...words: unknown[]): unknown;
-}
-
-/** A pool of `pg`, as far as it is touched. */
-export interface Pool {
-  Client: new (...options: never[]) => Client;
-}
-
-/**
- * Has every connection of a pool keep the plans of statements with bound values: PostgreSQL then parses and plans each
- * of them once for a connection, and not once for a call. A connection whose answer did not come in time is closed.
- */
-export function keepPlans(pool: Pool): void {
-  pool.Client = class extends pool.Client {
-    override query(...words: unknown[]): unknown {
-      const [text, values, ...rest] = words;
-      const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 ? nameOf(text) : undefined;
-      const answer = name === undefined ? super.query(...words) : super.query({ name, text, values }, ...rest);
-      // The statement that nobody waits for any more still holds the connection: the next one must not queue behind it.
-      if (answer instanceof Promise)
-        answer.catch((error: unknown) => isTimeout(error) && this.connection.stream.destroy());
-      return answer;
-    }
-  };
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof Error && error.message === 'Query read timeout';
-}
-
-function nameOf(text: string): string | undefined {
-  let name = names.get(text);
-  if (name === undefined && names.size < MOST_NAMES && text.length <= LONGEST_NAMED)
-    names.set(text, (name = `pay${names.size}`));
-  return name;
+/** Gives the text back when it only reads. Types come first: this stands behind them, for texts that they cannot see. */
+export function readingOnly(text: string): string {
+  if (!/^\s*(select|with|explain)\b/i.test(text) || WRITES.test(text))
+    throw new TypeError('store.read only reads; a statement that writes or locks needs autocommit or a transaction');
+  return text;
 }

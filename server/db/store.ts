@@ -1,21 +1,33 @@
 import type { SqlEntityManager } from '@mikro-orm/postgresql';
 import type { OpenDatabase } from './orm.ts';
-import { Tx, type Wake } from './tx.ts';
+import { createSingle, createStatements } from './statement.ts';
+import { createReadTx, createTx, type ReadTx, type Tx, type Wake } from './tx.ts';
 
 /** The only door to the data. Inside `transaction` only `tx` is in reach; never await a network call there. */
 export interface Store {
   /** Everything in `work` commits or nothing does. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Reads without a transaction; each statement sees the newest committed state. */
-  read<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T>;
+  /** Runs one statement that commits by itself; a second one is refused. */
+  autocommit<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
 }
 
-/** Opens the door; `wake` is how jobs are enqueued in a transaction. */
+/** Opens the door; `wake` hears of rows that are due at once, after their commit. */
 export function createStore(database: OpenDatabase, wake: Wake): Store {
-  const reader = database.em.fork({ useContext: false });
+  const alone = createStatements(database.em.fork({ useContext: false }));
+  const reader = createReadTx(alone);
   return {
-    transaction: (work) => transaction(database, (em) => work(new Tx(em, wake))),
-    read: (work) => work(new Tx(reader, wake)),
+    async transaction(work) {
+      const wakes: Parameters<Wake>[] = [];
+      const result = await transaction(database, (em) =>
+        work(createTx(createStatements(em), (...one) => void wakes.push(one))),
+      );
+      for (const one of wakes) wake(...one);
+      return result;
+    },
+    read: (work) => work(reader),
+    autocommit: (work) => work(createTx(createSingle(alone), () => {})),
   };
 }
 

@@ -1,141 +1,136 @@
-import type { SqlEntityManager } from '@mikro-orm/postgresql';
 import * as catalog from './entities/catalog.ts';
+import type { RowOf } from './entities/columns.ts';
 import * as credentials from './entities/credentials.ts';
 import * as events from './entities/events.ts';
 import * as identity from './entities/identity.ts';
 import * as orders from './entities/orders.ts';
-import { RefundEntity, type RefundRow } from './entities/refunds.ts';
-import { SkillOrderEntity, type SkillOrderRow } from './entities/skillpay.ts';
-import { numbered, run } from './statement.ts';
-import { Table } from './table.ts';
+import { RefundEntity } from './entities/refunds.ts';
+import { SkillOrderEntity } from './entities/skillpay.ts';
+import { numbered, readingOnly, type Statements } from './statement.ts';
+import { ReadTable, Table } from './table.ts';
 
-/** Enqueues a job in the caller's transaction. */
-export type Wake = (em: SqlEntityManager, queue: string, data: object, afterSeconds: number) => Promise<void>;
+/** Told what a transaction made due at once: for whom, and the number of the row. */
+export type Wake = (by: string, row: object) => void;
+
+/** Every table by its name in a transaction. */
+const TABLES = {
+  admins: identity.AdminEntity,
+  apps: identity.ApiAppEntity,
+  revokedTokens: identity.RevokedTokenEntity,
+  audit: identity.AuditEntity,
+  projects: catalog.ProjectEntity,
+  users: catalog.PayerEntity,
+  products: catalog.ProductEntity,
+  coins: catalog.CoinEntity,
+  coinAccounts: catalog.CoinAccountEntity,
+  coinEntries: catalog.CoinEntryEntity,
+  coinClawbacks: catalog.CoinClawbackEntity,
+  channelConfigs: credentials.ChannelConfigEntity,
+  channelStates: credentials.ChannelStateEntity,
+  certs: credentials.CertEntity,
+  signingKeys: credentials.SigningKeyEntity,
+  events: events.EventEntity,
+  webhooks: events.WebhookEntity,
+  deliveries: events.DeliveryEntity,
+  deliveryAttempts: events.DeliveryAttemptEntity,
+  orders: orders.OrderEntity,
+  moves: orders.MoveEntity,
+  exceptions: orders.OrderExceptionEntity,
+  messages: orders.ChannelMessageEntity,
+  notices: orders.NoticeEntity,
+  keys: orders.IdempotencyKeyEntity,
+  refunds: RefundEntity,
+  skillOrders: SkillOrderEntity,
+};
+
+type Entities = typeof TABLES;
+type ReadTables = { readonly [Name in keyof Entities]: ReadTable<RowOf<Entities[Name]>> };
+type Tables = { readonly [Name in keyof Entities]: Table<RowOf<Entities[Name]>> };
+
+interface Sql {
+  /** Runs one SQL statement (`?` placeholders); only `server/db/queries` calls it. */
+  sql<T>(statement: string, parameters?: readonly unknown[]): Promise<T[]>;
+  /** Like `sql`, for a statement of every request: `?` are bound (an array is one value) and its plan is kept. */
+  prepared<T>(statement: string, parameters: readonly unknown[]): Promise<T[]>;
+}
+
+/** What is in reach of a read: no table of it can write, and its SQL is refused when it would. A `Tx` is one, too. */
+export interface ReadTx extends ReadTables, Sql {}
 
 /** Everything that is in reach inside one transaction. */
-export class Tx {
-  readonly #em: SqlEntityManager;
-  readonly #wake: Wake;
-
-  constructor(em: SqlEntityManager, wake: Wake) {
-    this.#em = em;
-    this.#wake = wake;
-  }
-
-  get admins() {
-    return new Table<identity.AdminRow>(this.#em, identity.AdminEntity);
-  }
-  get apps() {
-    return new Table<identity.ApiAppRow>(this.#em, identity.ApiAppEntity);
-  }
-  get revokedTokens() {
-    return new Table<identity.RevokedTokenRow>(this.#em, identity.RevokedTokenEntity);
-  }
-  get audit() {
-    return new Table<identity.AuditRow>(this.#em, identity.AuditEntity);
-  }
-  get projects() {
-    return new Table<catalog.ProjectRow>(this.#em, catalog.ProjectEntity);
-  }
-  get users() {
-    return new Table<catalog.PayerRow>(this.#em, catalog.PayerEntity);
-  }
-  get products() {
-    return new Table<catalog.ProductRow>(this.#em, catalog.ProductEntity);
-  }
-  get coins() {
-    return new Table<catalog.CoinRow>(this.#em, catalog.CoinEntity);
-  }
-  get coinAccounts() {
-    return new Table<catalog.CoinAccountRow>(this.#em, catalog.CoinAccountEntity);
-  }
-  get coinEntries() {
-    return new Table<catalog.CoinEntryRow>(this.#em, catalog.CoinEntryEntity);
-  }
-  get coinClawbacks() {
-    return new Table<catalog.CoinClawbackRow>(this.#em, catalog.CoinClawbackEntity);
-  }
-  get channelConfigs() {
-    return new Table<credentials.ChannelConfigRow>(this.#em, credentials.ChannelConfigEntity);
-  }
-  get channelStates() {
-    return new Table<credentials.ChannelStateRow>(this.#em, credentials.ChannelStateEntity);
-  }
-  get certs() {
-    return new Table<credentials.CertRow>(this.#em, credentials.CertEntity);
-  }
-  get signingKeys() {
-    return new Table<credentials.SigningKeyRow>(this.#em, credentials.SigningKeyEntity);
-  }
-  get events() {
-    return new Table<events.EventRow>(this.#em, events.EventEntity);
-  }
-  get webhooks() {
-    return new Table<events.WebhookRow>(this.#em, events.WebhookEntity);
-  }
-  get deliveries() {
-    return new Table<events.DeliveryRow>(this.#em, events.DeliveryEntity);
-  }
-  get deliveryAttempts() {
-    return new Table<events.DeliveryAttemptRow>(this.#em, events.DeliveryAttemptEntity);
-  }
-  get orders() {
-    return new Table<orders.OrderRow>(this.#em, orders.OrderEntity);
-  }
-  get moves() {
-    return new Table<orders.MoveRow>(this.#em, orders.MoveEntity);
-  }
-  get exceptions() {
-    return new Table<orders.OrderExceptionRow>(this.#em, orders.OrderExceptionEntity);
-  }
-  get messages() {
-    return new Table<orders.ChannelMessageRow>(this.#em, orders.ChannelMessageEntity);
-  }
-  get notices() {
-    return new Table<orders.NoticeRow>(this.#em, orders.NoticeEntity);
-  }
-  get keys() {
-    return new Table<orders.IdempotencyKeyRow>(this.#em, orders.IdempotencyKeyEntity);
-  }
-  get refunds() {
-    return new Table<RefundRow>(this.#em, RefundEntity);
-  }
-  get skillOrders() {
-    return new Table<SkillOrderRow>(this.#em, SkillOrderEntity);
-  }
-
-  /** Runs one SQL statement (`?` placeholders) in this transaction; only `server/db/queries` calls it. */
-  async sql<T>(statement: string, parameters: readonly unknown[] = []): Promise<T[]> {
-    return (await this.#em.execute(statement, parameters as unknown[], 'all')) as T[];
-  }
-
-  /** Like `sql`, for a statement of every request: `?` are bound (an array is one value) and its plan is kept. */
-  async prepared<T>(statement: string, parameters: readonly unknown[]): Promise<T[]> {
-    return (await run(this.#em, numbered(statement), parameters)).rows as T[];
-  }
-
+export interface Tx extends Tables, Sql {
   /** Runs a part that may fail without taking the transaction with it. */
-  async savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T> {
-    // Of savepoints with one name the innermost counts, which is what nesting needs.
-    await run(this.#em, 'savepoint part', []);
-    try {
-      const result = await part(this);
-      await run(this.#em, 'release savepoint part', []);
-      return result;
-    } catch (error) {
-      await run(this.#em, 'rollback to savepoint part', []);
-      await run(this.#em, 'release savepoint part', []);
-      throw error;
-    }
-  }
-
+  savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T>;
   /** Holds a named lock until the transaction ends. */
-  async advisoryLock(name: string): Promise<void> {
-    await this.#em.execute('select pg_advisory_xact_lock(hashtextextended(?, 0))', [name]);
+  advisoryLock(name: string): Promise<void>;
+  /** Has a row that is due now worked straight after the commit, if there is one; the row itself says that it is due. */
+  wake(by: string, row: object): Promise<void>;
+}
+
+/** What reads over `statements`. */
+export function createReadTx(statements: Statements): ReadTx {
+  const tables = new Opened((entity) => new ReadTable(statements, entity)) as object as ReadTables;
+  return Object.assign(tables, sqlOver(statements, readingOnly));
+}
+
+/** What reads and writes over `statements`; `wake` hears of rows that are due at once. */
+export function createTx(statements: Statements, wake: Wake): Tx {
+  const tables = new Opened((entity) => new Table(statements, entity)) as object as Tables;
+  const needTransaction = () => {
+    if (!statements.inTransaction) throw new TypeError('a savepoint, a lock and a wake need a transaction');
+  };
+  const tx: Tx = Object.assign(tables, sqlOver(statements), {
+    async savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T> {
+      needTransaction();
+      // Of savepoints with one name the innermost counts, which is what nesting needs.
+      await statements.run('savepoint part', []);
+      try {
+        const result = await part(tx);
+        await statements.run('release savepoint part', []);
+        return result;
+      } catch (error) {
+        await statements.run('rollback to savepoint part', []);
+        await statements.run('release savepoint part', []);
+        throw error;
+      }
+    },
+    async advisoryLock(name: string): Promise<void> {
+      needTransaction();
+      await statements.runWritten('select pg_advisory_xact_lock(hashtextextended(?, 0))', [name]);
+    },
+    async wake(by: string, row: object): Promise<void> {
+      needTransaction();
+      wake(by, row);
+    },
+  });
+  return tx;
+}
+
+function sqlOver(statements: Statements, checked: (text: string) => string = (text) => text): Sql {
+  return {
+    async sql<T>(statement: string, parameters: readonly unknown[] = []) {
+      return (await statements.runWritten(checked(statement), parameters)) as T[];
+    },
+    async prepared<T>(statement: string, parameters: readonly unknown[]) {
+      return (await statements.run(numbered(checked(statement)), parameters)).rows as T[];
+    },
+  };
+}
+
+/** Has every table as a member that is opened when it is asked for: a transaction needs few of them. */
+class Opened {
+  readonly #open: (entity: object) => unknown;
+
+  static {
+    for (const [name, entity] of Object.entries(TABLES))
+      Object.defineProperty(this.prototype, name, {
+        get(this: Opened) {
+          return this.#open(entity);
+        },
+      });
   }
 
-  /** Enqueues a job that exists only if this transaction commits. */
-  async wake(queue: string, data: object, afterSeconds = 0): Promise<void> {
-    await this.#wake(this.#em, queue, data, afterSeconds);
+  constructor(open: (entity: object) => unknown) {
+    this.#open = open;
   }
 }

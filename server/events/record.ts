@@ -5,8 +5,8 @@ import type { NewEvent } from '../payments/ports.ts';
 
 /**
  * Appends to the durable event log in the transaction of the move, with the delivery that tells about it; the same
- * (object, type, dedupe) happens once. Nothing is sent before the transaction commits: the queue's message and the row
- * that the sweep looks at commit with it.
+ * (object, type, dedupe) happens once. Nothing is sent before the transaction commits: the row
+ * that says so commits with it.
  */
 export function recordEvents(now: () => Date) {
   return async (tx: Tx, event: NewEvent): Promise<void> => {

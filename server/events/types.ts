@@ -1,4 +1,4 @@
-/** What merchants are told about (contract.md §9). */
+/** What merchants are told about. */
 export const EVENT_TYPES = [
   'order.paid',
   'order.paid_late',

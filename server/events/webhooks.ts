@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { WebhookRow } from '../db/entities/events.ts';
 import { type DeliveryFilter, listDeliveries, withTries } from '../db/queries/deliveries.ts';
 import type { Position } from '../db/queries/orders.ts';
-import type { Tx } from '../db/tx.ts';
+import type { ReadTx, Tx } from '../db/tx.ts';
 import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
 import { attempt, isSuccess, type Message } from './attempt.ts';
@@ -21,7 +21,7 @@ export interface WebhookChange {
 /** There is no url to send to (409). */
 export class WebhookNotConfigured extends Conflict {
   constructor() {
-    super('webhook_not_configured', 'There is no enabled webhook, and the order has no notifyUrl of its own.');
+    super('webhook_not_configured', 'No webhook is enabled, and the order has no notifyUrl.');
   }
 }
 
@@ -41,7 +41,7 @@ export function webhookOperations(ports: EventPorts) {
         const row = merged(before ?? bareWebhook(sealing, clientId, secret ?? '', now()), change, before, now());
         if (before) await tx.webhooks.update({ clientId }, row);
         else if (!(await tx.webhooks.insertIfNew(row)))
-          throw new Conflict('changed_meanwhile', 'The webhook was made by somebody else at this moment.');
+          throw new Conflict('changed_meanwhile', 'The webhook was created concurrently.');
         await audit(tx, actor, 'webhook.update', before, row);
         return { created: !before, webhook: { ...viewWebhook(row, now()), ...(secret ? { secret } : {}) } };
       }),
@@ -156,11 +156,11 @@ function by({ kind, name, ip, requestId }: Actor) {
 /** What routes may call. */
 export type WebhookOperations = ReturnType<typeof webhookOperations>;
 
-async function requireApp(tx: Tx, clientId: string): Promise<void> {
+async function requireApp(tx: ReadTx, clientId: string): Promise<void> {
   if (!(await tx.apps.find({ clientId }))) throw new NotFound('application');
 }
 
-async function existing(tx: Tx, clientId: string): Promise<WebhookRow> {
+async function existing(tx: ReadTx, clientId: string): Promise<WebhookRow> {
   await requireApp(tx, clientId);
   const row = await tx.webhooks.find({ clientId });
   if (!row) throw new NotFound('webhook');
@@ -170,7 +170,9 @@ async function existing(tx: Tx, clientId: string): Promise<WebhookRow> {
 function merged(row: WebhookRow, change: WebhookChange, before: WebhookRow | undefined, at: Date): WebhookRow {
   const url = change.url ?? row.url;
   if (url === null)
-    throw new InvalidRequest('A webhook needs a url.', [{ pointer: '/url', code: 'required', detail: 'is missing' }]);
+    throw new InvalidRequest('A webhook requires a url.', [
+      { pointer: '/url', code: 'required', detail: 'is missing' },
+    ]);
   const enabled = change.enabled ?? (before?.url ? before.enabled : true);
   const disabledReason = enabled ? null : row.disabledReason;
   return { ...row, url, types: change.types ?? row.types, enabled, disabledReason, updatedAt: at };
@@ -178,8 +180,8 @@ function merged(row: WebhookRow, change: WebhookChange, before: WebhookRow | und
 
 function requireUrl(url: string | undefined, httpsOnly: boolean): void {
   if (url === undefined || !httpsOnly || url.startsWith('https:')) return;
-  throw new InvalidRequest('A webhook is told over https.', [
-    { pointer: '/url', code: 'https_required', detail: 'must be an https address' },
+  throw new InvalidRequest('The webhook url must use https.', [
+    { pointer: '/url', code: 'https_required', detail: 'must be an https URL' },
   ]);
 }
 

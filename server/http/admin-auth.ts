@@ -26,7 +26,7 @@ export async function authenticateAdmin(ctx: EdgeContext): Promise<AdminCaller> 
 /** Throws 403 unless the administrator has at least this role. */
 export function requireRole(admin: AdminCaller, role: 'viewer' | 'admin'): void {
   if (role === 'admin' && admin.role !== 'admin') {
-    throw new Forbidden('role_insufficient', 'Your role may look but not change.');
+    throw new Forbidden('role_insufficient', 'Your role is read-only.');
   }
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import type { Answer } from '../payments/idempotency.ts';
 import type { Contract } from './contract.ts';
 import type { EdgeContext } from './edge.ts';
-import type { Answer } from './idempotency.ts';
 import { Reply, type ReplyParts } from './reply.ts';
 
 /** Writes what a handler returned, as its contract says it looks. */

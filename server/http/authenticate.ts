@@ -36,5 +36,5 @@ export async function authenticateUnknown(ctx: EdgeContext): Promise<void> {
 function requireAdminNetwork(ctx: EdgeContext): void {
   const { adminNetworks } = ctx.edge;
   if (!adminNetworks || !ctx.path.startsWith('/api/v1/') || isListed(adminNetworks, ctx.state.ip)) return;
-  throw new Forbidden('ip_not_allowed', 'The console is not open to your address.');
+  throw new Forbidden('ip_not_allowed', 'Your IP address is not allowed to use the console.');
 }

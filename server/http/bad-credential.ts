@@ -1,4 +1,4 @@
-import { addressBlock } from '../address-block.ts';
+import { addressBlock } from '../addresses/block.ts';
 import { TooManyRequests, Unauthenticated } from '../errors.ts';
 import type { EdgeContext } from './edge.ts';
 import { setRateLimitHeaders } from './rate-limit.ts';
@@ -13,7 +13,7 @@ export async function refuseBadCredential(ctx: EdgeContext, error: unknown): Pro
     const quota = await ctx.edge.rateLimits.consume(`bad-credential:${addressBlock(ctx.state.ip)}`, limit, 60);
     if (quota.allowed) throw error;
     setRateLimitHeaders(ctx, quota, 60);
-    throw new TooManyRequests('Too many wrong credentials from this address.', quota.resetSeconds);
+    throw new TooManyRequests('Too many failed authentication attempts from this IP address.', quota.resetSeconds);
   }
   throw error;
 }

@@ -20,7 +20,7 @@ export async function authenticateApp(ctx: EdgeContext): Promise<AppCaller> {
 /** Throws 403 `insufficient_scope` (RFC 6750 §3.1) unless the app has the scope or `admin`. */
 export function requireScope(app: AppCaller, scope: string): void {
   if (app.scopes.has(scope) || app.scopes.has('admin')) return;
-  throw new Forbidden('insufficient_scope', `This needs the scope ${scope}.`, {
+  throw new Forbidden('insufficient_scope', `The scope ${scope} is required.`, {
     headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
   });
 }
@@ -30,5 +30,5 @@ async function countRequest(ctx: EdgeContext, app: AppCaller): Promise<void> {
   if (limit <= 0) return;
   const quota = await ctx.edge.rateLimits.consume(`app:${app.clientId}`, limit, 60);
   setRateLimitHeaders(ctx, quota, 60);
-  if (!quota.allowed) throw new TooManyRequests('This application has used up its requests.', quota.resetSeconds);
+  if (!quota.allowed) throw new TooManyRequests('Rate limit exceeded.', quota.resetSeconds);
 }

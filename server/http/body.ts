@@ -56,7 +56,7 @@ function hasBody(req: IncomingMessage): boolean {
 
 function requireIdentity(req: IncomingMessage): void {
   const encoding = req.headers['content-encoding'];
-  if (encoding && encoding !== 'identity') throw wrongType('Compressed bodies are not taken.');
+  if (encoding && encoding !== 'identity') throw wrongType('Compressed request bodies are not supported.');
 }
 
 const mediaTypes: Record<string, Accepts> = {
@@ -108,7 +108,7 @@ function parseForm(text: string): Record<string, string> {
 }
 
 function incomplete(): InvalidRequest {
-  return new InvalidRequest('The request broke off.', [], 'body_incomplete');
+  return new InvalidRequest('The request body is incomplete.', [], 'body_incomplete');
 }
 
 function tooLarge(limit: number): AppError {

@@ -1,10 +1,10 @@
 import Koa from 'koa';
 import type { Logger } from 'pino';
+import type { WithKey } from '../payments/idempotency.ts';
 import type { Authenticators } from './callers.ts';
 import { networkList } from './client-address.ts';
 import { cors } from './cors.ts';
 import type { Edge } from './edge.ts';
-import type { Idempotency } from './idempotency.ts';
 import type { Metrics } from './metrics.ts';
 import { onError } from './on-error.ts';
 import type { RateLimits } from './rate-limit.ts';
@@ -29,7 +29,7 @@ export interface KoaParts {
   logger: Logger;
   authenticators: Authenticators;
   rateLimits: RateLimits;
-  idempotency: Idempotency;
+  withKey: WithKey;
   router: BuiltRouter;
   metrics?: Metrics;
   /** Answer headers that a page of another origin may read, besides the usual ones. */
@@ -52,7 +52,7 @@ export async function buildKoa(parts: KoaParts): Promise<Koa> {
   const koa = new Koa();
   koa.context.edge = edge;
   koa.silent = true;
-  koa.on('error', (error: unknown) => logger.warn({ err: error }, 'an answer broke off'));
+  koa.on('error', (error: unknown) => logger.warn({ err: error }, 'a response was interrupted'));
   koa.use(observe(await securityHeaders(edge.secure)));
   koa.use(onError);
   if (config.server.corsOrigins.length > 0) {
@@ -62,11 +62,11 @@ export async function buildKoa(parts: KoaParts): Promise<Koa> {
   return koa;
 }
 
-function toEdge({ config, logger, authenticators, rateLimits, idempotency, metrics }: KoaParts): Edge {
+function toEdge({ config, logger, authenticators, rateLimits, withKey, metrics }: KoaParts): Edge {
   const { publicUrl, trustedProxies, adminNetworks } = config.server;
   return {
     authenticators,
-    idempotency,
+    withKey,
     rateLimits,
     logger,
     metrics,

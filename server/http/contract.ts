@@ -1,6 +1,7 @@
 import type { z } from 'zod';
+import type { KeyClaim } from '../payments/idempotency.ts';
+import type { ErrorCode } from '../error-codes/error-codes.ts';
 import type { AdminCaller, AppCaller } from './callers.ts';
-import type { IdempotentRequest } from './idempotency.ts';
 import type { Reply } from './reply.ts';
 
 /** Who may call: nobody checked, an administrator of at least this role, a token with this scope, or any app token. */
@@ -34,7 +35,7 @@ export interface Contract {
   /** An `Idempotency-Key` is honoured. */
   readonly idempotent?: true;
   /** Codes of refusals beyond the general ones, for the OpenAPI document. */
-  readonly errors?: readonly string[];
+  readonly errors?: readonly ErrorCode[];
   /** Default `['json']`. */
   readonly accepts?: readonly Accepts[];
   /** Errors in the shape of RFC 6749 instead of problem details; implies `bare`. */
@@ -76,8 +77,8 @@ export interface Input<C extends Contract> {
   headers: Parsed<C['headers'], Record<never, never>>;
   body: Parsed<C['body'], undefined>;
   caller: CallerOf<C['auth']>;
-  /** Set when the contract is idempotent and a key was sent. */
-  idempotent: IdempotentRequest | undefined;
+  /** Set when the contract is idempotent and a key was sent: handed to the operation that writes the intent. */
+  claim: C extends { idempotent: true } ? KeyClaim | undefined : undefined;
   request: RequestFacts;
 }
 

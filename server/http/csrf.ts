@@ -33,7 +33,7 @@ function sameText(a: string, b: string): boolean {
 }
 
 function refused(): Forbidden {
-  return new Forbidden('csrf_failed', 'The request does not prove that it comes from the console.', {
+  return new Forbidden('csrf_failed', 'The CSRF check failed.', {
     hint: 'Send the value of the csrf_token cookie as X-CSRF-Token, from the same origin.',
   });
 }

@@ -1,16 +1,16 @@
 import type { DefaultContext, Middleware, ParameterizedContext } from 'koa';
 import type { BlockList } from 'node:net';
 import type { Logger } from 'pino';
+import type { WithKey } from '../payments/idempotency.ts';
 import type { Authenticators, Caller } from './callers.ts';
 import type { Contract } from './contract.ts';
-import type { Idempotency } from './idempotency.ts';
 import type { Metrics } from './metrics.ts';
 import type { RateLimits } from './rate-limit.ts';
 
 /** What the edge needs of the world; made once, reached by endpoints as `ctx.edge`. */
 export interface Edge {
   readonly authenticators: Authenticators;
-  readonly idempotency: Idempotency;
+  readonly withKey: WithKey;
   readonly rateLimits: RateLimits;
   readonly logger: Logger;
   readonly metrics: Metrics | undefined;

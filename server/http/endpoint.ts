@@ -1,10 +1,12 @@
 import { AppError } from '../errors.ts';
+import type { Answer, KeyClaim, KeyedRequest } from '../payments/idempotency.ts';
 import { authenticate } from './authenticate.ts';
-import { type AnswerWriter, answerWriter } from './answer.ts';
+import { answerWriter } from './answer.ts';
+import type { Caller } from './callers.ts';
 import type { Contract, Handler, Input } from './contract.ts';
 import { checkSameSite } from './csrf.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
-import { type Answer, type IdempotentRequest, readIdempotencyKey } from './idempotency.ts';
+import { readIdempotencyKey } from './idempotency.ts';
 import { inputReader } from './input.ts';
 import { refusalAnswer } from './on-error.ts';
 
@@ -29,42 +31,31 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
     ctx.state.caller = caller;
     if (contract.sameSite) checkSameSite(ctx);
     const input = await readInput(ctx);
+    // The reader built these members from the same contract, so the types agree by construction.
+    const handle = (claim?: KeyClaim) => handler({ ...input, caller, claim } as Input<C>);
     const key = contract.idempotent ? readIdempotencyKey(ctx.req.headers['idempotency-key']) : undefined;
-    // The reader built these members from the same contract, so the types agree with `Input<C>` by construction.
-    const typed = { ...input, caller, idempotent: undefined } as unknown as Input<C>;
-    if (key === undefined || caller === undefined) return answer.send(ctx, await handler(typed));
-    await serveOnce(ctx, key, typed, handler as unknown as Handler<Contract>, answer);
+    if (key === undefined || caller === undefined) return answer.send(ctx, await handle());
+    const { body, params } = input;
+    const route = `${ctx.method} ${ctx.state.route}`;
+    const request: KeyedRequest = { scope: scopeOf(caller), route, key, body, params };
+    const run = async (claim: KeyClaim): Promise<Answer> => {
+      try {
+        return answer.render(await handle(claim));
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error;
+        return refusalAnswer(ctx, error);
+      }
+    };
+    sendKept(ctx, await ctx.edge.withKey(request, run));
   };
   return Object.assign(serve, { contract });
 }
 
-async function serveOnce(
-  ctx: EdgeContext,
-  key: string,
-  input: Input<Contract>,
-  handler: Handler<Contract>,
-  answer: AnswerWriter,
-): Promise<void> {
-  const caller = input.caller as NonNullable<typeof ctx.state.caller>;
-  const request: IdempotentRequest = {
-    caller,
-    route: `${ctx.method} ${ctx.state.route}`,
-    key,
-    body: input.body,
-    params: input.params,
-  };
-  const run = async (idempotent: IdempotentRequest): Promise<Answer> => {
-    try {
-      return answer.render(await handler({ ...input, idempotent } as Input<Contract>));
-    } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      return refusalAnswer(ctx, error);
-    }
-  };
-  sendStored(ctx, await ctx.edge.idempotency(request, run));
+function scopeOf(caller: Caller): KeyedRequest['scope'] {
+  return caller.kind === 'app' ? `app:${caller.clientId}` : `admin:${caller.id}`;
 }
 
-function sendStored(ctx: EdgeContext, { status, headers, body, replayed }: Answer): void {
+function sendKept(ctx: EdgeContext, { status, headers, body, replayed }: Answer): void {
   ctx.status = status;
   ctx.set(headers);
   if (replayed) ctx.set('Idempotent-Replayed', 'true');

@@ -1,12 +1,11 @@
+import { errorCodes, isErrorCode, type PublishedError } from '../error-codes/error-codes.ts';
 import { NotFound } from '../errors.ts';
-import { errorCodes } from './error-codes.ts';
 import { Reply } from './reply.ts';
 
 /** The page `/docs/errors/{code}` that the `type` of a problem document leads to; throws 404 for a code that does not exist. */
 export function errorPage(code: string): Reply {
-  const entry = Object.hasOwn(errorCodes, code) ? errorCodes[code] : undefined;
-  if (!entry) throw new NotFound('error code');
-  const { title, meaning, remedy, retryable } = entry;
+  if (!isErrorCode(code)) throw new NotFound('error code');
+  const { title, meaning, remedy, retryable }: PublishedError = errorCodes[code];
   const body = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escape(title)}</title></head>
@@ -17,7 +16,7 @@ export function errorPage(code: string): Reply {
 <p>${escape(meaning)}</p>
 <h2>What to do</h2>
 <p>${escape(remedy)}</p>
-<p>${retryable ? 'The same request may be sent again.' : 'The same request will be refused again.'}</p>
+<p>${retryable ? 'The same request can be retried.' : 'Do not retry the same request unchanged.'}</p>
 </body>
 </html>
 `;

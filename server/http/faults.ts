@@ -31,7 +31,7 @@ export function translateFault(error: unknown): AppError {
       });
     }
   }
-  return new AppError('internal_error', 500, 'Something failed that should not.', { cause: error });
+  return new AppError('internal_error', 500, 'Internal server error.', { cause: error });
 }
 
 function isBusy(code: string, message: string): boolean {

@@ -1,5 +1,4 @@
 import { Writable } from 'node:stream';
-import type { Context } from 'koa';
 import type { ExtendedFormidableOptions } from 'koa-body';
 import { z } from 'zod';
 import { AppError, InvalidRequest } from '../errors.ts';
@@ -44,7 +43,7 @@ export async function readMultipart(ctx: EdgeContext): Promise<Record<string, un
       throw translate(error);
     },
   });
-  await read(ctx as unknown as Context, async () => {});
+  await read(ctx, async () => {});
   const fields: Record<string, unknown> = { ...(ctx.request.body as Record<string, unknown> | undefined) };
   requirePlainTree(fields);
   for (const [name, value] of Object.entries(fields)) if (Array.isArray(value)) throw duplicate(name);
@@ -71,13 +70,13 @@ function keepIn(contents: Map<unknown, Buffer[]>, file: VolatileFile | undefined
 }
 
 function duplicate(name: string): InvalidRequest {
-  return new InvalidRequest('A member was sent more than once.', [
+  return new InvalidRequest('A form field was sent more than once.', [
     { pointer: `/${name}`, code: 'duplicate', detail: 'was sent more than once' },
   ]);
 }
 
 function translate(error: Error): AppError {
   const { httpCode } = error as { httpCode?: unknown };
-  if (httpCode === 413) return new AppError('body_too_large', 413, `A file may have ${maxFileSize / 1024} KB.`);
+  if (httpCode === 413) return new AppError('body_too_large', 413, `The file is larger than ${maxFileSize / 1024} KB.`);
   return new InvalidRequest('The multipart body is malformed.', [], 'body_malformed');
 }

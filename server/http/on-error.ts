@@ -1,8 +1,8 @@
+import { errorCodes, type ErrorCode, type PublishedError } from '../error-codes/error-codes.ts';
 import { AppError } from '../errors.ts';
+import type { Answer } from '../payments/idempotency.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
-import { errorCodes } from './error-codes.ts';
 import { translateFault } from './faults.ts';
-import type { Answer } from './idempotency.ts';
 
 /** Turns whatever is thrown behind it into a problem document (RFC 9457), below `/oauth` into the shape of RFC 6749 §5.2. */
 export const onError: EdgeMiddleware = async (ctx, next) => {
@@ -26,7 +26,7 @@ export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
   headers['content-type'] = oauth ? 'application/json; charset=utf-8' : 'application/problem+json; charset=utf-8';
   // RFC 6749 §5.2 knows no 415: a wrong media type is a bad request like any other.
   const status = oauth && refusal.status === 415 ? 400 : refusal.status;
-  return { status, headers, body: JSON.stringify(document), error: refusal };
+  return { status, headers, body: JSON.stringify(document) };
 }
 
 function logFault(ctx: EdgeContext, refusal: AppError): void {
@@ -41,18 +41,18 @@ export function problemDocument(
   { code, status, message, options }: AppError,
   requestId: string,
 ): Record<string, unknown> {
-  const known = errorCodes[code];
+  const known: PublishedError = errorCodes[code];
   return {
     ...options.extra,
     type: `/docs/errors/${code}`,
-    title: known?.title ?? code,
+    title: known.title,
     status,
     detail: message,
     code,
     requestId,
     errors: options.errors?.length ? options.errors : undefined,
     hint: options.hint,
-    retryable: options.retryable ?? known?.retryable ?? false,
+    retryable: options.retryable ?? known.retryable ?? false,
     channel: options.channel,
   };
 }
@@ -65,7 +65,7 @@ function oauthDocument({ code, status, message }: AppError): Record<string, unkn
 }
 
 /** RFC 6749 §5.2 knows few codes; general refusals of the edge become one of them. */
-const oauthCodes: Record<string, string> = {
+const oauthCodes: Partial<Record<ErrorCode, string>> = {
   body_incomplete: 'invalid_request',
   body_malformed: 'invalid_request',
   body_too_deep: 'invalid_request',

@@ -2,7 +2,7 @@ import type { Json } from './openapi-schemas.ts';
 
 const problem = {
   type: 'object',
-  description: 'A refusal or fault (RFC 9457). `code` is stable; `type` leads to a page about it.',
+  description: 'An error (RFC 9457). `code` is stable; `type` links to its description.',
   required: ['type', 'title', 'status', 'detail', 'code', 'requestId', 'retryable'],
   properties: {
     type: { type: 'string', examples: ['/docs/errors/invalid_request'] },
@@ -11,7 +11,7 @@ const problem = {
     detail: { type: 'string' },
     code: { type: 'string', examples: ['invalid_request'] },
     requestId: { type: 'string' },
-    retryable: { type: 'boolean', description: 'The same request may be sent again.' },
+    retryable: { type: 'boolean', description: 'Whether the same request can be retried.' },
     hint: { type: 'string' },
     errors: {
       type: 'array',
@@ -23,7 +23,7 @@ const problem = {
     },
     channel: {
       type: 'object',
-      description: 'What the channel said when it refused.',
+      description: 'The error that the channel reported.',
       required: ['payWay', 'code', 'message'],
       properties: { payWay: { type: 'string' }, code: { type: 'string' }, message: { type: 'string' } },
     },
@@ -50,26 +50,26 @@ const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
-  description: 'Makes a retry safe: the same key and body give the same answer, for seven days.',
+  description: 'Makes a retry safe: for seven days, the same key and body return the same response.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 
 const scopeWords: Record<string, string> = {
-  admin: 'All of /api/v2 for the own application.',
+  admin: 'All of /api/v2, for the own application.',
   'payment:write': 'Pay, close and refund.',
-  'payment:read': 'Query orders, refunds and events.',
+  'payment:read': 'Read orders, refunds and events.',
   'skillpay:call': 'Pay-per-call.',
   'config:read': 'Read channel configurations.',
-  'config:write': 'Change channel configurations.',
+  'config:write': 'Write channel configurations.',
   'cert:manage': 'Manage certificates.',
-  'user:read': 'Read payers.',
-  'user:write': 'Change payers.',
+  'user:read': 'Read users.',
+  'user:write': 'Create and update users.',
   'coin:read': 'Read coin balances.',
   'coin:write': 'Debit coins.',
 };
 
 const oauthText =
-  'Token of `POST /oauth/token` (grant `client_credentials`), sent as `Authorization: Bearer`. `admin` stands for every scope.';
+  'Token of `POST /oauth/token` (grant `client_credentials`), sent as `Authorization: Bearer`. `admin` includes every scope.';
 const cookieText =
   'Session cookie of `POST /api/v1/login`; methods other than GET and HEAD also need the header `X-CSRF-Token` with the value of the cookie `csrf_token`.';
 
@@ -86,7 +86,8 @@ export function openapiFrame(
     info: {
       title: 'Unified payment service',
       version,
-      description: 'Alipay, WeChat Pay and PayPal behind one API, pay-per-call included. Errors are problem documents.',
+      description:
+        'Alipay, WeChat Pay and PayPal behind one API, including pay-per-call. Errors are problem documents (RFC 9457).',
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: '/' }],
@@ -97,11 +98,11 @@ export function openapiFrame(
       parameters: { IdempotencyKey: idempotencyKey },
       responses: {
         Refusal: {
-          description: 'Refused or failed.',
+          description: 'The request was refused or failed.',
           content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
         },
         OAuthRefusal: {
-          description: 'Refused or failed.',
+          description: 'The request was refused or failed.',
           content: { 'application/json': { schema: { $ref: '#/components/schemas/OAuthError' } } },
         },
       },

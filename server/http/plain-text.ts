@@ -32,7 +32,7 @@ function escape(key: string): string {
 }
 
 function notPlain(pointer: string): InvalidRequest {
-  return new InvalidRequest('The request has text with NUL or broken Unicode.', [
+  return new InvalidRequest('The request contains NUL characters or invalid Unicode.', [
     { pointer, code: 'text_invalid', detail: 'must not contain NUL or lone surrogates' },
   ]);
 }

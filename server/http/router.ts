@@ -65,9 +65,9 @@ function withPrefix(group: RouteGroup, layer: Layer): Layer {
 }
 
 function toEntry(layer: Layer): Entry {
-  const run = layer.stack.at(-1) as unknown as Partial<Endpoint> | undefined;
   const path = String(layer.path).replace(/(?<=.)\/$/, '');
-  if (!run?.contract || layer.stack.length !== 1) throw new TypeError(`${path} is not made by endpoint()`);
+  const [run, ...more] = layer.stack;
+  if (!isEndpoint(run) || more.length > 0) throw new TypeError(`${path} is not made by endpoint()`);
   const match = (asked: string): Record<string, string> | undefined =>
     layer.match(asked) ? layer.params(asked, layer.captures(asked)) : undefined;
   const method = layer.methods.find((name) => name !== 'HEAD') ?? 'HEAD';
@@ -76,9 +76,13 @@ function toEntry(layer: Layer): Entry {
     methods: layer.methods,
     path: path.replaceAll(/:(\w+)/g, '{$1}'),
     contract: run.contract,
-    run: run as Endpoint,
+    run,
     match: path.includes(':') ? match : () => noParams,
   };
+}
+
+function isEndpoint(step: unknown): step is Endpoint {
+  return typeof step === 'function' && 'contract' in step;
 }
 
 interface Found {
@@ -125,5 +129,7 @@ async function refuse(ctx: EdgeContext, matching: readonly Entry[]): Promise<nev
   if (!isPublic) await authenticateUnknown(ctx);
   if (matching.length === 0) throw new NotFound();
   const allow = [...new Set(matching.flatMap(({ methods }) => methods))].toSorted().join(', ');
-  throw new AppError('method_not_allowed', 405, `${ctx.method} is not possible here.`, { headers: { Allow: allow } });
+  throw new AppError('method_not_allowed', 405, `${ctx.method} is not supported for this path.`, {
+    headers: { Allow: allow },
+  });
 }

@@ -1,19 +1,16 @@
-import type { Context } from 'koa';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import Koa from 'koa';
 import helmet from 'koa-helmet';
 
 /** Headers that every answer carries, as pairs. */
 export type HeaderPairs = readonly (readonly [string, string])[];
 
 /**
- * Asks koa-helmet once for the headers of an answer. They are the same for every request, so running its dozen steps
- * each time would only cost; pages with scripts of their own (explorer) set a wider policy.
+ * Lets koa-helmet answer one request that nobody sent, and keeps its headers: they are the same for every request.
+ * Pages with scripts of their own (explorer, payer) set a wider policy.
  */
 export async function securityHeaders(isHttps: boolean): Promise<HeaderPairs> {
-  const headers = new Map<string, string>();
-  const res = {
-    setHeader: (name: string, value: unknown) => headers.set(name, String(value)),
-    removeHeader: (name: string) => headers.delete(name),
-  };
   const policy = helmet({
     contentSecurityPolicy: {
       useDefaults: false,
@@ -29,6 +26,8 @@ export async function securityHeaders(isHttps: boolean): Promise<HeaderPairs> {
     strictTransportSecurity: isHttps && { maxAge: 31_536_000 },
     frameguard: { action: 'deny' },
   });
-  await policy({ req: {}, res } as unknown as Context, async () => {});
-  return [...headers];
+  const req = new IncomingMessage(new Socket());
+  const res = new ServerResponse(req);
+  await policy(new Koa().createContext(req, res), async () => {});
+  return Object.entries(res.getHeaders()).map(([name, value]) => [name, String(value)]);
 }

@@ -11,14 +11,16 @@ import { canonicalUsername } from './sessions.ts';
 /** Nobody could administer the service any more (409). */
 export class LastAdmin extends Conflict {
   constructor() {
-    super('last_admin', 'The last enabled administrator stays.', { hint: 'Create or enable another one first.' });
+    super('last_admin', 'The last enabled administrator cannot be disabled, demoted or deleted.', {
+      hint: 'Create or enable another one first.',
+    });
   }
 }
 
 /** The name belongs to another account (409). */
 export class UsernameTaken extends Conflict {
   constructor() {
-    super('username_taken', 'There is an administrator of this name already.');
+    super('username_taken', 'An administrator with this username already exists.');
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ApiAppRow, LatePayment } from '../db/entities/identity.ts';
 import type { Tx } from '../db/tx.ts';
 import { type FieldError, InvalidRequest } from '../errors.ts';
-import { readNetwork } from './networks.ts';
+import { readNetwork } from '../addresses/networks.ts';
 import { needTrust, scopes as knownScopes } from './scopes.ts';
 
 /** What a caller may decide about an application. */
@@ -15,7 +15,7 @@ export interface AppSettings {
   remark: string | null;
 }
 
-/** What happens to late money unless an application says otherwise (payments.md O9). */
+/** What happens to late money unless an application says otherwise (O9 in server/README.md, "Orders"). */
 export const defaultLatePayment: LatePayment = { afterExpiry: 'accept', afterClose: 'refund', afterFailed: 'refund' };
 
 /** The columns of settings. */
@@ -30,7 +30,7 @@ export function toColumns(settings: AppSettings): SettingColumns {
   const scopes = [...new Set(settings.scopes)];
   const networks = settings.allowedIps.map(readNetwork);
   const errors = [...scopeFaults(scopes, trusted), ...networkFaults(networks)];
-  if (errors.length > 0) throw new InvalidRequest('The application cannot be like this.', errors);
+  if (errors.length > 0) throw new InvalidRequest('Invalid application settings.', errors);
   return {
     name,
     trusted,
@@ -45,25 +45,32 @@ export function toColumns(settings: AppSettings): SettingColumns {
 /** Throws a 400 unless the project exists; it cannot go away before the transaction ends. */
 export async function requireProject(tx: Tx, project: string): Promise<void> {
   if (await tx.projects.lock({ code: project })) return;
-  throw new InvalidRequest('There is no such project.', [
-    { pointer: '/project', code: 'project_unknown', detail: 'is not a project of this service' },
+  throw new InvalidRequest('The project does not exist.', [
+    { pointer: '/project', code: 'project_unknown', detail: 'does not exist' },
   ]);
 }
 
 function scopeFaults(scopes: readonly string[], trusted: boolean): FieldError[] {
   const unknown = scopes.filter((scope) => !(knownScopes as readonly string[]).includes(scope));
   const pointer = '/scopes';
-  if (scopes.length === 0) return [{ pointer, code: 'too_small', detail: 'must have a scope at least' }];
-  if (unknown.length > 0) return [{ pointer, code: 'scope_unknown', detail: `must be of ${knownScopes.join(' ')}` }];
+  if (scopes.length === 0) return [{ pointer, code: 'too_small', detail: 'must contain at least one scope' }];
+  if (unknown.length > 0)
+    return [{ pointer, code: 'scope_unknown', detail: `must contain only known scopes: ${knownScopes.join(' ')}` }];
   if (!needTrust(scopes) || trusted) return [];
-  const detail = 'admin, config:* and cert:manage are only for applications with trusted: true';
+  const detail = 'admin, config:* and cert:manage require trusted: true';
   return [{ pointer, code: 'trust_required', detail }];
 }
 
 function networkFaults(networks: readonly (string | undefined)[]): FieldError[] {
   return networks.flatMap((network, at) =>
     network === undefined
-      ? [{ pointer: `/allowedIps/${at}`, code: 'network_invalid', detail: 'must be an address or range: 10.0.0.0/8' }]
+      ? [
+          {
+            pointer: `/allowedIps/${at}`,
+            code: 'network_invalid',
+            detail: 'must be an IP address or CIDR range such as 10.0.0.0/8',
+          },
+        ]
       : [],
   );
 }

@@ -130,7 +130,9 @@ function rotated(app: ApiAppRow, secret: string, { graceSeconds, revokeTokens }:
 
 async function requireUnused(tx: Tx, clientId: string): Promise<void> {
   if ((await tx.orders.list({ clientId }, { limit: 1 })).length === 0) return;
-  throw new Conflict('in_use', 'The application has orders.', { hint: 'Disable it: its orders need their owner.' });
+  throw new Conflict('in_use', 'The application has orders.', {
+    hint: 'Disable it instead: its orders must keep their owner.',
+  });
 }
 
 async function required(row: Promise<ApiAppRow | undefined>, debug: boolean): Promise<ApiAppRow> {

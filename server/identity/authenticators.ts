@@ -1,7 +1,7 @@
 import type { Store } from '../db/store.ts';
 import { Forbidden, Unauthenticated } from '../errors.ts';
 import { csrfMatches } from './csrf.ts';
-import { isWithin } from './networks.ts';
+import { isWithin } from '../addresses/networks.ts';
 import type { AdminState, AppState, IdentityQueries } from './ports.ts';
 import { effectiveScopes } from './scopes.ts';
 import type { TokenMint } from './tokens.ts';
@@ -80,7 +80,7 @@ export function exists({ kind }: Pick<AppState, 'kind'>, debug: boolean): boolea
 
 /** The refusal of an address that is not on an application's list. */
 export function addressRefused(): Forbidden {
-  return new Forbidden('ip_not_allowed', 'This application may not be used from this address.');
+  return new Forbidden('ip_not_allowed', 'This application is not allowed to be used from your IP address.');
 }
 
 function lives<S extends AdminState | AppState>(state: S | undefined, generation: number): state is S {
@@ -108,7 +108,7 @@ function toucher({ store, queries, now }: AuthenticatorPorts): (app: AppState) =
     if (underway.has(clientId) || (lastUsedAt && at.getTime() - lastUsedAt.getTime() < 60_000)) return;
     underway.add(clientId);
     store
-      .read((tx) => queries.touchApp(tx, clientId, at))
+      .autocommit((tx) => queries.touchApp(tx, clientId, at))
       .catch(() => {})
       .finally(() => underway.delete(clientId));
   };

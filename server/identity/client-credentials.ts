@@ -3,7 +3,7 @@ import type { Store } from '../db/store.ts';
 import { AppError } from '../errors.ts';
 import { exists } from './authenticators.ts';
 import type { LoginLimits } from './login-limits.ts';
-import { isWithin } from './networks.ts';
+import { isWithin } from '../addresses/networks.ts';
 import { secretMatches } from './secrets.ts';
 
 /** What a client sent to say who it is; `basic` when it did so in the Authorization header. */
@@ -24,7 +24,7 @@ export interface ClientPorts {
 /** Unknown client, wrong secret, disabled: the same answer (RFC 6749 §5.2, 401 `invalid_client`). */
 export class InvalidClient extends AppError {
   constructor(basic: boolean) {
-    super('invalid_client', 401, 'The client is unknown or its secret is wrong.', {
+    super('invalid_client', 401, 'Invalid client_id or client_secret.', {
       headers: basic ? { 'WWW-Authenticate': 'Basic realm="oauth", charset="UTF-8"' } : {},
     });
   }
@@ -46,7 +46,7 @@ export async function authenticateClient(
     throw new InvalidClient(basic);
   }
   if (!isWithin(app.allowedIps, ip)) {
-    throw new AppError('unauthorized_client', 403, 'This client may not be used from this address.');
+    throw new AppError('unauthorized_client', 403, 'This client is not allowed to be used from your IP address.');
   }
   return app;
 }

@@ -21,7 +21,7 @@ export function createGate({ slots, queue }: { slots: number; queue: number }): 
       return undefined;
     }
     if (waiting.length >= queue) {
-      throw new Unavailable('login_busy', 'Too many passwords are being checked; nothing was decided.', {
+      throw new Unavailable('login_busy', 'Too many logins are being processed; try again shortly.', {
         retryAfter: 2,
       });
     }

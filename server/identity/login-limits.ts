@@ -1,4 +1,4 @@
-import { addressBlock } from '../address-block.ts';
+import { addressBlock } from '../addresses/block.ts';
 import { TooManyRequests } from '../errors.ts';
 import type { FailureCounts } from './ports.ts';
 
@@ -48,5 +48,5 @@ export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSet
 }
 
 function tooMany(seconds: number): TooManyRequests {
-  return new TooManyRequests('Too many wrong credentials; wait before you try again.', seconds);
+  return new TooManyRequests('Too many failed login attempts; wait before you retry.', seconds);
 }

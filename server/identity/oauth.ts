@@ -8,7 +8,7 @@ import type { GenuineToken, TokenMint } from './tokens.ts';
 /** A scope that the application does not have, or that does not exist (RFC 6749 §5.2). */
 export class InvalidScope extends AppError {
   constructor() {
-    super('invalid_scope', 400, 'The application does not have every scope that was asked for.');
+    super('invalid_scope', 400, 'The application does not have all requested scopes.');
   }
 }
 
@@ -61,7 +61,7 @@ export function createOAuth(ports: OAuthPorts): OAuth {
       });
       const at = now();
       if (!app.lastUsedAt || at.getTime() - app.lastUsedAt.getTime() >= 60_000) {
-        await store.read((tx) => queries.touchApp(tx, app.clientId, at));
+        await store.autocommit((tx) => queries.touchApp(tx, app.clientId, at));
       }
       return { accessToken: token, expiresIn: accessTokens.ttlSeconds, scope: granted };
     },

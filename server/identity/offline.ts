@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { AdminRow } from '../db/entities/identity.ts';
 import type { Store } from '../db/store.ts';
 import type { Tx } from '../db/tx.ts';
-import { AppError, Conflict, InvalidRequest, NotFound } from '../errors.ts';
+import { InvalidRequest, LocalError, NotFound } from '../errors.ts';
 import { facts, newAdminRow } from './admins.ts';
 import { createApp as writeApp } from './api-apps.ts';
 import type { WithSecret } from './api-app-row.ts';
@@ -22,9 +22,9 @@ export interface OfflinePorts {
 }
 
 /** There is an administrator, so the first one cannot be made (409). */
-export class AlreadyBootstrapped extends Conflict {
+export class AlreadyBootstrapped extends LocalError {
   constructor() {
-    super('already_bootstrapped', 'There is an administrator already.');
+    super('already_bootstrapped', 409, 'An administrator already exists.');
   }
 }
 
@@ -39,7 +39,7 @@ const userPattern = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/;
 /** Throws a 400 unless the name may be an administrator's. */
 export function requireUsername(username: string): void {
   if (userPattern.test(username)) return;
-  throw new InvalidRequest('The username is not acceptable.', [
+  throw new InvalidRequest('Invalid username.', [
     { pointer: '/username', code: 'username_invalid', detail: 'must be 1 to 64 letters, digits, ".", "_", "@" or "-"' },
   ]);
 }
@@ -139,6 +139,6 @@ export async function verifySecret(store: Store, { app, secret }: WithSecret): P
   if (!kept || !secretMatches(secret, kept.secretHash)) throw notKept('secret');
 }
 
-function notKept(what: string): AppError {
-  return new AppError('not_kept', 500, `The ${what} that was written is not the one that was read back.`);
+function notKept(what: string): LocalError {
+  return new LocalError('not_kept', 500, `The ${what} could not be verified after writing.`);
 }

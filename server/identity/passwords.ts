@@ -37,17 +37,17 @@ export function createPasswords(gate: Gate = createGate({ slots: 2, queue: 8 }))
 /** Throws a 400 unless the password has 12 characters to 1 KB, is not common and does not contain the name. */
 export function requireGoodPassword(password: string, username: string, pointer = '/password'): void {
   const fault = faultOf(password, username);
-  if (fault)
-    throw new InvalidRequest('The password is not acceptable.', [{ pointer, code: 'password_weak', ...fault }]);
+  if (fault) throw new InvalidRequest('The password is too weak.', [{ pointer, code: 'password_weak', ...fault }]);
 }
 
 function faultOf(password: string, username: string): { detail: string } | undefined {
-  if ([...password].length < bounds.minCharacters) return { detail: `must have ${bounds.minCharacters} characters` };
+  if ([...password].length < bounds.minCharacters)
+    return { detail: `must have at least ${bounds.minCharacters} characters` };
   if (Buffer.byteLength(password) > bounds.maxBytes) return { detail: 'must have at most 1024 bytes' };
   const plain = password.toLowerCase();
   if (isCommon(plain)) return { detail: 'must not be a common password' };
   if (username.length >= 4 && plain.replaceAll(/[\d\W_]+$/g, '') === username.toLowerCase())
-    return { detail: 'must not be the username with an ending' };
+    return { detail: 'must not be the username with a suffix' };
   if (new Set(plain).size < 5) return { detail: 'must have more than four different characters' };
   return undefined;
 }

@@ -1,5 +1,5 @@
 import type { AdminRow, ApiAppRow, AuditRow } from '../db/entities/identity.ts';
-import type { Tx } from '../db/tx.ts';
+import type { ReadTx, Tx } from '../db/tx.ts';
 
 export type { AdminRow, ApiAppRow, AuditRow };
 
@@ -58,14 +58,14 @@ export interface AuditFilter extends Part {
 
 /** Reads that are more than a row by its key (server/db/queries/identity.ts, audit.ts). */
 export interface IdentityQueries {
-  appState(tx: Tx, clientId: string, jti: string): Promise<AppState | undefined>;
-  adminState(tx: Tx, id: string, jti: string): Promise<AdminState | undefined>;
-  loginState(tx: Tx, username: string): Promise<LoginState>;
-  apps(tx: Tx, filter: AppFilter): Promise<ApiAppRow[]>;
-  admins(tx: Tx, part: Part & { username?: string }): Promise<AdminRow[]>;
-  auditLines(tx: Tx, filter: AuditFilter): Promise<AuditRow[]>;
+  appState(tx: ReadTx, clientId: string, jti: string): Promise<AppState | undefined>;
+  adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined>;
+  loginState(tx: ReadTx, username: string): Promise<LoginState>;
+  apps(tx: ReadTx, filter: AppFilter): Promise<ApiAppRow[]>;
+  admins(tx: ReadTx, part: Part & { username?: string }): Promise<AdminRow[]>;
+  auditLines(tx: ReadTx, filter: AuditFilter): Promise<AuditRow[]>;
   /** Lines in their own order, from behind `after` on. */
-  auditAfter(tx: Tx, after: bigint, limit: number): Promise<AuditRow[]>;
+  auditAfter(tx: ReadTx, after: bigint, limit: number): Promise<AuditRow[]>;
   /** Notes the use of an app unless one was noted within the last minute. */
   touchApp(tx: Tx, clientId: string, at: Date): Promise<void>;
   /** Forgets revocations of tokens that have expired; returns how many. */

@@ -10,10 +10,10 @@ import type { TokenMint } from './tokens.ts';
 /** There is no administrator yet, so nobody can log in (503). */
 export class NotBootstrapped extends Unavailable {
   constructor() {
-    super('not_bootstrapped', 'There is no administrator yet.', {
+    super('not_bootstrapped', 'No administrator exists yet.', {
       retryAfter: 60,
       retryable: false,
-      hint: 'Run `payctl bootstrap admin`. With the embedded database: stop the server, bootstrap, start it again.',
+      hint: 'Run payctl bootstrap admin. With the embedded database, stop the server first and start it afterwards.',
     });
   }
 }
@@ -105,7 +105,7 @@ async function isRight(
 
 async function refuse({ limits }: Pick<SessionPorts, 'limits'>, username: string, ip: string): Promise<never> {
   await limits.failed(username, ip);
-  throw new Unauthenticated('The username or the password is wrong.', 'login_failed');
+  throw new Unauthenticated('Wrong username or password.', 'login_failed');
 }
 
 async function recordLogin(
@@ -156,7 +156,7 @@ function changePassword(ports: SessionPorts): Sessions['changePassword'] {
       const was = { id, passwordHash: admin.passwordHash, generation: admin.generation };
       const patch = { passwordHash, generation: admin.generation + 1, updatedAt: now() };
       if ((await tx.admins.update(was, patch)) === 0) {
-        throw new Conflict('changed_meanwhile', 'The account was changed at the same moment.');
+        throw new Conflict('changed_meanwhile', 'The account was changed concurrently.');
       }
       await audit(tx, { ...by(actor), action: 'admin.change-password', target: username });
     });

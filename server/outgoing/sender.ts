@@ -86,10 +86,10 @@ export function createSender({ allowedNetworks, httpsOnly, resolve = resolveAll,
     const family = isIP(host);
     const found = family === 0 ? await withDeadline(resolve(host), deadline) : [{ address: host, family }];
     const [first] = found;
-    if (!first) throw new OutgoingFailed('unresolvable', `${url.hostname} has no address.`);
+    if (!first) throw new OutgoingFailed('unresolvable', `${url.hostname} has no IP address.`);
     // A name with one good and one bad address is somebody's attempt.
     if (!found.every(({ address }) => mayReach(address)))
-      throw new OutgoingFailed('address_refused', `${url.hostname} leads to an address that is not public.`);
+      throw new OutgoingFailed('address_refused', `${url.hostname} resolves to an address that is not public.`);
     return first;
   }
 }
@@ -99,10 +99,10 @@ function readUrl(text: string, httpsOnly: boolean): URL {
   try {
     url = new URL(text);
   } catch {
-    throw new OutgoingFailed('url_invalid', 'This is not an address.');
+    throw new OutgoingFailed('url_invalid', 'The URL is invalid.');
   }
   if (url.username !== '' || url.password !== '')
-    throw new OutgoingFailed('url_invalid', 'The address must not carry a user or a password.');
+    throw new OutgoingFailed('url_invalid', 'The URL must not contain a username or password.');
   const isAllowed = url.protocol === 'https:' || (url.protocol === 'http:' && !httpsOnly);
   if (!isAllowed) throw new OutgoingFailed('scheme_refused', `${url.protocol}// is not allowed here.`);
   return url;
@@ -120,7 +120,7 @@ async function withDeadline(work: Promise<ResolvedAddress[]>, deadline: AbortSig
     return await Promise.race([work, late.promise]);
   } catch (error) {
     if (error instanceof OutgoingFailed) throw error;
-    throw new OutgoingFailed('unresolvable', 'The name cannot be resolved.', { cause: error });
+    throw new OutgoingFailed('unresolvable', 'The host name cannot be resolved.', { cause: error });
   } finally {
     deadline.removeEventListener('abort', stop);
   }
@@ -172,7 +172,7 @@ async function readAnswer(answer: http.IncomingMessage, limit: number): Promise<
   let size = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > limit) throw new OutgoingFailed('too_large', `The answer is larger than ${limit} bytes.`);
+    if (size > limit) throw new OutgoingFailed('too_large', `The response is larger than ${limit} bytes.`);
     chunks.push(chunk);
   }
   return answerOf(answer, Buffer.concat(chunks));
@@ -187,9 +187,9 @@ function failureOf(error: unknown, signal: AbortSignal): OutgoingFailed {
   if (error instanceof OutgoingFailed) return error;
   if (signal.aborted) return timedOut();
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'failed';
-  return new OutgoingFailed('network', `The connection broke: ${code}.`, { cause: error });
+  return new OutgoingFailed('network', `The connection failed: ${code}.`, { cause: error });
 }
 
 function timedOut(): OutgoingFailed {
-  return new OutgoingFailed('timeout', 'No complete answer in time.');
+  return new OutgoingFailed('timeout', 'No complete response in time.');
 }

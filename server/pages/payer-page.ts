@@ -60,7 +60,7 @@ export function unknownOrderPage(assets: PageAssets): string {
     title: 'Payment not found',
     assets,
     main: `<main class="quiet">
-<div class="status" role="status"><h1>Payment not found</h1><p>This address leads to no payment. It may be incomplete: please open the link from the shop again.</p></div>
+<div class="status" role="status"><h1>Payment not found</h1><p>This link does not lead to a payment. It may be incomplete; please open the link from the shop again.</p></div>
 </main>`,
   });
 }
@@ -98,7 +98,7 @@ ${app ? `<a class="button" rel="noreferrer" href="${escapeHtml(app.href)}">Open 
   }
   const url = webAddress(payment?.url);
   if (url) return `<a class="button go" rel="noreferrer" href="${escapeHtml(url.href)}">Pay with ${name}</a>`;
-  return `<p>Please pay in the app in which you began.</p>`;
+  return `<p>Please complete the payment in the app where you started it.</p>`;
 }
 
 function facts(order: PayerOrder): string {

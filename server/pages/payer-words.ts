@@ -8,21 +8,25 @@ export const CHANNEL_NAMES: Readonly<Record<PayWay, string>> = {
   paypal: 'PayPal',
 };
 
-/** How a state is shown: `busy` is looked at again and again, the others stay. */
+/** How a state is shown: `busy` is polled, the others are final. */
 export interface StateWords {
   tone: 'busy' | 'good' | 'quiet' | 'bad';
   title: string;
   text: string;
 }
 
-/** The calm words for each state; `{channel}` becomes the channel's name. */
+/** The text for each state; `{channel}` becomes the channel's name. */
 export const STATE_WORDS: Readonly<Record<PayerState, StateWords>> = {
   preparing: {
     tone: 'busy',
     title: 'Preparing your payment',
-    text: '{channel} has not answered yet. This page goes on by itself.',
+    text: 'Waiting for {channel}. This page updates automatically.',
   },
-  waiting: { tone: 'busy', title: 'Waiting for your payment', text: 'This page changes by itself once you have paid.' },
+  waiting: {
+    tone: 'busy',
+    title: 'Waiting for your payment',
+    text: 'This page updates automatically once you have paid.',
+  },
   confirming: {
     tone: 'busy',
     title: 'Confirming your payment',
@@ -31,19 +35,19 @@ export const STATE_WORDS: Readonly<Record<PayerState, StateWords>> = {
   ending: {
     tone: 'busy',
     title: 'This payment has ended',
-    text: 'We are asking {channel} whether your payment still came in. Please do not pay now.',
+    text: 'We are checking with {channel} whether your payment still arrived. Please do not pay now.',
   },
-  paid: { tone: 'good', title: 'Paid', text: 'Thank you. Your payment has arrived.' },
+  paid: { tone: 'good', title: 'Paid', text: 'Thank you. We have received your payment.' },
   partially_refunded: {
     tone: 'good',
-    title: 'Paid, and partly refunded',
-    text: 'The refund goes back the way that you paid.',
+    title: 'Partially refunded',
+    text: 'The refund is returned to your original payment method.',
   },
-  refunded: { tone: 'quiet', title: 'Refunded', text: 'All of your money goes back the way that you paid.' },
+  refunded: { tone: 'quiet', title: 'Refunded', text: 'The full amount is returned to your original payment method.' },
   returning: {
     tone: 'quiet',
-    title: 'Your money goes back',
-    text: 'Your payment arrived after the order had ended. It is being refunded the way that you paid.',
+    title: 'Your payment is being refunded',
+    text: 'Your payment arrived after the order had ended. It is being refunded to your original payment method.',
   },
   closed: {
     tone: 'quiet',
@@ -52,33 +56,33 @@ export const STATE_WORDS: Readonly<Record<PayerState, StateWords>> = {
   },
   expired: {
     tone: 'quiet',
-    title: 'Time is up',
-    text: 'This order was not paid in time. Please go back to the shop and order again.',
+    title: 'Payment time expired',
+    text: 'This order was not paid in time. Please return to the shop and order again.',
   },
   failed: {
     tone: 'bad',
     title: 'Payment not possible',
-    text: '{channel} did not accept this order. You have not been charged. Please go back to the shop.',
+    text: '{channel} did not accept this order. You have not been charged. Please return to the shop.',
   },
 };
 
-/** Words for a payer whom a shop waits for. */
+/** The text for a paid order with a return URL. */
 export const PAID_WORDS: StateWords = {
   tone: 'good',
   title: 'Paid',
-  text: 'Thank you. Your payment has arrived. We take you back to the shop in a moment.',
+  text: 'Thank you. We have received your payment and will return you to the shop in a moment.',
 };
 
-/** Words for a payer who came back from the channel before it said what happened. */
+/** The text for a payer who returned from the channel before it reported a result. */
 export const RETURNED_WORDS: StateWords = {
   tone: 'busy',
   title: 'Waiting for {channel}',
-  text: '{channel} has not confirmed a payment yet. If you have just paid, stay here; there is no need to pay again.',
+  text: '{channel} has not confirmed the payment yet. If you have just paid, please stay on this page and do not pay again.',
 };
 
-/** Words for a payer who turned back at the channel. */
+/** The text for a payer who cancelled at the channel. */
 export const CANCELLED_WORDS: StateWords = {
   tone: 'quiet',
   title: 'Not paid',
-  text: 'You came back from {channel} without paying.',
+  text: 'You returned from {channel} without paying.',
 };

@@ -1,18 +1,22 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
-import type { OrderRef, Outcome, PlaceOrder, RefundOrder } from './channel.ts';
+import type { Channel, OrderRef, Outcome, PlaceOrder, RefundOrder, RefundRef } from './channel.ts';
 import type { Ports } from './ports.ts';
 
-/** Runs a channel call; whatever it throws becomes `unknown`, so that a settle always follows. */
+/**
+ * Asks an order's channel, outside any transaction. Whatever is thrown (a configuration that cannot be used, a fault of an
+ * adapter) becomes `unknown`, so that a settle always follows. `known` spares the look-up of a channel at hand.
+ */
 export async function ask<Said extends { kind: string }>(
-  ports: Pick<Ports, 'log'>,
-  about: string,
-  call: () => Promise<Said>,
+  ports: Pick<Ports, 'log' | 'channels'>,
+  order: OrderRow,
+  call: (channel: Channel) => Promise<Said>,
+  known?: Channel,
 ): Promise<Said | Extract<Outcome, { kind: 'unknown' }>> {
   try {
-    return await call();
+    return await call(known ?? (await ports.channels.forOrder(order)));
   } catch (error) {
-    ports.log('error', 'a channel call threw', { about, error });
+    ports.log('error', 'a channel call failed unexpectedly', { about: order.orderNo, error });
     return { kind: 'unknown', cause: 'misconfigured', detail: error instanceof Error ? error.message : String(error) };
   }
 }
@@ -59,6 +63,11 @@ export function refundOrder(order: OrderRow, refund: RefundRow, publicUrl: strin
     notifyUrl: notifyUrl(order, publicUrl),
     refundSentAt: refund.sentAt ?? refund.createdAt,
   };
+}
+
+/** A refund as its channel must be asked about it. */
+export function refundRef(order: OrderRow, refund: RefundRow, publicUrl: string): RefundRef {
+  return { ...refundOrder(order, refund, publicUrl), channelRefundNo: refund.channelRefundNo };
 }
 
 /** What the channel took in all: a surplus refund gives back the whole of what came. */

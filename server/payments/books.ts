@@ -1,37 +1,37 @@
-import { BOOK_CHECKS, liesOf, type Lie } from '../db/queries/books.ts';
+import { BOOK_CHECKS, findViolations, type Violation } from '../db/queries/books.ts';
 import type { Ports } from './ports.ts';
 
-/** The result of one proof. */
-export interface Proof {
+/** The result of one check. */
+export interface BookCheckResult {
   check: string;
   promise: string;
   ok: boolean;
   count: number;
-  examples: Lie[];
+  examples: Violation[];
 }
 
-/** All proofs together. */
+/** All checks together. */
 export interface Books {
   ok: boolean;
   checkedAt: string;
-  proofs: Proof[];
+  proofs: BookCheckResult[];
 }
 
 /** Says where the chain of the audit log breaks, if it does. */
-export type ProveChain = () => Promise<{ lines: number; broken?: { id: string; reason: string } | undefined }>;
+export type CheckAuditChain = () => Promise<{ lines: number; broken?: { id: string; reason: string } | undefined }>;
 
-/** Proves the books: sums, histories, events, coins, what is due, and the audit log. Reads only. */
-export function proveBooks({ store, now }: Pick<Ports, 'store' | 'now'>, proveChain: ProveChain) {
+/** Verifies ledger consistency: sums, histories, events, coins, what is due, and the audit log. Reads only. */
+export function checkBooks({ store, now }: Pick<Ports, 'store' | 'now'>, checkChain: CheckAuditChain) {
   return async (): Promise<Books> => {
-    const proofs: Proof[] = [];
+    const proofs: BookCheckResult[] = [];
     for (const check of BOOK_CHECKS) {
-      const { count, examples } = await store.read((tx) => liesOf(tx, check));
+      const { count, examples } = await store.read((tx) => findViolations(tx, check));
       proofs.push({ check: check.check, promise: check.promise, ok: count === 0, count, examples });
     }
-    const { broken } = await proveChain();
+    const { broken } = await checkChain();
     proofs.push({
       check: 'audit-log',
-      promise: 'every line of the audit log follows from the one before',
+      promise: 'the hash chain of the audit log is intact',
       ok: broken === undefined,
       count: broken ? 1 : 0,
       examples: broken ? [{ id: broken.id, detail: broken.reason }] : [],

@@ -1,8 +1,7 @@
 import type { Money } from './money.ts';
+import type { PayWay } from './pay-way.ts';
 
-/** The channels, by their wire name. */
-export const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
-export type PayWay = (typeof PAY_WAYS)[number];
+export { PAY_WAYS, type PayWay } from './pay-way.ts';
 
 /** Where a configuration sends its traffic. */
 export const MODES = ['simulator', 'sandbox', 'live'] as const;

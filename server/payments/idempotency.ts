@@ -1,87 +1,90 @@
 import { createHash } from 'node:crypto';
+import type { IdempotencyKeyRow } from '../db/entities/orders.ts';
+import type { Store } from '../db/store.ts';
 import type { Tx } from '../db/tx.ts';
 import { Conflict, NotAllowed } from '../errors.ts';
 import type { Ports } from './ports.ts';
-import { later } from './schedule.ts';
+import { later } from './core/plan.ts';
 
 /** A claim lives this long; a request that takes longer is answered by its retry. */
 const LEASE_SECONDS = 30;
 
-/** An Idempotency-Key on its way into the transaction that writes the intent (payments.md §4). */
+/** One request under an `Idempotency-Key`. */
+export interface KeyedRequest {
+  /** Whose key it is: two callers may use the same one. */
+  readonly scope: `app:${string}` | `admin:${string}`;
+  /** Method and pattern: the same key at another operation is another key. */
+  readonly route: string;
+  readonly key: string;
+  readonly body: unknown;
+  /** Parameters of the path: the same key for another order is another request. */
+  readonly params?: unknown;
+}
+
+/** A finished answer, exactly as it is sent. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** It was stored before, and is sent with `Idempotent-Replayed: true`. */
+  readonly replayed?: true;
+}
+
+/** An Idempotency-Key on its way into the transaction that writes the intent (`claimKey`). */
 export interface KeyClaim {
-  scope: string;
-  route: string;
-  key: string;
-  fingerprint: string;
+  readonly scope: string;
+  readonly route: string;
+  readonly key: string;
+  readonly fingerprint: string;
   /** The intent of an earlier try whose answer was never stored. */
-  resume: string | null;
+  readonly resume: string | null;
   /** Set when this request owns the key. */
   taken: boolean;
   /** The lease that this request wrote: what it finishes must still carry it. */
   leasedUntil: Date | null;
 }
 
-/** One request under a key, as the HTTP layer hands it over; a structural twin of its own type. */
-interface KeyedRequest {
-  caller: { kind: 'app'; clientId: string } | { kind: 'admin'; id: string };
-  route: string;
-  key: string;
-  body: unknown;
-  params?: unknown;
-}
-
-interface KeyedAnswer {
-  status: number;
-  headers: Record<string, string>;
-  body: string;
-  replayed?: boolean;
-}
-
 /** Runs a request once per key: replays a finished one, resumes a broken one, refuses a running or a different one. */
-export function createIdempotency({ store, now }: Pick<Ports, 'store' | 'now'>) {
-  return async <Request extends KeyedRequest, Answer extends KeyedAnswer>(
-    request: Request,
-    run: (request: Request & { claim: KeyClaim }) => Promise<Answer>,
-  ): Promise<Answer | KeyedAnswer> => {
-    const claim = claimFor(request);
-    const stored = await store.read((tx) => tx.keys.find({ scope: claim.scope, route: claim.route, key: claim.key }));
-    if (stored) {
-      if (stored.fingerprint !== claim.fingerprint) throw conflict();
-      if (stored.state === 'done') return replay(stored.status ?? 200, stored.body ?? '');
-      if (stored.leasedUntil !== null && stored.leasedUntil > now()) throw inProgress();
-      claim.resume = stored.intentNo;
-    }
-    const answer = await run({ ...request, claim });
-    // What happened has happened, also when it cannot be noted any more: the retry finds the intent itself.
-    if (claim.taken) await finish(claim, answer).catch(() => {});
+export type WithKey = (request: KeyedRequest, run: (claim: KeyClaim) => Promise<Answer>) => Promise<Answer>;
+
+/** The protocol for answers that are kept. A 5xx never is: the retry continues the intent. */
+export function createWithKey({ store, now }: Pick<Ports, 'store' | 'now'>): WithKey {
+  return async (request, run) => {
+    const { claim, stored } = await readClaim(store, request);
+    if (stored?.state === 'done') return replay(stored.status ?? 200, stored.body ?? '');
+    if (stored && isLeased(stored, now())) throw inProgress();
+    const answer = await run(claim);
+    await finish(store, claim, answer.status < 500 ? answer : undefined);
     return answer;
   };
+}
 
-  /** A 5xx is never the stored answer: the retry continues the intent. */
-  async function finish(claim: KeyClaim, answer: KeyedAnswer): Promise<void> {
-    // A claim that was rolled back, or whose lease ran out, may be another request's by now.
-    const where = { scope: claim.scope, route: claim.route, key: claim.key, leasedUntil: claim.leasedUntil };
-    const patch =
-      answer.status < 500
-        ? { state: 'done' as const, status: answer.status, body: answer.body, leasedUntil: null }
-        : { leasedUntil: null };
-    await store.read((tx) => tx.keys.update(where, patch));
+/** The protocol for an operation whose answer is the present state of its intent: the key leads there, nothing is kept. */
+export async function withIntentKey<Result>(
+  store: Store,
+  request: KeyedRequest,
+  run: (claim: KeyClaim) => Promise<Result>,
+): Promise<Result> {
+  const { claim } = await readClaim(store, request);
+  try {
+    return await run(claim);
+  } finally {
+    await finish(store, claim);
   }
 }
 
 /** Claims the key in the transaction that writes the intent; the unique index decides who is first. */
 export async function claimKey(tx: Tx, claim: KeyClaim | undefined, intentNo: string, now: Date): Promise<void> {
   if (!claim) return;
-  const where = { scope: claim.scope, route: claim.route, key: claim.key };
   const leasedUntil = later(now, LEASE_SECONDS);
   if (claim.resume === null) {
-    const row = { ...where, fingerprint: claim.fingerprint, intentNo, state: 'running' as const, leasedUntil };
+    const row = { ...whereOf(claim), fingerprint: claim.fingerprint, intentNo, state: 'running' as const, leasedUntil };
     const isNew = await tx.keys.insertIfNew({ ...row, status: null, body: null, createdAt: now });
     if (!isNew) throw inProgress();
   } else {
-    const row = await tx.keys.lock(where);
-    if (!row || row.state === 'done' || (row.leasedUntil !== null && row.leasedUntil > now)) throw inProgress();
-    await tx.keys.update(where, { leasedUntil });
+    const row = await tx.keys.lock(whereOf(claim));
+    if (!row || row.state === 'done' || isLeased(row, now)) throw inProgress();
+    await tx.keys.update(whereOf(claim), { leasedUntil });
   }
   claim.taken = true;
   claim.leasedUntil = leasedUntil;
@@ -105,33 +108,46 @@ export function digest(value: unknown): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex');
 }
 
-function claimFor({ caller, route, key, body, params }: KeyedRequest): KeyClaim {
-  const scope = caller.kind === 'app' ? `app:${caller.clientId}` : `admin:${caller.id}`;
-  return {
-    scope,
-    route,
-    key,
-    fingerprint: digest({ body: body ?? null, params: params ?? null }),
-    resume: null,
-    taken: false,
-    leasedUntil: null,
-  };
+async function readClaim(store: Store, request: KeyedRequest) {
+  const fingerprint = digest({ body: request.body ?? null, params: request.params ?? null });
+  const stored = await store.read((tx) => tx.keys.find(whereOf(request)));
+  if (stored && stored.fingerprint !== fingerprint) throw conflict();
+  const resume = stored?.intentNo ?? null;
+  const claim: KeyClaim = { ...whereOf(request), fingerprint, resume, taken: false, leasedUntil: null };
+  return { claim, stored };
 }
 
-function replay(status: number, body: string): KeyedAnswer {
+/** What happened has happened, also when it cannot be noted any more: the retry finds the intent itself. */
+async function finish(store: Store, claim: KeyClaim, answer?: Answer): Promise<void> {
+  if (!claim.taken) return;
+  // A claim that was rolled back, or whose lease ran out, may be another request's by now.
+  const where = { ...whereOf(claim), leasedUntil: claim.leasedUntil };
+  const kept = answer && { state: 'done' as const, status: answer.status, body: answer.body };
+  await store.autocommit((tx) => tx.keys.update(where, { ...kept, leasedUntil: null })).catch(() => {});
+}
+
+function whereOf({ scope, route, key }: Pick<KeyClaim, 'scope' | 'route' | 'key'>) {
+  return { scope, route, key };
+}
+
+function isLeased({ leasedUntil }: Pick<IdempotencyKeyRow, 'leasedUntil'>, now: Date): boolean {
+  return leasedUntil !== null && leasedUntil > now;
+}
+
+function replay(status: number, body: string): Answer {
   const type = status >= 400 ? 'application/problem+json' : 'application/json';
   return { status, headers: { 'content-type': `${type}; charset=utf-8` }, body, replayed: true };
 }
 
 function inProgress(): Conflict {
-  return new Conflict('idempotency_in_progress', 'A request with this Idempotency-Key is still running.', {
+  return new Conflict('idempotency_in_progress', 'A request with this Idempotency-Key is still being processed.', {
     retryable: true,
     retryAfter: 1,
   });
 }
 
 function conflict(): NotAllowed {
-  return new NotAllowed('idempotency_conflict', 'This Idempotency-Key was used with another request.', {
+  return new NotAllowed('idempotency_conflict', 'This Idempotency-Key was already used with another request.', {
     hint: 'Use a new key for a new request.',
   });
 }

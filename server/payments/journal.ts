@@ -2,67 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/tx.ts';
-import type { ExceptionKind } from './exception-kinds.ts';
-import type { Money } from './money.ts';
+import type { Raised, Resolved } from './core/change.ts';
 import type { Ports } from './ports.ts';
 import { viewOrder, viewRefund } from './view.ts';
-
-/** Why a row moves: which message or person, for the history. */
-export interface Via {
-  /** place, query, close, notice, capture, check, operator … */
-  cause: string;
-  actor: string;
-}
-
-/** Changes an order and writes the history line in the same commit; returns the order as it is now. */
-export async function moveOrder(
-  tx: Tx,
-  order: OrderRow,
-  patch: Partial<OrderRow>,
-  line: { rule: string; via: Via; outcome?: object; at: Date },
-): Promise<OrderRow> {
-  const sequence = order.sequence + 1;
-  await tx.orders.update({ orderNo: order.orderNo }, { ...patch, sequence });
-  await tx.moves.insert({
-    orderNo: order.orderNo,
-    refundNo: null,
-    sequence,
-    fromState: order.state,
-    toState: patch.state ?? order.state,
-    rule: line.rule,
-    cause: line.via.cause,
-    outcome: line.outcome ? jsonable(line.outcome) : null,
-    actor: line.via.actor,
-    at: line.at,
-  });
-  return { ...order, ...patch, sequence };
-}
-
-/** Changes a refund, the sums of its order, and writes the history line in the same commit. */
-export async function moveRefund(
-  tx: Tx,
-  order: OrderRow,
-  refund: RefundRow,
-  change: { refund: Partial<RefundRow>; order?: Partial<OrderRow> },
-  line: { rule: string; via: Via; outcome?: object; at: Date },
-): Promise<{ order: OrderRow; refund: RefundRow }> {
-  const sequence = order.sequence + 1;
-  await tx.refunds.update({ refundNo: refund.refundNo }, change.refund);
-  await tx.orders.update({ orderNo: order.orderNo }, { ...change.order, sequence });
-  await tx.moves.insert({
-    orderNo: order.orderNo,
-    refundNo: refund.refundNo,
-    sequence,
-    fromState: refund.state,
-    toState: change.refund.state ?? refund.state,
-    rule: line.rule,
-    cause: line.via.cause,
-    outcome: line.outcome ? jsonable(line.outcome) : null,
-    actor: line.via.actor,
-    at: line.at,
-  });
-  return { order: { ...order, ...change.order, sequence }, refund: { ...refund, ...change.refund } };
-}
 
 /** Tells the order's owner; `dedupe` makes it once. */
 export async function tellOrder(ports: Ports, tx: Tx, type: string, order: OrderRow, dedupe = 'once'): Promise<void> {
@@ -97,26 +39,21 @@ export async function tellRefund(
   });
 }
 
-/** Opens an exception once per (order, kind, dedupe) and tells about it; says whether it is new. */
-export async function raiseException(
-  ports: Ports,
-  tx: Tx,
-  order: OrderRow,
-  kind: ExceptionKind,
-  also: { dedupe: string; refundNo?: string; detail?: object; received?: Money; blocksRefunds?: boolean },
-): Promise<boolean> {
+/** Opens an exception once per (order, kind, dedupe) and tells about it. */
+export async function raiseException(ports: Ports, tx: Tx, order: OrderRow, raised: Raised): Promise<void> {
+  const { kind, received, refundNo = null, blocksRefunds = false } = raised;
   const row: OrderExceptionRow = {
     id: randomUUID(),
     orderNo: order.orderNo,
-    refundNo: also.refundNo ?? null,
+    refundNo,
     clientId: order.clientId,
     project: order.project,
     kind,
-    dedupe: also.dedupe.slice(0, 128),
-    detail: also.detail ? jsonable(also.detail) : null,
-    receivedMinor: also.received?.minor ?? null,
-    receivedCurrency: also.received?.currency.slice(0, 3) ?? null,
-    blocksRefunds: also.blocksRefunds ?? false,
+    dedupe: raised.dedupe.slice(0, 128),
+    detail: raised.detail ? jsonable(raised.detail) : null,
+    receivedMinor: received?.minor ?? null,
+    receivedCurrency: received?.currency.slice(0, 3) ?? null,
+    blocksRefunds,
     state: 'open',
     resolution: null,
     reason: null,
@@ -124,12 +61,19 @@ export async function raiseException(
     createdAt: ports.now(),
     resolvedAt: null,
   };
-  const isNew = await tx.exceptions.insertIfNew(row);
-  if (isNew) {
-    ports.count('order_exception', { kind });
-    await tellOrder(ports, tx, 'order.exception', order, `${kind}:${row.dedupe}`.slice(0, 128));
-  }
-  return isNew;
+  if (!(await tx.exceptions.insertIfNew(row))) return;
+  ports.count('order_exception', { kind });
+  await tellOrder(ports, tx, 'order.exception', order, `${kind}:${row.dedupe}`.slice(0, 128));
+}
+
+/** Ends the open exceptions that something answers. */
+export async function resolveExceptions(
+  ports: Ports,
+  tx: Tx,
+  { where, resolution, by, reason }: Resolved,
+): Promise<void> {
+  const answer = { resolution, resolvedBy: by, resolvedAt: ports.now(), ...(reason === undefined ? {} : { reason }) };
+  await tx.exceptions.update({ ...where, state: 'open' }, { state: 'resolved', ...answer });
 }
 
 /** A copy that is plain JSON: bigint as text, dates as RFC 3339. */

@@ -1,5 +1,5 @@
 import { InvalidRequest } from '../errors.ts';
-import type { PayWay } from './channel.ts';
+import type { PayWay } from './pay-way.ts';
 
 /** An amount in minor units (fen, cents) of an ISO 4217 currency. */
 export interface Money {
@@ -56,15 +56,15 @@ export function exponentOf(currency: string, payWay: PayWay): number | undefined
  */
 export function readAmount(input: number | string, currency: string, payWay: PayWay, pointer = '/amount'): Money {
   const exponent = exponentOf(currency, payWay);
-  if (exponent === undefined) throw invalid('/currency', `${currency} is not a currency this service knows.`);
+  if (exponent === undefined) throw invalid('/currency', `${currency} is not supported.`);
   const text = typeof input === 'number' ? String(input) : input;
   const match = /^(\d{1,9})(?:\.(\d+))?$/.exec(text);
-  if (!match) throw invalid(pointer, 'An amount is a positive decimal number in major units, e.g. 12.34.');
+  if (!match) throw invalid(pointer, 'The amount must be a positive decimal number in major units, e.g. 12.34.');
   const decimals = match[2] ?? '';
-  if (decimals.length > exponent) throw invalid(pointer, `${currency} has ${exponent} decimals.`);
+  if (decimals.length > exponent) throw invalid(pointer, `${currency} amounts have at most ${exponent} decimals.`);
   const minor = BigInt(match[1] + decimals.padEnd(exponent, '0'));
-  if (minor <= 0n) throw invalid(pointer, 'An amount is greater than zero.');
-  if (minor > MAX_MAJOR * 10n ** BigInt(exponent)) throw invalid(pointer, `An amount is at most ${MAX_MAJOR}.`);
+  if (minor <= 0n) throw invalid(pointer, 'The amount must be greater than zero.');
+  if (minor > MAX_MAJOR * 10n ** BigInt(exponent)) throw invalid(pointer, `The amount must not exceed ${MAX_MAJOR}.`);
   return { minor, currency };
 }
 

@@ -4,12 +4,11 @@ import { NoticeNotGenuine, type Notice, type NoticeAck, type Outcome, type PayWa
 import { ask, orderRef } from './ask.ts';
 import { checkOrder } from './check-order.ts';
 import { checkRefund } from './check-refund.ts';
-import type { NoticeChannel, Ports } from './ports.ts';
+import { settleForeignRefund } from './foreign-refund.ts';
 import { raiseException } from './journal.ts';
+import type { NoticeChannel, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
-import { settleForeignRefund } from './settle/foreign-refund.ts';
-import { settleLocked } from './settle/order.ts';
-import { settleRefundLocked } from './settle/refund.ts';
+import { settleLocked, settleRefundLocked } from './settle.ts';
 
 /** What became of a delivery; `ack` is what the channel hears. */
 export interface NoticeResult {
@@ -71,7 +70,7 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     await refresh(order, via);
   }
 
-  /** Rule 6 and rule 8: matched on everything that the order pins; the dedupe row commits with the settle. */
+  /** Matched on everything that the order pins; the dedupe row commits with the settle. */
   async function settleNotice(
     tx: Tx,
     project: string,
@@ -95,7 +94,9 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     });
     if (!isNew) return 'duplicate';
     const via = { cause: 'notice', actor: `channel:${payWay}` };
-    const settled = notice.outcome ? await settleLocked(ports, tx, order, withoutHint(notice), via) : order;
+    const settled = notice.outcome
+      ? await settleLocked(ports, tx, order, { outcome: withoutHint(notice) }, via)
+      : order;
     if (notice.refund) await settleRefundNotice(tx, settled, notice, via);
     return 'settled';
   }
@@ -104,7 +105,7 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     if (!notice.refund) return;
     const refund = notice.refundNo ? await tx.refunds.lock({ refundNo: notice.refundNo }) : undefined;
     if (refund && refund.orderNo === order.orderNo) {
-      await settleRefundLocked(ports, tx, { order, refund }, notice.refund, via);
+      await settleRefundLocked(ports, tx, { order, refund }, { outcome: notice.refund }, via);
     } else if (!refund && notice.refund.kind === 'succeeded') {
       await settleForeignRefund(ports, tx, order, notice.refund, notice.refundNo, via);
     }
@@ -118,14 +119,14 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     const now = ports.now();
     const unknown = { minor: 0n, currency: order.currency };
     const call = { ...orderRef(order), refundNo, refundAmount: unknown, refundSentAt: now, channelRefundNo: refundNo };
-    const outcome = await ask(ports, refundNo, async () => (await ports.channels.forOrder(order)).queryRefund(call));
+    const outcome = await ask(ports, order, (channel) => channel.queryRefund(call));
     if (outcome.kind !== 'succeeded' && outcome.kind !== 'unknown') return;
     await ports.store.transaction(async (tx) => {
       const locked = await tx.orders.lock({ orderNo: order.orderNo });
       const via = { cause: 'notice', actor: `channel:${order.payWay}` };
       // The notice does not come again, so what could not be asked about is listed for a person.
       if (locked && outcome.kind === 'unknown')
-        await raiseException(ports, tx, locked, 'refund_unexplained', { dedupe: refundNo, blocksRefunds: true });
+        await raiseException(ports, tx, locked, { kind: 'refund_unexplained', dedupe: refundNo, blocksRefunds: true });
       else if (locked && outcome.kind === 'succeeded')
         await settleForeignRefund(ports, tx, locked, { ...outcome, channelRefundNo: refundNo }, refundNo, via);
     });
@@ -133,7 +134,7 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
 
   function refuse(candidate: NoticeChannel | undefined, payWay: PayWay, project: string): NoticeResult {
     ports.count('notice', { payWay, result: candidate ? 'not_genuine' : 'not_configured' });
-    ports.log('warn', 'a notice was refused', { payWay, project });
+    ports.log('warn', 'a notification was refused', { payWay, project });
     const ack = candidate?.channel.ackNotice(false) ?? { status: 404, contentType: 'text/plain', body: 'fail' };
     return { ack, result: candidate ? 'not_genuine' : 'not_configured' };
   }

@@ -5,12 +5,14 @@ import type { KeyClaim } from './idempotency.ts';
 import { majorNumber } from './money.ts';
 import { receiveNotice } from './notice.ts';
 import { operatorRepairs, type ExceptionAction, type RefundAction } from './operator.ts';
-import { placePayment, type PayRequest } from './place.ts';
+import { placePayment } from './place.ts';
+import type { PayRequest } from './pay-request.ts';
 import type { Asker, Ports } from './ports.ts';
 import { queryPayment } from './query.ts';
 import { readPayments } from './read.ts';
-import { refundPayment, type RefundRequest } from './refund.ts';
-import type { Pair } from './settle/refund.ts';
+import { refundPayment } from './refund.ts';
+import type { RefundRequest } from './refund-request.ts';
+import type { Pair } from './settle.ts';
 import { orderTimeline } from './timeline.ts';
 import { refundable, viewException, viewRefund, type OrderView } from './view.ts';
 

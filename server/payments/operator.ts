@@ -1,21 +1,22 @@
 import type { OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/tx.ts';
-import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
+import { Conflict, NotFound } from '../errors.ts';
+import { ask, refundRef } from './ask.ts';
 import { checkOrder } from './check-order.ts';
 import { checkRefund } from './check-refund.ts';
-import { moveOrder, moveRefund, tellOrder, tellRefund } from './journal.ts';
+import type { Resolved } from './core/change.ts';
+import { isOpen } from './core/moves.ts';
+import type { OrderWish } from './core/wish-order.ts';
+import { resolveExceptions } from './journal.ts';
 import { newNumber } from './numbers.ts';
-import { isOpen } from './order-state.ts';
 import { findOrder, findRefund } from './owner.ts';
 import type { Asker, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
-import { openRefund } from './refund-intent.ts';
-import { retry, sendRefund } from './refund.ts';
-import { runEffect } from './settle/effect.ts';
-import { hasSibling } from './settle/late.ts';
-import { failRefund, lockPair, settleRefund, type Pair } from './settle/refund.ts';
-import { ask, refundOrder } from './ask.ts';
+import { retryRefund } from './claim-refund.ts';
+import { sendRefund } from './refund.ts';
+import { invalidAction } from './refusals.ts';
+import { lockPair, type Pair, settleLocked, settleRefund, settleRefundLocked } from './settle.ts';
 
 /** What an administrator may do with an exception. */
 export type ExceptionAction = 'acknowledge' | 'refund' | 'accept';
@@ -29,7 +30,7 @@ export function operatorRepairs(ports: Ports) {
   const checkOne = checkRefund(ports);
   const send = sendRefund(ports);
 
-  return { syncOrder, syncRefund, retryRefund, resolveRefund, resolveException };
+  return { syncOrder, syncRefund, retryRefund: retryOne, resolveRefund, resolveException };
 
   /** Asks the channel about the order and its open refunds now, whatever the schedule says. */
   async function syncOrder(asker: Asker, orderNo: string): Promise<OrderRow> {
@@ -48,99 +49,39 @@ export function operatorRepairs(ports: Ports) {
     return ports.store.read((tx) => findRefund(tx, refundNo, asker.owner));
   }
 
-  /** R6 for a failed refund, R7 for an abnormal one: the same number at the channel. */
-  async function retryRefund(asker: Asker, refundNo: string): Promise<Pair> {
+  /** A failed refund is made again, an abnormal one asked about again: the same number at the channel. */
+  async function retryOne(asker: Asker, refundNo: string): Promise<Pair> {
+    const via = { cause: 'retry', actor: asker.actor };
     const pair = await ports.store.transaction(async (tx) => {
       const locked = await lockPair(tx, refundNo);
-      if (locked.refund.state === 'failed') return (await retry(ports, tx, locked.order, locked.refund, asker)).pair;
-      if (locked.refund.state === 'abnormal') return reopen(tx, locked, asker);
-      throw new Conflict('refund_not_retryable', `A refund that is ${locked.refund.state} cannot be retried.`);
+      if (locked.refund.state !== 'abnormal') return retryRefund(ports, tx, locked, asker.actor);
+      return settleRefundLocked(ports, tx, locked, { wish: 'reopen' }, via);
     });
-    if (pair.refund.state === 'processing') return retryAbnormal(pair, asker);
-    return send(refundNo, { cause: 'retry', actor: asker.actor });
-  }
-
-  async function reopen(tx: Tx, { order, refund }: Pair, asker: Asker): Promise<Pair> {
-    const now = ports.now();
-    const patch = { state: 'processing' as const, nextCheckAt: now, checks: 0, leasedUntil: null };
-    return moveRefund(
-      tx,
-      order,
-      refund,
-      { refund: patch },
-      { rule: 'R7', via: { cause: 'retry', actor: asker.actor }, at: now },
-    );
-  }
-
-  async function retryAbnormal({ order, refund }: Pair, asker: Asker): Promise<Pair> {
-    const channel = await ports.channels.forOrder(order);
-    const call = { ...refundOrder(order, refund, ports.publicUrl), channelRefundNo: refund.channelRefundNo };
-    const outcome = await ask(ports, refund.refundNo, () =>
+    if (pair.refund.state === 'pending') return send(refundNo, via);
+    const call = refundRef(pair.order, pair.refund, ports.publicUrl);
+    const outcome = await ask(ports, pair.order, (channel) =>
       channel.retryAbnormalRefund ? channel.retryAbnormalRefund(call) : channel.queryRefund(call),
     );
-    const via = { cause: 'retry', actor: asker.actor, sent: true };
-    return ports.store.transaction((tx) => settleRefund(ports, tx, refund.refundNo, outcome, via));
+    return settleRefund(ports, refundNo, { outcome, sent: true }, via);
   }
 
-  /** R7: `paid_elsewhere` (outside the channel, left out of the ledger comparison) or `release` (asked first). */
+  /** `paid_elsewhere` (outside the channel, left out of the ledger comparison) or `release` (the channel is asked first). */
   async function resolveRefund(asker: Asker, refundNo: string, action: RefundAction, reason: string): Promise<Pair> {
     if (action === 'release') await checkReleased(refundNo);
-    return ports.store.transaction(async (tx) => {
-      const pair = await lockPair(tx, refundNo);
-      if (pair.refund.state !== 'abnormal')
-        throw new Conflict('refund_not_abnormal', 'Only an abnormal refund is resolved by hand.');
-      const via = { cause: `resolve:${action}`, actor: asker.actor };
-      const resolved =
-        action === 'release'
-          ? await failRefund(ports, tx, pair, 'released', reason, via)
-          : await paidElsewhere(tx, pair, reason, via);
-      await tx.exceptions.update(
-        { refundNo, state: 'open' },
-        { state: 'resolved', resolution: action, reason, resolvedBy: asker.actor, resolvedAt: ports.now() },
-      );
-      return resolved;
-    });
+    const { actor } = asker;
+    return settleRefund(ports, refundNo, { wish: action, reason, actor }, { cause: `resolve:${action}`, actor });
   }
 
   /** Nobody releases a reservation whose money may have left: the channel is asked in the same breath. */
   async function checkReleased(refundNo: string): Promise<void> {
-    const pair = await ports.store.transaction((tx) => lockPair(tx, refundNo));
-    const channel = await ports.channels.forOrder(pair.order);
-    const call = {
-      ...refundOrder(pair.order, pair.refund, ports.publicUrl),
-      channelRefundNo: pair.refund.channelRefundNo,
-    };
-    const outcome = await ask(ports, refundNo, () => channel.queryRefund(call));
-    if (outcome.kind === 'succeeded' || outcome.kind === 'pending' || outcome.kind === 'unknown')
-      throw new Conflict('refund_not_released', `The channel says ${outcome.kind}: the amount cannot be released.`);
+    const { order, refund } = await ports.store.transaction((tx) => lockPair(tx, refundNo));
+    const call = refundRef(order, refund, ports.publicUrl);
+    const { kind } = await ask(ports, order, (channel) => channel.queryRefund(call));
+    if (kind === 'succeeded' || kind === 'pending' || kind === 'unknown')
+      throw new Conflict('refund_not_released', `The refund is ${kind} at the channel; its amount cannot be released.`);
   }
 
-  async function paidElsewhere(
-    tx: Tx,
-    { order, refund }: Pair,
-    reason: string,
-    via: { cause: string; actor: string },
-  ): Promise<Pair> {
-    const now = ports.now();
-    const sums = refund.surplus
-      ? {}
-      : { refunding: order.refunding - refund.amount, refunded: order.refunded + refund.amount };
-    const patch = {
-      state: 'succeeded' as const,
-      elsewhere: true,
-      failureMessage: reason,
-      finishedAt: now,
-      nextCheckAt: null,
-    };
-    const moved = await moveRefund(tx, order, refund, { refund: patch, order: sums }, { rule: 'R7', via, at: now });
-    await tellRefund(ports, tx, 'refund.succeeded', moved.order, moved.refund);
-    await runEffect(ports, tx, moved.order, `refund-succeeded:${refund.refundNo}`, (part) =>
-      ports.effects.refundSucceeded(part, moved.order, moved.refund),
-    );
-    return moved;
-  }
-
-  /** Ends an exception: `acknowledge` any; `refund` or `accept` the money of an amount mismatch (O10). */
+  /** Ends an exception: `acknowledge` any; `refund` or `accept` the money of an amount mismatch. */
   async function resolveException(
     asker: Asker,
     id: string,
@@ -153,66 +94,34 @@ export function operatorRepairs(ports: Ports) {
       const order = await tx.orders.lock({ orderNo: found.orderNo });
       const row = await tx.exceptions.lock({ id });
       if (!order || !row || row.state === 'resolved')
-        throw new Conflict('exception_resolved', 'The exception is resolved.');
+        throw new Conflict('exception_resolved', 'The exception is already resolved.');
       await refuseWhileAbnormal(tx, row);
-      const made =
-        row.kind === 'amount_mismatch' ? await resolveMismatch(tx, order, row, action, asker) : acknowledgeOnly(action);
-      const patch = {
-        state: 'resolved' as const,
-        resolution: action,
-        reason,
-        resolvedBy: asker.actor,
-        resolvedAt: ports.now(),
-      };
-      await tx.exceptions.update({ id }, patch);
-      return { exception: { ...row, ...patch }, refundNo: made };
+      const wish = wishFor(row, order, action, asker);
+      if (wish) await settleLocked(ports, tx, order, wish, { cause: 'resolve', actor: asker.actor });
+      const answer: Resolved = { where: { id }, resolution: action, by: asker.actor, reason };
+      await resolveExceptions(ports, tx, answer);
+      const exception = await tx.exceptions.find({ id });
+      return { exception: exception!, refundNo: wish?.wish === 'give_back' ? wish.refundNo : undefined };
     });
     if (refundNo) await send(refundNo, { cause: 'resolve', actor: asker.actor });
     return exception;
   }
 
-  async function resolveMismatch(
-    tx: Tx,
+  /** What the action means for the money; only money of another amount can be taken or given back. */
+  function wishFor(
+    { kind, receivedMinor, receivedCurrency }: OrderExceptionRow,
     order: OrderRow,
-    row: OrderExceptionRow,
     action: ExceptionAction,
-    asker: Asker,
-  ): Promise<string | null> {
-    const received = row.receivedMinor ?? 0n;
-    const now = ports.now();
-    if (action === 'acknowledge') throw invalidAction('A mismatch is resolved by refund or accept.');
-    if (action === 'accept') {
-      if (row.receivedCurrency !== order.currency)
-        throw invalidAction('Money of another currency can only be refunded.');
-      if (order.state === 'paid') throw new Conflict('order_already_paid', 'The order is paid already.');
-      if (await hasSibling(tx, order))
-        throw new Conflict('order_already_paid', 'Another order of this merchantOrderNo is live or paid.');
-      const patch = { state: 'paid' as const, paid: received, paidAt: now, credential: null, nextCheckAt: null };
-      const paid = await moveOrder(tx, order, patch, {
-        rule: 'O10',
-        via: { cause: 'resolve', actor: asker.actor },
-        at: now,
-      });
-      await tellOrder(ports, tx, 'order.paid', paid);
-      await runEffect(ports, tx, paid, 'paid', (part) => ports.effects.paid(part, paid));
-      return null;
+    { actor }: Asker,
+  ): OrderWish | undefined {
+    if (kind !== 'amount_mismatch') {
+      if (action !== 'acknowledge') throw invalidAction('This exception can only be acknowledged.');
+      return undefined;
     }
-    const refundNo = newNumber('R', now);
-    await openRefund(ports, tx, order, {
-      refundNo,
-      amount: received,
-      currency: row.receivedCurrency ?? order.currency,
-      origin: 'surplus',
-      surplus: true,
-      reason: 'The amount received is not the amount of the order.',
-      merchantRefundNo: null,
-      actor: asker.actor,
-      cause: 'resolve',
-      dueAt: now,
-      sentByCaller: true,
-    });
-    if (isOpen(order.state)) await tx.orders.update({ orderNo: order.orderNo }, { nextCheckAt: now });
-    return refundNo;
+    const received = { minor: receivedMinor ?? 0n, currency: receivedCurrency ?? order.currency };
+    if (action === 'accept') return { wish: 'accept', received };
+    if (action === 'refund') return { wish: 'give_back', received, refundNo: newNumber('R', ports.now()), actor };
+    throw invalidAction('An amount mismatch must be resolved with refund or accept.');
   }
 }
 
@@ -221,15 +130,6 @@ async function refuseWhileAbnormal(tx: Tx, { refundNo }: OrderExceptionRow): Pro
   const refund = refundNo === null ? undefined : await tx.refunds.find({ refundNo });
   if (refund?.state === 'abnormal')
     throw invalidAction(
-      `The refund ${refund.refundNo} is abnormal: retry or resolve it, and its exceptions end with it.`,
+      `The refund ${refund.refundNo} is abnormal. Retry or resolve the refund; that also resolves its exceptions.`,
     );
-}
-
-function acknowledgeOnly(action: ExceptionAction): null {
-  if (action !== 'acknowledge') throw invalidAction('This exception can only be acknowledged.');
-  return null;
-}
-
-function invalidAction(detail: string): InvalidRequest {
-  return new InvalidRequest(detail, [{ pointer: '/action', code: 'invalid', detail }]);
 }

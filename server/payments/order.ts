@@ -1,8 +1,8 @@
-/** Stored states of an order (payments.md §2). */
+/** Stored states of an order. */
 export const ORDER_STATES = ['created', 'pending', 'closing', 'closed', 'failed', 'paid'] as const;
 export type OrderState = (typeof ORDER_STATES)[number];
 
-/** Stored states of a refund (payments.md §3). */
+/** Stored states of a refund. */
 export const REFUND_STATES = ['pending', 'processing', 'succeeded', 'failed', 'abnormal'] as const;
 export type RefundState = (typeof REFUND_STATES)[number];
 

@@ -1,6 +1,6 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
-import type { Tx } from '../db/tx.ts';
+import type { ReadTx, Tx } from '../db/tx.ts';
 import { NotFound } from '../errors.ts';
 
 /** Whose orders are in reach: an app sees its own, the console any. */
@@ -11,7 +11,7 @@ function mine(owner: Owner): { clientId?: string } {
 }
 
 /** The order, or the 404 of nothing when it is another's. */
-export async function findOrder(tx: Tx, orderNo: string, owner: Owner): Promise<OrderRow> {
+export async function findOrder(tx: ReadTx, orderNo: string, owner: Owner): Promise<OrderRow> {
   const order = await tx.orders.find({ orderNo, ...mine(owner) });
   if (!order) throw new NotFound('order');
   return order;
@@ -25,7 +25,7 @@ export async function lockOrder(tx: Tx, orderNo: string, owner: Owner): Promise<
 }
 
 /** The refund, or the 404 of nothing when it is another's. */
-export async function findRefund(tx: Tx, refundNo: string, owner: Owner): Promise<RefundRow> {
+export async function findRefund(tx: ReadTx, refundNo: string, owner: Owner): Promise<RefundRow> {
   const refund = await tx.refunds.find({ refundNo, ...mine(owner) });
   if (!refund) throw new NotFound('refund');
   return refund;

@@ -3,7 +3,7 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import type { Mode, PayHint, PayWay } from './channel.ts';
 import { majorText } from './money.ts';
 import type { OrderStatus } from './order.ts';
-import { isOpen } from './order-state.ts';
+import { isOpen } from './core/moves.ts';
 import type { Asker, Ports } from './ports.ts';
 import { statusOf } from './view.ts';
 
@@ -83,7 +83,7 @@ export function payerOrders({ store, now, log }: Pick<Ports, 'store' | 'now' | '
     const running = asked.get(orderNo);
     if (running) return running;
     const work = (hasApproved(order, token) ? actions.capture(orderNo, 'return') : actions.query(PAYER, orderNo))
-      .catch((error: unknown) => log('warn', 'a return page could not ask its channel', { orderNo, error }))
+      .catch((error: unknown) => log('warn', 'a return page could not query the channel', { orderNo, error }))
       .then(() => void asked.delete(orderNo));
     asked.set(orderNo, work);
     return work;

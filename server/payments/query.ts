@@ -1,11 +1,12 @@
 import type { OrderRow } from '../db/entities/orders.ts';
+import type { Via } from './apply.ts';
 import { ask, orderRef } from './ask.ts';
 import type { Outcome } from './channel.ts';
-import { isOpen } from './order-state.ts';
+import { isOpen } from './core/moves.ts';
+import { later } from './core/plan.ts';
 import { findOrder } from './owner.ts';
 import type { Asker, Ports } from './ports.ts';
-import { later } from './schedule.ts';
-import { settle } from './settle/order.ts';
+import { settle } from './settle.ts';
 
 /** An answer of the channel is fresh enough for this long. */
 const FRESH_SECONDS = 5;
@@ -37,12 +38,10 @@ export function queryPayment(ports: Ports): QueryPayment {
 
 /** Asks the channel about one order now and settles what it says. `stale` = it said nothing usable. */
 export function refreshOrder(ports: Ports) {
-  return async (order: OrderRow, via: { cause: string; actor: string }): Promise<Seen> => {
-    const outcome = await ask(ports, order.orderNo, async () =>
-      (await ports.channels.forOrder(order)).query(orderRef(order)),
-    );
+  return async (order: OrderRow, via: Via): Promise<Seen> => {
+    const outcome = await ask(ports, order, (channel) => channel.query(orderRef(order)));
     ports.checkpoint('query.asked');
-    const settled = await ports.store.transaction((tx) => settle(ports, tx, order.orderNo, outcome, via));
+    const settled = await settle(ports, order.orderNo, { outcome }, via);
     return { order: settled, stale: outcome.kind === 'unknown', said: outcome };
   };
 }

@@ -1,10 +1,14 @@
-import { AppError, Conflict, NotAllowed } from '../errors.ts';
+import type { OrderRow } from '../db/entities/orders.ts';
+import { AppError, Conflict, InvalidRequest, NotAllowed } from '../errors.ts';
 import type { PayWay, UnknownCause } from './channel.ts';
+import type { Refusal } from './core/change.ts';
+import { refundableOf } from './core/wish-refund.ts';
+import { majorNumber } from './money.ts';
 
 /** The channel was asked and nobody knows whether it acted (504); the order stays open and is looked after. */
 export class ChannelOutcomeUnknown extends AppError {
   constructor(orderNo: string, cause: UnknownCause) {
-    super('channel_outcome_unknown', 504, `The channel did not give a usable answer (${cause}).`, {
+    super('channel_outcome_unknown', 504, `The channel sent no usable response (${cause}).`, {
       retryable: true,
       extra: { orderNo, cause },
       hint: 'Repeat the request with the same Idempotency-Key or merchantOrderNo, or query the order.',
@@ -15,7 +19,7 @@ export class ChannelOutcomeUnknown extends AppError {
 /** Our own database failed after the intent was written (504): it stands, so "nothing was changed" would be untrue. */
 class OutcomeNotKept extends AppError {
   constructor(numbers: { orderNo: string; refundNo?: string }, cause: unknown) {
-    super('channel_outcome_unknown', 504, 'The request was accepted, and what came of it could not be written down.', {
+    super('channel_outcome_unknown', 504, 'The request was accepted, but its outcome could not be stored.', {
       retryable: true,
       extra: { ...numbers, cause: 'not_kept' },
       hint: 'Repeat the request with the same Idempotency-Key or merchant number, or query the order.',
@@ -39,11 +43,11 @@ export async function afterIntent<T>(
 /** The channel answered, but the answer cannot be used (502): not genuine, or about something else. */
 export class ChannelAnswerUnusable extends AppError {
   constructor(orderNo: string, cause: UnknownCause, channel?: { payWay: PayWay; code: string; message: string }) {
-    super('channel_answer_unusable', 502, `The channel's answer cannot be used (${cause}).`, {
+    super('channel_answer_unusable', 502, `The response of the channel is invalid (${cause}).`, {
       ...(channel ? { channel } : {}),
       retryable: true,
       extra: { orderNo, cause },
-      hint: 'The order is kept and checked. Query it, or look at its timeline.',
+      hint: 'The service keeps checking the order. Query it, or see its timeline.',
     });
   }
 }
@@ -51,21 +55,21 @@ export class ChannelAnswerUnusable extends AppError {
 /** The channel refused for certain (422). */
 export class ChannelRefused extends NotAllowed {
   constructor(payWay: PayWay, code: string, message: string, extra: Record<string, unknown> = {}) {
-    super('channel_refused', `The channel refused: ${message}`, { channel: { payWay, code, message }, extra });
+    super('channel_refused', `Refused by the channel: ${message}`, { channel: { payWay, code, message }, extra });
   }
 }
 
 /** The order is paid; it can only be refunded (409). */
 export class OrderAlreadyPaid extends Conflict {
   constructor(orderNo: string) {
-    super('order_already_paid', 'The order is paid.', { extra: { orderNo }, hint: 'Refund it instead.' });
+    super('order_already_paid', 'The order has already been paid.', { extra: { orderNo }, hint: 'Refund it instead.' });
   }
 }
 
 /** There is nothing to give back yet (409). */
 export class OrderNotPaid extends Conflict {
   constructor(orderNo: string) {
-    super('order_not_paid', 'The order is not paid.', { extra: { orderNo } });
+    super('order_not_paid', 'The order has not been paid.', { extra: { orderNo } });
   }
 }
 
@@ -81,11 +85,11 @@ export class RefundExceedsRefundable extends NotAllowed {
 /** An equal refund is on its way and its outcome is not known yet (409). */
 export class RefundInProgress extends Conflict {
   constructor(refundNo: string) {
-    super('refund_in_progress', 'An equal refund of this order is on its way.', {
+    super('refund_in_progress', 'A refund of the same amount of this order is in progress.', {
       extra: { refundNo },
       retryable: true,
       retryAfter: 2,
-      hint: 'Query it. To refund the same amount twice on purpose, send a merchantRefundNo or an Idempotency-Key.',
+      hint: 'Query it. To refund the same amount twice, send a merchantRefundNo or an Idempotency-Key.',
     });
   }
 }
@@ -95,7 +99,7 @@ export class RefundsBlocked extends Conflict {
   constructor(orderNo: string, exception: string) {
     super('refunds_blocked', `Refunds of this order are blocked by the open exception ${exception}.`, {
       extra: { orderNo, exception },
-      hint: `payctl exception list, then payctl exception resolve`,
+      hint: 'Find it with payctl exception list, then resolve it with payctl exception resolve.',
     });
   }
 }
@@ -103,8 +107,34 @@ export class RefundsBlocked extends Conflict {
 /** The merchant's number stands for another order or refund (409). */
 export class MerchantNumberUsed extends Conflict {
   constructor(member: 'merchantOrderNo' | 'merchantRefundNo', number: string) {
-    super('merchant_number_used', `This ${member} stands for another request.`, { extra: { number } });
+    super('merchant_number_used', `This ${member} was already used for another request.`, { extra: { number } });
   }
+}
+
+/** The answer to a wish that the rows do not allow. */
+export function refusalFor({ refuse }: Refusal, order: OrderRow): AppError {
+  const { orderNo, currency, payWay } = order;
+  switch (refuse.code) {
+    case 'order_not_paid':
+      return new OrderNotPaid(orderNo);
+    case 'refund_exceeds_refundable':
+      return new RefundExceedsRefundable(orderNo, majorNumber({ minor: refundableOf(order), currency }, payWay));
+    case 'refunds_blocked':
+      return new RefundsBlocked(orderNo, refuse.kind);
+    case 'refund_in_progress':
+      return new RefundInProgress(refuse.refundNo);
+    case 'refund_limit_reached':
+      return new NotAllowed(refuse.code, refuse.message);
+    case 'invalid_action':
+      return invalidAction(refuse.message);
+    default:
+      return new Conflict(refuse.code, refuse.message);
+  }
+}
+
+/** What a person asked for cannot be done with this exception (400). */
+export function invalidAction(detail: string): InvalidRequest {
+  return new InvalidRequest(detail, [{ pointer: '/action', code: 'invalid', detail }]);
 }
 
 /** Causes that mean "answered, but not usable" rather than silence. */

@@ -26,7 +26,7 @@ export function orderTimeline({ store }: Pick<Ports, 'store'>) {
         ...moves.map(({ at, ...move }) => ({
           at,
           kind: 'move' as const,
-          summary: `${move.rule} ${move.refundNo ? `refund ${move.refundNo} ` : ''}${move.fromState ?? '–'} → ${move.toState} (${move.cause})`,
+          summary: `${move.refundNo ? `refund ${move.refundNo} ` : ''}${move.fromState ?? '–'} → ${move.toState} (${move.cause})`,
           detail: { ...move, id: Number(move.id) },
         })),
         ...messages.map(({ at, ...message }) => ({

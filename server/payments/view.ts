@@ -39,7 +39,7 @@ export function viewRefund(refund: RefundRow, payWay: OrderRow['payWay']) {
   };
 }
 
-/** An order as it appears on the wire (contract.md §7), without the page's own extras. */
+/** An order as it appears on the wire, without the page's own extras. */
 export function viewOrder(
   order: OrderRow,
   also: { refunds?: readonly RefundRow[]; exception?: OrderExceptionRow | undefined; stale?: boolean } = {},

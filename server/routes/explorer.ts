@@ -14,8 +14,8 @@ export function explorerRoutes(readDocument: () => Promise<unknown>): RouteGroup
    * /swagger/doc.json:
    *   get:
    *     tags: [Service]
-   *     summary: This document
-   *     description: The OpenAPI 3.1 definition of every operation that is served.
+   *     summary: OpenAPI document
+   *     description: The OpenAPI 3.1 definition of all operations.
    */
   router.get(
     '/doc.json',
@@ -27,8 +27,8 @@ export function explorerRoutes(readDocument: () => Promise<unknown>): RouteGroup
    * /swagger/index.html:
    *   get:
    *     tags: [Service]
-   *     summary: The API explorer
-   *     description: A page on which every operation can be tried; it loads nothing from elsewhere.
+   *     summary: API explorer
+   *     description: Interactive page for trying out every operation; loads no third-party resources.
    */
   router.get(
     '/index.html',

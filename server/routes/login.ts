@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { endpoint, Reply } from '../http/endpoint.ts';
 import type { Sessions } from '../identity/sessions.ts';
 import { type RouteGroup, routeGroup } from './index.ts';
+import { LOGIN_ERRORS } from './wire/errors.ts';
 import { actorOf, PasswordText, Role } from './wire/identity.ts';
 
 const Credentials = z
@@ -39,8 +40,8 @@ export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
    *     tags: [Session]
    *     summary: Log in as an administrator
    *     description: >-
-   *       Answers with a token and sets the cookies `auth_token` (HttpOnly) and `csrf_token`. An unknown name and a wrong
-   *       password get the same answer. Before the first administrator exists it is 503 `not_bootstrapped`.
+   *       Returns a token and sets the cookies `auth_token` (HttpOnly) and `csrf_token`. An unknown username and a wrong
+   *       password get the same response. Returns 503 `not_bootstrapped` until the first administrator exists.
    *     requestBody:
    *       content:
    *         application/json:
@@ -60,7 +61,7 @@ export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
         sameSite: true,
         body: Credentials,
         returns: NewSession,
-        errors: ['login_failed', 'not_bootstrapped', 'login_busy', 'rate_limited', 'csrf_failed'],
+        errors: LOGIN_ERRORS,
       },
       async ({ body, request }) => {
         const session = await sessions.login({ ...body, ip: request.ip, requestId: request.id });
@@ -82,7 +83,7 @@ export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
    *   post:
    *     tags: [Session]
    *     summary: End the session
-   *     description: The token is refused by every replica from the answer on; with `everywhere` every session of the account is.
+   *     description: Every replica rejects the token as soon as this returns; `everywhere` ends all sessions of the account.
    *     requestBody:
    *       content:
    *         application/json:

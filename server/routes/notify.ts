@@ -15,11 +15,11 @@ export function notifyRoutes({ receiveNotice }: Pick<PaymentOperations, 'receive
    * /notify/{payWay}/{project}:
    *   post:
    *     tags: [Channel notices]
-   *     summary: A channel delivers a notice
-   *     description: Answered in the words of the channel; `fail` means that it should come again.
+   *     summary: Receive a channel notification
+   *     description: Acknowledged in the format of the channel; `fail` asks the channel to resend it.
    *     responses:
    *       200:
-   *         description: The notice was settled, now or before.
+   *         description: The notification was processed, now or earlier.
    */
   router.post(
     '/:payWay/:project',

@@ -4,6 +4,7 @@ import { endpoint, Reply } from '../http/endpoint.ts';
 import type { ClientCredentials } from '../identity/client-credentials.ts';
 import type { OAuth } from '../identity/oauth.ts';
 import { type RouteGroup, routeGroup } from './index.ts';
+import { GRANT_TOKEN_ERRORS, REVOKE_TOKEN_ERRORS } from './wire/errors.ts';
 import { readClient } from './wire/identity-client.ts';
 
 /** What the token endpoints and their metadata need. */
@@ -59,8 +60,8 @@ export function oauthRoutes({ oauth, issuer, publicUrl, scopes }: OAuthOperation
    *     tags: [OAuth]
    *     summary: Get an access token
    *     description: >-
-   *       Grant `client_credentials`, as JSON or as a form; the credentials in the body or by HTTP Basic. `scope` narrows,
-   *       without it the token has every scope of the application.
+   *       Grant `client_credentials`, as JSON or form data; client credentials in the body or with HTTP Basic. `scope` restricts
+   *       the token; by default it has all scopes of the application.
    *     requestBody:
    *       content:
    *         application/json:
@@ -84,12 +85,12 @@ export function oauthRoutes({ oauth, issuer, publicUrl, scopes }: OAuthOperation
         query: NoCredentials,
         body: TokenRequest,
         returns: TokenGrant,
-        errors: ['invalid_request', 'invalid_client', 'invalid_scope', 'unsupported_grant_type', 'unauthorized_client'],
+        errors: GRANT_TOKEN_ERRORS,
       },
       async ({ query, body, request }) => {
         requireNoCredentials(query);
         if (body.grant_type !== 'client_credentials') {
-          throw new AppError('unsupported_grant_type', 400, 'The only grant is client_credentials.');
+          throw new AppError('unsupported_grant_type', 400, 'Only the grant type client_credentials is supported.');
         }
         const credentials = requireClient(readClient(request.headers.authorization, body).credentials);
         const granted = await oauth.issue({ credentials, scope: body.scope, ip: request.ip });
@@ -111,8 +112,8 @@ export function oauthRoutes({ oauth, issuer, publicUrl, scopes }: OAuthOperation
    *     tags: [OAuth]
    *     summary: Revoke an access token
    *     description: >-
-   *       Having the token is enough; client credentials, when sent, must be right and of its owner. Unknown tokens are
-   *       200 too. From the answer on every replica refuses the token.
+   *       The token itself is sufficient; client credentials, if sent, must be those of its owner. Unknown tokens return
+   *       200, too. Every replica rejects the token as soon as this returns.
    *     requestBody:
    *       content:
    *         application/json:
@@ -133,7 +134,7 @@ export function oauthRoutes({ oauth, issuer, publicUrl, scopes }: OAuthOperation
         query: NoCredentials,
         body: RevokeRequest,
         returns: z.object({}),
-        errors: ['invalid_request', 'invalid_client'],
+        errors: REVOKE_TOKEN_ERRORS,
       },
       async ({ query, body, request }) => {
         requireNoCredentials(query);
@@ -149,7 +150,7 @@ export function oauthRoutes({ oauth, issuer, publicUrl, scopes }: OAuthOperation
    * /.well-known/oauth-authorization-server:
    *   get:
    *     tags: [OAuth]
-   *     summary: What the token endpoints can do
+   *     summary: OAuth authorization server metadata
    */
   const metadata = describe(issuer, publicUrl, scopes);
   router.get(

@@ -33,7 +33,7 @@ export const PayerStatus = z
         'expired',
         'failed',
       ])
-      .describe('In the eyes of the payer; `waiting` alone can be paid.'),
+      .describe('The state shown to the payer; only `waiting` can be paid.'),
     secondsLeft: z.int().min(0).describe('Whole seconds until the order can no longer be paid.'),
   })
   .meta({ id: 'PayerStatus' });
@@ -55,8 +55,8 @@ export function payerRoutes({ order, returned }: PayerOperations): RouteGroup {
    * /pay/{orderNo}:
    *   get:
    *     tags: [Payer pages]
-   *     summary: The payment page
-   *     description: For people. A QR code or a button, the amount, the time left, and the state as it changes.
+   *     summary: Payment page
+   *     description: HTML page for the payer with a QR code or button, the amount, the time left and the current state.
    */
   router.get(
     '/pay/:orderNo',
@@ -70,7 +70,7 @@ export function payerRoutes({ order, returned }: PayerOperations): RouteGroup {
    * /pay/{orderNo}/state:
    *   get:
    *     tags: [Payer pages]
-   *     summary: The state in the eyes of the payer
+   *     summary: Payment state for the payer
    *     description: What the payment page polls. Reads the stored state only; the channel is not asked.
    *     responses:
    *       200:
@@ -95,10 +95,10 @@ export function payerRoutes({ order, returned }: PayerOperations): RouteGroup {
    * /return/{payWay}/{orderNo}:
    *   get:
    *     tags: [Payer pages]
-   *     summary: The page behind the channel
+   *     summary: Return page
    *     description: >-
-   *       Where a channel sends the payer afterwards. Nothing in the address is believed: the page asks the channel and
-   *       shows what it says. Parameters that channels add are ignored.
+   *       Where the channel returns the payer to. Nothing in the URL is trusted: the page queries the channel and
+   *       shows the result. Parameters added by the channel are ignored.
    */
   router.get(
     '/return/:payWay/:orderNo',
@@ -107,7 +107,7 @@ export function payerRoutes({ order, returned }: PayerOperations): RouteGroup {
         auth: 'none',
         params: z.object({ payWay: z.string(), orderNo: z.string() }),
         query: z.object({
-          token: z.string().optional().describe("PayPal's number of the order."),
+          token: z.string().optional().describe("PayPal's order id."),
           cancelled: z.string().optional(),
         }),
         raw: 'html',

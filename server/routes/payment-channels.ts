@@ -13,8 +13,8 @@ export function paymentChannelRoutes({ publicChannels }: { publicChannels(): Pro
    * /api/v1/payment/channels:
    *   get:
    *     tags: [Service]
-   *     summary: Which channels can be used
-   *     description: The channels of the project `default`; always three entries, no ids and no error texts.
+   *     summary: List available channels
+   *     description: The channels of the project `default`; always three entries, without account ids or error details.
    *     responses:
    *       200:
    *         content:

@@ -4,6 +4,7 @@ import { endpoint, Reply } from '../http/endpoint.ts';
 import { errorPage } from '../http/error-page.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { within } from '../http/time-bound.ts';
+import { PING_DATABASE_ERRORS } from './wire/errors.ts';
 import { Code } from './wire/fields.ts';
 
 const HealthStatus = z.object({ status: z.literal('ok') }).meta({ id: 'HealthStatus' });
@@ -15,8 +16,8 @@ export const ServiceInfo = z
     version: z.string(),
     debug: z.boolean(),
     database: z.enum(['postgresql', 'embedded']),
-    schemaVersion: z.string().describe('The newest migration that was applied.'),
-    uptimeSeconds: z.int().describe('Whole seconds since the process started.'),
+    schemaVersion: z.string().describe('Latest applied migration.'),
+    uptimeSeconds: z.int().describe('Seconds since the process started.'),
   })
   .meta({ id: 'ServiceInfo' });
 
@@ -39,8 +40,8 @@ export function publicRoutes({ info, pingDatabase }: PublicOperations): RouteGro
    * /health:
    *   get:
    *     tags: [Service]
-   *     summary: Is the process alive
-   *     description: Answers as long as the process can answer at all; looks at nothing else.
+   *     summary: Liveness check
+   *     description: Succeeds as long as the process can respond; nothing else is checked.
    *     responses:
    *       200:
    *         content:
@@ -57,8 +58,8 @@ export function publicRoutes({ info, pingDatabase }: PublicOperations): RouteGro
    * /health/db:
    *   get:
    *     tags: [Service]
-   *     summary: Does the database answer
-   *     description: 200 when it does, 503 within three seconds when it does not. Says nothing about which database.
+   *     summary: Database health check
+   *     description: 200 if the database responds, 503 within three seconds if not. Does not reveal which database.
    *     responses:
    *       200:
    *         content:
@@ -67,7 +68,7 @@ export function publicRoutes({ info, pingDatabase }: PublicOperations): RouteGro
    */
   router.get(
     '/health/db',
-    endpoint({ auth: 'none', returns: HealthStatus, bare: true, errors: ['database_unavailable'] }, async () => {
+    endpoint({ auth: 'none', returns: HealthStatus, bare: true, errors: PING_DATABASE_ERRORS }, async () => {
       await within(pingMs, pingDatabase(), databaseSilent).catch(refuseAsUnavailable);
       return { status: 'ok' };
     }),
@@ -78,8 +79,8 @@ export function publicRoutes({ info, pingDatabase }: PublicOperations): RouteGro
    * /api/v1/info:
    *   get:
    *     tags: [Service]
-   *     summary: Name, version and state of the service
-   *     description: For administrators. `debug` is true while test applications and simulator channels exist.
+   *     summary: Service information
+   *     description: For administrators. `debug` is true while test applications and simulator channels are active.
    *     responses:
    *       200:
    *         content:
@@ -116,11 +117,11 @@ export function publicRoutes({ info, pingDatabase }: PublicOperations): RouteGro
 }
 
 function databaseSilent(): Unavailable {
-  return new Unavailable('database_unavailable', 'The database does not answer.');
+  return new Unavailable('database_unavailable', 'The database cannot be reached.');
 }
 
 function refuseAsUnavailable(cause: unknown): never {
   throw cause instanceof Unavailable
     ? cause
-    : new Unavailable('database_unavailable', 'The database does not answer.', { cause });
+    : new Unavailable('database_unavailable', 'The database cannot be reached.', { cause });
 }

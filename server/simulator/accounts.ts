@@ -33,7 +33,7 @@ export function openAccounts(dir: string): Accounts {
     of: (payWay) => accounts.filter((account) => account.payWay === payWay),
     add(account) {
       if (get(account.payWay, account.name)) {
-        throw new SimulatorRefusal(409, 'account_exists', `There is an account ${account.name} already.`);
+        throw new SimulatorRefusal(409, 'account_exists', `The account ${account.name} already exists.`);
       }
       accounts.push(account);
       save();

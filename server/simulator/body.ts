@@ -10,7 +10,7 @@ export async function readBody(ctx: Context, next: Next): Promise<void> {
   let size = 0;
   for await (const chunk of ctx.req as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > MOST_BYTES) throw new SimulatorRefusal(413, 'too_large', 'A body has at most 1 MB.');
+    if (size > MOST_BYTES) throw new SimulatorRefusal(413, 'too_large', 'The body is larger than 1 MB.');
     chunks.push(chunk);
   }
   (ctx.state as Record<symbol, Buffer>)[KEY] = Buffer.concat(chunks);

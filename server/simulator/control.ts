@@ -4,9 +4,9 @@ import { z } from 'zod';
 import type { PayWay } from '../payments/channel.ts';
 import { readMajorText } from '../payments/money.ts';
 import { rawBodyOf } from './body.ts';
-import { ensureAccount, type Core } from './core.ts';
+import { ensureAccount } from './core.ts';
 import { FAULTS } from './faults.ts';
-import type { HalfConfig } from './half.ts';
+import type { Core, HalfConfig } from './half.ts';
 import { sumOrders } from './ledger.ts';
 import { moveRefund, refundElsewhere } from './refunds.ts';
 import { SimulatorRefusal } from './refusal.ts';
@@ -113,14 +113,15 @@ function addPayer(router: Router, core: Core): void {
     const trade = tradeOf(core, which);
     const money = readMajorText(String(amount), trade.currency, trade.payWay);
     if (money === undefined || money.minor <= 0n)
-      throw new SimulatorRefusal(400, 'amount_invalid', 'amount is in major units.');
+      throw new SimulatorRefusal(400, 'amount_invalid', 'amount must be in major units.');
     ctx.body = refundElsewhere(core, trade, Number(money.minor));
   });
   router.post('/refund-state', (ctx) => {
     const { refundNo, state, ...which } = bodyOf(ctx, RefundMove);
     const trade = tradeOf(core, which);
     const refund = trade.refunds.find((candidate) => candidate.refundNo === refundNo);
-    if (refund === undefined) throw new SimulatorRefusal(404, 'no_such_refund', `There is no refund ${refundNo}.`);
+    if (refund === undefined)
+      throw new SimulatorRefusal(404, 'no_such_refund', `The refund ${refundNo} does not exist.`);
     moveRefund(core, trade, refund, state);
     ctx.body = refund;
   });
@@ -157,7 +158,7 @@ function addWeather(router: Router, core: Core): void {
   router.post('/accounts', async (ctx) => {
     const { payWay, name, ...options } = bodyOf(ctx, NewAccount);
     if (core.accounts.get(payWay, name))
-      throw new SimulatorRefusal(409, 'account_exists', `There is an account ${name} already.`);
+      throw new SimulatorRefusal(409, 'account_exists', `The account ${name} already exists.`);
     await ensureAccount(core, core.half(payWay), name, options);
     ctx.body = configOf(core, name);
     ctx.status = 201;
@@ -165,7 +166,8 @@ function addWeather(router: Router, core: Core): void {
   router.post('/rotate', async (ctx) => {
     const { payWay, account: name, what } = bodyOf(ctx, Rotate);
     const account = core.accounts.get(payWay, name);
-    if (account === undefined) throw new SimulatorRefusal(404, 'no_such_account', `There is no account ${name}.`);
+    if (account === undefined)
+      throw new SimulatorRefusal(404, 'no_such_account', `The account ${name} does not exist.`);
     await core.half(payWay).rotate(core, account, what);
     core.accounts.save();
     ctx.body = configOf(core, name);
@@ -186,7 +188,7 @@ function answerWith(ctx: Context, core: Core, act: (trade: Trade) => void): void
 function tradeOf(core: Core, { orderNo, payWay, account, payUrl }: z.infer<typeof Which>): Trade {
   const opened = payUrl === undefined ? undefined : core.halves.map((half) => half.open?.(core, payUrl)).find(Boolean);
   const trade = opened ?? core.trades.find(orderNo, { payWay, account });
-  if (trade === undefined) throw new SimulatorRefusal(404, 'no_such_order', `The simulator knows no order ${orderNo}.`);
+  if (trade === undefined) throw new SimulatorRefusal(404, 'no_such_order', `The simulator has no order ${orderNo}.`);
   return trade;
 }
 
@@ -195,7 +197,7 @@ function configOf(core: Core, name: string): Partial<Record<PayWay, HalfConfig>>
     const account = core.accounts.get(half.payWay, name);
     return account === undefined ? [] : [[half.payWay, half.configFor(account, core)] as const];
   });
-  if (known.length === 0) throw new SimulatorRefusal(404, 'no_such_account', `There is no account ${name}.`);
+  if (known.length === 0) throw new SimulatorRefusal(404, 'no_such_account', `The account ${name} does not exist.`);
   return Object.fromEntries(known);
 }
 
@@ -205,7 +207,7 @@ function bodyOf<T>(ctx: Context, schema: z.ZodType<T>): T {
   try {
     input = JSON.parse(text === '' ? '{}' : text);
   } catch {
-    throw new SimulatorRefusal(400, 'invalid_json', 'The body is not JSON.');
+    throw new SimulatorRefusal(400, 'invalid_json', 'The body is not valid JSON.');
   }
   const result = schema.safeParse(input);
   if (!result.success) throw new SimulatorRefusal(400, 'invalid_request', z.prettifyError(result.error));
@@ -220,10 +222,10 @@ function queryText(ctx: Context, name: string): string | undefined {
 /** Pages of other sites cannot send JSON without asking first, nor can they forge the Host of a rebound name. */
 async function onlyLocal(ctx: Context, next: Next): Promise<void> {
   if (!/^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/.test(ctx.get('host'))) {
-    throw new SimulatorRefusal(403, 'not_local', 'The control API answers only to a loopback Host.');
+    throw new SimulatorRefusal(403, 'not_local', 'The control API only accepts requests with a loopback Host.');
   }
   if (ctx.method !== 'GET' && !/^application\/json\s*(;|$)/i.test(ctx.get('content-type'))) {
-    throw new SimulatorRefusal(415, 'not_json', 'The control API takes application/json.');
+    throw new SimulatorRefusal(415, 'not_json', 'The control API requires application/json.');
   }
   await next();
 }

@@ -1,52 +1,22 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Context } from 'koa';
 import type { PayWay } from '../payments/channel.ts';
-import { openAccounts, type Accounts } from './accounts.ts';
-import { openAuthority, pkcs8, type Authority } from './authority.ts';
+import { openAccounts } from './accounts.ts';
+import { openAuthority, pkcs8 } from './authority.ts';
 import { newRsaKeys } from './certificates.ts';
-import { createClock, type Clock } from './clock.ts';
-import { answerExchange, type Exchange } from './exchange.ts';
-import { createFaults, type FaultName, type Faults } from './faults.ts';
+import { createClock } from './clock.ts';
+import { answerExchange } from './exchange.ts';
+import { createFaults } from './faults.ts';
 import { writePrivately } from './files.ts';
-import type { Half } from './half.ts';
+import type { Core, Half } from './half.ts';
 import { openLedger, type Ledger } from './ledger.ts';
 import { lockFolder } from './lock.ts';
-import { createNotices, type Notices } from './notices.ts';
-import { makeRefund, type RefundDraft } from './refunds.ts';
+import { createNotices } from './notices.ts';
+import { makeRefund } from './refunds.ts';
 import { SimulatorRefusal } from './refusal.ts';
-import type { Refund, Trade } from './trade.ts';
-import { createTrades, type Trades } from './trades.ts';
-
-/** What the halves share: see `halves.ts`. */
-export interface Core {
-  /** Base address of the simulator, without a slash at the end. */
-  url: string;
-  readonly halves: readonly Half[];
-  readonly clock: Clock;
-  readonly ledger: Ledger;
-  readonly trades: Trades;
-  readonly accounts: Accounts;
-  readonly authority: Authority;
-  readonly faults: Faults;
-  readonly notices: Notices;
-  /** A key that belongs to nobody: `wrong-key` signs with it. */
-  readonly strangerKey: KeyObject;
-  readonly log: (message: string, about?: object) => void;
-  half(payWay: PayWay): Half;
-  /** Answers an authenticated call, with whatever fault is set for it. */
-  answer(ctx: Context, exchange: Exchange): Promise<void>;
-  /** Where the payer's page of a trade is. */
-  payUrl(trade: Trade): string;
-  /** Starts what the amount of a new trade asks for; call it once, after creating. */
-  startFixed(trade: Trade): void;
-  /** Makes a refund, with what the fault asks for. Throws SimulatorRefusal `refund_too_much`. */
-  refund(trade: Trade, draft: RefundDraft, fault?: FaultName): Refund;
-  /** Scaled milliseconds by which the notices of a trade are late. */
-  noticeDelay(trade: Trade): number;
-  close(): void;
-}
+import type { Trade } from './trade.ts';
+import { createTrades } from './trades.ts';
 
 /** What a core is made from. */
 export interface CoreOptions {
@@ -79,7 +49,8 @@ async function assemble({ dir, halves, timeFactor, clockOffset, log }: CoreOptio
   const trades = createTrades(ledger, clock.now);
   const half = (payWay: PayWay) => {
     const found = halves.find((candidate) => candidate.payWay === payWay);
-    if (found === undefined) throw new SimulatorRefusal(404, 'no_such_channel', `${payWay} is not simulated.`);
+    if (found === undefined)
+      throw new SimulatorRefusal(404, 'no_such_channel', `The channel ${payWay} is not simulated.`);
     return found;
   };
   const notices = createNotices(() => core, half, { ledger, clock, faults });

@@ -168,6 +168,6 @@ function callOf(word: string | undefined, fault: FaultName): Call {
   if (stageOf(fault) === 'notice') return 'notice';
   const call =
     word === undefined ? '*' : Object.hasOwn(ALIASES, word) ? ALIASES[word]! : CALLS.find((known) => known === word);
-  if (call === undefined) throw new SimulatorRefusal(400, 'unknown_call', `call is one of ${CALLS.join(', ')}.`);
+  if (call === undefined) throw new SimulatorRefusal(400, 'unknown_call', `call must be one of ${CALLS.join(', ')}.`);
   return call;
 }

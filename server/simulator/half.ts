@@ -1,10 +1,45 @@
+import type { KeyObject } from 'node:crypto';
 import type Router from '@koa/router';
+import type { Context } from 'koa';
 import type { PayWay } from '../payments/channel.ts';
-import type { Account } from './accounts.ts';
-import type { Core } from './core.ts';
-import type { FaultName } from './faults.ts';
-import type { NoticeRecord, SignedNotice } from './notice.ts';
-import type { Refund, Trade } from './trade.ts';
+import type { Account, Accounts } from './accounts.ts';
+import type { Authority } from './authority.ts';
+import type { Clock } from './clock.ts';
+import type { Exchange } from './exchange.ts';
+import type { FaultName, Faults } from './faults.ts';
+import type { Ledger } from './ledger.ts';
+import type { NoticeRecord, Notices, SignedNotice } from './notice.ts';
+import type { Refund, RefundDraft, Trade } from './trade.ts';
+import type { Trades } from './trades.ts';
+
+/** What the halves share: see `halves.ts`. */
+export interface Core {
+  /** Base address of the simulator, without a slash at the end. */
+  url: string;
+  readonly halves: readonly Half[];
+  readonly clock: Clock;
+  readonly ledger: Ledger;
+  readonly trades: Trades;
+  readonly accounts: Accounts;
+  readonly authority: Authority;
+  readonly faults: Faults;
+  readonly notices: Notices;
+  /** A key that belongs to nobody: `wrong-key` signs with it. */
+  readonly strangerKey: KeyObject;
+  readonly log: (message: string, about?: object) => void;
+  half(payWay: PayWay): Half;
+  /** Answers an authenticated call, with whatever fault is set for it. */
+  answer(ctx: Context, exchange: Exchange): Promise<void>;
+  /** Where the payer's page of a trade is. */
+  payUrl(trade: Trade): string;
+  /** Starts what the amount of a new trade asks for; call it once, after creating. */
+  startFixed(trade: Trade): void;
+  /** Makes a refund, with what the fault asks for. Throws SimulatorRefusal `refund_too_much`. */
+  refund(trade: Trade, draft: RefundDraft, fault?: FaultName): Refund;
+  /** Scaled milliseconds by which the notices of a trade are late. */
+  noticeDelay(trade: Trade): number;
+  close(): void;
+}
 
 /** What a merchant would type into the configuration of the channel: the shape of `ChannelInput` in payments/channel.ts. */
 export interface HalfConfig {

@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { LocalError } from '../errors.ts';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -13,7 +13,7 @@ export function lockFolder(dir: string): () => void {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       const holder = readHolder(file);
       if (holder !== undefined && isAlive(holder))
-        throw new AppError(
+        throw new LocalError(
           'simulator_in_use',
           409,
           `The folder ${dir} of the simulator is in use by process ${holder.pid}.`,

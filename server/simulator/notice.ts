@@ -1,4 +1,5 @@
 import type { PayWay } from '../payments/channel.ts';
+import type { Trade } from './trade.ts';
 
 /** A message of a channel to a merchant, sent until it is acknowledged. Times are milliseconds on the simulated clock. */
 export interface NoticeRecord {
@@ -51,4 +52,20 @@ export interface Delivery {
   /** HTTP status of the answer; null without one. */
   status: number | null;
   acknowledged: boolean;
+}
+
+/** Sends notices on the channel's schedule until they are acknowledged. */
+export interface Notices {
+  readonly deliveries: readonly Delivery[];
+  /** Makes a notice and schedules its first delivery, `delayMs` of scaled time later than usual. */
+  send(trade: Trade, draft: NoticeDraft, delayMs?: number): void;
+  /** Delivers every notice of an order (or the kind given) again, now, `times` over; answers how many were sent. */
+  repeat(trade: Trade, times: number, event?: string): Promise<number>;
+  /** Switches the notices of a channel off (each delivery is dropped, the schedule goes on) or on again. */
+  enable(payWay: PayWay, enabled: boolean): void;
+  clear(): void;
+  /** Takes up what an earlier process left unacknowledged. */
+  resume(): void;
+  /** Ends what is under way. */
+  stop(): void;
 }

@@ -2,12 +2,10 @@ import type { PayWay } from '../payments/channel.ts';
 import type { Clock } from './clock.ts';
 import { deliver } from './deliver.ts';
 import type { FaultName, Faults } from './faults.ts';
-import type { Half } from './half.ts';
-import type { Core } from './core.ts';
+import type { Core, Half } from './half.ts';
 import type { Ledger } from './ledger.ts';
-import type { Delivery, NoticeDraft, NoticeRecord, SignedNotice } from './notice.ts';
+import type { Delivery, NoticeRecord, Notices, SignedNotice } from './notice.ts';
 import { tamper } from './spoil.ts';
-import type { Trade } from './trade.ts';
 
 /** Deliveries kept for `GET /sim/deliveries`. */
 const KEPT_DELIVERIES = 5000;
@@ -17,22 +15,6 @@ const AT_ONCE = 32;
 const TIMEOUT_MS = 5000;
 /** Real time between a fact and its first notice, so that the answer of the call usually comes first. */
 const FIRST_MS = 100;
-
-/** Sends notices on the channel's schedule until they are acknowledged. */
-export interface Notices {
-  readonly deliveries: readonly Delivery[];
-  /** Makes a notice and schedules its first delivery, `delayMs` of scaled time later than usual. */
-  send(trade: Trade, draft: NoticeDraft, delayMs?: number): void;
-  /** Delivers every notice of an order (or the kind given) again, now, `times` over; answers how many were sent. */
-  repeat(trade: Trade, times: number, event?: string): Promise<number>;
-  /** Switches the notices of a channel off (each delivery is dropped, the schedule goes on) or on again. */
-  enable(payWay: PayWay, enabled: boolean): void;
-  clear(): void;
-  /** Takes up what an earlier process left unacknowledged. */
-  resume(): void;
-  /** Ends what is under way. */
-  stop(): void;
-}
 
 /** The notices of `core`; `halfOf` finds who writes and signs them. */
 export function createNotices(

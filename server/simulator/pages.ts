@@ -1,7 +1,7 @@
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import { rawBodyOf } from './body.ts';
-import type { Core } from './core.ts';
+import type { Core } from './half.ts';
 import { payerPage, STYLE } from './payer-page.ts';
 import { SimulatorRefusal } from './refusal.ts';
 import type { Trade } from './trade.ts';
@@ -54,5 +54,5 @@ function tradeOf(core: Core, ctx: Context & { params?: Record<string, string> })
 function refuseCrossSite(ctx: Context): void {
   const site = ctx.get('sec-fetch-site');
   if (site !== '' && site !== 'same-origin')
-    throw new SimulatorRefusal(403, 'cross_site', 'Only the page itself may pay.');
+    throw new SimulatorRefusal(403, 'cross_site', 'Cross-site requests are refused.');
 }

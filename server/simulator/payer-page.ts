@@ -27,14 +27,12 @@ footer { margin-top: 1.25rem; color: var(--soft); font-size: 0.8125rem; text-ali
 /** The whole page for a trade in its present state, or the page that says there is none. */
 export function payerPage(trade: Trade | undefined): string {
   const body =
-    trade === undefined
-      ? '<h1>No such payment</h1><p>This address leads to no order of the simulator.</p>'
-      : bodyOf(trade);
+    trade === undefined ? '<h1>No such payment</h1><p>The simulator has no order at this address.</p>' : bodyOf(trade);
   return `<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${trade === undefined ? 'No such payment' : 'Payment'} – simulator</title><link rel="stylesheet" href="/pay/style.css"></head>
-<body><main>${body}<footer>Simulator: no real money moves here.</footer></main></body>
+<body><main>${body}<footer>Simulator: no real money is moved.</footer></main></body>
 </html>
 `;
 }
@@ -54,12 +52,12 @@ function refundRow(trade: Trade): string {
 
 function stateOf(trade: Trade): string {
   if (trade.state === 'paid' && paymentOf(trade)) return result('good', 'Paid.') + back(trade.returnUrl);
-  if (trade.state === 'paid') return result('', 'The payment is being looked at.') + back(trade.returnUrl);
+  if (trade.state === 'paid') return result('', 'The payment is under review.') + back(trade.returnUrl);
   if (trade.state === 'approved')
-    return result('good', 'Approved. The merchant takes the money next.') + back(trade.returnUrl);
+    return result('good', 'Approved. The merchant captures the payment next.') + back(trade.returnUrl);
   if (trade.state === 'closed')
     return result('bad', 'This order is closed. It can no longer be paid.') + back(trade.cancelUrl ?? trade.returnUrl);
-  return `${trade.declined ? result('bad', 'Declined. You may try again.') : ''}
+  return `${trade.declined ? result('bad', 'Declined. You can try again.') : ''}
 <form method="post"><button name="choice" value="pay">Pay</button><button name="choice" value="decline">Decline</button></form>`;
 }
 

@@ -1,15 +1,6 @@
-import type { Core } from './core.ts';
 import type { FaultName } from './faults.ts';
-import { refundableMinor, type Refund, type RefundState, type Trade } from './trade.ts';
-
-/** A refund as the merchant asks for it; `settleMs` = the channel does it later (scaled), as WeChat does. Minor units. */
-export interface RefundDraft {
-  refundNo: string;
-  minor: number;
-  notifyUrl?: string | null;
-  reason?: string;
-  settleMs?: number;
-}
+import type { Core } from './half.ts';
+import { refundableMinor, type Refund, type RefundDraft, type RefundState, type Trade } from './trade.ts';
 
 /** How long a refund stays in its first state when a fault asks for a second one. Scaled. */
 const LATER_MS = 60_000;

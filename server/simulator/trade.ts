@@ -30,6 +30,15 @@ export interface Refund {
   reason: string;
 }
 
+/** A refund as the merchant asks for it; `settleMs` = the channel does it later (scaled), as WeChat does. Minor units. */
+export interface RefundDraft {
+  refundNo: string;
+  minor: number;
+  notifyUrl?: string | null;
+  reason?: string;
+  settleMs?: number;
+}
+
 /** What an order of an exact amount does by itself; see `fixed.ts`. */
 export type FixedOutcome = 'pays' | 'declined' | 'pays-later' | 'late-notice' | 'refunds-fail' | 'silent';
 

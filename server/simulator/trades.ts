@@ -59,7 +59,7 @@ export function createTrades(ledger: Ledger, now: () => number): Trades {
     create(draft) {
       const trade = newTrade(draft, now());
       if (trades.has(trade.id))
-        throw new SimulatorRefusal(409, 'duplicate_id', `There is a trade ${trade.id} already.`);
+        throw new SimulatorRefusal(409, 'duplicate_id', `The trade ${trade.id} already exists.`);
       trades.set(trade.id, trade);
       index(byOrderNo, trade);
       ledger.write(trade, { type: 'created', number: trade.id, minor: trade.minor });
@@ -101,7 +101,8 @@ export function createTrades(ledger: Ledger, now: () => number): Trades {
       self.record(trade, 'declined');
     },
     close(trade, type = 'closed') {
-      if (trade.state === 'paid') throw new SimulatorRefusal(409, 'already_paid', `Order ${trade.orderNo} is paid.`);
+      if (trade.state === 'paid')
+        throw new SimulatorRefusal(409, 'already_paid', `Order ${trade.orderNo} is already paid.`);
       if (trade.state === 'closed') return;
       trade.state = 'closed';
       trade.closedAt = now();
@@ -120,7 +121,7 @@ export function createTrades(ledger: Ledger, now: () => number): Trades {
         throw new SimulatorRefusal(
           409,
           'refund_too_much',
-          `Order ${trade.orderNo} has ${refundableMinor(trade)} left to refund.`,
+          `Order ${trade.orderNo} has only ${refundableMinor(trade)} (minor units) left to refund.`,
         );
       }
       const refund: Refund = { ...draft, at: now(), doneAt: draft.state === 'succeeded' ? now() : null };
@@ -183,7 +184,8 @@ function expire(trade: Trade | undefined, now: number, trades: Trades): Trade | 
 }
 
 function refuseUnlessPayable(trade: Trade): void {
-  if (trade.state === 'paid') throw new SimulatorRefusal(409, 'already_paid', `Order ${trade.orderNo} is paid.`);
+  if (trade.state === 'paid')
+    throw new SimulatorRefusal(409, 'already_paid', `Order ${trade.orderNo} is already paid.`);
   if (trade.state === 'closed') throw new SimulatorRefusal(409, 'closed', `Order ${trade.orderNo} is closed.`);
 }
 

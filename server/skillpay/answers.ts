@@ -1,4 +1,5 @@
 import { majorNumber } from '../payments/money.ts';
+import { statusOf } from '../payments/view.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 import { PaymentRequired } from './refusals.ts';
 import { paymentRequiredHeader, paymentResponseHeader } from './x402.ts';
@@ -20,7 +21,7 @@ export interface Redeemed {
 
 /** The 402 of an order; the same number, code and headers every time. */
 export function paymentRequired(
-  { publicUrl, brand, payments }: Pick<SkillPorts, 'publicUrl' | 'brand' | 'payments'>,
+  { publicUrl, brand }: Pick<SkillPorts, 'publicUrl' | 'brand'>,
   { order, skill }: SkillPair,
   { silent = false } = {},
 ): PaymentRequired {
@@ -38,7 +39,7 @@ export function paymentRequired(
     paymentCode: code,
     qrCode: credential?.qrCode ?? null,
     payUrl: credential?.url ?? `${publicUrl}/pay/${order.orderNo}`,
-    status: silent ? 'unknown' : payments.statusOf(order),
+    status: silent ? 'unknown' : statusOf(order),
     expiresAt: order.expiresAt.toISOString(),
   };
   return new PaymentRequired(data, {

@@ -1,7 +1,8 @@
 import type { SkillOrderRow } from '../db/entities/skillpay.ts';
-import type { Tx } from '../db/tx.ts';
+import type { ReadTx, Tx } from '../db/tx.ts';
 import { NotFound } from '../errors.ts';
-import { later, type SkillPair, type SkillPorts } from './ports.ts';
+import { later } from '../payments/core/plan.ts';
+import type { SkillPair, SkillPorts } from './ports.ts';
 
 /** A claim is its maker's for this long: longer than any handler may take. */
 export const LEASE_SECONDS = 30;
@@ -27,7 +28,7 @@ export async function lockPair(tx: Tx, orderNo: string): Promise<SkillPair> {
 }
 
 /** Both rows without a lock, the order last; of one application when it is named. Throws NotFound. */
-export async function readPair(tx: Tx, orderNo: string, owner?: { clientId: string }): Promise<SkillPair> {
+export async function readPair(tx: ReadTx, orderNo: string, owner?: { clientId: string }): Promise<SkillPair> {
   const where = owner ? { orderNo, clientId: owner.clientId } : { orderNo };
   const skill = await tx.skillOrders.find(where);
   const order = skill && (await tx.orders.find(where));

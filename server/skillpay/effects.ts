@@ -1,6 +1,6 @@
 import type { Effects } from '../payments/ports.ts';
+import { later } from '../payments/core/plan.ts';
 import { isLive, PATIENCE_SECONDS } from './claim.ts';
-import { later } from './ports.ts';
 import { FulfilmentInProgress, RefundAfterFulfilment } from './refusals.ts';
 
 /**

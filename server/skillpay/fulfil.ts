@@ -1,8 +1,9 @@
 import { claimDueRefund } from '../db/queries/due.ts';
 import type { Tx } from '../db/tx.ts';
+import { later } from '../payments/core/plan.ts';
 import { claimWork, isLive, isRefunded, lockPair, MAX_ATTEMPTS, nextAttempt, type Claimed } from './claim.ts';
 import { HandlerFailed, runHandler, type Content } from './handlers.ts';
-import { later, type SkillPair, type SkillPorts } from './ports.ts';
+import type { SkillPair, SkillPorts } from './ports.ts';
 
 /** An exception that forbids refunds is looked at again after this long. */
 const BLOCKED_SECONDS = 3600;
@@ -32,7 +33,7 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
       if (claimed.kind !== 'claimed') return { claimed };
       ports.checkpoint('fulfil.claimed');
       const work = perform(claimed.pair)
-        .catch((error: unknown) => log('error', 'a fulfilment broke off; its lease lapses', { orderNo, error }))
+        .catch((error: unknown) => log('error', 'a fulfilment was interrupted; its lease expires', { orderNo, error }))
         .finally(() => running.delete(orderNo));
       running.set(orderNo, work);
       return { claimed, work };
@@ -136,7 +137,7 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
       const isOver = skill.fulfilment === 'done' || skill.fulfilment === 'failed' || isLive(skill, now());
       if (isOver || order.state !== 'paid' || isRefunded(pair)) return undefined;
       const code = skill.failureCode ?? 'broken_off';
-      const message = skill.failureMessage ?? 'The work broke off again and again.';
+      const message = skill.failureMessage ?? 'Fulfilment was interrupted repeatedly.';
       return failForGood(tx, pair, new HandlerFailed(code, message, { transient: false }));
     });
     if (refundNo) await hurryRefund(refundNo);
@@ -156,7 +157,7 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
         failureMessage: failure.message,
       },
     );
-    await payments.raise(tx, order, 'fulfilment_failed', { dedupe: 'once', detail: { code: failure.code } });
+    await payments.raise(tx, order, { kind: 'fulfilment_failed', dedupe: 'once', detail: { code: failure.code } });
     return giveBack(tx, pair);
   }
 
@@ -189,12 +190,12 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
     try {
       if (await store.transaction((tx) => claimDueRefund(tx, refundNo, now()))) await payments.checkRefund(refundNo);
     } catch (error) {
-      log('warn', 'a refund waits for its job', { refundNo, error });
+      log('warn', 'a refund was left to its job', { refundNo, error });
     }
   }
 }
 
 function asFailure(error: unknown): HandlerFailed {
   if (error instanceof HandlerFailed) return error;
-  return new HandlerFailed('handler_broke', 'The handler broke.', { transient: true, cause: error });
+  return new HandlerFailed('handler_broke', 'The handler failed.', { transient: true, cause: error });
 }

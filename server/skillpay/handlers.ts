@@ -1,5 +1,5 @@
 import type { SkillOrderRow } from '../db/entities/skillpay.ts';
-import type { SendUpstream } from './ports.ts';
+import type { SendOutgoing } from '../outgoing/sender.ts';
 
 /** What a handler made: text and its media type. */
 export interface Content {
@@ -26,7 +26,7 @@ const MAX_CONTENT = 64 * 1024;
 const TERMINAL: ReadonlySet<string> = new Set(['url_invalid', 'scheme_refused', 'address_refused', 'too_large']);
 
 /** Does the paid work with the handler as the order remembers it; throws HandlerFailed. */
-export async function runHandler(send: SendUpstream, skill: SkillOrderRow): Promise<Content> {
+export async function runHandler(send: SendOutgoing, skill: SkillOrderRow): Promise<Content> {
   const { handler } = skill;
   const content = handler.handler === 'static' ? staticContent(handler) : await callUpstream(send, skill, handler);
   if (Buffer.byteLength(content.text) > MAX_CONTENT)
@@ -44,7 +44,7 @@ function staticContent({ content, contentType }: Static): Content {
 
 /** Our POST with the caller's input; the number as `Idempotency-Key` lets the upstream recognise a repetition. */
 async function callUpstream(
-  send: SendUpstream,
+  send: SendOutgoing,
   { orderNo, resource, input }: SkillOrderRow,
   { url, timeoutMs }: Http,
 ): Promise<Content> {
@@ -70,14 +70,17 @@ async function callUpstream(
 function sendFailed(error: unknown): HandlerFailed {
   const why = error instanceof Error && 'why' in error ? String(error.why) : 'failed';
   const transient = !TERMINAL.has(why);
-  return new HandlerFailed(`upstream_${why}`, `The upstream could not be called: ${why}.`, { transient, cause: error });
+  return new HandlerFailed(`upstream_${why}`, `The upstream service could not be called: ${why}.`, {
+    transient,
+    cause: error,
+  });
 }
 
 /** A redirect is never followed; overload and faults of the upstream pass. */
 function refusedBy(status: number): HandlerFailed {
   const transient = status >= 500 || status === 408 || status === 425 || status === 429;
   const code = status >= 300 && status < 400 ? 'upstream_redirected' : 'upstream_refused';
-  return new HandlerFailed(code, `The upstream answered ${status}.`, { transient });
+  return new HandlerFailed(code, `The upstream service returned HTTP ${status}.`, { transient });
 }
 
 function textOf(body: Buffer): string {
@@ -87,7 +90,7 @@ function textOf(body: Buffer): string {
   } catch {
     // Falls through to the refusal below.
   }
-  throw terminal('content_not_text', 'The upstream answered with something that is not UTF-8 text.');
+  throw terminal('content_not_text', 'The upstream service returned content that is not UTF-8 text.');
 }
 
 function terminal(code: string, message: string): HandlerFailed {

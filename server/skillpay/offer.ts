@@ -2,8 +2,9 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import { countOpenOffers } from '../db/queries/skillpay.ts';
 import type { Tx } from '../db/tx.ts';
 import { NotAllowed, NotFound } from '../errors.ts';
+import { digest, type KeyClaim } from '../payments/idempotency.ts';
 import { majorNumber } from '../payments/money.ts';
-import type { KeyClaim, SkillCaller, SkillPorts, SkillRequest } from './ports.ts';
+import type { SkillCaller, SkillPorts, SkillRequest } from './ports.ts';
 import { TooManyOffers } from './refusals.ts';
 import { choosePayWay, findSkill, type Skill } from './resource.ts';
 
@@ -18,7 +19,8 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
   const { store, payments, codes, now } = ports;
   return async (caller, request, claim) => {
     const { payee, enabled } = await payeeOf(caller);
-    if (!enabled) throw new NotAllowed('project_disabled', 'The project is switched off; existing orders go on.');
+    if (!enabled)
+      throw new NotAllowed('project_disabled', 'The project is disabled; existing orders are still processed.');
     const skill = await findSkill(ports, caller.project, request.resource);
     const { payWay, mode } = await choosePayWay(ports, skill, request.payWay);
     await codes.prepare(mode);
@@ -49,7 +51,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
   async function writeOffer(tx: Tx, order: OrderRow, skill: Skill, request: SkillRequest): Promise<void> {
     await requireRoom(tx, order.clientId);
     const input = request.input ?? null;
-    const bodyDigest = payments.digest({ resource: skill.code, input });
+    const bodyDigest = digest({ resource: skill.code, input });
     await tx.skillOrders.insert({
       orderNo: order.orderNo,
       clientId: order.clientId,

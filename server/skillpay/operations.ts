@@ -1,11 +1,12 @@
 import { skillStats, type SkillStatsFilter } from '../db/queries/skillpay.ts';
+import type { KeyClaim } from '../payments/idempotency.ts';
 import { majorNumber } from '../payments/money.ts';
 import type { Redeemed } from './answers.ts';
 import { readPair } from './claim.ts';
 import { firstCall } from './first-call.ts';
 import { createFulfilment } from './fulfil.ts';
 import { makeOffer } from './offer.ts';
-import { askerOf, type KeyClaim, type SkillCaller, type SkillPorts, type SkillRequest } from './ports.ts';
+import { askerOf, type SkillCaller, type SkillPorts, type SkillRequest } from './ports.ts';
 import { redeemOffer } from './redeem.ts';
 import { ProofInvalid } from './refusals.ts';
 import { skillsOnSale } from './resource.ts';
@@ -44,7 +45,7 @@ export function skillOperations(ports: SkillPorts) {
       const { outTradeNo, signature, idempotencyKey } = proof;
       const signed = signature === undefined ? undefined : readProof(signature);
       if (signed && outTradeNo !== undefined && signed.outTradeNo !== outTradeNo)
-        throw new ProofInvalid('PAYMENT-SIGNATURE', 'is about another order than X-Out-Trade-No');
+        throw new ProofInvalid('PAYMENT-SIGNATURE', 'refers to another order than X-Out-Trade-No');
       const number = outTradeNo ?? signed?.outTradeNo;
       if (number === undefined) return first(caller, request ?? {}, idempotencyKey);
       return redeem(caller, number, request, signed);
@@ -56,7 +57,7 @@ export function skillOperations(ports: SkillPorts) {
       return store.read(async (tx) => {
         const pair = await readPair(tx, outTradeNo, caller);
         const refunds = await tx.refunds.list({ orderNo: outTradeNo }, { orderBy: { createdAt: 'asc' } });
-        return viewSkillOrder(ports, pair, refunds, stale);
+        return viewSkillOrder(pair, refunds, stale);
       });
     },
     /** Gives money back as its consumer asks; refused while the work is being done. */
@@ -93,14 +94,14 @@ export function skillOperations(ports: SkillPorts) {
         revenueMinor: Number(revenueMinor),
       }));
     },
-    /** Job `fulfil-resume`: what is due for one claimed row. */
+    /** Does what is due for one claimed row. */
     resume: resumeFulfilment(ports, fulfilment),
     /** Resolves when no work is under way in this process. */
     idle: () => fulfilment.idle(),
   };
 }
 
-/** What routes and the sweep may call. */
+/** What routes and jobs may call. */
 export type SkillOperations = ReturnType<typeof skillOperations>;
 
 /** Only PayPal sells in other currencies than CNY. */

@@ -1,4 +1,5 @@
 import type { OrderRow } from '../db/entities/orders.ts';
+import { digest } from '../payments/idempotency.ts';
 import { contentAnswer, paymentRequired, refundedAnswer, type Redeemed } from './answers.ts';
 import { isLive, isRefunded, readPair, type Claimed } from './claim.ts';
 import type { Fulfilment } from './fulfil.ts';
@@ -18,7 +19,7 @@ import { requireSameOffer, type Proof } from './x402.ts';
 const PATIENCE_MS = 8_000;
 const LOOK_MS = 100;
 
-/** The repeat of a call, with its number: content, or what stands in the way (pay-per-call.md §2). */
+/** The repeat of a call, with its number: content, or what stands in the way. */
 export type Redeem = (
   caller: SkillCaller,
   outTradeNo: string,
@@ -51,7 +52,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
   function requireSameBody({ skill }: SkillPair, request: SkillRequest | undefined): void {
     if (!request || Object.values(request).every((member) => member === undefined)) return;
     const sent = { resource: request.resource ?? skill.resource, input: request.input ?? null };
-    if (payments.digest(sent) !== skill.bodyDigest) throw new ResourceMismatch();
+    if (digest(sent) !== skill.bodyDigest) throw new ResourceMismatch();
   }
 
   /** State comes from the channel and its notices, never from the caller. */

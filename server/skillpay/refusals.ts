@@ -6,8 +6,8 @@ const RETRY_SECONDS = 3;
 /** There is something to pay first (402); `data` says what, the headers carry the payment code. */
 export class PaymentRequired extends AppError {
   constructor(data: Record<string, unknown>, headers: Record<string, string>) {
-    super('payment_required', 402, 'The resource costs money: pay the order, then repeat the request.', {
-      hint: 'Repeat the same request with the header X-Out-Trade-No when the payer has paid.',
+    super('payment_required', 402, 'Payment required: pay the order, then repeat the request.', {
+      hint: 'After the payer has paid, repeat the same request with the header X-Out-Trade-No.',
       retryable: true,
       retryAfter: RETRY_SECONDS,
       headers: { 'Cache-Control': 'no-store', ...headers },
@@ -19,7 +19,7 @@ export class PaymentRequired extends AppError {
 /** The offer ended unpaid (402): no number and no code, the caller begins anew. */
 export class PaymentExpired extends AppError {
   constructor() {
-    super('payment_expired', 402, 'The offer has ended without a payment.', {
+    super('payment_expired', 402, 'The offer has expired without a payment.', {
       hint: 'Call the resource again without X-Out-Trade-No to get a new offer.',
       headers: { 'Cache-Control': 'no-store' },
     });
@@ -30,8 +30,8 @@ export class PaymentExpired extends AppError {
 export class ResourceRequired extends InvalidRequest {
   constructor() {
     super(
-      'Name the resource: the project has none or more than one.',
-      [{ pointer: '/resource', code: 'required', detail: 'is needed, see GET /api/v2/skillpay/resources' }],
+      'resource is required: the project has no resource or more than one.',
+      [{ pointer: '/resource', code: 'required', detail: 'is required, see GET /api/v2/skillpay/resources' }],
       'resource_required',
     );
   }
@@ -40,8 +40,8 @@ export class ResourceRequired extends InvalidRequest {
 /** The body is not the one that was priced (409). */
 export class ResourceMismatch extends Conflict {
   constructor() {
-    super('resource_mismatch', 'The order was made for another resource or input.', {
-      hint: 'Send the same body as at first, or none.',
+    super('resource_mismatch', 'The order was created for another resource or input.', {
+      hint: 'Send the same body as in the first call, or none.',
     });
   }
 }
@@ -49,7 +49,7 @@ export class ResourceMismatch extends Conflict {
 /** The order was closed on purpose, or its channel refused it (409). */
 export class OrderClosed extends Conflict {
   constructor(orderNo: string) {
-    super('order_closed', 'The order is closed; nothing can be paid or redeemed.', {
+    super('order_closed', 'The order is closed and can no longer be paid or redeemed.', {
       extra: { orderNo },
       hint: 'Call the resource again without X-Out-Trade-No to get a new offer.',
     });
@@ -59,14 +59,14 @@ export class OrderClosed extends Conflict {
 /** All the money went back, so there is nothing to give (410). */
 export class OrderRefunded extends AppError {
   constructor(orderNo: string) {
-    super('order_refunded', 410, 'The order is refunded; its content is no longer given.', { extra: { orderNo } });
+    super('order_refunded', 410, 'The order was refunded; its content is no longer delivered.', { extra: { orderNo } });
   }
 }
 
 /** The work is being done at this moment (409). */
 export class FulfilmentInProgress extends Conflict {
   constructor(orderNo: string, retryAfter = 1) {
-    super('fulfilment_in_progress', 'The paid work is being done.', {
+    super('fulfilment_in_progress', 'The order is being fulfilled.', {
       extra: { orderNo },
       retryable: true,
       retryAfter,
@@ -77,7 +77,7 @@ export class FulfilmentInProgress extends Conflict {
 /** The work failed for now (503); the order stays paid and the retry is free. */
 export class FulfilmentUnavailable extends Unavailable {
   constructor(orderNo: string, retryAfter: number) {
-    super('fulfilment_unavailable', 'The paid work could not be done yet; trying again costs nothing.', {
+    super('fulfilment_unavailable', 'The order could not be fulfilled yet; retrying is free of charge.', {
       extra: { orderNo },
       retryAfter,
     });
@@ -87,7 +87,7 @@ export class FulfilmentUnavailable extends Unavailable {
 /** The work failed for good and its money is on the way back (500). */
 export class FulfilmentFailed extends AppError {
   constructor(orderNo: string, refundNo: string | null, reason: string) {
-    super('fulfilment_failed_refund_pending', 500, 'The paid work failed for good; the money is on its way back.', {
+    super('fulfilment_failed_refund_pending', 500, 'Fulfilment failed permanently; the payment is being refunded.', {
       extra: { orderNo, refundNo, reason },
       retryable: true,
       retryAfter: RETRY_SECONDS,
@@ -98,15 +98,15 @@ export class FulfilmentFailed extends AppError {
 /** What was done is not given back: the product says so (409). */
 export class RefundAfterFulfilment extends Conflict {
   constructor(orderNo: string) {
-    super('refund_after_fulfilment', 'This resource is not refunded once it was given.', { extra: { orderNo } });
+    super('refund_after_fulfilment', 'This resource cannot be refunded after delivery.', { extra: { orderNo } });
   }
 }
 
 /** Too many offers of the application wait for their payers (429). */
 export class TooManyOffers extends TooManyRequests {
   constructor(limit: number) {
-    super(`At most ${limit} unpaid offers may be open at a time.`, 60, 'too_many_offers', {
-      hint: 'Pay or let expire what is open.',
+    super(`Too many unpaid offers: at most ${limit} may be open at a time.`, 60, 'too_many_offers', {
+      hint: 'Pay the open offers or let them expire.',
     });
   }
 }

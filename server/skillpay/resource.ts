@@ -43,9 +43,9 @@ export async function choosePayWay(
   asked: PayWay | undefined,
 ) {
   if (asked !== undefined && !skill.payWays.includes(asked))
-    throw new NotAllowed('not_on_sale', `The resource is not sold by ${asked}.`);
+    throw new NotAllowed('not_on_sale', `The resource cannot be paid with ${asked}.`);
   const candidates = asked === undefined ? (skill.payWays as PayWay[]) : [asked];
-  let refusal: unknown = new NotAllowed('not_on_sale', 'The resource has no channel to be paid by.');
+  let refusal: unknown = new NotAllowed('not_on_sale', 'No payment channel is available for the resource.');
   for (const payWay of candidates) {
     try {
       const { mode } = await channels.forNew(skill.project, payWay);

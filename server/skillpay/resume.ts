@@ -4,7 +4,7 @@ import type { SkillPorts } from './ports.ts';
 
 /**
  * Does for one order whatever is due: goes on after a crash, tries again after a pause, gives up, tells a person about
- * money that nobody came for. The sweep has claimed the row.
+ * money that nobody came for. The row is claimed.
  */
 export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilment: Fulfilment) {
   return async (orderNo: string): Promise<void> => {
@@ -25,12 +25,12 @@ export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilmen
     await store.transaction(async (tx) => {
       const order = await tx.orders.lock({ orderNo });
       const isStill = await tx.skillOrders.update({ orderNo, attempts: 0 }, { nextAttemptAt: null });
-      if (order && isStill === 1) await payments.raise(tx, order, 'unclaimed', { dedupe: 'once' });
+      if (order && isStill === 1) await payments.raise(tx, order, { kind: 'unclaimed', dedupe: 'once' });
     });
   }
 
   async function rest(orderNo: string): Promise<void> {
-    await store.read((tx) =>
+    await store.autocommit((tx) =>
       tx.skillOrders.update(
         { orderNo, fulfilment: ['none', 'done', 'failed'] },
         { nextAttemptAt: null, leasedUntil: null },

@@ -1,21 +1,9 @@
 import { calculateJwkThumbprint, CompactSign, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
+import type { Place, Sealing } from '../credentials/sealing.ts';
 import type { Store } from '../db/store.ts';
-import type { Tx } from '../db/tx.ts';
+import type { ReadTx } from '../db/tx.ts';
 import { Conflict } from '../errors.ts';
 import type { Mode } from '../payments/channel.ts';
-
-/** Seals and opens private keys (credentials/sealing.ts). */
-export interface KeySealing {
-  seal(place: KeyPlace, plain: string): string;
-  open(place: KeyPlace, sealed: string): string;
-}
-
-interface KeyPlace {
-  table: string;
-  id: string;
-  column: string;
-  version: number;
-}
 
 /** The keys that sign codes and receipts: one pair per mode, Ed25519, private parts sealed. */
 export interface SigningKeys {
@@ -43,7 +31,7 @@ export function createSigningKeys({
   now,
 }: {
   store: Store;
-  sealing: KeySealing;
+  sealing: Pick<Sealing, 'seal' | 'open'>;
   now: () => Date;
 }): SigningKeys {
   const loaded = new Map<Mode, LoadedKey>();
@@ -58,7 +46,7 @@ export function createSigningKeys({
     async sign(mode, typ, claims) {
       const one = loaded.get(mode);
       if (!one)
-        throw new Conflict('changed_meanwhile', 'The channel was reconfigured at this moment.', {
+        throw new Conflict('changed_meanwhile', 'The channel configuration was changed concurrently.', {
           retryable: true,
           retryAfter: 1,
         });
@@ -89,11 +77,11 @@ export function createSigningKeys({
   }
 }
 
-async function newest(tx: Tx, mode: Mode) {
+async function newest(tx: ReadTx, mode: Mode) {
   const [row] = await tx.signingKeys.list({ mode }, { orderBy: { createdAt: 'desc' }, limit: 1 });
   return row;
 }
 
-function placeOf(kid: string): KeyPlace {
+function placeOf(kid: string): Place {
   return { table: 'signing_keys', id: kid, column: 'sealed', version: 1 };
 }

@@ -1,5 +1,6 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { PayWay } from '../payments/channel.ts';
+import { digest } from '../payments/idempotency.ts';
 import { exponentOf } from '../payments/money.ts';
 import type { SkillPorts } from './ports.ts';
 import { ProofInvalid } from './refusals.ts';
@@ -80,9 +81,9 @@ export function readProof(header: string): Proof {
   const bytes = Buffer.from(header, 'base64');
   if (bytes.toString('base64') !== header) throw new ProofInvalid(HEADER, 'is not base64');
   const value = parse(bytes.toString('utf8'));
-  if (depthOf(value) > MAX_DEPTH) throw new ProofInvalid(HEADER, 'is nested too deep');
+  if (depthOf(value) > MAX_DEPTH) throw new ProofInvalid(HEADER, 'is nested too deeply');
   const { x402Version, accepted, payload } = record(value);
-  if (x402Version !== 2) throw new ProofInvalid(HEADER, 'is not of x402 version 2');
+  if (x402Version !== 2) throw new ProofInvalid(HEADER, 'is not x402 version 2');
   const { outTradeNo } = record(payload);
   if (typeof outTradeNo !== 'string' || !isOutTradeNo(outTradeNo))
     throw new ProofInvalid(HEADER, 'has no payload.outTradeNo');
@@ -91,12 +92,12 @@ export function readProof(header: string): Proof {
 
 /** Throws ProofInvalid unless what the client accepted is what the order costs. */
 export function requireSameOffer(
-  { payments, publicUrl }: Pick<SkillPorts, 'payments' | 'publicUrl'>,
+  { publicUrl }: Pick<SkillPorts, 'publicUrl'>,
   order: OrderRow,
   { accepted }: Proof,
 ): void {
-  if (payments.digest(accepted ?? null) !== payments.digest(requirementOf(order, publicUrl)))
-    throw new ProofInvalid(HEADER, 'accepted something else than the offer');
+  if (digest(accepted ?? null) !== digest(requirementOf(order, publicUrl)))
+    throw new ProofInvalid(HEADER, 'does not match the offer');
 }
 
 /** Whether a text has the form of a pay-per-call number. */
@@ -108,7 +109,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ProofInvalid(HEADER, 'is not base64 of JSON');
+    throw new ProofInvalid(HEADER, 'is not base64-encoded JSON');
   }
 }
 

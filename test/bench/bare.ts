@@ -195,7 +195,7 @@ async function inTransaction(work: (run: Run) => Promise<void>): Promise<void> {
   const client = await pool.connect();
   try {
     await client.query('begin');
-    await work((text, values) => client.query(text, values));
+    await work((text, values) => client.query(text, [...values]));
     await client.query('commit');
   } finally {
     client.release();

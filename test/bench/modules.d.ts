@@ -25,22 +25,3 @@ declare module 'autocannon' {
   }
   export default function autocannon(options: Options): Promise<Result>;
 }
-
-declare module 'pg' {
-  interface Rows {
-    rows: Record<string, unknown>[];
-    rowCount: number;
-  }
-  interface Client {
-    query(text: string, values?: readonly unknown[]): Promise<Rows>;
-    release(): void;
-  }
-  export class Pool {
-    constructor(options: { connectionString: string; max: number });
-    query(text: string, values?: readonly unknown[]): Promise<Rows>;
-    connect(): Promise<Client>;
-    end(): Promise<void>;
-  }
-  const pg: { Pool: typeof Pool };
-  export default pg;
-}

@@ -1,4 +1,4 @@
-// `npm run bench [-- --only token,pay --rounds 5 --seconds 2 --large]`: each figure beside a baseline, in one run.
+// `npm run bench [-- --only token,pay,jobs --rounds 5 --seconds 2 --large]`: each figure beside a baseline, in one run.
 // It brings its own PostgreSQL (fsync on), its own channel and the bare program, and ends by itself. `--large` seeds a
 // million orders as well, which takes minutes.
 import { execFileSync } from 'node:child_process';
@@ -6,6 +6,7 @@ import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Line, table } from './figures.ts';
+import { measureJobs } from './jobs.ts';
 import { measureLists } from './lists.ts';
 import { compare } from './load.ts';
 import { root } from './processes.ts';
@@ -46,6 +47,7 @@ try {
     if (wanted(scenario.name)) report([await compare(scenario, effort)]);
   if (wanted('start')) report(await measureStarts(stage, effort.rounds));
   if (wanted('payctl')) report(await measurePayctl(stage, effort.rounds * 3));
+  if (wanted('jobs')) report(await measureJobs(stage));
   if (wanted('lists')) report(await measureLists(stage, values.large));
   console.log(`\n${table(lines)}\n`);
   console.log(`Node ${process.versions.node}, ${cpus().length} processors, PostgreSQL with fsync, medians of`);

@@ -51,7 +51,8 @@ export async function openStage(): Promise<Stage> {
   const connect = (url: string) => {
     const pool = new pg.Pool({ connectionString: url, max: 2 });
     pools.push(pool);
-    return async (text: string, values?: readonly unknown[]) => (await pool.query(text, values)).rows;
+    return async (text: string, values: readonly unknown[] = []) =>
+      (await pool.query<Record<string, unknown>>(text, [...values])).rows;
   };
   const close = async () => {
     await processes.close();

@@ -12,7 +12,7 @@ import { problem } from '../support/fake-api.ts';
 import { eventRow, orderRow, signedCode } from '../support/fake-rows.ts';
 
 const PAY = ['pay', '--subject', 'Tea', '--amount', '1', '--pay-way', 'alipay'];
-const QUERY = 'GET /api/v1/console/payment/query/P202611210558ABCDEFGH12';
+const QUERY = 'GET /api/v1/console/payment/query/P202611210558007K2MQX9WBT';
 
 for (const [status, code] of [
   ['paid', 0],
@@ -39,7 +39,7 @@ test('pay draws a QR code on a terminal, and none in a pipe', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   t.regex((await place.payctl(PAY, { terminal: 80 })).stderr, /[█▀▄]{20}/);
-  t.regex((await place.payctl(PAY, { terminal: 20 })).stderr, /wider than this terminal/);
+  t.regex((await place.payctl(PAY, { terminal: 20 })).stderr, /does not fit this terminal/);
   const piped = await place.payctl(PAY);
   t.notRegex(piped.stdout + piped.stderr, /[█▀▄]/);
 });
@@ -200,7 +200,7 @@ test('skillpay verify-code: genuine is 0; another key, algorithm, type or a chan
 test('channel set asks field by field on a terminal, secrets hidden; left out keeps its value', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
-  const prompts = scripted({ '-f': '' }, '');
+  const prompts = scripted({ '--file': '' }, '');
   t.is(
     (
       await place.payctl(['channel', 'set', 'alipay'], {
@@ -298,11 +298,11 @@ test('event listen ends with exit 7 and the cursor when the receiver stays away'
     'http://127.0.0.1:9/',
   ]);
   t.is(code, 7);
-  t.regex(stderr, /did not take event evt_1: connection refused/);
+  t.regex(stderr, /did not accept event evt_5f0c2b6e8a179d3f01935b2e: connection refused/);
   t.regex(stderr, /next: payctl event listen --after 6/);
 });
 
-test('audit: every promise kept is 0, the first lie is 1 and named', async (t) => {
+test('audit: all checks passed is 0; a violation is 1 and is named', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   t.is((await place.payctl(['audit'])).code, 0);
@@ -316,7 +316,7 @@ test('audit: every promise kept is 0, the first lie is 1 and named', async (t) =
   place.api.on('GET /api/v1/books', () => ({ body: { data: { ok: false, proofs: [lie] } } }));
   const { code, stderr } = await place.payctl(['audit']);
   t.is(code, 1);
-  t.regex(stderr, /^coins  gold\/u-1  66 ≠ 60\n.*1 of 1 promises are broken; first: coins/);
+  t.regex(stderr, /^coins  gold\/u-1  66 ≠ 60\n.*1 of 1 checks failed; first: coins/);
 });
 
 test('the words of help are broken at blanks, at every width', async (t) => {

@@ -54,7 +54,7 @@ const FAULTS: readonly Planted[] = [
     found: {
       check: 'configuration',
       status: 'failed',
-      detail: /^JWT\.SecretKey must be a text of at least 32 bytes$/,
+      detail: /^JWT\.SecretKey must be a string of at least 32 bytes$/,
       fix: /PAY_JWT_SECRET_KEY/,
     },
   },
@@ -71,7 +71,7 @@ const FAULTS: readonly Planted[] = [
   {
     name: 'Debug on a public address',
     env: { PAY_SERVER_PUBLIC_URL: 'https://pay.example.com' },
-    found: { check: 'debug', status: 'failed', detail: /known secrets/, fix: /^set Debug = false$/ },
+    found: { check: 'debug', status: 'failed', detail: /publicly known secrets/, fix: /^set Debug = false$/ },
   },
   {
     name: 'a database that does not answer',
@@ -84,7 +84,7 @@ const FAULTS: readonly Planted[] = [
     found: {
       check: 'master key',
       status: 'failed',
-      detail: /^\d+ sealed records need the key [0-9a-f]{8}$/,
+      detail: /^\d+ encrypted records need the key [0-9a-f]{8}$/,
       fix: /Security\.MasterKey/,
     },
   },
@@ -99,7 +99,7 @@ const FAULTS: readonly Planted[] = [
     found: {
       check: 'sealed records',
       status: 'failed',
-      detail: /^certs \S+ was changed or damaged$/,
+      detail: /^certs \S+ is damaged or was tampered with$/,
       fix: /payctl cert upload/,
     },
   },
@@ -116,7 +116,12 @@ const FAULTS: readonly Planted[] = [
   {
     name: 'the simulator without Debug',
     env: { PAY_DEBUG: 'false' },
-    found: { check: 'alipay', status: 'degraded', detail: /takes no orders/, fix: /^payctl channel set alipay$/ },
+    found: {
+      check: 'alipay',
+      status: 'degraded',
+      detail: /^accepts no orders: mode is simulator/,
+      fix: /^payctl channel set alipay$/,
+    },
   },
   {
     name: 'a channel that is not complete',
@@ -124,7 +129,7 @@ const FAULTS: readonly Planted[] = [
     found: {
       check: 'wechat',
       status: 'failed',
-      detail: /^misses wechat_merchant_key$/,
+      detail: /^missing: wechat_merchant_key$/,
       fix: /^payctl cert upload FILE --kind wechat_merchant_key$/,
     },
   },
@@ -218,7 +223,7 @@ test('the embedded database that a server holds', async (t) => {
   const held = new FakeFailure('database_in_use', 409, 'In use.', { pid: 4711 });
   const { code, findings } = await examine(temporaryFolder(t), {}, { openOffline: () => Promise.reject(held) });
   t.is(code, 1);
-  t.regex(findings.find(({ check }) => check === 'database')?.detail ?? '', /held by process 4711/);
+  t.regex(findings.find(({ check }) => check === 'database')?.detail ?? '', /in use by process 4711/);
 });
 
 for (const [name, variable] of [
@@ -249,7 +254,7 @@ async function secretFiles(
   return findings.find(({ check }) => check === 'secret files');
 }
 
-test('live money without the rules of production, and without https', async (t) => {
+test('live channels without the production safeguards, and without HTTPS', async (t) => {
   const facts = { production: false, publicUrl: 'http://pay.example.com' };
   const { findings } = await examine(
     temporaryFolder(t),

@@ -39,7 +39,7 @@ const FAULTS: readonly Fault[] = [
     plant: (world) => chmod(credentials(world), 0o644),
     check: 'files',
     status: 'failed',
-    detail: /credentials\.json can be reached by others/,
+    detail: /credentials\.json is accessible to other users/,
     fix: /^chmod go= .*credentials\.json$/,
     undo: (world) => chmod(credentials(world), 0o600),
   },
@@ -52,7 +52,7 @@ const FAULTS: readonly Fault[] = [
     },
     check: 'encryption',
     status: 'failed',
-    detail: /prod is reached without https/,
+    detail: /prod is accessed without HTTPS/,
     fix: /payctl context add prod --server https/,
     undo: async () => {},
   },
@@ -61,7 +61,7 @@ const FAULTS: readonly Fault[] = [
     plant: async () => '-C shop',
     check: 'debug',
     status: 'failed',
-    detail: /test applications with known secrets/,
+    detail: /test applications with publicly known secrets/,
     fix: /set Debug = false/,
     undo: ({ operator }) => operator.done('context use local'),
   },
@@ -88,7 +88,7 @@ const FAULTS: readonly Fault[] = [
       )),
     check: 'wechat_merchant_cert',
     status: 'degraded',
-    detail: /ends in 9 days/,
+    detail: /expires in 9 days/,
     fix: /cert upload/,
     undo: (world) =>
       sql(world, `update certs set not_after = now() + interval '1 year' where kind = 'wechat_merchant_cert'`),
@@ -105,7 +105,7 @@ const FAULTS: readonly Fault[] = [
     },
     check: 'shop-eu/paypal',
     status: 'failed',
-    detail: /^misses clientSecret$/,
+    detail: /^missing: clientSecret$/,
     fix: /^payctl channel set paypal --project shop-eu$/,
     undo: (world) => sql(world, `update channel_configs set missing = '{}' where project = 'shop-eu'`),
   },
@@ -142,7 +142,7 @@ const FAULTS: readonly Fault[] = [
       await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'wrong-amount', times: 1 });
       await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
       await service.sim('/sim/pay', { orderNo });
-      await service.app.store.read((tx) => tx.orders.update({ orderNo }, { checkedAt: null }));
+      await service.app.store.autocommit((tx) => tx.orders.update({ orderNo }, { checkedAt: null }));
       await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
       await service.sim('/sim/notices', { payWay: 'wechat', enabled: true });
     },

@@ -58,9 +58,9 @@ const PARSER: [string[], RegExp][] = [
   [['app', 'list', '--limti', '3'], /Unknown option '--limti'/],
   [['app', 'get'], /Missing required argument 'client_id'/],
   [['app', 'get', 'a', 'b'], /Too many arguments/],
-  [['app', 'list', '--limit', 'many'], /whole number/],
+  [['app', 'list', '--limit', 'many'], /Expected an integer from 1 to 200\./],
   [['order', 'list', '--status', 'payed'], /Allowed choices/],
-  [['app'], /needs a verb/],
+  [['app'], /requires a verb/],
   [['app', 'list', '-o', 'xml'], /Allowed choices/],
 ];
 
@@ -102,7 +102,7 @@ test('an answer that stays away is exit 7 after --timeout', async (t) => {
   place.api.on('PUT /api/v1/api-apps/app_1', () => ({ text: null }));
   const { code, stderr } = await place.payctl(['app', 'update', 'app_1', '--name', 'x']);
   t.is(code, 7);
-  t.regex(stderr, /look whether it was done/);
+  t.regex(stderr, /check whether the change was made/);
 });
 
 test('a redirect is not followed, so that a token never leaves', async (t) => {
@@ -160,7 +160,7 @@ test('cancelling is exit 130', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const cancel = new AbortController();
-  place.api.on('GET /api/v1/console/payment/query/P202611210558ABCDEFGH12', () => {
+  place.api.on('GET /api/v1/console/payment/query/P202611210558007K2MQX9WBT', () => {
     cancel.abort();
     return { body: { data: { status: 'pending' } } };
   });

@@ -28,7 +28,7 @@ function leaves(command: Command): Command[] {
   return command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
 }
 
-const CODE = signedCode({ outTradeNo: 'X202611210558ABCDEFGH12', exp: 1_900_000_000 });
+const CODE = signedCode({ outTradeNo: 'X202611210558007K2MQX9WBT', exp: 1_900_000_000 });
 
 const FILES: Record<string, string> = {
   'alipay.toml': 'mode = "simulator"\nappId = "2021"\n',
@@ -67,7 +67,7 @@ async function runExample(t: ExecutionContext, line: string, more: readonly stri
   return place.payctl([...argv, ...more], {
     cwd,
     stdin: input ? (FILES[input] ?? '') : '',
-    prompts: scripted({ '-y': true, '-u': 'alice', '--username': 'alice', '--name': 'shop' }, 'correct horse battery'),
+    prompts: scripted({ '--yes': true, '--username': 'alice', '--name': 'shop' }, 'correct horse battery'),
     openOffline: async () => fakeOffline(line.includes('doctor') ? { admins: ['alice'] } : {}),
     startServer: async () => {},
     runSimulator: async () => {},

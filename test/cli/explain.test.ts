@@ -11,7 +11,7 @@ const EXPLANATION = {
   orderNo: orderRow['orderNo'],
   status: 'partially_refunded',
   situation: 'refund_unexplained',
-  reason: 'The channel says that money went back, and no refund of ours explains it (O12).',
+  reason: 'The channel says that money went back, and no refund of ours explains it.',
   next: { action: 'the channel is asked whether it is done', at: '2026-11-21T06:05:09.000Z' },
   fix: `payctl exception resolve ${UUID} --action acknowledge --reason …`,
   askedBy: 'app_7Kd2mQxW9bTzR4vLp1Ns',
@@ -19,13 +19,13 @@ const EXPLANATION = {
   equation: { currency: 'CNY', paid: 10_000, refunded: 4000, refunding: 500, kept: 5500, refundable: 5500 },
   refunds: [
     {
-      refundNo: 'R202611210601ABCDEFGH12',
+      refundNo: 'R20261121060100D4N8ZR3VHC',
       amountMinor: 4000,
       status: 'failed',
       situation: 'refused',
-      reason: 'The channel refused it: BALANCE (R4).',
+      reason: 'The channel refused it: BALANCE.',
       next: null,
-      fix: 'payctl refund retry R202611210601ABCDEFGH12',
+      fix: 'payctl refund retry R20261121060100D4N8ZR3VHC',
     },
   ],
   exceptions: [{ id: UUID, kind: 'refund_unexplained', fix: `payctl exception resolve ${UUID}` }],
@@ -101,10 +101,10 @@ test('in a pipe: one labelled line each, ISO times', async (t) => {
   t.deepEqual(find('next'), ['next', EXPLANATION.next.action, EXPLANATION.next.at]);
   t.deepEqual(find('money'), [
     'money',
-    'paid 100.00 = refunded 40.00 + on its way back 5.00 + kept 55.00 CNY',
+    'paid 100.00 = refunded 40.00 + refunding 5.00 + kept 55.00 CNY',
     'refundable 55.00',
   ]);
-  t.deepEqual(find('refund-do'), ['refund-do', 'payctl refund retry R202611210601ABCDEFGH12']);
+  t.deepEqual(find('refund-do'), ['refund-do', 'payctl refund retry R20261121060100D4N8ZR3VHC']);
   t.deepEqual(find('exception'), ['exception', 'refund_unexplained', UUID]);
   t.is(lines.filter(([label]) => label === 'step').length, TIMELINE.length);
   t.deepEqual(
@@ -131,7 +131,7 @@ test('an overrun stands in the equation, and an unpaid order has none', async (t
     return /^money\t(.*)$/m.exec(stdout)?.[1] ?? '';
   };
   t.regex(await money(equation), /^paid 1.00 \+ overrun 0.50 = refunded 1.50 /);
-  t.is(await money({ ...equation, paid: 0, refunded: 0 }), 'nothing was paid');
+  t.is(await money({ ...equation, paid: 0, refunded: 0 }), 'nothing paid');
   t.regex(await money({ ...equation, currency: 'JPY', paid: 150 }), /^paid 150 = .* JPY\t/);
 });
 

@@ -22,7 +22,7 @@ test('a cut list says so on stderr and how to go on', async (t) => {
   pages(place);
   const { stdout, stderr } = await place.payctl(['order', 'list', '-q']);
   t.is(stdout, 'P0\n');
-  t.is(stderr, 'More rows exist: add --all, or --cursor 1\n');
+  t.is(stderr, 'There are more rows: add --all, or --cursor 1\n');
 });
 
 for (const [flags, expected] of [

@@ -38,9 +38,13 @@ const CASES: [line: string, request: string, body?: unknown][] = [
     'POST /api/v1/admins',
     { username: 'bob', role: 'viewer', password: 'correct horse battery' },
   ],
-  ['admin enable bob', 'PUT /api/v1/admins/adm_1/toggle', { enabled: true }],
-  ['admin disable bob -y', 'PUT /api/v1/admins/adm_1/toggle', { enabled: false }],
-  ['admin reset-password bob --password-file pw -y', 'PUT /api/v1/admins/adm_1', { password: 'correct horse battery' }],
+  ['admin enable bob', 'PUT /api/v1/admins/01935a02-11c7-7d3e-a8b4-6c2f90e1d75a/toggle', { enabled: true }],
+  ['admin disable bob -y', 'PUT /api/v1/admins/01935a02-11c7-7d3e-a8b4-6c2f90e1d75a/toggle', { enabled: false }],
+  [
+    'admin reset-password bob --password-file pw -y',
+    'PUT /api/v1/admins/01935a02-11c7-7d3e-a8b4-6c2f90e1d75a',
+    { password: 'correct horse battery' },
+  ],
   [
     'order list --status paid --pay-way alipay --app app_1 --since 2026-11-01 --amount-min 10.00',
     'GET /api/v1/orders?status=paid&payWay=alipay&clientId=app_1&amountMin=10.00&createdFrom=2026-11-01T00:00:00.000Z',

@@ -11,12 +11,12 @@ test('before a change the target is said on stderr', async (t) => {
   t.true(stderr.startsWith(`prod  ${place.api.url}  as alice\n`));
 });
 
-test('off a terminal a moderate change needs -y, and says so; nothing is sent', async (t) => {
+test('when not running interactively a moderate change requires --yes, and says so; nothing is sent', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const refused = await place.payctl(['app', 'disable', ID]);
   t.is(refused.code, 2);
-  t.regex(refused.stderr, /next: add -y/);
+  t.regex(refused.stderr, /^error: --yes is required when not running interactively\.$/m);
   t.deepEqual(place.api.seen, []);
 });
 
@@ -25,7 +25,7 @@ test('a severe change is not satisfied by -y', async (t) => {
   t.teardown(() => place.close());
   const refused = await place.payctl(['app', 'delete', ID, '-y']);
   t.is(refused.code, 2);
-  t.regex(refused.stderr, new RegExp(`add --confirm ${ID}`));
+  t.regex(refused.stderr, new RegExp(`^error: --confirm ${ID} is required when not running interactively\\.$`, 'm'));
   const wrong = await place.payctl(['app', 'delete', ID, '--confirm', 'app_other']);
   t.is(wrong.code, 2);
   t.deepEqual(place.api.seen, []);
@@ -37,6 +37,34 @@ test('rotation without grace is severe, with grace moderate', async (t) => {
   t.teardown(() => place.close());
   t.is((await place.payctl(['app', 'rotate-secret', ID, '-y', '-o', 'json'])).code, 2);
   t.is((await place.payctl(['app', 'rotate-secret', ID, '--grace', '1h', '-y', '-o', 'json'])).code, 0);
+});
+
+test('the question of a rotation says what becomes of the old secret and of live tokens', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const rotate = async (...flags: string[]) => {
+    const prompts = scripted({ '--yes': true });
+    const { stderr } = await place.payctl(['app', 'rotate-secret', ID, ...flags, '-o', 'env'], { prompts });
+    return { question: prompts.asked, done: stderr.trimEnd().split('\n').at(-1) };
+  };
+  t.deepEqual(await rotate('--grace', '24h', '--revoke-tokens'), {
+    question: [
+      `Are you sure you want to rotate the secret of app ${ID} (the old secret stays valid for 24 h, all live tokens end now) on dev?`,
+    ],
+    done: 'The old secret stays valid for 24 h. All live tokens were revoked.',
+  });
+  t.deepEqual(await rotate('--grace', '15m'), {
+    question: [
+      `Are you sure you want to rotate the secret of app ${ID} (the old secret stays valid for 15 min) on dev?`,
+    ],
+    done: 'The old secret stays valid for 15 min.',
+  });
+  t.deepEqual(await rotate(), {
+    question: [
+      `This will rotate the secret of app ${ID} (the old secret and all live tokens end now) on dev. Type ${ID} to confirm:`,
+    ],
+    done: 'The old secret and all live tokens were revoked.',
+  });
 });
 
 for (const [label, code] of [
@@ -63,7 +91,7 @@ test('disabling a live channel wants its name, a simulated one a yes', async (t)
 test('on a terminal a no, and a name that does not match, cancel with 130', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
-  t.is((await place.payctl(['app', 'disable', ID], { prompts: scripted({ '-y': false }) })).code, 130);
+  t.is((await place.payctl(['app', 'disable', ID], { prompts: scripted({ '--yes': false }) })).code, 130);
   t.is((await place.payctl(['app', 'delete', ID], { prompts: scripted({ [`--confirm ${ID}`]: 'nope' }) })).code, 130);
   t.deepEqual(place.api.seen, []);
 });

@@ -102,7 +102,7 @@ test('from an empty folder to a refunded payment, with payctl alone', async (t) 
   t.teardown(async () => void (await stop()));
   const held = await payctl('bootstrap status --config pay.toml');
   t.is(held.code, 7);
-  t.regex(held.stderr, /held by process \d+/);
+  t.regex(held.stderr, /in use by process \d+/);
   await done(`login --server ${server} -u alice --password-file alice.password`);
   t.regex(await done('status --fields part,status'), /^service\tup\ndatabase\tup\nalipay\tup/);
 
@@ -114,7 +114,7 @@ test('from an empty folder to a refunded payment, with payctl alone', async (t) 
     t.is(await done(`refund create ${orderNo} --amount 2.50 -y --fields refundAmount`), '2.5');
     t.is((await payctl(`order close ${orderNo} -y`)).code, 6);
     t.is((await payctl(`refund create ${orderNo} --amount 10.01 -y`)).code, 1);
-    t.regex(await done(`order timeline ${orderNo}`), /O5 pending → paid/);
+    t.regex(await done(`order timeline ${orderNo}`), /pending → paid/);
   }
   t.is(JSON.parse(await done('order list --all --json')).length, 2);
   const merchant = JSON.parse(await done(`api /api/v2/me --app ${clientId} --secret-file shop.secret`)) as {

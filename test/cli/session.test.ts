@@ -28,10 +28,10 @@ test('login makes a context of a new server, saves the token and says where it i
 test('login on a terminal asks for what is missing, the password hidden', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
-  const prompts = scripted({ '-u': 'alice' }, 'correct horse battery');
+  const prompts = scripted({ '--username': 'alice' }, 'correct horse battery');
   await place.logIn([]);
   t.is((await place.payctl(['login', '--server', place.api.url], { prompts })).code, 0);
-  t.deepEqual(prompts.asked, ['Username', 'Password of alice']);
+  t.deepEqual(prompts.asked, ['Username', 'Password for alice']);
 });
 
 test('a password is not sent unencrypted to another machine', async (t) => {
@@ -42,7 +42,7 @@ test('a password is not sent unencrypted to another machine', async (t) => {
     PASSWORD,
   );
   t.is(code, 2);
-  t.regex(stderr, /not encrypted/);
+  t.regex(stderr, /would be sent unencrypted/);
 });
 
 test('a wrong password is exit 4 and saves nothing', async (t) => {

@@ -107,5 +107,5 @@ test('without a terminal nothing is asked, and the process ends by itself', asyn
   const error = (await t.throwsAsync(child)) as { code?: number; stdout?: string; stderr?: string } | undefined;
   t.is(error?.code, 2);
   t.is(error?.stdout, '');
-  t.regex(error?.stderr ?? '', /-u is needed/);
+  t.regex(error?.stderr ?? '', /^error: --username is required when not running interactively\.$/m);
 });

@@ -1,27 +1,44 @@
-import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import test from 'ava';
-import { errorCodes } from '../../server/http/error-codes.ts';
+import { accessCodes } from '../../server/error-codes/access.ts';
+import { catalogCodes } from '../../server/error-codes/catalog.ts';
+import { credentialsCodes } from '../../server/error-codes/credentials.ts';
+import { errorCodes, isErrorCode } from '../../server/error-codes/error-codes.ts';
+import { paymentsCodes } from '../../server/error-codes/payments.ts';
+import { requestCodes } from '../../server/error-codes/request.ts';
+import { skillpayCodes } from '../../server/error-codes/skillpay.ts';
+import { Conflict, LocalError } from '../../server/errors.ts';
+import type { Contract } from '../../server/http/contract.ts';
+import { sourcesIn } from './sources.ts';
 
-const root = join(import.meta.dirname, '../..');
-const thrown =
-  /(?:super|new (?:AppError|Conflict|Forbidden|NotAllowed|Unavailable))\(\s*'([a-z_]+)'|new (?:InvalidRequest|Unauthenticated|TooManyRequests)\([^;]*?,\s*'([a-z_]+)'(?:,\s*\{[^;]*)?,?\s*\);/g;
+const codes = Object.keys(errorCodes);
 
-/** The simulator, what only payctl runs on a stopped server, and what stops a start: none of it answers a request. */
-const isElsewhere = /^server\/(?:simulator\/|db\/|app\.ts|main\.ts|(?:.*\/)?(?:offline|bootstrap)[\w-]*\.ts)/;
+test('no code is described twice', (t) => {
+  const parts = [requestCodes, accessCodes, paymentsCodes, credentialsCodes, catalogCodes, skillpayCodes];
+  t.deepEqual(parts.flatMap((part) => Object.keys(part)).toSorted(), codes.toSorted());
+});
 
-function codesIn(file: string): string[] {
-  const text = readFileSync(join(root, file), 'utf8');
-  return [...text.matchAll(thrown)].map(([, first, last]) => `${first ?? last}`);
-}
-
-test('every code that the server can answer has its line in the error table', (t) => {
-  const files = globSync('server/**/*.ts', { cwd: root }).filter((file) => !isElsewhere.test(file));
-  const missing = files.flatMap((file) =>
-    codesIn(file)
-      .filter((code) => !Object.hasOwn(errorCodes, code))
-      .map((code) => `${code} (${file})`),
+test('every code is one that the server refuses with', (t) => {
+  const refusing = sourcesIn('server').filter(
+    ({ path }) => !/^server\/(error-codes|routes\/wire\/errors|simulator)/.test(path),
   );
-  t.deepEqual(missing, []);
-  t.true(files.flatMap(codesIn).length > 30);
+  const unused = codes.filter((code) => !refusing.some(({ text }) => text.includes(`'${code}'`)));
+  t.deepEqual(unused, []);
+});
+
+test('the compiler refuses a code without words, in a refusal and in a contract', (t) => {
+  // @ts-expect-error: no words for this code
+  const refusal = new Conflict('no_such_code', 'Refused.');
+  // @ts-expect-error: no words for this code
+  const contract: Contract = { auth: 'none', errors: ['no_such_code'] };
+  t.false(isErrorCode(refusal.code));
+  t.deepEqual(contract.errors?.filter(isErrorCode), []);
+});
+
+test('the compiler keeps codes of payctl out of answers, and codes of answers out of payctl', (t) => {
+  // @ts-expect-error: code of payctl
+  const refusal = new Conflict('schema_outdated', 'Refused.');
+  // @ts-expect-error: code of answers
+  const failure = new LocalError('order_not_paid', 409, 'Refused.');
+  t.false(isErrorCode(refusal.code));
+  t.true(isErrorCode(failure.code));
 });

@@ -1,7 +1,7 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { ORDER_MOVES, REFUND_MOVES } from '../../server/payments/order-state.ts';
+import { ORDER_MOVES, REFUND_MOVES } from '../../server/payments/core/moves.ts';
 import { root } from './sources.ts';
 
 const server = join(root, 'server');
@@ -41,7 +41,7 @@ test('the state tables say what the code does', (t) => {
 
 test('every folder of the service is on the map', (t) => {
   const folders = readdirSync(server, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  const map = readme.slice(readme.indexOf('## The map'), readme.indexOf('## One request'));
+  const map = readme.slice(readme.indexOf('## Folders'), readme.indexOf('## One request'));
   t.deepEqual(
     folders.map(({ name }) => name).filter((name) => !map.includes(`\`${name}/\``)),
     [],

@@ -18,3 +18,14 @@ test('half of the files that run have at most 80 lines', (t) => {
   t.log(`${lengths.length} files, median ${median} lines`);
   t.true(median <= 80, String(median));
 });
+
+test('a route file has at most ten endpoints: more are two resources', (t) => {
+  const counted = sources
+    .filter(({ path }) => path.startsWith('server/routes/'))
+    .map(({ path, text }) => ({ path, endpoints: text.split(/^ *endpoint\(/m).length - 1 }));
+  t.true(counted.some(({ endpoints }) => endpoints > 5));
+  t.deepEqual(
+    counted.filter(({ endpoints }) => endpoints > 10),
+    [],
+  );
+});

@@ -78,3 +78,27 @@ export function loadedWith(start: string, sources: readonly Source[]): { files: 
   visit(start);
   return { files, packages };
 }
+
+/** Files that import each other in a circle, each circle sorted: strongly connected by imports of every form, types and `import()` too. */
+export function circlesOf(sources: readonly Source[]): string[][] {
+  const byPath = new Map(sources.map((source) => [source.path, source]));
+  const order = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const open: string[] = [];
+  const circles: string[][] = [];
+  const visit = (path: string): void => {
+    order.set(path, order.size);
+    lowest.set(path, order.get(path)!);
+    open.push(path);
+    for (const { target } of byPath.get(path)!.imports) {
+      if (!byPath.has(target)) continue;
+      if (!order.has(target)) visit(target);
+      if (open.includes(target)) lowest.set(path, Math.min(lowest.get(path)!, lowest.get(target)!));
+    }
+    if (lowest.get(path) !== order.get(path)) return;
+    const circle = open.splice(open.indexOf(path));
+    if (circle.length > 1) circles.push(circle.toSorted());
+  };
+  for (const { path } of sources) if (!order.has(path)) visit(path);
+  return circles;
+}

@@ -1,6 +1,7 @@
 import test from 'ava';
-import { basename } from 'node:path';
-import { sourcesIn } from './sources.ts';
+import { globSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { root, sourcesIn } from './sources.ts';
 
 // This folder names what it forbids.
 const sources = sourcesIn('server', 'cli', 'config', 'bin', 'test').filter(
@@ -56,4 +57,64 @@ test('names say what a thing is: no Service, no Manager, no I prefix, no enum, n
   t.deepEqual(matches(running, /\binterface I[A-Z][a-z]/), []);
   t.deepEqual(matches(running, /^\s*(export )?(const )?enum /), []);
   t.deepEqual(matches(running, /^export default\b/), []);
+});
+
+/** What people read: the lines of running code without its comments, and the comments that are the API document. */
+function spoken({ path, text }: { path: string; text: string }) {
+  const kept = text.replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, (comment) =>
+    comment.includes('@openapi') ? comment : comment.replaceAll(/[^\n]/g, ''),
+  );
+  return { path, text: kept };
+}
+
+const spokenSources = running.map((source) => ({ ...source, ...spoken(source) }));
+
+test('no internal rule codes in help, errors, API descriptions and pages', (t) => {
+  // The tables of moves, and what is stored of them, are named by these codes.
+  const coded = /^server\/(payments\/core\/|payments\/apply\.ts|db\/migrations\/)/;
+  const shown = spokenSources.filter(({ path }) => !coded.test(path));
+  t.true(shown.length > 300);
+  t.deepEqual(matches(shown, /\b[OCRG]\d{1,2}\b/), []);
+});
+
+const RIDDLES: readonly RegExp[] = [
+  /neither here nor there/,
+  /used up its requests/,
+  /that should not\b/,
+  /look but not change/,
+  /wants its (name|\$)/,
+  /is not open to your/,
+  /cannot be like this/,
+  /no terminal to ask/,
+  /\b[Pp]rov(e|ing) the books/,
+  /\bmade[- ]up\b/,
+  /\b(is|are) dead\b|\bdie at once\b/,
+  /\bmust look\b|\bneeds a person\b/,
+  /\bsay its public\b/,
+  /\bis a lie\b/,
+  /There is no such\b/,
+  /goes? on by (it|them)sel(f|ves)/,
+  /it flips\b/,
+];
+
+test('messages and descriptions are in plain English of the field', (t) => {
+  for (const riddle of RIDDLES) t.deepEqual(matches(spokenSources, riddle), []);
+});
+
+test('names of code are plain English too', (t) => {
+  t.deepEqual(matches(running, /\b(Lie|liesOf|takeBench|Bench|deaf|[uU]nheard\w*)\b/), []);
+});
+
+test('the headings of the READMEs are the usual ones', (t) => {
+  const files = globSync('{*.md,{cli,config,test}/*.md,server/**/*.md}', { cwd: root });
+  t.true(files.length >= 7);
+  const headings = files.flatMap((path) =>
+    readFileSync(join(root, path), 'utf8')
+      .split('\n')
+      .filter((line) => /^#+ /.test(line)),
+  );
+  t.deepEqual(
+    headings.filter((line) => /What is where|Watching|The map\b|When something is wrong|followed through/.test(line)),
+    [],
+  );
 });

@@ -1,10 +1,15 @@
 import test from 'ava';
 import { publicRoutes } from '../../server/routes/public.ts';
 import { startEdge } from '../support/edge.ts';
+import { serviceOfFile } from '../support/file-service.ts';
+import { coverRoutes } from '../support/route-file.ts';
+
+const file = await serviceOfFile(import.meta.filename);
+coverRoutes(test, file);
 
 const groups = [publicRoutes({ info: () => Promise.reject(new Error('unused')), pingDatabase: async () => {} })];
 
-test('the page has no inline script or style and names no other host', async (t) => {
+test.serial('the page has no inline script or style and names no other host', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
   const response = await fetch(`${url}/swagger/index.html`, { headers: { host: 'evil.example' } });
   t.is(response.status, 200);
@@ -19,7 +24,7 @@ test('the page has no inline script or style and names no other host', async (t)
   t.notRegex(policy, /unsafe/);
 });
 
-test('every file that the page asks for is served from here with its type', async (t) => {
+test.serial('every file that the page asks for is served from here with its type', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
   const html = await (await fetch(`${url}/swagger/index.html`)).text();
   for (const [, target = ''] of html.matchAll(/(?:src|href)="([^"]+)"/g)) {
@@ -29,14 +34,14 @@ test('every file that the page asks for is served from here with its type', asyn
   }
 });
 
-test('the short address leads to the page', async (t) => {
+test.serial('the short address leads to the page', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
   const response = await fetch(`${url}/swagger`, { redirect: 'manual', headers: { host: 'evil.example' } });
   t.is(response.status, 302);
   t.is(response.headers.get('location'), '/swagger/index.html');
 });
 
-test('the configuration of the page cannot be changed by its address', async (t) => {
+test.serial('the configuration of the page cannot be changed by its address', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
   const script = await (await fetch(`${url}/swagger/explorer.js`)).text();
   t.regex(script, /"queryConfigEnabled":false/);
@@ -44,7 +49,7 @@ test('the configuration of the page cannot be changed by its address', async (t)
   t.notRegex(script, /https?:\/\//);
 });
 
-test('the document is OpenAPI 3.1 and describes what is served', async (t) => {
+test.serial('the document is OpenAPI 3.1 and describes what is served', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
   const response = await fetch(`${url}/swagger/doc.json`);
   t.is(response.headers.get('content-type'), 'application/json; charset=utf-8');
@@ -64,7 +69,7 @@ test('the document is OpenAPI 3.1 and describes what is served', async (t) => {
   t.deepEqual(document.paths['/health']?.get.security, []);
 });
 
-test('without Explorer.Enabled there is nothing', async (t) => {
+test.serial('without Explorer.Enabled there is nothing', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: false });
   for (const path of ['/swagger/index.html', '/swagger/doc.json', '/swagger/swagger-ui-bundle.js']) {
     t.is((await fetch(url + path)).status, 404, path);

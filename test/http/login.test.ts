@@ -3,8 +3,17 @@ import { SignJWT } from 'jose';
 import { createSecretKey } from 'node:crypto';
 import { deriveKeys } from '../../server/identity/keys.ts';
 import { alice, identityApp } from '../support/identity-app.ts';
+import { serviceOfFile } from '../support/file-service.ts';
+import { coverRoutes, refused } from '../support/route-file.ts';
 
-test('login answers with a token and sets both cookies as the contract says', async (t) => {
+const file = await serviceOfFile(import.meta.filename);
+const { admin } = file;
+const app = await identityApp(file);
+coverRoutes(test, file, {
+  login_busy: 'needs more logins at once than an instance checks: test/unit/identity/gate.test.ts',
+});
+
+test.serial('login answers with a token and sets both cookies as the contract says', async (t) => {
   const app = await identityApp(t, { publicUrl: 'https://pay.example.com' });
   const { status, headers, body } = await app.call('POST', '/api/v1/login', { body: alice });
   t.is(status, 200);
@@ -19,8 +28,7 @@ test('login answers with a token and sets both cookies as the contract says', as
   t.like(me.body.data, { username: 'alice', role: 'admin' });
 });
 
-test('an unknown name, a wrong password and a disabled account get the same answer', async (t) => {
-  const app = await identityApp(t);
+test.serial('an unknown name, a wrong password and a disabled account get the same answer', async (t) => {
   const admin = await app.login();
   const body = { username: 'bob', password: 'nine-tidy-green-anchors', role: 'viewer' };
   const bob = await app.call('POST', '/api/v1/admins', { token: admin, body });
@@ -38,7 +46,7 @@ test('an unknown name, a wrong password and a disabled account get the same answ
   t.deepEqual(shown[2], shown[0]);
 });
 
-test('before the first administrator login is 503 with the way out, and no default account works', async (t) => {
+test.serial('before the first administrator login is 503 with the way out, and no default account works', async (t) => {
   const app = await identityApp(t, { bootstrapped: false });
   const { status, body, headers } = await app.call('POST', '/api/v1/login', {
     body: { username: 'admin', password: 'admin' },
@@ -49,8 +57,7 @@ test('before the first administrator login is 503 with the way out, and no defau
   t.truthy(headers.get('retry-after'));
 });
 
-test('bad bodies are refused before anything is looked up', async (t) => {
-  const app = await identityApp(t);
+test.serial('bad bodies are refused before anything is looked up', async (t) => {
   const bodies = [
     { username: { $ne: 'x' }, password: 'x' },
     { username: ['alice'], password: alice.password },
@@ -68,8 +75,7 @@ test('bad bodies are refused before anything is looked up', async (t) => {
   t.is((await app.call('POST', '/api/v1/login', { body: form })).status, 415);
 });
 
-test('login from another site is refused, Origin counting only without Sec-Fetch-Site', async (t) => {
-  const app = await identityApp(t);
+test.serial('login from another site is refused, Origin counting only without Sec-Fetch-Site', async (t) => {
   const login = (headers: Record<string, string>) => app.call('POST', '/api/v1/login', { body: alice, headers });
   t.is((await login({ 'sec-fetch-site': 'cross-site' })).body.code, 'csrf_failed');
   t.is((await login({ origin: 'https://evil.example' })).status, 403);
@@ -77,34 +83,35 @@ test('login from another site is refused, Origin counting only without Sec-Fetch
   t.is((await login({ 'sec-fetch-site': 'same-origin', origin: 'https://evil.example' })).status, 200);
 });
 
-test('a cookie session needs its own csrf value; a header session does not; a bad header is never rescued', async (t) => {
-  const app = await identityApp(t);
-  const session = async () => {
-    const { headers, body } = await app.call('POST', '/api/v1/login', { body: alice });
-    const [auth = '', csrf = ''] = headers.getSetCookie().map((cookie) => cookie.split(';')[0] ?? '');
-    return { auth, csrf, value: csrf.slice('csrf_token='.length), token: body.data.token as string };
-  };
-  const one = await session();
-  const two = await session();
-  const body = { name: 'shop', scopes: ['payment:read'] };
-  const create = (headers: Record<string, string>) => app.call('POST', '/api/v1/api-apps', { body, headers });
-  const cookie = `${one.auth}; ${one.csrf}`;
-  t.is((await app.call('GET', '/api/v1/me', { headers: { cookie } })).status, 200);
-  t.is((await create({ cookie })).body.code, 'csrf_failed');
-  t.is((await create({ cookie, 'x-csrf-token': 'wrong' })).status, 403);
-  t.is((await create({ cookie: `${one.auth}; ${two.csrf}`, 'x-csrf-token': two.value })).status, 403);
-  t.is((await create({ cookie: `${cookie}; ${two.csrf}`, 'x-csrf-token': two.value })).status, 403);
-  t.is((await create({ cookie: `${cookie}; ${two.auth}`, 'x-csrf-token': one.value })).status, 403);
-  t.is((await create({ cookie, 'x-csrf-token': one.value, 'sec-fetch-site': 'same-site' })).status, 403);
-  t.is((await create({ cookie, 'x-csrf-token': one.value })).status, 201);
-  t.is((await create({ authorization: `Bearer ${one.token}` })).status, 201);
-  const rescued = await create({ cookie, 'x-csrf-token': one.value, authorization: 'Bearer nonsense' });
-  t.is(rescued.status, 401);
-  t.is(rescued.headers.get('www-authenticate'), 'Bearer error="invalid_token"');
-});
+test.serial(
+  'a cookie session needs its own csrf value; a header session does not; a bad header is never rescued',
+  async (t) => {
+    const session = async () => {
+      const { headers, body } = await app.call('POST', '/api/v1/login', { body: alice });
+      const [auth = '', csrf = ''] = headers.getSetCookie().map((cookie) => cookie.split(';')[0] ?? '');
+      return { auth, csrf, value: csrf.slice('csrf_token='.length), token: body.data.token as string };
+    };
+    const one = await session();
+    const two = await session();
+    const body = { name: 'shop', scopes: ['payment:read'] };
+    const create = (headers: Record<string, string>) => app.call('POST', '/api/v1/api-apps', { body, headers });
+    const cookie = `${one.auth}; ${one.csrf}`;
+    t.is((await app.call('GET', '/api/v1/me', { headers: { cookie } })).status, 200);
+    t.is((await create({ cookie })).body.code, 'csrf_failed');
+    t.is((await create({ cookie, 'x-csrf-token': 'wrong' })).status, 403);
+    t.is((await create({ cookie: `${one.auth}; ${two.csrf}`, 'x-csrf-token': two.value })).status, 403);
+    t.is((await create({ cookie: `${cookie}; ${two.csrf}`, 'x-csrf-token': two.value })).status, 403);
+    t.is((await create({ cookie: `${cookie}; ${two.auth}`, 'x-csrf-token': one.value })).status, 403);
+    t.is((await create({ cookie, 'x-csrf-token': one.value, 'sec-fetch-site': 'same-site' })).status, 403);
+    t.is((await create({ cookie, 'x-csrf-token': one.value })).status, 201);
+    t.is((await create({ authorization: `Bearer ${one.token}` })).status, 201);
+    const rescued = await create({ cookie, 'x-csrf-token': one.value, authorization: 'Bearer nonsense' });
+    t.is(rescued.status, 401);
+    t.is(rescued.headers.get('www-authenticate'), 'Bearer error="invalid_token"');
+  },
+);
 
-test('logout ends this session at once, everywhere ends all of them', async (t) => {
-  const app = await identityApp(t);
+test.serial('logout ends this session at once, everywhere ends all of them', async (t) => {
   const [one, two, three] = [await app.login(), await app.login(), await app.login()];
   const answer = await app.call('POST', '/api/v1/logout', { token: one });
   t.deepEqual(answer.body.data, { loggedOut: true });
@@ -115,58 +122,64 @@ test('logout ends this session at once, everywhere ends all of them', async (t) 
   t.is((await app.call('GET', '/api/v1/me', { token: three })).status, 401);
 });
 
-test('wrong administrator tokens are 401: other alg, typ, aud, iss, key, missing exp or jti, hints', async (t) => {
-  const app = await identityApp(t);
-  const good = await app.login();
-  const claims = JSON.parse(Buffer.from(good.split('.')[1] ?? '', 'base64url').toString());
-  const keys = deriveKeys('a-test-secret-of-more-than-32-bytes!');
-  const sign = (payload: object, header: object = {}, key = keys.adminTokens) =>
-    new SignJWT({ ...payload })
-      .setProtectedHeader({ alg: 'HS256', typ: 'admin+jwt', ...header })
-      .sign(createSecretKey(key));
-  const get = async (token: string) => (await app.call('GET', '/api/v1/me', { token })).status;
-  t.is(await get(await sign(claims)), 200, 'the signer of this test is right');
-  const { exp: _exp, ...noExp } = claims;
-  const { jti: _jti, ...noJti } = claims;
-  const unsigned = `${Buffer.from('{"alg":"none","typ":"admin+jwt"}').toString('base64url')}.${good.split('.')[1]}.`;
-  const bad: Record<string, string> = {
-    'alg none': unsigned,
-    'alg HS512': await sign(claims, { alg: 'HS512' }, new Uint8Array(64)),
-    typ: await sign(claims, { typ: 'at+jwt' }),
-    'no typ': await sign(claims, { typ: undefined }),
-    aud: await sign({ ...claims, aud: 'http://127.0.0.1:8080/api/v2' }),
-    iss: await sign({ ...claims, iss: 'https://evil.example' }),
-    'no exp': await sign(noExp),
-    'no jti': await sign(noJti),
-    expired: await sign({ ...claims, exp: Math.floor(Date.now() / 1000) - 10 }),
-    generation: await sign({ ...claims, gen: claims.gen + 1 }),
-    'generation as text': await sign({ ...claims, gen: String(claims.gen) }),
-    'other key': await sign(claims, {}, keys.accessTokens),
-    'raw secret': await sign(claims, {}, Buffer.from('a-test-secret-of-more-than-32-bytes!')),
-    'crit hint': await sign(claims, {}).then((token) => withHeader(token, { crit: ['x'], x: 1 })),
-    'jwk hint': await sign(claims, { jwk: { kty: 'oct', k: 'AAAA' }, kid: '../../dev/null' }, new Uint8Array(32)),
-    nonsense: 'a.b.c',
-    long: 'x'.repeat(5000),
-  };
-  for (const [name, token] of Object.entries(bad)) t.is(await get(token), 401, name);
-});
+test.serial(
+  'wrong administrator tokens are 401: other alg, typ, aud, iss, key, missing exp or jti, hints',
+  async (t) => {
+    const good = await app.login();
+    const claims = JSON.parse(Buffer.from(good.split('.')[1] ?? '', 'base64url').toString());
+    const keys = deriveKeys('a-test-secret-of-more-than-32-bytes!');
+    const sign = (payload: object, header: object = {}, key = keys.adminTokens) =>
+      new SignJWT({ ...payload })
+        .setProtectedHeader({ alg: 'HS256', typ: 'admin+jwt', ...header })
+        .sign(createSecretKey(key));
+    const get = async (token: string) => (await app.call('GET', '/api/v1/me', { token })).status;
+    t.is(await get(await sign(claims)), 200, 'the signer of this test is right');
+    const { exp: _exp, ...noExp } = claims;
+    const { jti: _jti, ...noJti } = claims;
+    const unsigned = `${Buffer.from('{"alg":"none","typ":"admin+jwt"}').toString('base64url')}.${good.split('.')[1]}.`;
+    const bad: Record<string, string> = {
+      'alg none': unsigned,
+      'alg HS512': await sign(claims, { alg: 'HS512' }, new Uint8Array(64)),
+      typ: await sign(claims, { typ: 'at+jwt' }),
+      'no typ': await sign(claims, { typ: undefined }),
+      aud: await sign({ ...claims, aud: 'http://127.0.0.1:8080/api/v2' }),
+      iss: await sign({ ...claims, iss: 'https://evil.example' }),
+      'no exp': await sign(noExp),
+      'no jti': await sign(noJti),
+      expired: await sign({ ...claims, exp: Math.floor(Date.now() / 1000) - 10 }),
+      generation: await sign({ ...claims, gen: claims.gen + 1 }),
+      'generation as text': await sign({ ...claims, gen: String(claims.gen) }),
+      'other key': await sign(claims, {}, keys.accessTokens),
+      'raw secret': await sign(claims, {}, Buffer.from('a-test-secret-of-more-than-32-bytes!')),
+      'crit hint': await sign(claims, {}).then((token) => withHeader(token, { crit: ['x'], x: 1 })),
+      'jwk hint': await sign(claims, { jwk: { kty: 'oct', k: 'AAAA' }, kid: '../../dev/null' }, new Uint8Array(32)),
+      nonsense: 'a.b.c',
+      long: 'x'.repeat(5000),
+    };
+    for (const [name, token] of Object.entries(bad)) t.is(await get(token), 401, name);
+  },
+);
 
-test('failed logins are limited per account and address; the right password works again after the window', async (t) => {
-  const app = await identityApp(t, { loginFailures: 2 });
-  const wrong = () => app.call('POST', '/api/v1/login', { body: { username: 'ALICE', password: 'wrong-wrong-wrong' } });
-  t.is((await wrong()).status, 401);
-  t.is((await wrong()).status, 401);
-  const limited = await app.call('POST', '/api/v1/login', { body: alice });
-  t.is(limited.status, 429);
-  t.true(Number(limited.headers.get('retry-after')) >= 1);
-  const replica = await identityApp(t, { on: app.on, loginFailures: 2 });
-  t.is((await replica.call('POST', '/api/v1/login', { body: alice })).status, 429, 'counted for all replicas');
-  await app.on.database.em.fork().execute('update rate_limits set expire = 1');
-  const later = await identityApp(t, { on: app.on, loginFailures: 2 });
-  t.is((await later.call('POST', '/api/v1/login', { body: alice })).status, 200);
-});
+test.serial(
+  'failed logins are limited per account and address; the right password works again after the window',
+  async (t) => {
+    const app = await identityApp(t, { loginFailures: 2 });
+    const wrong = () =>
+      app.call('POST', '/api/v1/login', { body: { username: 'ALICE', password: 'wrong-wrong-wrong' } });
+    t.is((await wrong()).status, 401);
+    t.is((await wrong()).status, 401);
+    const limited = await app.call('POST', '/api/v1/login', { body: alice });
+    t.is(limited.status, 429);
+    t.true(Number(limited.headers.get('retry-after')) >= 1);
+    const replica = await identityApp(t, { on: app.on, loginFailures: 2 });
+    t.is((await replica.call('POST', '/api/v1/login', { body: alice })).status, 429, 'counted for all replicas');
+    await app.on.database.em.fork().execute('update rate_limits set expire = 1');
+    const later = await identityApp(t, { on: app.on, loginFailures: 2 });
+    t.is((await later.call('POST', '/api/v1/login', { body: alice })).status, 200);
+  },
+);
 
-test('an address that guesses many names is limited, a right login elsewhere is not', async (t) => {
+test.serial('an address that guesses many names is limited, a right login elsewhere is not', async (t) => {
   const app = await identityApp(t, { loginFailures: 1, trustedProxies: 1 });
   const from = (ip: string, username: string) =>
     app.call('POST', '/api/v1/login', {
@@ -185,3 +198,7 @@ function withHeader(token: string, more: object): string {
   const changed = { ...JSON.parse(Buffer.from(header, 'base64url').toString()), ...more };
   return [Buffer.from(JSON.stringify(changed)).toString('base64url'), payload, signature].join('.');
 }
+
+test.serial('a logout that is neither here nor everywhere is 400', async (t) => {
+  refused(t, await admin('POST', '/api/v1/logout', { everywhere: 'yes' }), 400, 'invalid_request');
+});

@@ -6,21 +6,26 @@ import * as openid from 'openid-client';
 import { deriveKeys } from '../../server/identity/keys.ts';
 import { testSecrets } from '../../server/identity/test-apps.ts';
 import { type Answer, appWithToken, identityApp, type IdentityApp, tokenOf } from '../support/identity-app.ts';
+import { serviceOfFile } from '../support/file-service.ts';
+import { coverRoutes } from '../support/route-file.ts';
+
+const file = await serviceOfFile(import.meta.filename);
+const app = await identityApp(file);
+coverRoutes(test, file);
 
 const grant = 'client_credentials';
 
-async function shop(t: Parameters<typeof identityApp>[0], settings = {}) {
-  const app = await identityApp(t);
+async function shop(settings = {}) {
   const admin = await app.login();
-  return { app, admin, ...(await appWithToken(app, admin, settings)) };
+  return { admin, ...(await appWithToken(app, admin, settings)) };
 }
 
 function basic(id: string, secret: string): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}` };
 }
 
-test('JSON, form and Basic give a token in the shape of RFC 6749', async (t) => {
-  const { app, client_id, client_secret } = await shop(t);
+test.serial('JSON, form and Basic give a token in the shape of RFC 6749', async (t) => {
+  const { client_id, client_secret } = await shop();
   const body = { grant_type: grant, client_id, client_secret };
   const form = new URLSearchParams({ grant_type: grant });
   const headers = basic(encodeURIComponent(client_id), encodeURIComponent(client_secret));
@@ -45,8 +50,8 @@ test('JSON, form and Basic give a token in the shape of RFC 6749', async (t) => 
   t.is(claims.exp - claims.iat, 3600);
 });
 
-test('openid-client, unmodified, gets, uses and revokes tokens', async (t) => {
-  const { app, client_id, client_secret } = await shop(t);
+test.serial('openid-client, unmodified, gets, uses and revokes tokens', async (t) => {
+  const { client_id, client_secret } = await shop();
   const execute = [openid.allowInsecureRequests];
   const server = {
     issuer: app.url,
@@ -64,8 +69,7 @@ test('openid-client, unmodified, gets, uses and revokes tokens', async (t) => {
   }
 });
 
-test('openid-client finds the endpoints by the metadata', async (t) => {
-  const { app } = await shop(t);
+test.serial('openid-client finds the endpoints by the metadata', async (t) => {
   const { status, body } = await app.call('GET', '/.well-known/oauth-authorization-server');
   t.is(status, 200);
   t.is(body.token_endpoint, 'http://127.0.0.1:8080/oauth/token');
@@ -74,8 +78,8 @@ test('openid-client finds the endpoints by the metadata', async (t) => {
   t.is(answer.revocation_endpoint, 'http://127.0.0.1:8080/oauth/revoke');
 });
 
-test('oauth4webapi, unmodified, gets and revokes tokens and reads refusals', async (t) => {
-  const { app, client_id, client_secret } = await shop(t);
+test.serial('oauth4webapi, unmodified, gets and revokes tokens and reads refusals', async (t) => {
+  const { client_id, client_secret } = await shop();
   const server = {
     issuer: app.url,
     token_endpoint: `${app.url}/oauth/token`,
@@ -98,8 +102,8 @@ test('oauth4webapi, unmodified, gets and revokes tokens and reads refusals', asy
   t.is((scope as oauth4webapi.ResponseBodyError).error, 'invalid_scope');
 });
 
-test('malformed token requests are 400 invalid_request, wrong clients 401 invalid_client', async (t) => {
-  const { app, client_id, client_secret } = await shop(t);
+test.serial('malformed token requests are 400 invalid_request, wrong clients 401 invalid_client', async (t) => {
+  const { client_id, client_secret } = await shop();
   const right = { grant_type: grant, client_id, client_secret };
   const form = (text: string) => ({
     body: text,
@@ -140,8 +144,8 @@ test('malformed token requests are 400 invalid_request, wrong clients 401 invali
   t.is((await app.call('GET', '/oauth/token')).status, 405);
 });
 
-test('unknown client and wrong secret are indistinguishable; Basic is answered with Basic', async (t) => {
-  const { app, client_id, client_secret } = await shop(t);
+test.serial('unknown client and wrong secret are indistinguishable; Basic is answered with Basic', async (t) => {
+  const { client_id, client_secret } = await shop();
   const body = new URLSearchParams({ grant_type: grant });
   const ask = (id: string, secret: string) => app.call('POST', '/oauth/token', { body, headers: basic(id, secret) });
   const shown = ({ status, body: answer, headers }: Answer) => [status, answer, headers.get('www-authenticate')];
@@ -154,19 +158,22 @@ test('unknown client and wrong secret are indistinguishable; Basic is answered w
   t.is(bearer.status, 401);
 });
 
-test('administrator tokens are nothing at v2, application tokens nothing at v1, whatever their scopes', async (t) => {
-  const { app, admin, token } = await shop(t, { scopes: ['admin'], trusted: true });
-  t.is((await app.call('GET', '/api/v2/me', { token: admin })).status, 401);
-  t.is((await app.call('GET', '/api/v1/me', { token })).status, 401);
-  t.is((await app.call('GET', '/api/v1/api-apps', { token })).status, 401);
-  const cookie = `auth_token=${token}`;
-  t.is((await app.call('GET', '/api/v1/me', { headers: { cookie } })).status, 401);
-  t.is((await app.call('GET', '/api/v2/me', { headers: { cookie } })).status, 401);
-  t.is((await app.call('GET', '/api/v2/probe/pay', { token })).status, 200, 'admin is every scope of v2');
-});
+test.serial(
+  'administrator tokens are nothing at v2, application tokens nothing at v1, whatever their scopes',
+  async (t) => {
+    const { admin, token } = await shop({ scopes: ['admin'], trusted: true });
+    t.is((await app.call('GET', '/api/v2/me', { token: admin })).status, 401);
+    t.is((await app.call('GET', '/api/v1/me', { token })).status, 401);
+    t.is((await app.call('GET', '/api/v1/api-apps', { token })).status, 401);
+    const cookie = `auth_token=${token}`;
+    t.is((await app.call('GET', '/api/v1/me', { headers: { cookie } })).status, 401);
+    t.is((await app.call('GET', '/api/v2/me', { headers: { cookie } })).status, 401);
+    t.is((await app.call('GET', '/api/v2/probe/pay', { token })).status, 200, 'admin is every scope of v2');
+  },
+);
 
-test('v2 says why: missing, invalid, insufficient', async (t) => {
-  const { app, token } = await shop(t, { scopes: ['payment:read'] });
+test.serial('v2 says why: missing, invalid, insufficient', async (t) => {
+  const { token } = await shop({ scopes: ['payment:read'] });
   const none = await app.call('GET', '/api/v2/me');
   t.is(none.headers.get('www-authenticate'), 'Bearer');
   const bad = await app.call('GET', '/api/v2/me', { token: 'nonsense' });
@@ -176,8 +183,8 @@ test('v2 says why: missing, invalid, insufficient', async (t) => {
   t.is(scope.headers.get('www-authenticate'), 'Bearer error="insufficient_scope", scope="payment:write"');
 });
 
-test('forged access tokens are 401: alg, typ, aud, iss, key, missing exp or jti, unknown client', async (t) => {
-  const { app, token } = await shop(t);
+test.serial('forged access tokens are 401: alg, typ, aud, iss, key, missing exp or jti, unknown client', async (t) => {
+  const { token } = await shop();
   const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
   const keys = deriveKeys('a-test-secret-of-more-than-32-bytes!');
   const sign = (payload: object, header: object = {}, key = keys.accessTokens) =>
@@ -206,8 +213,8 @@ test('forged access tokens are 401: alg, typ, aud, iss, key, missing exp or jti,
   for (const [name, forged] of Object.entries(bad)) t.is(await get(forged), 401, name);
 });
 
-test('a revoked token stays dead however its text is written again', async (t) => {
-  const { app, token } = await shop(t);
+test.serial('a revoked token stays dead however its text is written again', async (t) => {
+  const { token } = await shop();
   const [header, payload, signature = ''] = token.split('.');
   const last = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   const at = last.indexOf(signature.at(-1) ?? '');
@@ -219,28 +226,31 @@ test('a revoked token stays dead however its text is written again', async (t) =
   for (const text of texts) t.is((await app.call('GET', '/api/v2/me', { token: text })).status, 401, text.slice(-4));
 });
 
-test('revocation: unknown tokens are 200, a missing one 400, credentials must be right and own it', async (t) => {
-  const { app, admin, client_id, client_secret, token } = await shop(t);
-  const other = await appWithToken(app, admin);
-  const revoke = (body: unknown, headers = {}) => app.call('POST', '/oauth/revoke', { body, headers });
-  const alive = async () => (await app.call('GET', '/api/v2/me', { token })).status;
-  for (const unknown of ['nonsense', '', 'a.b.c', admin]) t.is((await revoke({ token: unknown })).status, 200);
-  t.is((await app.call('GET', '/api/v1/me', { token: admin })).status, 200, 'not for administrators');
-  t.is((await revoke({})).body.error, 'invalid_request');
-  t.is((await revoke({ token: { $ne: '' } })).status, 400);
-  t.is((await revoke({ token, client_id, client_secret: 'wrong' })).body.error, 'invalid_client');
-  t.is((await revoke({ token }, basic(client_id, 'wrong'))).status, 401);
-  t.is((await revoke({ token, client_id: other.client_id, client_secret: other.client_secret })).status, 200);
-  t.is((await revoke({ token, client_id: other.client_id })).status, 200);
-  t.is(await alive(), 200, 'untouched by strangers');
-  const form = new URLSearchParams({ token, token_type_hint: 'refresh_token', client_id, client_secret });
-  const done = await revoke(form);
-  t.deepEqual([done.status, done.body], [200, {}]);
-  t.is(await alive(), 401);
-});
+test.serial(
+  'revocation: unknown tokens are 200, a missing one 400, credentials must be right and own it',
+  async (t) => {
+    const { admin, client_id, client_secret, token } = await shop();
+    const other = await appWithToken(app, admin);
+    const revoke = (body: unknown, headers = {}) => app.call('POST', '/oauth/revoke', { body, headers });
+    const alive = async () => (await app.call('GET', '/api/v2/me', { token })).status;
+    for (const unknown of ['nonsense', '', 'a.b.c', admin]) t.is((await revoke({ token: unknown })).status, 200);
+    t.is((await app.call('GET', '/api/v1/me', { token: admin })).status, 200, 'not for administrators');
+    t.is((await revoke({})).body.error, 'invalid_request');
+    t.is((await revoke({ token: { $ne: '' } })).status, 400);
+    t.is((await revoke({ token, client_id, client_secret: 'wrong' })).body.error, 'invalid_client');
+    t.is((await revoke({ token }, basic(client_id, 'wrong'))).status, 401);
+    t.is((await revoke({ token, client_id: other.client_id, client_secret: other.client_secret })).status, 200);
+    t.is((await revoke({ token, client_id: other.client_id })).status, 200);
+    t.is(await alive(), 200, 'untouched by strangers');
+    const form = new URLSearchParams({ token, token_type_hint: 'refresh_token', client_id, client_secret });
+    const done = await revoke(form);
+    t.deepEqual([done.status, done.body], [200, {}]);
+    t.is(await alive(), 401);
+  },
+);
 
-test('scopes of a token shrink with the application and come from admin', async (t) => {
-  const { app, admin, client_id, client_secret, token } = await shop(t, { scopes: ['admin'], trusted: true });
+test.serial('scopes of a token shrink with the application and come from admin', async (t) => {
+  const { admin, client_id, client_secret, token } = await shop({ scopes: ['admin'], trusted: true });
   const narrow = await tokenOf(app, { client_id, client_secret }, { scope: 'payment:write user:read' });
   const change = { scopes: ['payment:read', 'payment:write'] };
   await app.call('PUT', `/api/v1/api-apps/${client_id}`, { token: admin, body: change });
@@ -249,7 +259,7 @@ test('scopes of a token shrink with the application and come from admin', async 
   t.deepEqual(await scopesOf(narrow), ['payment:write']);
 });
 
-test('test applications exist only while Debug is on, their tokens too', async (t) => {
+test.serial('test applications exist only while Debug is on, their tokens too', async (t) => {
   const debug = await identityApp(t, { debug: true });
   const plain = await identityApp(t, { on: debug.on });
   const admin = await debug.login();
@@ -266,7 +276,7 @@ test('test applications exist only while Debug is on, their tokens too', async (
   t.is((await plain.call('GET', '/api/v1/api-apps', { token: admin })).body.data.length, 0);
 });
 
-test('bad credentials of an address are limited; right ones go on', async (t) => {
+test.serial('bad credentials of an address are limited; right ones go on', async (t) => {
   const app = await identityApp(t, { badCredentialsPerMinute: 3 });
   const admin = await app.login();
   const { client_id, client_secret, token } = await appWithToken(app, admin);
@@ -281,7 +291,7 @@ test('bad credentials of an address are limited; right ones go on', async (t) =>
   t.truthy(await tokenOf(app, { client_id, client_secret }));
 });
 
-test('an application has its own limit of requests, counted for all replicas', async (t) => {
+test.serial('an application has its own limit of requests, counted for all replicas', async (t) => {
   const app = await identityApp(t);
   const replica = await identityApp(t, { on: app.on });
   const { token } = await appWithToken(app, await app.login(), { rateLimit: 3 });
@@ -290,11 +300,19 @@ test('an application has its own limit of requests, counted for all replicas', a
   t.deepEqual(seen, [200, 200, 200, 429]);
 });
 
-test('another JWT.SecretKey ends every token', async (t) => {
+test.serial('another JWT.SecretKey ends every token', async (t) => {
   const app = await identityApp(t);
   const admin = await app.login();
   const { token } = await appWithToken(app, admin);
   const after = await identityApp(t, { on: app.on, secretKey: 'another-test-secret-of-32-bytes-or-more' });
   t.is((await after.call('GET', '/api/v2/me', { token })).status, 401);
   t.is((await after.call('GET', '/api/v1/me', { token: admin })).status, 401);
+});
+
+test.serial('an application gets no token from an address that is not on its list', async (t) => {
+  const settings = { name: 'shop', scopes: ['payment:read'], allowedIps: ['192.0.2.0/24'] };
+  const made = await app.call('POST', '/api/v1/api-apps', { token: await app.login(), body: settings });
+  const { client_id, client_secret } = made.body.data;
+  const answer = await app.call('POST', '/oauth/token', { body: { grant_type: grant, client_id, client_secret } });
+  t.deepEqual([answer.status, answer.body.error], [403, 'unauthorized_client']);
 });

@@ -1,5 +1,10 @@
 import test from 'ava';
 import { startService, until, type Merchant, type Service } from '../support/service.ts';
+import { serviceOfFile } from '../support/file-service.ts';
+import { coverRoutes } from '../support/route-file.ts';
+
+const file = await serviceOfFile(import.meta.filename);
+coverRoutes(test, file);
 
 /** Places an order and gives its number. */
 async function place(shop: Merchant, order: object): Promise<string> {
@@ -18,7 +23,7 @@ async function stateOf({ url }: Service, orderNo: string): Promise<string> {
   return ((await answer.json()) as { data: { state: string } }).data.state;
 }
 
-test('the payment page shows what to pay and how, under a policy without inline code', async (t) => {
+test.serial('the payment page shows what to pay and how, under a policy without inline code', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await place(shop, {
@@ -48,7 +53,7 @@ test('the payment page shows what to pay and how, under a policy without inline 
   }
 });
 
-test('the polled state says two things and nothing else', async (t) => {
+test.serial('the polled state says two things and nothing else', async (t) => {
   const service = await startService(t);
   const orderNo = await place(await service.merchant(), { payWay: 'wechat', expireSeconds: 600 });
   const answer = await fetch(`${service.url}/pay/${orderNo}/state`);
@@ -60,7 +65,7 @@ test('the polled state says two things and nothing else', async (t) => {
   t.is((await fetch(`${service.url}/pay/P20300101000000ABCDEFGHJK/state`)).status, 404);
 });
 
-test('unknown and impossible numbers get the same friendly page', async (t) => {
+test.serial('unknown and impossible numbers get the same friendly page', async (t) => {
   const service = await startService(t);
   const orderNo = await place(await service.merchant(), { payWay: 'alipay' });
   const paths = [
@@ -80,7 +85,7 @@ test('unknown and impossible numbers get the same friendly page', async (t) => {
   }
 });
 
-test('coming back moves nothing by itself, however the address lies', async (t) => {
+test.serial('coming back moves nothing by itself, however the address lies', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   for (const payWay of ['alipay', 'wechat', 'paypal']) {
@@ -88,14 +93,14 @@ test('coming back moves nothing by itself, however the address lies', async (t) 
     const lies = 'status=paid&trade_status=TRADE_SUCCESS&token=made-up&PayerID=x&total_amount=3.50';
     const { status, html } = await page(`${service.url}/return/${payWay}/${orderNo}?${lies}`);
     t.is(status, 200);
-    t.regex(html, /has not confirmed a payment yet/);
+    t.regex(html, /has not confirmed the payment yet/);
     t.is(await stateOf(service, orderNo), 'waiting');
     const turned = await page(`${service.url}/return/${payWay}/${orderNo}?cancelled=1`);
     t.regex(turned.html, /Not paid[^]*Pay now/);
   }
 });
 
-test('coming back from PayPal takes the approved money, once, and leads to the shop', async (t) => {
+test.serial('coming back from PayPal takes the approved money, once, and leads to the shop', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await place(shop, { payWay: 'paypal', returnUrl: 'https://shop.example/done?cart=7&status=x#end' });
@@ -117,7 +122,7 @@ test('coming back from PayPal takes the approved money, once, and leads to the s
   t.is(timeline.filter((entry) => JSON.stringify(entry).includes('"O5"')).length, 1);
 });
 
-test('coming back from a channel without notices finds the payment', async (t) => {
+test.serial('coming back from a channel without notices finds the payment', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   for (const payWay of ['alipay', 'wechat']) {
@@ -130,24 +135,24 @@ test('coming back from a channel without notices finds the payment', async (t) =
   }
 });
 
-test('a silent channel does not keep the page', async (t) => {
+test.serial('a silent channel does not keep the page', async (t) => {
   const service = await startService(t, { timeoutMs: 500 });
   const orderNo = await place(await service.merchant(), { payWay: 'alipay' });
   await service.sim('/sim/faults', { payWay: 'alipay', call: 'query', fault: 'timeout', probability: 1 });
   service.clock.advance(6);
   const { status, html } = await page(`${service.url}/return/alipay/${orderNo}`);
   t.is(status, 200);
-  t.regex(html, /has not confirmed a payment yet/);
+  t.regex(html, /has not confirmed the payment yet/);
 });
 
-test('without an address of the shop there is no link to one', async (t) => {
+test.serial('without an address of the shop there is no link to one', async (t) => {
   const service = await startService(t);
   const orderNo = await place(await service.merchant(), { payWay: 'alipay' });
   const { html } = await page(`${service.url}/pay/${orderNo}`);
   t.notRegex(html, /Back to the shop/);
 });
 
-test('each end of an order has its own page', async (t) => {
+test.serial('each end of an order has its own page', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const title = async (orderNo: string) =>
@@ -165,7 +170,7 @@ test('each end of an order has its own page', async (t) => {
   t.is(await title(partly), 'Paid');
   await refund(partly, 1);
   await until('part', async () => (await stateOf(service, partly)) === 'partially_refunded');
-  t.regex((await page(`${service.url}/pay/${partly}`)).html, /partly refunded[^]*1\.00 CNY/);
+  t.regex((await page(`${service.url}/pay/${partly}`)).html, /Partially refunded[^]*1\.00 CNY/);
   const wholly = await paid();
   await refund(wholly, 3.5);
   await until('all', async () => (await stateOf(service, wholly)) === 'refunded');

@@ -1,10 +1,15 @@
 import test from 'ava';
 import { alipay, paypal } from '../unit/credentials/material.ts';
 import { startService } from '../unit/credentials/service.ts';
+import { serviceOfFile } from '../support/file-service.ts';
+import { coverRoutes } from '../support/route-file.ts';
+
+const file = await serviceOfFile(import.meta.filename);
+coverRoutes(test, file);
 
 const path = '/api/v1/payment/channels';
 
-test('everybody sees three channels, with a word and a time, and nothing else', async (t) => {
+test.serial('everybody sees three channels, with a word and a time, and nothing else', async (t) => {
   const { call } = await startService(t);
   await call('POST', '/api/v1/payment/config/alipay', { body: alipay });
   await call('POST', '/api/v1/payment/config/paypal?project=other', { body: paypal });
@@ -42,7 +47,7 @@ test('everybody sees three channels, with a word and a time, and nothing else', 
   t.false(text.includes(alipay.appId));
 });
 
-test('what happens at a channel is seen here, its words are not', async (t) => {
+test.serial('what happens at a channel is seen here, its words are not', async (t) => {
   const { call, channels, store } = await startService(t);
   await call('POST', '/api/v1/payment/config/alipay', { body: alipay });
   const one = async () => (await call('GET', path, { token: '' })).body.data[0];
@@ -61,7 +66,7 @@ test('what happens at a channel is seen here, its words are not', async (t) => {
   await channels.idle();
 });
 
-test('a project is no parameter here', async (t) => {
+test.serial('a project is no parameter here', async (t) => {
   const { call } = await startService(t);
   t.is((await call('GET', `${path}?project=other`, { token: '' })).status, 400);
 });

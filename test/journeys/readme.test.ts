@@ -91,7 +91,7 @@ async function isReady({ url }: Stage): Promise<void> {
 test('the ten minutes do what they say', async (t) => {
   t.timeout(120_000);
   const stage = await openWithPayctl(t);
-  const blocks = blocksOf('Ten minutes');
+  const blocks = blocksOf('Ten-minute tutorial');
   const start = blocks.findIndex(({ text }) => text.includes('npm start'));
   t.is(start, 1);
   await checkSection(t, stage, blocks.slice(0, start));
@@ -149,6 +149,6 @@ test('folders that the map names exist', (t) => {
 });
 
 function blocksOfMap(): string[] {
-  const map = readme.slice(readme.indexOf('## What is where'));
+  const map = readme.slice(readme.indexOf('## Repository layout'));
   return [...map.matchAll(/^\| `(\w+)\/` \|/gm)].map(([, name]) => name ?? '');
 }

@@ -42,7 +42,9 @@ test('C1 C2: return page, webhook, query and jobs at once capture once', async (
     const orderNo = await placeOrder(shop, { payWay, amount: 10 });
     await service.sim('/sim/approve', { orderNo });
     await service.sim('/sim/notices', { payWay, enabled: true });
-    await service.app.store.read((tx) => tx.orders.update({ orderNo }, { checkedAt: null, nextCheckAt: new Date() }));
+    await service.app.store.autocommit((tx) =>
+      tx.orders.update({ orderNo }, { checkedAt: null, nextCheckAt: new Date() }),
+    );
     await Promise.all([
       after(index % 3, () => comeBack(service, orderNo)),
       after(index % 2, () => comeBack(service, orderNo)),

@@ -32,7 +32,7 @@ async function planOf({ store }: TestDatabase, { sql, parameters }: Statement): 
 async function unhurried({ store }: TestDatabase, sql: string): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
-      await store.read((tx) => tx.sql(sql));
+      await store.autocommit((tx) => tx.sql(sql));
       return;
     } catch (error) {
       if (tries === 20) throw error;
@@ -45,7 +45,7 @@ async function seeded(t: ExecutionContext): Promise<TestDatabase> {
   const fill = async (sql: string, ...parameters: unknown[]) => {
     // One statement for each part keeps below the statement timeout with a million rows.
     for (let from = 1; from <= rows; from += 10_000)
-      await on.store.read((tx) => tx.sql(sql, [...parameters, from, Math.min(rows, from + 9_999)]));
+      await on.store.autocommit((tx) => tx.sql(sql, [...parameters, from, Math.min(rows, from + 9_999)]));
   };
   await fill(`
     insert into users (id, project, user_id, email, phone, status, created_at, updated_at)

@@ -63,7 +63,7 @@ test.serial(
   async (t) => {
     const world = await catalogWorld(t);
     const order = await world.soldPackage('refuse', 40);
-    await t.throwsAsync(world.refund(order.orderNo, 10), { message: /takes 100 coins back, and only 60/ });
+    await t.throwsAsync(world.refund(order.orderNo, 10), { message: /must claw back 100 coins, but only 60/ });
     t.deepEqual(await world.account(), { balance: 60, held: 0, debt: 0 });
     const refundNo = await world.refund(order.orderNo, 3.33);
     t.deepEqual(await world.account(), { balance: 60, held: 34, debt: 0 });
@@ -114,7 +114,7 @@ test.serial(
 test.serial('a forced refund of spent coins is never refused: debt, and an exception for a person', async (t) => {
   const world = await catalogWorld(t);
   const order = await world.soldPackage('refuse', 100);
-  const { settleForeignRefund } = await import('../../server/payments/settle/foreign-refund.ts');
+  const { settleForeignRefund } = await import('../../server/payments/foreign-refund.ts');
   await world.store.transaction(async (tx) => {
     const locked = await tx.orders.lock({ orderNo: order.orderNo });
     const outcome = { kind: 'succeeded', amount: { minor: 1000n, currency: 'CNY' }, at: new Date() } as const;

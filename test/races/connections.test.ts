@@ -1,4 +1,7 @@
 import test from 'ava';
+import { openDatabase } from '../../server/db/orm.ts';
+import { createRateLimits } from '../../server/db/rate-limits.ts';
+import { createStore } from '../../server/db/store.ts';
 import { postgresDatabase } from '../support/database.ts';
 
 test('connections that are lost in the middle of a transaction do not use up the pool', async (t) => {
@@ -36,4 +39,44 @@ test('a table that gets a column keeps its readers', async (t) => {
   t.deepEqual(await store.read((tx) => tx.revokedTokens.find({ jti: 'j' })), row);
   await store.transaction((tx) => tx.sql('alter table revoked_tokens add column more text'));
   t.deepEqual(await store.read((tx) => tx.revokedTokens.find({ jti: 'j' })), row);
+});
+
+for (const prepared of [true, false])
+  test(`Database.Prepared = ${prepared}: a connection keeps ${prepared ? 'plans under names of their texts' : 'nothing'}`, async (t) => {
+    const { url } = await postgresDatabase(t, 1);
+    const database = await openDatabase({ kind: 'postgres', url, poolSize: 1, prepared });
+    t.teardown(() => database.close());
+    const store = createStore(database, async () => {});
+    const row = { jti: 'j', owner: 'o', expiresAt: new Date(0), revokedAt: new Date(0) };
+    await store.transaction(async (tx) => {
+      await tx.revokedTokens.insert(row);
+      await tx.savepoint((part) => part.revokedTokens.update({ jti: 'j' }, { owner: 'p' }));
+      t.is((await tx.revokedTokens.lock({ jti: 'j' }))?.owner, 'p');
+    });
+    t.deepEqual(await store.read((tx) => tx.revokedTokens.list({}, { limit: 5 })), [{ ...row, owner: 'p' }]);
+    t.deepEqual(await store.read((tx) => tx.prepared('select ?::int as n', [7])), [{ n: 7 }]);
+    t.true((await createRateLimits(database).consume('k', 1, 60)).allowed);
+    const kept = await database.em.execute<{ name: string }[]>('select name from pg_prepared_statements');
+    t.is(kept.length, prepared ? 6 : 0);
+    for (const { name } of kept) t.regex(name, /^pay_[\w-]{22}$/);
+  });
+
+test('closing waits for a transaction that is under way, which ends as if nothing had happened', async (t) => {
+  const { url } = await postgresDatabase(t);
+  const database = await openDatabase({ kind: 'postgres', url, poolSize: 2 });
+  const store = createStore(database, () => {});
+  const began = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  const work = store.transaction(async (tx) => {
+    await tx.sql('select 1');
+    began.resolve();
+    await gate.promise;
+    return tx.sql('select 2 as two');
+  });
+  await began.promise;
+  const closing = database.close();
+  gate.resolve();
+  t.deepEqual(await work, [{ two: 2 }]);
+  await closing;
+  await t.throwsAsync(store.read((tx) => tx.sql('select 3')));
 });

@@ -48,7 +48,7 @@ const SCENES: readonly Scene[] = [
     checkpoint: 'query.asked',
     prepare: async (service, shop, payWay) => {
       const orderNo = await placeOrder(shop, { payWay, amount: 20 });
-      await service.app.store.read((tx) => tx.orders.update({ orderNo }, { checkedAt: null }));
+      await service.app.store.autocommit((tx) => tx.orders.update({ orderNo }, { checkedAt: null }));
       return orderNo;
     },
     act: query,
@@ -105,7 +105,7 @@ test.serial('G1: capture dies at each of its checkpoints and the money is taken 
     await service.sim('/sim/notices', { payWay: 'paypal', enabled: false });
     const orderNo = await placeOrder(shop, { payWay: 'paypal', amount: 20 });
     await service.sim('/sim/pay', { orderNo });
-    await service.app.store.read((tx) => tx.orders.update({ orderNo }, { nextCheckAt: new Date() }));
+    await service.app.store.autocommit((tx) => tx.orders.update({ orderNo }, { nextCheckAt: new Date() }));
     const victim = await startReplica(t, {
       environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },
       simulatorUrl: service.simulator.url,

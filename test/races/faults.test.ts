@@ -35,7 +35,7 @@ const SCENES: readonly Scene[] = [
     call: 'query',
     async before(on) {
       const orderNo = await placed(on);
-      await on.service.app.store.read((tx) => tx.orders.update({ orderNo }, { checkedAt: null }));
+      await on.service.app.store.autocommit((tx) => tx.orders.update({ orderNo }, { checkedAt: null }));
       return orderNo;
     },
     act: ({ shop }, orderNo) => shop.call('GET', `/api/v2/payment/query/${orderNo}`),

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { openDatabase } from '../../server/db/orm.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
 import { postgresDatabase } from '../support/database.ts';
 
@@ -42,4 +43,43 @@ test('when a window is over the next use begins a new one', async (t) => {
   t.true((await fresh.peek([{ key: 'k', limit: 1 }])).allowed);
   const { allowed, remaining } = await fresh.consume('k', 1, 600);
   t.deepEqual([allowed, remaining], [true, 0]);
+});
+
+test('of many uses at once over two pools exactly as many pass as the limit says, in a new window too', async (t) => {
+  const { database, url } = await postgresDatabase(t);
+  const other = await openDatabase({ kind: 'postgres', url, poolSize: 10 });
+  t.teardown(() => other.close());
+  for (const round of ['the first window', 'the next window']) {
+    const replicas = [createRateLimits(database), createRateLimits(other)];
+    const quotas = await Promise.all(
+      Array.from({ length: 80 }, async (_, index) => replicas[index % 2]!.consume('app:y', 17, 600)),
+    );
+    const allowed = quotas.filter((quota) => quota.allowed);
+    t.is(allowed.length, 17, round);
+    t.is(new Set(allowed.map(({ remaining }) => remaining)).size, 17, round);
+    for (const { limit, remaining, resetSeconds } of quotas.filter((quota) => !quota.allowed)) {
+      t.deepEqual([limit, remaining], [17, 0]);
+      t.true(resetSeconds > 590 && resetSeconds <= 600, String(resetSeconds));
+    }
+    await database.em.fork().execute('update rate_limits set expire = 1');
+  }
+});
+
+test('a key that was refused is refused from memory, and by its own limit only', async (t) => {
+  const { database } = await postgresDatabase(t);
+  const limits = createRateLimits(database);
+  for (let at = 0; at < 2; at += 1) await limits.consume('k', 1, 600);
+  await database.em.fork().execute('delete from rate_limits');
+  t.false((await limits.consume('k', 1, 600)).allowed);
+  const raised = await limits.consume('k', 5, 600);
+  t.deepEqual([raised.allowed, raised.remaining], [true, 4]);
+});
+
+test('windows that are over are forgotten', async (t) => {
+  const { database } = await postgresDatabase(t);
+  const limits = createRateLimits(database);
+  await limits.consume('old', 1, 600);
+  await limits.consume('new', 1, 7200);
+  t.is(await limits.deleteExpired(new Date(Date.now() + 3_600_000)), 1);
+  t.deepEqual(await database.em.fork().execute('select key from rate_limits'), [{ key: 'new' }]);
 });

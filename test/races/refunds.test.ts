@@ -1,6 +1,6 @@
 import test from 'ava';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
-import { count, inParallel } from '../support/counts.ts';
+import { count, inParallel, untilTaken } from '../support/counts.ts';
 import { payOrder } from '../support/orders.ts';
 import { startService } from '../support/service.ts';
 
@@ -12,7 +12,7 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
     const taken = await inParallel(orders, 4, async () => {
       const orderNo = await payOrder(service, shop, { payWay, amount: 100 });
       const answers = await inParallel(20, 20, () =>
-        shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 60 }),
+        untilTaken(() => shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 60 })),
       );
       const refused = answers.filter(({ status }) => status !== 200);
       t.true(refused.every(({ body }) => ['refund_exceeds_refundable', 'refund_in_progress'].includes(body.code)));
@@ -34,11 +34,13 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
     });
     const orderNo = await payOrder(service, shop, { payWay, amount: 100 });
     const answers = await inParallel(20, 20, (index) =>
-      shop.callAt(index % 2 ? replica.url : service.url, 'POST', '/api/v2/payment/refund', {
-        orderNo,
-        refundAmount: 7,
-        merchantRefundNo: `m-${index}`,
-      }),
+      untilTaken(() =>
+        shop.callAt(index % 2 ? replica.url : service.url, 'POST', '/api/v2/payment/refund', {
+          orderNo,
+          refundAmount: 7,
+          merchantRefundNo: `m-${index}`,
+        }),
+      ),
     );
     t.is(answers.filter(({ status }) => status === 200).length, 14);
     await runUntilQuiet(service, 7200, 60);

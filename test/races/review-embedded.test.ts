@@ -7,7 +7,6 @@ import { startService, until } from '../support/service.ts';
 
 for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
   test(`${payWay} on the embedded database: pay, query, refund and close with the jobs running; nothing waits for itself`, async (t) => {
-    t.timeout(60_000);
     const service = await startService(t, { url: `pglite://${join(temporaryFolder(t), 'data')}` });
     await service.app.startJobs();
     const shop = await service.merchant();

@@ -48,7 +48,7 @@ test('an approved order whose capture is in other hands is not asked about in a 
   const { store } = service.app;
   const lease = new Date(service.clock.now().getTime() + 30_000);
   const now = service.clock.now();
-  await store.read((tx) =>
+  await store.autocommit((tx) =>
     tx.orders.update({ orderNo }, { captureState: 'live', captures: 1, captureLeasedUntil: lease, nextCheckAt: now }),
   );
   await service.app.sweep.once();
@@ -64,7 +64,9 @@ test('an approved order with a stale flag of a pending capture is captured', asy
   await service.sim('/sim/approve', { orderNo });
   const { store } = service.app;
   const now = service.clock.now();
-  await store.read((tx) => tx.orders.update({ orderNo }, { captureState: 'pending', captures: 1, nextCheckAt: now }));
+  await store.autocommit((tx) =>
+    tx.orders.update({ orderNo }, { captureState: 'pending', captures: 1, nextCheckAt: now }),
+  );
   await service.app.sweep.once();
   t.is(await stateOf(service, orderNo), 'paid');
   await runUntilQuiet(service, 600, 300);

@@ -1,12 +1,12 @@
 import test from 'ava';
 import type { Channel, RefundOutcome } from '../../server/payments/channel.ts';
 import { checkRefund } from '../../server/payments/check-refund.ts';
-import { claimKey, createIdempotency } from '../../server/payments/idempotency.ts';
+import { claimKey, createWithKey } from '../../server/payments/idempotency.ts';
 import { operatorRepairs } from '../../server/payments/operator.ts';
 import { placePayment } from '../../server/payments/place.ts';
 import type { Ports } from '../../server/payments/ports.ts';
 import { refundPayment, sendRefund } from '../../server/payments/refund.ts';
-import { settle } from '../../server/payments/settle/order.ts';
+import { settle } from '../../server/payments/settle.ts';
 import { assertBooksBalance, ledgerOf, unexplained } from '../support/books.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
 import { startService, type Service } from '../support/service.ts';
@@ -39,10 +39,10 @@ test('a refund of another amount waits for a person, stays listed, and can be en
 test('a claim that was rolled back does not finish the key of the request that came after it', async (t) => {
   const service = await startService(t);
   const { store, ports } = service.app;
-  const once = createIdempotency({ store, now: ports.now });
-  const request = { caller: { kind: 'app', clientId: 'shop' }, route: 'POST /x', key: 'k', body: {} } as const;
+  const once = createWithKey({ store, now: ports.now });
+  const request = { scope: 'app:shop', route: 'POST /x', key: 'k', body: {} } as const;
   const refused = { status: 409, headers: {}, body: '{"code":"refused"}' };
-  await once(request, async ({ claim: first }) => {
+  await once(request, async (first) => {
     const rollBack = store.transaction(async (tx) => {
       await claimKey(tx, first, 'R1', ports.now());
       throw new Error('refused');
@@ -174,7 +174,7 @@ test('surplus money of another currency goes back in its own currency', async (t
     amount: { minor: 900n, currency: 'EUR' },
     at: ports.now(),
   } as const;
-  await store.transaction((tx) => settle(ports, tx, orderNo, paid, VIA));
+  await settle(ports, orderNo, { outcome: paid }, VIA);
   const exception = await store.read((tx) => tx.exceptions.find({ orderNo, kind: 'amount_mismatch' }));
   const asked: string[] = [];
   const willing = withChannel(service, {
@@ -185,7 +185,7 @@ test('surplus money of another currency goes back in its own currency', async (t
   });
   await operatorRepairs(willing).resolveException(ADMIN, exception!.id, 'refund', 'not ours');
   t.deepEqual(asked, ['EUR', 'EUR']);
-  await store.transaction((tx) => settle(ports, tx, orderNo, paid, VIA));
+  await settle(ports, orderNo, { outcome: paid }, VIA);
   const closed = await store.read((tx) => tx.orders.find({ orderNo }));
   t.is(closed?.state, 'closed');
   const last = await store.read((tx) => tx.moves.list({ orderNo, toState: 'closed' }));
@@ -277,6 +277,6 @@ async function lateMoney(
   await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
   const amount = { minor: 1000n, currency: 'CNY' };
   const paid = { kind: 'paid', channelNo: `T${orderNo}`, amount, at: ports.now() } as const;
-  await ports.store.transaction((tx) => settle(ports, tx, orderNo, paid, VIA));
+  await settle(ports, orderNo, { outcome: paid }, VIA);
   return { orderNo, refundNo: `R${orderNo}L` };
 }

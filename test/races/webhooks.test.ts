@@ -1,4 +1,4 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { Webhook } from 'standardwebhooks';
 import { openConsole } from '../support/console.ts';
 import { count } from '../support/counts.ts';
@@ -9,7 +9,7 @@ import { freePort, request, type Service, startService, until } from '../support
 
 const env = { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1/32' };
 
-async function stage(t: Parameters<typeof startService>[0]) {
+async function stage(t: ExecutionContext) {
   const service = await startService(t, { env });
   const shop = await service.merchant();
   const receiver = await startReceiver(t);
@@ -145,7 +145,9 @@ test('kill -9 at each step of a delivery loses no event, and nothing is sent bef
     receiver.received.length = 0;
     const orderNo = await payOrder(service, shop, { amount: 3 });
     // The replica has the real clock, the service of the test one that was put forward.
-    await service.app.store.read((tx) => tx.deliveries.update({ state: 'pending' }, { nextAttemptAt: new Date() }));
+    await service.app.store.autocommit((tx) =>
+      tx.deliveries.update({ state: 'pending' }, { nextAttemptAt: new Date() }),
+    );
     const victim = await startReplica(t, {
       environment: service.environment,
       simulatorUrl: service.simulator.url,

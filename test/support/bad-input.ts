@@ -111,7 +111,7 @@ export const BAD_QUERIES = [
   '\u0000',
 ] as const;
 
-/** Amounts that are none, in any currency (contract.md §1). */
+/** Amounts that are none, in any currency. */
 export const BAD_AMOUNTS: readonly string[] = [
   ['0', '-0', '-1', '0.001', '12.345', '1e9', '100000000.01', '100000001', '1e-7', '1e400', '0.1e1000'],
   ['"0"', '"0.00"', '"-1"', '"+1"', '"1e1"', '"1E1"', '" 1"', '"1 "', '"1,000"', '"1,5"', '".5"', '"1."', '"0x10"'],

@@ -1,16 +1,17 @@
 import type { ExecutionContext } from 'ava';
 import { Unauthenticated } from '../../server/errors.ts';
 import type { AppCaller, Authenticators } from '../../server/http/callers.ts';
-import { createIdempotency } from '../../server/payments/idempotency.ts';
+import { createWithKey } from '../../server/payments/idempotency.ts';
 import { paymentOperations } from '../../server/payments/operations.ts';
+import { coinLedgerRoutes, ownCoinRoutes } from '../../server/routes/coin-ledgers.ts';
+import { ownUserRoutes, userRoutes } from '../../server/routes/users.ts';
 import { coinRoutes } from '../../server/routes/v1/coins.ts';
 import { productRoutes } from '../../server/routes/v1/products.ts';
 import { projectRoutes } from '../../server/routes/v1/projects.ts';
 import { statsRoutes } from '../../server/routes/v1/stats.ts';
-import { userRoutes } from '../../server/routes/v1/users.ts';
-import { ownCoinRoutes } from '../../server/routes/v2/coins.ts';
-import { ownUserRoutes } from '../../server/routes/v2/users.ts';
+import { consoleUserRoutes } from '../../server/routes/v1/users.ts';
 import { type CatalogWorld, catalogWorld } from './catalog-world.ts';
+import { requireDeclared } from './declared.ts';
 import { fakeAuthenticators, startEdge } from './edge.ts';
 
 /** An answer as these tests look at it. */
@@ -40,7 +41,7 @@ export interface CatalogApp extends CatalogWorld {
 const everything = ['user:read', 'user:write', 'coin:read', 'coin:write'];
 
 /** Starts it on a database of its own; the project `other` exists too. */
-export async function catalogApp(t: ExecutionContext): Promise<CatalogApp> {
+export async function catalogApp(t: Pick<ExecutionContext, 'teardown'>): Promise<CatalogApp> {
   const world = await catalogWorld(t);
   const { catalog, store, ports } = world;
   await catalog.projects.create({ kind: 'admin', name: 'tester' }, { code: 'other', name: 'Other', remark: null });
@@ -60,12 +61,14 @@ export async function catalogApp(t: ExecutionContext): Promise<CatalogApp> {
   const payments = paymentOperations(ports);
   const { url } = await startEdge(t, {
     authenticators,
-    idempotency: createIdempotency({ store, now: ports.now }),
+    withKey: createWithKey({ store, now: ports.now }),
     groups: [
       projectRoutes(catalog),
-      userRoutes({ ...catalog, payments }),
+      userRoutes(catalog),
+      consoleUserRoutes({ ...catalog, payments }),
       productRoutes(catalog),
       coinRoutes(catalog),
+      coinLedgerRoutes(catalog),
       statsRoutes(catalog),
       ownUserRoutes(catalog),
       ownCoinRoutes(catalog),
@@ -91,7 +94,9 @@ function caller(url: string, token: string): Call {
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     const text = await answer.text();
-    return { status: answer.status, headers: answer.headers, body: text === '' ? {} : JSON.parse(text) };
+    const read = text === '' ? {} : JSON.parse(text);
+    await requireDeclared(method, path, read);
+    return { status: answer.status, headers: answer.headers, body: read };
   };
 }
 

@@ -12,14 +12,13 @@ import { consoleAppRow, newAppRow } from '../../server/identity/api-app-row.ts';
 import { defaultLatePayment } from '../../server/identity/api-app-rules.ts';
 import { createAudit } from '../../server/identity/audit.ts';
 import type { Actor } from '../../server/identity/ports.ts';
-import type { Channel } from '../../server/payments/channel.ts';
-import { claimKey } from '../../server/payments/idempotency.ts';
+import type { Channel, Outcome } from '../../server/payments/channel.ts';
 import { raiseException } from '../../server/payments/journal.ts';
-import { type PayRequest, placePayment } from '../../server/payments/place.ts';
+import { placePayment } from '../../server/payments/place.ts';
+import type { PayRequest } from '../../server/payments/pay-request.ts';
 import type { Ports } from '../../server/payments/ports.ts';
 import { refundPayment } from '../../server/payments/refund.ts';
-import { settle } from '../../server/payments/settle/order.ts';
-import { settleRefund } from '../../server/payments/settle/refund.ts';
+import { settle, settleRefund } from '../../server/payments/settle.ts';
 import { inParallel } from './counts.ts';
 import { postgresDatabase, type TestDatabase } from './database.ts';
 
@@ -50,7 +49,7 @@ export interface CatalogWorld extends TestDatabase {
   catalog: Catalog;
   place(request?: Partial<PayRequest>): Promise<OrderRow>;
   /** Settles the channel's word about an order. */
-  say(orderNo: string, outcome: Parameters<typeof settle>[3]): Promise<OrderRow>;
+  say(orderNo: string, outcome: Outcome): Promise<OrderRow>;
   /** The money arrives. */
   pay(order: OrderRow): Promise<OrderRow>;
   /** A refund of so many yuan, still at the channel; `forced` as if the service made it itself. */
@@ -62,7 +61,7 @@ export interface CatalogWorld extends TestDatabase {
 }
 
 /** Starts the world on a database of its own with the project `default` and the application `shop`. */
-export async function catalogWorld(t: ExecutionContext, poolSize = 10): Promise<CatalogWorld> {
+export async function catalogWorld(t: Pick<ExecutionContext, 'teardown'>, poolSize = 10): Promise<CatalogWorld> {
   const on = await postgresDatabase(t, poolSize);
   const { store } = on;
   const now = () => new Date();
@@ -96,7 +95,7 @@ export async function catalogWorld(t: ExecutionContext, poolSize = 10): Promise<
     effects: createEffects({
       now,
       recordEvent,
-      raise: (tx, order, kind, also) => raiseException(ports, tx, order, kind, also),
+      raise: (tx, order, raised) => raiseException(ports, tx, order, raised),
     }),
   };
   const audit = createAudit({ now });
@@ -105,7 +104,6 @@ export async function catalogWorld(t: ExecutionContext, poolSize = 10): Promise<
     now,
     audit,
     recordEvent,
-    claimKey,
     consoleApp: consoleAppRow,
     kindOf: base.channels.kindOf,
   });
@@ -122,8 +120,7 @@ export async function catalogWorld(t: ExecutionContext, poolSize = 10): Promise<
     ports,
     catalog,
     place: (request = {}) => placing(payee, { subject: 'Tea', payWay: 'alipay', ...request }),
-    say: (orderNo, outcome) =>
-      store.transaction((tx) => settle(ports, tx, orderNo, outcome, { cause: 'test', actor: 'test' })),
+    say: (orderNo, outcome) => settle(ports, orderNo, { outcome }, { cause: 'test', actor: 'test' }),
     pay: (order) =>
       world.say(order.orderNo, {
         kind: 'paid',
@@ -138,15 +135,13 @@ export async function catalogWorld(t: ExecutionContext, poolSize = 10): Promise<
       return refund.refundNo;
     },
     finish: async (refundNo, how) => {
-      await store.transaction(async (tx) => {
-        const refund = await tx.refunds.find({ refundNo });
-        const amount = { minor: refund?.amount ?? 0n, currency: 'CNY' };
-        const outcome =
-          how === 'succeeded'
-            ? ({ kind: 'succeeded', amount, at: now() } as const)
-            : ({ kind: 'failed', code: 'NO', reason: 'no' } as const);
-        await settleRefund(ports, tx, refundNo, outcome, { cause: 'test', actor: 'test' });
-      });
+      const refund = await store.read((tx) => tx.refunds.find({ refundNo }));
+      const amount = { minor: refund?.amount ?? 0n, currency: 'CNY' };
+      const outcome =
+        how === 'succeeded'
+          ? ({ kind: 'succeeded', amount, at: now() } as const)
+          : ({ kind: 'failed', code: 'NO', reason: 'no' } as const);
+      await settleRefund(ports, refundNo, { outcome }, { cause: 'test', actor: 'test' });
     },
     soldPackage: async (clawback, spent = 0) => {
       await catalog.coins.create(operator, { project: 'default', code: 'gold' }, { name: 'Gold', clawback });

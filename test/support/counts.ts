@@ -19,3 +19,11 @@ export async function inParallel<T>(n: number, width: number, work: (index: numb
   await Promise.all(Array.from({ length: Math.min(width, n) }, lane));
   return results;
 }
+
+/** Sends a request again while the database is too busy to take it (503, nothing was changed), as a merchant does. */
+export async function untilTaken<Answer extends { status: number }>(send: () => Promise<Answer>): Promise<Answer> {
+  for (let tries = 1; ; tries++) {
+    const answer = await send();
+    if (answer.status !== 503 || tries === 50) return answer;
+  }
+}

@@ -16,7 +16,7 @@ export interface TestDatabase {
 }
 
 /** A fresh migrated database on the real PostgreSQL of the run; dropped when the test ends. */
-export async function postgresDatabase(t: ExecutionContext, poolSize = 10): Promise<TestDatabase> {
+export async function postgresDatabase(t: Pick<ExecutionContext, 'teardown'>, poolSize = 10): Promise<TestDatabase> {
   const { url, drop } = await createDatabase();
   const database = await openDatabase({ kind: 'postgres', url, poolSize });
   t.teardown(async () => {
@@ -27,7 +27,7 @@ export async function postgresDatabase(t: ExecutionContext, poolSize = 10): Prom
 }
 
 /** A fresh migrated embedded database in memory. */
-export async function embeddedDatabase(t: ExecutionContext): Promise<TestDatabase> {
+export async function embeddedDatabase(t: Pick<ExecutionContext, 'teardown'>): Promise<TestDatabase> {
   const database = await openDatabase({ kind: 'pglite', url: 'memory://' });
   await migrate(database);
   t.teardown(() => database.close());
@@ -46,6 +46,9 @@ export async function createDatabase(): Promise<{ url: string; drop: () => Promi
   };
 }
 
+/** A test's own databases are made and dropped however slow the machine is; the run's own limit is the only one. */
+const UNBOUNDED = { connect: 0, query: 0, statement: 0, lock: 0, idleInTransaction: 0 } as const;
+
 let template: Promise<string> | undefined;
 
 function ensureTemplate(admin: string): Promise<string> {
@@ -59,8 +62,6 @@ async function makeTemplate(admin: string): Promise<string> {
   await withAdmin(admin, async ({ em }) => {
     const holder = em.fork();
     await holder.begin();
-    await holder.execute('set local lock_timeout = 0');
-    await holder.execute('set local statement_timeout = 0');
     for (;;) {
       const [row] = (await holder.execute('select pg_try_advisory_xact_lock(77) as taken')) as { taken: boolean }[];
       if (row?.taken) break;
@@ -70,7 +71,12 @@ async function makeTemplate(admin: string): Promise<string> {
     if (found.length === 0) {
       const building = `${name}_${randomBytes(4).toString('hex')}`;
       await em.fork().execute(`create database ${building}`);
-      const database = await openDatabase({ kind: 'postgres', url: at(admin, building), poolSize: 2 });
+      const database = await openDatabase({
+        kind: 'postgres',
+        url: at(admin, building),
+        poolSize: 2,
+        timeouts: UNBOUNDED,
+      });
       await migrate(database);
       await database.close();
       await em.fork().execute(`alter database ${building} rename to ${name}`);
@@ -88,7 +94,7 @@ function migrationsHash(): string {
 }
 
 async function withAdmin<T>(admin: string, work: (database: OpenDatabase) => Promise<T>): Promise<T> {
-  const database = await openDatabase({ kind: 'postgres', url: admin, poolSize: 3 });
+  const database = await openDatabase({ kind: 'postgres', url: admin, poolSize: 3, timeouts: UNBOUNDED });
   try {
     return await work({ ...database, em: database.em.fork() });
   } finally {

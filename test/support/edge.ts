@@ -3,9 +3,9 @@ import { pino } from 'pino';
 import { Unauthenticated } from '../../server/errors.ts';
 import { buildKoa, type HttpConfig, type KoaParts } from '../../server/http/build-koa.ts';
 import type { AdminCaller, AppCaller, Authenticators } from '../../server/http/callers.ts';
-import { withoutIdempotency } from '../../server/http/idempotency.ts';
 import { createMemoryRateLimits } from '../../server/http/rate-limit.ts';
 import { listen } from '../../server/http/server.ts';
+import type { WithKey } from '../../server/payments/idempotency.ts';
 import { buildRouter, type RouteGroup } from '../../server/routes/index.ts';
 
 const admins: Record<string, AdminCaller> = {
@@ -38,6 +38,10 @@ export const fakeAuthenticators: Authenticators = {
   csrfMatches: (value, jti) => value === `csrf-${jti}`,
 };
 
+/** A protocol that remembers nothing; the handler still sees the key. */
+export const withoutKeys: WithKey = ({ scope, route, key }, run) =>
+  run({ scope, route, key, fingerprint: '', resume: null, taken: false, leasedUntil: null });
+
 /** What a test may change about the edge that it starts. */
 export interface EdgeOptions extends Partial<Omit<KoaParts, 'config' | 'router'>> {
   groups: RouteGroup[];
@@ -61,7 +65,7 @@ export async function startEdge(
     logger: pino({ level: 'silent' }),
     authenticators: fakeAuthenticators,
     rateLimits: createMemoryRateLimits(),
-    idempotency: withoutIdempotency,
+    withKey: withoutKeys,
     router: buildRouter(groups, { enabled: explorer, version: '0.0.0' }),
     ...parts,
   });

@@ -1,16 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { eventRow, samples } from './fake-rows.ts';
-
-/** A request as the fake service received it. */
-export interface Seen {
-  method: string;
-  path: string;
-  query: Record<string, string>;
-  headers: Record<string, string | undefined>;
-  body: unknown;
-  text: string;
-}
+import { eventRow, samples, type Seen } from './fake-rows.ts';
 
 /** An answer of the fake service. */
 export interface FakeAnswer {
@@ -109,7 +99,7 @@ function common(request: Seen): FakeAnswer {
     return problem(401, 'unauthorized', 'Log in first.');
   }
   const found = samples.find(([pattern]) => pattern.test(request.path));
-  if (!found) return problem(404, 'not_found', 'There is no such resource.');
+  if (!found) return problem(404, 'not_found', 'The resource was not found.');
   if (request.method === 'DELETE') return { status: 204 };
   const answer = found[1](request);
   if (answer === 'stream') return eventStream();

@@ -66,9 +66,9 @@ export function fakeOffline(
     countAdmins: async () => offline.admins.length,
     async createFirstAdmin({ username, password }) {
       if (offline.admins.length > 0)
-        throw new FakeFailure('already_bootstrapped', 409, 'There is an administrator already.');
+        throw new FakeFailure('already_bootstrapped', 409, 'An administrator already exists.');
       offline.admins.push({ username, password });
-      return { id: 'adm_1', username, role: 'admin' };
+      return { id: '01935a02-11c7-7d3e-a8b4-6c2f90e1d75a', username, role: 'admin' };
     },
     async createApp({ name, scopes, project = 'default' }) {
       if (offline.apps.includes(name)) throw new FakeFailure('already_exists', 409, `There is an app ${name} already.`);
@@ -79,7 +79,7 @@ export function fakeOffline(
     async resetPassword({ username, password }) {
       const admin = offline.admins.find((known) => known.username === username) ?? { username, password };
       admin.password = password;
-      return { id: 'adm_1', username, role: 'admin' };
+      return { id: '01935a02-11c7-7d3e-a8b4-6c2f90e1d75a', username, role: 'admin' };
     },
     applyBootstrap: async ({ plan }) => apply(offline, plan),
     rotateMasterKey: async () => ({ keyId: 'ab12cd34', rewrapped: 3 }),

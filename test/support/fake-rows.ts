@@ -1,5 +1,14 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
-import type { Seen } from './fake-api.ts';
+
+/** A request as the fake service received it. */
+export interface Seen {
+  method: string;
+  path: string;
+  query: Record<string, string>;
+  headers: Record<string, string | undefined>;
+  body: unknown;
+  text: string;
+}
 
 type Row = Record<string, unknown>;
 
@@ -24,7 +33,7 @@ export const SECRET = 'pays_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8S9t0U1v';
 
 /** A paid order. */
 export const orderRow: Row = {
-  orderNo: 'P202611210558ABCDEFGH12',
+  orderNo: 'P202611210558007K2MQX9WBT',
   merchantOrderNo: 'm-1',
   project: 'default',
   clientId: 'app_7Kd2mQxW9bTzR4vLp1Ns',
@@ -45,7 +54,7 @@ export const orderRow: Row = {
 };
 
 const refundRow: Row = {
-  refundNo: 'R202611210601ABCDEFGH12',
+  refundNo: 'R20261121060100D4N8ZR3VHC',
   orderNo: orderRow['orderNo'],
   refundAmount: 40,
   currency: 'CNY',
@@ -57,7 +66,7 @@ const refundRow: Row = {
 };
 
 const adminRow: Row = {
-  id: 'adm_1',
+  id: '01935a02-11c7-7d3e-a8b4-6c2f90e1d75a',
   username: 'bob',
   role: 'viewer',
   enabled: true,
@@ -65,7 +74,7 @@ const adminRow: Row = {
   lastLoginAt: null,
 };
 const exceptionRow: Row = {
-  id: '42',
+  id: '01935b31-2d5e-7c04-8b6a-e41f9a7d0c52',
   kind: 'amount_mismatch',
   orderNo: orderRow['orderNo'],
   refundNo: null,
@@ -92,7 +101,7 @@ const placed: Row = {
   status: 'pending',
   paidAt: null,
   payment: { type: 'qr', qrCode: 'https://qr.alipay.com/bax0001', expiresAt: '2026-11-21T07:58:00.000Z' },
-  payUrl: 'http://127.0.0.1:8080/pay/P202611210558ABCDEFGH12',
+  payUrl: 'http://127.0.0.1:8080/pay/P202611210558007K2MQX9WBT',
 };
 const channelRow: Row = {
   payWay: 'alipay',
@@ -123,7 +132,7 @@ const schema = {
   ],
 };
 const certRow: Row = {
-  id: 'cert_1',
+  id: '01935b2e-7c41-7a90-9d3f-5f0c2b6e8a17',
   project: 'default',
   payWay: 'alipay',
   kind: 'alipay_app_cert',
@@ -152,7 +161,7 @@ const productRow: Row = {
   version: 1,
 };
 const skillRow: Row = {
-  outTradeNo: 'X202611210558ABCDEFGH12',
+  outTradeNo: 'X202611210558007K2MQX9WBT',
   resource: 'weather',
   status: 'paid',
   fulfilment: 'done',
@@ -162,11 +171,11 @@ const skillRow: Row = {
 
 /** One event of the log. */
 export const eventRow: Row = {
-  id: 'evt_1',
+  id: 'evt_5f0c2b6e8a179d3f01935b2e',
   type: 'order.paid',
   createdAt: '2026-11-21T05:59:00.000Z',
   sequence: 7,
-  data: { object: { orderNo: 'P202611210558ABCDEFGH12' } },
+  data: { object: { orderNo: 'P202611210558007K2MQX9WBT' } },
 };
 
 const keys = generateKeyPairSync('ed25519');

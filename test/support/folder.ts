@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 
 /** A temporary folder with the given files (name → text); removed when the test ends. */
 export function temporaryFolder(
-  t: ExecutionContext,
+  t: Pick<ExecutionContext, 'teardown'>,
   files: Readonly<Record<string, string | Uint8Array>> = {},
 ): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'pay-test-')));

@@ -5,7 +5,7 @@ import { openText } from '../../server/channels/wechat/aead.ts';
 import type { PayWay } from '../../server/payments/channel.ts';
 import type { Account } from '../../server/simulator/accounts.ts';
 import { signNotice as signAlipay } from '../../server/simulator/alipay/notice.ts';
-import type { Core } from '../../server/simulator/core.ts';
+import type { Core } from '../../server/simulator/half.ts';
 import type { Delivery, NoticeRecord } from '../../server/simulator/notice.ts';
 import { signedHeaders } from '../../server/simulator/paypal/webhook-signature.ts';
 import { readMerchant } from '../../server/simulator/wechat/account.ts';

@@ -4,7 +4,6 @@ import { identityQueries } from '../../server/db/queries/identity.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
 import { seed } from '../../server/db/seed.ts';
 import { buildKoa } from '../../server/http/build-koa.ts';
-import { withoutIdempotency } from '../../server/http/idempotency.ts';
 import { listen } from '../../server/http/server.ts';
 import { consoleAppRow } from '../../server/identity/api-app-row.ts';
 import { createIdentity, type Identity } from '../../server/identity/identity.ts';
@@ -22,6 +21,8 @@ import { auditLogRoutes } from '../../server/routes/v1/audit-log.ts';
 import { meRoutes } from '../../server/routes/v1/me.ts';
 import { appMeRoutes } from '../../server/routes/v2/me.ts';
 import { postgresDatabase, type TestDatabase } from './database.ts';
+import { withoutKeys } from './edge.ts';
+import { requireDeclared } from './declared.ts';
 
 /** The first administrator of every test. */
 export const alice = { username: 'alice', password: 'seven-quiet-otters-swim' };
@@ -66,7 +67,10 @@ export interface Answer {
 }
 
 /** Starts an instance on a free port; several may share one database. */
-export async function identityApp(t: ExecutionContext, options: IdentityAppOptions = {}): Promise<IdentityApp> {
+export async function identityApp(
+  t: Pick<ExecutionContext, 'teardown'>,
+  options: IdentityAppOptions = {},
+): Promise<IdentityApp> {
   const on = options.on ?? (await postgresDatabase(t));
   const { database, store } = on;
   const { debug = false, now = () => new Date(), bootstrapped = true, publicUrl = 'http://127.0.0.1:8080' } = options;
@@ -95,7 +99,7 @@ export async function identityApp(t: ExecutionContext, options: IdentityAppOptio
     logger: pino({ level: process.env.PAY_TEST_LOG ?? 'silent' }),
     authenticators: identity.authenticators,
     rateLimits: counts,
-    idempotency: withoutIdempotency,
+    withKey: withoutKeys,
     router: buildRouter(groups(identity, publicUrl), { enabled: false, version: '0' }),
   });
   const { port, close } = await listen(koa, { host: '127.0.0.1', port: 0 });
@@ -112,7 +116,7 @@ export async function identityApp(t: ExecutionContext, options: IdentityAppOptio
 
 /** Two instances on one database, with the first administrator. */
 export async function twoInstances(
-  t: ExecutionContext,
+  t: Pick<ExecutionContext, 'teardown'>,
   on: TestDatabase,
   options: IdentityAppOptions = {},
 ): Promise<[IdentityApp, IdentityApp]> {
@@ -150,7 +154,9 @@ function caller(url: string): IdentityApp['call'] {
     const answer = await fetch(url + path, { method, headers: sent, body: raw ? body : JSON.stringify(body) });
     const text = await answer.text();
     const isJson = answer.headers.get('content-type')?.includes('json');
-    return { status: answer.status, headers: answer.headers, body: isJson ? JSON.parse(text) : text };
+    const read = isJson ? JSON.parse(text) : text;
+    await requireDeclared(method, path, read);
+    return { status: answer.status, headers: answer.headers, body: read };
   };
 }
 

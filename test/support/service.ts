@@ -13,6 +13,7 @@ import type { AppSettings } from '../../server/identity/api-app-rules.ts';
 import type { Asker } from '../../server/payments/ports.ts';
 import { startSimulator } from '../../server/simulator/simulator.ts';
 import { createDatabase } from './database.ts';
+import { requireDeclared } from './declared.ts';
 import { temporaryFolder } from './folder.ts';
 
 /** What a test may have otherwise. */
@@ -72,7 +73,10 @@ export function createClock(): Clock {
 }
 
 /** Starts the service on a fresh database and a fresh simulator; everything ends with the test. */
-export async function startService(t: ExecutionContext, options: ServiceOptions = {}): Promise<Service> {
+export async function startService(
+  t: Pick<ExecutionContext, 'teardown'>,
+  options: ServiceOptions = {},
+): Promise<Service> {
   const database = options.url ? { url: options.url, drop: async () => {} } : await createDatabase();
   const simulator = options.simulator ?? (await ownSimulator(t));
   const clock = createClock();
@@ -110,7 +114,7 @@ export async function startService(t: ExecutionContext, options: ServiceOptions 
 }
 
 /** A simulator of a test's own. */
-export async function ownSimulator(t: ExecutionContext): Promise<{ url: string }> {
+export async function ownSimulator(t: Pick<ExecutionContext, 'teardown'>): Promise<{ url: string }> {
   const dir = temporaryFolder(t);
   const simulator = await startSimulator({ dir, listen: { host: '127.0.0.1', port: 0 } });
   t.teardown(() => simulator.close());
@@ -207,7 +211,9 @@ export async function request(
     body: body === undefined ? undefined : JSON.stringify(body),
   });
   const text = await answer.text();
-  return { status: answer.status, headers: answer.headers, body: text.startsWith('{') ? JSON.parse(text) : text };
+  const read = text.startsWith('{') ? JSON.parse(text) : text;
+  await requireDeclared(method, path, read);
+  return { status: answer.status, headers: answer.headers, body: read };
 }
 
 /** The first administrator, directly in the database. */

@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { changes, examples, passwordFlags } from '../../options.ts';
 import { addFields, bodyOf, complete } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
 import { takePassword, type PasswordFlags } from '../../secrets.ts';
 import type { Row } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { admin } from './resource.ts';
 
 type Options = Row & ChangeFlags & PasswordFlags;
@@ -14,7 +13,7 @@ type Options = Row & ChangeFlags & PasswordFlags;
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('create')
-    .description('Create a console account. The password is asked for, or read from a pipe or a file.');
+    .description('Create a console account. The password is prompted for, or read from stdin or a file.');
   addFields(command, admin.fields);
   passwordFlags(command);
   examples(
@@ -34,7 +33,7 @@ export async function run(context: Context, options: Options): Promise<void> {
   });
   const row = await change(
     {
-      what: `create admin ${String(fields['username'])}`,
+      what: `create administrator ${String(fields['username'])}`,
       method: 'POST',
       path: admin.path,
       body: { ...fields, password },
@@ -43,5 +42,5 @@ export async function run(context: Context, options: Options): Promise<void> {
   );
   if (!row) return;
   await print.item(row, admin.view);
-  await print.done(`Created admin ${String(row['username'])}.`);
+  await print.done(`Created administrator ${String(row['username'])}.`);
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import type { ContextOf } from '../../context.ts';
 import { addList } from '../../resource.ts';
-import type { ContextOf } from '../index.ts';
 import * as create from './create.ts';
 import * as resetPassword from './reset-password.ts';
 import { admin } from './resource.ts';
@@ -8,7 +8,7 @@ import * as toggle from './toggle.ts';
 
 /** Adds the verbs of `admin`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('Console accounts. The first one is made by: payctl bootstrap admin');
+  noun.description('Manage console accounts. To create the first one, use payctl bootstrap admin.');
   addList(noun, context, admin, ['payctl admin list', 'payctl admin list --json']);
   create.define(noun, context);
   toggle.define(noun, context);

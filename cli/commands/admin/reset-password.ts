@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { actor, offlineFlags, prepareDatabase, withOffline, type OfflineFlags } from '../../offline.ts';
 import { changes, examples, passwordFlags } from '../../options.ts';
 import { segment } from '../../resource.ts';
-import { agree, type ChangeFlags } from '../../safety.ts';
+import { confirmChange, type ChangeFlags } from '../../safety.ts';
 import { takePassword, type PasswordFlags } from '../../secrets.ts';
-import type { ContextOf } from '../index.ts';
 import { admin, adminId } from './resource.ts';
 
 /** The flags of `admin reset-password`. */
@@ -15,9 +14,9 @@ export type ResetFlags = ChangeFlags & PasswordFlags & OfflineFlags & { offline?
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('reset-password')
-    .description('Give an administrator a new password; the sessions end at once.')
+    .description('Set a new password for an administrator and end all sessions of the account.')
     .argument('<username>');
-  command.option('--offline', 'write to the database directly, when nobody can log in');
+  command.option('--offline', 'change the database directly, for when nobody can log in');
   passwordFlags(offlineFlags(command));
   examples(
     changes(command),
@@ -40,7 +39,7 @@ async function runOnline(context: Context, username: string, flags: ResetFlags):
   );
   if (!row) return;
   await context.print.item({ username, ...row }, admin.view);
-  await context.print.done(`${username} has a new password.`);
+  await context.print.done(`The password of ${username} was reset.`);
 }
 
 async function runOffline(context: Context, username: string, flags: ResetFlags): Promise<void> {
@@ -48,10 +47,10 @@ async function runOffline(context: Context, username: string, flags: ResetFlags)
   await withOffline(context, flags, async (offline) => {
     const database = await prepareDatabase(context, offline, flags);
     if (flags.dryRun) return context.print.item({ dryRun: true, username, password: '***' }, admin.view);
-    await agree(context.prompts, changeOf(username), flags, database.place);
+    await confirmChange(context.prompts, changeOf(username), flags, database.place);
     const row = await offline.resetPassword({ username, password, actor: actor() });
     await context.print.item({ ...row }, admin.view);
-    await context.print.done(`${username} has a new password.`);
+    await context.print.done(`The password of ${username} was reset.`);
   });
 }
 
@@ -60,5 +59,5 @@ function changeOf(username: string) {
 }
 
 function newPassword({ terminal, prompts }: Context, username: string, flags: ResetFlags): Promise<string> {
-  return takePassword(terminal, prompts, flags, { message: `New password of ${username}`, isNew: true });
+  return takePassword(terminal, prompts, flags, { message: `New password for ${username}`, isNew: true });
 }

@@ -21,8 +21,8 @@ export const admin: Resource = {
     ],
   },
   fields: [
-    { name: 'username', value: 'name', help: 'name to log in with', required: true },
-    { name: 'role', value: 'role', help: 'a viewer changes nothing', choices: ['admin', 'viewer'], required: true },
+    { name: 'username', value: 'name', help: 'login name', required: true },
+    { name: 'role', value: 'role', help: 'role; a viewer is read-only', choices: ['admin', 'viewer'], required: true },
   ],
 };
 
@@ -32,7 +32,7 @@ export async function adminId(api: ApiClient, nameOrId: string): Promise<string>
     const found = page.rows.find((row) => row['username'] === nameOrId || row['id'] === nameOrId);
     if (found) return String(found['id']);
   }
-  throw new CliError('not_found', EXIT.notFound, `There is no administrator "${nameOrId}".`, {
+  throw new CliError('not_found', EXIT.notFound, `Administrator "${nameOrId}" not found.`, {
     hint: 'payctl admin list',
   });
 }

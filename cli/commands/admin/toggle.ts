@@ -1,16 +1,17 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { changes, examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
-import type { ContextOf } from '../index.ts';
 import { admin, adminId } from './resource.ts';
 
 /** Adds `admin enable` and `admin disable`. */
 export function define(noun: Command, context: ContextOf): void {
   for (const verb of ['enable', 'disable'] as const) {
     const words =
-      verb === 'enable' ? 'Let an administrator log in again.' : 'Keep an administrator out; the sessions end at once.';
+      verb === 'enable'
+        ? 'Enable an administrator account.'
+        : 'Disable an administrator account and end its sessions immediately.';
     const command = noun.command(verb).description(words).argument('<username>');
     examples(changes(command), `payctl admin ${verb} bob`, `payctl admin ${verb} bob -y`).action(
       (name: string, flags: ChangeFlags) => run(context(), name, { ...flags, enabled: verb === 'enable' }),
@@ -28,7 +29,7 @@ export async function run(
   const verb = options.enabled ? 'enable' : 'disable';
   const row = await change(
     {
-      what: `${verb} admin ${username}`,
+      what: `${verb} administrator ${username}`,
       name: username,
       risk: options.enabled ? 'plain' : 'moderate',
       method: 'PUT',
@@ -39,5 +40,5 @@ export async function run(
   );
   if (!row) return;
   await print.item(row, admin.view);
-  await print.done(`Admin ${username} is ${verb}d.`);
+  await print.done(`Administrator ${username} is ${verb}d.`);
 }

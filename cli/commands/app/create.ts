@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
-import { UsageError } from '../../errors.ts';
+import type { Context, ContextOf } from '../../context.ts';
+import { FlagRequired } from '../../errors.ts';
 import { changes, examples } from '../../options.ts';
 import { addFields, bodyOf } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
 import { openSecretSink } from '../../secrets.ts';
 import type { Row } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { SCOPES, app } from './resource.ts';
 
 type Options = Row & ChangeFlags & { secretFile?: string };
@@ -18,10 +17,10 @@ export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('create')
     .description(
-      'Create an API application. Its secret is shown once: on a terminal, in a file, or with -o json or -o env.',
+      'Create an API application. Its secret is shown only once: on a terminal, in a file, or with -o json or -o env.',
     );
   addFields(command, FIELDS);
-  command.option('--secret-file <file>', 'write the secret into this new file');
+  command.option('--secret-file <file>', 'write the secret to a new file');
   examples(
     changes(command),
     'payctl app create',
@@ -43,30 +42,23 @@ export async function run(context: Context, options: Options): Promise<void> {
   } finally {
     await sink.discard();
   }
-  await print.done('next: payctl pay, or POST /oauth/token with these credentials');
+  await print.done('Next: payctl pay, or POST /oauth/token with these credentials');
 }
 
 async function complete({ prompts, api }: Context, body: Row): Promise<Row> {
   if (body['name'] !== undefined && body['scopes'] !== undefined) return body;
-  if (!prompts.possible) {
-    const missing = body['name'] === undefined ? '--name' : '--scope';
-    throw new UsageError(
-      `A value for ${missing} is needed, and there is no terminal to ask on.`,
-      `give ${missing}`,
-      'input_needed',
-    );
-  }
+  if (!prompts.possible) throw new FlagRequired(body['name'] === undefined ? '--name' : '--scope');
   const name =
     body['name'] ??
     (await prompts.text({
       message: 'Name of the application',
       flag: '--name',
-      validate: (text) => text !== '' || 'A name is needed.',
+      validate: (text) => text !== '' || 'A name is required.',
     }));
   const scopes =
     body['scopes'] ??
     (await prompts.chooseMany(
-      { message: 'What may it do?', flag: '--scope' },
+      { message: 'Scopes', flag: '--scope' },
       SCOPES.map((value) => ({ value, checked: value.startsWith('payment:') })),
     ));
   const project = body['project'] ?? (await chooseProject(prompts, api));

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import type { ContextOf } from '../../context.ts';
 import { addDelete, addGet, addList, addToggle, addUpdate } from '../../resource.ts';
-import type { ContextOf } from '../index.ts';
 import * as create from './create.ts';
 import { app } from './resource.ts';
 import * as revokeTokens from './revoke-tokens.ts';
@@ -8,7 +8,7 @@ import * as rotateSecret from './rotate-secret.ts';
 
 /** Adds the verbs of `app`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('API applications: the clients that call /api/v2 with OAuth tokens.');
+  noun.description('Manage API applications, the OAuth clients of /api/v2.');
   addList(noun, context, app, [
     'payctl app list',
     'payctl app list --fields client_id,name,lastUsedAt',

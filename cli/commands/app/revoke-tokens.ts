@@ -1,16 +1,15 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { changes, examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
-import type { ContextOf } from '../index.ts';
 import { app } from './resource.ts';
 
 /** Adds `app revoke-tokens`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('revoke-tokens')
-    .description('End every live token of an application; its secret stays.')
+    .description('Revoke all access tokens of an application. Its secret stays valid.')
     .argument('<client_id>');
   examples(
     changes(command),
@@ -33,5 +32,5 @@ export async function run({ change, print }: Context, id: string, flags: ChangeF
   );
   if (!row) return;
   await print.item({ client_id: id, ...row }, app.view);
-  await print.done(`Every token of ${id} is dead.`);
+  await print.done(`All tokens of ${id} have been revoked.`);
 }

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { changes, duration, examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
 import type { Change, ChangeFlags } from '../../safety.ts';
 import { openSecretSink } from '../../secrets.ts';
-import type { ContextOf } from '../index.ts';
+import { durationText, type View } from '../../values.ts';
 import { app } from './resource.ts';
 
 /** The flags of `app rotate-secret`. */
@@ -14,17 +14,25 @@ export interface RotateFlags extends ChangeFlags {
   secretFile?: string;
 }
 
+const VIEW: View = {
+  ...app.view,
+  columns: [
+    { field: 'client_id', kind: 'id' },
+    { field: 'previousSecretExpiresAt', kind: 'time' },
+  ],
+};
+
 /** Adds `app rotate-secret`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('rotate-secret')
     .description(
-      'Make a new secret. Without --grace the old secret and all tokens die at once, and the client_id is asked for.',
+      'Issue a new secret. Without --grace, the old secret and all tokens are revoked immediately; type the client_id to confirm.',
     )
     .argument('<client_id>')
-    .option('--grace <seconds>', 'how long the old secret still works (also 15m, 24h; at most 7d)', duration)
-    .option('--revoke-tokens', 'end the live tokens too')
-    .option('--secret-file <file>', 'write the secret into this new file');
+    .option('--grace <duration>', 'how long the old secret stays valid, e.g. 15m or 24h; at most 7d', duration)
+    .option('--revoke-tokens', 'revoke all live tokens now, even with --grace')
+    .option('--secret-file <file>', 'write the secret to a new file');
   examples(
     changes(command),
     'payctl app rotate-secret app_7Kd2mQxW9bTzR4vLp1Ns --grace 24h --secret-file shop.secret',
@@ -37,7 +45,7 @@ export async function run(context: Context, id: string, options: RotateFlags): P
   const { change, flags, print } = context;
   const { grace, revokeTokens } = options;
   const request: Change = {
-    what: grace ? `rotate the secret of app ${id}` : `rotate the secret of app ${id} and end its tokens at once`,
+    what: `rotate the secret of app ${id} (${consequence(options)})`,
     name: id,
     risk: grace ? 'moderate' : 'severe',
     method: 'POST',
@@ -51,9 +59,19 @@ export async function run(context: Context, id: string, options: RotateFlags): P
   const sink = await openSecretSink({ ...context, quiet: flags.quiet === true }, options, 'client_secret');
   try {
     const row = await change(request, options);
-    if (row) await sink.deliver({ client_id: id, ...row }, app.view);
+    if (row) await sink.deliver({ client_id: id, ...row }, VIEW);
   } finally {
     await sink.discard();
   }
-  await print.done(grace ? `The old secret works for ${grace} s more.` : 'The old secret and its tokens are dead.');
+  await print.done(
+    grace
+      ? `The old secret stays valid for ${durationText(grace)}.${revokeTokens ? ' All live tokens were revoked.' : ''}`
+      : 'The old secret and all live tokens were revoked.',
+  );
+}
+
+/** What becomes of the old secret and of the live tokens. */
+function consequence({ grace, revokeTokens }: RotateFlags): string {
+  if (!grace) return 'the old secret and all live tokens end now';
+  return `the old secret stays valid for ${durationText(grace)}${revokeTokens ? ', all live tokens end now' : ''}`;
 }

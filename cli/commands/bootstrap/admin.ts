@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { CliError, EXIT, UsageError } from '../../errors.ts';
 import { actor, offlineFlags, prepareDatabase, withOffline, type OfflineFlags } from '../../offline.ts';
 import { examples, passwordFlags } from '../../options.ts';
 import { openSecretSink, takePassword, type PasswordFlags, type SecretSink } from '../../secrets.ts';
-import type { ContextOf } from '../index.ts';
 import { ADMIN, unlessDone } from './view.ts';
 
 /** The flags of `bootstrap admin`. */
@@ -21,13 +20,13 @@ export interface AdminFlags extends OfflineFlags, PasswordFlags {
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('admin')
-    .description('Make the first administrator. Refused (6) when there is one, unless --if-none.')
-    .option('-u, --username <name>', 'name to log in with');
+    .description('Create the first administrator. Exits with 6 if one exists already, unless --if-none is given.')
+    .option('-u, --username <name>', 'login name');
   passwordFlags(offlineFlags(command, { migrate: true }))
-    .option('--generate', 'make up a password; it is shown once')
-    .option('--secret-file <file>', 'write the made-up password into this new file')
-    .option('--if-none', 'done before is no failure')
-    .option('--dry-run', 'say what would be done, and write nothing');
+    .option('--generate', 'generate a password; it is shown only once')
+    .option('--secret-file <file>', 'write the generated password to a new file')
+    .option('--if-none', 'succeed without changes if an administrator exists')
+    .option('--dry-run', 'show what would be done without writing anything');
   examples(
     command,
     'payctl bootstrap admin --username alice',
@@ -36,17 +35,17 @@ export function define(noun: Command, context: ContextOf): void {
   ).action((flags: AdminFlags) => run(context(), flags));
 }
 
-/** Makes the first administrator in one transaction; a made-up password is revealed only after it was read back. */
+/** Creates the first administrator in one transaction; a generated password is revealed only after it was read back. */
 export async function run(context: Context, flags: AdminFlags): Promise<void> {
   const { print, prompts } = context;
   if (flags.generate && (flags.passwordStdin || flags.passwordFile))
-    throw new UsageError('Give --generate or a password, not both.');
+    throw new UsageError('--generate cannot be combined with --password-stdin or --password-file.');
   const username =
     flags.username ??
     (await prompts.text({
       message: 'Username of the first administrator',
       flag: '--username',
-      validate: (text) => text !== '' || 'A name is needed.',
+      validate: (text) => text !== '' || 'A name is required.',
     }));
   await withOffline(context, flags, async (offline) => {
     const database = await prepareDatabase(context, offline, { ...flags, migrate: flags.migrate && !flags.dryRun });
@@ -55,7 +54,7 @@ export async function run(context: Context, flags: AdminFlags): Promise<void> {
         throw new CliError(
           'already_bootstrapped',
           EXIT.conflict,
-          'There is an administrator already; nothing was changed.',
+          'An administrator exists already; nothing was changed.',
           { hint: 'payctl login, or payctl admin reset-password NAME --offline' },
         );
       if (flags.dryRun) return print.item({ dryRun: true, username, role: 'admin' }, ADMIN);
@@ -86,5 +85,5 @@ async function create(
     : await takePassword(terminal, prompts, flags, { message: `Password for ${username}`, isNew: true });
   const row = { ...(await write(password)), changed: true };
   await (sink ? sink.deliver({ ...row, password }, ADMIN) : print.item(row, ADMIN));
-  await print.done(`Made administrator ${username}. next: payctl server start, then payctl login -u ${username}`);
+  await print.done(`Created administrator ${username}. Next: payctl server start, then payctl login -u ${username}`);
 }

@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { actor, offlineFlags, prepareDatabase, withOffline, type OfflineFlags } from '../../offline.ts';
 import { examples } from '../../options.ts';
 import { addFields, bodyOf, complete } from '../../resource.ts';
 import { openSecretSink } from '../../secrets.ts';
 import type { Row } from '../../values.ts';
 import { SCOPES, app } from '../app/resource.ts';
-import type { ContextOf } from '../index.ts';
 import { APP, unlessDone } from './view.ts';
 
 /** The flags of `bootstrap app`. */
@@ -18,14 +17,17 @@ const FIELDS = [...app.fields, ...(app.createOnly ?? [])]
 
 /** Adds `bootstrap app`. */
 export function define(noun: Command, context: ContextOf): void {
-  const command = offlineFlags(noun.command('app').description('Make an API application. Its secret is shown once.'), {
-    migrate: true,
-  });
+  const command = offlineFlags(
+    noun.command('app').description('Create an API application. Its secret is shown only once.'),
+    {
+      migrate: true,
+    },
+  );
   addFields(command, FIELDS);
   command
-    .option('--secret-file <file>', 'write the secret into this new file')
-    .option('--if-none', 'one of this name is no failure')
-    .option('--dry-run', 'say what would be done, and write nothing');
+    .option('--secret-file <file>', 'write the secret to a new file')
+    .option('--if-none', 'succeed without changes if an application of this name exists')
+    .option('--dry-run', 'show what would be done without writing anything');
   examples(
     command,
     'payctl bootstrap app --name shop --scope payment:write,payment:read --secret-file shop.secret',
@@ -41,7 +43,7 @@ export async function run(context: Context, flags: AppFlags): Promise<void> {
   const scopes =
     fields['scopes'] ??
     (await prompts.chooseMany(
-      { message: 'What may it do?', flag: '--scope' },
+      { message: 'Scopes', flag: '--scope' },
       SCOPES.map((value) => ({ value, checked: value.startsWith('payment:') })),
     ));
   const input = { ...fields, name: String(fields['name']), scopes: scopes as string[] };
@@ -54,7 +56,7 @@ export async function run(context: Context, flags: AppFlags): Promise<void> {
       if (!sink) return await print.item({ dryRun: true, ...input }, APP);
       await unlessDone(context, flags.ifNone, APP, async () => {
         await sink.deliver({ ...(await offline.createApp({ ...input, actor: actor() })), changed: true }, APP);
-        await print.done('next: payctl server start, then POST /oauth/token with these credentials');
+        await print.done('Next: payctl server start, then POST /oauth/token with these credentials');
       });
     } finally {
       await sink?.discard();

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { UsageError } from '../../errors.ts';
 import { reserveFile, type ReservedFile } from '../../files.ts';
 import { actor, offlineFlags, prepareDatabase, withOffline, type OfflineFlags } from '../../offline.ts';
@@ -9,7 +9,6 @@ import type { BootstrapPlan, BootstrapResult } from '../../offline-port.ts';
 import { examples } from '../../options.ts';
 import { readSecretText } from '../../secrets.ts';
 import type { Row } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { APP } from './view.ts';
 
 /** The flags of `bootstrap apply`. */
@@ -24,13 +23,13 @@ export function define(noun: Command, context: ContextOf): void {
     noun
       .command('apply')
       .description(
-        'Bring administrator and applications into the state of a TOML file. What exists is left alone; no password is ever reset.',
+        'Create the administrator and applications that a TOML file describes. Existing ones are left unchanged; passwords are never reset.',
       ),
     { migrate: true },
   );
   command
-    .requiredOption('-f, --file <file>', 'the wanted state')
-    .option('--dry-run', 'say what would be done, and write nothing');
+    .requiredOption('-f, --file <file>', 'TOML file with the desired state')
+    .option('--dry-run', 'show what would be done without writing anything');
   examples(
     command,
     'payctl bootstrap apply -f bootstrap.toml',
@@ -94,7 +93,7 @@ export async function readPlan(file: string): Promise<Wanted> {
     document = parse(text);
   } catch (error) {
     throw new UsageError(
-      `${file} is not TOML: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''}`,
+      `${file} is not valid TOML: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''}`,
       undefined,
       'file_broken',
     );
@@ -108,14 +107,14 @@ export async function readPlan(file: string): Promise<Wanted> {
 
 function readApps(value: unknown, file: string) {
   if (value === undefined) return [];
-  if (!Array.isArray(value)) throw new UsageError(`${file}: write applications as [[app]].`);
+  if (!Array.isArray(value)) throw new UsageError(`${file}: applications must be written as [[app]].`);
   return (value as Row[]).map((app, index) => {
     const place = `${file}: app ${index + 1}`;
     onlyKeys(app, ['name', 'scopes', 'project', 'trusted', 'secret_file'], place);
     const { name, scopes, project, trusted } = app;
     const secretFile = app['secret_file'];
     if (typeof name !== 'string' || typeof secretFile !== 'string' || !Array.isArray(scopes))
-      throw new UsageError(`${place} needs name, scopes and secret_file.`);
+      throw new UsageError(`${place}: name, scopes and secret_file are required.`);
     return {
       name,
       scopes: scopes.map(String),
@@ -132,15 +131,14 @@ async function readAdmin(value: unknown, file: string): Promise<BootstrapPlan['a
   onlyKeys(admin, ['username', 'password_file'], `${file}: admin`);
   const { username, password_file: passwordFile } = admin;
   if (typeof username !== 'string' || typeof passwordFile !== 'string')
-    throw new UsageError(`${file}: admin needs username and password_file.`);
+    throw new UsageError(`${file}: admin: username and password_file are required.`);
   const path = resolve(dirname(file), passwordFile);
   return { username, password: readSecretText(await readFile(path, 'utf8'), path) };
 }
 
 function onlyKeys(row: Row, known: readonly string[], place: string): void {
   const unknown = Object.keys(row).find((key) => !known.includes(key));
-  if (unknown !== undefined)
-    throw new UsageError(`${place}: "${unknown}" is not a key here.`, `keys: ${known.join(', ')}`);
+  if (unknown !== undefined) throw new UsageError(`${place}: unknown key "${unknown}".`, `keys: ${known.join(', ')}`);
 }
 
 async function deliver(
@@ -162,5 +160,5 @@ async function deliver(
   }
   if (print.json) await print.item({ changed: result.changed, admin: result.admin, apps: rows }, APP);
   else await print.list(rows, APP);
-  await print.done(result.changed ? 'Applied.' : 'Everything is there already; nothing was changed.');
+  await print.done(result.changed ? 'Applied.' : 'Everything exists already; nothing was changed.');
 }

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { offlineFlags, withOffline, type OfflineFlags } from '../../offline.ts';
 import { examples } from '../../options.ts';
-import type { ContextOf } from '../index.ts';
 import { DATABASE } from './view.ts';
 
 /** Adds `bootstrap status`. */
@@ -10,7 +9,7 @@ export function define(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun
       .command('status')
-      .description('Show which database the service uses, and whether an administrator exists. Writes nothing.'),
+      .description('Show which database the service uses, and whether an administrator exists. Read-only.'),
   );
   examples(command, 'payctl bootstrap status', 'payctl bootstrap status --json').action((flags: OfflineFlags) =>
     run(context(), flags),
@@ -34,6 +33,6 @@ export async function run(context: Context, flags: OfflineFlags): Promise<void> 
       },
       DATABASE,
     );
-    if (!bootstrapped) await context.print.done('next: payctl bootstrap admin --username NAME');
+    if (!bootstrapped) await context.print.done('Next: payctl bootstrap admin --username NAME');
   });
 }

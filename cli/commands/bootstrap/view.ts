@@ -16,14 +16,14 @@ export const DATABASE: View = {
   ],
 };
 
-/** How a made administrator is shown. */
+/** How a created administrator is shown. */
 export const ADMIN: View = {
   noun: 'admin',
   id: 'username',
   columns: [{ field: 'username' }, { field: 'role' }, { field: 'id', kind: 'id' }, { field: 'changed', kind: 'yesno' }],
 };
 
-/** How a made application is shown. */
+/** How a created application is shown. */
 export const APP: View = {
   noun: 'app',
   id: 'client_id',
@@ -52,6 +52,6 @@ export async function unlessDone(
       (error.code === 'already_bootstrapped' || error.code === 'already_exists');
     if (!ifNone || !doneBefore) throw error;
     await print.item({ changed: false }, { ...view, id: 'changed', columns: [{ field: 'changed', kind: 'yesno' }] });
-    await print.done('Done before; nothing was changed.');
+    await print.done('It exists already; nothing was changed.');
   }
 }

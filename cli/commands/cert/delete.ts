@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { changes, examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
-import type { ContextOf } from '../index.ts';
-import { CERTS, VIEW } from './view.ts';
+import { CERTS, CERT_ID, VIEW } from './view.ts';
 
 /** Adds `cert delete`. */
 export function define(noun: Command, context: ContextOf): void {
@@ -12,9 +11,11 @@ export function define(noun: Command, context: ContextOf): void {
     .command('delete')
     .description('Delete a certificate or key that is neither the default nor in use.')
     .argument('<id>');
-  examples(changes(command), 'payctl cert delete cert_1', 'payctl cert delete cert_1 --confirm cert_1').action(
-    (id: string, flags: ChangeFlags) => run(context(), id, flags),
-  );
+  examples(
+    changes(command),
+    `payctl cert delete ${CERT_ID}`,
+    `payctl cert delete ${CERT_ID} --confirm ${CERT_ID}`,
+  ).action((id: string, flags: ChangeFlags) => run(context(), id, flags));
 }
 
 /** Deletes a certificate. */

@@ -1,22 +1,23 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { reserveFile } from '../../files.ts';
 import { examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
-import type { ContextOf } from '../index.ts';
-import { CERTS } from './view.ts';
+import { CERTS, CERT_ID } from './view.ts';
 
 /** Adds `cert download`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('download')
-    .description('Print the public part as PEM, or write it into a new file.')
+    .description('Print a certificate or public key as PEM, or write it to a new file.')
     .argument('<id>')
-    .option('--file <file>', 'write into this new file');
-  examples(command, 'payctl cert download cert_1 > app.crt', 'payctl cert download cert_1 --file app.crt').action(
-    (id: string, flags: { file?: string }) => run(context(), id, flags),
-  );
+    .option('--file <file>', 'write to a new file');
+  examples(
+    command,
+    `payctl cert download ${CERT_ID} > app.crt`,
+    `payctl cert download ${CERT_ID} --file app.crt`,
+  ).action((id: string, flags: { file?: string }) => run(context(), id, flags));
 }
 
 /** Fetches the public part. */
@@ -31,7 +32,7 @@ export async function run({ api, terminal, print }: Context, id: string, flags: 
     const content = (body as { data?: { content?: string } } | undefined)?.data?.content ?? text;
     if (!file) return await terminal.out.write(content.endsWith('\n') ? content : `${content}\n`);
     await file.commit(content);
-    await print.done(`Written into ${flags.file}.`);
+    await print.done(`Wrote ${flags.file}.`);
   } finally {
     await file?.discard();
   }

@@ -1,16 +1,15 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { CliError, EXIT } from '../../errors.ts';
 import { examples } from '../../options.ts';
 import { projectFlag } from '../../resource.ts';
-import type { ContextOf } from '../index.ts';
 import { findCerts } from './list.ts';
-import { VIEW } from './view.ts';
+import { CERT_ID, VIEW } from './view.ts';
 
 /** Adds `cert get`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = projectFlag(noun.command('get').description('Show one certificate.').argument('<id>'));
-  examples(command, 'payctl cert get cert_1', 'payctl cert get cert_1 --json').action(
+  examples(command, `payctl cert get ${CERT_ID}`, `payctl cert get ${CERT_ID} --json`).action(
     (id: string, flags: { project?: string }) => run(context(), id, flags),
   );
 }
@@ -19,6 +18,6 @@ export function define(noun: Command, context: ContextOf): void {
 export async function run(context: Context, id: string, flags: { project?: string }): Promise<void> {
   const row = (await findCerts(context, flags)).find((cert) => cert['id'] === id);
   if (!row)
-    throw new CliError('not_found', EXIT.notFound, `There is no certificate ${id}.`, { hint: 'payctl cert list' });
+    throw new CliError('not_found', EXIT.notFound, `Certificate ${id} not found.`, { hint: 'payctl cert list' });
   await context.print.item(row, VIEW);
 }

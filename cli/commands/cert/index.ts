@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ContextOf } from '../index.ts';
+import type { ContextOf } from '../../context.ts';
 import * as download from './download.ts';
 import * as get from './get.ts';
 import * as list from './list.ts';
@@ -9,6 +9,6 @@ import * as upload from './upload.ts';
 
 /** Adds the verbs of `cert`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('Certificates and keys of the channels; private keys never come back out.');
+  noun.description('Manage channel certificates and keys. Private keys can never be downloaded.');
   for (const verb of [list, get, upload, setDefault, download, remove]) verb.define(noun, context);
 }

@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { choice, examples, given } from '../../options.ts';
 import { projectFlag } from '../../resource.ts';
 import type { Row } from '../../values.ts';
 import { PAY_WAYS } from '../channel/view.ts';
-import type { ContextOf } from '../index.ts';
 import { CERTS, KINDS, VIEW } from './view.ts';
 
 /** The flags of `cert list`. */
@@ -13,11 +12,11 @@ export type ListFlags = Row & { project?: string };
 /** Adds `cert list`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = projectFlag(
-    noun.command('list').description('List certificates and public parts of keys, with the days that are left.'),
+    noun.command('list').description('List certificates and keys with the days until they expire.'),
   );
   command
-    .addOption(choice('--pay-way <channel>', 'only of this channel', PAY_WAYS))
-    .addOption(choice('--kind <kind>', 'only of this kind', KINDS));
+    .addOption(choice('--pay-way <channel>', 'filter by channel', PAY_WAYS))
+    .addOption(choice('--kind <kind>', 'filter by kind', KINDS));
   examples(command, 'payctl cert list', 'payctl cert list --pay-way wechat --fields kind,daysLeft,serialNumber').action(
     (flags: ListFlags) => run(context(), flags),
   );

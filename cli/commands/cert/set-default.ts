@@ -1,18 +1,17 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { changes, examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
-import type { ContextOf } from '../index.ts';
-import { CERTS, VIEW } from './view.ts';
+import { CERTS, CERT_ID, VIEW } from './view.ts';
 
 /** Adds `cert set-default`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('set-default')
-    .description('Sign and verify with this one from now on.')
+    .description('Make a certificate or key the default of its kind, used to sign and verify from now on.')
     .argument('<id>');
-  examples(changes(command), 'payctl cert set-default cert_1', 'payctl cert set-default cert_1 -y').action(
+  examples(changes(command), `payctl cert set-default ${CERT_ID}`, `payctl cert set-default ${CERT_ID} -y`).action(
     (id: string, flags: ChangeFlags) => run(context(), id, flags),
   );
 }

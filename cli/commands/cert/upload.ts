@@ -2,7 +2,7 @@ import { X509Certificate, createPrivateKey, createPublicKey } from 'node:crypto'
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { UsageError } from '../../errors.ts';
 import { changes, choice, examples } from '../../options.ts';
 import { projectFlag } from '../../resource.ts';
@@ -10,7 +10,6 @@ import type { ChangeFlags } from '../../safety.ts';
 import { readSecretFile } from '../../secrets.ts';
 import { withSpinner } from '../../spinner.ts';
 import type { Row } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { CERTS, KINDS, VIEW } from './view.ts';
 
 /** The flags of `cert upload`. */
@@ -30,15 +29,15 @@ export function define(noun: Command, context: ContextOf): void {
     noun
       .command('upload')
       .description(
-        'Upload a certificate or key (PEM). It is parsed here first; with --key the private key is checked against it and uploaded too.',
+        'Upload a certificate or key (PEM). It is checked locally first; with --key, the matching private key is verified and uploaded too.',
       )
       .argument('<file>'),
   );
   command
-    .addOption(choice('--kind <kind>', 'what it is', KINDS).makeOptionMandatory())
-    .option('--key <file>', 'private key that belongs to the certificate')
-    .option('--name <name>', 'a name for it')
-    .option('--passphrase-file <file>', 'passphrase of the private key');
+    .addOption(choice('--kind <kind>', 'kind of certificate or key', KINDS).makeOptionMandatory())
+    .option('--key <file>', 'private key of the certificate')
+    .option('--name <name>', 'display name')
+    .option('--passphrase-file <file>', 'file with the passphrase of the private key');
   examples(
     changes(command),
     'payctl cert upload app.crt --kind alipay_app_cert --key app.key',
@@ -83,12 +82,13 @@ export async function run(context: Context, file: string, flags: UploadFlags): P
   if (!uploaded) return;
   await (rows.length === 1 ? print.item(uploaded, VIEW) : print.list(rows, VIEW));
   if (uploaded['isDefault'] === false)
-    await print.done(`It is kept and not used yet. next: payctl cert set-default ${String(uploaded['id'])}`);
+    await print.done(`Uploaded, but not in use yet. Next: payctl cert set-default ${String(uploaded['id'])}`);
 }
 
 async function readPem({ terminal }: Context, file: string): Promise<string> {
   const bytes = await readFile(resolve(terminal.cwd, file));
-  if (bytes.length > MOST_BYTES) throw new UsageError(`${file} is larger than 64 KB; that is no certificate.`);
+  if (bytes.length > MOST_BYTES)
+    throw new UsageError(`${file} is larger than 64 KB and cannot be a certificate or key.`);
   return bytes.toString('utf8');
 }
 
@@ -98,7 +98,7 @@ export function inspect(kind: string, content: string, file: string, passphrase?
     if (kind.endsWith('_key') && !kind.endsWith('public_key'))
       createPrivateKey({ key: content, ...(passphrase ? { passphrase } : {}) });
     else if (kind.endsWith('public_key')) createPublicKey(content);
-    else if (/PRIVATE KEY/.test(content)) throw new Error('it is a private key');
+    else if (/PRIVATE KEY/.test(content)) throw new Error('this is a private key');
     else return new X509Certificate(content);
   } catch (error) {
     throw new UsageError(
@@ -122,7 +122,8 @@ async function matchingKey(
   file: string,
   passphrase?: string,
 ): Promise<string> {
-  if (!certificate) throw new UsageError('--key goes with a certificate.', 'upload the key with its own --kind');
+  if (!certificate)
+    throw new UsageError('--key can only be used with a certificate.', 'upload the key on its own, with its --kind');
   const content = await readPem(context, file);
   inspect('app_key', content, file, passphrase);
   if (!certificate.checkPrivateKey(createPrivateKey({ key: content, ...(passphrase ? { passphrase } : {}) }))) {
@@ -134,5 +135,5 @@ async function matchingKey(
 function keyKindOf(kind: string): string {
   if (kind === 'alipay_app_cert') return 'alipay_app_key';
   if (kind === 'wechat_merchant_cert') return 'wechat_merchant_key';
-  throw new UsageError(`A ${kind} has no private key of ours.`);
+  throw new UsageError(`--key cannot be used with --kind ${kind}: its private key belongs to the channel.`);
 }

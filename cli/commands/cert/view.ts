@@ -1,5 +1,8 @@
 import type { View } from '../../values.ts';
 
+/** A certificate id for examples. */
+export const CERT_ID = '01935b2e-7c41-7a90-9d3f-5f0c2b6e8a17';
+
 /** The console's path of certificates. */
 export const CERTS = '/api/v1/certs';
 

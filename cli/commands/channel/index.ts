@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import type { ContextOf } from '../../context.ts';
 import { addGet } from '../../resource.ts';
-import type { ContextOf } from '../index.ts';
 import * as list from './list.ts';
 import * as set from './set.ts';
 import * as testing from './test.ts';
@@ -9,7 +9,7 @@ import { channel } from './view.ts';
 
 /** Adds the verbs of `channel`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('Alipay, WeChat Pay and PayPal: one configuration for each project and channel.');
+  noun.description('Manage the Alipay, WeChat Pay and PayPal configurations, one per project and channel.');
   list.define(noun, context);
   addGet(noun, context, channel, ['payctl channel get alipay', 'payctl channel get wechat --project shop-eu --json']);
   for (const verb of [set, testing, toggle]) verb.define(noun, context);

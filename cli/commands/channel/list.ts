@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { printList } from '../../listing.ts';
 import { examples } from '../../options.ts';
 import { projectFlag } from '../../resource.ts';
-import type { ContextOf } from '../index.ts';
 import { channel } from './view.ts';
 
 /** Adds `channel list`. */

@@ -1,14 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
-import { UsageError } from '../../errors.ts';
+import type { Context, ContextOf } from '../../context.ts';
+import { FlagRequired, UsageError } from '../../errors.ts';
 import { changes, examples } from '../../options.ts';
 import { projectFlag, segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
 import { readSecretText } from '../../secrets.ts';
 import type { Row } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { channel } from './view.ts';
 
 /** The flags of `channel set`. */
@@ -22,12 +21,13 @@ export function define(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun
       .command('set')
-      .description(
-        'Configure a channel from a TOML or JSON file, or field by field on a terminal. What is left out keeps its value.',
-      )
+      .description('Configure a channel from a TOML or JSON file, or interactively. Omitted fields keep their values.')
       .argument('<payWay>'),
   );
-  command.option('-f, --file <file>', 'fields as TOML or JSON; a value { file = "key.pem" } is read from that file');
+  command.option(
+    '-f, --file <file>',
+    'TOML or JSON file with the fields; { file = "key.pem" } reads a value from that file',
+  );
   examples(
     changes(command),
     'payctl channel set alipay',
@@ -36,7 +36,7 @@ export function define(noun: Command, context: ContextOf): void {
   ).action((payWay: string, flags: SetFlags) => run(context(), payWay, flags));
 }
 
-/** Sends a new version of a configuration; live ones want the channel's name. */
+/** Sends a new version of a configuration; a live one is confirmed with the channel's name. */
 export async function run(context: Context, payWay: string, flags: SetFlags): Promise<void> {
   const path = `${channel.path}/${segment(payWay)}`;
   const query = flags.project === undefined ? {} : { project: flags.project };
@@ -63,7 +63,7 @@ export async function run(context: Context, payWay: string, flags: SetFlags): Pr
   );
   if (!row) return;
   await context.print.item(row, channel.view);
-  await context.print.done(`Configured ${payWay}. next: payctl channel test ${payWay}`);
+  await context.print.done(`Configured ${payWay}. Next: payctl channel test ${payWay}`);
 }
 
 /** Reads the fields of a configuration from a file; `{ file = "…" }` names a file whose text is the value. */
@@ -78,7 +78,7 @@ export async function readFields(file: string): Promise<Row> {
 async function valueOf(value: unknown, folder: string): Promise<unknown> {
   if (typeof value !== 'object' || value === null) return value;
   const { file } = value as { file?: unknown };
-  if (typeof file !== 'string') throw new UsageError('A field is a text, a number, or { file = "…" }.');
+  if (typeof file !== 'string') throw new UsageError('A field must be a string, a number or { file = "…" }.');
   return readSecretText(await readFile(resolve(folder, file), 'utf8'), file);
 }
 
@@ -91,15 +91,14 @@ interface SchemaField {
 }
 
 async function askFields({ api, prompts, terminal }: Context, path: string, query: { project?: string }): Promise<Row> {
-  if (!prompts.possible)
-    throw new UsageError('The fields are missing, and there is no terminal to ask on.', 'add -f FILE', 'input_needed');
+  if (!prompts.possible) throw new FlagRequired('--file');
   const schema = (await api.get(`${path}/schema`, query)) as {
     modes?: string[];
     fields?: SchemaField[];
     certKinds?: { kind: string; label?: string }[];
   };
   const mode = await prompts.choose(
-    { message: 'Mode', flag: '-f' },
+    { message: 'Mode', flag: '--file' },
     (schema.modes ?? ['simulator', 'live']).map((value) => ({ value })),
   );
   const body: Row = { mode };
@@ -108,14 +107,20 @@ async function askFields({ api, prompts, terminal }: Context, path: string, quer
     if (answer !== '') body[field.name] = answer;
   }
   for (const { kind, label } of schema.certKinds ?? []) {
-    const file = await prompts.text({ message: `File of ${label ?? kind} (PEM; empty = leave as it is)`, flag: '-f' });
+    const file = await prompts.text({
+      message: `PEM file for ${label ?? kind} (leave empty to keep the current value)`,
+      flag: '--file',
+    });
     if (file !== '') body[kind] = readSecretText(await readFile(resolve(terminal.cwd, file), 'utf8'), file);
   }
   return body;
 }
 
 async function askField(prompts: Context['prompts'], field: SchemaField, mode: string): Promise<string> {
-  const needed = field.requiredIn?.includes(mode) ? 'needed; ' : '';
-  const question = { message: `${field.label ?? field.name} (${needed}empty = leave as it is)`, flag: '-f' };
+  const needed = field.requiredIn?.includes(mode) ? 'required; ' : '';
+  const question = {
+    message: `${field.label ?? field.name} (${needed}leave empty to keep the current value)`,
+    flag: '--file',
+  };
   return field.secret ? prompts.secret(question) : prompts.text(question);
 }

@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { CliError, EXIT } from '../../errors.ts';
 import { changes, examples } from '../../options.ts';
 import { projectFlag, segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
 import { withSpinner } from '../../spinner.ts';
-import type { ContextOf } from '../index.ts';
 import { channel } from './view.ts';
 
 /** The flags of `channel test`. */
@@ -16,7 +15,9 @@ export function define(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun
       .command('test')
-      .description('Make one harmless signed call with a configuration; exit 1 names the credential that is wrong.')
+      .description(
+        'Send one signed read-only request with a stored configuration. Exits with 1 and names the wrong credential if it fails.',
+      )
       .argument('<payWay>'),
   );
   examples(
@@ -29,7 +30,7 @@ export function define(noun: Command, context: ContextOf): void {
 /** Tests a configuration. */
 export async function run({ change, print, terminal }: Context, payWay: string, flags: TestFlags): Promise<void> {
   const query = flags.project === undefined ? {} : { project: flags.project };
-  const row = await withSpinner(terminal.err, `Asking ${payWay}`, () =>
+  const row = await withSpinner(terminal.err, `Testing ${payWay}`, () =>
     change(
       { what: `test ${payWay}`, name: payWay, method: 'POST', path: `${channel.path}/${segment(payWay)}/test`, query },
       flags,
@@ -53,7 +54,7 @@ export async function run({ change, print, terminal }: Context, payWay: string, 
     throw new CliError(
       'channel_test_failed',
       EXIT.failed,
-      `${payWay}: ${String(row['message'] ?? 'the call was refused')}`,
+      `${payWay}: ${String(row['message'] ?? 'the test request was refused')}`,
       { hint: `payctl channel set ${payWay}` },
     );
 }

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { changes, examples } from '../../options.ts';
 import { projectFlag, runToggle, segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
-import type { ContextOf } from '../index.ts';
 import { channel } from './view.ts';
 
 /** The flags of `channel enable` and `channel disable`. */
@@ -14,8 +13,8 @@ export function define(noun: Command, context: ContextOf): void {
   for (const verb of ['enable', 'disable'] as const) {
     const words =
       verb === 'enable'
-        ? 'Take new orders at a channel again.'
-        : 'Refuse new orders at a channel; query, close, refund and notices go on. A live one wants its name.';
+        ? 'Accept new orders on a channel again.'
+        : 'Stop accepting new orders on a channel; queries, closes, refunds and notifications continue. For a live channel, type its name to confirm.';
     const command = projectFlag(noun.command(verb).description(words).argument('<payWay>'));
     examples(
       changes(command),

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
+import type { ContextOf } from '../../context.ts';
 import { addCreate, addDelete, addGet, addList, addToggle, addUpdate } from '../../resource.ts';
 import { addSubList } from '../../sub-list.ts';
-import type { ContextOf } from '../index.ts';
 import * as adjust from './adjust.ts';
 import { ACCOUNT, ENTRY, coin } from './resource.ts';
 
 /** Adds the verbs of `coin`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('Coins: virtual currencies with append-only ledgers.');
+  noun.description('Manage virtual currencies and their append-only ledgers.');
   addList(noun, context, coin, ['payctl coin list', 'payctl coin list --project shop-eu --json']);
   addGet(noun, context, coin, ['payctl coin get gold', 'payctl coin get gold --json']);
   addCreate(noun, context, coin, [
@@ -32,8 +32,8 @@ export function define(noun: Command, context: ContextOf): void {
     verb: 'entries',
     words: 'List the ledger of a coin, newest first.',
     view: ENTRY,
-    filters: [{ name: 'userId', value: 'id', help: 'only of this payer' }],
-    lines: ['payctl coin entries gold', 'payctl coin entries gold --user-id u-1 --json'],
+    filters: [{ name: 'userId', value: 'id', help: 'filter by user' }],
+    lines: ['payctl coin entries gold', 'payctl coin entries gold --user-id user-20417 --json'],
   });
   adjust.define(noun, context);
   addDelete(noun, context, coin, ['payctl coin delete gold', 'payctl coin delete gold --confirm gold']);

@@ -21,11 +21,11 @@ export const coin: Resource = {
   },
   createOnly: [{ name: 'code', value: 'code', help: 'letters, digits, "_" and "-"', required: true }],
   fields: [
-    { name: 'name', value: 'name', help: 'what it is called', required: true },
+    { name: 'name', value: 'name', help: 'display name', required: true },
     {
       name: 'clawback',
       value: 'policy',
-      help: 'what a refund does when the coins are spent',
+      help: 'what a refund does if the coins are already spent',
       choices: ['refuse', 'debt', 'partial'],
     },
   ],

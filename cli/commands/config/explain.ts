@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
-import { DEFAULT_TIMEOUT_SECONDS, type Context } from '../../context.ts';
+import { DEFAULT_TIMEOUT_SECONDS, type Context, type ContextOf } from '../../context.ts';
 import { examples } from '../../options.ts';
 import { configFolder } from '../../session.ts';
 import type { Row, View } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 
 const VIEW: View = {
   noun: 'setting',
@@ -17,7 +16,7 @@ export function define(noun: Command, context: ContextOf): void {
     noun
       .command('explain')
       .description(
-        'Print every setting with its value and where it comes from. Strongest first: flag, environment, context, default.',
+        'Print every payctl setting with its value and source. Precedence: flag, environment, context, default.',
       ),
     'payctl config explain',
     'payctl config explain -C prod --json',

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import type { ContextOf } from '../index.ts';
+import type { ContextOf } from '../../context.ts';
 import * as explain from './explain.ts';
 
 /** Adds the verbs of `config`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('What payctl itself is set to.');
+  noun.description('Show the settings of payctl itself.');
   explain.define(noun, context);
 }

@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { CliError, EXIT, UsageError } from '../../errors.ts';
 import { choice, examples } from '../../options.ts';
 import { LABELS, own, type Label } from '../../session.ts';
 import { cleanServer, guessLabel, originOf } from '../../settings.ts';
-import type { ContextOf } from '../index.ts';
 import { VIEW, contextRow } from './view.ts';
 
 /** The flags of `context add`. */
@@ -17,10 +16,10 @@ export interface AddFlags {
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('add')
-    .description('Name a server. The address is given with --server.')
+    .description('Save a server under a name. Its address is given with --server.')
     .argument('<name>');
   command
-    .addOption(choice('--label <label>', 'kind of server; decides how careful payctl is', LABELS))
+    .addOption(choice('--label <label>', 'environment; prod asks for stronger confirmation', LABELS))
     .option('--user <name>', 'administrator to log in as');
   examples(
     command,
@@ -33,9 +32,9 @@ export function define(noun: Command, context: ContextOf): void {
 /** Saves a new context; the first one becomes the current one. */
 export async function run({ flags: global, sessions, print }: Context, name: string, flags: AddFlags): Promise<void> {
   if (!/^[\w][\w.-]{0,63}$/.test(name))
-    throw new UsageError(`"${name}" is not a name for a context.`, 'letters, digits, dots and dashes');
+    throw new UsageError(`"${name}" is not a valid context name.`, 'use letters, digits, dots and dashes');
   if (global.server === undefined)
-    throw new UsageError('The address is missing.', `payctl context add ${name} --server URL`);
+    throw new UsageError('--server is required.', `payctl context add ${name} --server URL`);
   const server = cleanServer(global.server);
   const saved = {
     server,
@@ -44,12 +43,12 @@ export async function run({ flags: global, sessions, print }: Context, name: str
   };
   await sessions.changeContexts((contexts) => {
     if (own(contexts.contexts, name))
-      throw new CliError('context_exists', EXIT.conflict, `Context "${name}" exists already.`, {
+      throw new CliError('context_exists', EXIT.conflict, `Context "${name}" already exists.`, {
         hint: `payctl context remove ${name}`,
       });
     contexts.contexts[name] = saved;
     contexts.current ??= name;
   });
   await print.item(await contextRow(await sessions.contexts(), name, sessions), VIEW);
-  await print.done(`Added. next: payctl login -C ${name}`);
+  await print.done(`Added. Next: payctl login -C ${name}`);
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ContextOf } from '../index.ts';
+import type { ContextOf } from '../../context.ts';
 import * as add from './add.ts';
 import * as list from './list.ts';
 import * as remove from './remove.ts';
@@ -8,6 +8,6 @@ import * as use from './use.ts';
 
 /** Adds the verbs of `context`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('Name servers, and choose the one that commands go to.');
+  noun.description('Manage named servers and choose the current one.');
   for (const verb of [list, show, add, use, remove]) verb.define(noun, context);
 }

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { examples } from '../../options.ts';
-import type { ContextOf } from '../index.ts';
 import { VIEW, contextRow } from './view.ts';
 
 /** Adds `context list`. */
@@ -18,5 +17,5 @@ export async function run({ sessions, print }: Context): Promise<void> {
   const contexts = await sessions.contexts();
   const names = Object.keys(contexts.contexts).toSorted();
   await print.list(await Promise.all(names.map((name) => contextRow(contexts, name, sessions))), VIEW);
-  if (names.length === 0) await print.done('There are no contexts yet. next: payctl login --server URL -u NAME');
+  if (names.length === 0) await print.done('No contexts yet. Next: payctl login --server URL -u NAME');
 }

@@ -1,15 +1,14 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { changes, examples } from '../../options.ts';
-import { agree, type ChangeFlags } from '../../safety.ts';
-import type { ContextOf } from '../index.ts';
+import { confirmChange, type ChangeFlags } from '../../safety.ts';
 import { VIEW, contextRow } from './view.ts';
 
 /** Adds `context remove`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('remove')
-    .description('Forget a context and its login; nothing happens on the server.')
+    .description('Remove a context and its saved login. Nothing changes on the server.')
     .argument('<name>');
   examples(changes(command), 'payctl context remove dev', 'payctl context remove dev -y').action(
     (name: string, flags: ChangeFlags) => run(context(), name, flags),
@@ -20,7 +19,7 @@ export function define(noun: Command, context: ContextOf): void {
 export async function run({ sessions, prompts, print }: Context, name: string, flags: ChangeFlags): Promise<void> {
   const row = await contextRow(await sessions.contexts(), name, sessions);
   if (flags.dryRun) return print.item({ ...row, dryRun: true }, VIEW);
-  await agree(prompts, { what: `forget context ${name}`, risk: 'moderate', name }, flags, 'this machine');
+  await confirmChange(prompts, { what: `remove context ${name}`, risk: 'moderate', name }, flags, 'this machine');
   await sessions.removeSession(name);
   await sessions.changeContexts((contexts) => {
     delete contexts.contexts[name];

@@ -1,16 +1,12 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { UsageError } from '../../errors.ts';
 import { examples } from '../../options.ts';
-import type { ContextOf } from '../index.ts';
 import { VIEW, contextRow } from './view.ts';
 
 /** Adds `context show`. */
 export function define(noun: Command, context: ContextOf): void {
-  const command = noun
-    .command('show')
-    .description('Show a context; without a name, the one in force.')
-    .argument('[name]');
+  const command = noun.command('show').description('Show a context, the current one by default.').argument('[name]');
   examples(command, 'payctl context show', 'payctl context show prod --json').action((name: string | undefined) =>
     run(context(), name),
   );
@@ -19,6 +15,6 @@ export function define(noun: Command, context: ContextOf): void {
 /** Prints one context. */
 export async function run({ sessions, target, print }: Context, name: string | undefined): Promise<void> {
   const shown = name ?? (await target()).context;
-  if (shown === null) throw new UsageError('No context is in force.', 'payctl context list', 'context_unknown');
+  if (shown === null) throw new UsageError('There is no current context.', 'payctl context list', 'context_unknown');
   await print.item(await contextRow(await sessions.contexts(), shown, sessions), VIEW);
 }

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { examples } from '../../options.ts';
-import type { ContextOf } from '../index.ts';
 import { VIEW, contextRow } from './view.ts';
 
 /** Adds `context use`. */

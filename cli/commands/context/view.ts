@@ -19,7 +19,7 @@ export const VIEW: View = {
 /** A context as a row; its token is never part of it. */
 export async function contextRow(contexts: Contexts, name: string, sessions: SessionStore): Promise<Row> {
   const saved = own(contexts.contexts, name);
-  if (!saved) throw new UsageError(`There is no context "${name}".`, 'payctl context list', 'context_unknown');
+  if (!saved) throw new UsageError(`Context "${name}" not found.`, 'payctl context list', 'context_unknown');
   const session = await sessions.session(name);
   return {
     name,

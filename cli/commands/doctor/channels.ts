@@ -17,7 +17,7 @@ import {
   type Finding,
 } from './finding.ts';
 
-/** Every channel that is switched on is complete, works (one harmless signed call each), and can send its notices. */
+/** Every enabled channel is complete, answers one signed read-only request, and can send its notifications. */
 export async function checkChannels({ api }: Context): Promise<Finding[]> {
   const configs = await ofEveryProject(api, (project) =>
     api.page(`${channel.path}/list`, { project }).then(({ rows }) => rows),
@@ -38,7 +38,7 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
   if (row['configured'] === false)
     return degraded(
       name,
-      `is set up for the ${mode}, which Debug = false does not allow: it takes no orders`,
+      `accepts no orders: mode is ${mode}, which requires Debug = true`,
       `payctl channel set ${payWay}${inProject(project)}`,
     );
   const test = await attempt(() =>
@@ -47,18 +47,18 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
   const isForbidden = test instanceof CliError && test.exitCode === EXIT.forbidden;
   if (isForbidden) return known(name, row);
   if (test instanceof CliError) return failed(name, test.message, `payctl channel test ${payWay}${inProject(project)}`);
-  if (test['ok'] !== false) return ok(name, `${mode}, a test call succeeds`);
+  if (test['ok'] !== false) return ok(name, `${mode}, test request succeeded`);
   const field = plain(test['field']);
   return failed(
     name,
-    [plain(test['message']) || 'the test call was refused', field && `(${field})`].filter(Boolean).join(' '),
+    [plain(test['message']) || 'the test request was refused', field && `(${field})`].filter(Boolean).join(' '),
     field.startsWith(`${payWay}_`)
       ? `payctl cert upload FILE --kind ${field}${inProject(project)}`
       : `payctl channel set ${payWay}${inProject(project)}`,
   );
 }
 
-/** A viewer may not make test calls: what the service noticed lately must do. */
+/** A viewer may not make test requests: the recent health of the channel must do. */
 function known(name: string, row: Row): Finding {
   const status = plain(row['status']);
   if (status !== 'down' && status !== 'degraded') return ok(name, `${plain(row['mode'])}, ${status}`);
@@ -81,7 +81,7 @@ async function checkNotices(api: Context['api'], configs: readonly Row[]): Promi
   return noticesArrive(new URL(endpoint).origin, names);
 }
 
-/** No default certificate runs out soon. */
+/** No default certificate expires soon. */
 export async function checkCertificates({ api }: Context): Promise<Finding[]> {
   const certs = await ofEveryProject(api, async (project) => {
     const { body } = await api.call({ method: 'POST', path: '/api/v1/certs/list', query: { project }, body: {} });
@@ -93,7 +93,7 @@ export async function checkCertificates({ api }: Context): Promise<Finding[]> {
     const kind = plain(row['kind']);
     return certificate(kind, kind, Number(row['daysLeft']), plain(row['project']) || 'default');
   });
-  return ending.length > 0 ? ending : [ok('certificates', `${dated.length}, none ends within ${WARN_DAYS} days`)];
+  return ending.length > 0 ? ending : [ok('certificates', `${dated.length}, none expires within ${WARN_DAYS} days`)];
 }
 
 async function ofEveryProject(

@@ -4,7 +4,7 @@ import type { Finding } from '../../findings.ts';
 
 export type { Finding } from '../../findings.ts';
 
-/** Days before its end at which a certificate is told. */
+/** Days before its expiry at which a certificate is reported. */
 export const WARN_DAYS = 30;
 
 /** All is well here. */
@@ -46,13 +46,13 @@ export async function openTo(path: string, mask: number): Promise<number> {
   );
 }
 
-/** A certificate that has ended or soon will. */
+/** A certificate that has expired or soon will. */
 export function certificate(where: string, kind: string, daysLeft: number, project: string): Finding[] {
   if (daysLeft >= WARN_DAYS) return [];
   const fix = `payctl cert upload FILE --kind ${kind}${inProject(project)}`;
   return daysLeft < 0
     ? [failed(where, `${kind} has expired`, fix)]
-    : [degraded(where, `${kind} ends in ${daysLeft} days`, fix)];
+    : [degraded(where, `${kind} expires in ${daysLeft} days`, fix)];
 }
 
 /** The flag that names a project, unless it is the usual one. */
@@ -73,7 +73,7 @@ export function lacking(project: string, payWay: string, missing: readonly strin
       ? `payctl cert upload FILE --kind ${cert}${inProject(project)}`
       : `payctl channel set ${payWay}${inProject(project)}`;
   const make = enabled ? failed : degraded;
-  return make(channelName(project, payWay), `misses ${missing.join(', ')}`, fix);
+  return make(channelName(project, payWay), `missing: ${missing.join(', ')}`, fix);
 }
 
 /** Whether an address means this machine alone: nobody else can send a notice there. */
@@ -85,7 +85,7 @@ export function isLoopback(address: string): boolean {
 /** Channels that send real notices cannot reach a service that calls itself 127.0.0.1. */
 export function noticesArrive(publicUrl: string, channels: readonly string[]): Finding[] {
   if (channels.length === 0) return [];
-  if (!isLoopback(publicUrl)) return [ok('notices', `are sent to ${publicUrl}`)];
+  if (!isLoopback(publicUrl)) return [ok('notices', `delivered to ${publicUrl}`)];
   return [
     failed(
       'notices',

@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { CliError, EXIT } from '../../errors.ts';
 import { drawFindings } from '../../findings.ts';
 import { offlineFlags, type OfflineFlags } from '../../offline.ts';
 import { examples } from '../../options.ts';
 import { withSpinner } from '../../spinner.ts';
 import type { View } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { checkCertificates, checkChannels } from './channels.ts';
 import type { Finding } from './finding.ts';
 import { checkLogin, checkService, checkSettings } from './service.ts';
@@ -38,9 +37,9 @@ const ONLINE: readonly Check[] = [
 export function define(command: Command, context: ContextOf): void {
   command
     .description(
-      'Look for what is wrong: permissions, login, clock, Debug, channels (a test call each), certificates, notices, what waits. With --offline the configuration, keys and database of the server on this machine. Each finding names the command that fixes it; exit 1 when one has failed.',
+      'Diagnose problems: file permissions, login, clock skew, Debug mode, channels (one test request each), certificates, notifications, exceptions, stuck refunds and orders. With --offline, check the configuration, keys and database of the server on this machine. Each problem comes with a command that fixes it. Exits with 1 if a check fails.',
     )
-    .option('--offline', 'look at the configuration and the database directly; nothing is written');
+    .option('--offline', 'check the configuration and the database directly, read-only');
   examples(
     offlineFlags(command),
     'payctl doctor',
@@ -53,7 +52,7 @@ export function define(command: Command, context: ContextOf): void {
 export async function run(context: Context, flags: DoctorFlags): Promise<void> {
   const { print, terminal } = context;
   const checks = flags.offline ? await offlineChecks() : ONLINE;
-  const findings = await withSpinner(terminal.err, 'Examining', async () =>
+  const findings = await withSpinner(terminal.err, 'Running checks', async () =>
     (await Promise.all(checks.map((check) => check(context, flags)))).flat(),
   );
   const isPage = print.format === 'table' && !print.fields && context.flags.quiet !== true;

@@ -22,7 +22,7 @@ import {
 /** Lines of a configuration file that hold a secret. */
 const SECRET = /SecretKey|MasterKey|postgres(?:ql)?:\/\/[^/@\s"']+:[^@\s"']+@/;
 
-/** Files of the server that hold secrets are not for everybody. */
+/** Files of the server that contain secrets are not accessible to all users. */
 export async function checkServerFiles({ terminal }: Context, flags: OfflineFlags): Promise<Finding[]> {
   const { cwd, env } = terminal;
   const file = resolve(cwd, flags.config ?? env['PAY_CONFIG'] ?? 'config/local.toml');
@@ -31,8 +31,10 @@ export async function checkServerFiles({ terminal }: Context, flags: OfflineFlag
   const paths = [...secret, ...named.map(([, value]) => resolve(cwd, value ?? ''))];
   for (const path of paths)
     if ((await openTo(path, 0o007)) !== 0)
-      return [failed('secret files', `${path} holds a secret and can be reached by everybody`, `chmod o= ${path}`)];
-  return [ok('secret files', paths.length === 0 ? 'no secret is in a file' : `${paths.length}, closed to others`)];
+      return [failed('secret files', `${path} contains a secret and is accessible to all users`, `chmod o= ${path}`)];
+  return [
+    ok('secret files', paths.length === 0 ? 'no secrets in files' : `${paths.length}, not accessible to other users`),
+  ];
 }
 
 /** The configuration, the database and what is in it, without the service. */
@@ -47,7 +49,7 @@ export async function checkDatabase(context: Context, flags: OfflineFlags): Prom
 
 async function examine(offline: Offline): Promise<Finding[]> {
   const { schema, administrators, kind, place, name } = await offline.describeDatabase();
-  const findings = [ok('configuration', 'has no fault'), ok('database', `${kind} ${place} ${name}`)];
+  const findings = [ok('configuration', 'valid'), ok('database', `${kind} ${place} ${name}`)];
   if (schema.pending > 0) {
     const state = schema.version === null ? 'the database is empty' : `${schema.pending} migrations are pending`;
     return [...findings, failed('schema', state, 'payctl server migrate')];
@@ -57,7 +59,7 @@ async function examine(offline: Offline): Promise<Finding[]> {
     ...findings,
     ok('schema', schema.version ?? ''),
     administrators === 0
-      ? failed('administrators', 'there is none', 'payctl bootstrap admin --username NAME')
+      ? failed('administrators', 'none exists', 'payctl bootstrap admin --username NAME')
       : ok('administrators', String(administrators)),
     ...seals(facts),
     ...surroundings(facts),
@@ -68,7 +70,7 @@ async function examine(offline: Offline): Promise<Finding[]> {
   ];
 }
 
-/** The faults of the configuration one by one, each with the key that must change; never a value. */
+/** The configuration errors one by one, each with the key that must change; never a value. */
 function configFaults({ cause }: CliError): Finding[] {
   const faults = (cause as { faults?: { key: string; source?: string; message: string }[] } | undefined)?.faults;
   return (faults ?? []).map(({ key, source, message }) =>
@@ -83,36 +85,36 @@ function seals({ sealed: { total, underOldKeys, broken } }: Examination): Findin
     ...lost.map((keyId) =>
       failed(
         'master key',
-        `${broken.filter((one) => one.keyId === keyId).length} sealed records need the key ${keyId ?? ''}`,
-        `add the key ${keyId ?? ''} to Security.MasterKey, after the newest`,
+        `${broken.filter((one) => one.keyId === keyId).length} encrypted records need the key ${keyId ?? ''}`,
+        `add the key ${keyId ?? ''} to Security.MasterKey after the newest one`,
       ),
     ),
     ...damaged.map(({ record }) =>
       failed(
         'sealed records',
-        `${record} was changed or damaged`,
-        'configure it again: payctl channel set, payctl cert upload',
+        `${record} is damaged or was tampered with`,
+        'set it again: payctl channel set, payctl cert upload',
       ),
     ),
     ...(underOldKeys > 0
-      ? [degraded('master key', `${underOldKeys} sealed records are under an older key`, 'payctl keys rotate')]
+      ? [degraded('master key', `${underOldKeys} records are encrypted with an older key`, 'payctl keys rotate')]
       : []),
   ];
-  return findings.length > 0 ? findings : [ok('master key', `opens all ${total} sealed records`)];
+  return findings.length > 0 ? findings : [ok('master key', `decrypts all ${total} records`)];
 }
 
 function surroundings(facts: Examination): Finding[] {
   const { debug, production, publicUrl } = facts;
   const live = facts.channels.some(({ mode, enabled }) => mode === 'live' && enabled);
   if (debug && (live || !isLoopback(publicUrl)))
-    return [failed('debug', 'Debug is on: test applications with known secrets exist', 'set Debug = false')];
-  const findings = [ok('debug', debug ? 'on, on this machine only' : 'off')];
+    return [
+      failed('debug', 'Debug is on: test applications with publicly known secrets are active', 'set Debug = false'),
+    ];
+  const findings = [ok('debug', debug ? 'on, for this machine only' : 'off')];
   if (live && !production)
-    findings.push(
-      degraded('production', 'live channels, and the rules of production are off', 'set NODE_ENV=production'),
-    );
+    findings.push(degraded('production', 'live channels without the production safeguards', 'set NODE_ENV=production'));
   if (live && publicUrl.startsWith('http:') && !isLoopback(publicUrl))
-    findings.push(failed('encryption', `${publicUrl} is not https`, 'set Server.PublicUrl to an https address'));
+    findings.push(failed('encryption', `${publicUrl} does not use HTTPS`, 'set Server.PublicUrl to an HTTPS URL'));
   return findings;
 }
 
@@ -124,7 +126,7 @@ function channelFinding(channel: Examination['channels'][number], debug: boolean
     return [
       degraded(
         name,
-        'is set up for the simulator, which Debug = false does not allow: it takes no orders',
+        'accepts no orders: mode is simulator, which requires Debug = true',
         `payctl channel set ${payWay}${inProject(project)}`,
       ),
     ];
@@ -141,12 +143,12 @@ function waiting({ openExceptions, abnormalRefunds, overdueOrders }: Examination
   return [
     openExceptions > 0
       ? degraded('exceptions', `${openExceptions} open`, 'payctl exception list --state open')
-      : ok('exceptions', 'none is open'),
+      : ok('exceptions', 'none open'),
     abnormalRefunds > 0
       ? degraded('refunds', `${abnormalRefunds} abnormal`, 'payctl refund list --status abnormal')
-      : ok('refunds', 'none is abnormal'),
+      : ok('refunds', 'none abnormal'),
     overdueOrders > 0
       ? degraded('orders', `${overdueOrders} overdue by more than an hour`, 'payctl server start')
-      : ok('orders', 'none is overdue'),
+      : ok('orders', 'none overdue'),
   ];
 }

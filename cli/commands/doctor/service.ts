@@ -7,17 +7,17 @@ import { attempt, degraded, failed, isLoopback, ok, openTo, type Finding } from 
 const SKEW_WARN_SECONDS = 5;
 const SKEW_FAIL_SECONDS = 60;
 
-/** Files of payctl are for their owner only. */
+/** The files of payctl are accessible to their owner only. */
 export async function checkSettings({ sessions: { folder } }: Context): Promise<Finding[]> {
   for (const name of ['', 'contexts.json', 'credentials.json']) {
     const path = join(folder, name);
     if ((await openTo(path, 0o077)) !== 0)
-      return [failed('files', `${path} can be reached by others`, `chmod go= ${path}`)];
+      return [failed('files', `${path} is accessible to other users`, `chmod go= ${path}`)];
   }
   return [ok('files', `${folder} is private`)];
 }
 
-/** The service answers, over https unless it is here, with about our time, and its database is up. */
+/** The service is up, uses HTTPS unless it is local, agrees on the time, and its database is up. */
 export async function checkService({ api, target, terminal }: Context): Promise<Finding[]> {
   const { server, label } = await target();
   const answer = await attempt(() => api.call({ method: 'GET', path: '/health', anonymous: true }));
@@ -27,25 +27,25 @@ export async function checkService({ api, target, terminal }: Context): Promise<
   return [
     ok('service', server),
     isPlain && (label === 'prod' || !isLoopback(server))
-      ? failed('encryption', `${label} is reached without https`, `payctl context add ${label} --server https://…`)
-      : ok('encryption', isPlain ? 'none is needed on this machine' : 'https'),
+      ? failed('encryption', `${label} is accessed without HTTPS`, `payctl context add ${label} --server https://…`)
+      : ok('encryption', isPlain ? 'not needed on this machine' : 'HTTPS'),
     clock(answer, terminal.now()),
     database instanceof CliError
       ? failed('database', database.message, 'payctl doctor --offline, on the machine of the server')
-      : ok('database', 'answers'),
+      : ok('database', 'up'),
   ];
 }
 
 function clock({ headers }: Answer, now: Date): Finding {
   const theirs = new Date(headers['date'] ?? '').getTime();
-  if (Number.isNaN(theirs)) return ok('clock', 'the server does not tell its time');
+  if (Number.isNaN(theirs)) return ok('clock', 'the server sent no Date header');
   const skew = Math.round(Math.abs(now.getTime() - theirs) / 1000);
-  if (skew < SKEW_WARN_SECONDS) return ok('clock', 'agrees with the server');
+  if (skew < SKEW_WARN_SECONDS) return ok('clock', 'in sync with the server');
   const make = skew >= SKEW_FAIL_SECONDS ? failed : degraded;
-  return make('clock', `${skew} s away from the server`, 'timedatectl set-ntp true');
+  return make('clock', `differs from the server by ${skew} s`, 'timedatectl set-ntp true');
 }
 
-/** The login is good, and Debug is off where real money is. */
+/** The login is valid, and Debug is off unless the server is local. */
 export async function checkLogin({ api, target, terminal, sessions }: Context): Promise<Finding[]> {
   const place = await target();
   const token = await attempt(() => findToken(terminal, sessions, place));
@@ -58,7 +58,7 @@ export async function checkLogin({ api, target, terminal, sessions }: Context): 
     findings.push(
       failed(
         'debug',
-        'Debug is on: test applications with known secrets exist',
+        'Debug is on: test applications with publicly known secrets are active',
         'set Debug = false and restart the server: payctl server start',
       ),
     );

@@ -7,26 +7,26 @@ import { REFUNDS } from '../refund/view.ts';
 import { attempt, degraded, failed, ok, unreadable, type Finding } from './finding.ts';
 
 const OPEN = ['created', 'pending', 'closing'] as const;
-/** An order that should have ended so long ago is stuck. */
+/** An order that expired this long ago is stuck. */
 const OVERDUE_MS = 3_600_000;
 
-/** No exception waits for a person. */
+/** No exception is open. */
 export async function checkExceptions({ api }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(EXCEPTIONS, { state: 'open' }));
   if (answer instanceof CliError) return unreadable('exceptions', answer);
   const [first] = answer.rows;
-  if (!first) return [ok('exceptions', 'none is open')];
+  if (!first) return [ok('exceptions', 'none open')];
   const fix =
     answer.rows.length === 1 ? `payctl explain ${plain(first['orderNo'])}` : 'payctl exception list --state open';
   return [degraded('exceptions', `${count(answer.rows, answer.nextCursor)} open`, fix)];
 }
 
-/** No refund is between here and there. */
+/** No refund is abnormal. */
 export async function checkRefunds({ api }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(REFUNDS, { status: 'abnormal' }));
   if (answer instanceof CliError) return unreadable('refunds', answer);
   const [first] = answer.rows;
-  if (!first) return [ok('refunds', 'none is abnormal')];
+  if (!first) return [ok('refunds', 'none abnormal')];
   const fix =
     answer.rows.length === 1
       ? `payctl refund retry ${plain(first['refundNo'])}`
@@ -34,7 +34,7 @@ export async function checkRefunds({ api }: Context): Promise<Finding[]> {
   return [degraded('refunds', `${count(answer.rows, answer.nextCursor)} abnormal`, fix)];
 }
 
-/** Every order that should have ended has: otherwise nobody looks after them. Orders of the simulator are frozen without Debug. */
+/** No order is open long after its expiry: otherwise the jobs do not run. Simulator orders are frozen without Debug. */
 export async function checkOrders({ api, terminal }: Context): Promise<Finding[]> {
   const before = new Date(terminal.now().getTime() - OVERDUE_MS);
   const stuck = await attempt(async () => {
@@ -48,7 +48,7 @@ export async function checkOrders({ api, terminal }: Context): Promise<Finding[]
   });
   if (stuck instanceof CliError) return unreadable('orders', stuck);
   const [first] = stuck;
-  if (!first) return [ok('orders', 'none is overdue')];
+  if (!first) return [ok('orders', 'none overdue')];
   return [
     failed(
       'orders',

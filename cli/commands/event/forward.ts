@@ -25,7 +25,7 @@ export async function forward(terminal: Terminal, delivery: Delivery): Promise<v
       throw new CliError(
         'forward_failed',
         EXIT.tryAgain,
-        `${delivery.url} did not take event ${delivery.id}: ${failure}.`,
+        `${delivery.url} did not accept event ${delivery.id}: ${failure}.`,
       );
     await wait(pause, undefined, { signal: terminal.signal });
   }
@@ -45,7 +45,7 @@ async function post({ now, signal }: Terminal, { url, secret, id, body }: Delive
     const answer = await openExchange(request);
     await readText(answer, request);
     const status = answer.statusCode ?? 0;
-    return status >= 200 && status < 300 ? undefined : `it answered ${status}`;
+    return status >= 200 && status < 300 ? undefined : `HTTP ${status}`;
   } catch (error) {
     if (signal.aborted) throw error;
     return networkCause(error);

@@ -1,20 +1,19 @@
 import type { Command } from 'commander';
 import type { Query } from '../../api-client.ts';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { printList, type ListFlags } from '../../listing.ts';
 import { examples, instant, list, paged } from '../../options.ts';
 import { addFields, bodyOf, type Field } from '../../resource.ts';
 import type { Row } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { EVENTS, VIEW } from './view.ts';
 
 const FILTERS: readonly Field[] = [
-  { name: 'types', value: 'a,b', help: 'only of these types, e.g. order.paid', read: list },
-  { name: 'after', value: 'cursor', help: 'only after this one' },
-  { name: 'clientId', flag: 'app', value: 'client_id', help: 'only of this application' },
-  { name: 'project', value: 'code', help: 'only of this project' },
-  { name: 'objectNo', flag: 'about', value: 'no', help: 'only about this order or refund' },
-  { name: 'since', value: 'time', help: 'since then (2026-01-31, or 2h for two hours ago)', read: instant },
+  { name: 'types', value: 'a,b', help: 'filter by type, e.g. order.paid', read: list },
+  { name: 'after', value: 'cursor', help: 'start after this cursor' },
+  { name: 'clientId', flag: 'app', value: 'client_id', help: 'filter by application' },
+  { name: 'project', value: 'code', help: 'filter by project' },
+  { name: 'objectNo', flag: 'about', value: 'no', help: 'filter by order or refund number' },
+  { name: 'since', value: 'time', help: 'since this time, e.g. 2026-01-31, or 2h for two hours ago', read: instant },
 ];
 
 /** Adds `event list`. */
@@ -24,7 +23,7 @@ export function define(noun: Command, context: ContextOf): void {
   examples(
     paged(command),
     'payctl event list --types order.paid',
-    'payctl event list --about P202611210558ABCDEFGH12',
+    'payctl event list --about P202611210558007K2MQX9WBT',
     'payctl event list --app app_7Kd2mQxW9bTzR4vLp1Ns --all -o jsonl',
   ).action((options: Row & ListFlags) => run(context(), options));
 }

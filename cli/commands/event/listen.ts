@@ -1,13 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { Cancelled, CliError, EXIT, UsageError, codeOf } from '../../errors.ts';
 import { examples, instant, integer, list } from '../../options.ts';
 import { readSecretFile } from '../../secrets.ts';
 import { readMessages, type StreamMessage } from '../../sse.ts';
 import type { Row } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { forward } from './forward.ts';
 import { EVENTS, VIEW } from './view.ts';
 
@@ -27,16 +26,16 @@ export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('listen')
     .description(
-      'Print events as they happen, and with --forward-to deliver them like the real webhook. Nothing is lost: it goes on after the last one it delivered.',
+      'Print events as they occur. With --forward-to, deliver them to a URL like a webhook; after a lost connection it resumes after the last delivered event.',
     );
   command
-    .option('--forward-to <url>', 'POST each event there, signed')
-    .option('--secret-file <file>', 'signing secret (whsec_…); otherwise one is made up and shown')
-    .option('--since <time>', 'begin in the past (2h, 2026-01-31)', instant)
-    .option('--after <cursor>', 'begin after this one')
-    .option('--types <a,b>', 'only of these types', list)
-    .option('--app <client_id>', 'only of this application')
-    .option('--count <n>', 'end after so many', integer(1, 1_000_000));
+    .option('--forward-to <url>', 'POST each event to this URL, signed like a webhook')
+    .option('--secret-file <file>', 'file with the signing secret (whsec_…); by default one is generated and shown')
+    .option('--since <time>', 'start in the past, e.g. 2h or 2026-01-31', instant)
+    .option('--after <cursor>', 'start after this cursor')
+    .option('--types <a,b>', 'filter by type', list)
+    .option('--app <client_id>', 'filter by application')
+    .option('--count <n>', 'stop after this many events', integer(1, 1_000_000));
   examples(
     command,
     'payctl event listen --since 2h --count 1',
@@ -73,7 +72,7 @@ export async function run(context: Context, flags: ListenFlags): Promise<void> {
       await follow(context, flags, progress, secret);
     } catch (error) {
       if (!isBreak(error, terminal.signal)) throw explained(error, terminal.signal, progress.after);
-      await print.note('The connection is gone; trying again.');
+      await print.note('Connection lost; reconnecting.');
     }
     // What happens while nobody is connected must not be missed, even before the first event.
     progress.since ??= begun;
@@ -84,7 +83,7 @@ export async function run(context: Context, flags: ListenFlags): Promise<void> {
 /** One connection, until it ends or enough was seen. */
 async function follow(context: Context, flags: ListenFlags, progress: Progress, secret: string): Promise<void> {
   const stream = await open(context, flags, progress);
-  await context.print.note('Ready. Waiting for events (Ctrl-C ends).');
+  await context.print.note('Ready. Waiting for events (Ctrl-C to stop).');
   progress.pause = FIRST_PAUSE_MS;
   for await (const message of readMessages(stream)) {
     if (message.event === 'error') throw refused(message.data);
@@ -116,7 +115,7 @@ function isBreak(error: unknown, signal: AbortSignal): boolean {
 }
 
 function explained(error: unknown, signal: AbortSignal, after: string | undefined): unknown {
-  if (signal.aborted) return new Cancelled(after ? `Stopped. Go on with --after ${after}` : 'Stopped.');
+  if (signal.aborted) return new Cancelled(after ? `Stopped. Resume with --after ${after}` : 'Stopped.');
   if (!(error instanceof CliError) || error.code !== 'forward_failed') return error;
   const hint = after === undefined ? 'run it again with the same --since' : `payctl event listen --after ${after}`;
   return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
@@ -139,7 +138,7 @@ async function handle(
   try {
     event = JSON.parse(data) as Row;
   } catch {
-    throw new CliError('stream_broken', EXIT.failed, 'The server sent an event that is not JSON.');
+    throw new CliError('stream_broken', EXIT.failed, 'The server sent an event that is not valid JSON.');
   }
   if (print.json) await terminal.out.write(`${JSON.stringify(event)}\n`);
   else await print.list([event], VIEW, { continued: true });
@@ -155,14 +154,16 @@ function webhookBody({ id, type, createdAt, sequence, data }: Row): string {
 /** The server ended the stream because the login does not hold any more. */
 function refused(data: string): CliError {
   const { code = 'unauthenticated' } = JSON.parse(data) as { code?: string };
-  return new CliError(code, EXIT.notLoggedIn, 'The login has ended, and with it the stream.', { hint: 'payctl login' });
+  return new CliError(code, EXIT.notLoggedIn, 'The session is no longer valid; the event stream was closed.', {
+    hint: 'payctl login',
+  });
 }
 
 async function signingSecret({ terminal, print }: Context, flags: ListenFlags): Promise<string> {
   if (!/^https?:\/\//.test(flags.forwardTo ?? '') || !URL.canParse(flags.forwardTo ?? ''))
-    throw new UsageError(`--forward-to: "${flags.forwardTo}" is not an address.`);
+    throw new UsageError(`--forward-to: "${flags.forwardTo}" is not an HTTP URL.`);
   if (flags.secretFile) return readSecretFile(terminal, flags.secretFile);
   const secret = `whsec_${randomBytes(24).toString('base64')}`;
-  await print.note(`Signing with ${secret} (made up for this run)`);
+  await print.note(`Signing with ${secret} (generated for this run)`);
   return secret;
 }

@@ -1,5 +1,8 @@
 import type { View } from '../../values.ts';
 
+/** An event id for examples. */
+export const EVENT_ID = 'evt_5f0c2b6e8a179d3f01935b2e';
+
 /** The console's path of events. */
 export const EVENTS = '/api/v1/events';
 

@@ -1,18 +1,21 @@
 import type { Command } from 'commander';
 import type { Query } from '../../api-client.ts';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { printList, type ListFlags } from '../../listing.ts';
 import { examples, paged } from '../../options.ts';
 import { addFields, bodyOf, type Field } from '../../resource.ts';
 import type { Row } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { EXCEPTIONS, VIEW } from './view.ts';
 
 const FILTERS: readonly Field[] = [
-  { name: 'state', value: 'state', help: 'open ones wait for a person', choices: ['open', 'resolved'] },
-  { name: 'kind', value: 'kind', help: 'late_paid, amount_mismatch, refund_overrun, refund_abnormal, …' },
-  { name: 'orderNo', flag: 'order', value: 'orderNo', help: 'only of this order' },
-  { name: 'project', value: 'code', help: 'only of this project' },
+  { name: 'state', value: 'state', help: 'filter by state', choices: ['open', 'resolved'] },
+  {
+    name: 'kind',
+    value: 'kind',
+    help: 'filter by kind: late_paid, amount_mismatch, refund_overrun, refund_abnormal, …',
+  },
+  { name: 'orderNo', flag: 'order', value: 'orderNo', help: 'filter by order' },
+  { name: 'project', value: 'code', help: 'filter by project' },
 ];
 
 /** Adds `exception list`. */

@@ -1,5 +1,8 @@
 import type { View } from '../../values.ts';
 
+/** An exception id for examples. */
+export const EXCEPTION_ID = '01935b31-2d5e-7c04-8b6a-e41f9a7d0c52';
+
 /** The console's path of exceptions. */
 export const EXCEPTIONS = '/api/v1/exceptions';
 

@@ -10,7 +10,7 @@ export interface PageSpace {
 }
 
 const LABEL = 7;
-/** Longer lines are hard to read, however wide the terminal is. */
+/** Longer lines are hard to read, however wide the terminal. */
 const PROSE = 100;
 
 /** Draws the sections for a person: labels on the left, sentences wrapped beside them, the story as a list at the end. */
@@ -82,7 +82,7 @@ function story(lines: readonly Line[], { columns, style }: PageSpace): string[] 
 }
 
 function paintedMark(style: Style, mark: string): string {
+  if (mark === 'move') return style('cyan', padTo('●', 3));
   const text = padTo(mark, 3);
-  if (/^[A-Z]\d/.test(mark)) return style('cyan', text);
   return mark === '!' ? style('yellow', text) : style('dim', text);
 }

@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { tsvLine } from '../../output.ts';
 import { examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
 import type { Row } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { ORDERS, VIEW } from '../order/view.ts';
 import { drawPage } from './draw.ts';
 import { sectionsOf, type Found, type Section } from './sections.ts';
@@ -13,14 +12,14 @@ import { sectionsOf, type Found, type Section } from './sections.ts';
 export function define(command: Command, context: ContextOf): void {
   command
     .description(
-      'Why an order is in its state, what happens next and when, the money, and every step that led there. In a pipe one labelled line for each, with ISO times.',
+      'Explain why an order is in its current state: what happens next and when, the amounts, and its history. Piped output is one labelled line per fact, with ISO 8601 times.',
     )
-    .argument('<orderNo>', 'number of the order; payctl order list finds it');
+    .argument('<orderNo>', 'order number, see payctl order list');
   examples(
     command,
-    'payctl explain P202611210558ABCDEFGH12',
-    'payctl explain P202611210558ABCDEFGH12 --json',
-    'payctl explain P202611210558ABCDEFGH12 -o tsv',
+    'payctl explain P202611210558007K2MQX9WBT',
+    'payctl explain P202611210558007K2MQX9WBT --json',
+    'payctl explain P202611210558007K2MQX9WBT -o tsv',
   ).action((orderNo: string) => run(context(), orderNo));
 }
 

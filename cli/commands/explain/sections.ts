@@ -1,7 +1,7 @@
 import { minorMoney, money, plain, relativeTime, valueOf, type Row } from '../../values.ts';
-import { stepCells } from './steps.ts';
+import { stepCells, type Step } from './steps.ts';
 
-/** What happens by itself; `at` null = it is being done right now. */
+/** What the service does next; `at` null = it is being done right now. */
 interface Next {
   action: string;
   at: string | null;
@@ -28,14 +28,6 @@ export interface Explanation {
     fix: string | null;
   }[];
   exceptions: { id: string; kind: string; fix: string }[];
-}
-
-/** One step of an order's timeline. */
-export interface Step {
-  at: string;
-  kind: string;
-  summary: string;
-  detail?: Row;
 }
 
 /** Everything that was read about an order. */
@@ -140,7 +132,7 @@ function about(
 function why({ reason, next: step, fix }: Explanation, time: (at: unknown) => string): Line[] {
   const nothing = {
     label: 'next',
-    cells: [fix ? 'nothing by itself: it needs a person' : 'nothing: it stays like this'],
+    cells: [fix ? 'nothing automatically: manual action is required' : 'nothing is scheduled'],
   };
   return [{ label: 'why', cells: [reason] }, step ? next(step, time) : nothing, ...help(fix)];
 }
@@ -154,14 +146,14 @@ function help(fix: string | null): Line[] {
   return fix ? [{ label: 'do', cells: [fix], command: fix.startsWith('payctl ') }] : [];
 }
 
-/** paid (+ more than was paid) = refunded + on its way back + kept */
+/** paid (+ refunded beyond what was paid) = refunded + refunding + kept */
 function sums({ equation }: Explanation): Line[] {
   const { currency, paid, refunded, refunding, kept, refundable } = equation;
   const amount = (minor: number): string => minorMoney(minor, currency).replace(` ${currency}`, '');
-  if (paid === 0 && refunded === 0 && refunding === 0) return [{ label: 'money', cells: ['nothing was paid'] }];
+  if (paid === 0 && refunded === 0 && refunding === 0) return [{ label: 'money', cells: ['nothing paid'] }];
   const over = refunded + refunding + kept - paid;
   const left = [`paid ${amount(paid)}`, ...(over === 0 ? [] : [`overrun ${amount(over)}`])].join(' + ');
-  const right = `refunded ${amount(refunded)} + on its way back ${amount(refunding)} + kept ${amount(kept)}`;
+  const right = `refunded ${amount(refunded)} + refunding ${amount(refunding)} + kept ${amount(kept)}`;
   return [{ label: 'money', cells: [`${left} = ${right} ${currency}`, `refundable ${amount(refundable)}`] }];
 }
 

@@ -1,12 +1,19 @@
 import { minorMoney, plain, valueOf, type Row } from '../../values.ts';
-import type { Step } from './sections.ts';
 
-/** A step as cells: its mark (rule, arrow or kind), what happened, and by whom or with what result. */
+/** One step of an order's timeline. */
+export interface Step {
+  at: string;
+  kind: string;
+  summary: string;
+  detail?: Row;
+}
+
+/** A step as cells: its mark (an arrow for a message, else the kind), what happened, and by whom or with what result. */
 export function stepCells({ kind, summary, detail = {} }: Step, time: (at: unknown) => string): string[] {
   const read = (field: string): string => plain(valueOf(detail, field));
   switch (kind) {
     case 'move':
-      return read('rule') ? [read('rule'), moveWords(read), moveCause(read, detail)] : [kind, summary, ''];
+      return read('toState') ? [kind, moveWords(read), moveCause(read, detail)] : [kind, summary, ''];
     case 'message':
       return read('call')
         ? [read('direction') === 'in' ? '←' : '→', messageWords(read), messageResult(read)]

@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { actor, offlineFlags, prepareDatabase, withOffline, type OfflineFlags } from '../../offline.ts';
 import { changes, examples } from '../../options.ts';
-import { agree, type ChangeFlags } from '../../safety.ts';
+import { confirmChange, type ChangeFlags } from '../../safety.ts';
 import { withSpinner } from '../../spinner.ts';
-import type { ContextOf } from '../index.ts';
 
 /** Adds `keys rotate`. */
 export function define(noun: Command, context: ContextOf): void {
@@ -12,7 +11,7 @@ export function define(noun: Command, context: ContextOf): void {
     noun
       .command('rotate')
       .description(
-        'Seal everything anew with the first key of Security.MasterKey. Put the new key first, restart every server, then run this; the old key may go afterwards.',
+        'Re-encrypt all stored secrets with the first key of Security.MasterKey. Put the new key first, restart every server, then run this command; the old key can be removed afterwards.',
       ),
   );
   examples(changes(command), 'payctl keys rotate', 'payctl keys rotate --config /etc/pay/pay.toml -y').action(
@@ -22,14 +21,14 @@ export function define(noun: Command, context: ContextOf): void {
 
 const VIEW = { noun: 'key', id: 'keyId', columns: [{ field: 'keyId' }, { field: 'rewrapped' }] };
 
-/** Re-wraps every sealed record. */
+/** Re-encrypts every sealed record. */
 export async function run(context: Context, flags: OfflineFlags & ChangeFlags): Promise<void> {
   await withOffline(context, flags, async (offline) => {
     const database = await prepareDatabase(context, offline, flags);
     if (flags.dryRun) return context.print.item({ dryRun: true, place: database.place }, VIEW);
-    await agree(
+    await confirmChange(
       context.prompts,
-      { what: 'seal every secret with the newest master key', risk: 'moderate', name: database.name },
+      { what: 're-encrypt every secret with the newest master key', risk: 'moderate', name: database.name },
       flags,
       database.place,
     );
@@ -37,6 +36,6 @@ export async function run(context: Context, flags: OfflineFlags & ChangeFlags): 
       offline.rotateMasterKey({ actor: actor() }),
     );
     await context.print.item({ ...result }, VIEW);
-    await context.print.done(`${result.rewrapped} records are sealed with key ${result.keyId}.`);
+    await context.print.done(`${result.rewrapped} records are encrypted with key ${result.keyId}.`);
   });
 }

@@ -1,21 +1,20 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { changes, examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
-import type { ContextOf } from '../index.ts';
 import { ORDERS, VIEW } from './view.ts';
 
 /** Adds `order close`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('close')
-    .description('Close an unpaid order, at the channel too. A paid one is refused (6).')
+    .description('Close an unpaid order, including at the channel. Exits with 6 if it is already paid.')
     .argument('<orderNo>');
   examples(
     changes(command, { money: true }),
-    'payctl order close P202611210558ABCDEFGH12',
-    'payctl order close P202611210558ABCDEFGH12 -y --json',
+    'payctl order close P202611210558007K2MQX9WBT',
+    'payctl order close P202611210558007K2MQX9WBT -y --json',
   ).action((orderNo: string, flags: ChangeFlags) => run(context(), orderNo, flags));
 }
 
@@ -36,7 +35,7 @@ export async function run({ change, print }: Context, orderNo: string, flags: Ch
   await print.item(row, VIEW);
   await print.done(
     row['status'] === 'closing'
-      ? `The channel has not confirmed yet. next: payctl order get ${orderNo}`
+      ? `The channel has not confirmed the close yet. Next: payctl order get ${orderNo}`
       : `Closed order ${orderNo}.`,
   );
 }

@@ -2,14 +2,13 @@ import { resolve } from 'node:path';
 import type { IncomingMessage } from 'node:http';
 import type { Command } from 'commander';
 import type { Query } from '../../api-client.ts';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { Cancelled, CliError, EXIT, networkCause } from '../../errors.ts';
 import { reserveStream, type ReservedStream } from '../../files.ts';
 import { choice, examples } from '../../options.ts';
 import { addFields, bodyOf } from '../../resource.ts';
 import { withSpinner, type Spinner } from '../../spinner.ts';
 import type { Row } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { FILTERS, ORDERS } from './view.ts';
 
 /** The flags of `order export`. */
@@ -20,12 +19,12 @@ export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('export')
     .description(
-      'Write all matching orders as CSV or NDJSON, to stdout or into a new file that appears only when it is complete.',
+      'Export all matching orders as CSV or NDJSON, to stdout or to a new file that is created only once it is complete.',
     );
   addFields(command, FILTERS);
   command
-    .addOption(choice('--format <format>', 'shape of the file', ['csv', 'ndjson']))
-    .option('--file <file>', 'write into this new file');
+    .addOption(choice('--format <format>', 'file format', ['csv', 'ndjson']))
+    .option('--file <file>', 'write to a new file');
   examples(
     command,
     'payctl order export --since 2026-11-01 --file november.csv',
@@ -42,7 +41,7 @@ export async function run(context: Context, options: ExportFlags): Promise<void>
     const answer = await api.stream({ method: 'GET', path: `${ORDERS}/export`, query, headers: { accept: '*/*' } });
     const lines = await withSpinner(terminal.err, 'Exporting', (spinner) => copy(context, answer, file, spinner));
     await file?.commit();
-    await print.done(`Exported ${lines} lines${options.file ? ` into ${options.file}` : ''}.`);
+    await print.done(`Exported ${lines} lines${options.file ? ` to ${options.file}` : ''}.`);
   } finally {
     await file?.discard();
   }
@@ -69,7 +68,7 @@ async function copy(
     throw new CliError(
       'export_broken',
       EXIT.tryAgain,
-      `The export broke off after ${lines} lines: ${networkCause(error)}.`,
+      `The export was interrupted after ${lines} lines: ${networkCause(error)}.`,
       { cause: error, hint: 'run it again' },
     );
   }

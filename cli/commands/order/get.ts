@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
-import type { ContextOf } from '../index.ts';
 import { ORDERS, VIEW } from './view.ts';
 
 /** Adds `order get`. */
@@ -10,8 +9,8 @@ export function define(noun: Command, context: ContextOf): void {
   const command = noun.command('get').description('Show one order.').argument('<orderNo>');
   examples(
     command,
-    'payctl order get P202611210558ABCDEFGH12',
-    'payctl order get P202611210558ABCDEFGH12 --fields status',
+    'payctl order get P202611210558007K2MQX9WBT',
+    'payctl order get P202611210558007K2MQX9WBT --fields status',
   ).action((orderNo: string) => run(context(), orderNo));
 }
 

@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
 import type { Query } from '../../api-client.ts';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { printList, type ListFlags } from '../../listing.ts';
 import { examples, paged } from '../../options.ts';
 import { addFields, bodyOf } from '../../resource.ts';
 import type { Row } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { FILTERS, ORDERS, VIEW } from './view.ts';
 
 /** Adds `order list`. */

@@ -1,21 +1,20 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { changes, examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
-import type { ContextOf } from '../index.ts';
 import { ORDERS, VIEW } from './view.ts';
 
 /** Adds `order sync`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('sync')
-    .description('Ask the channel about an order now, and settle what it says.')
+    .description('Query the channel about an order now and apply the result.')
     .argument('<orderNo>');
   examples(
     changes(command),
-    'payctl order sync P202611210558ABCDEFGH12',
-    'payctl order sync P202611210558ABCDEFGH12 --fields status',
+    'payctl order sync P202611210558007K2MQX9WBT',
+    'payctl order sync P202611210558007K2MQX9WBT --fields status',
   ).action((orderNo: string, flags: ChangeFlags) => run(context(), orderNo, flags));
 }
 

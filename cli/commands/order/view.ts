@@ -31,7 +31,7 @@ export const TIMELINE: View = {
   columns: [{ field: 'at', kind: 'time' }, { field: 'kind', kind: 'id' }, { field: 'summary' }],
 };
 
-/** The words of a status on the wire. */
+/** The statuses of an order in the API. */
 export const STATUSES = [
   'created',
   'pending',
@@ -45,25 +45,29 @@ export const STATUSES = [
 
 /** What orders can be found by. */
 export const FILTERS: readonly Field[] = [
-  { name: 'status', value: 'status', help: 'only in this state', choices: STATUSES },
-  { name: 'payWay', value: 'channel', help: 'only of this channel', choices: ['alipay', 'wechat', 'paypal'] },
-  { name: 'mode', value: 'mode', help: 'only of this mode', choices: ['simulator', 'sandbox', 'live'] },
-  { name: 'orderNo', value: 'no', help: 'order number' },
-  { name: 'merchantOrderNo', value: 'no', help: "the merchant's number" },
-  { name: 'channelTradeNo', value: 'no', help: "the channel's number, as on the payer's receipt" },
-  { name: 'exception', value: 'kind', help: 'only with this open exception, or "any"' },
-  { name: 'orderType', value: 'text', help: 'business category' },
-  { name: 'userId', value: 'id', help: 'payer' },
-  { name: 'project', value: 'code', help: 'only of this project' },
-  { name: 'clientId', flag: 'app', value: 'client_id', help: 'only of this application' },
-  { name: 'amountMin', value: 'amount', help: 'at least', read: amount },
-  { name: 'amountMax', value: 'amount', help: 'at most', read: amount },
+  { name: 'status', value: 'status', help: 'filter by status', choices: STATUSES },
+  { name: 'payWay', value: 'channel', help: 'filter by channel', choices: ['alipay', 'wechat', 'paypal'] },
+  { name: 'mode', value: 'mode', help: 'filter by mode', choices: ['simulator', 'sandbox', 'live'] },
+  { name: 'orderNo', value: 'no', help: 'filter by order number' },
+  { name: 'merchantOrderNo', value: 'no', help: 'filter by the order number of the merchant' },
+  {
+    name: 'channelTradeNo',
+    value: 'no',
+    help: "filter by the channel's transaction number, as on the payer's receipt",
+  },
+  { name: 'exception', value: 'kind', help: 'filter by kind of open exception, or "any"' },
+  { name: 'orderType', value: 'text', help: 'filter by business category' },
+  { name: 'userId', value: 'id', help: 'filter by user' },
+  { name: 'project', value: 'code', help: 'filter by project' },
+  { name: 'clientId', flag: 'app', value: 'client_id', help: 'filter by application' },
+  { name: 'amountMin', value: 'amount', help: 'minimum amount, in major units', read: amount },
+  { name: 'amountMax', value: 'amount', help: 'maximum amount, in major units', read: amount },
   {
     name: 'createdFrom',
     flag: 'since',
     value: 'time',
-    help: 'created after (2026-01-31, or 2h for two hours ago)',
+    help: 'created after this time, e.g. 2026-01-31, or 2h for two hours ago',
     read: instant,
   },
-  { name: 'createdTo', flag: 'until', value: 'time', help: 'created before', read: instant },
+  { name: 'createdTo', flag: 'until', value: 'time', help: 'created before this time', read: instant },
 ];

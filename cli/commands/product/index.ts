@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import type { ContextOf } from '../../context.ts';
 import { amount, instant, integer, json, list, truth } from '../../options.ts';
 import { addCreate, addDelete, addGet, addList, addToggle, addUpdate, type Resource } from '../../resource.ts';
-import type { ContextOf } from '../index.ts';
 
 const BIG = 2_147_483_647;
 
@@ -28,39 +28,39 @@ export const product: Resource = {
     ],
   },
   filters: [
-    { name: 'kind', value: 'kind', help: 'only of this kind', choices: ['goods', 'coin_package', 'skill'] },
-    { name: 'enabled', value: 'true|false', help: 'on sale or not', read: truth },
+    { name: 'kind', value: 'kind', help: 'filter by kind', choices: ['goods', 'coin_package', 'skill'] },
+    { name: 'enabled', value: 'true|false', help: 'filter by enabled or disabled', read: truth },
   ],
   createOnly: [
     { name: 'code', value: 'code', help: 'letters, digits, "_" and "-"', required: true },
     {
       name: 'kind',
       value: 'kind',
-      help: 'what kind it is',
+      help: 'kind of product',
       choices: ['goods', 'coin_package', 'skill'],
       required: true,
     },
   ],
   fields: [
-    { name: 'name', value: 'name', help: 'what it is called', required: true },
+    { name: 'name', value: 'name', help: 'display name', required: true },
     {
       name: 'price',
       value: 'amount',
-      help: 'in major units; a change makes a new version',
+      help: 'price in major units; a change creates a new version',
       read: amount,
       required: true,
     },
-    { name: 'currency', value: 'code', help: 'like CNY or USD', required: true },
-    { name: 'payWays', value: 'a,b', help: 'channels it can be paid by', read: list, required: true },
-    { name: 'description', value: 'text', help: 'what it is' },
-    { name: 'stock', value: 'n', help: 'how many there are', read: integer(0, BIG) },
-    { name: 'perUserLimit', value: 'n', help: 'how many one payer may buy', read: integer(1, BIG) },
-    { name: 'saleFrom', value: 'time', help: 'on sale from', read: instant },
-    { name: 'saleTo', value: 'time', help: 'on sale until', read: instant },
+    { name: 'currency', value: 'code', help: 'currency code, e.g. CNY or USD', required: true },
+    { name: 'payWays', value: 'a,b', help: 'channels that can be used to pay', read: list, required: true },
+    { name: 'description', value: 'text', help: 'description' },
+    { name: 'stock', value: 'n', help: 'number in stock', read: integer(0, BIG) },
+    { name: 'perUserLimit', value: 'n', help: 'how many one user may buy', read: integer(1, BIG) },
+    { name: 'saleFrom', value: 'time', help: 'start of the sale window', read: instant },
+    { name: 'saleTo', value: 'time', help: 'end of the sale window', read: instant },
     {
       name: 'offerTtlSeconds',
       value: 'n',
-      help: 'for skills: how long an offer can be paid',
+      help: 'for skills: how long an offer stays valid',
       read: integer(60, 86_400),
     },
     { name: 'orderType', value: 'text', help: 'business category of its orders' },
@@ -69,7 +69,7 @@ export const product: Resource = {
     {
       name: 'refundAfterFulfilment',
       value: 'true|false',
-      help: 'for skills: refund after the content was given',
+      help: 'for skills: allow refunds after delivery',
       read: truth,
     },
   ],
@@ -77,7 +77,7 @@ export const product: Resource = {
 
 /** Adds the verbs of `product`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('Products: goods, coin packages and skills, with price, stock and sale window.');
+  noun.description('Manage products: goods, coin packages and skills, with price, stock and sale window.');
   addList(noun, context, product, [
     'payctl product list --kind skill',
     'payctl product list --all --fields code,price,currency',

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import type { ContextOf } from '../../context.ts';
 import { addCreate, addDelete, addGet, addList, addToggle, addUpdate, type Resource } from '../../resource.ts';
-import type { ContextOf } from '../index.ts';
 import * as stats from './stats.ts';
 
 /** Tenants: each owns its applications, channel configurations, users, products and coins. */
@@ -22,14 +22,14 @@ export const project: Resource = {
   },
   createOnly: [{ name: 'code', value: 'code', help: 'letters, digits, "_" and "-"', required: true }],
   fields: [
-    { name: 'name', value: 'name', help: 'what it is called', required: true },
-    { name: 'remark', value: 'text', help: 'a note' },
+    { name: 'name', value: 'name', help: 'display name', required: true },
+    { name: 'remark', value: 'text', help: 'internal note' },
   ],
 };
 
 /** Adds the verbs of `project`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('Projects: tenants with their own applications, channels, users, products and coins.');
+  noun.description('Manage projects: tenants with their own applications, channels, users, products and coins.');
   addList(noun, context, project, ['payctl project list', 'payctl project list --json']);
   addGet(noun, context, project, ['payctl project get shop-eu', 'payctl project get shop-eu --json']);
   addCreate(noun, context, project, [

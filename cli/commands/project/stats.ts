@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import type { Query } from '../../api-client.ts';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { choice, examples, given } from '../../options.ts';
 import { segment } from '../../resource.ts';
 import type { Row, View } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 
 const SUMS: View = {
   noun: 'sum',
@@ -24,13 +23,13 @@ export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('stats')
     .description(
-      'What was paid and refunded in a period, by channel and currency; of all projects when none is named. As JSON by day too.',
+      'Show payments and refunds of a period by channel and currency, for one project or for all. JSON output has the figures by day, too.',
     )
     .argument('[code]')
-    .option('--from <day>', 'a day, or an instant; 29 days before the end by default')
-    .option('--to <day>', 'a day (included) or an instant; today by default')
-    .option('--tz <zone>', 'time zone of the days, Asia/Shanghai by default')
-    .addOption(choice('--mode <mode>', 'live by default; never mixed', ['simulator', 'sandbox', 'live']));
+    .option('--from <day>', 'first day, or a timestamp; by default 29 days before the end')
+    .option('--to <day>', 'last day (inclusive), or a timestamp; by default today')
+    .option('--tz <zone>', 'time zone of the days; by default Asia/Shanghai')
+    .addOption(choice('--mode <mode>', 'channel mode; by default live', ['simulator', 'sandbox', 'live']));
   examples(
     command,
     'payctl project stats',

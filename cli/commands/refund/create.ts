@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { amount, changes, examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
 import { money } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { ORDERS } from '../order/view.ts';
 import { VIEW } from './view.ts';
 
@@ -20,17 +19,17 @@ export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('create')
     .description(
-      'Refund an order, in whole or in part. On prod the order number is asked for; elsewhere a yes is enough.',
+      'Refund an order in full or in part. On prod, type the order number to confirm; elsewhere --yes is enough.',
     )
     .argument('<orderNo>')
-    .option('--amount <amount>', 'how much, in major units', amount)
-    .option('--reason <text>', 'shown to the payer where the channel can')
-    .option('--merchant-refund-no <no>', 'your own number: the same one never refunds twice');
+    .option('--amount <amount>', 'amount to refund, in major units', amount)
+    .option('--reason <text>', 'reason, shown to the payer if the channel supports it')
+    .option('--merchant-refund-no <no>', 'your own refund number; reusing it never refunds twice');
   examples(
     changes(command, { money: true }),
-    'payctl refund create P202611210558ABCDEFGH12 --amount 40.00 --reason "damaged"',
-    'payctl refund create P202611210558ABCDEFGH12 --amount 40 --confirm P202611210558ABCDEFGH12 --json',
-    'payctl refund create P202611210558ABCDEFGH12 --amount 40 --dry-run',
+    'payctl refund create P202611210558007K2MQX9WBT --amount 40.00 --reason "damaged"',
+    'payctl refund create P202611210558007K2MQX9WBT --amount 40 --confirm P202611210558007K2MQX9WBT --json',
+    'payctl refund create P202611210558007K2MQX9WBT --amount 40 --dry-run',
   ).action((orderNo: string, flags: RefundFlags) => run(context(), orderNo, flags));
 }
 
@@ -42,7 +41,7 @@ export async function run(context: Context, orderNo: string, flags: RefundFlags)
     flags.amount ??
     amount(
       await prompts.text({
-        message: `How much of ${money(order['amount'], order['currency'])}?`,
+        message: `Amount to refund (paid: ${money(order['amount'], order['currency'])})`,
         flag: '--amount',
         default: String(order['refundableAmount'] ?? ''),
       }),
@@ -68,7 +67,7 @@ export async function run(context: Context, orderNo: string, flags: RefundFlags)
   await print.item(row, VIEW);
   await print.done(
     row['status'] === 'succeeded'
-      ? 'The money is on its way back.'
-      : `The channel has not finished yet. next: payctl refund get ${String(row['refundNo'])}`,
+      ? 'The refund succeeded.'
+      : `The channel is still processing the refund. Next: payctl refund get ${String(row['refundNo'])}`,
   );
 }

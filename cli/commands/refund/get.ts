@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
-import type { ContextOf } from '../index.ts';
 import { REFUNDS, VIEW } from './view.ts';
 
 /** Adds `refund get`. */
@@ -10,8 +9,8 @@ export function define(noun: Command, context: ContextOf): void {
   const command = noun.command('get').description('Show one refund.').argument('<refundNo>');
   examples(
     command,
-    'payctl refund get R202611210601ABCDEFGH12',
-    'payctl refund get R202611210601ABCDEFGH12 --fields status',
+    'payctl refund get R20261121060100D4N8ZR3VHC',
+    'payctl refund get R20261121060100D4N8ZR3VHC --fields status',
   ).action((refundNo: string) => run(context(), refundNo));
 }
 

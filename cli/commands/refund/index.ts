@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ContextOf } from '../index.ts';
+import type { ContextOf } from '../../context.ts';
 import * as create from './create.ts';
 import * as get from './get.ts';
 import * as list from './list.ts';
@@ -9,6 +9,6 @@ import * as sync from './sync.ts';
 
 /** Adds the verbs of `refund`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('Refunds: give money back, and settle those that a channel could not.');
+  noun.description('Create, track, retry and resolve refunds.');
   for (const verb of [create, get, list, sync, retry, resolve]) verb.define(noun, context);
 }

@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
 import type { Query } from '../../api-client.ts';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { printList, type ListFlags } from '../../listing.ts';
 import { examples, paged } from '../../options.ts';
 import { addFields, bodyOf } from '../../resource.ts';
 import type { Row } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { FILTERS, REFUNDS, VIEW } from './view.ts';
 
 /** Adds `refund list`. */
@@ -15,7 +14,7 @@ export function define(noun: Command, context: ContextOf): void {
   examples(
     paged(command),
     'payctl refund list --status abnormal',
-    'payctl refund list --order P202611210558ABCDEFGH12',
+    'payctl refund list --order P202611210558007K2MQX9WBT',
     'payctl refund list --since 7d --all --json',
   ).action((options: Row & ListFlags) => run(context(), options));
 }

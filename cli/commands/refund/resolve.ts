@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { changes, choice, examples } from '../../options.ts';
 import { complete, segment, type Field } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
-import type { ContextOf } from '../index.ts';
 import { REFUNDS, VIEW } from './view.ts';
 
-/** How a person may settle an abnormal refund. */
+/** How an abnormal refund can be resolved. */
 export const ACTIONS = ['paid_elsewhere', 'release'] as const;
 
 /** The flags of `refund resolve`. */
@@ -16,27 +15,27 @@ export interface ResolveFlags extends ChangeFlags {
 }
 
 const FIELDS: readonly Field[] = [
-  { name: 'action', value: 'action', help: 'what happened', choices: ACTIONS, required: true },
-  { name: 'reason', value: 'text', help: 'why; kept with your name', required: true },
+  { name: 'action', value: 'action', help: 'resolution', choices: ACTIONS, required: true },
+  { name: 'reason', value: 'text', help: 'reason, recorded with your name', required: true },
 ];
 
 /** Adds `refund resolve`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('resolve')
-    .description('Settle an abnormal refund by hand: the money was paid elsewhere, or it is released.')
+    .description('Resolve an abnormal refund manually: either it was paid by other means, or the amount is released.')
     .argument('<refundNo>');
   command
-    .addOption(choice('--action <action>', 'what happened', ACTIONS))
-    .option('--reason <text>', 'why; kept with your name');
+    .addOption(choice('--action <action>', 'resolution', ACTIONS))
+    .option('--reason <text>', 'reason, recorded with your name');
   examples(
     changes(command),
-    'payctl refund resolve R202611210601ABCDEFGH12 --action paid_elsewhere --reason "bank transfer 4711"',
-    'payctl refund resolve R202611210601ABCDEFGH12 --action release --reason "payer agreed" --confirm R202611210601ABCDEFGH12',
+    'payctl refund resolve R20261121060100D4N8ZR3VHC --action paid_elsewhere --reason "bank transfer 4711"',
+    'payctl refund resolve R20261121060100D4N8ZR3VHC --action release --reason "payer agreed" --confirm R20261121060100D4N8ZR3VHC',
   ).action((refundNo: string, flags: ResolveFlags) => run(context(), refundNo, flags));
 }
 
-/** Settles a refund by hand; always wants its number, because books are changed. */
+/** Resolves a refund; always confirmed with its number, because balances change. */
 export async function run(context: Context, refundNo: string, flags: ResolveFlags): Promise<void> {
   const { action, reason } = flags;
   const body = await complete(context, FIELDS, { ...(action ? { action } : {}), ...(reason ? { reason } : {}) });

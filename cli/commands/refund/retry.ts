@@ -1,21 +1,20 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { changes, examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
-import type { ContextOf } from '../index.ts';
 import { REFUNDS, VIEW } from './view.ts';
 
 /** Adds `refund retry`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('retry')
-    .description('Try a failed or abnormal refund again, under the same number.')
+    .description('Retry a failed or abnormal refund under the same refund number.')
     .argument('<refundNo>');
   examples(
     changes(command),
-    'payctl refund retry R202611210601ABCDEFGH12',
-    'payctl refund retry R202611210601ABCDEFGH12 -y --json',
+    'payctl refund retry R20261121060100D4N8ZR3VHC',
+    'payctl refund retry R20261121060100D4N8ZR3VHC -y --json',
   ).action((refundNo: string, flags: ChangeFlags) => run(context(), refundNo, flags));
 }
 

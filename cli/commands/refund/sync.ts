@@ -1,21 +1,20 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { changes, examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
-import type { ContextOf } from '../index.ts';
 import { REFUNDS, VIEW } from './view.ts';
 
 /** Adds `refund sync`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('sync')
-    .description('Ask the channel about a refund now, and settle what it says.')
+    .description('Query the channel about a refund now and apply the result.')
     .argument('<refundNo>');
   examples(
     changes(command),
-    'payctl refund sync R202611210601ABCDEFGH12',
-    'payctl refund sync R202611210601ABCDEFGH12 --fields status',
+    'payctl refund sync R20261121060100D4N8ZR3VHC',
+    'payctl refund sync R20261121060100D4N8ZR3VHC --fields status',
   ).action((refundNo: string, flags: ChangeFlags) => run(context(), refundNo, flags));
 }
 

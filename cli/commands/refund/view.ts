@@ -25,17 +25,17 @@ export const STATUSES = ['pending', 'processing', 'succeeded', 'failed', 'abnorm
 
 /** What refunds can be found by. */
 export const FILTERS: readonly Field[] = [
-  { name: 'status', value: 'status', help: 'only in this state', choices: STATUSES },
-  { name: 'orderNo', flag: 'order', value: 'orderNo', help: 'only of this order' },
-  { name: 'clientId', flag: 'app', value: 'client_id', help: 'only of this application' },
-  { name: 'merchantRefundNo', value: 'no', help: "the merchant's number" },
-  { name: 'project', value: 'code', help: 'only of this project' },
+  { name: 'status', value: 'status', help: 'filter by status', choices: STATUSES },
+  { name: 'orderNo', flag: 'order', value: 'orderNo', help: 'filter by order' },
+  { name: 'clientId', flag: 'app', value: 'client_id', help: 'filter by application' },
+  { name: 'merchantRefundNo', value: 'no', help: 'filter by the refund number of the merchant' },
+  { name: 'project', value: 'code', help: 'filter by project' },
   {
     name: 'createdFrom',
     flag: 'since',
     value: 'time',
-    help: 'asked for after (2026-01-31, or 2h for two hours ago)',
+    help: 'requested after this time, e.g. 2026-01-31, or 2h for two hours ago',
     read: instant,
   },
-  { name: 'createdTo', flag: 'until', value: 'time', help: 'asked for before', read: instant },
+  { name: 'createdTo', flag: 'until', value: 'time', help: 'requested before this time', read: instant },
 ];

@@ -1,19 +1,20 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { UsageError } from '../../errors.ts';
 import { exists } from '../../files.ts';
 import { databaseLine, offlineFlags, withOffline, type OfflineFlags } from '../../offline.ts';
 import { examples } from '../../options.ts';
 import { withSpinner } from '../../spinner.ts';
-import type { ContextOf } from '../index.ts';
 
 /** Adds `server backup`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun
       .command('backup')
-      .description('Copy the embedded database into a new file, with the server stopped. PostgreSQL has pg_dump.')
+      .description(
+        'Back up the embedded database to a new file while the server is stopped. For PostgreSQL, use pg_dump.',
+      )
       .argument('<file>'),
   );
   examples(
@@ -27,7 +28,7 @@ export function define(noun: Command, context: ContextOf): void {
 export async function run(context: Context, file: string, flags: OfflineFlags): Promise<void> {
   const { print, terminal } = context;
   const path = resolve(terminal.cwd, file);
-  if (await exists(path)) throw new UsageError(`${path} exists already.`, 'name another file', 'file_exists');
+  if (await exists(path)) throw new UsageError(`${path} already exists.`, 'choose another file name', 'file_exists');
   await withOffline(context, flags, async (offline) => {
     await print.note(databaseLine(terminal, await offline.describeDatabase()));
     const { bytes } = await withSpinner(terminal.err, 'Backing up', () => offline.backup(path));

@@ -1,14 +1,13 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { databaseLine, offlineFlags, withOffline, type OfflineFlags } from '../../offline.ts';
 import { examples } from '../../options.ts';
-import type { ContextOf } from '../index.ts';
 
 /** Adds `server migrate`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
-    noun.command('migrate').description('Bring the database schema up to date. Safe when several do it at once.'),
-  ).option('--dry-run', 'only say how many migrations are missing');
+    noun.command('migrate').description('Apply pending database migrations. Safe to run concurrently.'),
+  ).option('--dry-run', 'only show how many migrations are pending');
   examples(command, 'payctl server migrate', 'payctl server migrate --dry-run --json').action(
     (flags: OfflineFlags & { dryRun?: boolean }) => run(context(), flags),
   );

@@ -1,15 +1,14 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { offlineFlags, translate, type OfflineFlags } from '../../offline.ts';
 import { examples } from '../../options.ts';
-import type { ContextOf } from '../index.ts';
 
 /** Adds `server start`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun
       .command('start')
-      .description('Run the service until it is told to stop (SIGTERM, Ctrl-C). Its log goes to stdout as JSON lines.'),
+      .description('Run the service until it is stopped (SIGTERM, Ctrl-C). Logs go to stdout as JSON lines.'),
   );
   examples(command, 'payctl server start', 'payctl server start --config /etc/pay/pay.toml').action(
     (flags: OfflineFlags) => run(context(), flags),

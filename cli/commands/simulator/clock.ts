@@ -1,23 +1,24 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { duration, examples } from '../../options.ts';
-import type { ContextOf } from '../index.ts';
 import { simulatorApi, simulatorFlag, type SimulatorFlags } from './control.ts';
 
 const VIEW = { noun: 'clock', id: 'now', columns: [{ field: 'now' }] };
 
 /** Adds `simulator clock` with `show` and `advance`. */
 export function define(noun: Command, context: ContextOf): void {
-  const clock = noun.command('clock').description("The simulator's clock: expiry and notices follow it.");
-  const show = simulatorFlag(clock.command('show').description('Show its time.'));
+  const clock = noun
+    .command('clock')
+    .description('Show or advance the simulator clock, which drives expiry and notifications.');
+  const show = simulatorFlag(clock.command('show').description('Show the simulated time.'));
   examples(show, 'payctl simulator clock show', 'payctl simulator clock show --json').action((flags: SimulatorFlags) =>
     runShow(context(), flags),
   );
   const advance = simulatorFlag(
     clock
       .command('advance')
-      .description('Move it forward; everything that falls due happens.')
-      .argument('<span>', 'like 90s, 15m, 2h, 7d', duration),
+      .description('Advance the simulated time; everything that falls due is carried out.')
+      .argument('<span>', 'duration, e.g. 90s, 15m, 2h or 7d', duration),
   );
   examples(advance, 'payctl simulator clock advance 2h', 'payctl simulator clock advance 7d --json').action(
     (span: number, flags: SimulatorFlags) => runAdvance(context(), span, flags),

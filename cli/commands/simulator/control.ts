@@ -4,7 +4,7 @@ import type { Context } from '../../context.ts';
 import { choice } from '../../options.ts';
 import type { View } from '../../values.ts';
 
-/** Where the simulator listens when nobody said otherwise. */
+/** Where the simulator listens by default. */
 export const DEFAULT_SIMULATOR = 'http://127.0.0.1:8081';
 
 /** The flag that names the simulator. */
@@ -30,14 +30,14 @@ export const TRADE: View = {
 export function simulatorFlag(command: Command): Command {
   return command.option(
     '--simulator <url>',
-    `address of the simulator, by default PAYCTL_SIMULATOR or ${DEFAULT_SIMULATOR}`,
+    `URL of the simulator; by default PAYCTL_SIMULATOR or ${DEFAULT_SIMULATOR}`,
   );
 }
 
 /** Adds --pay-way. */
 export function channelFlag(command: Command): Command {
   return command.addOption(
-    choice('--pay-way <channel>', 'channel, when several know the number', ['alipay', 'wechat', 'paypal']),
+    choice('--pay-way <channel>', 'channel, if several have this order number', ['alipay', 'wechat', 'paypal']),
   );
 }
 

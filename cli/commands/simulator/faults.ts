@@ -1,9 +1,8 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { UsageError } from '../../errors.ts';
 import { choice, examples, given, integer } from '../../options.ts';
 import type { Row } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { simulatorApi, simulatorFlag, type SimulatorFlags } from './control.ts';
 
 /** The flags of `simulator faults`. */
@@ -28,16 +27,16 @@ export function define(noun: Command, context: ContextOf): void {
   const command = simulatorFlag(
     noun
       .command('faults')
-      .description('List the faults that are set, set one with --fault, or take all away with --clear.'),
+      .description('List the injected faults, inject one with --fault, or remove all with --clear.'),
   );
   command
-    .option('--fault <name>', 'what goes wrong, e.g. commit-then-timeout')
-    .addOption(choice('--pay-way <channel>', 'at which channel', ['alipay', 'wechat', 'paypal']))
-    .option('--call <call>', 'at which call: create, query, close, capture, refund, notice …')
-    .option('--times <n>', 'for the next n calls', integer(1, 1_000_000))
-    .option('--probability <p>', 'with this probability, 0 to 1', probability)
+    .option('--fault <name>', 'fault to inject, e.g. commit-then-timeout')
+    .addOption(choice('--pay-way <channel>', 'channel', ['alipay', 'wechat', 'paypal']))
+    .option('--call <call>', 'call that fails: create, query, close, capture, refund, notice …')
+    .option('--times <n>', 'number of calls that fail', integer(1, 1_000_000))
+    .option('--probability <p>', 'probability from 0 to 1', probability)
     .option('--order-no <no>', 'only for this order')
-    .option('--clear', 'take all faults away');
+    .option('--clear', 'remove all faults');
   examples(
     command,
     'payctl simulator faults',
@@ -48,7 +47,7 @@ export function define(noun: Command, context: ContextOf): void {
 
 function probability(text: string): number {
   const value = Number(text);
-  if (text === '' || !(value >= 0 && value <= 1)) throw new InvalidArgumentError('A number from 0 to 1.');
+  if (text === '' || !(value >= 0 && value <= 1)) throw new InvalidArgumentError('Expected a number from 0 to 1.');
   return value;
 }
 
@@ -62,11 +61,11 @@ export async function run(context: Context, flags: FaultFlags): Promise<void> {
       headers: { 'content-type': 'application/json' },
       anonymous: true,
     });
-    return context.print.done('All faults are gone.');
+    return context.print.done('All faults removed.');
   }
   if (flags.fault === undefined)
     return context.print.list(((await api.get('/sim/faults'))['faults'] ?? []) as Row[], VIEW);
-  if (flags.payWay === undefined) throw new UsageError('A fault is set at a channel.', 'add --pay-way alipay');
+  if (flags.payWay === undefined) throw new UsageError('--fault requires --pay-way.', 'add --pay-way alipay');
   const body = given(flags, ['fault', 'payWay', 'call', 'times', 'probability', 'orderNo']);
   await context.print.item(await api.data({ method: 'POST', path: '/sim/faults', body, anonymous: true }), VIEW);
 }

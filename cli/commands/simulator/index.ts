@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ContextOf } from '../index.ts';
+import type { ContextOf } from '../../context.ts';
 import * as clock from './clock.ts';
 import * as faults from './faults.ts';
 import * as ledger from './ledger.ts';
@@ -9,6 +9,6 @@ import * as start from './start.ts';
 
 /** Adds the verbs of `simulator`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('The simulated channels: be the payer, look into their books, make them fail.');
+  noun.description('Control the simulated channels: act as the payer, read their ledger, inject faults.');
   for (const verb of [start, payer, notify, ledger, clock, faults]) verb.define(noun, context);
 }

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import type { Query } from '../../api-client.ts';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { choice, examples, given } from '../../options.ts';
 import type { Row } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { simulatorApi, simulatorFlag, type SimulatorFlags } from './control.ts';
 
 /** The flags of `simulator ledger`. */
@@ -38,17 +37,19 @@ const SUMS = {
 /** Adds `simulator ledger`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = simulatorFlag(
-    noun.command('ledger').description("The channels' own books: every order, payment and refund, in minor units."),
+    noun
+      .command('ledger')
+      .description('Show the ledger of the simulated channels: every order, payment and refund, in minor units.'),
   );
   command
-    .addOption(choice('--pay-way <channel>', 'only of this channel', ['alipay', 'wechat', 'paypal']))
-    .option('--order-no <no>', 'only of this order')
-    .option('--sums', 'one row for each order');
+    .addOption(choice('--pay-way <channel>', 'filter by channel', ['alipay', 'wechat', 'paypal']))
+    .option('--order-no <no>', 'filter by order')
+    .option('--sums', 'one row per order');
   examples(
     command,
     'payctl simulator ledger',
     'payctl simulator ledger --sums --json',
-    'payctl simulator ledger --order-no P202611210558ABCDEFGH12',
+    'payctl simulator ledger --order-no P202611210558007K2MQX9WBT',
   ).action((flags: LedgerFlags) => run(context(), flags));
 }
 

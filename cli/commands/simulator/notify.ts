@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { examples, integer } from '../../options.ts';
-import type { ContextOf } from '../index.ts';
 import { channelFlag, simulatorApi, simulatorFlag } from './control.ts';
 import type { PayerFlags } from './payer.ts';
 
@@ -14,15 +13,17 @@ export interface NotifyFlags extends PayerFlags {
 /** Adds `simulator notify`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = channelFlag(
-    simulatorFlag(noun.command('notify').description('Send the last notice of an order again.').argument('<orderNo>')),
+    simulatorFlag(
+      noun.command('notify').description('Resend the last notification of an order.').argument('<orderNo>'),
+    ),
   );
   command
-    .option('--times <n>', 'how often, all at once', integer(1, 1000))
-    .option('--kind <kind>', 'which notice, e.g. refund');
+    .option('--times <n>', 'how many times, sent concurrently', integer(1, 1000))
+    .option('--kind <kind>', 'kind of notification, e.g. refund');
   examples(
     command,
-    'payctl simulator notify P202611210558ABCDEFGH12',
-    'payctl simulator notify P202611210558ABCDEFGH12 --times 50',
+    'payctl simulator notify P202611210558007K2MQX9WBT',
+    'payctl simulator notify P202611210558007K2MQX9WBT --times 50',
   ).action((orderNo: string, flags: NotifyFlags) => run(context(), orderNo, flags));
 }
 

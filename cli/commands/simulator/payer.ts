@@ -1,16 +1,15 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { examples } from '../../options.ts';
-import type { ContextOf } from '../index.ts';
 import { TRADE, channelFlag, simulatorApi, simulatorFlag, type SimulatorFlags } from './control.ts';
 
 /** What a payer can do, with its words in help. */
 export const ACTS = {
   scan: 'Scan the QR code, without paying yet.',
   pay: 'Pay.',
-  approve: 'Approve at PayPal; the capture is left to the service.',
+  approve: 'Approve the order at PayPal; the service captures it.',
   decline: 'Decline the payment.',
-  expire: 'Let the time for paying run out.',
+  expire: 'Let the order expire at the channel.',
 } as const;
 /** One of them. */
 export type Act = keyof typeof ACTS;
@@ -25,13 +24,13 @@ export function define(noun: Command, context: ContextOf): void {
   for (const act of Object.keys(ACTS) as Act[]) {
     const command = channelFlag(
       simulatorFlag(
-        noun.command(act).description(`${ACTS[act]} The number is the orderNo of the service.`).argument('<orderNo>'),
+        noun.command(act).description(`${ACTS[act]} Takes the order number of the service.`).argument('<orderNo>'),
       ),
     );
     examples(
       command,
-      `payctl simulator ${act} P202611210558ABCDEFGH12`,
-      `payctl simulator ${act} P202611210558ABCDEFGH12 --json`,
+      `payctl simulator ${act} P202611210558007K2MQX9WBT`,
+      `payctl simulator ${act} P202611210558007K2MQX9WBT --json`,
     ).action((orderNo: string, flags: PayerFlags) => run(context(), act, orderNo, flags));
   }
 }

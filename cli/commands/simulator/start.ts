@@ -1,9 +1,8 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { InvalidArgumentError } from 'commander';
 import { examples } from '../../options.ts';
-import type { ContextOf } from '../index.ts';
 
 /** The flags of `simulator start`. */
 export interface StartFlags {
@@ -15,10 +14,10 @@ export interface StartFlags {
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('start')
-    .description('Run the simulator of the three channels as a process of its own, until Ctrl-C.');
+    .description('Run the simulator of the three channels as a separate process, until Ctrl-C.');
   command
     .option('--listen <host:port>', 'address to listen on', address, { host: '127.0.0.1', port: 8081 })
-    .option('--dir <folder>', 'folder of its keys and ledger', 'data/simulator');
+    .option('--dir <folder>', 'directory for its keys and ledger', 'data/simulator');
   examples(
     command,
     'payctl simulator start',
@@ -28,7 +27,8 @@ export function define(noun: Command, context: ContextOf): void {
 
 function address(text: string): { host: string; port: number } {
   const match = /^(.+):(\d{1,5})$/.exec(text);
-  if (!match?.[1] || Number(match[2]) > 65_535) throw new InvalidArgumentError('Write it like 127.0.0.1:8081.');
+  if (!match?.[1] || Number(match[2]) > 65_535)
+    throw new InvalidArgumentError('Expected host:port, e.g. 127.0.0.1:8081.');
   return { host: match[1].replace(/^\[|\]$/g, ''), port: Number(match[2]) };
 }
 

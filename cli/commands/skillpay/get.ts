@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
-import type { ContextOf } from '../index.ts';
 import { SKILLPAY, VIEW, asMerchant, merchantFlags, type MerchantFlags } from './merchant.ts';
 
 /** Adds `skillpay get`. */
@@ -12,8 +11,8 @@ export function define(noun: Command, context: ContextOf): void {
   );
   examples(
     command,
-    'payctl skillpay get X202611210558ABCDEFGH12 --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
-    'payctl skillpay get X202611210558ABCDEFGH12 --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret --fields status',
+    'payctl skillpay get X202611210558007K2MQX9WBT --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
+    'payctl skillpay get X202611210558007K2MQX9WBT --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret --fields status',
   ).action((no: string, flags: MerchantFlags) => run(context(), no, flags));
 }
 

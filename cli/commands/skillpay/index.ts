@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ContextOf } from '../index.ts';
+import type { ContextOf } from '../../context.ts';
 import * as get from './get.ts';
 import * as list from './list.ts';
 import * as offer from './offer.ts';
@@ -10,6 +10,6 @@ import * as verifyCode from './verify-code.ts';
 
 /** Adds the verbs of `skillpay`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('Pay-per-call (X402): ask for an offer, pay it, redeem it once.');
+  noun.description('Pay-per-call (HTTP 402): request an offer, pay for it, redeem it once.');
   for (const verb of [list, get, offer, redeem, refund, verifyCode, stats]) verb.define(noun, context);
 }

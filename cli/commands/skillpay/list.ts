@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { examples } from '../../options.ts';
 import type { Row } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { SKILLPAY, asMerchant, merchantFlags, type MerchantFlags } from './merchant.ts';
 
 const PRICE = {
@@ -18,7 +17,9 @@ const PRICE = {
 
 /** Adds `skillpay list`. */
 export function define(noun: Command, context: ContextOf): void {
-  const command = merchantFlags(noun.command('list').description('List what can be called, with its price.'));
+  const command = merchantFlags(
+    noun.command('list').description('List the resources that can be called, with their prices.'),
+  );
   examples(
     command,
     'payctl skillpay list --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',

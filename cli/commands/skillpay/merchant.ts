@@ -31,12 +31,14 @@ export const VIEW: View = {
 
 /** Adds --app and --secret-file. */
 export function merchantFlags(command: Command): Command {
-  return command.option('--app <client_id>', 'act as this application').option('--secret-file <file>', 'its secret');
+  return command
+    .option('--app <client_id>', 'authenticate as this application')
+    .option('--secret-file <file>', 'file with the client_secret of the application');
 }
 
 /** A client with a token of the application. */
 export function asMerchant(context: Context, flags: MerchantFlags): Promise<ApiClient> {
   if (!flags.app)
-    throw new UsageError('Pay-per-call is called as an application.', 'add --app CLIENT_ID --secret-file FILE');
+    throw new UsageError('Pay-per-call requires an application.', 'add --app CLIENT_ID --secret-file FILE');
   return merchantApi(context, flags.app, flags.secretFile);
 }

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { choice, examples, given, json } from '../../options.ts';
 import { drawQr } from '../../qr.ts';
 import { targetLine } from '../../safety.ts';
 import type { Row } from '../../values.ts';
 import { PAY_WAYS } from '../channel/view.ts';
-import type { ContextOf } from '../index.ts';
 import { SKILLPAY, VIEW, asMerchant, merchantFlags, type MerchantFlags } from './merchant.ts';
 
 /** The flags of `skillpay offer`. */
@@ -17,15 +16,15 @@ export function define(noun: Command, context: ContextOf): void {
   const command = merchantFlags(
     noun
       .command('offer')
-      .description('Call a resource for the first time: get the offer (402) with its payment code and QR.'),
+      .description('Call a resource without payment and get the offer (HTTP 402) with its payment code and QR code.'),
   );
   command
-    .option('--resource <code>', 'what to call')
-    .option('--input <json>', 'its input', json)
-    .addOption(choice('--pay-way <channel>', 'how to pay', PAY_WAYS));
+    .option('--resource <code>', 'resource to call')
+    .option('--input <json>', 'input of the resource', json)
+    .addOption(choice('--pay-way <channel>', 'channel to pay with', PAY_WAYS));
   command
-    .option('--idempotency-key <key>', 'repeat an earlier try: it cannot happen twice')
-    .option('--dry-run', 'show the request and send nothing');
+    .option('--idempotency-key <key>', 'key of an earlier attempt; a retry with it never runs twice')
+    .option('--dry-run', 'print the request without sending it');
   examples(
     command,
     'payctl skillpay offer --resource weather --input \'{"city":"Paris"}\' --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
@@ -51,5 +50,5 @@ export async function run(context: Context, flags: OfferFlags): Promise<void> {
   if (terminal.err.isTerminal && typeof offer['qrCode'] === 'string')
     await terminal.err.write((await drawQr(offer['qrCode'], terminal.err)) ?? '');
   await print.item(offer, VIEW);
-  await print.done(`next: pay it, then payctl skillpay redeem ${String(offer['outTradeNo'])}`);
+  await print.done(`Next: pay, then payctl skillpay redeem ${String(offer['outTradeNo'])}`);
 }

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { CliError, EXIT } from '../../errors.ts';
 import { examples } from '../../options.ts';
 import { plain } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 import { SKILLPAY, VIEW, asMerchant, merchantFlags, type MerchantFlags } from './merchant.ts';
 
 /** The flags of `skillpay redeem`. */
@@ -14,14 +13,16 @@ export function define(noun: Command, context: ContextOf): void {
   const command = merchantFlags(
     noun
       .command('redeem')
-      .description('Get the paid content; exit 1 while it is not paid. Repeating it never fulfils twice.')
+      .description(
+        'Get the paid content. Exits with 1 if the order is not paid yet. Safe to repeat: it is fulfilled only once.',
+      )
       .argument('<outTradeNo>'),
   );
-  command.option('--content', 'print the content alone');
+  command.option('--content', 'print only the content');
   examples(
     command,
-    'payctl skillpay redeem X202611210558ABCDEFGH12 --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
-    'payctl skillpay redeem X202611210558ABCDEFGH12 --content --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
+    'payctl skillpay redeem X202611210558007K2MQX9WBT --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
+    'payctl skillpay redeem X202611210558007K2MQX9WBT --content --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
   ).action((no: string, flags: RedeemFlags) => run(context(), no, flags));
 }
 

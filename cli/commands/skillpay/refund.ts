@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { amount, changes, examples } from '../../options.ts';
-import { agree, targetLine, type ChangeFlags } from '../../safety.ts';
-import type { ContextOf } from '../index.ts';
+import { confirmChange, targetLine, type ChangeFlags } from '../../safety.ts';
 import { SKILLPAY, VIEW, asMerchant, merchantFlags, type MerchantFlags } from './merchant.ts';
 
 /** The flags of `skillpay refund`. */
@@ -17,14 +16,14 @@ export function define(noun: Command, context: ContextOf): void {
   const command = merchantFlags(
     noun
       .command('refund')
-      .description('Refund a pay-per-call order; without --amount all that is left.')
+      .description('Refund a pay-per-call order; without --amount, the full remaining amount.')
       .argument('<outTradeNo>'),
   );
-  command.option('--amount <amount>', 'how much, in major units', amount).option('--reason <text>', 'why');
+  command.option('--amount <amount>', 'amount to refund, in major units', amount).option('--reason <text>', 'reason');
   examples(
     changes(command, { money: true }),
-    'payctl skillpay refund X202611210558ABCDEFGH12 --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
-    'payctl skillpay refund X202611210558ABCDEFGH12 --amount 0.05 -y --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
+    'payctl skillpay refund X202611210558007K2MQX9WBT --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
+    'payctl skillpay refund X202611210558007K2MQX9WBT --amount 0.05 -y --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
   ).action((no: string, flags: RefundFlags) => run(context(), no, flags));
 }
 
@@ -40,10 +39,10 @@ export async function run(context: Context, outTradeNo: string, flags: RefundFla
   if (flags.dryRun) return print.item({ dryRun: true, method: 'POST', path, body }, VIEW);
   const place = await target();
   await print.note(targetLine(terminal, place));
-  await agree(
+  await confirmChange(
     prompts,
     {
-      what: `refund ${flags.amount ?? 'all'} of ${outTradeNo}`,
+      what: `refund ${flags.amount ?? 'the full remaining amount'} of ${outTradeNo}`,
       name: outTradeNo,
       risk: place.label === 'prod' ? 'severe' : 'moderate',
     },

@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import type { Query } from '../../api-client.ts';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { examples, given, instant } from '../../options.ts';
 import { projectFlag } from '../../resource.ts';
 import type { Row } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 
 const VIEW = {
   noun: 'resource',
@@ -26,9 +25,9 @@ export function define(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun
       .command('stats')
-      .description('Offered, paid, fulfilled, failed, refunded and revenue, for each application and resource.'),
+      .description('Show offers, payments, fulfilments, failures, refunds and revenue per application and resource.'),
   );
-  command.option('--from <time>', 'from', instant).option('--to <time>', 'to', instant);
+  command.option('--from <time>', 'start of the period', instant).option('--to <time>', 'end of the period', instant);
   examples(command, 'payctl skillpay stats', 'payctl skillpay stats --from 2026-11-01 --json').action((flags: Row) =>
     run(context(), flags),
   );

@@ -1,11 +1,10 @@
 import { createPublicKey, verify, type JsonWebKey } from 'node:crypto';
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
+import type { Context, ContextOf } from '../../context.ts';
 import { CliError, EXIT, UsageError } from '../../errors.ts';
 import { examples } from '../../options.ts';
 import { readSecretFile, readSecretStdin } from '../../secrets.ts';
 import type { Row } from '../../values.ts';
-import type { ContextOf } from '../index.ts';
 
 const TYPES = new Set(['pay-code+jws', 'pay-receipt+jws']);
 
@@ -14,9 +13,9 @@ export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('verify-code')
     .description(
-      'Check a payment code or receipt against the public keys of the service, and show what it says. Exit 1 when it is false.',
+      'Verify the signature of a payment code or receipt with the public keys of the service, and show its claims. Exits with 1 if it is invalid.',
     )
-    .option('--file <file>', 'read it from a file instead of stdin');
+    .option('--file <file>', 'read the code from a file instead of stdin');
   examples(
     command,
     'payctl skillpay verify-code < code.txt',
@@ -51,14 +50,14 @@ export async function run({ api, print, terminal }: Context, flags: { file?: str
 export function verifyCode(code: string, keys: readonly Row[]): { header: Row; claims: Row } {
   const [head = '', payload = '', signature = '', ...rest] = code.split('.');
   if (rest.length > 0 || signature === '')
-    throw new UsageError('This is not a payment code: three parts with dots are expected.');
+    throw new UsageError('Not a payment code: expected a compact JWS of three parts.');
   const header = readPart(head);
   const key = keys.find((known) => known['kid'] === header['kid']);
   if (header['alg'] !== 'EdDSA' || !TYPES.has(String(header['typ'])) || !key)
-    throw falseCode('it was not made by a key of this service');
+    throw falseCode('it was not signed with a key of this service');
   const publicKey = createPublicKey({ key: key as JsonWebKey, format: 'jwk' });
   if (!verify(null, Buffer.from(`${head}.${payload}`), publicKey, Buffer.from(signature, 'base64url')))
-    throw falseCode('its signature is wrong');
+    throw falseCode('the signature does not match');
   return { header, claims: readPart(payload) };
 }
 
@@ -66,10 +65,10 @@ function readPart(part: string): Row {
   try {
     return JSON.parse(Buffer.from(part, 'base64url').toString('utf8')) as Row;
   } catch {
-    throw falseCode('it cannot be read');
+    throw falseCode('the claims are not valid JSON');
   }
 }
 
 function falseCode(why: string): CliError {
-  return new CliError('code_false', EXIT.failed, `The code is false: ${why}.`);
+  return new CliError('code_false', EXIT.failed, `The code is invalid: ${why}.`);
 }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
+import type { ContextOf } from '../../context.ts';
 import { json } from '../../options.ts';
 import { addCreate, addDelete, addGet, addList, addToggle, addUpdate, type Resource } from '../../resource.ts';
 import { addSubList } from '../../sub-list.ts';
-import type { ContextOf } from '../index.ts';
 import { VIEW as ORDER } from '../order/view.ts';
 
 /** Payers: the people who pay, as the merchants know them. */
@@ -26,15 +26,15 @@ export const user: Resource = {
     ],
   },
   filters: [
-    { name: 'status', value: 'status', help: 'only in this state', choices: ['active', 'blocked'] },
-    { name: 'userId', value: 'id', help: 'only this payer' },
+    { name: 'status', value: 'status', help: 'filter by status', choices: ['active', 'blocked'] },
+    { name: 'userId', value: 'id', help: 'filter by user id' },
   ],
-  createOnly: [{ name: 'userId', value: 'id', help: "id in the merchant's system", required: true }],
+  createOnly: [{ name: 'userId', value: 'id', help: "user id in the merchant's system", required: true }],
   fields: [
-    { name: 'nickname', value: 'name', help: 'name to show' },
+    { name: 'nickname', value: 'name', help: 'display name' },
     { name: 'email', value: 'address', help: 'e-mail address' },
     { name: 'phone', value: 'number', help: 'telephone number' },
-    { name: 'metadata', value: 'json', help: 'anything, as a JSON object', read: json },
+    { name: 'metadata', value: 'json', help: 'custom data, a JSON object', read: json },
   ],
 };
 
@@ -53,32 +53,35 @@ export const BALANCE = {
 
 /** Adds the verbs of `user`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('Users: the people who pay. A blocked one cannot pay, but can be refunded.');
+  noun.description('Manage users, the people who pay. A blocked user cannot pay, but can be refunded.');
   addList(noun, context, user, ['payctl user list --status blocked', 'payctl user list --project shop-eu --json']);
-  addGet(noun, context, user, ['payctl user get u-1', 'payctl user get u-1 --project shop-eu --json']);
+  addGet(noun, context, user, ['payctl user get user-20417', 'payctl user get user-20417 --project shop-eu --json']);
   addCreate(noun, context, user, [
-    'payctl user create --user-id u-1 --nickname Anna',
-    'payctl user create --user-id u-1 --metadata \'{"tier":2}\'',
+    'payctl user create --user-id user-20417 --nickname Anna',
+    'payctl user create --user-id user-20417 --metadata \'{"tier":2}\'',
   ]);
   addUpdate(noun, context, user, [
-    'payctl user update u-1 --nickname Ann',
-    'payctl user update u-1 --clear phone --dry-run',
+    'payctl user update user-20417 --nickname Ann',
+    'payctl user update user-20417 --clear phone --dry-run',
   ]);
   addToggle(noun, context, user, {
-    enable: ['payctl user enable u-1', 'payctl user enable u-1 --json'],
-    disable: ['payctl user disable u-1', 'payctl user disable u-1 -y'],
+    enable: ['payctl user enable user-20417', 'payctl user enable user-20417 --json'],
+    disable: ['payctl user disable user-20417', 'payctl user disable user-20417 -y'],
   });
   addSubList(noun, context, user, {
     verb: 'orders',
-    words: 'List the orders of a payer.',
+    words: 'List the orders of a user.',
     view: ORDER,
-    lines: ['payctl user orders u-1', 'payctl user orders u-1 --all --json'],
+    lines: ['payctl user orders user-20417', 'payctl user orders user-20417 --all --json'],
   });
   addSubList(noun, context, user, {
     verb: 'coins',
-    words: 'List the balances of a payer.',
+    words: 'List the coin balances of a user.',
     view: BALANCE,
-    lines: ['payctl user coins u-1', 'payctl user coins u-1 --json'],
+    lines: ['payctl user coins user-20417', 'payctl user coins user-20417 --json'],
   });
-  addDelete(noun, context, user, ['payctl user delete u-1', 'payctl user delete u-1 --confirm u-1']);
+  addDelete(noun, context, user, [
+    'payctl user delete user-20417',
+    'payctl user delete user-20417 --confirm user-20417',
+  ]);
 }

@@ -1,7 +1,7 @@
 import type { CloseOutcome, OrderRef, Outcome, PlaceOrder, RefundOutcome, RefundRef } from '../../payments/channel.ts';
 import { readMajorText, sameMoney, type Money } from '../../payments/money.ts';
 import { readChinaTime } from './china-time.ts';
-import { unheard, unheardRefusal, type Said } from './reply.ts';
+import { unknown, unknownRefusal, type Said } from './reply.ts';
 import { CODE, CREATE_REFUSED, DISCORDANT, NOT_EXIST, REFUND_REFUSED, TRADE_STATUS } from './status.ts';
 
 type Content = Said['content'];
@@ -14,16 +14,16 @@ type RefundFacts = Pick<RefundRef, 'orderNo' | 'amount' | 'refundAmount'>;
  */
 export function readPlaced(said: Said, order: PlaceOrder): Outcome {
   const { content, code, subCode, message } = said;
-  if (code === '') return unheard('unparsable', 'There is no code.');
+  if (code === '') return unknown('unparsable', 'The response has no code.');
   if (code !== CODE.ok) {
-    const nothing = unheardRefusal(said);
+    const nothing = unknownRefusal(said);
     if (nothing && nothing.cause !== 'misconfigured') return nothing;
     const definite = nothing ? subCode.startsWith('isv.') : code === CODE.business && CREATE_REFUSED.has(subCode);
     return { kind: 'declined', code: subCode || code, reason: message, definite };
   }
   if (content.out_trade_no !== order.orderNo) return otherThing(content);
   if (typeof content.qr_code !== 'string' || content.qr_code === '')
-    return unheard('unparsable', 'There is no qr_code.');
+    return unknown('unparsable', 'The response has no qr_code.');
   return { kind: 'pending', pay: { type: 'qr', qrCode: content.qr_code } };
 }
 
@@ -35,11 +35,11 @@ export function readQueried(said: Said, order: OrderRef, receivedAt: Date, selle
   const { content, code, subCode } = said;
   if (code !== CODE.ok) {
     if (subCode === NOT_EXIST && code === CODE.business) return { kind: 'absent' };
-    return unheardRefusal(said) ?? rejected(said);
+    return unknownRefusal(said) ?? rejected(said);
   }
   if (content.out_trade_no !== order.orderNo) return otherThing(content);
   if (sellerId !== '' && content.seller_id !== undefined && content.seller_id !== sellerId) {
-    return unheard('mismatch', `The trade is of seller ${String(content.seller_id)}.`);
+    return unknown('mismatch', `The trade belongs to seller ${String(content.seller_id)}.`);
   }
   return readTrade(content, content.send_pay_date, receivedAt, order.amount);
 }
@@ -50,20 +50,20 @@ export function readQueried(said: Said, order: OrderRef, receivedAt: Date, selle
  */
 export function readTrade(content: Content, paidAt: unknown, receivedAt: Date, expected?: Money): Outcome {
   const { trade_status: word } = content;
-  if (typeof word !== 'string') return unheard('unparsable', 'There is no trade_status.');
+  if (typeof word !== 'string') return unknown('unparsable', 'The response has no trade_status.');
   const amount = readMajorText(content.total_amount, 'CNY', 'alipay');
-  if (!amount) return unheard('mismatch', `total_amount "${String(content.total_amount)}" is not an amount.`);
+  if (!amount) return unknown('mismatch', `total_amount "${String(content.total_amount)}" is not an amount.`);
   const meaning = TRADE_STATUS.get(word) ?? 'pending';
   const refundedInFull = meaning === 'closed' && hasText(paidAt);
   if (meaning === 'paid' || refundedInFull) {
     const channelNo = content.trade_no;
-    if (!hasText(channelNo)) return unheard('unparsable', 'There is no trade_no.');
+    if (!hasText(channelNo)) return unknown('unparsable', 'The response has no trade_no.');
     const payer = [content.buyer_user_id, content.buyer_id, content.buyer_open_id].find(hasText);
     const at = readChinaTime(paidAt) ?? receivedAt;
     return { kind: 'paid', channelNo, amount, at, payer, ...(refundedInFull ? { refundsHint: true } : {}) };
   }
   if (expected && !sameMoney(amount, expected)) {
-    return unheard('mismatch', `total_amount is ${String(content.total_amount)}.`);
+    return unknown('mismatch', `total_amount is ${String(content.total_amount)}.`);
   }
   return { kind: meaning === 'closed' ? 'closed' : 'pending' };
 }
@@ -73,7 +73,7 @@ export function readClosed(said: Said, order: OrderRef): CloseOutcome {
   const { content, code, subCode, message } = said;
   if (code === CODE.ok) return content.out_trade_no === order.orderNo ? { kind: 'closed' } : otherThing(content);
   if (code === CODE.business && subCode === NOT_EXIST) return { kind: 'absent' };
-  return unheardRefusal(said) ?? { kind: 'refused', code: subCode || code, reason: message };
+  return unknownRefusal(said) ?? { kind: 'refused', code: subCode || code, reason: message };
 }
 
 /**
@@ -83,8 +83,8 @@ export function readClosed(said: Said, order: OrderRef): CloseOutcome {
 export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date): RefundOutcome {
   const { content, code, subCode, message } = said;
   if (code !== CODE.ok) {
-    if (subCode === DISCORDANT) return unheard('mismatch', `${subCode} ${message}`, subCode);
-    const nothing = unheardRefusal(said);
+    if (subCode === DISCORDANT) return unknown('mismatch', `${subCode} ${message}`, subCode);
+    const nothing = unknownRefusal(said);
     if (nothing) return nothing;
     return REFUND_REFUSED.has(subCode) ? { kind: 'refused', code: subCode, reason: message } : rejected(said);
   }
@@ -92,7 +92,7 @@ export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date):
   if (content.fund_change !== 'Y') return { kind: 'pending' };
   const sum = readMajorText(content.refund_fee, 'CNY', 'alipay');
   if (!sum || sum.minor < refund.refundAmount.minor || sum.minor > refund.amount.minor) {
-    return unheard('mismatch', `refund_fee is ${String(content.refund_fee)}.`);
+    return unknown('mismatch', `refund_fee is ${String(content.refund_fee)}.`);
   }
   return { kind: 'succeeded', amount: refund.refundAmount, at: readChinaTime(content.gmt_refund_pay) ?? receivedAt };
 }
@@ -105,7 +105,7 @@ export function readRefundQueried(said: Said, refund: RefundRef, receivedAt: Dat
   const { content, code, subCode } = said;
   if (code !== CODE.ok) {
     if (subCode === NOT_EXIST && code === CODE.business) return { kind: 'absent' };
-    return unheardRefusal(said) ?? rejected(said);
+    return unknownRefusal(said) ?? rejected(said);
   }
   const { refund_status: status, refund_amount: written } = content;
   if (isOther(content.out_trade_no, refund.orderNo) || isOther(content.out_request_no, refund.refundNo)) {
@@ -115,20 +115,20 @@ export function readRefundQueried(said: Said, refund: RefundRef, receivedAt: Dat
   if (content.out_trade_no === undefined || content.out_request_no === undefined) return otherThing(content);
   if (status !== 'REFUND_SUCCESS') return { kind: 'pending' };
   const amount = readMajorText(written, 'CNY', 'alipay');
-  if (!amount) return unheard('mismatch', `refund_amount "${String(written)}" is not an amount.`);
+  if (!amount) return unknown('mismatch', `refund_amount "${String(written)}" is not an amount.`);
   const total = readMajorText(content.total_amount, 'CNY', 'alipay');
   if (content.total_amount !== undefined && (!total || !sameMoney(total, refund.amount))) {
-    return unheard('mismatch', `total_amount is ${String(content.total_amount)}.`);
+    return unknown('mismatch', `total_amount is ${String(content.total_amount)}.`);
   }
   return { kind: 'succeeded', amount, at: readChinaTime(content.gmt_refund_pay) ?? receivedAt };
 }
 
 function otherThing(content: Content) {
-  return unheard('mismatch', `The answer is about ${String(content.out_trade_no)}.`);
+  return unknown('mismatch', `The response is about order ${String(content.out_trade_no)}.`);
 }
 
 function rejected({ code, subCode, message }: Said) {
-  return unheard('rejected', `${code} ${subCode} ${message}`.trim(), subCode);
+  return unknown('rejected', `${code} ${subCode} ${message}`.trim(), subCode);
 }
 
 function isOther(named: unknown, ours: string): boolean {

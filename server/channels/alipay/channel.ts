@@ -3,7 +3,7 @@ import type { Channel, ChannelInput, Outcome, PlaceOrder, ProbeResult } from '..
 import { readClosed, readPlaced, readQueried, readRefunded, readRefundQueried } from './answers.ts';
 import { KINDS, readKeys, type AlipayKeys } from './keys.ts';
 import { readNotice } from './notice.ts';
-import { readReply, unheard, unheardFrom, type Reply, type Said, type Unheard } from './reply.ts';
+import { readReply, unknown, unknownFrom, type Reply, type Said, type Unknown } from './reply.ts';
 import {
   closeCall,
   createTime,
@@ -80,7 +80,7 @@ function contextOf(input: ChannelInput): Context {
 
 function gatewayOf({ mode, simulatorUrl }: ChannelInput): string {
   if (mode !== 'simulator') return GATEWAYS[mode];
-  if (!simulatorUrl) throw new ChannelMisconfigured('mode', 'There is no simulator to send to.');
+  if (!simulatorUrl) throw new ChannelMisconfigured('mode', 'No simulator is configured.');
   return `${simulatorUrl.replace(/\/+$/, '')}/alipay/gateway.do`;
 }
 
@@ -88,7 +88,7 @@ function gatewayOf({ mode, simulatorUrl }: ChannelInput): string {
 async function place(context: Context, order: PlaceOrder): Promise<Outcome> {
   const { scene, amount } = order;
   if (!isAlipayScene(scene) || amount.currency !== 'CNY') {
-    const reason = `Alipay does not take ${scene} in ${amount.currency}.`;
+    const reason = `Alipay does not support the scene ${scene} in ${amount.currency}.`;
     return { kind: 'declined', code: 'not_supported', reason, definite: true };
   }
   const call = placeCall(order, scene, context.caller.sellerId);
@@ -109,10 +109,10 @@ async function ask<T>(
   about: About,
   read: (said: Said) => T,
   at = context.input.now(),
-): Promise<T | Unheard> {
+): Promise<T | Unknown> {
   const reply = await send(context, call, about, at);
   if (reply.kind === 'said') return read(reply.said);
-  return unheard(reply.cause, reply.detail);
+  return unknown(reply.cause, reply.detail);
 }
 
 async function send(context: Context, call: AlipayCall, { orderNo, refundNo }: About, at: Date): Promise<Reply> {
@@ -127,7 +127,7 @@ async function send(context: Context, call: AlipayCall, { orderNo, refundNo }: A
     });
     return await readReply(answer, call.method, context.keys);
   } catch (error) {
-    return unheardFrom(error);
+    return unknownFrom(error);
   }
 }
 

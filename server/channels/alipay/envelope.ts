@@ -27,7 +27,7 @@ export function readEnvelope(body: Uint8Array, method: string): Envelope {
   const name = `${method.replaceAll('.', '_')}_response`;
   const own = members.get(name);
   const signed = own ?? members.get('error_response');
-  if (!signed?.startsWith('{')) throw new UnreadableAnswer('unparsable', `The answer has no object ${name}.`);
+  if (!signed?.startsWith('{')) throw new UnreadableAnswer('unparsable', `The response has no object ${name}.`);
   return {
     signed,
     isError: own === undefined,
@@ -43,7 +43,7 @@ function decodeJson(body: Uint8Array): string {
     JSON.parse(text);
     return text;
   } catch {
-    throw new UnreadableAnswer('unparsable', `The answer (${body.byteLength} bytes) is not JSON in UTF-8.`);
+    throw new UnreadableAnswer('unparsable', `The response (${body.byteLength} bytes) is not UTF-8 JSON.`);
   }
 }
 
@@ -87,7 +87,7 @@ function topLevelMembers(text: string): Map<string, string> {
 /** Keys are compared as they are meant, so `"\u0073ign"` is a second `"sign"`. */
 function addKey(keys: Set<string> | null | undefined, raw: string): string {
   const name = stringOf(raw);
-  if (keys?.has(name)) throw new UnreadableAnswer('duplicate_key', `The key ${raw} occurs twice.`);
+  if (keys?.has(name)) throw new UnreadableAnswer('duplicate_key', `Duplicate key ${raw}.`);
   keys?.add(name);
   return name;
 }

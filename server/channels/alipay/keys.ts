@@ -56,7 +56,7 @@ function plainKeys(pems: ChannelInput['pems'], appKey: KeyObject, now: () => Dat
   const keys = (pems[kind] ?? []).map((text, index) => [`key-${index + 1}`, readPublicKey(text)] as const);
   // The console shows both public keys side by side, so the app's own one is the usual mistake.
   if (keys.some(([, key]) => key.equals(createPublicKey(appKey)))) {
-    throw new ChannelMisconfigured(kind, "This is the app's own public key; Alipay's public key is needed.");
+    throw new ChannelMisconfigured(kind, "This is the public key of the app; Alipay's public key is required.");
   }
   return { appKey, appCertSerial: '', rootCertSerial: '', ring: createKeyRing({ keys, now }), certificateMode: false };
 }
@@ -64,10 +64,11 @@ function plainKeys(pems: ChannelInput['pems'], appKey: KeyObject, now: () => Dat
 function certificateKeys(pems: ChannelInput['pems'], appKey: KeyObject, now: () => Date): AlipayKeys {
   const [appCert] = certificatesOf(KINDS.appCert, first(pems, KINDS.appCert));
   if (!appCert.checkPrivateKey(appKey)) {
-    throw new ChannelMisconfigured(KINDS.appCert, 'The app certificate and the app private key are not a pair.');
+    throw new ChannelMisconfigured(KINDS.appCert, 'The app certificate and the app private key do not match.');
   }
   const roots = rootCertSerial(certificatesOf(KINDS.rootCert, first(pems, KINDS.rootCert)));
-  if (roots === '') throw new ChannelMisconfigured(KINDS.rootCert, 'The root file holds no RSA certificate.');
+  if (roots === '')
+    throw new ChannelMisconfigured(KINDS.rootCert, 'The root certificate file contains no RSA certificate.');
   first(pems, KINDS.publicCert);
   const keys = (pems[KINDS.publicCert] ?? []).map((text) => {
     const [certificate] = certificatesOf(KINDS.publicCert, text);
@@ -85,7 +86,7 @@ function first(pems: ChannelInput['pems'], kind: string): string {
 
 function certificatesOf(kind: string, pem: string): [X509Certificate, ...X509Certificate[]] {
   const [leaf, ...rest] = attempt(kind, 'is not a certificate in PEM form', () => readCertificates(pem));
-  if (!leaf) throw new ChannelMisconfigured(kind, `${kind} holds no certificate.`);
+  if (!leaf) throw new ChannelMisconfigured(kind, `${kind} contains no certificate.`);
   return [leaf, ...rest];
 }
 

@@ -35,7 +35,7 @@ export const alipayKind: ChannelKind = {
       secret: false,
       requiredIn: ALL_MODES,
       pattern: /^\d{10,32}$/,
-      help: 'The id of the application in the Alipay open platform (16 digits). Orders pin it as their account.',
+      help: 'App id in the Alipay Open Platform (16 digits). Orders stay bound to it as their account.',
     },
     {
       name: 'sellerId',
@@ -43,7 +43,7 @@ export const alipayKind: ChannelKind = {
       secret: false,
       requiredIn: [],
       pattern: /^2088\d{12}$/,
-      help: 'The 2088… number of the merchant. When given, it is sent with every order and checked in every notice.',
+      help: 'Merchant id (2088…). If set, it is sent with every order and checked in every notification.',
     },
     {
       name: 'appAuthToken',
@@ -51,7 +51,7 @@ export const alipayKind: ChannelKind = {
       secret: true,
       requiredIn: [],
       pattern: /^[\w-]{1,64}$/,
-      help: 'Only for service providers who act for another merchant.',
+      help: 'Only for service providers (ISV) acting for another merchant.',
     },
   ],
   certKinds: [
@@ -59,25 +59,25 @@ export const alipayKind: ChannelKind = {
       kind: KINDS.appKey,
       label: 'App private key',
       form: 'private-key',
-      help: 'Signs requests: RSA, 2048 bits or more, PEM or the bare base64 of the key tool (PKCS #8 or PKCS #1).',
+      help: 'Signs requests. RSA of at least 2048 bits, PEM or the bare base64 of the key tool (PKCS #8 or PKCS #1).',
     },
     {
       kind: KINDS.publicKey,
       label: "Alipay's public key",
       form: 'public-key',
-      help: "Key mode: verifies answers and notices. It is Alipay's key from the console, not the app's own.",
+      help: "Key mode: verifies responses and notifications. This is Alipay's key from the console, not the key of the app.",
     },
     {
       kind: KINDS.appCert,
       label: 'App certificate',
       form: 'certificate',
-      help: 'Certificate mode: appCertPublicKey_….crt. Its presence switches certificate mode on.',
+      help: 'Certificate mode: appCertPublicKey_….crt. Uploading it enables certificate mode.',
     },
     {
       kind: KINDS.publicCert,
       label: "Alipay's public certificate",
       form: 'certificate-chain',
-      help: 'Certificate mode: alipayCertPublicKey_RSA2.crt. Several may be good at once during a change.',
+      help: 'Certificate mode: alipayCertPublicKey_RSA2.crt. Several may be valid at the same time during a rotation.',
     },
     {
       kind: KINDS.rootCert,

@@ -23,24 +23,24 @@ export interface NoticeReader {
 export function readNotice({ appId, sellerId, ring }: NoticeReader, rawBody: Buffer, receivedAt: Date): Notice {
   const fields = splitForm(rawBody);
   const sign = fields.get('sign')?.toString('latin1') ?? '';
-  if (sign === '') throw new NoticeNotGenuine('unsigned', 'The notice carries no sign.');
+  if (sign === '') throw new NoticeNotGenuine('unsigned', 'The notification has no sign.');
   const signType = fields.get('sign_type')?.toString('latin1');
   if (signType !== 'RSA2') throw new NoticeNotGenuine('signature_invalid', 'Only sign_type RSA2 is accepted.');
   if (!isFromRing(ring, signedBytes(fields), sign)) {
-    throw new NoticeNotGenuine('signature_invalid', "The notice is not signed by Alipay's key.");
+    throw new NoticeNotGenuine('signature_invalid', "The notification is not signed with Alipay's key.");
   }
   const params = decodeFields(fields);
   if (params.app_id !== appId)
-    throw new NoticeNotGenuine('wrong_account', `The notice is for app_id ${params.app_id}.`);
+    throw new NoticeNotGenuine('wrong_account', `The notification is for app_id ${params.app_id}.`);
   if (sellerId !== '' && params.seller_id !== sellerId) {
-    throw new NoticeNotGenuine('wrong_account', `The notice is for seller_id ${params.seller_id}.`);
+    throw new NoticeNotGenuine('wrong_account', `The notification is for seller_id ${params.seller_id}.`);
   }
   return noticeOf(params, receivedAt);
 }
 
 /** A refund shows only its cumulative sum, so it is named (`refundNo`) and left to a query. */
 function noticeOf(params: Readonly<Record<string, string>>, receivedAt: Date): Notice {
-  if (!params.notify_id) throw new NoticeNotGenuine('malformed', 'The notice has no notify_id.');
+  if (!params.notify_id) throw new NoticeNotGenuine('malformed', 'The notification has no notify_id.');
   const sum = readMajorText(params.refund_fee, 'CNY', 'alipay');
   const refunded = Boolean(params.gmt_refund) || (sum !== undefined && sum.minor > 0n);
   const notice = {
@@ -54,7 +54,7 @@ function noticeOf(params: Readonly<Record<string, string>>, receivedAt: Date): N
   // What was refunded was paid, even when the notice leaves the time of payment out.
   const paidAt = params.gmt_payment || params.gmt_refund || (refunded ? params.refund_fee : '');
   const outcome = readTrade(params, paidAt, receivedAt);
-  if (outcome.kind === 'unknown') throw new NoticeNotGenuine('malformed', outcome.detail ?? 'Unreadable notice.');
+  if (outcome.kind === 'unknown') throw new NoticeNotGenuine('malformed', outcome.detail ?? 'Unreadable notification.');
   if (outcome.kind === 'paid' && refunded) return { ...notice, outcome: { ...outcome, refundsHint: true } };
   return { ...notice, outcome };
 }
@@ -62,13 +62,15 @@ function noticeOf(params: Readonly<Record<string, string>>, receivedAt: Date): N
 function splitForm(body: Buffer): Map<string, Buffer> {
   const fields = new Map<string, Buffer>();
   const pairs = body.toString('latin1').split('&', MAX_PARAMETERS + 1);
-  if (pairs.length > MAX_PARAMETERS) throw new NoticeNotGenuine('malformed', 'The notice has too many parameters.');
+  if (pairs.length > MAX_PARAMETERS)
+    throw new NoticeNotGenuine('malformed', 'The notification has too many parameters.');
   for (const pair of pairs) {
     const [, rawKey = '', rawValue = ''] = /^([^=]*)=?([^]*)$/.exec(pair) ?? [];
     const key = percentDecode(rawKey).toString('latin1');
     if (!/^\w{1,64}$/.test(key))
-      throw new NoticeNotGenuine('malformed', 'A parameter of the notice has no proper name.');
-    if (fields.has(key)) throw new NoticeNotGenuine('duplicate_key', `The notice names ${key} twice.`);
+      throw new NoticeNotGenuine('malformed', 'A parameter of the notification has an invalid name.');
+    if (fields.has(key))
+      throw new NoticeNotGenuine('duplicate_key', `The notification has a duplicate parameter ${key}.`);
     fields.set(key, percentDecode(rawValue));
   }
   return fields;
@@ -76,7 +78,8 @@ function splitForm(body: Buffer): Map<string, Buffer> {
 
 function percentDecode(text: string): Buffer {
   const plain = text.replaceAll('+', ' ');
-  if (/%(?![0-9A-Fa-f]{2})/.test(plain)) throw new NoticeNotGenuine('malformed', 'The notice is not form-encoded.');
+  if (/%(?![0-9A-Fa-f]{2})/.test(plain))
+    throw new NoticeNotGenuine('malformed', 'The notification is not form-encoded.');
   const bytes = plain.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return Buffer.from(bytes, 'latin1');
 }
@@ -93,6 +96,6 @@ function decodeFields(fields: ReadonlyMap<string, Buffer>): Record<string, strin
   try {
     return Object.fromEntries(Array.from(fields, ([key, bytes]) => [key, decoder.decode(bytes)]));
   } catch {
-    throw new NoticeNotGenuine('malformed', `The notice is not text in ${charset}.`);
+    throw new NoticeNotGenuine('malformed', `The notification is not valid ${charset} text.`);
   }
 }

@@ -11,16 +11,16 @@ export interface Said {
   content: Readonly<Record<string, unknown>>;
 }
 
-/** Nothing that may move money was heard; `subCode` is what an unsigned refusal claimed. */
-export interface Unheard {
+/** No usable response; `subCode` is what an unsigned refusal claimed. */
+export interface Unknown {
   kind: 'unknown';
   cause: UnknownCause;
   detail: string;
   subCode?: string;
 }
 
-/** A reply: said for certain, or not heard. */
-export type Reply = { kind: 'said'; said: Said } | Unheard;
+/** A reply: verified, or unknown. */
+export type Reply = { kind: 'said'; said: Said } | Unknown;
 
 /**
  * Reads an answer: HTTP 200, one JSON object, a genuine signature over the response member, in this order.
@@ -29,56 +29,55 @@ export type Reply = { kind: 'said'; said: Said } | Unheard;
  */
 export async function readReply(answer: WireAnswer, method: string, keys: AlipayKeys): Promise<Reply> {
   const { status } = answer;
-  if (status >= 300 && status < 400) return unheard('redirected', `HTTP ${status}`);
-  if (status !== 200) return unheard('http_status', `HTTP ${status}`);
+  if (status >= 300 && status < 400) return unknown('redirected', `HTTP ${status}`);
+  if (status !== 200) return unknown('http_status', `HTTP ${status}`);
   try {
     const envelope = readEnvelope(answer.body, method);
     return envelope.sign === '' ? unsigned(envelope) : await judged(envelope, keys);
   } catch (error) {
-    if (error instanceof UnreadableAnswer) return unheard(error.why, error.message);
+    if (error instanceof UnreadableAnswer) return unknown(error.why, error.message);
     throw error;
   }
 }
 
 /** What a failed exchange says. Anything but TransportFailed is a fault of ours and says as little. */
-export function unheardFrom(error: unknown): Unheard {
-  if (error instanceof TransportFailed) return unheard(error.why, error.message);
-  return unheard('network', error instanceof Error ? error.message : 'The exchange failed.');
+export function unknownFrom(error: unknown): Unknown {
+  if (error instanceof TransportFailed) return unknown(error.why, error.message);
+  return unknown('network', error instanceof Error ? error.message : 'The request failed.');
 }
 
-/** A reply that moves nothing. */
-export function unheard(cause: UnknownCause, detail: string, subCode?: string): Unheard {
+/** An unknown outcome, which changes nothing. */
+export function unknown(cause: UnknownCause, detail: string, subCode?: string): Unknown {
   return { kind: 'unknown', cause, detail, ...(subCode ? { subCode } : {}) };
 }
 
 /** Signed refusals that say nothing about the trade: busy, a clock that is off, a configuration that is wrong. */
-export function unheardRefusal({ code, subCode, message }: Said): Unheard | undefined {
+export function unknownRefusal({ code, subCode, message }: Said): Unknown | undefined {
   const detail = `${code} ${subCode} ${message}`.trim();
-  if (subCode === 'isv.invalid-timestamp') return unheard('clock_skew', detail, subCode);
-  if (code === CODE.unknown || BUSY.has(subCode)) return unheard('busy', detail, subCode);
-  if (code === CODE.waiting) return unheard('in_progress', detail, subCode);
+  if (subCode === 'isv.invalid-timestamp') return unknown('clock_skew', detail, subCode);
+  if (code === CODE.unknown || BUSY.has(subCode)) return unknown('busy', detail, subCode);
+  if (code === CODE.waiting) return unknown('in_progress', detail, subCode);
   if (code === CODE.token || code === CODE.permission || code === CODE.missing || code === CODE.invalid) {
-    return unheard('misconfigured', detail, subCode);
+    return unknown('misconfigured', detail, subCode);
   }
   return undefined;
 }
 
 async function judged(envelope: Envelope, keys: AlipayKeys): Promise<Reply> {
   const judgement = await judgeAnswer(keys, envelope.signed, envelope.sign, envelope.certSerial);
-  if (judgement === 'serial_unknown')
-    return unheard(judgement, `alipay_cert_sn "${envelope.certSerial}" is not known.`);
-  if (judgement === 'signature_invalid') return unheard(judgement, "The signature is not of Alipay's key.");
+  if (judgement === 'serial_unknown') return unknown(judgement, `alipay_cert_sn "${envelope.certSerial}" is unknown.`);
+  if (judgement === 'signature_invalid') return unknown(judgement, "The signature does not match Alipay's key.");
   const said = contentOf(envelope);
   // The member's name is outside the signature: an error member never carries a success.
-  if (envelope.isError && said.code === CODE.ok) return unheard('unparsable', 'error_response with a success code.');
+  if (envelope.isError && said.code === CODE.ok) return unknown('unparsable', 'error_response with a success code.');
   return { kind: 'said', said };
 }
 
-function unsigned(envelope: Envelope): Unheard {
+function unsigned(envelope: Envelope): Unknown {
   const { code, subCode, message } = contentOf(envelope);
   const detail = `unsigned: ${code} ${subCode} ${message}`.trim();
-  if (subCode === 'isv.invalid-timestamp') return unheard('clock_skew', detail, subCode);
-  return unheard(blamedField(subCode) === null ? 'unsigned' : 'misconfigured', detail, subCode);
+  if (subCode === 'isv.invalid-timestamp') return unknown('clock_skew', detail, subCode);
+  return unknown(blamedField(subCode) === null ? 'unsigned' : 'misconfigured', detail, subCode);
 }
 
 function contentOf({ signed }: Envelope): Said {

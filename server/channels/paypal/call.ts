@@ -13,7 +13,9 @@ export function createCall(send: Transport, tokens: TokenSource): Call {
     const first = await attempt(request);
     if (first.status !== 401) return first;
     const second = await attempt(request);
-    return second.status === 401 ? unknown('misconfigured', 'PayPal refuses a token that it has just issued.') : second;
+    return second.status === 401
+      ? unknown('misconfigured', 'PayPal rejected a token that it had just issued.')
+      : second;
   };
 
   async function attempt(request: WireRequest): Promise<Reply & { status?: number }> {

@@ -30,7 +30,7 @@ export function createCertificateCache(settings: PaypalSettings, send: Transport
 
   return async (url) => {
     if (!isCertificateUrl(url, mode, apiUrl)) {
-      throw new NoticeNotGenuine('serial_unknown', 'The certificate address is not one of PayPal.');
+      throw new NoticeNotGenuine('serial_unknown', 'The certificate URL is not a PayPal URL.');
     }
     const found = kept.get(url);
     const { result } = found && now().getTime() < found.until ? found : await fetchOnce(url);
@@ -41,7 +41,8 @@ export function createCertificateCache(settings: PaypalSettings, send: Transport
   function fetchOnce(url: string): Promise<Kept> {
     const running = fetching.get(url);
     if (running) return running;
-    if (fetching.size >= MOST_AT_ONCE) throw new NoticeNotGenuine('busy', 'Too many webhook certificates at once.');
+    if (fetching.size >= MOST_AT_ONCE)
+      throw new NoticeNotGenuine('busy', 'Too many webhook certificates are being fetched.');
     const started = fetchAndJudge(url).finally(() => fetching.delete(url));
     fetching.set(url, started);
     return started;
@@ -68,9 +69,9 @@ async function fetchCertificate(send: Transport, url: string): Promise<WireAnswe
   const about = { call: 'certificate' };
   const answer = await sendOrFail(() => send({ method: 'GET', url, headers: { accept: '*/*' }, about }));
   const { status, body } = answer;
-  if (status >= 300 && status < 400) throw new NoticeNotGenuine('redirected', 'The certificate address redirects.');
+  if (status >= 300 && status < 400) throw new NoticeNotGenuine('redirected', 'The certificate URL redirects.');
   if (status !== 200 && status !== 404)
-    throw new NoticeNotGenuine('http_status', `The certificate answers HTTP ${status}.`);
+    throw new NoticeNotGenuine('http_status', `The certificate URL returned HTTP ${status}.`);
   if (body.length > LARGEST) throw new NoticeNotGenuine('too_large', 'The certificate file is too large.');
   return answer;
 }
@@ -86,7 +87,7 @@ async function sendOrFail(send: () => Promise<WireAnswer>): Promise<WireAnswer> 
 
 function judge({ status, body }: WireAnswer, trust: Trust, at: Date): Kept {
   const soon = at.getTime() + REFUSE_AGAIN_MS;
-  if (status !== 200) return { result: { refused: 'There is no such certificate.' }, until: soon };
+  if (status !== 200) return { result: { refused: 'The certificate does not exist.' }, until: soon };
   try {
     const { key, until } = trustedKey(body.toString('latin1'), trust, at);
     return { result: { key }, until: Math.min(at.getTime() + KEEP_MS, until.getTime()) };

@@ -37,7 +37,7 @@ export interface Trust {
 /** The key of the first certificate in `pem`; throws CertificateRefused unless it is PayPal's, in date and issued by a trusted root. */
 export function trustedKey(pem: string, { roots, intermediates }: Trust, at: Date): { key: KeyObject; until: Date } {
   const [leaf, ...others] = readPems(pem);
-  if (!leaf) throw new CertificateRefused('There is no certificate in the file.');
+  if (!leaf) throw new CertificateRefused('The file contains no certificate.');
   checkName(leaf);
   checkStrength(leaf);
   climb(leaf, [...others, ...intermediates], roots, at);
@@ -54,7 +54,7 @@ let parsedRoots: readonly X509Certificate[] | undefined;
 /** Every certificate of a PEM text, in its order; throws CertificateRefused when one cannot be read. */
 export function readPems(text: string): X509Certificate[] {
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g) ?? [];
-  if (blocks.length > LONGEST_CHAIN) throw new CertificateRefused('The chain is too long.');
+  if (blocks.length > LONGEST_CHAIN) throw new CertificateRefused('The certificate chain is too long.');
   try {
     return blocks.map((pem) => new X509Certificate(pem));
   } catch (error) {
@@ -65,14 +65,14 @@ export function readPems(text: string): X509Certificate[] {
 function checkName({ subject }: X509Certificate): void {
   const names = subject.split('\n').filter((line) => line.startsWith('CN='));
   if (names.length !== 1 || !/^CN=(?:[a-z0-9-]+\.)+paypal\.com$/i.test(names[0] ?? '')) {
-    throw new CertificateRefused('The certificate is not in the name of *.paypal.com.');
+    throw new CertificateRefused('The certificate was not issued to *.paypal.com.');
   }
 }
 
 function checkStrength({ publicKey }: X509Certificate): void {
   const bits = publicKey.asymmetricKeyDetails?.modulusLength ?? 0;
   if (publicKey.asymmetricKeyType !== 'rsa' || bits < 2048)
-    throw new CertificateRefused('The key is not RSA of 2048 bits.');
+    throw new CertificateRefused('The key is not an RSA key of at least 2048 bits.');
 }
 
 /** Walks from a certificate to a trusted root; every step is in date, signed, and by a certificate that may sign. */
@@ -91,7 +91,7 @@ function climb(
     if (!parent) break;
     current = parent;
   }
-  throw new CertificateRefused('The chain does not lead to a trusted root.');
+  throw new CertificateRefused('The certificate chain does not lead to a trusted root.');
 }
 
 function issued(issuer: X509Certificate, certificate: X509Certificate): boolean {
@@ -100,5 +100,5 @@ function issued(issuer: X509Certificate, certificate: X509Certificate): boolean 
 
 function checkDates({ validFromDate, validToDate }: X509Certificate, at: Date): void {
   if (at < validFromDate || at > validToDate)
-    throw new CertificateRefused('A certificate of the chain is out of date.');
+    throw new CertificateRefused('A certificate of the chain has expired or is not valid yet.');
 }

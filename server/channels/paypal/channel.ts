@@ -72,7 +72,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     if (reply.kind === 'refused') return declined(reply.code, reply.reason, refusesForCertain(reply.code));
     const outcome = readOrderReply(reply, { ...order, channelOrderId: null });
     if (outcome.kind === 'pending' && !outcome.pay && !outcome.capturePending) {
-      return unknown('unparsable', 'PayPal accepted the order without a link for the payer.');
+      return unknown('unparsable', 'PayPal accepted the order but returned no approval link.');
     }
     return outcome;
   }
@@ -92,7 +92,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     if (reply.kind === 'refused') return reply.status === 404 ? { kind: 'absent' } : unknown('rejected', reply.code);
     if (reply.kind === 'unknown') return reply;
     const found = readCapture(reply.body);
-    if (!found) return unknown('unparsable', 'The answer is not a capture.');
+    if (!found) return unknown('unparsable', 'The response is not a capture.');
     const stranger = strangerCapture(found, order, settings);
     return stranger ? unknown('mismatch', stranger) : captureOutcome(found);
   }
@@ -116,13 +116,13 @@ export function createPaypalChannel(input: ChannelInput): Channel {
   async function readCaptured(order: OrderRef): Promise<Outcome> {
     const outcome = await query(order);
     const lags = outcome.kind === 'approved' || (outcome.kind === 'pending' && !outcome.capturePending);
-    return lags ? unknown('in_progress', 'The order is captured, but does not show it yet.') : outcome;
+    return lags ? unknown('in_progress', 'The order was captured, but PayPal does not show the capture yet.') : outcome;
   }
 
   function readOrderReply(reply: Exclude<Reply, { kind: 'refused' }>, expected: Expected): Outcome {
     if (reply.kind === 'unknown') return reply;
     const order = readOrder(reply.body);
-    return order ? orderOutcome(order, expected, settings) : unknown('unparsable', 'The answer is not an order.');
+    return order ? orderOutcome(order, expected, settings) : unknown('unparsable', 'The response is not an order.');
   }
 
   async function refund(order: RefundOrder): Promise<RefundOutcome> {
@@ -144,18 +144,18 @@ export function createPaypalChannel(input: ChannelInput): Channel {
 
   /** When the answer to a refund was lost, the order lists it by our number. */
   async function findRefund(ref: RefundRef): Promise<RefundOutcome> {
-    if (!ref.channelOrderId) return unknown('mismatch', 'No PayPal order id is known to look for the refund.');
+    if (!ref.channelOrderId) return unknown('mismatch', 'The PayPal order id needed to find the refund is unknown.');
     const reply = await call(requests.getOrderRequest(settings, ref.channelOrderId, ref.orderNo));
     if (reply.kind === 'unknown') return reply;
     const order = reply.kind === 'ok' ? readOrder(reply.body) : undefined;
     if (reply.kind === 'refused') return unknown('rejected', `${reply.code}: ${reply.reason}`);
-    return order ? refundInOrder(order, ref) : unknown('unparsable', 'The answer is not an order.');
+    return order ? refundInOrder(order, ref) : unknown('unparsable', 'The response is not an order.');
   }
 
   function readRefundReply(reply: Exclude<Reply, { kind: 'refused' }>, ref: RefundRef): RefundOutcome {
     if (reply.kind === 'unknown') return reply;
     const found = readRefund(reply.body);
-    return found ? refundOutcome(found, ref) : unknown('unparsable', 'The answer is not a refund.');
+    return found ? refundOutcome(found, ref) : unknown('unparsable', 'The response is not a refund.');
   }
 
   async function probe(): Promise<ProbeResult> {
@@ -171,7 +171,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
       ok: false,
       field: 'webhookId',
       code: reply.code,
-      message: `This account has no such webhook: ${reply.reason}`,
+      message: `The webhook does not exist in this account: ${reply.reason}`,
     };
   }
 }

@@ -13,7 +13,7 @@ export function readJson(bytes: Buffer): unknown {
   const text = decode(bytes);
   const value = parse(text);
   const twice = duplicateMember(text);
-  if (twice !== undefined) throw new UnreadableJson('duplicate_key', `The member ${twice} occurs twice.`);
+  if (twice !== undefined) throw new UnreadableJson('duplicate_key', `Duplicate member ${twice}.`);
   return value;
 }
 

@@ -11,7 +11,7 @@ const FIELDS: readonly FieldSpec[] = [
     secret: false,
     requiredIn: MODES,
     pattern: /^[A-Za-z0-9_-]{10,128}$/,
-    help: 'From the REST app in the PayPal developer dashboard; orders are pinned to it.',
+    help: 'Client id of the REST app in the PayPal developer dashboard. Orders stay bound to it.',
   },
   {
     name: 'clientSecret',
@@ -19,7 +19,7 @@ const FIELDS: readonly FieldSpec[] = [
     secret: true,
     requiredIn: MODES,
     pattern: /^[A-Za-z0-9_-]{10,128}$/,
-    help: 'The secret of the same REST app.',
+    help: 'Secret of the same REST app.',
   },
   {
     name: 'webhookId',
@@ -27,7 +27,7 @@ const FIELDS: readonly FieldSpec[] = [
     secret: false,
     requiredIn: MODES,
     pattern: /^[A-Za-z0-9-]{8,64}$/,
-    help: "The id of the REST app's webhook that points at this service; signatures are checked against it.",
+    help: 'Id of the webhook of the REST app that points to this service. Webhook signatures are verified with it.',
   },
   {
     name: 'merchantId',
@@ -35,7 +35,7 @@ const FIELDS: readonly FieldSpec[] = [
     secret: false,
     requiredIn: [],
     pattern: /^[A-Z0-9]{13}$/,
-    help: 'When given, every order must name this payee.',
+    help: 'If set, every order must have this payee.',
   },
 ];
 
@@ -85,15 +85,15 @@ export const paypalKind: ChannelKind = {
   certKinds: [
     {
       kind: WEBHOOK_INTERMEDIATE,
-      label: 'Webhook intermediate',
+      label: 'Webhook intermediate certificate',
       form: 'certificate-chain',
-      help: 'Only when PayPal serves its webhook certificate without the intermediate; it must lead to a public root.',
+      help: 'Only required if PayPal serves its webhook certificate without the intermediate. It must lead to a public root.',
     },
     {
       kind: SIMULATOR_CA,
-      label: 'Simulator authority',
+      label: 'Simulator CA certificate',
       form: 'certificate',
-      help: "Vouches for the simulator's webhook certificate; read in simulator mode only.",
+      help: 'Verifies the webhook certificate of the simulator. Used in simulator mode only.',
     },
   ],
   accountOf: (fields) => fields['clientId'] ?? '',

@@ -25,7 +25,7 @@ export function orderOutcome(order: PaypalOrder, expected: Expected, settings: P
   if (capture && captureMeaning(capture.status) !== 'declined') return captureOutcome(capture, order);
   const amount = unit.amount && readAmount(unit.amount);
   if (!amount || !sameMoney(amount, expected.amount))
-    return unknown('mismatch', `The order is over ${words(unit.amount)}.`);
+    return unknown('mismatch', `The order amount is ${words(unit.amount)}.`);
   return unpaidOutcome(order, capture !== undefined, settings);
 }
 
@@ -37,7 +37,7 @@ export function captureOutcome(capture: PaypalCapture, order?: PaypalOrder): Out
   if (meaning === 'declined')
     return declined(`CAPTURE_${capture.status}`, capture.status_details?.reason ?? capture.status);
   const amount = readAmount(capture.amount);
-  if (!amount) return unknown('mismatch', `The capture is over ${words(capture.amount)}.`);
+  if (!amount) return unknown('mismatch', `The capture amount is ${words(capture.amount)}.`);
   return {
     kind: 'paid',
     channelNo: capture.id,
@@ -56,7 +56,7 @@ export function strangerCapture(
   settings: PaypalSettings,
 ): string | undefined {
   if ((capture.custom_id ?? capture.invoice_id) !== expected.orderNo)
-    return 'The capture carries another order number.';
+    return 'The capture has a different order number.';
   const payee = capture.payee?.merchant_id;
   if (settings.merchantId && payee && payee !== settings.merchantId) return `The capture pays ${payee}.`;
   return undefined;
@@ -70,11 +70,12 @@ function strangerIn(order: PaypalOrder, expected: Expected, { merchantId }: Payp
     const given = values.filter((value) => value !== undefined);
     return given.length > 0 && given.every((value) => value === wanted);
   };
-  if (expected.channelOrderId && order.id !== expected.channelOrderId) return `The answer is about order ${order.id}.`;
+  if (expected.channelOrderId && order.id !== expected.channelOrderId)
+    return `The response is about order ${order.id}.`;
   const numbers = parts.map(({ custom_id }) => custom_id);
-  if (!isOnly(numbers, expected.orderNo)) return 'The order carries another custom_id.';
+  if (!isOnly(numbers, expected.orderNo)) return 'The order has a different custom_id.';
   const invoices = parts.map(({ invoice_id }) => invoice_id ?? expected.orderNo);
-  if (!isOnly(invoices, expected.orderNo)) return 'The order carries another invoice_id.';
+  if (!isOnly(invoices, expected.orderNo)) return 'The order has a different invoice_id.';
   const payees = parts.map(({ payee }) => payee?.merchant_id);
   if (merchantId && !isOnly(payees, merchantId)) return `The order does not pay ${merchantId}.`;
   return undefined;
@@ -133,7 +134,7 @@ export function closeOutcome(outcome: Outcome): CloseOutcome {
       return {
         kind: 'refused',
         code: 'NOT_CLOSABLE',
-        reason: outcome.capturePending ?? 'The state is not understood.',
+        reason: outcome.capturePending ?? 'Unknown state.',
       };
     case 'declined':
       return { kind: 'refused', code: outcome.code, reason: outcome.reason };
@@ -144,14 +145,14 @@ export function closeOutcome(outcome: Outcome): CloseOutcome {
 
 /** What PayPal says about one refund; a refund of another number is not this one. The amount is what was given back. */
 export function refundOutcome(refund: PaypalRefund, { refundNo }: Pick<RefundRef, 'refundNo'>): RefundOutcome {
-  if (refund.invoice_id !== refundNo) return unknown('mismatch', 'The refund carries another invoice_id.');
+  if (refund.invoice_id !== refundNo) return unknown('mismatch', 'The refund has a different invoice_id.');
   return refundState(refund);
 }
 
 /** Where a refund stands, whoever made it. */
 export function refundState(refund: PaypalRefund): RefundOutcome {
   const amount = readAmount(refund.amount);
-  if (!amount) return unknown('mismatch', `The refund is over ${words(refund.amount)}.`);
+  if (!amount) return unknown('mismatch', `The refund amount is ${words(refund.amount)}.`);
   switch (refundMeaning(refund.status)) {
     case 'succeeded':
       return { kind: 'succeeded', amount, at: refund.create_time, channelRefundNo: refund.id };

@@ -46,14 +46,14 @@ export function readSettings(input: ChannelInput): PaypalSettings {
 
 function apiUrlOf(input: ChannelInput): string {
   if (input.mode !== 'simulator') return API_URLS[input.mode];
-  if (!input.simulatorUrl) throw new ChannelMisconfigured('mode', 'There is no simulator to send to.');
+  if (!input.simulatorUrl) throw new ChannelMisconfigured('mode', 'No simulator is configured.');
   return `${input.simulatorUrl.replace(/\/+$/, '')}/paypal`;
 }
 
 function certificates({ pems }: ChannelInput, kind: string): X509Certificate[] {
   return (pems[kind] ?? []).flatMap((pem) => {
     const found = readable(pem);
-    if (found.length === 0) throw new ChannelMisconfigured(kind, 'There is no readable certificate in it.');
+    if (found.length === 0) throw new ChannelMisconfigured(kind, `${kind} contains no readable certificate.`);
     return found;
   });
 }
@@ -68,6 +68,6 @@ function readable(pem: string): X509Certificate[] {
 
 function required(input: ChannelInput, field: string): string {
   const value = input.fields[field];
-  if (!value) throw new ChannelMisconfigured(field, `PayPal needs ${field}.`);
+  if (!value) throw new ChannelMisconfigured(field, `${field} is required.`);
   return value;
 }

@@ -75,11 +75,11 @@ export async function sendQuietly(send: Transport, request: WireRequest): Promis
 function readTokenReply(
   reply: Reply & { status?: number },
 ): { kind: 'token'; token: string; seconds: number } | Unknown {
-  if (reply.status === 401) return unknown('misconfigured', 'PayPal does not accept clientId with clientSecret.');
+  if (reply.status === 401) return unknown('misconfigured', 'PayPal rejected clientId and clientSecret.');
   if (reply.kind === 'unknown') return { kind: 'unknown', cause: reply.cause, detail: reply.detail };
   if (reply.kind === 'refused')
-    return unknown('rejected', `The token call was refused: ${reply.code}: ${reply.reason}`);
+    return unknown('rejected', `The token request was refused: ${reply.code}: ${reply.reason}`);
   const token = readToken(reply.body);
-  if (!token) return unknown('unparsable', 'The token call answered without a token.');
+  if (!token) return unknown('unparsable', 'The token response contains no token.');
   return { kind: 'token', token: token.access_token, seconds: token.expires_in };
 }

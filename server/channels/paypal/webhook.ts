@@ -23,7 +23,7 @@ export async function verifyWebhook(
   const key = await findKey(url);
   const text = Buffer.from(webhookText(id, time, webhookId, body), 'utf8');
   if (!verify('RSA-SHA256', text, key, Buffer.from(signature, 'base64'))) {
-    throw new NoticeNotGenuine('signature_invalid', 'The signature does not fit the message.');
+    throw new NoticeNotGenuine('signature_invalid', 'The signature does not match the message.');
   }
   return `${id}.${createHash('sha256').update(body).digest('hex').slice(0, 24)}`;
 }

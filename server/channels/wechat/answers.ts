@@ -1,7 +1,7 @@
 import type { CloseOutcome, OrderRef, Outcome, RefundOutcome, RefundRef } from '../../payments/channel.ts';
 import { sameMoney, type Money } from '../../payments/money.ts';
 import { objectIn, textIn, type Members } from './json.ts';
-import { unheard, unheardRefusal, type Refused, type Reply } from './reply.ts';
+import { unknown, unknownRefusal, type Refused, type Reply } from './reply.ts';
 import type { Account } from './requests.ts';
 import { DEFINITE_CODES, REFUND_STATES, TRADE_STATES } from './status.ts';
 
@@ -9,7 +9,7 @@ import { DEFINITE_CODES, REFUND_STATES, TRADE_STATES } from './status.ts';
 export function readPlaceRefusal(refused: Refused): Outcome {
   const { code, message, signed } = refused;
   const definite = signed && DEFINITE_CODES.has(code);
-  const nothing = unheardRefusal(refused);
+  const nothing = unknownRefusal(refused);
   if (nothing && !definite && nothing.cause !== 'misconfigured') return nothing;
   return { kind: 'declined', code: code || 'REFUSED', reason: message, definite };
 }
@@ -18,11 +18,11 @@ export function readPlaceRefusal(refused: Refused): Outcome {
 export function readQueried(reply: Reply, account: Account, order: OrderRef, receivedAt: Date): Outcome {
   if (reply.kind === 'unknown') return reply;
   if (reply.kind === 'refused') {
-    return isAbsent(reply, 'ORDER_NOT_EXIST') ? { kind: 'absent' } : (unheardRefusal(reply) ?? rejected(reply));
+    return isAbsent(reply, 'ORDER_NOT_EXIST') ? { kind: 'absent' } : (unknownRefusal(reply) ?? rejected(reply));
   }
   const { members } = reply;
   const stranger = strangerIn(members, { ...namesOf(account), out_trade_no: order.orderNo });
-  return stranger ? unheard('mismatch', stranger) : readTrade(members, receivedAt, order.amount);
+  return stranger ? unknown('mismatch', stranger) : readTrade(members, receivedAt, order.amount);
 }
 
 /**
@@ -35,13 +35,13 @@ export function readTrade(members: Members, receivedAt: Date, expected?: Money):
   const amount = readFen(written, 'total');
   if (meaning === 'paid' || meaning === 'refunded') {
     const channelNo = textIn(members, 'transaction_id');
-    if (!channelNo || !amount) return unheard('unparsable', 'A paid trade without transaction_id or amount.total.');
+    if (!channelNo || !amount) return unknown('unparsable', 'The paid trade has no transaction_id or amount.total.');
     const payer = textIn(objectIn(members, 'payer'), 'openid') || undefined;
     const at = readTime(members, 'success_time') ?? receivedAt;
     return { kind: 'paid', channelNo, amount, at, payer, ...(meaning === 'refunded' ? { refundsHint: true } : {}) };
   }
   if (expected && written.total !== undefined && !(amount && sameMoney(amount, expected))) {
-    return unheard('mismatch', `amount.total is ${String(written.total)}.`);
+    return unknown('mismatch', `amount.total is ${String(written.total)}.`);
   }
   return { kind: meaning };
 }
@@ -50,26 +50,26 @@ export function readTrade(members: Members, receivedAt: Date, expected?: Money):
 export function readClosed(reply: Reply): CloseOutcome {
   if (reply.kind === 'unknown') return reply;
   if (reply.kind === 'said') {
-    return reply.status === 204 ? { kind: 'closed' } : unheard('http_status', `HTTP ${reply.status} instead of 204.`);
+    return reply.status === 204 ? { kind: 'closed' } : unknown('http_status', `HTTP ${reply.status} instead of 204.`);
   }
   const { code, message } = reply;
   if (code === 'ORDER_PAID') return { kind: 'paid' };
   if (code === 'ORDER_CLOSED' && reply.signed) return { kind: 'closed' };
   if (isAbsent(reply, 'ORDER_NOT_EXIST')) return { kind: 'absent' };
-  return unheardRefusal(reply) ?? { kind: 'refused', code, reason: message };
+  return unknownRefusal(reply) ?? { kind: 'refused', code, reason: message };
 }
 
 /** The answer to a refund or to its retry: HTTP 200 means accepted, only `status` says whether it is done. */
 export function readRefunded(reply: Reply, refund: RefundRef, receivedAt: Date): RefundOutcome {
   if (reply.kind === 'unknown') return reply;
   if (reply.kind === 'said') return readRefundOf(reply.members, refund, receivedAt);
-  return unheardRefusal(reply) ?? { kind: 'refused', code: reply.code, reason: reply.message };
+  return unknownRefusal(reply) ?? { kind: 'refused', code: reply.code, reason: reply.message };
 }
 
 /** The answer to a refund query. */
 export function readRefundQueried(reply: Reply, refund: RefundRef, receivedAt: Date): RefundOutcome {
   if (reply.kind !== 'refused') return readRefunded(reply, refund, receivedAt);
-  return isAbsent(reply, 'RESOURCE_NOT_EXISTS') ? { kind: 'absent' } : (unheardRefusal(reply) ?? rejected(reply));
+  return isAbsent(reply, 'RESOURCE_NOT_EXISTS') ? { kind: 'absent' } : (unknownRefusal(reply) ?? rejected(reply));
 }
 
 /**
@@ -82,15 +82,15 @@ export function readRefund(members: Members, word: string, receivedAt: Date, exp
   const written = objectIn(members, 'amount');
   const amount = readFen(written, 'refund');
   if (meaning === 'succeeded') {
-    if (!amount) return unheard('unparsable', 'A refund without amount.refund.');
+    if (!amount) return unknown('unparsable', 'The refund has no amount.refund.');
     return { kind: 'succeeded', amount, at: readTime(members, 'success_time') ?? receivedAt, channelRefundNo };
   }
   if (expected && !(amount && sameMoney(amount, expected))) {
-    return unheard('mismatch', `amount.refund is ${String(written.refund)}.`);
+    return unknown('mismatch', `amount.refund is ${String(written.refund)}.`);
   }
   if (meaning === 'failed') return { kind: 'failed', code: word, reason: 'WeChat Pay closed the refund.' };
   if (meaning === 'abnormal') {
-    return { kind: 'abnormal', code: word, reason: 'The refund could not reach the payer.', channelRefundNo };
+    return { kind: 'abnormal', code: word, reason: 'The refund could not be credited to the payer.', channelRefundNo };
   }
   return { kind: 'pending', channelRefundNo };
 }
@@ -108,11 +108,11 @@ export function namesOf({ mchid, appId }: Account): { mchid: string; appid: stri
 
 function readRefundOf(members: Members, refund: RefundRef, receivedAt: Date): RefundOutcome {
   const stranger = strangerIn(members, { out_trade_no: refund.orderNo, out_refund_no: refund.refundNo });
-  if (stranger) return unheard('mismatch', stranger);
+  if (stranger) return unknown('mismatch', stranger);
   const written = objectIn(members, 'amount');
   const total = readFen(written, 'total');
   if (!total || !sameMoney(total, refund.amount))
-    return unheard('mismatch', `amount.total is ${String(written.total)}.`);
+    return unknown('mismatch', `amount.total is ${String(written.total)}.`);
   return readRefund(members, textIn(members, 'status'), receivedAt, refund.refundAmount);
 }
 
@@ -136,5 +136,5 @@ function isAbsent({ status, code }: Refused, expected: string): boolean {
 }
 
 function rejected({ status, code, message }: Refused) {
-  return unheard('rejected', `HTTP ${status} ${code} ${message}`.trim());
+  return unknown('rejected', `HTTP ${status} ${code} ${message}`.trim());
 }

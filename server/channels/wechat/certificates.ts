@@ -9,7 +9,7 @@ import { answerText, isFresh, plainSerial, verifyRsa } from './signature.ts';
 /** The certificates do not open: the APIv3 key is another one. */
 export class SealNotOpened extends Error {
   constructor() {
-    super('The APIv3 key does not open the platform certificates.');
+    super('The platform certificates cannot be decrypted with the APIv3 key.');
     this.name = 'SealNotOpened';
   }
 }
@@ -35,7 +35,7 @@ export function readCertificates(
     if (key) return [key];
     return publicKeyIds.some((id) => plainSerial(id) === plainSerial(serial)) ? publicKeys : [];
   };
-  if (!isSigned(answer, vouches, now)) throw new Error('The answer is not signed by any of its certificates.');
+  if (!isSigned(answer, vouches, now)) throw new Error('The response is not signed by any of its certificates.');
   return keys;
 }
 
@@ -43,7 +43,7 @@ function openCertificate(item: Members, apiV3Key: Buffer, now: Date) {
   const certificate = new X509Certificate(open(objectIn(item, 'encrypt_certificate'), apiV3Key));
   const serial = certificate.serialNumber;
   if (plainSerial(serial) !== plainSerial(textIn(item, 'serial_no')))
-    throw new Error('serial_no is of another certificate.');
+    throw new Error('serial_no belongs to another certificate.');
   const key = certificate.publicKey;
   const strong = key.asymmetricKeyType === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
   const valid = strong && certificate.validFromDate <= now && now < certificate.validToDate;

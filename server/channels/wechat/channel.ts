@@ -53,7 +53,8 @@ export function createWechatChannel(input: ChannelInput): Channel {
       const found = await queryRefund(refund);
       if (found.kind !== 'abnormal') return found;
       const refundId = found.channelRefundNo ?? refund.channelRefundNo;
-      if (!refundId) return { kind: 'unknown', cause: 'unparsable', detail: 'WeChat named no refund_id.' };
+      if (!refundId)
+        return { kind: 'unknown', cause: 'unparsable', detail: 'The response of WeChat Pay has no refund_id.' };
       return readRefunded(await ask(requests.abnormalRefundRequest(refund, refundId)), refund, now());
     },
     readNotice: (headers, rawBody) => readNotice({ ...settings, judge }, headers, rawBody, now()),
@@ -65,10 +66,12 @@ export function createWechatChannel(input: ChannelInput): Channel {
 /** What needs no answer from anybody: nothing was sent, so nothing can exist. */
 function refusePlace({ scene, openId, clientIp, amount }: PlaceOrder): Outcome | undefined {
   const refused = (code: string, reason: string): Outcome => ({ kind: 'declined', code, reason, definite: true });
-  if (!requests.PRODUCTS[scene]) return refused('SCENE_UNKNOWN', `WeChat Pay has no scene ${scene}.`);
-  if (amount.currency !== 'CNY') return refused('CURRENCY_UNKNOWN', 'WeChat Pay takes CNY only.');
-  if (scene === 'jsapi' && !openId) return refused('OPENID_MISSING', 'The scene jsapi needs the openid of the payer.');
-  if (scene === 'h5' && !clientIp) return refused('CLIENT_IP_MISSING', 'The scene h5 needs the address of the payer.');
+  if (!requests.PRODUCTS[scene]) return refused('SCENE_UNKNOWN', `WeChat Pay does not support the scene ${scene}.`);
+  if (amount.currency !== 'CNY') return refused('CURRENCY_UNKNOWN', 'WeChat Pay supports only CNY.');
+  if (scene === 'jsapi' && !openId)
+    return refused('OPENID_MISSING', 'The scene jsapi requires the openid of the payer.');
+  if (scene === 'h5' && !clientIp)
+    return refused('CLIENT_IP_MISSING', 'The scene h5 requires the IP address of the payer.');
   return undefined;
 }
 

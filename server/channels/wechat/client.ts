@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Transport, WireAnswer } from '../../payments/channel.ts';
 import type { Judge } from './genuine.ts';
-import { readReply, unheardFrom, type Reply } from './reply.ts';
+import { readReply, unknownFrom, type Reply } from './reply.ts';
 import type { Call } from './requests.ts';
 import type { Settings } from './settings.ts';
 import { requestText, signRsa, writeAuthorization } from './signature.ts';
@@ -35,7 +35,7 @@ export function createAsk(send: SendSigned, judge: Judge): Ask {
     try {
       return await readReply(await send(call), judge);
     } catch (error) {
-      return unheardFrom(error);
+      return unknownFrom(error);
     }
   };
 }

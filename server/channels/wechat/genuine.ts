@@ -38,14 +38,14 @@ export function createJudge(settings: Settings, now: () => Date, fetchPlatformKe
 
   return async (headers, rawBody) => {
     const signed = readSigned(headers);
-    if (!signed) return { cause: 'unsigned', detail: 'The four Wechatpay headers are not complete.' };
+    if (!signed) return { cause: 'unsigned', detail: 'The Wechatpay signature headers are incomplete.' };
     const { timestamp, nonce, serial, signature } = signed;
     if (!isFresh(timestamp, now())) return { cause: 'clock_skew', detail: `Signed at ${timestamp}.` };
     const keys = await keysOf(serial);
-    if (keys.length === 0) return { cause: 'serial_unknown', detail: `The serial ${serial} is not known.` };
+    if (keys.length === 0) return { cause: 'serial_unknown', detail: `The serial ${serial} is unknown.` };
     const text = answerText(timestamp, nonce, rawBody);
     if (keys.some((key) => verifyRsa(text, signature, key))) return undefined;
-    return { cause: 'signature_invalid', detail: `The signature is not of the key ${serial}.` };
+    return { cause: 'signature_invalid', detail: `The signature does not match the key ${serial}.` };
   };
 }
 

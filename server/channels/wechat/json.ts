@@ -19,7 +19,7 @@ export function readObject(bytes: Buffer | string): Members {
   if (!isObject(value)) throw new UnreadableJson('unparsable', 'The text is not a JSON object.');
   // Of two members with one name JSON.parse keeps one, so the text then has more colons than the value has members.
   const colons = text.replace(/"(?:[^"\\]|\\.)*"/gs, '').split(':').length - 1;
-  if (colons !== members) throw new UnreadableJson('duplicate_key', 'A member name occurs twice.');
+  if (colons !== members) throw new UnreadableJson('duplicate_key', 'Duplicate member name.');
   return value;
 }
 
@@ -45,7 +45,7 @@ function parse(bytes: Buffer | string): { value: unknown; members: number; text:
     });
     return { value, members, text };
   } catch {
-    throw new UnreadableJson('unparsable', `The text (${bytes.length} bytes) is not JSON in UTF-8.`);
+    throw new UnreadableJson('unparsable', `The text (${bytes.length} bytes) is not UTF-8 JSON.`);
   }
 }
 

@@ -15,7 +15,7 @@ const FIELDS: readonly FieldSpec[] = [
     secret: false,
     requiredIn: MODES,
     pattern: /^\d{8,12}$/,
-    help: 'The merchant number (mchid); orders are pinned to it.',
+    help: 'Merchant number (mchid). Orders stay bound to it.',
   },
   {
     name: 'appId',
@@ -23,7 +23,7 @@ const FIELDS: readonly FieldSpec[] = [
     secret: false,
     requiredIn: MODES,
     pattern: /^[A-Za-z0-9_-]{6,32}$/,
-    help: 'The official account, mini program or app (appid) that is bound to the merchant.',
+    help: 'The appid of the official account, mini program or app that is linked to the merchant.',
   },
   {
     name: 'apiV3Key',
@@ -31,7 +31,7 @@ const FIELDS: readonly FieldSpec[] = [
     secret: true,
     requiredIn: MODES,
     pattern: /^[\x21-\x7e]{32}$/,
-    help: 'The 32 characters set under "API security"; opens notices and platform certificates.',
+    help: 'The 32 characters set under "API security". Decrypts notifications and platform certificates.',
   },
   {
     name: 'merchantSerial',
@@ -39,7 +39,7 @@ const FIELDS: readonly FieldSpec[] = [
     secret: false,
     requiredIn: [],
     pattern: /^[0-9A-Fa-f]{1,40}$/,
-    help: 'Only needed when the merchant certificate itself is not uploaded.',
+    help: 'Only required if the merchant certificate is not uploaded.',
   },
   {
     name: 'publicKeyId',
@@ -47,7 +47,7 @@ const FIELDS: readonly FieldSpec[] = [
     secret: false,
     requiredIn: [],
     pattern: /^PUB_KEY_ID_[0-9A-Za-z]{1,64}(?:,\s*PUB_KEY_ID_[0-9A-Za-z]{1,64}){0,3}$/,
-    help: 'PUB_KEY_ID_… of the uploaded WeChat Pay public key; several with commas while one replaces another, the newest first. Empty: platform certificates, fetched by themselves.',
+    help: 'PUB_KEY_ID_… of the uploaded WeChat Pay public key; during a rotation several, comma-separated, the newest first. If empty, platform certificates are used and fetched automatically.',
   },
 ];
 
@@ -56,25 +56,25 @@ const CERT_KINDS: readonly CertKindSpec[] = [
     kind: KINDS.merchantKey,
     label: 'Merchant private key',
     form: 'private-key',
-    help: 'apiclient_key.pem; signs every request.',
+    help: 'apiclient_key.pem. Signs every request.',
   },
   {
     kind: KINDS.merchantCert,
     label: 'Merchant certificate',
     form: 'certificate',
-    help: 'apiclient_cert.pem; names the serial of the merchant key.',
+    help: 'apiclient_cert.pem. Provides the serial number of the merchant key.',
   },
   {
     kind: KINDS.publicKey,
     label: 'WeChat Pay public key',
     form: 'public-key',
-    help: 'pub_key.pem; verifies answers and notices of merchants in public-key mode.',
+    help: 'pub_key.pem. Verifies responses and notifications in public-key mode.',
   },
   {
     kind: KINDS.platformCert,
     label: 'Platform certificate',
     form: 'certificate',
-    help: 'Optional: platform certificates are fetched when one is needed.',
+    help: 'Optional: platform certificates are fetched automatically.',
   },
 ];
 

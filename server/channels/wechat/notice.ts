@@ -33,7 +33,7 @@ export async function readNotice(
   if (stranger) throw new NoticeNotGenuine('wrong_account', stranger);
   const noticeId = textIn(envelope, 'id');
   const orderNo = textIn(resource, 'out_trade_no');
-  if (!noticeId || !orderNo) throw new NoticeNotGenuine('malformed', 'The notice has no id or no out_trade_no.');
+  if (!noticeId || !orderNo) throw new NoticeNotGenuine('malformed', 'The notification has no id or no out_trade_no.');
   const notice = { noticeId, account: mchid, event, orderNo, refundNo: null };
   return isRefund
     ? { ...notice, ...refundPart(resource, receivedAt) }
@@ -49,7 +49,7 @@ function tradePart(resource: Members, receivedAt: Date): Pick<Notice, 'outcome'>
 
 function refundPart(resource: Members, receivedAt: Date): Pick<Notice, 'refund' | 'refundNo'> {
   const refundNo = textIn(resource, 'out_refund_no');
-  if (!refundNo) throw new NoticeNotGenuine('malformed', 'The notice has no out_refund_no.');
+  if (!refundNo) throw new NoticeNotGenuine('malformed', 'The notification has no out_refund_no.');
   const refund = readRefund(resource, textIn(resource, 'refund_status'), receivedAt);
   if (refund.kind === 'unknown') throw new NoticeNotGenuine('malformed', refund.detail ?? 'Unreadable refund.');
   return { refundNo, refund };
@@ -58,7 +58,7 @@ function refundPart(resource: Members, receivedAt: Date): Pick<Notice, 'refund' 
 /** The signature was genuine, so a resource that does not open means another APIv3 key. */
 function openResource(sealed: Members, apiV3Key: Buffer): Members {
   if (textIn(sealed, 'algorithm') !== 'AEAD_AES_256_GCM') {
-    throw new NoticeNotGenuine('malformed', 'The resource is not sealed with AEAD_AES_256_GCM.');
+    throw new NoticeNotGenuine('malformed', 'The resource is not encrypted with AEAD_AES_256_GCM.');
   }
   const [ciphertext, nonce, associatedData] = ['ciphertext', 'nonce', 'associated_data'].map((name) =>
     textIn(sealed, name),
@@ -72,7 +72,7 @@ function openOrThrow(sealed: Parameters<typeof openText>[0], apiV3Key: Buffer): 
   try {
     return openText(sealed, apiV3Key);
   } catch {
-    throw new NoticeNotGenuine('misconfigured', 'The APIv3 key does not open the resource.');
+    throw new NoticeNotGenuine('misconfigured', 'The resource cannot be decrypted with the APIv3 key.');
   }
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Outcome, PayHint, PlaceOrder } from '../../payments/channel.ts';
 import { readPlaceRefusal } from './answers.ts';
 import { textIn, type Members } from './json.ts';
-import { unheard, type Reply } from './reply.ts';
+import { unknown, type Reply } from './reply.ts';
 import type { Settings } from './settings.ts';
 import { appText, jsapiText, signRsa } from './signature.ts';
 
@@ -13,7 +13,7 @@ export async function readPlaced(reply: Reply, settings: Settings, order: PlaceO
   const pay = await payHint(reply.members, settings, order, now);
   return pay
     ? { kind: 'pending', pay }
-    : unheard('unparsable', `There is nothing to pay with for the scene ${order.scene}.`);
+    : unknown('unparsable', `The response has no payment data for the scene ${order.scene}.`);
 }
 
 async function payHint(

@@ -3,8 +3,8 @@ import type { Judge } from './genuine.ts';
 import { readObject, textIn, UnreadableJson, type Members } from './json.ts';
 import { BUSY_CODES, CREDENTIAL_CODES, readCode } from './status.ts';
 
-/** Nothing that may move money was heard. */
-export interface Unheard {
+/** No usable response. */
+export interface Unknown {
   kind: 'unknown';
   cause: UnknownCause;
   detail: string;
@@ -20,43 +20,43 @@ export interface Refused {
 }
 
 /** A genuine 2xx, a refusal, or nothing. The members of a 204 are empty. */
-export type Reply = { kind: 'said'; status: number; members: Members } | Refused | Unheard;
+export type Reply = { kind: 'said'; status: number; members: Members } | Refused | Unknown;
 
 /** Reads an answer: redirects and 5xx say nothing, every 2xx must verify, a 4xx that claims a signature must too. */
 export async function readReply(answer: WireAnswer, judge: Judge): Promise<Reply> {
   const { status } = answer;
-  if (status >= 300 && status < 400) return unheard('redirected', `HTTP ${status}`);
+  if (status >= 300 && status < 400) return unknown('redirected', `HTTP ${status}`);
   if (status >= 400 && status < 500) return readRefusal(answer, judge);
-  if (status < 200 || status >= 500) return unheard('http_status', `HTTP ${status}${codeOf(answer)}`);
+  if (status < 200 || status >= 500) return unknown('http_status', `HTTP ${status}${codeOf(answer)}`);
   const doubt = await judge(answer.headers, answer.body);
   if (doubt)
     return isReadable(answer)
-      ? unheard(doubt.cause, doubt.detail)
-      : unheard('unparsable', `HTTP ${status} without JSON.`);
-  if (status === 202) return unheard('in_progress', 'HTTP 202: the same request is to be repeated.');
-  if (status !== 200 && status !== 204) return unheard('http_status', `HTTP ${status}`);
+      ? unknown(doubt.cause, doubt.detail)
+      : unknown('unparsable', `HTTP ${status} without JSON.`);
+  if (status === 202) return unknown('in_progress', 'HTTP 202: the same request must be repeated.');
+  if (status !== 200 && status !== 204) return unknown('http_status', `HTTP ${status}`);
   return readMembers(answer);
 }
 
 /** What a failed exchange says. Anything but TransportFailed is a fault of ours and says as little. */
-export function unheardFrom(error: unknown): Unheard {
-  if (error instanceof TransportFailed) return unheard(error.why, error.message);
-  return unheard('network', error instanceof Error ? error.message : 'The exchange failed.');
+export function unknownFrom(error: unknown): Unknown {
+  if (error instanceof TransportFailed) return unknown(error.why, error.message);
+  return unknown('network', error instanceof Error ? error.message : 'The request failed.');
 }
 
-/** A reply that moves nothing. */
-export function unheard(cause: UnknownCause, detail: string): Unheard {
+/** An unknown outcome, which changes nothing. */
+export function unknown(cause: UnknownCause, detail: string): Unknown {
   return { kind: 'unknown', cause, detail };
 }
 
 /** Refusals that say nothing about the trade: too often, a clock that is off, a credential that is wrong. */
-export function unheardRefusal({ status, code, message }: Refused): Unheard | undefined {
+export function unknownRefusal({ status, code, message }: Refused): Unknown | undefined {
   const detail = `HTTP ${status} ${code} ${message}`.trim();
-  if (status === 429 || BUSY_CODES.has(code)) return unheard('busy', detail);
-  if (status === 401) return unheard(isAboutTime(message) ? 'clock_skew' : 'misconfigured', detail);
-  if (CREDENTIAL_CODES.has(code)) return unheard('misconfigured', detail);
+  if (status === 429 || BUSY_CODES.has(code)) return unknown('busy', detail);
+  if (status === 401) return unknown(isAboutTime(message) ? 'clock_skew' : 'misconfigured', detail);
+  if (CREDENTIAL_CODES.has(code)) return unknown('misconfigured', detail);
   // Without a code the answer is not the application's: a proxy, an unknown path, a wrong verb.
-  return code === '' ? unheard('http_status', detail) : undefined;
+  return code === '' ? unknown('http_status', detail) : undefined;
 }
 
 /** Whether a refusal's text is about the timestamp of the request. */
@@ -67,7 +67,7 @@ export function isAboutTime(message: string): boolean {
 async function readRefusal(answer: WireAnswer, judge: Judge): Promise<Reply> {
   const { status } = answer;
   const doubt = await judge(answer.headers, answer.body);
-  if (doubt && doubt.cause !== 'unsigned') return unheard(doubt.cause, doubt.detail);
+  if (doubt && doubt.cause !== 'unsigned') return unknown(doubt.cause, doubt.detail);
   const members = membersOf(answer);
   const code = members ? readCode(textIn(members, 'code')) : '';
   return { kind: 'refused', status, code, message: members ? textIn(members, 'message') : '', signed: !doubt };
@@ -78,7 +78,7 @@ function readMembers(answer: WireAnswer): Reply {
     const members = answer.status === 204 ? {} : readObject(answer.body);
     return { kind: 'said', status: answer.status, members };
   } catch (error) {
-    if (error instanceof UnreadableJson) return unheard(error.why, error.message);
+    if (error instanceof UnreadableJson) return unknown(error.why, error.message);
     throw error;
   }
 }

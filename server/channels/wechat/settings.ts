@@ -56,7 +56,7 @@ export function readPublicKeyIds(field: string | undefined): string[] {
 }
 
 function simulatorBase(url: string | null): string {
-  if (!url) throw new ChannelMisconfigured('mode', 'There is no simulator to send to.');
+  if (!url) throw new ChannelMisconfigured('mode', 'No simulator is configured.');
   return `${url.replace(/\/+$/, '')}/wechat`;
 }
 
@@ -68,7 +68,7 @@ function required(fields: ChannelInput['fields'], name: string): string {
 
 function readApiV3Key(text: string): Buffer {
   const key = Buffer.from(text);
-  if (key.length !== 32) throw new ChannelMisconfigured('apiV3Key', 'The APIv3 key has exactly 32 bytes.');
+  if (key.length !== 32) throw new ChannelMisconfigured('apiV3Key', 'The APIv3 key must have exactly 32 bytes.');
   return key;
 }
 
@@ -84,11 +84,14 @@ function readMerchantSerial(field: string | undefined, pem: string | undefined, 
   if (!pem) return required({ merchantSerial: field ?? '' }, 'merchantSerial');
   const certificate = readCertificate(KINDS.merchantCert, pem);
   if (!certificate.checkPrivateKey(key)) {
-    throw new ChannelMisconfigured(KINDS.merchantKey, 'The merchant certificate and the merchant key are not a pair.');
+    throw new ChannelMisconfigured(KINDS.merchantKey, 'The merchant certificate and the merchant key do not match.');
   }
   const serial = plainSerial(certificate.serialNumber);
   if (field && plainSerial(field) !== serial) {
-    throw new ChannelMisconfigured('merchantSerial', `The merchant certificate has the serial ${serial}.`);
+    throw new ChannelMisconfigured(
+      'merchantSerial',
+      `merchantSerial does not match: the merchant certificate has the serial ${serial}.`,
+    );
   }
   // Kept as the certificate writes it: what is compared without zeros is still sent with them.
   return certificate.serialNumber;

@@ -18,7 +18,7 @@ export const AdminEntity = defineEntity({
   },
 });
 
-/** What happens to money that arrives after an order ended: payments.md O9. */
+/** What happens to money that arrives after an order ended: O9 in server/README.md, "Orders". */
 export interface LatePayment {
   afterExpiry: 'accept' | 'refund';
   afterClose: 'accept' | 'refund';
@@ -86,7 +86,7 @@ export const AuditEntity = defineEntity({
   },
 });
 
-/** Counters of rate-limiter-flexible, shared by all replicas. */
+/** Uses of a key within a window, counted by all replicas; `expire` is its end in ms. Also when a task of the timetable is due (queries/timetable.ts). */
 export const RateLimitEntity = defineEntity({
   name: 'RateLimit',
   tableName: 'rate_limits',

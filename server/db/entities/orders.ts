@@ -7,7 +7,7 @@ import type { LatePayment } from './identity.ts';
 /** The wire's word for an order (payments/view.ts) as SQL; the index and the list must have the same text. */
 export const ORDER_STATUS = `case when paid > 0 and refunded >= paid then 'refunded' when state = 'paid' and refunded > 0 then 'partially_refunded' else state::text end`;
 
-/** An order is the attempt: one payWay, one channel number. Only `settle` writes its state (payments.md §2). */
+/** An order is the attempt: one payWay, one channel number. Only `settle` writes its state (server/README.md, "Orders"). */
 export const OrderEntity = defineEntity({
   name: 'Order',
   tableName: 'orders',
@@ -128,7 +128,7 @@ export const OrderEntity = defineEntity({
   ],
 });
 
-/** One line of an order's history; `rule` is the number in payments.md (O5, R3 …). */
+/** One line of an order's history; `rule` is a number in server/README.md, "Orders" (O5 …) or "Refunds" (R3 …). */
 export const MoveEntity = defineEntity({
   name: 'Move',
   tableName: 'moves',
@@ -209,7 +209,7 @@ export const NoticeEntity = defineEntity({
   },
 });
 
-/** An Idempotency-Key and what it stands for (payments.md §4). */
+/** An Idempotency-Key and what it stands for: a running request, or the answer of a finished one. */
 export const IdempotencyKeyEntity = defineEntity({
   name: 'IdempotencyKey',
   tableName: 'idempotency_keys',

@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import type { RefundOrigin, RefundState } from '../../payments/order.ts';
 import { code, instant, minor, text, type RowOf } from './columns.ts';
 
-/** A refund; `accepted` says whether the channel has it for sure (payments.md §3). */
+/** A refund; `accepted` says whether the channel has it for sure (server/README.md, "Refunds"). */
 export const RefundEntity = defineEntity({
   name: 'Refund',
   tableName: 'refunds',

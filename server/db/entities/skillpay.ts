@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { code, instant, json, text, type RowOf } from './columns.ts';
 import type { SkillResource } from './catalog.ts';
 
-/** The pay-per-call part of an order: what was offered, and the one fulfilment (pay-per-call.md §3). */
+/** The pay-per-call part of an order: what was offered, and the one fulfilment. */
 export const SkillOrderEntity = defineEntity({
   name: 'SkillOrder',
   tableName: 'skill_orders',

@@ -1,10 +1,10 @@
 import type { AuditFilter } from '../../identity/ports.ts';
 import type { AuditRow } from '../entities/identity.ts';
-import type { Tx } from '../tx.ts';
+import type { ReadTx } from '../tx.ts';
 import { inOrder } from './identity-lists.ts';
 
 /** Lines of the audit log, newest first, one more than `limit`. Their ids are in the order of their commits. */
-export async function auditLines(tx: Tx, filter: AuditFilter): Promise<AuditRow[]> {
+export async function auditLines(tx: ReadTx, filter: AuditFilter): Promise<AuditRow[]> {
   const { actor = null, action = null, target = null, from = null, to = null, cursor } = filter;
   const before = cursor && /^\d{1,18}$/.test(cursor.id) ? cursor.id : null;
   const ids = await tx.sql<{ id: string }>(
@@ -19,7 +19,7 @@ export async function auditLines(tx: Tx, filter: AuditFilter): Promise<AuditRow[
 }
 
 /** Lines of the audit log in their own order, behind `after`. */
-export async function auditAfter(tx: Tx, after: bigint, limit: number): Promise<AuditRow[]> {
+export async function auditAfter(tx: ReadTx, after: bigint, limit: number): Promise<AuditRow[]> {
   const ids = await tx.sql<{ id: string }>(
     `select id::text as id from audit_log where id > ?::bigint order by audit_log.id limit ?`,
     [String(after), limit],
@@ -27,7 +27,7 @@ export async function auditAfter(tx: Tx, after: bigint, limit: number): Promise<
   return read(tx, ids);
 }
 
-async function read(tx: Tx, ids: readonly { id: string }[]): Promise<AuditRow[]> {
+async function read(tx: ReadTx, ids: readonly { id: string }[]): Promise<AuditRow[]> {
   const rows = await tx.audit.list({ id: ids.map(({ id }) => BigInt(id)) });
   return inOrder(ids, rows, ({ id }) => String(id));
 }

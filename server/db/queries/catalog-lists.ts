@@ -1,5 +1,5 @@
 import type { CoinRow, PayerRow, ProductRow, ProjectRow } from '../entities/catalog.ts';
-import type { Tx } from '../tx.ts';
+import type { ReadTx } from '../tx.ts';
 
 /** A part of a list, newest first: one row more than `limit` is read. */
 export interface Part {
@@ -35,7 +35,7 @@ export interface CoinFilter extends Part {
 }
 
 /** Projects, newest first. */
-export async function listProjects(tx: Tx, { cursor, limit, enabled }: ProjectFilter): Promise<ProjectRow[]> {
+export async function listProjects(tx: ReadTx, { cursor, limit, enabled }: ProjectFilter): Promise<ProjectRow[]> {
   const { sql, parameters } = statement('projects', 'code', { enabled }, { cursor, limit });
   const ids = await tx.sql<{ id: string }>(sql, parameters);
   if (ids.length === 0) return [];
@@ -43,7 +43,7 @@ export async function listProjects(tx: Tx, { cursor, limit, enabled }: ProjectFi
 }
 
 /** Payers of a project, newest first. */
-export async function listUsers(tx: Tx, filter: UserFilter): Promise<PayerRow[]> {
+export async function listUsers(tx: ReadTx, filter: UserFilter): Promise<PayerRow[]> {
   const { sql, parameters } = userListStatement(filter);
   const ids = await tx.sql<{ id: string }>(sql, parameters);
   if (ids.length === 0) return [];
@@ -56,7 +56,10 @@ export function userListStatement({ project, userId, status, email, phone, ...pa
 }
 
 /** Products of a project, newest first. */
-export async function listProducts(tx: Tx, { project, kind, enabled, ...part }: ProductFilter): Promise<ProductRow[]> {
+export async function listProducts(
+  tx: ReadTx,
+  { project, kind, enabled, ...part }: ProductFilter,
+): Promise<ProductRow[]> {
   const { sql, parameters } = statement('products', 'id', { project, kind, enabled }, part);
   const ids = await tx.sql<{ id: string }>(sql, parameters);
   if (ids.length === 0) return [];
@@ -64,7 +67,7 @@ export async function listProducts(tx: Tx, { project, kind, enabled, ...part }: 
 }
 
 /** Coins of a project, newest first. */
-export async function listCoins(tx: Tx, { project, enabled, ...part }: CoinFilter): Promise<CoinRow[]> {
+export async function listCoins(tx: ReadTx, { project, enabled, ...part }: CoinFilter): Promise<CoinRow[]> {
   const { sql, parameters } = statement('coins', 'id', { project, enabled }, part);
   const ids = await tx.sql<{ id: string }>(sql, parameters);
   if (ids.length === 0) return [];
@@ -103,7 +106,7 @@ export interface UserTotal {
 
 /** The sums of a payer's orders. */
 export async function userTotals(
-  tx: Tx,
+  tx: ReadTx,
   { project, userId }: { project: string; userId: string },
 ): Promise<UserTotal[]> {
   const rows = await tx.sql<{ mode: string; pay_way: string; currency: string } & Record<string, string>>(

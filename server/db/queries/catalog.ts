@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Tx } from '../tx.ts';
+import type { ReadTx, Tx } from '../tx.ts';
 
 /** Whether a project sells, and how a payer stands in it. */
 export interface Admission {
@@ -42,11 +42,18 @@ export async function takeStock(tx: Tx, id: string, version: number): Promise<bo
   return rows.length === 1;
 }
 
-/** Takes one piece of a product for late money: taken, not counted (no limit), or gone. */
-export async function retakeStock(tx: Tx, project: string, code: string): Promise<'taken' | 'uncounted' | 'gone'> {
+/** Takes the piece of an order for late money again and notes that it is held: taken, not counted (no limit), or gone. */
+export async function retakeStock(tx: Tx, orderNo: string): Promise<'taken' | 'uncounted' | 'gone'> {
   const [row] = await tx.sql<{ stock: number | null }>(
-    `update products set stock = stock - 1 where project = ? and code = ? and (stock is null or stock > 0) returning stock`,
-    [project, code],
+    `with piece as (
+       update products p set stock = p.stock - 1 from orders o
+        where o.order_no = ? and p.project = o.project and p.code = o.product_code and (p.stock is null or p.stock > 0)
+       returning p.stock),
+     held as (
+       update orders set stock_held = true
+        where order_no = ? and exists (select 1 from piece where piece.stock is not null))
+     select stock from piece`,
+    [orderNo, orderNo],
   );
   if (!row) return 'gone';
   return row.stock === null ? 'uncounted' : 'taken';
@@ -63,7 +70,7 @@ export async function releaseStock(tx: Tx, orderNo: string): Promise<void> {
 }
 
 /** How many orders of a payer hold or have a product: all but the ended ones. */
-export async function countPurchases(tx: Tx, project: string, code: string, userId: string): Promise<number> {
+export async function countPurchases(tx: ReadTx, project: string, code: string, userId: string): Promise<number> {
   const [row] = await tx.sql<{ count: string | number }>(
     `select count(*) as count from orders
       where project = ? and product_code = ? and user_id = ? and product_code is not null
@@ -74,7 +81,7 @@ export async function countPurchases(tx: Tx, project: string, code: string, user
 }
 
 /** Whether any order was ever made of a product. */
-export async function productHasOrders(tx: Tx, project: string, code: string): Promise<boolean> {
+export async function productHasOrders(tx: ReadTx, project: string, code: string): Promise<boolean> {
   const rows = await tx.sql(
     `select 1 from orders where project = ? and product_code = ? and product_code is not null limit 1`,
     [project, code],
@@ -83,7 +90,7 @@ export async function productHasOrders(tx: Tx, project: string, code: string): P
 }
 
 /** The first product that grants a coin. */
-export async function productOfCoin(tx: Tx, project: string, coin: string): Promise<string | undefined> {
+export async function productOfCoin(tx: ReadTx, project: string, coin: string): Promise<string | undefined> {
   const [row] = await tx.sql<{ code: string }>(
     `select code from products where project = ? and coin ->> 'code' = ? limit 1`,
     [project, coin],
@@ -92,7 +99,7 @@ export async function productOfCoin(tx: Tx, project: string, coin: string): Prom
 }
 
 /** What a project still has, in words; empty when nothing refers to it but its console application. */
-export async function contentsOfProject(tx: Tx, project: string): Promise<string[]> {
+export async function contentsOfProject(tx: ReadTx, project: string): Promise<string[]> {
   const [row] = await tx.sql<Record<string, boolean>>(
     `select exists(select 1 from api_apps where project = ? and kind <> 'console') as applications,
             exists(select 1 from products where project = ?) as products,

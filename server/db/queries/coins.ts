@@ -1,5 +1,5 @@
 import type { CoinAccountRow, CoinEntryRow } from '../entities/catalog.ts';
-import type { Tx } from '../tx.ts';
+import type { ReadTx, Tx } from '../tx.ts';
 
 /** A line of a coin ledger before it has its number. */
 export type NewEntry = Omit<CoinEntryRow, 'id'>;
@@ -39,7 +39,7 @@ export interface EntryPart {
 }
 
 /** Lines of a coin's ledger, the newest first. */
-export async function listEntries(tx: Tx, part: EntryPart): Promise<CoinEntryRow[]> {
+export async function listEntries(tx: ReadTx, part: EntryPart): Promise<CoinEntryRow[]> {
   const { project, coin, userId, before, limit } = part;
   const more = `${userId === undefined ? '' : 'and user_id = ? '}${before === undefined ? '' : 'and id < ?::bigint '}`;
   const given = [userId, before].filter((value) => value !== undefined);
@@ -60,7 +60,10 @@ export interface AccountPart {
 }
 
 /** Accounts of a coin, the newest first. */
-export async function listAccounts(tx: Tx, { project, coin, after, limit }: AccountPart): Promise<CoinAccountRow[]> {
+export async function listAccounts(
+  tx: ReadTx,
+  { project, coin, after, limit }: AccountPart,
+): Promise<CoinAccountRow[]> {
   const behind = after ? 'and (created_at, id) < (?::timestamptz, ?::uuid) ' : '';
   const ids = await tx.sql<{ id: string }>(
     `select id from coin_accounts where project = ? and coin = ? ${behind}order by created_at desc, id desc limit ${limit + 1}`,
@@ -71,7 +74,7 @@ export async function listAccounts(tx: Tx, { project, coin, after, limit }: Acco
 }
 
 /** Accounts whose balance is not the sum of their entries; empty when the books are right. */
-export function unbalancedAccounts(tx: Tx): Promise<{ project: string; coin: string; userId: string }[]> {
+export function unbalancedAccounts(tx: ReadTx): Promise<{ project: string; coin: string; userId: string }[]> {
   return tx.sql(
     `select coalesce(a.project, e.project) as project, coalesce(a.coin, e.coin) as coin,
             coalesce(a.user_id, e.user_id) as "userId"

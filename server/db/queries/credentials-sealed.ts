@@ -1,4 +1,4 @@
-import type { Tx } from '../tx.ts';
+import type { ReadTx, Tx } from '../tx.ts';
 
 /** Every column that holds sealed texts. */
 const SEALED = [
@@ -25,7 +25,7 @@ export async function holdSealedTexts(tx: Tx): Promise<SealedText[]> {
 }
 
 /** Every sealed text of the database as it is now; nothing is held. */
-export async function listSealedTexts(tx: Tx): Promise<SealedText[]> {
+export async function listSealedTexts(tx: ReadTx): Promise<SealedText[]> {
   const texts: SealedText[] = [];
   for (const { table, key, column } of SEALED) {
     const rows = await tx.sql<{ id: string; sealed: string }>(

@@ -1,5 +1,5 @@
 import type { Mode, PayWay } from '../../payments/channel.ts';
-import type { Tx } from '../tx.ts';
+import type { ReadTx, Tx } from '../tx.ts';
 
 /** What every request asks about a channel: its current version and switch, one indexed read. */
 export interface CurrentVersion {
@@ -12,7 +12,7 @@ export interface CurrentVersion {
 }
 
 /** The current version of (project, payWay). */
-export async function currentVersion(tx: Tx, project: string, payWay: PayWay): Promise<CurrentVersion | undefined> {
+export async function currentVersion(tx: ReadTx, project: string, payWay: PayWay): Promise<CurrentVersion | undefined> {
   const [row] = await tx.prepared<CurrentVersion>(
     `select c.id::text as "configId", c.version, c.mode, c.account, c.missing, s.enabled
        from channel_states s
@@ -33,7 +33,7 @@ export interface VersionName {
 
 /** Usable versions of one account, the newest first, then the one that an order pins. */
 export async function versionsOfAccount(
-  tx: Tx,
+  tx: ReadTx,
   order: { project: string; payWay: PayWay; account: string; mode: Mode; configVersion: number },
 ): Promise<VersionName[]> {
   const { project, payWay, account, mode, configVersion } = order;
@@ -53,7 +53,7 @@ export async function versionsOfAccount(
  * For every account that is current, or was until `since` or later, its newest usable version; the newest first. An account
  * that stopped being current earlier has no order left that a notice could still be about.
  */
-export async function versionsSince(tx: Tx, project: string, payWay: PayWay, since: Date): Promise<VersionName[]> {
+export async function versionsSince(tx: ReadTx, project: string, payWay: PayWay, since: Date): Promise<VersionName[]> {
   return tx.sql<VersionName>(
     `select "configId", version, mode, account from (
        select distinct on (c.account, c.mode) c.id::text as "configId", c.version, c.mode, c.account
@@ -92,7 +92,7 @@ export async function noteHealth(tx: Tx, { project, payWay, version, at, failure
 
 /** Whether an order that is not done yet began with a version that holds this certificate. */
 export async function openOrdersWith(
-  tx: Tx,
+  tx: ReadTx,
   { id, project, payWay }: { id: string; project: string; payWay: PayWay },
 ): Promise<boolean> {
   const [row] = await tx.sql<{ found: boolean }>(
@@ -119,7 +119,7 @@ export interface StateOfChannel {
 }
 
 /** The channels of a project, or of all. */
-export async function channelStates(tx: Tx, project: string | null): Promise<StateOfChannel[]> {
+export async function channelStates(tx: ReadTx, project: string | null): Promise<StateOfChannel[]> {
   type Raw = Omit<StateOfChannel, 'lastSuccessAt' | 'lastFailureAt' | 'certsExpireAt'> & {
     success: string | null;
     failure: string | null;
@@ -144,7 +144,7 @@ export async function channelStates(tx: Tx, project: string | null): Promise<Sta
 }
 
 /** Whether real money could be or was moved here: a current live configuration, or any live order. */
-export async function hasLiveMoney(tx: Tx): Promise<boolean> {
+export async function hasLiveMoney(tx: ReadTx): Promise<boolean> {
   const [row] = await tx.sql<{ found: boolean }>(
     `select exists (
        select 1 from channel_states s
@@ -157,7 +157,7 @@ export async function hasLiveMoney(tx: Tx): Promise<boolean> {
 
 /** Certificates of current versions that end before `until`, and how many days they have left. */
 export async function endingCerts(
-  tx: Tx,
+  tx: ReadTx,
   until: Date,
 ): Promise<{ id: string; project: string; payWay: PayWay; kind: string; notAfter: Date }[]> {
   const rows = await tx.sql<{ id: string; project: string; payWay: PayWay; kind: string; ends: string }>(

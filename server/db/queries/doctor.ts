@@ -1,4 +1,4 @@
-import type { Tx } from '../tx.ts';
+import type { ReadTx } from '../tx.ts';
 
 /** A channel configuration that is current, as far as `payctl doctor` must know it. */
 export interface ChannelFact {
@@ -27,7 +27,7 @@ export interface Waiting {
 }
 
 /** The current configuration of every channel of every project. */
-export function currentChannels(tx: Tx): Promise<ChannelFact[]> {
+export function currentChannels(tx: ReadTx): Promise<ChannelFact[]> {
   return tx.sql<ChannelFact>(
     `select s.project, s.pay_way as "payWay", c.mode, s.enabled, c.missing
        from channel_states s
@@ -37,7 +37,7 @@ export function currentChannels(tx: Tx): Promise<ChannelFact[]> {
 }
 
 /** The default certificates that end some time. */
-export function endingCerts(tx: Tx): Promise<CertFact[]> {
+export function endingCerts(tx: ReadTx): Promise<CertFact[]> {
   return tx.sql<CertFact>(
     `select project, pay_way as "payWay", kind, not_after as "notAfter" from certs
       where is_default and deleted_at is null and not_after is not null
@@ -46,7 +46,7 @@ export function endingCerts(tx: Tx): Promise<CertFact[]> {
 }
 
 /** Counts what waits. */
-export async function countWaiting(tx: Tx, { now, debug }: { now: Date; debug: boolean }): Promise<Waiting> {
+export async function countWaiting(tx: ReadTx, { now, debug }: { now: Date; debug: boolean }): Promise<Waiting> {
   const overdue = new Date(now.getTime() - 3_600_000);
   const [row] = await tx.sql<Waiting>(
     `select (select count(*)::int from order_exceptions where state = 'open') as "openExceptions",

@@ -1,50 +1,125 @@
-import type { Tx } from '../tx.ts';
+import type { ReadTx, Tx } from '../tx.ts';
 
 /** A row that is due is somebody's for this long; afterwards another replica takes it. */
 const LEASE_SECONDS = 60;
 
-/** Claims rows whose next step is due, so that no other replica takes them too; returns their numbers. */
-export type ClaimDue = (tx: Tx, now: Date, limit: number) => Promise<string[]>;
-
-/** Claims of orders; without Debug the simulator's orders are frozen. */
-export function dueOrders(debug: boolean): ClaimDue {
-  return (tx, now, limit) => claim(tx, 'orders', 'order_no', now, limit, debug ? '' : `and mode <> 'simulator'`);
+/** A claimed row; rows of one lane wait for the same outside party. */
+export interface DueRow {
+  id: string;
+  lane: string;
 }
 
-/** Claims of refunds; without Debug those of the simulator's orders are frozen. */
-export function dueRefunds(debug: boolean): ClaimDue {
-  const thawed = `and exists (select 1 from orders o where o.order_no = refunds.order_no and o.mode <> 'simulator')`;
-  return (tx, now, limit) => claim(tx, 'refunds', 'refund_no', now, limit, debug ? '' : thawed);
+/** What to claim: at most `limit` rows, none of the lanes that are full, only the named rows if there are names. */
+export interface Claim {
+  now: Date;
+  limit: number;
+  full?: readonly string[];
+  only?: readonly string[];
 }
 
-/** Claims one order if it is due and nobody has it. */
-export async function claimDueOrder(tx: Tx, orderNo: string, now: Date): Promise<boolean> {
-  return (await claim(tx, 'orders', 'order_no', now, 1, '', orderNo)).length === 1;
+/** Rows of one table that can be due. */
+export interface DueRows {
+  /** Leases rows that are due, oldest first, so that no other replica takes them too. */
+  claim(tx: Tx, claim: Claim): Promise<DueRow[]>;
+  /** The SQL condition, with `$1` for now, that some row is due. */
+  readonly isAnyDue: string;
 }
 
-/** Claims one refund if it is due and nobody has it. */
+/** Orders, by channel; without `simulated` those of the simulator are frozen. */
+export function dueOrders(simulated: boolean): DueRows {
+  return dueRows({
+    table: 'orders',
+    key: 'order_no',
+    at: 'next_check_at',
+    lease: 'leased_until',
+    lane: 'd.pay_way',
+    condition: simulated ? 'true' : `d.mode <> 'simulator'`,
+  });
+}
+
+/** Refunds, by the channel of their order. */
+export function dueRefunds(simulated: boolean): DueRows {
+  return dueRows({
+    table: 'refunds',
+    key: 'refund_no',
+    at: 'next_check_at',
+    lease: 'leased_until',
+    lane: orderColumn('pay_way'),
+    condition: simulated ? 'true' : `${orderColumn('mode')} <> 'simulator'`,
+  });
+}
+
+/** Pay-per-call fulfilments, by project; their own lease belongs to the work, so the next attempt is put off instead. */
+export function dueFulfilments(simulated: boolean): DueRows {
+  return dueRows({
+    table: 'skill_orders',
+    key: 'order_no',
+    at: 'next_attempt_at',
+    lease: 'next_attempt_at',
+    lane: 'd.project',
+    condition: simulated ? 'true' : `${orderColumn('mode')} <> 'simulator'`,
+  });
+}
+
+/** Deliveries to merchants, by application. */
+export function dueDeliveries(): DueRows {
+  return dueRows({
+    table: 'deliveries',
+    key: 'id',
+    keyType: 'uuid',
+    at: 'next_attempt_at',
+    lease: 'leased_until',
+    lane: 'd.client_id',
+    condition: `d.state = 'pending'`,
+  });
+}
+
+/** Leases one refund if it is due and nobody has it. */
 export async function claimDueRefund(tx: Tx, refundNo: string, now: Date): Promise<boolean> {
-  return (await claim(tx, 'refunds', 'refund_no', now, 1, '', refundNo)).length === 1;
+  const claimed = await dueRefunds(true).claim(tx, { now, limit: 1, only: [refundNo] });
+  return claimed.length === 1;
 }
 
-async function claim(
-  tx: Tx,
-  table: 'orders' | 'refunds',
-  key: 'order_no' | 'refund_no',
-  now: Date,
-  limit: number,
-  condition: string,
-  only?: string,
-): Promise<string[]> {
-  const one = only === undefined ? '' : `and ${key} = ?`;
-  const rows = await tx.sql<{ number: string }>(
-    `update ${table} set leased_until = cast(? as timestamptz) + interval '${LEASE_SECONDS} seconds'
-      where ${key} in (
-        select ${key} from ${table}
-         where next_check_at <= ? and (leased_until is null or leased_until <= ?) ${condition} ${one}
-         order by next_check_at limit ${limit} for update skip locked)
-      returning ${key} as number`,
-    only === undefined ? [now, now, now] : [now, now, now, only],
-  );
-  return rows.map(({ number }) => number);
+/** Of each table whether anything is due, in one statement. */
+export async function lookForDue(tx: ReadTx, tables: readonly DueRows[], now: Date): Promise<boolean[]> {
+  const columns = tables.map(({ isAnyDue }, at) => `${isAnyDue} as due_${at}`).join(', ');
+  const [row] = await tx.prepared<Record<string, boolean>>(`select ${columns}`, [now]);
+  return tables.map((_, at) => row?.[`due_${at}`] === true);
+}
+
+interface DueTable {
+  table: string;
+  key: string;
+  keyType?: 'text' | 'uuid';
+  at: string;
+  lease: string;
+  lane: string;
+  condition: string;
+}
+
+function dueRows({ table, key, keyType = 'text', at, lease, lane, condition }: DueTable): DueRows {
+  const free = lease === at ? 'true' : `(d.${lease} is null or d.${lease} <= cast($1 as timestamptz))`;
+  const due = `d.${at} <= cast($1 as timestamptz) and ${free} and ${condition}`;
+  // Materialized: a plan that evaluates the limited part twice would lease more than the limit.
+  const statement = (only: string) =>
+    `with picked as materialized (
+       select d.${key} as id, ${lane} as lane from ${table} d
+        where ${due} and not (${lane} = any(cast($3 as text[]))) ${only}
+        order by d.${at} limit $2 for update of d skip locked)
+     update ${table} t set ${lease} = cast($1 as timestamptz) + interval '${LEASE_SECONDS} seconds'
+       from picked where t.${key} = picked.id
+     returning picked.id::text as id, picked.lane`;
+  const oldest = statement('');
+  const named = statement(`and d.${key} = any(cast($4 as ${keyType}[]))`);
+  return {
+    isAnyDue: `exists (select 1 from ${table} d where ${due})`,
+    claim: (tx, { now, limit, full = [], only = [] }) =>
+      only.length > 0
+        ? tx.prepared<DueRow>(named, [now, limit, full, only])
+        : tx.prepared<DueRow>(oldest, [now, limit, full]),
+  };
+}
+
+function orderColumn(name: 'mode' | 'pay_way'): string {
+  return `(select o.${name} from orders o where o.order_no = d.order_no)`;
 }

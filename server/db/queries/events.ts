@@ -1,5 +1,5 @@
 import type { EventRow } from '../entities/events.ts';
-import type { Tx } from '../tx.ts';
+import type { ReadTx, Tx } from '../tx.ts';
 import type { Statement } from './orders.ts';
 
 /** Filters of the event log. */
@@ -63,7 +63,7 @@ export async function appendEvent(
  * The highest number below which nothing can appear any more. Read the log in a later statement: a lock goes only after
  * its commit can be seen, so whatever is not locked here is visible there.
  */
-export async function settledHead(tx: Tx): Promise<bigint> {
+export async function settledHead(tx: ReadTx): Promise<bigint> {
   const [row] = await tx.sql<{ head: unknown }>(
     `select least(s.last, (
         select min(s.last - (s.last - cast(l.objid as bigint) + ${KEYS}) % ${KEYS})
@@ -76,7 +76,7 @@ export async function settledHead(tx: Tx): Promise<bigint> {
 }
 
 /** Events after a number in the order of the log, nothing that a late commit could still come before; at most `rows`. */
-export async function listEvents(tx: Tx, filter: EventFilter, after: bigint, rows: number): Promise<EventRow[]> {
+export async function listEvents(tx: ReadTx, filter: EventFilter, after: bigint, rows: number): Promise<EventRow[]> {
   const head = await settledHead(tx);
   if (head <= after) return [];
   const { sql, parameters } = eventListStatement(filter, { after, head }, rows);

@@ -1,5 +1,5 @@
 import type { OrderExceptionRow } from '../entities/orders.ts';
-import type { Tx } from '../tx.ts';
+import type { ReadTx } from '../tx.ts';
 import type { Position } from './orders.ts';
 
 /** Filters of the exceptions list. */
@@ -12,7 +12,7 @@ export interface ExceptionFilter {
 
 /** Exceptions that match, newest first, one more than asked. */
 export async function listExceptions(
-  tx: Tx,
+  tx: ReadTx,
   filter: ExceptionFilter,
   after: Position | undefined,
   limit: number,

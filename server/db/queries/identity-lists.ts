@@ -1,9 +1,9 @@
 import type { AdminRow, ApiAppRow } from '../entities/identity.ts';
 import type { AppFilter, Part } from '../../identity/ports.ts';
-import type { Tx } from '../tx.ts';
+import type { ReadTx } from '../tx.ts';
 
 /** Applications, newest first, one more than `limit`. */
-export async function apps(tx: Tx, filter: AppFilter): Promise<ApiAppRow[]> {
+export async function apps(tx: ReadTx, filter: AppFilter): Promise<ApiAppRow[]> {
   const { kinds, project = null, enabled = null, name = null } = filter;
   const ids = await tx.sql<{ id: string }>(
     `select client_id as id from api_apps
@@ -18,7 +18,7 @@ export async function apps(tx: Tx, filter: AppFilter): Promise<ApiAppRow[]> {
 }
 
 /** Administrators, newest first, one more than `limit`. */
-export async function admins(tx: Tx, part: Part & { username?: string }): Promise<AdminRow[]> {
+export async function admins(tx: ReadTx, part: Part & { username?: string }): Promise<AdminRow[]> {
   const { username = null } = part;
   const ids = await tx.sql<{ id: string }>(
     `select id::text as id from admins where (?::text is null or username = ?) and ${behind('id::text')}

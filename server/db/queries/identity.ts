@@ -1,5 +1,5 @@
 import type { AdminState, AppState, IdentityQueries, LoginState } from '../../identity/ports.ts';
-import type { Tx } from '../tx.ts';
+import type { ReadTx, Tx } from '../tx.ts';
 import { auditAfter, auditLines } from './audit.ts';
 import { admins, apps } from './identity-lists.ts';
 
@@ -17,7 +17,7 @@ export const identityQueries: IdentityQueries = {
 };
 
 /** The application and whether this token of it was revoked: one statement over two primary keys, on every request. */
-async function appState(tx: Tx, clientId: string, jti: string): Promise<AppState | undefined> {
+async function appState(tx: ReadTx, clientId: string, jti: string): Promise<AppState | undefined> {
   const [row] = await tx.prepared<Omit<AppState, 'lastUsedAt'> & { lastUsedAt: string | null }>(
     `select client_id as "clientId", name, project, kind, scopes, enabled, generation, allowed_ips as "allowedIps",
             rate_limit as "rateLimit", last_used_at as "lastUsedAt",
@@ -29,7 +29,7 @@ async function appState(tx: Tx, clientId: string, jti: string): Promise<AppState
 }
 
 /** The administrator and whether this session was ended. */
-async function adminState(tx: Tx, id: string, jti: string): Promise<AdminState | undefined> {
+async function adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined> {
   const [row] = await tx.prepared<AdminState>(
     `select id, username, role, enabled, generation, exists(select 1 from revoked_tokens where jti = ?) as revoked
        from admins where id = ?::uuid`,
@@ -39,7 +39,7 @@ async function adminState(tx: Tx, id: string, jti: string): Promise<AdminState |
 }
 
 /** The account of a username, and whether there is any account. */
-async function loginState(tx: Tx, username: string): Promise<LoginState> {
+async function loginState(tx: ReadTx, username: string): Promise<LoginState> {
   const [row] = await tx.sql<{ bootstrapped: boolean; id: string | null } & NonNullable<LoginState['admin']>>(
     `select exists(select 1 from admins) as bootstrapped, a.id, a.username, a.role, a.enabled, a.generation,
             a.password_hash as "passwordHash"

@@ -1,6 +1,6 @@
 import { ORDER_STATUS, type OrderRow } from '../entities/orders.ts';
 import type { RefundRow } from '../entities/refunds.ts';
-import type { Tx } from '../tx.ts';
+import type { ReadTx } from '../tx.ts';
 
 /** Where a page begins: strictly after this row, newest first. */
 export interface Position {
@@ -29,7 +29,7 @@ export interface OrderFilter {
 
 /** Numbers of the orders that match, newest first, one more than asked so that the caller sees whether there is a next page. */
 export async function listOrders(
-  tx: Tx,
+  tx: ReadTx,
   filter: OrderFilter,
   after: Position | undefined,
   limit: number,
@@ -110,7 +110,7 @@ export interface RefundFilter {
 
 /** Refunds that match, newest first, one more than asked. */
 export async function listRefunds(
-  tx: Tx,
+  tx: ReadTx,
   filter: RefundFilter,
   after: Position | undefined,
   limit: number,
@@ -154,8 +154,8 @@ const REFUND_EQUALITIES = [
 ] as const;
 
 /** The newest open exception of each order. */
-export async function openExceptions(tx: Tx, orderNos: readonly string[]) {
-  if (orderNos.length === 0) return new Map<string, Awaited<ReturnType<Tx['exceptions']['list']>>[number]>();
+export async function openExceptions(tx: ReadTx, orderNos: readonly string[]) {
+  if (orderNos.length === 0) return new Map<string, Awaited<ReturnType<ReadTx['exceptions']['list']>>[number]>();
   const rows = await tx.exceptions.list({ orderNo: orderNos, state: 'open' }, { orderBy: { createdAt: 'asc' } });
   return new Map(rows.map((row) => [row.orderNo, row]));
 }

@@ -1,38 +1,14 @@
 import type { Mode, PayWay } from '../../payments/channel.ts';
-import type { Tx } from '../tx.ts';
+import type { ReadTx } from '../tx.ts';
 
 /** How many unpaid offers of an app can still be paid. */
-export async function countOpenOffers(tx: Tx, clientId: string, now: Date): Promise<number> {
+export async function countOpenOffers(tx: ReadTx, clientId: string, now: Date): Promise<number> {
   const [row] = await tx.sql<{ count: number }>(
     `select count(*)::int as count from orders
       where client_id = ? and kind = 'skillpay' and state in ('created', 'pending') and expires_at > ?`,
     [clientId, now],
   );
   return row?.count ?? 0;
-}
-
-/** A row that a replica has taken is due again after this long, should that replica die. */
-const LEASE_SECONDS = 60;
-
-/**
- * Claims pay-per-call orders whose next step is due, so that no other replica takes it too; gives their numbers. Without
- * `simulated` orders of the simulator are left alone.
- */
-export function dueFulfilments(simulated: boolean) {
-  const live = simulated
-    ? ''
-    : `and exists (select 1 from orders o where o.order_no = s.order_no and o.mode <> 'simulator')`;
-  return async (tx: Tx, now: Date, limit: number): Promise<string[]> => {
-    const rows = await tx.sql<{ number: string }>(
-      `update skill_orders set next_attempt_at = cast(? as timestamptz) + interval '${LEASE_SECONDS} seconds'
-        where order_no in (
-          select s.order_no from skill_orders s where s.next_attempt_at <= ? ${live}
-           order by s.next_attempt_at limit ${limit} for update of s skip locked)
-        returning order_no as number`,
-      [now, now],
-    );
-    return rows.map(({ number }) => number);
-  };
 }
 
 /** What to count. */
@@ -61,7 +37,7 @@ export interface SkillStatsRow {
 }
 
 /** Offers made within a time, by app, resource, mode and currency. */
-export async function skillStats(tx: Tx, filter: SkillStatsFilter): Promise<SkillStatsRow[]> {
+export async function skillStats(tx: ReadTx, filter: SkillStatsFilter): Promise<SkillStatsRow[]> {
   const parts = ['true'];
   const parameters: unknown[] = [];
   const add = (part: string, value: unknown) => {

@@ -1,4 +1,4 @@
-import type { Tx } from '../tx.ts';
+import type { ReadTx } from '../tx.ts';
 import type { Statement } from './catalog-lists.ts';
 
 /** A period, the beginnings of its days, and whose orders. */
@@ -29,19 +29,19 @@ export interface Summed {
 type Raw = { day: number; state: string; count: string; pay_way: string; currency: string; minor: string };
 
 /** How many orders began on each day, by the state that they have now. */
-export async function countCreated(tx: Tx, range: StatsRange): Promise<Counted[]> {
+export async function countCreated(tx: ReadTx, range: StatsRange): Promise<Counted[]> {
   const { sql, parameters } = createdStatement(range);
   const rows = await tx.sql<Raw>(sql, parameters);
   return rows.map(({ day, state, count }) => ({ day: Number(day), state, count: Number(count) }));
 }
 
 /** What was paid on each day. */
-export function sumPaid(tx: Tx, range: StatsRange): Promise<Summed[]> {
+export function sumPaid(tx: ReadTx, range: StatsRange): Promise<Summed[]> {
   return summed(tx, paidStatement(range));
 }
 
 /** What was given back on each day. */
-export function sumRefunded(tx: Tx, range: StatsRange): Promise<Summed[]> {
+export function sumRefunded(tx: ReadTx, range: StatsRange): Promise<Summed[]> {
   return summed(tx, refundedStatement(range));
 }
 
@@ -81,7 +81,7 @@ export function refundedStatement(range: StatsRange): Statement {
   };
 }
 
-async function summed(tx: Tx, { sql, parameters: values }: Statement): Promise<Summed[]> {
+async function summed(tx: ReadTx, { sql, parameters: values }: Statement): Promise<Summed[]> {
   const rows = await tx.sql<Raw>(sql, values);
   return rows.map(({ day, pay_way, currency, count, minor }) => ({
     day: Number(day),

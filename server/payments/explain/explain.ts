@@ -3,8 +3,12 @@ import type { RefundRow } from '../../db/entities/refunds.ts';
 import { findOrder } from '../owner.ts';
 import type { Asker, Ports } from '../ports.ts';
 import { refundable, statusOf } from '../view.ts';
-import { REFUND_SITUATIONS } from './refund-situations.ts';
-import { SITUATIONS } from './situations.ts';
+import { decideRefund } from '../core/decide-refund.ts';
+import { isRefusal } from '../core/change.ts';
+import type { RefundFacts } from '../core/facts.ts';
+import { hasSibling, loadRefundFacts } from '../facts.ts';
+import { refundSituation } from './refund-situations.ts';
+import { situationOf } from './situations.ts';
 
 /** Something that will happen by itself. */
 export interface NextStep {
@@ -37,37 +41,49 @@ export interface Explanation {
   exceptions: { id: string; kind: string; fix: string }[];
 }
 
-/** Explains orders from their rows: the tables of situations decide, nothing is asked of the channel. */
-export function explainOrder({ store, now, debug }: Pick<Ports, 'store' | 'now'> & { debug: boolean }) {
+/** What an explanation is made of, read at one moment. */
+export interface Explained {
+  order: OrderRow;
+  refunds: readonly RefundRow[];
+  exceptions: readonly OrderExceptionRow[];
+  sibling: boolean;
+  facts: RefundFacts;
+}
+
+/** Explains orders from their rows: the decisions that move them are asked, the channel is not. */
+export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & { debug: boolean }) {
+  const { store, now, debug } = ports;
   return async (asker: Asker, orderNo: string): Promise<Explanation> => {
-    const { order, refunds, exceptions } = await store.read(async (tx) => ({
-      order: await findOrder(tx, orderNo, asker.owner),
-      refunds: await tx.refunds.list({ orderNo }, { orderBy: { createdAt: 'asc' } }),
-      exceptions: await tx.exceptions.list({ orderNo, state: 'open' }, { orderBy: { createdAt: 'asc' } }),
-    }));
-    return explain(order, refunds, exceptions, now(), debug);
+    const read = await store.read(async (tx) => {
+      const order = await findOrder(tx, orderNo, asker.owner);
+      return {
+        order,
+        refunds: await tx.refunds.list({ orderNo }, { orderBy: { createdAt: 'asc' } }),
+        exceptions: await tx.exceptions.list({ orderNo, state: 'open' }, { orderBy: { createdAt: 'asc' } }),
+        sibling: await hasSibling(tx, order),
+        facts: await loadRefundFacts(ports, tx, order),
+      };
+    });
+    return explain(read, now(), debug);
   };
 }
 
 /** The explanation of one order at one moment. */
 export function explain(
-  order: OrderRow,
-  refunds: readonly RefundRow[],
-  exceptions: readonly OrderExceptionRow[],
+  { order, refunds, exceptions, sibling, facts }: Explained,
   now: Date,
   debug: boolean,
 ): Explanation {
-  const scene = { order, exceptions, now, debug };
-  const situation = SITUATIONS.find(({ when }) => when(scene))!;
-  const refundSteps = refunds.map((refund) => explainRefund(refund, now));
+  const situation = situationOf({ order, exceptions, now, debug, sibling });
+  const refundSteps = refunds.map((refund) => explainRefund(order, refund, facts, now));
   const soonest = refundSteps.map(({ next }) => next).find((next) => next !== null) ?? null;
   return {
     orderNo: order.orderNo,
     status: statusOf(order),
     situation: situation.code,
-    reason: situation.reason(scene),
+    reason: situation.reason,
     next: situation.next ? (stepOf(situation.next, order, now) ?? soonest) : null,
-    fix: situation.fix?.(scene) ?? null,
+    fix: situation.fix ?? null,
     askedBy: order.clientId,
     expiresAt: order.expiresAt.toISOString(),
     equation: {
@@ -83,16 +99,22 @@ export function explain(
   };
 }
 
-function explainRefund(refund: RefundRow, now: Date): Explanation['refunds'][number] {
-  const situation = REFUND_SITUATIONS.find(({ when }) => when(refund, now))!;
+function explainRefund(
+  order: OrderRow,
+  refund: RefundRow,
+  facts: RefundFacts,
+  now: Date,
+): Explanation['refunds'][number] {
+  const canRetry = !isRefusal(decideRefund(order, refund, { wish: 'retry', facts }, now));
+  const situation = refundSituation(refund, now, canRetry);
   return {
     refundNo: refund.refundNo,
     amountMinor: Number(refund.amount),
     status: refund.state,
     situation: situation.code,
-    reason: situation.reason(refund),
+    reason: situation.reason,
     next: situation.next ? stepOf(situation.next, refund, now) : null,
-    fix: situation.fix?.(refund) ?? null,
+    fix: situation.fix ?? null,
   };
 }
 

@@ -1,66 +1,72 @@
 import type { RefundRow } from '../../db/entities/refunds.ts';
+import { type NextRefundStep, nextRefundStep } from '../core/plan.ts';
 
 /** Why a refund is in its state, what happens next, and what a person can do. */
 export interface RefundSituation {
   code: string;
-  when: (refund: RefundRow, now: Date) => boolean;
-  reason: (refund: RefundRow) => string;
+  reason: string;
   next?: string;
-  fix?: (refund: RefundRow) => string;
+  fix?: string;
 }
 
-/** Every situation a refund can be in; the first that fits is the true one. */
-export const REFUND_SITUATIONS: readonly RefundSituation[] = [
-  {
-    code: 'elsewhere',
-    when: ({ state, elsewhere }) => state === 'succeeded' && elsewhere,
-    reason: ({ origin }) =>
-      origin === 'channel' ? 'It was made outside this service (R8).' : 'It was paid outside the channel (R7).',
-  },
-  { code: 'done', when: ({ state }) => state === 'succeeded', reason: () => 'The channel confirmed it (R3).' },
-  {
-    code: 'refused',
-    when: ({ state }) => state === 'failed',
-    reason: ({ failureCode, failureMessage }) =>
-      `The channel refused it: ${failureCode} ${failureMessage ?? ''}`.trim() + ' (R4).',
-    fix: ({ refundNo }) => `payctl refund retry ${refundNo}`,
-  },
-  {
+/** The situation of a refund: its next step says it, for a final one its state; `canRetry` as the decision says. */
+export function refundSituation(refund: RefundRow, now: Date, canRetry: boolean): RefundSituation {
+  const step = nextRefundStep(refund, now);
+  return step === 'rest' ? ended(refund, canRetry) : UNDER_WAY[step](refund);
+}
+
+function ended(refund: RefundRow, canRetry: boolean): RefundSituation {
+  const { state, elsewhere, origin, refundNo } = refund;
+  if (state === 'succeeded' && !elsewhere) return { code: 'done', reason: 'The channel confirmed the refund.' };
+  if (state === 'succeeded')
+    return {
+      code: 'elsewhere',
+      reason:
+        origin === 'channel'
+          ? 'The refund was made outside this service, for example in the portal of the channel.'
+          : 'The payer was refunded outside the channel.',
+    };
+  if (state === 'failed')
+    return {
+      code: 'refused',
+      reason: `The channel refused the refund: ${failureOf(refund)}.`,
+      ...(canRetry ? { fix: `payctl refund retry ${refundNo}` } : {}),
+    };
+  return {
     code: 'abnormal',
-    when: ({ state }) => state === 'abnormal',
-    reason: ({ failureCode, failureMessage }) =>
-      `The money is neither here nor there: ${failureCode} ${failureMessage ?? ''} (R5). A person must look.`,
-    fix: ({ refundNo }) => `payctl refund retry ${refundNo}, or payctl refund resolve ${refundNo}`,
-  },
-  {
+    reason: `The refund needs manual review: ${failureOf(refund)}.`,
+    fix: `payctl refund retry ${refundNo}, or payctl refund resolve ${refundNo}`,
+  };
+}
+
+const UNDER_WAY: Readonly<Record<Exclude<NextRefundStep, 'rest'>, (refund: RefundRow) => RefundSituation>> = {
+  await_slot: () => ({
     code: 'scheduled',
-    when: ({ tries, sentAt }, now) => tries === 0 && sentAt !== null && sentAt > now,
-    reason: () => 'The channel takes refunds of one order only some time apart; this one waits for its turn.',
-    next: 'it is sent',
-  },
-  {
+    reason: 'The channel requires a delay between refunds of the same order; this refund is queued.',
+    next: 'the refund is sent',
+  }),
+  send: () => ({
     code: 'unsent',
-    when: ({ tries }) => tries === 0,
-    reason: () => 'It is reserved and was not sent yet (R1).',
-    next: 'it is sent',
-  },
-  {
+    reason: 'The refund is reserved but has not been sent yet.',
+    next: 'the refund is sent',
+  }),
+  confirm_refusal: (refund) => ({
     code: 'doubtful_refusal',
-    when: ({ refusedAt, accepted }) => refusedAt !== null && !accepted,
-    reason: ({ failureCode, failureMessage }) =>
-      `The channel refused the call (${failureCode} ${failureMessage ?? ''}), but an earlier call may have landed: it fails only after two questions know nothing (R4).`,
-    next: 'the channel is asked whether it knows the refund',
-  },
-  {
+    reason: `The channel refused the request (${failureOf(refund)}), but an earlier request may have succeeded; the refund fails only after two queries find none.`,
+    next: 'the channel is queried for the refund',
+  }),
+  ask_if_done: () => ({
     code: 'accepted',
-    when: ({ accepted }) => accepted,
-    reason: () => 'The channel accepted it and has not finished it (R2).',
-    next: 'the channel is asked whether it is done',
-  },
-  {
+    reason: 'The channel is processing the refund.',
+    next: 'the channel is queried for the result',
+  }),
+  ask_if_known: () => ({
     code: 'unknown',
-    when: () => true,
-    reason: () => 'It was sent and no usable answer came: it may or may not have happened (R2).',
-    next: 'the channel is asked; if it knows nothing the same number is sent again',
-  },
-];
+    reason: 'The refund was sent without a usable response; it may or may not have succeeded.',
+    next: 'the channel is queried; if it has no such refund, it is sent again under the same number',
+  }),
+};
+
+function failureOf({ failureCode, failureMessage }: RefundRow): string {
+  return [failureCode, failureMessage].filter(Boolean).join(' ') || 'no reason given';
+}

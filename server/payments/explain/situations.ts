@@ -1,6 +1,7 @@
 import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
+import { decideOrder } from '../core/decide-order.ts';
+import { endOf, type NextStep, nextStep } from '../core/plan.ts';
 import { majorText } from '../money.ts';
-import { endOf } from '../schedule.ts';
 
 /** What is known of an order when it is explained. */
 export interface Scene {
@@ -9,154 +10,178 @@ export interface Scene {
   now: Date;
   /** Without Debug the simulator's orders are frozen. */
   debug: boolean;
+  /** Another order of the same merchantOrderNo is live or paid. */
+  sibling: boolean;
 }
 
 /** Why an order is in its state, what happens next, and what a person can do. */
 export interface Situation {
   code: string;
-  when: (scene: Scene) => boolean;
-  reason: (scene: Scene) => string;
+  reason: string;
   /** What the service does by itself at the order's next check; left out = nothing. */
   next?: string;
   /** The command that helps, if a person is needed. */
-  fix?: (scene: Scene) => string;
+  fix?: string;
 }
 
-const open = (scene: Scene, kind: string) => scene.exceptions.find((one) => one.kind === kind && one.state === 'open');
-const is =
-  (...states: OrderRow['state'][]) =>
-  ({ order }: Scene) =>
-    states.includes(order.state);
-const money = (minor: bigint, currency: string, { payWay }: OrderRow) =>
-  `${majorText({ minor, currency }, payWay)} ${currency}`;
-const sum = ({ receivedMinor, receivedCurrency }: OrderExceptionRow, order: OrderRow) =>
-  money(receivedMinor ?? 0n, receivedCurrency ?? order.currency, order);
+/** The situation of an order: what blocks it, or else the next step that the service itself would take. */
+export function situationOf(scene: Scene): Situation {
+  const { order, now, debug } = scene;
+  if (order.mode === 'simulator' && !debug)
+    return {
+      code: 'frozen',
+      reason: 'This is a simulator order and Debug is off: it is frozen until Debug is on again.',
+    };
+  return blocked(scene) ?? STEPS[nextStep(order, now)](scene);
+}
 
-/** Every situation an order can be in; the first that fits is the true one. */
-export const SITUATIONS: readonly Situation[] = [
-  {
-    code: 'frozen',
-    when: ({ order, debug }) => order.mode === 'simulator' && !debug,
-    reason: () => 'This is an order of the simulator, and Debug is off: nothing is asked and nothing moves.',
-  },
-  {
-    code: 'amount_mismatch',
-    when: (scene) => open(scene, 'amount_mismatch') !== undefined,
-    reason: (scene) =>
-      `The channel took ${sum(open(scene, 'amount_mismatch')!, scene.order)}, the order is over ${money(scene.order.amount, scene.order.currency, scene.order)}. Money of another amount never pays an order (O10).`,
-    fix: (scene) => `payctl exception resolve ${open(scene, 'amount_mismatch')!.id} --action refund --reason …`,
-  },
-  {
-    code: 'refund_unexplained',
-    when: (scene) => open(scene, 'refund_unexplained') !== undefined,
-    reason: () =>
-      'The channel says that money went back, and no refund of ours explains it (O12). New refunds are blocked until a person has looked.',
-    fix: (scene) => `payctl exception resolve ${open(scene, 'refund_unexplained')!.id} --action acknowledge --reason …`,
-  },
-  {
-    code: 'late_refunding',
-    when: ({ order }) =>
-      (order.state === 'closed' || order.state === 'failed') && order.paid > 0n && order.refunded < order.paid,
-    reason: ({ order }) =>
-      `The order had ended (${order.closeReason ?? 'failed'}) when the money arrived, and the application's policy gives such money back (O9).`,
-    next: 'the refund goes on by itself',
-  },
-  {
-    code: 'late_refunded',
-    when: ({ order }) => (order.state === 'closed' || order.state === 'failed') && order.paid > 0n,
-    reason: () => 'The order had ended when the money arrived; all of it went back (O9).',
-  },
-  {
-    code: 'late_accepted',
-    when: (scene) => scene.order.state === 'paid' && open(scene, 'late_paid') !== undefined,
-    reason: () => "The money arrived after the order had ended, and the application's policy accepts it (O9).",
-    fix: (scene) => `payctl exception resolve ${open(scene, 'late_paid')!.id} --action acknowledge --reason …`,
-  },
-  {
+function blocked(scene: Scene): Situation | undefined {
+  const { order } = scene;
+  const mismatch = openOf(scene, 'amount_mismatch');
+  if (mismatch)
+    return {
+      code: 'amount_mismatch',
+      reason: `The channel received ${received(mismatch, order)}, but the order amount is ${money(order.amount, order.currency, order)}. A payment of a different amount never settles an order.`,
+      fix: `payctl exception resolve ${mismatch.id} --action refund --reason …`,
+    };
+  const unexplained = openOf(scene, 'refund_unexplained');
+  if (unexplained)
+    return {
+      code: 'refund_unexplained',
+      reason:
+        'The channel reports a refund that this service did not make. New refunds are blocked until the exception is resolved.',
+      fix: `payctl exception resolve ${unexplained.id} --action acknowledge --reason …`,
+    };
+  return undefined;
+}
+
+const STEPS: Readonly<Record<NextStep, (scene: Scene) => Situation>> = {
+  rest: paid,
+  look_for_late_money: ended,
+  await_capture: () => ({
     code: 'capture_running',
-    when: (scene) => is('created', 'pending', 'closing')(scene) && scene.order.captureState === 'live',
-    reason: () => 'The payer approved and the capture is being made right now (C1).',
-    next: 'if no answer comes the channel is asked whether the capture exists',
-  },
-  {
+    reason: 'The payer approved; the capture is in progress.',
+    next: 'if there is no response, the channel is queried for the capture',
+  }),
+  capture: () => ({ code: 'capture_running', reason: 'The payer approved.', next: 'the money is captured' }),
+  settle_capture: () => ({
     code: 'capture_unknown',
-    when: (scene) => is('created', 'pending', 'closing')(scene) && scene.order.captureState === 'unknown',
-    reason: () => 'The capture was sent and its answer was lost: it may or may not have happened (C2).',
-    next: 'the channel is asked before anything is tried again',
-  },
-  {
+    reason: 'The capture was sent but its response was lost; it may or may not have succeeded.',
+    next: 'the channel is queried before any retry',
+  }),
+  await_review: () => ({
     code: 'capture_pending',
-    when: (scene) => is('created', 'pending', 'closing')(scene) && scene.order.captureState === 'pending',
-    reason: () => 'The channel holds the payment for review; it does not expire meanwhile (C3).',
-    next: 'the channel is asked whether the review is over',
-  },
-  {
-    code: 'place_unknown',
-    when: ({ order, now }) => order.state === 'created' && now < endOf(order),
-    reason: ({ order }) =>
-      `The create call was sent ${order.placeTries === 1 ? 'once' : `${order.placeTries} times`} and no usable answer came (O4). The payer has nothing to pay with unless the merchant repeats the request.`,
-    next: 'the channel is asked whether it knows the order',
-    fix: () => 'repeat the pay request with the same Idempotency-Key or merchantOrderNo',
-  },
-  {
+    reason: 'The channel is reviewing the payment; the order does not expire meanwhile.',
+    next: 'the channel is queried for the result of the review',
+  }),
+  expire: () => ({
     code: 'expiring',
-    when: ({ order, now }) => (order.state === 'created' || order.state === 'pending') && now >= endOf(order),
-    reason: () => 'The time to pay is over.',
-    next: 'the channel is asked a last time, then the order is closed there',
-  },
-  {
+    reason: 'The order has expired.',
+    next: 'the channel is queried a last time, then the order is closed there',
+  }),
+  ask: ({ order }) => (order.state === 'created' ? unplaced(order) : waiting()),
+  close: closing,
+  give_up: closing,
+};
+
+function waiting(): Situation {
+  return {
     code: 'waiting_for_payer',
-    when: is('pending'),
-    reason: () => 'The channel has the order and waits for the payer (O2).',
-    next: 'the channel is asked whether it was paid',
-  },
-  {
-    code: 'closing_unscanned',
-    when: ({ order, now }) => order.state === 'closing' && order.payWay === 'alipay' && now < endOf(order),
-    reason: () =>
-      'It is to be closed, but Alipay makes a trade only when its code is scanned, so it cannot close this one yet. It can be paid until its code dies.',
-    next: 'the close is repeated; after the expiry two answers "not exist", a minute apart, end it (O7)',
-  },
-  {
+    reason: 'The order was created at the channel and is waiting for the payer.',
+    next: 'the channel is queried for the payment',
+  };
+}
+
+function unplaced({ placeTries }: OrderRow): Situation {
+  return {
+    code: 'place_unknown',
+    reason: `The create request was sent ${placeTries === 1 ? 'once' : `${placeTries} times`} without a usable response. The payer cannot pay until the merchant retries the request.`,
+    next: 'the channel is queried for the order',
+    fix: 'repeat the pay request with the same Idempotency-Key or merchantOrderNo',
+  };
+}
+
+function closing(scene: Scene): Situation {
+  const { order, now } = scene;
+  if (order.payWay === 'alipay' && now < endOf(order))
+    return {
+      code: 'closing_unscanned',
+      reason:
+        'A close was requested, but Alipay creates the trade only when the QR code is scanned, so it cannot be closed yet. It can be paid until the code expires.',
+      next: 'the close is retried; after the expiry, two "does not exist" responses one minute apart close the order',
+    };
+  return {
     code: 'closing',
-    when: is('closing'),
-    reason: ({ order }) =>
-      `It is to be closed (${order.closeReason ?? 'asked'}), and the channel has not confirmed it (O6).`,
-    next: 'the close is repeated',
-  },
-  {
-    code: 'closed',
-    when: is('closed'),
-    reason: ({ order }) =>
-      ({
-        merchant: 'The merchant closed it.',
-        admin: 'An administrator closed it.',
-        expired: 'Nobody paid in time.',
-        channel: 'The channel closed it.',
-      })[order.closeReason ?? 'channel'],
-    next: 'the channel is asked once more for late money',
-  },
-  {
-    code: 'refused',
-    when: is('failed'),
-    reason: ({ order }) => `The channel refused it: ${order.failureCode} ${order.failureMessage ?? ''} (O3).`.trim(),
-    next: 'the channel is asked once more for late money',
-  },
-  {
-    code: 'refunded',
-    when: ({ order }) => order.paid > 0n && order.refunded >= order.paid,
-    reason: () => 'All of it went back to the payer.',
-  },
-  {
-    code: 'refunding',
-    when: ({ order }) => order.refunding > 0n,
-    reason: () => 'It is paid, and a refund is on its way.',
-    next: 'the refund goes on by itself',
-  },
-  {
-    code: 'partially_refunded',
-    when: ({ order }) => order.refunded > 0n,
-    reason: () => 'It is paid, and a part of it went back.',
-  },
-  { code: 'paid', when: is('paid'), reason: () => 'The channel confirmed the payment (O5).' },
-];
+    reason: `A close was requested (${order.closeReason ?? 'merchant'}); the channel has not confirmed it yet. ${ifPaidNow(scene)}`,
+    next: 'the close is retried',
+  };
+}
+
+function ended(scene: Scene): Situation {
+  const { order } = scene;
+  if (order.paid > 0n) return returned(order);
+  const next = 'the channel is queried once more for a late payment';
+  if (order.state === 'failed') {
+    const why = [order.failureCode, order.failureMessage].filter(Boolean).join(' ');
+    return { code: 'refused', reason: `The channel refused the order: ${why}. ${ifPaidNow(scene)}`, next };
+  }
+  const why = {
+    merchant: 'The merchant closed it.',
+    admin: 'An administrator closed it.',
+    expired: 'The order expired without a payment.',
+    channel: 'The channel closed it.',
+  }[order.closeReason ?? 'channel'];
+  return { code: 'closed', reason: `${why} ${ifPaidNow(scene)}`, next };
+}
+
+function returned({ refunded, paid: came, closeReason }: OrderRow): Situation {
+  if (refunded >= came)
+    return { code: 'late_refunded', reason: 'The payment arrived after the order had ended and was refunded in full.' };
+  return {
+    code: 'late_refunding',
+    reason: `The payment arrived after the order had ended (${closeReason ?? 'failed'}); the late-payment policy of the application refunds it.`,
+    next: 'the refund continues automatically',
+  };
+}
+
+function paid(scene: Scene): Situation {
+  const { order } = scene;
+  const late = openOf(scene, 'late_paid');
+  if (late)
+    return {
+      code: 'late_accepted',
+      reason: 'The payment arrived after the order had ended; the late-payment policy of the application accepts it.',
+      fix: `payctl exception resolve ${late.id} --action acknowledge --reason …`,
+    };
+  if (order.refunded >= order.paid) return { code: 'refunded', reason: 'The order was refunded in full.' };
+  if (order.refunding > 0n)
+    return {
+      code: 'refunding',
+      reason: 'The order is paid; a refund is in progress.',
+      next: 'the refund continues automatically',
+    };
+  if (order.refunded > 0n) return { code: 'partially_refunded', reason: 'The order is paid and partially refunded.' };
+  return { code: 'paid', reason: 'The channel confirmed the payment.' };
+}
+
+/** What would happen if the channel reported the payment now, as the decision itself says it. */
+function ifPaidNow({ order, sibling, now }: Scene): string {
+  const amount = { minor: order.amount, currency: order.currency };
+  const outcome = { kind: 'paid', channelNo: order.channelTradeNo ?? 'now', amount, at: now } as const;
+  const change = decideOrder(order, { sibling, readmitted: true }, { outcome, cause: 'explain' }, now);
+  return change.open
+    ? 'A payment that arrives now would be refunded.'
+    : 'A payment that arrives now would be accepted.';
+}
+
+function openOf({ exceptions }: Scene, kind: string): OrderExceptionRow | undefined {
+  return exceptions.find((one) => one.kind === kind && one.state === 'open');
+}
+
+function money(minor: bigint, currency: string, { payWay }: OrderRow): string {
+  return `${majorText({ minor, currency }, payWay)} ${currency}`;
+}
+
+function received({ receivedMinor, receivedCurrency }: OrderExceptionRow, order: OrderRow): string {
+  return money(receivedMinor ?? 0n, receivedCurrency ?? order.currency, order);
+}

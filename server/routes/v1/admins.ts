@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import type { Admins } from '../../identity/admins.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
+import { CHANGE_ADMIN_ERRORS, CREATE_ADMIN_ERRORS, END_ADMIN_ERRORS } from '../wire/errors.ts';
 import { Paging } from '../wire/fields.ts';
 import { actorOf, Admin, PasswordText, presentAdmin, Role, Toggle, Username } from '../wire/identity.ts';
 import { page } from '../wire/page.ts';
@@ -57,7 +58,7 @@ export function adminRoutes({ admins }: { admins: Admins }): RouteGroup {
         body: NewAdmin,
         returns: Admin,
         status: 201,
-        errors: ['username_taken', 'login_busy'],
+        errors: CREATE_ADMIN_ERRORS,
       },
       async ({ body, caller, request }) => presentAdmin(await admins.create(actorOf(caller, request), body)),
     ),
@@ -82,8 +83,8 @@ export function adminRoutes({ admins }: { admins: Admins }): RouteGroup {
    * /api/v1/admins/{id}:
    *   put:
    *     tags: [Administrators]
-   *     summary: Change an administrator
-   *     description: A new password and disabling end the sessions of the account. The last enabled administrator stays one.
+   *     summary: Update an administrator
+   *     description: A new password or disabling ends all sessions of the account. The last enabled administrator cannot be demoted or disabled.
    *     requestBody:
    *       content:
    *         application/json:
@@ -92,7 +93,7 @@ export function adminRoutes({ admins }: { admins: Admins }): RouteGroup {
   router.put(
     '/api/v1/admins/:id',
     endpoint(
-      { auth: { admin: 'admin' }, params: ById, body: AdminChange, returns: Admin, errors: ['last_admin'] },
+      { auth: { admin: 'admin' }, params: ById, body: AdminChange, returns: Admin, errors: CHANGE_ADMIN_ERRORS },
       async ({ params, body, caller, request }) =>
         presentAdmin(await admins.update(actorOf(caller, request), params.id, body)),
     ),
@@ -104,7 +105,7 @@ export function adminRoutes({ admins }: { admins: Admins }): RouteGroup {
    *   put:
    *     tags: [Administrators]
    *     summary: Enable or disable an administrator
-   *     description: Without a body it flips. Disabling ends the sessions of the account.
+   *     description: Without a body the state is toggled. Disabling ends all sessions of the account.
    *     requestBody:
    *       content:
    *         application/json:
@@ -113,7 +114,7 @@ export function adminRoutes({ admins }: { admins: Admins }): RouteGroup {
   router.put(
     '/api/v1/admins/:id/toggle',
     endpoint(
-      { auth: { admin: 'admin' }, params: ById, body: Toggle, returns: Admin, errors: ['last_admin'] },
+      { auth: { admin: 'admin' }, params: ById, body: Toggle, returns: Admin, errors: END_ADMIN_ERRORS },
       async ({ params, body, caller, request }) =>
         presentAdmin(await admins.toggle(actorOf(caller, request), params.id, body?.enabled)),
     ),
@@ -125,12 +126,12 @@ export function adminRoutes({ admins }: { admins: Admins }): RouteGroup {
    *   delete:
    *     tags: [Administrators]
    *     summary: Delete an administrator
-   *     description: The sessions of the account end with the same answer.
+   *     description: All sessions of the account end immediately.
    */
   router.delete(
     '/api/v1/admins/:id',
     endpoint(
-      { auth: { admin: 'admin' }, params: ById, status: 204, errors: ['last_admin'] },
+      { auth: { admin: 'admin' }, params: ById, status: 204, errors: END_ADMIN_ERRORS },
       ({ params, caller, request }) => admins.remove(actorOf(caller, request), params.id),
     ),
   );

@@ -3,6 +3,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import type { WithSecret } from '../../identity/api-app-row.ts';
 import type { ApiApps } from '../../identity/api-apps.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
+import { DELETE_APP_ERRORS } from '../wire/errors.ts';
 import { Code, Flag, Id, Paging, SafeText } from '../wire/fields.ts';
 import { actorOf, ApiApp, ApiAppWithSecret, AppSettingsInput, presentApp, Toggle } from '../wire/identity.ts';
 import { page } from '../wire/page.ts';
@@ -52,7 +53,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    *   post:
    *     tags: [API applications]
    *     summary: Create an application
-   *     description: The answer shows `client_secret`, once. `admin`, `config:*` and `cert:manage` need `trusted`.
+   *     description: The response contains `client_secret`, shown only once. `admin`, `config:*` and `cert:manage` require `trusted`.
    *     requestBody:
    *       content:
    *         application/json:
@@ -89,8 +90,8 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    * /api/v1/api-apps/{client_id}:
    *   put:
    *     tags: [API applications]
-   *     summary: Change an application
-   *     description: What is left out stays, null clears. Scopes and addresses that go away are gone for live tokens too.
+   *     summary: Update an application
+   *     description: Omitted fields keep their values, null clears them. Removed scopes and addresses apply to live tokens, too.
    *     requestBody:
    *       content:
    *         application/json:
@@ -111,7 +112,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    *   put:
    *     tags: [API applications]
    *     summary: Enable or disable an application
-   *     description: Without a body it flips. Disabling ends every live token.
+   *     description: Without a body the state is toggled. Disabling revokes all live tokens.
    *     requestBody:
    *       content:
    *         application/json:
@@ -131,10 +132,10 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    * /api/v1/api-apps/{client_id}/rotate-secret:
    *   post:
    *     tags: [API applications]
-   *     summary: Replace the secret
+   *     summary: Rotate the client secret
    *     description: >-
-   *       Shows the new secret, once. Without grace the old one and every live token die at once; with it the old secret
-   *       works until `previousSecretExpiresAt`.
+   *       The response contains the new secret, shown only once. Without a grace period the old secret and all live tokens are
+   *       revoked immediately; with one the old secret stays valid until `previousSecretExpiresAt`.
    *     requestBody:
    *       content:
    *         application/json:
@@ -156,7 +157,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    * /api/v1/api-apps/{client_id}/revoke-tokens:
    *   post:
    *     tags: [API applications]
-   *     summary: End every live token
+   *     summary: Revoke all tokens
    */
   router.post(
     '/api/v1/api-apps/:client_id/revoke-tokens',
@@ -171,12 +172,12 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    *   delete:
    *     tags: [API applications]
    *     summary: Delete an application
-   *     description: Ends every live token. One that has orders cannot be deleted; disable it.
+   *     description: Revokes all live tokens. An application with orders cannot be deleted; disable it instead.
    */
   router.delete(
     '/api/v1/api-apps/:client_id',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByClientId, status: 204, errors: ['in_use'] },
+      { auth: { admin: 'admin' }, params: ByClientId, status: 204, errors: DELETE_APP_ERRORS },
       ({ params, caller, request }) => apiApps.remove(actorOf(caller, request), params.client_id),
     ),
   );

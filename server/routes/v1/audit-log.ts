@@ -23,8 +23,8 @@ export function auditLogRoutes({ auditLines }: { auditLines(filter: AuditFilter)
    * /api/v1/audit-log:
    *   get:
    *     tags: [Audit log]
-   *     summary: List what administrators did
-   *     description: Secrets are masked. Each line's `hash` covers the line and the hash of the line before it.
+   *     summary: List audit log entries
+   *     description: Secrets are masked. The `hash` of an entry covers the entry and the hash of the previous one.
    */
   router.get(
     '/api/v1/audit-log',

@@ -13,14 +13,14 @@ const BooksReport = z
         check: z.string(),
         promise: z.string(),
         ok: z.boolean(),
-        count: z.int().describe('How many rows break the promise.'),
+        count: z.int().describe('Number of violations.'),
         examples: z.array(z.object({ id: z.string(), detail: z.string() })),
       }),
     ),
   })
   .meta({ id: 'BooksReport' });
 
-/** Proofs of the books, for `payctl audit`. */
+/** Ledger consistency checks, for `payctl audit`. */
 export function bookRoutes({ prove }: { prove: () => Promise<Books> }): RouteGroup {
   const router = routeGroup();
 
@@ -29,10 +29,10 @@ export function bookRoutes({ prove }: { prove: () => Promise<Books> }): RouteGro
    * /api/v1/books:
    *   get:
    *     tags: [Audit]
-   *     summary: Prove the books
+   *     summary: Verify ledger consistency
    *     description: >
-   *       Orders against refunds, histories against states, events against moves, coin balances against their entries, the chain of
-   *       the audit log. Reads everything, so call it rarely.
+   *       Checks orders against refunds, histories against states, events against state changes, coin balances against ledger entries, and the hash chain of
+   *       the audit log. Reads the whole database, so call it rarely.
    */
   router.get(
     '/api/v1/books',

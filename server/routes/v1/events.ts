@@ -5,6 +5,7 @@ import type { WebhookOperations } from '../../events/webhooks.ts';
 import type { RequestFacts } from '../../http/contract.ts';
 import { endpoint, Reply } from '../../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
+import { SEND_EVENT_ERRORS } from '../wire/errors.ts';
 import { ConsoleEvent, Delivery, EventFilters, eventPage, EventsQuery, EventTypes, Sequence } from '../wire/events.ts';
 import { Id } from '../wire/fields.ts';
 import { actorOf } from '../wire/identity.ts';
@@ -29,8 +30,8 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
    * /api/v1/events:
    *   get:
    *     tags: [Events]
-   *     summary: Read the event log after a number
-   *     description: Oldest first; gaps in the numbers are normal. A cursor never misses a late commit.
+   *     summary: List events after a sequence number
+   *     description: Oldest first; gaps in the sequence are normal. A cursor never misses an event that is committed late.
    */
   router.get(
     '/',
@@ -46,11 +47,11 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
    * /api/v1/events/stream:
    *   get:
    *     tags: [Events]
-   *     summary: Follow the event log
+   *     summary: Stream events
    *     description: >
-   *       Server-sent events. The first message is `ready`, with the number after which it begins; then each event with its
-   *       sequence as id. `Last-Event-ID` (or `after`) goes on where a broken stream ended; `since` begins in the past;
-   *       without any of them it begins now. The credential is checked again every 15 seconds.
+   *       Server-sent events. The first message is `ready`, with the sequence number after which the stream starts; then each event with its
+   *       sequence as id. `Last-Event-ID` (or `after`) resumes an interrupted stream; `since` starts in the past;
+   *       by default the stream starts now. The credential is rechecked every 15 seconds.
    */
   router.get(
     '/stream',
@@ -78,9 +79,9 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
    * /api/v1/events/{id}/resend:
    *   post:
    *     tags: [Events]
-   *     summary: Deliver an event again
+   *     summary: Redeliver an event
    *     description: >
-   *       To the order's own notifyUrl or the app's webhook, with the same id. A delivery that is still on its way is sent now.
+   *       To the notifyUrl of the order or the webhook of the application, with the same id. A pending delivery is sent immediately.
    */
   router.post(
     '/:id/resend',
@@ -90,7 +91,7 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
         params: z.object({ id: Id }),
         returns: Delivery,
         status: 201,
-        errors: ['webhook_not_configured'],
+        errors: SEND_EVENT_ERRORS,
       },
       ({ params, caller, request }) => resend(actorOf(caller, request), params.id),
     ),

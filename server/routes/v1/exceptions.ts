@@ -3,7 +3,8 @@ import { endpoint } from '../../http/endpoint.ts';
 import { EXCEPTION_KINDS } from '../../payments/exception-kinds.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
-import { consoleAsker } from '../wire/console-asker.ts';
+import { askerOf } from '../wire/asker.ts';
+import { RESOLVE_EXCEPTION_ERRORS } from '../wire/errors.ts';
 import { Code, Id, Paging, SafeText, Timestamp } from '../wire/fields.ts';
 import { pageOf } from '../wire/order-page.ts';
 
@@ -40,7 +41,7 @@ const ResolveRequest = z
   .object({
     action: z
       .enum(['acknowledge', 'refund', 'accept'])
-      .describe('`refund` and `accept` are for an amount mismatch; everything else is acknowledged.'),
+      .describe('`refund` and `accept` apply to an amount mismatch; any other exception is acknowledged.'),
     reason: SafeText(1, 500),
   })
   .meta({ id: 'ResolveExceptionRequest' });
@@ -55,7 +56,7 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
    *   get:
    *     tags: [Exceptions]
    *     summary: List exceptions
-   *     description: Newest first; `state=open` are those that wait for a person.
+   *     description: Newest first; `state=open` lists those that need manual review.
    */
   router.get(
     '/',
@@ -87,10 +88,9 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
         params: z.object({ id: Id }),
         body: ResolveRequest,
         returns: OrderException,
-        errors: ['exception_resolved', 'order_already_paid'],
+        errors: RESOLVE_EXCEPTION_ERRORS,
       },
-      ({ params, body, caller }) =>
-        operations.resolveException(consoleAsker(caller), params.id, body.action, body.reason),
+      ({ params, body, caller }) => operations.resolveException(askerOf(caller), params.id, body.action, body.reason),
     ),
   );
   return router;

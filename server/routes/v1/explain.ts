@@ -3,21 +3,21 @@ import { endpoint } from '../../http/endpoint.ts';
 import type { Explanation } from '../../payments/explain/explain.ts';
 import type { Asker } from '../../payments/ports.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
-import { consoleAsker } from '../wire/console-asker.ts';
+import { askerOf } from '../wire/asker.ts';
 import { Id, Timestamp } from '../wire/fields.ts';
 
 const NextStep = z
-  .object({ action: z.string(), at: Timestamp.nullable().describe('null: it is being done right now.') })
+  .object({ action: z.string(), at: Timestamp.nullable().describe('null if it is being done right now.') })
   .nullable();
 
 const OrderExplanation = z
   .object({
     orderNo: z.string(),
     status: z.string(),
-    situation: z.string().describe('A stable word for the reason.'),
+    situation: z.string().describe('A stable code for the reason.'),
     reason: z.string(),
     next: NextStep,
-    fix: z.string().nullable().describe('What a person can do, as a command.'),
+    fix: z.string().nullable().describe('Command that resolves the situation, if manual action is possible.'),
     askedBy: z.string(),
     expiresAt: Timestamp,
     equation: z.object({
@@ -56,14 +56,14 @@ export function explainRoutes({
    * /api/v1/orders/{orderNo}/explain:
    *   get:
    *     tags: [Orders]
-   *     summary: Why an order is in its state, what happens next and when
-   *     description: From the rows alone; the channel is not asked. Amounts are minor units.
+   *     summary: Explain the state of an order
+   *     description: Why the order is in its state, what happens next and when. Based on stored data only; the channel is not queried. Amounts are in minor units.
    */
   router.get(
     '/api/v1/orders/:orderNo/explain',
     endpoint(
       { auth: { admin: 'viewer' }, params: z.object({ orderNo: Id }), returns: OrderExplanation },
-      ({ params, caller }) => explain(consoleAsker(caller), params.orderNo),
+      ({ params, caller }) => explain(askerOf(caller), params.orderNo),
     ),
   );
   return router;

@@ -3,6 +3,7 @@ import { endpoint, Reply } from '../../http/endpoint.ts';
 import type { Sessions } from '../../identity/sessions.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { noCookies } from '../login.ts';
+import { CHANGE_PASSWORD_ERRORS } from '../wire/errors.ts';
 import { actorOf, PasswordText, Role } from '../wire/identity.ts';
 
 const Me = z.object({ id: z.uuid(), username: z.string(), role: Role }).meta({ id: 'AdminMe' });
@@ -22,7 +23,7 @@ export function meRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
    * /api/v1/me:
    *   get:
    *     tags: [Session]
-   *     summary: Who am I
+   *     summary: Get the own account
    *     responses:
    *       200:
    *         content:
@@ -40,7 +41,7 @@ export function meRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
    *   post:
    *     tags: [Session]
    *     summary: Change the own password
-   *     description: Ends every session of the account, this one too. 12 characters at least, no common password.
+   *     description: Ends all sessions of the account, including this one. At least 12 characters, and not a common password.
    *     requestBody:
    *       content:
    *         application/json:
@@ -58,7 +59,7 @@ export function meRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
         auth: { admin: 'viewer' },
         body: PasswordChange,
         returns: Changed,
-        errors: ['changed_meanwhile', 'login_busy', 'rate_limited'],
+        errors: CHANGE_PASSWORD_ERRORS,
       },
       async ({ body, caller, request }) => {
         const change = { current: body.currentPassword, next: body.newPassword };

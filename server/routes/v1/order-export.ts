@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { endpoint, Reply } from '../../http/endpoint.ts';
 import { EXPORT_FORMATS, type ExportOrders } from '../../payments/export.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
+import { FIND_ORDERS_ERRORS } from '../wire/errors.ts';
 import { orderFilter, OrdersQuery } from '../wire/order-filters.ts';
 
 const { limit: _limit, cursor: _cursor, ...filters } = OrdersQuery.shape;
@@ -18,18 +19,22 @@ export function orderExportRoutes({ exportOrders }: { exportOrders: ExportOrders
    *     tags: [Orders]
    *     summary: Export orders as CSV or NDJSON
    *     description: >
-   *       The filters of the list; newest first; streamed, so it may be long. In CSV a text that a spreadsheet would take
-   *       for a formula has an apostrophe in front. An export that breaks off was not complete.
+   *       Takes the filters of the list; newest first; streamed, so it may be long. In CSV, text that a spreadsheet would interpret
+   *       as a formula is prefixed with an apostrophe. An interrupted export is incomplete.
    */
   router.get(
     '/export',
-    endpoint({ auth: { admin: 'viewer' }, query: ExportQuery, raw: 'stream' }, ({ query: { format, ...query } }) => {
-      const type = format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson; charset=utf-8';
-      return new Reply({
-        headers: { 'content-type': type, 'content-disposition': `attachment; filename="orders.${format}"` },
-        body: exportOrders(orderFilter(query), format),
-      });
-    }),
+    endpoint(
+      { auth: { admin: 'viewer' }, query: ExportQuery, raw: 'stream', errors: FIND_ORDERS_ERRORS },
+      ({ query: { format, ...query } }) => {
+        const type =
+          format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson; charset=utf-8';
+        return new Reply({
+          headers: { 'content-type': type, 'content-disposition': `attachment; filename="orders.${format}"` },
+          body: exportOrders(orderFilter(query), format),
+        });
+      },
+    ),
   );
   return router;
 }

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
-import { claimOf } from '../wire/claim.ts';
-import { consoleAsker } from '../wire/console-asker.ts';
+import { askerOf } from '../wire/asker.ts';
+import { CLOSE_ERRORS, FIND_ORDERS_ERRORS, REFUND_ERRORS } from '../wire/errors.ts';
 import { Amount, Id, SafeText, Timestamp } from '../wire/fields.ts';
 import { orderFilter, OrdersQuery } from '../wire/order-filters.ts';
 import { pageOf } from '../wire/order-page.ts';
@@ -22,7 +22,7 @@ const TimelineEntry = z
 
 const OrderRefundRequest = z
   .object({
-    refundAmount: Amount.optional().describe('Major units; left out = all that is left.'),
+    refundAmount: Amount.optional().describe('Major units; the full remaining amount if omitted.'),
     merchantRefundNo: Id.optional(),
     reason: SafeText(1, 80).optional(),
   })
@@ -37,13 +37,14 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/orders:
    *   get:
    *     tags: [Orders]
-   *     summary: Find orders of all projects
-   *     description: Newest first. `exception=any` finds every order with an open exception.
+   *     summary: List orders of all projects
+   *     description: Newest first. `exception=any` matches every order with an open exception.
    */
   router.get(
     '/',
-    endpoint({ auth: { admin: 'viewer' }, query: OrdersQuery, returns: Order, list: true }, async ({ query }) =>
-      pageOf(await operations.orders(orderFilter(query), query.cursor, query.limit)),
+    endpoint(
+      { auth: { admin: 'viewer' }, query: OrdersQuery, returns: Order, list: true, errors: FIND_ORDERS_ERRORS },
+      async ({ query }) => pageOf(await operations.orders(orderFilter(query), query.cursor, query.limit)),
     ),
   );
 
@@ -52,12 +53,12 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/orders/{orderNo}:
    *   get:
    *     tags: [Orders]
-   *     summary: Read one order as it is stored
+   *     summary: Get an order as stored
    */
   router.get(
     '/:orderNo',
     endpoint({ auth: { admin: 'viewer' }, params: OrderParams, returns: Order }, ({ params, caller }) =>
-      operations.readOrder(consoleAsker(caller), params.orderNo),
+      operations.readOrder(askerOf(caller), params.orderNo),
     ),
   );
 
@@ -66,14 +67,14 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/orders/{orderNo}/timeline:
    *   get:
    *     tags: [Orders]
-   *     summary: Everything that happened to an order
-   *     description: Moves with their rule, channel messages, exceptions, events and deliveries, oldest first.
+   *     summary: Get the timeline of an order
+   *     description: State changes, channel messages, exceptions, events and webhook deliveries, oldest first.
    */
   router.get(
     '/:orderNo/timeline',
     endpoint(
       { auth: { admin: 'viewer' }, params: OrderParams, returns: z.array(TimelineEntry) },
-      ({ params, caller }) => operations.timeline(consoleAsker(caller), params.orderNo),
+      ({ params, caller }) => operations.timeline(askerOf(caller), params.orderNo),
     ),
   );
 
@@ -82,12 +83,12 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/orders/{orderNo}/sync:
    *   post:
    *     tags: [Orders]
-   *     summary: Ask the channel about an order and its refunds now
+   *     summary: Query the channel about an order and its refunds
    */
   router.post(
     '/:orderNo/sync',
     endpoint({ auth: { admin: 'admin' }, params: OrderParams, returns: Order }, ({ params, caller }) =>
-      operations.sync(consoleAsker(caller), params.orderNo),
+      operations.sync(askerOf(caller), params.orderNo),
     ),
   );
 
@@ -106,9 +107,9 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
         params: OrderParams,
         returns: Order,
         idempotent: true,
-        errors: ['order_already_paid'],
+        errors: CLOSE_ERRORS,
       },
-      ({ params, caller, idempotent }) => operations.close(consoleAsker(caller), params.orderNo, claimOf(idempotent)),
+      ({ params, caller, claim }) => operations.close(askerOf(caller), params.orderNo, claim),
     ),
   );
 
@@ -133,10 +134,10 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
         returns: RefundPlaced,
         status: 201,
         idempotent: true,
-        errors: ['order_not_paid', 'refund_exceeds_refundable', 'refund_in_progress', 'refunds_blocked', 'coins_spent'],
+        errors: REFUND_ERRORS,
       },
-      ({ params, body, caller, idempotent }) =>
-        operations.refund(consoleAsker(caller), { ...body, orderNo: params.orderNo }, claimOf(idempotent)),
+      ({ params, body, caller, claim }) =>
+        operations.refund(askerOf(caller), { ...body, orderNo: params.orderNo }, claim),
     ),
   );
   return router;

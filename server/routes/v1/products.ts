@@ -1,13 +1,11 @@
-import { z } from 'zod';
 import type { Products } from '../../catalog/products.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
+import { CHANGE_PRODUCT_ERRORS, CREATE_PRODUCT_ERRORS, DELETE_PRODUCT_ERRORS } from '../wire/errors.ts';
 import { actorOf, Toggle } from '../wire/identity.ts';
 import { page } from '../wire/page.ts';
 import { NewProduct, presentProduct, Product, ProductChange, ProductsQuery } from '../wire/products.ts';
 import { ByCode, InProject, placeOf } from '../wire/projects.ts';
-
-const Where = z.object(InProject);
 
 /** Products, under the console. */
 export function productRoutes({ products }: { products: Products }): RouteGroup {
@@ -33,7 +31,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
    *   post:
    *     tags: [Products]
    *     summary: Create a product
-   *     description: Every channel of `payWays` must take the currency. A coin package needs `coin`, a skill needs `resource`.
+   *     description: Every channel of `payWays` must support the currency. A coin package requires `coin`, a skill requires `resource`.
    *     requestBody:
    *       content:
    *         application/json:
@@ -44,11 +42,11 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
     endpoint(
       {
         auth: { admin: 'admin' },
-        query: Where,
+        query: InProject,
         body: NewProduct,
         returns: Product,
         status: 201,
-        errors: ['amount_invalid', 'code_taken'],
+        errors: CREATE_PRODUCT_ERRORS,
       },
       async ({ query, body: { code, kind, ...settings }, caller, request }) => {
         const key = { ...query, code };
@@ -63,12 +61,13 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
    * /api/v1/products/{code}:
    *   get:
    *     tags: [Products]
-   *     summary: Show a product
+   *     summary: Get a product
    */
   router.get(
     '/api/v1/products/:code',
-    endpoint({ auth: { admin: 'viewer' }, params: ByCode, query: Where, returns: Product }, async ({ params, query }) =>
-      presentProduct(await products.get({ ...query, ...params })),
+    endpoint(
+      { auth: { admin: 'viewer' }, params: ByCode, query: InProject, returns: Product },
+      async ({ params, query }) => presentProduct(await products.get({ ...query, ...params })),
     ),
   );
 
@@ -77,8 +76,8 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
    * /api/v1/products/{code}:
    *   put:
    *     tags: [Products]
-   *     summary: Change a product
-   *     description: What is left out stays, null clears. A change of price or currency makes a version; orders keep what they bought.
+   *     summary: Update a product
+   *     description: Omitted fields keep their values, null clears them. A change of price or currency creates a new version; existing orders keep theirs.
    *     requestBody:
    *       content:
    *         application/json:
@@ -90,10 +89,10 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
       {
         auth: { admin: 'admin' },
         params: ByCode,
-        query: Where,
+        query: InProject,
         body: ProductChange,
         returns: Product,
-        errors: ['amount_invalid'],
+        errors: CHANGE_PRODUCT_ERRORS,
       },
       async ({ params, query, body, caller, request }) =>
         presentProduct(await products.update(actorOf(caller, request), { ...query, ...params }, body)),
@@ -106,7 +105,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
    *   put:
    *     tags: [Products]
    *     summary: Enable or disable a product
-   *     description: Without a body it flips. Disabled, it is not on sale; what was paid for is delivered.
+   *     description: Without a body the state is toggled. A disabled product is not on sale; paid orders are still delivered.
    *     requestBody:
    *       content:
    *         application/json:
@@ -115,7 +114,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
   router.put(
     '/api/v1/products/:code/toggle',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByCode, query: Where, body: Toggle, returns: Product },
+      { auth: { admin: 'admin' }, params: ByCode, query: InProject, body: Toggle, returns: Product },
       async ({ params, query, body, caller, request }) =>
         presentProduct(await products.toggle(actorOf(caller, request), { ...query, ...params }, body?.enabled)),
     ),
@@ -127,12 +126,12 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
    *   delete:
    *     tags: [Products]
    *     summary: Delete a product
-   *     description: One that has orders cannot be deleted; disable it.
+   *     description: A product with orders cannot be deleted; disable it instead.
    */
   router.delete(
     '/api/v1/products/:code',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByCode, query: Where, status: 204, errors: ['in_use'] },
+      { auth: { admin: 'admin' }, params: ByCode, query: InProject, status: 204, errors: DELETE_PRODUCT_ERRORS },
       ({ params, query, caller, request }) => products.remove(actorOf(caller, request), { ...query, ...params }),
     ),
   );

@@ -2,6 +2,7 @@ import type { Projects } from '../../catalog/projects.ts';
 import type { Stats } from '../../catalog/stats.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
+import { CREATE_PROJECT_ERRORS, DELETE_PROJECT_ERRORS } from '../wire/errors.ts';
 import { actorOf, Toggle } from '../wire/identity.ts';
 import { page } from '../wire/page.ts';
 import { ByCode, NewProject, presentProject, Project, ProjectChange, ProjectsQuery } from '../wire/projects.ts';
@@ -31,7 +32,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    *   post:
    *     tags: [Projects]
    *     summary: Create a project
-   *     description: A tenant with users, products, coins and channel configurations of its own; its console application is made with it.
+   *     description: A tenant with its own users, products, coins and channel configurations; its console application is created with it.
    *     requestBody:
    *       content:
    *         application/json:
@@ -40,7 +41,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
   router.post(
     '/api/v1/projects',
     endpoint(
-      { auth: { admin: 'admin' }, body: NewProject, returns: Project, status: 201, errors: ['code_taken'] },
+      { auth: { admin: 'admin' }, body: NewProject, returns: Project, status: 201, errors: CREATE_PROJECT_ERRORS },
       async ({ body, caller, request }) =>
         presentProject(await projects.create(actorOf(caller, request), { ...body, remark: body.remark ?? null })),
     ),
@@ -51,7 +52,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    * /api/v1/projects/{code}:
    *   get:
    *     tags: [Projects]
-   *     summary: Show a project
+   *     summary: Get a project
    */
   router.get(
     '/api/v1/projects/:code',
@@ -65,7 +66,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    * /api/v1/projects/{code}:
    *   put:
    *     tags: [Projects]
-   *     summary: Change a project
+   *     summary: Update a project
    *     requestBody:
    *       content:
    *         application/json:
@@ -86,7 +87,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    *   put:
    *     tags: [Projects]
    *     summary: Enable or disable a project
-   *     description: Without a body it flips. Disabled, new payments and offers are refused; everything that is in flight goes on.
+   *     description: Without a body the state is toggled. A disabled project refuses new payments and offers; existing orders are still processed.
    *     requestBody:
    *       content:
    *         application/json:
@@ -107,12 +108,12 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    *   delete:
    *     tags: [Projects]
    *     summary: Delete a project
-   *     description: Only an empty one; `default` always exists.
+   *     description: Only an empty project can be deleted; `default` cannot.
    */
   router.delete(
     '/api/v1/projects/:code',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByCode, status: 204, errors: ['in_use'] },
+      { auth: { admin: 'admin' }, params: ByCode, status: 204, errors: DELETE_PROJECT_ERRORS },
       ({ params, caller, request }) => projects.remove(actorOf(caller, request), params.code),
     ),
   );
@@ -122,8 +123,8 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    * /api/v1/projects/{code}/stats:
    *   get:
    *     tags: [Projects]
-   *     summary: Statistics of a project
-   *     description: Counts and sums of the period and of each day of `tz`.
+   *     summary: Get the statistics of a project
+   *     description: Counts and totals of the period and of each day in the time zone `tz`.
    */
   router.get(
     '/api/v1/projects/:code/stats',

@@ -3,7 +3,8 @@ import { endpoint } from '../../http/endpoint.ts';
 import { REFUND_STATES } from '../../payments/order.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
-import { consoleAsker } from '../wire/console-asker.ts';
+import { askerOf } from '../wire/asker.ts';
+import { RESOLVE_REFUND_ERRORS, RETRY_REFUND_ERRORS } from '../wire/errors.ts';
 import { Code, Id, Paging, SafeText, TimeRange } from '../wire/fields.ts';
 import { pageOf } from '../wire/order-page.ts';
 import { Refund, RefundPlaced } from '../wire/orders.ts';
@@ -24,7 +25,7 @@ const RefundsQuery = z.object({
 
 const ResolveRefundRequest = z
   .object({
-    action: z.enum(['paid_elsewhere', 'release']).describe('`release` asks the channel first.'),
+    action: z.enum(['paid_elsewhere', 'release']).describe('`release` queries the channel first.'),
     reason: SafeText(1, 500),
   })
   .meta({ id: 'ResolveRefundRequest' });
@@ -38,7 +39,7 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/refunds:
    *   get:
    *     tags: [Refunds]
-   *     summary: Find refunds
+   *     summary: List refunds
    */
   router.get(
     '/',
@@ -53,12 +54,12 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/refunds/{refundNo}:
    *   get:
    *     tags: [Refunds]
-   *     summary: Read one refund
+   *     summary: Get a refund
    */
   router.get(
     '/:refundNo',
     endpoint({ auth: { admin: 'viewer' }, params: RefundParams, returns: Refund }, ({ params, caller }) =>
-      operations.readRefund(consoleAsker(caller), params.refundNo),
+      operations.readRefund(askerOf(caller), params.refundNo),
     ),
   );
 
@@ -68,13 +69,13 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    *   post:
    *     tags: [Refunds]
    *     summary: Retry a failed or abnormal refund
-   *     description: With the same number at the channel, so it can never be paid twice.
+   *     description: Uses the same refund number at the channel, so the money is never refunded twice.
    */
   router.post(
     '/:refundNo/retry',
     endpoint(
-      { auth: { admin: 'admin' }, params: RefundParams, returns: RefundPlaced, errors: ['refund_not_retryable'] },
-      ({ params, caller }) => operations.retryRefund(consoleAsker(caller), params.refundNo),
+      { auth: { admin: 'admin' }, params: RefundParams, returns: RefundPlaced, errors: RETRY_REFUND_ERRORS },
+      ({ params, caller }) => operations.retryRefund(askerOf(caller), params.refundNo),
     ),
   );
 
@@ -83,12 +84,12 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/refunds/{refundNo}/sync:
    *   post:
    *     tags: [Refunds]
-   *     summary: Ask the channel about a refund now
+   *     summary: Query the channel about a refund
    */
   router.post(
     '/:refundNo/sync',
     endpoint({ auth: { admin: 'admin' }, params: RefundParams, returns: Refund }, ({ params, caller }) =>
-      operations.syncRefund(consoleAsker(caller), params.refundNo),
+      operations.syncRefund(askerOf(caller), params.refundNo),
     ),
   );
 
@@ -97,7 +98,7 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/refunds/{refundNo}/resolve:
    *   post:
    *     tags: [Refunds]
-   *     summary: End an abnormal refund by hand
+   *     summary: Resolve an abnormal refund manually
    *     requestBody:
    *       content:
    *         application/json:
@@ -111,10 +112,10 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
         params: RefundParams,
         body: ResolveRefundRequest,
         returns: RefundPlaced,
-        errors: ['refund_not_abnormal', 'refund_not_released'],
+        errors: RESOLVE_REFUND_ERRORS,
       },
       ({ params, body, caller }) =>
-        operations.resolveRefund(consoleAsker(caller), params.refundNo, body.action, body.reason),
+        operations.resolveRefund(askerOf(caller), params.refundNo, body.action, body.reason),
     ),
   );
   return router;

@@ -22,8 +22,8 @@ export function skillpayStatsRoutes({ stats }: Pick<SkillOperations, 'stats'>): 
    * /api/v1/stats/skillpay:
    *   get:
    *     tags: [Statistics]
-   *     summary: Pay-per-call by application and resource
-   *     description: Offers made within the time, and what became of them; one line for each mode and currency.
+   *     summary: Get pay-per-call statistics by application and resource
+   *     description: Offers created in the period and their outcome; one row per mode and currency.
    */
   router.get(
     '/skillpay',

@@ -12,8 +12,8 @@ export function statsRoutes({ stats }: { stats: Stats }): RouteGroup {
    * /api/v1/stats/overview:
    *   get:
    *     tags: [Statistics]
-   *     summary: Counts and sums of a period
-   *     description: One mode at a time, over all projects or one; by day of `tz`. Paid counts when the money came, refunded when it went back.
+   *     summary: Get the statistics of a period
+   *     description: For one mode, over all projects or one; by day in the time zone `tz`. Payments count when they were paid, refunds when they succeeded.
    */
   router.get(
     '/api/v1/stats/overview',

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { Coins } from '../../catalog/coins.ts';
 import type { Users } from '../../catalog/users.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { Reply } from '../../http/reply.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { CoinAccount, presentAccount } from '../wire/coins.ts';
@@ -10,118 +9,38 @@ import { Paging } from '../wire/fields.ts';
 import { actorOf, Toggle } from '../wire/identity.ts';
 import { pageOf } from '../wire/order-page.ts';
 import { Order } from '../wire/orders.ts';
-import { page } from '../wire/page.ts';
-import { InProject, placeOf } from '../wire/projects.ts';
-import { ByUserId, presentUser, User, UserChange, UserInput, UsersQuery } from '../wire/users.ts';
+import { InProject } from '../wire/projects.ts';
+import { ByUserId, presentUser, User } from '../wire/users.ts';
 
-const Where = z.object(InProject);
-const UsersOfProject = UsersQuery.extend(InProject);
-const OrdersOfUser = z.object({ ...Paging, ...InProject });
+const OrdersOfUser = z.object({ ...Paging, ...InProject.shape });
 
-/** What the payer routes call. */
-export interface UserPorts {
+/** What the console's own routes of payers call. */
+export interface ConsoleUserPorts {
   users: Users;
   coins: Pick<Coins, 'accountsOf'>;
   payments: Pick<PaymentOperations, 'orders'>;
 }
 
-/** Payers, under the console. */
-export function userRoutes({ users, coins, payments }: UserPorts): RouteGroup {
-  const router = routeGroup();
-
-  /**
-   * @openapi
-   * /api/v1/users:
-   *   get:
-   *     tags: [Users]
-   *     summary: List payers
-   */
-  router.get(
-    '/api/v1/users',
-    endpoint({ auth: { admin: 'viewer' }, query: UsersOfProject, returns: User, list: true }, async ({ query }) =>
-      page(await users.list(query), query.limit, placeOf, (row) => presentUser(row)),
-    ),
-  );
-
-  /**
-   * @openapi
-   * /api/v1/users:
-   *   post:
-   *     tags: [Users]
-   *     summary: Create or change a payer
-   *     description: 201 when it is new, 200 when it was there.
-   *     requestBody:
-   *       content:
-   *         application/json:
-   *           example: { userId: user-1001, nickname: Tea lover }
-   */
-  router.post(
-    '/api/v1/users',
-    endpoint(
-      { auth: { admin: 'admin' }, query: Where, body: UserInput, returns: User, status: 201 },
-      async ({ query, body: { userId, ...patch }, caller, request }) => {
-        const { user, isNew } = await users.upsert(actorOf(caller, request), { ...query, userId }, patch);
-        return new Reply({ status: isNew ? 201 : 200, data: presentUser(user) });
-      },
-    ),
-  );
-
-  /**
-   * @openapi
-   * /api/v1/users/{userId}:
-   *   get:
-   *     tags: [Users]
-   *     summary: Show a payer
-   *     description: With the sums of what was paid and given back.
-   */
-  router.get(
-    '/api/v1/users/:userId',
-    endpoint(
-      { auth: { admin: 'viewer' }, params: ByUserId, query: Where, returns: User },
-      async ({ params, query }) => {
-        const { user, totals } = await users.withTotals({ ...query, ...params });
-        return presentUser(user, totals);
-      },
-    ),
-  );
-
-  /**
-   * @openapi
-   * /api/v1/users/{userId}:
-   *   put:
-   *     tags: [Users]
-   *     summary: Change a payer
-   *     description: What is left out stays, null clears.
-   *     requestBody:
-   *       content:
-   *         application/json:
-   *           example: { nickname: null }
-   */
-  router.put(
-    '/api/v1/users/:userId',
-    endpoint(
-      { auth: { admin: 'admin' }, params: ByUserId, query: Where, body: UserChange, returns: User },
-      async ({ params, query, body, caller, request }) =>
-        presentUser(await users.update(actorOf(caller, request), { ...query, ...params }, body)),
-    ),
-  );
+/** What only the console does with payers: block, anonymise, and look at their orders and coins. */
+export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts): RouteGroup {
+  const router = routeGroup('/api/v1/users');
 
   /**
    * @openapi
    * /api/v1/users/{userId}/toggle:
    *   put:
    *     tags: [Users]
-   *     summary: Block or unblock a payer
-   *     description: Without a body it flips. A blocked payer cannot pay but can be refunded.
+   *     summary: Block or unblock a user
+   *     description: Without a body the state is toggled. A blocked user cannot pay but can be refunded.
    *     requestBody:
    *       content:
    *         application/json:
    *           example: { enabled: false }
    */
   router.put(
-    '/api/v1/users/:userId/toggle',
+    '/:userId/toggle',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByUserId, query: Where, body: Toggle, returns: User },
+      { auth: { admin: 'admin' }, params: ByUserId, query: InProject, body: Toggle, returns: User },
       async ({ params, query, body, caller, request }) =>
         presentUser(await users.toggle(actorOf(caller, request), { ...query, ...params }, body?.enabled)),
     ),
@@ -132,13 +51,13 @@ export function userRoutes({ users, coins, payments }: UserPorts): RouteGroup {
    * /api/v1/users/{userId}:
    *   delete:
    *     tags: [Users]
-   *     summary: Anonymise a payer
-   *     description: Forgets who it is; the row stays, because orders and coins refer to it.
+   *     summary: Anonymise a user
+   *     description: Erases the personal data; the user itself remains, because orders and coins refer to it.
    */
   router.delete(
-    '/api/v1/users/:userId',
+    '/:userId',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByUserId, query: Where, status: 204 },
+      { auth: { admin: 'admin' }, params: ByUserId, query: InProject, status: 204 },
       ({ params, query, caller, request }) => users.anonymise(actorOf(caller, request), { ...query, ...params }),
     ),
   );
@@ -148,11 +67,11 @@ export function userRoutes({ users, coins, payments }: UserPorts): RouteGroup {
    * /api/v1/users/{userId}/orders:
    *   get:
    *     tags: [Users]
-   *     summary: List the orders of a payer
+   *     summary: List the orders of a user
    *     description: Newest first.
    */
   router.get(
-    '/api/v1/users/:userId/orders',
+    '/:userId/orders',
     endpoint(
       { auth: { admin: 'viewer' }, params: ByUserId, query: OrdersOfUser, returns: Order, list: true },
       async ({ params, query: { project, cursor, limit } }) => {
@@ -167,13 +86,13 @@ export function userRoutes({ users, coins, payments }: UserPorts): RouteGroup {
    * /api/v1/users/{userId}/coins:
    *   get:
    *     tags: [Users]
-   *     summary: Coins of a payer
-   *     description: Every account, one for each coin.
+   *     summary: List the coin accounts of a user
+   *     description: One account per coin.
    */
   router.get(
-    '/api/v1/users/:userId/coins',
+    '/:userId/coins',
     endpoint(
-      { auth: { admin: 'viewer' }, params: ByUserId, query: Where, returns: z.array(CoinAccount) },
+      { auth: { admin: 'viewer' }, params: ByUserId, query: InProject, returns: z.array(CoinAccount) },
       async ({ params, query }) => (await coins.accountsOf(query.project, params.userId)).map(presentAccount),
     ),
   );

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { WebhookOperations } from '../../events/webhooks.ts';
 import { endpoint, Reply } from '../../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
+import { SEND_EVENT_ERRORS, SET_WEBHOOK_ERRORS } from '../wire/errors.ts';
 import { Delivery, Webhook, WebhookInput } from '../wire/events.ts';
 import { Id, Paging } from '../wire/fields.ts';
 import { actorOf } from '../wire/identity.ts';
@@ -27,7 +28,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    * /api/v1/api-apps/{client_id}/webhook:
    *   get:
    *     tags: [Webhooks]
-   *     summary: Show the webhook of an application
+   *     summary: Get the webhook of an application
    */
   router.get(
     '/api/v1/api-apps/:client_id/webhook',
@@ -43,8 +44,8 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    *     tags: [Webhooks]
    *     summary: Set the webhook of an application
    *     description: >
-   *       What is left out stays; no `types` means all. The answer that creates it (201) shows the `whsec_` secret, once.
-   *       Messages are signed as in Standard Webhooks and tried for 72 hours; a receiver that answers 410 is switched off.
+   *       Omitted fields keep their values; without `types`, all types are sent. The response that creates it (201) contains the `whsec_` secret, shown only once.
+   *       Messages are signed according to Standard Webhooks and retried for 72 hours; a receiver that returns 410 is disabled.
    *     requestBody:
    *       content:
    *         application/json:
@@ -53,7 +54,13 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
   router.put(
     '/api/v1/api-apps/:client_id/webhook',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByClientId, body: WebhookInput, returns: Webhook },
+      {
+        auth: { admin: 'admin' },
+        params: ByClientId,
+        body: WebhookInput,
+        returns: Webhook,
+        errors: SET_WEBHOOK_ERRORS,
+      },
       async ({ params, body, caller, request }) => {
         const { created, webhook } = await webhooks.put(actorOf(caller, request), params.client_id, body);
         return new Reply({ status: created ? 201 : 200, data: webhook });
@@ -66,8 +73,8 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    * /api/v1/api-apps/{client_id}/webhook/rotate-secret:
    *   post:
    *     tags: [Webhooks]
-   *     summary: Replace the signing secret
-   *     description: Shows the new secret, once. During the grace every message has a signature of both.
+   *     summary: Rotate the signing secret
+   *     description: The response contains the new secret, shown only once. During the grace period every message is signed with both secrets.
    *     requestBody:
    *       content:
    *         application/json:
@@ -87,13 +94,13 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    * /api/v1/api-apps/{client_id}/webhook/test:
    *   post:
    *     tags: [Webhooks]
-   *     summary: Send a test message now
-   *     description: One signed `webhook.test`, sent once; the answer says how it went.
+   *     summary: Send a test message
+   *     description: Sends one signed `webhook.test` without retries; the response has the result.
    */
   router.post(
     '/api/v1/api-apps/:client_id/webhook/test',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByClientId, returns: Delivery, errors: ['webhook_not_configured'] },
+      { auth: { admin: 'admin' }, params: ByClientId, returns: Delivery, errors: SEND_EVENT_ERRORS },
       ({ params }) => webhooks.test(params.client_id),
     ),
   );
@@ -103,8 +110,8 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    * /api/v1/api-apps/{client_id}/webhook/deliveries:
    *   get:
    *     tags: [Webhooks]
-   *     summary: List what was delivered
-   *     description: Newest first, with every attempt.
+   *     summary: List webhook deliveries
+   *     description: Newest first, with all attempts.
    */
   router.get(
     '/api/v1/api-apps/:client_id/webhook/deliveries',

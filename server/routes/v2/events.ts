@@ -12,10 +12,10 @@ export function ownEventRoutes(events: EventReading): RouteGroup {
    * /api/v2/events:
    *   get:
    *     tags: [Events]
-   *     summary: Read own events after a number
+   *     summary: List own events after a sequence number
    *     description: >
-   *       Oldest first. Keep the `sequence` of the last event and ask for what comes after it: a cursor never misses a late
-   *       commit and sees nothing twice. Gaps in the numbers are normal.
+   *       Oldest first. Keep the `sequence` of the last event and request the events after it: a cursor never misses an event that is
+   *       committed late, and returns none twice. Gaps in the sequence are normal.
    */
   router.get(
     '/',

@@ -22,8 +22,8 @@ export function appMeRoutes(): RouteGroup {
    * /api/v2/me:
    *   get:
    *     tags: [Application]
-   *     summary: Which application is this token of
-   *     description: Any token may ask. `mode` is `test` while Debug is on, when no order is about real money.
+   *     summary: Get the application of the token
+   *     description: Allowed for any token. `mode` is `test` while Debug is on, when no order moves real money.
    *     responses:
    *       200:
    *         content:

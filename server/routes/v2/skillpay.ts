@@ -3,7 +3,7 @@ import { endpoint, Reply } from '../../http/endpoint.ts';
 import { readIdempotencyKey } from '../../http/idempotency.ts';
 import type { SkillOperations } from '../../skillpay/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
-import { claimOf } from '../wire/claim.ts';
+import { CALL_SKILL_ERRORS, REFUND_ERRORS } from '../wire/errors.ts';
 import {
   OutTradeNo,
   SkillContent,
@@ -28,10 +28,10 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    *     tags: [Pay-per-call]
    *     summary: Call a paid resource
    *     description: >
-   *       The first call answers 402 with a payment code in `<Brand>-Pay-Required`, the number in `X-Out-Trade-No` and the x402
-   *       offer in `PAYMENT-REQUIRED`. When the payer has paid, the same call with `X-Out-Trade-No` (or an x402
-   *       `PAYMENT-SIGNATURE`) answers 200 with the content; repeating it never fulfils twice. An `Idempotency-Key` of the first
-   *       call points to the order: a retry gets the same order in its present state.
+   *       The first call returns 402 with a payment code in `<Brand>-Pay-Required`, the order number in `X-Out-Trade-No` and the x402
+   *       offer in `PAYMENT-REQUIRED`. After the payer has paid, the same call with `X-Out-Trade-No` (or an x402
+   *       `PAYMENT-SIGNATURE`) returns 200 with the content; repeating it never fulfils twice. An `Idempotency-Key` on the first
+   *       call identifies the order: a retry returns the same order in its current state.
    *     requestBody:
    *       content:
    *         application/json:
@@ -45,26 +45,7 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
         headers: SkillHeaders,
         body: SkillRequest,
         returns: SkillContent,
-        errors: [
-          'payment_required',
-          'payment_expired',
-          'resource_required',
-          'resource_mismatch',
-          'proof_invalid',
-          'order_closed',
-          'order_refunded',
-          'fulfilment_in_progress',
-          'fulfilment_unavailable',
-          'fulfilment_failed_refund_pending',
-          'too_many_offers',
-          'not_on_sale',
-          'project_disabled',
-          'channel_disabled',
-          'channel_not_configured',
-          'channel_refused',
-          'channel_outcome_unknown',
-          'channel_answer_unusable',
-        ],
+        errors: CALL_SKILL_ERRORS,
       },
       async ({ headers, body, caller }) => {
         const outTradeNo = headers['x-out-trade-no'];
@@ -97,8 +78,8 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    *     tags: [Pay-per-call]
    *     summary: Refund a pay-per-call order
    *     description: >
-   *       Without `refundAmount` all that is left. 409 while the paid work is being done; after a full refund the content is no
-   *       longer given.
+   *       Without `refundAmount`, the full remaining amount. 409 while the order is being fulfilled; after a full refund the content is no
+   *       longer delivered.
    *     requestBody:
    *       content:
    *         application/json:
@@ -112,19 +93,9 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
         body: SkillRefundRequest,
         returns: SkillRefundPlaced,
         idempotent: true,
-        errors: [
-          'order_not_paid',
-          'refund_exceeds_refundable',
-          'refund_in_progress',
-          'refunds_blocked',
-          'refund_limit_reached',
-          'refund_window_over',
-          'merchant_number_used',
-          'fulfilment_in_progress',
-          'refund_after_fulfilment',
-        ],
+        errors: REFUND_ERRORS,
       },
-      ({ body, caller, idempotent }) => operations.refund(caller, body, claimOf(idempotent)),
+      ({ body, caller, claim }) => operations.refund(caller, body, claim),
     ),
   );
 
@@ -133,7 +104,7 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    * /api/v2/skillpay/resources:
    *   get:
    *     tags: [Pay-per-call]
-   *     summary: List what can be called, with prices
+   *     summary: List resources and prices
    */
   router.get(
     '/resources',

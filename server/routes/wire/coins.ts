@@ -47,7 +47,7 @@ export const CoinEntry = z
     id: z.string(),
     userId: z.string(),
     coin: z.string(),
-    amount: z.int().describe('Negative when coins went away.'),
+    amount: z.int().describe('Negative for a debit.'),
     balanceAfter: z.int(),
     kind: z.enum(['credit', 'debit', 'adjustment', 'clawback']),
     orderNo: z.string().nullable(),
@@ -76,17 +76,17 @@ export const Debit = z
   .object({
     userId: UserId,
     amount: z.int().min(1).max(mostCoins),
-    bizNo: Id.describe("The caller's own number of what the coins are for; the same one is the same debit."),
+    bizNo: Id.describe("The caller's own number for the debit; reusing it never debits twice."),
     memo: SafeText(1, 200).optional(),
   })
   .meta({ id: 'CoinDebit' });
 
 /** Filters of the coin list. */
-export const CoinsQuery = z.object({ ...UuidPaging, ...InProject, enabled: Flag.optional() });
+export const CoinsQuery = z.object({ ...UuidPaging, ...InProject.shape, enabled: Flag.optional() });
 /** The part of the account list that is wanted. */
-export const AccountsQuery = z.object({ ...UuidPaging, ...InProject });
+export const AccountsQuery = z.object({ ...UuidPaging, ...InProject.shape });
 /** Filters of a ledger. */
-export const EntriesQuery = z.object({ ...NumberPaging, ...InProject, userId: UserId.optional() });
+export const EntriesQuery = z.object({ ...NumberPaging, ...InProject.shape, userId: UserId.optional() });
 /** The part of a payer's own ledger that is wanted. */
 export const OwnEntriesQuery = z.object({ ...NumberPaging, userId: UserId });
 

@@ -1,13 +1,11 @@
 import { z } from 'zod';
-import type { AppCaller } from '../../http/callers.ts';
-import type { Page, RequestFacts } from '../../http/contract.ts';
+import type { Page } from '../../http/contract.ts';
 import { Reply } from '../../http/reply.ts';
 import { UploadedFile } from '../../http/multipart.ts';
 import { InvalidRequest } from '../../errors.ts';
 import type { CertRow, CertUpload } from '../../credentials/certs.ts';
 import type { ConfigView } from '../../credentials/config-view.ts';
 import type { PublicChannel } from '../../credentials/status.ts';
-import type { Actor } from '../../identity/ports.ts';
 import { MODES, PAY_WAYS, type ChannelKind, type ProbeResult } from '../../payments/channel.ts';
 import { Code, Id, SafeText, Timestamp } from './fields.ts';
 
@@ -27,9 +25,6 @@ export const ByPayWay = z.object({ payWay: PayWayName });
 
 /** The path of a certificate. */
 export const ByCertId = z.object({ id: z.uuid() });
-
-/** The project of an administrator's request; `default` unless named. */
-export const InProject = z.object({ project: Code.default('default') });
 
 /** The project of an administrator's request about something that has an id of its own. */
 export const MaybeInProject = z.object({ project: Code.optional() });
@@ -51,13 +46,13 @@ export const PublicChannelEntry = z
 export const ConfigBody = z.looseObject({ mode: ModeName.optional() }).meta({
   id: 'ChannelConfigChange',
   description:
-    'Members are the names that the schema of the channel lists. Left out or `***`: keeps its value; null: cleared; a PEM text under the name of a certificate kind becomes the default certificate of that kind.',
+    'The fields are those of the schema of the channel. Omitted or `***` keeps the value, null clears it; a PEM text under the name of a certificate kind becomes the default certificate of that kind.',
 });
 
 /** The same from an application, whose project is its own. */
 export const OwnConfigBody = ConfigBody.refine(hasNoProject, {
   path: ['project'],
-  message: 'is always that of the token',
+  message: 'is determined by the token',
 });
 
 const UsedCertificate = z
@@ -82,11 +77,13 @@ export const ChannelConfig = z
     mode: ModeName.nullable(),
     account: z.string().nullable(),
     version: z.int().nullable(),
-    fields: z.record(z.string(), z.string()).describe('Secret ones are `***`.'),
+    fields: z.record(z.string(), z.string()).describe('Secret values are `***`.'),
     fingerprints: z
       .record(z.string(), z.string())
-      .describe('Of secret fields: part of the hash and the last characters.'),
-    certificates: z.array(UsedCertificate).describe('What this version was made with, the default of each kind first.'),
+      .describe('For secret fields: part of the hash and the last characters.'),
+    certificates: z
+      .array(UsedCertificate)
+      .describe('The certificates of this version, the default of each kind first.'),
     missing: z.array(z.string()),
     status: StatusWord,
     lastSuccessAt: Timestamp.nullable(),
@@ -114,9 +111,7 @@ export const ConfigSchema = z
       }),
     ),
     certKinds: z.array(z.object({ kind: z.string(), label: z.string(), form: z.string(), help: z.string() })),
-    needed: z
-      .partialRecord(ModeName, z.array(z.string()))
-      .describe('Fields and certificates that an empty configuration lacks.'),
+    needed: z.partialRecord(ModeName, z.array(z.string())).describe('Fields and certificates that each mode requires.'),
   })
   .meta({ id: 'ChannelConfigSchema' });
 
@@ -166,7 +161,7 @@ export const CertUploadBody = z
 /** The same from an application, whose project is its own. */
 export const OwnCertUploadBody = CertUploadBody.refine(hasNoProject, {
   path: ['project'],
-  message: 'is always that of the token',
+  message: 'is determined by the token',
 });
 
 /** Which certificates a list shows. */
@@ -178,14 +173,9 @@ export const CertFilter = z
 /** The same from an application, whose project is its own. */
 export const OwnCertFilter = z
   .looseObject({ payWay: PayWayName.optional(), kind: z.string().max(64).optional() })
-  .refine(hasNoProject, { path: ['project'], message: 'is always that of the token' })
+  .refine(hasNoProject, { path: ['project'], message: 'is determined by the token' })
   .optional()
   .meta({ id: 'OwnCertificateFilter' });
-
-/** Who acts with a token, for the audit log. */
-export function appActorOf({ clientId }: AppCaller, { ip, id }: RequestFacts): Actor {
-  return { kind: 'app', name: clientId, ip, requestId: id };
-}
 
 /** How the public sees a channel. */
 export function presentPublicChannel(channel: PublicChannel): z.input<typeof PublicChannelEntry> {
@@ -235,8 +225,8 @@ export function presentCert(row: CertRow, now: Date): z.input<typeof Certificate
 /** The file of an upload, from whichever of both members it came in; throws 400. */
 export function uploadOf({ file, content, ...about }: z.output<typeof CertUploadBody>): CertUpload {
   if ((file === undefined) === (content === undefined))
-    throw new InvalidRequest('Either file or content is needed.', [
-      { pointer: file ? '/content' : '/file', code: 'one_of', detail: 'either file or content is needed' },
+    throw new InvalidRequest('Either file or content is required.', [
+      { pointer: file ? '/content' : '/file', code: 'one_of', detail: 'either file or content is required' },
     ]);
   const { payWay, kind, name, passphrase } = about;
   const bytes = file?.bytes ?? Buffer.from(content ?? '', 'utf8');

@@ -22,8 +22,8 @@ export const EventTypes = z
 
 /** How the log is read: everything after a number. */
 export const EventsQuery = z.object({
-  after: Sequence.optional().describe('The sequence of the last event that was received; events after it are shown.'),
-  cursor: Sequence.optional().describe('The same as `after`: `page.nextCursor` of the page before.'),
+  after: Sequence.optional().describe('Sequence of the last received event; returns the events after it.'),
+  cursor: Sequence.optional().describe('Same as `after`: `page.nextCursor` of the previous page.'),
   types: EventTypes.optional(),
   limit: Limit,
 });
@@ -32,8 +32,8 @@ export const EventsQuery = z.object({
 export const EventFilters = {
   clientId: Id.optional(),
   project: Code.optional(),
-  objectNo: Id.optional().describe('Number of the order or refund that it is about.'),
-  since: Instant.optional().describe('Only what happened at this time or later.'),
+  objectNo: Id.optional().describe('Number of the order or refund.'),
+  since: Instant.optional().describe('Only events at or after this time.'),
 };
 
 /** An event: the payload of the log and of webhooks. */
@@ -42,7 +42,7 @@ export const Event = z
     id: z.string(),
     type: z.string(),
     createdAt: Timestamp,
-    sequence: z.int().describe('Grows; gaps are normal.'),
+    sequence: z.int().describe('Increasing; gaps are normal.'),
     data: z.object({ object: z.record(z.string(), z.unknown()) }),
   })
   .meta({ id: 'Event' });
@@ -58,7 +58,9 @@ export const Delivery = z
     id: z.string(),
     eventId: z.string(),
     type: z.string(),
-    target: z.enum(['webhook', 'order', 'test']).describe("The app's webhook, the order's own notifyUrl, or a test."),
+    target: z
+      .enum(['webhook', 'order', 'test'])
+      .describe('The webhook of the application, the notifyUrl of the order, or a test.'),
     url: z.string(),
     state: z.enum(['pending', 'delivered', 'failed', 'cancelled']),
     attempts: z.int(),
@@ -77,14 +79,14 @@ export const Delivery = z
 export const Webhook = z
   .object({
     clientId: z.string(),
-    url: z.string().nullable().describe("Null when there is only a secret, for orders' own notifyUrl."),
+    url: z.string().nullable().describe('Null if only a secret exists, for the notifyUrl of orders.'),
     types: z.array(z.string()).describe('Empty means all.'),
     enabled: z.boolean(),
     disabledReason: z.string().nullable(),
     previousSecretExpiresAt: Timestamp.nullable(),
     createdAt: Timestamp,
     updatedAt: Timestamp,
-    secret: z.string().optional().describe('`whsec_…`; shown once, when it is made.'),
+    secret: z.string().optional().describe('`whsec_…`; shown only once, when it is created.'),
   })
   .meta({ id: 'Webhook' });
 
@@ -92,7 +94,7 @@ export const Webhook = z
 export const WebhookInput = z
   .object({
     url: z
-      .url({ protocol: /^https?$/, error: 'must be an http or https address' })
+      .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
       .max(512)
       .optional(),
     types: z.array(z.enum(EVENT_TYPES)).max(EVENT_TYPES.length).optional(),

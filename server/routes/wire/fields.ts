@@ -33,7 +33,10 @@ export const UserId = z
   .string()
   .min(1)
   .max(128)
-  .refine((text) => [...text].length <= 64 && !/\p{Cc}/u.test(text), 'must be 1 to 64 characters without controls')
+  .refine(
+    (text) => [...text].length <= 64 && !/\p{Cc}/u.test(text),
+    'must be 1 to 64 characters without control characters',
+  )
   .meta({ id: 'UserId', minLength: 1, maxLength: 64, examples: ['user-1001'] });
 
 /** How many entries a page has: 1 to 200, default 50. */
@@ -73,11 +76,11 @@ export const Cursor = z
   .transform((text, context) => {
     const position = readCursor(text);
     if (position) return position;
-    context.addIssue('is not a cursor of this service');
+    context.addIssue('is not a valid cursor');
     return z.NEVER;
   })
   .optional()
-  .meta({ description: 'Opaque: `page.nextCursor` of the page before.' });
+  .meta({ description: 'Opaque: `page.nextCursor` of the previous page.' });
 
 /** An instant, RFC 3339 with a zone, read into a `Date`. */
 export const Instant = z.iso

@@ -20,7 +20,7 @@ export function readClient(
   if (authorization !== undefined) {
     const credentials = readBasic(String(authorization));
     if (clientSecret !== undefined || (clientId !== undefined && clientId !== credentials.clientId)) {
-      throw new InvalidRequest('Send the credentials by Basic or in the body, not both.');
+      throw new InvalidRequest('Send the client credentials either with HTTP Basic or in the body, not both.');
     }
     return { credentials };
   }
@@ -34,7 +34,7 @@ function readBasic(header: string): ClientCredentials {
   const text = encoded === undefined ? '' : Buffer.from(encoded, 'base64').toString('utf8');
   const colon = text.indexOf(':');
   if (colon < 0) {
-    throw new AppError('invalid_client', 401, 'The Authorization header has no Basic credentials.', {
+    throw new AppError('invalid_client', 401, 'The Authorization header contains no valid Basic credentials.', {
       headers: { 'WWW-Authenticate': 'Basic realm="oauth", charset="UTF-8"' },
     });
   }

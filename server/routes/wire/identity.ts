@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AdminCaller } from '../../http/callers.ts';
+import type { Caller } from '../../http/callers.ts';
 import type { RequestFacts } from '../../http/contract.ts';
 import type { Actor, AdminRow, ApiAppRow, AuditRow } from '../../identity/ports.ts';
 import type { Scope } from '../../identity/scopes.ts';
@@ -112,8 +112,9 @@ export const AuditLine = z
   .meta({ id: 'AuditLine' });
 
 /** Who acts, for the audit log. */
-export function actorOf({ username }: AdminCaller, { ip, id }: RequestFacts): Actor {
-  return { kind: 'admin', name: username, ip, requestId: id };
+export function actorOf(caller: Caller, { ip, id }: RequestFacts): Actor {
+  const name = caller.kind === 'app' ? caller.clientId : caller.username;
+  return { kind: caller.kind, name, ip, requestId: id };
 }
 
 /** How an administrator is shown. */

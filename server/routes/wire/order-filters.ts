@@ -52,7 +52,7 @@ export function orderFilter(query: Partial<z.output<typeof OrdersQuery>>): Order
 function bound(text: string, pointer: string): bigint {
   if (/^0+(\.0+)?$/.test(text)) return 0n;
   if (!/^\d/.test(text))
-    throw new InvalidRequest('An amount is a decimal number.', [
+    throw new InvalidRequest('The amount must be a decimal number.', [
       { pointer, code: 'amount_invalid', detail: 'must be a decimal number' },
     ]);
   return readAmount(text, 'CNY', 'alipay', pointer).minor;

@@ -9,13 +9,13 @@ export const PayWayName = z.enum(PAY_WAYS);
 const Status = z.enum(ORDER_STATUSES);
 const ModeName = z.enum(['simulator', 'sandbox', 'live']);
 const Failure = z.object({ code: z.string(), message: z.string() }).nullable();
-const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).max(512);
+const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).max(512);
 
 /** The body of a pay request (specification: place-payment request). */
 export const PlacePaymentRequest = z
   .object({
     subject: SafeText(1, 127).describe('Order title.'),
-    amount: Amount.optional().describe('Major units; may be left out when `product` has the price.'),
+    amount: Amount.optional().describe('Major units; may be omitted if `product` has the price.'),
     payWay: PayWayName,
     orderType: SafeText(1, 64).optional().describe('Business category.'),
     userId: UserId.optional().describe("The paying user in the caller's system."),
@@ -23,13 +23,13 @@ export const PlacePaymentRequest = z
       .string()
       .refine((text) => Buffer.byteLength(text) <= 4096, 'must have at most 4096 bytes')
       .optional()
-      .describe('Free text, echoed byte for byte.'),
+      .describe('Custom text, returned unchanged.'),
     currency: z
       .string()
       .regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code')
       .optional(),
     merchantOrderNo: Id.optional().describe(
-      "The caller's own number; the same one with the same facts is the same order.",
+      "The caller's own order number; the same number with the same values is the same order.",
     ),
     scene: z.enum(['qr', 'page', 'wap', 'app', 'h5', 'jsapi', 'redirect']).optional(),
     openId: z
@@ -38,7 +38,7 @@ export const PlacePaymentRequest = z
       .optional(),
     clientIp: z.union([z.ipv4(), z.ipv6()]).optional(),
     returnUrl: httpUrl.optional(),
-    notifyUrl: httpUrl.optional().describe("Overrides the app's webhook url for this order."),
+    notifyUrl: httpUrl.optional().describe('Overrides the webhook URL of the application for this order.'),
     expireSeconds: z.int().min(60).max(604_800).optional(),
     product: Code.optional(),
   })
@@ -64,7 +64,7 @@ export const Refund = z
   })
   .meta({ id: 'Refund' });
 
-/** One order as it appears on the wire (contract.md §7). */
+/** One order as it appears on the wire. */
 export const Order = z
   .object({
     orderNo: z.string(),
@@ -83,7 +83,7 @@ export const Order = z
     amountMinor: z.int().describe('Minor units.'),
     currency: z.string(),
     status: Status,
-    exception: z.enum(EXCEPTION_KINDS).nullable().describe('The newest open exception.'),
+    exception: z.enum(EXCEPTION_KINDS).nullable().describe('Kind of the latest open exception.'),
     closeReason: z.enum(['merchant', 'admin', 'expired', 'channel']).nullable(),
     failure: Failure,
     payer: z.string().nullable(),
@@ -100,14 +100,17 @@ export const Order = z
         expiresAt: Timestamp,
       })
       .optional()
-      .describe('What the payer needs, while the order can be paid.'),
-    payUrl: z.string().optional().describe('Where the payer is sent; for QR scenes our payment page.'),
+      .describe('What the payer needs to pay, while the order can be paid.'),
+    payUrl: z
+      .string()
+      .optional()
+      .describe('URL to send the payer to; for QR scenes, the payment page of this service.'),
     refunds: z.array(Refund),
     createdAt: Timestamp,
     paidAt: Timestamp.nullable(),
     closedAt: Timestamp.nullable(),
     expiresAt: Timestamp,
-    stale: z.boolean().describe('True when the channel could not be asked in time and the stored state is shown.'),
+    stale: z.boolean().describe('True if the channel could not be queried in time and the stored state is returned.'),
   })
   .meta({ id: 'Order' });
 
@@ -115,7 +118,7 @@ export const Order = z
 export const RefundRequest = z
   .object({
     orderNo: Id,
-    refundAmount: Amount.describe('Major units, at most what is left.'),
+    refundAmount: Amount.describe('Major units, at most the refundable amount.'),
     merchantRefundNo: Id.optional(),
     reason: SafeText(1, 80).optional(),
   })

@@ -17,7 +17,7 @@ const Resource = z.discriminatedUnion('handler', [
   z.object({ handler: z.literal('static'), content: z.json(), contentType: z.string().max(128).optional() }),
   z.object({
     handler: z.literal('http'),
-    url: z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).max(512),
+    url: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).max(512),
     timeoutMs: z.int().min(100).max(60_000).optional(),
   }),
 ]);
@@ -51,7 +51,12 @@ export const ProductChange = z
   .meta({ id: 'ProductChange' });
 
 /** Filters of the product list. */
-export const ProductsQuery = z.object({ ...UuidPaging, ...InProject, kind: Kind.optional(), enabled: Flag.optional() });
+export const ProductsQuery = z.object({
+  ...UuidPaging,
+  ...InProject.shape,
+  kind: Kind.optional(),
+  enabled: Flag.optional(),
+});
 
 /** A product in an answer. */
 export const Product = z

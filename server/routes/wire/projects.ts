@@ -29,7 +29,7 @@ export const ProjectsQuery = z.object({ ...Paging, enabled: Flag.optional() });
 export const ByCode = z.object({ code: Code });
 
 /** The project that a console request is about. */
-export const InProject = { project: Code.default('default') };
+export const InProject = z.object({ project: Code.default('default') });
 
 /** How a project is shown. */
 export function presentProject(row: ProjectRow): z.input<typeof Project> {

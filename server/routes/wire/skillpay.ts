@@ -12,18 +12,24 @@ export const OutTradeNo = z
 /** The body of a call; the repeat may leave it out. */
 export const SkillRequest = z
   .object({
-    resource: Code.optional().describe('Code of a skill; may be left out when the project has only one, or in Debug.'),
-    input: z.unknown().optional().describe('What the resource works on; priced together with it.'),
-    payWay: PayWayName.optional().describe('Default: the first enabled channel of the skill.'),
+    resource: Code.optional().describe('Code of a skill; may be omitted if the project has only one, or in Debug.'),
+    input: z.unknown().optional().describe('Input of the resource; part of the offer.'),
+    payWay: PayWayName.optional().describe('By default the first enabled channel of the skill.'),
   })
   .optional()
   .meta({ id: 'SkillRequest' });
 
 /** The headers of a call. */
 export const SkillHeaders = z.object({
-  'x-out-trade-no': OutTradeNo.optional().describe('The number from the 402; sent with the repeat.'),
-  'payment-signature': z.string().max(8192).optional().describe('The proof of an x402 client, base64 of JSON.'),
-  'idempotency-key': z.string().max(258).optional().describe('Of the first call: a retry gets the same order.'),
+  'x-out-trade-no': OutTradeNo.optional().describe(
+    'The order number from the 402 response; sent when the call is repeated.',
+  ),
+  'payment-signature': z
+    .string()
+    .max(8192)
+    .optional()
+    .describe('Proof of payment of an x402 client, base64-encoded JSON.'),
+  'idempotency-key': z.string().max(258).optional().describe('For the first call: a retry returns the same order.'),
 });
 
 /** The paid content, or the news that it failed and the money is back. */
@@ -31,11 +37,14 @@ export const SkillContent = z
   .object({
     outTradeNo: z.string(),
     orderNo: z.string(),
-    content: z.unknown().optional().describe('JSON when the content type is JSON, else text.'),
+    content: z.unknown().optional().describe('JSON if the content type is JSON, else text.'),
     contentType: z.string().optional(),
-    alreadyFulfilled: z.boolean().optional().describe('The stored result of an earlier call.'),
+    alreadyFulfilled: z.boolean().optional().describe('True if this is the stored result of an earlier call.'),
     receipt: z.string().optional().describe('Compact JWS, `typ: pay-receipt+jws`.'),
-    status: z.literal('refunded').optional().describe('The work failed for good; all the money is back.'),
+    status: z
+      .literal('refunded')
+      .optional()
+      .describe('Fulfilment failed permanently; the payment was refunded in full.'),
     refundReason: z.string().optional(),
   })
   .meta({ id: 'SkillContent' });
@@ -68,7 +77,7 @@ export const SkillOrder = z
 export const SkillRefundRequest = z
   .object({
     outTradeNo: OutTradeNo,
-    refundAmount: Amount.optional().describe('Major units; left out = all that is left.'),
+    refundAmount: Amount.optional().describe('Major units; the full remaining amount if omitted.'),
     reason: SafeText(1, 80).optional(),
     merchantRefundNo: Id.optional(),
   })
@@ -84,7 +93,7 @@ export const SkillPrice = z
     name: z.string(),
     description: z.string().nullable(),
     price: z.number().describe('Major units.'),
-    amount: z.number().describe('The same as `price`.'),
+    amount: z.number().describe('Same as `price`.'),
     amountMinor: z.int(),
     currency: z.string(),
     payWays: z.array(z.string()),
@@ -106,7 +115,7 @@ export const SkillFigures = z
     fulfilled: z.int(),
     failed: z.int(),
     refunded: z.int().describe('Refunded in full.'),
-    revenue: z.number().describe('Paid less refunded, in major units.'),
+    revenue: z.number().describe('Paid minus refunded, in major units.'),
     revenueMinor: z.int(),
   })
   .meta({ id: 'SkillFigures' });

@@ -7,8 +7,8 @@ const Moment = z
   .refine((text) => /^2\d{3}-/.test(text), 'must be in the years 2000 to 2999');
 
 const period = {
-  from: Moment.optional().describe('A day of `tz`, or an instant. Default: 29 days before `to`.'),
-  to: Moment.optional().describe('A day of `tz`, included, or an instant, excluded. Default: today.'),
+  from: Moment.optional().describe('A day in `tz`, or a timestamp. By default 29 days before `to`.'),
+  to: Moment.optional().describe('A day in `tz` (inclusive), or a timestamp (exclusive). By default today.'),
   tz: TimeZone,
   mode: z.enum(MODES).default('live').describe('One mode at a time.'),
 };
@@ -32,7 +32,7 @@ const Sums = z.object({
 
 const figures = {
   createdOrders: z.int(),
-  states: z.record(z.string(), z.int()).describe('The orders that began then, by the state that they have now.'),
+  states: z.record(z.string(), z.int()).describe('The orders created in the period, by their current state.'),
   paidOrders: z.int(),
   refunds: z.int(),
   amounts: z.array(Sums),

@@ -6,8 +6,8 @@ import { SafeText, Timestamp, UserId } from './fields.ts';
 import { UuidPaging } from './uuid-cursor.ts';
 
 const Status = z.enum(['active', 'blocked']);
-const Email = z.email({ error: 'must be an e-mail address' }).max(254);
-const Phone = z.string().regex(/^\+?[0-9][0-9 ()-]{2,30}$/, 'must be a telephone number');
+const Email = z.email({ error: 'must be a valid e-mail address' }).max(254);
+const Phone = z.string().regex(/^\+?[0-9][0-9 ()-]{2,30}$/, 'must be a valid telephone number');
 const Metadata = z
   .record(z.string().max(64), z.json())
   .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= 4096, 'must have at most 4096 bytes as JSON');
@@ -61,7 +61,7 @@ export const User = z
     status: Status,
     metadata: z.record(z.string(), z.json()).nullable(),
     anonymisedAt: Timestamp.nullable(),
-    totals: z.array(Total).optional().describe('Per mode, channel and currency.'),
+    totals: z.array(Total).optional().describe('By mode, channel and currency.'),
     createdAt: Timestamp,
     updatedAt: Timestamp,
   })

@@ -17,9 +17,9 @@ function cursorOf(id: RegExp) {
     .transform((text, context): CursorPosition => {
       const position = readCursor(text);
       if (position && id.test(position.id)) return position;
-      context.addIssue('is not a cursor of this list');
+      context.addIssue('is not a valid cursor of this list');
       return z.NEVER;
     })
     .optional()
-    .meta({ description: 'Opaque: `page.nextCursor` of the page before.' });
+    .meta({ description: 'Opaque: `page.nextCursor` of the previous page.' });
 }

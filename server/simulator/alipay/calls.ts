@@ -1,4 +1,4 @@
-import type { Core } from '../core.ts';
+import type { Core } from '../half.ts';
 import type { Call, FaultName } from '../faults.ts';
 import { moveRefund } from '../refunds.ts';
 import { paymentOf, refundableMinor, type Refund, type Trade } from '../trade.ts';

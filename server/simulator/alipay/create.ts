@@ -1,5 +1,5 @@
 import { fixedOutcome } from '../fixed.ts';
-import type { Core } from '../core.ts';
+import type { Core } from '../half.ts';
 import type { Trade } from '../trade.ts';
 import { readChinaTime } from './china-time.ts';
 import { exists, newTradeNo, readText, readYuan } from './model.ts';

@@ -1,9 +1,8 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { rawBodyOf } from '../body.ts';
-import type { Core } from '../core.ts';
+import type { Core, Half } from '../half.ts';
 import { write } from '../exchange.ts';
-import type { Half } from '../half.ts';
 import type { Trade } from '../trade.ts';
 import { METHODS, perform } from './calls.ts';
 import { openPage, PRODUCTS } from './create.ts';
@@ -21,7 +20,7 @@ const SCHEDULE = [4, 10, 10, 60, 120, 360, 900].map((minutes) => minutes * 60);
 
 const keyrings = new WeakMap<Core, ReturnType<typeof createKeyring>>();
 
-/** Alipay's open API v2 as its gateway behaves (channels.md §1). */
+/** Alipay's open API v2 as its gateway behaves. */
 export const alipayHalf: Half = {
   payWay: 'alipay',
   noticeSchedule: SCHEDULE,

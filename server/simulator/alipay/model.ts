@@ -1,6 +1,6 @@
 import { readMajorText } from '../../payments/money.ts';
 import { randomDigits } from '../trades.ts';
-import type { Core } from '../core.ts';
+import type { Core } from '../half.ts';
 import { majorOf, paymentOf, type Trade } from '../trade.ts';
 import { chinaTime } from './china-time.ts';
 import { refused } from './reply.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { signRsa2 } from '../../channels/alipay/signature.ts';
-import type { Core } from '../core.ts';
+import type { Core } from '../half.ts';
 import type { Answer } from '../exchange.ts';
 import type { FaultName } from '../faults.ts';
 import { duplicateFirstKey } from '../spoil.ts';

@@ -3,8 +3,7 @@ import { certSerial, readCertificates, rootCertSerial } from '../../channels/ali
 import type { Account } from '../accounts.ts';
 import { pkcs8, spki } from '../authority.ts';
 import { newRsaKeys } from '../certificates.ts';
-import type { Core } from '../core.ts';
-import type { HalfConfig } from '../half.ts';
+import type { Core, HalfConfig } from '../half.ts';
 import { SimulatorRefusal } from '../refusal.ts';
 import { randomDigits } from '../trades.ts';
 
@@ -61,7 +60,7 @@ export function configFor({ secrets }: Account, core: Core): HalfConfig {
 /** Replaces `app-key` (the merchant's) or `alipay-key` (ours), each with its certificate. */
 export async function rotate(core: Core, { name, secrets }: Account, what: string): Promise<void> {
   if (what !== 'app-key' && what !== 'alipay-key') {
-    throw new SimulatorRefusal(400, 'unknown_rotation', 'Alipay rotates app-key or alipay-key.');
+    throw new SimulatorRefusal(400, 'unknown_rotation', 'what must be app-key or alipay-key for Alipay.');
   }
   const { privateKey, publicKey } = await newRsaKeys();
   const [key, cert, owner] =
@@ -91,7 +90,8 @@ export function createKeyring(core: Core): {
     },
     byName(name) {
       const account = core.accounts.get('alipay', name);
-      if (account === undefined) throw new SimulatorRefusal(404, 'no_such_account', `There is no account ${name}.`);
+      if (account === undefined)
+        throw new SimulatorRefusal(404, 'no_such_account', `The account ${name} does not exist.`);
       return parse(account);
     },
   };

@@ -1,5 +1,5 @@
 import type { Account } from '../accounts.ts';
-import type { Core } from '../core.ts';
+import type { Core } from '../half.ts';
 import type { Trade } from '../trade.ts';
 
 /** Finds trades by what PayPal's own calls name. */

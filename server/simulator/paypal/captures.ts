@@ -1,4 +1,4 @@
-import type { Core } from '../core.ts';
+import type { Core } from '../half.ts';
 import type { Payment, Trade } from '../trade.ts';
 import { tell } from './events.ts';
 import { presentCapture } from './present.ts';

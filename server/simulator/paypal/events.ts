@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Core } from '../core.ts';
+import type { Core } from '../half.ts';
 import type { Trade } from '../trade.ts';
 import { newPaypalId, webhooksOf } from './secrets.ts';
 

@@ -1,7 +1,6 @@
 import { createPrivateKey } from 'node:crypto';
-import type { Core } from '../core.ts';
+import type { Core, Half } from '../half.ts';
 import type { FaultName } from '../faults.ts';
-import type { Half } from '../half.ts';
 import type { NoticeRecord, SignedNotice } from '../notice.ts';
 import { SimulatorRefusal } from '../refusal.ts';
 import { duplicateFirstKey } from '../spoil.ts';
@@ -65,7 +64,7 @@ function approve(core: Core, trade: Trade): void {
 
 function signNotice(core: Core, notice: NoticeRecord, fault: FaultName | undefined): SignedNotice {
   const account = core.accounts.get('paypal', notice.account);
-  if (!account) throw new SimulatorRefusal(404, 'no_such_account', `There is no account ${notice.account}.`);
+  if (!account) throw new SimulatorRefusal(404, 'no_such_account', `The account ${notice.account} does not exist.`);
   const body = bodyOf(notice, fault);
   const known = certificateId(certificatesOf(account)[0] ?? '');
   const name = fault === 'unknown-serial' ? `${known}0` : known;

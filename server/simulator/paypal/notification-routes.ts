@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import type { Account } from '../accounts.ts';
-import type { Core } from '../core.ts';
+import type { Core } from '../half.ts';
 import { readVerifyRequest, readWebhookRequest } from './order-request.ts';
 import { notFound, refuse } from './refusals.ts';
 import { json, type AddRoute } from './route.ts';

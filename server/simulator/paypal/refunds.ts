@@ -1,5 +1,5 @@
 import type { Account } from '../accounts.ts';
-import type { Core } from '../core.ts';
+import type { Core } from '../half.ts';
 import type { FaultName } from '../faults.ts';
 import { paymentOf, refundableMinor, type Refund, type Trade } from '../trade.ts';
 import type { Books } from './books.ts';

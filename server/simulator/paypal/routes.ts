@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import type { Core } from '../core.ts';
+import type { Core } from '../half.ts';
 import { write, type Answer } from '../exchange.ts';
 import { rawBodyOf } from '../body.ts';
 import { SimulatorRefusal } from '../refusal.ts';

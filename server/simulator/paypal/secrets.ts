@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import type { Account } from '../accounts.ts';
-import type { Core } from '../core.ts';
+import type { Core } from '../half.ts';
 import { SimulatorRefusal } from '../refusal.ts';
 
 const CERTIFICATE_NAME = 'messageverificationcerts.simulator.paypal.com';
@@ -40,7 +40,7 @@ export async function rotate(core: Core, { secrets }: Account, what: string): Pr
     secrets['privateKey'] = privateKey;
     secrets['certificates'] = JSON.stringify([certificate, ...certificatesOf({ secrets })]);
   } else {
-    throw new SimulatorRefusal(400, 'unknown_what', 'PayPal rotates certificate or clientSecret.');
+    throw new SimulatorRefusal(400, 'unknown_what', 'what must be certificate or clientSecret for PayPal.');
   }
 }
 

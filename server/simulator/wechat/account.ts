@@ -3,8 +3,7 @@ import { plainSerial } from '../../channels/wechat/signature.ts';
 import type { Account } from '../accounts.ts';
 import { pkcs8, spki, type Credential } from '../authority.ts';
 import { newRsaKeys } from '../certificates.ts';
-import type { Core } from '../core.ts';
-import type { HalfConfig } from '../half.ts';
+import type { Core, HalfConfig } from '../half.ts';
 import { SimulatorRefusal } from '../refusal.ts';
 import { randomDigits } from '../trades.ts';
 
@@ -55,7 +54,7 @@ export async function newMerchant(
 ): Promise<Record<string, string>> {
   const { mode = 'both' } = options;
   const verifyMode = VERIFY_MODES.find((candidate) => candidate === mode);
-  if (!verifyMode) throw new SimulatorRefusal(400, 'unknown_mode', `mode is one of ${VERIFY_MODES.join(', ')}.`);
+  if (!verifyMode) throw new SimulatorRefusal(400, 'unknown_mode', `mode must be one of ${VERIFY_MODES.join(', ')}.`);
   const mchid = core.trades.newNumber(() => `19${randomDigits(8)}`);
   const [merchantKey, platformKey, publicKey] = await Promise.all([
     core.authority.issue(mchid),
@@ -92,7 +91,7 @@ export async function rotateMerchant(core: Core, account: Account, what: string)
   const name = OTHER_NAMES.get(what) ?? what;
   const rotate = Object.hasOwn(ROTATIONS, name) ? ROTATIONS[name] : undefined;
   if (!rotate)
-    throw new SimulatorRefusal(400, 'unknown_rotation', `what is one of ${Object.keys(ROTATIONS).join(', ')}.`);
+    throw new SimulatorRefusal(400, 'unknown_rotation', `what must be one of ${Object.keys(ROTATIONS).join(', ')}.`);
   const merchant = parseMerchant(account.secrets);
   await rotate(core, merchant);
   account.secrets = writeMerchant(merchant);

@@ -1,4 +1,4 @@
-import type { Core } from '../core.ts';
+import type { Core } from '../half.ts';
 import type { Answer } from '../exchange.ts';
 import type { Call as CallName, FaultName } from '../faults.ts';
 import type { Caller } from './gate.ts';

@@ -8,7 +8,7 @@ import {
 } from '../../channels/wechat/signature.ts';
 import type { Account } from '../accounts.ts';
 import { rawBodyOf } from '../body.ts';
-import type { Core } from '../core.ts';
+import type { Core } from '../half.ts';
 import type { Answer } from '../exchange.ts';
 import { findAccount, merchantKeyOf, readMerchant, type Merchant } from './account.ts';
 import { refuse } from './refusals.ts';

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import { rawBodyOf } from '../body.ts';
-import type { Core } from '../core.ts';
+import type { Core, Half } from '../half.ts';
 import { write } from '../exchange.ts';
-import type { Half } from '../half.ts';
 import type { Trade } from '../trade.ts';
 import { randomDigits } from '../trades.ts';
 import { configOfMerchant, newMerchant, readMerchant, rotateMerchant } from './account.ts';

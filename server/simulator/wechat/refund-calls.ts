@@ -1,4 +1,4 @@
-import type { Core } from '../core.ts';
+import type { Core } from '../half.ts';
 import type { Answer } from '../exchange.ts';
 import type { FaultName } from '../faults.ts';
 import { moveRefund } from '../refunds.ts';

@@ -1,7 +1,7 @@
 import { randomBytes, type KeyObject } from 'node:crypto';
 import { sealText } from '../../channels/wechat/aead.ts';
 import { answerText, SIGNTEST, signRsa } from '../../channels/wechat/signature.ts';
-import type { Core } from '../core.ts';
+import type { Core } from '../half.ts';
 import type { Answer } from '../exchange.ts';
 import type { FaultName } from '../faults.ts';
 import type { NoticeRecord, SignedNotice } from '../notice.ts';

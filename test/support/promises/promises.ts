@@ -10,7 +10,7 @@ export interface ChannelPromise {
   run(t: ExecutionContext, subject: Subject): Promise<void>;
 }
 
-/** The promises of channels.md §4 for a channel, one test each. */
+/** What `payments/channel.ts` promises of every channel, one test each. */
 export function promisesOf(payWay: PayWay, words: FaultWords = {}): ChannelPromise[] {
   const faults = { ...ANSWER_FAULTS[payWay], ...words };
   return [

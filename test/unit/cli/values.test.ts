@@ -1,5 +1,5 @@
 import test from 'ava';
-import { human, money, plain, relativeTime, valueOf, visible } from '../../../cli/values.ts';
+import { durationText, human, money, plain, relativeTime, valueOf, visible } from '../../../cli/values.ts';
 
 const now = new Date('2026-11-21T06:00:00.000Z');
 
@@ -40,4 +40,9 @@ test('programs get values as they are', (t) => {
   t.is(plain(['a', 'b']), 'a,b');
   t.is(plain({ a: 1 }), '{"a":1}');
   t.is(plain(0.1), '0.1');
+});
+
+test('a duration is shown in the unit that an operator thinks in', (t) => {
+  const shown = [45, 90, 900, 3600, 5400, 86_400, 129_600, 172_800, 604_800].map(durationText);
+  t.deepEqual(shown, ['45 s', '90 s', '15 min', '1 h', '90 min', '24 h', '36 h', '2 d', '7 d']);
 });

@@ -36,7 +36,7 @@ test('all faults are told at once, by key, with the place that set them and with
   t.true(error.message.includes('did you mean JWT.SecretKey?'));
   t.true(error.message.includes('did you mean PAY_LOG_LEVEL?'));
   t.false(error.message.includes('hunter2'));
-  t.regex(error.message, /^The configuration has 6 faults:\n/);
+  t.regex(error.message, /^The configuration is invalid \(6 errors\):\n/);
 });
 
 const refused: Record<string, readonly string[]> = {

@@ -124,7 +124,7 @@ test('a flipped byte breaks that configuration only, and writing it anew repairs
   const error = await t.throwsAsync(channels.forNew('default', 'alipay'), { instanceOf: AppError });
   t.is(error?.code, 'configuration_broken');
   t.is(error?.status, 503);
-  t.regex(error?.message ?? '', /alipay configuration of default/);
+  t.regex(error?.message ?? '', /alipay configuration of project default/);
   t.true(logged.some((line) => line.includes(row.id)));
   t.is((await channels.forNew('other', 'alipay')).account, 'app-1');
   t.deepEqual(await channels.forNotices('default', 'alipay'), []);

@@ -29,7 +29,7 @@ test('with Debug every project gets the simulator wherever it has nothing, once 
     t.deepEqual(await channels.probe('default', payWay), { ok: true }, payWay);
   t.deepEqual(await channels.probe('other', 'paypal'), { ok: true });
   const lost = await startService(t, same);
-  await t.throwsAsync(lost.channels.forNew('other', 'alipay'), { message: /cannot be opened/ });
+  await t.throwsAsync(lost.channels.forNew('other', 'alipay'), { message: /cannot be decrypted/ });
   await seedSimulatorConfigs(lost.ports);
   t.deepEqual(await lost.channels.probe('other', 'alipay'), { ok: true }, 'a lost master key is got over');
 });

@@ -37,7 +37,7 @@ test('any changed character breaks it with a word and the row, without content',
     const error = t.throws(() => sealing.open(place, sealed.slice(0, index) + other + sealed.slice(index + 1)), {
       instanceOf: SealBroken,
     });
-    t.regex(error?.message ?? '', /^channel_configs one cannot be opened: [a-z ,]+(?: \(key [0-9a-f]{8}\))?\.$/);
+    t.regex(error?.message ?? '', /^channel_configs one cannot be decrypted: [a-z ,]+(?: \(key [0-9a-f]{8}\))?\.$/);
   }
   t.is(why(t.throws(() => sealing.open(place, sealed.slice(0, -1)))), 'not_genuine');
   t.is(why(t.throws(() => sealing.open(place, ''))), 'malformed');

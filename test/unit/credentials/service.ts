@@ -14,11 +14,10 @@ import { createAudit } from '../../../server/identity/audit.ts';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { Store } from '../../../server/db/store.ts';
 import { paymentChannelRoutes } from '../../../server/routes/payment-channels.ts';
-import { certRoutes } from '../../../server/routes/v1/certs.ts';
-import { channelConfigRoutes } from '../../../server/routes/v1/channel-configs.ts';
-import { ownCertRoutes } from '../../../server/routes/v2/certs.ts';
-import { ownChannelConfigRoutes } from '../../../server/routes/v2/channel-configs.ts';
+import { certRoutes, ownCertRoutes } from '../../../server/routes/certs.ts';
+import { channelConfigRoutes, ownChannelConfigRoutes } from '../../../server/routes/channel-configs.ts';
 import { postgresDatabase, type TestDatabase } from '../../support/database.ts';
+import { requireDeclared } from '../../support/declared.ts';
 import { startEdge } from '../../support/edge.ts';
 import { newMasterKey } from './stage.ts';
 
@@ -49,7 +48,7 @@ export interface Service {
 
 /** Starts the service on a database of its own, or on another one's. */
 export async function startService(
-  t: ExecutionContext,
+  t: Pick<ExecutionContext, 'teardown'>,
   options: {
     on?: TestDatabase;
     masterKeys?: MasterKey[];
@@ -64,7 +63,16 @@ export async function startService(
   const masterKeys = options.masterKeys ?? [newMasterKey()];
   const send = createTransport({ timeoutMs: 3000 });
   const audit = createAudit({ now });
-  const parts = { store, kinds: CHANNEL_KINDS, audit, serialOf: channelSerial, send, now, simulatorUrl, debug };
+  const parts = {
+    store,
+    kinds: CHANNEL_KINDS,
+    audit,
+    serialOf: channelSerial,
+    transportTo: () => send,
+    now,
+    simulatorUrl,
+    debug,
+  };
   const credentials = createCredentials({ ...parts, masterKeys, log: () => {} });
   const { channels, configs, certs, sealing } = credentials;
   const ports: CredentialPorts = { ...parts, sealing };
@@ -136,7 +144,9 @@ function caller(url: string): Service['call'] {
     const answer = await fetch(url + path, { method, headers, body: sent });
     const text = await answer.text();
     const isJson = answer.headers.get('content-type')?.includes('json');
-    return { status: answer.status, headers: answer.headers, text, body: isJson ? JSON.parse(text) : text };
+    const read = isJson ? JSON.parse(text) : text;
+    await requireDeclared(method, path, read);
+    return { status: answer.status, headers: answer.headers, text, body: read };
   };
 }
 

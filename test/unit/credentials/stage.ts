@@ -99,7 +99,7 @@ export async function setStage(t: ExecutionContext, parts: Partial<ChannelsParts
       store,
       unseal: sealing.open,
       kinds: new Map([['alipay', fakeKind('alipay', made)]]),
-      send: async () => Promise.reject(new Error('nothing is sent')),
+      transportTo: () => async () => Promise.reject(new Error('nothing is sent')),
       now: () => clock.now,
       simulatorUrl: null,
       debug: false,

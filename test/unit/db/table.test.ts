@@ -144,6 +144,8 @@ both('lists are ordered, limited and moved on; an empty list of values matches n
     t.is(await tx.revokedTokens.count({}), 700);
     t.is(await tx.revokedTokens.count({ owner: 'list1' }), 100);
     t.deepEqual(await tx.revokedTokens.list({ owner: [] }), []);
+  });
+  await store.transaction(async (tx) => {
     t.is(await tx.revokedTokens.delete({ owner: ['list1', 'list2'] }), 200);
     t.is(await tx.revokedTokens.update({ owner: 'list3' }, {}), 0);
     t.is(await tx.revokedTokens.update({ owner: 'list3', jti: 'absent' }, { owner: 'list4' }), 0);
@@ -180,9 +182,11 @@ both('no caller can smuggle in an operator, a column or a value that is not plai
     const wrong = [{ owner: { $ne: 'a' } }, { owner: undefined }, { owner: [{ $like: '%' }] }, { 'x" or 1=1 --': 1 }];
     for (const where of wrong)
       await t.throwsAsync(tx.revokedTokens.find(where as never), { instanceOf: TypeError }, JSON.stringify(where));
-    await t.throwsAsync(tx.revokedTokens.insert({ other: 1 } as never), { instanceOf: TypeError });
-    await t.throwsAsync(tx.revokedTokens.lock({ jti: 'a' }), { instanceOf: TypeError });
   });
+  await t.throwsAsync(
+    store.autocommit((tx) => tx.revokedTokens.insert({ other: 1 } as never)),
+    { instanceOf: TypeError, message: /has no column for other/ },
+  );
 });
 
 both('a failure in the middle leaves nothing, a savepoint leaves the rest', async (t, { store }) => {

@@ -2,7 +2,7 @@ import test from 'ava';
 import { AppError, Unavailable } from '../../../server/errors.ts';
 import { clientAddress, isListed, networkList, plainAddress } from '../../../server/http/client-address.ts';
 import { readCookies } from '../../../server/http/cookies.ts';
-import { errorCodes } from '../../../server/http/error-codes.ts';
+import { errorCodes, type PublishedError } from '../../../server/error-codes/error-codes.ts';
 import { errorPage } from '../../../server/http/error-page.ts';
 import { translateFault } from '../../../server/http/faults.ts';
 import { readIdempotencyKey } from '../../../server/http/idempotency.ts';
@@ -59,20 +59,20 @@ test('database faults are told apart, also when they are causes', (t) => {
   t.is(code(new AggregateError([Object.assign(new Error('x'), { code: 'ECONNREFUSED' })])), 'database_unavailable');
   t.is(code(new Error('Connection terminated unexpectedly')), 'database_unavailable');
   t.is(code(Object.assign(new Error('x'), { code: '23505' })), 'internal_error');
-  t.is(code(new Error('x', { cause: new Unavailable('queue_full', 'x') })), 'queue_full');
+  t.is(code(new Error('x', { cause: new Unavailable('login_busy', 'x') })), 'login_busy');
   const loop: { cause?: unknown } = new Error('x');
   loop.cause = loop;
   t.is(code(loop), 'internal_error');
 });
 
 test('every error code has a page that says what to do', (t) => {
-  for (const [code, { title, meaning, remedy }] of Object.entries(errorCodes)) {
+  for (const [code, { title, meaning, remedy }] of Object.entries<PublishedError>(errorCodes)) {
     t.true(title !== '' && meaning.endsWith('.'), code);
     t.regex(code, /^[a-z][a-z0-9_]*$/);
     t.true(remedy.endsWith('.'), code);
     t.true(String(errorPage(code).parts.body).includes(`<code>${code}</code>`));
   }
-  t.throws(() => errorPage('constructor'), { message: /no such error code/ });
+  t.throws(() => errorPage('constructor'), { message: /error code was not found/ });
 });
 
 test('a window ends and starts again', async (t) => {

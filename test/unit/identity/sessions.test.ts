@@ -22,8 +22,9 @@ async function steps(state: LoginState, right: boolean): Promise<{ done: string[
       done.push(step);
       return value;
     };
+  const wrote = () => Promise.reject(new Error('wrote'));
   const sessions = createSessions({
-    store: { read: (work) => work({} as never), transaction: () => Promise.reject(new Error('wrote')) } as Store,
+    store: { read: (work) => work({} as never), transaction: wrote, autocommit: wrote } as Store,
     queries: { loginState: note('read', state) },
     passwords: {
       hash: note('hash', ''),

@@ -60,7 +60,7 @@ test('addresses that are not of the web become no link', async (t) => {
     const changes = { returnUrl: address, payment: { type: 'redirect', url: address } as const };
     const html = await payerPage(order(changes), 'pay', assets);
     t.notRegex(html, /href="(?!\/pay\/assets|data:,")/, address);
-    t.regex(html, /in the app in which you began/);
+    t.regex(html, /in the app where you started it/);
   }
 });
 
@@ -79,7 +79,7 @@ test('each kind of credential has its way to pay', async (t) => {
   const redirect = await payerPage(order({ payWay: 'paypal', payment: { type: 'redirect', url } }), 'pay', assets);
   t.regex(redirect, /href="https:\/\/www\.paypal\.example\/checkoutnow\?token=1&#38;x=2">Pay with PayPal/);
   const app = await payerPage(order({ payment: { type: 'app', params: { orderString: 'secret' } } }), 'pay', assets);
-  t.regex(app, /in the app in which you began/);
+  t.regex(app, /in the app where you started it/);
   t.notRegex(app, /secret/);
 });
 

@@ -138,7 +138,9 @@ test('faults of a notice go to notices whatever the call, and every fault has a 
   const faults = createFaults();
   t.is(faults.set({ payWay: 'wechat', call: 'create', fault: 'drop-notify' }).call, 'notice');
   t.is(faults.set({ payWay: 'wechat', call: 'place', fault: 'timeout' }).call, 'create');
-  t.throws(() => faults.set({ payWay: 'wechat', call: 'nonsense', fault: 'timeout' }), { message: /call is one of/ });
+  t.throws(() => faults.set({ payWay: 'wechat', call: 'nonsense', fault: 'timeout' }), {
+    message: /call must be one of/,
+  });
   t.is(new Set(FAULTS).size, FAULTS.length);
   t.is(stageOf('commit-then-timeout'), 'after');
 });

@@ -248,10 +248,10 @@ const BAD = [
   ['otherRoot', /does not lead to a trusted root/],
   ['selfSigned', /does not lead to a trusted root/],
   ['byLeaf', /does not lead to a trusted root/],
-  ['otherName', /not in the name/],
-  ['bareName', /not in the name/],
-  ['expired', /out of date/],
-  ['elliptic', /not RSA/],
+  ['otherName', /not issued to/],
+  ['bareName', /not issued to/],
+  ['expired', /has expired or is not valid yet/],
+  ['elliptic', /not an RSA key/],
   ['empty', /no certificate/],
 ] as const;
 

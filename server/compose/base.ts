@@ -1,0 +1,70 @@
+import type { Logger } from 'pino';
+import type { Config } from '../../config/config.ts';
+import { migrate, schemaStatus, type SchemaStatus } from '../db/migrate.ts';
+import type { OpenDatabase } from '../db/orm.ts';
+import { createRateLimits, type CountedLimits } from '../db/rate-limits.ts';
+import { createStore, type Store } from '../db/store.ts';
+import type { Wake } from '../db/tx.ts';
+import { LocalError } from '../errors.ts';
+import { createLogger } from '../http/logger.ts';
+import { createMetrics, type Metrics } from '../http/metrics.ts';
+import type { Ports } from '../payments/ports.ts';
+
+/** What tests put in the place of the real thing. */
+export interface Overrides {
+  now?: () => Date;
+  logger?: Logger;
+  checkpoint?: Ports['checkpoint'];
+  /** Where the simulator of this process listens. */
+  simulatorUrl?: string;
+}
+
+/** What every part is assembled over: configuration, database, clock and log. */
+export interface Base {
+  config: Config;
+  database: OpenDatabase;
+  schema: SchemaStatus;
+  store: Store;
+  /** Has rows that a commit made due worked at once; nobody listens until the jobs are assembled. */
+  wakes: { wake?: Wake };
+  limits: CountedLimits;
+  now: () => Date;
+  logger: Logger;
+  log: Ports['log'];
+  metrics: Metrics;
+  checkpoint: Ports['checkpoint'];
+  simulatorUrl: string | null;
+}
+
+/** The schema is behind and Database.Migrate is off. */
+class SchemaOutdated extends LocalError {
+  constructor(pending: number) {
+    super('schema_outdated', 503, `The database schema is not up to date: ${pending} migrations are pending.`, {
+      hint: 'payctl server migrate',
+    });
+  }
+}
+
+/** Brings the schema up to date, or throws `schema_outdated` when that is not wanted. */
+export async function composeBase(config: Config, database: OpenDatabase, overrides: Overrides): Promise<Base> {
+  const logger = overrides.logger ?? createLogger(config);
+  const log: Ports['log'] = (level, message, { error, ...details } = {}) =>
+    logger[level]({ ...details, err: error }, message);
+  const schema = config.database.migrate ? await migrate(database) : await schemaStatus(database);
+  if (schema.pending.length > 0) throw new SchemaOutdated(schema.pending.length);
+  const wakes: Base['wakes'] = {};
+  return {
+    config,
+    database,
+    schema,
+    store: createStore(database, (...one) => wakes.wake?.(...one)),
+    wakes,
+    limits: createRateLimits(database),
+    now: overrides.now ?? (() => new Date()),
+    logger,
+    log,
+    metrics: createMetrics(),
+    checkpoint: overrides.checkpoint ?? (() => {}),
+    simulatorUrl: config.simulator.url ?? overrides.simulatorUrl ?? null,
+  };
+}

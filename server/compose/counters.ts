@@ -1,0 +1,20 @@
+import { Counter } from 'prom-client';
+import type { Ports } from '../payments/ports.ts';
+import type { Base } from './base.ts';
+
+/** Assembles the figures about money beside those of HTTP. */
+export function composeCounters({ metrics: { registry } }: Base): Ports['count'] {
+  const counter = (name: string, help: string, ...labelNames: string[]) =>
+    new Counter({ name, help, labelNames, registers: [registry] });
+  const counters: Record<string, Counter> = {
+    notice: counter('channel_notices_total', 'Channel notifications by channel and result.', 'payWay', 'result'),
+    notice_refused: counter(
+      'channel_notices_refused_total',
+      'Channel notifications that failed verification, by reason.',
+      'payWay',
+      'why',
+    ),
+    order_exception: counter('order_exceptions_total', 'Exceptions by kind.', 'kind'),
+  };
+  return (name, labels = {}) => counters[name]?.inc(labels);
+}

@@ -1,0 +1,40 @@
+import type Koa from 'koa';
+import { buildKoa, type KoaParts } from '../http/build-koa.ts';
+import { VERSION } from '../http/version.ts';
+import { createWithKey } from '../payments/idempotency.ts';
+import { buildRouter, type RouteGroup } from '../routes/index.ts';
+import { publicRoutes } from '../routes/public.ts';
+import type { Base } from './base.ts';
+
+/** What the API needs of other parts. */
+interface Needs extends Pick<KoaParts, 'authenticators' | 'exposedHeaders'> {
+  /** The routes of all parts. */
+  groups: readonly RouteGroup[];
+}
+
+/** Assembles the API. */
+export async function composeHttp(base: Base, { groups, ...needs }: Needs): Promise<Koa> {
+  const { config, store, now, logger, limits, metrics } = base;
+  const ping = async () => void (await store.read((tx) => tx.sql('select 1')));
+  const own = publicRoutes({ info: async () => describe(base), pingDatabase: ping });
+  return buildKoa({
+    ...needs,
+    config,
+    logger,
+    metrics,
+    rateLimits: limits,
+    withKey: createWithKey({ store, now }),
+    router: buildRouter([own, ...groups], { enabled: config.explorer.enabled, version: VERSION }),
+  });
+}
+
+function describe({ config, database, schema }: Base) {
+  return {
+    name: 'unified-payment-service',
+    version: VERSION,
+    debug: config.debug,
+    database: database.kind === 'postgres' ? ('postgresql' as const) : ('embedded' as const),
+    schemaVersion: schema.version ?? '',
+    uptimeSeconds: Math.floor(process.uptime()),
+  };
+}

@@ -1,0 +1,44 @@
+import { identityQueries } from '../db/queries/identity.ts';
+import { seed } from '../db/seed.ts';
+import { consoleAppRow } from '../identity/api-app-row.ts';
+import { type AuditProof, verifyAuditChain } from '../identity/audit-chain.ts';
+import { createIdentity, type Identity } from '../identity/identity.ts';
+import { scopes } from '../identity/scopes.ts';
+import { testAppRows } from '../identity/test-apps.ts';
+import type { RouteGroup } from '../routes/index.ts';
+import { loginRoutes } from '../routes/login.ts';
+import { oauthRoutes } from '../routes/oauth.ts';
+import { adminRoutes } from '../routes/v1/admins.ts';
+import { apiAppRoutes } from '../routes/v1/api-apps.ts';
+import { auditLogRoutes } from '../routes/v1/audit-log.ts';
+import { meRoutes } from '../routes/v1/me.ts';
+import { appMeRoutes } from '../routes/v2/me.ts';
+import type { Base } from './base.ts';
+
+/** Who somebody is and what they may do. */
+export interface ComposedIdentity extends Identity {
+  groups: RouteGroup[];
+  checkAudit(): Promise<AuditProof>;
+  /** Writes the project and the applications that the service begins with. */
+  seed(): Promise<void>;
+}
+
+/** Assembles identity. */
+export function composeIdentity({ config, store, limits, now }: Base): ComposedIdentity {
+  const identity = createIdentity({ config, store, queries: identityQueries, counts: limits, now });
+  const { issuer } = config.oauth;
+  return {
+    ...identity,
+    groups: [
+      loginRoutes(identity),
+      oauthRoutes({ oauth: identity.oauth, issuer, publicUrl: config.server.publicUrl, scopes }),
+      meRoutes(identity),
+      adminRoutes(identity),
+      apiAppRoutes(identity),
+      auditLogRoutes(identity),
+      appMeRoutes(),
+    ],
+    checkAudit: () => verifyAuditChain(store, identityQueries),
+    seed: () => seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug: config.debug, now }),
+  };
+}

@@ -1,0 +1,64 @@
+import { dueDeliveries, dueFulfilments, dueOrders, dueRefunds, lookForDue } from '../db/queries/due.ts';
+import { deleteOldKeys } from '../db/queries/idempotency.ts';
+import { dropOldQueue } from '../db/queries/old-queue.ts';
+import { planTask, takeTask } from '../db/queries/timetable.ts';
+import type { Identity } from '../identity/identity.ts';
+import { createJobMetrics } from '../jobs/metrics.ts';
+import { createScheduler, type Scheduler } from '../jobs/scheduler.ts';
+import type { Base } from './base.ts';
+import type { ComposedCredentials } from './credentials.ts';
+import type { ComposedEvents } from './events.ts';
+import type { ComposedPayments } from './payments.ts';
+import type { ComposedSkillpay } from './skillpay.ts';
+
+/** The parts that do something in the background. */
+interface Needs {
+  identity: Pick<Identity, 'deleteExpiredRevocations'>;
+  credentials: Pick<ComposedCredentials, 'watchExpiry'>;
+  events: Pick<ComposedEvents, 'deliver'>;
+  payments: Pick<ComposedPayments, 'checkOrder' | 'checkRefund'>;
+  skillpay: Pick<ComposedSkillpay, 'operations'>;
+}
+
+/** Assembles the scheduler: what is done for one due row of each kind, and what is done from time to time. */
+export function composeJobs({ config, store, limits, wakes, metrics, now, log }: Base, parts: Needs): Scheduler {
+  const { identity, credentials, events, payments, skillpay } = parts;
+  const figures = createJobMetrics(metrics.registry);
+  const { debug } = config;
+  const { resume } = skillpay.operations;
+  const refunds = { name: 'refund', wokenBy: 'refund-check', rows: dueRefunds(debug), run: payments.checkRefund };
+  const scheduler = createScheduler({
+    store,
+    now,
+    log,
+    lookForDue,
+    takeTask,
+    planTask,
+    ...figures,
+    kinds: [
+      // A lane is a channel: three of them.
+      { name: 'order', wokenBy: 'capture', rows: dueOrders(debug), run: payments.checkOrder, width: 32, laneWidth: 8 },
+      { ...refunds, width: 32, laneWidth: 8 },
+      { name: 'fulfilment', rows: dueFulfilments(debug), run: resume, width: 16, laneWidth: 4 },
+      // A lane is an application.
+      {
+        name: 'delivery',
+        wokenBy: 'deliver-event',
+        rows: dueDeliveries(),
+        run: events.deliver,
+        width: 96,
+        laneWidth: 8,
+      },
+    ],
+    tasks: [
+      { name: 'expired-revocations', everySeconds: 3600, run: () => identity.deleteExpiredRevocations() },
+      { name: 'expired-limits', everySeconds: 3600, run: () => limits.deleteExpired(now()) },
+      { name: 'old-keys', everySeconds: 3600, run: () => store.transaction((tx) => deleteOldKeys(tx, now())) },
+      { name: 'certificate-expiry', everySeconds: 86_400, run: credentials.watchExpiry },
+      { name: 'old-queue', everySeconds: 3600, run: () => store.transaction(dropOldQueue) },
+    ],
+  });
+  figures.observe(scheduler);
+  wakes.wake = scheduler.wake;
+  return scheduler;
+}

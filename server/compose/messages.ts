@@ -1,0 +1,37 @@
+import { redactText } from '../channels/redaction.ts';
+import { createTransport } from '../channels/transport.ts';
+import { createMessageLog, type MessageLog, type NewMessage } from '../db/message-log.ts';
+import type { PayWay, Transport } from '../payments/channel.ts';
+import type { Ports } from '../payments/ports.ts';
+import type { Base } from './base.ts';
+
+/** The way to the channels and back; what is said on it about an order is kept for the order's timeline. */
+export interface Messages {
+  log: MessageLog;
+  /** Sends to one channel. */
+  transportTo(payWay: PayWay): Transport;
+  heard: Ports['heard'];
+}
+
+/** Longest text of a notice that is kept, in characters. */
+const MAX_NOTICE = 16_384;
+
+/** Assembles the transports and the log of their messages. */
+export function composeMessages({ config, store, now, log: report }: Base): Messages {
+  const log = createMessageLog(store, (error) => report('warn', 'channel messages could not be stored', { error }));
+  const keep = ({ call, ...message }: Omit<NewMessage, 'at'>) =>
+    log.record({ ...message, call: call.slice(0, 64), at: now() });
+  return {
+    log,
+    transportTo: (payWay) =>
+      createTransport({
+        timeoutMs: config.channels.timeoutMs,
+        record: ({ call, orderNo, refundNo = null, status, durationMs, request, answer, failure: note }) => {
+          if (orderNo)
+            keep({ payWay, direction: 'out', call, orderNo, refundNo, status, durationMs, request, answer, note });
+        },
+      }),
+    heard: ({ request, ...message }) =>
+      keep({ ...message, request: redactText(request).slice(0, MAX_NOTICE), direction: 'in', durationMs: null }),
+  };
+}

@@ -1,0 +1,80 @@
+import type { RaiseException } from '../catalog/ports.ts';
+import { consoleClientId } from '../identity/api-app-row.ts';
+import { type CheckAuditChain, checkBooks } from '../payments/books.ts';
+import { checkOrder } from '../payments/check-order.ts';
+import { checkRefund } from '../payments/check-refund.ts';
+import { composeEffects } from '../payments/effects.ts';
+import { explainOrder } from '../payments/explain/explain.ts';
+import { exportOrders } from '../payments/export.ts';
+import { raiseException } from '../payments/journal.ts';
+import { paymentOperations, type PaymentOperations } from '../payments/operations.ts';
+import { payerOrders } from '../payments/payer.ts';
+import type { Effects, Ports } from '../payments/ports.ts';
+import type { RouteGroup } from '../routes/index.ts';
+import { notifyRoutes } from '../routes/notify.ts';
+import { payerRoutes } from '../routes/payer.ts';
+import { bookRoutes } from '../routes/v1/books.ts';
+import { exceptionRoutes } from '../routes/v1/exceptions.ts';
+import { explainRoutes } from '../routes/v1/explain.ts';
+import { orderExportRoutes } from '../routes/v1/order-export.ts';
+import { orderRoutes } from '../routes/v1/orders.ts';
+import { refundRoutes } from '../routes/v1/refunds.ts';
+import { consolePaymentRoutes, paymentRoutes } from '../routes/payment.ts';
+import type { Base } from './base.ts';
+
+/** What payments need of other parts. */
+interface Needs extends Pick<Ports, 'channels' | 'recordEvent' | 'heard' | 'count'> {
+  /** What else happens when orders move, in this order; it may raise exceptions of them. */
+  effects: (raise: RaiseException) => Effects[];
+  checkAudit: CheckAuditChain;
+}
+
+/** Orders, refunds and exceptions. */
+export interface ComposedPayments {
+  ports: Ports;
+  operations: PaymentOperations;
+  raise: RaiseException;
+  /** Does what is due for an order; the caller has claimed it. */
+  checkOrder(orderNo: string): Promise<void>;
+  /** Does what is due for a refund; the caller has claimed it. */
+  checkRefund(refundNo: string): Promise<void>;
+  groups: RouteGroup[];
+}
+
+/** Assembles payments. */
+export function composePayments(base: Base, { effects, checkAudit, ...needs }: Needs): ComposedPayments {
+  const { config, store, now, log, checkpoint } = base;
+  const { debug } = config;
+  const raise: RaiseException = (tx, order, raised) => raiseException(ports, tx, order, raised);
+  const ports: Ports = {
+    ...needs,
+    store,
+    now,
+    log,
+    checkpoint,
+    publicUrl: config.server.publicUrl,
+    effects: composeEffects(...effects(raise)),
+  };
+  const operations = paymentOperations(ports);
+  const refunds = checkRefund(ports);
+  const checkOne = (refundNo: string) => refunds(refundNo);
+  return {
+    ports,
+    operations,
+    raise,
+    checkRefund: checkOne,
+    groups: [
+      consolePaymentRoutes({ ...operations, consoleClientId }),
+      orderRoutes(operations),
+      refundRoutes(operations),
+      exceptionRoutes(operations),
+      explainRoutes({ explain: explainOrder({ store, now, channels: needs.channels, debug }) }),
+      bookRoutes({ prove: checkBooks(ports, checkAudit) }),
+      orderExportRoutes({ exportOrders: exportOrders({ store }) }),
+      paymentRoutes({ ...operations, consoleClientId }),
+      notifyRoutes(operations),
+      payerRoutes(payerOrders(ports, operations)),
+    ],
+    checkOrder: checkOrder(ports),
+  };
+}

@@ -1,0 +1,75 @@
+import { PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely';
+import { createHash } from 'node:crypto';
+import { Pool, type PoolClient, type PoolConfig, TypeOverrides, types } from 'pg';
+
+/**
+ * A dialect for MikroORM over a pool of `pg`. With `prepared` every connection keeps the plans of statements with bound
+ * values: PostgreSQL then parses and plans each of them once for a connection, and not once for a call. Without it
+ * nothing is left on a connection after a transaction, so that a pooler may hand it to somebody else.
+ */
+export function createDialect(
+  options: PoolConfig,
+  prepared: boolean,
+): { dialect: PostgresDialect; end: () => Promise<void> } {
+  const pool = new Pool({ ...options, types: rawInstants() });
+  // A connection that the server ends is an event first; without a listener it would end the process. The statement on it fails by itself.
+  pool.on('connect', (client) => client.on('error', () => {}));
+  pool.on('error', () => {});
+  let ended: Promise<void> | undefined;
+  /** Resolves when every connection was given back and closed. */
+  const end = () => (ended ??= pool.end());
+  return { dialect: new PostgresDialect({ pool: { ...wrap(pool, prepared), end } }), end };
+}
+
+/** Days and instants stay text: MikroORM and our tables read them so, from both drivers. */
+function rawInstants(): TypeOverrides {
+  const overrides = new TypeOverrides();
+  const { DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL } = types.builtins;
+  for (const type of [DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL]) overrides.setTypeParser(type, String);
+  return overrides;
+}
+
+function wrap(pool: Pool, prepared: boolean): Omit<PostgresPool, 'end'> {
+  const nameOf = prepared ? createNames() : () => undefined;
+  const clients = new WeakMap<PoolClient, PostgresPoolClient>();
+  return {
+    options: pool.options,
+    async connect() {
+      const client = await pool.connect();
+      let known = clients.get(client);
+      if (!known) clients.set(client, (known = wrapClient(client, nameOf)));
+      return known;
+    },
+  };
+}
+
+type NameOf = (text: string) => string | undefined;
+
+function wrapClient(client: PoolClient, nameOf: NameOf): PostgresPoolClient {
+  async function query(text: string, values: readonly unknown[]): Promise<unknown> {
+    const name = values.length > 0 ? nameOf(text) : undefined;
+    try {
+      return await client.query({ ...(name === undefined ? {} : { name }), text, values: values as unknown[] });
+    } catch (error) {
+      // The statement that nobody waits for any more still holds the connection: the next one must not queue behind it.
+      if (error instanceof Error && error.message === 'Query read timeout') void client.end();
+      throw error;
+    }
+  }
+  return { query: query as PostgresPoolClient['query'], release: () => client.release() };
+}
+
+/** Statements that get a name; what comes after them, or is as long as one that writes many rows, is planned every time. */
+const MOST_NAMES = 300;
+const LONGEST_NAMED = 4_000;
+
+/** A name says what the statement is: nobody who shares a connection can take it for another. */
+function createNames(): NameOf {
+  const names = new Map<string, string>();
+  return (text) => {
+    let name = names.get(text);
+    if (name === undefined && names.size < MOST_NAMES && text.length <= LONGEST_NAMED)
+      names.set(text, (name = `pay_${createHash('sha256').update(text).digest('base64url').slice(0, 22)}`));
+    return name;
+  };
+}

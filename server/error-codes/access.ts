@@ -1,0 +1,85 @@
+/** Refusals of callers: credentials, scopes, sessions, accounts. */
+export const accessCodes = {
+  csrf_failed: {
+    title: 'CSRF check failed',
+    meaning:
+      'A cookie session was used without the matching X-CSRF-Token, from another site, or with a duplicate cookie.',
+    remedy: 'Send the value of the csrf_token cookie as X-CSRF-Token, or use a Bearer token.',
+  },
+  insufficient_scope: {
+    title: 'Insufficient scope',
+    meaning: 'The token lacks the scope of this operation.',
+    remedy: 'Ask an administrator for the scope named in WWW-Authenticate, then get a new token.',
+  },
+  invalid_client: {
+    title: 'Invalid client credentials',
+    meaning: 'The application does not exist, is disabled, or its secret is wrong.',
+    remedy: 'Check client_id and client_secret.',
+  },
+  invalid_scope: {
+    title: 'Scope not granted',
+    meaning: 'The application does not have a requested scope.',
+    remedy: 'Omit scope, or ask an administrator to grant it.',
+  },
+  ip_not_allowed: {
+    title: 'IP address not allowed',
+    meaning: 'The IP address of the request is not on the allow list.',
+    remedy: 'Call from an allowed address, or have the allow list changed.',
+  },
+  last_admin: {
+    title: 'Last administrator',
+    meaning: 'The last enabled administrator cannot be disabled, demoted or deleted.',
+    remedy: 'Create or enable another one first.',
+  },
+  login_busy: {
+    title: 'Too many concurrent logins',
+    meaning: 'This instance is processing too many logins at the same time.',
+    remedy: 'Retry the same request after Retry-After.',
+    retryable: true,
+  },
+  login_failed: {
+    title: 'Login failed',
+    meaning: 'The username or password is wrong, or the account is disabled.',
+    remedy: 'Check both; after too many attempts, wait for Retry-After.',
+  },
+  not_bootstrapped: {
+    title: 'No administrator yet',
+    meaning: 'Nobody can log in before the first administrator is created.',
+    remedy: 'Run payctl bootstrap admin (with the embedded database, stop the server first and start it afterwards).',
+  },
+  password_weak: {
+    title: 'Password too weak',
+    meaning: 'The password is shorter than 12 characters or too common.',
+    remedy: 'Choose a stronger one.',
+  },
+  password_wrong: {
+    title: 'Wrong password',
+    meaning: 'The current password is wrong.',
+    remedy: 'Send the current password.',
+  },
+  role_insufficient: {
+    title: 'Role insufficient',
+    meaning: 'The role viewer is read-only.',
+    remedy: 'Ask an administrator with the role admin.',
+  },
+  unauthenticated: {
+    title: 'Unauthenticated',
+    meaning: 'The credential is missing, malformed, expired or revoked.',
+    remedy: 'Get a new token and send it as Authorization: Bearer.',
+  },
+  unauthorized_client: {
+    title: 'Application disabled',
+    meaning: 'The application is not allowed to request tokens.',
+    remedy: 'Enable the application.',
+  },
+  unsupported_grant_type: {
+    title: 'Unsupported grant type',
+    meaning: 'Only client_credentials is supported.',
+    remedy: 'Send grant_type=client_credentials.',
+  },
+  username_taken: {
+    title: 'Username already in use',
+    meaning: 'Another administrator has this username.',
+    remedy: 'Choose another one.',
+  },
+} as const;

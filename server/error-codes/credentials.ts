@@ -1,0 +1,39 @@
+/** Refusals of channel configurations and certificates. */
+export const credentialsCodes = {
+  certificate_exists: {
+    title: 'Certificate already exists',
+    meaning: 'The same certificate or key was uploaded before; `id` names it.',
+    remedy: 'Use the existing one.',
+  },
+  certificate_pair_mismatch: {
+    title: 'Certificate and key do not match',
+    meaning: 'The certificate and the private key that would be used together do not match.',
+    remedy: 'Upload the other half first; both become the default together.',
+  },
+  certificate_unusable: {
+    title: 'Certificate unusable',
+    meaning: 'The channel configuration would not work with this certificate.',
+    remedy: 'Correct what the message names first.',
+  },
+  channel_disabled: {
+    title: 'Channel disabled',
+    meaning: 'The channel is disabled for this project; existing orders are still processed.',
+    remedy: 'Use another payWay or have the channel enabled.',
+  },
+  channel_not_configured: {
+    title: 'Channel not configured',
+    meaning: 'The project has no usable configuration of this channel.',
+    remedy: 'Complete the channel configuration; testing it shows what is missing.',
+  },
+  configuration_broken: {
+    title: 'Configuration cannot be decrypted',
+    meaning: 'The stored secrets of this channel configuration cannot be decrypted with any master key.',
+    remedy: 'Check Security.MasterKey, or set the secrets of the configuration again.',
+  },
+  debug_refuses_live: {
+    title: 'Live configuration refused in Debug',
+    meaning:
+      'While Debug is on, test applications with publicly known secrets are active, so live configurations are refused.',
+    remedy: 'Set Debug = false.',
+  },
+} as const;

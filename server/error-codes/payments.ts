@@ -1,0 +1,91 @@
+/** Refusals of orders and refunds, and what became of a call to a channel. */
+export const paymentsCodes = {
+  amount_invalid: {
+    title: 'Amount invalid',
+    meaning: 'The amount is not a positive decimal with at most the decimals of its currency, up to 100000000.',
+    remedy: 'Send a number or a decimal string in major units.',
+  },
+  channel_answer_unusable: {
+    title: 'Invalid channel response',
+    meaning: 'The channel responded, but the response is not authentic or does not match the order.',
+    remedy: 'Query the order; the service keeps checking it.',
+    retryable: true,
+  },
+  channel_outcome_unknown: {
+    title: 'Outcome unknown',
+    meaning: 'The channel sent no usable response in time; the operation may have taken effect.',
+    remedy: 'Query the order, or repeat the request with the same Idempotency-Key or merchant number.',
+    retryable: true,
+  },
+  channel_refused: {
+    title: 'Refused by the channel',
+    meaning: 'The channel refused the request; `channel` has its code and message.',
+    remedy: 'Correct what the channel reports.',
+  },
+  exception_resolved: {
+    title: 'Exception already resolved',
+    meaning: 'The exception has already been resolved.',
+    remedy: 'See the timeline of the order.',
+  },
+  merchant_number_used: {
+    title: 'Merchant number already used',
+    meaning: 'The merchantOrderNo or merchantRefundNo was already used for another order or refund.',
+    remedy: 'Use a new number, or repeat the request with the same values.',
+  },
+  order_already_paid: {
+    title: 'Order already paid',
+    meaning: 'The order has already been paid.',
+    remedy: 'Refund it instead.',
+  },
+  order_not_paid: {
+    title: 'Order not paid',
+    meaning: 'The order has not been paid, so there is nothing to refund.',
+    remedy: 'Query the order first.',
+  },
+  refund_exceeds_refundable: {
+    title: 'Refundable amount exceeded',
+    meaning: 'The amount exceeds the refundable amount of the order.',
+    remedy: 'Refund at most refundableAmount.',
+  },
+  refund_in_progress: {
+    title: 'Refund in progress',
+    meaning: 'A refund of the same amount of this order is in progress and its outcome is not known yet.',
+    remedy: 'Query it; to refund the same amount twice, send a merchantRefundNo or an Idempotency-Key.',
+    retryable: true,
+  },
+  refund_limit_reached: {
+    title: 'Too many refunds',
+    meaning: 'The channel accepts no more refunds of this order.',
+    remedy: 'Refund the payer by other means.',
+  },
+  refund_not_abnormal: {
+    title: 'Refund not abnormal',
+    meaning: 'The refund is not in the state abnormal, so there is nothing to resolve.',
+    remedy: 'Check the refund first.',
+  },
+  refund_not_released: {
+    title: 'Refund not released',
+    meaning: 'The channel still has the refund, so its amount cannot be released.',
+    remedy: 'Sync the refund and check it again.',
+  },
+  refund_not_retryable: {
+    title: 'Refund not retryable',
+    meaning: 'Only a failed or abnormal refund can be retried.',
+    remedy: 'Check the refund first.',
+  },
+  refund_window_over: {
+    title: 'Refund period expired',
+    meaning: 'The channel no longer accepts refunds of an order of this age.',
+    remedy: 'Refund the payer by other means.',
+  },
+  refunds_blocked: {
+    title: 'Refunds blocked',
+    meaning: 'An open exception of the order must be resolved first.',
+    remedy: 'Have an administrator resolve the exception.',
+  },
+  webhook_not_configured: {
+    title: 'No webhook configured',
+    meaning: 'The application has no enabled webhook, and the order has no notifyUrl.',
+    remedy: 'Configure the webhook of the application first.',
+  },
+} as const;

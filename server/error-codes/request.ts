@@ -1,0 +1,94 @@
+/** Refusals of any request: its bytes, its caller's limits, its Idempotency-Key, and faults of the service itself. */
+export const requestCodes = {
+  body_incomplete: {
+    title: 'Incomplete body',
+    meaning: 'The connection ended before the whole body was received.',
+    remedy: 'Send the request again.',
+    retryable: true,
+  },
+  body_malformed: {
+    title: 'Malformed body',
+    meaning: 'The body is not valid JSON, form or multipart data in UTF-8.',
+    remedy: 'Correct the body.',
+  },
+  body_too_deep: {
+    title: 'Body too deep',
+    meaning: 'The JSON is nested deeper than 20 levels.',
+    remedy: 'Send a flatter body.',
+  },
+  body_too_large: {
+    title: 'Body too large',
+    meaning: 'The body or one of its files is larger than allowed: JSON 100 KB, a file 64 KB, a channel notice 256 KB.',
+    remedy: 'Send less.',
+  },
+  changed_meanwhile: {
+    title: 'Concurrent change',
+    meaning: 'The resource was changed concurrently; this request was not applied.',
+    remedy: 'Read it again and repeat the change.',
+    retryable: true,
+  },
+  code_taken: {
+    title: 'Code already in use',
+    meaning: 'A resource of this kind with this code already exists.',
+    remedy: 'Choose another code, or update the existing resource.',
+  },
+  database_busy: {
+    title: 'Database busy',
+    meaning: 'A required row is locked or the database took too long; nothing was changed.',
+    remedy: 'Retry the same request after Retry-After.',
+    retryable: true,
+  },
+  database_unavailable: {
+    title: 'Database unavailable',
+    meaning: 'The database cannot be reached; nothing was changed.',
+    remedy: 'Retry the same request after Retry-After.',
+    retryable: true,
+  },
+  idempotency_conflict: {
+    title: 'Idempotency key reused',
+    meaning: 'The Idempotency-Key was already used with another request body.',
+    remedy: 'Use a new key for a new request.',
+  },
+  idempotency_in_progress: {
+    title: 'Request in progress',
+    meaning: 'A request with this Idempotency-Key is still being processed.',
+    remedy: 'Retry the same request after Retry-After.',
+    retryable: true,
+  },
+  in_use: {
+    title: 'In use',
+    meaning: 'Other resources refer to it, so it cannot be deleted.',
+    remedy: 'Disable it, or delete those resources first.',
+  },
+  internal_error: {
+    title: 'Internal server error',
+    meaning: 'An unexpected error occurred; the server log has the details under the requestId.',
+    remedy: 'Query the order or refund before you retry.',
+  },
+  invalid_request: {
+    title: 'Invalid request',
+    meaning: 'A value in the path, query, headers or body is invalid; `errors` lists them.',
+    remedy: 'Correct the values listed in `errors`.',
+  },
+  media_type_unsupported: {
+    title: 'Media type not supported',
+    meaning: 'The Content-Type, charset or Content-Encoding of the body is not supported.',
+    remedy: 'Send JSON as application/json in UTF-8, uncompressed.',
+  },
+  method_not_allowed: {
+    title: 'Method not allowed',
+    meaning: 'The path does not support this method; `Allow` lists the supported ones.',
+    remedy: 'Use one of the methods in Allow.',
+  },
+  not_found: {
+    title: 'Not found',
+    meaning: 'The resource does not exist, or it belongs to another owner.',
+    remedy: 'Check the path and the identifier.',
+  },
+  rate_limited: {
+    title: 'Too many requests',
+    meaning: 'A rate limit was exceeded.',
+    remedy: 'Retry after Retry-After.',
+    retryable: true,
+  },
+} as const;

@@ -1,0 +1,68 @@
+/** Refusals of pay-per-call. */
+export const skillpayCodes = {
+  fulfilment_failed_refund_pending: {
+    title: 'Fulfilment failed, refund pending',
+    meaning: 'Fulfilment of the paid order failed permanently; the service is refunding it.',
+    remedy: 'Retry after Retry-After, or query the order.',
+    retryable: true,
+  },
+  fulfilment_in_progress: {
+    title: 'Fulfilment in progress',
+    meaning: 'The pay-per-call order is being fulfilled right now.',
+    remedy: 'Retry the same request after Retry-After.',
+    retryable: true,
+  },
+  fulfilment_unavailable: {
+    title: 'Fulfilment temporarily unavailable',
+    meaning: 'The order could not be fulfilled for now; it stays paid.',
+    remedy: 'Retry the same request after Retry-After, at no additional cost.',
+    retryable: true,
+  },
+  order_closed: {
+    title: 'Order closed',
+    meaning: 'The pay-per-call order was closed before it was paid.',
+    remedy: 'Call the resource without X-Out-Trade-No for a new offer.',
+  },
+  order_refunded: {
+    title: 'Order refunded',
+    meaning: 'The order was refunded in full, so its content is no longer delivered.',
+    remedy: 'Call the resource without X-Out-Trade-No for a new offer.',
+  },
+  payment_expired: {
+    title: 'Offer expired',
+    meaning: 'The pay-per-call offer expired without a payment.',
+    remedy: 'Call the resource without X-Out-Trade-No for a new offer.',
+  },
+  payment_required: {
+    title: 'Payment required',
+    meaning: 'The resource must be paid for; `data` and the headers say how to pay.',
+    remedy: 'Pay, then repeat the request with X-Out-Trade-No.',
+    retryable: true,
+  },
+  proof_invalid: {
+    title: 'Invalid proof of payment',
+    meaning: 'PAYMENT-SIGNATURE is malformed, or does not match the offer or X-Out-Trade-No.',
+    remedy: 'Send the proof exactly as the x402 client created it for this order.',
+  },
+  refund_after_fulfilment: {
+    title: 'Not refundable after delivery',
+    meaning: 'The product cannot be refunded once its content has been delivered.',
+    remedy: 'Contact the operator.',
+  },
+  resource_mismatch: {
+    title: 'Resource or input mismatch',
+    meaning: 'The pay-per-call order was created for another resource or input.',
+    remedy: 'Send the same body as in the first call, or none.',
+  },
+  resource_required: {
+    title: 'Resource required',
+    meaning: 'The project has no skill or more than one, so the resource must be given.',
+    remedy: 'Send `resource`; GET /api/v2/skillpay/resources lists them.',
+  },
+  too_many_offers: {
+    title: 'Too many unpaid offers',
+    meaning: 'The application has reached its limit of unpaid offers.',
+    remedy: 'Pay the open offers or let them expire.',
+    retryable: true,
+  },
+} as const;

@@ -1,0 +1,38 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Scheduler } from './scheduler.ts';
+
+/** What the scheduler reports to the registry. */
+export interface JobMetrics {
+  worked(kind: string, failed: boolean): void;
+  looked(): void;
+  /** Has the rows under way read whenever the figures are asked for. */
+  observe(scheduler: Pick<Scheduler, 'busy'>): void;
+}
+
+/** Adds the figures of the scheduler to a registry. */
+export function createJobMetrics(registry: Registry): JobMetrics {
+  const rows = new Counter({
+    name: 'jobs_rows_total',
+    help: 'Due rows that were worked, by kind and result.',
+    labelNames: ['kind', 'result'],
+    registers: [registry],
+  });
+  const lookedAt = new Gauge({
+    name: 'jobs_last_look_timestamp_seconds',
+    help: 'When this replica last looked for due rows; more than a few seconds ago means that it cannot.',
+    registers: [registry],
+  });
+  return {
+    worked: (kind, failed) => rows.inc({ kind, result: failed ? 'failed' : 'done' }),
+    looked: () => lookedAt.setToCurrentTime(),
+    observe({ busy }) {
+      const gauge: Gauge<'kind'> = new Gauge({
+        name: 'jobs_rows_under_way',
+        help: 'Due rows that this replica is working, by kind.',
+        labelNames: ['kind'],
+        registers: [registry],
+        collect: () => Object.entries(busy()).forEach(([kind, count]) => gauge.set({ kind }, count)),
+      });
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import type { DueRows } from '../db/queries/due.ts';
+import type { ReadTx } from '../db/tx.ts';
+import type { DueKind } from './due-kind.ts';
+import { createTimetable, type Task, type TimetablePorts } from './timetable.ts';
+import { createWorkers, type WorkerPorts } from './workers.ts';
+
+/** What the scheduler is made of. */
+export interface SchedulerParts extends WorkerPorts, TimetablePorts {
+  kinds: readonly DueKind[];
+  tasks: readonly Task[];
+  /** Of each kind whether any row is due. */
+  lookForDue: (tx: ReadTx, rows: readonly DueRows[], now: Date) => Promise<boolean[]>;
+  /** Called after each look that succeeded. */
+  looked?: () => void;
+  /** How long from one look to the next; tests have other times. */
+  lookMs?: number;
+}
+
+/** Works until nothing of its kinds is due; returns how many rows were worked. */
+export interface Sweep {
+  once(): Promise<number>;
+}
+
+/**
+ * The one scheduler: rows say what is due and since when. Every replica looks once a second, in one statement; the
+ * replica that commits a row which is due at once works it without waiting for its look.
+ */
+export interface Scheduler {
+  /** A commit made a row due now; nothing happens before `start`. */
+  wake(by: string, row: object): void;
+  /** Works some kinds by hand, started or not. */
+  sweep(...kinds: string[]): Sweep;
+  /** Rows under way, by kind. */
+  busy(): Record<string, number>;
+  start(): void;
+  /** Takes nothing new and waits for what is under way, but no longer than this; leases bring back what is left. */
+  stop(deadlineMs: number): Promise<void>;
+}
+
+const LOOK_MS = 1_000;
+
+/** Makes the scheduler. */
+export function createScheduler(parts: SchedulerParts): Scheduler {
+  const { kinds, store, now, log, lookForDue, looked, lookMs = LOOK_MS } = parts;
+  const all = kinds.map((kind) => ({ ...kind, workers: createWorkers(kind, parts) }));
+  const timetable = createTimetable(parts.tasks, parts);
+  let state: 'new' | 'started' | 'stopped' = 'new';
+  let timer: NodeJS.Timeout | undefined;
+  let blindSince: Date | undefined;
+  let looking: Promise<void> | undefined;
+  return { wake, sweep, busy, start, stop };
+
+  function wake(by: string, row: object): void {
+    if (state !== 'started') return;
+    const [id] = Object.values(row);
+    for (const { wokenBy, workers } of all) if (wokenBy === by && typeof id === 'string') workers.wake(id);
+  }
+
+  function sweep(...names: string[]): Sweep {
+    const chosen = all.filter(({ name }) => names.includes(name));
+    return { once };
+
+    async function once(): Promise<number> {
+      let sum = 0;
+      for (let worked = -1; worked !== 0; sum += worked) {
+        worked = 0;
+        for (const { workers } of chosen) worked += await workers.drain();
+      }
+      return sum;
+    }
+  }
+
+  function busy(): Record<string, number> {
+    return Object.fromEntries(all.map(({ name, workers }) => [name, workers.busy]));
+  }
+
+  function start(): void {
+    if (state !== 'new') return;
+    state = 'started';
+    looking = look();
+  }
+
+  async function look(): Promise<void> {
+    try {
+      const due = await store.read((tx) =>
+        lookForDue(
+          tx,
+          all.map(({ rows }) => rows),
+          now(),
+        ),
+      );
+      for (const [at, { workers }] of all.entries()) if (due[at]) workers.wake();
+      if (state === 'started') timetable.look();
+      looked?.();
+      if (blindSince) log('info', 'jobs look for due rows again', { blindSince });
+      blindSince = undefined;
+    } catch (error) {
+      // Once, not every second for as long as the database is away.
+      if (!blindSince) log('error', 'jobs could not look for due rows', { error });
+      blindSince ??= now();
+    }
+    if (state === 'started') timer = setTimeout(() => void (looking = look()), lookMs).unref();
+  }
+
+  async function stop(deadlineMs: number): Promise<void> {
+    state = 'stopped';
+    clearTimeout(timer);
+    const ends = [looking, ...all.map(({ workers }) => workers.stop()), timetable.idle()];
+    const done = Promise.all(ends).then(() => true);
+    const deadline = Promise.withResolvers<boolean>();
+    const impatience = setTimeout(() => deadline.resolve(false), deadlineMs);
+    if (!(await Promise.race([done, deadline.promise])))
+      log('warn', 'stopped before every job had ended; their leases bring them back', { busy: busy() });
+    clearTimeout(impatience);
+  }
+}

@@ -1,0 +1,44 @@
+import type { Examination } from '../../cli/offline-port.ts';
+import type { Config } from '../../config/config.ts';
+import { createSealing, keyIdOf, SealBroken } from '../credentials/sealing.ts';
+import { listSealedTexts, type SealedText } from '../db/queries/credentials-sealed.ts';
+import { countWaiting, currentChannels, endingCerts } from '../db/queries/doctor.ts';
+import type { Store } from '../db/store.ts';
+
+const DAY = 86_400_000;
+
+/** Reads the facts of a database whose schema is up to date; writes nothing. */
+export async function examine(config: Config, store: Store, now: Date): Promise<Examination> {
+  const { debug, production, server, security } = config;
+  return store.read(async (tx) => ({
+    debug,
+    production,
+    publicUrl: server.publicUrl,
+    channels: await currentChannels(tx),
+    certs: (await endingCerts(tx)).map(({ notAfter, ...cert }) => ({
+      ...cert,
+      daysLeft: Math.floor((new Date(notAfter).getTime() - now.getTime()) / DAY),
+    })),
+    sealed: tryKeys(security.masterKeys, await listSealedTexts(tx)),
+    ...(await countWaiting(tx, { now, debug })),
+  }));
+}
+
+function tryKeys(masterKeys: Config['security']['masterKeys'], texts: readonly SealedText[]): Examination['sealed'] {
+  const sealing = createSealing(masterKeys);
+  const broken = texts.flatMap(({ table, id, sealed }): Examination['sealed']['broken'] => {
+    try {
+      sealing.rewrap(sealed);
+      return [];
+    } catch (error) {
+      if (!(error instanceof SealBroken)) throw error;
+      return [{ record: `${table} ${id}`, why: error.why, keyId: keyIdOf(sealed) ?? null }];
+    }
+  });
+  const old = texts.filter(({ sealed }) => keyIdOf(sealed) !== sealing.keyId).length;
+  return {
+    total: texts.length,
+    underOldKeys: old - broken.filter(({ keyId }) => keyId !== sealing.keyId).length,
+    broken,
+  };
+}

@@ -1,0 +1,118 @@
+import { existsSync } from 'node:fs';
+import type { Config } from '../../config/config.ts';
+import { ensureEmbeddedSecrets } from '../../config/embedded-secrets.ts';
+import { loadConfig } from '../../config/load.ts';
+import type { DatabaseDescription, Offline, OfflineActor, OfflineApp, OfflineInput } from '../../cli/offline-port.ts';
+import { migrate, schemaStatus } from '../db/migrate.ts';
+import { openDatabase, type OpenDatabase } from '../db/orm.ts';
+import { seed } from '../db/seed.ts';
+import { createStore, type Store } from '../db/store.ts';
+import { LocalError } from '../errors.ts';
+import { consoleAppRow, type WithSecret } from '../identity/api-app-row.ts';
+import { createAudit } from '../identity/audit.ts';
+import { applyBootstrap } from '../identity/bootstrap.ts';
+import {
+  appExists,
+  countAdmins,
+  createApp,
+  createFirstAdmin,
+  offlineActor,
+  resetPassword,
+  type OfflinePorts,
+} from '../identity/offline.ts';
+import { createPasswords } from '../identity/passwords.ts';
+import { testAppRows } from '../identity/test-apps.ts';
+import { backup } from './backup.ts';
+import { documentOf, resultOf } from './bootstrap.ts';
+import { examine } from './examine.ts';
+import { rotateSeals } from './rotate-seals.ts';
+
+/** Opens the service's database for the offline commands, with the server's own configuration and rules. */
+export async function openOffline({ config: file, env, cwd, mustExist }: OfflineInput): Promise<Offline> {
+  const loaded = loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
+  const { folder } = loaded.database;
+  if (mustExist && folder !== undefined && !existsSync(folder)) throw new NoDatabase(folder);
+  const config = await ensureEmbeddedSecrets(loaded);
+  const database = await openDatabase({ ...config.database, poolSize: 2 });
+  const store = createStore(database, async () => {});
+  const now = () => new Date();
+  const ports: OfflinePorts = { store, passwords: createPasswords(), audit: createAudit({ now }), now };
+  const seeded = () => seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug: false, now });
+
+  return {
+    describeDatabase: () => describe(config, database, store),
+    async migrate() {
+      const before = await schemaStatus(database);
+      await migrate(database);
+      await seeded();
+      return { applied: before.pending };
+    },
+    countAdmins: () => countAdmins(store),
+    async createFirstAdmin({ username, password, actor }) {
+      await seeded();
+      const { id, role, username: name } = await createFirstAdmin(ports, actorOf(actor), { username, password });
+      return { id, role, username: name };
+    },
+    async createApp({ actor, project = 'default', trusted = false, remark = null, ...rest }) {
+      await seeded();
+      if (await appExists(store, project, rest.name)) throw new AppNameTaken(rest.name, project);
+      const settings = { ...rest, project, trusted, remark, allowedIps: [], rateLimit: null, latePayment: null };
+      return offlineApp(await createApp(ports, actorOf(actor), settings));
+    },
+    listApps: () => listApps(store),
+    async resetPassword({ username, password, actor }) {
+      const { id, role, username: name } = await resetPassword(ports, actorOf(actor), { username, password });
+      return { id, role, username: name };
+    },
+    async applyBootstrap({ plan, actor }) {
+      await seeded();
+      const result = await applyBootstrap(ports, actorOf(actor), documentOf(plan));
+      return resultOf(plan, result.changed, result.applied, await listApps(store));
+    },
+    rotateMasterKey: ({ actor }) => rotateSeals(store, config, ports.audit, actorOf(actor)),
+    backup: (target) => backup(database, target),
+    examine: () => examine(config, store, now()),
+    close: () => database.close(),
+  };
+}
+
+/** The embedded database is not there, and the command makes none (503). */
+class NoDatabase extends LocalError {
+  constructor(folder: string) {
+    super('database_unavailable', 503, `The database ${folder} does not exist yet.`, { hint: 'payctl server migrate' });
+  }
+}
+
+/** There is an application of this name in the project (409). */
+class AppNameTaken extends LocalError {
+  constructor(name: string, project: string) {
+    super('already_exists', 409, `The application ${name} already exists in the project ${project}.`);
+  }
+}
+
+function actorOf({ osUser, host }: OfflineActor) {
+  return offlineActor(osUser, host);
+}
+
+async function describe(config: Config, database: OpenDatabase, store: Store): Promise<DatabaseDescription> {
+  const { version, pending } = await schemaStatus(database);
+  const embedded = database.kind === 'pglite';
+  const url = embedded ? undefined : new URL(config.database.url);
+  return {
+    kind: embedded ? 'embedded' : 'postgresql',
+    place: embedded ? (config.database.folder ?? 'memory') : url!.host,
+    name: embedded ? 'pglite' : url!.pathname.slice(1),
+    schema: { version, pending: pending.length },
+    administrators: version === null ? null : await countAdmins(store),
+  };
+}
+
+function offlineApp({ app, secret }: WithSecret): OfflineApp {
+  const { clientId, name, project, scopes } = app;
+  return { client_id: clientId, client_secret: secret, name, project, scopes };
+}
+
+async function listApps(store: Store): Promise<{ client_id: string; name: string; project: string }[]> {
+  const apps = await store.read((tx) => tx.apps.list({ kind: 'merchant' }, { orderBy: { createdAt: 'asc' } }));
+  return apps.map(({ clientId, name, project }) => ({ client_id: clientId, name, project }));
+}

@@ -1,0 +1,133 @@
+import type { MoveRow, OrderRow } from '../db/entities/orders.ts';
+import type { RefundRow } from '../db/entities/refunds.ts';
+import type { Tx } from '../db/tx.ts';
+import { type Change, MOVED_OF_ORDER, MOVED_OF_REFUND, type OpenedRefund } from './core/change.ts';
+import { isListed, ORDER_MOVES, REFUND_MOVES } from './core/moves.ts';
+import { jsonable, raiseException, resolveExceptions, tellOrder, tellRefund } from './journal.ts';
+import type { Ports } from './ports.ts';
+import { MerchantNumberUsed } from './refusals.ts';
+import { runEffect } from './effects.ts';
+
+/** Why a row moves: which message or person, for the history. */
+export interface Via {
+  /** place, query, close, notice, capture, check, operator … */
+  readonly cause: string;
+  readonly actor: string;
+}
+
+/** The rows that a change was decided on, locked. */
+export interface Rows {
+  readonly order: OrderRow;
+  readonly refund?: RefundRow | undefined;
+}
+
+/** A decision asked for a move that no table has: a fault of ours, and nothing of the change is written. */
+export class ImpossibleMove extends Error {
+  constructor(rule: string | null, from: string | null, to: string | undefined) {
+    super(`no table has the move ${from ?? '–'} → ${to ?? '–'} by ${rule ?? 'no rule'}`);
+    this.name = 'ImpossibleMove';
+  }
+}
+
+/**
+ * The only code that writes orders, refunds and their history. Rows, sums, history, events, exceptions and effects of one
+ * change, in the caller's transaction and under the locks that it was decided under; the rows as they are then.
+ */
+export async function apply(ports: Ports, tx: Tx, before: Rows, change: Change, via: Via): Promise<Rows> {
+  refuseImpossible(ports, before, change);
+  const after = await writeRows(ports, tx, before, change, via);
+  await writeBeside(ports, tx, after, change);
+  if (change.wake) await tx.wake(change.wake, { orderNo: after.order.orderNo });
+  return change.open ? openRefund(ports, tx, after.order, change.open) : after;
+}
+
+/** A new order with the first line of its history; says whether its numbers were free. */
+export async function insertOrder(tx: Tx, draft: OrderRow): Promise<boolean> {
+  if (!(await tx.orders.insertIfNew(draft))) return false;
+  const { orderNo, sequence, state: toState, clientId: actor, createdAt: at } = draft;
+  const line = { orderNo, refundNo: null, sequence, fromState: null, toState, cause: 'place', actor, at };
+  await tx.moves.insert({ ...line, rule: 'O1', outcome: null });
+  return true;
+}
+
+async function writeRows(ports: Ports, tx: Tx, before: Rows, change: Change, via: Via): Promise<Rows> {
+  const { order, refund } = before;
+  const sequence = order.sequence + 1;
+  const patch = change.rule === null ? change.order : { ...change.order, sequence };
+  if (refund && change.refund) await tx.refunds.update({ refundNo: refund.refundNo }, change.refund);
+  if (patch) await tx.orders.update({ orderNo: order.orderNo }, patch);
+  const after = { order: { ...order, ...patch }, refund: refund && { ...refund, ...change.refund } };
+  if (change.rule === null) return after;
+  const [from, to] = change.refund ? [refund, after.refund] : [order, after.order];
+  await tx.moves.insert({
+    orderNo: order.orderNo,
+    refundNo: change.refund ? (refund?.refundNo ?? null) : null,
+    sequence,
+    fromState: from?.state ?? null,
+    toState: to!.state,
+    rule: change.rule,
+    cause: via.cause,
+    outcome: change.outcome ? jsonable(change.outcome) : null,
+    actor: via.actor,
+    at: ports.now(),
+  } satisfies Omit<MoveRow, 'id'>);
+  return after;
+}
+
+type Beside = Pick<Change, 'tell' | 'raise' | 'resolve' | 'effects'>;
+
+async function writeBeside(ports: Ports, tx: Tx, after: Rows, { tell, raise, resolve, effects }: Beside) {
+  const { order, refund } = after;
+  for (const { type, each } of tell ?? []) {
+    const dedupe = each ? String(order.sequence) : 'once';
+    if (type.startsWith('refund.') && refund) await tellRefund(ports, tx, type, order, refund, dedupe);
+    else await tellOrder(ports, tx, type, order, dedupe);
+  }
+  for (const raised of raise ?? []) await raiseException(ports, tx, order, raised);
+  for (const resolved of resolve ?? []) await resolveExceptions(ports, tx, resolved);
+  for (const effect of effects ?? []) await runEffect(ports, tx, after, effect);
+}
+
+async function openRefund(ports: Ports, tx: Tx, order: OrderRow, opened: OpenedRefund): Promise<Rows> {
+  const { rule, row: refund, sums } = opened;
+  if (!isListed(REFUND_MOVES, rule, null, refund.state)) throw new ImpossibleMove(rule, null, refund.state);
+  // Only a merchantRefundNo that another order took in this very moment is in the way.
+  if (!(await tx.refunds.insertIfNew(refund)))
+    throw new MerchantNumberUsed('merchantRefundNo', refund.merchantRefundNo ?? refund.refundNo);
+  const patch = { ...sums, sequence: order.sequence + 1 };
+  await tx.orders.update({ orderNo: order.orderNo }, patch);
+  await tx.moves.insert({
+    orderNo: order.orderNo,
+    refundNo: refund.refundNo,
+    sequence: patch.sequence,
+    fromState: null,
+    toState: refund.state,
+    rule,
+    cause: opened.cause,
+    outcome: null,
+    actor: refund.actor,
+    at: ports.now(),
+  });
+  const after = { order: { ...order, ...patch }, refund };
+  await writeBeside(ports, tx, after, opened);
+  if (opened.wake) await tx.wake('refund-check', { refundNo: refund.refundNo });
+  return after;
+}
+
+/** Only a listed move may change a state or a sum. */
+function refuseImpossible(ports: Ports, { order, refund }: Rows, change: Change): void {
+  const row = change.refund ? refund : order;
+  const to = (change.refund ?? change.order) as { state?: OrderRow['state'] | RefundRow['state'] } | undefined;
+  const moves = change.refund ? REFUND_MOVES : ORDER_MOVES;
+  const isPossible =
+    change.rule === null
+      ? !has(change.order, MOVED_OF_ORDER) && !has(change.refund, MOVED_OF_REFUND)
+      : row !== undefined && to?.state !== undefined && isListed(moves, change.rule, row.state, to.state);
+  if (isPossible) return;
+  ports.log('error', 'a move that no table has was refused', { orderNo: order.orderNo, change: jsonable(change) });
+  throw new ImpossibleMove(change.rule, row?.state ?? null, to?.state);
+}
+
+function has(patch: object | undefined, members: readonly string[]): boolean {
+  return patch !== undefined && members.some((member) => member in patch);
+}

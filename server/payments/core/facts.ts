@@ -1,0 +1,71 @@
+import type { OrderRow } from '../../db/entities/orders.ts';
+import type { ChannelLimits, Outcome } from '../channel.ts';
+import type { Money } from '../money.ts';
+import { DECISIONS } from './decisions.ts';
+import { takesMoney } from './moves.ts';
+
+/** What a decision about an order needs beyond its row; loaded under the order's lock, and only when it is needed. */
+export interface OrderFacts {
+  /** Another order of the same merchantOrderNo is live or has money. */
+  readonly sibling?: boolean;
+  /** The exception about this payment of another amount: never listed, listed and waiting, or ended by a person. */
+  readonly mismatch?: 'new' | 'open' | 'ended';
+  /** There is stock for late money, and it is held. */
+  readonly readmitted?: boolean;
+}
+
+/** What a decision about a new or a repeated refund needs beyond the rows. */
+export interface RefundFacts {
+  /** The open exception that forbids refunds of this order. */
+  readonly blockedBy: string | null;
+  readonly limits: ChannelLimits;
+}
+
+/** What the channel said about an order, and as the answer to what. */
+export interface Heard {
+  readonly outcome: Outcome;
+  /** place, query, capture, check, notice … */
+  readonly cause: string;
+  /** It answers the first call ever made about the order. */
+  readonly firstWord?: boolean;
+}
+
+/** One outcome about one order, with everything that the decision may look at. */
+export interface Hearing<Said extends Outcome = Outcome> {
+  readonly order: OrderRow;
+  readonly facts: OrderFacts;
+  readonly outcome: Said;
+  readonly cause: string;
+  readonly now: Date;
+}
+
+/** The outcome of one kind. */
+export type Said<Kind extends Outcome['kind']> = Extract<Outcome, { kind: Kind }>;
+
+/** The fact that has to be known before the decision can be made; undefined = all that it needs are there. */
+export function missingFact(order: OrderRow, facts: OrderFacts, { outcome }: Heard): keyof OrderFacts | undefined {
+  if (outcome.kind !== 'paid' || order.paid > 0n || DECISIONS[order.state].paid === 'again') return undefined;
+  if (!isAmountOf(order, outcome.amount)) return facts.mismatch === undefined ? 'mismatch' : undefined;
+  if (takesMoney(order.state)) return undefined;
+  if (facts.sibling === undefined) return 'sibling';
+  const wantsStock = isLate(order, facts) && isWelcomeLate(order, facts);
+  return wantsStock && facts.readmitted === undefined ? 'readmitted' : undefined;
+}
+
+/** Whether money is of the order's own amount and currency. */
+export function isAmountOf(order: Pick<OrderRow, 'amount' | 'currency'>, money: Money): boolean {
+  return money.minor === order.amount && money.currency === order.currency;
+}
+
+/** Money after the end was told, or for an order whose number a sibling took while it was closing. */
+export function isLate(order: OrderRow, { sibling }: OrderFacts): boolean {
+  if (order.state === 'closed' || order.state === 'failed') return true;
+  return order.state === 'closing' && (order.closeAnswered || sibling === true);
+}
+
+/** Whether the application keeps money that comes after the end; a sibling overrules it. */
+export function isWelcomeLate({ state, closeReason, latePayment }: OrderRow, { sibling }: OrderFacts): boolean {
+  if (sibling) return false;
+  if (state === 'failed') return latePayment.afterFailed === 'accept';
+  return (closeReason === 'expired' ? latePayment.afterExpiry : latePayment.afterClose) === 'accept';
+}

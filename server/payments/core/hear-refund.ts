@@ -1,0 +1,260 @@
+import type { OrderRow } from '../../db/entities/orders.ts';
+import type { RefundRow } from '../../db/entities/refunds.ts';
+import type { RefundOutcome } from '../channel.ts';
+import { type Change, type Raised, type RefundMoved, type Resolved, STAY, type Touched } from './change.ts';
+import { withOverrun, withRefunded } from './open-refund.ts';
+import { ABSENCE_SECONDS, later, nextRefundCheck } from './plan.ts';
+
+/** A call whose outcome is unknown may still land for this long. */
+const LANDING_SECONDS = 600;
+
+/** What the channel said about a refund. */
+export interface RefundHeard {
+  readonly outcome: RefundOutcome;
+  /** It answers a refund call rather than a question about one. */
+  readonly sent?: boolean;
+}
+
+interface Hearing<Said extends RefundOutcome = RefundOutcome> {
+  readonly order: OrderRow;
+  readonly refund: RefundRow;
+  readonly outcome: Said;
+  readonly sent: boolean;
+  readonly now: Date;
+}
+
+type Sums = NonNullable<RefundMoved['order']>;
+type Said<Kind extends RefundOutcome['kind']> = Extract<RefundOutcome, { kind: Kind }>;
+
+/** What an outcome does to a refund and the sums of its order. No clock ever fails a refund. */
+export function hearRefund(
+  order: OrderRow,
+  refund: RefundRow,
+  { outcome, sent = false }: RefundHeard,
+  now: Date,
+): Change {
+  return STEPS[outcome.kind]({ order, refund, outcome, sent, now } as never);
+}
+
+const STEPS: { readonly [Kind in RefundOutcome['kind']]: (hearing: Hearing<Said<Kind>>) => Change } = {
+  succeeded,
+  pending: accepted,
+  failed: refusedForGood,
+  abnormal,
+  refused: unsettled,
+  absent: unsettled,
+  unknown: unsettled,
+};
+
+/** From failed too, because a fact beats our opinion; overrun pays for it when the sums no longer have room. */
+function succeeded(hearing: Hearing<Said<'succeeded'>>): Change {
+  const { order, refund, outcome } = hearing;
+  if (refund.state === 'succeeded') return STAY;
+  if (outcome.amount.minor !== refund.amount || outcome.amount.currency !== refund.currency)
+    return differentAmount(hearing);
+  const reserved = refund.state === 'failed' ? 0n : refund.amount;
+  const sums: Sums = refund.surplus ? {} : withRefunded(order, refund.amount, reserved);
+  return {
+    rule: 'R3',
+    refund: {
+      state: 'succeeded',
+      accepted: true,
+      channelRefundNo: outcome.channelRefundNo ?? refund.channelRefundNo,
+      finishedAt: outcome.at,
+      failureCode: null,
+      failureMessage: null,
+      nextCheckAt: null,
+      leasedUntil: null,
+    },
+    order: sums,
+    outcome,
+    tell: [{ type: 'refund.succeeded' }],
+    raise: refund.state === 'failed' ? overrunOf(order, refund, sums.overrun) : [],
+    resolve: resolvedBy(refund),
+    effects: [{ name: `refund-succeeded:${refund.refundNo}`, run: ['refundSucceeded'] }],
+  };
+}
+
+/** A refund that came through answers the exceptions that were opened about it, and about the late money that it gives back. */
+function resolvedBy({ refundNo, orderNo, origin }: RefundRow): Resolved[] {
+  const how = { resolution: 'refunded', by: 'service' } as const;
+  const own: Resolved = { where: { refundNo, kind: 'refund_abnormal' }, ...how };
+  return origin === 'late' ? [own, { where: { orderNo, kind: 'late_paid' }, ...how }] : [own];
+}
+
+function accepted({ order, refund, outcome, now }: Hearing<Said<'pending'>>): Change {
+  if (refund.state === 'succeeded' || refund.state === 'abnormal') return STAY;
+  const patch = {
+    accepted: true,
+    channelRefundNo: outcome.channelRefundNo ?? refund.channelRefundNo,
+    refusedAt: null,
+    absentCount: 0,
+    absentFirstAt: null,
+    unknownAt: null,
+    checks: refund.checks + 1,
+    nextCheckAt: nextRefundCheck(refund.checks, now),
+    leasedUntil: null,
+  };
+  if (refund.state === 'failed') return revived(order, refund, patch);
+  return onItsWay(refund, patch, outcome);
+}
+
+/** A refund that we called failed turns out to be on its way: the reservation comes back, with overrun if it must. */
+function revived(order: OrderRow, refund: RefundRow, patch: NonNullable<Touched['refund']>): RefundMoved {
+  const sums: Sums = refund.surplus
+    ? {}
+    : withOverrun(order, { refunded: order.refunded, refunding: order.refunding + refund.amount });
+  return {
+    rule: 'R6',
+    refund: { ...patch, state: 'pending', finishedAt: null },
+    order: sums,
+    raise: overrunOf(order, refund, sums.overrun),
+  };
+}
+
+/** The channel says that this refund will never happen. After success it is a reversal. */
+function refusedForGood(hearing: Hearing<Said<'failed'>>): Change {
+  const { order, refund, outcome, now } = hearing;
+  if (refund.state === 'succeeded') return abnormal({ ...hearing, outcome: { ...outcome, kind: 'abnormal' } });
+  return failedRefund(order, refund, { code: outcome.code, message: outcome.reason }, now);
+}
+
+/** The refund ends and its reservation is given back in the same commit. */
+export function failedRefund(
+  order: OrderRow,
+  refund: RefundRow,
+  failure: { code: string; message: string },
+  now: Date,
+): Change {
+  const { refundNo, origin, state } = refund;
+  if (state === 'failed' || state === 'succeeded') return STAY;
+  const isOurOwn = origin !== 'merchant' && origin !== 'admin';
+  return {
+    rule: state === 'abnormal' ? 'R7' : 'R4',
+    refund: {
+      state: 'failed',
+      failureCode: failure.code.slice(0, 128),
+      failureMessage: failure.message,
+      finishedAt: now,
+      nextCheckAt: null,
+      leasedUntil: null,
+    },
+    order: refund.surplus ? {} : { refunding: order.refunding - refund.amount },
+    tell: [{ type: 'refund.failed', each: true }],
+    raise: isOurOwn ? [{ kind: 'refund_abnormal', dedupe: refundNo, refundNo }] : [],
+    effects: [{ name: `refund-failed:${refundNo}:${order.sequence + 1}`, run: ['refundFailed'] }],
+  };
+}
+
+/** The money may be on neither side; a person must look. */
+function abnormal({ order, refund, outcome }: Hearing<Said<'abnormal'>>): Change {
+  const { refundNo, amount } = refund;
+  if (refund.state === 'abnormal' || refund.state === 'failed') return STAY;
+  const wasDone = refund.state === 'succeeded';
+  return {
+    rule: 'R5',
+    refund: {
+      state: 'abnormal',
+      accepted: true,
+      failureCode: outcome.code.slice(0, 128),
+      failureMessage: outcome.reason,
+      channelRefundNo: outcome.channelRefundNo ?? refund.channelRefundNo,
+      finishedAt: null,
+      nextCheckAt: null,
+      leasedUntil: null,
+    },
+    order: wasDone && !refund.surplus ? { refunded: order.refunded - amount, refunding: order.refunding + amount } : {},
+    outcome,
+    tell: [{ type: 'refund.abnormal', each: true }],
+    raise: [
+      {
+        kind: wasDone ? 'refund_reversed' : 'refund_abnormal',
+        dedupe: `${refundNo}:${order.sequence + 1}`,
+        refundNo,
+        detail: outcome,
+      },
+    ],
+  };
+}
+
+/** A refusal fails a refund only when two questions know nothing and nothing can land any more. */
+function unsettled({
+  order,
+  refund,
+  outcome,
+  sent,
+  now,
+}: Hearing<Said<'refused'> | Said<'absent'> | Said<'unknown'>>): Change {
+  if (refund.state !== 'pending' && refund.state !== 'processing') return STAY;
+  const patch = {
+    checks: refund.checks + 1,
+    leasedUntil: null,
+    ...(outcome.kind === 'refused'
+      ? { refusedAt: now, failureCode: outcome.code.slice(0, 128), failureMessage: outcome.reason }
+      : {}),
+    ...(outcome.kind === 'unknown' && sent ? { unknownAt: now } : {}),
+    ...(outcome.kind === 'absent' ? countAbsence(refund, now) : {}),
+  };
+  const next = { ...refund, ...patch };
+  if (!isRefusedForSure(next, now))
+    return onItsWay(refund, { ...patch, nextCheckAt: nextQuestion(next, now) }, outcome);
+  if (isOwed(refund)) return sentAgain(refund, patch, now);
+  const failure = { code: next.failureCode ?? 'refused', message: next.failureMessage ?? '' };
+  return failedRefund(order, refund, failure, now);
+}
+
+/** Late and surplus money is never left: a refusal is listed, and the same number is sent again. */
+function sentAgain(refund: RefundRow, patch: NonNullable<Touched['refund']>, now: Date): Change {
+  const { refundNo, checks } = refund;
+  const nextCheckAt = nextRefundCheck(checks, now);
+  return {
+    rule: null,
+    refund: { ...patch, refusedAt: null, absentCount: 0, absentFirstAt: null, nextCheckAt },
+    raise: [{ kind: 'refund_abnormal', dedupe: refundNo, refundNo }],
+  };
+}
+
+function isOwed({ origin }: RefundRow): boolean {
+  return origin === 'late' || origin === 'surplus';
+}
+
+function onItsWay({ state }: RefundRow, patch: NonNullable<Touched['refund']>, outcome: RefundOutcome): Change {
+  if (state === 'processing') return { rule: null, refund: patch };
+  return { rule: 'R2', refund: { ...patch, state: 'processing' }, outcome };
+}
+
+function countAbsence(refund: RefundRow, now: Date): Partial<Pick<RefundRow, 'absentCount' | 'absentFirstAt'>> {
+  const first = refund.absentFirstAt;
+  if (first === null) return { absentCount: 1, absentFirstAt: now };
+  return now >= later(first, ABSENCE_SECONDS) ? { absentCount: refund.absentCount + 1 } : {};
+}
+
+function isRefusedForSure(refund: RefundRow, now: Date): boolean {
+  const canStillLand = refund.unknownAt !== null && now < later(refund.unknownAt, LANDING_SECONDS);
+  return refund.refusedAt !== null && refund.absentCount >= 2 && !canStillLand && !refund.accepted;
+}
+
+/** A refused refund is asked about a minute apart, so that the verdict does not wait for the long steps. */
+function nextQuestion(refund: RefundRow, now: Date): Date {
+  const regular = nextRefundCheck(refund.checks - 1, now);
+  const soon = later(now, ABSENCE_SECONDS + 1);
+  return refund.refusedAt !== null && refund.absentCount < 2 && regular > soon ? soon : regular;
+}
+
+/** Another amount went back than was asked: nothing asks again by itself, so the refund is abnormal until a person ends it. */
+function differentAmount(hearing: Hearing<Said<'succeeded'>>): Change {
+  const { refund, outcome } = hearing;
+  const { refundNo } = refund;
+  const { amount: received } = outcome;
+  const listed: Raised = { kind: 'refund_mismatch', dedupe: refundNo, refundNo, received, blocksRefunds: true };
+  if (refund.state === 'failed' || refund.state === 'abnormal')
+    return { rule: null, refund: { nextCheckAt: null, leasedUntil: null }, raise: [listed] };
+  const reason = 'The channel refunded a different amount.';
+  const change = abnormal({ ...hearing, outcome: { kind: 'abnormal', code: 'amount_mismatch', reason } });
+  return { ...change, raise: [listed, ...(change.raise ?? [])] };
+}
+
+function overrunOf(order: OrderRow, { refundNo }: RefundRow, overrun: bigint | undefined): Raised[] {
+  if (overrun === undefined || overrun <= order.overrun) return [];
+  return [{ kind: 'refund_overrun', dedupe: refundNo, refundNo }];
+}

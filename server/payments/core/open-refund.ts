@@ -1,0 +1,135 @@
+import type { OrderRow } from '../../db/entities/orders.ts';
+import type { RefundRow } from '../../db/entities/refunds.ts';
+import type { RefundOutcome } from '../channel.ts';
+import type { RefundOrigin } from '../order.ts';
+import type { EffectRun, OpenedRefund } from './change.ts';
+import { later } from './plan.ts';
+
+/** A refund that is to be made. */
+export interface RefundIntent {
+  readonly refundNo: string;
+  /** Minor units. */
+  readonly amount: bigint;
+  /** Left out = the order's; surplus money may have come in another one. */
+  readonly currency?: string;
+  readonly origin: RefundOrigin;
+  readonly reason: string | null;
+  readonly merchantRefundNo: string | null;
+  readonly actor: string;
+  readonly cause: string;
+  /** When it is sent at the earliest. */
+  readonly dueAt: Date;
+  /** The caller sends it right after the commit; the jobs step in only if it does not. */
+  readonly sentByCaller?: boolean;
+  /** Outside the order's own sums. */
+  readonly surplus?: boolean;
+}
+
+/** A refund with its reservation; whoever decides has checked that there is enough to give back. */
+export function newRefund(order: OrderRow, intent: RefundIntent, now: Date): OpenedRefund {
+  const isDue = intent.dueAt <= now;
+  const surplus = intent.surplus ?? false;
+  const row: RefundRow = {
+    ...blankRefund(order, intent.refundNo, now),
+    merchantRefundNo: intent.merchantRefundNo,
+    origin: intent.origin,
+    amount: intent.amount,
+    currency: intent.currency ?? order.currency,
+    reason: intent.reason,
+    surplus,
+    actor: intent.actor,
+    nextCheckAt: isDue && intent.sentByCaller ? later(now, 10) : intent.dueAt,
+    sentAt: intent.dueAt,
+  };
+  return {
+    rule: 'R1',
+    row,
+    sums: surplus ? {} : { refunding: order.refunding + intent.amount },
+    cause: intent.cause,
+    effects: [reservation(order, row)],
+    wake: isDue && !intent.sentByCaller,
+  };
+}
+
+/** Coins and content follow a reservation: they may refuse what a person asks for, never what the service owes. */
+export function reservation({ sequence }: OrderRow, { refundNo, origin }: RefundRow): EffectRun {
+  const isAsked = origin === 'merchant' || origin === 'admin';
+  const name = `refund-reserved:${refundNo}:${sequence + 1}`;
+  return { name, run: ['refundReserved'], ...(isAsked ? { mayRefuse: true } : {}) };
+}
+
+/** A refund that was made elsewhere (portal, dispute): its own row, inside the sums of a paid order, with an exception. */
+export function foreignRefund(
+  order: OrderRow,
+  outcome: Extract<RefundOutcome, { kind: 'succeeded' }>,
+  also: { refundNo: string; channelRefundNo: string | null; actor: string; cause: string },
+  now: Date,
+): OpenedRefund {
+  const { refundNo, channelRefundNo, actor, cause } = also;
+  const row: RefundRow = {
+    ...blankRefund(order, refundNo, now),
+    origin: 'channel',
+    amount: outcome.amount.minor,
+    currency: outcome.amount.currency,
+    reason: 'Made outside this service.',
+    state: 'succeeded',
+    accepted: true,
+    elsewhere: true,
+    channelRefundNo,
+    actor,
+    finishedAt: outcome.at,
+  };
+  return {
+    rule: 'R8',
+    row,
+    sums: withRefunded(order, row.amount, 0n),
+    cause,
+    tell: [{ type: 'refund.succeeded' }],
+    raise: [{ kind: 'refund_elsewhere', dedupe: refundNo, refundNo }],
+    effects: [{ name: `refund-elsewhere:${refundNo}`, run: ['refundReserved', 'refundSucceeded'] }],
+  };
+}
+
+/** The sums after `amount` went back, `reserved` of it reserved before; overrun pays when the sums have no room. */
+export function withRefunded(order: OrderRow, amount: bigint, reserved: bigint) {
+  return withOverrun(order, { refunding: order.refunding - reserved, refunded: order.refunded + amount });
+}
+
+/** The sums with an overrun that has room for them; an overrun never shrinks. */
+export function withOverrun(order: OrderRow, sums: { refunding: bigint; refunded: bigint }) {
+  const over = sums.refunded + sums.refunding - order.paid;
+  return { ...sums, overrun: over > order.overrun ? over : order.overrun };
+}
+
+function blankRefund({ orderNo, clientId, project, currency }: OrderRow, refundNo: string, now: Date): RefundRow {
+  return {
+    refundNo,
+    orderNo,
+    clientId,
+    project,
+    merchantRefundNo: null,
+    origin: 'merchant',
+    amount: 0n,
+    currency,
+    reason: null,
+    state: 'pending',
+    accepted: false,
+    surplus: false,
+    elsewhere: false,
+    failureCode: null,
+    failureMessage: null,
+    channelRefundNo: null,
+    actor: 'service',
+    tries: 0,
+    refusedAt: null,
+    absentCount: 0,
+    absentFirstAt: null,
+    unknownAt: null,
+    checks: 0,
+    nextCheckAt: null,
+    leasedUntil: null,
+    sentAt: null,
+    createdAt: now,
+    finishedAt: null,
+  };
+}

@@ -1,0 +1,122 @@
+import type { OrderRow } from '../../db/entities/orders.ts';
+import type { RefundRow } from '../../db/entities/refunds.ts';
+import type { Outcome } from '../channel.ts';
+import type { OrderState } from '../order.ts';
+import { takesMoney } from './moves.ts';
+
+const MINUTE = 60;
+const HOUR = 3600;
+const DAY = 86_400;
+
+/** Seconds to wait before the n-th question about an order in a state; the last value repeats. */
+const ORDER_STEPS: Readonly<Record<'created' | 'pending' | 'closing', readonly number[]>> = {
+  created: [5, 15, MINUTE, 5 * MINUTE, 30 * MINUTE, HOUR],
+  pending: [15, 30, MINUTE, 3 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR],
+  closing: [5, 30, 2 * MINUTE, 10 * MINUTE, HOUR],
+};
+
+/** Seconds after the end at which a closed or failed order is asked about once more. */
+const LATE_STEPS: readonly number[] = [5 * MINUTE, HOUR, DAY];
+
+/** Seconds to wait before the n-th question about a refund; the last value repeats. */
+const REFUND_STEPS: readonly number[] = [10, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, DAY];
+
+/** Two absences count only when they are this far apart. */
+export const ABSENCE_SECONDS = 60;
+
+/** An expired order begins to close this long after its expiry, so that the channel's own clock has passed it too. */
+export const EXPIRY_GRACE_SECONDS = 60;
+
+/** What the schedule reads of an order. */
+export interface Scheduled {
+  state: OrderState;
+  checks: number;
+  expiresAt: Date;
+  closedAt: Date | null;
+  absentFirstAt: Date | null;
+}
+
+/** When to ask next about an order that is in `state` after `checks` questions; null = never again. */
+export function nextOrderCheck(order: Scheduled, now: Date): Date | null {
+  const { state, checks } = order;
+  if (state === 'paid') return null;
+  if (state === 'closed' || state === 'failed') {
+    const step = LATE_STEPS[checks];
+    return step === undefined ? null : later(order.closedAt ?? now, step);
+  }
+  const steps = ORDER_STEPS[state];
+  const regular = later(now, steps[Math.min(checks, steps.length - 1)]!);
+  const end = endOf(order);
+  if (now < end) return regular < end ? regular : end;
+  if (state === 'closing' && order.absentFirstAt !== null) return later(now, ABSENCE_SECONDS + 1);
+  return regular;
+}
+
+/** From here on the channel's own expiry is past for certain. */
+export function endOf({ expiresAt }: { expiresAt: Date }): Date {
+  return later(expiresAt, EXPIRY_GRACE_SECONDS);
+}
+
+/** When to ask next about a refund that is not final. */
+export function nextRefundCheck(checks: number, now: Date): Date {
+  return later(now, REFUND_STEPS[Math.min(checks, REFUND_STEPS.length - 1)]!);
+}
+
+/** What the service does next about an order by itself. */
+export type NextStep =
+  | 'rest'
+  | 'look_for_late_money'
+  | 'close'
+  | 'give_up'
+  | 'capture'
+  | 'settle_capture'
+  | 'await_capture'
+  | 'await_review'
+  | 'expire'
+  | 'ask';
+
+/** The next step, from the row and, when the channel was just asked, from what it said. */
+export function nextStep(order: OrderRow, now: Date, said?: Outcome): NextStep {
+  const { state, captureState } = order;
+  if (state === 'paid') return 'rest';
+  if (state === 'closed' || state === 'failed') return 'look_for_late_money';
+  if (captureState === 'pending') return 'await_review';
+  if (isDoubtful(order, now)) return 'settle_capture';
+  if (takesMoney(state) && said?.kind === 'approved') return 'capture';
+  if (captureState !== null) return 'await_capture';
+  if (state === 'closing') return isGone(order) ? 'give_up' : 'close';
+  return now >= endOf(order) ? 'expire' : 'ask';
+}
+
+/** Whether a capture's outcome is open and nobody is working on it. */
+export function isDoubtful(order: Pick<OrderRow, 'captureState' | 'captureLeasedUntil'>, now: Date): boolean {
+  if (order.captureState === 'unknown') return true;
+  return order.captureState === 'live' && (order.captureLeasedUntil === null || order.captureLeasedUntil <= now);
+}
+
+/** The channel's own expiry is past and it knew nothing, twice, a minute apart. */
+export function isGone({ absentCount }: Pick<OrderRow, 'absentCount'>): boolean {
+  return absentCount >= 2;
+}
+
+/** What the service does next about a refund by itself. */
+export type NextRefundStep = 'rest' | 'await_slot' | 'send' | 'confirm_refusal' | 'ask_if_done' | 'ask_if_known';
+
+/** The next step of a refund, from its row. */
+export function nextRefundStep(refund: RefundRow, now: Date): NextRefundStep {
+  const { state, tries, sentAt, refusedAt, accepted } = refund;
+  if (state !== 'pending' && state !== 'processing') return 'rest';
+  if (tries === 0) return sentAt !== null && sentAt > now ? 'await_slot' : 'send';
+  if (accepted) return 'ask_if_done';
+  return refusedAt === null ? 'ask_if_known' : 'confirm_refusal';
+}
+
+/** Whether a refund may be sent to its channel: it is reserved, and the channel is not known to have it. */
+export function isSendable({ state, accepted }: Pick<RefundRow, 'state' | 'accepted'>): boolean {
+  return (state === 'pending' || state === 'processing') && !accepted;
+}
+
+/** The instant `seconds` after another. */
+export function later(at: Date, seconds: number): Date {
+  return new Date(at.getTime() + seconds * 1000);
+}

@@ -1,0 +1,205 @@
+import type { OrderRow } from '../../db/entities/orders.ts';
+import type { CloseOutcome, Outcome } from '../channel.ts';
+import type { Money } from '../money.ts';
+import type { CloseReason } from '../order.ts';
+import { type Change, type Refusal, STAY } from './change.ts';
+import { closed } from './end-order.ts';
+import type { OrderFacts } from './facts.ts';
+import { hearOrder } from './hear-order.ts';
+import { isOpen, takesMoney } from './moves.ts';
+import { newRefund, type RefundIntent } from './open-refund.ts';
+import { isDoubtful, isGone, later, nextOrderCheck } from './plan.ts';
+
+/** A capture call is somebody's for this long; afterwards the channel is asked before anyone tries again. */
+const CAPTURE_LEASE_SECONDS = 30;
+
+/** A channel that says nothing about an ended order is asked again and again for this long after its end. */
+const PATIENCE_SECONDS = 4 * 86_400;
+
+/** What somebody wants of an order, or what a call that was not a question brought. */
+export type OrderWish =
+  /** The intent to close, committed before the channel is asked. */
+  | { readonly wish: 'close'; readonly reason: CloseReason }
+  /** What the channel answered to the close. */
+  | { readonly wish: 'settle_close'; readonly outcome: CloseOutcome }
+  /** The channel's expiry is past and it knows nothing, twice. */
+  | { readonly wish: 'give_up' }
+  /** The caller is told `closing`: from here on money is late. */
+  | { readonly wish: 'answer_closing' }
+  /** The create is sent again. */
+  | { readonly wish: 'send_again' }
+  /** The intent to take approved money. */
+  | { readonly wish: 'capture' }
+  /** What the channel answered to the capture of this number. */
+  | { readonly wish: 'settle_capture'; readonly captures: number; readonly outcome: Outcome }
+  /** The channel was asked and shows no capture of this number. */
+  | { readonly wish: 'forget_capture'; readonly captures: number }
+  /** The next look for late money; `dueAt` as it was when the channel was asked, `silent` when it said nothing. */
+  | { readonly wish: 'plan_late_check'; readonly dueAt: Date | null; readonly silent: boolean }
+  /** Nothing is due any more. */
+  | { readonly wish: 'rest' }
+  /** A person takes money of another amount as the payment. */
+  | { readonly wish: 'accept'; readonly received: Money }
+  /** A person gives money of another amount back. */
+  | { readonly wish: 'give_back'; readonly received: Money; readonly refundNo: string; readonly actor: string };
+
+type Wish<Name extends OrderWish['wish']> = Extract<OrderWish, { wish: Name }>;
+
+/** What a wish does to an order. */
+export function wishOrder(order: OrderRow, facts: OrderFacts, wish: OrderWish, now: Date): Change | Refusal {
+  return WISHES[wish.wish](order, wish as never, now, facts);
+}
+
+type Grant<Name extends OrderWish['wish']> = (
+  order: OrderRow,
+  wish: Wish<Name>,
+  now: Date,
+  facts: OrderFacts,
+) => Change | Refusal;
+
+const WISHES: { readonly [Name in OrderWish['wish']]: Grant<Name> } = {
+  close: beginClose,
+  settle_close: settleClose,
+  give_up: (order, _wish, now) =>
+    order.state === 'closing' && isGone(order) ? closed(order, order.closeReason ?? 'expired', now) : STAY,
+  answer_closing: ({ state, closeAnswered }) =>
+    state === 'closing' && !closeAnswered ? { rule: null, order: { closeAnswered: true } } : STAY,
+  send_again: (order, _wish, now) =>
+    canSendAgain(order, now) ? { rule: null, order: { placeTries: order.placeTries + 1 } } : STAY,
+  capture: claimCapture,
+  settle_capture: settleCapture,
+  forget_capture: (order, { captures }, now) =>
+    order.captures === captures && isDoubtful(order, now)
+      ? { rule: null, order: { captureState: null, captureLeasedUntil: null, nextCheckAt: now } }
+      : STAY,
+  plan_late_check: planLateCheck,
+  rest: ({ state }) => (isOpen(state) ? STAY : { rule: null, order: { nextCheckAt: null, leasedUntil: null } }),
+  accept,
+  give_back: giveBack,
+};
+
+/** An explicit wish overrules an expiry. */
+function beginClose(order: OrderRow, { reason }: Wish<'close'>, now: Date): Change {
+  const closeAsked = reason !== 'expired' || order.closeAsked;
+  if (order.state === 'closing')
+    return closeAsked && !order.closeAsked ? { rule: null, order: { closeAsked, closeReason: reason } } : STAY;
+  if (!takesMoney(order.state)) return STAY;
+  return {
+    rule: 'O6',
+    order: {
+      state: 'closing',
+      closeReason: reason,
+      closeAsked,
+      checks: 0,
+      absentCount: 0,
+      absentFirstAt: null,
+      nextCheckAt: later(now, 5),
+      leasedUntil: later(now, 10),
+    },
+  };
+}
+
+/** The channel's confirmation ends it; everything else waits for its next question. */
+function settleClose(order: OrderRow, { outcome }: Wish<'settle_close'>, now: Date): Change {
+  if (order.state !== 'closing') return STAY;
+  if (outcome.kind === 'closed' && order.captureState === null)
+    return closed(order, order.closeReason ?? 'merchant', now, outcome);
+  const nextCheckAt = nextOrderCheck(order, now);
+  return { rule: null, order: { checks: order.checks + 1, nextCheckAt, leasedUntil: null } };
+}
+
+/** Only while nothing payable came of the create, and it may still be paid. */
+export function canSendAgain({ state, credential, expiresAt }: OrderRow, now: Date): boolean {
+  return (state === 'created' || (state === 'pending' && credential === null)) && expiresAt > now;
+}
+
+/** Whether approved money may be taken now: by one, of an open order that nobody wants closed. */
+export function canCapture({ state, closeAsked, captureState, channelOrderId }: OrderRow): boolean {
+  return takesMoney(state) && !closeAsked && captureState === null && channelOrderId !== null;
+}
+
+function claimCapture(order: OrderRow, _wish: Wish<'capture'>, now: Date): Change {
+  if (!canCapture(order)) return STAY;
+  return {
+    rule: null,
+    order: {
+      captures: order.captures + 1,
+      captureState: 'live',
+      captureLeasedUntil: later(now, CAPTURE_LEASE_SECONDS),
+      nextCheckAt: later(now, CAPTURE_LEASE_SECONDS + 1),
+    },
+  };
+}
+
+/** Only a certain answer ends the intent, silence leaves it `unknown`. */
+function settleCapture(
+  order: OrderRow,
+  { captures, outcome }: Wish<'settle_capture'>,
+  now: Date,
+  facts: OrderFacts,
+): Change {
+  // An answer that outlived its lease says nothing about a later try, unless it brings money.
+  if (order.captures !== captures && outcome.kind !== 'paid') return STAY;
+  const heard = { outcome: afterCapture(outcome), cause: 'capture' };
+  if (!isOpen(order.state)) return hearOrder(order, facts, heard, now);
+  const isDoubt = outcome.kind === 'unknown' || (outcome.kind === 'declined' && !outcome.definite);
+  const isReview = outcome.kind === 'pending' && outcome.capturePending !== undefined;
+  const patch = {
+    captureState: isReview ? ('pending' as const) : isDoubt ? ('unknown' as const) : null,
+    captureLeasedUntil: null,
+    nextCheckAt: later(now, 5),
+  };
+  const change = hearOrder({ ...order, ...patch }, facts, heard, now);
+  return { ...change, order: { ...patch, ...change.order } } as Change;
+}
+
+/** What a capture says, as the order hears it: an approval that is still there means that nothing was taken. */
+export function afterCapture(outcome: Outcome): Outcome {
+  return outcome.kind === 'approved' ? { kind: 'pending' } : outcome;
+}
+
+/** Silence is no answer: the step is asked again hourly, for a while. What somebody else planned meanwhile stays. */
+function planLateCheck(order: OrderRow, { dueAt, silent }: Wish<'plan_late_check'>, now: Date): Change {
+  const isMine = order.nextCheckAt?.getTime() === dueAt?.getTime() && order.paid === 0n;
+  if (isOpen(order.state) || order.state === 'paid' || !isMine) return STAY;
+  const waits = silent && now < later(order.closedAt ?? order.createdAt, PATIENCE_SECONDS);
+  const checks = order.checks + (waits ? 0 : 1);
+  const nextCheckAt = waits ? later(now, 3600) : nextOrderCheck({ ...order, checks }, now);
+  return { rule: null, order: { checks, leasedUntil: null, nextCheckAt } };
+}
+
+function accept(order: OrderRow, { received }: Wish<'accept'>, now: Date, { sibling }: OrderFacts): Change | Refusal {
+  if (received.currency !== order.currency)
+    return refused('invalid_action', 'A payment in another currency can only be refunded.');
+  if (order.state === 'paid' || order.paid > 0n)
+    return refused('order_already_paid', 'The order has already been paid.');
+  if (sibling) return refused('order_already_paid', 'Another order with this merchantOrderNo is open or paid.');
+  return {
+    rule: 'O10',
+    order: { state: 'paid', paid: received.minor, paidAt: now, credential: null, nextCheckAt: null },
+    tell: [{ type: 'order.paid' }],
+    effects: [{ name: 'paid', run: ['paid'] }],
+  };
+}
+
+function giveBack(order: OrderRow, { received, refundNo, actor }: Wish<'give_back'>, now: Date): Change {
+  const intent: RefundIntent = {
+    refundNo,
+    amount: received.minor,
+    currency: received.currency,
+    origin: 'surplus',
+    surplus: true,
+    reason: 'The received amount differs from the order amount.',
+    merchantRefundNo: null,
+    actor,
+    cause: 'resolve',
+    dueAt: now,
+    sentByCaller: true,
+  };
+  const asksAgain = isOpen(order.state) ? { order: { nextCheckAt: now } } : {};
+  return { rule: null, ...asksAgain, open: newRefund(order, intent, now) };
+}
+
+function refused(code: 'invalid_action' | 'order_already_paid', message: string): Refusal {
+  return { refuse: { code, message } };
+}

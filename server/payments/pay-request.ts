@@ -1,0 +1,42 @@
+import type { LatePayment } from '../db/entities/identity.ts';
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { Tx } from '../db/tx.ts';
+import type { PayWay, Scene } from './channel.ts';
+import type { KeyClaim } from './idempotency.ts';
+
+/** A pay request after its schema: amounts in major units, times in seconds. */
+export interface PayRequest {
+  subject: string;
+  /** Major units; may be left out when the product has the price. */
+  amount?: number | string | undefined;
+  payWay: PayWay;
+  currency?: string | undefined;
+  scene?: Scene | undefined;
+  orderType?: string | undefined;
+  userId?: string | undefined;
+  extra?: string | undefined;
+  merchantOrderNo?: string | undefined;
+  openId?: string | undefined;
+  clientIp?: string | undefined;
+  returnUrl?: string | undefined;
+  notifyUrl?: string | undefined;
+  expireSeconds?: number | undefined;
+  product?: string | undefined;
+}
+
+/** Who places, for which project, with which promises about late money. */
+export interface Payee {
+  clientId: string;
+  project: string;
+  latePayment: LatePayment;
+  actor: string;
+}
+
+/** What an order is of beyond an ordinary payment. */
+export interface PlaceOptions {
+  claim?: KeyClaim | undefined;
+  kind?: OrderRow['kind'];
+  orderNo?: string;
+  /** Written in the same transaction as the order. */
+  also?: (tx: Tx, order: OrderRow) => Promise<void>;
+}

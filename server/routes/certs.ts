@@ -1,0 +1,181 @@
+import type { Certs } from '../credentials/certs.ts';
+import { endpoint } from '../http/endpoint.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
+import { actingIn, forAdministrators, forApplications, NoQuery, projectOf } from './wire/audience.ts';
+import {
+  ByCertId,
+  CertFilter,
+  Certificate,
+  CertUploadBody,
+  downloadOf,
+  MaybeInProject,
+  OwnCertFilter,
+  OwnCertUploadBody,
+  presentCert,
+  uploadOf,
+  wholePage,
+} from './wire/credentials.ts';
+import { CHOOSE_CERT_ERRORS, DELETE_CERT_ERRORS, UPLOAD_CERT_ERRORS } from './wire/errors.ts';
+
+/** What the routes of certificates call. */
+export interface CertPorts {
+  certs: Certs;
+  now: () => Date;
+}
+
+const anyProject = {
+  ...forAdministrators('/api/v1/certs'),
+  upload: CertUploadBody,
+  filter: CertFilter,
+  queryOfOne: MaybeInProject,
+};
+const ownProject = {
+  ...forApplications('/api/v2/certs', 'cert:manage'),
+  upload: OwnCertUploadBody,
+  filter: OwnCertFilter,
+  queryOfOne: NoQuery,
+};
+
+/** Certificates and keys of every project. */
+export function certRoutes(ports: CertPorts): RouteGroup {
+  return buildRoutes(ports, anyProject);
+}
+
+/** Certificates and keys of the token's own project. */
+export function ownCertRoutes(ports: CertPorts): RouteGroup {
+  return buildRoutes(ports, ownProject);
+}
+
+function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | typeof ownProject): RouteGroup {
+  const { prefix, read, write, query, queryOfOne, upload, filter } = audience;
+  const router = routeGroup(prefix);
+
+  /**
+   * @openapi
+   * /api/v1/certs/upload:
+   *   post:
+   *     tags: [Certificates]
+   *     summary: Upload a certificate or key
+   *     description: >
+   *       A file or text of at most 64 KB: PEM, a DER certificate, or the bare base64 of Alipay's key tool. The first of its kind
+   *       becomes the default if its certificate or key matches. Private keys cannot be downloaded.
+   * /api/v2/certs/upload:
+   *   post:
+   *     tags: [Certificates]
+   *     summary: Upload a certificate or key
+   *     description: >
+   *       A file or text of at most 64 KB: PEM, a DER certificate, or the bare base64 of Alipay's key tool. The first of its kind
+   *       becomes the default if its certificate or key matches. Private keys cannot be downloaded. Applies to the project of the token.
+   */
+  router.post(
+    '/upload',
+    endpoint(
+      {
+        auth: write,
+        accepts: ['multipart', 'json'],
+        query,
+        body: upload,
+        returns: Certificate,
+        status: 201,
+        errors: UPLOAD_CERT_ERRORS,
+      },
+      async (input) => presentCert(await certs.upload(actingIn(input), uploadOf(input.body)), now()),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/certs/list:
+   *   post:
+   *     tags: [Certificates]
+   *     summary: List certificates and keys
+   *     description: Newest first, with the days until expiry; only public data.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { payWay: wechat }
+   * /api/v2/certs/list:
+   *   post:
+   *     tags: [Certificates]
+   *     summary: List certificates and keys
+   *     description: Newest first, with the days until expiry; only public data. Applies to the project of the token.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { payWay: wechat }
+   */
+  router.post(
+    '/list',
+    endpoint({ auth: read, query, body: filter, returns: Certificate, list: true }, async (input) => {
+      const rows = await certs.list(projectOf(input), input.body ?? {});
+      return wholePage(rows.map((row) => presentCert(row, now())));
+    }),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/certs/{id}/default:
+   *   post:
+   *     tags: [Certificates]
+   *     summary: Make a certificate the default of its kind
+   *     description: >
+   *       The default is used to sign and verify. The matching certificate or key becomes the default with it; 409 if none was uploaded. The
+   *       configuration gets a new version as soon as its set of certificates is complete.
+   * /api/v2/certs/{id}/default:
+   *   post:
+   *     tags: [Certificates]
+   *     summary: Make a certificate the default of its kind
+   *     description: >
+   *       The default is used to sign and verify. The matching certificate or key becomes the default with it; 409 if none was uploaded. The
+   *       configuration gets a new version as soon as its set of certificates is complete. Applies to the project of the token.
+   */
+  router.post(
+    '/:id/default',
+    endpoint(
+      { auth: write, params: ByCertId, query: queryOfOne, returns: Certificate, errors: CHOOSE_CERT_ERRORS },
+      async (input) => presentCert(await certs.makeDefault(actingIn(input), input.params.id), now()),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/certs/{id}/delete:
+   *   post:
+   *     tags: [Certificates]
+   *     summary: Delete a certificate or key
+   *     description: Refused for a default and for one that open orders still need.
+   * /api/v2/certs/{id}/delete:
+   *   post:
+   *     tags: [Certificates]
+   *     summary: Delete a certificate or key
+   *     description: Refused for a default and for one that open orders still need. Applies to the project of the token.
+   */
+  router.post(
+    '/:id/delete',
+    endpoint(
+      { auth: write, params: ByCertId, query: queryOfOne, returns: Certificate, errors: DELETE_CERT_ERRORS },
+      async (input) => presentCert(await certs.remove(actingIn(input), input.params.id), now()),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/certs/{id}/download:
+   *   post:
+   *     tags: [Certificates]
+   *     summary: Download a certificate or public key
+   *     description: The certificate, or the public key of a key, as a PEM file. Private keys cannot be downloaded.
+   * /api/v2/certs/{id}/download:
+   *   post:
+   *     tags: [Certificates]
+   *     summary: Download a certificate or public key
+   *     description: The certificate, or the public key of a key, as a PEM file. Private keys cannot be downloaded. Applies to the project of the token.
+   */
+  router.post(
+    '/:id/download',
+    endpoint({ auth: read, params: ByCertId, query: queryOfOne, raw: 'stream' }, async (input) =>
+      downloadOf(await certs.find(projectOf(input), input.params.id)),
+    ),
+  );
+  return router;
+}

@@ -1,0 +1,191 @@
+import type { ChannelConfigs } from '../credentials/configs.ts';
+import { endpoint } from '../http/endpoint.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
+import { actingIn, forAdministrators, forApplications, projectOf } from './wire/audience.ts';
+import {
+  ByPayWay,
+  ChannelConfig,
+  ConfigBody,
+  ConfigSchema,
+  OwnConfigBody,
+  presentConfig,
+  presentProbe,
+  presentSchema,
+  ProbeAnswer,
+  wholePage,
+} from './wire/credentials.ts';
+import { TEST_CONFIG_ERRORS, TOGGLE_CONFIG_ERRORS, WRITE_CONFIG_ERRORS } from './wire/errors.ts';
+import { Toggle } from './wire/identity.ts';
+
+/** What the routes of channel configurations call. */
+export interface ConfigPorts {
+  configs: ChannelConfigs;
+  now: () => Date;
+}
+
+const anyProject = { ...forAdministrators('/api/v1/payment/config'), change: ConfigBody };
+const ownProject = {
+  ...forApplications('/api/v2/payment/config', 'config:read', 'config:write'),
+  change: OwnConfigBody,
+};
+
+/** Channel configurations of every project. */
+export function channelConfigRoutes(ports: ConfigPorts): RouteGroup {
+  return buildRoutes(ports, anyProject);
+}
+
+/** Channel configurations of the token's own project. */
+export function ownChannelConfigRoutes(ports: ConfigPorts): RouteGroup {
+  return buildRoutes(ports, ownProject);
+}
+
+function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject | typeof ownProject): RouteGroup {
+  const { prefix, read, write, query, change } = audience;
+  const router = routeGroup(prefix);
+
+  /**
+   * @openapi
+   * /api/v1/payment/config/list:
+   *   get:
+   *     tags: [Channel configuration]
+   *     summary: List channel configurations
+   *     description: One entry per channel, configured or not; secrets are `***` with a fingerprint.
+   * /api/v2/payment/config/list:
+   *   get:
+   *     tags: [Channel configuration]
+   *     summary: List channel configurations
+   *     description: One entry per channel, configured or not; secrets are `***` with a fingerprint. Applies to the project of the token.
+   */
+  router.get(
+    '/list',
+    endpoint({ auth: read, query, returns: ChannelConfig, list: true }, async (input) => {
+      const views = await configs.list(projectOf(input));
+      return wholePage(views.map((view) => presentConfig(view, now())));
+    }),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/payment/config/{payWay}:
+   *   get:
+   *     tags: [Channel configuration]
+   *     summary: Get a channel configuration
+   *     description: Secrets are `***` with a fingerprint; `missing` lists what is still required.
+   * /api/v2/payment/config/{payWay}:
+   *   get:
+   *     tags: [Channel configuration]
+   *     summary: Get a channel configuration
+   *     description: Secrets are `***` with a fingerprint; `missing` lists what is still required. Applies to the project of the token.
+   */
+  router.get(
+    '/:payWay',
+    endpoint({ auth: read, params: ByPayWay, query, returns: ChannelConfig }, async (input) =>
+      presentConfig(await configs.read(projectOf(input), input.params.payWay), now()),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/payment/config/{payWay}/schema:
+   *   get:
+   *     tags: [Channel configuration]
+   *     summary: Get the configuration schema of a channel
+   *     description: Its fields and certificate kinds, and which of them each mode requires.
+   * /api/v2/payment/config/{payWay}/schema:
+   *   get:
+   *     tags: [Channel configuration]
+   *     summary: Get the configuration schema of a channel
+   *     description: Its fields and certificate kinds, and which of them each mode requires.
+   */
+  router.get(
+    '/:payWay/schema',
+    endpoint({ auth: read, params: ByPayWay, query, returns: ConfigSchema }, ({ params }) =>
+      presentSchema(configs.schema(params.payWay)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/payment/config/{payWay}:
+   *   post:
+   *     tags: [Channel configuration]
+   *     summary: Write a channel configuration
+   *     description: >
+   *       Creates a new version, effective immediately on every instance. A field that is omitted or `***` keeps its value, null clears it; a PEM text
+   *       under the name of a certificate kind becomes the default certificate of that kind.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { mode: sandbox, clientId: AeA1QIZXiflr1_-r0U2UbWTziOWX1GRQer5jkUq4, clientSecret: '***', webhookId: 8PT597110X687430L }
+   * /api/v2/payment/config/{payWay}:
+   *   post:
+   *     tags: [Channel configuration]
+   *     summary: Write a channel configuration
+   *     description: >
+   *       Creates a new version, effective immediately on every instance. A field that is omitted or `***` keeps its value, null clears it; a PEM text
+   *       under the name of a certificate kind becomes the default certificate of that kind. Applies to the project of the token.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { mode: sandbox, clientId: AeA1QIZXiflr1_-r0U2UbWTziOWX1GRQer5jkUq4, clientSecret: '***', webhookId: 8PT597110X687430L }
+   */
+  router.post(
+    '/:payWay',
+    endpoint(
+      { auth: write, params: ByPayWay, query, body: change, returns: ChannelConfig, errors: WRITE_CONFIG_ERRORS },
+      async (input) => presentConfig(await configs.write(actingIn(input), input.params.payWay, input.body), now()),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/payment/config/{payWay}/test:
+   *   post:
+   *     tags: [Channel configuration]
+   *     summary: Test a channel configuration
+   *     description: Sends one signed read-only request to the channel; `field` names the wrong credential.
+   * /api/v2/payment/config/{payWay}/test:
+   *   post:
+   *     tags: [Channel configuration]
+   *     summary: Test a channel configuration
+   *     description: Sends one signed read-only request to the channel; `field` names the wrong credential. Applies to the project of the token.
+   */
+  router.post(
+    '/:payWay/test',
+    endpoint(
+      { auth: write, params: ByPayWay, query, returns: ProbeAnswer, errors: TEST_CONFIG_ERRORS },
+      async (input) => presentProbe(await configs.probe(projectOf(input), input.params.payWay)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/payment/config/{payWay}/toggle:
+   *   put:
+   *     tags: [Channel configuration]
+   *     summary: Enable or disable a channel
+   *     description: A disabled channel only refuses new orders; queries, closes, refunds and notifications continue. Without `enabled` the state is toggled.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { enabled: false }
+   * /api/v2/payment/config/{payWay}/toggle:
+   *   put:
+   *     tags: [Channel configuration]
+   *     summary: Enable or disable a channel
+   *     description: A disabled channel only refuses new orders; queries, closes, refunds and notifications continue. Without `enabled` the state is toggled. Applies to the project of the token.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { enabled: false }
+   */
+  router.put(
+    '/:payWay/toggle',
+    endpoint(
+      { auth: write, params: ByPayWay, query, body: Toggle, returns: ChannelConfig, errors: TOGGLE_CONFIG_ERRORS },
+      async (input) =>
+        presentConfig(await configs.toggle(actingIn(input), input.params.payWay, input.body?.enabled), now()),
+    ),
+  );
+  return router;
+}

@@ -1,0 +1,178 @@
+import { z } from 'zod';
+import { endpoint } from '../http/endpoint.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
+import type { PaymentOperations } from '../payments/operations.ts';
+import { askerOf } from './wire/asker.ts';
+import { forAdministrators, forApplications } from './wire/audience.ts';
+import { CLOSE_ERRORS, PAY_ERRORS, REFUND_ERRORS } from './wire/errors.ts';
+import { Code, Id } from './wire/fields.ts';
+import { OwnOrdersQuery } from './wire/order-filters.ts';
+import { pageOf } from './wire/order-page.ts';
+import { Order, PlacePaymentRequest, Refund, RefundPlaced, RefundRequest } from './wire/orders.ts';
+
+const OrderParams = z.object({ orderNo: Id });
+const ConsolePayRequest = PlacePaymentRequest.extend({
+  project: Code.default('default').describe('Project whose console application places the order.'),
+}).meta({ id: 'ConsolePayRequest' });
+
+/** What the payment routes call. */
+export type PaymentPorts = PaymentOperations & { consoleClientId: (project: string) => string };
+
+const anyOrder = { ...forAdministrators('/api/v1/console/payment'), request: ConsolePayRequest };
+const ownOrder = {
+  ...forApplications('/api/v2/payment', 'payment:read', 'payment:write'),
+  request: PlacePaymentRequest,
+};
+
+/** Payments of the console: pay uses the project's `console` app, the others act on any order. */
+export function consolePaymentRoutes(ports: PaymentPorts): RouteGroup {
+  return buildRoutes(ports, anyOrder);
+}
+
+/** Payments of the calling app: place, query, close, refund, and what there is of them. */
+export function paymentRoutes(ports: PaymentPorts): RouteGroup {
+  const router = buildRoutes(ports, ownOrder);
+
+  /**
+   * @openapi
+   * /api/v2/payment/orders:
+   *   get:
+   *     tags: [Payments]
+   *     summary: List own orders
+   *     description: Newest first.
+   */
+  router.get(
+    '/orders',
+    endpoint(
+      { auth: ownOrder.read, query: OwnOrdersQuery, returns: Order, list: true },
+      async ({ query: { limit, cursor, ...filter }, caller: { clientId } }) =>
+        pageOf(await ports.orders({ ...filter, clientId }, cursor, limit)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v2/payment/refunds/{refundNo}:
+   *   get:
+   *     tags: [Payments]
+   *     summary: Get a refund
+   */
+  router.get(
+    '/refunds/:refundNo',
+    endpoint({ auth: ownOrder.read, params: z.object({ refundNo: Id }), returns: Refund }, ({ params, caller }) =>
+      ports.readRefund(askerOf(caller), params.refundNo),
+    ),
+  );
+  return router;
+}
+
+function buildRoutes(
+  { payAs, query, close, refund, consoleClientId }: PaymentPorts,
+  { prefix, read, write, request }: typeof anyOrder | typeof ownOrder,
+): RouteGroup {
+  const router = routeGroup(prefix);
+
+  /**
+   * @openapi
+   * /api/v1/console/payment/pay:
+   *   post:
+   *     tags: [Console payments]
+   *     summary: Place a payment from the console
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { subject: Demonstration, amount: 0.01, payWay: alipay }
+   * /api/v2/payment/pay:
+   *   post:
+   *     tags: [Payments]
+   *     summary: Place a payment
+   *     description: >
+   *       Creates an order and returns what the payer needs to pay. Send an `Idempotency-Key` or a `merchantOrderNo`:
+   *       then a retry after a 504 (`channel_outcome_unknown`) continues the same order instead of creating a second one.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { subject: Two coffees, amount: 12.5, payWay: alipay, orderType: goods, userId: user-1001, extra: '{"table":7}' }
+   */
+  router.post(
+    '/pay',
+    endpoint(
+      { auth: write, body: request, returns: Order, status: 201, idempotent: true, errors: PAY_ERRORS },
+      ({ body, caller, claim }) => {
+        const { project = 'default', ...payment }: z.output<typeof PlacePaymentRequest> & { project?: string } = body;
+        const clientId = caller.kind === 'app' ? caller.clientId : consoleClientId(project);
+        return payAs(clientId, payment, claim);
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/console/payment/query/{orderNo}:
+   *   get:
+   *     tags: [Console payments]
+   *     summary: Query any order
+   * /api/v2/payment/query/{orderNo}:
+   *   get:
+   *     tags: [Payments]
+   *     summary: Query an order
+   *     description: An open order is refreshed from its channel if the last response is older than 5 seconds.
+   */
+  router.get(
+    '/query/:orderNo',
+    endpoint({ auth: read, params: OrderParams, returns: Order }, ({ params, caller }) =>
+      query(askerOf(caller), params.orderNo),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/console/payment/close/{orderNo}:
+   *   post:
+   *     tags: [Console payments]
+   *     summary: Close any order
+   * /api/v2/payment/close/{orderNo}:
+   *   post:
+   *     tags: [Payments]
+   *     summary: Close an order
+   *     description: >
+   *       Returns the status `closed`, or `closing` until the channel confirms it. Closing twice is allowed; a paid order returns 409.
+   */
+  router.post(
+    '/close/:orderNo',
+    endpoint(
+      { auth: write, params: OrderParams, returns: Order, idempotent: true, errors: CLOSE_ERRORS },
+      ({ params, caller, claim }) => close(askerOf(caller), params.orderNo, claim),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/console/payment/refund:
+   *   post:
+   *     tags: [Console payments]
+   *     summary: Refund any paid order
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { orderNo: P20300101000000ABCDEFGHJK, refundAmount: 0.01 }
+   * /api/v2/payment/refund:
+   *   post:
+   *     tags: [Payments]
+   *     summary: Refund a paid order, in part or in full
+   *     description: >
+   *       Once accepted, returns 200 with `pending`, `processing` or `succeeded`, even if the channel does not respond; the service completes the refund on its own.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { orderNo: P20300101000000ABCDEFGHJK, refundAmount: 2.5, merchantRefundNo: refund-1, reason: One coffee was cold }
+   */
+  router.post(
+    '/refund',
+    endpoint(
+      { auth: write, body: RefundRequest, returns: RefundPlaced, idempotent: true, errors: REFUND_ERRORS },
+      ({ body, caller, claim }) => refund(askerOf(caller), body, claim),
+    ),
+  );
+  return router;
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import type { Caller } from '../../http/callers.ts';
+import type { RequestFacts } from '../../http/contract.ts';
+import type { Actor } from '../../identity/ports.ts';
+import type { Scope } from '../../identity/scopes.ts';
+import { actorOf } from './identity.ts';
+import { InProject } from './projects.ts';
+
+/** Nothing in the query: an application's project is that of its token. */
+export const NoQuery = z.object({});
+
+/** A resource for administrators: its prefix, who may read and write it, and the query that names the project. */
+export function forAdministrators(prefix: string) {
+  return { prefix, read: { admin: 'viewer' }, write: { admin: 'admin' }, query: InProject } as const;
+}
+
+/** The same for applications with these scopes, always in their own project. */
+export function forApplications(prefix: string, read: Scope, write: Scope = read) {
+  return { prefix, read: { scope: read }, write: { scope: write }, query: NoQuery } as const;
+}
+
+/** What of a request says whose things it is about. */
+interface Addressed<Named> {
+  caller: Caller;
+  query: { [parameter: string]: unknown; project?: Named };
+}
+
+/** The project of a request: an application's own, or the one that an administrator named. */
+export function projectOf<Named extends string | undefined>({ caller, query }: Addressed<Named>): string | Named {
+  // An administrator's query has passed the schema, which fills the project in where it must be named.
+  return caller.kind === 'app' ? caller.project : (query.project as Named);
+}
+
+/** Who acts in which project. */
+export function actingIn<Named extends string | undefined>(
+  input: Addressed<Named> & { request: RequestFacts },
+): { actor: Actor; project: string | Named } {
+  return { actor: actorOf(input.caller, input.request), project: projectOf(input) };
+}

@@ -1,0 +1,141 @@
+import type { ErrorCode } from '../../error-codes/error-codes.ts';
+
+/**
+ * What each operation may refuse beyond what any request may meet (credentials, limits, a malformed or unknown thing, a key
+ * in use, a database that is away). Every route of an operation names its list, so a client handles one set of codes.
+ */
+type Errors = readonly ErrorCode[];
+
+const channelUse: Errors = ['channel_not_configured', 'configuration_broken'];
+const channelCall: Errors = ['channel_refused', 'channel_outcome_unknown', 'channel_answer_unusable'];
+const purchase: Errors = ['not_on_sale', 'price_mismatch', 'out_of_stock'];
+const paidWork: Errors = ['fulfilment_in_progress', 'refund_after_fulfilment'];
+const giveBack: Errors = [
+  'order_not_paid',
+  'refund_exceeds_refundable',
+  'refunds_blocked',
+  'refund_not_retryable',
+  'coins_spent',
+  ...paidWork,
+];
+
+/** Placing a payment, by an application or the console. */
+export const PAY_ERRORS: Errors = [
+  'amount_invalid',
+  'channel_disabled',
+  ...channelUse,
+  ...channelCall,
+  'merchant_number_used',
+  'project_disabled',
+  'user_blocked',
+  ...purchase,
+  'user_limit_reached',
+];
+
+/** Closing an order: the money may come first; 504 when the wish was kept and the answer could not be. */
+export const CLOSE_ERRORS: Errors = ['order_already_paid', 'channel_outcome_unknown'];
+
+/** Giving money back, of any order and by whomever; 504 when it was accepted and the answer could not be kept. */
+export const REFUND_ERRORS: Errors = [
+  'amount_invalid',
+  ...giveBack,
+  'refund_in_progress',
+  'refund_limit_reached',
+  'refund_window_over',
+  'merchant_number_used',
+  'channel_outcome_unknown',
+];
+
+/** Sending a failed or abnormal refund again. */
+export const RETRY_REFUND_ERRORS: Errors = [...giveBack, ...channelUse];
+/** Ending an abnormal refund by hand. */
+export const RESOLVE_REFUND_ERRORS: Errors = ['refund_not_abnormal', 'refund_not_released', ...channelUse];
+/** Resolving an exception of an order. */
+export const RESOLVE_EXCEPTION_ERRORS: Errors = ['exception_resolved', 'order_already_paid'];
+/** Finding orders: the bounds of the filter are amounts. */
+export const FIND_ORDERS_ERRORS: Errors = ['amount_invalid'];
+
+/** Calling a paid resource; only its first call takes an Idempotency-Key, so the refusals of the key are its own. */
+export const CALL_SKILL_ERRORS: Errors = [
+  'payment_required',
+  'payment_expired',
+  'resource_required',
+  'resource_mismatch',
+  'proof_invalid',
+  'order_closed',
+  'order_refunded',
+  'fulfilment_in_progress',
+  'fulfilment_unavailable',
+  'fulfilment_failed_refund_pending',
+  'too_many_offers',
+  ...purchase,
+  'project_disabled',
+  'channel_disabled',
+  ...channelUse,
+  ...channelCall,
+  'changed_meanwhile',
+  'idempotency_conflict',
+  'idempotency_in_progress',
+];
+
+/** Writing a channel configuration. */
+export const WRITE_CONFIG_ERRORS: Errors = ['debug_refuses_live', 'configuration_broken'];
+/** The test call of a channel configuration. */
+export const TEST_CONFIG_ERRORS: Errors = channelUse;
+/** Enabling or disabling a channel. */
+export const TOGGLE_CONFIG_ERRORS: Errors = ['channel_not_configured'];
+/** Uploading a certificate or key. */
+export const UPLOAD_CERT_ERRORS: Errors = ['certificate_exists', 'configuration_broken'];
+/** Making a certificate the default of its kind. */
+export const CHOOSE_CERT_ERRORS: Errors = ['certificate_pair_mismatch', 'certificate_unusable', 'configuration_broken'];
+/** Deleting a certificate or key. */
+export const DELETE_CERT_ERRORS: Errors = ['in_use', 'certificate_unusable', 'configuration_broken'];
+
+/** Creating a project. */
+export const CREATE_PROJECT_ERRORS: Errors = ['code_taken'];
+/** Deleting a project. */
+export const DELETE_PROJECT_ERRORS: Errors = ['in_use'];
+/** Creating a product. */
+export const CREATE_PRODUCT_ERRORS: Errors = ['amount_invalid', 'code_taken'];
+/** Changing a product. */
+export const CHANGE_PRODUCT_ERRORS: Errors = ['amount_invalid'];
+/** Deleting a product. */
+export const DELETE_PRODUCT_ERRORS: Errors = ['in_use'];
+/** Creating a coin. */
+export const CREATE_COIN_ERRORS: Errors = ['code_taken'];
+/** Deleting a coin. */
+export const DELETE_COIN_ERRORS: Errors = ['in_use'];
+/** Correcting a balance. */
+export const ADJUST_COINS_ERRORS: Errors = ['coins_insufficient'];
+/** Taking coins of a payer. */
+export const DEBIT_COINS_ERRORS: Errors = ['coins_insufficient', 'coin_disabled', 'biz_no_used'];
+
+/** Logging in to the console. */
+export const LOGIN_ERRORS: Errors = ['login_failed', 'not_bootstrapped', 'login_busy', 'rate_limited', 'csrf_failed'];
+/** Changing the own password. */
+export const CHANGE_PASSWORD_ERRORS: Errors = ['changed_meanwhile', 'login_busy', 'rate_limited'];
+/** Creating an administrator. */
+export const CREATE_ADMIN_ERRORS: Errors = ['username_taken', 'login_busy'];
+/** Changing an administrator; a new password waits for its turn to be hashed. */
+export const CHANGE_ADMIN_ERRORS: Errors = ['last_admin', 'login_busy'];
+/** Disabling or deleting an administrator. */
+export const END_ADMIN_ERRORS: Errors = ['last_admin'];
+/** Deleting an application. */
+export const DELETE_APP_ERRORS: Errors = ['in_use'];
+/** Getting an access token; RFC 6749 has these codes. */
+export const GRANT_TOKEN_ERRORS: Errors = [
+  'invalid_request',
+  'invalid_client',
+  'invalid_scope',
+  'unsupported_grant_type',
+  'unauthorized_client',
+];
+/** Revoking an access token. */
+export const REVOKE_TOKEN_ERRORS: Errors = ['invalid_request', 'invalid_client', 'unauthorized_client'];
+
+/** Setting a webhook. */
+export const SET_WEBHOOK_ERRORS: Errors = ['changed_meanwhile'];
+/** Sending a test message, or an event again. */
+export const SEND_EVENT_ERRORS: Errors = ['webhook_not_configured'];
+/** Asking whether the database answers. */
+export const PING_DATABASE_ERRORS: Errors = ['database_unavailable'];

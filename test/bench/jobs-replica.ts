@@ -1,0 +1,40 @@
+// One replica as far as jobs go: the scheduler over orders whose work is one update. Its orders come as JSON in
+// BENCH_JOBS; a line on standard input is the number of an order that it commits as due. It prints what it does, and when.
+import { createInterface } from 'node:readline';
+import { dueOrders, lookForDue } from '../../server/db/queries/due.ts';
+import { planTask, takeTask } from '../../server/db/queries/timetable.ts';
+import { openDatabase } from '../../server/db/orm.ts';
+import { createStore } from '../../server/db/store.ts';
+import { createScheduler } from '../../server/jobs/scheduler.ts';
+
+const { url, works } = JSON.parse(process.env['BENCH_JOBS'] ?? '{}') as { url: string; works: boolean };
+const database = await openDatabase({ kind: 'postgres', url });
+const store = createStore(database, (by, row) => scheduler.wake(by, row));
+const tell = (what: string, orderNo: string) =>
+  process.stdout.write(`${what} ${orderNo} ${performance.timeOrigin + performance.now()}\n`);
+
+async function work(orderNo: string): Promise<void> {
+  if (orderNo.startsWith('W')) tell('began', orderNo);
+  await store.transaction((tx) => tx.orders.update({ orderNo }, { nextCheckAt: null, leasedUntil: null }));
+}
+
+const scheduler = createScheduler({
+  store,
+  now: () => new Date(),
+  log: (_, message, details) => void process.stderr.write(`${message} ${String(details?.['error'])}\n`),
+  lookForDue,
+  takeTask,
+  planTask,
+  kinds: [{ name: 'order', wokenBy: 'capture', rows: dueOrders(true), run: work, width: 32, laneWidth: 8 }],
+  tasks: [],
+});
+if (works) scheduler.start();
+process.stdout.write('ready\n');
+for await (const orderNo of createInterface(process.stdin)) {
+  await store.transaction(async (tx) => {
+    await tx.orders.update({ orderNo }, { nextCheckAt: new Date() });
+    await tx.wake('capture', { orderNo });
+  });
+  tell('committed', orderNo);
+}
+process.exit(0);

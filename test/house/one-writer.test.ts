@@ -1,0 +1,39 @@
+import test from 'ava';
+import { sourcesIn } from './sources.ts';
+
+const server = sourcesIn('server').filter(({ path }) => !path.startsWith('server/db/migrations/'));
+const core = server.filter(({ path }) => path.startsWith('server/payments/core/'));
+
+test('only apply writes orders, refunds and their history', (t) => {
+  const write = /\.(orders|refunds|moves)\s*\.(insert|insertIfNew|insertMany|update|delete)\(/;
+  const writers = server.filter(({ text }) => write.test(text)).map(({ path }) => path);
+  t.deepEqual(writers, ['server/payments/apply.ts']);
+});
+
+test('statements beside it set nothing but a lease or the mark of held stock', (t) => {
+  const statement =
+    /\b(insert into|delete from|update)\s+"?(?:orders|refunds|moves|\$\{table\})"?(?:\s+(?!set\b)\w+)?\s+(set\s+[\w${}]+|\()/g;
+  const found = server.flatMap(({ path, text }) =>
+    [...text.matchAll(statement)].map(([, verb, set]) => `${path}: ${verb} ${set}`),
+  );
+  t.deepEqual(found.toSorted(), [
+    'server/db/queries/catalog.ts: update set stock_held',
+    'server/db/queries/catalog.ts: update set stock_held',
+    'server/db/queries/due.ts: update set ${lease}',
+  ]);
+});
+
+test('the core imports types only, and knows no clock, no chance and no promise', (t) => {
+  t.true(core.length >= 8);
+  const impure =
+    /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\brandom\w*\(|\basync\b|\bawait\b|\bPromise\b|\bprocess\.|\bfetch\(/;
+  for (const { path, text, imports } of core) {
+    const values = imports.filter(
+      ({ target, typeOnly, names }) => !typeOnly && names.length > 0 && !target.startsWith('server/payments/core/'),
+    );
+    t.deepEqual(values, [], path);
+    const code = text.replaceAll(/\/\*[^]*?\*\/|\/\/.*$/gm, '');
+    t.notRegex(code, impure, path);
+  }
+  for (const planted of ['Date.now()', 'new Date()', 'async (tx) =>', 'randomUUID()']) t.regex(planted, impure);
+});

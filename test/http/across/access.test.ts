@@ -1,0 +1,163 @@
+import test from 'ava';
+import { scopes } from '../../../server/identity/scopes.ts';
+import type { Route } from '../../../server/routes/index.ts';
+import { firstAdmin } from '../../support/admin.ts';
+import { allRoutes } from '../../support/routes.ts';
+import { request, startService, type Answer, type Service } from '../../support/service.ts';
+import { fingerprints } from '../../support/tables.ts';
+
+/** What is open to everybody; a new open route has to be written down here. */
+const OPEN = [
+  'GET /',
+  'GET /.well-known/jwks.json',
+  'GET /.well-known/oauth-authorization-server',
+  'GET /api/v1/payment/channels',
+  'GET /docs/errors/{code}',
+  'GET /health',
+  'GET /health/db',
+  'GET /pay/assets/payer.css',
+  'GET /pay/assets/payer.js',
+  'GET /pay/{orderNo}',
+  'GET /pay/{orderNo}/state',
+  'GET /return/{payWay}/{orderNo}',
+  'POST /api/v1/login',
+  'POST /notify/{payWay}/{project}',
+  'POST /oauth/revoke',
+  'POST /oauth/token',
+];
+
+/** A path with something well-formed in the place of each parameter. */
+function pathOf({ path }: Route): string {
+  const values: Record<string, string> = { payWay: 'alipay', id: '00000000-0000-4000-8000-000000000000' };
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? 'nothing');
+}
+
+function ask(service: Service, route: Route, headers: Record<string, string> = {}): Promise<Answer> {
+  const body = route.contract.body && route.method !== 'GET' ? {} : undefined;
+  return request(service.url, route.method, pathOf(route), body, headers);
+}
+
+const nameOf = ({ method, path }: Route) => `${method} ${path}`;
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+const guarded = async () => (await allRoutes()).filter(({ contract }) => contract.auth !== 'none');
+
+test('what is open to everybody is exactly what is listed', async (t) => {
+  const open = (await allRoutes())
+    .filter(({ contract, path }) => contract.auth === 'none' && !path.startsWith('/swagger'))
+    .map(nameOf);
+  t.deepEqual(open.toSorted(), OPEN.toSorted());
+});
+
+test('every other route answers 401 without a credential and with a bad one, whatever else is sent', async (t) => {
+  const service = await startService(t);
+  const before = await fingerprints(service);
+  const routes = await guarded();
+  const removedScheme = {
+    'x-client-id': 'test-app',
+    'x-app-id': 'test-app',
+    'x-timestamp': String(Math.floor(Date.now() / 1000)),
+    'x-nonce': 'b0f1a2',
+    'x-signature': 'a'.repeat(64),
+    'x-sign': 'a'.repeat(64),
+  };
+  const attempts: Record<string, Record<string, string>> = {
+    nothing: {},
+    'the headers of the removed scheme': removedScheme,
+    'a bad token': bearer('eyJhbGciOiJub25lIn0.e30.'),
+    'an empty token': { authorization: 'Bearer ' },
+    Basic: { authorization: `Basic ${btoa('test-app:pays_test-app-secret-for-debug-only')}` },
+    'HMAC in Authorization': { authorization: 'HMAC-SHA256 test-app:abc' },
+    'a bad cookie': { cookie: 'auth_token=abc; csrf_token=abc' },
+    'a bad header beside a cookie': { ...bearer('abc'), cookie: 'auth_token=abc' },
+  };
+  for (const route of routes) {
+    const answers = await Promise.all(Object.values(attempts).map((headers) => ask(service, route, headers)));
+    for (const [index, { status, headers, body }] of answers.entries()) {
+      const which = `${nameOf(route)} with ${Object.keys(attempts)[index]}`;
+      t.is(status, 401, `${which}: ${JSON.stringify(body)}`);
+      t.is(body.code, 'unauthenticated', which);
+      t.truthy(headers.get('www-authenticate'), which);
+      t.is(headers.get('content-type'), 'application/problem+json; charset=utf-8', which);
+    }
+  }
+  t.deepEqual(await fingerprints(service), before);
+  t.log(`${routes.length} routes × ${Object.keys(attempts).length} attempts: 401`);
+});
+
+test('the console takes no token of an application, the API no session of an administrator', async (t) => {
+  const service = await startService(t);
+  const admin = await firstAdmin(service);
+  const app = await service.merchant({ scopes: ['admin'], trusted: true });
+  const routes = await guarded();
+  let wrong = 0;
+  for (const route of routes) {
+    const isConsole = typeof route.contract.auth === 'object' && 'admin' in route.contract.auth;
+    const { status, body } = await ask(service, route, bearer(isConsole ? app.token : admin.token));
+    t.is(status, 401, `${nameOf(route)}: ${JSON.stringify(body)}`);
+    wrong += 1;
+  }
+  t.log(`${wrong} routes with the other kind of credential: 401`);
+});
+
+test('every v2 route is 403 for a token with all scopes but its own', async (t) => {
+  const service = await startService(t);
+  const tokens = new Map<string, string>();
+  for (const left of scopes) {
+    const scopesOfApp = scopes.filter((scope) => scope !== left && scope !== 'admin');
+    tokens.set(left, (await service.merchant({ scopes: scopesOfApp, trusted: true })).token);
+  }
+  let refused = 0;
+  for (const route of await guarded()) {
+    const { auth } = route.contract;
+    if (auth === 'any-token' || auth === 'none' || 'admin' in auth) continue;
+    const token = tokens.get(auth.scope);
+    t.truthy(token, `${nameOf(route)}: ${auth.scope} is a scope that there is`);
+    const { status, body, headers } = await ask(service, route, bearer(token ?? ''));
+    t.is(status, 403, `${nameOf(route)}: ${JSON.stringify(body)}`);
+    t.is(body.code, 'insufficient_scope');
+    t.is(headers.get('www-authenticate'), `Bearer error="insufficient_scope", scope="${auth.scope}"`);
+    refused += 1;
+  }
+  t.log(`${refused} routes without their scope: 403`);
+});
+
+/** What a viewer may do besides looking: their own session, and lists and downloads that are asked for by POST. */
+const VIEWER_MAY = [
+  'POST /api/v1/certs/list',
+  'POST /api/v1/certs/{id}/download',
+  'POST /api/v1/logout',
+  'POST /api/v1/me/password',
+];
+
+test('every console route that changes something is 403 for a viewer', async (t) => {
+  const service = await startService(t);
+  const admin = await firstAdmin(service);
+  const account = { username: 'looker', password: 'nine-slow-herons-wade', role: 'viewer' };
+  t.is((await admin.call('POST', '/api/v1/admins', account)).status, 201);
+  const login = await request(service.url, 'POST', '/api/v1/login', account);
+  const viewer = bearer(login.body.data.token);
+  const before = await fingerprints(service);
+  const unsafe = (await guarded()).filter(({ path, method }) => path.startsWith('/api/v1/') && method !== 'GET');
+  const refused = unsafe.filter((route) => !VIEWER_MAY.includes(nameOf(route)));
+  t.is(refused.length, unsafe.length - VIEWER_MAY.length, 'the exceptions exist');
+  for (const route of refused) {
+    const { status, body } = await ask(service, route, viewer);
+    t.is(status, 403, `${nameOf(route)}: ${JSON.stringify(body)}`);
+    t.is(body.code, 'role_insufficient', nameOf(route));
+  }
+  t.deepEqual(await fingerprints(service), before);
+  t.log(`${refused.length} routes that change something: 403 for a viewer`);
+});
+
+test('the paths of the removed scheme do not exist: 401 without a session, 404 with one', async (t) => {
+  const service = await startService(t);
+  const admin = await firstAdmin(service);
+  for (const path of ['pay', 'query', 'close', 'refund', 'query/P1', 'close/P1'].map(
+    (end) => `/api/v1/payment/${end}`,
+  )) {
+    t.is((await request(service.url, 'POST', path, {})).status, 401, path);
+    const known = await admin.call('POST', path, {});
+    t.is(known.status, 404, path);
+    t.is(known.body.code, 'not_found', path);
+  }
+});

@@ -1,0 +1,290 @@
+import test, { type ExecutionContext } from 'ava';
+import fc from 'fast-check';
+import { errorCodes } from '../../../server/error-codes/error-codes.ts';
+import type { Route } from '../../../server/routes/index.ts';
+import { firstAdmin } from '../../support/admin.ts';
+import {
+  BAD_AMOUNTS,
+  BAD_BODIES,
+  BAD_IDS,
+  BAD_QUERIES,
+  BAD_TYPES,
+  BAD_VALUES,
+  isUnkeepable,
+  membersOf,
+} from '../../support/bad-input.ts';
+import { count, inParallel } from '../../support/counts.ts';
+import { payOrder } from '../../support/orders.ts';
+import { allRoutes } from '../../support/routes.ts';
+import { startService, type Service } from '../../support/service.ts';
+import { fingerprints } from '../../support/tables.ts';
+
+/** One request as it goes over the wire. */
+interface Shot {
+  route: Route;
+  path: string;
+  body?: string | Uint8Array | undefined;
+  type?: string;
+  headers?: Record<string, string>;
+  note: string;
+}
+
+/** A service and callers that may do everything. */
+async function stage(t: ExecutionContext) {
+  t.timeout(300_000);
+  // Time stands still: that an application was used is noted once a minute, and a slow machine takes longer.
+  const at = new Date();
+  const service = await startService(t, { now: () => at });
+  const admin = await firstAdmin(service);
+  const app = await service.merchant({ scopes: ['admin'], trusted: true });
+  await app.call('GET', '/api/v2/payment/config/alipay');
+  const tokenFor = ({ contract: { auth } }: Route) =>
+    auth === 'none' ? undefined : typeof auth === 'object' && 'admin' in auth ? admin.token : app.token;
+  const fire = async ({ route, path, body, type = 'application/json', headers = {} }: Shot) => {
+    const token = tokenFor(route);
+    const answer = await fetch(service.url + path, {
+      method: route.method,
+      redirect: 'manual',
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': type }),
+        ...headers,
+      },
+      body: body as string | undefined,
+    });
+    return { status: answer.status, type: answer.headers.get('content-type') ?? '', text: await answer.text() };
+  };
+  return { service, app, admin, fire };
+}
+
+type Fire = Awaited<ReturnType<typeof stage>>['fire'];
+
+/** Fires all and asserts that each is refused with a stable code and that nothing was written. */
+async function refuseAll(
+  t: ExecutionContext,
+  service: Service,
+  fire: Fire,
+  shots: readonly Shot[],
+  statuses: readonly number[],
+): Promise<void> {
+  const before = await fingerprints(service);
+  await inParallel(shots.length, 8, async (index) => {
+    const shot = shots[index]!;
+    const { status, type, text } = await fire(shot);
+    const which = `${shot.route.method} ${shot.path.slice(0, 120)} ${shot.note}: ${status} ${text.slice(0, 300)}`;
+    t.true(statuses.includes(status), which);
+    if (shot.route.contract.raw === 'html') return;
+    const { code, error } = JSON.parse(text) as { code?: string; error?: string };
+    if (shot.route.contract.style === 'oauth') return void t.regex(error ?? '', /^(invalid|unsupported)_/, which);
+    t.true(type.startsWith('application/problem+json'), which);
+    t.true(Object.hasOwn(errorCodes, code ?? ''), which);
+  });
+  t.deepEqual(await fingerprints(service), before, 'nothing was written');
+}
+
+/** A path with something well-formed in the place of each parameter. */
+const filled = ({ path }: Route) =>
+  path
+    .replace('{payWay}', 'alipay')
+    .replace('{id}', '00000000-0000-4000-8000-000000000000')
+    .replace('{outTradeNo}', 'X20300101000000ABCDEFGHJK')
+    .replace(/\{\w+\}/g, 'nothing');
+
+/** `__proto__` as a member must be sent as text: an object literal would set the prototype. */
+const objectText = (members: Record<string, string>) =>
+  `{${Object.entries(members)
+    .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
+    .join(',')}}`;
+
+const isRefused = ({ contract }: Route, text: string): boolean =>
+  isUnkeepable(text) || contract.body?.safeParse(JSON.parse(text)).success === false;
+
+const withJson = (routes: readonly Route[]) =>
+  routes.filter(({ contract }) => contract.body !== undefined && (contract.accepts ?? ['json']).includes('json'));
+
+test.serial('bodies that are none, media types, depth and size, at every operation that takes JSON', async (t) => {
+  const { service, fire } = await stage(t);
+  const shots = withJson(await allRoutes()).flatMap((route): Shot[] => [
+    ...Object.entries(BAD_BODIES).map(([note, body]) => ({ route, path: filled(route), body, note })),
+    ...BAD_TYPES.map((type) => ({ route, path: filled(route), body: '{}', type, note: type })),
+    { route, path: filled(route), body: '{}', headers: { 'content-encoding': 'gzip' }, note: 'compressed' },
+  ]);
+  await refuseAll(t, service, fire, shots, [400, 413, 415]);
+  t.log(`${shots.length} requests: 4xx, nothing written`);
+});
+
+test.serial('every member of every body with every value that its contract refuses', async (t) => {
+  const { service, fire } = await stage(t);
+  const shots = withJson(await allRoutes()).flatMap((route) =>
+    membersOf(route.contract.body).flatMap((member) =>
+      BAD_VALUES.filter((_, index) => (index + member.length) % count(1, 3) === 0).flatMap((value): Shot[] => {
+        const body = objectText({ [member]: value });
+        if (!isRefused(route, body)) return [];
+        return [{ route, path: filled(route), body, note: `${member}: ${value.slice(0, 40)}` }];
+      }),
+    ),
+  );
+  await refuseAll(t, service, fire, shots, [400]);
+  t.log(`${shots.length} requests: 4xx, nothing written`);
+});
+
+test.serial('query parameters: unknown ones, doubled ones, and every value that the contract refuses', async (t) => {
+  const { service, fire } = await stage(t);
+  const shots = (await allRoutes())
+    .filter(({ path }) => path.startsWith('/api/') && path !== '/api/v1/login')
+    .flatMap((route): Shot[] => {
+      const names = Object.keys(route.contract.query?.shape ?? {});
+      const at = (query: string, note = query): Shot => {
+        const body = route.contract.body && route.method !== 'GET' ? '{}' : undefined;
+        return { route, path: `${filled(route)}?${query}`, body, note };
+      };
+      return [
+        at('limti=5'),
+        at('__proto__=1'),
+        at('a%00=1'),
+        ...names.flatMap((name) => [at(`${name}=1&${name}=1`), at(`${name}[$ne]=1`)]),
+        ...names.flatMap((name) =>
+          BAD_QUERIES.filter(
+            (value) =>
+              value.includes('\u0000') ||
+              !(route.contract.query!.shape[name] as { safeParse(v: string): { success: boolean } }).safeParse(value)
+                .success,
+          ).map((value) => at(`${name}=${encodeURIComponent(value)}`, name)),
+        ),
+      ];
+    });
+  await refuseAll(t, service, fire, shots, [400]);
+  t.log(`${shots.length} requests: 4xx, nothing written`);
+});
+
+test.serial('query parameters that a contract accepts never break an operation', async (t) => {
+  const { service, fire } = await stage(t);
+  const shots = (await allRoutes())
+    .filter(({ method, path }) => method === 'GET' && !path.endsWith('/stream'))
+    .flatMap((route): Shot[] => {
+      const values = [
+        ...BAD_QUERIES,
+        'true',
+        '1',
+        'A'.repeat(64),
+        '2030-01-31T08:00:00Z',
+        '0001-01-01T00:00:00Z',
+        '9999-12-31T23:59:59Z',
+        '9223372036854775808',
+        '2147483648',
+        '0.01',
+      ];
+      return Object.keys(route.contract.query?.shape ?? {}).flatMap((name) =>
+        values
+          .filter((_, index) => (index + name.length) % count(1, 3) === 0)
+          .map((value) => ({ route, path: `${filled(route)}?${name}=${encodeURIComponent(value)}`, note: name })),
+      );
+    });
+  const before = await fingerprints(service);
+  await inParallel(shots.length, 8, async (index) => {
+    const { status, text } = await fire(shots[index]!);
+    t.true(status < 500, `${shots[index]!.path}: ${status} ${text.slice(0, 200)}`);
+  });
+  t.deepEqual(await fingerprints(service), before, 'looking writes nothing');
+  t.log(`${shots.length} requests: none 5xx`);
+});
+
+test.serial('ids that are none, at every path that has one', async (t) => {
+  const { service, fire } = await stage(t);
+  const shots = (await allRoutes())
+    .filter(({ path }) => path.includes('{') && !path.startsWith('/docs'))
+    .flatMap((route) =>
+      BAD_IDS.flatMap((id): Shot[] => {
+        const path = route.path.replaceAll(/\{\w+\}/g, id);
+        const body = route.contract.body && route.method !== 'GET' ? '{}' : undefined;
+        return [{ route, path, body, note: id }];
+      }),
+    );
+  await refuseAll(t, service, fire, shots, [400, 404]);
+  t.log(`${shots.length} requests: 4xx, nothing written`);
+});
+
+test.serial('amounts that are none: pay and refund, as merchant and as administrator', async (t) => {
+  const { service, app, fire } = await stage(t);
+  const orderNo = await payOrder(service, app, { amount: 10 });
+  const routes = await allRoutes();
+  const find = (method: string, path: string) => routes.find((one) => one.method === method && one.path === path)!;
+  const order = { subject: '"x"', orderType: '"goods"' };
+  const shots = BAD_AMOUNTS.flatMap((amount): Shot[] => [
+    ...['/api/v2/payment/pay', '/api/v1/console/payment/pay'].flatMap((path) =>
+      ['alipay', 'wechat', 'paypal'].map((payWay) => ({
+        route: find('POST', path),
+        path,
+        body: objectText({ ...order, payWay: `"${payWay}"`, amount }),
+        note: `${payWay} ${amount}`,
+      })),
+    ),
+    ...['/api/v2/payment/refund', '/api/v1/console/payment/refund'].map((path) => ({
+      route: find('POST', path),
+      path,
+      body: objectText({ orderNo: `"${orderNo}"`, refundAmount: amount }),
+      note: amount,
+    })),
+    {
+      route: find('POST', '/api/v1/orders/{orderNo}/refunds'),
+      path: `/api/v1/orders/${orderNo}/refunds`,
+      body: objectText({ refundAmount: amount, amount }),
+      note: amount,
+    },
+  ]);
+  // Currencies have their own decimals.
+  for (const [currency, amount] of [
+    ['JPY', '1.5'],
+    ['HUF', '"10.01"'],
+    ['TWD', '0.5'],
+    ['USD', '1.001'],
+    ['XXX', '1'],
+  ] as const)
+    shots.push({
+      route: find('POST', '/api/v2/payment/pay'),
+      path: '/api/v2/payment/pay',
+      body: objectText({ ...order, payWay: '"paypal"', currency: `"${currency}"`, amount }),
+      note: `${currency} ${amount}`,
+    });
+  await refuseAll(t, service, fire, shots, [400]);
+  t.log(`${shots.length} requests: 4xx, nothing written`);
+});
+
+test.serial('bodies out of a generator: refused by the contract means 4xx, anything else is never 5xx', async (t) => {
+  const { service, fire } = await stage(t);
+  const routes = withJson(await allRoutes()).filter(({ path }) => !path.endsWith('/login'));
+  const value = fc.oneof(
+    { weight: 3, arbitrary: fc.constantFrom(...BAD_VALUES.filter((text) => text.length < 1000)) },
+    { weight: 2, arbitrary: fc.json({ maxDepth: 3 }) },
+    { weight: 2, arbitrary: fc.string({ unit: 'grapheme', maxLength: 40 }).map((text) => JSON.stringify(text)) },
+    { weight: 1, arbitrary: fc.constantFrom('"alipay"', '"paypal"', '1', '12.5', '"CNY"', '"x"', 'true') },
+  );
+  const shot = fc.constantFrom(...routes).chain((route) => {
+    const names = [...membersOf(route.contract.body), 'unknown', '__proto__', 'constructor'];
+    return fc
+      .dictionary(fc.constantFrom(...names), value, { maxKeys: 8 })
+      .map((members) => ({ route, body: objectText(members) }));
+  });
+  let refused = 0;
+  const runs = count(4000, 400);
+  const before = await fingerprints(service);
+  await fc.assert(
+    fc.asyncProperty(shot, async ({ route, body }) => {
+      if (!isRefused(route, body)) return;
+      const { status, text } = await fire({ route, path: filled(route), body, note: '' });
+      refused += 1;
+      if (status < 400 || status >= 500) throw new Error(`${route.method} ${route.path}: ${status} ${text}`);
+    }),
+    { numRuns: runs },
+  );
+  t.deepEqual(await fingerprints(service), before, 'nothing was written');
+  await fc.assert(
+    fc.asyncProperty(shot, async ({ route, body }) => {
+      const { status, text } = await fire({ route, path: filled(route), body, note: '' });
+      if (status >= 500) throw new Error(`${route.method} ${route.path}: ${status} ${text}`);
+    }),
+    { numRuns: runs },
+  );
+  t.true(refused > runs / 4);
+  t.log(`${runs} bodies, of which ${refused} refused by their contract, and ${runs} more: none 5xx`);
+});

@@ -1,0 +1,112 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { z } from 'zod';
+import { createLogger } from '../../../server/http/logger.ts';
+import { endpoint } from '../../../server/http/endpoint.ts';
+import { type RouteGroup, routeGroup } from '../../../server/routes/index.ts';
+import { Amount, Id, Paging, SafeText, UserId } from '../../../server/routes/wire/fields.ts';
+import { startEdge } from '../../support/edge.ts';
+
+const Body = z.object({ name: SafeText(1, 20), amount: Amount, extra: z.string().max(100).optional() });
+
+function group(): RouteGroup {
+  const router = routeGroup('/api/v2/things');
+  router.get(
+    '/:id',
+    endpoint({ auth: 'any-token', params: z.object({ id: Id }), query: z.object(Paging) }, ({ params }) => params.id),
+  );
+  router.get(
+    '/users/:userId',
+    endpoint({ auth: 'any-token', params: z.object({ userId: UserId }) }, ({ params }) => params.userId),
+  );
+  router.post(
+    '',
+    endpoint({ auth: 'any-token', body: Body, returns: Body }, ({ body }) => body),
+  );
+  return router;
+}
+
+const headers = { authorization: 'Bearer read-token', 'content-type': 'application/json' };
+const isPlain = (text: string): boolean => !text.includes('\u0000') && text.isWellFormed();
+
+test('no body makes a 500, and what passes has only plain text', async (t) => {
+  const { url } = await startEdge(t, { groups: [group()] });
+  const text = fc.string({ unit: 'binary', maxLength: 30 });
+  const bodies = fc.oneof(
+    fc.record(
+      { name: fc.oneof(text, fc.jsonValue()), amount: fc.oneof(fc.double(), text), extra: text },
+      { requiredKeys: [] },
+    ),
+    fc.jsonValue({ maxDepth: 30 }),
+  );
+  await fc.assert(
+    fc.asyncProperty(bodies, async (body) => {
+      const response = await fetch(`${url}/api/v2/things`, { method: 'POST', headers, body: JSON.stringify(body) });
+      const answer = (await response.json()) as { data?: { name: string } };
+      return response.status === 400 || (response.status === 200 && isPlain(answer.data?.name ?? '\u0000'));
+    }),
+    { numRuns: 300 },
+  );
+  t.pass();
+});
+
+test('no path, query or bytes make a 500', async (t) => {
+  const { url } = await startEdge(t, { groups: [group()] });
+  const part = fc.oneof(
+    fc.string({ maxLength: 20 }),
+    fc.constantFrom('%', '%00', '%ff', '..%2f', '%2F..', '%ED%A0%80', "'", '\u0000'),
+  );
+  const clean = fc.array(part, { maxLength: 4 }).map((parts) => parts.join('').replaceAll(/[/?#\s\\]/g, '_'));
+  await fc.assert(
+    fc.asyncProperty(clean, clean, fc.uint8Array({ maxLength: 40 }), async (id, search, bytes) => {
+      const answers = await Promise.all([
+        fetch(`${url}/api/v2/things/x${id}?${search}`, { headers }),
+        fetch(`${url}/api/v2/things/users/${id}`, { headers }),
+        fetch(`${url}/api/v2/things`, { method: 'POST', headers, body: bytes }),
+      ]);
+      await Promise.all(answers.map((answer) => answer.arrayBuffer()));
+      return answers.every(({ status }) => status < 500);
+    }),
+    { numRuns: 150 },
+  );
+  t.pass();
+});
+
+test('a request leaves one line without its query, body or credential', async (t) => {
+  const lines: string[] = [];
+  const logger = createLogger({ log: { level: 'debug' } }, { write: (line) => void lines.push(line) });
+  const { url } = await startEdge(t, { groups: [group()], logger });
+  await fetch(`${url}/api/v2/things/t1?limit=7`, { headers: { ...headers, 'x-request-id': 'r-1' } });
+  await fetch(`${url}/api/v2/things`, { method: 'POST', headers, body: '{"name":"told","amount":1}' });
+  const [first] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  t.is(lines.length, 2);
+  t.like(first, {
+    level: 'info',
+    requestId: 'r-1',
+    method: 'GET',
+    route: '/api/v2/things/{id}',
+    status: 200,
+    ip: '127.0.0.1',
+    caller: 'app_reader',
+    msg: 'request',
+  });
+  t.notRegex(lines.join(''), /limit|told|read-token|t1/);
+});
+
+test('a fault nobody foresaw is logged with its place, a refusal is not', async (t) => {
+  const lines: string[] = [];
+  const logger = createLogger({ log: { level: 'warn' } }, { write: (line) => void lines.push(line) });
+  const router = routeGroup();
+  router.get(
+    '/fault',
+    endpoint({ auth: 'none' }, () => Promise.reject(new Error('with Bearer abc.def.ghi'))),
+  );
+  const { url } = await startEdge(t, { groups: [router], logger });
+  await fetch(`${url}/nothing`);
+  t.deepEqual(lines, []);
+  const { requestId } = (await (await fetch(`${url}/fault`)).json()) as { requestId: string };
+  const line = JSON.parse(lines.join('')) as { err: { message: string; stack: string } };
+  t.like(line, { level: 'error', requestId, msg: 'internal_error', route: '/fault' });
+  t.is(line.err.message, 'with [redacted]');
+  t.regex(line.err.stack, /foundation-hostile/);
+});

@@ -1,0 +1,142 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import test from 'ava';
+import { endpoint } from '../../../server/http/endpoint.ts';
+import { createMetrics, listenForMetrics } from '../../../server/http/metrics.ts';
+import { type RouteGroup, routeGroup } from '../../../server/routes/index.ts';
+import { publicRoutes } from '../../../server/routes/public.ts';
+import { fakeAuthenticators, startEdge } from '../../support/edge.ts';
+
+function slowGroup(work: Promise<void>, started: () => void): RouteGroup {
+  const router = routeGroup();
+  router.get(
+    '/slow',
+    endpoint({ auth: 'none' }, async () => {
+      started();
+      await work;
+      return 'done';
+    }),
+  );
+  return router;
+}
+
+async function open(port: number, text: string): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  socket.write(text);
+  return socket;
+}
+
+async function readAll(socket: Socket): Promise<string> {
+  let text = '';
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  await once(socket, 'close');
+  return text;
+}
+
+test('a stop lets the request in flight finish and tells it to close; new ones are not accepted', async (t) => {
+  const work = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
+  const { url, close } = await startEdge(t, {
+    groups: [slowGroup(work.promise, started.resolve)],
+    shutdownSeconds: 30,
+  });
+  const slow = fetch(`${url}/slow`);
+  await started.promise;
+  const closing = close();
+  await t.throwsAsync(fetch(`${url}/slow`));
+  work.resolve();
+  const answer = await slow;
+  t.is(answer.status, 200);
+  t.is(answer.headers.get('connection'), 'close');
+  t.deepEqual(await answer.json(), { data: 'done' });
+  await closing;
+  await t.notThrowsAsync(close());
+});
+
+test('what takes longer than the grace is broken off', async (t) => {
+  const started = Promise.withResolvers<void>();
+  const { url, close } = await startEdge(t, {
+    groups: [slowGroup(new Promise(() => {}), started.resolve)],
+    shutdownSeconds: 0.05,
+  });
+  const slow = t.throwsAsync(fetch(`${url}/slow`));
+  await started.promise;
+  await close();
+  await slow;
+});
+
+test('an idle connection does not hold up a stop', async (t) => {
+  const { port, close } = await startEdge(t, { groups: [], shutdownSeconds: 60 });
+  const idle = await open(port, 'GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(idle, 'data');
+  await close();
+  t.pass();
+});
+
+test('a body that is too large is refused although its length is not announced', async (t) => {
+  const router = routeGroup();
+  router.post(
+    '/raw',
+    endpoint({ auth: 'none', accepts: ['raw'] }, ({ request }) => request.rawBody.length),
+  );
+  const { url } = await startEdge(t, { groups: [router] });
+  const body = new Blob([Buffer.alloc(256 * 1024 + 1)]).stream();
+  const response = await fetch(`${url}/raw`, { method: 'POST', body, duplex: 'half' } as RequestInit);
+  t.is(response.status, 413);
+});
+
+test('a caller that goes away before its body is read does not leave the request hanging', async (t) => {
+  const asked = Promise.withResolvers<void>();
+  const gone = Promise.withResolvers<void>();
+  const authenticators = {
+    ...fakeAuthenticators,
+    app: async (token: string, ip: string) => {
+      asked.resolve();
+      await gone.promise;
+      return fakeAuthenticators.app(token, ip);
+    },
+  };
+  const answered = Promise.withResolvers<number>();
+  const metrics = { ...createMetrics(), observe: (_: string, __: string, status: number) => answered.resolve(status) };
+  const router = routeGroup('/api/v2');
+  router.post(
+    '/raw',
+    endpoint({ auth: 'any-token', accepts: ['raw'] }, ({ request }) => request.rawBody.length),
+  );
+  const { port } = await startEdge(t, { groups: [router], authenticators, metrics });
+  const head =
+    'POST /api/v2/raw HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer read-token\r\nContent-Length: 9\r\n\r\nabc';
+  const socket = await open(port, head);
+  await asked.promise;
+  socket.destroy();
+  await once(socket, 'close');
+  // The server sees the end of the connection on its own side; a round trip on another one comes after it.
+  await readAll(await open(port, 'NONSENSE\r\n\r\n'));
+  gone.resolve();
+  t.is(await answered.promise, 400);
+});
+
+test('a request that is not HTTP is answered 400 as a problem document', async (t) => {
+  const { port } = await startEdge(t, { groups: [] });
+  const answer = await readAll(await open(port, 'NONSENSE\r\n\r\n'));
+  t.regex(answer, /^HTTP\/1\.1 400 Bad Request\r\n/);
+  t.regex(answer, /application\/problem\+json/);
+});
+
+test('metrics count by pattern, on an address of their own', async (t) => {
+  const metrics = createMetrics();
+  const groups = [publicRoutes({ info: () => Promise.reject(new Error('unused')), pingDatabase: async () => {} })];
+  const { url } = await startEdge(t, { groups, metrics });
+  const own = await listenForMetrics(metrics, { host: '127.0.0.1', port: 0 });
+  t.teardown(own.close);
+  await fetch(`${url}/docs/errors/not_found`);
+  await fetch(`${url}/docs/errors/unknown_code`);
+  await fetch(`${url}/secret/path`);
+  t.is((await fetch(`${url}/metrics`)).status, 404);
+  const text = await (await fetch(`http://127.0.0.1:${own.port}/metrics`)).text();
+  t.regex(text, /http_request_duration_seconds_count\{method="GET",route="\/docs\/errors\/\{code\}",status="200"\} 1/);
+  t.regex(text, /route="\(none\)",status="404"/);
+  t.notRegex(text, /secret|unknown_code/);
+  t.is((await fetch(`http://127.0.0.1:${own.port}/`)).status, 404);
+});

@@ -1,0 +1,38 @@
+import test from 'ava';
+import { createPublicKey } from 'node:crypto';
+import { serviceOfFile } from '../support/file-service.ts';
+import { coverRoutes } from '../support/route-file.ts';
+import { request, startService } from '../support/service.ts';
+import { callSkill } from '../support/skillpay.ts';
+
+const file = await serviceOfFile(import.meta.filename);
+const { nobody, service } = file;
+coverRoutes(test, file);
+
+// The key is made when the first code is signed.
+test.before('an offer is made', async () => {
+  await callSkill(await file.shop(), undefined);
+});
+
+const path = '/.well-known/jwks.json';
+
+test.serial('everybody gets the public key of codes and receipts, which may be kept for a minute', async (t) => {
+  const { status, body, headers } = await nobody('GET', path);
+  t.is(status, 200);
+  t.is(headers.get('cache-control'), 'public, max-age=60');
+  t.is(body.keys.length, 1);
+  t.like(body.keys[0], { kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA', use: 'sig' });
+  t.truthy(body.keys[0].kid);
+  t.is(createPublicKey({ key: body.keys[0], format: 'jwk' }).asymmetricKeyType, 'ed25519');
+});
+
+test.serial('the private half never leaves', async (t) => {
+  const { body } = await nobody('GET', path);
+  t.false('d' in body.keys[0]);
+});
+
+test.serial('all replicas publish the same key', async (t) => {
+  const replica = await startService(t, { url: service.databaseUrl, simulator: service.simulator });
+  const here = await nobody('GET', path);
+  t.deepEqual((await request(replica.url, 'GET', path)).body, here.body);
+});

@@ -1,0 +1,64 @@
+import test from 'ava';
+import { publicRoutes } from '../../server/routes/public.ts';
+import { startEdge } from '../support/edge.ts';
+import { serviceOfFile } from '../support/file-service.ts';
+import { coverRoutes, refused } from '../support/route-file.ts';
+import { request } from '../support/service.ts';
+
+const file = await serviceOfFile(import.meta.filename);
+const { admin, viewer, nobody, service } = file;
+coverRoutes(test, file);
+
+test.serial('/health says ok to everybody, and nothing else', async (t) => {
+  const { status, body, headers } = await nobody('GET', '/health');
+  t.is(status, 200);
+  t.deepEqual(body, { status: 'ok' });
+  t.regex(headers.get('content-type') ?? '', /^application\/json/);
+});
+
+test.serial('/health/db says ok while the database answers', async (t) => {
+  const { status, body } = await nobody('GET', '/health/db');
+  t.is(status, 200);
+  t.deepEqual(body, { status: 'ok' });
+});
+
+test.serial('/health/db is 503 when the database does not answer, and names nothing of it', async (t) => {
+  const pingDatabase = () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7:5432'));
+  const groups = [publicRoutes({ info: () => Promise.reject(new Error('unused')), pingDatabase })];
+  const { url } = await startEdge(t, { groups });
+  const answer = await request(url, 'GET', '/health/db');
+  refused(t, answer, 503, 'database_unavailable');
+  t.truthy(answer.headers.get('retry-after'));
+  t.notRegex(JSON.stringify(answer.body), /10\.0\.0\.7|ECONNREFUSED/);
+});
+
+test.serial('an administrator learns name, version, database and age of the service', async (t) => {
+  for (const call of [admin, viewer]) {
+    const { status, body } = await call('GET', '/api/v1/info');
+    t.is(status, 200);
+    t.like(body.data, { name: 'unified-payment-service', debug: true, database: 'postgresql' });
+    t.regex(body.data.version, /^\d+\.\d+\.\d+/);
+    t.regex(body.data.schemaVersion, /^\w+/);
+    t.true(Number.isInteger(body.data.uptimeSeconds) && body.data.uptimeSeconds >= 0);
+  }
+});
+
+test.serial('the root leads to the explorer', async (t) => {
+  const answer = await fetch(`${service.url}/`, { redirect: 'manual' });
+  t.is(answer.status, 302);
+  t.is(answer.headers.get('location'), '/swagger/index.html');
+});
+
+test.serial('each error code has a page that says what it means and what to do', async (t) => {
+  const answer = await fetch(`${service.url}/docs/errors/channel_disabled`);
+  t.is(answer.status, 200);
+  t.regex(answer.headers.get('content-type') ?? '', /^text\/html/);
+  const html = await answer.text();
+  for (const words of ['channel_disabled', 'Channel disabled', 'Use another payWay'])
+    t.true(html.includes(words), words);
+});
+
+test.serial('a code that does not exist has no page', async (t) => {
+  t.is((await fetch(`${service.url}/docs/errors/no_such_code`)).status, 404);
+  t.is((await fetch(`${service.url}/docs/errors/%3Cscript%3E`)).status, 404);
+});

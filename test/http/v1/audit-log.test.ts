@@ -1,0 +1,74 @@
+import test from 'ava';
+import { identityQueries } from '../../../server/db/queries/identity.ts';
+import { verifyAuditChain } from '../../../server/identity/audit-chain.ts';
+import { appWithToken, identityApp } from '../../support/identity-app.ts';
+import { serviceOfFile } from '../../support/file-service.ts';
+import { coverRoutes, refused } from '../../support/route-file.ts';
+
+const file = await serviceOfFile(import.meta.filename);
+const { admin } = file;
+coverRoutes(test, file);
+
+test.serial('the log says who did what to what from where, without secrets, in pages', async (t) => {
+  const app = await identityApp(t);
+  const token = await app.login();
+  const { client_id, client_secret } = await appWithToken(app, token);
+  const headers = { 'x-request-id': 'rename-1' };
+  await app.call('PUT', `/api/v1/api-apps/${client_id}`, { token, body: { name: 'store' }, headers });
+  await app.call('POST', `/api/v1/api-apps/${client_id}/rotate-secret`, { token });
+  const { body } = await app.call('GET', '/api/v1/audit-log', { token });
+  const actions = body.data.map((line: { action: string }) => line.action);
+  t.deepEqual(actions, ['app.rotate-secret', 'app.update', 'app.create', 'admin.login', 'bootstrap.admin']);
+  const renamed = body.data[1];
+  t.like(renamed, { actorKind: 'admin', actor: 'alice', target: client_id, ip: '127.0.0.1', requestId: 'rename-1' });
+  t.deepEqual([renamed.before.name, renamed.after.name], ['shop', 'store']);
+  t.is(body.data[0].previousHash, renamed.hash);
+  t.false(JSON.stringify(body).includes(client_secret));
+  const filtered = await app.call('GET', `/api/v1/audit-log?action=app.create&target=${client_id}&actor=alice`, {
+    token,
+  });
+  t.is(filtered.body.data.length, 1);
+  const first = await app.call('GET', '/api/v1/audit-log?limit=3', { token });
+  const rest = await app.call('GET', `/api/v1/audit-log?limit=3&cursor=${first.body.page.nextCursor}`, { token });
+  t.deepEqual([...first.body.data, ...rest.body.data], body.data);
+  const past = `createdTo=${new Date(Date.now() - 60_000).toISOString()}`;
+  t.deepEqual((await app.call('GET', `/api/v1/audit-log?${past}`, { token })).body.data, []);
+});
+
+test.serial('a changed, removed or added line breaks the chain at its place', async (t) => {
+  const app = await identityApp(t);
+  const token = await app.login();
+  await appWithToken(app, token);
+  const em = app.on.database.em.fork();
+  const verify = () => verifyAuditChain(app.store, identityQueries);
+  const whole = await verify();
+  t.deepEqual([whole.lines, whole.broken], [3, undefined]);
+  const [second] = await em.execute<{ id: string; actor: string }[]>(
+    'select * from audit_log order by id offset 1 limit 1',
+  );
+  const id = String(second?.id);
+  await em.execute('update audit_log set actor = ? where id = ?', ['mallory', id]);
+  t.deepEqual((await verify()).broken, { id, reason: 'line_changed' });
+  await em.execute('update audit_log set actor = ? where id = ?', [second?.actor, id]);
+  t.is((await verify()).broken, undefined);
+  await em.execute('delete from audit_log where id = ?', [id]);
+  t.is((await verify()).broken?.reason, 'line_missing');
+});
+
+test.serial('a refused action leaves no line', async (t) => {
+  const app = await identityApp(t);
+  const token = await app.login();
+  const { id } = (await app.call('GET', '/api/v1/me', { token })).body.data;
+  await app.call('DELETE', `/api/v1/admins/${id}`, { token });
+  await app.call('POST', '/api/v1/api-apps', { token, body: { name: 'x', scopes: ['user:read'], project: 'no' } });
+  const { body } = await app.call('GET', '/api/v1/audit-log', { token });
+  t.deepEqual(
+    body.data.map((line: { action: string }) => line.action),
+    ['admin.login', 'bootstrap.admin'],
+  );
+});
+
+test.serial('a filter that cannot be meant is 400', async (t) => {
+  for (const query of ['limit=0', 'cursor=x', 'createdFrom=today', 'actor=', 'verb=create'])
+    refused(t, await admin('GET', `/api/v1/audit-log?${query}`), 400, 'invalid_request');
+});

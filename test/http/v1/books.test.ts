@@ -1,0 +1,83 @@
+import test from 'ava';
+import { payOrder, placeOrder } from '../../support/orders.ts';
+import { type Service, until } from '../../support/service.ts';
+import { serviceOfFile } from '../../support/file-service.ts';
+import { coverRoutes } from '../../support/route-file.ts';
+
+const file = await serviceOfFile(import.meta.filename);
+const { admin, service, viewer } = file;
+coverRoutes(test, file);
+
+/** One lie, told directly to the database, and the proof that must find it. */
+const LIES: readonly [check: string, statement: string][] = [
+  ['refunded', `update orders set refunded = refunded + 1 where order_no = 'PAID'`],
+  ['refunding', `update orders set refunding = refunding + 1 where order_no = 'PAID'`],
+  ['overrun', `update orders set overrun = paid, refunded = paid + 5 where order_no = 'PAID'`],
+  ['paid', `update orders set channel_trade_no = null where order_no = 'PAID'`],
+  ['unpaid', `update orders set paid = 7 where order_no = 'OPEN'`],
+  ['order-history', `update orders set state = 'failed' where order_no = 'OPEN'`],
+  ['refund-history', `update refunds set state = 'failed' where refund_no = 'REFUND'`],
+  ['sequence', `delete from moves where order_no = 'PAID' and sequence = 2`],
+  ['order-events', `delete from events where object_no = 'PAID' and type = 'order.paid'`],
+  ['refund-events', `delete from events where object_no = 'REFUND'`],
+  ['closed-events', `delete from events where object_no = 'CLOSED'`],
+  [
+    'coins',
+    `insert into coin_accounts (id, project, coin, user_id, balance, held, debt, created_at, updated_at)
+      values (gen_random_uuid(), 'default', 'gold', 'u', 5, 0, 0, now(), now())`,
+  ],
+  ['due', `update orders set next_check_at = null where order_no = 'OPEN'`],
+  ['audit-log', `update audit_log set actor = 'somebody else' where id = (select min(id) from audit_log)`],
+];
+
+const names: Record<string, string> = {};
+
+test.before('there are orders, paid, open and closed, and a refund', async () => {
+  const shop = await file.shop();
+  names.PAID = await payOrder(service, shop, { amount: 20 });
+  names.OPEN = await placeOrder(shop, { amount: 20, payWay: 'wechat' });
+  names.CLOSED = await placeOrder(shop, { amount: 20, payWay: 'wechat' });
+  await until('the close', async () => {
+    const { body } = await shop.call('POST', `/api/v2/payment/close/${names.CLOSED}`);
+    return body.data.status === 'closed';
+  });
+  const refund = await shop.call('POST', '/api/v2/payment/refund', { orderNo: names.PAID, refundAmount: 5 });
+  names.REFUND = refund.body.data.refundNo;
+  await until('the refund', async () => {
+    const { body } = await admin('GET', `/api/v1/refunds/${names.REFUND}`);
+    return body.data.status === 'succeeded';
+  });
+});
+
+test.serial('honest books prove themselves', async (t) => {
+  const { status, body } = await viewer('GET', '/api/v1/books');
+  t.is(status, 200);
+  t.true(body.data.ok, JSON.stringify(body.data.proofs.filter(({ ok }: { ok: boolean }) => !ok)));
+});
+
+for (const [check, statement] of LIES)
+  test.serial(`a lie about ${check} is found by its proof, with an example`, async (t) => {
+    const sql = statement.replace(/'(PAID|OPEN|CLOSED|REFUND)'/g, (_, name: string) => `'${names[name]}'`);
+    const undo = await plant(service, sql);
+    const { body } = await admin('GET', '/api/v1/books');
+    await undo();
+    const proof = body.data.proofs.find((one: { check: string }) => one.check === check);
+    t.false(body.data.ok);
+    t.false(proof.ok);
+    t.true(proof.count >= 1 && proof.examples.length >= 1);
+  });
+
+/** Tells a lie and returns how to take it back: the tables as they were. */
+async function plant({ app }: Service, sql: string): Promise<() => Promise<void>> {
+  const tables = ['orders', 'refunds', 'moves', 'events', 'coin_accounts', 'audit_log'];
+  const run = (statement: string) => app.database.em.fork().execute(statement);
+  for (const table of tables) await run(`create table honest_${table} as table ${table}`);
+  await run(sql);
+  return async () => {
+    for (const table of tables) {
+      await run(`delete from ${table}`);
+      await run(`insert into ${table} select * from honest_${table}`);
+      await run(`drop table honest_${table}`);
+    }
+  };
+}

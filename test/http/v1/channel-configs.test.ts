@@ -1,0 +1,224 @@
+import test from 'ava';
+import { alipay, fixture, paypal, publicOf } from '../../unit/credentials/material.ts';
+import { startService } from '../../unit/credentials/service.ts';
+import { CONSOLE, sendAs, withAnotherKey } from '../../support/own-credentials.ts';
+import { serviceOfFile } from '../../support/file-service.ts';
+import { coverRoutes, refused } from '../../support/route-file.ts';
+
+const file = await serviceOfFile(import.meta.filename);
+coverRoutes(test, file);
+
+const base = '/api/v1/payment/config';
+
+test.serial('before anything is configured there is one entry for each channel', async (t) => {
+  const { call } = await startService(t);
+  const { status, body } = await call('GET', `${base}/list`);
+  t.is(status, 200);
+  t.deepEqual(
+    body.data.map(({ payWay, configured, enabled, status: word }: Record<string, unknown>) => [
+      payWay,
+      configured,
+      enabled,
+      word,
+    ]),
+    [
+      ['alipay', false, false, 'unconfigured'],
+      ['wechat', false, false, 'unconfigured'],
+      ['paypal', false, false, 'unconfigured'],
+    ],
+  );
+  t.deepEqual(body.page, { nextCursor: null, hasMore: false });
+});
+
+test.serial('the schema says which fields and certificates each mode needs', async (t) => {
+  const { call } = await startService(t);
+  const { body } = await call('GET', `${base}/wechat/schema`);
+  t.deepEqual(body.data.modes, ['simulator', 'live']);
+  t.deepEqual(body.data.needed.live, ['mchid', 'appId', 'apiV3Key', 'wechat_merchant_key', 'wechat_merchant_cert']);
+  const [key] = body.data.fields.filter(({ name }: { name: string }) => name === 'apiV3Key');
+  t.like(key, { secret: true, requiredIn: ['simulator', 'live'] });
+  t.is((await call('GET', `${base}/nobody/schema`)).status, 404);
+});
+
+test.serial('secrets are written and never read; what is left out or *** stays, null clears', async (t) => {
+  const { call, channels } = await startService(t);
+  const first = await call('POST', `${base}/alipay`, { body: alipay });
+  t.is(first.status, 200, first.text);
+  t.like(first.body.data, {
+    configured: true,
+    enabled: true,
+    mode: 'sandbox',
+    account: alipay.appId,
+    version: 1,
+    missing: [],
+  });
+  t.deepEqual(first.body.data.fields, { appId: alipay.appId, appAuthToken: '***' });
+  t.regex(first.body.data.fingerprints.appAuthToken, /^[0-9a-f]{8}…3210$/);
+  const second = await call('POST', `${base}/alipay`, { body: { appAuthToken: '***', sellerId: '2088000000000001' } });
+  t.like(second.body.data, { version: 2, mode: 'sandbox', account: alipay.appId });
+  t.is(second.body.data.fingerprints.appAuthToken, first.body.data.fingerprints.appAuthToken);
+  const third = await call('POST', `${base}/alipay`, { body: { appAuthToken: null, sellerId: null } });
+  t.deepEqual(third.body.data.fields, { appId: alipay.appId });
+  for (const { text } of [
+    first,
+    second,
+    third,
+    await call('GET', `${base}/alipay`),
+    await call('GET', `${base}/list`),
+  ]) {
+    t.false(text.includes(alipay.appAuthToken));
+    t.false(text.includes('PRIVATE'));
+  }
+  t.is((await channels.forNew('default', 'alipay')).configVersion, 3);
+});
+
+test.serial('a 400 names every field at fault, and nothing is written', async (t) => {
+  const { call, store } = await startService(t);
+  const refusals: [object, string[]][] = [
+    [{ ...paypal, mode: undefined }, ['/mode']],
+    [{ ...paypal, clientId: 'x', webhookId: ['8PT597110X687430L'] }, ['/clientId', '/webhookId']],
+    [{ mode: 'sandbox', clientId: paypal.clientId }, ['/clientSecret', '/webhookId']],
+    [{ ...paypal, clientSecret: '' }, ['/clientSecret']],
+    [{ ...paypal, clientSecret: { $ne: '' } }, ['/clientSecret']],
+    [{ ...paypal, paypal_simulator_ca: 'no certificate' }, ['/paypal_simulator_ca']],
+  ];
+  for (const [body, pointers] of refusals) {
+    const answer = await call('POST', `${base}/paypal`, { body });
+    t.is(answer.status, 400, JSON.stringify(body));
+    t.deepEqual(
+      answer.body.errors.map(({ pointer }: { pointer: string }) => pointer),
+      pointers,
+      answer.text,
+    );
+  }
+  t.is((await call('POST', `${base}/wechat`, { body: { mode: 'sandbox' } })).body.errors[0].pointer, '/mode');
+  const own = { ...alipay, alipay_public_key: publicOf(alipay.alipay_app_key) };
+  const answer = await call('POST', `${base}/alipay`, { body: own });
+  t.deepEqual(
+    answer.body.errors.map(({ pointer }: { pointer: string }) => pointer),
+    ['/alipay_public_key'],
+    answer.text,
+  );
+  t.is(await store.read((tx) => tx.channelConfigs.count({})), 0);
+  t.is(await store.read((tx) => tx.certs.count({})), 0);
+});
+
+test.serial('a PEM becomes a certificate; without it the configuration is there but not usable', async (t) => {
+  const { call } = await startService(t);
+  const bare = await call('POST', `${base}/alipay`, { body: { mode: 'sandbox', appId: alipay.appId } });
+  t.like(bare.body.data, {
+    configured: false,
+    missing: ['alipay_app_key', 'alipay_public_key'],
+    status: 'unconfigured',
+  });
+  t.is((await call('PUT', `${base}/alipay/toggle`, { body: { enabled: true } })).status, 409);
+  t.is((await call('POST', `${base}/alipay/test`)).body.code, 'channel_not_configured');
+  const key = await call('POST', '/api/v1/certs/upload', {
+    body: { payWay: 'alipay', kind: 'alipay_app_key', content: fixture('app.key') },
+  });
+  t.is(key.status, 201, key.text);
+  const done = await call('POST', `${base}/alipay`, { body: { alipay_public_key: alipay.alipay_public_key } });
+  t.like(done.body.data, { configured: true, missing: [] });
+  t.deepEqual(
+    done.body.data.certificates.map(({ kind }: { kind: string }) => kind),
+    ['alipay_app_key', 'alipay_public_key'],
+  );
+  const gone = await call('POST', `${base}/alipay`, { body: { alipay_app_key: null } });
+  t.is(gone.status, 400);
+  t.is(gone.body.errors[0].pointer, '/alipay_app_key');
+});
+
+test.serial('toggle: an unconfigured channel is 409; without a body it flips', async (t) => {
+  const { call, channels } = await startService(t);
+  t.is((await call('PUT', `${base}/paypal/toggle`, { body: { enabled: false } })).body.code, 'channel_not_configured');
+  await call('POST', `${base}/paypal`, { body: paypal });
+  t.like((await call('PUT', `${base}/paypal/toggle`, { body: { enabled: false } })).body.data, {
+    enabled: false,
+    status: 'disabled',
+  });
+  await t.throwsAsync(channels.forNew('default', 'paypal'), { message: /disabled/ });
+  t.like((await call('PUT', `${base}/paypal/toggle`)).body.data, { enabled: true });
+  t.is((await channels.forNew('default', 'paypal')).mode, 'sandbox');
+});
+
+test.serial('modes: no live configuration beside Debug, no use of the simulator without it', async (t) => {
+  const { call } = await startService(t, { debug: true, simulatorUrl: 'http://127.0.0.1:9' });
+  const live = await call('POST', `${base}/paypal`, { body: { ...paypal, mode: 'live' } });
+  t.is(live.status, 409);
+  t.is(live.body.code, 'debug_refuses_live');
+  const other = await startService(t);
+  const simulated = await other.call('POST', `${base}/alipay`, { body: { ...alipay, mode: 'simulator' } });
+  t.like(simulated.body.data, { mode: 'simulator', configured: false, status: 'unconfigured' });
+  t.is((await other.call('POST', `${base}/alipay/test`)).status, 409);
+});
+
+test.serial('who may: viewers look, scopes are needed, and nothing is open', async (t) => {
+  const { call } = await startService(t);
+  t.is((await call('GET', `${base}/list`, { token: '' })).status, 401);
+  t.is((await call('GET', `${base}/list`, { token: 'viewer' })).status, 200);
+  t.is((await call('POST', `${base}/paypal`, { token: 'viewer', body: paypal })).status, 403);
+});
+
+test.serial('every change is in the audit log, without secrets', async (t) => {
+  const { call, store } = await startService(t);
+  await call('POST', `${base}/paypal`, { body: paypal });
+  await call('PUT', `${base}/paypal/toggle`, { body: { enabled: false } });
+  await call('POST', '/api/v2/payment/config/paypal', { token: 'app:other:config:write', body: paypal });
+  const lines = await store.read((tx) => tx.audit.list({}, { orderBy: { id: 'asc' } }));
+  t.deepEqual(
+    lines.map(({ actorKind, actor, action, target }) => [actorKind, actor, action, target]),
+    [
+      ['admin', 'root', 'channel-config.write', 'default/paypal'],
+      ['admin', 'root', 'channel-config.toggle', 'default/paypal'],
+      ['app', 'app_other', 'channel-config.write', 'other/paypal'],
+    ],
+  );
+  t.like(lines[0]?.after, { version: 1, mode: 'sandbox', account: paypal.clientId });
+  t.false(
+    JSON.stringify(lines, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)).includes(
+      paypal.clientSecret,
+    ),
+  );
+});
+
+test.serial('a test makes one harmless call to the channel and says that it went well', async (t) => {
+  await file.admin('POST', '/api/v1/console/payment/pay', { subject: 'Tea', amount: 1, payWay: 'alipay' });
+  const { status, body } = await file.admin('POST', `${base}/alipay/test`);
+  t.is(status, 200);
+  t.is(body.data.ok, true);
+});
+
+test.serial('secrets that no master key opens are told, not used', async (t) => {
+  const before = await startService(t);
+  await sendAs(before, CONSOLE)('POST', `${base}/alipay`, alipay);
+  const send = sendAs(await withAnotherKey(t, before), CONSOLE);
+  refused(t, await send('POST', `${base}/alipay/test`), 503, 'configuration_broken');
+  refused(t, await send('POST', `${base}/alipay`, { sellerId: '2088000000000001' }), 503, 'configuration_broken');
+});
+
+const OPERATIONS = [
+  ['GET', '', undefined],
+  ['GET', '/schema', undefined],
+  ['POST', '', paypal],
+  ['POST', '/test', undefined],
+  ['PUT', '/toggle', {}],
+] as const;
+
+test.serial('a channel that does not exist is 404 at every operation', async (t) => {
+  const send = sendAs(await startService(t), CONSOLE);
+  for (const [method, path, body] of OPERATIONS)
+    refused(t, await send(method, `${base}/cash${path}`, body), 404, 'not_found');
+});
+
+test.serial('a project that does not exist has no configurations', async (t) => {
+  const send = sendAs(await startService(t), CONSOLE);
+  refused(t, await send('GET', `${base}/list?project=nobody`), 404, 'not_found');
+  refused(t, await send('POST', `${base}/paypal?project=nobody`, paypal), 404, 'not_found');
+});
+
+test.serial('a project that cannot be is 400 at every operation', async (t) => {
+  const send = sendAs(await startService(t), CONSOLE);
+  refused(t, await send('GET', `${base}/list?project=a%20b`), 400, 'invalid_request');
+  for (const [method, path, body] of OPERATIONS)
+    refused(t, await send(method, `${base}/paypal${path}?project=a%20b`, body), 400, 'invalid_request');
+});

@@ -1,0 +1,153 @@
+import test from 'ava';
+import { payOrder, placeOrder, stateOf } from '../../support/orders.ts';
+import { request, startService, until, type Merchant, type Service } from '../../support/service.ts';
+import { as, serviceOfFile } from '../../support/file-service.ts';
+import { coverRoutes, refused } from '../../support/route-file.ts';
+
+const file = await serviceOfFile(import.meta.filename);
+const { admin, service } = file;
+coverRoutes(test, file);
+
+interface World {
+  service: Service;
+  shop: Merchant;
+}
+
+/** How an order comes into a situation; returns its number. */
+type Story = (world: World) => Promise<string>;
+
+const lost: Story = async ({ service, shop }) => {
+  await service.sim('/sim/faults', { payWay: 'alipay', call: 'create', fault: 'timeout', times: 1, delayMs: 600 });
+  const { body } = await shop.call('POST', '/api/v2/payment/pay', { subject: 'Lost', amount: 10, payWay: 'alipay' });
+  return body.orderNo;
+};
+
+const closedLate =
+  (policy: 'accept' | 'refund'): Story =>
+  async ({ service }) => {
+    const shop = await service.merchant({ latePayment: { afterClose: policy } });
+    const orderNo = await placeOrder(shop, { amount: 10, payWay: 'wechat' });
+    await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+    await service.sim('/sim/pay', { orderNo, force: true });
+    await until(
+      'late money',
+      async () => (await service.app.store.read((tx) => tx.orders.find({ orderNo })))?.paid === 1000n,
+    );
+    return orderNo;
+  };
+
+const refundedBy =
+  (amount: number): Story =>
+  async ({ service, shop }) => {
+    const orderNo = await payOrder(service, shop, { amount: 10 });
+    const { body } = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: amount });
+    await until('the refund', async () => {
+      const refund = await service.app.store.read((tx) => tx.refunds.find({ refundNo: body.data.refundNo }));
+      return refund?.state === 'succeeded';
+    });
+    return orderNo;
+  };
+
+const STORIES: readonly [situation: string, story: Story, next: boolean][] = [
+  ['waiting_for_payer', ({ shop }) => placeOrder(shop, { amount: 10 }), true],
+  ['place_unknown', lost, true],
+  ['paid', ({ service, shop }) => payOrder(service, shop, { amount: 10 }), false],
+  ['partially_refunded', refundedBy(4), false],
+  ['refunded', refundedBy(10), false],
+  [
+    'closing_unscanned',
+    async ({ shop }) => {
+      const orderNo = await placeOrder(shop, { amount: 10 });
+      await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+      return orderNo;
+    },
+    true,
+  ],
+  [
+    'closed',
+    async ({ shop }) => {
+      const orderNo = await placeOrder(shop, { amount: 10, payWay: 'wechat' });
+      await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+      return orderNo;
+    },
+    true,
+  ],
+  [
+    'refused',
+    async ({ shop }) => {
+      const { body } = await shop.call('POST', '/api/v2/payment/pay', {
+        subject: 'No',
+        amount: 0.02,
+        payWay: 'alipay',
+      });
+      return body.orderNo;
+    },
+    true,
+  ],
+  ['late_accepted', closedLate('accept'), false],
+  [
+    'late_refunded',
+    async (world) => {
+      const orderNo = await closedLate('refund')(world);
+      await until('the refund', async () => {
+        await world.service.app.sweep.once();
+        return (await world.service.app.store.read((tx) => tx.orders.find({ orderNo })))?.refunded === 1000n;
+      });
+      return orderNo;
+    },
+    false,
+  ],
+  [
+    'amount_mismatch',
+    async ({ service, shop }) => {
+      const orderNo = await placeOrder(shop, { amount: 10, payWay: 'wechat' });
+      await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'wrong-amount', times: 1 });
+      await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
+      await service.sim('/sim/pay', { orderNo });
+      await service.app.store.autocommit((tx) => tx.orders.update({ orderNo }, { checkedAt: null }));
+      await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+      await service.sim('/sim/notices', { payWay: 'wechat', enabled: true });
+      return orderNo;
+    },
+    false,
+  ],
+  [
+    'refunding',
+    async ({ service, shop }) => {
+      const orderNo = await payOrder(service, shop, { amount: 10 });
+      await service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'timeout', times: 1, delayMs: 600 });
+      await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 4 });
+      return orderNo;
+    },
+    true,
+  ],
+];
+
+for (const [situation, story, next] of STORIES)
+  test.serial(
+    `${situation}: explained with ${next ? 'the next action and its time' : 'nothing more to do'}`,
+    async (t) => {
+      const orderNo = await story({ service, shop: await file.shop() });
+      const { status, body } = await admin('GET', `/api/v1/orders/${orderNo}/explain`);
+      t.is(status, 200);
+      t.is(body.data.situation, situation, `${await stateOf(service, orderNo)} ${body.data.reason}`);
+      t.true(body.data.reason.length > 20);
+      t.is(body.data.next !== null, next, JSON.stringify(body.data.next));
+      if (next) t.true(Date.parse(body.data.next.at) > 0);
+      const { paid, refunded, refunding, kept } = body.data.equation;
+      t.is(paid, refunded + refunding + kept);
+    },
+  );
+
+test.serial('without Debug an order of the simulator is frozen, and explain says so', async (t) => {
+  const orderNo = await placeOrder(await file.shop(), { amount: 10 });
+  const later = await startService(t, { url: service.databaseUrl, env: { PAY_DEBUG: 'false' } });
+  const account = { username: 'alice', password: 'seven-quiet-otters-swim' };
+  const { token } = (await request(later.url, 'POST', '/api/v1/login', account)).body.data;
+  const { body } = await as(later, token)('GET', `/api/v1/orders/${orderNo}/explain`);
+  t.is(body.data.situation, 'frozen');
+});
+
+test.serial('an order that nobody has is 404', async (t) => {
+  refused(t, await admin('GET', '/api/v1/orders/P20300101000000ABCDEFGHJK/explain'), 404, 'not_found');
+});

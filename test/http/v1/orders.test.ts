@@ -1,0 +1,228 @@
+import test from 'ava';
+import { serviceOfFile } from '../../support/file-service.ts';
+import { openMarket, openOwnMarket } from '../../support/market.ts';
+import { placeOrder } from '../../support/orders.ts';
+import { REFUND_REFUSALS } from '../../support/payment-refusals.ts';
+import { coverRoutes, refused } from '../../support/route-file.ts';
+
+const file = await serviceOfFile(import.meta.filename);
+const { service, admin, viewer } = file;
+coverRoutes(test, file);
+
+const NOBODYS = 'P20300101000000ABCDEFGHJK';
+
+for (const { when, status, code, request } of REFUND_REFUSALS) {
+  test.serial(`a refund of an order is refused ${when}`, async (t) => {
+    const { orderNo, ...body } = await request(await openMarket(file));
+    refused(t, await admin('POST', `/api/v1/orders/${String(orderNo)}/refunds`, body), status, code);
+  });
+}
+
+test.serial('the orders of all applications are listed, newest first, in pages', async (t) => {
+  const { project, shop } = await openOwnMarket(file);
+  const other = await file.shop({ project });
+  const older = await placeOrder(shop, {});
+  const newer = await placeOrder(other, {});
+  const first = await viewer('GET', `/api/v1/orders?project=${project}&limit=1`);
+  t.is(first.status, 200);
+  t.like(first.body.data[0], { orderNo: newer, clientId: other.clientId, amount: 10, status: 'pending' });
+  t.true(first.body.page.hasMore);
+  const rest = await viewer('GET', `/api/v1/orders?project=${project}&cursor=${first.body.page.nextCursor}`);
+  t.is(rest.body.data.length, 1);
+  t.is(rest.body.data[0].orderNo, older);
+  t.deepEqual(rest.body.page, { nextCursor: null, hasMore: false });
+});
+
+test.serial('each filter of the orders finds what it names and nothing else', async (t) => {
+  const { paid, shop } = await openMarket(file);
+  const request = { payWay: 'wechat', merchantOrderNo: 'cart-1', userId: 'ann', orderType: 'goods', amount: 12.5 };
+  const orderNo = await paid(request);
+  const { channelTradeNo } = (await admin('GET', `/api/v1/orders/${orderNo}`)).body.data;
+  const numbers = async (query: string) =>
+    (await viewer('GET', `/api/v1/orders?clientId=${shop.clientId}&${query}`)).body.data.map(
+      (row: { orderNo: string }) => row.orderNo,
+    );
+  const matching = {
+    orderNo,
+    merchantOrderNo: 'cart-1',
+    channelTradeNo,
+    status: 'paid',
+    payWay: 'wechat',
+    mode: 'simulator',
+    orderType: 'goods',
+    userId: 'ann',
+    project: 'default',
+    amountMin: '12.5',
+    amountMax: '12.50',
+    createdFrom: '2020-01-01T00:00:00Z',
+  };
+  for (const [name, value] of Object.entries(matching)) t.deepEqual(await numbers(`${name}=${value}`), [orderNo], name);
+  const others = {
+    orderNo: NOBODYS,
+    merchantOrderNo: 'cart-2',
+    channelTradeNo: '0',
+    status: 'refunded',
+    exception: 'any',
+    payWay: 'alipay',
+    mode: 'live',
+    orderType: 'food',
+    userId: 'bob',
+    project: 'other',
+    amountMin: '12.51',
+    amountMax: '12.49',
+    createdTo: '2020-01-01T00:00:00Z',
+  };
+  for (const [name, value] of Object.entries(others)) t.deepEqual(await numbers(`${name}=${value}`), [], name);
+});
+
+test.serial('exception=any finds the orders with an open exception', async (t) => {
+  const { mismatch, shop } = await openMarket(file);
+  await placeOrder(shop, {});
+  const { orderNo } = await mismatch();
+  for (const exception of ['any', 'amount_mismatch']) {
+    const { data } = (await viewer('GET', `/api/v1/orders?clientId=${shop.clientId}&exception=${exception}`)).body;
+    t.is(data.length, 1);
+    t.like(data[0], { orderNo, exception: 'amount_mismatch' });
+  }
+});
+
+test.serial('a filter of the orders that cannot be meant is 400', async (t) => {
+  for (const query of [
+    'status=eaten',
+    'limit=0',
+    'cursor=x',
+    'payWay=cash',
+    'amountMin=ten',
+    'amountMax=-1',
+    'colour=red',
+  ])
+    t.is((await viewer('GET', `/api/v1/orders?${query}`)).status, 400, query);
+  refused(t, await viewer('GET', '/api/v1/orders?colour=red'), 400, 'invalid_request');
+});
+
+test.serial('an order is shown as it is stored', async (t) => {
+  const { shop } = await openMarket(file);
+  const orderNo = await placeOrder(shop, { amount: '12.50', extra: 'a\nb' });
+  const { status, body } = await viewer('GET', `/api/v1/orders/${orderNo}`);
+  t.is(status, 200);
+  t.like(body.data, {
+    orderNo,
+    clientId: shop.clientId,
+    amount: 12.5,
+    amountMinor: 1250,
+    currency: 'CNY',
+    extra: 'a\nb',
+    status: 'pending',
+    refunds: [],
+  });
+});
+
+test.serial('the timeline tells moves, events and refunds in their order', async (t) => {
+  const { paid } = await openMarket(file);
+  const orderNo = await paid();
+  await admin('POST', `/api/v1/orders/${orderNo}/refunds`, { refundAmount: 4 });
+  const { status, body } = await viewer('GET', `/api/v1/orders/${orderNo}/timeline`);
+  t.is(status, 200);
+  const entries = body.data as { at: string; kind: string; detail: Record<string, unknown> }[];
+  const moves = entries.filter(({ kind }) => kind === 'move').map(({ detail }) => `${detail.rule} ${detail.toState}`);
+  t.deepEqual(moves.slice(0, 4), ['O1 created', 'O2 pending', 'O5 paid', 'R1 pending']);
+  t.true(entries.some(({ kind, detail }) => kind === 'event' && detail.type === 'order.paid'));
+  const times = entries.map(({ at }) => at);
+  t.deepEqual(times, times.toSorted());
+});
+
+test.serial('the timeline has every message to and from the channel, with the account that signed it', async (t) => {
+  const { paid, shop } = await openMarket(file);
+  const orderNo = await paid();
+  await service.app.messages.flush();
+  const { body } = await viewer('GET', `/api/v1/orders/${orderNo}/timeline`);
+  const messages = body.data.filter(({ kind }: { kind: string }) => kind === 'message');
+  const directions = messages.map(({ detail }: { detail: { direction: string } }) => detail.direction);
+  t.true(directions.includes('out') && directions.includes('in'), JSON.stringify(directions));
+  const told = messages.find(({ detail }: { detail: { direction: string } }) => detail.direction === 'in');
+  t.regex(told.detail.note, /^settled; verified with the key of account \w+/);
+  t.false(JSON.stringify(messages).includes(shop.token));
+});
+
+test.serial('a sync asks the channel and finds a payment that was never told', async (t) => {
+  const { shop } = await openMarket(file);
+  const orderNo = await placeOrder(shop, {});
+  await service.sim('/sim/faults', { payWay: 'alipay', call: 'notice', fault: 'drop-notify', orderNo, times: 1 });
+  await service.sim('/sim/pay', { orderNo });
+  const { status, body } = await admin('POST', `/api/v1/orders/${orderNo}/sync`);
+  t.is(status, 200);
+  t.like(body.data, { orderNo, status: 'paid', refundableAmount: 10 });
+});
+
+test.serial('an administrator closes an open order', async (t) => {
+  const { shop } = await openMarket(file);
+  const orderNo = await placeOrder(shop, { payWay: 'wechat' });
+  const { status, body } = await admin('POST', `/api/v1/orders/${orderNo}/close`);
+  t.is(status, 200);
+  t.like(body.data, { orderNo, status: 'closed', closeReason: 'admin' });
+});
+
+test.serial('a paid order cannot be closed', async (t) => {
+  const { paid } = await openMarket(file);
+  refused(t, await admin('POST', `/api/v1/orders/${await paid()}/close`), 409, 'order_already_paid');
+});
+
+test.serial('an administrator refunds a part of an order', async (t) => {
+  const { paid } = await openMarket(file);
+  const orderNo = await paid();
+  const request = { refundAmount: 2.5, reason: 'Returned' };
+  const { status, body } = await admin('POST', `/api/v1/orders/${orderNo}/refunds`, request);
+  t.is(status, 201);
+  t.like(body.data, { ...request, orderNo, origin: 'admin', refundAmountMinor: 250, refundableAmount: 7.5 });
+});
+
+test.serial('without an amount all that is left is refunded', async (t) => {
+  const { paid } = await openMarket(file);
+  const orderNo = await paid();
+  await admin('POST', `/api/v1/orders/${orderNo}/refunds`, { refundAmount: 2.5 });
+  const { body } = await admin('POST', `/api/v1/orders/${orderNo}/refunds`, {});
+  t.like(body.data, { refundAmount: 7.5, refundableAmount: 0 });
+});
+
+test.serial('a refund names the member that it cannot take', async (t) => {
+  const { paid } = await openMarket(file);
+  const orderNo = await paid();
+  for (const [body, pointer] of [
+    [{ merchantRefundNo: 'a b' }, '/merchantRefundNo'],
+    [{ refundAmount: {} }, '/refundAmount'],
+    [{ reason: '' }, '/reason'],
+  ] as const) {
+    const answer = await admin('POST', `/api/v1/orders/${orderNo}/refunds`, body);
+    refused(t, answer, 400, 'invalid_request');
+    t.is(answer.body.errors[0].pointer, pointer);
+  }
+});
+
+test.serial('an Idempotency-Key makes one refund of two requests and is refused with another amount', async (t) => {
+  const { paid } = await openMarket(file);
+  const orderNo = await paid();
+  const refund = (refundAmount: number) =>
+    admin('POST', `/api/v1/orders/${orderNo}/refunds`, { refundAmount }, { 'idempotency-key': orderNo });
+  const first = await refund(1);
+  const again = await refund(1);
+  t.deepEqual([again.status, again.body], [201, first.body]);
+  t.is(again.headers.get('idempotent-replayed'), 'true');
+  refused(t, await refund(2), 422, 'idempotency_conflict');
+});
+
+test.serial('the Idempotency-Key of closing one order is refused with another order', async (t) => {
+  const { shop } = await openMarket(file);
+  const close = async () =>
+    admin('POST', `/api/v1/orders/${await placeOrder(shop, {})}/close`, undefined, {
+      'idempotency-key': shop.clientId,
+    });
+  t.is((await close()).status, 200);
+  refused(t, await close(), 422, 'idempotency_conflict');
+});
+
+test.serial('an order that nobody has is 404 at every operation', async (t) => {
+  for (const path of ['', '/timeline'])
+    refused(t, await viewer('GET', `/api/v1/orders/${NOBODYS}${path}`), 404, 'not_found');
+  for (const path of ['/sync', '/close', '/refunds'])
+    refused(t, await admin('POST', `/api/v1/orders/${NOBODYS}${path}`, {}), 404, 'not_found');
+});

@@ -1,0 +1,137 @@
+import test from 'ava';
+import { serviceOfFile } from '../../support/file-service.ts';
+import { MERCHANT, ownProject, sendAs, withAnotherKey } from '../../support/own-credentials.ts';
+import { coverRoutes, refused } from '../../support/route-file.ts';
+import { alipay, fixture, paypal } from '../../unit/credentials/material.ts';
+import { startService } from '../../unit/credentials/service.ts';
+
+const file = await serviceOfFile(import.meta.filename);
+const credentials = await startService(file);
+coverRoutes(test, file);
+
+const base = '/api/v2/payment/config';
+
+test.serial('there is one entry for each channel, configured or not', async (t) => {
+  const { send } = await ownProject(credentials);
+  const { status, body } = await send('GET', `${base}/list`);
+  t.is(status, 200);
+  t.deepEqual(
+    body.data.map(({ payWay, configured, status: word }: Record<string, unknown>) => [payWay, configured, word]),
+    [
+      ['alipay', false, 'unconfigured'],
+      ['wechat', false, 'unconfigured'],
+      ['paypal', false, 'unconfigured'],
+    ],
+  );
+});
+
+test.serial('a configuration is written, its secrets are never read again', async (t) => {
+  const { send } = await ownProject(credentials);
+  const written = await send('POST', `${base}/paypal`, paypal);
+  t.is(written.status, 200);
+  t.like(written.body.data, { payWay: 'paypal', configured: true, version: 1, mode: 'sandbox' });
+  const read = await send('GET', `${base}/paypal`);
+  t.is(read.status, 200);
+  t.is(read.body.data.fields.clientSecret, '***');
+  for (const { text } of [written, read]) t.false(text.includes(paypal.clientSecret));
+});
+
+test.serial('the schema says which fields each mode needs', async (t) => {
+  const { send } = await ownProject(credentials);
+  const { status, body } = await send('GET', `${base}/wechat/schema`);
+  t.is(status, 200);
+  t.deepEqual(body.data.modes, ['simulator', 'live']);
+  t.deepEqual(body.data.needed.live, ['mchid', 'appId', 'apiV3Key', 'wechat_merchant_key', 'wechat_merchant_cert']);
+});
+
+test.serial('a channel is switched off and on; without a body it flips', async (t) => {
+  const { send } = await ownProject(credentials);
+  await send('POST', `${base}/paypal`, paypal);
+  const off = await send('PUT', `${base}/paypal/toggle`, { enabled: false });
+  t.is(off.status, 200);
+  t.like(off.body.data, { enabled: false, status: 'disabled' });
+  t.like((await send('PUT', `${base}/paypal/toggle`)).body.data, { enabled: true });
+});
+
+test.serial('a test makes one harmless call to the channel and says that it went well', async (t) => {
+  const shop = await file.shop({ scopes: ['config:write', 'payment:write'] });
+  await shop.call('POST', '/api/v2/payment/pay', { subject: 'Tea', amount: 1, payWay: 'alipay' });
+  const { status, body } = await shop.call('POST', `${base}/alipay/test`);
+  t.is(status, 200);
+  t.is(body.data.ok, true);
+});
+
+test.serial('what is not configured can be neither tested nor switched', async (t) => {
+  const { send } = await ownProject(credentials);
+  refused(t, await send('POST', `${base}/paypal/test`), 409, 'channel_not_configured');
+  refused(t, await send('PUT', `${base}/paypal/toggle`, { enabled: false }), 409, 'channel_not_configured');
+});
+
+test.serial('no live configuration is taken beside Debug', async (t) => {
+  const send = sendAs(await startService(t, { debug: true, simulatorUrl: 'http://127.0.0.1:9' }), MERCHANT);
+  refused(t, await send('POST', `${base}/paypal`, { ...paypal, mode: 'live' }), 409, 'debug_refuses_live');
+});
+
+test.serial('secrets that no master key opens are told, not used', async (t) => {
+  const before = await startService(t);
+  await sendAs(before, MERCHANT)('POST', `${base}/alipay`, alipay);
+  const send = sendAs(await withAnotherKey(t, before), MERCHANT);
+  refused(t, await send('POST', `${base}/alipay/test`), 503, 'configuration_broken');
+  refused(t, await send('POST', `${base}/alipay`, { sellerId: '2088000000000001' }), 503, 'configuration_broken');
+});
+
+test.serial('each field at fault is named, and nothing is written', async (t) => {
+  const service = await startService(t);
+  const answer = await sendAs(service, MERCHANT)('POST', `${base}/paypal`, { ...paypal, clientId: 'x', webhookId: [] });
+  refused(t, answer, 400, 'invalid_request');
+  t.deepEqual(
+    answer.body.errors.map(({ pointer }: { pointer: string }) => pointer),
+    ['/clientId', '/webhookId'],
+  );
+  t.is(await service.store.read((tx) => tx.channelConfigs.count({})), 0);
+});
+
+test.serial('a certificate that is written here is one of the project', async (t) => {
+  const { send } = await ownProject(credentials);
+  const { body } = await send('POST', `${base}/alipay`, { ...alipay, alipay_app_key: fixture('app.key') });
+  t.deepEqual(
+    body.data.certificates.map(({ kind }: { kind: string }) => kind),
+    ['alipay_app_key', 'alipay_public_key'],
+  );
+});
+
+test.serial('a channel that does not exist is 404 at every operation', async (t) => {
+  const { send } = await ownProject(credentials);
+  refused(t, await send('GET', `${base}/cash`), 404, 'not_found');
+  refused(t, await send('GET', `${base}/cash/schema`), 404, 'not_found');
+  refused(t, await send('POST', `${base}/cash`, paypal), 404, 'not_found');
+  refused(t, await send('POST', `${base}/cash/test`), 404, 'not_found');
+  refused(t, await send('PUT', `${base}/cash/toggle`, {}), 404, 'not_found');
+});
+
+test.serial('a token reaches the configuration of its own project only', async (t) => {
+  const service = await startService(t);
+  const other = sendAs(service, { ...MERCHANT, token: 'app:other:config:read,config:write' });
+  t.is((await other('POST', `${base}/paypal`, paypal)).body.data.project, 'other');
+  const { body } = await sendAs(service, MERCHANT)('GET', `${base}/paypal`);
+  t.like(body.data, { project: 'default', configured: false, version: null });
+});
+
+test.serial('a token may not name a project', async (t) => {
+  const { send } = await ownProject(credentials);
+  for (const [method, path, body] of [
+    ['GET', '/list', undefined],
+    ['GET', '/paypal', undefined],
+    ['GET', '/paypal/schema', undefined],
+    ['POST', '/paypal', paypal],
+    ['POST', '/paypal/test', undefined],
+    ['PUT', '/paypal/toggle', {}],
+  ] as const)
+    refused(t, await send(method, `${base}${path}?project=default`, body), 400, 'invalid_request');
+  refused(t, await send('POST', `${base}/paypal`, { ...paypal, project: 'default' }), 400, 'invalid_request');
+});
+
+test.serial('a switch is true or false', async (t) => {
+  const { send } = await ownProject(credentials);
+  refused(t, await send('PUT', `${base}/paypal/toggle`, { enabled: 'no' }), 400, 'invalid_request');
+});

@@ -1,0 +1,57 @@
+import test from 'ava';
+import { serviceOfFile } from '../../support/file-service.ts';
+import { openMarket } from '../../support/market.ts';
+import { coverRoutes, refused } from '../../support/route-file.ts';
+
+const file = await serviceOfFile(import.meta.filename);
+coverRoutes(test, file);
+
+test.serial('an application reads what happened to its orders, oldest first', async (t) => {
+  const { shop, paid } = await openMarket(file);
+  const orders = [await paid(), await paid()];
+  const { status, body } = await shop.call('GET', '/api/v2/events');
+  t.is(status, 200);
+  t.deepEqual(
+    body.data.map(({ type, data }: { type: string; data: { object: { orderNo: string } } }) => [
+      type,
+      data.object.orderNo,
+    ]),
+    orders.map((orderNo) => ['order.paid', orderNo]),
+  );
+  t.deepEqual(Object.keys(body.data[0]), ['id', 'type', 'createdAt', 'sequence', 'data']);
+  t.true(body.data[0].sequence < body.data[1].sequence);
+});
+
+test.serial('a reader goes on after the last number, and a cursor leads to the same place', async (t) => {
+  const { shop, paid } = await openMarket(file);
+  for (const amount of [2, 3, 4]) await paid({ amount });
+  const first = await shop.call('GET', '/api/v2/events?limit=2');
+  t.is(first.body.data.length, 2);
+  t.true(first.body.page.hasMore);
+  const rest = await shop.call('GET', `/api/v2/events?after=${first.body.data[1].sequence}`);
+  t.is(rest.body.data.length, 1);
+  t.is(rest.body.data[0].data.object.amount, 4);
+  t.deepEqual(rest.body.page, { nextCursor: null, hasMore: false });
+  const { nextCursor } = first.body.page;
+  t.deepEqual((await shop.call('GET', `/api/v2/events?cursor=${nextCursor}`)).body, rest.body);
+});
+
+test.serial('the types that are asked for are the only ones that come', async (t) => {
+  const { shop, paid } = await openMarket(file);
+  await paid();
+  t.is((await shop.call('GET', '/api/v2/events?types=order.paid')).body.data.length, 1);
+  t.deepEqual((await shop.call('GET', '/api/v2/events?types=order.closed,refund.failed')).body.data, []);
+});
+
+test.serial('an application sees nothing of what happened to another', async (t) => {
+  const { paid } = await openMarket(file);
+  await paid();
+  const stranger = await file.shop();
+  t.deepEqual((await stranger.call('GET', '/api/v2/events')).body.data, []);
+});
+
+test.serial('a question that cannot be meant is 400', async (t) => {
+  const shop = await file.shop();
+  for (const query of ['types=order.eaten', 'after=-1', 'after=x', 'limit=0', 'clientId=x', 'project=default'])
+    refused(t, await shop.call('GET', `/api/v2/events?${query}`), 400, 'invalid_request');
+});

@@ -1,0 +1,281 @@
+import test from 'ava';
+import { PAY_WAYS } from '../../../server/payments/channel.ts';
+import { serviceOfFile } from '../../support/file-service.ts';
+import { openMarket, openOwnMarket } from '../../support/market.ts';
+import { placeOrder } from '../../support/orders.ts';
+import { PAY_REFUSALS, REFUND_REFUSALS } from '../../support/payment-refusals.ts';
+import { coverRoutes, refused } from '../../support/route-file.ts';
+import { until } from '../../support/service.ts';
+
+const file = await serviceOfFile(import.meta.filename);
+const { service, admin } = file;
+coverRoutes(test, file);
+
+const NOBODYS = 'P20300101000000ABCDEFGHJK';
+const coffee = { subject: 'Two coffees', amount: 12.5, payWay: 'alipay' };
+
+for (const { when, status, code, request } of PAY_REFUSALS) {
+  test.serial(`a payment is refused ${when}`, async (t) => {
+    const market = await openOwnMarket(file);
+    refused(t, await market.shop.call('POST', '/api/v2/payment/pay', await request(market)), status, code);
+  });
+}
+
+for (const { when, status, code, request } of REFUND_REFUSALS) {
+  test.serial(`a refund is refused ${when}`, async (t) => {
+    const market = await openMarket(file);
+    refused(t, await market.shop.call('POST', '/api/v2/payment/refund', await request(market)), status, code);
+  });
+}
+
+test.serial('a payment is refused when the merchantOrderNo stands for another one', async (t) => {
+  const { shop } = await openMarket(file);
+  const merchantOrderNo = 'cart-7';
+  await placeOrder(shop, { ...coffee, merchantOrderNo });
+  const other = { ...coffee, merchantOrderNo, amount: 13 };
+  refused(t, await shop.call('POST', '/api/v2/payment/pay', other), 409, 'merchant_number_used');
+});
+
+test.serial('a silent channel leaves an order whose number is told', async (t) => {
+  const { shop } = await openMarket(file);
+  const answer = await shop.call('POST', '/api/v2/payment/pay', { ...coffee, amount: 0.06 });
+  refused(t, answer, 504, 'channel_outcome_unknown');
+  t.true(answer.body.retryable);
+  t.like((await admin('GET', `/api/v1/orders/${answer.body.orderNo}`)).body.data, {
+    amountMinor: 6,
+    status: 'created',
+  });
+});
+
+for (const [payWay, scene, type] of [
+  ['alipay', 'qr', 'qr'],
+  ['wechat', 'qr', 'qr'],
+  ['paypal', 'redirect', 'redirect'],
+] as const)
+  test.serial(`a payment by ${payWay} is placed, and says how the payer pays`, async (t) => {
+    const { shop } = await openMarket(file);
+    const request = { ...coffee, payWay, extra: '{"table":7}', userId: 'user-1001', orderType: 'goods' };
+    const { status, body } = await shop.call('POST', '/api/v2/payment/pay', request);
+    t.is(status, 201);
+    t.like(body.data, {
+      ...request,
+      kind: 'payment',
+      status: 'pending',
+      mode: 'simulator',
+      scene,
+      project: 'default',
+      clientId: shop.clientId,
+      amountMinor: 1250,
+      currency: payWay === 'paypal' ? 'USD' : 'CNY',
+      refundedAmount: 0,
+      refundableAmount: 0,
+      paidAt: null,
+      refunds: [],
+      merchantOrderNo: null,
+      stale: false,
+    });
+    t.regex(body.data.orderNo, /^P\d{14}[0-9A-Z]{9,}$/);
+    t.is(body.data.payment.type, type);
+    t.truthy(type === 'qr' ? body.data.payment.qrCode : body.data.payment.url);
+    t.truthy(body.data.payUrl);
+  });
+
+test.serial('the same merchantOrderNo with the same facts is the same order', async (t) => {
+  const { shop } = await openMarket(file);
+  const request = { ...coffee, merchantOrderNo: 'cart-1' };
+  t.is(await placeOrder(shop, request), await placeOrder(shop, request));
+});
+
+test.serial('an Idempotency-Key gives the stored answer back and makes no second order', async (t) => {
+  const { shop } = await openMarket(file);
+  const key = { 'idempotency-key': 'pay-1' };
+  const first = await shop.call('POST', '/api/v2/payment/pay', coffee, key);
+  const again = await shop.call('POST', '/api/v2/payment/pay', coffee, key);
+  t.is(again.status, 201);
+  t.is(again.headers.get('idempotent-replayed'), 'true');
+  t.deepEqual(again.body, first.body);
+  t.is((await shop.call('GET', '/api/v2/payment/orders')).body.data.length, 1);
+});
+
+for (const [path, request, other] of [
+  ['pay', coffee, { ...coffee, amount: 13 }],
+  ['refund', { refundAmount: 1 }, { refundAmount: 2 }],
+] as const)
+  test.serial(`the Idempotency-Key of one ${path} request is refused with another one`, async (t) => {
+    const { shop, paid } = await openMarket(file);
+    const orderNo = path === 'refund' ? { orderNo: await paid() } : {};
+    const send = (body: object) =>
+      shop.call('POST', `/api/v2/payment/${path}`, { ...orderNo, ...body }, { 'idempotency-key': 'once' });
+    t.true((await send(request)).status < 300);
+    refused(t, await send(other), 422, 'idempotency_conflict');
+  });
+
+test.serial('the Idempotency-Key of closing one order is refused with another order', async (t) => {
+  const { shop } = await openMarket(file);
+  const close = async () =>
+    shop.call('POST', `/api/v2/payment/close/${await placeOrder(shop, coffee)}`, undefined, { 'idempotency-key': 'c' });
+  t.is((await close()).status, 200);
+  refused(t, await close(), 422, 'idempotency_conflict');
+});
+
+test.serial('a pay request names each member that it cannot take', async (t) => {
+  const { shop } = await openMarket(file);
+  for (const [change, pointer] of [
+    [{ subject: '' }, '/subject'],
+    [{ subject: 'x'.repeat(128) }, '/subject'],
+    [{ amount: undefined }, '/amount'],
+    [{ payWay: 'cash' }, '/payWay'],
+    [{ currency: 'USD' }, '/currency'],
+    [{ scene: 'redirect' }, '/scene'],
+    [{ payWay: 'wechat', scene: 'jsapi' }, '/openId'],
+    [{ expireSeconds: 59 }, '/expireSeconds'],
+    [{ notifyUrl: 'ftp://shop.example/' }, '/notifyUrl'],
+    [{ extra: 'x'.repeat(4097) }, '/extra'],
+    [{ product: 'nothing' }, '/product'],
+  ] as const) {
+    const answer = await shop.call('POST', '/api/v2/payment/pay', { ...coffee, ...change });
+    refused(t, answer, 400, 'invalid_request');
+    t.is(answer.body.errors[0].pointer, pointer);
+  }
+});
+
+for (const payWay of PAY_WAYS)
+  test.serial(`a query finds a payment by ${payWay} paid, with what can be refunded`, async (t) => {
+    const { shop, paid } = await openMarket(file);
+    const orderNo = await paid({ payWay, amount: 12.5 });
+    const { status, body } = await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+    t.is(status, 200);
+    t.like(body.data, { orderNo, status: 'paid', amount: 12.5, refundableAmount: 12.5, refundedAmount: 0 });
+    t.truthy(body.data.channelTradeNo);
+    t.truthy(body.data.paidAt);
+    t.is(body.data.payment, undefined);
+  });
+
+test.serial('an order that nobody has is 404 at every operation', async (t) => {
+  const { shop } = await openMarket(file);
+  refused(t, await shop.call('GET', `/api/v2/payment/query/${NOBODYS}`), 404, 'not_found');
+  refused(t, await shop.call('POST', `/api/v2/payment/close/${NOBODYS}`), 404, 'not_found');
+  refused(t, await shop.call('GET', `/api/v2/payment/refunds/${NOBODYS}`), 404, 'not_found');
+  const refund = { orderNo: NOBODYS, refundAmount: 1 };
+  refused(t, await shop.call('POST', '/api/v2/payment/refund', refund), 404, 'not_found');
+});
+
+test.serial('an order of another application is 404 at every operation', async (t) => {
+  const { shop: stranger } = await openMarket(file);
+  const { shop, paid } = await openMarket(file);
+  const orderNo = await paid();
+  const refund = { orderNo, refundAmount: 1 };
+  const { refundNo } = (await shop.call('POST', '/api/v2/payment/refund', refund)).body.data;
+  refused(t, await stranger.call('GET', `/api/v2/payment/query/${orderNo}`), 404, 'not_found');
+  refused(t, await stranger.call('POST', `/api/v2/payment/close/${orderNo}`), 404, 'not_found');
+  refused(t, await stranger.call('GET', `/api/v2/payment/refunds/${refundNo}`), 404, 'not_found');
+  refused(t, await stranger.call('POST', '/api/v2/payment/refund', refund), 404, 'not_found');
+});
+
+test.serial('an application lists its own orders, newest first, in pages', async (t) => {
+  const { shop } = await openMarket(file);
+  const { shop: stranger } = await openMarket(file);
+  await placeOrder(stranger, coffee);
+  const older = await placeOrder(shop, coffee);
+  const newer = await placeOrder(shop, coffee);
+  const first = await shop.call('GET', '/api/v2/payment/orders?limit=1');
+  t.is(first.status, 200);
+  t.is(first.body.data[0].orderNo, newer);
+  t.true(first.body.page.hasMore);
+  const rest = await shop.call('GET', `/api/v2/payment/orders?cursor=${first.body.page.nextCursor}`);
+  t.deepEqual(
+    rest.body.data.map(({ orderNo }: { orderNo: string }) => orderNo),
+    [older],
+  );
+  t.deepEqual(rest.body.page, { nextCursor: null, hasMore: false });
+});
+
+test.serial('own orders are filtered by number, status, payer and time', async (t) => {
+  const { shop } = await openMarket(file);
+  const orderNo = await placeOrder(shop, { ...coffee, merchantOrderNo: 'cart-2', userId: 'ann' });
+  const numbers = async (query: string) =>
+    (await shop.call('GET', `/api/v2/payment/orders?${query}`)).body.data.map(
+      (row: { orderNo: string }) => row.orderNo,
+    );
+  for (const query of ['merchantOrderNo=cart-2', 'status=pending', 'userId=ann', 'createdFrom=2020-01-01T00:00:00Z'])
+    t.deepEqual(await numbers(query), [orderNo], query);
+  for (const query of ['merchantOrderNo=cart-3', 'status=paid', 'userId=bob', 'createdTo=2020-01-01T00:00:00Z'])
+    t.deepEqual(await numbers(query), [], query);
+});
+
+test.serial('a filter of the own orders that cannot be meant is 400', async (t) => {
+  const { shop } = await openMarket(file);
+  for (const query of ['status=eaten', 'limit=201', 'cursor=x', 'createdFrom=today', 'clientId=app_1', 'project=other'])
+    refused(t, await shop.call('GET', `/api/v2/payment/orders?${query}`), 400, 'invalid_request');
+});
+
+for (const [payWay, status] of [
+  ['alipay', 'closing'],
+  ['wechat', 'closed'],
+  ['paypal', 'closed'],
+] as const)
+  test.serial(`closing an open order of ${payWay} answers ${status}, also the second time`, async (t) => {
+    const { shop } = await openMarket(file);
+    const orderNo = await placeOrder(shop, { ...coffee, payWay });
+    for (const time of ['first', 'second']) {
+      const closed = await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+      t.is(closed.status, 200, time);
+      t.like(closed.body.data, { orderNo, status, closeReason: 'merchant', payment: undefined });
+    }
+  });
+
+test.serial('a paid order cannot be closed', async (t) => {
+  const { shop, paid } = await openMarket(file);
+  refused(t, await shop.call('POST', `/api/v2/payment/close/${await paid()}`), 409, 'order_already_paid');
+});
+
+for (const payWay of PAY_WAYS)
+  test.serial(`a part of a payment by ${payWay} is refunded, and the rest can be`, async (t) => {
+    const { shop, paid } = await openMarket(file);
+    const orderNo = await paid({ payWay });
+    const request = { orderNo, refundAmount: 2.5, merchantRefundNo: 'r-1', reason: 'One coffee was cold' };
+    const { status, body } = await shop.call('POST', '/api/v2/payment/refund', request);
+    t.is(status, 200);
+    t.like(body.data, { ...request, origin: 'merchant', refundAmountMinor: 250, failure: null, refundableAmount: 7.5 });
+    const done = await until('the refund', async () => {
+      await service.app.sweep.once();
+      const { data } = (await shop.call('GET', `/api/v2/payment/query/${orderNo}`)).body;
+      return data.status === 'partially_refunded' && data;
+    });
+    t.like(done, { refundedAmount: 2.5, refundableAmount: 7.5 });
+    t.like(done.refunds[0], { refundNo: body.data.refundNo, status: 'succeeded' });
+  });
+
+test.serial('the same merchantRefundNo again is the same refund', async (t) => {
+  const { shop, paid } = await openMarket(file);
+  const request = { orderNo: await paid(), refundAmount: 2, merchantRefundNo: 'again-1' };
+  const first = await shop.call('POST', '/api/v2/payment/refund', request);
+  const again = await shop.call('POST', '/api/v2/payment/refund', request);
+  t.is(again.status, 200);
+  t.is(again.body.data.refundNo, first.body.data.refundNo);
+  t.is(again.body.data.refundableAmount, 8);
+});
+
+test.serial('a refund is read by its number', async (t) => {
+  const { shop, paid } = await openMarket(file);
+  const orderNo = await paid();
+  const { refundNo } = (await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 4 })).body.data;
+  const { status, body } = await shop.call('GET', `/api/v2/payment/refunds/${refundNo}`);
+  t.is(status, 200);
+  t.like(body.data, { refundNo, orderNo, refundAmount: 4, refundAmountMinor: 400, currency: 'CNY', reason: null });
+});
+
+test.serial('a refund request names each member that it cannot take', async (t) => {
+  const { shop, paid } = await openMarket(file);
+  const orderNo = await paid();
+  for (const [request, pointer] of [
+    [{ refundAmount: 1 }, '/orderNo'],
+    [{ orderNo }, '/refundAmount'],
+    [{ orderNo, refundAmount: 1, reason: 'x'.repeat(81) }, '/reason'],
+    [{ orderNo, refundAmount: 1, merchantRefundNo: 'a b' }, '/merchantRefundNo'],
+  ] as const) {
+    const answer = await shop.call('POST', '/api/v2/payment/refund', request);
+    refused(t, answer, 400, 'invalid_request');
+    t.is(answer.body.errors[0].pointer, pointer);
+  }
+});

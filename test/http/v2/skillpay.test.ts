@@ -1,0 +1,374 @@
+import test, { type ExecutionContext } from 'ava';
+import { randomUUID } from 'node:crypto';
+import http, { type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { as, serviceOfFile } from '../../support/file-service.ts';
+import { openOwnMarket, type Market } from '../../support/market.ts';
+import { coverRoutes, refused } from '../../support/route-file.ts';
+import { until } from '../../support/service.ts';
+import { addSkill, callSkill, offerSkill, paidSkill, paySkill } from '../../support/skillpay.ts';
+
+const env = { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', PAY_RATE_LIMIT_UNPAID_OFFERS_PER_APP: '5' };
+const file = await serviceOfFile(import.meta.filename, { env });
+const { service, admin } = file;
+coverRoutes(test, file);
+
+const NOBODYS = 'X20300101000000ABCDEFGHJK';
+
+/** A market that sells `weather`: 0.50 CNY, static content, unless said otherwise. */
+async function sells(changes: Parameters<typeof addSkill>[1] = {}): Promise<Market> {
+  const market = await openOwnMarket(file);
+  await addSkill(service, { project: market.project, ...changes });
+  return market;
+}
+
+/** Who does the work of a skill; gives its address. */
+async function upstream(t: ExecutionContext, listener: RequestListener): Promise<string> {
+  const server = http.createServer(listener).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/run`;
+}
+
+const refund = ({ shop }: Market, body: object, headers = {}) =>
+  shop.call('POST', '/api/v2/skillpay/refund', body, headers);
+
+for (const [payWay, price] of [
+  ['wechat', 0.5],
+  ['alipay', 0.5],
+  ['paypal', 1.5],
+] as const) {
+  const settings = payWay === 'paypal' ? { currency: 'USD', priceMinor: 150n, payWays: ['paypal' as const] } : {};
+
+  test.serial(`a call without money is 402 and says how to pay by ${payWay}`, async (t) => {
+    const { shop } = await sells(settings);
+    const { status, body, headers } = await callSkill(shop, { resource: 'weather', payWay });
+    t.is(status, 402);
+    t.is(body.code, 'payment_required');
+    t.like(body.data, { resource: 'weather', amount: price, payWay, status: 'pending' });
+    t.truthy(payWay === 'paypal' ? body.data.payUrl : body.data.qrCode);
+    t.is(headers.get('x-out-trade-no'), body.data.outTradeNo);
+    t.is(headers.get('weixin-pay-required'), body.data.paymentCode);
+    t.is(headers.get('weixinpay-required'), body.data.paymentCode);
+    t.is(headers.get('cache-control'), 'no-store');
+    t.truthy(headers.get('retry-after'));
+  });
+
+  test.serial(`what was paid by ${payWay} is given, and given again`, async (t) => {
+    const { shop } = await sells(settings);
+    const outTradeNo = await offerSkill(shop, { resource: 'weather', payWay });
+    await paySkill(service, outTradeNo);
+    const first = await callSkill(shop, { resource: 'weather', payWay }, outTradeNo);
+    t.is(first.status, 200);
+    t.like(first.body.data, { outTradeNo, content: { sky: 'blue' }, alreadyFulfilled: false });
+    t.is(first.headers.get('cache-control'), 'private');
+    const again = await callSkill(shop, undefined, outTradeNo);
+    t.deepEqual(again.body.data, { ...first.body.data, alreadyFulfilled: true });
+  });
+
+  test.serial(`what was paid by ${payWay} is refunded, and its content is gone`, async (t) => {
+    const market = await sells(settings);
+    const outTradeNo = await paidSkill(service, market.shop, { resource: 'weather', payWay });
+    const { status, body } = await refund(market, { outTradeNo, reason: 'Rain' });
+    t.is(status, 200);
+    t.like(body.data, { outTradeNo, refundAmount: price, reason: 'Rain', refundableAmount: 0 });
+    refused(t, await callSkill(market.shop, undefined, outTradeNo), 410, 'order_refunded');
+  });
+}
+
+test.serial('a query says what became of the order and of the work', async (t) => {
+  const { shop } = await sells();
+  const outTradeNo = await paidSkill(service, shop);
+  const before = await shop.call('GET', `/api/v2/skillpay/query/${outTradeNo}`);
+  t.is(before.status, 200);
+  t.like(before.body.data, { outTradeNo, status: 'paid', fulfilment: 'none' });
+  await callSkill(shop, undefined, outTradeNo);
+  const after = await shop.call('GET', `/api/v2/skillpay/query/${outTradeNo}`);
+  t.like(after.body.data, { status: 'paid', fulfilment: 'done' });
+});
+
+test.serial('the price list has what the project sells', async (t) => {
+  const { shop } = await sells();
+  const { status, body } = await shop.call('GET', '/api/v2/skillpay/resources');
+  t.is(status, 200);
+  const [weather] = body.data.filter(({ resource }: { resource: string }) => resource === 'weather');
+  t.like(weather, { resource: 'weather', name: 'Weather report', price: 0.5, amount: 0.5 });
+});
+
+test.serial('a number that nobody has, and one of another application, are the same 404', async (t) => {
+  const market = await sells();
+  const outTradeNo = await paidSkill(service, market.shop);
+  const stranger = await file.shop({ project: market.project });
+  const theirs = await callSkill(stranger, undefined, outTradeNo);
+  const nobodys = await callSkill(stranger, undefined, NOBODYS);
+  refused(t, theirs, 404, 'not_found');
+  t.deepEqual({ ...theirs.body, requestId: '' }, { ...nobodys.body, requestId: '' });
+  refused(t, await stranger.call('GET', `/api/v2/skillpay/query/${outTradeNo}`), 404, 'not_found');
+  refused(t, await refund({ ...market, shop: stranger }, { outTradeNo }), 404, 'not_found');
+});
+
+test.serial('a number that none can be is 400', async (t) => {
+  const { shop } = await sells();
+  for (const malformed of ['X1', 'P20300101000000ABCDEFGHJK', 'X20300101000000abcdefghjk', "X' or 1=1"])
+    refused(t, await callSkill(shop, undefined, malformed), 400, 'invalid_request');
+});
+
+test.serial('a request names the member that it cannot take', async (t) => {
+  const market = await sells();
+  refused(t, await callSkill(market.shop, { resource: '../etc' }), 400, 'invalid_request');
+  refused(t, await callSkill(market.shop, { payWay: 'cash' }), 400, 'invalid_request');
+  const answer = await refund(market, { outTradeNo: NOBODYS, reason: 'x'.repeat(81) });
+  refused(t, answer, 400, 'invalid_request');
+  t.is(answer.body.errors[0].pointer, '/reason');
+});
+
+test.serial('a resource that does not exist is 404', async (t) => {
+  const { shop } = await sells();
+  refused(t, await callSkill(shop, { resource: 'nothing' }), 404, 'not_found');
+});
+
+test.serial('of several resources one must be named', async (t) => {
+  const { shop } = await sells();
+  await addSkill(service, { project: (await shop.call('GET', '/api/v2/me')).body.data.project, code: 'second' });
+  refused(t, await callSkill(shop, {}), 400, 'resource_required');
+});
+
+test.serial('a resource is not sold by a channel that it does not list', async (t) => {
+  const { shop } = await sells({ payWays: ['alipay'] });
+  refused(t, await callSkill(shop, { resource: 'weather', payWay: 'wechat' }), 422, 'not_on_sale');
+});
+
+test.serial('no offer is made in a disabled project', async (t) => {
+  const { shop, project } = await sells();
+  await admin('PUT', `/api/v1/projects/${project}/toggle`, { enabled: false });
+  refused(t, await callSkill(shop, { resource: 'weather' }), 422, 'project_disabled');
+});
+
+test.serial('no offer is made by a disabled channel', async (t) => {
+  const { shop, project } = await sells({ payWays: ['alipay'] });
+  await offerSkill(shop);
+  await admin('PUT', `/api/v1/payment/config/alipay/toggle?project=${project}`, { enabled: false });
+  refused(t, await callSkill(shop, { resource: 'weather', payWay: 'alipay' }), 422, 'channel_disabled');
+});
+
+test.serial('no offer is made by a channel whose configuration is not complete', async (t) => {
+  const { shop, project } = await sells({ payWays: ['alipay'] });
+  const incomplete = { mode: 'sandbox', appId: '2021000000000001' };
+  await admin('POST', `/api/v1/payment/config/alipay?project=${project}`, incomplete);
+  refused(t, await callSkill(shop, { resource: 'weather', payWay: 'alipay' }), 422, 'channel_not_configured');
+});
+
+test.serial('an offer that the channel declines is refused', async (t) => {
+  const { shop } = await sells({ priceMinor: 2n });
+  refused(t, await callSkill(shop, { resource: 'weather' }), 422, 'channel_refused');
+});
+
+test.serial('an offer about which the channel stays silent is 504 with its number', async (t) => {
+  const { shop } = await sells({ priceMinor: 6n });
+  const answer = await callSkill(shop, { resource: 'weather' });
+  refused(t, answer, 504, 'channel_outcome_unknown');
+  t.regex(answer.body.orderNo, /^X/);
+});
+
+test.serial('an offer whose answer is not genuine is 502', async (t) => {
+  const { shop } = await sells();
+  await service.sim('/sim/faults', { payWay: 'wechat', call: 'create', fault: 'wrong-key', times: 1 });
+  refused(t, await callSkill(shop, { resource: 'weather' }), 502, 'channel_answer_unusable');
+});
+
+test.serial('as many unpaid offers as allowed may be open; a paid one makes room', async (t) => {
+  const { shop } = await sells();
+  const offers = [];
+  for (let number = 0; number < 5; number += 1) offers.push(await offerSkill(shop));
+  const answer = await callSkill(shop, { resource: 'weather' });
+  refused(t, answer, 429, 'too_many_offers');
+  t.truthy(answer.headers.get('retry-after'));
+  await paySkill(service, offers[0] ?? '');
+  t.is((await callSkill(shop, { resource: 'weather' })).status, 402);
+});
+
+test.serial('another request than the one priced is refused; the same one, or none, is taken', async (t) => {
+  const { shop } = await sells();
+  const priced = { resource: 'weather', input: { city: 'Paris', days: [1, 2] } };
+  const outTradeNo = await paidSkill(service, shop, priced);
+  for (const other of [{ ...priced, input: { city: 'Rome', days: [1, 2] } }, { resource: 'weather' }])
+    refused(t, await callSkill(shop, other, outTradeNo), 409, 'resource_mismatch');
+  const reordered = { input: { days: [1, 2], city: 'Paris' }, resource: 'weather' };
+  for (const same of [priced, reordered, {}, undefined])
+    t.is((await callSkill(shop, same, outTradeNo)).status, 200, JSON.stringify(same));
+});
+
+test.serial('a proof that is none is refused', async (t) => {
+  const { shop } = await sells();
+  const answer = await callSkill(shop, undefined, undefined, { 'payment-signature': 'nonsense' });
+  refused(t, answer, 400, 'proof_invalid');
+});
+
+test.serial('an offer that was closed on purpose is 409', async (t) => {
+  const { shop } = await sells();
+  const outTradeNo = await offerSkill(shop);
+  t.is((await shop.call('POST', `/api/v2/payment/close/${outTradeNo}`)).status, 200);
+  refused(t, await callSkill(shop, undefined, outTradeNo), 409, 'order_closed');
+});
+
+test.serial('an offer that ended without a payment is 402 and offers nothing', async (t) => {
+  const { shop } = await sells();
+  const outTradeNo = await offerSkill(shop);
+  const ended = { state: 'closed', closeReason: 'expired', nextCheckAt: null } as const;
+  await service.app.store.transaction((tx) => tx.orders.update({ orderNo: outTradeNo }, ended));
+  const answer = await callSkill(shop, undefined, outTradeNo);
+  refused(t, answer, 402, 'payment_expired');
+  t.is(answer.body.data, undefined);
+  for (const name of ['x-out-trade-no', 'weixin-pay-required', 'payment-required'])
+    t.is(answer.headers.get(name), null, name);
+});
+
+test.serial('while the work is being done neither its content nor its money is given', async (t) => {
+  let done = () => {};
+  const begun = Promise.withResolvers<void>();
+  const url = await upstream(t, (_request, response) => {
+    done = () => void response.end('done');
+    begun.resolve();
+  });
+  const market = await sells({ resource: { handler: 'http', url } });
+  const outTradeNo = await paidSkill(service, market.shop);
+  const working = callSkill(market.shop, undefined, outTradeNo);
+  await begun.promise;
+  refused(t, await callSkill(market.shop, undefined, outTradeNo), 409, 'fulfilment_in_progress');
+  refused(t, await refund(market, { outTradeNo }), 409, 'fulfilment_in_progress');
+  done();
+  await working;
+  await until('the work is done', async () => {
+    const { body } = await market.shop.call('GET', `/api/v2/skillpay/query/${outTradeNo}`);
+    return body.data.fulfilment === 'done';
+  });
+  const given = await callSkill(market.shop, undefined, outTradeNo);
+  t.is(given.status, 200, JSON.stringify(given.body));
+  t.is(given.body.data.content, 'done');
+});
+
+test.serial('work that is not possible yet costs nothing: a call after the pause gets it', async (t) => {
+  let calls = 0;
+  const url = await upstream(t, (_request, response) => {
+    calls += 1;
+    response.statusCode = calls === 1 ? 503 : 200;
+    response.end('done');
+  });
+  const { shop } = await sells({ resource: { handler: 'http', url } });
+  const outTradeNo = await paidSkill(service, shop);
+  const answer = await callSkill(shop, undefined, outTradeNo);
+  refused(t, answer, 503, 'fulfilment_unavailable');
+  t.truthy(answer.headers.get('retry-after'));
+  service.clock.advance(3);
+  const given = await callSkill(shop, undefined, outTradeNo);
+  t.is(given.status, 200, JSON.stringify(given.body));
+  t.is(given.body.data.content, 'done');
+});
+
+test.serial('work that failed for good says that the money is on its way back', async (t) => {
+  const url = await upstream(t, (_request, response) => void response.writeHead(404).end());
+  const { shop } = await sells({ resource: { handler: 'http', url } });
+  const outTradeNo = await paidSkill(service, shop);
+  await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: 'timeout', orderNo: outTradeNo });
+  refused(t, await callSkill(shop, undefined, outTradeNo), 500, 'fulfilment_failed_refund_pending');
+});
+
+test.serial(
+  'an Idempotency-Key of the first call gets the same offer, and is refused with another input',
+  async (t) => {
+    const { shop } = await sells();
+    const key = { 'idempotency-key': 'once' };
+    const first = await callSkill(shop, { resource: 'weather', input: 1 }, undefined, key);
+    const again = await callSkill(shop, { resource: 'weather', input: 1 }, undefined, key);
+    t.is(again.body.data.outTradeNo, first.body.data.outTradeNo);
+    const other = await callSkill(shop, { resource: 'weather', input: 2 }, undefined, key);
+    refused(t, other, 422, 'idempotency_conflict');
+  },
+);
+
+test.serial('an Idempotency-Key refunds once, and is refused with another amount', async (t) => {
+  const market = await sells();
+  const outTradeNo = await paidSkill(service, market.shop);
+  const key = { 'idempotency-key': 'back' };
+  const first = await refund(market, { outTradeNo, refundAmount: 0.1 }, key);
+  const again = await refund(market, { outTradeNo, refundAmount: 0.1 }, key);
+  t.deepEqual([again.status, again.body], [200, first.body]);
+  t.is(again.headers.get('idempotent-replayed'), 'true');
+  refused(t, await refund(market, { outTradeNo, refundAmount: 0.2 }, key), 422, 'idempotency_conflict');
+});
+
+test.serial('an offer that nobody paid is not refunded', async (t) => {
+  const market = await sells();
+  refused(t, await refund(market, { outTradeNo: await offerSkill(market.shop) }), 409, 'order_not_paid');
+});
+
+test.serial('no more is refunded than was paid', async (t) => {
+  const market = await sells();
+  const outTradeNo = await paidSkill(service, market.shop);
+  refused(t, await refund(market, { outTradeNo, refundAmount: 0.51 }), 422, 'refund_exceeds_refundable');
+});
+
+test.serial('a merchantRefundNo stands for one amount', async (t) => {
+  const market = await sells();
+  const outTradeNo = await paidSkill(service, market.shop);
+  await refund(market, { outTradeNo, refundAmount: 0.1, merchantRefundNo: 'r-1' });
+  const other = { outTradeNo, refundAmount: 0.2, merchantRefundNo: 'r-1' };
+  refused(t, await refund(market, other), 409, 'merchant_number_used');
+});
+
+test.serial('an equal refund waits until the outcome of the first one is known', async (t) => {
+  const market = await sells();
+  const outTradeNo = await paidSkill(service, market.shop);
+  await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: 'timeout', orderNo: outTradeNo });
+  await refund(market, { outTradeNo, refundAmount: 0.1 });
+  refused(t, await refund(market, { outTradeNo, refundAmount: 0.1 }), 409, 'refund_in_progress');
+});
+
+test.serial('an exception that blocks refunds blocks this one', async (t) => {
+  const market = await sells();
+  const outTradeNo = await paidSkill(service, market.shop);
+  const exception = {
+    id: randomUUID(),
+    orderNo: outTradeNo,
+    kind: 'refund_unexplained',
+    dedupe: 'once',
+    state: 'open',
+    blocksRefunds: true,
+    clientId: market.shop.clientId,
+    project: market.project,
+    createdAt: service.clock.now(),
+  } as const;
+  await service.app.store.transaction((tx) => tx.exceptions.insert(exception));
+  refused(t, await refund(market, { outTradeNo }), 409, 'refunds_blocked');
+});
+
+test.serial('a channel takes so many refunds of one order, and not for ever', async (t) => {
+  const market = await sells();
+  const outTradeNo = await paidSkill(service, market.shop);
+  await refund(market, { outTradeNo, refundAmount: 0.01 });
+  await service.app.store.transaction(async (tx) => {
+    const made = await tx.refunds.find({ orderNo: outTradeNo });
+    if (!made) throw new Error('no refund');
+    for (let number = 1; number < 50; number += 1)
+      await tx.refunds.insert({ ...made, refundNo: `${made.refundNo}-${number}` });
+  });
+  refused(t, await refund(market, { outTradeNo, refundAmount: 0.1 }), 422, 'refund_limit_reached');
+  const old = await paidSkill(service, market.shop);
+  const paidAt = new Date(service.clock.now().getTime() - 366 * 86_400_000);
+  await service.app.store.transaction((tx) => tx.orders.update({ orderNo: old }, { paidAt }));
+  refused(t, await refund(market, { outTradeNo: old, refundAmount: 0.1 }), 409, 'refund_window_over');
+});
+
+test.serial('a product may forbid the refund of what was given, but not to an administrator', async (t) => {
+  const market = await sells({ refundAfterFulfilment: false });
+  const outTradeNo = await paidSkill(service, market.shop);
+  t.is((await callSkill(market.shop, undefined, outTradeNo)).status, 200);
+  refused(t, await refund(market, { outTradeNo }), 409, 'refund_after_fulfilment');
+  const asPayment = { orderNo: outTradeNo, refundAmount: 0.5 };
+  const merchants = as(service, market.shop.token);
+  refused(t, await merchants('POST', '/api/v2/payment/refund', asPayment), 409, 'refund_after_fulfilment');
+  t.is((await admin('POST', '/api/v1/console/payment/refund', asPayment)).status, 200);
+});

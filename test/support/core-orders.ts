@@ -1,0 +1,128 @@
+import type { OrderRow } from '../../server/db/entities/orders.ts';
+import type { CloseOutcome, Outcome } from '../../server/payments/channel.ts';
+import type { OrderWish } from '../../server/payments/core/wish-order.ts';
+import { ORDER_STATES, type OrderState } from '../../server/payments/order.ts';
+import { at, combinations, each, orderRow } from './core-rows.ts';
+
+const TRADE = 'T-1';
+const amount = (minor: bigint, currency = 'CNY') => ({ minor, currency });
+const pay = { type: 'qr', qrCode: 'weixin://x' } as const;
+
+/** Every kind of outcome, with every member that a decision reads. */
+export const OUTCOMES: readonly (readonly [name: string, outcome: Outcome])[] = [
+  ['pending', { kind: 'pending' }],
+  ['pending with a credential', { kind: 'pending', pay, channelOrderId: 'C-1' }],
+  ['pending with a capture under review', { kind: 'pending', capturePending: 'REVIEW' }],
+  ['approved', { kind: 'approved', channelOrderId: 'C-1' }],
+  ['paid', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5) }],
+  ['paid, refunds exist', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5), refundsHint: true }],
+  ['paid by another trade', { kind: 'paid', channelNo: 'T-2', amount: amount(1000n), at: at(-5) }],
+  ['paid less', { kind: 'paid', channelNo: TRADE, amount: amount(999n), at: at(-5) }],
+  ['paid more', { kind: 'paid', channelNo: 'T-2', amount: amount(1001n), at: at(-5) }],
+  ['paid in another currency', { kind: 'paid', channelNo: TRADE, amount: amount(1000n, 'USD'), at: at(-5) }],
+  ['closed', { kind: 'closed' }],
+  ['absent', { kind: 'absent' }],
+  ['declined for certain', { kind: 'declined', code: 'INVALID', reason: 'no', definite: true }],
+  ['declined, perhaps', { kind: 'declined', code: 'SYSTEM', reason: 'no', definite: false }],
+  ['unknown', { kind: 'unknown', cause: 'timeout' }],
+];
+
+/** Every answer to a close. */
+export const CLOSE_OUTCOMES: readonly CloseOutcome[] = [
+  { kind: 'closed' },
+  { kind: 'absent' },
+  { kind: 'paid' },
+  { kind: 'refused', code: 'X', reason: 'no' },
+  { kind: 'unknown', cause: 'timeout' },
+];
+
+/** Every wish, with every member that a decision reads. */
+export const WISHES: readonly OrderWish[] = [
+  ...(['merchant', 'admin', 'expired', 'channel'] as const).map((reason) => ({ wish: 'close' as const, reason })),
+  ...CLOSE_OUTCOMES.map((outcome) => ({ wish: 'settle_close' as const, outcome })),
+  { wish: 'give_up' },
+  { wish: 'answer_closing' },
+  { wish: 'send_again' },
+  { wish: 'capture' },
+  ...[1, 2].flatMap((captures) =>
+    OUTCOMES.map(([, outcome]) => ({ wish: 'settle_capture' as const, captures, outcome })),
+  ),
+  ...[1, 2].map((captures) => ({ wish: 'forget_capture' as const, captures })),
+  ...[true, false].flatMap((silent) =>
+    [at(30), at(31), null].map((dueAt) => ({ wish: 'plan_late_check' as const, dueAt, silent })),
+  ),
+  { wish: 'rest' },
+  ...[amount(999n), amount(1000n, 'USD')].flatMap((received) => [
+    { wish: 'accept' as const, received },
+    { wish: 'give_back' as const, received, refundNo: 'R-1', actor: 'admin:1' },
+  ]),
+];
+
+/** Orders in every state with every flag that a decision reads; `few` = without those that change little. */
+export function orders({ few = false } = {}): OrderRow[] {
+  return ORDER_STATES.flatMap((state) =>
+    combinations<OrderRow>([...flagsOf(state), ...(few ? [] : timesOf(state))]).map((one) =>
+      orderRow({ state, ...one, ...moneyOf(state, one) }),
+    ),
+  );
+}
+
+const CAPTURES: readonly Partial<OrderRow>[] = [
+  { captureState: null },
+  { captureState: 'live', captureLeasedUntil: at(20), captures: 1 },
+  { captureState: 'live', captureLeasedUntil: at(-1), captures: 1 },
+  { captureState: 'unknown', captures: 1 },
+  { captureState: 'pending', captures: 1 },
+];
+
+const ABSENCES: readonly Partial<OrderRow>[] = [
+  { absentCount: 0 },
+  { absentCount: 1, absentFirstAt: at(-59) },
+  { absentCount: 1, absentFirstAt: at(-61) },
+  { absentCount: 2, absentFirstAt: at(-200) },
+];
+
+/** Before the expiry, within the grace after it, and later; and what was heard meanwhile. */
+function timesOf(state: OrderState): (readonly Partial<OrderRow>[])[] {
+  const times = each('expiresAt', at(3600), at(-30), at(-61));
+  return state === 'created' || state === 'pending' || state === 'closing'
+    ? [times, ABSENCES, each('channelOrderId', null, 'C-1')]
+    : [times];
+}
+
+function flagsOf(state: OrderState): (readonly Partial<OrderRow>[])[] {
+  const policies = each('latePayment', late('accept'), late('refund'));
+  const reasons = each('closeReason', 'merchant' as const, 'expired' as const);
+  switch (state) {
+    case 'created':
+      return [CAPTURES];
+    case 'pending':
+      return [CAPTURES, each('credential', null, pay)];
+    case 'closing':
+      return [CAPTURES, policies, reasons, each('closeAsked', false, true), each('closeAnswered', false, true)];
+    case 'paid':
+      return [each('refunded', 0n, 400n, 1000n), each('refunding', 0n, 600n)];
+    case 'closed':
+      return [policies, reasons, each('paid', 0n, 1000n)];
+    case 'failed':
+      return [policies, each('paid', 0n, 1000n)];
+  }
+}
+
+function late(word: 'accept' | 'refund') {
+  return { afterExpiry: word, afterClose: word, afterFailed: word };
+}
+
+/** Sums that a database would take: a paid order has its amount, and never more goes back than came. */
+function moneyOf(state: OrderState, { paid = 0n, refunded = 0n, refunding = 0n }: Partial<OrderRow>) {
+  const isPaid = state === 'paid' || paid > 0n;
+  const came = isPaid ? 1000n : 0n;
+  const over = refunded + refunding - came;
+  return {
+    paid: came,
+    paidAt: isPaid ? at(-40) : null,
+    overrun: over > 0n ? over : 0n,
+    closedAt: state === 'closed' || state === 'failed' ? at(-50) : null,
+    ...(isPaid ? { channelTradeNo: TRADE } : {}),
+  };
+}

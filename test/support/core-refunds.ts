@@ -1,0 +1,110 @@
+import type { OrderRow } from '../../server/db/entities/orders.ts';
+import type { RefundRow } from '../../server/db/entities/refunds.ts';
+import type { ChannelLimits, RefundOutcome } from '../../server/payments/channel.ts';
+import type { RefundFacts } from '../../server/payments/core/facts.ts';
+import type { RefundHeard } from '../../server/payments/core/hear-refund.ts';
+import type { RefundWish } from '../../server/payments/core/wish-refund.ts';
+import { REFUND_STATES, type RefundState } from '../../server/payments/order.ts';
+import { at, combinations, each, orderRow, refundRow } from './core-rows.ts';
+
+const amount = (minor: bigint, currency = 'CNY') => ({ minor, currency });
+
+/** Every kind of outcome, with every member that a decision reads. */
+export const REFUND_OUTCOMES: readonly (readonly [name: string, outcome: RefundOutcome])[] = [
+  ['pending', { kind: 'pending', channelRefundNo: 'CR-1' }],
+  ['succeeded', { kind: 'succeeded', amount: amount(400n), at: at(-5), channelRefundNo: 'CR-1' }],
+  ['succeeded with less', { kind: 'succeeded', amount: amount(399n), at: at(-5) }],
+  ['succeeded in another currency', { kind: 'succeeded', amount: amount(400n, 'USD'), at: at(-5) }],
+  ['failed', { kind: 'failed', code: 'CLOSED', reason: 'no' }],
+  ['refused', { kind: 'refused', code: 'NOT_ENOUGH', reason: 'no' }],
+  ['abnormal', { kind: 'abnormal', code: 'ABNORMAL', reason: 'card gone', channelRefundNo: 'CR-1' }],
+  ['absent', { kind: 'absent' }],
+  ['unknown', { kind: 'unknown', cause: 'timeout' }],
+];
+
+/** Every outcome as the answer to a refund call and to a question. */
+export const REFUND_HEARD: readonly RefundHeard[] = REFUND_OUTCOMES.flatMap(([, outcome]) => [
+  { outcome },
+  { outcome, sent: true },
+]);
+
+/** Limits of a channel that forgets numbers after 40 days, and of one that does not. */
+export const LIMITS: readonly ChannelLimits[] = [null, 40].map((refundResendDays) => ({
+  minExpirySeconds: 60,
+  maxRefundsPerOrder: 50,
+  refundSpacingSeconds: 60,
+  refundWindowDays: 365,
+  refundResendDays,
+}));
+
+/** Everything that a retry or a new refund may find beyond the rows. */
+export const REFUND_FACTS: readonly RefundFacts[] = LIMITS.flatMap((limits) =>
+  [null, 'amount_mismatch'].map((blockedBy) => ({ limits, blockedBy })),
+);
+
+/** Every wish, with every fact that it needs. */
+export const REFUND_WISHES: readonly RefundWish[] = [
+  { wish: 'send' },
+  ...REFUND_FACTS.map((facts) => ({ wish: 'retry' as const, facts })),
+  { wish: 'reopen' },
+  { wish: 'release', reason: 'asked', actor: 'admin:1' },
+  { wish: 'paid_elsewhere', reason: 'in cash', actor: 'admin:1' },
+  { wish: 'rest' },
+];
+
+/** A refund in every state with every flag that a decision reads, and its order with sums that a database would take. */
+export function pairs(): { order: OrderRow; refund: RefundRow }[] {
+  return REFUND_STATES.flatMap((state) =>
+    combinations<RefundRow>(flagsOf(state)).flatMap((flags) =>
+      ORDERS.map((order) => {
+        const refund = refundRow({ ...flags, state });
+        return { order: orderRow({ ...order, ...sumsWith(order, refund) }), refund };
+      }),
+    ),
+  );
+}
+
+function flagsOf(state: RefundState): (readonly Partial<RefundRow>[])[] {
+  const origins = [
+    { origin: 'merchant' as const },
+    { origin: 'admin' as const },
+    { origin: 'late' as const },
+    { origin: 'skillpay' as const },
+    { origin: 'surplus' as const, surplus: true },
+  ];
+  const ages = each('createdAt', at(-30), at(-41 * 86_400));
+  const isOpen = state === 'pending' || state === 'processing';
+  if (!isOpen) return [origins, ages, each('tries', 0, 3), each('accepted', false, true)];
+  const absences: readonly Partial<RefundRow>[] = [
+    { absentCount: 0 },
+    { absentCount: 1, absentFirstAt: at(-59) },
+    { absentCount: 1, absentFirstAt: at(-61) },
+    { absentCount: 2, absentFirstAt: at(-200) },
+  ];
+  return [
+    origins,
+    absences,
+    each('accepted', false, true),
+    each('refusedAt', null, at(-90)),
+    each('unknownAt', null, at(-599), at(-601)),
+    each('tries', 0, 3),
+  ];
+}
+
+/** What else went back, and what is left. */
+const ORDERS: readonly Partial<OrderRow>[] = [
+  { state: 'paid', refunded: 0n, refunding: 0n },
+  { state: 'paid', refunded: 500n, refunding: 100n },
+  { state: 'paid', refunded: 700n, refunding: 300n },
+  { state: 'closed', refunded: 0n, refunding: 0n },
+];
+
+/** The sums of an order that has other refunds and this one. */
+function sumsWith(order: Partial<OrderRow>, { state, amount: own, surplus }: RefundRow): Partial<OrderRow> {
+  const counted = surplus ? 0n : own;
+  const refunded = (order.refunded ?? 0n) + (state === 'succeeded' ? counted : 0n);
+  const isReserved = state === 'pending' || state === 'processing' || state === 'abnormal';
+  const refunding = (order.refunding ?? 0n) + (isReserved ? counted : 0n);
+  const over = refunded + refunding - 1000n;
+  return { paid: 1000n, paidAt: at(-40), channelTradeNo: 'T-1', refunded, refunding, overrun: over > 0n ? over : 0n };
+}

@@ -1,0 +1,127 @@
+import type { OrderRow } from '../../server/db/entities/orders.ts';
+import type { RefundRow } from '../../server/db/entities/refunds.ts';
+
+/** The moment of every decision in these tests. */
+export const NOW = new Date('2026-11-22T08:00:00.000Z');
+
+/** The instant some seconds after (or before) `NOW`. */
+export const at = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
+
+/** An order over 10.00 CNY that was accepted a minute ago and expires in an hour. */
+export function orderRow(change: Partial<OrderRow> = {}): OrderRow {
+  return {
+    orderNo: 'P20261122080000ABCDEFGHJK',
+    kind: 'payment',
+    clientId: 'app_1',
+    project: 'default',
+    merchantOrderNo: 'm-1',
+    mode: 'live',
+    payWay: 'wechat',
+    account: '1900000001',
+    configVersion: 1,
+    scene: 'qr',
+    subject: 'Tea',
+    orderType: null,
+    userId: null,
+    extra: null,
+    amount: 1000n,
+    currency: 'CNY',
+    factsHash: '0'.repeat(64),
+    product: null,
+    productCode: null,
+    stockHeld: false,
+    latePayment: { afterExpiry: 'accept', afterClose: 'refund', afterFailed: 'refund' },
+    state: 'created',
+    closeReason: null,
+    closeAsked: false,
+    closeAnswered: false,
+    failureCode: null,
+    failureMessage: null,
+    payer: null,
+    paid: 0n,
+    refunded: 0n,
+    refunding: 0n,
+    overrun: 0n,
+    channelOrderId: null,
+    channelTradeNo: null,
+    credential: null,
+    returnUrl: null,
+    notifyUrl: null,
+    clientIp: null,
+    openId: null,
+    sequence: 3,
+    placeTries: 1,
+    absentCount: 0,
+    absentFirstAt: null,
+    captures: 0,
+    captureState: null,
+    captureLeasedUntil: null,
+    checks: 1,
+    nextCheckAt: at(30),
+    leasedUntil: at(20),
+    checkedAt: null,
+    createdAt: at(-60),
+    sentAt: at(-60),
+    expiresAt: at(3600),
+    paidAt: null,
+    closedAt: null,
+    ...change,
+  };
+}
+
+/** A refund of 4.00 CNY of that order, reserved half a minute ago. */
+export function refundRow(change: Partial<RefundRow> = {}): RefundRow {
+  return {
+    refundNo: 'R20261122080000ABCDEFGHJK',
+    orderNo: 'P20261122080000ABCDEFGHJK',
+    clientId: 'app_1',
+    project: 'default',
+    merchantRefundNo: null,
+    origin: 'merchant',
+    amount: 400n,
+    currency: 'CNY',
+    reason: null,
+    state: 'pending',
+    accepted: false,
+    surplus: false,
+    elsewhere: false,
+    failureCode: null,
+    failureMessage: null,
+    channelRefundNo: null,
+    actor: 'app:app_1',
+    tries: 1,
+    refusedAt: null,
+    absentCount: 0,
+    absentFirstAt: null,
+    unknownAt: null,
+    checks: 1,
+    nextCheckAt: at(10),
+    leasedUntil: at(15),
+    sentAt: at(-30),
+    createdAt: at(-30),
+    finishedAt: null,
+    ...change,
+  };
+}
+
+/** Every combination of one part of each group, merged. */
+export function combinations<Row extends object>(groups: readonly (readonly Partial<Row>[])[]): Partial<Row>[] {
+  return groups.reduce<Partial<Row>[]>(
+    (rows, group) => rows.flatMap((row) => group.map((part) => ({ ...row, ...part }))),
+    [{}],
+  );
+}
+
+/** Parts of rows that differ in one member. */
+export function each<Member extends string, Value>(
+  member: Member,
+  ...values: readonly Value[]
+): { [Key in Member]: Value }[] {
+  return values.map((value) => ({ [member]: value }) as { [Key in Member]: Value });
+}
+
+/** Forbids every change of a row, so that a decision that changed its input would throw. */
+export function frozen<Row extends object>(row: Row): Row {
+  for (const value of Object.values(row)) if (typeof value === 'object' && value !== null) Object.freeze(value);
+  return Object.freeze(row);
+}

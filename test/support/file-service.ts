@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto';
+import type { Route } from '../../server/routes/index.ts';
+import { firstAdmin } from './admin.ts';
+import { routesByFile } from './routes.ts';
+import { type Answer, type Merchant, request, type Service, type ServiceOptions, startService } from './service.ts';
+
+/** Sends JSON as somebody and reads JSON. */
+export type Call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>;
+
+/** One running service for all tests of a file: whatever must not be seen by another test lies in a project or an application of its own. */
+export interface FileService {
+  /** Ends something else that the tests of the file share: `file` may stand where a test would. */
+  teardown(end: () => void): void;
+  /** The path of the test file, and the routes of the route file that it is named after. */
+  file: string;
+  routes: readonly Route[];
+  service: Service;
+  /** The first administrator. */
+  admin: Call;
+  viewer: Call;
+  /** Without a credential. */
+  nobody: Call;
+  /** An application of a test's own in the project `default`, whose channels lead to the simulator. */
+  shop(settings?: Parameters<Service['merchant']>[0]): Promise<Merchant>;
+  /** A project of a test's own, whose channels lead to the simulator. */
+  project(): Promise<string>;
+  end(): Promise<void>;
+}
+
+/** Starts the service for a test file, before its tests are declared; `coverRoutes` stops it after the last one. */
+export async function serviceOfFile(file: string, options: ServiceOptions = {}): Promise<FileService> {
+  const ends: (() => unknown)[] = [];
+  const routes = await routesOf(file);
+  const service = await startService({ teardown: (end) => void ends.push(end) }, options);
+  const { call: admin } = await firstAdmin(service);
+  const account = { username: 'looker', password: 'nine-slow-herons-wade' };
+  await admin('POST', '/api/v1/admins', { ...account, role: 'viewer' });
+  const { token } = (await request(service.url, 'POST', '/api/v1/login', account)).body.data;
+  return {
+    teardown: (end) => void ends.push(end),
+    file,
+    routes,
+    service,
+    admin,
+    viewer: as(service, token),
+    nobody: (method, path, body, headers) => request(service.url, method, path, body, headers),
+    shop: (settings = {}) => service.merchant({ trusted: true, ...settings }),
+    project: async () => {
+      const code = uniqueCode('project');
+      await admin('POST', '/api/v1/projects', { code, name: code });
+      return code;
+    },
+    end: async () => {
+      for (const end of ends.toReversed()) await end();
+    },
+  };
+}
+
+/** The routes of the route file that a test file is named after. */
+async function routesOf(file: string): Promise<readonly Route[]> {
+  const [, name = ''] = /\/test\/http\/(.*)\.test\.ts$/.exec(file.split('\\').join('/')) ?? [];
+  const routes = (await routesByFile()).get(name);
+  if (!routes) throw new Error(`there is no server/routes/${name}.ts that serves anything`);
+  return routes;
+}
+
+/** Sends with a token. */
+export function as({ url }: { url: string }, token: string): Call {
+  return (method, path, body, headers = {}) =>
+    request(url, method, path, body, { authorization: `Bearer ${token}`, ...headers });
+}
+
+/** A name that no other test takes. */
+export function uniqueCode(of: string): string {
+  return `${of}-${randomBytes(4).toString('hex')}`;
+}

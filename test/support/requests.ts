@@ -1,0 +1,26 @@
+/** One request of this process as it was answered; `code` is that of a refusal. */
+export interface Heard {
+  method: string;
+  path: string;
+  status: number;
+  code?: string;
+}
+
+/** Every answer that this process got by `fetch` since this file was loaded, whichever client sent the request. */
+export const heard: Heard[] = [];
+
+const send = globalThis.fetch;
+
+globalThis.fetch = async (input, init) => {
+  const answer = await send(input, init);
+  const { method, url } = input instanceof Request ? input : { method: 'GET', url: String(input) };
+  const code = await codeOf(answer);
+  heard.push({ method: init?.method ?? method, path: new URL(url).pathname, status: answer.status, code });
+  return answer;
+};
+
+async function codeOf(answer: Response): Promise<string | undefined> {
+  if (answer.status < 400 || !answer.headers.get('content-type')?.includes('json')) return undefined;
+  const body = (await answer.clone().json()) as { code?: string; error?: string };
+  return body.code ?? body.error;
+}

@@ -1,0 +1,99 @@
+import type { ExecutionContext, TestFn } from 'ava';
+import { readFileSync } from 'node:fs';
+import { scopes } from '../../server/identity/scopes.ts';
+import type { Route } from '../../server/routes/index.ts';
+import type { FileService } from './file-service.ts';
+import { heard, type Heard } from './requests.ts';
+
+/** Codes of a contract that no test provokes, each with the reason. */
+export type Unprovoked = Readonly<Record<string, string>>;
+
+/**
+ * Ties a test file to the route file that it is named after. Declares a test for everybody who may not call an operation, and
+ * sees to it that each operation was answered with success and with every general refusal when all tests have run: the codes
+ * in `errors` are those of the operation, wherever it is served, and each file tests the ones that it can provoke.
+ */
+export function coverRoutes(test: TestFn, of: FileService, unprovoked: Unprovoked = {}): void {
+  const { file, routes, end } = of;
+  let declared = readFileSync(file, 'utf8').match(/^\s*test(\.serial)?\(/gm)?.length ?? 0;
+  for (const route of routes) declared += refuseStrangers(test, route, of);
+  let ran = 0;
+  test.beforeEach(() => void ran++);
+  test.after('every operation of the route file succeeded and gave every general refusal', (t) => {
+    // Otherwise somebody runs a choice of the tests.
+    if (ran >= declared) t.deepEqual(findMissing(routes, unprovoked), []);
+  });
+  test.after.always('the service is stopped', end);
+}
+
+function findMissing(routes: readonly Route[], unprovoked: Unprovoked): string[] {
+  const given = Map.groupBy(heard, (answer) => routeOf(routes, answer));
+  return routes.flatMap((route) => {
+    const answers = given.get(route) ?? [];
+    const found = new Set(answers.map(({ status, code }) => (status < 400 ? 'success' : code)));
+    return neededOf(route, unprovoked)
+      .filter((needed) => !found.has(needed))
+      .map((needed) => `${nameOf(route)}: ${needed}`);
+  });
+}
+
+/** Gives how many tests it declared. */
+function refuseStrangers(test: TestFn, route: Route, { nobody, viewer, service }: FileService): number {
+  const { method, contract } = route;
+  const { auth } = contract;
+  if (auth === 'none') return 0;
+  const body = method === 'GET' ? undefined : {};
+  const path = route.path.replace('{payWay}', 'alipay').replaceAll(/\{\w+\}/g, 'nothing');
+  test.serial(`${nameOf(route)} needs a credential`, async (t) => {
+    refused(t, await nobody(method, path, body), 401, 'unauthenticated');
+  });
+  if (auth === 'any-token' || ('admin' in auth && auth.admin === 'viewer')) return 1;
+  if ('scope' in auth)
+    test.serial(`${nameOf(route)} needs the scope ${auth.scope}`, async (t) => {
+      const others = scopes.filter((scope) => scope !== auth.scope && scope !== 'admin');
+      const app = await service.merchant({ scopes: others, trusted: true });
+      const answer = await app.call(method, path, body);
+      refused(t, answer, 403, 'insufficient_scope');
+      t.true(answer.headers.get('www-authenticate')?.endsWith(`scope="${auth.scope}"`));
+    });
+  else
+    test.serial(`${nameOf(route)} is not for viewers`, async (t) => {
+      refused(t, await viewer(method, path, body), 403, 'role_insufficient');
+    });
+  return 2;
+}
+
+/** Asserts the status and the code of a refusal. */
+export function refused(
+  t: ExecutionContext,
+  { status, body }: { status: number; body: { code?: string } },
+  expected: number,
+  code: string,
+): void {
+  t.deepEqual([status, body.code], [expected, code], JSON.stringify(body));
+}
+
+const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
+
+/** What must have been answered: the general refusals follow from what the contract reads. */
+function neededOf({ contract }: Route, unprovoked: Unprovoked): string[] {
+  const { auth, params, query, body, raw, idempotent } = contract;
+  const needed = new Set<string>(['success']);
+  if (auth !== 'none') needed.add('unauthenticated');
+  if (typeof auth === 'object' && 'scope' in auth) needed.add('insufficient_scope');
+  if (typeof auth === 'object' && 'admin' in auth && auth.admin === 'admin') needed.add('role_insufficient');
+  if (params && raw !== 'html') needed.add('not_found');
+  if (auth !== 'none' && (query ?? body)) needed.add('invalid_request');
+  if (idempotent) needed.add('idempotency_conflict');
+  return [...needed].filter((code) => !(code in unprovoked));
+}
+
+/** The route that an answer came from: a fixed path before an open one. */
+function routeOf(routes: readonly Route[], { method, path }: Heard): Route | undefined {
+  const asked = routes.filter((route) => route.method === (method === 'HEAD' ? 'GET' : method));
+  return asked.find((route) => route.path === path) ?? asked.find((route) => pattern(route.path).test(path));
+}
+
+function pattern(path: string): RegExp {
+  return new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
+}

@@ -1,0 +1,71 @@
+import test from 'ava';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Base } from '../../../server/compose/base.ts';
+import { composeMessages } from '../../../server/compose/messages.ts';
+import type { NewMessage } from '../../../server/db/message-log.ts';
+
+const at = new Date('2030-01-01T00:00:00Z');
+
+/** The messages over a store that keeps what is written. */
+function stage() {
+  const rows: NewMessage[] = [];
+  const tx = { messages: { insertMany: async (batch: readonly NewMessage[]) => void rows.push(...batch) } };
+  const store = { transaction: async (work: (of: typeof tx) => Promise<void>) => work(tx) };
+  const config = { channels: { timeoutMs: 5000 } };
+  const base = { config, store, now: () => at, log: () => {} } as unknown as Base;
+  return { rows, messages: composeMessages(base) };
+}
+
+test('a message that was sent is of the channel that it was sent to, whatever its address says', async (t) => {
+  const { rows, messages } = stage();
+  const server = createServer((_req, res) => res.end('{"code":"10000"}')).listen(0, '127.0.0.1');
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/alipay/paypal`;
+  const headers = {};
+  const call = 'x'.repeat(100);
+  await messages.transportTo('wechat')({ method: 'POST', url, headers, about: { call, orderNo: 'P1' }, body: '{}' });
+  await messages.transportTo('alipay')({ method: 'GET', url, headers, about: { call: 'probe' } });
+  await messages.log.close();
+  t.is(rows.length, 1, 'what is about no order is not kept');
+  const [{ durationMs, ...row } = {} as NewMessage] = rows;
+  t.true(Number.isInteger(durationMs));
+  t.deepEqual(row, {
+    payWay: 'wechat',
+    direction: 'out',
+    call: 'x'.repeat(64),
+    orderNo: 'P1',
+    refundNo: null,
+    status: 200,
+    request: '{}',
+    answer: '{"code":"10000"}',
+    note: null,
+    at,
+  });
+});
+
+test('a notice is kept without its secrets, and not longer than a column', async (t) => {
+  const { rows, messages } = stage();
+  const notice = {
+    orderNo: 'P1',
+    refundNo: null,
+    payWay: 'paypal',
+    status: 200,
+    answer: 'ok',
+    note: 'settled',
+  } as const;
+  messages.heard({ ...notice, call: 'notice', request: 'sign=secret&total=1' });
+  messages.heard({ ...notice, call: 'notice', request: 'y'.repeat(20_000) });
+  await messages.log.close();
+  t.deepEqual(rows[0], {
+    ...notice,
+    call: 'notice',
+    request: 'sign=***&total=1',
+    direction: 'in',
+    durationMs: null,
+    at,
+  });
+  t.is(rows[1]?.request?.length, 16_384);
+});

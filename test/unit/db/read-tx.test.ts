@@ -1,0 +1,90 @@
+import test from 'ava';
+import type { takeStock } from '../../../server/db/queries/catalog.ts';
+import type { claimDueRefund } from '../../../server/db/queries/due.ts';
+import { listEvents, type appendEvent } from '../../../server/db/queries/events.ts';
+import type { listOrders } from '../../../server/db/queries/orders.ts';
+import type { Store } from '../../../server/db/store.ts';
+import type { ReadTx, Tx } from '../../../server/db/tx.ts';
+import { embeddedDatabase } from '../../support/database.ts';
+
+const row = { jti: 'j', owner: 'o', expiresAt: new Date(0), revokedAt: new Date(0) };
+
+type Takes<Query extends (tx: never, ...rest: never[]) => unknown, Given> = [Given] extends [Parameters<Query>[0]]
+  ? true
+  : false;
+type Missing<Type, Name extends string> = [Extract<keyof Type, Name>] extends [never] ? true : false;
+type TableName = Exclude<keyof ReadTx, 'sql' | 'prepared'>;
+type NoTableWrites = { [Name in TableName]: Missing<ReadTx[Name], Writing> }[TableName];
+type Writing = 'insert' | 'insertMany' | 'insertIfNew' | 'update' | 'delete' | 'lock';
+
+test('the compiler keeps writes out of a read, and lets a transaction read', (t) => {
+  const reading: [Takes<typeof listOrders, ReadTx>, Takes<typeof listOrders, Tx>] = [true, true];
+  const writing: [Takes<typeof takeStock, Tx>, Takes<typeof appendEvent, Tx>] = [true, true];
+  const refused: [
+    Takes<typeof takeStock, ReadTx>,
+    Takes<typeof appendEvent, ReadTx>,
+    Takes<typeof claimDueRefund, ReadTx>,
+    Takes<Parameters<Store['transaction']>[0], ReadTx>,
+    Takes<Parameters<Store['autocommit']>[0], ReadTx>,
+  ] = [false, false, false, false, false];
+  const tables: [NoTableWrites] extends [true] ? true : false = true;
+  const members: Missing<ReadTx, 'savepoint' | 'advisoryLock' | 'wake'> = true;
+  t.deepEqual(refused, [false, false, false, false, false]);
+  t.true([...reading, ...writing, tables, members].every(Boolean));
+});
+
+test('at run time nothing in reach of a read writes', async (t) => {
+  const { store } = await embeddedDatabase(t);
+  await store.autocommit((tx) => tx.revokedTokens.insert(row));
+  await store.read(async (tx) => {
+    t.deepEqual(Object.keys(tx).toSorted(), ['prepared', 'sql']);
+    const names = Object.getOwnPropertyNames(Object.getPrototypeOf(tx)).filter((name) => name !== 'constructor');
+    t.is(names.length, 27);
+    for (const name of names) t.deepEqual(methodsOf(tx[name as keyof ReadTx]), ['count', 'find', 'list'], name);
+    const writes = [
+      `update revoked_tokens set owner = 'x'`,
+      ` DELETE from revoked_tokens`,
+      `with gone as (delete from revoked_tokens returning jti) select * from gone`,
+      `select jti into other from revoked_tokens`,
+      `select * from revoked_tokens for update`,
+      `select * from revoked_tokens for key share`,
+      `select nextval('events_sequence_seq')`,
+      `select pg_advisory_xact_lock(1)`,
+      `lock table revoked_tokens`,
+      `explain analyze insert into revoked_tokens default values`,
+    ];
+    for (const text of writes) {
+      await t.throwsAsync(tx.sql(text), { instanceOf: TypeError, message: /only reads/ }, text);
+      await t.throwsAsync(tx.prepared(text, []), { instanceOf: TypeError, message: /only reads/ }, text);
+    }
+    t.deepEqual(await tx.sql('select owner from revoked_tokens'), [{ owner: 'o' }]);
+    t.deepEqual(await tx.prepared('with one as (select ?::text as word) select word from one', ['a']), [{ word: 'a' }]);
+    t.deepEqual(await listEvents(tx, {}, 0n, 10), []);
+  });
+});
+
+test('autocommit is one statement; a second one, and what needs a transaction, is refused', async (t) => {
+  const { store } = await embeddedDatabase(t);
+  t.is(await store.autocommit((tx) => tx.revokedTokens.update({ jti: 'absent' }, { owner: 'p' })), 0);
+  const two = store.autocommit(async (tx) => {
+    await tx.revokedTokens.insert(row);
+    await tx.revokedTokens.update({ jti: 'j' }, { owner: 'never' });
+  });
+  await t.throwsAsync(two, { instanceOf: TypeError, message: /one statement/ });
+  t.deepEqual(await store.read((tx) => tx.revokedTokens.list({})), [row]);
+  const alone: ((tx: Tx) => Promise<unknown>)[] = [
+    (tx) => tx.revokedTokens.lock({ jti: 'j' }),
+    (tx) => tx.savepoint(async () => {}),
+    (tx) => tx.advisoryLock('name'),
+    (tx) => tx.wake('queue', {}),
+  ];
+  for (const work of alone)
+    await t.throwsAsync(store.autocommit(work), { instanceOf: TypeError, message: /transaction/ });
+});
+
+function methodsOf(object: object): string[] {
+  const names = new Set<string>();
+  for (let at = object; at !== Object.prototype; at = Object.getPrototypeOf(at) as object)
+    for (const name of Object.getOwnPropertyNames(at)) if (name !== 'constructor') names.add(name);
+  return [...names].toSorted();
+}

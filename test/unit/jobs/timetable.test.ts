@@ -1,0 +1,90 @@
+import test from 'ava';
+import { createTimetable, type Task } from '../../../server/jobs/timetable.ts';
+import { fakeRows } from '../../support/due-rows.ts';
+
+/** Timetables of several replicas on one clock and one table. */
+function replicas(tasks: readonly Task[], n: number) {
+  let time = 0;
+  const now = () => new Date(time);
+  const advance = (seconds: number) => void (time += seconds * 1000);
+  const due = new Map<string, Date>();
+  const logged: string[] = [];
+  const ports = {
+    store: fakeRows().store,
+    now,
+    log: (_: string, message: string) => void logged.push(message),
+    takeTask: async (_: unknown, task: string, at: Date, leasedUntil: Date) => {
+      if ((due.get(task) ?? at) > at) return false;
+      due.set(task, leasedUntil);
+      return true;
+    },
+    planTask: async (_: unknown, task: string, at: Date) => void due.set(task, at),
+  };
+  const tables = Array.from({ length: n }, () => createTimetable(tasks, ports));
+  const look = async () => {
+    for (const table of tables) table.look();
+    await Promise.all(tables.map((table) => table.idle()));
+  };
+  return { look, advance, logged, tables };
+}
+
+test('a task is done at the start and then once in its period, by one of all replicas', async (t) => {
+  let times = 0;
+  const { look, advance } = replicas([{ name: 'tidy', everySeconds: 3600, run: async () => void (times += 1) }], 3);
+  for (const [seconds, expected] of [
+    [0, 1],
+    [3500, 1],
+    [101, 2],
+    [60, 2],
+    [7200, 3],
+  ] as const) {
+    advance(seconds);
+    await look();
+    t.is(times, expected, `after ${seconds} s more`);
+  }
+});
+
+test('a task that fails is told and tried again after ten minutes; the others are done all the same', async (t) => {
+  const done: string[] = [];
+  const failing = async () => {
+    done.push('bad');
+    if (done.filter((name) => name === 'bad').length === 1) throw new Error('on purpose');
+  };
+  const { look, advance, logged } = replicas(
+    [
+      { name: 'bad', everySeconds: 86_400, run: failing },
+      { name: 'good', everySeconds: 86_400, run: async () => void done.push('good') },
+    ],
+    2,
+  );
+  await look();
+  t.deepEqual(done.toSorted(), ['bad', 'good']);
+  t.deepEqual(logged, ['a task failed']);
+  advance(590);
+  await look();
+  t.is(done.length, 2);
+  advance(80);
+  await look();
+  t.deepEqual(done.toSorted(), ['bad', 'bad', 'good']);
+  advance(3600);
+  await look();
+  t.is(done.length, 3);
+});
+
+test('a task of a replica that died is done by another one', async (t) => {
+  let times = 0;
+  const run = async () => {
+    times += 1;
+    if (times === 1) await new Promise(() => {});
+  };
+  const { tables, advance } = replicas([{ name: 'tidy', everySeconds: 3600, run }], 2);
+  const [dead, other] = tables;
+  dead!.look();
+  other!.look();
+  await other!.idle();
+  t.is(times, 1);
+  advance(661);
+  other!.look();
+  await other!.idle();
+  t.is(times, 2);
+});

@@ -1,0 +1,154 @@
+import test from 'ava';
+import fc from 'fast-check';
+import type { DueKind } from '../../../server/jobs/due-kind.ts';
+import { createWorkers } from '../../../server/jobs/workers.ts';
+import { type FakeRows, fakeRows, rowsOf } from '../../support/due-rows.ts';
+import { until } from '../../support/service.ts';
+
+function workersOf(fake: FakeRows, run: DueKind['run'], { width = 8, laneWidth = 4, logged = [] as string[] } = {}) {
+  const kind = { name: 'thing', rows: fake.rows, run, width, laneWidth };
+  const log = (_: string, message: string) => void logged.push(message);
+  return createWorkers(kind, { store: fake.store, now: () => new Date(0), log });
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test('every row is worked once, never more at once than the kind allows, nor twice what its lane allows', async (t) => {
+  const plan = fc.record({
+    lanes: fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 60 }),
+    width: fc.integer({ min: 1, max: 9 }),
+    laneWidth: fc.integer({ min: 1, max: 9 }),
+    turns: fc.array(fc.nat(4), { minLength: 1, maxLength: 7 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(plan, async ({ lanes, width, laneWidth, turns }) => {
+      const fake = fakeRows(lanes.map((lane, at) => ({ id: `${lane}-${at}`, lane })));
+      const underWay: string[] = [];
+      const worked: string[] = [];
+      const workers = workersOf(
+        fake,
+        async (id) => {
+          underWay.push(id);
+          t.true(underWay.length <= width);
+          t.true(underWay.filter((other) => other[0] === id[0]).length < 2 * laneWidth);
+          for (let n = turns[underWay.length % turns.length]!; n > 0; n--) await turn();
+          underWay.splice(underWay.indexOf(id), 1);
+          worked.push(id);
+        },
+        { width, laneWidth },
+      );
+      t.is(await workers.drain(), lanes.length);
+      t.deepEqual(worked.toSorted(), lanes.map((lane, at) => `${lane}-${at}`).toSorted());
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('a lane that never answers holds up its own rows only', async (t) => {
+  const fake = fakeRows([...rowsOf(50, 'silent'), ...rowsOf(50, 'quick')]);
+  const silence = Promise.withResolvers<void>();
+  const worked: string[] = [];
+  const workers = workersOf(fake, async (id) => {
+    if (id.startsWith('silent')) await silence.promise;
+    await turn();
+    worked.push(id);
+  });
+  workers.wake();
+  await until('the other lane is done', async () => worked.length === 50);
+  t.true(worked.every((id) => id.startsWith('quick')));
+  t.true(workers.busy >= 4 && workers.busy < 8);
+  silence.resolve();
+  await until('everything is done', async () => worked.length === 100);
+});
+
+test('a lane that was full goes on while another one is still silent', async (t) => {
+  const fake = fakeRows([...rowsOf(20, 'silent'), ...rowsOf(20, 'slow')]);
+  const silence = Promise.withResolvers<void>();
+  const gates: (() => void)[] = [];
+  const workers = workersOf(fake, async (id) => {
+    await (id.startsWith('silent') ? silence.promise : new Promise<void>((resolve) => gates.push(resolve)));
+  });
+  workers.wake();
+  for (let ended = 0; ended < 20; ended++) {
+    await until('a slow row is under way', async () => gates.length > 0);
+    gates.shift()!();
+  }
+  await until('the slow lane is done', async () => workers.busy < 8 && gates.length === 0);
+  t.is(fake.due.filter(({ lane }) => lane === 'slow').length, 0);
+  silence.resolve();
+  await workers.stop();
+});
+
+test('a row that is named comes ahead of a backlog of its own lane, and the backlog goes on', async (t) => {
+  const fake = fakeRows([...rowsOf(500, 'a'), { id: 'a-new', lane: 'a' }]);
+  const worked: string[] = [];
+  const workers = workersOf(fake, async (id) => {
+    await turn();
+    worked.push(id);
+  });
+  workers.wake();
+  workers.wake('a-new');
+  await until('everything is done', async () => worked.length === 501);
+  t.true(worked.indexOf('a-new') < 20, String(worked.indexOf('a-new')));
+});
+
+test('a wake that comes during a claim is not lost', async (t) => {
+  const fake = fakeRows();
+  const worked: string[] = [];
+  const workers = workersOf(fake, async (id) => void worked.push(id));
+  fake.beforeAnswer = () => {
+    fake.beforeAnswer = () => {};
+    fake.due.push({ id: 'late', lane: 'a' });
+    workers.wake();
+  };
+  workers.wake();
+  await until('the late row is worked', async () => worked.length === 1);
+  t.deepEqual(worked, ['late']);
+});
+
+test('a row that is due again after its work is worked again by a drain', async (t) => {
+  const fake = fakeRows([{ id: 'again', lane: 'a' }]);
+  let times = 0;
+  const workers = workersOf(fake, async (id) => {
+    times += 1;
+    if (times < 3) fake.due.push({ id, lane: 'a' });
+  });
+  t.is(await workers.drain(), 3);
+});
+
+test('what fails is told: a row does not stop the others, a claim ends the drain, and the next one works', async (t) => {
+  const fake = fakeRows(rowsOf(5, 'a'));
+  const logged: string[] = [];
+  const worked: string[] = [];
+  const workers = workersOf(
+    fake,
+    async (id) => {
+      worked.push(id);
+      if (id === 'a-1') throw new Error('on purpose');
+    },
+    { logged },
+  );
+  fake.beforeAnswer = () => Promise.reject(new Error('no database'));
+  await t.throwsAsync(workers.drain(), { message: 'no database' });
+  fake.beforeAnswer = () => {};
+  fake.due = rowsOf(5, 'a');
+  t.is(await workers.drain(), 5);
+  t.deepEqual(worked.toSorted(), ['a-0', 'a-1', 'a-2', 'a-3', 'a-4']);
+  t.deepEqual(logged, ['due rows could not be claimed', 'a due row could not be handled']);
+});
+
+test('after a stop nothing new is taken, and what is under way is waited for', async (t) => {
+  const fake = fakeRows(rowsOf(20, 'a', 'b'));
+  const gate = Promise.withResolvers<void>();
+  const workers = workersOf(fake, () => gate.promise);
+  workers.wake();
+  await until('all hands are busy', async () => workers.busy === 8);
+  const stopped = workers.stop();
+  gate.resolve();
+  await stopped;
+  t.is(workers.busy, 0);
+  t.is(fake.due.length, 32);
+  workers.wake();
+  t.is(await workers.drain(), 0);
+  t.is(fake.due.length, 32);
+});

@@ -1,0 +1,58 @@
+import test from 'ava';
+import type { Tx } from '../../../server/db/tx.ts';
+import { apply, ImpossibleMove } from '../../../server/payments/apply.ts';
+import { type Change, STAY } from '../../../server/payments/core/change.ts';
+import type { Ports } from '../../../server/payments/ports.ts';
+import { NOW, orderRow, refundRow } from '../../support/core-rows.ts';
+
+const VIA = { cause: 'test', actor: 'test' };
+
+/** A transaction that remembers what was written, and nothing else. */
+function recorder() {
+  const written: string[] = [];
+  const table = (name: string) =>
+    new Proxy({}, { get: (_table, verb: string) => async () => void written.push(`${name}.${verb}`) });
+  const tx = { orders: table('orders'), refunds: table('refunds'), moves: table('moves'), wake: async () => {} };
+  const logged: string[] = [];
+  const ports = { now: () => NOW, log: (_level: string, message: string) => void logged.push(message) };
+  return { tx: tx as unknown as Tx, ports: ports as unknown as Ports, written, logged };
+}
+
+/** Changes that no decision makes, as a fault would plant them. */
+const PLANTED: readonly (readonly [name: string, change: object, refund?: object])[] = [
+  ['a paid order is opened again', { rule: 'O2', order: { state: 'pending' } }],
+  ['a rule that the table has for another pair', { rule: 'O8', order: { state: 'paid' } }],
+  ['a rule that no table has', { rule: 'O99', order: { state: 'closed' } }],
+  ['a state without a rule', { rule: null, order: { state: 'closed' } }],
+  ['money without a rule', { rule: null, order: { paid: 1n } }],
+  ['a sum without a rule', { rule: null, order: { refunded: 1n } }],
+  ['a refund by the rule of an order', { rule: 'O5', refund: { state: 'succeeded' } }, {}],
+  ['a failed refund is released', { rule: 'R7', refund: { state: 'failed' } }, { state: 'failed' }],
+  ['the amount of a refund', { rule: null, refund: { amount: 1n } }, {}],
+  ['a refund that is not there', { rule: 'R3', refund: { state: 'succeeded' } }],
+];
+
+for (const [name, change, refund] of PLANTED)
+  test(`a move that no table has is not written: ${name}`, async (t) => {
+    const { tx, ports, written, logged } = recorder();
+    const rows = { order: orderRow({ state: 'paid' }), refund: refund && refundRow(refund) };
+    await t.throwsAsync(apply(ports, tx, rows, change as Change, VIA), { instanceOf: ImpossibleMove });
+    t.deepEqual(written, []);
+    t.deepEqual(logged, ['a move that no table has was refused']);
+  });
+
+test('a move of the table writes the row and its line of history', async (t) => {
+  const { tx, ports, written } = recorder();
+  const after = await apply(ports, tx, { order: orderRow() }, { rule: 'O2', order: { state: 'pending' } }, VIA);
+  t.is(after.order.state, 'pending');
+  t.is(after.order.sequence, 4);
+  t.deepEqual(written, ['orders.update', 'moves.insert']);
+});
+
+test('what only touches a row writes no history, and what stays writes nothing', async (t) => {
+  const { tx, ports, written } = recorder();
+  const touched = await apply(ports, tx, { order: orderRow() }, { rule: null, order: { checks: 2 } }, VIA);
+  t.is(touched.order.sequence, 3);
+  await apply(ports, tx, { order: orderRow() }, STAY, VIA);
+  t.deepEqual(written, ['orders.update']);
+});

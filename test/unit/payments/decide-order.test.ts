@@ -1,0 +1,182 @@
+import test from 'ava';
+import type { OrderRow } from '../../../server/db/entities/orders.ts';
+import type { Outcome } from '../../../server/payments/channel.ts';
+import { type Change, isRefusal, MOVED_OF_ORDER } from '../../../server/payments/core/change.ts';
+import { decideOrder, orderNeeds } from '../../../server/payments/core/decide-order.ts';
+import type { Heard, OrderFacts } from '../../../server/payments/core/facts.ts';
+import { isListed as isMove, isOpen, ORDER_MOVES } from '../../../server/payments/core/moves.ts';
+import type { OrderWish } from '../../../server/payments/core/wish-order.ts';
+import { CLOSE_OUTCOMES, OUTCOMES, orders, WISHES } from '../../support/core-orders.ts';
+import { frozen, NOW } from '../../support/core-rows.ts';
+
+const FACTS: readonly OrderFacts[] = [true, false].flatMap((sibling) =>
+  (['new', 'open', 'ended'] as const).flatMap((mismatch) =>
+    [true, false].map((readmitted) => ({ sibling, mismatch, readmitted })),
+  ),
+);
+
+/** Only the facts that the decision asks for, each with every value that it can have. */
+function* factsFor(order: OrderRow, input: Heard | OrderWish, facts: OrderFacts = {}): Generator<OrderFacts> {
+  const need = orderNeeds(order, facts, input);
+  if (need === undefined) return yield facts;
+  for (const value of new Set(FACTS.map((one) => one[need])))
+    yield* factsFor(order, input, { ...facts, [need]: value });
+}
+
+/** What is wrong with a change, whoever decided it. */
+function* faultsOf(order: OrderRow, change: Change, { mismatch }: OrderFacts): Generator<string> {
+  const after = { ...order, ...change.order } as OrderRow;
+  if (change.rule === null) {
+    for (const member of MOVED_OF_ORDER) if (change.order && member in change.order) yield `${member} without a rule`;
+  } else if (!isMove(ORDER_MOVES, change.rule, order.state, after.state)) yield 'a move that no table has';
+  if (order.state === 'paid' && after.state !== 'paid') yield 'paid is not the end';
+  if (after.paid < order.paid) yield 'money was unpaid';
+  const sums = { ...after, ...change.open?.sums };
+  if (sums.refunded < 0n || sums.refunding < 0n) yield 'a sum below zero';
+  if (sums.refunded + sums.refunding > sums.paid + sums.overrun) yield 'more goes back than came';
+  if (after.state === 'paid' && order.state !== 'paid' && after.paid <= 0n) yield 'paid without money';
+  const isMoved = after.state !== order.state;
+  const told = (change.tell ?? []).map(({ type }) => type);
+  if (isMoved && ['paid', 'closed', 'failed'].includes(after.state) && !told.includes(`order.${after.state}` as never))
+    yield `${after.state} is not told`;
+  if (isMoved && after.state === 'closed' && after.closedAt === null) yield 'closed without a time';
+  const ended = change.effects?.some(({ run }) => run.includes('ended')) ?? false;
+  if (isOpen(order.state) && (after.state === 'closed' || after.state === 'failed') !== ended)
+    yield 'stock is not given back';
+  if (isMoved && after.state === 'paid' && !change.effects?.some(({ run }) => run.includes('paid')))
+    yield 'nothing is delivered';
+  const isListed = mismatch === 'open' || change.raise?.some(({ kind }) => kind === 'amount_mismatch');
+  if (isOpen(after.state) && after.nextCheckAt === null && !isListed) yield 'never asked again, and not listed';
+}
+
+test('every state × outcome × fact: a listed move, sums that agree, and nothing that is lost', (t) => {
+  let count = 0;
+  const faults = new Map<string, string>();
+  for (const order of orders())
+    for (const [name, outcome] of OUTCOMES)
+      for (const heard of heardAs(outcome))
+        for (const facts of factsFor(order, heard)) {
+          count++;
+          const change = decideOrder(frozen(order), facts, frozen(heard), NOW);
+          for (const fault of [...faultsOf(order, change, facts), ...faultsOfHearing(order, outcome, change)])
+            faults.set(fault, `${order.state} × ${name} × ${heard.cause} × ${JSON.stringify(facts)}`);
+        }
+  t.deepEqual([...faults], []);
+  t.true(count > 100_000);
+  t.log(`${count} combinations of order, outcome and facts`);
+});
+
+/** An outcome comes as the answer to the first call, to a repeated one, to a question, to a look, or by a notice. */
+function heardAs(outcome: Outcome): Heard[] {
+  return [
+    { outcome, cause: 'place', firstWord: true },
+    ...['place', 'query', 'check'].map((cause) => ({ outcome, cause })),
+  ];
+}
+
+function* faultsOfHearing(order: OrderRow, outcome: Outcome, change: Change): Generator<string> {
+  const after = { ...order, ...change.order } as OrderRow;
+  const isMoney = outcome.kind === 'paid';
+  const isExact = isMoney && outcome.amount.minor === order.amount && outcome.amount.currency === order.currency;
+  if (!isExact && after.paid !== order.paid) yield 'money that nobody reported';
+  if (isExact && order.paid === 0n && after.paid !== order.amount) yield 'money that came is not written';
+  if (isMoney && !isExact && after.state === 'paid' && order.state !== 'paid') yield 'another amount paid the order';
+  if (
+    ['unknown', 'absent', 'pending', 'approved'].includes(outcome.kind) &&
+    !isOpen(after.state) &&
+    isOpen(order.state)
+  )
+    yield 'an answer that says nothing ended the order';
+  const isLateRefund = change.open !== undefined;
+  if (isLateRefund && (change.open.row.amount !== order.amount || after.state === 'paid'))
+    yield 'a late refund of another sum';
+  if (after.paid > 0n && order.paid === 0n && after.state !== 'paid' && !isLateRefund)
+    yield 'money is kept for an ended order';
+  const other =
+    isMoney && order.paid > 0n && order.channelTradeNo !== null && outcome.channelNo !== order.channelTradeNo;
+  if (other && !change.raise?.some(({ kind }) => kind === 'double_paid')) yield 'a second payment is not listed';
+  if (
+    outcome.kind === 'pending' &&
+    outcome.pay &&
+    !['created', 'pending'].includes(order.state) &&
+    after.credential !== order.credential
+  )
+    yield 'a credential after the close';
+}
+
+test('every state × wish × fact: a listed move or a refusal, sums that agree, and nothing that is lost', (t) => {
+  let count = 0;
+  const refused = new Set<string>();
+  const faults = new Map<string, string>();
+  for (const order of orders())
+    for (const wish of WISHES)
+      for (const facts of factsFor(order, wish)) {
+        count++;
+        const decided = decideOrder(frozen(order), facts, frozen(wish), NOW);
+        if (isRefusal(decided)) refused.add(`${wish.wish}: ${decided.refuse.code}`);
+        else
+          for (const fault of [...faultsOf(order, decided, facts), ...faultsOfWish(order, wish, decided)])
+            faults.set(fault, `${order.state} × ${JSON.stringify(wish, (_name, value: unknown) => String(value))}`);
+      }
+  t.deepEqual([...faults], []);
+  t.deepEqual([...refused].toSorted(), ['accept: invalid_action', 'accept: order_already_paid']);
+  t.true(count > 50_000);
+  t.log(`${count} combinations of order, wish and facts`);
+});
+
+function* faultsOfWish(order: OrderRow, input: OrderWish, change: Change): Generator<string> {
+  const after = { ...order, ...change.order } as OrderRow;
+  const { wish } = input;
+  const takesMoney = order.state === 'created' || order.state === 'pending';
+  if (wish === 'close' && takesMoney && after.state !== 'closing') yield 'an open order is not closed';
+  if (wish === 'close' && !takesMoney && after.state !== order.state) yield 'an ended order is closed';
+  if (wish === 'settle_close' && input.outcome.kind !== 'closed' && after.state !== order.state)
+    yield 'closed without a word';
+  if (wish === 'settle_close' && order.captureState !== null && after.state !== order.state)
+    yield 'closed beside a capture';
+  if (wish === 'give_up' && order.absentCount < 2 && after.state !== order.state) yield 'given up too early';
+  if (wish === 'capture' && after.captures > order.captures) {
+    if (!takesMoney || order.closeAsked || order.captureState !== null) yield 'a capture that nobody may make';
+    if (after.captureState !== 'live' || after.captureLeasedUntil === null) yield 'a capture without a lease';
+  }
+  if (
+    wish === 'forget_capture' &&
+    order.captureState === 'live' &&
+    order.captureLeasedUntil! > NOW &&
+    after.captureState === null
+  )
+    yield 'a capture under way is forgotten';
+  const brings = wish === 'accept' || (wish === 'settle_capture' && input.outcome.kind === 'paid');
+  if (!brings && after.paid !== order.paid) yield 'a wish made money';
+  if (wish === 'accept' && after.paid !== input.received.minor) yield 'another sum was accepted';
+  if (wish === 'give_back' && change.open?.row.amount !== input.received.minor) yield 'another sum is given back';
+  if (wish === 'give_back' && change.open && (!change.open.row.surplus || Object.keys(change.open.sums).length > 0))
+    yield 'money outside the order moves its sums';
+}
+
+test('a decision is the same for the same rows, facts and time', (t) => {
+  let count = 0;
+  for (const order of orders({ few: true }))
+    for (const [, outcome] of OUTCOMES)
+      for (const facts of factsFor(order, { outcome, cause: 'check' })) {
+        count++;
+        const heard = { outcome, cause: 'check' };
+        t.deepEqual(
+          decideOrder(order, facts, heard, NOW),
+          decideOrder({ ...order }, { ...facts }, { ...heard }, new Date(NOW)),
+        );
+      }
+  t.log(`${count} pairs`);
+});
+
+test('the close that the channel confirms ends the order, whatever the close was for', (t) => {
+  for (const closeReason of ['merchant', 'admin', 'expired'] as const)
+    for (const outcome of CLOSE_OUTCOMES)
+      for (const order of orders({ few: true })) {
+        if (order.state !== 'closing' || order.captureState !== null) continue;
+        const change = decideOrder({ ...order, closeReason }, {}, { wish: 'settle_close', outcome }, NOW);
+        if (isRefusal(change)) return t.fail();
+        t.not({ ...order, ...change.order }.nextCheckAt, null);
+        t.is((change.rule as string | null) === 'O7', outcome.kind === 'closed');
+      }
+});

@@ -1,0 +1,152 @@
+import test from 'ava';
+import type { OrderRow } from '../../../server/db/entities/orders.ts';
+import type { RefundRow } from '../../../server/db/entities/refunds.ts';
+import { type Change, isRefusal, MOVED_OF_REFUND } from '../../../server/payments/core/change.ts';
+import { decideNewRefund, decideRefund } from '../../../server/payments/core/decide-refund.ts';
+import type { RefundHeard } from '../../../server/payments/core/hear-refund.ts';
+import { isListed, REFUND_MOVES } from '../../../server/payments/core/moves.ts';
+import { LIMITS, pairs, REFUND_FACTS, REFUND_HEARD, REFUND_WISHES } from '../../support/core-refunds.ts';
+import { at, frozen, NOW, orderRow, refundRow } from '../../support/core-rows.ts';
+
+interface Pair {
+  order: OrderRow;
+  refund: RefundRow;
+}
+
+const isReserved = ({ state }: RefundRow) => state === 'pending' || state === 'processing' || state === 'abnormal';
+const isFinal = ({ state }: RefundRow) => state === 'succeeded' || state === 'failed';
+
+/** What is wrong with a change of a refund and the sums of its order, whoever decided it. */
+function* faultsOf({ order, refund }: Pair, change: Change): Generator<string> {
+  const after = { ...refund, ...change.refund } as RefundRow;
+  const sums = { ...order, ...change.order } as OrderRow;
+  if (change.rule === null) {
+    for (const member of MOVED_OF_REFUND)
+      if (change.refund && member in change.refund) yield `${member} without a rule`;
+  } else if (!isListed(REFUND_MOVES, change.rule, refund.state, after.state)) yield 'a move that no table has';
+  if (after.amount !== refund.amount) yield 'the amount changed';
+  if (sums.paid !== order.paid || sums.state !== order.state) yield 'a refund moved its order';
+  // The sums follow the refund exactly; money outside the order never touches them.
+  const own = refund.surplus ? 0n : refund.amount;
+  const reserved = own * (BigInt(isReserved(after)) - BigInt(isReserved(refund)));
+  const done = own * (BigInt(after.state === 'succeeded') - BigInt(refund.state === 'succeeded'));
+  if (sums.refunding - order.refunding !== reserved) yield 'the reservation does not follow the refund';
+  if (sums.refunded - order.refunded !== done) yield 'the refunded sum does not follow the refund';
+  if (sums.refunded + sums.refunding > sums.paid + sums.overrun) yield 'more goes back than came';
+  if (sums.overrun < order.overrun) yield 'an overrun shrinks';
+  const told = change.tell?.some(({ type }) => type === `refund.${after.state}`) ?? false;
+  const isNews = after.state !== refund.state && ['succeeded', 'failed', 'abnormal'].includes(after.state);
+  if (isNews !== told) yield 'the owner is not told';
+  const waits = after.state === 'pending' || after.state === 'processing';
+  if (waits && after.nextCheckAt === null) yield 'never asked again';
+  if (after.state === 'abnormal' && refund.state !== 'abnormal' && !change.raise?.length)
+    yield 'abnormal and not listed';
+  if (isFinal(after) && after.state !== refund.state && after.finishedAt === null) yield 'ended without a time';
+}
+
+function* faultsOfHearing({ refund }: Pair, { outcome }: RefundHeard, change: Change): Generator<string> {
+  const after = { ...refund, ...change.refund } as RefundRow;
+  const isExact = outcome.kind === 'succeeded' && outcome.amount.minor === 400n && outcome.amount.currency === 'CNY';
+  if (isExact && after.state !== 'succeeded') yield 'money that went back is not written';
+  if (!isExact && after.state === 'succeeded' && refund.state !== 'succeeded') yield 'succeeded without a fact';
+  const saysNothing = ['unknown', 'absent', 'refused'].includes(outcome.kind);
+  const waited = refund.refusedAt !== null || outcome.kind === 'refused';
+  const couldLand = refund.unknownAt !== null && refund.unknownAt > at(-600);
+  const absent = refund.absentCount + (outcome.kind === 'absent' ? 1 : 0);
+  if (saysNothing && after.state === 'failed' && refund.state !== 'failed') {
+    if (!waited || couldLand || absent < 2 || refund.accepted) yield 'failed though it may have happened';
+    if (refund.origin === 'late' || refund.origin === 'surplus') yield 'money that is owed was given up';
+  }
+  if (outcome.kind === 'pending' && !after.accepted && !isFinal(after) && refund.state !== 'abnormal')
+    yield 'an accepted refund is not known as such';
+}
+
+test('every state × outcome: a listed move, sums that follow it, and nothing that is lost', (t) => {
+  let count = 0;
+  const faults = new Map<string, string>();
+  for (const pair of pairs())
+    for (const heard of REFUND_HEARD) {
+      count++;
+      const change = decideRefund(frozen(pair.order), frozen(pair.refund), frozen(heard), NOW);
+      for (const fault of [...faultsOf(pair, change), ...faultsOfHearing(pair, heard, change)])
+        faults.set(fault, `${pair.refund.origin} ${pair.refund.state} × ${heard.outcome.kind}`);
+    }
+  t.deepEqual([...faults], []);
+  t.true(count > 70_000);
+  t.log(`${count} combinations of order, refund and outcome`);
+});
+
+test('every state × wish × fact: a listed move or a refusal, and sums that follow it', (t) => {
+  let count = 0;
+  const faults = new Map<string, string>();
+  const refused = new Set<string>();
+  for (const pair of pairs())
+    for (const wish of REFUND_WISHES) {
+      count++;
+      const decided = decideRefund(frozen(pair.order), frozen(pair.refund), frozen(wish), NOW);
+      const { state, surplus, origin } = pair.refund;
+      if (isRefusal(decided)) {
+        refused.add(`${wish.wish}: ${decided.refuse.code}`);
+        continue;
+      }
+      for (const fault of faultsOf(pair, decided)) faults.set(fault, `${state} × ${wish.wish}`);
+      if (wish.wish === 'retry' && state !== 'failed') faults.set('a retry of what did not fail', state);
+      if (wish.wish === 'retry' && !surplus && decided.rule === 'R6') {
+        const left = pair.order.paid - pair.order.refunded - pair.order.refunding;
+        if (pair.refund.amount > left) faults.set('a retry of more than is left', origin);
+      }
+      if (['reopen', 'release', 'paid_elsewhere'].includes(wish.wish) && state !== 'abnormal')
+        faults.set('an end by hand of what is not abnormal', state);
+    }
+  t.deepEqual([...faults], []);
+  t.deepEqual([...refused].toSorted(), [
+    'paid_elsewhere: refund_not_abnormal',
+    'release: refund_not_abnormal',
+    'reopen: refund_not_abnormal',
+    'retry: order_not_paid',
+    'retry: refund_exceeds_refundable',
+    'retry: refund_not_retryable',
+    'retry: refunds_blocked',
+  ]);
+  t.true(count > 20_000);
+  t.log(`${count} combinations of order, refund, wish and facts`);
+});
+
+test('a new refund: paid money, no blocking exception, enough left, the limits of the channel, then its slot', (t) => {
+  const order = orderRow({ state: 'paid', paid: 1000n, paidAt: at(-3600) });
+  const asked = {
+    refundNo: 'R-2',
+    amount: 400n,
+    origin: 'merchant' as const,
+    reason: null,
+    merchantRefundNo: null,
+    actor: 'app:1',
+    cause: 'refund',
+    mayRepeat: true,
+  };
+  const [limits] = LIMITS;
+  const free = { blockedBy: null, limits: limits!, earlier: [] };
+  const codeOf = (decided: object) => ('refuse' in decided ? (decided.refuse as { code: string }).code : undefined);
+  const decide = (one: Partial<OrderRow>, facts: object = {}, also: object = {}) =>
+    decideNewRefund({ ...order, ...one }, { ...free, ...facts }, { ...asked, ...also }, NOW);
+  t.is(codeOf(decide({ state: 'pending', paid: 0n })), 'order_not_paid');
+  t.is(codeOf(decide({ state: 'closed' })), 'order_not_paid');
+  t.is(codeOf(decide({}, { blockedBy: 'amount_mismatch' })), 'refunds_blocked');
+  t.is(codeOf(decide({ refunded: 601n })), 'refund_exceeds_refundable');
+  t.is(codeOf(decide({ refunding: 601n })), 'refund_exceeds_refundable');
+  const old = refundRow({ createdAt: at(-3), sentAt: at(-3) });
+  t.is(codeOf(decide({}, { earlier: [old] })), 'refund_in_progress');
+  t.is(codeOf(decide({}, { earlier: [old] }, { mayRepeat: false })), undefined);
+  t.is(codeOf(decide({}, { earlier: [{ ...old, state: 'failed' }] })), undefined);
+  t.is(
+    codeOf(decide({}, { limits: { ...limits, maxRefundsPerOrder: 1 }, earlier: [{ ...old, state: 'succeeded' }] })),
+    'refund_limit_reached',
+  );
+  t.is(codeOf(decide({ paidAt: at(-366 * 86_400) })), 'refund_window_over');
+  const opened = decide({}, { earlier: [{ ...old, state: 'succeeded' }] });
+  if (isRefusal(opened)) return t.fail();
+  t.is(opened.open?.rule, 'R1');
+  t.deepEqual(opened.open?.sums, { refunding: 400n });
+  t.deepEqual(opened.open?.row.sentAt, at(57), 'a minute after the earlier one was sent');
+  t.is(REFUND_FACTS.length, 4);
+});
