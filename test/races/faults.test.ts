@@ -61,7 +61,7 @@ const CHOSEN: readonly FaultName[] = FAULTS.filter((fault) => stageOf(fault) !==
 for (const [lane, payWay] of (['alipay', 'wechat', 'paypal'] as const).entries()) {
   test(`every fault × every call (${payWay}): no fault of our own, no wrong state, the books balance`, async (t) => {
     t.timeout(600_000);
-    const service = await startService(t, { timeoutMs: 250 });
+    const service = await startService(t, { timeoutMs: 1000 });
     const on: Stage = { service, shop: await service.merchant(), payWay };
     const causes = new Map<FaultName, string>();
     let struck = 0;
@@ -155,7 +155,7 @@ async function meet(
   const { service, payWay, shop } = on;
   const which = `${fault} at ${scene.call}`;
   const about = await scene.before(on);
-  await service.sim('/sim/faults', { payWay, call: scene.call, fault, times: 1, delayMs: 300 });
+  await service.sim('/sim/faults', { payWay, call: scene.call, fault, times: 1, delayMs: 1200 });
   const { status, body } = await scene.act(on, about);
   t.true(scene.allowed.includes(status), `${which}: ${status} ${JSON.stringify(body)}`);
   const { faults } = (await service.sim('/sim/faults')) as unknown as { faults: FaultRule[] };

@@ -69,13 +69,13 @@ test('a key with another body, or for another order, is refused', async (t) => {
 });
 
 test('a 504 is not a stored answer: the retry continues the same order', async (t) => {
-  const service = await startService(t, { timeoutMs: 300 });
+  const service = await startService(t);
   const shop = await service.merchant();
   for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
     for (const fault of ['commit-then-timeout', 'timeout', '502', 'html', 'tampered'] as const) {
       // PayPal's answers carry no signature; TLS alone protects them.
       if (payWay === 'paypal' && fault === 'tampered') continue;
-      await service.sim('/sim/faults', { payWay, call: 'create', fault, times: 1, delayMs: 600 });
+      await service.sim('/sim/faults', { payWay, call: 'create', fault, times: 1, delayMs: 100 });
       const headers = { 'idempotency-key': `${payWay}-${fault}` };
       const body = { subject: 'Retry', amount: 12, payWay };
       const lost = await shop.call('POST', '/api/v2/payment/pay', body, headers);

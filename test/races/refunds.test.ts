@@ -50,11 +50,11 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
   });
 
   test(`a refund whose answer was lost happens once, whatever is repeated (${payWay})`, async (t) => {
-    const service = await startService(t, { timeoutMs: 300 });
+    const service = await startService(t);
     const shop = await service.merchant();
     const orderNo = await payOrder(service, shop, { payWay, amount: 50 });
     await service.sim('/sim/notices', { payWay, enabled: false });
-    await service.sim('/sim/faults', { payWay, call: 'refund', fault: 'commit-then-timeout', times: 1, delayMs: 600 });
+    await service.sim('/sim/faults', { payWay, call: 'refund', fault: 'commit-then-timeout', times: 1, delayMs: 100 });
     const first = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 20 });
     t.is(first.status, 200);
     t.is(first.body.data.status, 'processing');

@@ -4,11 +4,11 @@ import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
 
 test('money for a closing order whose merchantOrderNo was taken over goes back, and is not refused for ever', async (t) => {
-  const service = await startService(t, { timeoutMs: 300 });
+  const service = await startService(t);
   const shop = await service.merchant();
   const asked = { payWay: 'wechat', merchantOrderNo: 'taken-over', expireSeconds: 120 };
   const first = await placeOrder(shop, asked);
-  await service.sim('/sim/faults', { payWay: 'wechat', call: 'close', fault: 'timeout', times: 50 });
+  await service.sim('/sim/faults', { payWay: 'wechat', call: 'close', fault: 'timeout', times: 50, delayMs: 100 });
   service.clock.advance(200);
   await service.app.sweep.once();
   t.is(await stateOf(service, first), 'closing');

@@ -15,10 +15,17 @@ const ADMIN = { owner: 'any', actor: 'admin:test' } as const;
 const VIA = { cause: 'test', actor: 'test' };
 
 test('a refund of another amount waits for a person, stays listed, and can be ended', async (t) => {
-  const service = await startService(t, { timeoutMs: 500 });
+  const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
-  await service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'commit-then-timeout', times: 1 });
+  await service.sim('/sim/notices', { payWay: 'alipay', enabled: false });
+  await service.sim('/sim/faults', {
+    payWay: 'alipay',
+    call: 'refund',
+    fault: 'commit-then-timeout',
+    times: 1,
+    delayMs: 100,
+  });
   await service.sim('/sim/faults', { payWay: 'alipay', call: 'refund-query', fault: 'wrong-amount', times: 1 });
   const { body } = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 4 });
   const { refundNo } = body.data;
@@ -86,7 +93,7 @@ test('what was settled since somebody looked is not sent', async (t) => {
 });
 
 test('a call that died before its answer was settled counts as one that may still land', async (t) => {
-  const service = await startService(t, { timeoutMs: 300 });
+  const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
   const { ports } = service.app;
@@ -96,7 +103,7 @@ test('a call that died before its answer was settled counts as one that may stil
       if (name === 'refund.asked') throw new Error('killed');
     },
   };
-  await service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'timeout', times: 1 });
+  await service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'timeout', times: 1, delayMs: 100 });
   await t.throwsAsync(refundPayment(dying)(shop.asker, { orderNo, refundAmount: 3 }), {
     code: 'channel_outcome_unknown',
   });
@@ -214,12 +221,12 @@ test('a refusal that is not for certain is no answer to keep: the order lives an
 });
 
 test('a channel that is silent at a late check is asked again: the step is not used up', async (t) => {
-  const service = await startService(t, { timeoutMs: 300 });
+  const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await placeOrder(shop, { payWay: 'wechat' });
   await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
   t.is(await stateOf(service, orderNo), 'closed');
-  await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'timeout', times: 1 });
+  await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'timeout', times: 1, delayMs: 100 });
   service.clock.advance(301);
   await service.app.sweep.once();
   const order = await service.app.store.read((tx) => tx.orders.find({ orderNo }));

@@ -40,7 +40,6 @@ test('a dump of all tables and the logs of a busy day hold no key, no secret and
   const receiver = await startReceiver(t);
   const service = await startService(t, {
     simulator,
-    timeoutMs: 400,
     logger: createLogger({ log: { level: 'trace' } }, stream),
     env: { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' },
   });
@@ -113,7 +112,7 @@ test('a dump of all tables and the logs of a busy day hold no key, no secret and
     );
     await shop.call('POST', `/api/v2/payment/close/${await placeOrder(shop, { payWay })}`);
     for (const fault of ['wrong-key', 'html', 'half-body', 'commit-then-timeout', '500-after-commit', 'redirect']) {
-      await service.sim('/sim/faults', { payWay, call: 'create', fault, times: 1, delayMs: 500 });
+      await service.sim('/sim/faults', { payWay, call: 'create', fault, times: 1, delayMs: 100 });
       await shop.call('POST', '/api/v2/payment/pay', { subject: 'x', amount: 5, payWay });
       await service.sim('/sim/reset-faults', {});
     }

@@ -149,7 +149,7 @@ export const REFUND_REFUSALS: readonly Refusal[] = [
     request: async (market) => {
       const request = await paidOrder(market);
       const { orderNo } = request;
-      await market.service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'timeout', orderNo });
+      await market.service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: '502', orderNo });
       await market.shop.call('POST', '/api/v2/payment/refund', request);
       return request;
     },

@@ -18,7 +18,7 @@ import { temporaryFolder } from './folder.ts';
 
 /** What a test may have otherwise. */
 export interface ServiceOptions extends Overrides {
-  /** Milliseconds that a channel may be silent; short, so that faults are quick. */
+  /** Milliseconds that a channel may be silent: patient, so that a loaded machine is no fault; tests of silence set less. */
   timeoutMs?: number;
   env?: Record<string, string>;
   /** A database that exists, for a second replica. */
@@ -124,7 +124,7 @@ export async function ownSimulator(t: Pick<ExecutionContext, 'teardown'>): Promi
 /** The environment of a service that tests start. */
 export function testEnvironment(
   url: string,
-  { timeoutMs = 1500, env = {} }: ServiceOptions = {},
+  { timeoutMs = 15_000, env = {} }: ServiceOptions = {},
 ): Record<string, string> {
   return {
     PAY_DEBUG: 'true',

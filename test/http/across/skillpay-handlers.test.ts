@@ -171,10 +171,10 @@ test('addresses that lead inwards are never called, and their payers get the mon
 
 test('while the refund is open the caller hears so, and a person sees it', async (t) => {
   const url = await upstream(t, (_request, response) => void response.writeHead(410).end());
-  const service = await startService(t, { env: open, timeoutMs: 300 });
+  const service = await startService(t, { env: open });
   const shop = await service.merchant();
   const outTradeNo = await paidCall(service, shop, url);
-  await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: 'timeout', delayMs: 600 });
+  await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: 'timeout', delayMs: 100 });
   for (let round = 0; round < 2; round++) {
     const answer = await callSkill(shop, undefined, outTradeNo);
     t.is(answer.status, 500);

@@ -30,12 +30,12 @@ test('unpaid repeats keep number, code and headers, and make no second order', a
 });
 
 test('a silent channel is the same 402 with status unknown', async (t) => {
-  const service = await startService(t, { timeoutMs: 300 });
+  const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service);
   const outTradeNo = await offerSkill(shop);
   service.clock.advance(6);
-  await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'timeout', delayMs: 600 });
+  await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'timeout', delayMs: 100 });
   const silent = await callSkill(shop, undefined, outTradeNo);
   t.is(silent.status, 402);
   t.is(silent.body.data.status, 'unknown');

@@ -17,7 +17,7 @@ interface World {
 type Story = (world: World) => Promise<string>;
 
 const lost: Story = async ({ service, shop }) => {
-  await service.sim('/sim/faults', { payWay: 'alipay', call: 'create', fault: 'timeout', times: 1, delayMs: 600 });
+  await service.sim('/sim/faults', { payWay: 'alipay', call: 'create', fault: 'timeout', times: 1, delayMs: 100 });
   const { body } = await shop.call('POST', '/api/v2/payment/pay', { subject: 'Lost', amount: 10, payWay: 'alipay' });
   return body.orderNo;
 };
@@ -115,7 +115,7 @@ const STORIES: readonly [situation: string, story: Story, next: boolean][] = [
     'refunding',
     async ({ service, shop }) => {
       const orderNo = await payOrder(service, shop, { amount: 10 });
-      await service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'timeout', times: 1, delayMs: 600 });
+      await service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'timeout', times: 1, delayMs: 100 });
       await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 4 });
       return orderNo;
     },

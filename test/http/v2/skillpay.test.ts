@@ -272,7 +272,7 @@ test.serial('work that failed for good says that the money is on its way back', 
   const url = await upstream(t, (_request, response) => void response.writeHead(404).end());
   const { shop } = await sells({ resource: { handler: 'http', url } });
   const outTradeNo = await paidSkill(service, shop);
-  await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: 'timeout', orderNo: outTradeNo });
+  await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: '502', orderNo: outTradeNo });
   refused(t, await callSkill(shop, undefined, outTradeNo), 500, 'fulfilment_failed_refund_pending');
 });
 
@@ -322,7 +322,7 @@ test.serial('a merchantRefundNo stands for one amount', async (t) => {
 test.serial('an equal refund waits until the outcome of the first one is known', async (t) => {
   const market = await sells();
   const outTradeNo = await paidSkill(service, market.shop);
-  await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: 'timeout', orderNo: outTradeNo });
+  await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: '502', orderNo: outTradeNo });
   await refund(market, { outTradeNo, refundAmount: 0.1 });
   refused(t, await refund(market, { outTradeNo, refundAmount: 0.1 }), 409, 'refund_in_progress');
 });
