@@ -4,10 +4,12 @@ import { type Line, median } from './figures.ts';
 /** One request that both programs are asked again and again. */
 export interface Scenario {
   name: string;
-  /** The least that the service should reach of the bare program; without one the ratio is only told. */
+  /** What `baseline` is. */
+  of: 'bare' | 'before';
+  /** The least that the service should reach of the baseline; without one the ratio is only told. */
   aim?: number;
   ours: Shot;
-  bare: Shot;
+  baseline: Shot;
 }
 
 /** A request, as autocannon sends it. */
@@ -33,20 +35,21 @@ interface Fired {
   p99: number;
 }
 
-/** Asks both programs in turns (A B A B …) after a warm-up, and compares the medians of their rates. */
-export async function compare({ name, aim, ours, bare }: Scenario, effort: Effort): Promise<Line> {
-  const shots = { ours, bare };
-  const fired: Record<keyof typeof shots, Fired[]> = { ours: [], bare: [] };
-  for (const shot of [ours, bare]) await fire(shot, effort);
+/** Asks both programs in turns (A B B A …) after a warm-up, and compares the medians of their rates. */
+export async function compare({ name, of, aim, ours, baseline }: Scenario, effort: Effort): Promise<Line> {
+  const shots = { ours, baseline };
+  const fired: Record<keyof typeof shots, Fired[]> = { ours: [], baseline: [] };
+  for (const shot of [ours, baseline]) await fire(shot, effort);
   for (let round = 0; round < effort.rounds; round++)
-    for (const who of ['ours', 'bare'] as const) fired[who].push(await fire(shots[who], effort));
+    for (const who of round % 2 === 0 ? (['ours', 'baseline'] as const) : (['baseline', 'ours'] as const))
+      fired[who].push(await fire(shots[who], effort));
   const rate = (who: Fired[]) => median(who.map((one) => one.rate));
-  const ratio = median(fired.ours.map((one, round) => one.rate / fired.bare[round]!.rate));
+  const ratio = median(fired.ours.map((one, round) => one.rate / fired.baseline[round]!.rate));
   return {
     what: `${name} (${effort.connections} connections)`,
     ours: describe(rate(fired.ours), fired.ours),
-    baseline: describe(rate(fired.bare), fired.bare),
-    result: `${ratio.toFixed(2)} of bare`,
+    baseline: describe(rate(fired.baseline), fired.baseline),
+    result: `${ratio.toFixed(2)} of ${of}`,
     aim: aim === undefined ? '' : `≥ ${aim}`,
     reached: aim === undefined ? undefined : ratio >= aim,
   };

@@ -1,16 +1,17 @@
-// `npm run bench [-- --only token,pay,jobs --rounds 5 --seconds 2 --large]`: each figure beside a baseline, in one run.
+// `npm run bench [-- --only token,pay,jobs --rounds 5 --seconds 2 --large --before DIR]`: each figure beside a
+// baseline, in one run; DIR is another checkout, built, which is measured in turns with this one.
 // It brings its own PostgreSQL (fsync on), its own channel and the bare program, and ends by itself. `--large` seeds a
 // million orders as well, which takes minutes.
 import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Line, table } from './figures.ts';
 import { measureJobs } from './jobs.ts';
 import { measureLists } from './lists.ts';
 import { compare } from './load.ts';
 import { root } from './processes.ts';
-import { merchantScenarios, skillpayScenarios } from './scenarios.ts';
+import { scenarios } from './scenarios.ts';
 import { openStage } from './stage.ts';
 import { measurePayctl, measureStarts } from './starts.ts';
 
@@ -21,6 +22,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '2' },
     connections: { type: 'string', default: '8' },
     large: { type: 'boolean', default: false },
+    before: { type: 'string' },
     'no-build': { type: 'boolean', default: false },
   },
 });
@@ -34,7 +36,7 @@ const effort = {
 
 const started = performance.now();
 if (!values['no-build']) execFileSync(process.execPath, [join(root, 'bin/build.mjs')], { stdio: 'inherit' });
-const stage = await openStage();
+const stage = await openStage(values.before && join(resolve(values.before), 'dist/bin/payctl.js'));
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop(1));
 const lines: Line[] = [];
 const report = (found: readonly Line[]) => {
@@ -43,8 +45,7 @@ const report = (found: readonly Line[]) => {
 };
 
 try {
-  for (const scenario of [...merchantScenarios(stage), ...skillpayScenarios(stage)])
-    if (wanted(scenario.name)) report([await compare(scenario, effort)]);
+  for (const scenario of scenarios(stage)) if (wanted(scenario.name)) report([await compare(scenario, effort)]);
   if (wanted('start')) report(await measureStarts(stage, effort.rounds));
   if (wanted('payctl')) report(await measurePayctl(stage, effort.rounds * 3));
   if (wanted('jobs')) report(await measureJobs(stage));

@@ -1,13 +1,22 @@
 import type { Scenario, Shot } from './load.ts';
 import { CALL, type Caller, PAYMENT, type Stage } from './stage.ts';
 
-/** Token, query and pay: what a merchant's server does all day. */
-export function merchantScenarios({ service, bare }: Pick<Stage, 'service' | 'bare'>): Scenario[] {
+/** Of the speed of the release before, the least that a release may have. */
+const KEPT = 0.97;
+
+/** What a merchant's server does all day, and pay-per-call: an offer, and the repeat of a call that was paid and given. */
+export function scenarios({ service, bare, before }: Pick<Stage, 'service' | 'bare' | 'before'>): Scenario[] {
+  const against = (name: string, shot: (caller: Caller) => Shot, aim?: number): Scenario[] => [
+    { name, of: 'bare', ...(aim && { aim }), ours: shot(service), baseline: shot(bare) },
+    ...(before ? [{ name, of: 'before' as const, aim: KEPT, ours: shot(service), baseline: shot(before) }] : []),
+  ];
   return [
-    { name: 'token', aim: 0.8, ours: token(service), bare: token(bare) },
-    { name: 'query', aim: 0.7, ours: query(service, service.closedOrder), bare: query(bare, bare.closedOrder) },
-    { name: 'query paid', aim: 0.7, ours: query(service, service.paidOrder), bare: query(bare, bare.paidOrder) },
-    { name: 'pay', aim: 0.6, ours: pay(service), bare: pay(bare) },
+    ...against('token', token, 0.8),
+    ...against('query', (caller) => query(caller, caller.closedOrder), 0.7),
+    ...against('query paid', (caller) => query(caller, caller.paidOrder), 0.7),
+    ...against('pay', pay, 0.6),
+    ...against('offer', (caller) => call(caller, 402)),
+    ...against('redeem', (caller) => call(caller, 200)),
   ];
 }
 
@@ -35,14 +44,6 @@ function pay({ url, token: bearer }: Caller): Shot {
     body: JSON.stringify(PAYMENT),
     status: 201,
   };
-}
-
-/** Pay-per-call: the first call, which is an offer, and the repeat of a call that was paid and given. */
-export function skillpayScenarios({ service, bare }: Pick<Stage, 'service' | 'bare'>): Scenario[] {
-  return [
-    { name: 'offer', ours: call(service, 402), bare: call(bare, 402) },
-    { name: 'redeem', ours: call(service, 200), bare: call(bare, 200) },
-  ];
 }
 
 function call({ url, token: bearer, givenOffer }: Caller, status: 200 | 402): Shot {

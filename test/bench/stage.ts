@@ -13,6 +13,8 @@ export interface Stage {
   bare: Caller;
   /** What starts the bare program again. */
   bareEnvironment: Record<string, string>;
+  /** The service of the other checkout, when there is one. */
+  before?: Service;
   /** The service on a copy of the empty schema. */
   onCopy(name: string, env?: Record<string, string>): Promise<Service>;
   close(): Promise<void>;
@@ -33,6 +35,8 @@ export interface Caller {
 /** The service, how it was started, and an administrator's token. */
 export interface Service extends Caller {
   child: ChildProcess;
+  /** The command that started it. */
+  payctl: string;
   env: Record<string, string>;
   adminToken: string;
   sql(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
@@ -43,8 +47,8 @@ interface Keys {
   channel: { privateKey: string; publicKey: string };
 }
 
-/** Starts the database, the channel, the service and the bare program. */
-export async function openStage(): Promise<Stage> {
+/** Starts the database, the channel, the service and the bare program, and the service of another checkout if asked. */
+export async function openStage(beforePayctl?: string): Promise<Stage> {
   const processes = openProcesses();
   const postgres = await startPostgres({ durable: true });
   const pools: InstanceType<typeof pg.Pool>[] = [];
@@ -63,12 +67,27 @@ export async function openStage(): Promise<Stage> {
     const admin = connect(postgres.url);
     const keys: Keys = { app: rsa(), channel: rsa() };
     const gateway = await processes.address('channel.ts', { BENCH_CHANNEL_KEY: keys.channel.privateKey });
-    const password = await makeSchema(processes, admin, postgres.url);
+    const password = await makeSchema(processes, admin, postgres.url, { payctl, name: 'empty' });
     const onCopy: Stage['onCopy'] = async (name, env = {}) => {
       const sql = await copySchema(admin, connect, postgres.url, name);
-      return startService({ processes, url: at(postgres.url, name), gateway, keys, password, sql, env });
+      return startService({ processes, payctl, url: at(postgres.url, name), gateway, keys, password, sql, env });
     };
     const service = await onCopy('service');
+    const startBefore = async (command: string): Promise<Service> => {
+      const own = await makeSchema(processes, admin, postgres.url, { payctl: command, name: 'before' });
+      const url = at(postgres.url, 'before');
+      return startService({
+        processes,
+        payctl: command,
+        url,
+        gateway,
+        keys,
+        password: own,
+        sql: connect(url),
+        env: {},
+      });
+    };
+    const before = beforePayctl === undefined ? undefined : await startBefore(beforePayctl);
     const { bare, bareEnvironment } = await startBare({
       processes,
       service,
@@ -80,7 +99,7 @@ export async function openStage(): Promise<Stage> {
         channelKey: keys.channel.publicKey,
       },
     });
-    return { processes, service, bare, bareEnvironment, onCopy, close };
+    return { processes, service, bare, bareEnvironment, ...(before && { before }), onCopy, close };
   } catch (error) {
     await close();
     throw error;
@@ -108,14 +127,19 @@ const SECRETS = {
   PAY_SECURITY_MASTER_KEY: randomBytes(32).toString('base64'),
 };
 
-/** The migrated database that the others are copies of, with one administrator. */
-async function makeSchema({ env, folder }: Processes, admin: Sql, postgresUrl: string): Promise<string> {
-  await admin('create database empty');
-  const file = join(folder, 'admin.password');
+/** A migrated database with one administrator, whose password is returned. */
+async function makeSchema(
+  { env, folder }: Processes,
+  admin: Sql,
+  postgresUrl: string,
+  { payctl: command, name }: { payctl: string; name: string },
+): Promise<string> {
+  await admin(`create database ${name}`);
+  const file = join(folder, `${name}.password`);
   const words = ['bootstrap', 'admin', '-u', 'bench', '--generate', '--secret-file', file, '--migrate', '-o', 'json'];
-  execFileSync(process.execPath, [payctl, ...words], {
+  execFileSync(process.execPath, [command, ...words], {
     cwd: folder,
-    env: { ...env, ...SECRETS, PAY_DATABASE_URL: at(postgresUrl, 'empty') },
+    env: { ...env, ...SECRETS, PAY_DATABASE_URL: at(postgresUrl, name) },
     stdio: 'ignore',
   });
   return readFileSync(file, 'utf8').trim();
@@ -128,6 +152,7 @@ async function copySchema(admin: Sql, connect: (url: string) => Sql, postgresUrl
 
 interface ToStart {
   processes: Processes;
+  payctl: string;
   url: string;
   gateway: string;
   keys: Keys;
@@ -151,7 +176,7 @@ async function startService({ processes, gateway, keys, password, sql, ...given 
     PAY_SIMULATOR_URL: gateway,
     ...given.env,
   };
-  const child = processes.begin([payctl, 'server', 'start'], env);
+  const child = processes.begin([given.payctl, 'server', 'start'], env);
   child.stdout?.resume();
   await untilHealthy(url, child);
   const login = await post(`${url}/api/v1/login`, { username: 'bench', password });
@@ -160,7 +185,7 @@ async function startService({ processes, gateway, keys, password, sql, ...given 
   const scopes = ['payment:write', 'payment:read', 'skillpay:call'];
   const app = dataOf(await post(`${url}/api/v1/api-apps`, { name: 'bench', project: 'default', scopes }, adminToken));
   const caller = await introduce(url, String(app['client_id']), String(app['client_secret']), sql);
-  return { ...caller, child, env, adminToken, sql };
+  return { ...caller, child, payctl: given.payctl, env, adminToken, sql };
 }
 
 function configuration({ app, channel }: Keys): object {
