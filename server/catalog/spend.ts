@@ -56,7 +56,7 @@ export function spend({ store, now, audit, recordEvent, consoleApp }: CatalogPor
             bizNo: debit.bizNo,
             memo: debit.memo,
           }));
-        await claimKey(tx, claim, String(entry.id), now());
+        if (claim) await claimKey(tx, claim, String(entry.id), now());
         return entry;
       }),
 
@@ -76,7 +76,7 @@ export function spend({ store, now, audit, recordEvent, consoleApp }: CatalogPor
           memo: reason,
         };
         const entry = amount > 0 ? (await credit(tx, account, posting)).entry : await take(tx, account, posting);
-        await claimKey(tx, claim, String(entry.id), now());
+        if (claim) await claimKey(tx, claim, String(entry.id), now());
         await log(tx, actor, 'coin.adjust', `${key.project}/${key.code}`, null, { userId, amount, reason });
         return entry;
       }),

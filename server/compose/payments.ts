@@ -3,23 +3,22 @@ import { consoleClientId } from '../identity/api-app-row.ts';
 import { type CheckAuditChain, checkBooks } from '../payments/books.ts';
 import { checkOrder } from '../payments/check-order.ts';
 import { checkRefund } from '../payments/check-refund.ts';
-import { composeEffects } from '../payments/effects.ts';
 import { explainOrder } from '../payments/explain/explain.ts';
 import { exportOrders } from '../payments/export.ts';
-import { raiseException } from '../payments/journal.ts';
+import { composeEffects, raiseException } from '../payments/journal.ts';
 import { paymentOperations, type PaymentOperations } from '../payments/operations.ts';
 import { payerOrders } from '../payments/payer.ts';
 import type { Effects, Ports } from '../payments/ports.ts';
 import type { RouteGroup } from '../routes/index.ts';
 import { notifyRoutes } from '../routes/notify.ts';
 import { payerRoutes } from '../routes/payer.ts';
+import { consolePaymentRoutes, paymentRoutes } from '../routes/payment.ts';
 import { bookRoutes } from '../routes/v1/books.ts';
 import { exceptionRoutes } from '../routes/v1/exceptions.ts';
 import { explainRoutes } from '../routes/v1/explain.ts';
 import { orderExportRoutes } from '../routes/v1/order-export.ts';
 import { orderRoutes } from '../routes/v1/orders.ts';
 import { refundRoutes } from '../routes/v1/refunds.ts';
-import { consolePaymentRoutes, paymentRoutes } from '../routes/payment.ts';
 import type { Base } from './base.ts';
 
 /** What payments need of other parts. */

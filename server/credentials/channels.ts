@@ -140,7 +140,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
       if (!counts(order))
         throw new ChannelNotConfigured(payWay, 'is set to simulator mode, which requires Debug = true');
       const versions = await store.read((tx) => versionsOfAccount(tx, order));
-      return firstUsable(versions, (version) => channelOf(project, payWay, version), new ChannelNotConfigured(payWay));
+      return firstUsable(versions, (version) => channelOf(project, payWay, version), payWay);
     },
     async forNotices(project, payWay) {
       const days = kindOf(payWay).limits.refundWindowDays + LONGEST_ORDER_DAYS;
@@ -172,9 +172,9 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
 async function firstUsable(
   versions: readonly VersionName[],
   build: (version: VersionName) => Promise<Channel>,
-  otherwise: AppError,
+  payWay: PayWay,
 ): Promise<Channel> {
-  let refusal = otherwise;
+  let refusal: AppError | undefined;
   for (const version of versions) {
     try {
       return await build(version);
@@ -183,7 +183,7 @@ async function firstUsable(
       refusal = error;
     }
   }
-  throw refusal;
+  throw refusal ?? new ChannelNotConfigured(payWay);
 }
 
 function onlyRefusals(error: unknown): undefined {

@@ -1,6 +1,5 @@
-import { arrayText } from './layout.ts';
 import type { OpenDatabase } from './orm.ts';
-import { run } from './statement.ts';
+import { arrayText, run } from './statement.ts';
 
 /** What is left of a limit. */
 export interface CountedQuota {

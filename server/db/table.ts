@@ -1,5 +1,4 @@
-import { arrayText, type Layout } from './layout.ts';
-import type { Statements } from './statement.ts';
+import { arrayText, type Layout, type Statements } from './statement.ts';
 
 /** Equality on columns only: operators cannot be expressed, so no caller's object can become one. */
 export type Where<Row> = Partial<{ [K in keyof Row]: Row[K] | readonly NonNullable<Row[K]>[] }>;

@@ -1,10 +1,11 @@
-import { Forbidden, Unauthenticated } from '../errors.ts';
-import type { AdminCaller, AppCaller } from './callers.ts';
+import { Forbidden, TooManyRequests, Unauthenticated } from '../errors.ts';
 import { authenticateAdmin, requireRole } from './admin-auth.ts';
-import { authenticateApp, requireScope } from './bearer-auth.ts';
-import { isListed } from './client-address.ts';
+import { refuseBadCredential } from './bad-credential.ts';
+import type { AdminCaller, AppCaller } from './callers.ts';
+import { isWithin } from '../addresses/networks.ts';
 import type { Auth } from './contract.ts';
 import type { EdgeContext } from './edge.ts';
+import { setRateLimitHeaders } from './rate-limit.ts';
 
 /** Finds out who calls and whether the contract lets them; throws 401, 403 or 429. */
 export async function authenticate(ctx: EdgeContext, auth: Auth): Promise<AdminCaller | AppCaller | undefined> {
@@ -35,6 +36,35 @@ export async function authenticateUnknown(ctx: EdgeContext): Promise<void> {
 
 function requireAdminNetwork(ctx: EdgeContext): void {
   const { adminNetworks } = ctx.edge;
-  if (!adminNetworks || !ctx.path.startsWith('/api/v1/') || isListed(adminNetworks, ctx.state.ip)) return;
+  if (!ctx.path.startsWith('/api/v1/') || isWithin(adminNetworks, ctx.state.ip)) return;
   throw new Forbidden('ip_not_allowed', 'Your IP address is not allowed to use the console.');
+}
+
+/** Which application calls, by `Authorization: Bearer` and nothing else (RFC 6750 §2.1); counts its own limit. */
+export async function authenticateApp(ctx: EdgeContext): Promise<AppCaller> {
+  const header = ctx.req.headers.authorization;
+  if (header === undefined) throw new Unauthenticated();
+  ctx.state.credential = true;
+  const token = /^Bearer +(\S+)$/i.exec(header)?.[1] ?? '';
+  const app = await ctx.edge.authenticators
+    .app(token, ctx.state.ip)
+    .catch((error: unknown) => refuseBadCredential(ctx, error));
+  await countRequest(ctx, app);
+  return app;
+}
+
+/** Throws 403 `insufficient_scope` (RFC 6750 §3.1) unless the app has the scope or `admin`. */
+export function requireScope(app: AppCaller, scope: string): void {
+  if (app.scopes.has(scope) || app.scopes.has('admin')) return;
+  throw new Forbidden('insufficient_scope', `The scope ${scope} is required.`, {
+    headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
+  });
+}
+
+async function countRequest(ctx: EdgeContext, app: AppCaller): Promise<void> {
+  const limit = app.rateLimit ?? ctx.edge.perAppLimit;
+  if (limit <= 0) return;
+  const quota = await ctx.edge.rateLimits.consume(`app:${app.clientId}`, limit, 60);
+  setRateLimitHeaders(ctx, quota, 60);
+  if (!quota.allowed) throw new TooManyRequests('Rate limit exceeded.', quota.resetSeconds);
 }

@@ -1,8 +1,8 @@
+import { readNetwork } from '../addresses/networks.ts';
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { WithKey } from '../payments/idempotency.ts';
 import type { Authenticators } from './callers.ts';
-import { networkList } from './client-address.ts';
 import { cors } from './cors.ts';
 import type { Edge } from './edge.ts';
 import type { Metrics } from './metrics.ts';
@@ -73,7 +73,7 @@ function toEdge({ config, logger, authenticators, rateLimits, withKey, metrics }
     publicOrigin: new URL(publicUrl).origin,
     secure: publicUrl.startsWith('https:'),
     trustedProxies,
-    adminNetworks: networkList(adminNetworks),
+    adminNetworks: adminNetworks.map((network) => readNetwork(network) ?? network),
     perAppLimit: config.rateLimit.perApp,
     badCredentialsPerMinute: config.rateLimit.badCredentialsPerMinute,
   };

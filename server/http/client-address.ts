@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
 
 /**
  * The client's address: that of the socket, or with `hops` trusted proxies in front the entry of X-Forwarded-For that
@@ -21,23 +21,4 @@ export function plainAddress(text: string): string {
     .replace(/^\[([^\]]*)\](?::\d+)?$/, '$1')
     .replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1');
   return bare.replace(/%.*$/, '').replace(/^::ffff:(\d+\.\d+\.\d+\.\d+)$/i, '$1');
-}
-
-/** A list of CIDR networks or single addresses; undefined when it is empty, which means all. */
-export function networkList(networks: readonly string[]): BlockList | undefined {
-  if (networks.length === 0) return undefined;
-  const list = new BlockList();
-  for (const network of networks) {
-    const [address = '', prefix] = network.split('/');
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-    if (prefix === undefined) list.addAddress(address, family);
-    else list.addSubnet(address, Number(prefix), family);
-  }
-  return list;
-}
-
-/** Whether the address is on the list. */
-export function isListed(list: BlockList, address: string): boolean {
-  const family = isIP(address);
-  return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4');
 }

@@ -1,5 +1,4 @@
 import type { DefaultContext, Middleware, ParameterizedContext } from 'koa';
-import type { BlockList } from 'node:net';
 import type { Logger } from 'pino';
 import type { WithKey } from '../payments/idempotency.ts';
 import type { Authenticators, Caller } from './callers.ts';
@@ -20,7 +19,7 @@ export interface Edge {
   readonly secure: boolean;
   readonly trustedProxies: number;
   /** Addresses that may use `/api/v1`; undefined = all. */
-  readonly adminNetworks: BlockList | undefined;
+  readonly adminNetworks: readonly string[];
   readonly perAppLimit: number;
   readonly badCredentialsPerMinute: number;
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { type FieldError, InvalidRequest, NotFound } from '../errors.ts';
 import { readBody } from './body.ts';
+import { requirePlainText } from './plain-text.ts';
 import type { Contract, RequestFacts } from './contract.ts';
 import type { EdgeContext } from './edge.ts';
-import { requirePlainText } from './plain-text.ts';
 
 /** What the reader of a contract gives; the handler sees it with the contract's own types. */
 export interface ReadInput {
@@ -98,4 +98,17 @@ function fieldError(issue: z.core.$ZodIssue, prefix: string): FieldError {
   const path = issue.path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
   const code = issue.code === 'custom' && typeof issue.params?.code === 'string' ? issue.params.code : issue.code;
   return { pointer: prefix + path, code, detail: issue.message };
+}
+
+/** Reads the `Idempotency-Key` header, bare or quoted (≤ 255 visible characters); throws a 400 when it is malformed. */
+export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  const text = String(header);
+  const key = /^"(.*)"$/.exec(text)?.[1] ?? text;
+  if (!/^[\x21-\x7e]{1,255}$/.test(key) || key.includes('"')) {
+    throw new InvalidRequest('Idempotency-Key must be 1 to 255 visible characters, bare or quoted.', [
+      { pointer: '/headers/idempotency-key', code: 'invalid', detail: 'must be 1 to 255 visible characters' },
+    ]);
+  }
+  return key;
 }

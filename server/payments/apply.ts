@@ -3,10 +3,9 @@ import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/tx.ts';
 import { type Change, MOVED_OF_ORDER, MOVED_OF_REFUND, type OpenedRefund } from './core/change.ts';
 import { isListed, ORDER_MOVES, REFUND_MOVES } from './core/moves.ts';
-import { jsonable, raiseException, resolveExceptions, tellOrder, tellRefund } from './journal.ts';
+import { jsonable, raiseException, resolveExceptions, runEffect, tellOrder, tellRefund } from './journal.ts';
 import type { Ports } from './ports.ts';
 import { MerchantNumberUsed } from './refusals.ts';
-import { runEffect } from './effects.ts';
 
 /** Why a row moves: which message or person, for the history. */
 export interface Via {

@@ -1,7 +1,9 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
+import { AppError } from '../errors.ts';
 import type { Channel, OrderRef, Outcome, PlaceOrder, RefundOrder, RefundRef } from './channel.ts';
 import type { Ports } from './ports.ts';
+import { OutcomeNotKept } from './refusals.ts';
 
 /**
  * Asks an order's channel, outside any transaction. Whatever is thrown (a configuration that cannot be used, a fault of an
@@ -78,4 +80,16 @@ function totalOf(order: OrderRow, refund: RefundRow): bigint {
 
 function notifyUrl({ payWay, project }: OrderRow, publicUrl: string): string {
   return `${publicUrl}/notify/${payWay}/${project}`;
+}
+
+/** Does what follows a committed intent; a fault of our own there is told with its numbers. */
+export async function afterIntent<T>(
+  numbers: { orderNo: string; refundNo?: string },
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof AppError ? error : new OutcomeNotKept(numbers, error);
+  }
 }

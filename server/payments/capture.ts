@@ -4,10 +4,9 @@ import { ask, orderRef } from './ask.ts';
 import type { Outcome } from './channel.ts';
 import { isDoubtful } from './core/plan.ts';
 import { canCapture } from './core/wish-order.ts';
-import { lockOrder } from './owner.ts';
 import type { Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
-import { settle, settleLocked } from './settle.ts';
+import { lockOrder, settle, settleLocked } from './settle.ts';
 
 /** Takes approved money (PayPal). Return page, webhook, query and jobs may all call it at once: one capture is made. */
 export function capturePayment(ports: Ports) {

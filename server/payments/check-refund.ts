@@ -1,8 +1,8 @@
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Via } from './apply.ts';
 import { ask, refundRef } from './ask.ts';
+import { isForgotten } from './core/decide-refund.ts';
 import { nextRefundStep } from './core/plan.ts';
-import { isForgotten } from './core/wish-refund.ts';
 import type { Ports } from './ports.ts';
 import { sendRefund } from './refund.ts';
 import { settleRefund } from './settle.ts';

@@ -1,13 +1,12 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { Via } from './apply.ts';
-import { ask, orderRef } from './ask.ts';
-import type { CloseReason } from './order.ts';
+import { afterIntent, ask, orderRef } from './ask.ts';
 import { claimKey, type KeyClaim } from './idempotency.ts';
-import { lockOrder, type Owner } from './owner.ts';
-import type { Asker, Ports } from './ports.ts';
+import type { CloseReason } from './order.ts';
+import type { Asker, Owner, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
-import { afterIntent, OrderAlreadyPaid } from './refusals.ts';
-import { settle, settleLocked } from './settle.ts';
+import { OrderAlreadyPaid } from './refusals.ts';
+import { lockOrder, settle, settleLocked } from './settle.ts';
 
 /** Closes an order: 'closed' when the channel confirmed it, 'closing' while it did not; a paid order is refused. */
 export type ClosePayment = (asker: Asker, orderNo: string, claim?: KeyClaim) => Promise<OrderRow>;
@@ -41,7 +40,7 @@ export function intendClose(
 ): Promise<OrderRow> {
   return ports.store.transaction(async (tx) => {
     const locked = await lockOrder(tx, orderNo, owner);
-    await claimKey(tx, claim, orderNo, ports.now());
+    if (claim) await claimKey(tx, claim, orderNo, ports.now());
     return settleLocked(ports, tx, locked, { wish: 'close', reason }, via);
   });
 }

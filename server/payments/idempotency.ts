@@ -74,8 +74,7 @@ export async function withIntentKey<Result>(
 }
 
 /** Claims the key in the transaction that writes the intent; the unique index decides who is first. */
-export async function claimKey(tx: Tx, claim: KeyClaim | undefined, intentNo: string, now: Date): Promise<void> {
-  if (!claim) return;
+export async function claimKey(tx: Tx, claim: KeyClaim, intentNo: string, now: Date): Promise<void> {
   const leasedUntil = later(now, LEASE_SECONDS);
   if (claim.resume === null) {
     const row = { ...whereOf(claim), fingerprint: claim.fingerprint, intentNo, state: 'running' as const, leasedUntil };

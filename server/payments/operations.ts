@@ -4,17 +4,16 @@ import { closePayment } from './close.ts';
 import type { KeyClaim } from './idempotency.ts';
 import { majorNumber } from './money.ts';
 import { receiveNotice } from './notice.ts';
-import { operatorRepairs, type ExceptionAction, type RefundAction } from './operator.ts';
-import { placePayment } from './place.ts';
+import { type ExceptionAction, operatorRepairs, type RefundAction } from './operator.ts';
 import type { PayRequest } from './pay-request.ts';
+import { placePayment } from './place.ts';
 import type { Asker, Ports } from './ports.ts';
 import { queryPayment } from './query.ts';
 import { readPayments } from './read.ts';
-import { refundPayment } from './refund.ts';
-import type { RefundRequest } from './refund-request.ts';
+import { refundPayment, type RefundRequest } from './refund.ts';
 import type { Pair } from './settle.ts';
 import { orderTimeline } from './timeline.ts';
-import { refundable, viewException, viewRefund, type OrderView } from './view.ts';
+import { type OrderView, refundable, viewException, viewRefund } from './view.ts';
 
 /** A refund as its maker sees it: with the sums of its order. */
 function placed({ order, refund }: Pair) {

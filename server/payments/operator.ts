@@ -10,11 +10,10 @@ import { isOpen } from './core/moves.ts';
 import type { OrderWish } from './core/wish-order.ts';
 import { resolveExceptions } from './journal.ts';
 import { newNumber } from './numbers.ts';
-import { findOrder, findRefund } from './owner.ts';
 import type { Asker, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
-import { retryRefund } from './claim-refund.ts';
-import { sendRefund } from './refund.ts';
+import { findOrder, findRefund } from './read.ts';
+import { retryRefund, sendRefund } from './refund.ts';
 import { invalidAction } from './refusals.ts';
 import { lockPair, type Pair, settleLocked, settleRefund, settleRefundLocked } from './settle.ts';
 

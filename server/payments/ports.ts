@@ -3,7 +3,9 @@ import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Store } from '../db/store.ts';
 import type { Tx } from '../db/tx.ts';
 import type { Channel, ChannelKind, Mode, PayWay } from './channel.ts';
-import type { Owner } from './owner.ts';
+
+/** Whose orders are in reach: an app sees its own, the console any. */
+export type Owner = { clientId: string } | 'any';
 
 /** A channel as it is configured now for new orders. */
 export interface ActiveChannel {

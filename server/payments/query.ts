@@ -4,8 +4,8 @@ import { ask, orderRef } from './ask.ts';
 import type { Outcome } from './channel.ts';
 import { isOpen } from './core/moves.ts';
 import { later } from './core/plan.ts';
-import { findOrder } from './owner.ts';
 import type { Asker, Ports } from './ports.ts';
+import { findOrder } from './read.ts';
 import { settle } from './settle.ts';
 
 /** An answer of the channel is fresh enough for this long. */

@@ -1,4 +1,6 @@
-import { listExceptions, type ExceptionFilter } from '../db/queries/exceptions.ts';
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { RefundRow } from '../db/entities/refunds.ts';
+import { type ExceptionFilter, listExceptions } from '../db/queries/exceptions.ts';
 import {
   listOrders,
   listRefunds,
@@ -7,9 +9,9 @@ import {
   type Position,
   type RefundFilter,
 } from '../db/queries/orders.ts';
-import type { OrderRow } from '../db/entities/orders.ts';
-import { findOrder, findRefund } from './owner.ts';
-import type { Asker, Ports } from './ports.ts';
+import type { ReadTx } from '../db/tx.ts';
+import { NotFound } from '../errors.ts';
+import type { Asker, Owner, Ports } from './ports.ts';
 import { type OrderView, type RefundView, viewCredential, viewException, viewOrder, viewRefund } from './view.ts';
 
 /** One page of a list, newest first; `next` is where the following page begins. */
@@ -81,4 +83,18 @@ function nextOf<Row extends { createdAt: Date }>(
   id: (row: Row) => string,
 ): Position | null {
   return more && last ? { createdAt: last.createdAt, id: id(last) } : null;
+}
+
+/** The order, or the 404 of nothing when it is another's. */
+export async function findOrder(tx: ReadTx, orderNo: string, owner: Owner): Promise<OrderRow> {
+  const order = await tx.orders.find({ orderNo, ...(owner === 'any' ? {} : owner) });
+  if (!order) throw new NotFound('order');
+  return order;
+}
+
+/** The refund, or the 404 of nothing when it is another's. */
+export async function findRefund(tx: ReadTx, refundNo: string, owner: Owner): Promise<RefundRow> {
+  const refund = await tx.refunds.find({ refundNo, ...(owner === 'any' ? {} : owner) });
+  if (!refund) throw new NotFound('refund');
+  return refund;
 }

@@ -1,11 +1,25 @@
-import type { Via } from './apply.ts';
-import { ask, refundOrder } from './ask.ts';
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { RefundRow } from '../db/entities/refunds.ts';
+import type { Tx } from '../db/tx.ts';
+import { apply, type Via } from './apply.ts';
+import { afterIntent, ask, refundOrder } from './ask.ts';
+import { decideNewRefund, refundableOf, refundsRefused } from './core/decide-refund.ts';
 import { isSendable } from './core/plan.ts';
-import { claimRefund } from './claim-refund.ts';
+import { claimKey, type KeyClaim } from './idempotency.ts';
+import { readAmount } from './money.ts';
+import { newNumber } from './numbers.ts';
+import type { RefundOrigin } from './order.ts';
 import type { Asker, Ports } from './ports.ts';
-import type { RefundOptions, RefundRequest } from './refund-request.ts';
-import { afterIntent } from './refusals.ts';
-import { lockPair, type Pair, settleRefund, settleRefundLocked } from './settle.ts';
+import { MerchantNumberUsed, refusalFor } from './refusals.ts';
+import {
+  loadRefundFacts,
+  lockOrder,
+  lockPair,
+  type Pair,
+  permitted,
+  settleRefund,
+  settleRefundLocked,
+} from './settle.ts';
 
 /** Gives money back: reserves, asks the channel, settles. Once accepted it is never an error, also when the channel is silent. */
 export type RefundPayment = (asker: Asker, request: RefundRequest, options?: RefundOptions) => Promise<Pair>;
@@ -43,4 +57,115 @@ function intendToSend(ports: Ports, refundNo: string, via: Via): Promise<{ pair:
     const mine = isSendable(pair.refund);
     return { pair: await settleRefundLocked(ports, tx, pair, { wish: 'send' }, via), mine };
   });
+}
+
+/** A refund request after its schema. */
+export interface RefundRequest {
+  orderNo: string;
+  /** Major units; left out = all that is left. */
+  refundAmount?: number | string | undefined;
+  merchantRefundNo?: string | undefined;
+  reason?: string | undefined;
+}
+
+/** What the caller may add: the key, and (for the service's own refunds) the fixed number and origin. */
+export interface RefundOptions {
+  claim?: KeyClaim | undefined;
+  origin?: RefundOrigin;
+  refundNo?: string;
+  /** Checked and written under the order's lock, before the reservation. */
+  guard?: (tx: Tx, order: OrderRow) => Promise<void>;
+}
+
+/** The refund that a request means. */
+export interface ClaimedRefund {
+  pair: Pair;
+  /** Whether the channel is called now. */
+  due: boolean;
+}
+
+/** The intent of a refund request: the refund that it repeats, or a new one with its reservation. */
+export async function claimRefund(
+  ports: Ports,
+  tx: Tx,
+  asker: Asker,
+  request: RefundRequest,
+  options: RefundOptions,
+): Promise<ClaimedRefund> {
+  const now = ports.now();
+  const { claim } = options;
+  const order = await lockOrder(tx, request.orderNo, asker.owner);
+  if (claim?.resume) {
+    await claimKey(tx, claim, claim.resume, now);
+    return resume(order, await tx.refunds.lock({ refundNo: claim.resume }), now);
+  }
+  const same = await sameRefund(tx, order, request);
+  if (same) {
+    if (claim) await claimKey(tx, claim, same.refundNo, now);
+    if (same.state !== 'failed') return resume(order, same, now);
+    return { pair: await retryRefund(ports, tx, { order, refund: same }, asker.actor), due: true };
+  }
+  await options.guard?.(tx, order);
+  return openNew(ports, tx, order, asker, request, options);
+}
+
+async function openNew(
+  ports: Ports,
+  tx: Tx,
+  order: OrderRow,
+  asker: Asker,
+  request: RefundRequest,
+  { claim, refundNo, origin }: RefundOptions,
+): Promise<ClaimedRefund> {
+  const now = ports.now();
+  const facts = await loadRefundFacts(ports, tx, order);
+  // Whether the order can be refunded at all is told before what is wrong with the amount.
+  const refusal = refundsRefused(order, facts.blockedBy);
+  if (refusal) throw refusalFor(refusal, order);
+  const asked = {
+    refundNo: refundNo ?? newNumber('R', now),
+    amount: amountOf(order, request),
+    origin: origin ?? (asker.owner === 'any' ? ('admin' as const) : ('merchant' as const)),
+    reason: request.reason ?? null,
+    merchantRefundNo: request.merchantRefundNo ?? null,
+    actor: asker.actor,
+    cause: 'refund',
+    mayRepeat: !claim && !request.merchantRefundNo && !refundNo,
+  };
+  const earlier = await tx.refunds.list({ orderNo: order.orderNo });
+  const change = permitted(decideNewRefund(order, { ...facts, earlier }, asked, now), order);
+  if (claim) await claimKey(tx, claim, asked.refundNo, now);
+  const { order: after, refund } = await apply(ports, tx, { order }, change, asked);
+  return { pair: { order: after, refund: refund! }, due: refund!.sentAt! <= now };
+}
+
+/** The guard and the reservation again, in the caller's transaction; the number at the channel stays. */
+export async function retryRefund(ports: Ports, tx: Tx, pair: Pair, actor: string): Promise<Pair> {
+  const facts = await loadRefundFacts(ports, tx, pair.order);
+  return settleRefundLocked(ports, tx, pair, { wish: 'retry', facts }, { cause: 'retry', actor });
+}
+
+/** The refund that a repeated merchantRefundNo means; another amount is refused. */
+async function sameRefund(tx: Tx, order: OrderRow, request: RefundRequest): Promise<RefundRow | undefined> {
+  const { merchantRefundNo } = request;
+  if (!merchantRefundNo) return undefined;
+  const found = await tx.refunds.find({ clientId: order.clientId, merchantRefundNo });
+  if (!found) return undefined;
+  const sameAmount = request.refundAmount === undefined || found.amount === amountOf(order, request);
+  if (found.orderNo !== order.orderNo || !sameAmount)
+    throw new MerchantNumberUsed('merchantRefundNo', merchantRefundNo);
+  return tx.refunds.lock({ refundNo: found.refundNo });
+}
+
+/** A retry of an intent: what was never sent is sent, everything else is answered from its row. */
+function resume(order: OrderRow, refund: RefundRow | undefined, now: Date): ClaimedRefund {
+  if (!refund) throw new Error('a claimed intent has no refund');
+  const isFree = refund.leasedUntil === null || refund.leasedUntil <= now;
+  const isDue = refund.sentAt === null || refund.sentAt <= now;
+  return { pair: { order, refund }, due: refund.state === 'pending' && refund.tries === 0 && isFree && isDue };
+}
+
+function amountOf(order: OrderRow, { refundAmount }: RefundRequest): bigint {
+  if (refundAmount === undefined) return refundableOf(order) || 1n;
+  return readAmount(refundAmount, order.currency, order.payWay, '/refundAmount').minor;
 }

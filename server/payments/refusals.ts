@@ -2,7 +2,7 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import { AppError, Conflict, InvalidRequest, NotAllowed } from '../errors.ts';
 import type { PayWay, UnknownCause } from './channel.ts';
 import type { Refusal } from './core/change.ts';
-import { refundableOf } from './core/wish-refund.ts';
+import { refundableOf } from './core/decide-refund.ts';
 import { majorNumber } from './money.ts';
 
 /** The channel was asked and nobody knows whether it acted (504); the order stays open and is looked after. */
@@ -17,7 +17,7 @@ export class ChannelOutcomeUnknown extends AppError {
 }
 
 /** Our own database failed after the intent was written (504): it stands, so "nothing was changed" would be untrue. */
-class OutcomeNotKept extends AppError {
+export class OutcomeNotKept extends AppError {
   constructor(numbers: { orderNo: string; refundNo?: string }, cause: unknown) {
     super('channel_outcome_unknown', 504, 'The request was accepted, but its outcome could not be stored.', {
       retryable: true,
@@ -25,18 +25,6 @@ class OutcomeNotKept extends AppError {
       hint: 'Repeat the request with the same Idempotency-Key or merchant number, or query the order.',
       cause,
     });
-  }
-}
-
-/** Does what follows a committed intent; a fault of our own there is told with its numbers. */
-export async function afterIntent<T>(
-  numbers: { orderNo: string; refundNo?: string },
-  work: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw error instanceof AppError ? error : new OutcomeNotKept(numbers, error);
   }
 }
 

@@ -1,24 +1,29 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
-import type { Tx } from '../db/tx.ts';
+import type { ReadTx, Tx } from '../db/tx.ts';
 import { NotFound } from '../errors.ts';
 import { apply, type Via } from './apply.ts';
 import { type Change, isRefusal, type Refusal } from './core/change.ts';
-import { decideOrder } from './core/decide-order.ts';
-import { decideRefund } from './core/decide-refund.ts';
-import type { Heard } from './core/facts.ts';
+import { decideOrder, orderNeeds } from './core/decide-order.ts';
+import { decideRefund, type RefundWish } from './core/decide-refund.ts';
+import type { Heard, OrderFacts, RefundFacts } from './core/facts.ts';
 import type { RefundHeard } from './core/hear-refund.ts';
 import type { OrderWish } from './core/wish-order.ts';
-import type { RefundWish } from './core/wish-refund.ts';
-import { loadFacts } from './facts.ts';
-import { lockOrder } from './owner.ts';
-import type { Ports } from './ports.ts';
+import { inSavepoint } from './journal.ts';
+import type { Owner, Ports } from './ports.ts';
 import { refusalFor } from './refusals.ts';
 
 /** A refund and its order, both locked. */
 export interface Pair {
   readonly order: OrderRow;
   readonly refund: RefundRow;
+}
+
+/** The order, locked until the transaction ends; the 404 of nothing when it is another's. */
+export async function lockOrder(tx: Tx, orderNo: string, owner: Owner): Promise<OrderRow> {
+  const order = await tx.orders.lock({ orderNo, ...(owner === 'any' ? {} : owner) });
+  if (!order) throw new NotFound('order');
+  return order;
 }
 
 /** Locks the order, then the refund: always in this order. */
@@ -84,4 +89,65 @@ export async function settleRefund(
 export function permitted(decided: Change | Refusal, order: OrderRow): Change {
   if (isRefusal(decided)) throw refusalFor(decided, order);
   return decided;
+}
+
+/** Loads what a decision about an order needs beyond its row, and nothing else; the caller holds the order's lock. */
+export async function loadFacts(ports: Ports, tx: Tx, order: OrderRow, input: Heard | OrderWish): Promise<OrderFacts> {
+  let facts: OrderFacts = {};
+  for (let need = orderNeeds(order, facts, input); need; need = orderNeeds(order, facts, input))
+    facts = { ...facts, [need]: await load[need](ports, tx, order, input) };
+  return facts;
+}
+
+const load: {
+  [Fact in keyof OrderFacts]-?: (
+    ports: Ports,
+    tx: Tx,
+    order: OrderRow,
+    input: Heard | OrderWish,
+  ) => Promise<OrderFacts[Fact]>;
+} = {
+  sibling: (_ports, tx, order) => hasSibling(tx, order),
+  mismatch: (_ports, tx, order, input) => stateOfMismatch(tx, order, input),
+  readmitted: (ports, tx, order) => isReadmitted(ports, tx, order),
+};
+
+/** Another order of the same merchantOrderNo that is live or has money: the merchant wants one payment only. */
+export async function hasSibling(tx: ReadTx, order: OrderRow): Promise<boolean> {
+  if (order.merchantOrderNo === null) return false;
+  const siblings = await tx.orders.list({ clientId: order.clientId, merchantOrderNo: order.merchantOrderNo });
+  return siblings.some(
+    ({ orderNo, state, paid }) =>
+      orderNo !== order.orderNo && (state === 'created' || state === 'pending' || state === 'paid' || paid > 0n),
+  );
+}
+
+async function stateOfMismatch(
+  tx: Tx,
+  { orderNo }: OrderRow,
+  input: Heard | OrderWish,
+): Promise<OrderFacts['mismatch']> {
+  const channelNo = 'outcome' in input && 'channelNo' in input.outcome ? input.outcome.channelNo : '';
+  const known = { orderNo, kind: 'amount_mismatch' as const };
+  if (!(await tx.exceptions.find({ ...known, dedupe: channelNo.slice(0, 128) }))) return 'new';
+  return (await tx.exceptions.find({ ...known, state: 'open' })) ? 'open' : 'ended';
+}
+
+/** When the stock cannot even be asked, there is none. */
+async function isReadmitted(ports: Ports, tx: Tx, order: OrderRow): Promise<boolean> {
+  let admitted = false;
+  await inSavepoint(ports, tx, order, 'readmit', async (part) => {
+    admitted = await ports.effects.readmit(part, order);
+  });
+  return admitted;
+}
+
+/** What a new or repeated refund needs beyond the rows; the caller holds the order's lock. */
+export async function loadRefundFacts(
+  ports: Pick<Ports, 'channels'>,
+  tx: ReadTx,
+  { orderNo, payWay }: OrderRow,
+): Promise<RefundFacts> {
+  const blocking = await tx.exceptions.find({ orderNo, state: 'open', blocksRefunds: true });
+  return { blockedBy: blocking?.kind ?? null, limits: ports.channels.kindOf(payWay).limits };
 }

@@ -1,5 +1,5 @@
-import { findOrder } from './owner.ts';
 import type { Asker, Ports } from './ports.ts';
+import { findOrder } from './read.ts';
 
 /** One line of an order's story. */
 export interface TimelineEntry {

@@ -1,12 +1,11 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
-import type { RefundOutcome } from '../channel.ts';
-import { type Change, type Refusal, STAY } from './change.ts';
+import type { ChannelLimits, RefundOutcome } from '../channel.ts';
+import { type Change, type Refusal, STAY, type Touched } from './change.ts';
 import type { RefundFacts } from './facts.ts';
-import { hearRefund, type RefundHeard } from './hear-refund.ts';
-import { foreignRefund, newRefund, type RefundIntent } from './open-refund.ts';
-import { later } from './plan.ts';
-import { refundableOf, refundsRefused, type RefundWish, wishRefund } from './wish-refund.ts';
+import { failedRefund, hearRefund, type RefundHeard } from './hear-refund.ts';
+import { foreignRefund, newRefund, type RefundIntent, reservation } from './open-refund.ts';
+import { isSendable, later } from './plan.ts';
 
 /** What an outcome does to a refund and the sums of its order. */
 export function decideRefund(order: OrderRow, refund: RefundRow, heard: RefundHeard, now: Date): Change;
@@ -94,4 +93,137 @@ export function decideForeignRefund(
     order: { nextCheckAt: now, leasedUntil: null },
     raise: [{ kind: 'refund_unexplained', dedupe, received: outcome.amount, blocksRefunds: true }],
   };
+}
+
+/** What somebody wants of a refund that exists. */
+export type RefundWish =
+  /** The intent to send it (again): the same number and bytes every time. */
+  | { readonly wish: 'send' }
+  /** A failed refund is asked for again, with the same number. */
+  | { readonly wish: 'retry'; readonly facts: RefundFacts }
+  /** A person has the channel asked again about an abnormal refund. */
+  | { readonly wish: 'reopen' }
+  /** A person ends an abnormal refund whose money never left. */
+  | { readonly wish: 'release'; readonly reason: string; readonly actor: string }
+  /** A person says that the payer got the money outside the channel. */
+  | { readonly wish: 'paid_elsewhere'; readonly reason: string; readonly actor: string }
+  /** Nothing is due any more. */
+  | { readonly wish: 'rest' };
+
+type Wish<Name extends RefundWish['wish']> = Extract<RefundWish, { wish: Name }>;
+type Grant<Name extends RefundWish['wish']> = (pair: Pair, wish: Wish<Name>, now: Date) => Change | Refusal;
+
+interface Pair {
+  readonly order: OrderRow;
+  readonly refund: RefundRow;
+}
+
+/** What a wish does to a refund. */
+export function wishRefund(order: OrderRow, refund: RefundRow, wish: RefundWish, now: Date): Change | Refusal {
+  return WISHES[wish.wish]({ order, refund }, wish as never, now);
+}
+
+const WISHES: { readonly [Name in RefundWish['wish']]: Grant<Name> } = {
+  send: ({ refund }, _wish, now) => (isSendable(refund) ? sent(refund, now) : STAY),
+  retry,
+  reopen: ({ refund }, _wish, now) =>
+    refund.state === 'abnormal'
+      ? { rule: 'R7', refund: { state: 'processing', nextCheckAt: now, checks: 0, leasedUntil: null } }
+      : notAbnormal(),
+  release,
+  paid_elsewhere: paidElsewhere,
+  rest: ({ refund: { state } }) =>
+    state === 'pending' || state === 'processing'
+      ? STAY
+      : { rule: null, refund: { nextCheckAt: null, leasedUntil: null } },
+};
+
+/** The first `sentAt` is stored before the call, so that a re-send is byte-identical; the lease keeps the jobs away meanwhile. */
+function sent(refund: RefundRow, now: Date): Touched {
+  // An earlier call that was not refused may have died before its answer was settled: it can still land.
+  const mayLand = refund.tries > 0 && refund.refusedAt === null;
+  return {
+    rule: null,
+    refund: {
+      sentAt: refund.tries === 0 ? now : (refund.sentAt ?? now),
+      tries: refund.tries + 1,
+      nextCheckAt: later(now, 10),
+      leasedUntil: later(now, 15),
+      refusedAt: null,
+      absentCount: 0,
+      absentFirstAt: null,
+      unknownAt: mayLand ? now : refund.unknownAt,
+    },
+  };
+}
+
+/** The guard and the reservation of a new refund again, with the same number at the channel. */
+function retry({ order, refund }: Pair, { facts }: Wish<'retry'>, now: Date): Change | Refusal {
+  const { blockedBy, limits } = facts;
+  if (refund.state !== 'failed') return notRetryable(`A refund in the state ${refund.state} cannot be retried.`);
+  const isOwed = refund.surplus || refund.origin === 'late';
+  const refusal = isOwed ? undefined : refundsRefused(order, blockedBy);
+  if (refusal) return refusal;
+  if (!refund.surplus && refund.amount > refundableOf(order)) return { refuse: { code: 'refund_exceeds_refundable' } };
+  if (isForgotten(refund, limits, now))
+    return notRetryable('The channel no longer has this refund number; create a new refund.');
+  return {
+    rule: 'R6',
+    refund: { state: 'pending', finishedAt: null, checks: 0, nextCheckAt: later(now, 10), leasedUntil: null },
+    order: refund.surplus ? {} : { refunding: order.refunding + refund.amount },
+    effects: [reservation(order, refund)],
+  };
+}
+
+/** Refunds need paid money and no open exception that forbids them. */
+export function refundsRefused(order: OrderRow, blockedBy: string | null): Refusal | undefined {
+  if (order.paid === 0n || order.state !== 'paid') return { refuse: { code: 'order_not_paid' } };
+  return blockedBy === null ? undefined : { refuse: { code: 'refunds_blocked', kind: blockedBy } };
+}
+
+/** What may still be given back, in minor units; never negative. */
+export function refundableOf(order: Pick<OrderRow, 'paid' | 'refunded' | 'refunding'>): bigint {
+  const left = order.paid - order.refunded - order.refunding;
+  return left > 0n ? left : 0n;
+}
+
+/** Some channels forget a number: after that a re-send would pay twice. */
+export function isForgotten(
+  { createdAt, tries }: Pick<RefundRow, 'createdAt' | 'tries'>,
+  { refundResendDays }: Pick<ChannelLimits, 'refundResendDays'>,
+  now: Date,
+): boolean {
+  return tries > 0 && refundResendDays !== null && now > later(createdAt, refundResendDays * 86_400);
+}
+
+function release({ order, refund }: Pair, { reason, actor }: Wish<'release'>, now: Date): Change | Refusal {
+  if (refund.state !== 'abnormal') return notAbnormal();
+  const ended = failedRefund(order, refund, { code: 'released', message: reason }, now);
+  const answered = { where: { refundNo: refund.refundNo }, resolution: 'release', by: actor, reason };
+  return { ...ended, resolve: [answered] };
+}
+
+function paidElsewhere(
+  { order, refund }: Pair,
+  { reason, actor }: Wish<'paid_elsewhere'>,
+  now: Date,
+): Change | Refusal {
+  if (refund.state !== 'abnormal') return notAbnormal();
+  const { refundNo, amount, surplus } = refund;
+  return {
+    rule: 'R7',
+    refund: { state: 'succeeded', elsewhere: true, failureMessage: reason, finishedAt: now, nextCheckAt: null },
+    order: surplus ? {} : { refunding: order.refunding - amount, refunded: order.refunded + amount },
+    tell: [{ type: 'refund.succeeded' }],
+    resolve: [{ where: { refundNo }, resolution: 'paid_elsewhere', by: actor, reason }],
+    effects: [{ name: `refund-succeeded:${refundNo}`, run: ['refundSucceeded'] }],
+  };
+}
+
+function notRetryable(message: string): Refusal {
+  return { refuse: { code: 'refund_not_retryable', message } };
+}
+
+function notAbnormal(): Refusal {
+  return { refuse: { code: 'refund_not_abnormal', message: 'Only an abnormal refund can be resolved manually.' } };
 }

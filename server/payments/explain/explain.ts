@@ -1,12 +1,12 @@
 import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
-import { findOrder } from '../owner.ts';
-import type { Asker, Ports } from '../ports.ts';
-import { refundable, statusOf } from '../view.ts';
-import { decideRefund } from '../core/decide-refund.ts';
 import { isRefusal } from '../core/change.ts';
+import { decideRefund } from '../core/decide-refund.ts';
 import type { RefundFacts } from '../core/facts.ts';
-import { hasSibling, loadRefundFacts } from '../facts.ts';
+import type { Asker, Ports } from '../ports.ts';
+import { findOrder } from '../read.ts';
+import { hasSibling, loadRefundFacts } from '../settle.ts';
+import { refundable, statusOf } from '../view.ts';
 import { refundSituation } from './refund-situations.ts';
 import { situationOf } from './situations.ts';
 
