@@ -46,7 +46,10 @@ export interface App extends Pick<Base, 'store' | 'database' | 'schema' | 'logge
 
 /** The composition root: opens the database and assembles every part over what it needs of the others. */
 export async function buildApp(config: Config, overrides: Overrides = {}): Promise<App> {
-  const database = await openDatabase(config.database);
+  const database = await openDatabase({
+    ...config.database,
+    ...(overrides.databaseTimeouts && { timeouts: overrides.databaseTimeouts }),
+  });
   try {
     return await assemble(await composeBase(config, database, overrides));
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
 import { migrate, schemaStatus, type SchemaStatus } from '../db/migrate.ts';
-import type { OpenDatabase } from '../db/orm.ts';
+import type { DatabaseSettings, OpenDatabase } from '../db/orm.ts';
 import { createRateLimits, type CountedLimits } from '../db/rate-limits.ts';
 import { createStore, type Store } from '../db/store.ts';
 import type { Wake } from '../db/tx.ts';
@@ -17,6 +17,8 @@ export interface Overrides {
   checkpoint?: Ports['checkpoint'];
   /** Where the simulator of this process listens. */
   simulatorUrl?: string;
+  /** Other bounds for the database than the service's own. */
+  databaseTimeouts?: DatabaseSettings['timeouts'];
 }
 
 /** What every part is assembled over: configuration, database, clock and log. */

@@ -72,7 +72,7 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
         sweepEveryMs: 60_000,
       });
       await act(shop, victim.url, payWay, orderNo).catch(() => {});
-      t.is(await Promise.race([victim.ended, inTime()]), 'SIGKILL', checkpoint);
+      t.is(await victim.ended, 'SIGKILL', checkpoint);
       service.clock.advance(61);
       if (act !== close && act !== query) {
         const again = (await act(shop, service.url, payWay, orderNo)) as { status: number; body: { code?: string } };
@@ -113,7 +113,7 @@ test.serial('G1: capture dies at each of its checkpoints and the money is taken 
       crashAt,
       sweepEveryMs: 50,
     });
-    t.is(await Promise.race([victim.ended, inTime()]), 'SIGKILL', crashAt);
+    t.is(await victim.ended, 'SIGKILL', crashAt);
     await until(`${crashAt}: paid`, async () => {
       service.clock.advance(61);
       await service.app.sweep.once();
@@ -169,9 +169,3 @@ test.serial('G1: random kill -9 under load: no acknowledged result is lost, read
   await assertBooksBalance(t, service);
   t.log(`${kills} kills, ${acknowledged.length} acknowledged results, 0 lost`);
 });
-
-/** A replica that does not reach its checkpoint shows as `alive`, not as a test that hangs. */
-async function inTime(): Promise<string> {
-  await new Promise((resolve) => setTimeout(resolve, 15_000).unref());
-  return 'alive';
-}

@@ -75,7 +75,7 @@ test('G11: a database that is gone, that swallows everything, and that is stoppe
   const postgres = await startPostgres();
   t.teardown(() => postgres.stop());
   const cable = await layCable(t, postgres.url);
-  const service = await startService(t, { url: cable.url });
+  const service = await startService(t, { url: cable.url, databaseTimeouts: {} });
   const admin = await firstAdmin(service);
   const shop = await service.merchant();
   const orderNo = await placeOrder(shop, {});
@@ -110,6 +110,7 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
     const cable: Cable = await layCable(t, database.url);
     let dieAt = '';
     const service = await startService(t, {
+      databaseTimeouts: {},
       url: cable.url,
       checkpoint: (name) => {
         if (name === dieAt) cable.cut();

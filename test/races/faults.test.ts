@@ -4,7 +4,7 @@ import { FAULTS, stageOf, type FaultName, type FaultRule } from '../../server/si
 import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../support/books.ts';
 import { isLong } from '../support/counts.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
-import { startService, type Answer, type Merchant, type Service } from '../support/service.ts';
+import { startService, until, type Answer, type Merchant, type Service } from '../support/service.ts';
 
 type Call = 'create' | 'query' | 'close' | 'capture' | 'refund';
 
@@ -116,7 +116,7 @@ test('every fault of a notice × every channel: nothing moves wrongly, and the n
       await service.sim('/sim/notices', { payWay, enabled: true });
       await service.sim('/sim/faults', { payWay, call: 'notice', fault, times: 1, orderNo });
       for (let copy = 0; copy < 2; copy += 1) await service.sim('/sim/notify', { orderNo });
-      t.is(await stateOf(service, orderNo), 'paid', `${payWay} ${fault}`);
+      await until(`${payWay} ${fault}: paid`, async () => (await stateOf(service, orderNo)) === 'paid');
       await service.sim('/sim/reset-faults', {});
       met += 1;
     }

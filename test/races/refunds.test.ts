@@ -11,8 +11,15 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
     const orders = count(100, 4);
     const taken = await inParallel(orders, 4, async () => {
       const orderNo = await payOrder(service, shop, { payWay, amount: 100 });
-      const answers = await inParallel(20, 20, () =>
-        untilTaken(() => shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 60 })),
+      const answers = await inParallel(20, 20, (index) =>
+        untilTaken(() =>
+          shop.call(
+            'POST',
+            '/api/v2/payment/refund',
+            { orderNo, refundAmount: 60 },
+            { 'idempotency-key': `${orderNo}-${index}` },
+          ),
+        ),
       );
       const refused = answers.filter(({ status }) => status !== 200);
       t.true(refused.every(({ body }) => ['refund_exceeds_refundable', 'refund_in_progress'].includes(body.code)));

@@ -20,10 +20,10 @@ export async function inParallel<T>(n: number, width: number, work: (index: numb
   return results;
 }
 
-/** Sends a request again while the database is too busy to take it (503, nothing was changed), as a merchant does. */
+/** Sends a request again while it may not have been taken (503) or its answer was lost (504), as a merchant does. */
 export async function untilTaken<Answer extends { status: number }>(send: () => Promise<Answer>): Promise<Answer> {
-  for (let tries = 1; ; tries++) {
+  for (;;) {
     const answer = await send();
-    if (answer.status !== 503 || tries === 50) return answer;
+    if (answer.status !== 503 && answer.status !== 504) return answer;
   }
 }

@@ -3,6 +3,7 @@ import type { Config } from '../../config/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { buildApp } from '../../server/app.ts';
 import { listen } from '../../server/http/server.ts';
+import { PATIENT } from './service.ts';
 
 interface Orders {
   simulatorUrl: string;
@@ -17,6 +18,7 @@ const { simulatorUrl, crashAt } = orders;
 const config = loadConfig({ env: process.env, cwd: process.cwd() }) as Config;
 const app = await buildApp(config, {
   simulatorUrl,
+  databaseTimeouts: PATIENT,
   logger: pino({ level: process.env.PAY_TEST_LOG ?? 'silent' }),
   checkpoint: (name) => {
     if (name === crashAt) process.kill(process.pid, 'SIGKILL');

@@ -16,6 +16,9 @@ import { createDatabase } from './database.ts';
 import { requireDeclared } from './declared.ts';
 import { temporaryFolder } from './folder.ts';
 
+/** A machine that is busy makes a test slow and not red: only tests of a sick database have the service's own bounds. */
+export const PATIENT = { connect: 60_000, query: 60_000, statement: 58_000, lock: 50_000, idleInTransaction: 120_000 };
+
 /** What a test may have otherwise. */
 export interface ServiceOptions extends Overrides {
   /** Milliseconds that a channel may be silent: patient, so that a loaded machine is no fault; tests of silence set less. */
@@ -86,7 +89,13 @@ export async function startService(
   const port = options.port ?? (await freePort());
   config.server.publicUrl = `http://127.0.0.1:${port}`;
   const logger = options.logger ?? pino({ level: process.env.PAY_TEST_LOG ?? 'silent' });
-  const app = await buildApp(config, { simulatorUrl: simulator.url, ...options, logger, now });
+  const app = await buildApp(config, {
+    simulatorUrl: simulator.url,
+    databaseTimeouts: PATIENT,
+    ...options,
+    logger,
+    now,
+  });
   const server = await listen(app.koa, { host: '127.0.0.1', port });
   let stopped = false;
   const stop = async () => {
@@ -230,7 +239,11 @@ export async function bootstrapAdmin(
 }
 
 /** Waits until a condition holds; fails after a while. */
-export async function until<T>(what: string, condition: () => Promise<T | undefined | false>, ms = 15_000): Promise<T> {
+export async function until<T>(
+  what: string,
+  condition: () => Promise<T | undefined | false>,
+  ms = 150_000,
+): Promise<T> {
   const end = Date.now() + ms;
   for (;;) {
     const found = await condition();
