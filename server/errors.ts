@@ -47,6 +47,16 @@ abstract class CodedError<Code extends string> extends Error {
 /** A refusal with a stable code and an HTTP status; everything a caller may be told is in it. */
 export class AppError extends CodedError<ErrorCode> {}
 
+/** The connection broke at COMMIT (504): nobody knows whether the change was made, so it is not said that it was not. */
+export class CommitUnknown extends AppError {
+  constructor(cause: unknown) {
+    super('change_unknown', 504, 'The connection to the database was lost while the change was committed.', {
+      hint: 'Look whether it was made before you repeat it; with an Idempotency-Key or a merchant number repeat it as it was.',
+      cause,
+    });
+  }
+}
+
 /** Codes that no answer carries and that have no page: payctl shows them. */
 export type LocalCode =
   | 'already_bootstrapped'

@@ -1,11 +1,12 @@
 import type { SqlEntityManager } from '@mikro-orm/postgresql';
+import { CommitUnknown } from '../errors.ts';
 import type { OpenDatabase } from './orm.ts';
 import { createSingle, createStatements } from './statement.ts';
 import { createReadTx, createTx, type ReadTx, type Tx, type Wake } from './tx.ts';
 
 /** The only door to the data. Inside `transaction` only `tx` is in reach; never await a network call there. */
 export interface Store {
-  /** Everything in `work` commits or nothing does. */
+  /** Everything in `work` commits or nothing does; throws CommitUnknown when nobody knows which. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Reads without a transaction; each statement sees the newest committed state. */
   read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T>;
@@ -39,16 +40,26 @@ async function transaction<T>({ em }: OpenDatabase, work: (em: SqlEntityManager)
   const own = em.fork({ useContext: false });
   const begin = own.getKysely().transaction().setIsolationLevel('read committed');
   let failure: { error: unknown } | undefined;
+  let isDone = false;
   try {
     return await begin.execute(async (trx) => {
       own.setTransactionContext(trx);
-      return work(own).catch((error: unknown) => {
+      const result = await work(own).catch((error: unknown) => {
         failure = { error };
         throw error;
       });
+      isDone = true;
+      return result;
     });
   } catch (error) {
     // A rollback that fails as well must not hide why there was one.
-    throw failure ? failure.error : error;
+    if (failure) throw failure.error;
+    throw isDone && !isRefusedCommit(error) ? new CommitUnknown(error) : error;
   }
+}
+
+/** PostgreSQL itself said that it did not commit; an error without its code, or of a connection that ends, says nothing. */
+function isRefusedCommit(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !/^(?:08|57P)/.test(code) && code !== 'EPIPE';
 }

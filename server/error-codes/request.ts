@@ -21,6 +21,12 @@ export const requestCodes = {
     meaning: 'The body or one of its files is larger than allowed: JSON 100 KB, a file 64 KB, a channel notice 256 KB.',
     remedy: 'Send less.',
   },
+  change_unknown: {
+    title: 'Change unknown',
+    meaning: 'The connection to the database was lost at the commit; whether the change was made is not known.',
+    remedy:
+      'Look whether it was made. A request with an Idempotency-Key or a merchant number can be repeated as it was.',
+  },
   changed_meanwhile: {
     title: 'Concurrent change',
     meaning: 'The resource was changed concurrently; this request was not applied.',

@@ -75,6 +75,7 @@ const oauthCodes: Partial<Record<ErrorCode, string>> = {
   not_found: 'invalid_request',
   unauthenticated: 'invalid_client',
   rate_limited: 'temporarily_unavailable',
+  change_unknown: 'temporarily_unavailable',
   database_busy: 'temporarily_unavailable',
   database_unavailable: 'temporarily_unavailable',
 };

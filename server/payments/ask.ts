@@ -1,6 +1,7 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
-import { AppError } from '../errors.ts';
+import type { Tx } from '../db/tx.ts';
+import { AppError, CommitUnknown } from '../errors.ts';
 import type { Channel, OrderRef, Outcome, PlaceOrder, RefundOrder, RefundRef } from './channel.ts';
 import type { Ports } from './ports.ts';
 import { OutcomeNotKept } from './refusals.ts';
@@ -82,14 +83,36 @@ function notifyUrl({ payWay, project }: OrderRow, publicUrl: string): string {
   return `${publicUrl}/notify/${payWay}/${project}`;
 }
 
-/** Does what follows a committed intent; a fault of our own there is told with its numbers. */
-export async function afterIntent<T>(
-  numbers: { orderNo: string; refundNo?: string },
-  work: () => Promise<T>,
+/** What an order and its refund are called. */
+export interface Numbers {
+  orderNo: string;
+  refundNo?: string;
+}
+
+/** The transaction that writes an intent: when the connection breaks at COMMIT the caller hears its number (504), and a retry finds it if it is there. */
+export async function intend<T>(
+  { store }: Pick<Ports, 'store'>,
+  work: (tx: Tx) => Promise<T>,
+  numbersOf: (intent: T) => Numbers,
 ): Promise<T> {
+  let intent: { made: T } | undefined;
+  try {
+    return await store.transaction(async (tx) => (intent = { made: await work(tx) }).made);
+  } catch (error) {
+    throw intent && error instanceof CommitUnknown ? notKept(numbersOf(intent.made), error) : error;
+  }
+}
+
+function notKept({ orderNo, refundNo }: Numbers, error: unknown): OutcomeNotKept {
+  return new OutcomeNotKept(refundNo === undefined ? { orderNo } : { orderNo, refundNo }, error);
+}
+
+/** Does what follows a committed intent; a fault of our own there is told with its numbers. */
+export async function afterIntent<T>(numbers: Numbers, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw error instanceof AppError ? error : new OutcomeNotKept(numbers, error);
+    const isRefusal = error instanceof AppError && !(error instanceof CommitUnknown);
+    throw isRefusal ? error : notKept(numbers, error);
   }
 }

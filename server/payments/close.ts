@@ -1,6 +1,7 @@
 import type { OrderRow } from '../db/entities/orders.ts';
+import type { Tx } from '../db/tx.ts';
 import type { Via } from './apply.ts';
-import { afterIntent, ask, orderRef } from './ask.ts';
+import { afterIntent, ask, intend, orderRef } from './ask.ts';
 import { claimKey, type KeyClaim } from './idempotency.ts';
 import type { CloseReason } from './order.ts';
 import type { Asker, Owner, Ports } from './ports.ts';
@@ -38,11 +39,12 @@ export function intendClose(
   via: Via,
   { owner, claim }: { owner: Owner; claim?: KeyClaim | undefined },
 ): Promise<OrderRow> {
-  return ports.store.transaction(async (tx) => {
+  const work = async (tx: Tx) => {
     const locked = await lockOrder(tx, orderNo, owner);
     if (claim) await claimKey(tx, claim, orderNo, ports.now());
     return settleLocked(ports, tx, locked, { wish: 'close', reason }, via);
-  });
+  };
+  return intend(ports, work, (order) => order);
 }
 
 /** Asks the channel to close, and to say what happened when it refuses. Whatever it says is settled. */

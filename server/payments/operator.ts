@@ -2,7 +2,7 @@ import type { OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/tx.ts';
 import { Conflict, NotFound } from '../errors.ts';
-import { ask, refundRef } from './ask.ts';
+import { ask, intend, refundRef } from './ask.ts';
 import { checkOrder } from './check-order.ts';
 import { checkRefund } from './check-refund.ts';
 import type { Resolved } from './core/change.ts';
@@ -51,11 +51,12 @@ export function operatorRepairs(ports: Ports) {
   /** A failed refund is made again, an abnormal one asked about again: the same number at the channel. */
   async function retryOne(asker: Asker, refundNo: string): Promise<Pair> {
     const via = { cause: 'retry', actor: asker.actor };
-    const pair = await ports.store.transaction(async (tx) => {
+    const again = async (tx: Tx) => {
       const locked = await lockPair(tx, refundNo);
       if (locked.refund.state !== 'abnormal') return retryRefund(ports, tx, locked, asker.actor);
       return settleRefundLocked(ports, tx, locked, { wish: 'reopen' }, via);
-    });
+    };
+    const pair = await intend(ports, again, ({ refund }) => refund);
     if (pair.refund.state === 'pending') return send(refundNo, via);
     const call = refundRef(pair.order, pair.refund, ports.publicUrl);
     const outcome = await ask(ports, pair.order, (channel) =>

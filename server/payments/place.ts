@@ -2,7 +2,7 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/tx.ts';
 import { AppError } from '../errors.ts';
 import { insertOrder } from './apply.ts';
-import { afterIntent, ask, placeOrder } from './ask.ts';
+import { afterIntent, ask, intend, placeOrder } from './ask.ts';
 import type { Outcome } from './channel.ts';
 import { canSendAgain } from './core/wish-order.ts';
 import { draftOrder } from './draft-order.ts';
@@ -20,8 +20,10 @@ export function placePayment(ports: Ports): PlacePayment {
   return async (payee, request, options = {}) => {
     const active = await ports.channels.forNew(payee.project, request.payWay);
     const draft = draftOrder(active, payee, request, options, ports.now());
-    const { order, send, fresh } = await ports.store.transaction((tx) =>
-      claimOrder(ports, tx, draft, request, options),
+    const { order, send, fresh } = await intend(
+      ports,
+      (tx) => claimOrder(ports, tx, draft, request, options),
+      (claimed) => claimed.order,
     );
     ports.checkpoint('place.intent');
     if (!send) return refuseOrReturn(order);

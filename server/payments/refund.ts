@@ -2,7 +2,7 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/tx.ts';
 import { apply, type Via } from './apply.ts';
-import { afterIntent, ask, refundOrder } from './ask.ts';
+import { afterIntent, ask, intend, refundOrder } from './ask.ts';
 import { decideNewRefund, refundableOf, refundsRefused } from './core/decide-refund.ts';
 import { isSendable } from './core/plan.ts';
 import { claimKey, type KeyClaim } from './idempotency.ts';
@@ -28,7 +28,11 @@ export type RefundPayment = (asker: Asker, request: RefundRequest, options?: Ref
 export function refundPayment(ports: Ports): RefundPayment {
   const send = sendRefund(ports);
   return async (asker, request, options = {}) => {
-    const { pair, due } = await ports.store.transaction((tx) => claimRefund(ports, tx, asker, request, options));
+    const { pair, due } = await intend(
+      ports,
+      (tx) => claimRefund(ports, tx, asker, request, options),
+      (claimed) => claimed.pair.refund,
+    );
     ports.checkpoint('refund.intent');
     if (!due) return pair;
     const { orderNo, refundNo } = pair.refund;

@@ -16,15 +16,20 @@ export class ChannelOutcomeUnknown extends AppError {
   }
 }
 
-/** Our own database failed after the intent was written (504): it stands, so "nothing was changed" would be untrue. */
+/** Our own database failed at or after the COMMIT of the intent (504): it may stand, so "nothing was changed" would be untrue. */
 export class OutcomeNotKept extends AppError {
   constructor(numbers: { orderNo: string; refundNo?: string }, cause: unknown) {
-    super('channel_outcome_unknown', 504, 'The request was accepted, but its outcome could not be stored.', {
-      retryable: true,
-      extra: { ...numbers, cause: 'not_kept' },
-      hint: 'Repeat the request with the same Idempotency-Key or merchant number, or query the order.',
-      cause,
-    });
+    super(
+      'channel_outcome_unknown',
+      504,
+      'The database failed while the request was stored; it may have been accepted.',
+      {
+        retryable: true,
+        extra: { ...numbers, cause: 'not_kept' },
+        hint: 'Repeat the request with the same Idempotency-Key or merchant number, or query the order.',
+        cause,
+      },
+    );
   }
 }
 

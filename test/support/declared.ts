@@ -8,6 +8,7 @@ const ANYWHERE: ReadonlySet<string> = new Set<ErrorCode>([
   'body_malformed',
   'body_too_deep',
   'body_too_large',
+  'change_unknown',
   'csrf_failed',
   'database_busy',
   'database_unavailable',

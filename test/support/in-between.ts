@@ -46,6 +46,10 @@ export interface Cable {
   swallow(): void;
   /** From now on every connection is broken off, as by a server that is gone. */
   cut(): void;
+  /** Breaks the connection at the COMMIT of the next transaction with these words in it: before it arrives, or when its answer is on its way back. */
+  cutCommit(when: 'before' | 'after', words: string): void;
+  /** How often `cutCommit` struck. */
+  readonly strikes: number;
   mend(): void;
 }
 
@@ -59,11 +63,31 @@ export async function layCable(t: ExecutionContext, to: string): Promise<Cable> 
     sockets.add(socket);
     return socket.on('error', () => {}).on('close', () => sockets.delete(socket));
   };
-  const pump = (from: Socket, into: Socket): void => {
+  let trap: { words: string; when: 'before' | 'after' } | undefined;
+  let strikes = 0;
+  const marked = new Set<Socket>();
+  const doomed = new Set<Socket>();
+  /** Whether the trap closes on what a client sends. */
+  const isTrapped = (from: Socket, bytes: Buffer): 'before' | 'after' | undefined => {
+    if (bytes.includes('start transaction')) marked.delete(from);
+    if (!trap) return undefined;
+    if (bytes.includes(trap.words)) marked.add(from);
+    if (!marked.has(from) || !bytes.includes('commit')) return undefined;
+    const { when } = trap;
+    trap = undefined;
+    strikes += 1;
+    return when;
+  };
+  const pump = (from: Socket, into: Socket, fromNear: boolean): void => {
     from.on('data', (bytes: Buffer) => {
+      if (doomed.has(from)) return void from.destroy();
+      const trapped = fromNear ? isTrapped(from, bytes) : undefined;
+      if (trapped === 'before') return void from.destroy();
+      if (trapped === 'after') doomed.add(into);
       if (!swallowing) into.write(bytes);
     });
     from.on('close', () => {
+      doomed.delete(from);
       if (!swallowing) into.destroy();
     });
   };
@@ -72,8 +96,8 @@ export async function layCable(t: ExecutionContext, to: string): Promise<Cable> 
     if (broken) return void near.destroy();
     if (swallowing) return;
     const far = keep(connect(Number(target.port), target.hostname));
-    pump(near, far);
-    pump(far, near);
+    pump(near, far, true);
+    pump(far, near, false);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const drop = () => sockets.forEach((socket) => socket.destroy());
@@ -90,6 +114,10 @@ export async function layCable(t: ExecutionContext, to: string): Promise<Cable> 
     cut: () => {
       broken = true;
       drop();
+    },
+    cutCommit: (when, words) => void (trap = { when, words }),
+    get strikes() {
+      return strikes;
     },
     mend: () => {
       swallowing = false;

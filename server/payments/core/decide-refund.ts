@@ -46,7 +46,7 @@ export function decideNewRefund(
   const refusal = refundsRefused(order, blockedBy);
   if (refusal) return refusal;
   if (asked.amount > refundableOf(order)) return { refuse: { code: 'refund_exceeds_refundable' } };
-  const twin = mayRepeat ? earlier.find((one) => isUndecidedTwin(one, asked.amount, now)) : undefined;
+  const twin = mayRepeat ? earlier.find((one) => isUndecidedTwin(one, asked.amount)) : undefined;
   if (twin) return { refuse: { code: 'refund_in_progress', refundNo: twin.refundNo } };
   const { maxRefundsPerOrder: most, refundWindowDays: days } = limits;
   if (most !== null && earlier.filter(({ state }) => state !== 'failed').length >= most)
@@ -65,9 +65,8 @@ export function decideNewRefund(
 }
 
 /** Without a key two equal refunds cannot be told from a retry, so the second waits for the first one's outcome. */
-function isUndecidedTwin({ amount, state, unknownAt, createdAt }: RefundRow, asked: bigint, now: Date): boolean {
-  const isOpen = state === 'pending' || state === 'processing';
-  return amount === asked && isOpen && (unknownAt !== null || now > later(createdAt, 2));
+function isUndecidedTwin({ amount, state }: RefundRow, asked: bigint): boolean {
+  return amount === asked && (state === 'pending' || state === 'processing');
 }
 
 /** When the channel takes the next refund of this order: refunds that come too close together are scheduled, not refused. */
