@@ -44,6 +44,12 @@ export const skillpayCodes = {
     meaning: 'PAYMENT-SIGNATURE is malformed, or does not match the offer or X-Out-Trade-No.',
     remedy: 'Send the proof exactly as the x402 client created it for this order.',
   },
+  partial_refund_before_delivery: {
+    title: 'Only refundable in full',
+    meaning:
+      'The product cannot be refunded once delivered, so before delivery all of the payment goes back or nothing.',
+    remedy: 'Leave refundAmount out to get everything back, or call the resource to get its content.',
+  },
   refund_after_fulfilment: {
     title: 'Not refundable after delivery',
     meaning: 'The product cannot be refunded once its content has been delivered.',

@@ -102,6 +102,15 @@ export class RefundAfterFulfilment extends Conflict {
   }
 }
 
+/** Part of the money back, and then the content: the product that forbids refunds after delivery forbids that too (409). */
+export class PartialRefundBeforeDelivery extends Conflict {
+  constructor(orderNo: string) {
+    super('partial_refund_before_delivery', 'Before delivery this resource can only be refunded in full.', {
+      extra: { orderNo },
+    });
+  }
+}
+
 /** Too many offers of the application wait for their payers (429). */
 export class TooManyOffers extends TooManyRequests {
   constructor(limit: number) {

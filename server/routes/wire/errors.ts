@@ -9,7 +9,7 @@ type Errors = readonly ErrorCode[];
 const channelUse: Errors = ['channel_not_configured', 'configuration_broken'];
 const channelCall: Errors = ['channel_refused', 'channel_outcome_unknown', 'channel_answer_unusable'];
 const purchase: Errors = ['not_on_sale', 'price_mismatch', 'out_of_stock'];
-const paidWork: Errors = ['fulfilment_in_progress', 'refund_after_fulfilment'];
+const paidWork: Errors = ['fulfilment_in_progress', 'refund_after_fulfilment', 'partial_refund_before_delivery'];
 const giveBack: Errors = [
   'order_not_paid',
   'refund_exceeds_refundable',

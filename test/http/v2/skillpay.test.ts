@@ -372,3 +372,22 @@ test.serial('a product may forbid the refund of what was given, but not to an ad
   refused(t, await merchants('POST', '/api/v2/payment/refund', asPayment), 409, 'refund_after_fulfilment');
   t.is((await admin('POST', '/api/v1/console/payment/refund', asPayment)).status, 200);
 });
+
+test.serial(
+  'a product that forbids it gives back all or nothing before delivery: never most of the money and the content',
+  async (t) => {
+    const market = await sells({ refundAfterFulfilment: false });
+    const outTradeNo = await paidSkill(service, market.shop);
+    const most = { outTradeNo, refundAmount: 0.4 };
+    refused(t, await refund(market, most), 409, 'partial_refund_before_delivery');
+    const merchants = as(service, market.shop.token);
+    const asPayment = { orderNo: outTradeNo, refundAmount: 0.4 };
+    refused(t, await merchants('POST', '/api/v2/payment/refund', asPayment), 409, 'partial_refund_before_delivery');
+    t.is(
+      (await admin('POST', '/api/v1/console/payment/refund', { orderNo: outTradeNo, refundAmount: 0.1 })).status,
+      200,
+    );
+    t.is((await refund(market, { outTradeNo })).status, 200, 'the rest is all that is left');
+    refused(t, await callSkill(market.shop, undefined, outTradeNo), 410, 'order_refunded');
+  },
+);
