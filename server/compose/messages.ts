@@ -2,6 +2,7 @@ import { redactText } from '../channels/redaction.ts';
 import { createTransport } from '../channels/transport.ts';
 import { createMessageLog, type MessageLog, type NewMessage } from '../db/message-log.ts';
 import type { PayWay, Transport } from '../payments/channel.ts';
+import { readNumberAtChannel } from '../payments/numbers.ts';
 import type { Ports } from '../payments/ports.ts';
 import type { Base } from './base.ts';
 
@@ -28,10 +29,26 @@ export function composeMessages({ config, store, now, log: report }: Base): Mess
         timeoutMs: config.channels.timeoutMs,
         record: ({ call, orderNo, refundNo = null, status, durationMs, request, answer, failure: note }) => {
           if (orderNo)
-            keep({ payWay, direction: 'out', call, orderNo, refundNo, status, durationMs, request, answer, note });
+            keep({
+              payWay,
+              direction: 'out',
+              call,
+              orderNo,
+              refundNo: nameOf(refundNo),
+              status,
+              durationMs,
+              request,
+              answer,
+              note,
+            });
         },
       }),
     heard: ({ request, ...message }) =>
       keep({ ...message, request: redactText(request).slice(0, MAX_NOTICE), direction: 'in', durationMs: null }),
   };
+}
+
+/** The refund that is meant, whichever of its numbers the channel knows. */
+function nameOf(numberAtChannel: string | null): string | null {
+  return numberAtChannel === null ? null : readNumberAtChannel(numberAtChannel).refundNo;
 }

@@ -3,6 +3,7 @@ import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/tx.ts';
 import { AppError, CommitUnknown } from '../errors.ts';
 import type { Channel, OrderRef, Outcome, PlaceOrder, RefundOrder, RefundRef } from './channel.ts';
+import { numberAtChannel } from './numbers.ts';
 import type { Ports } from './ports.ts';
 import { OutcomeNotKept } from './refusals.ts';
 
@@ -60,7 +61,7 @@ export function refundOrder(order: OrderRow, refund: RefundRow, publicUrl: strin
   return {
     ...orderRef(order),
     amount: { minor: totalOf(order, refund), currency: refund.currency },
-    refundNo: refund.refundNo,
+    refundNo: numberAtChannel(refund),
     refundAmount: { minor: refund.amount, currency: refund.currency },
     reason: refund.reason ?? '',
     notifyUrl: notifyUrl(order, publicUrl),

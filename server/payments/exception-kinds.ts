@@ -1,10 +1,12 @@
 /** Kinds of exceptions: what a person should look at. */
 export const EXCEPTION_KINDS = [
   'late_paid',
+  'order_overdue',
   'amount_mismatch',
   'double_paid',
   'refund_overrun',
   'refund_abnormal',
+  'refund_overdue',
   'refund_mismatch',
   'refund_reversed',
   'refund_elsewhere',

@@ -39,7 +39,7 @@ export async function tellRefund(
   });
 }
 
-/** Opens an exception once per (order, kind, dedupe) and tells about it. */
+/** Opens an exception once per (order, kind, dedupe), or again when its cause came back, and tells about it. */
 export async function raiseException(ports: Ports, tx: Tx, order: OrderRow, raised: Raised): Promise<void> {
   const { kind, received, refundNo = null, blocksRefunds = false } = raised;
   const row: OrderExceptionRow = {
@@ -61,9 +61,17 @@ export async function raiseException(ports: Ports, tx: Tx, order: OrderRow, rais
     createdAt: ports.now(),
     resolvedAt: null,
   };
-  if (!(await tx.exceptions.insertIfNew(row))) return;
+  const isNew = await tx.exceptions.insertIfNew(row);
+  if (!isNew && !(raised.again && (await reopened(tx, row)))) return;
   ports.count('order_exception', { kind });
-  await tellOrder(ports, tx, 'order.exception', order, `${kind}:${row.dedupe}`.slice(0, 128));
+  const occurrence = isNew ? '' : `:${row.createdAt.getTime()}`;
+  await tellOrder(ports, tx, 'order.exception', order, `${kind}:${row.dedupe}`.slice(0, 100) + occurrence);
+}
+
+/** A resolved exception is open again, with what is known now; false when it was open all the time. */
+async function reopened(tx: Tx, { orderNo, kind, dedupe, detail }: OrderExceptionRow): Promise<boolean> {
+  const fresh = { state: 'open', detail, resolution: null, reason: null, resolvedBy: null, resolvedAt: null } as const;
+  return (await tx.exceptions.update({ orderNo, kind, dedupe, state: 'resolved' }, fresh)) > 0;
 }
 
 /** Ends the open exceptions that something answers. */

@@ -1,11 +1,13 @@
 import type { OrderRow } from '../db/entities/orders.ts';
-import type { Tx } from '../db/tx.ts';
+import type { RefundRow } from '../db/entities/refunds.ts';
+import type { ReadTx, Tx } from '../db/tx.ts';
 import { NoticeNotGenuine, type Notice, type NoticeAck, type Outcome, type PayWay } from './channel.ts';
 import { ask, orderRef } from './ask.ts';
 import { checkOrder } from './check-order.ts';
 import { checkRefund } from './check-refund.ts';
 import { settleForeignRefund } from './foreign-refund.ts';
 import { raiseException } from './journal.ts';
+import { readNumberAtChannel } from './numbers.ts';
 import type { NoticeChannel, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
 import { settleLocked, settleRefundLocked } from './settle.ts';
@@ -64,8 +66,8 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
   /** A hint: the channel is asked about what it names. About paid money it says whether there are refunds that nobody explained. */
   async function follow(order: OrderRow, { refundNo }: Notice): Promise<void> {
     const via = { cause: 'notice', actor: `channel:${order.payWay}` };
-    const refund = refundNo && (await ports.store.read((tx) => tx.refunds.find({ refundNo, orderNo: order.orderNo })));
-    if (refund) return checkOne(refund.refundNo);
+    const refund = refundNo && (await ports.store.read((tx) => findByNumber(tx, refundNo)));
+    if (refund && refund.orderNo === order.orderNo) return checkOne(refund.refundNo);
     if (order.paid === 0n) return check(order.orderNo);
     await refresh(order, via);
   }
@@ -103,7 +105,8 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
 
   async function settleRefundNotice(tx: Tx, order: OrderRow, notice: Notice, via: { cause: string; actor: string }) {
     if (!notice.refund) return;
-    const refund = notice.refundNo ? await tx.refunds.lock({ refundNo: notice.refundNo }) : undefined;
+    const known = notice.refundNo ? await findByNumber(tx, notice.refundNo) : undefined;
+    const refund = known && (await tx.refunds.lock({ refundNo: known.refundNo }));
     if (refund && refund.orderNo === order.orderNo) {
       await settleRefundLocked(ports, tx, { order, refund }, { outcome: notice.refund }, via);
     } else if (!refund && notice.refund.kind === 'succeeded') {
@@ -113,7 +116,8 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
 
   /** The notice names a refund without its result: the channel is asked. A number that is not ours is a refund made elsewhere (R8). */
   async function askAboutRefund(refundNo: string, orderNo: string | null): Promise<void> {
-    if (await ports.store.read((tx) => tx.refunds.find({ refundNo }))) return checkOne(refundNo);
+    const known = await ports.store.read((tx) => findByNumber(tx, refundNo));
+    if (known) return checkOne(known.refundNo);
     const order = orderNo && (await ports.store.read((tx) => tx.orders.find({ orderNo })));
     if (!order) return;
     const now = ports.now();
@@ -164,7 +168,14 @@ function withoutHint({ outcome, refundNo }: Notice): Outcome {
 
 async function findByNotice(tx: Tx, notice: Notice): Promise<string | undefined> {
   if (notice.orderNo) return notice.orderNo;
-  if (notice.refundNo) return (await tx.refunds.find({ refundNo: notice.refundNo }))?.orderNo;
+  if (notice.refundNo) return (await findByNumber(tx, notice.refundNo))?.orderNo;
   if (!notice.channelOrderId) return undefined;
   return (await tx.orders.find({ channelOrderId: notice.channelOrderId }))?.orderNo;
+}
+
+/** The refund that the channel knows by this number now; the number of an earlier attempt is not it any more. */
+async function findByNumber(tx: ReadTx, number: string): Promise<RefundRow | undefined> {
+  const { refundNo, attempt } = readNumberAtChannel(number);
+  const refund = await tx.refunds.find({ refundNo });
+  return refund?.attempt === attempt ? refund : undefined;
 }

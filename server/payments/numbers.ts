@@ -1,5 +1,16 @@
 import { randomBytes } from 'node:crypto';
 
+/** The number by which a channel knows a refund: its own, and from the second attempt on with the attempt behind it. */
+export function numberAtChannel({ refundNo, attempt }: { refundNo: string; attempt: number }): string {
+  return attempt === 1 ? refundNo : `${refundNo}_${attempt}`;
+}
+
+/** The refund and the attempt that a channel's number means; a number that is not ours reads as the first attempt of its own. */
+export function readNumberAtChannel(text: string): { refundNo: string; attempt: number } {
+  const [, refundNo, attempt] = /^(R[A-Z0-9]+)_([2-9]|[1-9]\d+)$/.exec(text) ?? [];
+  return refundNo === undefined ? { refundNo: text, attempt: 1 } : { refundNo, attempt: Number(attempt) };
+}
+
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 /** A number that is valid at all three channels: letter, yyyyMMddHHmmss (UTC), 10 random base32 characters. */

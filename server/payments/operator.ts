@@ -7,6 +7,7 @@ import { checkOrder } from './check-order.ts';
 import { checkRefund } from './check-refund.ts';
 import type { Resolved } from './core/change.ts';
 import { isOpen } from './core/moves.ts';
+import { isSendable } from './core/plan.ts';
 import type { OrderWish } from './core/wish-order.ts';
 import { resolveExceptions } from './journal.ts';
 import { newNumber } from './numbers.ts';
@@ -18,9 +19,9 @@ import { invalidAction } from './refusals.ts';
 import { lockPair, type Pair, settleLocked, settleRefund, settleRefundLocked } from './settle.ts';
 
 /** What an administrator may do with an exception. */
-export type ExceptionAction = 'acknowledge' | 'refund' | 'accept';
+export type ExceptionAction = 'acknowledge' | 'refund' | 'accept' | 'close';
 /** What an administrator may do with a refund that is stuck. */
-export type RefundAction = 'paid_elsewhere' | 'release';
+export type RefundAction = 'paid_elsewhere' | 'release' | 'failed_at_channel';
 
 /** Repairs by people: nothing here edits money; every step is a fact, a question, or a refund. */
 export function operatorRepairs(ports: Ports) {
@@ -57,7 +58,7 @@ export function operatorRepairs(ports: Ports) {
       return settleRefundLocked(ports, tx, locked, { wish: 'reopen' }, via);
     };
     const pair = await intend(ports, again, ({ refund }) => refund);
-    if (pair.refund.state === 'pending') return send(refundNo, via);
+    if (isSendable(pair.refund)) return send(refundNo, via);
     const call = refundRef(pair.order, pair.refund, ports.publicUrl);
     const outcome = await ask(ports, pair.order, (channel) =>
       channel.retryAbnormalRefund ? channel.retryAbnormalRefund(call) : channel.queryRefund(call),
@@ -65,19 +66,28 @@ export function operatorRepairs(ports: Ports) {
     return settleRefund(ports, refundNo, { outcome, sent: true }, via);
   }
 
-  /** `paid_elsewhere` (outside the channel, left out of the ledger comparison) or `release` (the channel is asked first). */
+  /**
+   * Ends a refund that needs a person: `paid_elsewhere` (outside the channel, left out of the ledger comparison), `release`
+   * (the channel knows nothing of it) or `failed_at_channel` (the channel said so, for example in its portal).
+   */
   async function resolveRefund(asker: Asker, refundNo: string, action: RefundAction, reason: string): Promise<Pair> {
-    if (action === 'release') await checkReleased(refundNo);
+    if (action !== 'paid_elsewhere') await checkReleased(refundNo, action);
     const { actor } = asker;
-    return settleRefund(ports, refundNo, { wish: action, reason, actor }, { cause: `resolve:${action}`, actor });
+    return ports.store.transaction(async (tx) => {
+      const pair = await lockPair(tx, refundNo);
+      const listed = (await tx.exceptions.count({ refundNo, state: 'open' })) > 0;
+      const via = { cause: `resolve:${action}`, actor };
+      return settleRefundLocked(ports, tx, pair, { wish: action, reason, actor, listed }, via);
+    });
   }
 
   /** Nobody releases a reservation whose money may have left: the channel is asked in the same breath. */
-  async function checkReleased(refundNo: string): Promise<void> {
+  async function checkReleased(refundNo: string, action: 'release' | 'failed_at_channel'): Promise<void> {
     const { order, refund } = await ports.store.transaction((tx) => lockPair(tx, refundNo));
     const call = refundRef(order, refund, ports.publicUrl);
     const { kind } = await ask(ports, order, (channel) => channel.queryRefund(call));
-    if (kind === 'succeeded' || kind === 'pending' || kind === 'unknown')
+    const forbids = action === 'release' ? ['succeeded', 'pending', 'unknown'] : ['succeeded'];
+    if (forbids.includes(kind))
       throw new Conflict('refund_not_released', `The refund is ${kind} at the channel; its amount cannot be released.`);
   }
 
@@ -114,6 +124,10 @@ export function operatorRepairs(ports: Ports) {
     action: ExceptionAction,
     { actor }: Asker,
   ): OrderWish | undefined {
+    if (kind === 'order_overdue' && isOpen(order.state)) {
+      if (action === 'close') return { wish: 'abandon' };
+      throw invalidAction('The order is not over. Query it again, or close it without the response of the channel.');
+    }
     if (kind !== 'amount_mismatch') {
       if (action !== 'acknowledge') throw invalidAction('This exception can only be acknowledged.');
       return undefined;
@@ -126,10 +140,11 @@ export function operatorRepairs(ports: Ports) {
 }
 
 /** A refund that waits for a person stays listed until somebody ends or retries it. */
-async function refuseWhileAbnormal(tx: Tx, { refundNo }: OrderExceptionRow): Promise<void> {
+async function refuseWhileAbnormal(tx: Tx, { refundNo, kind }: OrderExceptionRow): Promise<void> {
   const refund = refundNo === null ? undefined : await tx.refunds.find({ refundNo });
-  if (refund?.state === 'abnormal')
+  const isOpen = refund?.state === 'pending' || refund?.state === 'processing';
+  if (refund?.state === 'abnormal' || (isOpen && kind === 'refund_overdue'))
     throw invalidAction(
-      `The refund ${refund.refundNo} is abnormal. Retry or resolve the refund; that also resolves its exceptions.`,
+      `The refund ${refund.refundNo} is not done. Retry or resolve the refund; that also resolves its exceptions.`,
     );
 }

@@ -24,7 +24,10 @@ export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?:
   if (state !== 'processing') core.half(trade.payWay).tellRefund(core, trade, refund);
   if (next !== undefined) {
     const delay = fault && COURSE[fault] ? LATER_MS : (settleMs ?? LATER_MS);
-    core.clock.schedule(delay, () => moveRefund(core, trade, refund, next));
+    // What somebody moved in the portal meanwhile stays as it is.
+    core.clock.schedule(delay, () => {
+      if (refund.state === state) moveRefund(core, trade, refund, next);
+    });
   }
   if (fault === 'foreign-refund' && refundableMinor(trade) > 0) refundElsewhere(core, trade, 1);
   return refund;

@@ -1,6 +1,7 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { EXCEPTION_KINDS } from '../../server/payments/exception-kinds.ts';
 import { ORDER_MOVES, REFUND_MOVES } from '../../server/payments/core/moves.ts';
 import { root } from './sources.ts';
 
@@ -37,6 +38,14 @@ test('the state tables say what the code does', (t) => {
     [],
   );
   for (const rule of ['C1', 'C2', 'C3', 'C4']) t.regex(readme, new RegExp(`^\\| ${rule} `, 'm'), rule);
+});
+
+test('every kind of exception says when it is opened and what ends it', (t) => {
+  const rows = readme.slice(readme.indexOf('## Exceptions'), readme.indexOf('## Errors')).split('\n');
+  for (const kind of EXCEPTION_KINDS) {
+    const row = rows.find((line) => line.split('|')[1]?.includes(`\`${kind}\``));
+    t.regex(row?.split('|')[3] ?? '', /payctl (order|refund|exception) /, kind);
+  }
 });
 
 test('every folder of the service is on the map', (t) => {

@@ -51,6 +51,7 @@ export const WISHES: readonly OrderWish[] = [
   ...[true, false].flatMap((silent) =>
     [at(30), at(31), null].map((dueAt) => ({ wish: 'plan_late_check' as const, dueAt, silent })),
   ),
+  { wish: 'abandon' },
   { wish: 'rest' },
   ...[amount(999n), amount(1000n, 'USD')].flatMap((received) => [
     { wish: 'accept' as const, received },
@@ -84,7 +85,7 @@ const ABSENCES: readonly Partial<OrderRow>[] = [
 
 /** Before the expiry, within the grace after it, and later; and what was heard meanwhile. */
 function timesOf(state: OrderState): (readonly Partial<OrderRow>[])[] {
-  const times = each('expiresAt', at(3600), at(-30), at(-61));
+  const times = each('expiresAt', at(3600), at(-30), at(-61), at(-2 * 86_400));
   return state === 'created' || state === 'pending' || state === 'closing'
     ? [times, ABSENCES, each('channelOrderId', null, 'C-1')]
     : [times];

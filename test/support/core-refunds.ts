@@ -47,8 +47,9 @@ export const REFUND_WISHES: readonly RefundWish[] = [
   { wish: 'send' },
   ...REFUND_FACTS.map((facts) => ({ wish: 'retry' as const, facts })),
   { wish: 'reopen' },
-  { wish: 'release', reason: 'asked', actor: 'admin:1' },
-  { wish: 'paid_elsewhere', reason: 'in cash', actor: 'admin:1' },
+  ...(['release', 'paid_elsewhere', 'failed_at_channel'] as const).flatMap((wish) =>
+    [false, true].map((listed) => ({ wish, listed, reason: 'asked', actor: 'admin:1' })),
+  ),
   { wish: 'rest' },
 ];
 

@@ -89,6 +89,7 @@ export function refundRow(change: Partial<RefundRow> = {}): RefundRow {
     failureMessage: null,
     channelRefundNo: null,
     actor: 'app:app_1',
+    attempt: 1,
     tries: 1,
     refusedAt: null,
     absentCount: 0,

@@ -6,7 +6,7 @@ import type { ChangeFlags } from '../../safety.ts';
 import { EXCEPTIONS, EXCEPTION_ID, VIEW } from './view.ts';
 
 /** How an exception can be resolved. */
-export const ACTIONS = ['acknowledge', 'refund', 'accept'] as const;
+export const ACTIONS = ['acknowledge', 'refund', 'accept', 'close'] as const;
 
 /** The flags of `exception resolve`. */
 export interface ResolveFlags extends ChangeFlags {
@@ -23,7 +23,9 @@ const FIELDS: readonly Field[] = [
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('resolve')
-    .description('Resolve an exception: acknowledge it or, for an amount mismatch, refund or accept the payment.')
+    .description(
+      'Resolve an exception: acknowledge it; refund or accept a payment of another amount; close an overdue order.',
+    )
     .argument('<id>');
   command
     .addOption(choice('--action <action>', 'resolution', ACTIONS))

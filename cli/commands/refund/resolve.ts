@@ -5,8 +5,8 @@ import { complete, segment, type Field } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
 import { REFUNDS, VIEW } from './view.ts';
 
-/** How an abnormal refund can be resolved. */
-export const ACTIONS = ['paid_elsewhere', 'release'] as const;
+/** How a refund that needs a person can be resolved. */
+export const ACTIONS = ['paid_elsewhere', 'release', 'failed_at_channel'] as const;
 
 /** The flags of `refund resolve`. */
 export interface ResolveFlags extends ChangeFlags {
@@ -23,7 +23,9 @@ const FIELDS: readonly Field[] = [
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('resolve')
-    .description('Resolve an abnormal refund manually: either it was paid by other means, or the amount is released.')
+    .description(
+      'Resolve an abnormal or overdue refund manually: it was paid by other means, or its amount is free again.',
+    )
     .argument('<refundNo>');
   command
     .addOption(choice('--action <action>', 'resolution', ACTIONS))

@@ -25,6 +25,8 @@ export const RefundEntity = defineEntity({
     failureMessage: text().nullable(),
     channelRefundNo: p.string().length(128).nullable(),
     actor: p.string().length(128),
+    /** Which of its numbers the channel knows it by: a channel that ended a refund takes its number no more. */
+    attempt: p.integer(),
     tries: p.integer(),
     refusedAt: instant().nullable(),
     absentCount: p.integer(),

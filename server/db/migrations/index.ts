@@ -1,4 +1,8 @@
 import { Migration0001 } from './0001-initial.ts';
+import { RefundAttempts } from './0002-refund-attempts.ts';
 
 /** Every migration in order; each one only adds. */
-export const MIGRATIONS = [{ name: '0001-initial', class: Migration0001 }];
+export const MIGRATIONS = [
+  { name: '0001-initial', class: Migration0001 },
+  { name: '0002-refund-attempts', class: RefundAttempts },
+];

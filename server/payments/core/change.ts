@@ -67,6 +67,8 @@ export interface Raised {
   readonly detail?: object;
   readonly received?: Money;
   readonly blocksRefunds?: boolean;
+  /** It is the case again each time: one that was resolved is opened again. */
+  readonly again?: true;
 }
 
 /** Open exceptions that the change answers. */

@@ -1,7 +1,9 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
-import type { Change, Refusal } from './change.ts';
+import { type Change, isRefusal, type Refusal } from './change.ts';
 import { type Heard, missingFact, type OrderFacts } from './facts.ts';
 import { hearOrder } from './hear-order.ts';
+import { isOpen } from './moves.ts';
+import { isOrderOverdue } from './plan.ts';
 import { afterCapture, type OrderWish, wishOrder } from './wish-order.ts';
 
 /** What an outcome does to an order. */
@@ -11,7 +13,22 @@ export function decideOrder(order: OrderRow, facts: OrderFacts, wish: OrderWish,
 export function decideOrder(order: OrderRow, facts: OrderFacts, input: Heard | OrderWish, now: Date): Change | Refusal;
 /** What an outcome or a wish does to an order: the same answer for the same rows, facts and time. */
 export function decideOrder(order: OrderRow, facts: OrderFacts, input: Heard | OrderWish, now: Date): Change | Refusal {
-  return 'wish' in input ? wishOrder(order, facts, input, now) : hearOrder(order, facts, input, now);
+  const decided = 'wish' in input ? wishOrder(order, facts, input, now) : hearOrder(order, facts, input, now);
+  return isRefusal(decided) ? decided : withOverdue(order, decided, now);
+}
+
+/** Silence is listed: an order that should long be over waits for a person too, until it is over. */
+function withOverdue(order: OrderRow, change: Change, now: Date): Change {
+  const { orderNo, state } = order;
+  if (!isOpen(state)) return change;
+  const isOver = change.order !== undefined && 'state' in change.order && !isOpen(change.order.state ?? state);
+  if (isOver) {
+    const overdue = { where: { orderNo, kind: 'order_overdue' }, resolution: 'ended', by: 'service' } as const;
+    return { ...change, resolve: [...(change.resolve ?? []), overdue] };
+  }
+  if (!isOrderOverdue(order, now)) return change;
+  const listed = { kind: 'order_overdue', dedupe: 'once', detail: { state }, again: true } as const;
+  return { ...change, raise: [...(change.raise ?? []), listed] };
 }
 
 /** The next fact that the decision needs; undefined when it can be made. */

@@ -5,7 +5,7 @@ import { type Change, type Refusal, STAY, type Touched } from './change.ts';
 import type { RefundFacts } from './facts.ts';
 import { failedRefund, hearRefund, type RefundHeard } from './hear-refund.ts';
 import { foreignRefund, newRefund, type RefundIntent, reservation } from './open-refund.ts';
-import { isSendable, later } from './plan.ts';
+import { isRefundOverdue, isSendable, later } from './plan.ts';
 
 /** What an outcome does to a refund and the sums of its order. */
 export function decideRefund(order: OrderRow, refund: RefundRow, heard: RefundHeard, now: Date): Change;
@@ -102,12 +102,22 @@ export type RefundWish =
   | { readonly wish: 'retry'; readonly facts: RefundFacts }
   /** A person has the channel asked again about an abnormal refund. */
   | { readonly wish: 'reopen' }
-  /** A person ends an abnormal refund whose money never left. */
-  | { readonly wish: 'release'; readonly reason: string; readonly actor: string }
+  /** A person ends a refund whose money never left: the channel has just said that it knows nothing of it. */
+  | ByPerson<'release'>
   /** A person says that the payer got the money outside the channel. */
-  | { readonly wish: 'paid_elsewhere'; readonly reason: string; readonly actor: string }
+  | ByPerson<'paid_elsewhere'>
+  /** A person was told by the channel that it will never make this refund. */
+  | ByPerson<'failed_at_channel'>
   /** Nothing is due any more. */
   | { readonly wish: 'rest' };
+
+interface ByPerson<Name extends string> {
+  readonly wish: Name;
+  readonly reason: string;
+  readonly actor: string;
+  /** An open exception is about this refund. */
+  readonly listed: boolean;
+}
 
 type Wish<Name extends RefundWish['wish']> = Extract<RefundWish, { wish: Name }>;
 type Grant<Name extends RefundWish['wish']> = (pair: Pair, wish: Wish<Name>, now: Date) => Change | Refusal;
@@ -129,8 +139,9 @@ const WISHES: { readonly [Name in RefundWish['wish']]: Grant<Name> } = {
     refund.state === 'abnormal'
       ? { rule: 'R7', refund: { state: 'processing', nextCheckAt: now, checks: 0, leasedUntil: null } }
       : notAbnormal(),
-  release,
+  release: endedByPerson('released'),
   paid_elsewhere: paidElsewhere,
+  failed_at_channel: endedByPerson('failed_at_channel'),
   rest: ({ refund: { state } }) =>
     state === 'pending' || state === 'processing'
       ? STAY
@@ -156,21 +167,51 @@ function sent(refund: RefundRow, now: Date): Touched {
   };
 }
 
-/** The guard and the reservation of a new refund again, with the same number at the channel. */
+/** The guard and the reservation of a new refund again; one that is overdue is sent again as it is. */
 function retry({ order, refund }: Pair, { facts }: Wish<'retry'>, now: Date): Change | Refusal {
   const { blockedBy, limits } = facts;
+  if (isRefundOverdue(refund, now)) return sendOverdue(refund, limits, now);
   if (refund.state !== 'failed') return notRetryable(`A refund in the state ${refund.state} cannot be retried.`);
   const isOwed = refund.surplus || refund.origin === 'late';
   const refusal = isOwed ? undefined : refundsRefused(order, blockedBy);
   if (refusal) return refusal;
   if (!refund.surplus && refund.amount > refundableOf(order)) return { refuse: { code: 'refund_exceeds_refundable' } };
-  if (isForgotten(refund, limits, now))
-    return notRetryable('The channel no longer has this refund number; create a new refund.');
+  const isSpent = refund.accepted || isForgotten(refund, limits, now);
   return {
     rule: 'R6',
-    refund: { state: 'pending', finishedAt: null, checks: 0, nextCheckAt: later(now, 10), leasedUntil: null },
+    refund: {
+      state: 'pending',
+      finishedAt: null,
+      checks: 0,
+      nextCheckAt: later(now, 10),
+      leasedUntil: null,
+      ...(isSpent ? nextNumber(refund, now) : {}),
+    },
     order: refund.surplus ? {} : { refunding: order.refunding + refund.amount },
     effects: [reservation(order, refund)],
+  };
+}
+
+/** The channel ended the refund of this number, or has forgotten it: it is made as another one. */
+function nextNumber({ attempt }: RefundRow, now: Date) {
+  const untried = { accepted: false, tries: 0, refusedAt: null, absentCount: 0, absentFirstAt: null, unknownAt: null };
+  return { attempt: attempt + 1, channelRefundNo: null, sentAt: now, ...untried };
+}
+
+/** The channel may have it, so its number stays. */
+function sendOverdue(refund: RefundRow, limits: ChannelLimits, now: Date): Change | Refusal {
+  if (isForgotten(refund, limits, now))
+    return notRetryable('The channel no longer knows numbers of this age; resolve the refund instead.');
+  return {
+    rule: null,
+    refund: {
+      accepted: false,
+      refusedAt: null,
+      absentCount: 0,
+      absentFirstAt: null,
+      nextCheckAt: now,
+      leasedUntil: null,
+    },
   };
 }
 
@@ -188,30 +229,44 @@ export function refundableOf(order: Pick<OrderRow, 'paid' | 'refunded' | 'refund
 
 /** Some channels forget a number: after that a re-send would pay twice. */
 export function isForgotten(
-  { createdAt, tries }: Pick<RefundRow, 'createdAt' | 'tries'>,
+  { sentAt, createdAt, tries }: Pick<RefundRow, 'sentAt' | 'createdAt' | 'tries'>,
   { refundResendDays }: Pick<ChannelLimits, 'refundResendDays'>,
   now: Date,
 ): boolean {
-  return tries > 0 && refundResendDays !== null && now > later(createdAt, refundResendDays * 86_400);
+  return tries > 0 && refundResendDays !== null && now > later(sentAt ?? createdAt, refundResendDays * 86_400);
 }
 
-function release({ order, refund }: Pair, { reason, actor }: Wish<'release'>, now: Date): Change | Refusal {
-  if (refund.state !== 'abnormal') return notAbnormal();
-  const ended = failedRefund(order, refund, { code: 'released', message: reason }, now);
-  const answered = { where: { refundNo: refund.refundNo }, resolution: 'release', by: actor, reason };
-  return { ...ended, resolve: [answered] };
+/** Whether a person may end it: it needs one, by its state, its age or an exception. */
+function needsPerson(refund: RefundRow, listed: boolean, now: Date): boolean {
+  const isOpen = refund.state === 'pending' || refund.state === 'processing';
+  return refund.state === 'abnormal' || (isOpen && (listed || isRefundOverdue(refund, now)));
+}
+
+/** The refund fails because a person says so, and its amount is free again. */
+function endedByPerson(code: string) {
+  return (
+    { order, refund }: Pair,
+    { wish, reason, actor, listed }: ByPerson<'release' | 'failed_at_channel'>,
+    now: Date,
+  ): Change | Refusal => {
+    if (!needsPerson(refund, listed, now)) return notAbnormal();
+    const isSpent = refund.accepted || wish === 'failed_at_channel';
+    const ended = failedRefund(order, refund, { code, message: reason, byPerson: true, isSpent }, now);
+    return { ...ended, resolve: [{ where: { refundNo: refund.refundNo }, resolution: wish, by: actor, reason }] };
+  };
 }
 
 function paidElsewhere(
   { order, refund }: Pair,
-  { reason, actor }: Wish<'paid_elsewhere'>,
+  { reason, actor, listed }: Wish<'paid_elsewhere'>,
   now: Date,
 ): Change | Refusal {
-  if (refund.state !== 'abnormal') return notAbnormal();
+  if (!needsPerson(refund, listed, now)) return notAbnormal();
   const { refundNo, amount, surplus } = refund;
+  const ended = { finishedAt: now, nextCheckAt: null, leasedUntil: null };
   return {
     rule: 'R7',
-    refund: { state: 'succeeded', elsewhere: true, failureMessage: reason, finishedAt: now, nextCheckAt: null },
+    refund: { state: 'succeeded', elsewhere: true, failureMessage: reason, ...ended },
     order: surplus ? {} : { refunding: order.refunding - amount, refunded: order.refunded + amount },
     tell: [{ type: 'refund.succeeded' }],
     resolve: [{ where: { refundNo }, resolution: 'paid_elsewhere', by: actor, reason }],
@@ -224,5 +279,10 @@ function notRetryable(message: string): Refusal {
 }
 
 function notAbnormal(): Refusal {
-  return { refuse: { code: 'refund_not_abnormal', message: 'Only an abnormal refund can be resolved manually.' } };
+  return {
+    refuse: {
+      code: 'refund_not_abnormal',
+      message: 'Only a refund that is abnormal, overdue or listed as an exception can be resolved manually.',
+    },
+  };
 }

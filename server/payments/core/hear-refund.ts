@@ -3,7 +3,7 @@ import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { RefundOutcome } from '../channel.ts';
 import { type Change, type Raised, type RefundMoved, type Resolved, STAY, type Touched } from './change.ts';
 import { withOverrun, withRefunded } from './open-refund.ts';
-import { ABSENCE_SECONDS, later, nextRefundCheck } from './plan.ts';
+import { ABSENCE_SECONDS, isRefundOverdue, later, nextRefundCheck } from './plan.ts';
 
 /** A call whose outcome is unknown may still land for this long. */
 const LANDING_SECONDS = 600;
@@ -78,8 +78,8 @@ function succeeded(hearing: Hearing<Said<'succeeded'>>): Change {
 /** A refund that came through answers the exceptions that were opened about it, and about the late money that it gives back. */
 function resolvedBy({ refundNo, orderNo, origin }: RefundRow): Resolved[] {
   const how = { resolution: 'refunded', by: 'service' } as const;
-  const own: Resolved = { where: { refundNo, kind: 'refund_abnormal' }, ...how };
-  return origin === 'late' ? [own, { where: { orderNo, kind: 'late_paid' }, ...how }] : [own];
+  const own = (['refund_abnormal', 'refund_overdue'] as const).map((kind) => ({ where: { refundNo, kind }, ...how }));
+  return origin === 'late' ? [...own, { where: { orderNo, kind: 'late_paid' }, ...how }] : own;
 }
 
 function accepted({ order, refund, outcome, now }: Hearing<Said<'pending'>>): Change {
@@ -96,7 +96,7 @@ function accepted({ order, refund, outcome, now }: Hearing<Said<'pending'>>): Ch
     leasedUntil: null,
   };
   if (refund.state === 'failed') return revived(order, refund, patch);
-  return onItsWay(refund, patch, outcome);
+  return onItsWay(refund, patch, outcome, now);
 }
 
 /** A refund that we called failed turns out to be on its way: the reservation comes back, with overrun if it must. */
@@ -116,23 +116,26 @@ function revived(order: OrderRow, refund: RefundRow, patch: NonNullable<Touched[
 function refusedForGood(hearing: Hearing<Said<'failed'>>): Change {
   const { order, refund, outcome, now } = hearing;
   if (refund.state === 'succeeded') return abnormal({ ...hearing, outcome: { ...outcome, kind: 'abnormal' } });
-  return failedRefund(order, refund, { code: outcome.code, message: outcome.reason }, now);
+  // A number that the channel ended is spent.
+  return failedRefund(order, refund, { code: outcome.code, message: outcome.reason, isSpent: true }, now);
 }
 
 /** The refund ends and its reservation is given back in the same commit. */
 export function failedRefund(
   order: OrderRow,
   refund: RefundRow,
-  failure: { code: string; message: string },
+  failure: { code: string; message: string; byPerson?: boolean; isSpent?: boolean },
   now: Date,
 ): Change {
   const { refundNo, origin, state } = refund;
+  const { byPerson = false, isSpent = refund.accepted } = failure;
   if (state === 'failed' || state === 'succeeded') return STAY;
   const isOurOwn = origin !== 'merchant' && origin !== 'admin';
   return {
-    rule: state === 'abnormal' ? 'R7' : 'R4',
+    rule: byPerson || state === 'abnormal' ? 'R7' : 'R4',
     refund: {
       state: 'failed',
+      accepted: isSpent,
       failureCode: failure.code.slice(0, 128),
       failureMessage: failure.message,
       finishedAt: now,
@@ -141,7 +144,8 @@ export function failedRefund(
     },
     order: refund.surplus ? {} : { refunding: order.refunding - refund.amount },
     tell: [{ type: 'refund.failed', each: true }],
-    raise: isOurOwn ? [{ kind: 'refund_abnormal', dedupe: refundNo, refundNo }] : [],
+    raise: isOurOwn ? [{ kind: 'refund_abnormal', dedupe: refundNo, refundNo, again: true }] : [],
+    resolve: [notOverdue(refund, 'failed')],
     effects: [{ name: `refund-failed:${refundNo}:${order.sequence + 1}`, run: ['refundFailed'] }],
   };
 }
@@ -174,7 +178,13 @@ function abnormal({ order, refund, outcome }: Hearing<Said<'abnormal'>>): Change
         detail: outcome,
       },
     ],
+    resolve: [notOverdue(refund, 'abnormal')],
   };
+}
+
+/** It is over, or listed as something else. */
+function notOverdue({ refundNo }: RefundRow, resolution: string): Resolved {
+  return { where: { refundNo, kind: 'refund_overdue' }, resolution, by: 'service' };
 }
 
 /** A refusal fails a refund only when two questions know nothing and nothing can land any more. */
@@ -196,8 +206,10 @@ function unsettled({
     ...(outcome.kind === 'absent' ? countAbsence(refund, now) : {}),
   };
   const next = { ...refund, ...patch };
+  if (isDisowned(next))
+    return onItsWay(refund, { ...patch, ...DISOWNED, nextCheckAt: later(now, ABSENCE_SECONDS + 1) }, outcome, now);
   if (!isRefusedForSure(next, now))
-    return onItsWay(refund, { ...patch, nextCheckAt: nextQuestion(next, now) }, outcome);
+    return onItsWay(refund, { ...patch, nextCheckAt: nextQuestion(next, now) }, outcome, now);
   if (isOwed(refund)) return sentAgain(refund, patch, now);
   const failure = { code: next.failureCode ?? 'refused', message: next.failureMessage ?? '' };
   return failedRefund(order, refund, failure, now);
@@ -210,7 +222,10 @@ function sentAgain(refund: RefundRow, patch: NonNullable<Touched['refund']>, now
   return {
     rule: null,
     refund: { ...patch, refusedAt: null, absentCount: 0, absentFirstAt: null, nextCheckAt },
-    raise: [{ kind: 'refund_abnormal', dedupe: refundNo, refundNo }],
+    raise: [
+      { kind: 'refund_abnormal', dedupe: refundNo, refundNo, again: true },
+      ...overdue({ ...refund, ...patch }, now),
+    ],
   };
 }
 
@@ -218,10 +233,25 @@ function isOwed({ origin }: RefundRow): boolean {
   return origin === 'late' || origin === 'surplus';
 }
 
-function onItsWay({ state }: RefundRow, patch: NonNullable<Touched['refund']>, outcome: RefundOutcome): Change {
-  if (state === 'processing') return { rule: null, refund: patch };
-  return { rule: 'R2', refund: { ...patch, state: 'processing' }, outcome };
+function onItsWay(refund: RefundRow, patch: NonNullable<Touched['refund']>, outcome: RefundOutcome, now: Date): Change {
+  const raise = overdue(refund, now);
+  if (refund.state === 'processing') return { rule: null, refund: patch, raise };
+  return { rule: 'R2', refund: { ...patch, state: 'processing' }, outcome, raise };
 }
+
+/** Silence is listed: whatever the channel says or does not say, a refund that should long be over waits for a person too. */
+function overdue(refund: RefundRow, now: Date): Raised[] {
+  const { refundNo, failureCode } = refund;
+  if (!isRefundOverdue(refund, now)) return [];
+  return [{ kind: 'refund_overdue', dedupe: refundNo, refundNo, detail: { failureCode }, again: true }];
+}
+
+/** A channel that took a refund and then knows nothing of it, twice, does not have it: the same number is sent again. */
+function isDisowned({ accepted, absentCount }: RefundRow): boolean {
+  return accepted && absentCount >= 2;
+}
+
+const DISOWNED = { accepted: false, absentCount: 0, absentFirstAt: null } as const;
 
 function countAbsence(refund: RefundRow, now: Date): Partial<Pick<RefundRow, 'absentCount' | 'absentFirstAt'>> {
   const first = refund.absentFirstAt;
@@ -234,11 +264,12 @@ function isRefusedForSure(refund: RefundRow, now: Date): boolean {
   return refund.refusedAt !== null && refund.absentCount >= 2 && !canStillLand && !refund.accepted;
 }
 
-/** A refused refund is asked about a minute apart, so that the verdict does not wait for the long steps. */
+/** A refund that was refused, or that the channel did not know, is asked about a minute apart, so that the verdict does not wait for the long steps. */
 function nextQuestion(refund: RefundRow, now: Date): Date {
   const regular = nextRefundCheck(refund.checks - 1, now);
   const soon = later(now, ABSENCE_SECONDS + 1);
-  return refund.refusedAt !== null && refund.absentCount < 2 && regular > soon ? soon : regular;
+  const isCounting = (refund.refusedAt !== null || refund.absentCount > 0) && refund.absentCount < 2;
+  return isCounting && regular > soon ? soon : regular;
 }
 
 /** Another amount went back than was asked: nothing asks again by itself, so the refund is abnormal until a person ends it. */

@@ -120,6 +120,7 @@ function blankRefund({ orderNo, clientId, project, currency }: OrderRow, refundN
     failureMessage: null,
     channelRefundNo: null,
     actor: 'service',
+    attempt: 1,
     tries: 0,
     refusedAt: null,
     absentCount: 0,

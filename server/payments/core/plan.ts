@@ -111,6 +111,22 @@ export function nextRefundStep(refund: RefundRow, now: Date): NextRefundStep {
   return refusedAt === null ? 'ask_if_known' : 'confirm_refusal';
 }
 
+/** A refund that is open for this long is listed for a person; together with the last step between two questions: four days. */
+const REFUND_OVERDUE_SECONDS = 3 * DAY;
+/** An order that is open for this long after the channel's own expiry is listed for a person. */
+const ORDER_OVERDUE_SECONDS = DAY;
+
+/** Whether a refund should long have come to an end. */
+export function isRefundOverdue({ state, sentAt, createdAt }: RefundRow, now: Date): boolean {
+  const isOpen = state === 'pending' || state === 'processing';
+  return isOpen && now >= later(sentAt ?? createdAt, REFUND_OVERDUE_SECONDS);
+}
+
+/** Whether an order should long have come to an end. */
+export function isOrderOverdue(order: Pick<OrderRow, 'expiresAt'>, now: Date): boolean {
+  return now >= later(endOf(order), ORDER_OVERDUE_SECONDS);
+}
+
 /** Whether a refund may be sent to its channel: it is reserved, and the channel is not known to have it. */
 export function isSendable({ state, accepted }: Pick<RefundRow, 'state' | 'accepted'>): boolean {
   return (state === 'pending' || state === 'processing') && !accepted;

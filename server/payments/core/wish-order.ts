@@ -8,7 +8,7 @@ import type { OrderFacts } from './facts.ts';
 import { hearOrder } from './hear-order.ts';
 import { isOpen, takesMoney } from './moves.ts';
 import { newRefund, type RefundIntent } from './open-refund.ts';
-import { isDoubtful, isGone, later, nextOrderCheck } from './plan.ts';
+import { isDoubtful, isGone, isOrderOverdue, later, nextOrderCheck } from './plan.ts';
 
 /** A capture call is somebody's for this long; afterwards the channel is asked before anyone tries again. */
 const CAPTURE_LEASE_SECONDS = 30;
@@ -38,6 +38,8 @@ export type OrderWish =
   | { readonly wish: 'plan_late_check'; readonly dueAt: Date | null; readonly silent: boolean }
   /** Nothing is due any more. */
   | { readonly wish: 'rest' }
+  /** A person ends an order that should long be over, without the channel's word; money that comes later is late. */
+  | { readonly wish: 'abandon' }
   /** A person takes money of another amount as the payment. */
   | { readonly wish: 'accept'; readonly received: Money }
   /** A person gives money of another amount back. */
@@ -74,6 +76,7 @@ const WISHES: { readonly [Name in OrderWish['wish']]: Grant<Name> } = {
       : STAY,
   plan_late_check: planLateCheck,
   rest: ({ state }) => (isOpen(state) ? STAY : { rule: null, order: { nextCheckAt: null, leasedUntil: null } }),
+  abandon,
   accept,
   give_back: giveBack,
 };
@@ -166,6 +169,12 @@ function planLateCheck(order: OrderRow, { dueAt, silent }: Wish<'plan_late_check
   const checks = order.checks + (waits ? 0 : 1);
   const nextCheckAt = waits ? later(now, 3600) : nextOrderCheck({ ...order, checks }, now);
   return { rule: null, order: { checks, leasedUntil: null, nextCheckAt } };
+}
+
+function abandon(order: OrderRow, _wish: Wish<'abandon'>, now: Date): Change | Refusal {
+  if (!isOpen(order.state)) return STAY;
+  if (!isOrderOverdue(order, now)) return refused('invalid_action', 'The channel may still close or pay this order.');
+  return closed(order, order.closeReason ?? 'admin', now);
 }
 
 function accept(order: OrderRow, { received }: Wish<'accept'>, now: Date, { sibling }: OrderFacts): Change | Refusal {

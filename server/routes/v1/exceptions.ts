@@ -40,8 +40,10 @@ const ExceptionsQuery = z.object({
 const ResolveRequest = z
   .object({
     action: z
-      .enum(['acknowledge', 'refund', 'accept'])
-      .describe('`refund` and `accept` apply to an amount mismatch; any other exception is acknowledged.'),
+      .enum(['acknowledge', 'refund', 'accept', 'close'])
+      .describe(
+        '`refund` and `accept` apply to an amount mismatch, `close` to an overdue order; any other exception is acknowledged.',
+      ),
     reason: SafeText(1, 500),
   })
   .meta({ id: 'ResolveExceptionRequest' });

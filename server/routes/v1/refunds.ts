@@ -25,7 +25,11 @@ const RefundsQuery = z.object({
 
 const ResolveRefundRequest = z
   .object({
-    action: z.enum(['paid_elsewhere', 'release']).describe('`release` queries the channel first.'),
+    action: z
+      .enum(['paid_elsewhere', 'release', 'failed_at_channel'])
+      .describe(
+        '`release`: the channel is queried first and must not know the refund. `failed_at_channel`: the channel confirmed outside this service that it will not refund.',
+      ),
     reason: SafeText(1, 500),
   })
   .meta({ id: 'ResolveRefundRequest' });
@@ -68,8 +72,10 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/refunds/{refundNo}/retry:
    *   post:
    *     tags: [Refunds]
-   *     summary: Retry a failed or abnormal refund
-   *     description: Uses the same refund number at the channel, so the money is never refunded twice.
+   *     summary: Retry a failed, abnormal or overdue refund
+   *     description: >-
+   *       Uses the same refund number at the channel while the channel may still have it, so the money is never refunded
+   *       twice, and another number once the channel has ended the refund.
    */
   router.post(
     '/:refundNo/retry',
@@ -98,7 +104,7 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/refunds/{refundNo}/resolve:
    *   post:
    *     tags: [Refunds]
-   *     summary: Resolve an abnormal refund manually
+   *     summary: Resolve an abnormal or overdue refund manually
    *     requestBody:
    *       content:
    *         application/json:

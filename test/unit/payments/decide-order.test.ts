@@ -7,7 +7,7 @@ import type { Heard, OrderFacts } from '../../../server/payments/core/facts.ts';
 import { isListed as isMove, isOpen, ORDER_MOVES } from '../../../server/payments/core/moves.ts';
 import type { OrderWish } from '../../../server/payments/core/wish-order.ts';
 import { CLOSE_OUTCOMES, OUTCOMES, orders, WISHES } from '../../support/core-orders.ts';
-import { frozen, NOW } from '../../support/core-rows.ts';
+import { at, frozen, NOW } from '../../support/core-rows.ts';
 
 const FACTS: readonly OrderFacts[] = [true, false].flatMap((sibling) =>
   (['new', 'open', 'ended'] as const).flatMap((mismatch) =>
@@ -46,6 +46,12 @@ function* faultsOf(order: OrderRow, change: Change, { mismatch }: OrderFacts): G
   if (isMoved && after.state === 'paid' && !change.effects?.some(({ run }) => run.includes('paid')))
     yield 'nothing is delivered';
   const isListed = mismatch === 'open' || change.raise?.some(({ kind }) => kind === 'amount_mismatch');
+  const isOverdue = order.expiresAt <= at(-86_400 - 60);
+  const raised = change.raise?.some(({ kind }) => kind === 'order_overdue') ?? false;
+  if (isOpen(order.state) && (isOpen(after.state) && isOverdue) !== raised)
+    yield 'overdue and not listed, or the other way round';
+  const resolved = change.resolve?.some(({ where }) => 'kind' in where && where.kind === 'order_overdue') ?? false;
+  if (isOpen(order.state) && !isOpen(after.state) !== resolved) yield 'over and still listed as overdue';
   if (isOpen(after.state) && after.nextCheckAt === null && !isListed) yield 'never asked again, and not listed';
 }
 
@@ -119,7 +125,11 @@ test('every state × wish × fact: a listed move or a refusal, sums that agree, 
             faults.set(fault, `${order.state} × ${JSON.stringify(wish, (_name, value: unknown) => String(value))}`);
       }
   t.deepEqual([...faults], []);
-  t.deepEqual([...refused].toSorted(), ['accept: invalid_action', 'accept: order_already_paid']);
+  t.deepEqual([...refused].toSorted(), [
+    'abandon: invalid_action',
+    'accept: invalid_action',
+    'accept: order_already_paid',
+  ]);
   t.true(count > 50_000);
   t.log(`${count} combinations of order, wish and facts`);
 });

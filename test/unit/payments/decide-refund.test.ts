@@ -14,6 +14,8 @@ interface Pair {
 }
 
 const isReserved = ({ state }: RefundRow) => state === 'pending' || state === 'processing' || state === 'abnormal';
+const isWaiting = ({ state }: RefundRow) => state === 'pending' || state === 'processing';
+const isOld = ({ sentAt, createdAt }: RefundRow) => (sentAt ?? createdAt) <= at(-3 * 86_400);
 const isFinal = ({ state }: RefundRow) => state === 'succeeded' || state === 'failed';
 
 /** What is wrong with a change of a refund and the sums of its order, whoever decided it. */
@@ -59,6 +61,14 @@ function* faultsOfHearing({ refund }: Pair, { outcome }: RefundHeard, change: Ch
   }
   if (outcome.kind === 'pending' && !after.accepted && !isFinal(after) && refund.state !== 'abnormal')
     yield 'an accepted refund is not known as such';
+  if (isWaiting(after) && isOld(after) && !change.raise?.some(({ kind }) => kind === 'refund_overdue'))
+    yield 'silent for days and not listed';
+  if (
+    !isWaiting(after) &&
+    isWaiting(refund) &&
+    !change.resolve?.some(({ where }) => 'kind' in where && where.kind === 'refund_overdue')
+  )
+    yield 'over and still listed as overdue';
 }
 
 test('every state × outcome: a listed move, sums that follow it, and nothing that is lost', (t) => {
@@ -90,16 +100,24 @@ test('every state × wish × fact: a listed move or a refusal, and sums that fol
         continue;
       }
       for (const fault of faultsOf(pair, decided)) faults.set(fault, `${state} × ${wish.wish}`);
-      if (wish.wish === 'retry' && state !== 'failed') faults.set('a retry of what did not fail', state);
+      const isSilent = isWaiting(pair.refund) && isOld(pair.refund);
+      if (wish.wish === 'retry' && state !== 'failed' && !isSilent) faults.set('a retry of what did not fail', state);
+      if (wish.wish === 'retry' && state === 'failed' && pair.refund.accepted && decided.refund?.attempt !== 2)
+        faults.set('a number that the channel ended is used again', origin);
+      if (wish.wish === 'retry' && isSilent && decided.refund?.attempt !== undefined)
+        faults.set('another number while the first may be done', origin);
       if (wish.wish === 'retry' && !surplus && decided.rule === 'R6') {
         const left = pair.order.paid - pair.order.refunded - pair.order.refunding;
         if (pair.refund.amount > left) faults.set('a retry of more than is left', origin);
       }
-      if (['reopen', 'release', 'paid_elsewhere'].includes(wish.wish) && state !== 'abnormal')
-        faults.set('an end by hand of what is not abnormal', state);
+      const listed = 'listed' in wish && wish.listed && isWaiting(pair.refund);
+      if (wish.wish === 'reopen' && state !== 'abnormal') faults.set('opened though not abnormal', state);
+      if ('listed' in wish && state !== 'abnormal' && !listed && !isSilent)
+        faults.set('an end by hand of what needs nobody', state);
     }
   t.deepEqual([...faults], []);
   t.deepEqual([...refused].toSorted(), [
+    'failed_at_channel: refund_not_abnormal',
     'paid_elsewhere: refund_not_abnormal',
     'release: refund_not_abnormal',
     'reopen: refund_not_abnormal',
