@@ -2,7 +2,7 @@
  * What the offline commands expect of `server/offline/open.ts`: `openOffline(input): Promise<Offline>`.
  *
  * Failures are errors with a stable `code` (and `status`, as AppError has them):
- * `database_in_use` (extra: pid, startedAt) · `schema_outdated` · `already_bootstrapped` · `already_exists` ·
+ * `database_in_use` (extra: pid, host, since) · `schema_outdated` · `already_bootstrapped` · `already_exists` ·
  * `database_unavailable` · `not_found` · `invalid_request` with `errors[]`; a configuration's faults are a `ConfigFaults`.
  */
 

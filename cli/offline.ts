@@ -135,12 +135,10 @@ export function translate(error: unknown): unknown {
   });
 }
 
-function inUse(error: Error, { pid, startedAt }: Row): CliError {
-  const who = typeof pid === 'number' ? `process ${pid}` : 'another process';
-  const since = typeof startedAt === 'string' ? ` since ${startedAt}` : '';
-  return new CliError('database_in_use', EXIT.tryAgain, `The embedded database is in use by ${who}${since}.`, {
+function inUse(error: Error, { pid, host, since }: Row): CliError {
+  return new CliError('database_in_use', EXIT.tryAgain, error.message, {
     cause: error,
     hint: 'stop the server, rerun this command, then start the server',
-    extra: { pid: pid ?? null },
+    extra: { pid: pid ?? null, host: host ?? null, since: since ?? null },
   });
 }

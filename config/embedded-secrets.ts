@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { chmod, link, mkdir, open, readFile, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config, LoadedConfig } from './config.ts';
 import { ConfigFaults } from './faults.ts';
@@ -14,7 +14,8 @@ import { type MasterKey, toMasterKey } from './values.ts';
 export async function ensureEmbeddedSecrets(config: LoadedConfig): Promise<Config> {
   const { database, jwt, security, sources } = config;
   if (database.kind === 'postgres') return complete(config, jwt.secretKey, security.masterKeys);
-  const folder = `${database.folder}-secrets`;
+  // Reached through a symbolic link it is the same database, and its secrets are the same.
+  const folder = `${await realpath(database.folder).catch(() => database.folder)}-secrets`;
   const kept = { ...sources };
   const ensure = async (key: KeyName, name: string): Promise<Buffer> => {
     kept[key] = join(folder, name);

@@ -66,6 +66,7 @@ export type LocalCode =
   | 'database_missing'
   | 'database_unavailable'
   | 'debug_beside_live'
+  | 'folder_unusable'
   | 'not_kept'
   | 'schema_outdated'
   | 'seals_left'

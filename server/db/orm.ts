@@ -1,11 +1,9 @@
 import { Migrator } from '@mikro-orm/migrations';
 import type { MikroORM as PgliteOrm } from '@mikro-orm/pglite';
 import { MikroORM as PostgresOrm, type SqlEntityManager } from '@mikro-orm/postgresql';
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { LocalError } from '../errors.ts';
 import { ENTITIES } from './entities/index.ts';
-import { lockFolder } from './folder-lock.ts';
+import { hideLock, takeFolder } from './embedded-folder.ts';
 import { MIGRATIONS } from './migrations/index.ts';
 import { createDialect } from './pool.ts';
 
@@ -64,6 +62,18 @@ export class DatabaseMissing extends LocalError {
   }
 }
 
+/** The embedded database ended while it was opened; what it throws is no error and says little (503). */
+class CannotOpen extends LocalError {
+  constructor(folder: string | undefined, cause: unknown) {
+    const { message, status, errno } = cause as Record<string, unknown>;
+    const why = String(message ?? `${status === undefined ? `errno ${String(errno)}` : `exit ${String(status)}`}`);
+    super('database_unavailable', 503, `The embedded database ${folder} cannot be opened: ${why}.`, {
+      cause,
+      hint: 'Check the folder and its permissions; restore the last backup if it is damaged.',
+    });
+  }
+}
+
 /** Opens the database and checks that it answers; throws FolderHeld when another process has the embedded one. */
 export async function openDatabase(settings: DatabaseSettings): Promise<OpenDatabase> {
   return settings.kind === 'pglite' ? openEmbedded(settings) : openPostgres(settings);
@@ -108,28 +118,26 @@ async function openPostgres({
   }
 }
 
-async function openEmbedded({ folder }: DatabaseSettings): Promise<OpenDatabase> {
+const inMemory = { folder: undefined, release: () => {} };
+
+async function openEmbedded(settings: DatabaseSettings): Promise<OpenDatabase> {
   // A service on PostgreSQL never needs the whole database that this brings.
   const { MikroORM: PgliteOrm } = await import('@mikro-orm/pglite');
-  if (folder === undefined) {
-    const orm = await PgliteOrm.init({ ...shared, dbName: 'memory://' });
-    return { orm, kind: 'pglite', em: orm.em as unknown as SqlEntityManager, close: () => orm.close(true) };
-  }
-  mkdirSync(dirname(folder), { recursive: true, mode: 0o700 });
-  const release = await lockFolder(folder);
+  const { folder, release } = settings.folder === undefined ? inMemory : takeFolder(settings.folder);
   try {
-    const orm = await PgliteOrm.init({ ...shared, dbName: folder });
-    return {
-      orm,
-      kind: 'pglite',
-      em: orm.em as unknown as SqlEntityManager,
-      async close() {
-        await orm.close(true);
-        release();
-      },
-    };
+    const orm = await PgliteOrm.init({
+      ...shared,
+      dbName: folder ?? 'memory://',
+      driverOptions: { extensions: { hideLock } },
+    });
+    return { orm, kind: 'pglite', em: orm.em as unknown as SqlEntityManager, close };
+
+    async function close(): Promise<void> {
+      await orm.close(true);
+      release();
+    }
   } catch (error) {
     release();
-    throw error;
+    throw error instanceof Error ? error : new CannotOpen(folder, error);
   }
 }

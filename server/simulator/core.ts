@@ -11,7 +11,7 @@ import { createFaults } from './faults.ts';
 import { writePrivately } from './files.ts';
 import type { Core, Half } from './half.ts';
 import { openLedger, type Ledger } from './ledger.ts';
-import { lockFolder } from './lock.ts';
+import { takeSimulatorFolder } from './lock.ts';
 import { createNotices } from './notices.ts';
 import { makeRefund } from './refunds.ts';
 import { SimulatorRefusal } from './refusal.ts';
@@ -29,7 +29,7 @@ export interface CoreOptions {
 
 /** Opens keys, accounts and ledger in `dir`, making them at the first start; every channel has an account `default`. */
 export async function openCore(options: CoreOptions): Promise<Core> {
-  const unlock = lockFolder(options.dir);
+  const unlock = takeSimulatorFolder(options.dir);
   try {
     return await assemble(options, unlock);
   } catch (error) {

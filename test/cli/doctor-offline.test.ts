@@ -220,7 +220,7 @@ test('no database yet: it is said, and none is made', async (t) => {
 });
 
 test('the embedded database that a server holds', async (t) => {
-  const held = new FakeFailure('database_in_use', 409, 'In use.', { pid: 4711 });
+  const held = new FakeFailure('database_in_use', 409, 'It is in use by process 4711.', { pid: 4711 });
   const { code, findings } = await examine(temporaryFolder(t), {}, { openOffline: () => Promise.reject(held) });
   t.is(code, 1);
   t.regex(findings.find(({ check }) => check === 'database')?.detail ?? '', /in use by process 4711/);

@@ -74,10 +74,11 @@ test('an outdated schema is migrated only with --migrate, or after a yes', async
 test('a database that a server holds is exit 7 with its process and the order of steps', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
-  const held = async () => Promise.reject(new FakeFailure('database_in_use', 503, 'In use.', { pid: 4711 }));
+  const words = 'The embedded database /data is in use by process 4711 on host a.';
+  const held = async () => Promise.reject(new FakeFailure('database_in_use', 503, words, { pid: 4711, host: 'a' }));
   const { code, stderr } = await place.payctl(ADMIN, { ...PASSWORD, openOffline: held });
   t.is(code, 7);
-  t.regex(stderr, /in use by process 4711/);
+  t.regex(stderr, /in use by process 4711 on host a/);
   t.regex(stderr, /stop the server, rerun this command, then start the server/);
 });
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { execFile } from 'node:child_process';
-import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ensureEmbeddedSecrets } from '../../../config/embedded-secrets.ts';
@@ -23,6 +23,15 @@ test('the two secrets are made once, kept where only the owner reads them, and n
   t.not(first.security.masterKeys[0]?.key.toString('base64'), first.jwt.secretKey);
   t.is(first.sources['Security.MasterKey'], join(folder, 'master-key'));
   t.deepEqual(await ensureEmbeddedSecrets(loadConfig({ env: {}, cwd })), first);
+});
+
+test('through a symbolic link to the database the secrets are the same', async (t) => {
+  const cwd = temporaryFolder(t, { 'data/pglite/PG_VERSION': '18' });
+  symlinkSync(join(cwd, 'data/pglite'), join(cwd, 'link'));
+  const direct = await ensureEmbeddedSecrets(loadConfig({ env: {}, cwd }));
+  const linked = await ensureEmbeddedSecrets(loadConfig({ env: { PAY_DATABASE_URL: 'pglite://./link' }, cwd }));
+  t.deepEqual(linked.security, direct.security);
+  t.false(readdirSync(cwd).includes('link-secrets'));
 });
 
 test('given secrets are used and nothing is written', async (t) => {

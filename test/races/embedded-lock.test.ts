@@ -1,0 +1,199 @@
+import test, { type ExecutionContext } from 'ava';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { openDatabase } from '../../server/db/orm.ts';
+import { backup } from '../../server/offline/backup.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { until } from '../support/service.ts';
+
+const HOLD = fileURLToPath(new URL('../support/hold-folder.ts', import.meta.url));
+const PAYCTL = fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url));
+
+test('a second server on the folder is refused and told the holder, by the path, a symbolic link and the same process', async (t) => {
+  const { folder, link } = places(t);
+  const holder = await hold(t, [process.execPath, HOLD, folder]);
+  for (const path of [folder, link]) {
+    const { code, stderr } = await migrate(t, path);
+    t.is(code, 7);
+    const lines = stderr.trim().split('\n');
+    t.regex(lines[0]!, new RegExp(`in use by process ${holder.pid} on host ${hostname()} since 20\\d\\d-.*Z`));
+    t.notRegex(stderr, /object Object|unexpected/);
+  }
+  await told(holder, 'close');
+  const database = await open(folder);
+  await t.throwsAsync(open(link), {
+    message: new RegExp(`in use by process ${process.pid} `),
+    code: 'database_in_use',
+  });
+  t.is((await migrate(t, link)).code, 7, 'a refusal in the same process gives nothing free');
+  await database.close();
+  t.is((await migrate(t, link)).code, 0);
+});
+
+test('a backup of the open database keeps the lock, and carries nothing of it', async (t) => {
+  const { folder, link } = places(t);
+  const database = await open(folder);
+  const target = join(temporaryFolder(t), 'backup.tar.gz');
+  await backup(database, target);
+  t.is((await migrate(t, link)).code, 7);
+  const names = execFileSync('tar', ['tzf', target], { encoding: 'utf8' });
+  t.regex(names, /PG_VERSION/);
+  t.notRegex(names, /service\.lock/);
+  await database.close();
+});
+
+test('a server in another mount and process namespace is refused on the same folder', async (t) => {
+  const { folder } = places(t);
+  const mounted = join(temporaryFolder(t), 'mounted');
+  mkdirSync(mounted);
+  mkdirSync(folder);
+  const apart = (run: string) => [
+    'unshare',
+    '--mount',
+    '--pid',
+    '--fork',
+    '--kill-child',
+    'sh',
+    '-c',
+    `mount --bind "$0" "$1" && ${run}`,
+    folder,
+    mounted,
+    process.execPath,
+    HOLD,
+  ];
+  if (!(await permitted(apart('true')))) {
+    t.log('unshare is not permitted here: not tested');
+    t.pass();
+    return;
+  }
+  const inside = await hold(t, apart('exec "$2" "$3" "$1"'));
+  const refused = await t.throwsAsync(open(folder), { code: 'database_in_use' });
+  t.regex(refused?.message ?? '', /in use by process \d+ on host /);
+  inside.kill('SIGKILL');
+  await once(inside, 'exit');
+  // The kernel ends the namespace's processes after the one that was killed.
+  const database = await until('the folder is free', () => open(folder).catch(() => undefined));
+  const second = spawn(...command(apart('exec "$2" "$3" "$1"')), { stdio: ['ignore', 'pipe', 'pipe'] });
+  t.teardown(() => void second.kill('SIGKILL'));
+  t.regex(await text(second.stderr!), new RegExp(`in use by process ${process.pid} on host`));
+  await database.close();
+});
+
+test('of six servers that begin at once on a new folder one comes up; after kill -9 the next one begins at once', async (t) => {
+  const { folder, link } = places(t);
+  mkdirSync(folder);
+  const starts = Array.from({ length: 6 }, (_, index) => start(t, index % 2 === 0 ? folder : link));
+  const first = await Promise.all(starts.map(async (child) => ({ child, said: await firstLine(child) })));
+  const up = first.filter(({ said }) => said === 'held');
+  t.is(up.length, 1);
+  for (const { said } of first) if (said !== 'held') t.regex(said, /FolderHeld: .* in use by /);
+  const ended = once(up[0]!.child, 'exit');
+  up[0]!.child.kill('SIGKILL');
+  await ended;
+  const database = await open(folder);
+  await database.close();
+});
+
+test('a symbolic link to a folder that is not there is refused: a volume that is not mounted is no new database', async (t) => {
+  const { folder, link } = places(t);
+  await t.throwsAsync(open(link), { code: 'folder_unusable' });
+  t.false(existsSync(folder));
+});
+
+test('the folder is for its own user only, also one that was there before', async (t) => {
+  const { folder } = places(t);
+  mkdirSync(folder, { mode: 0o755 });
+  chmodSync(folder, 0o755);
+  await (await open(folder)).close();
+  t.is(statSync(folder).mode & 0o777, 0o700);
+  for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
+    const path = join(entry.parentPath, entry.name);
+    t.is(statSync(path).mode & 0o077, 0, path);
+  }
+});
+
+test('a server of an earlier version that still runs on the folder is respected, one that is gone is forgotten', async (t) => {
+  const { folder } = places(t);
+  const sleeper = spawn('sleep', ['600'], { stdio: 'ignore' });
+  t.teardown(() => void sleeper.kill('SIGKILL'));
+  const started = execFileSync('cat', [`/proc/${sleeper.pid}/stat`], { encoding: 'utf8' })
+    .split(') ')
+    .at(-1)
+    ?.split(' ')[19];
+  writeFileSync(`${folder}.lock`, JSON.stringify({ pid: sleeper.pid, started }));
+  await t.throwsAsync(open(folder), { message: new RegExp(`in use by process ${sleeper.pid}\\.`) });
+  const ended = once(sleeper, 'exit');
+  sleeper.kill('SIGKILL');
+  await ended;
+  await (await open(folder)).close();
+  t.false(existsSync(`${folder}.lock`));
+});
+
+function places(t: ExecutionContext): { folder: string; link: string } {
+  const place = temporaryFolder(t);
+  const folder = join(place, 'data');
+  const link = join(place, 'link');
+  symlinkSync(folder, link);
+  return { folder, link };
+}
+
+function open(folder: string) {
+  return openDatabase({ kind: 'pglite', url: `pglite://${folder}`, folder });
+}
+
+function command([program = '', ...rest]: string[]): [string, string[]] {
+  return [program, rest];
+}
+
+function start(t: ExecutionContext, folder: string): ChildProcess {
+  const child = spawn(process.execPath, [HOLD, folder], { stdio: ['pipe', 'pipe', 'pipe'] });
+  t.teardown(() => void child.kill('SIGKILL'));
+  return child;
+}
+
+async function hold(t: ExecutionContext, words: string[]): Promise<ChildProcess> {
+  const child = spawn(...command(words), { stdio: ['pipe', 'pipe', 'pipe'] });
+  t.teardown(() => void child.kill('SIGKILL'));
+  t.is(await firstLine(child), 'held');
+  return child;
+}
+
+async function told(child: ChildProcess, what: string): Promise<void> {
+  const ended = once(child, 'exit');
+  child.stdin!.write(what);
+  await ended;
+}
+
+/** What a holder says first: `held`, or why not. */
+async function firstLine(child: ChildProcess): Promise<string> {
+  const held = once(child.stdout!, 'data').then(([data]) => String(data).trim());
+  return Promise.race([held, text(child.stderr!)]);
+}
+
+async function text(stream: NodeJS.ReadableStream): Promise<string> {
+  let all = '';
+  for await (const part of stream) all += String(part);
+  return all;
+}
+
+async function permitted(words: string[]): Promise<boolean> {
+  const child = spawn(...command(words), { stdio: 'ignore' });
+  const ended = once(child, 'exit').then(([code]) => code === 0);
+  return Promise.race([ended, once(child, 'error').then(() => false)]);
+}
+
+async function migrate(t: ExecutionContext, folder: string): Promise<{ code: number; stderr: string }> {
+  const child = spawn(process.execPath, [PAYCTL, 'server', 'migrate'], {
+    cwd: temporaryFolder(t),
+    env: { ...process.env, PAY_DATABASE_URL: `pglite://${folder}`, NO_COLOR: '1' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const ended = once(child, 'close');
+  const stderr = await text(child.stderr);
+  const [code] = (await ended) as [number];
+  return { code, stderr };
+}
