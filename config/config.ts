@@ -20,6 +20,8 @@ export interface LoadedConfig {
     adminNetworks: string[];
     corsOrigins: string[];
     shutdownSeconds: number;
+    drainSeconds: number;
+    maxConnections: number;
   };
   database: DatabaseTarget & { migrate: boolean; allowEmbedded: boolean; poolSize: number; prepared: boolean };
   jwt: { secretKey: string | undefined; expirationHours: number };

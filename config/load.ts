@@ -63,6 +63,9 @@ function read(settings: ReadonlyMap<KeyName, Setting>, faults: ConfigFault[]): P
   return values as Partial<Values>;
 }
 
+/** HAProxy's own defaults take a server out after three failed checks, two seconds apart. */
+const DRAIN_SECONDS = 8;
+
 interface Surroundings {
   cwd: string;
   production: boolean;
@@ -84,6 +87,8 @@ function assemble(
       adminNetworks: values['Server.AdminNetworks'],
       corsOrigins: values['Server.CorsOrigins'],
       shutdownSeconds: values['Server.ShutdownSeconds'],
+      drainSeconds: values['Server.DrainSeconds'] ?? (production ? DRAIN_SECONDS : 0),
+      maxConnections: values['Server.MaxConnections'],
     },
     database: {
       ...databaseTarget(values['Database.Url'], (path) => at('Database.Url', path)),
@@ -109,7 +114,7 @@ function assemble(
       dir: at('Simulator.Dir', values['Simulator.Dir']),
     },
     channels: { timeoutMs: values['Channels.TimeoutMs'] },
-    explorer: { enabled: values['Explorer.Enabled'] },
+    explorer: { enabled: values['Explorer.Enabled'] ?? !production },
     metrics: { listen: values['Metrics.Listen'] },
     log: { level: values['Log.Level'] },
     webhook: { allowedNetworks: values['Webhook.AllowedNetworks'] },

@@ -23,10 +23,19 @@ function flag(fallback: boolean, sentence: string) {
   return { kind: 'flag', schema: z.boolean(), fallback, expects, sentence, secret: false } satisfies KeySpec;
 }
 
+function optionalFlag(sentence: string) {
+  return { ...flag(false, sentence), schema: z.boolean().optional(), fallback: undefined } satisfies KeySpec;
+}
+
 function whole(min: number, max: number, fallback: number, sentence: string) {
   const expects = `an integer from ${min} to ${max}`;
   const schema = z.int().min(min).max(max);
   return { kind: 'number', schema, fallback, expects, sentence, secret: false } satisfies KeySpec;
+}
+
+function optionalWhole(min: number, max: number, sentence: string) {
+  const { schema, ...rest } = whole(min, max, min, sentence);
+  return { ...rest, schema: schema.optional(), fallback: undefined } satisfies KeySpec;
 }
 
 function text<S extends z.ZodType>(schema: S, expects: string, fallback: string, about: About) {
@@ -76,6 +85,12 @@ export const keys = {
     10,
     'Grace period for requests in flight, and then for jobs, on shutdown, in seconds.',
   ),
+  'Server.DrainSeconds': optionalWhole(
+    0,
+    300,
+    'How long requests are still accepted on shutdown, while /health/db answers 503 and every answer closes its connection; 8 in production if not set, else 0.',
+  ),
+  'Server.MaxConnections': whole(16, 100_000, 5000, 'Open connections per process; further ones are closed at once.'),
   'Database.Url': text(databaseUrl, 'pglite://<folder> or postgres://…/<database>', 'pglite://./data/pglite', {
     sentence: 'The embedded database in a directory, or a PostgreSQL database.',
     secret: true,
@@ -135,7 +150,9 @@ export const keys = {
     sentence: 'Directory for the keys and the ledger of the simulator.',
   }),
   'Channels.TimeoutMs': whole(100, 60_000, 6000, 'Timeout of a channel request, in milliseconds.'),
-  'Explorer.Enabled': flag(true, 'Serves the API explorer and the OpenAPI document under /swagger.'),
+  'Explorer.Enabled': optionalFlag(
+    'Serves the API explorer and the OpenAPI document under /swagger; if not set, everywhere but in production.',
+  ),
   'Metrics.Listen': text(listen, hostAndPort, '127.0.0.1:9464', {
     sentence: 'Listen address for Prometheus metrics; serves nothing else.',
   }),

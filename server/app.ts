@@ -68,7 +68,8 @@ async function assemble(base: Base): Promise<App> {
   const { audit } = identity;
   const credentials = composeCredentials(base, { audit, transportTo: messages.transportTo });
   const { channels, sealing } = credentials;
-  const events = composeEvents(base, { identity, sealing, send, isDraining: () => koa.context.draining === true });
+  const isDraining = () => koa.context.draining === true;
+  const events = composeEvents(base, { identity, sealing, send, isDraining });
   const recordEvent = events.record;
   const payments = composePayments(base, {
     channels,
@@ -89,6 +90,7 @@ async function assemble(base: Base): Promise<App> {
 
   const koa = await composeHttp(base, {
     groups: [identity, payments, credentials, events, catalog, skillpay].flatMap(({ groups }) => groups),
+    isDraining,
     authenticators: identity.authenticators,
     exposedHeaders: skillpay.exposedHeaders,
   });

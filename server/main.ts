@@ -31,19 +31,19 @@ export async function startServer({ config: file, env, cwd }: ServerInput): Prom
   await app.prepare();
   const metrics = await listenForMetrics(app.metrics, config.metrics.listen);
   opened.defer(() => metrics.close());
-  const server = await listen(app.koa, { ...config.server.listen, shutdownSeconds: config.server.shutdownSeconds });
+  const server = await listen(app.koa, { ...config.server, ...config.server.listen });
   app.startJobs();
   void giveBackMemory();
   opened.defer(() => server.close());
   announce(app, config, server);
   await stop;
   app.logger.info('stopping');
-  endAtLast(app, config.server.shutdownSeconds);
+  endAtLast(app, config.server);
 }
 
 /** Requests and jobs have their time each; a database that never answers must not keep the process for ever. */
-function endAtLast({ logger }: App, shutdownSeconds: number): void {
-  const seconds = 2 * shutdownSeconds + CLOSING_SECONDS;
+function endAtLast({ logger }: App, { drainSeconds, shutdownSeconds }: Config['server']): void {
+  const seconds = drainSeconds + 2 * shutdownSeconds + CLOSING_SECONDS;
   const end = () => {
     logger.error({ seconds }, 'could not stop in time; what was under way is taken up again when its lease is over');
     process.exit(1);

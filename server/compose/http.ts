@@ -8,15 +8,22 @@ import type { Base } from './base.ts';
 
 /** What the API needs of other parts. */
 interface Needs extends Pick<KoaParts, 'authenticators' | 'exposedHeaders'> {
+  /** The service is about to stop: balancers are told. */
+  isDraining: () => boolean;
   /** The routes of all parts. */
   groups: readonly RouteGroup[];
 }
 
 /** Assembles the API. */
-export async function composeHttp(base: Base, { groups, ...needs }: Needs): Promise<Koa> {
+export async function composeHttp(base: Base, { groups, isDraining, ...needs }: Needs): Promise<Koa> {
   const { config, store, now, logger, limits, metrics } = base;
   const ping = async () => void (await store.read((tx) => tx.sql('select 1')));
-  const own = publicRoutes({ info: async () => describe(base), pingDatabase: ping });
+  const own = publicRoutes({
+    info: async () => describe(base),
+    pingDatabase: ping,
+    isDraining,
+    explorer: config.explorer.enabled,
+  });
   return buildKoa({
     ...needs,
     config,

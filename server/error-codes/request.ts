@@ -97,4 +97,16 @@ export const requestCodes = {
     remedy: 'Retry after Retry-After.',
     retryable: true,
   },
+  request_timeout: {
+    title: 'Request too slow',
+    meaning: 'The request was not received within 15 seconds, or too many requests of one address were slow at once.',
+    remedy: 'Send the whole request at once.',
+    retryable: true,
+  },
+  shutting_down: {
+    title: 'Shutting down',
+    meaning: 'This replica is about to stop; it still answers requests.',
+    remedy: 'Send new requests to another replica.',
+    retryable: true,
+  },
 } as const;

@@ -44,6 +44,9 @@ export async function listenForMetrics(
       () => res.writeHead(500).end(),
     );
   });
+  // Who asks and does not take the answer keeps it in memory.
+  server.maxConnections = 64;
+  server.setTimeout(10_000);
   server.listen(port, host);
   await once(server, 'listening');
   return { port: (server.address() as AddressInfo).port, close: () => closeServer(server) };

@@ -1,32 +1,75 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type Server, STATUS_CODES } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import type Koa from 'koa';
+import { connectionLimits, type ConnectionLimits, guardConnections } from './connections.ts';
+import { isWellFormed, refuseNonsense, refuseRequest } from './refuse-early.ts';
+import { boundSlowBodies, slowBodyLimits, type SlowBodyLimits } from './slow-bodies.ts';
 
-/** Where to listen, and how long requests in flight may take after `close`. */
+/** How long a request may take to arrive (ms). */
+interface ArrivalLimits {
+  headersMs: number;
+  requestMs: number;
+}
+
+/** Where to listen, how many may come, and what happens after `close`. */
 export interface ListenOptions {
   host: string;
   /** 0 takes any free port. */
   port: number;
+  /** Open connections; more are closed at once. */
+  maxConnections?: number;
+  trustedProxies?: number;
+  /** How long balancers have to notice that this one is about to stop. */
+  drainSeconds?: number;
+  /** Ends the drain in the place of its time. */
+  drained?: Promise<void>;
+  /** How long requests in flight may take after that. */
   shutdownSeconds?: number;
+  /** Tests have shorter times. */
+  limits?: Partial<ConnectionLimits & SlowBodyLimits & ArrivalLimits>;
 }
 
 /** A server that accepts requests. */
 export interface Listening {
   readonly host: string;
   readonly port: number;
-  /** Stops accepting, lets requests in flight finish, breaks off what takes longer; safe to call twice. */
+  /**
+   * Goes on for the drain while every answer closes its connection, then stops accepting, lets requests in flight finish and
+   * breaks off what takes longer; safe to call twice.
+   */
   close(): Promise<void>;
 }
 
-/** Starts to accept requests; resolves when the port is open, rejects when it is taken. Slow senders are cut off. */
-export async function listen(koa: Koa, { host, port, shutdownSeconds = 10 }: ListenOptions): Promise<Listening> {
-  const server = createServer(
-    { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 1000, keepAliveTimeout: 65_000 },
-    koa.callback(),
-  );
+/** Node checks once a second, so a request is ended within 15 seconds. */
+const arrivalLimits: ArrivalLimits = { headersMs: 10_000, requestMs: 14_000 };
+/** Balancers close first: nginx keeps an idle connection for 60 seconds. */
+const KEEP_ALIVE_MS = 65_000;
+
+/** Starts to accept requests; resolves when the port is open, rejects when it is taken. Slow senders and takers are cut off. */
+export async function listen(koa: Koa, options: ListenOptions): Promise<Listening> {
+  const { host, port, maxConnections = 5_000, trustedProxies = 0, drainSeconds = 0, shutdownSeconds = 10 } = options;
+  const limits = { ...connectionLimits, ...slowBodyLimits, ...arrivalLimits, ...options.limits };
+  const server = createServer({
+    headersTimeout: limits.headersMs,
+    requestTimeout: limits.requestMs,
+    connectionsCheckingInterval: Math.min(1000, limits.headersMs),
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // Node would answer without a document.
+    requireHostHeader: false,
+  });
+  server.maxConnections = maxConnections;
+  const watch = guardConnections(server, limits);
+  const boundSlow = boundSlowBodies(trustedProxies, limits);
+  const handle = koa.callback();
+  server.on('request', (req, res) => {
+    if (!isWellFormed(req)) return refuseRequest(req, res, 400);
+    watch(req, res);
+    boundSlow(req, res);
+    void handle(req, res);
+  });
+  server.on('checkExpectation', (req, res) => refuseRequest(req, res, 417));
   server.on('clientError', refuseNonsense);
   server.listen(port, host);
   await once(server, 'listening');
@@ -34,38 +77,15 @@ export async function listen(koa: Koa, { host, port, shutdownSeconds = 10 }: Lis
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
     koa.context.draining = true;
-    closing ??= drain(server, shutdownSeconds);
+    closing ??= stop(server, options.drained ?? delay(drainSeconds * 1000), shutdownSeconds);
     return closing;
   };
   return { host: address.address, port: address.port, close };
 }
 
-/** What is not HTTP never reaches Koa, but its sender gets an answer of the same kind. */
-function refuseNonsense(error: Error & { code?: string }, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const status = statusOf(error.code);
-  const requestId = randomUUID();
-  const body = JSON.stringify({
-    type: '/docs/errors/invalid_request',
-    title: STATUS_CODES[status],
-    status,
-    detail: 'This is not a request that can be read.',
-    code: 'invalid_request',
-    requestId,
-    retryable: false,
-  });
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/problem+json; charset=utf-8\r\n` +
-      `X-Content-Type-Options: nosniff\r\nContent-Security-Policy: default-src 'none'\r\nX-Request-Id: ${requestId}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
-}
-
-function statusOf(code: string | undefined): 400 | 408 | 431 {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408;
-  return code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
+async function stop(server: Server, drained: Promise<void>, shutdownSeconds: number): Promise<void> {
+  await drained;
+  await drain(server, shutdownSeconds);
 }
 
 async function drain(server: Server, seconds: number): Promise<void> {

@@ -7,7 +7,7 @@ import { type RouteGroup, routeGroup } from '../http/router.ts';
 export function explorerRoutes(readDocument: () => Promise<unknown>): RouteGroup {
   const router = routeGroup('/swagger');
   const page = once(renderExplorer);
-  const document = once(async () => JSON.stringify(await readDocument()));
+  const document = once(async () => Buffer.from(JSON.stringify(await readDocument())));
 
   /**
    * @openapi
@@ -47,10 +47,12 @@ export function explorerRoutes(readDocument: () => Promise<unknown>): RouteGroup
     endpoint(asset, async () => file('text/css; charset=utf-8', (await page()).style)),
   );
   for (const name of explorerAssets) {
+    // One buffer for all who ask: a copy for each would wait in memory as long as they do not take it.
+    const read = once(() => readAsset(name));
     router.get(
       `/${name}`,
       endpoint(asset, async () => {
-        const { type, bytes } = await readAsset(name);
+        const { type, bytes } = await read();
         return file(type, bytes, 'public, max-age=3600');
       }),
     );

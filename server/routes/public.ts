@@ -26,13 +26,22 @@ export interface PublicOperations {
   info(): Promise<z.input<typeof ServiceInfo>>;
   /** Resolves when the database answers, rejects otherwise. */
   pingDatabase(): Promise<void>;
+  /** The service is about to stop: a load balancer is to send nothing more. */
+  isDraining?(): boolean;
+  /** Whether the explorer is served, where the root leads to. */
+  explorer?: boolean;
 }
 
 /** A load balancer waits no longer than three seconds; the answer comes before that. */
 const pingMs = 2500;
 
 /** Health for load balancers, information for administrators, and the page of each error code. */
-export function publicRoutes({ info, pingDatabase }: PublicOperations): RouteGroup {
+export function publicRoutes({
+  info,
+  pingDatabase,
+  isDraining = () => false,
+  explorer = true,
+}: PublicOperations): RouteGroup {
   const router = routeGroup();
 
   /**
@@ -59,7 +68,9 @@ export function publicRoutes({ info, pingDatabase }: PublicOperations): RouteGro
    *   get:
    *     tags: [Service]
    *     summary: Database health check
-   *     description: 200 if the database responds, 503 within three seconds if not. Does not reveal which database.
+   *     description: >-
+   *       For load balancers: 200 if the database responds, 503 within three seconds if not, and 503 while the process is about to
+   *       stop. Does not reveal which database.
    *     responses:
    *       200:
    *         content:
@@ -69,6 +80,7 @@ export function publicRoutes({ info, pingDatabase }: PublicOperations): RouteGro
   router.get(
     '/health/db',
     endpoint({ auth: 'none', returns: HealthStatus, bare: true, errors: PING_DATABASE_ERRORS }, async () => {
+      if (isDraining()) throw new Unavailable('shutting_down', 'This replica is about to stop.');
       await within(pingMs, pingDatabase(), databaseSilent).catch(refuseAsUnavailable);
       return { status: 'ok' };
     }),
@@ -99,13 +111,15 @@ export function publicRoutes({ info, pingDatabase }: PublicOperations): RouteGro
     endpoint({ auth: { admin: 'viewer' }, returns: ServiceInfo }, () => info()),
   );
 
-  router.get(
-    '/',
-    endpoint(
-      { auth: 'none', raw: 'html', hidden: true },
-      () => new Reply({ status: 302, headers: { location: '/swagger/index.html' }, body: '' }),
-    ),
-  );
+  if (explorer) {
+    router.get(
+      '/',
+      endpoint(
+        { auth: 'none', raw: 'html', hidden: true },
+        () => new Reply({ status: 302, headers: { location: '/swagger/index.html' }, body: '' }),
+      ),
+    );
+  }
 
   router.get(
     '/docs/errors/:code',

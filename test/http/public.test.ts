@@ -49,6 +49,13 @@ test.serial('the root leads to the explorer', async (t) => {
   t.is(answer.headers.get('location'), '/swagger/index.html');
 });
 
+test.serial('without the explorer the root leads nowhere', async (t) => {
+  const info = () => Promise.reject(new Error('unused'));
+  const groups = [publicRoutes({ info, pingDatabase: async () => {}, explorer: false })];
+  const { url } = await startEdge(t, { groups });
+  t.is((await fetch(`${url}/`, { headers: { authorization: 'Bearer read-token' }, redirect: 'manual' })).status, 404);
+});
+
 test.serial('each error code has a page that says what it means and what to do', async (t) => {
   const answer = await fetch(`${service.url}/docs/errors/channel_disabled`);
   t.is(answer.status, 200);

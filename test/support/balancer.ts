@@ -10,13 +10,21 @@ export interface Balancer {
   takeOut(replica: string): void;
 }
 
+/** How a balancer learns of replicas that stop. */
+export interface BalancerOptions {
+  /** It asks each one for its health and sends nothing to one that is not well; otherwise it is told. */
+  checksEveryMs?: number;
+}
+
 /** A load balancer as small as can be: round robin, no retries, so every request that a replica drops is seen. */
-export async function startBalancer(t: ExecutionContext): Promise<Balancer> {
+export async function startBalancer(t: ExecutionContext, { checksEveryMs }: BalancerOptions = {}): Promise<Balancer> {
   const replicas: string[] = [];
   const agent = new Agent({ keepAlive: true });
   let turn = 0;
+  const sick = new Set<string>();
   const server = createServer((incoming, response) => {
-    const target = replicas[turn++ % replicas.length];
+    const well = replicas.filter((replica) => !sick.has(replica));
+    const target = well[turn++ % well.length];
     const { method, headers, url } = incoming;
     const onward = request(`${target}${url}`, { method, headers, agent }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
@@ -29,7 +37,14 @@ export async function startBalancer(t: ExecutionContext): Promise<Balancer> {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  const check = async (replica: string): Promise<void> => {
+    const answer = await fetch(`${replica}/health/db`).catch(() => undefined);
+    if (answer?.ok) sick.delete(replica);
+    else sick.add(replica);
+  };
+  const checks = checksEveryMs && setInterval(() => replicas.forEach((one) => void check(one)), checksEveryMs);
   t.teardown(() => {
+    if (checks) clearInterval(checks);
     agent.destroy();
     server.closeAllConnections();
     server.close();

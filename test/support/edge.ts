@@ -4,7 +4,7 @@ import { Unauthenticated } from '../../server/errors.ts';
 import { buildKoa, type HttpConfig, type KoaParts } from '../../server/http/build-koa.ts';
 import type { AdminCaller, AppCaller, Authenticators } from '../../server/http/callers.ts';
 import { createMemoryRateLimits } from '../../server/http/rate-limit.ts';
-import { listen } from '../../server/http/server.ts';
+import { listen, type ListenOptions } from '../../server/http/server.ts';
 import type { WithKey } from '../../server/payments/idempotency.ts';
 import { buildRouter, type RouteGroup } from '../../server/routes/index.ts';
 
@@ -49,12 +49,24 @@ export interface EdgeOptions extends Partial<Omit<KoaParts, 'config' | 'router'>
   rateLimit?: Partial<HttpConfig['rateLimit']>;
   explorer?: boolean;
   shutdownSeconds?: number;
+  /** Ends the drain. */
+  drain?: Promise<void>;
+  limits?: ListenOptions['limits'];
 }
 
 /** Serves route groups on a free port with fake ports behind them; stops when the test ends. */
 export async function startEdge(
   t: Pick<ExecutionContext, 'teardown'>,
-  { groups, server, rateLimit, explorer = false, shutdownSeconds = 1, ...parts }: EdgeOptions,
+  {
+    groups,
+    server,
+    rateLimit,
+    explorer = false,
+    shutdownSeconds = 1,
+    drain = Promise.resolve(),
+    limits = {},
+    ...parts
+  }: EdgeOptions,
 ): Promise<{ url: string; port: number; close(): Promise<void> }> {
   const config = {
     server: { publicUrl: 'http://pay.example', trustedProxies: 0, adminNetworks: [], corsOrigins: [], ...server },
@@ -69,7 +81,14 @@ export async function startEdge(
     router: buildRouter(groups, { enabled: explorer, version: '0.0.0' }),
     ...parts,
   });
-  const listening = await listen(koa, { host: '127.0.0.1', port: 0, shutdownSeconds });
+  const listening = await listen(koa, {
+    host: '127.0.0.1',
+    port: 0,
+    shutdownSeconds,
+    drained: drain,
+    limits,
+    trustedProxies: config.server.trustedProxies,
+  });
   t.teardown(() => listening.close());
   return { url: `http://127.0.0.1:${listening.port}`, port: listening.port, close: listening.close };
 }

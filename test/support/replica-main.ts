@@ -24,7 +24,7 @@ const app = await buildApp(config, {
     if (name === crashAt) process.kill(process.pid, 'SIGKILL');
   },
 });
-const server = await listen(app.koa, { host: '127.0.0.1', port: orders.port });
+const server = await listen(app.koa, { ...config.server, host: '127.0.0.1', port: orders.port });
 const work = () => {
   void app.sweep.once().catch(() => {});
   void app.deliveries.once().catch(() => {});

@@ -138,4 +138,4 @@ export const SET_WEBHOOK_ERRORS: Errors = ['changed_meanwhile'];
 /** Sending a test message, or an event again. */
 export const SEND_EVENT_ERRORS: Errors = ['webhook_not_configured'];
 /** Asking whether the database answers. */
-export const PING_DATABASE_ERRORS: Errors = ['database_unavailable'];
+export const PING_DATABASE_ERRORS: Errors = ['database_unavailable', 'shutting_down'];

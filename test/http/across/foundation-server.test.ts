@@ -6,6 +6,7 @@ import { createMetrics, listenForMetrics } from '../../../server/http/metrics.ts
 import { type RouteGroup, routeGroup } from '../../../server/routes/index.ts';
 import { publicRoutes } from '../../../server/routes/public.ts';
 import { fakeAuthenticators, startEdge } from '../../support/edge.ts';
+import { until } from '../../support/service.ts';
 
 function slowGroup(work: Promise<void>, started: () => void): RouteGroup {
   const router = routeGroup();
@@ -52,6 +53,30 @@ test('a stop lets the request in flight finish and tells it to close; new ones a
   t.deepEqual(await answer.json(), { data: 'done' });
   await closing;
   await t.notThrowsAsync(close());
+});
+
+test('a drain: the balancer is told 503, every answer closes its connection, and new ones are accepted to its end', async (t) => {
+  const draining = Promise.withResolvers<void>();
+  let isDraining = false;
+  const info = () => Promise.reject(new Error('unused'));
+  const groups = [publicRoutes({ info, pingDatabase: async () => {}, isDraining: () => isDraining })];
+  const { url, port, close } = await startEdge(t, { groups, drain: draining.promise });
+  const idle = await open(port, 'GET /health HTTP/1.1\r\nHost: x\r\n\r\n');
+  t.notRegex(String(await once(idle, 'data')), /connection: close/i);
+  isDraining = true;
+  const closing = close();
+  const refused = await fetch(`${url}/health/db`);
+  t.is(refused.status, 503);
+  t.is(((await refused.json()) as { code: string }).code, 'shutting_down');
+  for (const path of ['/health', '/nothing']) {
+    const answer = await fetch(url + path);
+    t.is(answer.headers.get('connection'), 'close', path);
+  }
+  t.false(idle.closed, 'an idle connection lives until the end of the drain, or its next answer');
+  draining.resolve();
+  await closing;
+  await until('the idle one is closed', async () => idle.closed);
+  await t.throwsAsync(fetch(`${url}/health`));
 });
 
 test('what takes longer than the grace is broken off', async (t) => {

@@ -19,6 +19,8 @@ test('with nothing set, the defaults of the contract hold', (t) => {
       adminNetworks: [],
       corsOrigins: [],
       shutdownSeconds: 10,
+      drainSeconds: 0,
+      maxConnections: 5000,
     },
     database: {
       kind: 'pglite',
@@ -43,6 +45,23 @@ test('with nothing set, the defaults of the contract hold', (t) => {
   });
   t.is(sources['Server.Listen'], 'default');
   t.is(sources['JWT.SecretKey'], 'not set');
+});
+
+test('production drains before it stops and serves no explorer, unless it is told otherwise', (t) => {
+  const cwd = temporaryFolder(t);
+  const env = {
+    NODE_ENV: 'production',
+    PAY_SERVER_PUBLIC_URL: 'https://pay.example',
+    PAY_DATABASE_ALLOW_EMBEDDED: 'true',
+  };
+  const { server, explorer, sources } = loadConfig({ env, cwd });
+  t.is(server.drainSeconds, 8);
+  t.false(explorer.enabled);
+  t.is(sources['Explorer.Enabled'], 'not set');
+  const told = loadConfig({ env: { ...env, PAY_EXPLORER_ENABLED: 'true', PAY_SERVER_DRAIN_SECONDS: '0' }, cwd });
+  t.is(told.server.drainSeconds, 0);
+  t.true(told.explorer.enabled);
+  t.false(loadConfig({ env: { PAY_EXPLORER_ENABLED: 'false' }, cwd }).explorer.enabled);
 });
 
 test('the environment wins over the file, the file over the defaults, and each says where it comes from', (t) => {

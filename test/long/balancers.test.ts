@@ -1,0 +1,75 @@
+import test from 'ava';
+import { count, inParallel } from '../support/counts.ts';
+import { haproxy, isInstalled, nginxes, startProxy } from '../support/proxies.ts';
+import { startReplica, type Replica } from '../support/replica.ts';
+import { freePort, startService, until } from '../support/service.ts';
+
+const LANES = 16;
+
+for (const proxy of [haproxy, ...nginxes])
+  test.serial(`rolling restarts behind ${proxy.name} with its own defaults fail no request`, async (t) => {
+    t.timeout(1_800_000);
+    if (!isInstalled(proxy)) {
+      t.log(`${proxy.program} is not installed: not tested`);
+      return t.pass();
+    }
+    // What production has: its value is made for these balancers.
+    const service = await startService(t, { env: { PAY_SERVER_DRAIN_SECONDS: '8' } });
+    const shop = await service.merchant();
+    const ports = [await freePort(), await freePort()];
+    const launch = (port: number): Promise<Replica> =>
+      startReplica(t, { environment: service.environment, simulatorUrl: service.simulator.url, port });
+    const replicas = await Promise.all(ports.map(launch));
+    const entrance = await freePort();
+    startProxy(t, proxy, entrance, ports);
+    const url = `http://127.0.0.1:${entrance}`;
+    await until('the balancer answers', () =>
+      fetch(`${url}/health/db`).then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    );
+    const answeredBy = new Map<string, number>();
+    const failed: string[] = [];
+    let requests = 0;
+    let running = true;
+    const send = async (method: string, path: string, body?: unknown) => {
+      requests += 1;
+      try {
+        const answer = await shop.callAt(url, method, path, body);
+        const server = /(\d+)$/.exec(answer.headers.get('x-upstream') ?? '')?.[1] ?? '';
+        answeredBy.set(server, (answeredBy.get(server) ?? 0) + 1);
+        if (answer.status >= 400) failed.push(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+        return answer;
+      } catch (error) {
+        failed.push(`${method} ${path}: ${String(error)} ${String((error as Error).cause)}`);
+        return undefined;
+      }
+    };
+    const load = inParallel(LANES, LANES, async () => {
+      while (running) {
+        const order = { subject: 'Restart', amount: 8, payWay: 'wechat' };
+        const placed = await send('POST', '/api/v2/payment/pay', order);
+        const orderNo = placed?.body?.data?.orderNo as string | undefined;
+        for (let look = 0; orderNo && look < 5; look += 1) await send('GET', `/api/v2/payment/query/${orderNo}`);
+      }
+    });
+    const restarts = count(20, 2);
+    const exits: (string | number)[] = [];
+    for (let restart = 0; restart < restarts; restart += 1) {
+      const which = restart % 2;
+      const port = ports[which]!;
+      exits.push(await replicas[which]!.kill('SIGTERM'));
+      replicas[which] = await launch(port);
+      answeredBy.delete(String(port));
+      await until('the fresh one is used', async () => (answeredBy.get(String(port)) ?? 0) > 10, 120_000);
+    }
+    running = false;
+    await load;
+    t.log(`${proxy.name}: ${restarts} restarts, ${requests} requests, ${failed.length} failed`);
+    t.deepEqual(failed, []);
+    t.deepEqual(
+      exits,
+      exits.map(() => 0),
+    );
+  });

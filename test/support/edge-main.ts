@@ -1,0 +1,13 @@
+import { startEdge } from './edge.ts';
+import { publicRoutes } from '../../server/routes/public.ts';
+
+/** An edge with the explorer in a process of its own: says its port, and its memory in MB after a collection when asked. */
+const limits = JSON.parse(process.argv[2] ?? '{}') as Record<string, number>;
+const groups = [publicRoutes({ info: () => Promise.reject(new Error('unused')), pingDatabase: async () => {} })];
+const { port } = await startEdge({ teardown: () => {} }, { groups, explorer: true, limits });
+process.on('message', () => {
+  globalThis.gc?.();
+  const { rss, heapUsed, external } = process.memoryUsage();
+  process.send?.({ rss: rss / 1e6, held: (heapUsed + external) / 1e6 });
+});
+process.send?.({ port });
