@@ -101,6 +101,9 @@ const CODES: Readonly<Record<string, number>> = {
 const UNREACHABLE =
   /^(E(CONNREFUSED|CONNRESET|NOTFOUND|AI_AGAIN|TIMEDOUT|HOSTUNREACH|NETUNREACH)|08\d\d\d|28\w{3}|3D000|53300|57P03)$/;
 
+/** PostgreSQL cannot write for lack of room. */
+const NO_ROOM = /^53(000|100|400)$/;
+
 /** What the server's own errors carry. */
 interface ServerError extends Error {
   code?: unknown;
@@ -118,6 +121,11 @@ export function translate(error: unknown): unknown {
     return new CliError('database_unavailable', EXIT.tryAgain, `Cannot reach the database: ${error.message}.`, {
       cause: error,
       hint: 'check Database.Url',
+    });
+  if (NO_ROOM.test(code))
+    return new CliError('database_full', EXIT.tryAgain, `The disk of the database is full: ${error.message}.`, {
+      cause: error,
+      hint: 'make room on its disk, then rerun this command',
     });
   if (code === 'EADDRINUSE')
     return new CliError('address_in_use', EXIT.conflict, `The listen address is already in use (${error.message}).`, {

@@ -29,6 +29,9 @@ export interface AppErrorOptions {
   cause?: unknown;
 }
 
+/** PostgreSQL's SQLSTATEs when it cannot write for lack of room: insufficient_resources, disk_full, configuration_limit_exceeded. */
+export const NO_ROOM = /^53(?:000|100|400)$/;
+
 /** What a refusal and a local failure have in common. */
 abstract class CodedError<Code extends string> extends Error {
   readonly code: Code;

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
 import { migrate, schemaStatus, type SchemaStatus } from '../db/migrate.ts';
 import type { DatabaseSettings, OpenDatabase } from '../db/orm.ts';
+import { createFullness } from '../db/fullness.ts';
 import { createRateLimits, type CountedLimits } from '../db/rate-limits.ts';
 import { createStore, type Store } from '../db/store.ts';
 import type { Wake } from '../db/tx.ts';
@@ -27,6 +28,8 @@ export interface Base {
   database: OpenDatabase;
   schema: SchemaStatus;
   store: Store;
+  /** Whether writes fail because the database's disk is full. */
+  isFull: () => boolean;
   /** Has rows that a commit made due worked at once; nobody listens until the jobs are assembled. */
   wakes: { wake?: Wake };
   limits: CountedLimits;
@@ -55,17 +58,21 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
   const schema = config.database.migrate ? await migrate(database) : await schemaStatus(database);
   if (schema.pending.length > 0) throw new SchemaOutdated(schema.pending.length);
   const wakes: Base['wakes'] = {};
+  const now = overrides.now ?? (() => new Date());
+  const metrics = createMetrics();
+  const fullness = createFullness(now, metrics.registry);
   return {
     config,
     database,
     schema,
-    store: createStore(database, (...one) => wakes.wake?.(...one)),
+    store: createStore(database, (...one) => wakes.wake?.(...one), fullness.heard),
+    isFull: fullness.isFull,
     wakes,
     limits: createRateLimits(database),
-    now: overrides.now ?? (() => new Date()),
+    now,
     logger,
     log,
-    metrics: createMetrics(),
+    metrics,
     checkpoint: overrides.checkpoint ?? (() => {}),
     simulatorUrl: config.simulator.url ?? overrides.simulatorUrl ?? null,
   };

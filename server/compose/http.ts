@@ -35,12 +35,13 @@ export async function composeHttp(base: Base, { groups, isDraining, ...needs }: 
   });
 }
 
-function describe({ config, database, schema }: Base) {
+function describe({ config, database, schema, isFull }: Base) {
   return {
     name: 'unified-payment-service',
     version: VERSION,
     debug: config.debug,
     database: database.kind === 'postgres' ? ('postgresql' as const) : ('embedded' as const),
+    databaseFull: isFull(),
     schemaVersion: schema.version ?? '',
     uptimeSeconds: Math.floor(process.uptime()),
   };

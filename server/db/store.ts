@@ -14,21 +14,25 @@ export interface Store {
   autocommit<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
 }
 
-/** Opens the door; `wake` hears of rows that are due at once, after their commit. */
-export function createStore(database: OpenDatabase, wake: Wake): Store {
+/** Opens the door; `wake` hears of rows that are due at once, after their commit, and `heard` of writes that failed. */
+export function createStore(database: OpenDatabase, wake: Wake, heard: (error: unknown) => void = () => {}): Store {
   const alone = createStatements(database.em.fork({ useContext: false }));
   const reader = createReadTx(alone);
+  const told = (error: unknown): never => {
+    heard(error);
+    throw error;
+  };
   return {
     async transaction(work) {
       const wakes: Parameters<Wake>[] = [];
       const result = await transaction(database, (em) =>
         work(createTx(createStatements(em), (...one) => void wakes.push(one))),
-      );
+      ).catch(told);
       for (const one of wakes) wake(...one);
       return result;
     },
     read: (work) => work(reader),
-    autocommit: (work) => work(createTx(createSingle(alone), () => {})),
+    autocommit: (work) => work(createTx(createSingle(alone), () => {})).catch(told),
   };
 }
 

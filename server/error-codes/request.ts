@@ -44,6 +44,12 @@ export const requestCodes = {
     remedy: 'Retry the same request after Retry-After.',
     retryable: true,
   },
+  database_full: {
+    title: 'Database full',
+    meaning: 'The disk of the database is full; nothing was changed. Reading still works.',
+    remedy: 'Retry the same request after Retry-After; whoever runs the service must make room.',
+    retryable: true,
+  },
   database_unavailable: {
     title: 'Database unavailable',
     meaning: 'The database cannot be reached; nothing was changed.',

@@ -1,4 +1,4 @@
-import { AppError, Unavailable } from '../errors.ts';
+import { AppError, NO_ROOM, Unavailable } from '../errors.ts';
 
 const unreachable = new Set([
   'ECONNREFUSED',
@@ -14,14 +14,23 @@ const unreachableText =
   /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|the database system is (?:starting up|shutting down)|Cannot use a pool after calling end|PGlite is closed/i;
 const busyText = /Query read timeout|canceling statement due to (?:lock|statement) timeout/i;
 
+/** Room is made by people. */
+const FULL_RETRY_SECONDS = 30;
+
 /**
- * Turns a fault from outside (database down, lock or statement timeout, deadlock) into a refusal that may be retried;
+ * Turns a fault from outside (database down or full, lock or statement timeout, deadlock) into a refusal that may be retried;
  * anything that is not known becomes a bare `internal_error`. Source of the classes: PostgreSQL appendix A.
  */
 export function translateFault(error: unknown): AppError {
   for (const cause of causes(error)) {
     if (cause instanceof AppError) return cause;
     const { code = '', message = '' } = cause as { code?: string; message?: string };
+    if (NO_ROOM.test(String(code))) {
+      return new Unavailable('database_full', 'The disk of the database is full; nothing was changed.', {
+        cause: error,
+        retryAfter: FULL_RETRY_SECONDS,
+      });
+    }
     if (isBusy(String(code), message)) {
       return new Unavailable('database_busy', 'The database is busy; nothing was changed.', { cause: error });
     }
@@ -35,8 +44,8 @@ export function translateFault(error: unknown): AppError {
 }
 
 function isBusy(code: string, message: string): boolean {
-  // 55P03 lock_not_available, 57014 query_canceled (statement timeout), 40001 and 40P01 serialization and deadlock, 53300 too many connections.
-  return /^(?:55P03|57014|40001|40P01|53300)$/.test(code) || busyText.test(message);
+  // 55P03 lock_not_available, 57014 query_canceled (statement timeout), 40001 and 40P01 serialization and deadlock, 53200 out of memory, 53300 too many connections.
+  return /^(?:55P03|57014|40001|40P01|53200|53300)$/.test(code) || busyText.test(message);
 }
 
 function isUnreachable(code: string, message: string): boolean {

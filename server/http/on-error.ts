@@ -77,6 +77,7 @@ const oauthCodes: Partial<Record<ErrorCode, string>> = {
   rate_limited: 'temporarily_unavailable',
   change_unknown: 'temporarily_unavailable',
   database_busy: 'temporarily_unavailable',
+  database_full: 'temporarily_unavailable',
   database_unavailable: 'temporarily_unavailable',
 };
 

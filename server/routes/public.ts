@@ -16,6 +16,9 @@ export const ServiceInfo = z
     version: z.string(),
     debug: z.boolean(),
     database: z.enum(['postgresql', 'embedded']),
+    databaseFull: z
+      .boolean()
+      .describe('Writes fail because the disk of the database is full, as this replica found in the last minute.'),
     schemaVersion: z.string().describe('Latest applied migration.'),
     uptimeSeconds: z.int().describe('Seconds since the process started.'),
   })
@@ -103,6 +106,7 @@ export function publicRoutes({
    *                 version: 0.1.0
    *                 debug: false
    *                 database: postgresql
+   *                 databaseFull: false
    *                 schemaVersion: Migration20300101000000
    *                 uptimeSeconds: 86400
    */

@@ -101,3 +101,13 @@ test('Debug on prod is found', async (t) => {
   t.is(findings.find(({ check }) => check === 'debug')?.status, 'failed');
   t.is(findings.find(({ check }) => check === 'encryption')?.status, 'failed');
 });
+
+test('a database whose disk is full is found', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('GET /api/v1/info', () => ({ body: { data: { debug: true, databaseFull: true } } }));
+  const { code, findings } = await examine(place);
+  t.is(code, 1);
+  const found = findings.find(({ check }) => check === 'storage');
+  t.is(found?.status, 'failed');
+});

@@ -82,6 +82,16 @@ test('a database that a server holds is exit 7 with its process and the order of
   t.regex(stderr, /stop the server, rerun this command, then start the server/);
 });
 
+test('a database whose disk is full is exit 7 and says so', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const words = 'could not extend file "base/1/2": No space left on device';
+  const full = async () => Promise.reject(new FakeFailure('53100', 0, words));
+  const { code, stderr } = await place.payctl(ADMIN, { ...PASSWORD, openOffline: full });
+  t.is(code, 7);
+  t.regex(stderr, /disk of the database is full: could not extend file/);
+});
+
 test('a generated password is shown only where it is safe', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());

@@ -11,6 +11,7 @@ const ANYWHERE: ReadonlySet<string> = new Set<ErrorCode>([
   'change_unknown',
   'csrf_failed',
   'database_busy',
+  'database_full',
   'database_unavailable',
   'insufficient_scope',
   'internal_error',

@@ -13,10 +13,10 @@ export interface Instead {
 export async function startInBetween(
   t: ExecutionContext,
   target: string,
-  answer: (method: string, path: string) => Instead | undefined,
+  answer: (method: string, path: string) => Instead | undefined | Promise<Instead | undefined>,
 ): Promise<{ url: string }> {
-  const server = createServer((incoming, response) => {
-    const instead = answer(incoming.method ?? '', incoming.url ?? '');
+  const server = createServer(async (incoming, response) => {
+    const instead = await answer(incoming.method ?? '', incoming.url ?? '');
     if (instead) {
       incoming.resume();
       response.writeHead(instead.status, { 'content-type': 'application/json' }).end(JSON.stringify(instead.body));

@@ -52,6 +52,7 @@ export async function checkLogin({ api, target, terminal, sessions }: Context): 
   const me = token instanceof CliError ? token : await attempt(() => api.get('/api/v1/me'));
   if (me instanceof CliError) return [failed('login', me.message, me.options.hint ?? loginCommand(place))];
   const info = await attempt(() => api.get('/api/v1/info'));
+  const isFull = !(info instanceof CliError) && info['databaseFull'] === true;
   const debug = !(info instanceof CliError) && info['debug'] === true;
   const findings = [ok('login', `${String(me['username'])}, ${String(me['role'])}`)];
   if (debug && (place.label === 'prod' || !isLoopback(place.server)))
@@ -60,6 +61,14 @@ export async function checkLogin({ api, target, terminal, sessions }: Context): 
         'debug',
         'Debug is on: test applications with publicly known secrets are active',
         'set Debug = false and restart the server: payctl server start',
+      ),
+    );
+  if (isFull)
+    findings.push(
+      failed(
+        'storage',
+        'the disk of the database is full: nothing can be written, no payment can begin',
+        'df -h, on the machine of the database',
       ),
     );
   return findings;

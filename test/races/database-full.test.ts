@@ -1,0 +1,110 @@
+import test, { type ExecutionContext } from 'ava';
+import { firstAdmin } from '../support/admin.ts';
+import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
+import { startInBetween } from '../support/in-between.ts';
+import { payOrder, placeOrder } from '../support/orders.ts';
+import { ownSimulator, request, startService, until, type Answer, type Service } from '../support/service.ts';
+
+/** What PostgreSQL answers to every write from now on, in its own words; the returned function makes room again. */
+async function fill({ app }: Service): Promise<() => Promise<void>> {
+  const run = (sql: string) => app.database.em.fork().execute(sql);
+  await run(`create function no_room() returns trigger language plpgsql as $$ begin
+    raise exception using errcode = '53100', message = 'could not extend file "base/16384/2619": No space left on device';
+  end $$`);
+  await run(`do $$ declare name text; begin
+    for name in select tablename from pg_tables where schemaname = 'public' loop
+      execute format('create trigger no_room before insert or update on %I for each statement execute function no_room()', name);
+    end loop;
+  end $$`);
+  return async () => void (await run('drop function no_room() cascade'));
+}
+
+function assertFull(t: ExecutionContext, what: string, { status, body, headers }: Answer): void {
+  t.is(status, 503, `${what}: ${JSON.stringify(body)}`);
+  t.true(Number(headers.get('retry-after')) > 1, what);
+  if (body.error) t.is(body.error, 'temporarily_unavailable', what);
+  else t.like(body, { code: 'database_full', retryable: true }, what);
+}
+
+test('a database whose disk is full: writes are 503 database_full, reads go on, administrators are told, and room heals all', async (t) => {
+  const service = await startService(t);
+  const admin = await firstAdmin(service);
+  const shop = await service.merchant();
+  const paid = await payOrder(service, shop, { payWay: 'wechat', amount: 20 });
+  const open = await placeOrder(shop, { payWay: 'alipay' });
+  t.is((await admin.call('GET', '/api/v1/info')).body.data.databaseFull, false);
+  const orders = await service.app.store.read((tx) => tx.orders.count({}));
+
+  const makeRoom = await fill(service);
+  const pay = { subject: 'Full', amount: 5, payWay: 'alipay' };
+  const refund = { orderNo: paid, refundAmount: 1, merchantRefundNo: 'full-1' };
+  const writes: [string, () => Promise<Answer>][] = [
+    ['pay', () => shop.call('POST', '/api/v2/payment/pay', pay)],
+    ['pay with a key', () => shop.call('POST', '/api/v2/payment/pay', pay, { 'idempotency-key': 'full-1' })],
+    ['refund', () => shop.call('POST', '/api/v2/payment/refund', refund)],
+    ['close', () => shop.call('POST', `/api/v2/payment/close/${open}`)],
+    ['project', () => admin.call('POST', '/api/v1/projects', { code: 'full', name: 'Full' })],
+  ];
+  for (const [what, write] of writes) assertFull(t, what, await write());
+  const reads: [string, () => Promise<Answer>][] = [
+    ['orders', () => shop.call('GET', '/api/v2/payment/orders')],
+    ['query of a paid order', () => shop.call('GET', `/api/v2/payment/query/${paid}`)],
+    ['query of an open order', () => shop.call('GET', `/api/v2/payment/query/${open}`)],
+    ['token', () => request(service.url, 'POST', '/oauth/token', credentials(shop))],
+    ['orders of the console', () => admin.call('GET', '/api/v1/orders')],
+    ['health', () => shop.call('GET', '/health/db')],
+  ];
+  for (const [what, read] of reads) t.is((await read()).status, 200, what);
+  t.is((await admin.call('GET', '/api/v1/info')).body.data.databaseFull, true);
+  t.regex(await service.app.metrics.registry.metrics(), /^database_full 1$/m);
+  t.is(await service.app.store.read((tx) => tx.orders.count({})), orders, 'what was refused was not done');
+
+  await makeRoom();
+  t.is((await writes[1]![1]()).status, 201, 'the same key is free again');
+  t.is((await writes[2]![1]()).status, 200);
+  service.clock.advance(61);
+  t.is((await admin.call('GET', '/api/v1/info')).body.data.databaseFull, false);
+  t.regex(await service.app.metrics.registry.metrics(), /^database_full 0$/m);
+  await runUntilQuiet(service, 10 * 3600, 1800);
+  t.deepEqual(await unexplained(service), []);
+  await assertBooksBalance(t, service);
+});
+
+test('a disk that fills up between the channel and our settling: the caller has the number, and nothing is lost', async (t) => {
+  let makeRoom: (() => Promise<void>) | undefined;
+  let armed = false;
+  const simulator = await ownSimulator(t);
+  const channel = await startInBetween(t, simulator.url, async (_method, path) => {
+    if (armed && !path.startsWith('/sim/')) makeRoom ??= await fill(service);
+    return undefined;
+  });
+  const service = await startService(t, { simulator: channel });
+  const shop = await service.merchant();
+  const paid = await payOrder(service, shop, { payWay: 'alipay', amount: 20 });
+  const scenes = {
+    pay: () => shop.call('POST', '/api/v2/payment/pay', { subject: 'x', amount: 5, payWay: 'wechat' }),
+    refund: () =>
+      shop.call('POST', '/api/v2/payment/refund', { orderNo: paid, refundAmount: 5, merchantRefundNo: 'r1' }),
+  };
+  for (const [what, act] of Object.entries(scenes)) {
+    armed = true;
+    const { status, body } = await act();
+    t.is(status, 504, `${what}: ${JSON.stringify(body)}`);
+    t.truthy(body.orderNo);
+    armed = false;
+    await makeRoom?.();
+    makeRoom = undefined;
+  }
+  await until('the refund is done', async () => {
+    service.clock.advance(61);
+    await service.app.sweep.once();
+    return service.app.store.read((tx) => tx.refunds.find({ orderNo: paid, state: 'succeeded' }));
+  });
+  await runUntilQuiet(service, 10 * 3600, 1800);
+  t.deepEqual(await unexplained(service), []);
+  await assertBooksBalance(t, service);
+});
+
+function credentials({ clientId, secret }: { clientId: string; secret: string }) {
+  return { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
+}
