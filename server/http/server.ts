@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type Koa from 'koa';
+import type { Edge } from './edge.ts';
 import { connectionLimits, type ConnectionLimits, guardConnections } from './connections.ts';
 import { isWellFormed, refuseNonsense, refuseRequest } from './refuse-early.ts';
 import { boundSlowBodies, slowBodyLimits, type SlowBodyLimits } from './slow-bodies.ts';
@@ -60,6 +61,7 @@ export async function listen(koa: Koa, options: ListenOptions): Promise<Listenin
     requireHostHeader: false,
   });
   server.maxConnections = maxConnections;
+  server.on('drop', tellOfDrops(koa, maxConnections));
   const watch = guardConnections(server, limits);
   const boundSlow = boundSlowBodies(trustedProxies, limits);
   const handle = koa.callback();
@@ -81,6 +83,16 @@ export async function listen(koa: Koa, options: ListenOptions): Promise<Listenin
     return closing;
   };
   return { host: address.address, port: address.port, close };
+}
+
+/** Once a minute is enough to be noticed. */
+function tellOfDrops({ context }: Koa, maxConnections: number): () => void {
+  let toldAt = Number.NEGATIVE_INFINITY;
+  return () => {
+    if (performance.now() - toldAt < 60_000) return;
+    toldAt = performance.now();
+    (context as { edge?: Edge }).edge?.logger.warn({ maxConnections }, 'new connections are closed: too many are open');
+  };
 }
 
 async function stop(server: Server, drained: Promise<void>, shutdownSeconds: number): Promise<void> {

@@ -96,9 +96,9 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Asks until the answer is 200; throws when the process ends before, or after half a minute. */
+/** Asks until the answer is 200; throws when the process ends before, or after two minutes. */
 export async function untilHealthy(url: string, child: ChildProcess): Promise<void> {
-  const end = performance.now() + 30_000;
+  const end = performance.now() + 120_000;
   for (;;) {
     const answer = await fetch(`${url}/health`).catch(() => undefined);
     await answer?.arrayBuffer();

@@ -7,6 +7,7 @@ import { cpus } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Line, table } from './figures.ts';
+import { measureEmbeddedStarts } from './embedded-starts.ts';
 import { measureJobs } from './jobs.ts';
 import { measureLists } from './lists.ts';
 import { compare } from './load.ts';
@@ -47,6 +48,7 @@ const report = (found: readonly Line[]) => {
 try {
   for (const scenario of scenarios(stage)) if (wanted(scenario.name)) report([await compare(scenario, effort)]);
   if (wanted('start')) report(await measureStarts(stage, effort.rounds));
+  if (wanted('embedded')) report([await measureEmbeddedStarts(stage.processes, effort.rounds)]);
   if (wanted('payctl')) report(await measurePayctl(stage, effort.rounds * 3));
   if (wanted('jobs')) report(await measureJobs(stage));
   if (wanted('lists')) report(await measureLists(stage, values.large));

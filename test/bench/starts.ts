@@ -41,7 +41,8 @@ export async function measureStarts(stage: Stage, rounds: number): Promise<Line[
 /** As it runs in production: no Debug, and none of the benchmark's channel. */
 function production(env: Record<string, string>): Record<string, string> {
   const { PAY_DEBUG: _debug, PAY_SIMULATOR_URL: _simulator, ...rest } = env;
-  return { ...rest, NODE_ENV: 'production', PAY_SERVER_PUBLIC_URL: 'https://pay.example' };
+  const own = { PAY_SERVER_PUBLIC_URL: 'https://pay.example', PAY_SERVER_DRAIN_SECONDS: '0' };
+  return { ...rest, ...own, NODE_ENV: 'production' };
 }
 
 /** Long enough for the jobs to be up and for the garbage of the start to be collected (ms). */

@@ -52,6 +52,7 @@ export interface EdgeOptions extends Partial<Omit<KoaParts, 'config' | 'router'>
   /** Ends the drain. */
   drain?: Promise<void>;
   limits?: ListenOptions['limits'];
+  maxConnections?: number;
 }
 
 /** Serves route groups on a free port with fake ports behind them; stops when the test ends. */
@@ -65,6 +66,7 @@ export async function startEdge(
     shutdownSeconds = 1,
     drain = Promise.resolve(),
     limits = {},
+    maxConnections = 5_000,
     ...parts
   }: EdgeOptions,
 ): Promise<{ url: string; port: number; close(): Promise<void> }> {
@@ -87,6 +89,7 @@ export async function startEdge(
     shutdownSeconds,
     drained: drain,
     limits,
+    maxConnections,
     trustedProxies: config.server.trustedProxies,
   });
   t.teardown(() => listening.close());

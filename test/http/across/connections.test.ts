@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { endpoint, Reply } from '../../../server/http/endpoint.ts';
+import { createLogger } from '../../../server/http/logger.ts';
 import { createMetrics, listenForMetrics } from '../../../server/http/metrics.ts';
 import { routeGroup } from '../../../server/routes/index.ts';
 import { publicRoutes } from '../../../server/routes/public.ts';
@@ -109,6 +110,20 @@ test('what waits for one connection is bounded', async (t) => {
   const greedy = await openSocket(t, port, 'GET /large HTTP/1.1\r\nHost: x\r\n\r\n', { reads: false });
   await until('cut off', async () => greedy.destroyed || void greedy.write(' '));
   t.pass();
+});
+
+test('connections beyond Server.MaxConnections are closed at once and logged once; others go on', async (t) => {
+  const lines: string[] = [];
+  const logger = createLogger({ log: { level: 'warn' } }, { write: (line) => void lines.push(line) });
+  const { port } = await startEdge(t, { groups, maxConnections: 4, logger });
+  const first = await openSocket(t, port);
+  const sockets = await Promise.all(Array.from({ length: 10 }, () => openSocket(t, port)));
+  for (const socket of sockets) socket.resume();
+  await until('what is too much is closed', async () => sockets.filter(({ closed }) => closed).length === 7);
+  first.write('GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  t.is(parseAnswer(await readAll(first)).status, 200);
+  t.is(lines.length, 1);
+  t.like(JSON.parse(lines[0]!), { level: 'warn', maxConnections: 4 });
 });
 
 test('metrics are not kept for who does not take them', async (t) => {
