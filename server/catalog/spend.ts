@@ -32,28 +32,36 @@ export function spend({ store, now, audit, recordEvent, consoleApp }: CatalogPor
   const { post, credit } = ledger({ now, recordEvent });
   const log = note(audit);
   return {
-    /** The same bizNo and amount again is the same debit; another amount is refused. */
+    /** The same bizNo and amount of one application again is the same debit; another amount is refused. */
     debit: (clientId: string, key: CoinKey, debit: Debit, claim?: KeyClaim) =>
       store.transaction(async (tx) => {
         const earlier = await resumed(tx, claim);
         if (earlier) return earlier;
         const coin = await tx.coins.find(key);
         if (!coin) throw new NotFound('coin');
-        const holder = { project: key.project, coin: key.code, userId: debit.userId };
-        const account = await tx.coinAccounts.lock(holder);
-        const source = `debit:${debit.userId}:${debit.bizNo}`;
-        const same = await tx.coinEntries.find({ project: key.project, coin: key.code, source });
-        if (same && same.delta !== -BigInt(debit.amount)) throw new BizNoUsed(debit.bizNo);
+        const { userId, bizNo } = debit;
+        const account = await tx.coinAccounts.lock({ project: key.project, coin: key.code, userId });
+        const actor = `app:${clientId}`;
+        const same = await tx.coinEntries.find({
+          project: key.project,
+          coin: key.code,
+          kind: 'debit',
+          actor,
+          userId,
+          bizNo,
+        });
+        if (same && same.delta !== -BigInt(debit.amount)) throw new BizNoUsed(bizNo);
         if (!same && !coin.enabled) throw new CoinDisabled();
         const entry =
           same ??
           (await take(tx, account, {
             delta: -BigInt(debit.amount),
             kind: 'debit',
-            source,
-            actor: `app:${clientId}`,
+            // Neither number has a colon, so that no payer's name can make two of them alike.
+            source: `spend:${clientId}:${userId}:${bizNo}`,
+            actor,
             clientId,
-            bizNo: debit.bizNo,
+            bizNo,
             memo: debit.memo,
           }));
         if (claim) await claimKey(tx, claim, String(entry.id), now());

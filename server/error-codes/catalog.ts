@@ -2,7 +2,7 @@
 export const catalogCodes = {
   biz_no_used: {
     title: 'bizNo already used',
-    meaning: 'The bizNo was already used for a debit of another amount.',
+    meaning: 'The application has already used the bizNo for a debit of another amount.',
     remedy: 'Use a new bizNo, or repeat the debit with the same amount.',
   },
   coin_disabled: {

@@ -134,7 +134,7 @@ export function ownCoinRoutes({ coins }: LedgerPorts): RouteGroup {
    *   post:
    *     tags: [Coins]
    *     summary: Debit coins from a user
-   *     description: Idempotent by `bizNo`, so the same number and amount is the same debit; another amount is refused. The balance never drops below zero.
+   *     description: Idempotent by `bizNo`, so the same number and amount of the same application and user is the same debit; another amount is refused. The balance never drops below zero.
    *     requestBody:
    *       content:
    *         application/json:

@@ -44,6 +44,44 @@ test.serial('the same bizNo 20 times at once is one debit; another amount is ref
   await booksAreRight(t, world);
 });
 
+test.serial('a bizNo belongs to its application: two of one project both take their coins, each once', async (t) => {
+  const world = await catalogWorld(t);
+  const { coins } = world.catalog;
+  await coins.create(operator, gold, { name: 'Gold', clawback: 'refuse' });
+  await coins.adjust(operator, gold, { userId: 'ann', amount: 60, reason: 'a start' });
+  const debit = { userId: 'ann', amount: 7, bizNo: 'hat', memo: null };
+  const found = await tally(20, (at) => coins.debit(at % 2 === 0 ? 'shop' : 'game', gold, debit));
+  t.deepEqual(found, { ok: 20 });
+  t.is((await world.account()).balance, 46);
+  const entries = await world.store.read((tx) => tx.coinEntries.list({ bizNo: 'hat' }));
+  t.deepEqual(entries.map(({ actor, delta }) => `${actor} ${delta}`).toSorted(), ['app:game -7', 'app:shop -7']);
+  await booksAreRight(t, world);
+});
+
+test.serial('a payer whose name looks like another debit does not get in its way', async (t) => {
+  const world = await catalogWorld(t);
+  const { coins } = world.catalog;
+  await coins.create(operator, gold, { name: 'Gold', clawback: 'refuse' });
+  for (const userId of ['ann', 'shop:ann', 'ann:hat'])
+    await coins.adjust(operator, gold, { userId, amount: 10, reason: 'a start' });
+  const take = (userId: string) => coins.debit('shop', gold, { userId, amount: 1, bizNo: 'hat', memo: null });
+  for (const userId of ['ann', 'shop:ann', 'ann:hat']) await take(userId);
+  for (const userId of ['ann', 'shop:ann', 'ann:hat']) t.is((await world.account(userId)).balance, 9);
+});
+
+test.serial('a debit of the first release is found again by its own application alone', async (t) => {
+  const world = await catalogWorld(t);
+  const { coins } = world.catalog;
+  await coins.create(operator, gold, { name: 'Gold', clawback: 'refuse' });
+  await coins.adjust(operator, gold, { userId: 'ann', amount: 60, reason: 'a start' });
+  const debit = { userId: 'ann', amount: 7, bizNo: 'hat', memo: null };
+  const { id } = await coins.debit('shop', gold, debit);
+  await world.store.transaction((tx) => tx.coinEntries.update({ id }, { source: 'debit:ann:hat' }));
+  t.is((await coins.debit('shop', gold, debit)).id, id);
+  t.not((await coins.debit('game', gold, debit)).id, id);
+  t.is((await world.account()).balance, 46);
+});
+
 test.serial('a coin package whose payment is told five times at once is credited once', async (t) => {
   const world = await catalogWorld(t);
   const order = await world.soldPackage('refuse');

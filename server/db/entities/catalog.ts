@@ -155,6 +155,10 @@ export const CoinEntryEntity = defineEntity({
     { properties: ['project', 'coin', 'userId', 'id'] },
     { properties: ['project', 'coin', 'id'] },
     { properties: ['orderNo'] },
+    {
+      name: 'coin_entries_biz_no',
+      expression: `create unique index "coin_entries_biz_no" on "coin_entries" ("project", "coin", "actor", "user_id", "biz_no") where kind = 'debit'`,
+    },
   ],
 });
 
