@@ -25,64 +25,78 @@ export interface EventFeed {
 const KEPT = 2000;
 const PAGE = 200;
 
+/** What one poll loop has read; it ends with its last follower, and a later one begins with a loop of its own. */
+interface Reading {
+  head: bigint;
+  recent: EventRow[];
+  /** Everything after this number is in `recent`. */
+  floor: bigint;
+  begun: Promise<void>;
+  timer?: NodeJS.Timeout;
+}
+
 /** A feed over the log; it polls only while somebody follows. */
 export function createEventFeed({ store, log }: Pick<EventPorts, 'store' | 'log'>, pollMs = 500): EventFeed {
   let followers = 0;
-  let head = 0n;
-  let recent: EventRow[] = [];
-  /** Everything after this number is in `recent`. */
-  let floor = 0n;
-  let timer: NodeJS.Timeout | undefined;
+  let reading: Reading | undefined;
   let stopped = false;
-  let beginning: Promise<void> | undefined;
   let next = Promise.withResolvers<void>();
 
   async function join(): Promise<bigint> {
     followers += 1;
-    beginning ??= begin();
-    await beginning.catch((error: unknown) => {
+    reading ??= begin();
+    const mine = reading;
+    try {
+      await mine.begun;
+      return mine.head;
+    } catch (error) {
+      // Who comes after a failure begins anew, even while others still learn of it.
+      if (reading === mine) reading = undefined;
       leave();
       throw error;
-    });
-    return head;
+    }
   }
 
-  async function begin(): Promise<void> {
-    head = await store.read(settledHead);
-    floor = head;
-    recent = [];
-    schedule();
+  function begin(): Reading {
+    const mine: Reading = { head: 0n, recent: [], floor: 0n, begun: Promise.resolve() };
+    mine.begun = store.read(settledHead).then((head) => {
+      Object.assign(mine, { head, floor: head });
+      schedule(mine);
+    });
+    return mine;
   }
 
   function leave(): void {
     followers -= 1;
     if (followers > 0) return;
-    clearTimeout(timer);
-    beginning = undefined;
+    clearTimeout(reading?.timer);
+    reading = undefined;
     wakeAll();
   }
 
-  function schedule(): void {
-    if (stopped || followers === 0) return;
-    timer = setTimeout(() => void poll(), pollMs);
+  /** A loop whose followers have left while it was reading goes no further. */
+  function schedule(mine: Reading): void {
+    if (!stopped && mine === reading) mine.timer = setTimeout(() => void poll(mine), pollMs);
   }
 
-  async function poll(): Promise<void> {
+  async function poll(mine: Reading): Promise<void> {
     try {
-      while (await readPage());
+      while (mine === reading && (await readPage(mine)));
     } catch (error) {
       log('warn', 'the event log could not be read', { error });
     }
+    if (mine !== reading) return;
     wakeAll();
-    schedule();
+    schedule(mine);
   }
 
-  async function readPage(): Promise<boolean> {
-    const rows = await store.read((tx) => listEvents(tx, {}, head, PAGE));
+  async function readPage(mine: Reading): Promise<boolean> {
+    const rows = await store.read((tx) => listEvents(tx, {}, mine.head, PAGE));
+    const { recent } = mine;
     recent.push(...rows);
-    head = rows.at(-1)?.sequence ?? head;
+    mine.head = rows.at(-1)?.sequence ?? mine.head;
     const surplus = recent.splice(0, Math.max(0, recent.length - KEPT));
-    floor = surplus.at(-1)?.sequence ?? floor;
+    mine.floor = surplus.at(-1)?.sequence ?? mine.floor;
     return rows.length === PAGE;
   }
 
@@ -93,12 +107,13 @@ export function createEventFeed({ store, log }: Pick<EventPorts, 'store' | 'log'
   }
 
   async function since(filter: EventFilter, after: bigint): Promise<News> {
-    if (after >= floor) {
+    if (reading && after >= reading.floor) {
+      const { recent, head } = reading;
       const events = recent.filter((event) => event.sequence > after && passes(filter, event));
       return { events, upTo: after > head ? after : head };
     }
     // What is in memory now is settled, so a page that is not full has everything up to here.
-    const seen = head;
+    const seen = reading?.head ?? after;
     const events = await store.read((tx) => listEvents(tx, filter, after, PAGE));
     const last = events.at(-1)?.sequence ?? after;
     return { events, upTo: events.length === PAGE || last > seen ? last : seen };
@@ -111,7 +126,7 @@ export function createEventFeed({ store, log }: Pick<EventPorts, 'store' | 'log'
     tick: () => next.promise,
     stop() {
       stopped = true;
-      clearTimeout(timer);
+      clearTimeout(reading?.timer);
       wakeAll();
     },
     get stopped() {

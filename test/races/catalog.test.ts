@@ -1,10 +1,12 @@
 import test, { type ExecutionContext } from 'ava';
 import { defaultLatePayment } from '../../server/identity/api-app-rules.ts';
 import { placePayment } from '../../server/payments/place.ts';
+import { settleRefund } from '../../server/payments/settle.ts';
 import { unbalancedAccounts } from '../../server/db/queries/coins.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct, tally } from '../support/catalog-world.ts';
 
 const tea = { project: 'default', code: 'tea' };
+const paidElsewhere = { wish: 'paid_elsewhere', reason: 'by bank transfer', actor: 'test' } as const;
 const gold = { project: 'default', code: 'gold' };
 
 async function booksAreRight(t: ExecutionContext, world: CatalogWorld): Promise<void> {
@@ -148,6 +150,27 @@ test.serial(
     await booksAreRight(t, world);
   },
 );
+
+test.serial('a refund that the channel takes back and does again is told each time; its coins go once', async (t) => {
+  const world = await catalogWorld(t);
+  const order = await world.soldPackage('refuse');
+  const refundNo = await world.refund(order.orderNo, 5);
+  const takenBack = { kind: 'abnormal', code: 'RETURNED', reason: 'the account is closed' } as const;
+  for (let round = 0; round < 3; round++) {
+    await world.finish(refundNo, 'succeeded');
+    await world.finish(refundNo, 'succeeded');
+    await settleRefund(world.ports, refundNo, { outcome: takenBack }, { cause: 'test', actor: 'test' });
+  }
+  await settleRefund(world.ports, refundNo, paidElsewhere, { cause: 'test', actor: 'test' });
+  const told = await world.store.read((tx) => tx.events.list({ objectNo: refundNo }, { orderBy: { sequence: 'asc' } }));
+  const [done, back] = ['refund.succeeded', 'refund.abnormal'];
+  t.deepEqual(
+    told.map(({ type }) => type),
+    [done, back, done, back, done, back, done],
+  );
+  t.deepEqual(await world.account(), { balance: 50, held: 0, debt: 0 });
+  await booksAreRight(t, world);
+});
 
 test.serial('a forced refund of spent coins is never refused: debt, and an exception for a person', async (t) => {
   const world = await catalogWorld(t);

@@ -268,9 +268,9 @@ function paidElsewhere(
     rule: 'R7',
     refund: { state: 'succeeded', elsewhere: true, failureMessage: reason, ...ended },
     order: surplus ? {} : { refunding: order.refunding - amount, refunded: order.refunded + amount },
-    tell: [{ type: 'refund.succeeded' }],
+    tell: [{ type: 'refund.succeeded', each: true }],
     resolve: [{ where: { refundNo }, resolution: 'paid_elsewhere', by: actor, reason }],
-    effects: [{ name: `refund-succeeded:${refundNo}`, run: ['refundSucceeded'] }],
+    effects: [{ name: `refund-succeeded:${refundNo}:${order.sequence + 1}`, run: ['refundSucceeded'] }],
   };
 }
 

@@ -68,10 +68,10 @@ function succeeded(hearing: Hearing<Said<'succeeded'>>): Change {
     },
     order: sums,
     outcome,
-    tell: [{ type: 'refund.succeeded' }],
+    tell: [{ type: 'refund.succeeded', each: true }],
     raise: refund.state === 'failed' ? overrunOf(order, refund, sums.overrun) : [],
     resolve: resolvedBy(refund),
-    effects: [{ name: `refund-succeeded:${refund.refundNo}`, run: ['refundSucceeded'] }],
+    effects: [{ name: `refund-succeeded:${refund.refundNo}:${order.sequence + 1}`, run: ['refundSucceeded'] }],
   };
 }
 

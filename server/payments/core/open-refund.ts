@@ -84,7 +84,7 @@ export function foreignRefund(
     row,
     sums: withRefunded(order, row.amount, 0n),
     cause,
-    tell: [{ type: 'refund.succeeded' }],
+    tell: [{ type: 'refund.succeeded', each: true }],
     raise: [{ kind: 'refund_elsewhere', dedupe: refundNo, refundNo }],
     effects: [{ name: `refund-elsewhere:${refundNo}`, run: ['refundReserved', 'refundSucceeded'] }],
   };

@@ -39,6 +39,7 @@ function* faultsOf({ order, refund }: Pair, change: Change): Generator<string> {
   const told = change.tell?.some(({ type }) => type === `refund.${after.state}`) ?? false;
   const isNews = after.state !== refund.state && ['succeeded', 'failed', 'abnormal'].includes(after.state);
   if (isNews !== told) yield 'the owner is not told';
+  if (change.tell?.some(({ each }) => !each)) yield 'a move that can come again is told once only';
   const waits = after.state === 'pending' || after.state === 'processing';
   if (waits && after.nextCheckAt === null) yield 'never asked again';
   if (after.state === 'abnormal' && refund.state !== 'abnormal' && !change.raise?.length)
