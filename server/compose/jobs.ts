@@ -51,9 +51,9 @@ export function composeJobs({ config, store, limits, wakes, metrics, now, log }:
       },
     ],
     tasks: [
-      { name: 'expired-revocations', everySeconds: 3600, run: () => identity.deleteExpiredRevocations() },
-      { name: 'expired-limits', everySeconds: 3600, run: () => limits.deleteExpired(now()) },
-      { name: 'old-keys', everySeconds: 3600, run: () => store.transaction((tx) => deleteOldKeys(tx, now())) },
+      { name: 'expired-revocations', everySeconds: 3600, run: identity.deleteExpiredRevocations },
+      { name: 'expired-limits', everySeconds: 3600, run: (goesOn) => limits.deleteExpired(now(), goesOn) },
+      { name: 'old-keys', everySeconds: 3600, run: (goesOn) => deleteOldKeys(store, now(), goesOn) },
       { name: 'certificate-expiry', everySeconds: 86_400, run: credentials.watchExpiry },
       { name: 'old-queue', everySeconds: 3600, run: () => store.transaction(dropOldQueue) },
     ],

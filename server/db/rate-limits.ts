@@ -1,5 +1,18 @@
 import type { OpenDatabase } from './orm.ts';
+import { inParts, type Part, PART_ROWS } from './queries/parts.ts';
 import { arrayText, run } from './statement.ts';
+
+/**
+ * One part of the table in the order of its key, which is its only index. What is counted in the same moment is let be,
+ * so nobody waits for the clean-up.
+ */
+const DELETE_PART = `with part as materialized (
+    select key, expire from rate_limits where key > $2 order by key limit $3),
+  over as materialized (
+    select r.key from rate_limits r join part p on p.key = r.key
+     where p.expire < $1 and r.expire < $1 for update of r skip locked),
+  gone as (delete from rate_limits where key = any (array(select key from over)) returning 1)
+  select (select count(*) from gone) as removed, count(*) as "lookedAt", max(key) as last from part`;
 
 /** What is left of a limit. */
 export interface CountedQuota {
@@ -17,7 +30,7 @@ export interface CountedLimits {
   /** Whether all keys have uses left, without counting one: one indexed read, none when one is known to be used up. */
   peek(limits: readonly { key: string; limit: number }[]): Promise<CountedQuota>;
   /** Forgets windows that are over; returns how many. */
-  deleteExpired(before: Date): Promise<number>;
+  deleteExpired(before: Date, goesOn?: () => boolean): Promise<number>;
 }
 
 /** The row lock of `on conflict do update` lets concurrent uses count one after the other. */
@@ -59,10 +72,14 @@ export function createRateLimits({ em }: Pick<OpenDatabase, 'em'>): CountedLimit
       const resetSeconds = secondsUntil(Math.max(...used.map(({ expire }) => expire)));
       return { allowed: false, limit: 0, remaining: 0, resetSeconds };
     },
-    async deleteExpired(before) {
-      return (await run(own, 'delete from rate_limits where expire < $1', [before.getTime()])).affected;
-    },
+    deleteExpired: (before, goesOn) => inParts((from?: string) => deletePart(own, before, from), goesOn),
   };
+}
+
+async function deletePart(own: OpenDatabase['em'], before: Date, from = ''): Promise<Part<string>> {
+  const { rows } = await run(own, DELETE_PART, [before.getTime(), from, PART_ROWS]);
+  const { removed, lookedAt, last } = rows[0] ?? {};
+  return { removed: Number(removed), next: Number(lookedAt) < PART_ROWS ? undefined : String(last) };
 }
 
 /** How often a key was used, and when its window ends (ms). */

@@ -40,7 +40,7 @@ export interface Identity {
   audit: Audit;
   auditLines(filter: AuditFilter): Promise<AuditRow[]>;
   /** For the clean-up job: forgets revocations of tokens that expired over a minute ago; returns how many. */
-  deleteExpiredRevocations(): Promise<number>;
+  deleteExpiredRevocations(goesOn?: () => boolean): Promise<number>;
 }
 
 /** Assembles identity; the keys of both kinds of tokens come from the one `JWT.SecretKey`. */
@@ -79,7 +79,7 @@ export function createIdentity(parts: IdentityParts): Identity {
     oauth: createOAuth(ports),
     audit,
     auditLines: (filter) => store.read((tx) => queries.auditLines(tx, filter)),
-    deleteExpiredRevocations: () =>
-      store.transaction((tx) => queries.deleteExpiredRevocations(tx, new Date(now().getTime() - 60_000))),
+    deleteExpiredRevocations: (goesOn) =>
+      queries.deleteExpiredRevocations(store, new Date(now().getTime() - 60_000), goesOn),
   };
 }

@@ -1,4 +1,5 @@
 import type { AdminRow, ApiAppRow, AuditRow } from '../db/entities/identity.ts';
+import type { Store } from '../db/store.ts';
 import type { ReadTx, Tx } from '../db/tx.ts';
 
 export type { AdminRow, ApiAppRow, AuditRow };
@@ -69,7 +70,7 @@ export interface IdentityQueries {
   /** Notes the use of an app unless one was noted within the last minute. */
   touchApp(tx: Tx, clientId: string, at: Date): Promise<void>;
   /** Forgets revocations of tokens that have expired; returns how many. */
-  deleteExpiredRevocations(tx: Tx, before: Date): Promise<number>;
+  deleteExpiredRevocations(store: Store, before: Date, goesOn?: () => boolean): Promise<number>;
 }
 
 /** What is left of a limit after one more use, or before it. */

@@ -105,7 +105,7 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
   async function stop(deadlineMs: number): Promise<void> {
     state = 'stopped';
     clearTimeout(timer);
-    const ends = [looking, ...all.map(({ workers }) => workers.stop()), timetable.idle()];
+    const ends = [looking, ...all.map(({ workers }) => workers.stop()), timetable.stop()];
     const done = Promise.all(ends).then(() => true);
     const deadline = Promise.withResolvers<boolean>();
     const impatience = setTimeout(() => deadline.resolve(false), deadlineMs);

@@ -6,7 +6,8 @@ import type { Log } from './due-kind.ts';
 export interface Task {
   name: string;
   everySeconds: number;
-  run: () => Promise<unknown>;
+  /** Long work asks `goesOn` from time to time: false when this replica stops. */
+  run: (goesOn: () => boolean) => Promise<unknown>;
 }
 
 /** What the timetable needs; `takeTask` and `planTask` keep in the database when a task is due. */
@@ -24,6 +25,8 @@ export interface Timetable {
   look(): void;
   /** Resolves when no task is under way. */
   idle(): Promise<void>;
+  /** Begins nothing new and has long tasks end early; resolves when none is under way. */
+  stop(): Promise<void>;
 }
 
 /** A task that failed, or whose replica died, is tried again after this long. */
@@ -38,8 +41,10 @@ export function createTimetable(
 ): Timetable {
   const asked = new Map<Task, Date>();
   const underWay = new Map<Task, Promise<void>>();
+  let stopped = false;
   return {
     look() {
+      if (stopped) return;
       for (const task of tasks)
         if (!underWay.has(task) && (asked.get(task) ?? now()) <= now())
           underWay.set(
@@ -47,17 +52,25 @@ export function createTimetable(
             attempt(task).finally(() => underWay.delete(task)),
           );
     },
-    async idle() {
-      await Promise.all(underWay.values());
+    idle,
+    stop() {
+      stopped = true;
+      return idle();
     },
   };
+
+  async function idle(): Promise<void> {
+    await Promise.all(underWay.values());
+  }
 
   async function attempt(task: Task): Promise<void> {
     const at = now();
     asked.set(task, after(at, PAUSE_SECONDS));
     try {
       if (!(await store.transaction((tx) => takeTask(tx, task.name, at, after(at, LEASE_SECONDS))))) return;
-      await task.run();
+      await task.run(() => !stopped);
+      // What a stop cut short is due again when its lease ends.
+      if (stopped) return;
       await store.transaction((tx) => planTask(tx, task.name, after(at, task.everySeconds)));
     } catch (error) {
       log('error', 'a task failed', { task: task.name, error });

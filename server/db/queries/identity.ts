@@ -1,7 +1,9 @@
 import type { AdminState, AppState, IdentityQueries, LoginState } from '../../identity/ports.ts';
+import type { Store } from '../store.ts';
 import type { ReadTx, Tx } from '../tx.ts';
 import { auditAfter, auditLines } from './audit.ts';
 import { admins, apps } from './identity-lists.ts';
+import { inParts, type Part, PART_ROWS } from './parts.ts';
 
 /** The reads of identity that need SQL of their own. */
 export const identityQueries: IdentityQueries = {
@@ -58,7 +60,17 @@ async function touchApp(tx: Tx, clientId: string, at: Date): Promise<void> {
   );
 }
 
-async function deleteExpiredRevocations(tx: Tx, before: Date): Promise<number> {
-  const rows = await tx.sql(`delete from revoked_tokens where expires_at < ? returning jti`, [before]);
-  return rows.length;
+function deleteExpiredRevocations(store: Store, before: Date, goesOn?: () => boolean): Promise<number> {
+  const clean = async (): Promise<Part<true>> => {
+    const rows = await store.transaction((tx) =>
+      tx.prepared(
+        `delete from revoked_tokens where ctid = any (array(
+           select ctid from revoked_tokens where expires_at < $1 order by expires_at limit $2 for update skip locked))
+         returning 1`,
+        [before, PART_ROWS],
+      ),
+    );
+    return { removed: rows.length, next: rows.length < PART_ROWS ? undefined : true };
+  };
+  return inParts(clean, goesOn);
 }

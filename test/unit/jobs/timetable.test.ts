@@ -88,3 +88,23 @@ test('a task of a replica that died is done by another one', async (t) => {
   await other!.idle();
   t.is(times, 2);
 });
+
+test('a long task is told that its replica stops, and is due again afterwards', async (t) => {
+  let parts = 0;
+  const part = Promise.withResolvers<void>();
+  const run = async (goesOn: () => boolean) => {
+    do {
+      parts += 1;
+      await part.promise;
+    } while (goesOn() && parts < 5);
+  };
+  const { tables, advance, look } = replicas([{ name: 'tidy', everySeconds: 3600, run }], 2);
+  tables[0]!.look();
+  const stopped = tables[0]!.stop();
+  part.resolve();
+  await stopped;
+  t.is(parts, 1);
+  advance(661);
+  await look();
+  t.is(parts, 5);
+});

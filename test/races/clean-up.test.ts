@@ -1,0 +1,109 @@
+import test, { type ExecutionContext } from 'ava';
+import { deleteOldKeys } from '../../server/db/queries/idempotency.ts';
+import { identityQueries } from '../../server/db/queries/identity.ts';
+import { PART_ROWS } from '../../server/db/queries/parts.ts';
+import { createRateLimits } from '../../server/db/rate-limits.ts';
+import { postgresDatabase, type TestDatabase } from '../support/database.ts';
+import { orderRow } from '../support/core-rows.ts';
+
+const ROWS = 200_000;
+/** As many rows as the service's own statement time-out lets through on a slow machine. */
+const CHUNK = 10_000;
+const DAY = 86_400_000;
+
+/** A database that notes how many rows each statement took out of a table. */
+async function watched(t: ExecutionContext, table: string): Promise<TestDatabase & { taken: () => Promise<number[]> }> {
+  const on = await postgresDatabase(t);
+  await on.store.transaction(async (tx) => {
+    await tx.sql(`create table taken (n int)`);
+    await tx.sql(
+      `create function note_taken() returns trigger language plpgsql as
+       $$ begin insert into taken select count(*) from gone; return null; end $$`,
+    );
+    await tx.sql(
+      `create trigger note_taken after delete on ${table} referencing old table as gone for each statement execute function note_taken()`,
+    );
+  });
+  const taken = async () => {
+    const rows = await on.store.read((tx) => tx.sql<{ n: number }>('select n from taken where n > 0'));
+    return rows.map(({ n }) => Number(n));
+  };
+  return { ...on, taken };
+}
+
+async function inChunks({ store }: TestDatabase, insert: string): Promise<void> {
+  for (let from = 1; from <= ROWS; from += CHUNK)
+    await store.transaction((tx) =>
+      tx.sql(`${insert} from generate_series(?::int, ?::int) n`, [from, from + CHUNK - 1]),
+    );
+}
+
+function bounded(t: ExecutionContext, taken: readonly number[], all: number): void {
+  t.is(
+    taken.reduce((sum, n) => sum + n, 0),
+    all,
+  );
+  t.true(Math.max(...taken) <= PART_ROWS, `${Math.max(...taken)} rows in one statement`);
+}
+
+test.serial(
+  'expired idempotency keys go in bounded parts, however many there are; those of open orders stay',
+  async (t) => {
+    const on = await watched(t, 'idempotency_keys');
+    const { store } = on;
+    const open = orderRow({ orderNo: 'OPEN', state: 'closing', clientId: 'shop' });
+    await store.transaction((tx) => tx.orders.insert(open));
+    await inChunks(
+      on,
+      `insert into idempotency_keys (scope, route, key, fingerprint, intent_no, state, created_at)
+     select 'app:shop', 'pay', 'k' || n, 'f', case when n <= 5000 then 'OPEN' else 'P' || n end, 'done',
+            now() - interval '30 days' + n * interval '1 millisecond'`,
+    );
+    await inChunksOfNew(on);
+    const now = new Date();
+    const stoppedAt = await deleteOldKeys(store, now, () => false);
+    t.true(stoppedAt <= PART_ROWS, 'a replica that stops does one part and no more');
+    const [one, other] = await Promise.all([deleteOldKeys(store, now), deleteOldKeys(store, now)]);
+    t.is(stoppedAt + one + other, ROWS - 5000);
+    bounded(t, await on.taken(), ROWS - 5000);
+    t.is(await store.read((tx) => tx.keys.count({ intentNo: 'OPEN' })), 5000);
+    t.is(await store.read((tx) => tx.keys.count({ scope: 'app:new' })), 10);
+    t.is(await deleteOldKeys(store, now), 0);
+    t.log(`${ROWS} keys in ${(await on.taken()).length} parts`);
+  },
+);
+
+async function inChunksOfNew({ store }: TestDatabase): Promise<void> {
+  await store.transaction((tx) =>
+    tx.sql(
+      `insert into idempotency_keys (scope, route, key, fingerprint, state, created_at)
+       select 'app:new', 'pay', 'k' || n, 'f', 'done', now() from generate_series(1, 10) n`,
+    ),
+  );
+}
+
+test.serial('windows of limits that are over go in bounded parts; a window that goes on stays', async (t) => {
+  const on = await watched(t, 'rate_limits');
+  const soon = Date.now() + DAY;
+  await inChunks(
+    on,
+    `insert into rate_limits (key, points, expire) select 'ip:' || n, 1, case when n % 100 = 0 then ${soon} else n end`,
+  );
+  const limits = createRateLimits(on.database);
+  t.is(await limits.deleteExpired(new Date()), ROWS * 0.99);
+  bounded(t, await on.taken(), ROWS * 0.99);
+  t.is(await limits.deleteExpired(new Date()), 0);
+});
+
+test.serial('revocations of tokens that have expired go in bounded parts; others stay', async (t) => {
+  const on = await watched(t, 'revoked_tokens');
+  const { store } = on;
+  await inChunks(
+    on,
+    `insert into revoked_tokens (jti, owner, expires_at, revoked_at)
+     select 'j' || n, 'shop', now() + (case when n % 100 = 0 then 1 else -1 end) * interval '1 day', now()`,
+  );
+  t.is(await identityQueries.deleteExpiredRevocations(store, new Date()), ROWS * 0.99);
+  bounded(t, await on.taken(), ROWS * 0.99);
+  t.is(await store.read((tx) => tx.revokedTokens.count({})), ROWS * 0.01);
+});
