@@ -3,8 +3,8 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import { admission, countPurchases, takeStock } from '../db/queries/catalog.ts';
 import type { Tx } from '../db/tx.ts';
 import { majorNumber, readAmount } from '../payments/money.ts';
-import type { PayRequest } from '../payments/pay-request.ts';
 import type { ProductSnapshot } from '../payments/order.ts';
+import type { Asked } from '../payments/ports.ts';
 import {
   invalid,
   NotOnSale,
@@ -15,12 +15,10 @@ import {
   UserLimitReached,
 } from './refusals.ts';
 
-/** What the payer's request said about the price; the product decides about what it left out. */
-export type Asked = Pick<PayRequest, 'amount' | 'currency'>;
-
 /**
- * Lets an order in or refuses it: project, payer, and of a product its sale, price (minor units), limit and stock.
- * Writes what the product decides into the draft; one statement when there is no product.
+ * Lets an order in or refuses it: project, payer, and of a product its sale, price (minor units) and limit.
+ * Writes what the product decides into the draft; one statement when there is no product. The product is not locked:
+ * orders come before products (server/README.md, "Locks"), and its piece is taken by `hold`.
  */
 export async function admit(now: Date, tx: Tx, draft: OrderRow, asked: Asked): Promise<void> {
   const standing = await admission(tx, draft.project, draft.userId, now);
@@ -33,23 +31,35 @@ async function admitProduct(now: Date, tx: Tx, draft: OrderRow, code: string, as
   const product = await findProduct(tx, draft.project, code);
   await requireSale(now, tx, product, draft);
   await requireLimit(tx, product, draft);
-  const bought = product.stock === null ? product : await reserve(now, tx, product, draft);
-  requirePrice(bought, draft, asked);
-  draft.amount = bought.priceMinor;
-  draft.currency = bought.currency;
-  draft.orderType ??= bought.orderType;
-  draft.product = snapshot(bought);
-  draft.stockHeld = product.stock !== null;
+  requirePrice(product, draft, asked);
+  Object.assign(draft, boughtAs(product, draft));
 }
 
-/** Holds the product's row from here to the commit. A version that changed under our eyes is looked at once more. */
-async function reserve(now: Date, tx: Tx, product: ProductRow, draft: OrderRow): Promise<ProductRow> {
-  if (await takeStock(tx, product.id, product.version)) return product;
-  const fresh = await tx.products.lock({ id: product.id });
-  if (!fresh?.stock) throw new OutOfStock();
-  await requireSale(now, tx, fresh, draft);
-  if (!(await takeStock(tx, fresh.id, fresh.version))) throw new OutOfStock();
-  return fresh;
+/**
+ * Takes the piece of an order that is written already, and holds the product's row from here to the commit. A product that
+ * changed under our eyes is looked at once more; gives what the order is then, if it is anything else.
+ */
+export async function hold(now: Date, tx: Tx, order: OrderRow, asked: Asked): Promise<Partial<OrderRow> | undefined> {
+  if (order.productCode === null || !order.stockHeld || order.product === null) return undefined;
+  const key = { project: order.project, code: order.productCode };
+  if (await takeStock(tx, { ...key, version: order.product.version })) return undefined;
+  const fresh = await tx.products.lock(key);
+  if (!fresh || fresh.stock === 0) throw new OutOfStock();
+  await requireSale(now, tx, fresh, order);
+  requirePrice(fresh, order, asked);
+  if (fresh.stock !== null && !(await takeStock(tx, fresh))) throw new OutOfStock();
+  return boughtAs(fresh, order);
+}
+
+/** What the product decides about an order of it. */
+function boughtAs(product: ProductRow, { orderType }: OrderRow) {
+  return {
+    amount: product.priceMinor,
+    currency: product.currency,
+    orderType: orderType ?? product.orderType,
+    product: snapshot(product),
+    stockHeld: product.stock !== null,
+  };
 }
 
 async function findProduct(tx: Tx, project: string, code: string): Promise<ProductRow> {

@@ -2,7 +2,7 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import { releaseStock, retakeStock } from '../db/queries/catalog.ts';
 import type { Tx } from '../db/tx.ts';
 import type { Effects } from '../payments/ports.ts';
-import { admit } from './admit.ts';
+import { admit, hold } from './admit.ts';
 import { clawback, creditSource } from './clawback.ts';
 import { ledger, lockAccount } from './ledger.ts';
 import type { EffectPorts } from './ports.ts';
@@ -13,6 +13,7 @@ export function createEffects(ports: EffectPorts): Effects {
   const { reserve, take, giveBack } = clawback(ports);
   return {
     admit: (tx, draft, asked) => admit(ports.now(), tx, draft, asked),
+    hold: (tx, order, asked) => hold(ports.now(), tx, order, asked),
     readmit: (tx, order) => readmit(tx, order),
     paid: (tx, order) => creditPackage(tx, order),
     ended: async (tx, order) => {

@@ -1,4 +1,5 @@
 import type { DeliveryRow, EventRow } from '../db/entities/events.ts';
+import { cancelDeliveries } from '../db/queries/deliveries.ts';
 import type { Tx } from '../db/tx.ts';
 import { type Attempt, attempt, isSuccess } from './attempt.ts';
 import type { EventPorts } from './ports.ts';
@@ -41,7 +42,10 @@ async function prepare(tx: Tx, ports: EventPorts, id: string) {
 }
 
 async function settle(tx: Tx, delivery: DeliveryRow, tried: Attempt, now: Date): Promise<void> {
-  const { id, url } = delivery;
+  const { id, url, clientId } = delivery;
+  const isGone = tried.status === GONE && delivery.target === 'webhook';
+  // Webhook before delivery (server/README.md, "Locks"): two deliveries that hear of it at once wait here.
+  if (isGone) await tx.webhooks.lock({ clientId });
   const current = await tx.deliveries.lock({ id });
   if (!current) return;
   await tx.deliveryAttempts.insert({ deliveryId: id, ...tried });
@@ -58,12 +62,11 @@ async function settle(tx: Tx, delivery: DeliveryRow, tried: Attempt, now: Date):
       ? { ...seen, nextAttemptAt: next }
       : { ...seen, nextAttemptAt: null, state: isDelivered ? 'delivered' : 'failed', finishedAt: now },
   );
-  if (tried.status === GONE && delivery.target === 'webhook') await disable(tx, delivery, now);
+  if (isGone) await disable(tx, delivery, now);
 }
 
 async function disable(tx: Tx, { clientId, url }: DeliveryRow, now: Date): Promise<void> {
   const patch = { enabled: false, disabledReason: 'The receiver answered 410 Gone.', updatedAt: now };
   if ((await tx.webhooks.update({ clientId, url, enabled: true }, patch)) === 0) return;
-  const over = { state: 'cancelled' as const, nextAttemptAt: null, leasedUntil: null, finishedAt: now };
-  await tx.deliveries.update({ clientId, state: 'pending', target: 'webhook' }, over);
+  await cancelDeliveries(tx, clientId, now);
 }

@@ -40,9 +40,19 @@ export async function apply(ports: Ports, tx: Tx, before: Rows, change: Change, 
   return change.open ? openRefund(ports, tx, after.order, change.open) : after;
 }
 
-/** A new order with the first line of its history; says whether its numbers were free. */
-export async function insertOrder(tx: Tx, draft: OrderRow): Promise<boolean> {
+/**
+ * A new order with the first line of its history; says whether its numbers were free. `hold` runs when it is written, and
+ * gives what it is otherwise then.
+ */
+export async function insertOrder(
+  tx: Tx,
+  draft: OrderRow,
+  hold: () => Promise<Partial<OrderRow> | undefined>,
+): Promise<boolean> {
   if (!(await tx.orders.insertIfNew(draft))) return false;
+  const otherwise = await hold();
+  if (otherwise) await tx.orders.update({ orderNo: draft.orderNo }, otherwise);
+  Object.assign(draft, otherwise);
   const { orderNo, sequence, state: toState, clientId: actor, createdAt: at } = draft;
   const line = { orderNo, refundNo: null, sequence, fromState: null, toState, cause: 'place', actor, at };
   await tx.moves.insert({ ...line, rule: 'O1', outcome: null });

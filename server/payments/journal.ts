@@ -135,6 +135,14 @@ export function composeEffects(...parts: readonly Effects[]): Effects {
     async admit(tx, draft, asked) {
       for (const part of parts) await part.admit(tx, draft, asked);
     },
+    async hold(tx, order, asked) {
+      let otherwise: Partial<OrderRow> | undefined;
+      for (const part of parts) {
+        const held = await part.hold(tx, { ...order, ...otherwise }, asked);
+        if (held) otherwise = { ...otherwise, ...held };
+      }
+      return otherwise;
+    },
     async readmit(tx, order) {
       for (const part of parts) if (!(await part.readmit(tx, order))) return false;
       return true;

@@ -81,16 +81,12 @@ export async function claimOrder(
 ): Promise<Claimed> {
   const now = ports.now();
   const { claim } = options;
-  if (claim?.resume) {
-    await claimKey(tx, claim, claim.resume, now);
-    return resumed(ports, tx, claim.resume, draft.clientId);
-  }
+  if (claim?.resume) return resumed(ports, tx, claim.resume, draft.clientId, claim);
   const refusal = await enter(ports, tx, draft, request);
   if (refusal !== undefined) {
     const sibling = await liveSibling(tx, draft);
     if (!sibling) return refuse(tx, draft, refusal, claim, now);
-    if (claim) await claimKey(tx, claim, sibling.orderNo, now);
-    return resumed(ports, tx, sibling.orderNo, draft.clientId);
+    return resumed(ports, tx, sibling.orderNo, draft.clientId, claim);
   }
   if (claim) await claimKey(tx, claim, draft.orderNo, now);
   await options.also?.(tx, draft);
@@ -112,7 +108,8 @@ async function enter(
 ): Promise<AppError | NumberTaken | undefined> {
   const attempt = async (part: Tx) => {
     await ports.effects.admit(part, draft, asked);
-    if (!(await insertOrder(part, draft))) throw new NumberTaken();
+    const hold = () => ports.effects.hold(part, draft, asked);
+    if (!(await insertOrder(part, draft, hold))) throw new NumberTaken();
   };
   try {
     await (draft.productCode === null ? attempt(tx) : tx.savepoint(attempt));
@@ -142,9 +139,16 @@ async function refuse(
 }
 
 /** The order that a retry means; its create is re-sent only while nothing payable came of it and it may still be paid. */
-async function resumed(ports: Ports, tx: Tx, orderNo: string, clientId: string): Promise<Claimed> {
+async function resumed(
+  ports: Ports,
+  tx: Tx,
+  orderNo: string,
+  clientId: string,
+  claim: KeyClaim | undefined,
+): Promise<Claimed> {
   const order = await tx.orders.lock({ orderNo });
   if (!order) throw new Error('a claimed intent has no order');
+  if (claim) await claimKey(tx, claim, orderNo, ports.now());
   const send = canSendAgain(order, ports.now());
   const via = { cause: 'place', actor: `app:${clientId}` };
   return { order: await settleLocked(ports, tx, order, { wish: 'send_again' }, via), send, fresh: false };

@@ -45,14 +45,18 @@ export interface NewEvent {
   notifyUrl?: string | null;
 }
 
+/** What a pay request said about the price itself. */
+export interface Asked {
+  amount?: number | string | undefined;
+  currency?: string | undefined;
+}
+
 /** What else happens when an order or refund moves: stock, coins, pay-per-call. Each runs in a savepoint and may not stop a fact. */
 export interface Effects {
-  /** Before an order is created: refuses blocked payers, wrong prices, empty stock. May change the draft. `asked`: what the request said itself. */
-  admit(
-    tx: Tx,
-    draft: OrderRow,
-    asked: { amount?: number | string | undefined; currency?: string | undefined },
-  ): Promise<void>;
+  /** Before an order is created: refuses blocked payers and wrong prices. May change the draft. */
+  admit(tx: Tx, draft: OrderRow, asked: Asked): Promise<void>;
+  /** In the commit of the new order, when it is written: takes its stock or refuses; gives what the order is otherwise then. */
+  hold(tx: Tx, order: OrderRow, asked: Asked): Promise<Partial<OrderRow> | undefined>;
   /** Late money was accepted for an ended order: is there still stock? */
   readmit(tx: Tx, order: OrderRow): Promise<boolean>;
   paid(tx: Tx, order: OrderRow): Promise<void>;

@@ -10,6 +10,7 @@ import { FulfilmentInProgress, PartialRefundBeforeDelivery, RefundAfterFulfilmen
 export function skillEffects({ now }: { now: () => Date }): Effects {
   return {
     admit: async () => {},
+    hold: async () => undefined,
     readmit: async () => true,
     async paid(tx, { orderNo, kind }) {
       if (kind !== 'skillpay') return;

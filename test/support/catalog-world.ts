@@ -6,6 +6,7 @@ import { paypalKind as paypal } from '../../server/channels/paypal/kind.ts';
 import { wechatKind as wechat } from '../../server/channels/wechat/kind.ts';
 import type { CoinRow } from '../../server/db/entities/catalog.ts';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
+import type { Store } from '../../server/db/store.ts';
 import { seed } from '../../server/db/seed.ts';
 import { recordEvents } from '../../server/events/record.ts';
 import { consoleAppRow, newAppRow } from '../../server/identity/api-app-row.ts';
@@ -60,9 +61,14 @@ export interface CatalogWorld extends TestDatabase {
   account(userId?: string): Promise<{ balance: number; held: number; debt: number }>;
 }
 
-/** Starts the world on a database of its own with the project `default` and the application `shop`. */
-export async function catalogWorld(t: Pick<ExecutionContext, 'teardown'>, poolSize = 10): Promise<CatalogWorld> {
-  const on = await postgresDatabase(t, poolSize);
+/** Starts the world on a database of its own with the project `default` and the application `shop`; `through` may stand before its store. */
+export async function catalogWorld(
+  t: Pick<ExecutionContext, 'teardown'>,
+  poolSize = 10,
+  through: (store: Store) => Store = (store) => store,
+): Promise<CatalogWorld> {
+  const opened = await postgresDatabase(t, poolSize);
+  const on = { ...opened, store: through(opened.store) };
   const { store } = on;
   const now = () => new Date();
   const kinds = { alipay, wechat, paypal };

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { ProductRow } from '../entities/catalog.ts';
 import type { ReadTx, Tx } from '../tx.ts';
 
 /** Whether a project sells, and how a payer stands in it. */
@@ -34,10 +35,13 @@ export async function admission(
 }
 
 /** Takes one piece of a product whose version is known; false when it is sold out or was changed meanwhile. */
-export async function takeStock(tx: Tx, id: string, version: number): Promise<boolean> {
+export async function takeStock(
+  tx: Tx,
+  { project, code, version }: Pick<ProductRow, 'project' | 'code' | 'version'>,
+): Promise<boolean> {
   const rows = await tx.sql(
-    `update products set stock = stock - 1 where id = ?::uuid and version = ? and stock > 0 returning stock`,
-    [id, version],
+    `update products set stock = stock - 1 where project = ? and code = ? and version = ? and stock > 0 returning stock`,
+    [project, code, version],
   );
   return rows.length === 1;
 }

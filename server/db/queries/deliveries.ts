@@ -1,6 +1,7 @@
 import type { DeliveryAttemptRow, DeliveryRow } from '../entities/events.ts';
-import type { ReadTx } from '../tx.ts';
+import type { ReadTx, Tx } from '../tx.ts';
 import type { Position } from './orders.ts';
+import { PART_ROWS } from './parts.ts';
 
 /** Filters of the delivery list. */
 export interface DeliveryFilter {
@@ -57,4 +58,18 @@ export async function withTries(tx: ReadTx, deliveries: readonly DeliveryRow[]):
     type: types.get(delivery.eventId) ?? 'webhook.test',
     tries: byDelivery.get(delivery.id) ?? [],
   }));
+}
+
+/**
+ * Cancels what still waits for the webhook of an app, as much as one statement can bear. What is beyond that, or is just
+ * being sent, is cancelled when its turn comes.
+ */
+export async function cancelDeliveries(tx: Tx, clientId: string, now: Date): Promise<void> {
+  await tx.prepared(
+    `update deliveries set state = 'cancelled', next_attempt_at = null, leased_until = null, finished_at = $2
+      where id = any (array(
+        select id from deliveries where client_id = $1 and state = 'pending' and target = 'webhook' limit $3
+           for update skip locked))`,
+    [clientId, now, PART_ROWS],
+  );
 }

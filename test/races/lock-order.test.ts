@@ -1,0 +1,241 @@
+import test, { type ExecutionContext } from 'ava';
+import { unbalancedAccounts } from '../../server/db/queries/coins.ts';
+import { openDatabase } from '../../server/db/orm.ts';
+import { deliverEvent } from '../../server/events/deliver.ts';
+import type { EventPorts } from '../../server/events/ports.ts';
+import { recordEvents } from '../../server/events/record.ts';
+import { bareWebhook } from '../../server/events/secrets.ts';
+import type { Notice } from '../../server/payments/channel.ts';
+import { closePayment } from '../../server/payments/close.ts';
+import { receiveNotice } from '../../server/payments/notice.ts';
+import { operatorRepairs } from '../../server/payments/operator.ts';
+import { settleRefund } from '../../server/payments/settle.ts';
+import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../support/catalog-world.ts';
+import { count } from '../support/counts.ts';
+import { postgresDatabase } from '../support/database.ts';
+import { type JitteryStore, withJitter } from '../support/jitter.ts';
+import { until } from '../support/service.ts';
+
+const tea = { project: 'default', code: 'tea' };
+const gold = { project: 'default', code: 'gold' };
+const STOCK = 100_000;
+const asker = { owner: { clientId: 'shop' }, actor: 'app:shop' };
+const via = { cause: 'test', actor: 'test' };
+
+/** What all operations of one round fall upon. */
+interface Scene {
+  world: CatalogWorld;
+  number: string;
+  /** An open order of a counted product. */
+  live: string;
+  /** A coin package that is paid, and one that is not yet. */
+  sold: string;
+  unpaid: string;
+  /** A refund of the sold package that the channel is doing. */
+  refundNo: string;
+  /** Something that a person has to look at, about the sold package. */
+  exceptionId: string;
+}
+
+type Operation = (scene: Scene, turn: number) => Promise<unknown>;
+
+const OPERATIONS: Record<string, Operation> = {
+  'pay with the product': ({ world }, turn) => world.place({ product: 'tea', userId: `payer-${turn}` }),
+  'pay of the same merchantOrderNo': ({ world, number }) =>
+    world.place({ product: 'tea', userId: 'ann', merchantOrderNo: number }),
+  close: ({ world, live }) => closePayment(world.ports)(asker, live),
+  expire: ({ world, live }) => world.say(live, { kind: 'closed' }),
+  'notice paid': ({ world, live }) => notify(world, live),
+  'paid package': ({ world, unpaid }) => notify(world, unpaid),
+  'refund of a package': ({ world, sold }) => world.refund(sold, 1),
+  'refund done': ({ world, refundNo }) => world.finish(refundNo, 'succeeded'),
+  'refund failed': ({ world, refundNo }) => world.finish(refundNo, 'failed'),
+  'refund taken back': ({ world, refundNo }) =>
+    settleRefund(world.ports, refundNo, { outcome: { kind: 'abnormal', code: 'RETURNED', reason: 'returned' } }, via),
+  'spend coins': ({ world }, turn) =>
+    world.catalog.coins.debit('shop', gold, {
+      userId: 'ann',
+      amount: 1,
+      bizNo: `b${(bizNo += 1)}-${turn}`,
+      memo: null,
+    }),
+  'spend the same bizNo': ({ world, number }) =>
+    world.catalog.coins.debit('shop', gold, { userId: 'ann', amount: 1, bizNo: number, memo: null }),
+  'adjust coins': ({ world }) => world.catalog.coins.adjust(operator, gold, { userId: 'ann', amount: 1, reason: 'x' }),
+  'product update': ({ world }, turn) => world.catalog.products.update(operator, tea, { price: 10 + (turn % 2) }),
+  'coin update': ({ world }, turn) => world.catalog.coins.update(operator, gold, { name: `Gold ${turn}` }),
+  'exception ended': ({ world, exceptionId }) =>
+    operatorRepairs(world.ports).resolveException(asker, exceptionId, 'acknowledge', 'seen'),
+};
+let bizNo = 0;
+
+test.serial(
+  'a second pay waits for the end of the first order; its stock goes back, nobody is in a deadlock',
+  async (t) => {
+    const world = await catalogWorld(t);
+    await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 2 });
+    const request = { product: 'tea', userId: 'ann', merchantOrderNo: 'm-1' };
+    const first = await world.place(request);
+    const { ended } = world.ports.effects;
+    const gate = Promise.withResolvers<void>();
+    world.ports.effects.ended = async (tx, order) => {
+      await gate.promise;
+      return ended(tx, order);
+    };
+    const end = world.say(first.orderNo, { kind: 'closed' });
+    const second = world.place(request);
+    await until('the second pay waits for a lock', () => isWaiting(world));
+    gate.resolve();
+    t.is((await end).state, 'closed');
+    t.not((await second).orderNo, first.orderNo);
+    t.is((await world.catalog.products.get(tea)).stock, 1);
+    t.deepEqual(await world.store.read((tx) => tx.exceptions.list({})), []);
+    t.is(await deadlocksOf(world), 0);
+  },
+);
+
+test.serial('every pair of operations at once: no deadlock, and stock and coins balance', async (t) => {
+  let store: JitteryStore | undefined;
+  const world = await catalogWorld(t, 10, (inner) => (store = withJitter(inner, 4)));
+  await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: STOCK, perUserLimit: STOCK });
+  await world.soldPackage('debt');
+  hearNotices(world);
+  const names = Object.keys(OPERATIONS);
+  const found: Record<string, number> = {};
+  let pairs = 0;
+  for (let round = 0; round < count(5, 1); round++)
+    for (const [at, one] of names.entries())
+      for (const other of names.slice(at)) {
+        const scene = await sceneOf(world, `${one}:${other}:${round}`);
+        const both = [one, other, one, other].map((name, turn) => attempt(OPERATIONS[name]!(scene, turn)));
+        for (const word of await Promise.all(both)) found[word] = (found[word] ?? 0) + 1;
+        pairs += 1;
+      }
+  t.deepEqual(store?.failures, [], 'PostgreSQL refused nothing');
+  await balanced(t, world);
+  t.is(await deadlocksOf(world), 0);
+  t.true((found['ok'] ?? 0) > pairs);
+  t.log(`${pairs} pairs`, found);
+});
+
+async function sceneOf(world: CatalogWorld, name: string): Promise<Scene> {
+  const number = name.replaceAll(/\W+/g, '-').slice(0, 60);
+  const { orderNo: live } = await world.place({ product: 'tea', userId: 'ann', merchantOrderNo: number });
+  const { orderNo: sold } = await world.pay(await world.place({ product: 'coins-100', userId: 'ann' }));
+  const { orderNo: unpaid } = await world.place({ product: 'coins-100', userId: 'ann' });
+  const refundNo = await world.refund(sold, 1);
+  await notify(world, sold, `again-${sold}`);
+  const listed = await world.store.read((tx) => tx.exceptions.find({ orderNo: sold, kind: 'double_paid' }));
+  return { world, number, live, sold, unpaid, refundNo, exceptionId: listed!.id };
+}
+
+async function attempt(done: Promise<unknown>): Promise<string> {
+  try {
+    await done;
+    return 'ok';
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return String(error.code);
+    throw error;
+  }
+}
+
+/** The channel's messages are what the test says. */
+function hearNotices({ ports }: CatalogWorld): void {
+  const { forNew } = ports.channels;
+  ports.channels.forNotices = async (project, payWay) => {
+    const { channel, mode, account } = await forNew(project, payWay);
+    const readNotice = async (_: unknown, body: Buffer): Promise<Notice> => {
+      const { orderNo, channelNo, minor, noticeId } = JSON.parse(body.toString());
+      const amount = { minor: BigInt(minor), currency: 'CNY' };
+      return {
+        noticeId,
+        orderNo,
+        refundNo: null,
+        channelOrderId: null,
+        account,
+        event: 'paid',
+        outcome: { kind: 'paid', channelNo, amount, at: new Date() },
+      } as unknown as Notice;
+    };
+    return [{ channel: { ...channel, readNotice }, mode, account }];
+  };
+}
+
+async function notify(world: CatalogWorld, orderNo: string, channelNo = `T${orderNo}`): Promise<void> {
+  const order = await world.store.read((tx) => tx.orders.find({ orderNo }));
+  const body = JSON.stringify({ orderNo, channelNo, minor: String(order!.amount), noticeId: `n-${channelNo}` });
+  await receiveNotice(world.ports)('alipay', 'default', {}, Buffer.from(body));
+}
+
+async function balanced(t: ExecutionContext, world: CatalogWorld): Promise<void> {
+  const held = await world.store.read((tx) => tx.orders.count({ productCode: 'tea', stockHeld: true }));
+  t.is((await world.catalog.products.get(tea)).stock, STOCK - held, 'every piece is in stock or with an order');
+  const ended = await world.store.read((tx) => tx.orders.list({ stockHeld: true, state: ['closed', 'failed'] }));
+  t.deepEqual(ended, [], 'no order that has ended holds a piece');
+  t.deepEqual(await world.store.read(unbalancedAccounts), []);
+  const paid = await world.store.read((tx) => tx.orders.list({ productCode: 'coins-100', state: 'paid' }));
+  for (const { orderNo } of paid)
+    t.is(await world.store.read((tx) => tx.coinEntries.count({ source: `order:${orderNo}` })), 1, 'credited once');
+  t.is(await world.store.read((tx) => tx.exceptions.count({ kind: 'effect_failed' })), 0);
+}
+
+async function isWaiting({ store }: CatalogWorld): Promise<boolean> {
+  const [row] = await store.read((tx) =>
+    tx.sql<{ waits: boolean }>(
+      `select exists (select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') as waits`,
+    ),
+  );
+  return row?.waits === true;
+}
+
+/** PostgreSQL's own count; a connection hands in what it has counted when it ends. */
+async function deadlocksOf({ database, url }: Pick<CatalogWorld, 'database' | 'url'>): Promise<number> {
+  await database.close();
+  const again = await openDatabase({ kind: 'postgres', url, poolSize: 1 });
+  try {
+    const [row] = (await again.em
+      .fork()
+      .execute('select deadlocks from pg_stat_database where datname = current_database()')) as { deadlocks: string }[];
+    return Number(row?.deadlocks);
+  } finally {
+    await again.close();
+  }
+}
+
+test.serial('a receiver that is gone ends all deliveries of its application at once without a deadlock', async (t) => {
+  const { store: inner, database, url } = await postgresDatabase(t);
+  const store = withJitter(inner, 4);
+  const now = () => new Date();
+  const sealing = { seal: (_: unknown, text: string) => text, open: (_: unknown, text: string) => text };
+  const record = recordEvents(now);
+  const ports = { store, now, sealing, log: () => {}, checkpoint: () => {}, audit: async () => {}, httpsOnly: false };
+  const send = async () => ({ status: 410 });
+  const deliver = deliverEvent({ ...ports, send } as unknown as EventPorts);
+  const clients = Array.from({ length: 5 }, (_, at) => `app_${at}`);
+  for (const clientId of clients)
+    await inner.transaction(async (tx) => {
+      await tx.webhooks.insert({
+        ...bareWebhook(sealing, clientId, 'whsec_c2VjcmV0', now()),
+        enabled: true,
+        url: 'https://a.example/',
+      });
+      for (let n = 0; n < 8; n++)
+        await record(tx, {
+          type: 'order.paid',
+          clientId,
+          project: 'default',
+          objectNo: `${clientId}-${n}`,
+          dedupe: 'once',
+          object: {},
+        });
+    });
+  for (const clientId of clients) {
+    const due = await store.read((tx) => tx.deliveries.list({ clientId }));
+    t.is(due.length, 8);
+    await Promise.all(due.map(({ id }) => deliver(id)));
+    t.is(await store.read((tx) => tx.deliveries.count({ clientId, state: 'pending' })), 0);
+    t.false((await store.read((tx) => tx.webhooks.find({ clientId })))?.enabled);
+  }
+  t.deepEqual(store.failures, []);
+  t.is(await deadlocksOf({ database, url }), 0);
+});
