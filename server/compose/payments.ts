@@ -3,6 +3,7 @@ import { consoleClientId } from '../identity/api-app-row.ts';
 import { type CheckAuditChain, checkBooks } from '../payments/books.ts';
 import { checkOrder } from '../payments/check-order.ts';
 import { checkRefund } from '../payments/check-refund.ts';
+import { dueEffects } from '../payments/due-effects.ts';
 import { explainOrder } from '../payments/explain/explain.ts';
 import { exportOrders } from '../payments/export.ts';
 import { composeEffects, raiseException } from '../payments/journal.ts';
@@ -37,6 +38,8 @@ export interface ComposedPayments {
   checkOrder(orderNo: string): Promise<void>;
   /** Does what is due for a refund; the caller has claimed it. */
   checkRefund(refundNo: string): Promise<void>;
+  /** Does what is due because an order moved; the caller has claimed the row. */
+  doEffect(id: string): Promise<void>;
   groups: RouteGroup[];
 }
 
@@ -75,5 +78,6 @@ export function composePayments(base: Base, { effects, checkAudit, ...needs }: N
       payerRoutes(payerOrders(ports, operations)),
     ],
     checkOrder: checkOrder(ports),
+    doEffect: dueEffects(ports).run,
   };
 }

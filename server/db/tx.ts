@@ -1,5 +1,6 @@
 import * as catalog from './entities/catalog.ts';
 import type { RowOf } from './entities/columns.ts';
+import { DueEffectEntity } from './entities/effects.ts';
 import * as credentials from './entities/credentials.ts';
 import * as events from './entities/events.ts';
 import * as identity from './entities/identity.ts';
@@ -38,6 +39,7 @@ const TABLES = {
   exceptions: orders.OrderExceptionEntity,
   messages: orders.ChannelMessageEntity,
   notices: orders.NoticeEntity,
+  dueEffects: DueEffectEntity,
   keys: orders.IdempotencyKeyEntity,
   refunds: RefundEntity,
   skillOrders: SkillOrderEntity,

@@ -1,9 +1,10 @@
 import type { MoveRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/tx.ts';
-import { type Change, MOVED_OF_ORDER, MOVED_OF_REFUND, type OpenedRefund } from './core/change.ts';
+import { type Change, type EffectRun, MOVED_OF_ORDER, MOVED_OF_REFUND, type OpenedRefund } from './core/change.ts';
 import { isListed, ORDER_MOVES, REFUND_MOVES } from './core/moves.ts';
-import { jsonable, raiseException, resolveExceptions, runEffect, tellOrder, tellRefund } from './journal.ts';
+import { runEffect } from './effects.ts';
+import { jsonable, raiseException, resolveExceptions, tellOrder, tellRefund } from './journal.ts';
 import type { Ports } from './ports.ts';
 import { MerchantNumberUsed } from './refusals.ts';
 
@@ -34,8 +35,7 @@ export class ImpossibleMove extends Error {
  */
 export async function apply(ports: Ports, tx: Tx, before: Rows, change: Change, via: Via): Promise<Rows> {
   refuseImpossible(ports, before, change);
-  const after = await writeRows(ports, tx, before, change, via);
-  await writeBeside(ports, tx, after, change);
+  const after = await writeBeside(ports, tx, await writeRows(ports, tx, before, change, via), change);
   if (change.wake) await tx.wake(change.wake, { orderNo: after.order.orderNo });
   return change.open ? openRefund(ports, tx, after.order, change.open) : after;
 }
@@ -85,7 +85,12 @@ async function writeRows(ports: Ports, tx: Tx, before: Rows, change: Change, via
 
 type Beside = Pick<Change, 'tell' | 'raise' | 'resolve' | 'effects'>;
 
-async function writeBeside(ports: Ports, tx: Tx, after: Rows, { tell, raise, resolve, effects }: Beside) {
+async function writeBeside(
+  ports: Ports,
+  tx: Tx,
+  after: Rows,
+  { tell, raise, resolve, effects }: Beside,
+): Promise<Rows> {
   const { order, refund } = after;
   for (const { type, each } of tell ?? []) {
     const dedupe = each ? String(order.sequence) : 'once';
@@ -94,7 +99,24 @@ async function writeBeside(ports: Ports, tx: Tx, after: Rows, { tell, raise, res
   }
   for (const raised of raise ?? []) await raiseException(ports, tx, order, raised);
   for (const resolved of resolve ?? []) await resolveExceptions(ports, tx, resolved);
-  for (const effect of effects ?? []) await runEffect(ports, tx, after, effect);
+  return runEffects(ports, tx, after, effects ?? []);
+}
+
+/** When one of them could not be done, those after it queue up behind it, now and in later commits. */
+async function runEffects(ports: Ports, tx: Tx, after: Rows, effects: readonly EffectRun[]): Promise<Rows> {
+  let { order } = after;
+  for (const [place, effect] of effects.entries()) {
+    const isDone = await runEffect(ports, tx, { ...after, order }, effect, place);
+    if (!isDone) order = await noteEffects(tx, order, true);
+  }
+  return { ...after, order };
+}
+
+/** Notes whether anything of the order is still due. */
+export async function noteEffects(tx: Tx, order: OrderRow, effectsDue: boolean): Promise<OrderRow> {
+  if (order.effectsDue === effectsDue) return order;
+  await tx.orders.update({ orderNo: order.orderNo }, { effectsDue });
+  return { ...order, effectsDue };
 }
 
 async function openRefund(ports: Ports, tx: Tx, order: OrderRow, opened: OpenedRefund): Promise<Rows> {
@@ -117,8 +139,7 @@ async function openRefund(ports: Ports, tx: Tx, order: OrderRow, opened: OpenedR
     actor: refund.actor,
     at: ports.now(),
   });
-  const after = { order: { ...order, ...patch }, refund };
-  await writeBeside(ports, tx, after, opened);
+  const after = await writeBeside(ports, tx, { order: { ...order, ...patch }, refund }, opened);
   if (opened.wake) await tx.wake('refund-check', { refundNo: refund.refundNo });
   return after;
 }

@@ -49,6 +49,7 @@ export function draftOrder(
     product: null,
     productCode: request.product ?? null,
     stockHeld: false,
+    effectsDue: false,
     latePayment: payee.latePayment,
     state: 'created',
     closeReason: null,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/tx.ts';
-import type { EffectRun, Raised, Resolved } from './core/change.ts';
+import type { Raised, Resolved } from './core/change.ts';
 import type { Effects, Ports } from './ports.ts';
 import { viewOrder, viewRefund } from './view.ts';
 
@@ -89,27 +89,6 @@ export function jsonable(value: object): Record<string, unknown> {
   return JSON.parse(
     JSON.stringify(value, (_key, one: unknown) => (typeof one === 'bigint' ? one.toString() : one)),
   ) as Record<string, unknown>;
-}
-
-/** What others do when an order or refund moved; only what may refuse can stop the change. */
-export async function runEffect(
-  ports: Ports,
-  tx: Tx,
-  { order, refund }: { order: OrderRow; refund?: RefundRow | undefined },
-  { name, run, mayRefuse }: EffectRun,
-): Promise<void> {
-  const effect = async (part: Tx) => {
-    for (const one of run) await runOne(part, one);
-  };
-  await (mayRefuse ? effect(tx) : inSavepoint(ports, tx, order, name, effect));
-
-  async function runOne(part: Tx, one: EffectRun['run'][number]): Promise<void> {
-    const { effects } = ports;
-    if (one === 'paid' || one === 'ended') return effects[one](part, order);
-    if (!refund) throw new Error(`the effect ${one} has no refund`);
-    if (one === 'refundReserved') return effects.refundReserved(part, order, refund, mayRefuse !== true);
-    return effects[one](part, order, refund);
-  }
 }
 
 /** Runs something optional in a savepoint: when it fails the fact still commits, and the failure is listed for a person. */

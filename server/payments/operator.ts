@@ -9,6 +9,7 @@ import type { Resolved } from './core/change.ts';
 import { isOpen } from './core/moves.ts';
 import { isSendable } from './core/plan.ts';
 import type { OrderWish } from './core/wish-order.ts';
+import { dueEffects, giveUpEffect, isEffectDue } from './due-effects.ts';
 import { resolveExceptions } from './journal.ts';
 import { newNumber } from './numbers.ts';
 import type { Asker, Ports } from './ports.ts';
@@ -19,7 +20,7 @@ import { invalidAction } from './refusals.ts';
 import { lockPair, type Pair, settleLocked, settleRefund, settleRefundLocked } from './settle.ts';
 
 /** What an administrator may do with an exception. */
-export type ExceptionAction = 'acknowledge' | 'refund' | 'accept' | 'close';
+export type ExceptionAction = 'acknowledge' | 'refund' | 'accept' | 'close' | 'retry';
 /** What an administrator may do with a refund that is stuck. */
 export type RefundAction = 'paid_elsewhere' | 'release' | 'failed_at_channel';
 
@@ -29,6 +30,7 @@ export function operatorRepairs(ports: Ports) {
   const check = checkOrder(ports);
   const checkOne = checkRefund(ports);
   const send = sendRefund(ports);
+  const effects = dueEffects(ports);
 
   return { syncOrder, syncRefund, retryRefund: retryOne, resolveRefund, resolveException };
 
@@ -91,23 +93,27 @@ export function operatorRepairs(ports: Ports) {
       throw new Conflict('refund_not_released', `The refund is ${kind} at the channel; its amount cannot be released.`);
   }
 
-  /** Ends an exception: `acknowledge` any; `refund` or `accept` the money of an amount mismatch. */
+  /**
+   * Ends an exception: `acknowledge` any; `refund` or `accept` the money of an amount mismatch; `retry` does at once what
+   * is still due, and ends it only when that is done. To acknowledge what is still due gives it up.
+   */
   async function resolveException(
     asker: Asker,
     id: string,
     action: ExceptionAction,
     reason: string,
   ): Promise<OrderExceptionRow> {
+    if (action === 'retry') return retryEffect(asker, id, reason);
     const { exception, refundNo } = await ports.store.transaction(async (tx) => {
       const found = await tx.exceptions.find({ id });
       if (!found) throw new NotFound('exception');
       const order = await tx.orders.lock({ orderNo: found.orderNo });
       const row = await tx.exceptions.lock({ id });
-      if (!order || !row || row.state === 'resolved')
-        throw new Conflict('exception_resolved', 'The exception is already resolved.');
+      if (!order || !row || row.state === 'resolved') throw resolvedAlready();
       await refuseWhileAbnormal(tx, row);
       const wish = wishFor(row, order, action, asker);
       if (wish) await settleLocked(ports, tx, order, wish, { cause: 'resolve', actor: asker.actor });
+      if (row.kind === 'effect_failed') await giveUpEffect(ports, tx, order, row.dedupe);
       const answer: Resolved = { where: { id }, resolution: action, by: asker.actor, reason };
       await resolveExceptions(ports, tx, answer);
       const exception = await tx.exceptions.find({ id });
@@ -115,6 +121,20 @@ export function operatorRepairs(ports: Ports) {
     });
     if (refundNo) await send(refundNo, { cause: 'resolve', actor: asker.actor });
     return exception;
+  }
+
+  /** The exception as it is afterwards: still open, with the newest message, when the effect failed again. */
+  async function retryEffect({ actor }: Asker, id: string, reason: string): Promise<OrderExceptionRow> {
+    const { orderNo } = await ports.store.transaction(async (tx) => {
+      const found = await tx.exceptions.find({ id });
+      if (!found) throw new NotFound('exception');
+      if (found.state === 'resolved') throw resolvedAlready();
+      if (found.kind !== 'effect_failed' || !(await isEffectDue(tx, found.orderNo, found.dedupe)))
+        throw invalidAction('Only a follow-up action that is still due can be retried.');
+      return found;
+    });
+    await effects.work(orderNo, { actor, reason });
+    return (await ports.store.read((tx) => tx.exceptions.find({ id })))!;
   }
 
   /** What the action means for the money; only money of another amount can be taken or given back. */
@@ -137,6 +157,10 @@ export function operatorRepairs(ports: Ports) {
     if (action === 'refund') return { wish: 'give_back', received, refundNo: newNumber('R', ports.now()), actor };
     throw invalidAction('An amount mismatch must be resolved with refund or accept.');
   }
+}
+
+function resolvedAlready(): Conflict {
+  return new Conflict('exception_resolved', 'The exception is already resolved.');
 }
 
 /** A refund that waits for a person stays listed until somebody ends or retries it. */

@@ -30,6 +30,7 @@ export function orderRow(change: Partial<OrderRow> = {}): OrderRow {
     product: null,
     productCode: null,
     stockHeld: false,
+    effectsDue: false,
     latePayment: { afterExpiry: 'accept', afterClose: 'refund', afterFailed: 'refund' },
     state: 'created',
     closeReason: null,

@@ -6,7 +6,7 @@ import type { ChangeFlags } from '../../safety.ts';
 import { EXCEPTIONS, EXCEPTION_ID, VIEW } from './view.ts';
 
 /** How an exception can be resolved. */
-export const ACTIONS = ['acknowledge', 'refund', 'accept', 'close'] as const;
+export const ACTIONS = ['acknowledge', 'refund', 'accept', 'close', 'retry'] as const;
 
 /** The flags of `exception resolve`. */
 export interface ResolveFlags extends ChangeFlags {
@@ -24,7 +24,7 @@ export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('resolve')
     .description(
-      'Resolve an exception: acknowledge it; refund or accept a payment of another amount; close an overdue order.',
+      'Resolve an exception: acknowledge it, refund or accept an amount mismatch, close an overdue order, or retry an action that failed.',
     )
     .argument('<id>');
   command
@@ -54,5 +54,6 @@ export async function run(context: Context, id: string, flags: ResolveFlags): Pr
   );
   if (!row) return;
   await context.print.item(row, VIEW);
-  await context.print.done(`Resolved exception ${id}.`);
+  if (row['state'] === 'open') await context.print.done(`Exception ${id} is still open: the action failed again.`);
+  else await context.print.done(`Resolved exception ${id}.`);
 }

@@ -7,6 +7,7 @@ import {
   ProductEntity,
   ProjectEntity,
 } from './catalog.ts';
+import { DueEffectEntity } from './effects.ts';
 import { CertEntity, ChannelConfigEntity, ChannelStateEntity, SigningKeyEntity } from './credentials.ts';
 import { DeliveryAttemptEntity, DeliveryEntity, EventEntity, WebhookEntity } from './events.ts';
 import { AdminEntity, ApiAppEntity, AuditEntity, RateLimitEntity, RevokedTokenEntity } from './identity.ts';
@@ -36,6 +37,7 @@ export const ENTITIES = [
   CoinEntryEntity,
   DeliveryAttemptEntity,
   DeliveryEntity,
+  DueEffectEntity,
   EventEntity,
   IdempotencyKeyEntity,
   MoveEntity,

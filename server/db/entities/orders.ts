@@ -32,6 +32,8 @@ export const OrderEntity = defineEntity({
     product: json<ProductSnapshot>().nullable(),
     productCode: code().nullable(),
     stockHeld: p.boolean(),
+    /** Something of the order is still due (due_effects), so later effects queue up behind it. */
+    effectsDue: p.boolean().default(false),
     latePayment: json<LatePayment>(),
     state: p.string().length(16).$type<OrderState>(),
     closeReason: p.string().length(16).$type<CloseReason>().nullable(),

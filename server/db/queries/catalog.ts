@@ -63,10 +63,11 @@ export async function retakeStock(tx: Tx, orderNo: string): Promise<'taken' | 'u
   return row.stock === null ? 'uncounted' : 'taken';
 }
 
-/** Gives the piece of an order back, once; a product that is no longer counted stays so. */
+/** Gives the piece of an order that has ended back, once; a product that is no longer counted stays so. */
 export async function releaseStock(tx: Tx, orderNo: string): Promise<void> {
   await tx.sql(
-    `with held as (update orders set stock_held = false where order_no = ? and stock_held returning project, product_code)
+    `with held as (update orders set stock_held = false
+                     where order_no = ? and stock_held and state in ('closed', 'failed') returning project, product_code)
      update products p set stock = p.stock + 1 from held h
       where p.project = h.project and p.code = h.product_code and p.stock is not null`,
     [orderNo],

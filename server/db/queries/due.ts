@@ -61,6 +61,19 @@ export function dueFulfilments(simulated: boolean): DueRows {
   });
 }
 
+/** Effects of orders that could not be done with their move, by project. */
+export function dueEffectRows(): DueRows {
+  return dueRows({
+    table: 'due_effects',
+    key: 'id',
+    keyType: 'uuid',
+    at: 'next_at',
+    lease: 'leased_until',
+    lane: 'd.project',
+    condition: `d.state = 'due'`,
+  });
+}
+
 /** Deliveries to merchants, by application. */
 export function dueDeliveries(): DueRows {
   return dueRows({

@@ -40,9 +40,9 @@ const ExceptionsQuery = z.object({
 const ResolveRequest = z
   .object({
     action: z
-      .enum(['acknowledge', 'refund', 'accept', 'close'])
+      .enum(['acknowledge', 'refund', 'accept', 'close', 'retry'])
       .describe(
-        '`refund` and `accept` apply to an amount mismatch, `close` to an overdue order; any other exception is acknowledged.',
+        '`refund` and `accept` apply to an amount mismatch, `close` to an overdue order, `retry` to an `effect_failed` whose action is still due; any other exception is acknowledged. To acknowledge an `effect_failed` gives the action up.',
       ),
     reason: SafeText(1, 500),
   })
@@ -77,6 +77,7 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
    *   post:
    *     tags: [Exceptions]
    *     summary: Resolve an exception
+   *     description: After a `retry` that failed again the exception is still open, with the newest message in `detail`.
    *     requestBody:
    *       content:
    *         application/json:

@@ -57,6 +57,12 @@ test.serial('the list comes newest first, in pages', async (t) => {
   t.deepEqual(rest.body.page, { nextCursor: null, hasMore: false });
 });
 
+test.serial('only an action that failed and is still due can be retried', async (t) => {
+  const { mismatch } = await openMarket(file);
+  const { id } = await mismatch();
+  refused(t, await resolve(id, 'retry'), 400, 'invalid_request');
+});
+
 test.serial('a filter that cannot be meant is 400', async (t) => {
   for (const query of ['state=new', 'kind=eaten', 'limit=0', 'cursor=x', 'colour=red', 'project=a%20b'])
     refused(t, await admin('GET', `/api/v1/exceptions?${query}`), 400, 'invalid_request');

@@ -113,6 +113,7 @@ export async function insertOrder(store: Store, order: Partial<OrderRow>): Promi
       currency: 'CNY',
       factsHash: 'x',
       stockHeld: false,
+      effectsDue: false,
       latePayment: { afterExpiry: 'accept', afterClose: 'refund', afterFailed: 'refund' },
       state: 'pending',
       closeAsked: false,

@@ -1,0 +1,73 @@
+import type { DueEffectRow } from '../db/entities/effects.ts';
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { Tx } from '../db/tx.ts';
+import { noteEffects } from './apply.ts';
+import { attemptEffect, failed, listFailed } from './effects.ts';
+import { resolveExceptions } from './journal.ts';
+import type { Ports } from './ports.ts';
+
+/** Who asked for it to be done now, and why. */
+export interface AskedBy {
+  readonly actor: string;
+  readonly reason: string;
+}
+
+/** Does what is still due because an order or its refunds moved. */
+export function dueEffects(ports: Ports) {
+  return {
+    /** For the job: does what is due for the order of a row that is claimed. */
+    async run(id: string): Promise<void> {
+      const row = await ports.store.read((tx) => tx.dueEffects.find({ id }));
+      if (row?.state === 'due') await work(row.orderNo);
+    },
+    work,
+  };
+
+  /** One after the other in the order of the moves, under the order's lock; what fails holds up those behind it. */
+  function work(orderNo: string, asked?: AskedBy): Promise<void> {
+    return ports.store.transaction(async (tx) => {
+      const order = await tx.orders.lock({ orderNo });
+      if (!order) return;
+      for (const row of await waiting(tx, orderNo)) if (!(await attempt(tx, order, row, asked))) return;
+      await noteEffects(tx, order, false);
+    });
+  }
+
+  async function attempt(tx: Tx, order: OrderRow, row: DueEffectRow, asked: AskedBy | undefined): Promise<boolean> {
+    const { id, orderNo, refundNo, name } = row;
+    const refund = refundNo === null ? undefined : await tx.refunds.find({ refundNo });
+    const error = await attemptEffect(ports, tx, { order, refund }, row);
+    if (error !== undefined) {
+      await tx.dueEffects.update({ id }, failed(row, error, ports.now()));
+      await listFailed(ports, tx, order, row, error);
+      return false;
+    }
+    const over = { nextAt: null, leasedUntil: null, finishedAt: ports.now() };
+    await tx.dueEffects.update({ id }, { ...over, state: 'done', tries: row.tries + 1 });
+    const listed = await tx.exceptions.find({ orderNo, kind: 'effect_failed', dedupe: name, state: 'open' });
+    const how = asked ? { by: asked.actor, reason: asked.reason } : { by: 'service' };
+    if (listed) await resolveExceptions(ports, tx, { where: { id: listed.id }, resolution: 'done', ...how });
+    return true;
+  }
+}
+
+/** Whether an effect of this name is still due. */
+export async function isEffectDue(tx: Tx, orderNo: string, name: string): Promise<boolean> {
+  return (await tx.dueEffects.find({ orderNo, name, state: 'due' })) !== undefined;
+}
+
+/** A person ends an effect for good: it stays in the history, and what waits behind it goes on. The caller holds the order's lock. */
+export async function giveUpEffect(ports: Ports, tx: Tx, order: OrderRow, name: string): Promise<void> {
+  const { orderNo } = order;
+  const now = ports.now();
+  const over = { state: 'given_up' as const, nextAt: null, leasedUntil: null, finishedAt: now };
+  await tx.dueEffects.update({ orderNo, name, state: 'due' }, over);
+  const [next] = await waiting(tx, orderNo);
+  if (!order.effectsDue) return;
+  if (next) await tx.dueEffects.update({ id: next.id }, { nextAt: next.nextAt ?? now });
+  else await noteEffects(tx, order, false);
+}
+
+function waiting(tx: Tx, orderNo: string): Promise<DueEffectRow[]> {
+  return tx.dueEffects.list({ orderNo, state: 'due' }, { orderBy: { sequence: 'asc', place: 'asc' } });
+}
