@@ -30,7 +30,7 @@ export interface LoadedConfig {
   security: { masterKeys: NonNullable<Values['Security.MasterKey']> };
   skillpay: { brand: string; devMode: boolean; offerTtlSeconds: number };
   simulator: { listen: Values['Simulator.Listen']; url: string | undefined; dir: string };
-  channels: { timeoutMs: number };
+  channels: { timeoutMs: number; confirmAbove: number };
   explorer: { enabled: boolean };
   metrics: { listen: Values['Metrics.Listen'] };
   log: { level: Values['Log.Level'] };

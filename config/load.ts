@@ -113,7 +113,7 @@ function assemble(
       url: values['Simulator.Url'],
       dir: at('Simulator.Dir', values['Simulator.Dir']),
     },
-    channels: { timeoutMs: values['Channels.TimeoutMs'] },
+    channels: { timeoutMs: values['Channels.TimeoutMs'], confirmAbove: values['Channels.ConfirmAbove'] },
     explorer: { enabled: values['Explorer.Enabled'] ?? !production },
     metrics: { listen: values['Metrics.Listen'] },
     log: { level: values['Log.Level'] },

@@ -150,6 +150,12 @@ export const keys = {
     sentence: 'Directory for the keys and the ledger of the simulator.',
   }),
   'Channels.TimeoutMs': whole(100, 60_000, 6000, 'Timeout of a channel request, in milliseconds.'),
+  'Channels.ConfirmAbove': whole(
+    0,
+    100_000_000,
+    1000,
+    "A notification of a payment above this amount, in major units of the payment's currency, counts only when the channel confirms it in a query.",
+  ),
   'Explorer.Enabled': optionalFlag(
     'Serves the API explorer and the OpenAPI document under /swagger; if not set, everywhere but in production.',
   ),

@@ -1,28 +1,39 @@
 import type { KeyObject } from 'node:crypto';
+import type { ChannelInput, KeyOrigin } from '../payments/channel.ts';
 
 /** How long a serial that a refresh did not bring stays unknown without asking again. */
 const NEGATIVE_MS = 10 * 60_000;
 /** How many unknown serials are remembered; they come from outside. */
 const NEGATIVE_MAX = 256;
 
+/** A key that verifies, and where it comes from. */
+export interface VerifyKey extends KeyOrigin {
+  key: KeyObject;
+}
+
+/** A stored key with what is known of the PEM text that it was read from. */
+export function storedKey({ origins }: Pick<ChannelInput, 'origins'>, pem: string, key: KeyObject): VerifyKey {
+  return { key, ...(origins?.get(pem) ?? { certId: null, since: null }) };
+}
+
 /** Verify keys by serial; several are good at once, so a rotation fails no message. */
-export interface KeyRing {
+export interface KeyRing<Key = VerifyKey> {
   /** The key of this serial; asks the channel at most once a minute, then undefined (fail closed). */
-  find(serial: string): Promise<KeyObject | undefined>;
+  find(serial: string): Promise<Key | undefined>;
   /** Every key that is good now, for messages that carry no serial. */
-  all(): KeyObject[];
+  all(): Key[];
   /** The serials of those keys. */
   serials(): string[];
 }
 
 /** What a key ring is made from. */
-export interface KeyRingOptions {
-  keys: Iterable<readonly [serial: string, key: KeyObject]>;
+export interface KeyRingOptions<Key> {
+  keys: Iterable<readonly [serial: string, key: Key]>;
   now: () => Date;
   /** How two spellings of one serial are made equal. */
   normalise?: (serial: string) => string;
   /** Fetches the channel's current keys, already checked; they are added, none is taken away. */
-  refresh?: (serial: string) => Promise<Iterable<readonly [serial: string, key: KeyObject]>>;
+  refresh?: (serial: string) => Promise<Iterable<readonly [serial: string, key: Key]>>;
   /** Shortest time between two refreshes; 60 s unless given. */
   refreshEveryMs?: number;
   /** Told when a message names a serial that stays unknown. */
@@ -30,15 +41,15 @@ export interface KeyRingOptions {
 }
 
 /** A key ring of one configuration version; a failing refresh counts as "not known" and never throws. */
-export function createKeyRing(options: KeyRingOptions): KeyRing {
+export function createKeyRing<Key>(options: KeyRingOptions<Key>): KeyRing<Key> {
   const { now, normalise = (serial) => serial, refresh, refreshEveryMs = 60_000, onUnknown } = options;
-  const keys = new Map<string, KeyObject>();
+  const keys = new Map<string, Key>();
   const unknownUntil = new Map<string, number>();
   let refreshedAt = -Infinity;
   let running: Promise<boolean> | undefined;
   add(options.keys);
 
-  function add(entries: KeyRingOptions['keys']): void {
+  function add(entries: KeyRingOptions<Key>['keys']): void {
     for (const [serial, key] of entries) keys.set(normalise(serial), key);
   }
 
@@ -60,7 +71,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     unknownUntil.set(serial, now().getTime() + NEGATIVE_MS);
   }
 
-  async function find(asked: string): Promise<KeyObject | undefined> {
+  async function find(asked: string): Promise<Key | undefined> {
     const serial = normalise(asked);
     const known = keys.get(serial);
     if (known) return known;

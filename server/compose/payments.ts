@@ -55,6 +55,7 @@ export function composePayments(base: Base, { effects, checkAudit, ...needs }: N
     log,
     checkpoint,
     publicUrl: config.server.publicUrl,
+    confirmAbove: config.channels.confirmAbove,
     effects: composeEffects(...effects(raise)),
   };
   const operations = paymentOperations(ports);

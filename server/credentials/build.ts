@@ -1,8 +1,9 @@
 import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
 import type { ReadTx } from '../db/tx.ts';
-import type { Channel, ChannelInput, ChannelKind, PayWay, Transport } from '../payments/channel.ts';
+import type { Channel, ChannelInput, ChannelKind, KeyOrigin, PayWay, Transport } from '../payments/channel.ts';
 import { privatePartPlace, secretsPlace } from './places.ts';
 import type { Sealing } from './sealing.ts';
+import { isUsable, verifyingKinds } from './trust.ts';
 
 /** Opens a sealed text; throws SealBroken. */
 export type Unseal = Sealing['open'];
@@ -13,6 +14,9 @@ export interface Surroundings {
   transportTo: (payWay: PayWay) => Transport;
   now: () => Date;
 }
+
+/** The name under which the simulator's own configurations and keys are stored. */
+export const SIMULATOR = 'simulator';
 
 /** One configuration version with the certificates it was made with. */
 export interface VersionRows {
@@ -29,17 +33,23 @@ export async function readVersion(tx: ReadTx, configId: string): Promise<Version
   return { config, certs: config.certIds.flatMap((id) => byId.get(id) ?? []) };
 }
 
-/** Opens a version's secrets and imports its keys; throws SealBroken or ChannelMisconfigured. */
+/**
+ * Opens a version's secrets and imports its keys; throws SealBroken or ChannelMisconfigured. Of what verifies only that counts
+ * which is trusted now, whatever the version was made with.
+ */
 export function buildChannel(
   kind: ChannelKind,
   { config, certs }: VersionRows,
   unseal: Unseal,
   { simulatorUrl, transportTo, now }: Surroundings,
 ): Channel {
+  const verifying = verifyingKinds(kind);
+  const usable = certs.filter((cert) => isUsable(cert, verifying));
   const input: ChannelInput = {
     mode: config.mode,
     fields: { ...config.fields, ...openSecrets(config, unseal) },
-    pems: pemsOf(certs, unseal),
+    pems: pemsOf(usable, unseal),
+    origins: originsOf(config, usable),
     simulatorUrl,
     send: transportTo(kind.payWay),
     now,
@@ -61,4 +71,14 @@ export function pemsOf(certs: readonly CertRow[], unseal: Unseal): Record<string
     if (pem) (pems[cert.kind] ??= []).push(pem);
   }
   return pems;
+}
+
+/** What is known of each key that verifies, by its PEM text. The age of a key that Debug's own simulator brought says nothing. */
+function originsOf({ mode }: ChannelConfigRow, certs: readonly CertRow[]): Map<string, KeyOrigin> {
+  const origins = new Map<string, KeyOrigin>();
+  for (const { id, publicPem, trustedAt, trustedBy } of certs) {
+    const isSimulators = mode === 'simulator' && trustedBy === SIMULATOR;
+    if (publicPem && trustedAt) origins.set(publicPem, { certId: id, since: isSimulators ? null : trustedAt });
+  }
+  return origins;
 }

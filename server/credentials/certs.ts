@@ -3,15 +3,19 @@ import type { CertRow } from '../db/entities/credentials.ts';
 import type { ReadTx, Tx } from '../db/tx.ts';
 import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
 import { ChannelMisconfigured, type CertKindSpec, type PayWay } from '../payments/channel.ts';
-import { lockCredentials, type LockedCredentials } from './locked-credentials.ts';
+import { lockCredentials, makeDefault, type LockedCredentials } from './locked-credentials.ts';
 import { parseCert, type ParsedCert } from './cert-parse.ts';
 import { chooseCert, keepCert } from './keep-cert.ts';
 import { PemRefused } from './pem.ts';
 import { kindOf, requireProject, whoDid, type Acting, type CredentialPorts } from './ports.ts';
-import { fieldRefused } from './refusals.ts';
+import { CertNotTrusted, fieldRefused, TrustNotNeeded } from './refusals.ts';
+import { heirOf, isUsable, reviseTrust, trustOf, type TrustWord, verifyingKinds, writeTrust } from './trust.ts';
 import { followCerts } from './versions.ts';
 
 export type { CertRow } from '../db/entities/credentials.ts';
+
+/** A certificate or key as it may be shown. */
+export type CertView = CertRow & { trust: TrustWord | null };
 
 /** A file that was sent, and what it is said to be. */
 export interface CertUpload {
@@ -29,14 +33,18 @@ export type CertActing = Omit<Acting, 'project'> & { project: string | undefined
 
 /** The operations on certificates and keys. */
 export interface Certs {
-  /** The first of its kind becomes the default, if its other half fits. */
-  upload(acting: Acting, upload: CertUpload): Promise<CertRow>;
+  /** The first of its kind becomes the default, if its other half fits; what an application brings to verify waits for trust. */
+  upload(acting: Acting, upload: CertUpload): Promise<CertView>;
   /** Newest first. */
-  list(project: string, filter: { payWay?: PayWay | undefined; kind?: string | undefined }): Promise<CertRow[]>;
-  makeDefault(acting: CertActing, id: string): Promise<CertRow>;
-  remove(acting: CertActing, id: string): Promise<CertRow>;
+  list(project: string, filter: { payWay?: PayWay | undefined; kind?: string | undefined }): Promise<CertView[]>;
+  makeDefault(acting: CertActing, id: string): Promise<CertView>;
+  /** From now on it verifies; it follows whoever trusted it first. Only for an administrator to ask. */
+  trust(acting: CertActing, id: string): Promise<CertView>;
+  /** From the commit on it verifies nothing, whatever is in flight. Only for an administrator to ask. */
+  distrust(acting: CertActing, id: string): Promise<CertView>;
+  remove(acting: CertActing, id: string): Promise<CertView>;
   /** The row whose public part may be handed out. */
-  find(project: string | undefined, id: string): Promise<CertRow>;
+  find(project: string | undefined, id: string): Promise<CertView>;
 }
 
 /** Makes the operations; each change is one transaction, and those of one (project, payWay) come one after the other. */
@@ -55,14 +63,15 @@ export function createCerts(ports: CredentialPorts): Certs {
     id: string,
     action: string,
     work: (tx: Tx, locked: LockedCredentials, cert: CertRow) => Promise<Partial<CertRow>>,
-  ): Promise<CertRow> {
+    anyhow: (cert: CertRow) => boolean = () => false,
+  ): Promise<CertView> {
     return store.transaction(async (tx) => {
       const found = await find(tx, project, id);
       const locked = await lockCredentials(tx, found.project, found.payWay);
       const cert = locked.certs.find((one) => one.id === id);
       if (!cert) throw new NotFound('certificate');
       const changed = { ...cert, ...(await work(tx, locked, cert)) };
-      await follow(tx, locked, actor.name, refusedByUse);
+      await follow(tx, locked, actor.name, refusedByUse, { anyhow: anyhow(cert) });
       await ports.audit(tx, {
         ...whoDid(actor),
         action,
@@ -70,8 +79,20 @@ export function createCerts(ports: CredentialPorts): Certs {
         before: facts(cert),
         after: facts(changed),
       });
-      return changed;
+      return view(changed);
     });
+  }
+
+  function verifying({ payWay }: CertRow): ReadonlySet<string> {
+    return verifyingKinds(kindOf(ports, payWay));
+  }
+
+  function view(cert: CertRow): CertView {
+    return { ...cert, trust: trustOf(cert, verifying(cert)) };
+  }
+
+  function requireVerifying(cert: CertRow): void {
+    if (!verifying(cert).has(cert.kind)) throw new TrustNotNeeded(cert.kind);
   }
 
   async function follow(
@@ -79,9 +100,10 @@ export function createCerts(ports: CredentialPorts): Certs {
     locked: LockedCredentials,
     by: string,
     refuse: (error: ChannelMisconfigured) => Error,
+    options: { anyhow?: boolean } = {},
   ): Promise<void> {
     try {
-      await followCerts(tx, ports, kindOf(ports, locked.payWay), locked, by);
+      await followCerts(tx, ports, kindOf(ports, locked.payWay), locked, by, options);
     } catch (error) {
       throw error instanceof ChannelMisconfigured ? refuse(error) : error;
     }
@@ -94,39 +116,75 @@ export function createCerts(ports: CredentialPorts): Certs {
       return store.transaction(async (tx) => {
         await requireProject(tx, project);
         const locked = await lockCredentials(tx, project, file.payWay);
-        const isFirst = !locked.certs.some(({ kind, isDefault }) => kind === spec.kind && isDefault);
-        const { cert, isNew } = await keepCert(tx, ports, locked, spec, parsed, { name, createdBy: actor.name });
+        const { cert, isNew } = await keepCert(tx, ports, locked, spec, parsed, { name, actor });
         if (!isNew)
           throw new Conflict('certificate_exists', 'This certificate already exists.', { extra: { id: cert.id } });
+        const verifying = verifyingKinds(kindOf(ports, file.payWay));
+        const isDefault = (one: CertRow) => one.kind === spec.kind && one.isDefault && isUsable(one, verifying);
+        const isFirst = !locked.certs.some(isDefault);
         if (isFirst) await chooseCert(tx, locked, cert).catch(pairRefused(pointer));
         await follow(tx, locked, actor.name, (error) => fieldRefused(pointer, 'unusable', unusable(error)));
         const kept = { ...cert, isDefault: isFirst };
         await ports.audit(tx, { ...whoDid(actor), action: 'cert.upload', target: targetOf(kept), after: facts(kept) });
-        return kept;
+        return view(kept);
       });
     },
     list: (project, { payWay, kind }) =>
       store.read(async (tx) => {
         await requireProject(tx, project);
         const filter = { project, deletedAt: null, ...(payWay && { payWay }), ...(kind && { kind }) };
-        return tx.certs.list(filter, { orderBy: { createdAt: 'desc', id: 'desc' } });
+        return (await tx.certs.list(filter, { orderBy: { createdAt: 'desc', id: 'desc' } })).map(view);
       }),
     makeDefault: (acting, id) =>
       change(acting, id, 'cert.default', async (tx, locked, cert) => {
+        if (!isUsable(cert, verifying(cert))) throw new CertNotTrusted();
         await chooseCert(tx, locked, cert);
         return { isDefault: true };
       }),
-    remove: (acting, id) =>
-      change(acting, id, 'cert.delete', async (tx, locked, cert) => {
-        if (cert.isDefault)
-          throw new Conflict('in_use', 'This is the default of its kind. Make another one the default first.');
-        if (await openOrdersWith(tx, cert)) throw new Conflict('in_use', 'Open orders still need this certificate.');
-        const deletedAt = now();
-        await tx.certs.update({ id }, { deletedAt });
-        locked.certs = locked.certs.filter((one) => one.id !== id);
-        return { deletedAt };
+    trust: (acting, id) =>
+      change(acting, id, 'cert.trust', async (tx, locked, cert) => {
+        requireVerifying(cert);
+        // Said again it stays as old as it is.
+        if (cert.trustedAt !== null) return {};
+        const trust = { trustedAt: now(), trustedBy: acting.actor.name.slice(0, 128) };
+        await writeTrust(tx, locked, cert, trust);
+        return trust;
       }),
-    find: (project, id) => store.read((tx) => find(tx, project, id)),
+    distrust: (acting, id) =>
+      change(
+        acting,
+        id,
+        'cert.distrust',
+        async (tx, locked, cert) => {
+          requireVerifying(cert);
+          const trust = { trustedAt: null, trustedBy: acting.actor.name.slice(0, 128) };
+          await writeTrust(tx, locked, cert, trust);
+          const heir = cert.isDefault ? heirOf(locked, cert) : undefined;
+          if (!heir?.trustedAt) return trust;
+          await makeDefault(tx, locked, heir);
+          return { ...trust, isDefault: false };
+        },
+        () => true,
+      ),
+    remove: (acting, id) =>
+      change(
+        acting,
+        id,
+        'cert.delete',
+        async (tx, locked, cert) => {
+          const verifies = verifying(cert).has(cert.kind);
+          if (!verifies) await requireUnused(tx, cert);
+          const gone = { deletedAt: now(), isDefault: false };
+          const heir = cert.isDefault ? heirOf(locked, cert) : undefined;
+          if (heir) await makeDefault(tx, locked, heir);
+          await tx.certs.update({ id }, gone);
+          locked.certs = locked.certs.filter((one) => one.id !== id);
+          if (verifies) await reviseTrust(tx, locked);
+          return gone;
+        },
+        (cert) => verifying(cert).has(cert.kind),
+      ),
+    find: (project, id) => store.read(async (tx) => view(await find(tx, project, id))),
   };
 }
 
@@ -155,12 +213,19 @@ export function parse(
 
 /** What the audit log says about a certificate. */
 export function facts(cert: CertRow): object {
-  const { kind, name, subject, serialNumber, fingerprint, notAfter, isDefault, deletedAt } = cert;
-  return { kind, name, subject, serialNumber, fingerprint, notAfter, isDefault, deletedAt };
+  const { kind, name, subject, serialNumber, fingerprint, notAfter, isDefault, trustedAt, trustedBy, deletedAt } = cert;
+  return { kind, name, subject, serialNumber, fingerprint, notAfter, isDefault, trustedAt, trustedBy, deletedAt };
 }
 
 function targetOf({ project, payWay, id }: CertRow): string {
   return `${project}/${payWay}/${id}`;
+}
+
+/** Throws 409 for a default, and for what open orders are signed with. */
+async function requireUnused(tx: Tx, cert: CertRow): Promise<void> {
+  if (cert.isDefault)
+    throw new Conflict('in_use', 'This is the default of its kind. Make another one the default first.');
+  if (await openOrdersWith(tx, cert)) throw new Conflict('in_use', 'Open orders still need this certificate.');
 }
 
 function pairRefused(pointer: string): (error: unknown) => never {

@@ -66,14 +66,16 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
   function channelOf(
     project: string,
     payWay: PayWay,
-    { configId, version }: Pick<VersionName, 'configId' | 'version'>,
+    { configId, version, trustRevision }: Pick<VersionName, 'configId' | 'version' | 'trustRevision'>,
   ): Promise<Channel> {
-    const known = built.get(configId);
-    built.delete(configId);
+    // What is not trusted any more verifies nothing from its commit on, not even in a version that was built before.
+    const key = `${configId} ${trustRevision}`;
+    const known = built.get(key);
+    built.delete(key);
     const channel = known ?? build({ project, payWay, version }, configId);
-    built.set(configId, channel);
+    built.set(key, channel);
     if (!known) {
-      channel.catch(() => built.delete(configId));
+      channel.catch(() => built.delete(key));
       const [oldest] = built.keys();
       if (built.size > KEPT && oldest !== undefined) built.delete(oldest);
     }

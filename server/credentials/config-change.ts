@@ -1,9 +1,10 @@
 import type { Tx } from '../db/tx.ts';
 import { InvalidRequest, type FieldError } from '../errors.ts';
+import type { Actor } from '../identity/ports.ts';
 import { MODES, type CertKindSpec, type ChannelKind, type FieldSpec, type Mode } from '../payments/channel.ts';
 import { clearDefault, makeDefault, type LockedCredentials } from './locked-credentials.ts';
 import { parse } from './certs.ts';
-import { keepCert } from './keep-cert.ts';
+import { keepCert, mayBeDefault } from './keep-cert.ts';
 import type { ParsedCert } from './cert-parse.ts';
 import type { CredentialPorts } from './ports.ts';
 
@@ -75,13 +76,16 @@ export function mergeFields(
   return merged;
 }
 
-/** Writes the certificates of a change and makes them the defaults, the first of each kind. */
+/**
+ * Writes the certificates of a change and makes them the defaults, the first of each kind. What waits for an administrator
+ * takes no trusted one's place: that one stays in force.
+ */
 export async function applyCerts(
   tx: Tx,
   ports: CredentialPorts,
   locked: LockedCredentials,
   { certs }: ConfigChange,
-  createdBy: string,
+  actor: Actor,
 ): Promise<void> {
   for (const [spec, parsed] of certs) {
     if (parsed === null) {
@@ -90,10 +94,15 @@ export async function applyCerts(
     }
     // The first one is written last: of several the newest goes first.
     for (const one of parsed.toReversed()) {
-      const { cert } = await keepCert(tx, ports, locked, spec, one, { createdBy });
-      await makeDefault(tx, locked, cert);
+      const { cert } = await keepCert(tx, ports, locked, spec, one, { actor });
+      if (mayBeDefault(locked, cert, spec)) await makeDefault(tx, locked, cert);
     }
   }
+}
+
+/** Whether a configuration as it was sent brings or clears certificates or keys. */
+export function bringsCerts({ certKinds }: ChannelKind, input: ConfigInput): boolean {
+  return certKinds.some(({ kind }) => input[kind] !== undefined && input[kind] !== MASKED);
 }
 
 /** A 400 about fields of a configuration. */

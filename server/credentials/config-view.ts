@@ -3,6 +3,10 @@ import type { ReadTx } from '../db/tx.ts';
 import type { ChannelKind, Mode, PayWay } from '../payments/channel.ts';
 import { MASKED } from './config-change.ts';
 import { statusOf, type ChannelStatus } from './status.ts';
+import { isUsable, trustOf, verifyingKinds } from './trust.ts';
+
+/** A certificate or key of a configuration. */
+export type ShownCert = Pick<CertRow, 'id' | 'kind' | 'name' | 'serialNumber' | 'fingerprint' | 'notAfter'>;
 
 /** A configuration as it may be shown: secrets are only `***` and a fingerprint. */
 export interface ConfigView {
@@ -16,7 +20,9 @@ export interface ConfigView {
   version: number | null;
   fields: Record<string, string>;
   fingerprints: Record<string, string>;
-  certificates: Pick<CertRow, 'id' | 'kind' | 'name' | 'serialNumber' | 'fingerprint' | 'notAfter'>[];
+  certificates: ShownCert[];
+  /** What verifies nothing yet: it waits for an administrator. */
+  untrusted: ShownCert[];
   missing: string[];
   status: ChannelStatus;
   lastSuccessAt: Date | null;
@@ -36,9 +42,14 @@ export async function readView(
   const { payWay } = kind;
   const state = await tx.channelStates.find({ project, payWay });
   const config = state && (await tx.channelConfigs.find({ project, payWay, version: state.version }));
-  if (!state || !config) return nothing(project, kind);
-  const certs = config.certIds.length > 0 ? await tx.certs.list({ id: config.certIds }) : [];
-  return show(kind, state, config, certs, surroundings);
+  const verifying = verifyingKinds(kind);
+  const certs = await tx.certs.list({ project, payWay, deletedAt: null });
+  const untrusted = certs.filter((cert) => trustOf(cert, verifying) === 'waiting');
+  if (!state || !config) return { ...nothing(project, kind), untrusted };
+  // Of what verifies a version may have been made with more than is trusted now.
+  const used = config.certIds.length > 0 ? await tx.certs.list({ id: config.certIds }) : [];
+  const usable = used.filter((cert) => isUsable(cert, verifying));
+  return show(kind, state, config, { usable, untrusted }, surroundings);
 }
 
 /** How a configuration is shown. */
@@ -46,7 +57,7 @@ export function show(
   kind: ChannelKind,
   state: ChannelStateRow,
   config: ChannelConfigRow,
-  certs: readonly CertRow[],
+  { usable, untrusted }: { usable: readonly CertRow[]; untrusted: CertRow[] },
   { debug, now }: { debug: boolean; now: Date },
 ): ConfigView {
   const { project, payWay, mode, account, version, fields, fingerprints, missing } = config;
@@ -63,9 +74,10 @@ export function show(
     version,
     fields: { ...fields, ...secrets },
     fingerprints,
-    certificates: config.certIds.flatMap((id) => certs.find((cert) => cert.id === id) ?? []),
+    certificates: config.certIds.flatMap((id) => usable.find((cert) => cert.id === id) ?? []),
+    untrusted,
     missing,
-    status: statusOf({ ...state, configured }, now),
+    status: statusOf({ ...state, configured, awaitsTrust: untrusted.length > 0 }, now),
     lastSuccessAt: state.lastSuccessAt,
     lastFailureAt: state.lastFailureAt,
     lastFailure: state.lastFailure,
@@ -87,6 +99,7 @@ function nothing(project: string, { payWay, name }: ChannelKind): ConfigView {
     fields: {},
     fingerprints: {},
     certificates: [],
+    untrusted: [],
     missing: [],
     status: 'unconfigured',
     lastSuccessAt: null,

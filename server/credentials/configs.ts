@@ -1,11 +1,11 @@
 import type { ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
 import type { ReadTx, Tx } from '../db/tx.ts';
-import { InvalidRequest } from '../errors.ts';
+import { InvalidRequest, type FieldError } from '../errors.ts';
 import { ChannelMisconfigured, type ChannelKind, type ProbeResult } from '../payments/channel.ts';
 import { lockCredentials, type LockedCredentials } from './locked-credentials.ts';
 import { openSecrets } from './build.ts';
 import type { ConfiguredChannels } from './channels.ts';
-import { applyCerts, mergeFields, readChange, refused, type ConfigInput } from './config-change.ts';
+import { applyCerts, bringsCerts, mergeFields, readChange, refused, type ConfigInput } from './config-change.ts';
 import { readView, type ConfigView } from './config-view.ts';
 import { NotAPair } from './keep-cert.ts';
 import { PAIRS, publicKeyOf } from './cert-parse.ts';
@@ -20,6 +20,8 @@ export interface ChannelConfigs {
   list(project: string): Promise<ConfigView[]>;
   read(project: string, payWay: string): Promise<ConfigView>;
   schema(payWay: string): ChannelKind;
+  /** Whether what is to be written brings or clears certificates or keys; an application needs another scope for that. */
+  bringsCerts(payWay: string, input: ConfigInput): boolean;
   /** Makes a new version; what is left out or `***` stays, null clears, a PEM becomes the default certificate of its kind. */
   write(acting: Acting, payWay: string, input: ConfigInput): Promise<ConfigView>;
   /** Without `enabled` it flips; orders in flight go on either way. */
@@ -48,6 +50,7 @@ export function createChannelConfigs(
         return view(tx, project, kindOf(ports, payWay));
       }),
     schema: (payWay) => kindOf(ports, payWay),
+    bringsCerts: (payWay, input) => bringsCerts(kindOf(ports, payWay), input),
     write: (acting, payWay, input) =>
       store.transaction(async (tx) => {
         await requireProject(tx, acting.project);
@@ -89,21 +92,22 @@ export async function writeVersion(
   refuseLiveBesideDebug(ports.debug, change.mode);
   const fields = mergeFields(kind, config ? { ...config.fields, ...readableSecrets(ports, config) } : {}, change);
   const before = config && state ? facts(config, state) : null;
-  await applyCerts(tx, ports, locked, change, actor.name);
+  await applyCerts(tx, ports, locked, change, actor);
   requirePairs(locked);
   const draft = tryDraft(() => draftVersion(ports, kind, locked, { mode: change.mode, fields }));
   if (draft.missing.length > 0 && config?.missing.length === 0)
-    throw refused(
-      draft.missing.map((name) => ({
-        pointer: `/${name}`,
-        code: 'required',
-        detail: 'would be missing, but is required',
-      })),
-    );
+    throw refused(draft.missing.map((name) => lacking(name, locked)));
   const row = await insertVersion(tx, ports, kind, locked, draft, actor.name);
   const after = facts(row, locked.state!);
   const target = `${project}/${kind.payWay}`;
   await ports.audit(tx, { ...whoDid(actor), action: 'channel-config.write', target, before, after });
+}
+
+function lacking(name: string, { certs }: LockedCredentials): FieldError {
+  const pointer = `/${name}`;
+  if (!certs.some(({ kind, isDefault }) => kind === name && isDefault))
+    return { pointer, code: 'required', detail: 'would be missing, but is required' };
+  return { pointer, code: 'not_trusted', detail: 'must be uploaded, and trusted by an administrator, first' };
 }
 
 /** Secrets that no longer open are as good as missing: writing them anew is the way to repair a configuration. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { CertRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/tx.ts';
+import type { Actor } from '../identity/ports.ts';
 import { Conflict } from '../errors.ts';
 import type { CertKindSpec } from '../payments/channel.ts';
 import { makeDefault, type LockedCredentials } from './locked-credentials.ts';
@@ -8,6 +9,7 @@ import { partnerOf, publicKeyOf, type ParsedCert } from './cert-parse.ts';
 import { privatePartPlace } from './places.ts';
 import type { CredentialPorts } from './ports.ts';
 import { SealBroken } from './sealing.ts';
+import { trusterOf, writeTrust } from './trust.ts';
 
 /** The certificate and the key that would be used together do not belong together (409). */
 export class NotAPair extends Conflict {
@@ -18,19 +20,28 @@ export class NotAPair extends Conflict {
   }
 }
 
-/** Writes a parsed certificate or key, its private part sealed; not yet a default. The same one again is the row that is there. */
+/**
+ * Writes a parsed certificate or key, its private part sealed; not yet a default. The same one again is the row that is there.
+ * What verifies is trusted when somebody brings it who may answer for it, also when it was there before.
+ */
 export async function keepCert(
   tx: Tx,
   { sealing, now }: Pick<CredentialPorts, 'sealing' | 'now'>,
   locked: LockedCredentials,
-  { kind, label }: CertKindSpec,
+  { kind, label, verifies }: CertKindSpec,
   { privatePem, ...parsed }: ParsedCert,
-  { name, createdBy }: { name?: string | undefined; createdBy: string },
+  { name, actor }: { name?: string | undefined; actor: Actor },
 ): Promise<{ cert: CertRow; isNew: boolean }> {
   const isSame = (one: CertRow) => one.kind === kind && one.fingerprint === parsed.fingerprint;
   // A key whose seal is broken is no key: sending it again is the way to repair it.
   const known = locked.certs.find((one) => isSame(one) && opens(sealing, one));
-  if (known) return { cert: known, isNew: false };
+  const trustedBy = verifies ? trusterOf(actor) : null;
+  const trust = { trustedAt: trustedBy === null ? null : now(), trustedBy };
+  if (known) {
+    if (known.trustedAt !== null || trust.trustedAt === null) return { cert: known, isNew: false };
+    await writeTrust(tx, locked, known, trust);
+    return { cert: { ...known, ...trust }, isNew: false };
+  }
   const cert: CertRow = {
     ...parsed,
     id: randomUUID(),
@@ -40,14 +51,21 @@ export async function keepCert(
     name: name ?? label.slice(0, 128),
     sealed: null,
     isDefault: false,
-    createdBy: createdBy.slice(0, 128),
+    createdBy: actor.name.slice(0, 128),
     createdAt: now(),
     deletedAt: null,
+    ...trust,
   };
   if (privatePem) cert.sealed = sealing.seal(privatePartPlace(cert), privatePem);
   await tx.certs.insert(cert);
   locked.certs = [...locked.certs, cert];
   return { cert, isNew: true };
+}
+
+/** Whether it may take the place of the default: what is not trusted never takes the place of what is. */
+export function mayBeDefault(locked: LockedCredentials, { kind, trustedAt }: CertRow, spec: CertKindSpec): boolean {
+  if (!spec.verifies || trustedAt !== null) return true;
+  return !locked.certs.some((one) => one.kind === kind && one.isDefault && one.trustedAt !== null);
 }
 
 /** Makes a certificate the default, and its other half with it; throws NotAPair when there is none that fits the default one. */

@@ -1,7 +1,6 @@
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/tx.ts';
 import type { PayWay } from '../payments/channel.ts';
-import { partnerOf } from './cert-parse.ts';
 
 /** The credentials of one (project, payWay), locked for a change until the transaction ends. */
 export interface LockedCredentials {
@@ -23,15 +22,16 @@ export async function lockCredentials(tx: Tx, project: string, payWay: PayWay): 
 }
 
 /**
- * The certificates that a version is made with: of every kind that has a default, the default first; of those that only
- * verify, the others too, the newest first, for several may be good at once during a change.
+ * The certificates that a version is made with: of every kind that has a default, the default first; of those that verify,
+ * the others too, the newest first, for several may be good at once during a change, and of these only what is trusted.
  */
-export function chosenCerts(certs: readonly CertRow[], signing: ReadonlySet<string>): CertRow[] {
+export function chosenCerts(certs: readonly CertRow[], verifying: ReadonlySet<string>): CertRow[] {
   const defaults = certs.filter(({ isDefault }) => isDefault).toSorted((a, b) => (a.kind < b.kind ? -1 : 1));
   return defaults.flatMap((first) => {
-    if (signing.has(first.kind) || partnerOf(first.kind)) return [first];
+    if (!verifying.has(first.kind)) return [first];
     const others = certs.filter(({ kind, isDefault }) => kind === first.kind && !isDefault);
-    return [first, ...others.toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime())];
+    const all = [first, ...others.toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime())];
+    return all.filter(({ trustedAt }) => trustedAt !== null);
   });
 }
 

@@ -40,6 +40,22 @@ export class ConfigurationBroken extends AppError {
   }
 }
 
+/** What verifies nothing yet cannot become the default (409). */
+export class CertNotTrusted extends Conflict {
+  constructor() {
+    super('certificate_not_trusted', 'No administrator trusts this certificate or key to verify.', {
+      hint: 'An administrator compares its fingerprint with the console of the channel and trusts it: payctl cert trust ID',
+    });
+  }
+}
+
+/** Only what verifies is trusted or not (409). */
+export class TrustNotNeeded extends Conflict {
+  constructor(kind: string) {
+    super('trust_not_needed', `A ${kind} verifies nothing, so it needs no trust.`);
+  }
+}
+
 /** One member of a configuration or certificate breaks a rule (400). */
 export function fieldRefused(pointer: string, code: string, detail: string): InvalidRequest {
   return new InvalidRequest(`${pointer.slice(1)} ${detail}.`, [{ pointer, code, detail }]);

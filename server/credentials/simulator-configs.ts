@@ -2,7 +2,7 @@ import type { ChannelConfigRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/tx.ts';
 import { PAY_WAYS, type ChannelKind, type PayWay } from '../payments/channel.ts';
 import { lockCredentials } from './locked-credentials.ts';
-import { openSecrets, pemsOf } from './build.ts';
+import { openSecrets, pemsOf, SIMULATOR } from './build.ts';
 import type { ConfigInput } from './config-change.ts';
 import { writeVersion } from './configs.ts';
 import type { CredentialPorts } from './ports.ts';
@@ -15,7 +15,7 @@ interface SimulatedConfig {
 }
 type SimulatedConfigs = Partial<Record<PayWay, SimulatedConfig>>;
 
-const ACTOR = { kind: 'system', name: 'simulator' } as const;
+const ACTOR = { kind: 'system', name: SIMULATOR } as const;
 
 /**
  * With Debug: stores the simulator's own configuration wherever a project has none for a channel, and follows the simulator

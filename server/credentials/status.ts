@@ -2,6 +2,7 @@ import { channelStates } from '../db/queries/credentials.ts';
 import type { ChannelStateRow } from '../db/entities/credentials.ts';
 import type { Store } from '../db/store.ts';
 import type { ChannelKind, Mode, PayWay } from '../payments/channel.ts';
+import { verifyingKinds } from './trust.ts';
 
 /** How a channel is, in one word. */
 export type ChannelStatus = 'up' | 'degraded' | 'down' | 'disabled' | 'unconfigured';
@@ -26,10 +27,12 @@ export interface PublicChannel {
   lastSuccessAt: Date | null;
 }
 
-/** Judges a channel by what was noted of it: the newest word counts, and certificates that end soon. */
+/** Judges a channel by what was noted of it: the newest word counts, certificates that end soon, and what waits for trust. */
 export function statusOf(
   state: Pick<ChannelStateRow, 'enabled' | 'lastSuccessAt' | 'lastFailureAt' | 'certsExpireAt'> & {
     configured: boolean;
+    /** Something that was uploaded to verify waits for an administrator. */
+    awaitsTrust?: boolean;
   },
   now: Date,
 ): ChannelStatus {
@@ -39,7 +42,7 @@ export function statusOf(
   const sinceFailure = now.getTime() - (state.lastFailureAt?.getTime() ?? Number.NEGATIVE_INFINITY);
   const failing = sinceFailure < sinceSuccess;
   if (failing && sinceFailure < REMEMBERED && sinceSuccess > FRESH) return 'down';
-  if (failing || sinceFailure < FRESH) return 'degraded';
+  if (failing || sinceFailure < FRESH || state.awaitsTrust) return 'degraded';
   const ends = state.certsExpireAt?.getTime() ?? Number.POSITIVE_INFINITY;
   return ends - now.getTime() < EXPIRY_DAYS * DAY ? 'degraded' : 'up';
 }
@@ -54,7 +57,8 @@ export async function publicChannels(
   }: { store: Store; kinds: ReadonlyMap<PayWay, ChannelKind>; debug: boolean; now: () => Date },
   project = 'default',
 ): Promise<PublicChannel[]> {
-  const states = await store.read((tx) => channelStates(tx, project));
+  const verifying = [...kinds.values()].flatMap((kind) => [...verifyingKinds(kind)]);
+  const states = await store.read((tx) => channelStates(tx, project, verifying));
   return [...kinds.values()].map(({ payWay, name }) => {
     const state = states.find((one) => one.payWay === payWay);
     if (!state || (state.mode === 'simulator' && !debug) || state.missing.length > 0) return unconfigured(payWay, name);

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/tx.ts';
 import { Conflict } from '../errors.ts';
-import type { ChannelKind, Mode } from '../payments/channel.ts';
+import { ChannelMisconfigured, type ChannelKind, type Mode } from '../payments/channel.ts';
 import { chosenCerts, type LockedCredentials } from './locked-credentials.ts';
 import { openSecrets, pemsOf } from './build.ts';
 import { isRoot } from './cert-parse.ts';
@@ -10,6 +10,7 @@ import { secretsPlace } from './places.ts';
 import type { CredentialPorts } from './ports.ts';
 import { ConfigurationBroken } from './refusals.ts';
 import { SealBroken } from './sealing.ts';
+import { verifyingKinds } from './trust.ts';
 
 /** What a new version is to be: all fields in the clear, and the certificates in their order. */
 export interface VersionDraft {
@@ -26,7 +27,7 @@ export function draftVersion(
   locked: LockedCredentials,
   { mode, fields }: Pick<VersionDraft, 'mode' | 'fields'>,
 ): VersionDraft {
-  const certs = chosenCerts(locked.certs, signingKinds(kind));
+  const certs = chosenCerts(locked.certs, verifyingKinds(kind));
   const missing = kind.missing(mode, fields, new Set(certs.map((cert) => cert.kind)));
   if (missing.length === 0 && !(mode === 'simulator' && ports.simulatorUrl === null))
     tryOut(ports, kind, locked, mode, fields, certs);
@@ -71,7 +72,7 @@ export async function insertVersion(
     locked.state = { ...state, ...current, ...unknownHealth };
   } else {
     const unknownHealth = { lastSuccessAt: null, lastFailureAt: null, lastFailure: null };
-    locked.state = { id: randomUUID(), project, payWay, enabled: true, ...current, ...unknownHealth };
+    locked.state = { id: randomUUID(), project, payWay, enabled: true, trustRevision: 0, ...current, ...unknownHealth };
     await tx.channelStates.insert(locked.state);
   }
   locked.config = row;
@@ -80,7 +81,8 @@ export async function insertVersion(
 
 /**
  * After a change of certificates: the current version stays as it was made, and a new one takes over as soon as the new set
- * is complete. A set that is still lacking something never replaces a version that works.
+ * is complete. A set that is still lacking something never replaces a version that works, unless something was taken away:
+ * `anyhow` = the new version takes over and says what it lacks, for the present one lacks it from now on too.
  */
 export async function followCerts(
   tx: Tx,
@@ -88,15 +90,44 @@ export async function followCerts(
   kind: ChannelKind,
   locked: LockedCredentials,
   createdBy: string,
+  { anyhow = false } = {},
 ): Promise<void> {
   const { config } = locked;
   if (!config) return;
-  const chosen = chosenCerts(locked.certs, signingKinds(kind)).map(({ id }) => id);
+  const chosen = chosenCerts(locked.certs, verifyingKinds(kind)).map(({ id }) => id);
   if (chosen.join() === config.certIds.join()) return;
-  const fields = { ...config.fields, ...openOrRefuse(ports, config) };
-  const draft = draftVersion(ports, kind, locked, { mode: config.mode, fields });
-  if (draft.missing.length > 0 && config.missing.length === 0) return;
+  const draft = anyhow
+    ? draftOfRest(ports, kind, locked, config)
+    : draftVersion(ports, kind, locked, draftOf(ports, config));
+  // Without its secrets a version can neither be used nor be followed by another.
+  if (!draft || (!anyhow && draft.missing.length > 0 && config.missing.length === 0)) return;
   await insertVersion(tx, ports, kind, locked, draft, createdBy);
+}
+
+function draftOf(ports: CredentialPorts, config: ChannelConfigRow): Pick<VersionDraft, 'mode' | 'fields'> {
+  return { mode: config.mode, fields: { ...config.fields, ...openOrRefuse(ports, config) } };
+}
+
+/** What is left, and what it lacks; undefined when the secrets do not open. */
+function draftOfRest(
+  ports: CredentialPorts,
+  kind: ChannelKind,
+  locked: LockedCredentials,
+  config: ChannelConfigRow,
+): VersionDraft | undefined {
+  try {
+    const draft = draftOf(ports, config);
+    try {
+      return draftVersion(ports, kind, locked, draft);
+    } catch (error) {
+      if (!(error instanceof ChannelMisconfigured)) throw error;
+      const certs = chosenCerts(locked.certs, verifyingKinds(kind));
+      return { ...draft, certs, missing: [error.field] };
+    }
+  } catch (error) {
+    if (error instanceof ConfigurationBroken) return undefined;
+    throw error;
+  }
 }
 
 /** When the first of the certificates expires that must not. */
@@ -114,11 +145,6 @@ export function openOrRefuse({ sealing }: Pick<CredentialPorts, 'sealing'>, conf
 export function fingerprintOf(secret: string): string {
   const hash = createHash('sha256').update(secret).digest('hex').slice(0, 8);
   return secret.length >= 16 ? `${hash}…${secret.slice(-4)}` : hash;
-}
-
-/** The certificate kinds with a key that signs: of those only the default is ever used. */
-export function signingKinds(kind: ChannelKind): ReadonlySet<string> {
-  return new Set(kind.certKinds.filter(({ form }) => form === 'private-key').map((spec) => spec.kind));
 }
 
 /** Refuses what could not be stored by itself: real money beside test applications with published secrets. */

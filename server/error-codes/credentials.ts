@@ -5,6 +5,11 @@ export const credentialsCodes = {
     meaning: 'The same certificate or key was uploaded before; `id` names it.',
     remedy: 'Use the existing one.',
   },
+  certificate_not_trusted: {
+    title: 'Certificate not trusted',
+    meaning: 'No administrator trusts this certificate or key, so nothing is verified with it.',
+    remedy: 'Have an administrator compare its fingerprint with the console of the channel and trust it.',
+  },
   certificate_pair_mismatch: {
     title: 'Certificate and key do not match',
     meaning: 'The certificate and the private key that would be used together do not match.',
@@ -35,5 +40,10 @@ export const credentialsCodes = {
     meaning:
       'While Debug is on, test applications with publicly known secrets are active, so live configurations are refused.',
     remedy: 'Set Debug = false.',
+  },
+  trust_not_needed: {
+    title: 'Nothing to trust',
+    meaning: 'A certificate or key of this kind is used to sign; only what verifies is trusted.',
+    remedy: 'Use it as it is; the list of certificates shows which of them are to be trusted.',
   },
 } as const;

@@ -131,6 +131,14 @@ export type RefundOutcome =
   | { kind: 'absent' }
   | { kind: 'unknown'; cause: UnknownCause; detail?: string };
 
+/** Where a key that verified something comes from. */
+export interface KeyOrigin {
+  /** The stored row; null = the channel itself handed the key out. */
+  certId: string | null;
+  /** Since when it is trusted, or for a key that the channel handed out, valid; null = its age says nothing. */
+  since: Date | null;
+}
+
 /** A genuine message from a channel, reduced to what may be settled. */
 export interface Notice {
   /** The channel's id of the message, for the dedupe row. */
@@ -143,6 +151,8 @@ export interface Notice {
   refundNo: string | null;
   /** PayPal: the object to ask about, when our number is not in the message. */
   channelOrderId?: string;
+  /** The key that verified it; a message with an outcome always says. */
+  verifiedBy?: KeyOrigin;
   /** Settled directly when present; a notice without one is a hint: query. */
   outcome?: Outcome;
   refund?: RefundOutcome;
@@ -202,6 +212,8 @@ export interface CertKindSpec {
   kind: string;
   label: string;
   form: 'certificate' | 'certificate-chain' | 'public-key' | 'private-key';
+  /** What the channel says is verified with it, or it vouches for what verifies: it is used only while an administrator trusts it. */
+  verifies: boolean;
   help: string;
 }
 
@@ -229,6 +241,8 @@ export interface ChannelInput {
   fields: Readonly<Record<string, string>>;
   /** PEM texts by certificate kind, the default first; several verify keys may live at once. */
   pems: Readonly<Record<string, readonly string[]>>;
+  /** Which stored row each PEM text of a kind that verifies is, and since when it is trusted. */
+  origins?: ReadonlyMap<string, KeyOrigin>;
   /** Base address of the simulator; only read when mode is `simulator`. */
   simulatorUrl: string | null;
   send: Transport;

@@ -5,6 +5,7 @@ import { NoticeNotGenuine, type Notice, type NoticeAck, type Outcome, type PayWa
 import { ask, orderRef } from './ask.ts';
 import { checkOrder } from './check-order.ts';
 import { checkRefund } from './check-refund.ts';
+import { confirmNotice } from './confirm-notice.ts';
 import { settleForeignRefund } from './foreign-refund.ts';
 import { raiseException } from './journal.ts';
 import { readNumberAtChannel } from './numbers.ts';
@@ -15,7 +16,7 @@ import { settleLocked, settleRefundLocked } from './settle.ts';
 /** What became of a delivery; `ack` is what the channel hears. */
 export interface NoticeResult {
   ack: NoticeAck;
-  result: 'settled' | 'duplicate' | 'hint' | 'not_genuine' | 'unknown_order' | 'not_configured';
+  result: 'settled' | 'duplicate' | 'hint' | 'not_genuine' | 'unknown_order' | 'unconfirmed' | 'not_configured';
 }
 
 /** Settles a channel's message about an order. Only a genuine message of the account that the order pins moves anything. */
@@ -31,20 +32,24 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
   const check = checkOrder(ports);
   const checkOne = checkRefund(ports);
   const refresh = refreshOrder(ports);
+  const confirm = confirmNotice(ports);
 
   return async (payWay, project, headers, rawBody) => {
     const candidates = await ports.channels.forNotices(project, payWay);
     const read = await readWithAny(candidates, headers, rawBody);
     if (!read) return refuse(candidates[0], payWay, project);
     const { notice, from } = read;
-    const result = await ports.store.transaction((tx) => settleNotice(tx, project, payWay, from, notice));
+    const isConfirmed = await confirm({ project, payWay, from, notice });
+    const result = isConfirmed
+      ? await ports.store.transaction((tx) => settleNotice(tx, project, payWay, from, notice))
+      : 'unconfirmed';
     ports.checkpoint('notice.settled');
     if (typeof result === 'object') await follow(result, notice);
     if (result === 'settled' && notice.refundNo && !notice.refund)
       await askAboutRefund(notice.refundNo, notice.orderNo);
     const word = typeof result === 'object' ? 'hint' : result;
     ports.count('notice', { payWay, result: word });
-    const ack = from.channel.ackNotice(word !== 'unknown_order' && word !== 'not_genuine');
+    const ack = from.channel.ackNotice(word !== 'unknown_order' && word !== 'not_genuine' && word !== 'unconfirmed');
     remember(payWay, notice, rawBody, ack, word);
     return { ack, result: word };
   };

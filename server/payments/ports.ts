@@ -89,6 +89,8 @@ export interface Ports {
   recordEvent: (tx: Tx, event: NewEvent) => Promise<void>;
   effects: Effects;
   publicUrl: string;
+  /** A notice of a payment of more than this, in major units of its currency, counts only when the channel confirms it. */
+  confirmAbove: number;
   log: (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
   /** Named places between awaits where tests let the process die. */
   checkpoint: (name: string) => void;

@@ -15,7 +15,13 @@ import {
   uploadOf,
   wholePage,
 } from './wire/credentials.ts';
-import { CHOOSE_CERT_ERRORS, DELETE_CERT_ERRORS, UPLOAD_CERT_ERRORS } from './wire/errors.ts';
+import {
+  CHOOSE_CERT_ERRORS,
+  DELETE_CERT_ERRORS,
+  DISTRUST_CERT_ERRORS,
+  TRUST_CERT_ERRORS,
+  UPLOAD_CERT_ERRORS,
+} from './wire/errors.ts';
 
 /** What the routes of certificates call. */
 export interface CertPorts {
@@ -36,9 +42,48 @@ const ownProject = {
   queryOfOne: NoQuery,
 };
 
-/** Certificates and keys of every project. */
+/** Certificates and keys of every project, and whether they are trusted to verify. */
 export function certRoutes(ports: CertPorts): RouteGroup {
-  return buildRoutes(ports, anyProject);
+  const router = buildRoutes(ports, anyProject);
+  const { certs, now } = ports;
+  const { write, queryOfOne } = anyProject;
+
+  /**
+   * @openapi
+   * /api/v1/certs/{id}/trust:
+   *   post:
+   *     tags: [Certificates]
+   *     summary: Trust a certificate or key to verify
+   *     description: >
+   *       Compare its fingerprint with the console of the channel first: whoever has its private key can say that orders are paid. Effective
+   *       immediately on every instance. For 24 hours a payment that it vouches for is confirmed with the channel before it counts.
+   */
+  router.post(
+    '/:id/trust',
+    endpoint(
+      { auth: write, params: ByCertId, query: queryOfOne, returns: Certificate, errors: TRUST_CERT_ERRORS },
+      async (input) => presentCert(await certs.trust(actingIn(input), input.params.id), now()),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/certs/{id}/distrust:
+   *   post:
+   *     tags: [Certificates]
+   *     summary: Trust a certificate or key no more
+   *     description: >
+   *       Always possible, also while orders are in flight. From the answer on nothing is verified with it on any instance; without another
+   *       trusted one of its kind the channel accepts no orders until there is one.
+   */
+  router.post(
+    '/:id/distrust',
+    endpoint(
+      { auth: write, params: ByCertId, query: queryOfOne, returns: Certificate, errors: DISTRUST_CERT_ERRORS },
+      async (input) => presentCert(await certs.distrust(actingIn(input), input.params.id), now()),
+    ),
+  );
+  return router;
 }
 
 /** Certificates and keys of the token's own project. */
@@ -58,14 +103,16 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    *     summary: Upload a certificate or key
    *     description: >
    *       A file or text of at most 64 KB: PEM, a DER certificate, or the bare base64 of Alipay's key tool. The first of its kind
-   *       becomes the default if its certificate or key matches. Private keys cannot be downloaded.
+   *       becomes the default if its certificate or key matches. Private keys cannot be downloaded. What verifies is trusted at once: the
+   *       administrator who uploads it answers for it.
    * /api/v2/certs/upload:
    *   post:
    *     tags: [Certificates]
    *     summary: Upload a certificate or key
    *     description: >
    *       A file or text of at most 64 KB: PEM, a DER certificate, or the bare base64 of Alipay's key tool. The first of its kind
-   *       becomes the default if its certificate or key matches. Private keys cannot be downloaded. Applies to the project of the token.
+   *       becomes the default if its certificate or key matches. Private keys cannot be downloaded. Applies to the project of the token. What
+   *       verifies the messages of the channel is not used until an administrator trusts it.
    */
   router.post(
     '/upload',
@@ -143,12 +190,15 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    *   post:
    *     tags: [Certificates]
    *     summary: Delete a certificate or key
-   *     description: Refused for a default and for one that open orders still need.
+   *     description: >
+   *       What signs is refused while it is a default or open orders still need it. What verifies can always be deleted, and verifies nothing from then on.
    * /api/v2/certs/{id}/delete:
    *   post:
    *     tags: [Certificates]
    *     summary: Delete a certificate or key
-   *     description: Refused for a default and for one that open orders still need. Applies to the project of the token.
+   *     description: >
+   *       What signs is refused while it is a default or open orders still need it. What verifies can always be deleted, and verifies nothing from then on.
+   *       Applies to the project of the token.
    */
   router.post(
     '/:id/delete',

@@ -1,4 +1,5 @@
 import type { ChannelConfigs } from '../credentials/configs.ts';
+import { requireScope } from '../http/authenticate.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { actingIn, forAdministrators, forApplications, projectOf } from './wire/audience.ts';
@@ -123,7 +124,8 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     summary: Write a channel configuration
    *     description: >
    *       Creates a new version, effective immediately on every instance. A field that is omitted or `***` keeps its value, null clears it; a PEM text
-   *       under the name of a certificate kind becomes the default certificate of that kind. Applies to the project of the token.
+   *       under the name of a certificate kind becomes the default certificate of that kind. Applies to the project of the token. PEM texts, and null
+   *       for them, also require the scope cert:manage; one that verifies is not used, and takes no default's place, until an administrator trusts it.
    *     requestBody:
    *       content:
    *         application/json:
@@ -133,7 +135,11 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
     '/:payWay',
     endpoint(
       { auth: write, params: ByPayWay, query, body: change, returns: ChannelConfig, errors: WRITE_CONFIG_ERRORS },
-      async (input) => presentConfig(await configs.write(actingIn(input), input.params.payWay, input.body), now()),
+      async (input) => {
+        const { caller, params, body } = input;
+        if (caller.kind === 'app' && configs.bringsCerts(params.payWay, body)) requireScope(caller, 'cert:manage');
+        return presentConfig(await configs.write(actingIn(input), params.payWay, body), now());
+      },
     ),
   );
 

@@ -91,6 +91,7 @@ export async function catalogWorld(
       kindOf: (payWay: keyof typeof kinds) => kinds[payWay],
     },
     publicUrl: 'http://pay.example',
+    confirmAbove: 1000,
     log: () => {},
     checkpoint: () => {},
     count: () => {},

@@ -41,3 +41,10 @@ export async function withAnotherKey(t: ExecutionContext, { on }: Service): Prom
 export function sendAs({ call }: Pick<Service, 'call'>, { token }: Audience): Send {
   return (method, path, body) => call(method, path, { token, ...(body === undefined ? {} : { body }) });
 }
+
+/** An administrator trusts whatever waits for it in a project. */
+export async function trustWaiting({ call }: Pick<Service, 'call'>, project = 'default'): Promise<void> {
+  const { body } = await call('POST', `${CONSOLE.certs}/list?project=${project}`, { body: {} });
+  for (const { id, trust } of body.data as { id: string; trust: string | null }[])
+    if (trust === 'waiting') await call('POST', `${CONSOLE.certs}/${id}/trust`);
+}

@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, type X509Certificate } from 'node:crypto';
 import { ChannelMisconfigured, type ChannelInput } from '../../payments/channel.ts';
-import { createKeyRing, type KeyRing } from '../key-ring.ts';
+import { createKeyRing, storedKey, type KeyRing, type VerifyKey } from '../key-ring.ts';
+import { leadsTo } from './chain.ts';
 import { certSerial, readCertificates, rootCertSerial, verifyRsa2 } from './signature.ts';
 
 /** The certificate kinds of Alipay, by their use. */
@@ -26,10 +27,13 @@ export interface AlipayKeys {
   certificateMode: boolean;
 }
 
+type KeyInput = Pick<ChannelInput, 'pems' | 'origins' | 'now'>;
+
 /** Imports the keys; throws ChannelMisconfigured naming the kind that cannot be used. An app certificate means certificate mode. */
-export function readKeys({ pems, now }: Pick<ChannelInput, 'pems' | 'now'>): AlipayKeys {
+export function readKeys(input: KeyInput): AlipayKeys {
+  const { pems } = input;
   const appKey = readPrivateKey(first(pems, KINDS.appKey));
-  return pems[KINDS.appCert]?.length ? certificateKeys(pems, appKey, now) : plainKeys(pems, appKey, now);
+  return pems[KINDS.appCert]?.length ? certificateKeys(input, appKey) : plainKeys(input, appKey);
 }
 
 /** How a signature of Alipay's stands: by its serial in certificate mode; an answer without one is nobody's. */
@@ -39,29 +43,33 @@ export async function judgeAnswer(
   sign: string,
   serial: string,
 ): Promise<'genuine' | 'serial_unknown' | 'signature_invalid'> {
-  if (!certificateMode) return isFromRing(ring, text, sign) ? 'genuine' : 'signature_invalid';
-  const key = await ring.find(serial);
-  if (!key) return 'serial_unknown';
-  return verifyRsa2(text, sign, key) ? 'genuine' : 'signature_invalid';
+  if (!certificateMode) return signerIn(ring, text, sign) ? 'genuine' : 'signature_invalid';
+  const found = await ring.find(serial);
+  if (!found) return 'serial_unknown';
+  return verifyRsa2(text, sign, found.key) ? 'genuine' : 'signature_invalid';
 }
 
-/** Whether any key of the ring made this signature; notices name no serial. */
-export function isFromRing(ring: KeyRing, text: string | Uint8Array, sign: string): boolean {
-  return ring.all().some((key) => verifyRsa2(text, sign, key));
+/** The key of the ring that made this signature; notices name no serial. */
+export function signerIn(ring: KeyRing, text: string | Uint8Array, sign: string): VerifyKey | undefined {
+  return ring.all().find(({ key }) => verifyRsa2(text, sign, key));
 }
 
-function plainKeys(pems: ChannelInput['pems'], appKey: KeyObject, now: () => Date): AlipayKeys {
+function plainKeys(input: KeyInput, appKey: KeyObject): AlipayKeys {
+  const { pems, now } = input;
   const kind = KINDS.publicKey;
   first(pems, kind);
-  const keys = (pems[kind] ?? []).map((text, index) => [`key-${index + 1}`, readPublicKey(text)] as const);
+  const keys = (pems[kind] ?? []).map(
+    (text, index) => [`key-${index + 1}`, storedKey(input, text, readPublicKey(text))] as const,
+  );
   // The console shows both public keys side by side, so the app's own one is the usual mistake.
-  if (keys.some(([, key]) => key.equals(createPublicKey(appKey)))) {
+  if (keys.some(([, { key }]) => key.equals(createPublicKey(appKey)))) {
     throw new ChannelMisconfigured(kind, "This is the public key of the app; Alipay's public key is required.");
   }
   return { appKey, appCertSerial: '', rootCertSerial: '', ring: createKeyRing({ keys, now }), certificateMode: false };
 }
 
-function certificateKeys(pems: ChannelInput['pems'], appKey: KeyObject, now: () => Date): AlipayKeys {
+function certificateKeys(input: KeyInput, appKey: KeyObject): AlipayKeys {
+  const { pems, now } = input;
   const [appCert] = certificatesOf(KINDS.appCert, first(pems, KINDS.appCert));
   if (!appCert.checkPrivateKey(appKey)) {
     throw new ChannelMisconfigured(KINDS.appCert, 'The app certificate and the app private key do not match.');
@@ -70,9 +78,16 @@ function certificateKeys(pems: ChannelInput['pems'], appKey: KeyObject, now: () 
   if (roots === '')
     throw new ChannelMisconfigured(KINDS.rootCert, 'The root certificate file contains no RSA certificate.');
   first(pems, KINDS.publicCert);
+  const anchors = (pems[KINDS.rootCert] ?? []).flatMap((text) => certificatesOf(KINDS.rootCert, text));
   const keys = (pems[KINDS.publicCert] ?? []).map((text) => {
-    const [certificate] = certificatesOf(KINDS.publicCert, text);
-    return [certSerial(certificate), requireRsa(certificate.publicKey, KINDS.publicCert)] as const;
+    const [certificate, ...others] = certificatesOf(KINDS.publicCert, text);
+    if (!leadsTo(anchors, certificate, others))
+      throw new ChannelMisconfigured(
+        KINDS.publicCert,
+        "Alipay's certificate was not issued by a root of the root certificate file.",
+      );
+    const key = requireRsa(certificate.publicKey, KINDS.publicCert);
+    return [certSerial(certificate), storedKey(input, text, key)] as const;
   });
   const ring = createKeyRing({ keys, now });
   return { appKey, appCertSerial: certSerial(appCert), rootCertSerial: roots, ring, certificateMode: true };

@@ -1,7 +1,7 @@
 import { NoticeNotGenuine, type Notice } from '../../payments/channel.ts';
 import { readMajorText } from '../../payments/money.ts';
 import { readTrade } from './answers.ts';
-import { isFromRing } from './keys.ts';
+import { signerIn } from './keys.ts';
 import { noticeText } from './signature.ts';
 import type { KeyRing } from '../key-ring.ts';
 
@@ -26,7 +26,8 @@ export function readNotice({ appId, sellerId, ring }: NoticeReader, rawBody: Buf
   if (sign === '') throw new NoticeNotGenuine('unsigned', 'The notification has no sign.');
   const signType = fields.get('sign_type')?.toString('latin1');
   if (signType !== 'RSA2') throw new NoticeNotGenuine('signature_invalid', 'Only sign_type RSA2 is accepted.');
-  if (!isFromRing(ring, signedBytes(fields), sign)) {
+  const signer = signerIn(ring, signedBytes(fields), sign);
+  if (!signer) {
     throw new NoticeNotGenuine('signature_invalid', "The notification is not signed with Alipay's key.");
   }
   const params = decodeFields(fields);
@@ -35,7 +36,8 @@ export function readNotice({ appId, sellerId, ring }: NoticeReader, rawBody: Buf
   if (sellerId !== '' && params.seller_id !== sellerId) {
     throw new NoticeNotGenuine('wrong_account', `The notification is for seller_id ${params.seller_id}.`);
   }
-  return noticeOf(params, receivedAt);
+  const { certId, since } = signer;
+  return { ...noticeOf(params, receivedAt), verifiedBy: { certId, since } };
 }
 
 /** A refund shows only its cumulative sum, so it is named (`refundNo`) and left to a query. */

@@ -1,5 +1,6 @@
-import { X509Certificate, type KeyObject } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import type { WireAnswer } from '../../payments/channel.ts';
+import type { VerifyKey } from '../key-ring.ts';
 import { openText } from './aead.ts';
 import { readSigned } from './genuine.ts';
 import { objectIn, readObject, textIn, type Members } from './json.ts';
@@ -22,15 +23,15 @@ export function readCertificates(
   answer: WireAnswer,
   { apiV3Key, publicKeyIds, publicKeys }: Pick<Settings, 'apiV3Key' | 'publicKeyIds' | 'publicKeys'>,
   now: Date,
-): Map<string, KeyObject> {
+): Map<string, VerifyKey> {
   if (answer.status !== 200) throw new Error(`HTTP ${answer.status}`);
-  const keys = new Map<string, KeyObject>();
+  const keys = new Map<string, VerifyKey>();
   const { data } = readObject(answer.body);
   for (const item of Array.isArray(data) ? data : []) {
-    const { serial, key, valid } = openCertificate(objectIn({ item }, 'item'), apiV3Key, now);
-    if (valid) keys.set(plainSerial(serial), key);
+    const { serial, key, since, valid } = openCertificate(objectIn({ item }, 'item'), apiV3Key, now);
+    if (valid) keys.set(plainSerial(serial), { key, certId: null, since });
   }
-  const vouches = (serial: string): readonly KeyObject[] => {
+  const vouches = (serial: string): readonly VerifyKey[] => {
     const key = keys.get(plainSerial(serial));
     if (key) return [key];
     return publicKeyIds.some((id) => plainSerial(id) === plainSerial(serial)) ? publicKeys : [];
@@ -47,7 +48,7 @@ function openCertificate(item: Members, apiV3Key: Buffer, now: Date) {
   const key = certificate.publicKey;
   const strong = key.asymmetricKeyType === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
   const valid = strong && certificate.validFromDate <= now && now < certificate.validToDate;
-  return { serial, key, valid };
+  return { serial, key, since: certificate.validFromDate, valid };
 }
 
 function open(sealed: Members, apiV3Key: Buffer): string {
@@ -66,11 +67,11 @@ function open(sealed: Members, apiV3Key: Buffer): string {
 
 function isSigned(
   { headers, body }: WireAnswer,
-  vouches: (serial: string) => readonly KeyObject[],
+  vouches: (serial: string) => readonly VerifyKey[],
   now: Date,
 ): boolean {
   const signed = readSigned(headers);
   if (!signed || !isFresh(signed.timestamp, now)) return false;
   const text = answerText(signed.timestamp, signed.nonce, body);
-  return vouches(signed.serial).some((key) => verifyRsa(text, signed.signature, key));
+  return vouches(signed.serial).some(({ key }) => verifyRsa(text, signed.signature, key));
 }

@@ -1,6 +1,5 @@
-import type { KeyObject } from 'node:crypto';
 import type { UnknownCause } from '../../payments/channel.ts';
-import { createKeyRing } from '../key-ring.ts';
+import { createKeyRing, type VerifyKey } from '../key-ring.ts';
 import type { Settings } from './settings.ts';
 import { answerText, isFresh, plainSerial, verifyRsa } from './signature.ts';
 
@@ -13,11 +12,14 @@ export interface Doubt {
   detail: string;
 }
 
-/** Judges answers and notices by their four headers and raw bytes; undefined = genuine. */
-export type Judge = (headers: Headers, rawBody: Buffer) => Promise<Doubt | undefined>;
+/** Who signed, or why it is not known: one of both. */
+export type Judgement = { doubt: Doubt; signer?: undefined } | { doubt?: undefined; signer: VerifyKey };
+
+/** Judges answers and notices by their four headers and raw bytes. */
+export type Judge = (headers: Headers, rawBody: Buffer) => Promise<Judgement>;
 
 /** Fetches the platform's current certificates as verify keys by serial; throws when that fails. */
-export type FetchPlatformKeys = () => Promise<Iterable<readonly [serial: string, key: KeyObject]>>;
+export type FetchPlatformKeys = () => Promise<Iterable<readonly [serial: string, key: VerifyKey]>>;
 
 /**
  * Judges with all keys of an account at once, platform certificates and WeChat Pay public keys side by side. A platform
@@ -28,7 +30,7 @@ export function createJudge(settings: Settings, now: () => Date, fetchPlatformKe
   const ids = new Set(publicKeyIds.map(plainSerial));
   const ring = createKeyRing({ keys: platformKeys, now, normalise: plainSerial, refresh: fetchPlatformKeys });
 
-  async function keysOf(serial: string): Promise<readonly KeyObject[]> {
+  async function keysOf(serial: string): Promise<readonly VerifyKey[]> {
     if (ids.has(plainSerial(serial))) return publicKeys;
     // Public keys are handed out by hand only, so asking for one is of no use.
     if (/^PUB_KEY_ID_/i.test(serial)) return [];
@@ -38,15 +40,19 @@ export function createJudge(settings: Settings, now: () => Date, fetchPlatformKe
 
   return async (headers, rawBody) => {
     const signed = readSigned(headers);
-    if (!signed) return { cause: 'unsigned', detail: 'The Wechatpay signature headers are incomplete.' };
+    if (!signed) return doubt('unsigned', 'The Wechatpay signature headers are incomplete.');
     const { timestamp, nonce, serial, signature } = signed;
-    if (!isFresh(timestamp, now())) return { cause: 'clock_skew', detail: `Signed at ${timestamp}.` };
+    if (!isFresh(timestamp, now())) return doubt('clock_skew', `Signed at ${timestamp}.`);
     const keys = await keysOf(serial);
-    if (keys.length === 0) return { cause: 'serial_unknown', detail: `The serial ${serial} is unknown.` };
+    if (keys.length === 0) return doubt('serial_unknown', `The serial ${serial} is unknown.`);
     const text = answerText(timestamp, nonce, rawBody);
-    if (keys.some((key) => verifyRsa(text, signature, key))) return undefined;
-    return { cause: 'signature_invalid', detail: `The signature does not match the key ${serial}.` };
+    const signer = keys.find(({ key }) => verifyRsa(text, signature, key));
+    return signer ? { signer } : doubt('signature_invalid', `The signature does not match the key ${serial}.`);
   };
+}
+
+function doubt(cause: Doubt['cause'], detail: string): Judgement {
+  return { doubt: { cause, detail } };
 }
 
 /** What the four headers say; undefined unless all are there. */

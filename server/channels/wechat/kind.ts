@@ -56,24 +56,28 @@ const CERT_KINDS: readonly CertKindSpec[] = [
     kind: KINDS.merchantKey,
     label: 'Merchant private key',
     form: 'private-key',
+    verifies: false,
     help: 'apiclient_key.pem. Signs every request.',
   },
   {
     kind: KINDS.merchantCert,
     label: 'Merchant certificate',
     form: 'certificate',
+    verifies: false,
     help: 'apiclient_cert.pem. Provides the serial number of the merchant key.',
   },
   {
     kind: KINDS.publicKey,
     label: 'WeChat Pay public key',
     form: 'public-key',
+    verifies: true,
     help: 'pub_key.pem. Verifies responses and notifications in public-key mode.',
   },
   {
     kind: KINDS.platformCert,
     label: 'Platform certificate',
     form: 'certificate',
+    verifies: true,
     help: 'Optional: platform certificates are fetched automatically.',
   },
 ];

@@ -21,7 +21,7 @@ export async function readNotice(
   rawBody: Buffer,
   receivedAt: Date,
 ): Promise<Notice> {
-  const doubt = await reader.judge(headers, rawBody);
+  const { doubt, signer } = await reader.judge(headers, rawBody);
   if (doubt) throw new NoticeNotGenuine(doubt.cause, doubt.detail);
   const envelope = readMembers(rawBody);
   const resource = openResource(objectIn(envelope, 'resource'), reader.apiV3Key);
@@ -34,7 +34,8 @@ export async function readNotice(
   const noticeId = textIn(envelope, 'id');
   const orderNo = textIn(resource, 'out_trade_no');
   if (!noticeId || !orderNo) throw new NoticeNotGenuine('malformed', 'The notification has no id or no out_trade_no.');
-  const notice = { noticeId, account: mchid, event, orderNo, refundNo: null };
+  const verifiedBy = { certId: signer.certId, since: signer.since };
+  const notice = { noticeId, account: mchid, event, orderNo, refundNo: null, verifiedBy };
   return isRefund
     ? { ...notice, ...refundPart(resource, receivedAt) }
     : { ...notice, ...tradePart(resource, receivedAt) };

@@ -28,7 +28,7 @@ export async function readReply(answer: WireAnswer, judge: Judge): Promise<Reply
   if (status >= 300 && status < 400) return unknown('redirected', `HTTP ${status}`);
   if (status >= 400 && status < 500) return readRefusal(answer, judge);
   if (status < 200 || status >= 500) return unknown('http_status', `HTTP ${status}${codeOf(answer)}`);
-  const doubt = await judge(answer.headers, answer.body);
+  const { doubt } = await judge(answer.headers, answer.body);
   if (doubt)
     return isReadable(answer)
       ? unknown(doubt.cause, doubt.detail)
@@ -66,7 +66,7 @@ export function isAboutTime(message: string): boolean {
 
 async function readRefusal(answer: WireAnswer, judge: Judge): Promise<Reply> {
   const { status } = answer;
-  const doubt = await judge(answer.headers, answer.body);
+  const { doubt } = await judge(answer.headers, answer.body);
   if (doubt && doubt.cause !== 'unsigned') return unknown(doubt.cause, doubt.detail);
   const members = membersOf(answer);
   const code = members ? readCode(textIn(members, 'code')) : '';

@@ -1,5 +1,6 @@
 import { createPrivateKey, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { ChannelMisconfigured, type ChannelInput } from '../../payments/channel.ts';
+import { storedKey, type VerifyKey } from '../key-ring.ts';
 import { plainSerial } from './signature.ts';
 
 /** The certificate kinds of WeChat Pay, by their use. */
@@ -26,13 +27,14 @@ export interface Settings {
   merchantKey: KeyObject;
   /** Ids of WeChat Pay public keys; the first is asked for in every request. Empty = platform certificates only. */
   publicKeyIds: readonly string[];
-  publicKeys: readonly KeyObject[];
+  publicKeys: readonly VerifyKey[];
   /** Platform certificates that are stored; others are fetched. */
-  platformKeys: readonly (readonly [serial: string, key: KeyObject])[];
+  platformKeys: readonly (readonly [serial: string, key: VerifyKey])[];
 }
 
 /** Imports a configuration; throws ChannelMisconfigured naming the field or certificate kind that cannot be used. */
-export function readSettings({ mode, fields, pems, simulatorUrl }: ChannelInput): Settings {
+export function readSettings(input: ChannelInput): Settings {
+  const { mode, fields, pems, simulatorUrl } = input;
   const merchantKey = readMerchantKey(first(pems, KINDS.merchantKey));
   return {
     base: mode === 'simulator' ? simulatorBase(simulatorUrl) : LIVE,
@@ -42,8 +44,8 @@ export function readSettings({ mode, fields, pems, simulatorUrl }: ChannelInput)
     merchantSerial: readMerchantSerial(fields.merchantSerial, pems[KINDS.merchantCert]?.[0], merchantKey),
     merchantSerialFrom: pems[KINDS.merchantCert]?.[0] ? KINDS.merchantCert : 'merchantSerial',
     merchantKey,
-    ...readPublicKeys(fields.publicKeyId, pems[KINDS.publicKey] ?? []),
-    platformKeys: (pems[KINDS.platformCert] ?? []).map(readPlatformCertificate),
+    ...readPublicKeys(input),
+    platformKeys: (pems[KINDS.platformCert] ?? []).map((pem) => readPlatformCertificate(input, pem)),
   };
 }
 
@@ -97,14 +99,12 @@ function readMerchantSerial(field: string | undefined, pem: string | undefined, 
   return certificate.serialNumber;
 }
 
-function readPublicKeys(
-  field: string | undefined,
-  pems: readonly string[],
-): Pick<Settings, 'publicKeyIds' | 'publicKeys'> {
-  const publicKeyIds = readPublicKeyIds(field);
+function readPublicKeys(input: ChannelInput): Pick<Settings, 'publicKeyIds' | 'publicKeys'> {
+  const publicKeyIds = readPublicKeyIds(input.fields.publicKeyId);
+  const pems = input.pems[KINDS.publicKey] ?? [];
   if (publicKeyIds.length > 0 && pems.length === 0)
     throw new ChannelMisconfigured(KINDS.publicKey, `${KINDS.publicKey} is missing.`);
-  return { publicKeyIds, publicKeys: pems.map(readPublicKey) };
+  return { publicKeyIds, publicKeys: pems.map((pem) => storedKey(input, pem, readPublicKey(pem))) };
 }
 
 function readPublicKey(pem: string): KeyObject {
@@ -117,9 +117,10 @@ function readPublicKey(pem: string): KeyObject {
   );
 }
 
-function readPlatformCertificate(pem: string): readonly [string, KeyObject] {
+function readPlatformCertificate(input: ChannelInput, pem: string): readonly [string, VerifyKey] {
   const certificate = readCertificate(KINDS.platformCert, pem);
-  return [certificate.serialNumber, requireRsa(KINDS.platformCert, certificate.publicKey)];
+  const key = requireRsa(KINDS.platformCert, certificate.publicKey);
+  return [certificate.serialNumber, storedKey(input, pem, key)];
 }
 
 function readCertificate(kind: string, pem: string): X509Certificate {

@@ -41,6 +41,8 @@ export const ChannelStateEntity = defineEntity({
     lastFailure: text().nullable(),
     /** When the first certificate of the current version expires. */
     certsExpireAt: instant().nullable(),
+    /** Counts every change of what is trusted: a channel that was built before such a change is not used after it. */
+    trustRevision: p.integer().default(0),
     updatedAt: instant(),
   },
   uniques: [{ properties: ['project', 'payWay'] }],
@@ -65,6 +67,10 @@ export const CertEntity = defineEntity({
     publicPem: text().nullable(),
     sealed: text().nullable(),
     isDefault: p.boolean(),
+    /** Since when an administrator trusts it to verify; null = it verifies nothing. Only kinds that verify have it. */
+    trustedAt: instant().nullable(),
+    /** Who trusted it or, without `trustedAt`, took the trust away; both null = it waits for an administrator. */
+    trustedBy: p.string().length(128).nullable(),
     createdBy: p.string().length(128),
     createdAt: instant(),
     deletedAt: instant().nullable(),

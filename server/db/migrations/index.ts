@@ -2,6 +2,7 @@ import { Migration0001 } from './0001-initial.ts';
 import { RefundAttempts } from './0002-refund-attempts.ts';
 import { DebitsByApplication } from './0002-debits-by-application.ts';
 import { DueEffects } from './0003-due-effects.ts';
+import { Migration0002CertTrust } from './0002-cert-trust.ts';
 
 /** Every migration in order; each one only adds. */
 export const MIGRATIONS = [
@@ -9,4 +10,5 @@ export const MIGRATIONS = [
   { name: '0002-refund-attempts', class: RefundAttempts },
   { name: '0002-debits-by-application', class: DebitsByApplication },
   { name: '0003-due-effects', class: DueEffects },
+  { name: '0002-cert-trust', class: Migration0002CertTrust },
 ];

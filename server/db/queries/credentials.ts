@@ -1,4 +1,5 @@
 import type { Mode, PayWay } from '../../payments/channel.ts';
+import { arrayText } from '../statement.ts';
 import type { ReadTx, Tx } from '../tx.ts';
 
 /** What every request asks about a channel: its current version and switch, one indexed read. */
@@ -9,12 +10,14 @@ export interface CurrentVersion {
   account: string;
   missing: string[];
   enabled: boolean;
+  trustRevision: number;
 }
 
 /** The current version of (project, payWay). */
 export async function currentVersion(tx: ReadTx, project: string, payWay: PayWay): Promise<CurrentVersion | undefined> {
   const [row] = await tx.prepared<CurrentVersion>(
-    `select c.id::text as "configId", c.version, c.mode, c.account, c.missing, s.enabled
+    `select c.id::text as "configId", c.version, c.mode, c.account, c.missing, s.enabled,
+            s.trust_revision as "trustRevision"
        from channel_states s
        join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
       where s.project = ? and s.pay_way = ?`,
@@ -29,6 +32,8 @@ export interface VersionName {
   version: number;
   mode: Mode;
   account: string;
+  /** That of the channel now: whoever keeps what was built from the version keeps it for this revision only. */
+  trustRevision: number;
 }
 
 /** Usable versions of one account, the newest first, then the one that an order pins. */
@@ -38,8 +43,9 @@ export async function versionsOfAccount(
 ): Promise<VersionName[]> {
   const { project, payWay, account, mode, configVersion } = order;
   return tx.sql<VersionName>(
-    `select c.id::text as "configId", c.version, c.mode, c.account
+    `select c.id::text as "configId", c.version, c.mode, c.account, s.trust_revision as "trustRevision"
        from channel_configs c
+       join channel_states s on s.project = c.project and s.pay_way = c.pay_way
       where c.project = ? and c.pay_way = ? and c.account = ? and c.mode = ?
         and (c.version = ? or c.version = (
           select max(n.version) from channel_configs n
@@ -55,10 +61,12 @@ export async function versionsOfAccount(
  */
 export async function versionsSince(tx: ReadTx, project: string, payWay: PayWay, since: Date): Promise<VersionName[]> {
   return tx.sql<VersionName>(
-    `select "configId", version, mode, account from (
-       select distinct on (c.account, c.mode) c.id::text as "configId", c.version, c.mode, c.account
+    `select "configId", version, mode, account, "trustRevision" from (
+       select distinct on (c.account, c.mode) c.id::text as "configId", c.version, c.mode, c.account,
+              s.trust_revision as "trustRevision"
          from (select v.*, lead(v.created_at) over (order by v.version) as ended_at from channel_configs v
                 where v.project = ? and v.pay_way = ?) c
+         join channel_states s on s.project = c.project and s.pay_way = c.pay_way
         where cardinality(c.missing) = 0 and (c.ended_at is null or c.ended_at >= ?)
         order by c.account, c.mode, c.version desc) newest
       order by version desc`,
@@ -116,10 +124,16 @@ export interface StateOfChannel {
   lastSuccessAt: Date | null;
   lastFailureAt: Date | null;
   certsExpireAt: Date | null;
+  /** A key or certificate that verifies waits for an administrator. */
+  awaitsTrust: boolean;
 }
 
 /** The channels of a project, or of all. */
-export async function channelStates(tx: ReadTx, project: string | null): Promise<StateOfChannel[]> {
+export async function channelStates(
+  tx: ReadTx,
+  project: string | null,
+  verifying: readonly string[],
+): Promise<StateOfChannel[]> {
   type Raw = Omit<StateOfChannel, 'lastSuccessAt' | 'lastFailureAt' | 'certsExpireAt'> & {
     success: string | null;
     failure: string | null;
@@ -127,12 +141,16 @@ export async function channelStates(tx: ReadTx, project: string | null): Promise
   };
   const rows = await tx.sql<Raw>(
     `select s.project, s.pay_way as "payWay", s.enabled, c.mode, c.missing,
-            s.last_success_at as success, s.last_failure_at as failure, s.certs_expire_at as expiry
+            s.last_success_at as success, s.last_failure_at as failure, s.certs_expire_at as expiry,
+            exists (
+              select 1 from certs k
+               where k.project = s.project and k.pay_way = s.pay_way and k.deleted_at is null
+                 and k.trusted_at is null and k.trusted_by is null and k.kind = any(?::text[])) as "awaitsTrust"
        from channel_states s
        join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
       where ?::text is null or s.project = ?
       order by s.project, s.pay_way`,
-    [project, project],
+    [arrayText(verifying), project, project],
   );
   const instant = (value: string | null) => (value === null ? null : new Date(value));
   return rows.map(({ success, failure, expiry, ...row }) => ({

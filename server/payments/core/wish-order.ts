@@ -13,6 +13,9 @@ import { isDoubtful, isGone, isOrderOverdue, later, nextOrderCheck } from './pla
 /** A capture call is somebody's for this long; afterwards the channel is asked before anyone tries again. */
 const CAPTURE_LEASE_SECONDS = 30;
 
+/** An unconfirmed claim is looked into after this long. */
+const SOON_SECONDS = 15;
+
 /** A channel that says nothing about an ended order is asked again and again for this long after its end. */
 const PATIENCE_SECONDS = 4 * 86_400;
 
@@ -36,6 +39,8 @@ export type OrderWish =
   | { readonly wish: 'forget_capture'; readonly captures: number }
   /** The next look for late money; `dueAt` as it was when the channel was asked, `silent` when it said nothing. */
   | { readonly wish: 'plan_late_check'; readonly dueAt: Date | null; readonly silent: boolean }
+  /** Somebody claims something that the channel did not confirm: it is asked again soon. */
+  | { readonly wish: 'check_soon' }
   /** Nothing is due any more. */
   | { readonly wish: 'rest' }
   /** A person ends an order that should long be over, without the channel's word; money that comes later is late. */
@@ -75,6 +80,7 @@ const WISHES: { readonly [Name in OrderWish['wish']]: Grant<Name> } = {
       ? { rule: null, order: { captureState: null, captureLeasedUntil: null, nextCheckAt: now } }
       : STAY,
   plan_late_check: planLateCheck,
+  check_soon: checkSoon,
   rest: ({ state }) => (isOpen(state) ? STAY : { rule: null, order: { nextCheckAt: null, leasedUntil: null } }),
   abandon,
   accept,
@@ -175,6 +181,13 @@ function abandon(order: OrderRow, _wish: Wish<'abandon'>, now: Date): Change | R
   if (!isOpen(order.state)) return STAY;
   if (!isOrderOverdue(order, now)) return refused('invalid_action', 'The channel may still close or pay this order.');
   return closed(order, order.closeReason ?? 'admin', now);
+}
+
+/** What is due earlier stays; of a payment that counts there is nothing to ask. */
+function checkSoon({ state, nextCheckAt }: OrderRow, _wish: Wish<'check_soon'>, now: Date): Change {
+  const soon = later(now, SOON_SECONDS);
+  if (state === 'paid' || (nextCheckAt !== null && nextCheckAt <= soon)) return STAY;
+  return { rule: null, order: { nextCheckAt: soon } };
 }
 
 function accept(order: OrderRow, { received }: Wish<'accept'>, now: Date, { sibling }: OrderFacts): Change | Refusal {

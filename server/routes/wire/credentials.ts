@@ -3,8 +3,8 @@ import type { Page } from '../../http/contract.ts';
 import { Reply } from '../../http/reply.ts';
 import { UploadedFile } from '../../http/multipart.ts';
 import { InvalidRequest } from '../../errors.ts';
-import type { CertRow, CertUpload } from '../../credentials/certs.ts';
-import type { ConfigView } from '../../credentials/config-view.ts';
+import type { CertUpload, CertView } from '../../credentials/certs.ts';
+import type { ConfigView, ShownCert } from '../../credentials/config-view.ts';
 import type { PublicChannel } from '../../credentials/status.ts';
 import { MODES, PAY_WAYS, type ChannelKind, type ProbeResult } from '../../payments/channel.ts';
 import { Code, Id, SafeText, Timestamp } from './fields.ts';
@@ -61,6 +61,7 @@ const UsedCertificate = z
     kind: z.string(),
     name: z.string(),
     serialNumber: z.string().nullable(),
+    fingerprint: z.string(),
     notAfter: Timestamp.nullable(),
     daysLeft: z.int().nullable(),
   })
@@ -84,6 +85,9 @@ export const ChannelConfig = z
     certificates: z
       .array(UsedCertificate)
       .describe('The certificates of this version, the default of each kind first.'),
+    untrusted: z
+      .array(UsedCertificate)
+      .describe('Uploaded to verify, and not used: an administrator has to trust them first.'),
     missing: z.array(z.string()),
     status: StatusWord,
     lastSuccessAt: Timestamp.nullable(),
@@ -110,7 +114,15 @@ export const ConfigSchema = z
         help: z.string(),
       }),
     ),
-    certKinds: z.array(z.object({ kind: z.string(), label: z.string(), form: z.string(), help: z.string() })),
+    certKinds: z.array(
+      z.object({
+        kind: z.string(),
+        label: z.string(),
+        form: z.string(),
+        verifies: z.boolean().describe('Used only while an administrator trusts it.'),
+        help: z.string(),
+      }),
+    ),
     needed: z.partialRecord(ModeName, z.array(z.string())).describe('Fields and certificates that each mode requires.'),
   })
   .meta({ id: 'ChannelConfigSchema' });
@@ -136,11 +148,18 @@ export const Certificate = z
     subject: z.string().nullable(),
     issuer: z.string().nullable(),
     serialNumber: z.string().nullable(),
-    fingerprint: z.string(),
+    fingerprint: z.string().describe('SHA-256 of the public key, or of the certificates of the file.'),
     notBefore: Timestamp.nullable(),
     notAfter: Timestamp.nullable(),
     daysLeft: z.int().nullable(),
     isDefault: z.boolean(),
+    trust: z
+      .enum(['trusted', 'waiting', 'distrusted'])
+      .nullable()
+      .describe('Whether it is used to verify; null if its kind verifies nothing.'),
+    trustedAt: Timestamp.nullable(),
+    trustedBy: z.string().nullable().describe('Who trusted it; when distrusted, who took the trust away.'),
+    createdBy: z.string(),
     createdAt: Timestamp,
   })
   .meta({ id: 'Certificate' });
@@ -184,11 +203,13 @@ export function presentPublicChannel(channel: PublicChannel): z.input<typeof Pub
 
 /** How a configuration is shown. */
 export function presentConfig(view: ConfigView, now: Date): z.input<typeof ChannelConfig> {
+  const used = ({ id, kind, name, serialNumber, fingerprint, notAfter }: ShownCert) => {
+    return { id, kind, name, serialNumber, fingerprint, notAfter: iso(notAfter), daysLeft: daysLeft(notAfter, now) };
+  };
   return {
     ...view,
-    certificates: view.certificates.map(({ id, kind, name, serialNumber, notAfter }) => {
-      return { id, kind, name, serialNumber, notAfter: iso(notAfter), daysLeft: daysLeft(notAfter, now) };
-    }),
+    certificates: view.certificates.map(used),
+    untrusted: view.untrusted.map(used),
     lastSuccessAt: iso(view.lastSuccessAt),
     lastFailureAt: iso(view.lastFailureAt),
     updatedAt: iso(view.updatedAt),
@@ -216,10 +237,10 @@ export function presentProbe(result: ProbeResult): z.input<typeof ProbeAnswer> {
 }
 
 /** How a certificate is shown. */
-export function presentCert(row: CertRow, now: Date): z.input<typeof Certificate> {
-  const { notBefore, notAfter, createdAt } = row;
-  const times = { notBefore: iso(notBefore), notAfter: iso(notAfter), createdAt: createdAt.toISOString() };
-  return { ...row, ...times, daysLeft: daysLeft(notAfter, now) };
+export function presentCert(row: CertView, now: Date): z.input<typeof Certificate> {
+  const { notBefore, notAfter, trustedAt, createdAt } = row;
+  const times = { notBefore: iso(notBefore), notAfter: iso(notAfter), trustedAt: iso(trustedAt) };
+  return { ...row, ...times, createdAt: createdAt.toISOString(), daysLeft: daysLeft(notAfter, now) };
 }
 
 /** The file of an upload, from whichever of both members it came in; throws 400. */
@@ -234,7 +255,7 @@ export function uploadOf({ file, content, ...about }: z.output<typeof CertUpload
 }
 
 /** The public part as a file; its name is made of our own words only. */
-export function downloadOf({ kind, id, publicPem }: CertRow): Reply<unknown> {
+export function downloadOf({ kind, id, publicPem }: CertView): Reply<unknown> {
   const name = `${kind.replaceAll(/[^a-z0-9_]/g, '')}-${id.slice(0, 8)}.pem`;
   const headers = {
     'content-type': 'application/x-pem-file',

@@ -87,7 +87,16 @@ export const TOGGLE_CONFIG_ERRORS: Errors = ['channel_not_configured'];
 /** Uploading a certificate or key. */
 export const UPLOAD_CERT_ERRORS: Errors = ['certificate_exists', 'configuration_broken'];
 /** Making a certificate the default of its kind. */
-export const CHOOSE_CERT_ERRORS: Errors = ['certificate_pair_mismatch', 'certificate_unusable', 'configuration_broken'];
+export const CHOOSE_CERT_ERRORS: Errors = [
+  'certificate_not_trusted',
+  'certificate_pair_mismatch',
+  'certificate_unusable',
+  'configuration_broken',
+];
+/** Trusting a certificate or key that verifies. */
+export const TRUST_CERT_ERRORS: Errors = ['trust_not_needed', 'certificate_unusable', 'configuration_broken'];
+/** Trusting it no more. */
+export const DISTRUST_CERT_ERRORS: Errors = ['trust_not_needed'];
 /** Deleting a certificate or key. */
 export const DELETE_CERT_ERRORS: Errors = ['in_use', 'certificate_unusable', 'configuration_broken'];
 

@@ -1,4 +1,4 @@
-import { createPrivateKey } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import test from 'ava';
 import { certSerial, readCertificates, rootCertSerial } from '../../../server/channels/alipay/signature.ts';
 import {
@@ -12,14 +12,12 @@ import {
   smallKey,
 } from '../../unit/credentials/material.ts';
 import { insertOrder, startService, type Service } from '../../unit/credentials/service.ts';
-import { CONSOLE, sendAs, withAnotherKey } from '../../support/own-credentials.ts';
+import { CONSOLE, MERCHANT, sendAs, withAnotherKey } from '../../support/own-credentials.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
 
 const file = await serviceOfFile(import.meta.filename);
-coverRoutes(test, file, {
-  certificate_unusable: 'a pair that fits and is parsed works in every configuration: test/unit/credentials',
-});
+coverRoutes(test, file);
 
 const base = '/api/v1/certs';
 
@@ -193,32 +191,40 @@ test.serial('a change to certificate mode takes over only when its set is comple
   t.is(await version(), 2);
 });
 
-test.serial('delete: never a default, never one that open orders need; its version goes on', async (t) => {
-  const service = await startService(t);
-  const { call, store } = service;
-  await call('POST', '/api/v1/payment/config/alipay', { body: alipay });
-  const next = await upload(service, 'alipay_public_key', publicOf(fixture('alipay2.key')));
-  const config = await store.read((tx) => tx.channelConfigs.find({ payWay: 'alipay', version: 2 }));
-  t.true(config?.certIds.includes(next.body.data.id));
-  const list = await call('POST', `${base}/list`, { body: { kind: 'alipay_public_key' } });
-  const first = list.body.data.find(({ isDefault }: { isDefault: boolean }) => isDefault);
-  const refused = await call('POST', `${base}/${first.id}/delete`);
-  t.deepEqual([refused.status, refused.body.code], [409, 'in_use']);
-  await insertOrder(store, { orderNo: 'P1', configVersion: 2 });
-  t.is((await call('POST', `${base}/${next.body.data.id}/delete`)).body.code, 'in_use');
-  await store.transaction((tx) => tx.orders.update({ orderNo: 'P1' }, { nextCheckAt: null }));
-  t.is((await call('POST', `${base}/${next.body.data.id}/delete`)).status, 200);
-  t.is((await call('POST', `${base}/${next.body.data.id}/delete`)).status, 404);
-  t.is((await service.channels.forNew('default', 'alipay')).configVersion, 3);
-  const old = {
-    project: 'default',
-    payWay: 'alipay',
-    mode: 'sandbox',
-    account: alipay.appId,
-    configVersion: 2,
-  } as const;
-  t.is((await service.channels.forOrder(old)).account, alipay.appId);
-});
+test.serial(
+  'delete: what verifies always, what signs never while it is a default or open orders need it',
+  async (t) => {
+    const service = await startService(t);
+    const { call, store } = service;
+    await call('POST', '/api/v1/payment/config/alipay', { body: alipay });
+    const next = await upload(service, 'alipay_public_key', publicOf(fixture('alipay2.key')));
+    const config = await store.read((tx) => tx.channelConfigs.find({ payWay: 'alipay', version: 2 }));
+    t.true(config?.certIds.includes(next.body.data.id));
+    const list = await call('POST', `${base}/list`, { body: { kind: 'alipay_public_key' } });
+    const first = list.body.data.find(({ isDefault }: { isDefault: boolean }) => isDefault);
+    const appKey = (await call('POST', `${base}/list`, { body: { kind: 'alipay_app_key' } })).body.data[0];
+    refused(t, await call('POST', `${base}/${appKey.id}/delete`), 409, 'in_use');
+    const second = await upload(service, 'alipay_app_key', pemOf(newKey()));
+    t.is((await call('POST', `${base}/${second.body.data.id}/default`)).status, 200);
+    await insertOrder(store, { orderNo: 'P1', configVersion: 2 });
+    refused(t, await call('POST', `${base}/${appKey.id}/delete`), 409, 'in_use');
+    t.is((await call('POST', `${base}/${first.id}/delete`)).status, 200);
+    t.is((await call('POST', `${base}/${first.id}/delete`)).status, 404);
+    const rest = (await call('POST', `${base}/list`, { body: { kind: 'alipay_public_key' } })).body.data;
+    t.like(rest, [{ id: next.body.data.id, isDefault: true, trust: 'trusted' }]);
+    t.is((await service.channels.forNew('default', 'alipay')).configVersion, 4);
+    await store.transaction((tx) => tx.orders.update({ orderNo: 'P1' }, { nextCheckAt: null }));
+    t.is((await call('POST', `${base}/${appKey.id}/delete`)).status, 200, 'nothing needs it any more');
+    const old = {
+      project: 'default',
+      payWay: 'alipay',
+      mode: 'sandbox',
+      account: alipay.appId,
+      configVersion: 2,
+    } as const;
+    t.is((await service.channels.forOrder(old)).account, alipay.appId);
+  },
+);
 
 test.serial('a download is the public part only, under a name of our own', async (t) => {
   const service = await startService(t);
@@ -233,22 +239,82 @@ test.serial('a download is the public part only, under a name of our own', async
 });
 
 const NOBODYS = '00000000-0000-4000-8000-000000000000';
+const newKey = () => generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
+const OTHER_KEY = publicOf(pemOf(newKey()));
 
 test.serial('where the configuration does not open, a change of its certificates is refused', async (t) => {
   const before = await startService(t);
   await before.call('POST', '/api/v1/payment/config/alipay', { body: alipay });
   const { id } = (await upload(before, 'alipay_public_key', publicOf(fixture('alipay2.key')))).body.data;
+  const waiting = { payWay: 'alipay', kind: 'alipay_public_key', content: OTHER_KEY };
+  const app = sendAs(before, MERCHANT);
+  const brought = (await app('POST', '/api/v2/certs/upload', waiting)).body.data;
   const service = await withAnotherKey(t, before);
   const third = await upload(service, 'alipay_public_key', publicOf(fixture('app.key')));
   refused(t, third, 503, 'configuration_broken');
   const send = sendAs(service, CONSOLE);
   refused(t, await send('POST', `${base}/${id}/default`), 503, 'configuration_broken');
-  refused(t, await send('POST', `${base}/${id}/delete`), 503, 'configuration_broken');
+  refused(t, await send('POST', `${base}/${brought.id}/trust`), 503, 'configuration_broken');
+  t.is((await send('POST', `${base}/${id}/distrust`)).status, 200, 'what verifies can always be distrusted');
+  t.is((await send('POST', `${base}/${id}/delete`)).status, 200, 'and deleted');
+});
+
+test.serial(
+  'what an administrator uploads is trusted at once; trust comes and goes, and each is audited',
+  async (t) => {
+    const service = await startService(t);
+    const { call, store } = service;
+    const app = sendAs(service, MERCHANT);
+    const own = await upload(service, 'alipay_public_key', publicOf(fixture('alipay.key')));
+    t.like(own.body.data, { trust: 'trusted', trustedBy: 'root', isDefault: true });
+    t.like((await upload(service, 'alipay_app_key', fixture('app.key'))).body.data, { trust: null, trustedAt: null });
+    const body = { payWay: 'alipay', kind: 'alipay_public_key', content: OTHER_KEY };
+    const { id } = (await app('POST', '/api/v2/certs/upload', body)).body.data;
+    refused(t, await call('POST', `${base}/${id}/trust`, { token: 'viewer' }), 403, 'role_insufficient');
+    const trusted = await call('POST', `${base}/${id}/trust`);
+    t.is(trusted.status, 200, trusted.text);
+    t.like(trusted.body.data, { trust: 'trusted', trustedBy: 'root', isDefault: false });
+    const again = await call('POST', `${base}/${id}/trust`);
+    t.is(again.body.data.trustedAt, trusted.body.data.trustedAt, 'it grows no younger');
+    refused(t, await call('POST', `${base}/${id}/distrust`, { token: 'viewer' }), 403, 'role_insufficient');
+    const distrusted = await call('POST', `${base}/${id}/distrust`);
+    t.like(distrusted.body.data, { trust: 'distrusted', trustedAt: null, trustedBy: 'root' });
+    const audit = await store.read((tx) => tx.audit.list({}, { orderBy: { id: 'asc' } }));
+    const lines = audit.filter(({ target }) => target.endsWith(id)).map(({ action, actor }) => `${actor} ${action}`);
+    t.deepEqual(lines.slice(1), ['root cert.trust', 'root cert.trust', 'root cert.distrust']);
+    t.like(audit.at(-1)?.after, { fingerprint: distrusted.body.data.fingerprint, trustedAt: null });
+  },
+);
+
+test.serial('what signs is neither trusted nor distrusted', async (t) => {
+  const service = await startService(t);
+  const { id } = (await upload(service, 'alipay_app_key', fixture('app.key'))).body.data;
+  for (const verb of ['trust', 'distrust'])
+    refused(t, await service.call('POST', `${base}/${id}/${verb}`), 409, 'trust_not_needed');
+});
+
+test.serial("Alipay's certificate is trusted only when the pinned root issued it", async (t) => {
+  const service = await startService(t);
+  const { call } = service;
+  await call('POST', '/api/v1/payment/config/alipay', { body: alipay });
+  for (const [kind, file] of [
+    ['alipay_app_cert', 'app.crt'],
+    ['alipay_public_cert', 'alipay.crt'],
+    ['alipay_root_cert', 'root.crt'],
+  ] as const)
+    t.is((await upload(service, kind, fixture(file))).status, 201);
+  const stranger = certificateFor(keyOf('alipay2.key'));
+  const own = await upload(service, 'alipay_public_cert', stranger);
+  t.deepEqual([own.status, own.body.errors[0].code], [400, 'unusable'], own.text);
+  const body = { payWay: 'alipay', kind: 'alipay_public_cert', content: stranger };
+  const { id } = (await sendAs(service, MERCHANT)('POST', '/api/v2/certs/upload', body)).body.data;
+  refused(t, await call('POST', `${base}/${id}/trust`), 409, 'certificate_unusable');
+  t.like((await call('GET', '/api/v1/payment/config/alipay')).body.data, { configured: true, version: 2 });
 });
 
 test.serial('a certificate that does not exist, or is of another project, is 404 at every operation', async (t) => {
   const send = sendAs(await startService(t), CONSOLE);
-  for (const verb of ['default', 'delete', 'download'])
+  for (const verb of ['default', 'delete', 'download', 'trust', 'distrust'])
     refused(t, await send('POST', `${base}/${NOBODYS}/${verb}`), 404, 'not_found');
   const body = { payWay: 'alipay', kind: 'alipay_app_cert', content: fixture('app.crt') };
   const { id } = (await send('POST', `${base}/upload?project=other`, body)).body.data;
@@ -258,6 +324,14 @@ test.serial('a certificate that does not exist, or is of another project, is 404
 
 test.serial('a project that cannot be is 400 at every operation', async (t) => {
   const send = sendAs(await startService(t), CONSOLE);
-  for (const path of ['upload', 'list', `${NOBODYS}/default`, `${NOBODYS}/delete`, `${NOBODYS}/download`])
+  for (const path of [
+    'upload',
+    'list',
+    `${NOBODYS}/default`,
+    `${NOBODYS}/delete`,
+    `${NOBODYS}/download`,
+    `${NOBODYS}/trust`,
+    `${NOBODYS}/distrust`,
+  ])
     refused(t, await send('POST', `${base}/${path}?project=a%20b`, {}), 400, 'invalid_request');
 });

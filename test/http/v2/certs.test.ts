@@ -1,10 +1,17 @@
 import test from 'ava';
 import { createPrivateKey } from 'node:crypto';
 import { serviceOfFile } from '../../support/file-service.ts';
-import { MERCHANT, ownProject, sendAs, withAnotherKey, type Send } from '../../support/own-credentials.ts';
+import {
+  MERCHANT,
+  ownProject,
+  sendAs,
+  trustWaiting,
+  withAnotherKey,
+  type Send,
+} from '../../support/own-credentials.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
 import { alipay, certificateFor, fixture, keyOf, publicOf } from '../../unit/credentials/material.ts';
-import { insertOrder, startService } from '../../unit/credentials/service.ts';
+import { insertOrder, type Service, startService } from '../../unit/credentials/service.ts';
 
 const file = await serviceOfFile(import.meta.filename);
 const credentials = await startService(file);
@@ -17,7 +24,11 @@ const NOBODYS = '00000000-0000-4000-8000-000000000000';
 const appCert = { payWay: 'alipay', kind: 'alipay_app_cert', content: fixture('app.crt') };
 const nextKey = { payWay: 'alipay', kind: 'alipay_public_key', content: publicOf(fixture('alipay2.key')) };
 
-const configure = (send: Send) => send('POST', '/api/v2/payment/config/alipay', alipay);
+/** The project's own configuration, whose verify key an administrator trusts. */
+async function configure(send: Send, project: string, service: Service = credentials): Promise<void> {
+  await send('POST', '/api/v2/payment/config/alipay', alipay);
+  await trustWaiting(service, project);
+}
 
 test.serial('a certificate is uploaded and shown with what it says', async (t) => {
   const { send, project } = await ownProject(credentials);
@@ -72,10 +83,33 @@ test.serial('certificates are listed newest first, by channel and kind', async (
   refused(t, await send('POST', `${base}/list`, { payWay: 'cash' }), 400, 'invalid_request');
 });
 
-test.serial('another key is made the default', async (t) => {
-  const { send } = await ownProject(credentials);
-  await configure(send);
+test.serial(
+  'a verify key is shown with its fingerprint, waits for an administrator and verifies nothing',
+  async (t) => {
+    const { send, project } = await ownProject(credentials);
+    await configure(send, project);
+    const { status, body } = await send('POST', `${base}/upload`, nextKey);
+    t.is(status, 201);
+    t.like(body.data, { isDefault: false, trust: 'waiting', trustedAt: null, trustedBy: null });
+    t.regex(body.data.fingerprint, /^[0-9a-f]{64}$/);
+    const { data } = (await send('GET', '/api/v2/payment/config/alipay')).body;
+    t.like(data, { configured: true, status: 'degraded' });
+    t.deepEqual(
+      data.untrusted.map(({ id, fingerprint }: Record<string, string>) => [id, fingerprint]),
+      [[body.data.id, body.data.fingerprint]],
+    );
+    t.false(data.certificates.some(({ id }: { id: string }) => id === body.data.id));
+    for (const verb of ['trust', 'distrust'])
+      refused(t, await send('POST', `/api/v1/certs/${body.data.id}/${verb}`), 401, 'unauthenticated');
+  },
+);
+
+test.serial('another key is made the default, once an administrator trusts it', async (t) => {
+  const { send, project } = await ownProject(credentials);
+  await configure(send, project);
   const { id } = (await send('POST', `${base}/upload`, nextKey)).body.data;
+  refused(t, await send('POST', `${base}/${id}/default`), 409, 'certificate_not_trusted');
+  await trustWaiting(credentials, project);
   const { status, body } = await send('POST', `${base}/${id}/default`);
   t.is(status, 200);
   t.like(body.data, { id, isDefault: true });
@@ -91,23 +125,24 @@ test.serial('a half whose other half was never uploaded cannot be the default', 
 });
 
 test.serial('a key that nothing needs is deleted', async (t) => {
-  const { send } = await ownProject(credentials);
-  await configure(send);
+  const { send, project } = await ownProject(credentials);
+  await configure(send, project);
   const { id } = (await send('POST', `${base}/upload`, nextKey)).body.data;
   t.is((await send('POST', `${base}/${id}/delete`)).status, 200);
   refused(t, await send('POST', `${base}/${id}/delete`), 404, 'not_found');
 });
 
-test.serial('neither a default nor what orders in flight need is deleted', async (t) => {
+test.serial('what signs is not deleted while orders in flight need it; what verifies always is', async (t) => {
   const service = await startService(t);
   const send = sendAs(service, MERCHANT);
-  await configure(send);
-  const { id } = (await send('POST', `${base}/upload`, nextKey)).body.data;
-  const list = await send('POST', `${base}/list`, { kind: 'alipay_public_key' });
-  const first = list.body.data.find(({ isDefault }: { isDefault: boolean }) => isDefault);
-  refused(t, await send('POST', `${base}/${first.id}/delete`), 409, 'in_use');
+  await configure(send, 'default', service);
   await insertOrder(service.store, { orderNo: 'P1', configVersion: 2 });
-  refused(t, await send('POST', `${base}/${id}/delete`), 409, 'in_use');
+  const list = await send('POST', `${base}/list`, {});
+  const idOf = (kind: string) => list.body.data.find((one: { kind: string }) => one.kind === kind).id;
+  refused(t, await send('POST', `${base}/${idOf('alipay_app_key')}/delete`), 409, 'in_use');
+  t.is((await send('POST', `${base}/${idOf('alipay_public_key')}/delete`)).status, 200);
+  const { data } = (await send('GET', '/api/v2/payment/config/alipay')).body;
+  t.like(data, { configured: false, missing: ['alipay_public_key'], status: 'unconfigured' });
 });
 
 test.serial('of a private key only the public half is downloaded', async (t) => {
@@ -124,13 +159,15 @@ test.serial('of a private key only the public half is downloaded', async (t) => 
 test.serial('where the configuration does not open, a change of its certificates is refused', async (t) => {
   const before = await startService(t);
   const first = sendAs(before, MERCHANT);
-  await configure(first);
+  await configure(first, 'default', before);
   const { id } = (await first('POST', `${base}/upload`, nextKey)).body.data;
+  const appKey = { payWay: 'alipay', kind: 'alipay_app_key', content: fixture('alipay2.key') };
+  const other = (await first('POST', `${base}/upload`, appKey)).body.data.id;
   const send = sendAs(await withAnotherKey(t, before), MERCHANT);
-  const third = { ...nextKey, content: publicOf(fixture('app.key')) };
-  refused(t, await send('POST', `${base}/upload`, third), 503, 'configuration_broken');
-  refused(t, await send('POST', `${base}/${id}/default`), 503, 'configuration_broken');
-  refused(t, await send('POST', `${base}/${id}/delete`), 503, 'configuration_broken');
+  const root = { payWay: 'alipay', kind: 'alipay_app_cert', content: certificateFor(keyOf('app.key')) };
+  refused(t, await send('POST', `${base}/upload`, root), 503, 'configuration_broken');
+  refused(t, await send('POST', `${base}/${other}/default`), 503, 'configuration_broken');
+  t.is((await send('POST', `${base}/${id}/delete`)).status, 200, 'what verifies can always be deleted');
 });
 
 test.serial('a certificate of another project is the 404 of nothing', async (t) => {

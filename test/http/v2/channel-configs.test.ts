@@ -1,8 +1,8 @@
 import test from 'ava';
 import { serviceOfFile } from '../../support/file-service.ts';
-import { MERCHANT, ownProject, sendAs, withAnotherKey } from '../../support/own-credentials.ts';
+import { MERCHANT, ownProject, sendAs, trustWaiting, withAnotherKey } from '../../support/own-credentials.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
-import { alipay, fixture, paypal } from '../../unit/credentials/material.ts';
+import { alipay, fixture, paypal, publicOf } from '../../unit/credentials/material.ts';
 import { startService } from '../../unit/credentials/service.ts';
 
 const file = await serviceOfFile(import.meta.filename);
@@ -75,6 +75,7 @@ test.serial('no live configuration is taken beside Debug', async (t) => {
 test.serial('secrets that no master key opens are told, not used', async (t) => {
   const before = await startService(t);
   await sendAs(before, MERCHANT)('POST', `${base}/alipay`, alipay);
+  await trustWaiting(before);
   const send = sendAs(await withAnotherKey(t, before), MERCHANT);
   refused(t, await send('POST', `${base}/alipay/test`), 503, 'configuration_broken');
   refused(t, await send('POST', `${base}/alipay`, { sellerId: '2088000000000001' }), 503, 'configuration_broken');
@@ -91,13 +92,47 @@ test.serial('each field at fault is named, and nothing is written', async (t) =>
   t.is(await service.store.read((tx) => tx.channelConfigs.count({})), 0);
 });
 
-test.serial('a certificate that is written here is one of the project', async (t) => {
-  const { send } = await ownProject(credentials);
-  const { body } = await send('POST', `${base}/alipay`, { ...alipay, alipay_app_key: fixture('app.key') });
-  t.deepEqual(
-    body.data.certificates.map(({ kind }: { kind: string }) => kind),
-    ['alipay_app_key', 'alipay_public_key'],
-  );
+const kindsOf = (list: readonly { kind: string }[]) => list.map(({ kind }) => kind);
+
+test.serial('a certificate that is written here is one of the project; what verifies waits for trust', async (t) => {
+  const { send, project } = await ownProject(credentials);
+  const { data: before } = (await send('POST', `${base}/alipay`, alipay)).body;
+  t.deepEqual([kindsOf(before.certificates), kindsOf(before.untrusted)], [['alipay_app_key'], ['alipay_public_key']]);
+  t.like(before, { configured: false, missing: ['alipay_public_key'] });
+  await trustWaiting(credentials, project);
+  const { data: after } = (await send('GET', `${base}/alipay`)).body;
+  t.deepEqual([kindsOf(after.certificates), after.untrusted], [['alipay_app_key', 'alipay_public_key'], []]);
+  t.like(after, { configured: true, missing: [] });
+});
+
+test.serial('a verify key that is written here never takes the place of a trusted one by itself', async (t) => {
+  const { send, project } = await ownProject(credentials);
+  await send('POST', `${base}/alipay`, alipay);
+  await trustWaiting(credentials, project);
+  const [first] = (await send('GET', `${base}/alipay`)).body.data.certificates.slice(-1);
+  const key = publicOf(fixture('alipay2.key'));
+  const { status, body } = await send('POST', `${base}/alipay`, { alipay_public_key: key });
+  t.is(status, 200);
+  t.like(body.data, { configured: true, status: 'degraded' });
+  t.deepEqual(body.data.certificates.slice(-1), [first]);
+  t.deepEqual(kindsOf(body.data.untrusted), ['alipay_public_key']);
+  const mode = { alipay_app_cert: fixture('app.crt'), alipay_public_cert: fixture('alipay.crt') };
+  const toCertificates = await send('POST', `${base}/alipay`, { ...mode, alipay_root_cert: fixture('root.crt') });
+  refused(t, toCertificates, 400, 'invalid_request');
+  const codes = toCertificates.body.errors.map(({ pointer, code }: Record<string, string>) => [pointer, code]);
+  t.deepEqual(codes, [
+    ['/alipay_public_cert', 'not_trusted'],
+    ['/alipay_root_cert', 'not_trusted'],
+  ]);
+});
+
+test.serial('PEM texts, and null for them, need the scope for certificates too', async (t) => {
+  const { project } = await ownProject(credentials);
+  const send = sendAs(credentials, { ...MERCHANT, token: `app:${project}:config:read,config:write` });
+  refused(t, await send('POST', `${base}/alipay`, alipay), 403, 'insufficient_scope');
+  refused(t, await send('POST', `${base}/alipay`, { alipay_public_key: null }), 403, 'insufficient_scope');
+  const { alipay_app_key: _, alipay_public_key: __, ...fields } = alipay;
+  t.is((await send('POST', `${base}/alipay`, { ...fields, alipay_public_key: '***' })).status, 200);
 });
 
 test.serial('a channel that does not exist is 404 at every operation', async (t) => {

@@ -1,16 +1,17 @@
 import test from 'ava';
 import { watchExpiry } from '../../../server/credentials/expiry.ts';
-import { alipay, certificateFor, fixture, keyOf } from './material.ts';
+import { alipay, certificateFor, endedRoot, keyOf } from './material.ts';
 import { startService } from './service.ts';
 
 test('a certificate that ends soon is named and degrades its channel; a root may have ended', async (t) => {
   const { call, store } = await startService(t);
+  const { root, issued } = endedRoot();
   const body = {
     ...alipay,
     alipay_public_key: undefined,
     alipay_app_cert: certificateFor(keyOf('app.key'), { days: 40 }),
-    alipay_public_cert: fixture('alipay.crt'),
-    alipay_root_cert: certificateFor(keyOf('alipay.key'), { days: -0.5 }),
+    alipay_public_cert: issued,
+    alipay_root_cert: root,
   };
   t.is((await call('POST', '/api/v1/payment/config/alipay', { body })).status, 200);
   const lines: string[] = [];

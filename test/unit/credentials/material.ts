@@ -14,6 +14,16 @@ export function publicOf(privatePem: string): string {
   return String(createPublicKey(createPrivateKey(privatePem)).export({ type: 'spki', format: 'pem' }));
 }
 
+/** A root of its own that has ended, and a certificate for the key of `alipay.key` that it issued. */
+export function endedRoot(): { root: string; issued: string } {
+  const issuer = { C: 'CN', O: 'Test', OU: 'Test', CN: 'ended root' };
+  const signer = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
+  const root = { subject: issuer, issuer, publicKey: createPublicKey(signer), signer, ca: true, days: -0.5 };
+  const publicKey = createPublicKey(keyOf('alipay.key'));
+  const leaf = { subject: { ...issuer, CN: 'leaf' }, issuer, publicKey, signer, ca: false };
+  return { root: issueCertificate(root), issued: issueCertificate(leaf) };
+}
+
 /** A certificate for a key, signed by itself; ends after so many days. */
 export function certificateFor(key: KeyObject, { days = 3650, name = 'test' } = {}): string {
   const subject = { C: 'CN', O: 'Test', OU: 'Test', CN: name };

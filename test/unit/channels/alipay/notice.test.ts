@@ -64,6 +64,7 @@ test('a payment is settled from the notice', async (t) => {
     event: 'TRADE_SUCCESS',
     orderNo: order.orderNo,
     refundNo: null,
+    verifiedBy: { certId: null, since: null },
     outcome: {
       kind: 'paid',
       channelNo: paid.trade_no,

@@ -1,11 +1,13 @@
+import { createPublicKey } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { alipayKind } from '../../../../server/channels/alipay/kind.ts';
-import type { ChannelInput } from '../../../../server/payments/channel.ts';
+import { type ChannelInput, ChannelMisconfigured } from '../../../../server/payments/channel.ts';
 import { alipayHalf } from '../../../../server/simulator/alipay/half.ts';
 import { startSimulator, type RunningSimulator } from '../../../../server/simulator/simulator.ts';
+import { issuedBy } from '../../../support/key-forgery.ts';
 import { simulatorDriver, type Driver } from '../../../support/promises/driver.ts';
 import { connect, newOrder, newRefund, paid, placed, until, type Subject } from '../../../support/promises/subject.ts';
 import { fixture, keyMode } from './fixture.ts';
@@ -180,13 +182,15 @@ const wrong: [string, 'key' | 'certificate', (input: Subject['input']) => Partia
   [
     "Alipay's certificate",
     'certificate',
-    ({ pems }) => ({ pems: { ...pems, alipay_public_cert: [fixture('alipay.crt')] } }),
+    ({ pems }) => ({
+      pems: { ...pems, alipay_public_cert: [issuedBy(folder, createPublicKey(fixture('alipay.key')))] },
+    }),
     'alipay_public_cert',
   ],
   [
     'root file',
     'certificate',
-    ({ pems }) => ({ pems: { ...pems, alipay_root_cert: [fixture('root.crt')] } }),
+    ({ pems }) => ({ pems: { ...pems, alipay_root_cert: [`${pems['alipay_root_cert']?.[0]}${fixture('root.crt')}`] } }),
     'alipay_root_cert',
   ],
   [
@@ -202,6 +206,17 @@ for (const [name, signMode, change, field] of wrong) {
     t.like(await connect(alipayKind, { ...input, ...change(input) }).probe(), { ok: false, field });
   });
 }
+
+test("Alipay's certificate and the root file are refused unless the one issued the other", (t) => {
+  const { input } = world('certificate');
+  const other = { alipay_public_cert: [fixture('alipay.crt')], alipay_root_cert: [fixture('root.crt')] };
+  for (const kind of ['alipay_public_cert', 'alipay_root_cert'] as const) {
+    const pems = { ...input.pems, [kind]: other[kind] };
+    const error = t.throws(() => connect(alipayKind, { ...input, pems }), { instanceOf: ChannelMisconfigured });
+    t.is(error?.field, 'alipay_public_cert');
+  }
+  t.notThrows(() => connect(alipayKind, { ...input, pems: { ...input.pems, ...other } }), 'each other');
+});
 
 test('the probe says when nobody is there', async (t) => {
   const channel = connect(alipayKind, { ...world().input, simulatorUrl: 'http://127.0.0.1:1' });

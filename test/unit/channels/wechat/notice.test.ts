@@ -64,6 +64,7 @@ test('a payment is told with its order, account, number, amount and time', async
     event: 'TRANSACTION.SUCCESS',
     orderNo: 'ORDER00001',
     refundNo: null,
+    verifiedBy: { certId: null, since: null },
     outcome: {
       kind: 'paid',
       channelNo: '4200001234202603040000000001',

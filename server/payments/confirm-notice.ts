@@ -1,0 +1,93 @@
+import type { OrderRow } from '../db/entities/orders.ts';
+import { ask, orderRef } from './ask.ts';
+import type { Notice, Outcome, PayWay } from './channel.ts';
+import { later } from './core/plan.ts';
+import { exponentOf, type Money } from './money.ts';
+import type { NoticeChannel, Ports } from './ports.ts';
+import { lockOrder, settleLocked } from './settle.ts';
+
+/** A key that was trusted less long ago than this vouches for no payment alone. */
+const YOUNG_SECONDS = 24 * 3600;
+
+type Paid = Extract<Outcome, { kind: 'paid' }>;
+
+/** Where a notice arrived, and what it says. */
+export interface Arrived {
+  project: string;
+  payWay: PayWay;
+  from: NoticeChannel;
+  notice: Notice;
+}
+
+/** Whether a notice may be settled: one that says too much, or whose key is too young, only when the channel says the same. */
+export type ConfirmNotice = (arrived: Arrived) => Promise<boolean>;
+
+/**
+ * The operation over its ports: asks outside any transaction. What the channel does not confirm is not settled; what it says
+ * instead is, and the order is due for a check, as after silence.
+ */
+export function confirmNotice(ports: Ports): ConfirmNotice {
+  return async (arrived) => {
+    const { payWay, notice } = arrived;
+    const { outcome } = notice;
+    if (outcome?.kind !== 'paid' || !needsConfirmation(ports, payWay, notice, outcome.amount)) return true;
+    const order = await pinnedOrder(ports, arrived);
+    if (!order || isKnown(order, outcome)) return true;
+    const said = await ask(ports, order, (channel) => channel.query(orderRef(order)));
+    ports.checkpoint('notice.asked');
+    if (said.kind === 'paid' && isSame(said, outcome)) return true;
+    await remember(ports, order.orderNo, said);
+    ports.log('warn', 'a notification of a payment was not confirmed by the channel', {
+      about: order.orderNo,
+      said: said.kind,
+      certId: notice.verifiedBy?.certId,
+    });
+    return false;
+  };
+}
+
+/** Whether a payment is of more than the limit, or vouched for by a key that is trusted since less than a day. */
+export function needsConfirmation(
+  { confirmAbove, now }: Pick<Ports, 'confirmAbove' | 'now'>,
+  payWay: PayWay,
+  { verifiedBy }: Pick<Notice, 'verifiedBy'>,
+  { minor, currency }: Money,
+): boolean {
+  const exponent = exponentOf(currency, payWay);
+  if (exponent === undefined || minor > BigInt(confirmAbove) * 10n ** BigInt(exponent)) return true;
+  const since = verifiedBy?.since ?? null;
+  return since !== null && now() < later(since, YOUNG_SECONDS);
+}
+
+/** The order, if settling would touch it: everything else is refused or recognised there without a question. */
+async function pinnedOrder(
+  { store }: Ports,
+  { project, payWay, from, notice }: Arrived,
+): Promise<OrderRow | undefined> {
+  const { orderNo, noticeId, account } = notice;
+  if (orderNo === null) return undefined;
+  return store.read(async (tx) => {
+    const order = await tx.orders.find({ orderNo, project, payWay, account, mode: from.mode });
+    if (!order || (await tx.notices.find({ payWay, account, noticeId }))) return undefined;
+    return order;
+  });
+}
+
+/** The same success again changes nothing. */
+function isKnown({ paid, channelTradeNo }: OrderRow, { channelNo }: Paid): boolean {
+  return paid > 0n && channelTradeNo === channelNo;
+}
+
+function isSame(one: Paid, other: Paid): boolean {
+  const { minor, currency } = one.amount;
+  return one.channelNo === other.channelNo && minor === other.amount.minor && currency === other.amount.currency;
+}
+
+async function remember(ports: Ports, orderNo: string, said: Outcome): Promise<void> {
+  await ports.store.transaction(async (tx) => {
+    const order = await lockOrder(tx, orderNo, 'any');
+    const via = { cause: 'notice', actor: `channel:${order.payWay}` };
+    const heard = said.kind === 'unknown' ? order : await settleLocked(ports, tx, order, { outcome: said }, via);
+    await settleLocked(ports, tx, heard, { wish: 'check_soon' }, via);
+  });
+}
