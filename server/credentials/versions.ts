@@ -4,13 +4,13 @@ import type { Tx } from '../db/tx.ts';
 import { Conflict } from '../errors.ts';
 import { ChannelMisconfigured, type ChannelKind, type Mode } from '../payments/channel.ts';
 import { chosenCerts, type LockedCredentials } from './locked-credentials.ts';
-import { openSecrets, pemsOf } from './build.ts';
+import { openSecrets, pemsOf, readVersion } from './build.ts';
 import { isRoot } from './cert-parse.ts';
 import { secretsPlace } from './places.ts';
 import type { CredentialPorts } from './ports.ts';
 import { ConfigurationBroken } from './refusals.ts';
 import { SealBroken } from './sealing.ts';
-import { verifyingKinds } from './trust.ts';
+import { isUsable, verifyingKinds } from './trust.ts';
 
 /** What a new version is to be: all fields in the clear, and the certificates in their order. */
 export interface VersionDraft {
@@ -26,8 +26,8 @@ export function draftVersion(
   kind: ChannelKind,
   locked: LockedCredentials,
   { mode, fields }: Pick<VersionDraft, 'mode' | 'fields'>,
+  certs = chosenCerts(locked.certs, verifyingKinds(kind)),
 ): VersionDraft {
-  const certs = chosenCerts(locked.certs, verifyingKinds(kind));
   const missing = kind.missing(mode, fields, new Set(certs.map((cert) => cert.kind)));
   if (missing.length === 0 && !(mode === 'simulator' && ports.simulatorUrl === null))
     tryOut(ports, kind, locked, mode, fields, certs);
@@ -97,9 +97,8 @@ export async function followCerts(
   const chosen = chosenCerts(locked.certs, verifyingKinds(kind)).map(({ id }) => id);
   if (chosen.join() === config.certIds.join()) return;
   const draft = anyhow
-    ? draftOfRest(ports, kind, locked, config)
+    ? await draftOfRest(tx, ports, kind, locked, config)
     : draftVersion(ports, kind, locked, draftOf(ports, config));
-  // Without its secrets a version can neither be used nor be followed by another.
   if (!draft || (!anyhow && draft.missing.length > 0 && config.missing.length === 0)) return;
   await insertVersion(tx, ports, kind, locked, draft, createdBy);
 }
@@ -108,25 +107,44 @@ function draftOf(ports: CredentialPorts, config: ChannelConfigRow): Pick<Version
   return { mode: config.mode, fields: { ...config.fields, ...openOrRefuse(ports, config) } };
 }
 
-/** What is left, and what it lacks; undefined when the secrets do not open. */
-function draftOfRest(
+/**
+ * What takes over when something was taken away: the whole new set if it is complete, else what is left of the present version.
+ * Undefined when nothing of it was taken away, or when the secrets do not open.
+ */
+async function draftOfRest(
+  tx: Tx,
   ports: CredentialPorts,
   kind: ChannelKind,
   locked: LockedCredentials,
   config: ChannelConfigRow,
-): VersionDraft | undefined {
+): Promise<VersionDraft | undefined> {
+  const verifying = verifyingKinds(kind);
+  const rest = (await readVersion(tx, config.id))?.certs.filter((cert) => isUsable(cert, verifying)) ?? [];
   try {
     const draft = draftOf(ports, config);
-    try {
-      return draftVersion(ports, kind, locked, draft);
-    } catch (error) {
-      if (!(error instanceof ChannelMisconfigured)) throw error;
-      const certs = chosenCerts(locked.certs, verifyingKinds(kind));
-      return { ...draft, certs, missing: [error.field] };
-    }
+    const whole = draftAnyhow(ports, kind, locked, draft, chosenCerts(locked.certs, verifying));
+    if (whole.missing.length === 0 || config.missing.length > 0) return whole;
+    if (rest.length === config.certIds.length) return undefined;
+    return draftAnyhow(ports, kind, locked, draft, rest);
   } catch (error) {
     if (error instanceof ConfigurationBroken) return undefined;
     throw error;
+  }
+}
+
+/** A draft that is complete and cannot be used lacks what is at fault. */
+function draftAnyhow(
+  ports: CredentialPorts,
+  kind: ChannelKind,
+  locked: LockedCredentials,
+  draft: Pick<VersionDraft, 'mode' | 'fields'>,
+  certs: CertRow[],
+): VersionDraft {
+  try {
+    return draftVersion(ports, kind, locked, draft, certs);
+  } catch (error) {
+    if (!(error instanceof ChannelMisconfigured)) throw error;
+    return { ...draft, certs, missing: [error.field] };
   }
 }
 

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
+import { CERT_ID } from '../../cli/commands/cert/view.ts';
 import { nouns } from '../../cli/commands/index.ts';
 import { makePlace, runPayctl, scripted } from '../support/cli.ts';
 import { problem } from '../support/fake-api.ts';
@@ -34,6 +35,22 @@ for (const [status, code] of [
     if (code === 1) t.is((JSON.parse(run.stderr) as { error: { code: string } }).error.code, `order_${status}`);
   });
 }
+
+test('trusting a key shows who brought it and its whole fingerprint before anything is sent', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  for (const verb of ['trust', 'distrust']) {
+    const asked = await place.payctl(['cert', verb, CERT_ID]);
+    t.is(asked.code, 2);
+    t.regex(asked.stderr, new RegExp(`uploaded by alice {2}SHA-256 ${'5f'.repeat(32)}`));
+    t.false(
+      place.api.seen.some(({ path }) => path.endsWith(verb)),
+      'not confirmed, not sent',
+    );
+    t.is((await place.payctl(['cert', verb, CERT_ID, '--yes'])).code, 0);
+    t.is((await place.payctl(['cert', verb, 'cert_0', '--yes'])).code, 3);
+  }
+});
 
 test('pay draws a QR code on a terminal, and none in a pipe', async (t) => {
   const place = await makePlace();

@@ -7,6 +7,7 @@ import { problem, type FakeAnswer } from '../support/fake-api.ts';
 interface Finding {
   check: string;
   status: string;
+  detail: string;
   fix: string | null;
 }
 
@@ -90,6 +91,19 @@ test('open exceptions and certificates that end soon are warnings: exit 0', asyn
     findings.filter(({ status }) => status === 'degraded').map(({ check }) => check),
     ['alipay_app_cert', 'exceptions', 'refunds'],
   );
+  t.is(code, 0);
+});
+
+test('a verify key that nobody trusts is a warning that names what to compare', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const untrusted = [{ id: 'cert_9', kind: 'alipay_public_key', fingerprint: 'ab'.repeat(32) }];
+  const row = { payWay: 'alipay', project: 'default', mode: 'simulator', enabled: true, missing: [], untrusted };
+  place.api.on('GET /api/v1/payment/config/list', () => list(row));
+  const { code, findings } = await examine(place);
+  const found = findings.find(({ check, status }) => check === 'alipay' && status === 'degraded');
+  t.regex(found?.detail ?? '', /alipay_public_key abababababababab… is not trusted/);
+  t.regex(found?.fix ?? '', /payctl cert trust cert_9/);
   t.is(code, 0);
 });
 

@@ -138,6 +138,15 @@ test('channel and cert: configured, tested, switched, uploaded, downloaded', asy
   t.is((await payctl.json(`cert get ${id}`)).id, id);
   t.regex(await payctl.done(`cert download ${id}`), /^-----BEGIN CERTIFICATE-----/);
   t.is((await fails(payctl, `cert delete ${id} --confirm ${id}`)).exitCode, 6);
+  const { id: key, fingerprint } = (await payctl.json('cert list')).find(
+    ({ kind }: Row) => kind === 'alipay_public_key',
+  );
+  const refused = await fails(payctl, `cert distrust ${key}`);
+  t.is(refused.exitCode, 2, 'it has to be confirmed');
+  t.is((await payctl.json(`cert distrust ${key} -y`)).trust, 'distrusted');
+  t.true((await payctl.json('channel get alipay')).missing.includes('alipay_public_key'));
+  t.like(await payctl.json(`cert trust ${key} -y`), { trust: 'trusted', fingerprint });
+  t.deepEqual((await payctl.json('channel get alipay')).missing, []);
   t.is(
     (await fails(payctl, 'cert upload app.crt --kind alipay_app_cert')).exitCode,
     1,

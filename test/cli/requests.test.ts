@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { writeCertFiles } from '../support/cert-files.ts';
+import { CERT_ID } from '../../cli/commands/cert/view.ts';
 import { makePlace } from '../support/cli.ts';
 import { splitWords } from '../support/shell-words.ts';
 
@@ -100,6 +101,8 @@ const CASES: [line: string, request: string, body?: unknown][] = [
   ['channel disable alipay -y', 'PUT /api/v1/payment/config/alipay/toggle', { enabled: false }],
   ['cert list --pay-way alipay', 'POST /api/v1/certs/list', { payWay: 'alipay' }],
   ['cert set-default cert_1 -y', 'POST /api/v1/certs/cert_1/default'],
+  [`cert trust ${CERT_ID} -y`, `POST /api/v1/certs/${CERT_ID}/trust`],
+  [`cert distrust ${CERT_ID} -y --project eu`, `POST /api/v1/certs/${CERT_ID}/distrust`],
   ['cert delete cert_1 --confirm cert_1', 'POST /api/v1/certs/cert_1/delete'],
   ['cert download cert_1', 'POST /api/v1/certs/cert_1/download'],
   ['project create --code eu --name Europe', 'POST /api/v1/projects', { code: 'eu', name: 'Europe' }],

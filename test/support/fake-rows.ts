@@ -139,8 +139,13 @@ const certRow: Row = {
   name: 'app',
   subject: 'CN=shop',
   serialNumber: '0A',
+  fingerprint: '5f'.repeat(32),
   daysLeft: 300,
   isDefault: true,
+  trust: 'trusted',
+  trustedBy: 'alice',
+  trustedAt: '2026-11-20T10:00:00.000Z',
+  createdBy: 'alice',
 };
 const userRow: Row = {
   userId: 'u-1',

@@ -9,7 +9,9 @@ import { CERTS, CERT_ID, VIEW } from './view.ts';
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('delete')
-    .description('Delete a certificate or key that is neither the default nor in use.')
+    .description(
+      'Delete a certificate or key. What signs must be neither the default nor in use; what verifies can always be deleted.',
+    )
     .argument('<id>');
   examples(
     changes(command),

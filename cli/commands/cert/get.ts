@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
-import { CliError, EXIT } from '../../errors.ts';
 import { examples } from '../../options.ts';
 import { projectFlag } from '../../resource.ts';
-import { findCerts } from './list.ts';
+import { findCert } from './list.ts';
 import { CERT_ID, VIEW } from './view.ts';
 
 /** Adds `cert get`. */
@@ -16,8 +15,5 @@ export function define(noun: Command, context: ContextOf): void {
 
 /** Prints one certificate. */
 export async function run(context: Context, id: string, flags: { project?: string }): Promise<void> {
-  const row = (await findCerts(context, flags)).find((cert) => cert['id'] === id);
-  if (!row)
-    throw new CliError('not_found', EXIT.notFound, `Certificate ${id} not found.`, { hint: 'payctl cert list' });
-  await context.print.item(row, VIEW);
+  await context.print.item(await findCert(context, id, flags), VIEW);
 }

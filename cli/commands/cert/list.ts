@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
+import { CliError, EXIT } from '../../errors.ts';
 import { choice, examples, given } from '../../options.ts';
 import { projectFlag } from '../../resource.ts';
 import type { Row } from '../../values.ts';
@@ -25,6 +26,14 @@ export function define(noun: Command, context: ContextOf): void {
 /** Prints the certificates. */
 export async function run(context: Context, flags: ListFlags): Promise<void> {
   await context.print.list(await findCerts(context, flags), VIEW);
+}
+
+/** One certificate of a project; throws when there is none. */
+export async function findCert(context: Context, id: string, flags: { project?: string }): Promise<Row> {
+  const { project } = flags;
+  const row = (await findCerts(context, project === undefined ? {} : { project })).find((cert) => cert['id'] === id);
+  if (row) return row;
+  throw new CliError('not_found', EXIT.notFound, `Certificate ${id} not found.`, { hint: 'payctl cert list' });
 }
 
 /** The certificates that match; the contract lists them by POST. */

@@ -81,7 +81,7 @@ export async function run(context: Context, file: string, flags: UploadFlags): P
   const uploaded = rows.at(-1);
   if (!uploaded) return;
   await (rows.length === 1 ? print.item(uploaded, VIEW) : print.list(rows, VIEW));
-  if (uploaded['isDefault'] === false)
+  if (uploaded['isDefault'] === false && uploaded['trust'] !== 'trusted')
     await print.done(`Uploaded, but not in use yet. Next: payctl cert set-default ${String(uploaded['id'])}`);
 }
 

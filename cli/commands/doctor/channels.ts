@@ -25,7 +25,7 @@ export async function checkChannels({ api }: Context): Promise<Finding[]> {
   if (configs instanceof CliError) return unreadable('channels', configs);
   const used = configs.filter((row) => row['mode'] !== null);
   const findings = await Promise.all(used.map((row) => checkChannel(api, row)));
-  return [...findings, ...(await checkNotices(api, used))];
+  return [...findings, ...configs.flatMap(waitingForTrust), ...(await checkNotices(api, used))];
 }
 
 async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
@@ -55,6 +55,19 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
     field.startsWith(`${payWay}_`)
       ? `payctl cert upload FILE --kind ${field}${inProject(project)}`
       : `payctl channel set ${payWay}${inProject(project)}`,
+  );
+}
+
+/** What was uploaded to verify and is not used: somebody rotates a key, or tries to bring one of their own. */
+function waitingForTrust(row: Row): Finding[] {
+  const [project, payWay] = [plain(row['project']) || 'default', plain(row['payWay'])];
+  const untrusted = Array.isArray(row['untrusted']) ? (row['untrusted'] as Row[]) : [];
+  return untrusted.map(({ id, kind, fingerprint }) =>
+    degraded(
+      channelName(project, payWay),
+      `${plain(kind)} ${plain(fingerprint).slice(0, 16)}… is not trusted, so nothing is verified with it`,
+      `compare the fingerprint: payctl cert trust ${plain(id)}${inProject(project)}, or payctl cert delete ${plain(id)}`,
+    ),
   );
 }
 

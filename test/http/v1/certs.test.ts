@@ -286,6 +286,24 @@ test.serial(
   },
 );
 
+test.serial('what is taken away during a change to certificate mode leaves the rest in force', async (t) => {
+  const service = await startService(t);
+  const { call } = service;
+  await call('POST', '/api/v1/payment/config/alipay', { body: alipay });
+  const next = (await upload(service, 'alipay_public_key', OTHER_KEY)).body.data;
+  const state = async () => (await call('GET', '/api/v1/payment/config/alipay')).body.data;
+  const [first] = (await state()).certificates.filter(({ kind }: { kind: string }) => kind === 'alipay_public_key');
+  await upload(service, 'alipay_app_cert', fixture('app.crt'));
+  t.is((await call('POST', `${base}/${first.id}/distrust`)).status, 200);
+  t.like(await state(), { configured: true, missing: [] });
+  t.deepEqual(
+    (await state()).certificates.map(({ id }: { id: string }) => id).filter((id: string) => id !== first.id),
+    (await state()).certificates.map(({ id }: { id: string }) => id),
+  );
+  t.is((await call('POST', `${base}/${next.id}/delete`)).status, 200);
+  t.like(await state(), { configured: false, missing: ['alipay_public_key'] });
+});
+
 test.serial('what signs is neither trusted nor distrusted', async (t) => {
   const service = await startService(t);
   const { id } = (await upload(service, 'alipay_app_key', fixture('app.key'))).body.data;
