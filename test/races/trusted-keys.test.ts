@@ -78,25 +78,194 @@ async function post(
 }
 
 /** Says with the attacker's key that an order is paid; whether it was believed. */
-async function forge(scene: Scene, { envelope }: Attack, orderNo: string): Promise<boolean> {
-  const { forger, way, project, template, service } = scene;
-  const facts = withOrder(way.payWay, template, orderNo, '');
-  const status = await post(service, project, way, await forger.sign(way.payWay, project, facts, envelope));
-  const isPaid = (await stateOf(service, orderNo)) === 'paid';
+async function forge(scene: Scene, { envelope }: Attack, orderNo: string, facts?: Facts, at = scene.service) {
+  const { forger, way, project, template } = scene;
+  const said = facts ?? withOrder(way.payWay, template, orderNo, '');
+  const status = await post(at, project, way, await forger.sign(way.payWay, project, said, envelope));
+  const isPaid = (await stateOf(scene.service, orderNo)) === 'paid';
   if (isPaid !== (status === 200)) throw new Error(`${way.name}: ${status}, paid: ${isPaid}`);
   return isPaid;
 }
 
-test('an application that may manage certificates cannot have its own key believed', async (t) => {
+type Send = Admin['call'];
+
+/** Somebody who may bring keys, or not. */
+interface Uploader {
+  name: string;
+  send: Send;
+  version: 'v1' | 'v2';
+}
+
+async function uploaders({ service, admin, viewer }: Stage, project: string): Promise<Uploader[]> {
+  const app = async (...scopes: string[]) => {
+    const { call } = await service.merchant({ project, scopes: scopes as never, trusted: true });
+    return { name: `an application with ${scopes.join(' and ')}`, send: call, version: 'v2' as const };
+  };
+  return [
+    { name: 'an administrator', send: admin.call, version: 'v1' },
+    { name: 'an administrator who may only look', send: viewer, version: 'v1' },
+    await app('payment:write', 'payment:read'),
+    await app('config:write'),
+    await app('cert:manage'),
+    await app('cert:manage', 'config:write'),
+    await app('admin'),
+  ];
+}
+
+/** How a key is brought: as a file of its own, or as a member of the configuration. */
+const METHODS = {
+  upload: ({ payWay, kind }: Way, content: string) => ['certs/upload', { payWay, kind, content }],
+  configuration: ({ payWay, kind }: Way, content: string) => [`payment/config/${payWay}`, { [kind]: content }],
+} as const;
+
+interface Shown {
+  id: string;
+  kind: string;
+  trust: string | null;
+  isDefault: boolean;
+  fingerprint: string;
+}
+
+async function certsOf({ admin, project, way }: Scene): Promise<Shown[]> {
+  const { body } = await admin.call('POST', `/api/v1/certs/list?project=${project}`, { kind: way.kind });
+  return body.data;
+}
+
+const changeCert = ({ admin }: Scene, { id }: Shown, verb: string) => admin.call('POST', `/api/v1/certs/${id}/${verb}`);
+
+/** What came of one row of the table. */
+interface Counts {
+  brought: number;
+  refused: number;
+  forged: number;
+  acceptedUntrusted: number;
+  acceptedUnpaid: number;
+  acceptedPaid: number;
+}
+
+/** Somebody brings a key in some way; what is signed with it before and after an administrator trusts it, and when not any more. */
+async function row(
+  t: ExecutionContext,
+  scene: Scene,
+  attack: Attack,
+  { uploader, method, alone }: { uploader: Uploader; method: keyof typeof METHODS; alone: boolean },
+): Promise<Counts> {
+  const { way, project, service } = scene;
+  const what = `${way.name}, ${uploader.name}, ${method}${alone ? ', as the default' : ''}`;
+  const counts = { brought: 0, refused: 0, forged: 0, acceptedUntrusted: 0, acceptedUnpaid: 0, acceptedPaid: 0 };
+  const victim = await placeOrder(scene.shop, { payWay: way.payWay });
+  const paid = await untold(scene, scene.shop, way);
+  const genuine = (await certsOf(scene)).filter(({ trust }) => trust === 'trusted');
+  if (alone) for (const one of genuine) await changeCert(scene, one, 'distrust');
+
+  const [path, body] = METHODS[method](way, attack.pem);
+  const query = uploader.version === 'v1' ? `?project=${project}` : '';
+  const { status } = await uploader.send('POST', `/api/${uploader.version}/${path}${query}`, body);
+  const own = (await certsOf(scene)).find(({ id }) => genuine.every((one) => one.id !== id));
+  const believed = async (isPaid: boolean) => {
+    counts.forged += 1;
+    if (!isPaid) return forge(scene, attack, victim);
+    return forge(scene, attack, paid.orderNo, scene.forger.factsOf(paid.delivery));
+  };
+
+  if (!own) {
+    t.is(status, 403, what);
+    counts.refused = 1;
+  } else {
+    counts.brought = 1;
+    t.true(status === 200 || status === 201, `${what}: ${status}`);
+    t.is(own.trust, uploader.name === 'an administrator' ? 'trusted' : 'waiting', what);
+    if (alone) t.true(own.isDefault, what);
+    else
+      t.is(
+        (await certsOf(scene)).find(({ isDefault }) => isDefault)?.id === own.id,
+        own.trust === 'trusted' && method === 'configuration',
+        what,
+      );
+  }
+  if (own?.trust !== 'trusted') {
+    if (own)
+      for (const verb of ['default', 'trust'])
+        await uploader.send('POST', `/api/${uploader.version}/certs/${own.id}/${verb}`);
+    for (const isPaid of [false, true]) if (await believed(isPaid)) counts.acceptedUntrusted += 1;
+  }
+  if (own) {
+    t.is((await changeCert(scene, own, 'trust')).status, 200, what);
+    if (await believed(false)) counts.acceptedUnpaid += 1;
+    const canAsk = !alone || way.kind === 'wechat_platform_cert';
+    const isBelieved = await believed(true);
+    if (isBelieved) counts.acceptedPaid += 1;
+    t.is(isBelieved, canAsk, `${what}: a young key counts when the channel says the same`);
+    t.is((await changeCert(scene, own, 'distrust')).status, 200, what);
+    if (await believed(false)) counts.acceptedUntrusted += 1;
+    t.is((await changeCert(scene, own, 'delete')).status, 200, what);
+  }
+  for (const one of genuine) {
+    await changeCert(scene, one, 'trust');
+    await changeCert(scene, one, 'default');
+  }
+  if (await believed(false)) counts.acceptedUntrusted += 1;
+  t.is(await stateOf(service, victim), 'pending', what);
+  return counts;
+}
+
+for (const way of WAYS) {
+  test(`${way.name}: nothing that is signed with a key that no administrator trusts is believed`, async (t) => {
+    t.timeout(300_000);
+    const on = await stage(t);
+    const scene = await sceneOf(on, way);
+    const attack = await way.attack(on.forger.secretsOf(way.payWay, scene.project), on.dir);
+    const total: Record<string, number> = {};
+    let rows = 0;
+    for (const uploader of await uploaders(on, scene.project))
+      for (const method of ['upload', 'configuration'] as const)
+        for (const alone of [false, true]) {
+          rows += 1;
+          const counts = await row(t, scene, attack, { uploader, method, alone });
+          for (const [name, count] of Object.entries(counts)) total[name] = (total[name] ?? 0) + count;
+        }
+    t.is(total['acceptedUntrusted'], 0);
+    t.is(total['acceptedUnpaid'], 0);
+    t.is(total['brought'], 14);
+    t.is(total['refused'], rows - 14);
+    t.true(total['acceptedPaid']! >= 7);
+    t.log(
+      `${rows} rows: ${Object.entries(total)
+        .map(([name, count]) => `${name} ${count}`)
+        .join(', ')}`,
+    );
+  });
+}
+
+test('a key that is taken away verifies nothing on any replica, from the answer on', async (t) => {
   const on = await stage(t);
+  const { service } = on;
+  const second = await startService(t, {
+    url: service.databaseUrl,
+    simulator: service.simulator,
+    now: service.clock.now,
+  });
   for (const way of WAYS) {
     const scene = await sceneOf(on, way);
-    const mole = await on.service.merchant({ project: scene.project, scopes: ['cert:manage'], trusted: true });
     const attack = await way.attack(on.forger.secretsOf(way.payWay, scene.project), on.dir);
-    const victim = await placeOrder(scene.shop, { payWay: way.payWay });
     const { payWay, kind } = way;
-    const upload = await mole.call('POST', '/api/v2/certs/upload', { payWay, kind, content: attack.pem });
-    t.is(upload.status, 201, JSON.stringify(upload.body));
-    t.false(await forge(scene, attack, victim), way.name);
+    for (const verb of ['distrust', 'delete']) {
+      const upload = { payWay, kind, content: attack.pem };
+      const { body } = await on.admin.call('POST', `/api/v1/certs/upload?project=${scene.project}`, upload);
+      const told = await untold(on, scene.shop, way);
+      const facts = on.forger.factsOf(told.delivery);
+      t.true(await forge(scene, attack, told.orderNo, facts, second), `${way.name}: trusted, on the other replica`);
+      const [here, there] = await Promise.all([untold(on, scene.shop, way), untold(on, scene.shop, way)]);
+      t.is((await on.admin.call('POST', `/api/v1/certs/${body.data.id}/${verb}`)).status, 200);
+      t.false(
+        await forge(scene, attack, there.orderNo, on.forger.factsOf(there.delivery), second),
+        `${way.name} ${verb}`,
+      );
+      t.false(await forge(scene, attack, here.orderNo, on.forger.factsOf(here.delivery)), `${way.name} ${verb}`);
+      if (verb === 'distrust') await on.admin.call('POST', `/api/v1/certs/${body.data.id}/delete`);
+    }
+    const genuine = await untold(on, scene.shop, way);
+    const message = { headers: genuine.delivery.headers, body: bodyOf(genuine.delivery) };
+    t.is(await post(second, scene.project, way, message), 200, 'the genuine key goes on');
   }
 });
