@@ -52,6 +52,7 @@ export const WISHES: readonly OrderWish[] = [
     [at(30), at(31), null].map((dueAt) => ({ wish: 'plan_late_check' as const, dueAt, silent })),
   ),
   { wish: 'abandon' },
+  { wish: 'check_soon' },
   { wish: 'rest' },
   ...[amount(999n), amount(1000n, 'USD')].flatMap((received) => [
     { wish: 'accept' as const, received },

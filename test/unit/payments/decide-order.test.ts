@@ -190,3 +190,15 @@ test('the close that the channel confirms ends the order, whatever the close was
         t.is((change.rule as string | null) === 'O7', outcome.kind === 'closed');
       }
 });
+
+test('what was claimed and not confirmed is looked into soon, whatever the state, and never later than planned', (t) => {
+  const soon = new Date(NOW.getTime() + 15_000);
+  for (const order of orders({ few: true }))
+    for (const nextCheckAt of [null, NOW, soon, new Date(NOW.getTime() + 3_600_000)]) {
+      const change = decideOrder({ ...order, nextCheckAt }, {}, { wish: 'check_soon' }, NOW);
+      if (isRefusal(change)) return t.fail();
+      const after = { ...order, nextCheckAt, ...change.order };
+      if (order.state === 'paid') t.deepEqual(change, { rule: null });
+      else t.is(after.nextCheckAt?.getTime(), Math.min(soon.getTime(), nextCheckAt?.getTime() ?? Infinity));
+    }
+});
