@@ -6,7 +6,7 @@ import { unbalancedAccounts } from '../../server/db/queries/coins.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct, tally } from '../support/catalog-world.ts';
 
 const tea = { project: 'default', code: 'tea' };
-const paidElsewhere = { wish: 'paid_elsewhere', reason: 'by bank transfer', actor: 'test' } as const;
+const paidElsewhere = { wish: 'paid_elsewhere', reason: 'by bank transfer', actor: 'test', listed: false } as const;
 const gold = { project: 'default', code: 'gold' };
 
 async function booksAreRight(t: ExecutionContext, world: CatalogWorld): Promise<void> {

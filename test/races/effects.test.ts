@@ -173,7 +173,7 @@ test.serial('what had failed before this release waits for a person who says tha
     for (const name of ['paid', 'refund-succeeded:R1', 'readmit']) await tx.sql(listed(name));
     await tx.sql('drop table due_effects');
     await tx.sql('alter table orders drop column effects_due');
-    await tx.sql(`delete from schema_migrations where name = '0003-due-effects'`);
+    await tx.sql(`delete from schema_migrations where name = '0004-due-effects'`);
   });
   await migrate(database);
   const rows = await store.read((tx) => tx.dueEffects.list({ orderNo: 'OLD' }, { orderBy: { place: 'asc' } }));

@@ -1,14 +1,14 @@
 import { Migration0001 } from './0001-initial.ts';
 import { RefundAttempts } from './0002-refund-attempts.ts';
-import { DebitsByApplication } from './0002-debits-by-application.ts';
-import { DueEffects } from './0003-due-effects.ts';
-import { Migration0002CertTrust } from './0002-cert-trust.ts';
+import { DebitsByApplication } from './0003-debits-by-application.ts';
+import { DueEffects } from './0004-due-effects.ts';
+import { CertTrust } from './0005-cert-trust.ts';
 
 /** Every migration in order; each one only adds. */
 export const MIGRATIONS = [
   { name: '0001-initial', class: Migration0001 },
   { name: '0002-refund-attempts', class: RefundAttempts },
-  { name: '0002-debits-by-application', class: DebitsByApplication },
-  { name: '0003-due-effects', class: DueEffects },
-  { name: '0002-cert-trust', class: Migration0002CertTrust },
+  { name: '0003-debits-by-application', class: DebitsByApplication },
+  { name: '0004-due-effects', class: DueEffects },
+  { name: '0005-cert-trust', class: CertTrust },
 ];

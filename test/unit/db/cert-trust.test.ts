@@ -10,7 +10,7 @@ test('at the upgrade the defaults are trusted, and what no application brought',
   const run = (sql: string, values: readonly unknown[] = []) => database.em.fork().execute(sql, [...values]);
   await run('alter table certs drop column trusted_at, drop column trusted_by');
   await run('alter table channel_states drop column trust_revision');
-  await run(`delete from schema_migrations where name = '0002-cert-trust'`);
+  await run(`delete from schema_migrations where name = '0005-cert-trust'`);
   await run(
     `insert into admins (id, username, password_hash, role, enabled, generation, created_at, updated_at)
      values (?, 'alice', 'x', 'admin', true, 1, now(), now())`,

@@ -5,7 +5,7 @@ import { Migration } from '@mikro-orm/migrations';
  * and what an administrator (or Debug's simulator) uploaded; the others, which any application may have brought, wait for an
  * administrator.
  */
-export class Migration0002CertTrust extends Migration {
+export class CertTrust extends Migration {
   override up(): void {
     this.addSql(
       `alter table "certs" add column "trusted_at" timestamptz(6) null, add column "trusted_by" varchar(128) null`,
