@@ -42,7 +42,7 @@ export function composeJobs({ config, store, limits, wakes, metrics, now, log }:
       { name: 'fulfilment', rows: dueFulfilments(debug), run: resume, width: 16, laneWidth: 4 },
       // A lane is a project, as above: its coins and its stock.
       { name: 'effect', rows: dueEffectRows(), run: payments.doEffect, width: 8, laneWidth: 4 },
-      // A lane is an application.
+      // A lane is an application, or a receiver across them.
       {
         name: 'delivery',
         wokenBy: 'deliver-event',

@@ -110,10 +110,11 @@ export function createWorkers(kind: DueKind, { store, now, log, worked }: Worker
     takeHeldBack();
   }
 
-  async function work({ id, lane }: DueRow): Promise<void> {
+  async function work({ id, lane, beside }: DueRow): Promise<void> {
     busy += 1;
     started += 1;
-    lanes.set(lane, (lanes.get(lane) ?? 0) + 1);
+    const mine = beside ? [lane, beside] : [lane];
+    for (const one of mine) lanes.set(one, (lanes.get(one) ?? 0) + 1);
     let failed = false;
     try {
       await kind.run(id);
@@ -123,9 +124,11 @@ export function createWorkers(kind: DueKind, { store, now, log, worked }: Worker
     }
     worked?.(kind.name, failed);
     busy -= 1;
-    const others = (lanes.get(lane) ?? 1) - 1;
-    if (others === 0) lanes.delete(lane);
-    else lanes.set(lane, others);
+    for (const one of mine) {
+      const others = (lanes.get(one) ?? 1) - 1;
+      if (others === 0) lanes.delete(one);
+      else lanes.set(one, others);
+    }
     takeHeldBack();
     void fill();
     tellQuiet();

@@ -1,4 +1,5 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
+import { dueDeliveries } from '../../server/db/queries/due.ts';
 import { openDatabase } from '../../server/db/orm.ts';
 import { createStore } from '../../server/db/store.ts';
 import { count } from '../support/counts.ts';
@@ -138,3 +139,43 @@ test('after a database that swallowed everything in the middle of the work, wake
   await scheduler.stop(60_000);
   t.is(scheduler.busy()['delivery'], 0);
 });
+
+test('1,200 due deliveries of an application whose receiver never answers do not hold up the event of another one', async (t) => {
+  const { store, arrived, silent } = await sleepless(t);
+  await insertDeliveries(store, 1_200, ['app_dead'], 'https://dead.example/hook');
+  await until('the silent receiver has all that it may have', async () => silent() >= 8);
+  const [id] = await insertDeliveries(store, 1, ['app_quick'], 'https://quick.example/hook');
+  await until('the event of the other application arrives', async () => arrived.includes(id!));
+  t.true(silent() <= 16, `${silent()} under way`);
+});
+
+test('one dead receiver of many applications does not take all places', async (t) => {
+  const { store, arrived, silent } = await sleepless(t);
+  const apps = Array.from({ length: 40 }, (_, at) => `app_${at}`);
+  await insertDeliveries(store, 1_200, apps, 'https://dead.example/hook');
+  await until('the silent receiver has all that it may have', async () => silent() >= 8);
+  const [id] = await insertDeliveries(store, 1, ['app_0'], 'https://quick.example/hook');
+  await until('an event for another receiver arrives, also of the same application', async () => arrived.includes(id!));
+  t.true(silent() <= 16, `${silent()} under way`);
+});
+
+/** A scheduler as the service has it, over deliveries to `dead.example`, which never answers, and others, which do. */
+async function sleepless(t: ExecutionContext) {
+  const { store } = await postgresDatabase(t);
+  const silence = Promise.withResolvers<void>();
+  const arrived: string[] = [];
+  let under = 0;
+  const run = async (id: string) => {
+    const row = await store.read((tx) => tx.deliveries.find({ id }));
+    if (row?.url.includes('dead.example')) {
+      under += 1;
+      return silence.promise;
+    }
+    arrived.push(id);
+    return finishDelivery(store, id);
+  };
+  const kinds = [{ name: 'delivery', rows: dueDeliveries(), run, width: 96, laneWidth: 8 }];
+  deliveryScheduler(t, store, run, { kinds }).start();
+  t.teardown(() => silence.resolve());
+  return { store, arrived, silent: () => under };
+}

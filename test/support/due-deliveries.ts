@@ -9,14 +9,15 @@ export async function insertDeliveries(
   store: Store,
   n: number,
   apps: readonly string[] = ['app_a'],
+  url = 'https://shop.example/',
 ): Promise<string[]> {
   const rows = await store.transaction((tx) =>
     tx.sql<{ id: string }>(
       `insert into deliveries (id, event_id, client_id, target, url, state, attempts, next_attempt_at, created_at)
        select gen_random_uuid(), 'evt_' || n, (array[${apps.map((app) => `'${app}'`).join(', ')}])[n % ${apps.length} + 1],
-              'webhook', 'https://shop.example/', 'pending', 0, now() - interval '1 minute', now()
+              'webhook', ?, 'pending', 0, now() - interval '1 minute', now()
          from generate_series(1, ?) n returning id`,
-      [n],
+      [url, n],
     ),
   );
   return rows.map(({ id }) => id);

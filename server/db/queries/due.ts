@@ -7,6 +7,8 @@ const LEASE_SECONDS = 60;
 export interface DueRow {
   id: string;
   lane: string;
+  /** A second lane that the row is in, across those of the first kind. */
+  beside?: string | null;
 }
 
 /** What to claim: at most `limit` rows, none of the lanes that are full, only the named rows if there are names. */
@@ -74,7 +76,7 @@ export function dueEffectRows(): DueRows {
   });
 }
 
-/** Deliveries to merchants, by application. */
+/** Deliveries to merchants, by application and by the receiver's host: many may send to one that is dead. */
 export function dueDeliveries(): DueRows {
   return dueRows({
     table: 'deliveries',
@@ -83,6 +85,7 @@ export function dueDeliveries(): DueRows {
     at: 'next_attempt_at',
     lease: 'leased_until',
     lane: 'd.client_id',
+    beside: `('//' || substring(d.url from '^[a-z]+://([^/?#]*)'))`,
     condition: `d.state = 'pending'`,
   });
 }
@@ -107,21 +110,23 @@ interface DueTable {
   at: string;
   lease: string;
   lane: string;
+  beside?: string;
   condition: string;
 }
 
-function dueRows({ table, key, keyType = 'text', at, lease, lane, condition }: DueTable): DueRows {
+function dueRows({ table, key, keyType = 'text', at, lease, lane, beside, condition }: DueTable): DueRows {
   const free = lease === at ? 'true' : `(d.${lease} is null or d.${lease} <= cast($1 as timestamptz))`;
   const due = `d.${at} <= cast($1 as timestamptz) and ${free} and ${condition}`;
+  const notBeside = beside ? `and (${beside} is null or not (${beside} = any(cast($3 as text[]))))` : '';
   // Materialized: a plan that evaluates the limited part twice would lease more than the limit.
   const statement = (only: string) =>
     `with picked as materialized (
-       select d.${key} as id, ${lane} as lane from ${table} d
-        where ${due} and not (${lane} = any(cast($3 as text[]))) ${only}
+       select d.${key} as id, ${lane} as lane, ${beside ?? 'null'} as beside from ${table} d
+        where ${due} and not (${lane} = any(cast($3 as text[]))) ${notBeside} ${only}
         order by d.${at} limit $2 for update of d skip locked)
      update ${table} t set ${lease} = cast($1 as timestamptz) + interval '${LEASE_SECONDS} seconds'
        from picked where t.${key} = picked.id
-     returning picked.id::text as id, picked.lane`;
+     returning picked.id::text as id, picked.lane, picked.beside`;
   const oldest = statement('');
   const named = statement(`and d.${key} = any(cast($4 as ${keyType}[]))`);
   return {
