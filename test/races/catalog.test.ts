@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { defaultLatePayment } from '../../server/identity/api-app-rules.ts';
 import { placePayment } from '../../server/payments/place.ts';
-import { settleRefund } from '../../server/payments/settle.ts';
+import { settle, settleRefund } from '../../server/payments/settle.ts';
 import { unbalancedAccounts } from '../../server/db/queries/coins.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct, tally } from '../support/catalog-world.ts';
 
@@ -170,6 +170,21 @@ test.serial('a refund that the channel takes back and does again is told each ti
   );
   t.deepEqual(await world.account(), { balance: 50, held: 0, debt: 0 });
   await booksAreRight(t, world);
+});
+
+test.serial('money of another amount that goes back is in no statistics, because it never came in', async (t) => {
+  const world = await catalogWorld(t);
+  const { orderNo } = await world.place({ amount: 10 });
+  const amount = { minor: 300n, currency: 'USD' };
+  await world.say(orderNo, { kind: 'paid', channelNo: 'T-other', amount, at: new Date() });
+  const give = { wish: 'give_back', received: amount, refundNo: 'R-other', actor: 'admin:root' } as const;
+  const via = { cause: 'test', actor: 'test' };
+  await settle(world.ports, orderNo, give, via);
+  const outcome = { kind: 'succeeded', amount, at: new Date() } as const;
+  t.is((await settleRefund(world.ports, 'R-other', { outcome }, via)).refund.state, 'succeeded');
+  const { totals } = await world.catalog.stats.overview({ tz: 'UTC', mode: 'simulator' });
+  t.is(totals.refunds, 0);
+  t.deepEqual(totals.amounts, []);
 });
 
 test.serial('a forced refund of spent coins is never refused: debt, and an exception for a person', async (t) => {

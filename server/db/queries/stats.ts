@@ -40,7 +40,7 @@ export function sumPaid(tx: ReadTx, range: StatsRange): Promise<Summed[]> {
   return summed(tx, paidStatement(range));
 }
 
-/** What was given back on each day. */
+/** What was given back on each day of what was counted as paid: money beside an order was never counted. */
 export function sumRefunded(tx: ReadTx, range: StatsRange): Promise<Summed[]> {
   return summed(tx, refundedStatement(range));
 }
@@ -74,7 +74,7 @@ export function refundedStatement(range: StatsRange): Statement {
     sql: `select width_bucket(r.finished_at, ?::timestamptz[]) as day, o.pay_way, o.currency, count(*)::text as count,
                  sum(r.amount)::text as minor
             from refunds r join orders o on o.order_no = r.order_no
-           where r.state = 'succeeded' and r.finished_at >= ?::timestamptz and r.finished_at < ?::timestamptz
+           where r.state = 'succeeded' and not r.surplus and r.finished_at >= ?::timestamptz and r.finished_at < ?::timestamptz
              and o.mode = ?${ofProject(range, 'o.project')}
            group by 1, 2, 3`,
     parameters: parameters(range),
