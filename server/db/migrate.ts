@@ -18,16 +18,24 @@ export async function migrate(database: OpenDatabase): Promise<SchemaStatus> {
   const before = await schemaStatus(database);
   if (before.pending.length === 0) return before;
   if (database.kind === 'pglite') await database.orm.migrator.up();
-  else await underLock(database);
+  else await withoutBounds(database, underLock);
   return schemaStatus(database);
+}
+
+/** A table of millions of rows takes longer to change than a request may; only waiting for locks stays bounded. */
+async function withoutBounds(database: OpenDatabase, work: (own: OpenDatabase) => Promise<void>): Promise<void> {
+  const own = (await database.reopen?.()) ?? database;
+  try {
+    await work(own);
+  } finally {
+    if (own !== database) await own.close();
+  }
 }
 
 /** The lock lives on a connection of its own, in a transaction that does nothing else. */
 async function underLock({ em, orm }: OpenDatabase): Promise<void> {
   await em.fork().transactional(async (holder) => {
     await holder.execute('set local lock_timeout = 0');
-    await holder.execute('set local statement_timeout = 0');
-    await holder.execute('set local idle_in_transaction_session_timeout = 0');
     await waitForLock(() => holder.execute('select pg_try_advisory_xact_lock(7240917001) as taken'));
     await orm.migrator.up();
   });

@@ -27,6 +27,8 @@ export interface OpenDatabase {
   orm: Orm;
   kind: DatabaseSettings['kind'];
   em: SqlEntityManager;
+  /** The same database once more, for work that may take its time (PostgreSQL only). */
+  reopen?: () => Promise<OpenDatabase>;
   close(): Promise<void>;
 }
 
@@ -109,7 +111,17 @@ async function openPostgres({
       ? new DatabaseMissing(error)
       : error;
   }
-  return { orm, kind: 'postgres', em: orm.em, close };
+  return { orm, kind: 'postgres', em: orm.em, reopen, close };
+
+  function reopen(): Promise<OpenDatabase> {
+    return openPostgres({
+      kind: 'postgres',
+      url,
+      poolSize: 2,
+      prepared,
+      timeouts: { query: 0, statement: 0, idleInTransaction: 0 },
+    });
+  }
 
   /** Kysely forgets the pool before it ends it: a connection in use could then not be given back, and the end would wait for ever. */
   async function close(): Promise<void> {

@@ -1,0 +1,23 @@
+import test from 'ava';
+import { migrate, schemaStatus } from '../../server/db/migrate.ts';
+import { openDatabase } from '../../server/db/orm.ts';
+import { createDatabase } from '../support/database.ts';
+
+test('a migration that takes longer than a request may is not broken off', async (t) => {
+  const { url, drop } = await createDatabase();
+  t.teardown(drop);
+  const database = await openDatabase({ kind: 'postgres', url, poolSize: 2 });
+  t.teardown(() => database.close());
+  // As on large tables: the first statement about an index takes five seconds.
+  for (const statement of [
+    'drop schema public cascade',
+    'create schema public',
+    'create sequence public.begun',
+    `create function public.linger() returns event_trigger language plpgsql as
+       $$ begin if nextval('public.begun') = 1 then perform pg_sleep(5); end if; end $$`,
+    `create event trigger linger on ddl_command_start when tag in ('CREATE INDEX') execute function public.linger()`,
+  ])
+    await database.em.execute(statement);
+  t.deepEqual((await migrate(database)).pending, []);
+  t.deepEqual((await schemaStatus(database)).pending, []);
+});
