@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { count } from '../support/counts.ts';
 import { identityQueries } from '../../server/db/queries/identity.ts';
 import { verifyAuditChain } from '../../server/identity/audit-chain.ts';
 import { postgresDatabase } from '../support/database.ts';
@@ -13,7 +14,7 @@ import {
 } from '../support/identity-app.ts';
 
 /** How often a dead credential is used again, half of it on each instance. */
-const uses = process.env.PAY_TEST_LONG ? 2000 : 100;
+const uses = count(2000, 100);
 
 interface Scene {
   one: IdentityApp;

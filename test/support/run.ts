@@ -1,4 +1,4 @@
-// `npm test [-- files or AVA flags]`, `npm run test:long`: one real PostgreSQL, then AVA, then a line with the sums.
+// `npm test [-- files or AVA flags]`, `npm run test:long [-- --share 0.25]`: one real PostgreSQL, then AVA, then a line with the sums.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync, readFileSync } from 'node:fs';
@@ -15,7 +15,11 @@ interface Sums {
 }
 
 const { values, positionals } = parseArgs({
-  options: { long: { type: 'boolean', default: false }, match: { type: 'string', multiple: true, default: [] } },
+  options: {
+    long: { type: 'boolean', default: false },
+    share: { type: 'string' },
+    match: { type: 'string', multiple: true, default: [] },
+  },
   allowPositionals: true,
 });
 
@@ -77,6 +81,7 @@ async function main(): Promise<Sums> {
     if (server) env.PAY_TEST_POSTGRES = server.url;
     if (chromium) env.PAY_TEST_CHROMIUM = chromium;
     if (values.long) env.PAY_TEST_LONG = '1';
+    if (values.share) env.PAY_TEST_SHARE = values.share;
     return await runAva(files, env);
   } finally {
     await server?.stop();
