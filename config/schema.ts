@@ -179,7 +179,7 @@ export const keys = {
     1,
     1_000_000,
     30,
-    'Failed authentication attempts per IP address and minute; an IPv6 /64 counts as one address.',
+    'Failed client and token authentications per IP address and minute; an IPv6 /64 counts as one address.',
   ),
   'RateLimit.LoginFailures': whole(
     1,

@@ -69,7 +69,7 @@ export function createIdentity(parts: IdentityParts): Identity {
     now,
   );
   const audit = createAudit({ now });
-  const limits = createLoginLimits(counts, config.rateLimit);
+  const limits = createLoginLimits(counts, config.rateLimit, keys.counters);
   const ports = { store, queries, audit, now, debug: config.debug, passwords, limits, adminTokens, accessTokens };
   return {
     authenticators: createAuthenticators({ ...ports, csrfKey: keys.csrf }),

@@ -5,6 +5,8 @@ export interface IdentityKeys {
   readonly adminTokens: Uint8Array;
   readonly accessTokens: Uint8Array;
   readonly csrf: Uint8Array;
+  /** Names in counters: somebody may type a password where the name belongs. */
+  readonly counters: Uint8Array;
 }
 
 /** Derives all keys from `JWT.SecretKey` (HKDF-SHA-256, RFC 5869); another secret gives other keys, so every token ends. */
@@ -15,5 +17,6 @@ export function deriveKeys(secretKey: string): IdentityKeys {
     adminTokens: derive('administrator-jwt'),
     accessTokens: derive('oauth-access-token'),
     csrf: derive('csrf'),
+    counters: derive('counters'),
   };
 }

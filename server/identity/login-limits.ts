@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { addressBlock } from '../addresses/block.ts';
 import { TooManyRequests } from '../errors.ts';
 import type { FailureCounts } from './ports.ts';
@@ -6,7 +7,7 @@ import type { FailureCounts } from './ports.ts';
 export interface LoginLimitSettings {
   /** Per account and address in 15 minutes; ten times that per address. */
   loginFailures: number;
-  /** Per address and minute, tokens and logins together; 0 = off. */
+  /** Failed client authentications per address and minute; 0 = off. Logins have counters of their own. */
   badCredentialsPerMinute: number;
 }
 
@@ -22,15 +23,19 @@ export interface LoginLimits {
   clientFailed(ip: string): Promise<void>;
 }
 
-/** Makes the guard over counters that all replicas share. */
-export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSettings): LoginLimits {
+/** Makes the guard over counters that all replicas share; `secret` hides the names in them. */
+export function createLoginLimits(
+  counts: FailureCounts,
+  settings: LoginLimitSettings,
+  secret: Uint8Array,
+): LoginLimits {
   const { loginFailures, badCredentialsPerMinute } = settings;
   const ofAddress = (ip: string) =>
     badCredentialsPerMinute > 0 ? [{ key: `bad-credential:${ip}`, limit: badCredentialsPerMinute, seconds: 60 }] : [];
+  const hidden = (name: string) => createHmac('sha256', secret).update(name).digest('base64url').slice(0, 22);
   const ofLogin = (username: string, ip: string) => [
-    { key: `login:${username}:${ip}`, limit: loginFailures, seconds: windowSeconds },
+    { key: `login:${hidden(username)}:${ip}`, limit: loginFailures, seconds: windowSeconds },
     { key: `login:${ip}`, limit: 10 * loginFailures, seconds: windowSeconds },
-    ...ofAddress(ip),
   ];
   const count = async (limits: ReturnType<typeof ofAddress>): Promise<void> => {
     const left = await Promise.all(limits.map(({ key, limit, seconds }) => counts.consume(key, limit, seconds)));

@@ -193,6 +193,24 @@ test.serial('an address that guesses many names is limited, a right login elsewh
   t.is(other.status, 200);
 });
 
+test.serial('wrong tokens from an address keep no right login from it out', async (t) => {
+  const app = await identityApp(t, { badCredentialsPerMinute: 3 });
+  const wrong = () => app.call('GET', '/api/v1/me', { token: 'x.y.z' });
+  const seen = [];
+  for (let at = 0; at < 5; at += 1) seen.push((await wrong()).status);
+  t.deepEqual(seen, [401, 401, 401, 429, 429]);
+  t.is((await app.call('POST', '/api/v1/login', { body: alice })).status, 200);
+});
+
+test.serial('what was typed into the name of a login is not in the database', async (t) => {
+  const app = await identityApp(t, { loginFailures: 2 });
+  const body = { username: 'my-very-own-password-7', password: 'wrong-wrong-wrong' };
+  t.is((await app.call('POST', '/api/v1/login', { body })).status, 401);
+  const rows = await app.on.database.em.fork().execute('select key from rate_limits');
+  t.true(rows.length > 0);
+  t.false(JSON.stringify(rows).includes(body.username));
+});
+
 function withHeader(token: string, more: object): string {
   const [header = '', payload, signature] = token.split('.');
   const changed = { ...JSON.parse(Buffer.from(header, 'base64url').toString()), ...more };

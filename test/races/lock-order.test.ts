@@ -11,7 +11,7 @@ import { receiveNotice } from '../../server/payments/notice.ts';
 import { operatorRepairs } from '../../server/payments/operator.ts';
 import { settleRefund } from '../../server/payments/settle.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../support/catalog-world.ts';
-import { count } from '../support/counts.ts';
+import { count, isLong } from '../support/counts.ts';
 import { postgresDatabase } from '../support/database.ts';
 import { type JitteryStore, withJitter } from '../support/jitter.ts';
 import { until } from '../support/service.ts';
@@ -95,6 +95,7 @@ test.serial(
 );
 
 test.serial('every pair of operations at once: no deadlock, and stock and coins balance', async (t) => {
+  t.timeout(900_000);
   let store: JitteryStore | undefined;
   const world = await catalogWorld(t, 10, (inner) => (store = withJitter(inner, 4)));
   await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: STOCK, perUserLimit: STOCK });
@@ -105,7 +106,9 @@ test.serial('every pair of operations at once: no deadlock, and stock and coins 
   let pairs = 0;
   for (let round = 0; round < count(5, 1); round++)
     for (const [at, one] of names.entries())
-      for (const other of names.slice(at)) {
+      for (const [beside, other] of names.slice(at).entries()) {
+        // A short run takes a third of the pairs.
+        if (!isLong && (at + beside) % 3 !== 0) continue;
         const scene = await sceneOf(world, `${one}:${other}:${round}`);
         const both = [one, other, one, other].map((name, turn) => attempt(OPERATIONS[name]!(scene, turn)));
         for (const word of await Promise.all(both)) found[word] = (found[word] ?? 0) + 1;

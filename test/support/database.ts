@@ -8,6 +8,9 @@ import { openDatabase, type OpenDatabase } from '../../server/db/orm.ts';
 import { createStore, type Store } from '../../server/db/store.ts';
 import { testPostgresUrl } from './postgres.ts';
 
+/** A machine that is busy makes a test slow and not red: only tests of a sick database have the service's own bounds. */
+export const PATIENT = { connect: 60_000, query: 60_000, statement: 58_000, lock: 50_000, idleInTransaction: 120_000 };
+
 /** A migrated database of a test's own. */
 export interface TestDatabase {
   url: string;
@@ -18,7 +21,7 @@ export interface TestDatabase {
 /** A fresh migrated database on the real PostgreSQL of the run; dropped when the test ends. */
 export async function postgresDatabase(t: Pick<ExecutionContext, 'teardown'>, poolSize = 10): Promise<TestDatabase> {
   const { url, drop } = await createDatabase();
-  const database = await openDatabase({ kind: 'postgres', url, poolSize });
+  const database = await openDatabase({ kind: 'postgres', url, poolSize, timeouts: PATIENT });
   t.teardown(async () => {
     await database.close();
     await drop();

@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { buildApp } from '../../server/app.ts';
 import { listen } from '../../server/http/server.ts';
-import { PATIENT } from './service.ts';
+import { PATIENT } from './database.ts';
 
 interface Orders {
   simulatorUrl: string;

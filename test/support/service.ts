@@ -12,12 +12,9 @@ import { createPasswords } from '../../server/identity/passwords.ts';
 import type { AppSettings } from '../../server/identity/api-app-rules.ts';
 import type { Asker } from '../../server/payments/ports.ts';
 import { startSimulator } from '../../server/simulator/simulator.ts';
-import { createDatabase } from './database.ts';
+import { createDatabase, PATIENT } from './database.ts';
 import { requireDeclared } from './declared.ts';
 import { temporaryFolder } from './folder.ts';
-
-/** A machine that is busy makes a test slow and not red: only tests of a sick database have the service's own bounds. */
-export const PATIENT = { connect: 60_000, query: 60_000, statement: 58_000, lock: 50_000, idleInTransaction: 120_000 };
 
 /** What a test may have otherwise. */
 export interface ServiceOptions extends Overrides {

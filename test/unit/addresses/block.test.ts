@@ -23,7 +23,7 @@ test('guesses from many addresses of one /64 are counted together', async (t) =>
       return { allowed: limits.every(({ key, limit }) => (uses.get(key) ?? 0) < limit), resetSeconds: 1 };
     },
   };
-  const limits = createLoginLimits(counts, { loginFailures: 3, badCredentialsPerMinute: 100 });
+  const limits = createLoginLimits(counts, { loginFailures: 3, badCredentialsPerMinute: 100 }, new Uint8Array(32));
   for (const end of ['1', '2', '3']) await limits.failed('alice', `2001:db8::${end}`);
   await t.throwsAsync(limits.check('alice', '2001:db8::4'), { message: /Too many/ });
   await t.notThrowsAsync(limits.check('alice', '2001:db8:0:1::4'));

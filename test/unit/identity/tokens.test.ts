@@ -14,18 +14,18 @@ test('a token comes back as it was issued', async (t) => {
   t.deepEqual(await mint.verify(token), { subject: 'app', generation: 3, scope: 'a b', jti, expiresAt });
 });
 
-test('it lives for its time and five seconds of clock difference', async (t) => {
+test('it lives for its time and not a second longer', async (t) => {
   let seconds = 0;
   const mint = createMint(kind, () => new Date(Date.UTC(2030, 0, 1) + seconds * 1000));
   const { token } = await mint.issue({ subject: 'app', generation: 1 });
-  seconds = 64;
+  seconds = 59;
   await t.notThrowsAsync(mint.verify(token));
-  seconds = 65;
+  seconds = 60;
   await t.throwsAsync(mint.verify(token), { instanceOf: Unauthenticated });
 });
 
 test('each purpose and each secret has keys of its own', (t) => {
   const all = [keys, deriveKeys('another-test-secret-of-32-bytes-or-more')].flatMap((one) => Object.values(one));
-  t.is(new Set(all.map((key) => Buffer.from(key).toString('hex'))).size, 6);
+  t.is(new Set(all.map((key) => Buffer.from(key).toString('hex'))).size, 8);
   t.true(all.every((key) => key.length === 32));
 });
