@@ -1,4 +1,5 @@
 import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
+import type { IdentityFields } from '../db/queries/credentials.ts';
 import type { ReadTx } from '../db/tx.ts';
 import type { Channel, ChannelInput, ChannelKind, KeyOrigin, PayWay, Transport } from '../payments/channel.ts';
 import { privatePartPlace, secretsPlace } from './places.ts';
@@ -24,6 +25,11 @@ export interface VersionRows {
   certs: CertRow[];
 }
 
+/** The fields that say whose money it is, of a channel's kind. */
+export function identityFields({ fields }: ChannelKind): IdentityFields {
+  return fields.flatMap(({ name, pinned }) => (pinned ? [{ name, unless: pinned === true ? '' : pinned.unless }] : []));
+}
+
 /** Reads a version; undefined when there is none. Certificates that were deleted since are still read. */
 export async function readVersion(tx: ReadTx, configId: string): Promise<VersionRows | undefined> {
   const config = await tx.channelConfigs.find({ id: configId });
@@ -35,11 +41,13 @@ export async function readVersion(tx: ReadTx, configId: string): Promise<Version
 
 /**
  * Opens a version's secrets and imports its keys; throws SealBroken or ChannelMisconfigured. Of what verifies only that counts
- * which is trusted now, whatever the version was made with.
+ * which is trusted now, whatever the version was made with. Whose money it is comes from `identity`, all the rest from the
+ * version itself.
  */
 export function buildChannel(
   kind: ChannelKind,
   { config, certs }: VersionRows,
+  identity: ChannelConfigRow,
   unseal: Unseal,
   { simulatorUrl, transportTo, now }: Surroundings,
 ): Channel {
@@ -47,7 +55,7 @@ export function buildChannel(
   const usable = certs.filter((cert) => isUsable(cert, verifying));
   const input: ChannelInput = {
     mode: config.mode,
-    fields: { ...config.fields, ...openSecrets(config, unseal) },
+    fields: fieldsOf(kind, config, identity, unseal),
     pems: pemsOf(usable, unseal),
     origins: originsOf(config, usable),
     simulatorUrl,
@@ -55,6 +63,20 @@ export function buildChannel(
     now,
   };
   return kind.create(input);
+}
+
+function fieldsOf(kind: ChannelKind, config: ChannelConfigRow, identity: ChannelConfigRow, unseal: Unseal) {
+  const fields: Record<string, string> = { ...config.fields, ...openSecrets(config, unseal) };
+  if (identity.id === config.id) return fields;
+  const pinned = kind.fields.filter((field) => field.pinned);
+  const needsSecrets = pinned.some(({ name }) => name in identity.fingerprints);
+  const kept: Record<string, string> = { ...identity.fields, ...(needsSecrets ? openSecrets(identity, unseal) : {}) };
+  for (const { name } of pinned) {
+    const { [name]: value } = kept;
+    if (value === undefined) delete fields[name];
+    else fields[name] = value;
+  }
+  return fields;
 }
 
 /** The secret fields of a version; throws SealBroken. */

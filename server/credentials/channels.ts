@@ -1,7 +1,7 @@
 import {
   currentVersion,
+  identitiesSince,
   versionsOfAccount,
-  versionsSince,
   type HealthNote,
   type VersionName,
 } from '../db/queries/credentials.ts';
@@ -17,7 +17,7 @@ import {
   type Transport,
 } from '../payments/channel.ts';
 import type { Channels, NoticeChannel } from '../payments/ports.ts';
-import { buildChannel, readVersion, type Unseal } from './build.ts';
+import { buildChannel, identityFields, readVersion, type Unseal } from './build.ts';
 import { createHealth, watched, type HealthPorts } from './health.ts';
 import { ChannelDisabled, ChannelNotConfigured, ConfigurationBroken, NothingConfigured } from './refusals.ts';
 import { SealBroken } from './sealing.ts';
@@ -45,6 +45,9 @@ export interface ConfiguredChannels extends Channels {
   idle(): Promise<void>;
 }
 
+type Version = Pick<VersionName, 'configId' | 'version' | 'trustRevision'>;
+type Noted = Pick<HealthNote, 'project' | 'payWay' | 'version'>;
+
 /** As many built channels are kept; a version is built once and then only looked up. */
 const KEPT = 500;
 
@@ -63,16 +66,14 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     return kind;
   }
 
-  function channelOf(
-    project: string,
-    payWay: PayWay,
-    { configId, version, trustRevision }: Pick<VersionName, 'configId' | 'version' | 'trustRevision'>,
-  ): Promise<Channel> {
+  /** The channel with the keys of one version, for the identity of another. */
+  function channelOf(project: string, payWay: PayWay, keys: Version, identity: Version = keys): Promise<Channel> {
     // What is not trusted any more verifies nothing from its commit on, not even in a version that was built before.
-    const key = `${configId} ${trustRevision}`;
+    const key = `${keys.configId} ${identity.configId} ${keys.trustRevision}`;
     const known = built.get(key);
     built.delete(key);
-    const channel = known ?? build({ project, payWay, version }, configId);
+    // What befalls a former identity says nothing about the current configuration.
+    const channel = known ?? build({ project, payWay, version: identity.version }, keys, identity);
     built.set(key, channel);
     if (!known) {
       channel.catch(() => built.delete(key));
@@ -82,18 +83,21 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     return channel;
   }
 
-  async function build(of: Pick<HealthNote, 'project' | 'payWay' | 'version'>, configId: string): Promise<Channel> {
-    const rows = await store.read((tx) => readVersion(tx, configId));
+  async function build(of: Noted, keys: Version, identity: Version): Promise<Channel> {
+    const [rows, named] = await store.read(async (tx) => [
+      await readVersion(tx, keys.configId),
+      identity.configId === keys.configId ? undefined : await tx.channelConfigs.find({ id: identity.configId }),
+    ]);
     if (!rows) throw new ChannelNotConfigured(of.payWay);
     try {
-      const channel = buildChannel(kindOf(of.payWay), rows, parts.unseal, parts);
+      const channel = buildChannel(kindOf(of.payWay), rows, named ?? rows.config, parts.unseal, parts);
       return watched(channel, (failure) => health.note(of, failure));
     } catch (error) {
       throw translate(error, of);
     }
   }
 
-  function translate(error: unknown, of: Pick<HealthNote, 'project' | 'payWay' | 'version'>): unknown {
+  function translate(error: unknown, of: Noted): unknown {
     const { project, payWay } = of;
     if (error instanceof SealBroken) {
       log('error', error.message, { project, payWay, why: error.why });
@@ -141,18 +145,27 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
       const { project, payWay } = order;
       if (!counts(order))
         throw new ChannelNotConfigured(payWay, 'is set to simulator mode, which requires Debug = true');
-      const versions = await store.read((tx) => versionsOfAccount(tx, order));
-      return firstUsable(versions, (version) => channelOf(project, payWay, version), payWay);
+      const versions = await store.read((tx) => versionsOfAccount(tx, order, identityFields(kindOf(payWay))));
+      const own = versions.find(({ version }) => version === order.configVersion);
+      const alike = versions.filter(({ identity }) => identity === own?.identity);
+      return firstUsable(waysToBuild(versions, alike), (...pair) => channelOf(project, payWay, ...pair), payWay);
     },
     async forNotices(project, payWay) {
-      const days = kindOf(payWay).limits.refundWindowDays + LONGEST_ORDER_DAYS;
+      const kind = kindOf(payWay);
+      const days = kind.limits.refundWindowDays + LONGEST_ORDER_DAYS;
       const since = new Date(now().getTime() - days * 86_400_000);
-      const versions = (await store.read((tx) => versionsSince(tx, project, payWay, since))).filter(counts);
+      const found = await store.read((tx) => identitiesSince(tx, { project, payWay, since }, identityFields(kind)));
+      const identities = found.filter(counts);
       const channels = await Promise.all(
-        versions.map(async (version): Promise<NoticeChannel[]> => {
+        identities.map(async (identity): Promise<NoticeChannel[]> => {
+          const { mode, account, versions } = identity;
+          const ofAccount = identities.filter((one) => one.account === account && one.mode === mode);
+          const ways = waysToBuild(ofAccount, [identity]);
           // One account that is broken must not keep the notices of the others out.
-          const channel = await channelOf(project, payWay, version).catch(onlyRefusals);
-          return channel ? [{ channel, mode: version.mode, account: version.account }] : [];
+          const channel = await firstUsable(ways, (...pair) => channelOf(project, payWay, ...pair), payWay).catch(
+            onlyRefusals,
+          );
+          return channel ? [{ channel, mode, account, versions: new Set(versions) }] : [];
         }),
       );
       return channels.flat();
@@ -170,16 +183,28 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
   };
 }
 
-/** The newest version of the account, or the order's own when that one cannot be used. */
+type Way = [keys: VersionName, identity: VersionName];
+
+/**
+ * The newest keys of the account with the newest version of the identity; where one of them cannot be used, the versions of
+ * that identity as they are. Never another identity. Both lists have the newest first.
+ */
+function waysToBuild(ofAccount: readonly VersionName[], alike: readonly VersionName[]): Way[] {
+  const [newest] = ofAccount;
+  const [identity] = alike;
+  const ways = alike.map((one): Way => [one, one]);
+  return newest && identity && newest !== identity ? [[newest, identity], ...ways] : ways;
+}
+
 async function firstUsable(
-  versions: readonly VersionName[],
-  build: (version: VersionName) => Promise<Channel>,
+  ways: readonly Way[],
+  build: (...way: Way) => Promise<Channel>,
   payWay: PayWay,
 ): Promise<Channel> {
   let refusal: AppError | undefined;
-  for (const version of versions) {
+  for (const way of ways) {
     try {
-      return await build(version);
+      return await build(...way);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       refusal = error;

@@ -204,6 +204,11 @@ export interface FieldSpec {
   secret: boolean;
   requiredIn: readonly Mode[];
   pattern?: RegExp;
+  /**
+   * Says whose money it is, beside the account: an order keeps what its version says. `unless` names another such field: where
+   * that is given, it is enough to have a value at all, and the newest one is used.
+   */
+  pinned?: true | { unless: string };
   help: string;
 }
 

@@ -3,21 +3,14 @@ import { ask, orderRef } from './ask.ts';
 import type { Notice, Outcome, PayWay } from './channel.ts';
 import { later } from './core/plan.ts';
 import { exponentOf, type Money } from './money.ts';
-import type { NoticeChannel, Ports } from './ports.ts';
+import type { Ports } from './ports.ts';
 import { lockOrder, settleLocked } from './settle.ts';
+import { speaksFor, type Arrived } from './whose-notice.ts';
 
 /** A key that was trusted less long ago than this vouches for no payment alone. */
 const YOUNG_SECONDS = 24 * 3600;
 
 type Paid = Extract<Outcome, { kind: 'paid' }>;
-
-/** Where a notice arrived, and what it says. */
-export interface Arrived {
-  project: string;
-  payWay: PayWay;
-  from: NoticeChannel;
-  notice: Notice;
-}
 
 /** Whether a notice may be settled: one that says too much, or whose key is too young, only when the channel says the same. */
 export type ConfirmNotice = (arrived: Arrived) => Promise<boolean>;
@@ -60,15 +53,14 @@ export function needsConfirmation(
 }
 
 /** The order, if settling would touch it: everything else is refused or recognised there without a question. */
-async function pinnedOrder(
-  { store }: Ports,
-  { project, payWay, from, notice }: Arrived,
-): Promise<OrderRow | undefined> {
+async function pinnedOrder({ store }: Ports, arrived: Arrived): Promise<OrderRow | undefined> {
+  const { payWay, notice } = arrived;
   const { orderNo, noticeId, account } = notice;
   if (orderNo === null) return undefined;
   return store.read(async (tx) => {
-    const order = await tx.orders.find({ orderNo, project, payWay, account, mode: from.mode });
-    if (!order || (await tx.notices.find({ payWay, account, noticeId }))) return undefined;
+    const order = await tx.orders.find({ orderNo });
+    if (!order || !speaksFor(arrived, order) || (await tx.notices.find({ payWay, account, noticeId })))
+      return undefined;
     return order;
   });
 }

@@ -12,6 +12,7 @@ import { readNumberAtChannel } from './numbers.ts';
 import type { NoticeChannel, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
 import { settleLocked, settleRefundLocked } from './settle.ts';
+import { speaksFor, type Arrived } from './whose-notice.ts';
 
 /** What became of a delivery; `ack` is what the channel hears. */
 export interface NoticeResult {
@@ -36,7 +37,7 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
 
   return async (payWay, project, headers, rawBody) => {
     const candidates = await ports.channels.forNotices(project, payWay);
-    const read = await readWithAny(candidates, headers, rawBody);
+    const read = await readWithAny({ project, payWay }, candidates, headers, rawBody);
     if (!read) return refuse(candidates[0], payWay, project);
     const { notice, from } = read;
     const isConfirmed = await confirm({ project, payWay, from, notice });
@@ -89,8 +90,7 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     if (!found) return 'unknown_order';
     const order = await tx.orders.lock({ orderNo: found });
     if (!order) return 'unknown_order';
-    const pinned = order.project === project && order.payWay === payWay;
-    if (!pinned || order.account !== notice.account || order.mode !== from.mode) return 'not_genuine';
+    if (!speaksFor({ project, payWay, from, notice }, order)) return 'not_genuine';
     if (!notice.outcome && !notice.refund) return order;
     const where = { payWay, account: notice.account, noticeId: notice.noticeId };
     const isNew = await tx.notices.insertIfNew({
@@ -148,20 +148,35 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     return { ack, result: candidate ? 'not_genuine' : 'not_configured' };
   }
 
+  /** By the candidate that speaks for the order, or else the first that could read it: several may verify with one key. */
   async function readWithAny(
+    to: { project: string; payWay: PayWay },
     candidates: NoticeChannel[],
     headers: Record<string, string | undefined>,
     rawBody: Buffer,
   ): Promise<{ notice: Notice; from: NoticeChannel } | undefined> {
+    const reasons = [];
+    let first: { notice: Notice; from: NoticeChannel } | undefined;
     for (const from of candidates) {
       try {
-        return { notice: await from.channel.readNotice(headers, rawBody), from };
+        const read = { notice: await from.channel.readNotice(headers, rawBody), from };
+        if (await isPinned({ ...to, ...read })) return read;
+        first ??= read;
       } catch (error) {
         if (!(error instanceof NoticeNotGenuine)) throw error;
-        ports.count('notice_refused', { payWay: from.channel.payWay, why: error.why });
+        reasons.push(error.why);
       }
     }
-    return undefined;
+    if (!first) for (const why of reasons) ports.count('notice_refused', { payWay: to.payWay, why });
+    return first;
+  }
+
+  async function isPinned(arrived: Arrived): Promise<boolean> {
+    return ports.store.read(async (tx) => {
+      const orderNo = await findByNotice(tx, arrived.notice);
+      const order = orderNo && (await tx.orders.find({ orderNo }));
+      return order ? speaksFor(arrived, order) : false;
+    });
   }
 }
 
@@ -171,7 +186,7 @@ function withoutHint({ outcome, refundNo }: Notice): Outcome {
   return outcome ?? { kind: 'unknown', cause: 'unparsable' };
 }
 
-async function findByNotice(tx: Tx, notice: Notice): Promise<string | undefined> {
+async function findByNotice(tx: ReadTx, notice: Notice): Promise<string | undefined> {
   if (notice.orderNo) return notice.orderNo;
   if (notice.refundNo) return (await findByNumber(tx, notice.refundNo))?.orderNo;
   if (!notice.channelOrderId) return undefined;

@@ -21,15 +21,17 @@ export interface NoticeChannel {
   channel: Channel;
   mode: Mode;
   account: string;
+  /** The configuration versions that it speaks for: those with the same identity. */
+  versions: ReadonlySet<number>;
 }
 
 /** Where channels come from (credentials/channels.ts). */
 export interface Channels {
   /** For a new order; refuses with channel_disabled or channel_not_configured (422). */
   forNew(project: string, payWay: PayWay): Promise<ActiveChannel>;
-  /** For an order in flight: its own account, with that account's newest keys. */
+  /** For an order in flight: its own account and identity, with that account's newest keys. */
   forOrder(order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion'>): Promise<Channel>;
-  /** Every account whose notices may still arrive for this project, the newest first. */
+  /** Every identity of every account whose notices may still arrive for this project, the newest first. */
   forNotices(project: string, payWay: PayWay): Promise<NoticeChannel[]>;
   kindOf(payWay: PayWay): ChannelKind;
 }

@@ -146,7 +146,7 @@ async function attempt(done: Promise<unknown>): Promise<string> {
 function hearNotices({ ports }: CatalogWorld): void {
   const { forNew } = ports.channels;
   ports.channels.forNotices = async (project, payWay) => {
-    const { channel, mode, account } = await forNew(project, payWay);
+    const { channel, mode, account, configVersion } = await forNew(project, payWay);
     const readNotice = async (_: unknown, body: Buffer): Promise<Notice> => {
       const { orderNo, channelNo, minor, noticeId } = JSON.parse(body.toString());
       const amount = { minor: BigInt(minor), currency: 'CNY' };
@@ -160,7 +160,7 @@ function hearNotices({ ports }: CatalogWorld): void {
         outcome: { kind: 'paid', channelNo, amount, at: new Date() },
       } as unknown as Notice;
     };
-    return [{ channel: { ...channel, readNotice }, mode, account }];
+    return [{ channel: { ...channel, readNotice }, mode, account, versions: new Set([configVersion]) }];
   };
 }
 

@@ -43,7 +43,8 @@ export const alipayKind: ChannelKind = {
       secret: false,
       requiredIn: [],
       pattern: /^2088\d{12}$/,
-      help: 'Merchant id (2088…). If set, it is sent with every order and checked in every notification.',
+      pinned: true,
+      help: 'Merchant id (2088…). If set, it is sent with every order and checked in every notification. Orders stay bound to it.',
     },
     {
       name: 'appAuthToken',
@@ -51,7 +52,9 @@ export const alipayKind: ChannelKind = {
       secret: true,
       requiredIn: [],
       pattern: /^[\w-]{1,64}$/,
-      help: 'Only for service providers (ISV) acting for another merchant.',
+      // A merchant may refresh it.
+      pinned: { unless: 'sellerId' },
+      help: 'Only for service providers (ISV) acting for another merchant. Without a seller ID orders stay bound to it.',
     },
   ],
   certKinds: [

@@ -35,7 +35,8 @@ const FIELDS: readonly FieldSpec[] = [
     secret: false,
     requiredIn: [],
     pattern: /^[A-Z0-9]{13}$/,
-    help: 'If set, every order must have this payee.',
+    pinned: true,
+    help: 'If set, every order must have this payee. Orders stay bound to it.',
   },
 ];
 

@@ -23,7 +23,8 @@ const FIELDS: readonly FieldSpec[] = [
     secret: false,
     requiredIn: MODES,
     pattern: /^[A-Za-z0-9_-]{6,32}$/,
-    help: 'The appid of the official account, mini program or app that is linked to the merchant.',
+    pinned: true,
+    help: 'The appid of the official account, mini program or app that is linked to the merchant. Orders stay bound to it.',
   },
   {
     name: 'apiV3Key',

@@ -36,41 +36,95 @@ export interface VersionName {
   trustRevision: number;
 }
 
-/** Usable versions of one account, the newest first, then the one that an order pins. */
+/** Fields of a configuration that say whose money it is; `unless` names the field beside which only its presence counts. */
+export type IdentityFields = readonly { name: string; unless: string }[];
+
+/** A version as orders see it: those of one account with equal identities speak for the same party. */
+export interface VersionOfAccount extends VersionName {
+  identity: string;
+}
+
+/** The values of the identity fields of `config`, secrets by their fingerprint; its two values are `identityValues`. */
+const identityOf = (config: string) => `(
+  select coalesce(jsonb_agg(
+           case when coalesce(${config}.fields->>f.beside, '') <> '' and said.value <> '' then 'given' else said.value end
+           order by f.name), '[]')::text
+    from unnest(?::text[], ?::text[]) as f(name, beside),
+         lateral (select coalesce(${config}.fields->>f.name, ${config}.fingerprints->>f.name, '') as value) said)`;
+
+const identityValues = (fields: IdentityFields) => [
+  arrayText(fields.map(({ name }) => name)),
+  arrayText(fields.map(({ unless }) => unless)),
+];
+
+/** Of one account the newest usable version, the newest one of an order's identity, and the order's own; the newest first. */
 export async function versionsOfAccount(
   tx: ReadTx,
   order: { project: string; payWay: PayWay; account: string; mode: Mode; configVersion: number },
-): Promise<VersionName[]> {
+  fields: IdentityFields,
+): Promise<VersionOfAccount[]> {
   const { project, payWay, account, mode, configVersion } = order;
-  return tx.sql<VersionName>(
-    `select c.id::text as "configId", c.version, c.mode, c.account, s.trust_revision as "trustRevision"
+  const ofAccount = [project, payWay, account, mode];
+  const identity = identityValues(fields);
+  // Each look goes from the newest version back, and mostly ends at the first.
+  return tx.sql<VersionOfAccount>(
+    `with own as (
+       select ${identityOf('o')} as identity from channel_configs o
+        where o.project = ? and o.pay_way = ? and o.account = ? and o.mode = ? and o.version = ?)
+     select c.id::text as "configId", c.version, c.mode, c.account, s.trust_revision as "trustRevision",
+            ${identityOf('c')} as identity
        from channel_configs c
        join channel_states s on s.project = c.project and s.pay_way = c.pay_way
       where c.project = ? and c.pay_way = ? and c.account = ? and c.mode = ?
-        and (c.version = ? or c.version = (
-          select max(n.version) from channel_configs n
-           where n.project = ? and n.pay_way = ? and n.account = ? and n.mode = ? and cardinality(n.missing) = 0))
+        and c.version in (?::int,
+          (select n.version from channel_configs n
+            where n.project = ? and n.pay_way = ? and n.account = ? and n.mode = ? and cardinality(n.missing) = 0
+            order by n.version desc limit 1),
+          (select n.version from channel_configs n
+            where n.project = ? and n.pay_way = ? and n.account = ? and n.mode = ? and cardinality(n.missing) = 0
+              and ${identityOf('n')} = (select identity from own)
+            order by n.version desc limit 1))
       order by c.version desc`,
-    [project, payWay, account, mode, configVersion, project, payWay, account, mode],
+    [
+      ...identity,
+      ...ofAccount,
+      configVersion,
+      ...identity,
+      ...ofAccount,
+      configVersion,
+      ...ofAccount,
+      ...ofAccount,
+      ...identity,
+    ],
   );
 }
 
+/** The newest usable version of an identity, and all that have it. */
+export interface IdentityVersions extends VersionOfAccount {
+  versions: number[];
+}
+
 /**
- * For every account that is current, or was until `since` or later, its newest usable version; the newest first. An account
- * that stopped being current earlier has no order left that a notice could still be about.
+ * For every identity that is current, or was until `since` or later, its newest usable version; the newest first. One that
+ * stopped being current earlier has no order left that a notice could still be about.
  */
-export async function versionsSince(tx: ReadTx, project: string, payWay: PayWay, since: Date): Promise<VersionName[]> {
-  return tx.sql<VersionName>(
-    `select "configId", version, mode, account, "trustRevision" from (
-       select distinct on (c.account, c.mode) c.id::text as "configId", c.version, c.mode, c.account,
-              s.trust_revision as "trustRevision"
-         from (select v.*, lead(v.created_at) over (order by v.version) as ended_at from channel_configs v
-                where v.project = ? and v.pay_way = ?) c
-         join channel_states s on s.project = c.project and s.pay_way = c.pay_way
-        where cardinality(c.missing) = 0 and (c.ended_at is null or c.ended_at >= ?)
-        order by c.account, c.mode, c.version desc) newest
+export async function identitiesSince(
+  tx: ReadTx,
+  { project, payWay, since }: { project: string; payWay: PayWay; since: Date },
+  fields: IdentityFields,
+): Promise<IdentityVersions[]> {
+  return tx.sql<IdentityVersions>(
+    `select (array_agg(c.id order by c.version desc))[1]::text as "configId", max(c.version) as version, c.mode, c.account,
+            s.trust_revision as "trustRevision", c.identity, jsonb_agg(c.version) as versions
+       from (select v.*, lead(v.created_at) over (order by v.version) as ended_at, ${identityOf('v')} as identity
+               from channel_configs v
+              where v.project = ? and v.pay_way = ?) c
+       join channel_states s on s.project = c.project and s.pay_way = c.pay_way
+      where cardinality(c.missing) = 0
+      group by c.account, c.mode, c.identity, s.trust_revision
+     having bool_or(c.ended_at is null or c.ended_at >= ?)
       order by version desc`,
-    [project, payWay, since],
+    [...identityValues(fields), project, payWay, since],
   );
 }
 

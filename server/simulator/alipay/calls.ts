@@ -4,7 +4,7 @@ import { moveRefund } from '../refunds.ts';
 import { paymentOf, refundableMinor, type Refund, type Trade } from '../trade.ts';
 import { chinaTime } from './china-time.ts';
 import { precreate } from './create.ts';
-import { exists, readText, readYuan, refundedSum, tradeNoOf, tradeStatus, yuan } from './model.ts';
+import { exists, readText, readYuan, refundedSum, sellerOf, tradeNoOf, tradeStatus, yuan } from './model.ts';
 import { AlipayRefusal, refused, success, type Content } from './reply.ts';
 import type { AlipayRequest } from './request.ts';
 
@@ -52,6 +52,7 @@ function query(core: Core, request: AlipayRequest, fault: FaultName | undefined)
   return {
     content: success({
       ...facts(trade),
+      seller_id: sellerOf(trade, request.account),
       buyer_user_id: '2088000000000001',
       trade_status: status,
       total_amount: yuan(trade, total),
@@ -132,10 +133,11 @@ function readRefundNo({ content }: AlipayRequest, trade: Trade, minor: number): 
   return readText(content['out_request_no'], 'out_request_no', /^\w{1,64}$/);
 }
 
-function existing(core: Core, { account, content }: AlipayRequest): Trade {
+function existing(core: Core, { account, sellers, content }: AlipayRequest): Trade {
   const orderNo = readText(content['out_trade_no'], 'out_trade_no', /^\w{1,64}$/);
   const trade = core.trades.find(orderNo, { payWay: 'alipay', account: account.name });
-  if (!exists(trade)) throw refused('TRADE_NOT_EXIST', 'The trade does not exist.');
+  if (!exists(trade) || !sellers.includes(sellerOf(trade, account)))
+    throw refused('TRADE_NOT_EXIST', 'The trade does not exist.');
   return trade;
 }
 

@@ -57,9 +57,14 @@ function sameTrade(known: Trade, draft: { minor: number; subject: string }): Tra
   return known;
 }
 
-function readDraft(core: Core, { account, content, charset, notifyUrl, returnUrl }: AlipayRequest, scene: string) {
-  const seller = content['seller_id'] ?? account.sellerId;
-  if (seller !== account.sellerId) throw refused('PARTNER_ERROR', 'seller_id is not of this app.');
+function readDraft(
+  core: Core,
+  { account, sellers, content, charset, notifyUrl, returnUrl }: AlipayRequest,
+  scene: string,
+) {
+  const usual = sellers.includes(account.sellerId) ? account.sellerId : sellers[0];
+  const sellerId = sellers.find((one) => one === (content['seller_id'] ?? usual));
+  if (sellerId === undefined) throw refused('PARTNER_ERROR', 'seller_id is not of this app.');
   const passback = content['passback_params'];
   return {
     payWay: 'alipay' as const,
@@ -71,7 +76,7 @@ function readDraft(core: Core, { account, content, charset, notifyUrl, returnUrl
     currency: 'CNY',
     notifyUrl,
     returnUrl,
-    details: { tradeNo: newTradeNo(core), charset, ...(typeof passback === 'string' ? { passback } : {}) },
+    details: { tradeNo: newTradeNo(core), sellerId, charset, ...(typeof passback === 'string' ? { passback } : {}) },
   };
 }
 

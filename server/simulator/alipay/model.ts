@@ -17,6 +17,11 @@ export function tradeNoOf(trade: Trade): string {
   return String(trade.details['tradeNo']);
 }
 
+/** The merchant that the trade pays. */
+export function sellerOf(trade: Trade, { sellerId }: { sellerId: string }): string {
+  return String(trade.details['sellerId'] ?? sellerId);
+}
+
 /** A new, never used trade number: the day and 20 random digits. */
 export function newTradeNo(core: Core): string {
   const day = chinaTime(core.clock.now()).slice(0, 10).replaceAll('-', '');

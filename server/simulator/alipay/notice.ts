@@ -7,7 +7,7 @@ import { paymentOf, type Refund, type Trade } from '../trade.ts';
 import { charsetOf, encode, type Charset } from './charset.ts';
 import { chinaTime } from './china-time.ts';
 import { formEncode } from './form.ts';
-import { refundedSum, tradeNoOf, tradeStatus, yuan } from './model.ts';
+import { refundedSum, sellerOf, tradeNoOf, tradeStatus, yuan } from './model.ts';
 import type { AlipayAccount } from './secrets.ts';
 
 /** Tells the merchant of a payment or (with `refund`) of a refund, at the payment's notify_url; nothing without one. */
@@ -23,7 +23,7 @@ export function tell(core: Core, trade: Trade, account: AlipayAccount, refund?: 
     charset: String(trade.details['charset'] ?? 'utf-8'),
     trade_no: tradeNoOf(trade),
     out_trade_no: trade.orderNo,
-    seller_id: account.sellerId,
+    seller_id: sellerOf(trade, account),
     buyer_id: '2088000000000001',
     subject: trade.subject,
     trade_status: status,

@@ -22,6 +22,7 @@ export class AlipayRefusal extends Error {
 
 const MESSAGES = {
   '20000': 'Service Currently Unavailable',
+  '20001': 'Insufficient Token Permissions',
   '40001': 'Missing Required Arguments',
   '40002': 'Invalid Arguments',
   '40004': 'Business Failed',

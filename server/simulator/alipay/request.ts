@@ -11,6 +11,8 @@ const WINDOW_MS = 15 * 60_000;
 /** A request whose signature was checked. */
 export interface AlipayRequest {
   account: AlipayAccount;
+  /** The merchants that the request may speak for. */
+  sellers: readonly string[];
   method: string;
   charset: Charset;
   certificateMode: boolean;
@@ -53,6 +55,7 @@ export function checkRequest(
   const charset = charsetOf(text(form, 'charset')) ?? 'utf-8';
   return {
     account,
+    sellers: sellersFor(account, text(form, 'app_auth_token')),
     method,
     charset,
     certificateMode,
@@ -60,6 +63,14 @@ export function checkRequest(
     returnUrl: addressOf(form, 'return_url'),
     content: contentOf(decode(form.values.get('biz_content') ?? Buffer.alloc(0), charset)),
   };
+}
+
+/** A token means the merchant that gave it; without one the app speaks for its own. */
+function sellersFor({ sellers, authorised }: AlipayAccount, token: string): readonly string[] {
+  if (token === '') return sellers;
+  const seller = authorised.get(token);
+  if (seller !== undefined) return [seller];
+  throw new AlipayRefusal('20001', 'aop.invalid-app-auth-token', 'The app_auth_token is invalid.');
 }
 
 function checkCommon(form: RawForm, methods: ReadonlySet<string>): void {

@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, randomBytes, X509Certificate, type KeyObject } from 'node:crypto';
 import { certSerial, readCertificates, rootCertSerial } from '../../channels/alipay/signature.ts';
 import type { Account } from '../accounts.ts';
 import { pkcs8, spki } from '../authority.ts';
@@ -11,7 +11,12 @@ import { randomDigits } from '../trades.ts';
 export interface AlipayAccount {
   name: string;
   appId: string;
+  /** The merchant that a create means when it names none. */
   sellerId: string;
+  /** Merchants that the app collects for in its own name. */
+  sellers: readonly string[];
+  /** Merchants that authorised the app, by their token. */
+  authorised: ReadonlyMap<string, string>;
   /** Verifies the merchant's requests. */
   appPublicKey: KeyObject;
   /** Signs answers and notices. */
@@ -45,7 +50,15 @@ export async function newSecrets(
 
 /** The account as channel configuration; the app certificate is what switches certificate mode on. */
 export function configFor({ secrets }: Account, core: Core): HalfConfig {
-  const { appId = '', sellerId = '', appKey = '', appCert = '', alipayCert = '', alipayKey = '' } = secrets;
+  const {
+    appId = '',
+    sellerId = '',
+    appKey = '',
+    appCert = '',
+    alipayCert = '',
+    alipayKey = '',
+    appAuthToken,
+  } = secrets;
   const verifying: Record<string, string[]> =
     secrets['signMode'] === 'certificate'
       ? {
@@ -54,19 +67,66 @@ export function configFor({ secrets }: Account, core: Core): HalfConfig {
           alipay_root_cert: [core.authority.root + core.authority.otherRoot],
         }
       : { alipay_public_key: [spki(createPublicKey(createPrivateKey(alipayKey)))] };
-  return { fields: { appId, sellerId }, pems: { alipay_app_key: [appKey], ...verifying } };
+  const fields = { appId, sellerId, ...(appAuthToken ? { appAuthToken } : {}) };
+  return { fields, pems: { alipay_app_key: [appKey], ...verifying } };
 }
 
-/** Replaces `app-key` (the merchant's) or `alipay-key` (ours), each with its certificate. */
+/**
+ * Replaces `app-key` (the merchant's) or `alipay-key` (ours), each with its certificate; `seller`, `merchant` and
+ * `app-auth-token` change for whom the app collects.
+ */
 export async function rotate(core: Core, { name, secrets }: Account, what: string): Promise<void> {
+  const change = Object.hasOwn(MERCHANT_CHANGES, what) ? MERCHANT_CHANGES[what] : undefined;
+  if (change)
+    return change(
+      secrets,
+      core.trades.newNumber(() => `2088${randomDigits(12)}`),
+    );
   if (what !== 'app-key' && what !== 'alipay-key') {
-    throw new SimulatorRefusal(400, 'unknown_rotation', 'what must be app-key or alipay-key for Alipay.');
+    const known = ['app-key', 'alipay-key', ...Object.keys(MERCHANT_CHANGES)].join(', ');
+    throw new SimulatorRefusal(400, 'unknown_rotation', `what must be one of ${known} for Alipay.`);
   }
   const { privateKey, publicKey } = await newRsaKeys();
   const [key, cert, owner] =
     what === 'app-key' ? ['appKey', 'appCert', `app ${name}`] : ['alipayKey', 'alipayCert', 'Alipay (simulated)'];
   secrets[key!] = pkcs8(privateKey);
   secrets[cert!] = core.authority.certify(owner!, publicKey);
+}
+
+/** What `/sim/rotate` changes about the merchants of an app; those before stay merchants of it. */
+const MERCHANT_CHANGES: Readonly<Record<string, (secrets: Account['secrets'], sellerId: string) => void>> = {
+  seller(secrets, sellerId) {
+    secrets['sellers'] = JSON.stringify([...sellersOf(secrets), sellerId]);
+    Object.assign(secrets, { sellerId, appAuthToken: '' });
+  },
+  merchant(secrets, sellerId) {
+    secrets['sellers'] = JSON.stringify(sellersOf(secrets));
+    secrets['sellerId'] = sellerId;
+    authorise(secrets, newToken());
+  },
+  /** The token before is good for nothing from now on. */
+  'app-auth-token'(secrets) {
+    const { [secrets['appAuthToken'] ?? '']: _, ...others } = authorisedIn(secrets);
+    secrets['authorised'] = JSON.stringify(others);
+    authorise(secrets, newToken());
+  },
+};
+
+function authorise(secrets: Account['secrets'], token: string): void {
+  secrets['authorised'] = JSON.stringify({ ...authorisedIn(secrets), [token]: secrets['sellerId'] });
+  secrets['appAuthToken'] = token;
+}
+
+function sellersOf({ sellers, sellerId = '' }: Account['secrets']): string[] {
+  return sellers === undefined ? [sellerId] : (JSON.parse(sellers) as string[]);
+}
+
+function authorisedIn({ authorised = '{}' }: Account['secrets']): Record<string, string> {
+  return JSON.parse(authorised) as Record<string, string>;
+}
+
+function newToken(): string {
+  return `sim${randomBytes(16).toString('hex')}`;
 }
 
 /** Finds accounts by app id and keeps their keys parsed until they are rotated. */
@@ -103,6 +163,8 @@ function readAccount({ name, secrets }: Account, core: Core): AlipayAccount {
     name,
     appId,
     sellerId,
+    sellers: sellersOf(secrets),
+    authorised: new Map(Object.entries(authorisedIn(secrets))),
     appPublicKey: createPublicKey(createPrivateKey(appKey)),
     alipayKey: createPrivateKey(alipayKey),
     appCertSerial: certSerial(new X509Certificate(appCert)),

@@ -82,7 +82,13 @@ function draftOf(
     returnUrl: context ? withPayer(context.return_url, id) : null,
     cancelUrl: context ? withToken(context.cancel_url, id) : null,
     expiresAt: core.clock.now() + ORDER_LIFE_MS,
-    details: { requestId, invoiceId, customId, linkName: context ? 'payer-action' : 'approve' },
+    details: {
+      requestId,
+      invoiceId,
+      customId,
+      merchantId: account.secrets['merchantId'],
+      linkName: context ? 'payer-action' : 'approve',
+    },
   };
 }
 

@@ -12,7 +12,9 @@ export function sceneryOf(core: Core, trade: Trade): Scenery {
   return {
     apiUrl: apiUrlOf(core),
     payerUrl: core.payUrl(trade),
-    merchantId: core.accounts.get('paypal', trade.account)?.secrets['merchantId'] ?? '',
+    merchantId: String(
+      trade.details['merchantId'] ?? core.accounts.get('paypal', trade.account)?.secrets['merchantId'] ?? '',
+    ),
     linkName: trade.details['linkName'] === 'approve' ? 'approve' : 'payer-action',
   };
 }

@@ -31,16 +31,18 @@ export async function newSecrets(
   };
 }
 
-/** Replaces the signing certificate (`certificate`; earlier ones stay fetchable) or the `clientSecret`. */
+/** Replaces the signing certificate (`certificate`; earlier ones stay fetchable), the `clientSecret`, or the payee of new orders (`merchant`). */
 export async function rotate(core: Core, { secrets }: Account, what: string): Promise<void> {
   if (what === 'clientSecret') {
     secrets['clientSecret'] = `sim_${randomBytes(30).toString('base64url')}`;
+  } else if (what === 'merchant') {
+    secrets['merchantId'] = newPaypalId(13);
   } else if (what === 'certificate') {
     const { certificate, privateKey } = await core.authority.issue(CERTIFICATE_NAME, { dnsNames: [CERTIFICATE_NAME] });
     secrets['privateKey'] = privateKey;
     secrets['certificates'] = JSON.stringify([certificate, ...certificatesOf({ secrets })]);
   } else {
-    throw new SimulatorRefusal(400, 'unknown_what', 'what must be certificate or clientSecret for PayPal.');
+    throw new SimulatorRefusal(400, 'unknown_what', 'what must be certificate, clientSecret or merchant for PayPal.');
   }
 }
 

@@ -21,7 +21,10 @@ export interface SigningKey {
 /** A merchant at WeChat Pay; of every list the newest comes first and the older ones are still good. */
 export interface Merchant {
   mchid: string;
+  /** The one that is handed over. */
   appId: string;
+  /** All that are linked to the merchant. */
+  appIds: readonly string[];
   apiV3Key: string;
   verifyMode: VerifyMode;
   merchantKeys: Credential[];
@@ -29,7 +32,7 @@ export interface Merchant {
   publicKeys: SigningKey[];
 }
 
-const LISTS = ['merchantKeys', 'platformKeys', 'publicKeys'] as const;
+const LISTS = ['appIds', 'merchantKeys', 'platformKeys', 'publicKeys'] as const;
 
 /** What `/sim/rotate` can replace, with its other names. */
 const ROTATIONS: Readonly<Record<string, (core: Core, merchant: Merchant) => Promise<void>>> = {
@@ -38,6 +41,10 @@ const ROTATIONS: Readonly<Record<string, (core: Core, merchant: Merchant) => Pro
   'merchant-certificate': async (core, { mchid, merchantKeys }) =>
     void merchantKeys.unshift(await core.authority.issue(mchid)),
   'api-v3-key': async (_core, merchant) => void (merchant.apiV3Key = newApiV3Key()),
+  'app-id': async (_core, merchant) => {
+    merchant.appId = newAppId();
+    merchant.appIds = [merchant.appId, ...merchant.appIds];
+  },
 };
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['wechat_platform_cert', 'platform-certificate'],
@@ -61,9 +68,11 @@ export async function newMerchant(
     newPlatformKey(core),
     newPublicKey(mchid),
   ]);
+  const appId = newAppId();
   return writeMerchant({
     mchid,
-    appId: `wx${randomBytes(8).toString('hex')}`,
+    appId,
+    appIds: [appId],
     apiV3Key: newApiV3Key(),
     verifyMode,
     merchantKeys: [merchantKey],
@@ -83,7 +92,8 @@ export function readMerchant({ secrets }: Account): Merchant {
 
 function parseMerchant(secrets: Account['secrets']): Merchant {
   const lists = Object.fromEntries(LISTS.map((name) => [name, JSON.parse(secrets[name] ?? '[]') as unknown]));
-  return { ...secrets, ...lists } as unknown as Merchant;
+  const merchant = { ...secrets, ...lists } as unknown as Merchant;
+  return merchant.appIds.length > 0 ? merchant : { ...merchant, appIds: [merchant.appId] };
 }
 
 /** Replaces a key or certificate; the old one stays good, as it does at WeChat for a day, but signs nothing new. */
@@ -145,6 +155,10 @@ function writeMerchant(merchant: Merchant): Record<string, string> {
   const lists = Object.fromEntries(LISTS.map((name) => [name, JSON.stringify(merchant[name])]));
   const { mchid, appId, apiV3Key, verifyMode } = merchant;
   return { mchid, appId, apiV3Key, verifyMode, ...lists };
+}
+
+function newAppId(): string {
+  return `wx${randomBytes(8).toString('hex')}`;
 }
 
 async function newPlatformKey(core: Core): Promise<SigningKey> {

@@ -53,7 +53,7 @@ function create(asked: Asked, product: string, body: CreateBody): Answer {
     expiresAt: body.time_expire ? Date.parse(body.time_expire) : core.clock.now() + USUAL_LIFE,
     details: {
       mchid: merchant.mchid,
-      appid: merchant.appId,
+      appid: body.appid,
       product,
       openid: body.payer?.openid ?? 'oSimulatedPayer',
       ...(body.attach === undefined ? {} : { attach: body.attach }),
@@ -66,7 +66,7 @@ function create(asked: Asked, product: string, body: CreateBody): Answer {
 
 function refuseCreate({ core, merchant }: Asked, body: CreateBody): Answer | undefined {
   if (body.mchid !== merchant.mchid) return badParameter('/mchid', 'mchid is not that of the signature');
-  if (body.appid !== merchant.appId) return refuse(400, 'APPID_MCHID_NOT_MATCH', '商户号与appid不匹配');
+  if (!merchant.appIds.includes(body.appid)) return refuse(400, 'APPID_MCHID_NOT_MATCH', '商户号与appid不匹配');
   if (!body.time_expire) return undefined;
   const ahead = Date.parse(body.time_expire) - core.clock.now();
   // The way here takes a moment of the minute that the channel asks for.

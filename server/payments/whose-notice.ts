@@ -1,0 +1,22 @@
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { Notice, PayWay } from './channel.ts';
+import type { NoticeChannel } from './ports.ts';
+
+/** Where a genuine notice arrived, what it says, and whose keys and names it was read with. */
+export interface Arrived {
+  project: string;
+  payWay: PayWay;
+  from: NoticeChannel;
+  notice: Notice;
+}
+
+/** Whether a notice may speak about an order: everything that says whose money it is must be what the order pins. */
+export function speaksFor(
+  { project, payWay, from, notice }: Arrived,
+  order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion'>,
+): boolean {
+  const isHere = order.project === project && order.payWay === payWay;
+  return (
+    isHere && order.account === notice.account && order.mode === from.mode && from.versions.has(order.configVersion)
+  );
+}

@@ -1,0 +1,201 @@
+import test, { type ExecutionContext } from 'ava';
+import { startSimulator } from '../../server/simulator/simulator.ts';
+import { firstAdmin } from '../support/admin.ts';
+import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
+import { accept, configure, deliver, messageAbout, paidUntold, post, type Shop } from '../support/changed-identity.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { createForger, type Facts } from '../support/forge.ts';
+import { placeOrder, stateOf } from '../support/orders.ts';
+import { startService, until } from '../support/service.ts';
+import { withOrder } from '../support/wrong-notices.ts';
+
+/** What an administrator changes about an account while its orders are in flight, and the keys that are replaced afterwards. */
+interface Change {
+  payWay: 'alipay' | 'wechat' | 'paypal';
+  name: string;
+  /** Done before the first order. */
+  before?: string;
+  what: string;
+  keys: string;
+  /** Fields that the configuration leaves out. */
+  without?: string[];
+  /** The member of a notice that names the identity. */
+  named?: string;
+}
+
+const CHANGES: readonly Change[] = [
+  { payWay: 'wechat', name: 'appId', what: 'app-id', keys: 'api-v3-key', named: 'appid' },
+  { payWay: 'alipay', name: 'sellerId', what: 'seller', keys: 'app-key', named: 'seller_id' },
+  {
+    payWay: 'alipay',
+    name: 'appAuthToken and sellerId',
+    before: 'merchant',
+    what: 'merchant',
+    keys: 'app-key',
+    named: 'seller_id',
+  },
+  {
+    payWay: 'alipay',
+    name: 'appAuthToken',
+    before: 'merchant',
+    what: 'merchant',
+    keys: 'app-key',
+    without: ['sellerId'],
+  },
+  { payWay: 'paypal', name: 'merchantId', what: 'merchant', keys: 'clientSecret' },
+];
+
+async function stage(t: ExecutionContext, payWay: Change['payWay']): Promise<Shop & { dir: string }> {
+  const dir = temporaryFolder(t);
+  const simulator = await startSimulator({ dir, listen: { host: '127.0.0.1', port: 0 } });
+  t.teardown(() => simulator.close());
+  const service = await startService(t, { simulator });
+  await service.sim('/sim/notices', { payWay, enabled: false });
+  const { logIn } = await firstAdmin(service);
+  const shop = await service.merchant();
+  // Its answer makes the simulator's configuration current.
+  await placeOrder(shop, { payWay });
+  return { service, shop, logIn, payWay, dir };
+}
+
+/** The same facts about another order, under a number of its own. */
+function aboutOrder(payWay: Change['payWay'], facts: Facts, orderNo: string): Facts {
+  const number = payWay === 'alipay' ? 'trade_no' : 'transaction_id';
+  return { ...withOrder(payWay, facts, orderNo, ''), [number]: `T${orderNo}` };
+}
+
+for (const change of CHANGES) {
+  const { payWay, name, before, what, keys, without, named } = change;
+
+  test(`${payWay}: orders in flight keep the ${name} that they began with, and use the newest keys`, async (t) => {
+    const on = await stage(t, payWay);
+    const { service, shop } = on;
+    if (before) await configure(on, before, without);
+    const place = () => placeOrder(shop, { payWay });
+    const [told, asked, later, unpaid, closing] = [
+      await place(),
+      await place(),
+      await place(),
+      await place(),
+      await place(),
+    ];
+    const paid = await place();
+    t.is(await deliver(on, await paidUntold(on, paid)), 200);
+    t.is(await stateOf(service, paid), 'paid');
+    const noticeOfTold = await paidUntold(on, told);
+    await service.sim('/sim/pay', { orderNo: asked });
+    await service.sim('/sim/faults', { payWay, call: 'close', orderNo: closing, fault: '502', times: 1 });
+    const isClosing = payWay !== 'paypal';
+    if (isClosing) {
+      const close = await shop.call('POST', `/api/v2/payment/close/${closing}`);
+      t.is(close.body.data.status, 'closing', JSON.stringify(close.body));
+      await service.sim('/sim/pay', { orderNo: closing });
+    }
+
+    await configure(on, what, without);
+    const fresh = await place();
+    t.is(await deliver(on, noticeOfTold), 200, 'a notice of the former identity');
+    t.is(await stateOf(service, told), 'paid', 'recognised by its notice');
+    // The answer to the create is not fresh any more.
+    service.clock.advance(6);
+    const answer = await shop.call('GET', `/api/v2/payment/query/${asked}`);
+    if (payWay === 'paypal')
+      await until('what was approved is captured', async () => {
+        await service.app.sweep.once();
+        return (await stateOf(service, asked)) === 'paid';
+      });
+    else t.is(answer.body.data.status, 'paid', 'recognised by a query');
+    if (isClosing)
+      await until('what was paid while it was being closed is recognised', async () => {
+        service.clock.advance(61);
+        await service.app.sweep.once();
+        return (await stateOf(service, closing)) === 'closed';
+      });
+    for (const orderNo of [paid, told]) await accept(t, on, orderNo);
+
+    t.is(await deliver(on, await paidUntold(on, fresh)), 200);
+    t.is(await stateOf(service, fresh), 'paid', 'a new order has the new identity');
+    if (named) {
+      const forger = createForger(on.dir);
+      const [old, present] = [told, fresh].map(async (orderNo) => forger.factsOf(await messageAbout(on, orderNo)));
+      const identities: unknown[] = [(await old!)[named], (await present!)[named]];
+      t.not(identities[0], identities[1]);
+    }
+
+    await configure(on, keys, without);
+    t.is(await deliver(on, await paidUntold(on, later)), 200, 'a notice after the keys changed');
+    t.is(await stateOf(service, later), 'paid');
+    for (const orderNo of [asked, fresh, later]) await accept(t, on, orderNo);
+    if (payWay === 'wechat')
+      t.is((await shop.call('POST', `/api/v2/payment/close/${unpaid}`)).body.data.status, 'closed');
+    await runUntilQuiet(service, 3600, 60);
+    const ledger = await ledgerOf(service);
+    for (const orderNo of [paid, told, asked, fresh, later]) t.is(ledger.get(orderNo)?.refunded, 1000, orderNo);
+    if (isClosing) t.is(ledger.get(closing)?.refunded, 1000, 'money of an order that was to be closed went back');
+    await assertBooksBalance(t, service);
+  });
+}
+
+for (const { payWay, name, before, what, named } of CHANGES) {
+  if (!named || payWay === 'paypal') continue;
+
+  test(`${payWay}: a notice of one ${name} pays no order of another`, async (t) => {
+    const on = await stage(t, payWay);
+    const { service, shop } = on;
+    const forger = createForger(on.dir);
+    const place = () => placeOrder(shop, { payWay });
+    const factsOf = async (orderNo: string): Promise<Facts> => forger.factsOf(await paidUntold(on, orderNo));
+    if (before) await configure(on, before);
+    const [ofA, donorA] = [await place(), await place()];
+    await configure(on, what);
+    const [ofB, donorB] = [await place(), await place()];
+    const [byA, byB] = [await factsOf(donorA), await factsOf(donorB)];
+    const forge = async (facts: Facts, orderNo: string) =>
+      post(on, await forger.sign(payWay, 'default', aboutOrder(payWay, facts, orderNo)));
+    t.not(await forge(byB, ofA), 200);
+    t.not(await forge(byA, ofB), 200);
+    t.deepEqual([await stateOf(service, ofA), await stateOf(service, ofB)], ['pending', 'pending']);
+    t.is(await service.app.store.read((tx) => tx.notices.count({ orderNo: [ofA, ofB] })), 0);
+    t.is(await forge(byA, ofA), 200, 'each pays its own');
+    t.is(await forge(byB, ofB), 200);
+    t.deepEqual([await stateOf(service, ofA), await stateOf(service, ofB)], ['paid', 'paid']);
+  });
+}
+
+test('alipay: an order that names its merchant hears nobody else, though orders before it named none', async (t) => {
+  const on = await stage(t, 'alipay');
+  const { service, shop } = on;
+  const forger = createForger(on.dir);
+  const place = () => placeOrder(shop, { payWay: 'alipay' });
+  await configure(on, 'merchant', ['sellerId']);
+  const ofAnybody = await place();
+  await configure(on, 'merchant');
+  const [ofOne, donor] = [await place(), await place()];
+  const facts = forger.factsOf(await paidUntold(on, donor));
+  const another = { ...facts, seller_id: '2088999999999999' };
+  const forge = async (said: Facts, orderNo: string) =>
+    post(on, await forger.sign('alipay', 'default', aboutOrder('alipay', said, orderNo)));
+  t.not(await forge(another, ofOne), 200);
+  t.is(await stateOf(service, ofOne), 'pending');
+  t.is(await forge(another, ofAnybody), 200);
+  t.is(await stateOf(service, ofAnybody), 'paid');
+  t.is(await forge(facts, ofOne), 200);
+});
+
+test('alipay: a token that a merchant refreshed is used for the orders that it made with the one before, whoever came after', async (t) => {
+  const on = await stage(t, 'alipay');
+  const { service, shop } = on;
+  const place = () => placeOrder(shop, { payWay: 'alipay' });
+  await configure(on, 'merchant');
+  const [asked, paid] = [await place(), await place()];
+  await deliver(on, await paidUntold(on, paid));
+  await configure(on, 'app-auth-token');
+  await service.sim('/sim/pay', { orderNo: asked });
+  service.clock.advance(6);
+  t.is((await shop.call('GET', `/api/v2/payment/query/${asked}`)).body.data.status, 'paid');
+  await configure(on, 'merchant');
+  for (const orderNo of [asked, paid]) await accept(t, on, orderNo);
+  await runUntilQuiet(service, 600, 60);
+  const ledger = await ledgerOf(service);
+  for (const orderNo of [asked, paid]) t.is(ledger.get(orderNo)?.refunded, 1000, orderNo);
+});

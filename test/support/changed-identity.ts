@@ -1,0 +1,69 @@
+import type { ExecutionContext } from 'ava';
+import type { Delivery } from '../../server/simulator/notice.ts';
+import type { Admin } from './admin.ts';
+import type { Message } from './forge.ts';
+import type { Merchant, Service } from './service.ts';
+
+/** A shop whose administrator changes its account at one channel. */
+export interface Shop {
+  service: Service;
+  shop: Merchant;
+  logIn: Admin['logIn'];
+  payWay: 'alipay' | 'wechat' | 'paypal';
+}
+
+interface Configuration {
+  fields: Record<string, string>;
+  pems: Record<string, string[]>;
+}
+
+/** Has the channel replace something of the account, and writes what it hands over as the configuration; `without` clears fields. */
+export async function configure({ service, logIn, payWay }: Shop, what: string, without: string[] = []): Promise<void> {
+  const given = (await service.sim('/sim/rotate', { payWay, account: 'default', what })) as unknown as Record<
+    string,
+    Configuration
+  >;
+  const { fields, pems } = given[payWay]!;
+  const cleared = Object.fromEntries(without.map((name) => [name, null]));
+  const admin = await logIn();
+  const sent = { mode: 'simulator', ...noToken(payWay), ...fields, ...pems, ...cleared };
+  const { status, body } = await admin.call('POST', `/api/v1/payment/config/${payWay}`, sent);
+  if (status !== 200) throw new Error(`config: ${status} ${JSON.stringify(body)}`);
+}
+
+/** What the channel hands over no more is not kept. */
+function noToken(payWay: Shop['payWay']): Record<string, null> {
+  return payWay === 'alipay' ? { appAuthToken: null } : {};
+}
+
+/** Lets the payer pay and has the channel write the message that says so; it is delivered to nobody. */
+export async function paidUntold(on: Shop, orderNo: string): Promise<Delivery> {
+  await on.service.sim('/sim/pay', { orderNo });
+  return messageAbout(on, orderNo);
+}
+
+/** The newest message that the channel wrote about an order. */
+export async function messageAbout({ service }: Pick<Shop, 'service'>, orderNo: string): Promise<Delivery> {
+  await service.sim('/sim/notify', { orderNo });
+  const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
+    deliveries: Delivery[];
+  };
+  return deliveries.at(-1)!;
+}
+
+/** Posts a message to the service as its channel would; resolves to the status. */
+export async function post({ service, payWay }: Shop, { headers, body }: Message): Promise<number> {
+  const sent = { method: 'POST', headers, body: new Uint8Array(body) };
+  return (await fetch(`${service.url}/notify/${payWay}/default`, sent)).status;
+}
+
+/** The same for what the channel wrote. */
+export async function deliver(on: Shop, { headers, bodyBase64 }: Delivery): Promise<number> {
+  return post(on, { headers, body: Buffer.from(bodyBase64, 'base64') });
+}
+
+/** Asks for the whole of an order back; the request is taken. */
+export async function accept(t: ExecutionContext, { shop }: Shop, orderNo: string): Promise<void> {
+  const { status, body } = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 10 });
+  t.true(status === 200 || status === 201 || status === 202, `${orderNo}: ${status} ${JSON.stringify(body)}`);
+}
