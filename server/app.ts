@@ -74,6 +74,7 @@ async function assemble(base: Base): Promise<App> {
   const payments = composePayments(base, {
     channels,
     recordEvent,
+    audit,
     heard: messages.heard,
     count: composeCounters(base),
     effects: (raise) => [createEffects({ now, recordEvent, raise }), skillEffects({ now })],

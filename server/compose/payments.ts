@@ -23,7 +23,7 @@ import { refundRoutes } from '../routes/v1/refunds.ts';
 import type { Base } from './base.ts';
 
 /** What payments need of other parts. */
-interface Needs extends Pick<Ports, 'channels' | 'recordEvent' | 'heard' | 'count'> {
+interface Needs extends Pick<Ports, 'channels' | 'recordEvent' | 'audit' | 'heard' | 'count'> {
   /** What else happens when orders move, in this order; it may raise exceptions of them. */
   effects: (raise: RaiseException) => Effects[];
   checkAudit: CheckAuditChain;
@@ -73,7 +73,7 @@ export function composePayments(base: Base, { effects, checkAudit, ...needs }: N
       exceptionRoutes(operations),
       explainRoutes({ explain: explainOrder({ store, now, channels: needs.channels, debug }) }),
       bookRoutes({ prove: checkBooks(ports, checkAudit) }),
-      orderExportRoutes({ exportOrders: exportOrders({ store }) }),
+      orderExportRoutes({ exportOrders: exportOrders(ports) }),
       paymentRoutes({ ...operations, consoleClientId }),
       notifyRoutes(operations),
       payerRoutes(payerOrders(ports, operations)),

@@ -69,17 +69,21 @@ export function webhookOperations(ports: EventPorts) {
       }),
 
     /** Sends a test message once, now, enabled or not; the answer says how it went, and the list of deliveries keeps it. */
-    async test(clientId: string) {
-      const row = await store.read((tx) => existing(tx, clientId));
-      if (row.url === null) throw new WebhookNotConfigured();
+    async test(actor: Actor, clientId: string) {
       const event = testEvent(clientId, now());
-      const tried = await attempt(ports, row.url, event, signingSecrets(sealing, row, now()));
+      const { url, row } = await store.transaction(async (tx) => {
+        const found = await existing(tx, clientId);
+        if (found.url === null) throw new WebhookNotConfigured();
+        await ports.audit(tx, { ...by(actor), action: 'webhook.test', target: clientId, after: { url: found.url } });
+        return { url: found.url, row: found };
+      });
+      const tried = await attempt(ports, url, event, signingSecrets(sealing, row, now()));
       const delivery = {
         id: randomUUID(),
         eventId: event.id,
         clientId,
         target: 'test' as const,
-        url: row.url,
+        url,
         state: isSuccess(tried.status) ? ('delivered' as const) : ('failed' as const),
         attempts: 1,
         nextAttemptAt: null,

@@ -12,6 +12,8 @@ export interface LoginLimitSettings {
 }
 
 const windowSeconds = 900;
+/** Lines `admin.login_failed` of one address in a window: enough to see an attack, too few to fill the log with. */
+const recordedFailures = 20;
 
 /** Guards logins against guessing; only failures are written. */
 export interface LoginLimits {
@@ -19,6 +21,8 @@ export interface LoginLimits {
   check(username: string, ip: string): Promise<void>;
   /** Counts a failed login; throws 429 when it was one too many. */
   failed(username: string, ip: string): Promise<void>;
+  /** Whether a failed login of this address is still written to the audit log: the first few of a window are. */
+  mayRecord(ip: string): Promise<boolean>;
   /** Counts a failed client authentication against its address; throws 429 when it was one too many. */
   clientFailed(ip: string): Promise<void>;
 }
@@ -48,6 +52,8 @@ export function createLoginLimits(
       if (!allowed) throw tooMany(resetSeconds);
     },
     failed: (username, ip) => count(ofLogin(username, addressBlock(ip))),
+    mayRecord: async (ip) =>
+      (await counts.consume(`login-failed-audit:${addressBlock(ip)}`, recordedFailures, windowSeconds)).allowed,
     clientFailed: (ip) => count(ofAddress(addressBlock(ip))),
   };
 }

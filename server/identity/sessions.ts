@@ -82,7 +82,7 @@ function login(ports: SessionPorts): Sessions['login'] {
     const { bootstrapped, admin } = await store.read((tx) => queries.loginState(tx, username));
     if (!bootstrapped) throw new NotBootstrapped();
     const right = await isRight(ports, { username, password, ip }, admin?.passwordHash);
-    if (!right || !admin?.enabled) return refuse(ports, username, ip);
+    if (!right || !admin?.enabled) return refuse(ports, { kind: 'system', name: 'login', ip, requestId }, username);
     const { id, role, generation } = admin;
     await recordLogin(ports, admin, password, { kind: 'admin', name: username, ip, requestId });
     // The generation was read before the password was checked: a change of it in between makes this token a dead one.
@@ -103,9 +103,21 @@ async function isRight(
   return right && hash !== undefined;
 }
 
-async function refuse({ limits }: Pick<SessionPorts, 'limits'>, username: string, ip: string): Promise<never> {
-  await limits.failed(username, ip);
+async function refuse(ports: SessionPorts, actor: Actor, username: string): Promise<never> {
+  await recordFailure(ports, actor, username);
   throw new Unauthenticated('Wrong username or password.', 'login_failed');
+}
+
+/** Nobody is known yet, so the name that was tried is the target; the address may have a few lines only. */
+async function recordFailure(
+  { store, limits, audit }: Pick<SessionPorts, 'store' | 'limits' | 'audit'>,
+  actor: Actor,
+  username: string,
+): Promise<void> {
+  const ip = actor.ip ?? '';
+  if (await limits.mayRecord(ip))
+    await store.transaction((tx) => audit(tx, { ...by(actor), action: 'admin.login_failed', target: username }));
+  await limits.failed(username, ip);
 }
 
 async function recordLogin(
@@ -145,7 +157,7 @@ function changePassword(ports: SessionPorts): Sessions['changePassword'] {
     const admin = await store.read((tx) => tx.admins.find({ id }));
     if (!admin) throw new Unauthenticated();
     if (!(await isRight(ports, { username, password: current, ip }, admin.passwordHash))) {
-      await limits.failed(username, ip);
+      await recordFailure(ports, actor, username);
       throw new InvalidRequest('The current password is wrong.', [
         { pointer: '/currentPassword', code: 'password_wrong', detail: 'is not the current password' },
       ]);

@@ -2,9 +2,10 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/tx.ts';
 import type { Via } from './apply.ts';
 import { afterIntent, ask, intend, orderRef } from './ask.ts';
+import { noteDeed } from './audited.ts';
 import { claimKey, type KeyClaim } from './idempotency.ts';
 import type { CloseReason } from './order.ts';
-import type { Asker, Owner, Ports } from './ports.ts';
+import type { Asker, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
 import { OrderAlreadyPaid } from './refusals.ts';
 import { lockOrder, settle, settleLocked } from './settle.ts';
@@ -15,9 +16,10 @@ export type ClosePayment = (asker: Asker, orderNo: string, claim?: KeyClaim) => 
 /** The operation over its ports. */
 export function closePayment(ports: Ports): ClosePayment {
   const pursue = pursueClose(ports);
-  return async ({ owner, actor }, orderNo, claim) => {
+  return async ({ owner, actor, person }, orderNo, claim) => {
     const via = { cause: 'close', actor };
-    const order = await intendClose(ports, orderNo, owner === 'any' ? 'admin' : 'merchant', via, { owner, claim });
+    const reason = owner === 'any' ? 'admin' : 'merchant';
+    const order = await intendClose(ports, orderNo, reason, via, { owner, person, claim });
     ports.checkpoint('close.intent');
     if (order.state === 'paid') throw new OrderAlreadyPaid(orderNo);
     if (order.state !== 'closing') return order;
@@ -37,12 +39,14 @@ export function intendClose(
   orderNo: string,
   reason: CloseReason,
   via: Via,
-  { owner, claim }: { owner: Owner; claim?: KeyClaim | undefined },
+  { owner, person, claim }: Pick<Asker, 'owner' | 'person'> & { claim?: KeyClaim | undefined },
 ): Promise<OrderRow> {
   const work = async (tx: Tx) => {
     const locked = await lockOrder(tx, orderNo, owner);
     if (claim) await claimKey(tx, claim, orderNo, ports.now());
-    return settleLocked(ports, tx, locked, { wish: 'close', reason }, via);
+    const closing = await settleLocked(ports, tx, locked, { wish: 'close', reason }, via);
+    await noteDeed(ports, tx, { person }, { action: 'order.close', target: orderNo });
+    return closing;
   };
   return intend(ports, work, (order) => order);
 }

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import { listOrders, openExceptions, type OrderFilter, type Position } from '../db/queries/orders.ts';
+import { noteDeed } from './audited.ts';
 import { csvLine } from './csv.ts';
-import type { Ports } from './ports.ts';
+import type { Asker, Ports } from './ports.ts';
 import { type OrderView, viewOrder } from './view.ts';
 
 /** Shapes of the export. */
@@ -42,9 +43,17 @@ const BATCH = 500;
 /**
  * All orders that match, newest first, as CSV (RFC 4180, with a header line) or one JSON document a line. Read in
  * batches while the reader takes them, so it needs the memory of one batch; each batch sees what is committed then.
+ * That somebody asked for it is in the audit log before the first order leaves.
  */
-export function exportOrders({ store }: Pick<Ports, 'store'>) {
-  return (filter: OrderFilter, format: (typeof EXPORT_FORMATS)[number]): Readable => {
+export function exportOrders(ports: Pick<Ports, 'store' | 'audit'>) {
+  const { store } = ports;
+  return async (
+    asker: Pick<Asker, 'person'>,
+    filter: OrderFilter,
+    format: (typeof EXPORT_FORMATS)[number],
+  ): Promise<Readable> => {
+    const deed = { action: 'orders.exported', target: filter.project ?? '*', after: { format, filter } };
+    await store.transaction((tx) => noteDeed(ports, tx, asker, deed));
     const line = format === 'csv' ? toCsv : toJson;
     return Readable.from(parts(), { objectMode: false, highWaterMark: 64 * 1024 });
 

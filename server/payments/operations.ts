@@ -38,10 +38,14 @@ export function paymentOperations(ports: Ports) {
 
   return {
     /** Places for an app; its project and its promises about late money come from the app. */
-    async payAs(clientId: string, request: PayRequest, claim?: KeyClaim): Promise<OrderView> {
+    async payAs(
+      { person, clientId }: Pick<Asker, 'person'> & { clientId: string },
+      request: PayRequest,
+      claim?: KeyClaim,
+    ): Promise<OrderView> {
       const app = await ports.store.read((tx) => tx.apps.find({ clientId }));
       if (!app) throw new NotFound('application');
-      const payee = { clientId, project: app.project, latePayment: app.latePayment, actor: `app:${clientId}` };
+      const payee = { clientId, project: app.project, latePayment: app.latePayment, actor: `app:${clientId}`, person };
       return reading.complete(await place(payee, request, { claim }));
     },
     async query(asker: Asker, orderNo: string): Promise<OrderView> {

@@ -3,6 +3,7 @@ import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/tx.ts';
 import { Conflict, NotFound } from '../errors.ts';
 import { ask, intend, refundRef } from './ask.ts';
+import { type Deed, noteDeed } from './audited.ts';
 import { checkOrder } from './check-order.ts';
 import { checkRefund } from './check-refund.ts';
 import type { Resolved } from './core/change.ts';
@@ -36,7 +37,11 @@ export function operatorRepairs(ports: Ports) {
 
   /** Asks the channel about the order and its open refunds now, whatever the schedule says. */
   async function syncOrder(asker: Asker, orderNo: string): Promise<OrderRow> {
-    const order = await ports.store.read((tx) => findOrder(tx, orderNo, asker.owner));
+    const order = await ports.store.transaction(async (tx) => {
+      const found = await findOrder(tx, orderNo, asker.owner);
+      await noteDeed(ports, tx, asker, { action: 'order.sync', target: orderNo });
+      return found;
+    });
     if (isOpen(order.state)) await check(orderNo);
     else await refresh(order, { cause: 'sync', actor: asker.actor });
     const refunds = await ports.store.read((tx) => tx.refunds.list({ orderNo, state: ['pending', 'processing'] }));
@@ -46,7 +51,10 @@ export function operatorRepairs(ports: Ports) {
 
   /** Asks the channel about one refund now. */
   async function syncRefund(asker: Asker, refundNo: string): Promise<RefundRow> {
-    await ports.store.read((tx) => findRefund(tx, refundNo, asker.owner));
+    await ports.store.transaction(async (tx) => {
+      await findRefund(tx, refundNo, asker.owner);
+      await noteDeed(ports, tx, asker, { action: 'refund.sync', target: refundNo });
+    });
     await checkOne(refundNo, { cause: 'sync', actor: asker.actor });
     return ports.store.read((tx) => findRefund(tx, refundNo, asker.owner));
   }
@@ -56,8 +64,12 @@ export function operatorRepairs(ports: Ports) {
     const via = { cause: 'retry', actor: asker.actor };
     const again = async (tx: Tx) => {
       const locked = await lockPair(tx, refundNo);
-      if (locked.refund.state !== 'abnormal') return retryRefund(ports, tx, locked, asker.actor);
-      return settleRefundLocked(ports, tx, locked, { wish: 'reopen' }, via);
+      const isAbnormal = locked.refund.state === 'abnormal';
+      const after = isAbnormal
+        ? await settleRefundLocked(ports, tx, locked, { wish: 'reopen' }, via)
+        : await retryRefund(ports, tx, locked, asker.actor);
+      await noteDeed(ports, tx, asker, { action: 'refund.retry', target: refundNo });
+      return after;
     };
     const pair = await intend(ports, again, ({ refund }) => refund);
     if (isSendable(pair.refund)) return send(refundNo, via);
@@ -79,7 +91,11 @@ export function operatorRepairs(ports: Ports) {
       const pair = await lockPair(tx, refundNo);
       const listed = (await tx.exceptions.count({ refundNo, state: 'open' })) > 0;
       const via = { cause: `resolve:${action}`, actor };
-      return settleRefundLocked(ports, tx, pair, { wish: action, reason, actor, listed }, via);
+      const after = await settleRefundLocked(ports, tx, pair, { wish: action, reason, actor, listed }, via);
+      const { orderNo } = pair.order;
+      const deed = { action: 'refund.resolve', target: refundNo, after: { orderNo, action, reason } };
+      await noteDeed(ports, tx, asker, deed);
+      return after;
     });
   }
 
@@ -117,6 +133,7 @@ export function operatorRepairs(ports: Ports) {
       const answer: Resolved = { where: { id }, resolution: action, by: asker.actor, reason };
       await resolveExceptions(ports, tx, answer);
       const exception = await tx.exceptions.find({ id });
+      await noteDeed(ports, tx, asker, resolved(row, action, reason));
       return { exception: exception!, refundNo: wish?.wish === 'give_back' ? wish.refundNo : undefined };
     });
     if (refundNo) await send(refundNo, { cause: 'resolve', actor: asker.actor });
@@ -124,16 +141,17 @@ export function operatorRepairs(ports: Ports) {
   }
 
   /** The exception as it is afterwards: still open, with the newest message, when the effect failed again. */
-  async function retryEffect({ actor }: Asker, id: string, reason: string): Promise<OrderExceptionRow> {
+  async function retryEffect(asker: Asker, id: string, reason: string): Promise<OrderExceptionRow> {
     const { orderNo } = await ports.store.transaction(async (tx) => {
       const found = await tx.exceptions.find({ id });
       if (!found) throw new NotFound('exception');
       if (found.state === 'resolved') throw resolvedAlready();
       if (found.kind !== 'effect_failed' || !(await isEffectDue(tx, found.orderNo, found.dedupe)))
         throw invalidAction('Only a follow-up action that is still due can be retried.');
+      await noteDeed(ports, tx, asker, resolved(found, 'retry', reason));
       return found;
     });
-    await effects.work(orderNo, { actor, reason });
+    await effects.work(orderNo, { actor: asker.actor, reason });
     return (await ports.store.read((tx) => tx.exceptions.find({ id })))!;
   }
 
@@ -157,6 +175,15 @@ export function operatorRepairs(ports: Ports) {
     if (action === 'refund') return { wish: 'give_back', received, refundNo: newNumber('R', ports.now()), actor };
     throw invalidAction('An amount mismatch must be resolved with refund or accept.');
   }
+}
+
+function resolved(
+  { id: target, orderNo, refundNo, kind, receivedMinor, receivedCurrency }: OrderExceptionRow,
+  action: ExceptionAction,
+  reason: string,
+): Deed {
+  const money = receivedMinor === null ? {} : { receivedMinor: String(receivedMinor), receivedCurrency };
+  return { action: 'exception.resolve', target, after: { orderNo, refundNo, kind, action, reason, ...money } };
 }
 
 function resolvedAlready(): Conflict {

@@ -2,6 +2,7 @@ import type { LatePayment } from '../db/entities/identity.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/tx.ts';
 import type { PayWay, Scene } from './channel.ts';
+import type { Asker } from './ports.ts';
 import type { KeyClaim } from './idempotency.ts';
 
 /** A pay request after its schema: amounts in major units, times in seconds. */
@@ -30,6 +31,8 @@ export interface Payee {
   project: string;
   latePayment: LatePayment;
   actor: string;
+  /** The administrator who places it from the console. */
+  person?: Asker['person'];
 }
 
 /** What an order is of beyond an ordinary payment. */

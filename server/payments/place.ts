@@ -3,6 +3,7 @@ import type { Tx } from '../db/tx.ts';
 import { AppError } from '../errors.ts';
 import { insertOrder } from './apply.ts';
 import { afterIntent, ask, intend, placeOrder } from './ask.ts';
+import { type Deed, noteDeed } from './audited.ts';
 import type { Outcome } from './channel.ts';
 import { canSendAgain } from './core/wish-order.ts';
 import { draftOrder } from './draft-order.ts';
@@ -20,11 +21,12 @@ export function placePayment(ports: Ports): PlacePayment {
   return async (payee, request, options = {}) => {
     const active = await ports.channels.forNew(payee.project, request.payWay);
     const draft = draftOrder(active, payee, request, options, ports.now());
-    const { order, send, fresh } = await intend(
-      ports,
-      (tx) => claimOrder(ports, tx, draft, request, options),
-      (claimed) => claimed.order,
-    );
+    const claim = async (tx: Tx) => {
+      const claimed = await claimOrder(ports, tx, draft, request, options);
+      await noteDeed(ports, tx, payee, placed(claimed.order));
+      return claimed;
+    };
+    const { order, send, fresh } = await intend(ports, claim, (claimed) => claimed.order);
     ports.checkpoint('place.intent');
     if (!send) return refuseOrReturn(order);
     return afterIntent({ orderNo: order.orderNo }, async () => {
@@ -37,6 +39,10 @@ export function placePayment(ports: Ports): PlacePayment {
       return answer(settled, outcome);
     });
   };
+}
+
+function placed({ orderNo: target, project, payWay, subject, amount, currency }: OrderRow): Deed {
+  return { action: 'order.create', target, after: { project, payWay, subject, amountMinor: String(amount), currency } };
 }
 
 function refuseOrReturn(order: OrderRow): OrderRow {

@@ -2,6 +2,8 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Store } from '../db/store.ts';
 import type { Tx } from '../db/tx.ts';
+import type { Audit } from '../identity/audit.ts';
+import type { Actor } from '../identity/ports.ts';
 import type { Channel, ChannelKind, Mode, PayWay } from './channel.ts';
 
 /** Whose orders are in reach: an app sees its own, the console any. */
@@ -89,6 +91,8 @@ export interface Ports {
   channels: Channels;
   now: () => Date;
   recordEvent: (tx: Tx, event: NewEvent) => Promise<void>;
+  /** Appends to the audit log; the last statement of a transaction. */
+  audit: Audit;
   effects: Effects;
   publicUrl: string;
   /** A notice of a payment of more than this, in major units of its currency, counts only when the channel confirms it. */
@@ -106,4 +110,6 @@ export interface Ports {
 export interface Asker {
   owner: Owner;
   actor: string;
+  /** Who is behind it when it is a person: what people do to money is audited. */
+  person?: Actor | undefined;
 }

@@ -3,6 +3,7 @@ import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/tx.ts';
 import { apply, type Via } from './apply.ts';
 import { afterIntent, ask, intend, refundOrder } from './ask.ts';
+import { type Deed, noteDeed } from './audited.ts';
 import { decideNewRefund, refundableOf, refundsRefused } from './core/decide-refund.ts';
 import { isSendable } from './core/plan.ts';
 import { claimKey, type KeyClaim } from './idempotency.ts';
@@ -28,16 +29,22 @@ export type RefundPayment = (asker: Asker, request: RefundRequest, options?: Ref
 export function refundPayment(ports: Ports): RefundPayment {
   const send = sendRefund(ports);
   return async (asker, request, options = {}) => {
-    const { pair, due } = await intend(
-      ports,
-      (tx) => claimRefund(ports, tx, asker, request, options),
-      (claimed) => claimed.pair.refund,
-    );
+    const claim = async (tx: Tx) => {
+      const claimed = await claimRefund(ports, tx, asker, request, options);
+      await noteDeed(ports, tx, asker, refunded(claimed.pair));
+      return claimed;
+    };
+    const { pair, due } = await intend(ports, claim, (claimed) => claimed.pair.refund);
     ports.checkpoint('refund.intent');
     if (!due) return pair;
     const { orderNo, refundNo } = pair.refund;
     return afterIntent({ orderNo, refundNo }, () => send(refundNo, { cause: 'refund', actor: asker.actor }));
   };
+}
+
+function refunded({ refund }: Pair): Deed {
+  const { refundNo: target, orderNo, amount, currency, reason } = refund;
+  return { action: 'refund.create', target, after: { orderNo, amountMinor: String(amount), currency, reason } };
 }
 
 /** Sends (or re-sends) a refund that is reserved, and settles the answer. The same number every time. */

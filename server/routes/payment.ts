@@ -59,8 +59,9 @@ export function paymentRoutes(ports: PaymentPorts): RouteGroup {
    */
   router.get(
     '/refunds/:refundNo',
-    endpoint({ auth: ownOrder.read, params: z.object({ refundNo: Id }), returns: Refund }, ({ params, caller }) =>
-      ports.readRefund(askerOf(caller), params.refundNo),
+    endpoint(
+      { auth: ownOrder.read, params: z.object({ refundNo: Id }), returns: Refund },
+      ({ params, caller, request: facts }) => ports.readRefund(askerOf(caller, facts), params.refundNo),
     ),
   );
   return router;
@@ -98,10 +99,10 @@ function buildRoutes(
     '/pay',
     endpoint(
       { auth: write, body: request, returns: Order, status: 201, idempotent: true, errors: PAY_ERRORS },
-      ({ body, caller, claim }) => {
+      ({ body, caller, request: facts, claim }) => {
         const { project = 'default', ...payment }: z.output<typeof PlacePaymentRequest> & { project?: string } = body;
         const clientId = caller.kind === 'app' ? caller.clientId : consoleClientId(project);
-        return payAs(clientId, payment, claim);
+        return payAs({ ...askerOf(caller, facts), clientId }, payment, claim);
       },
     ),
   );
@@ -120,8 +121,8 @@ function buildRoutes(
    */
   router.get(
     '/query/:orderNo',
-    endpoint({ auth: read, params: OrderParams, returns: Order }, ({ params, caller }) =>
-      query(askerOf(caller), params.orderNo),
+    endpoint({ auth: read, params: OrderParams, returns: Order }, ({ params, caller, request: facts }) =>
+      query(askerOf(caller, facts), params.orderNo),
     ),
   );
 
@@ -142,7 +143,7 @@ function buildRoutes(
     '/close/:orderNo',
     endpoint(
       { auth: write, params: OrderParams, returns: Order, idempotent: true, errors: CLOSE_ERRORS },
-      ({ params, caller, claim }) => close(askerOf(caller), params.orderNo, claim),
+      ({ params, caller, request: facts, claim }) => close(askerOf(caller, facts), params.orderNo, claim),
     ),
   );
 
@@ -171,7 +172,7 @@ function buildRoutes(
     '/refund',
     endpoint(
       { auth: write, body: RefundRequest, returns: RefundPlaced, idempotent: true, errors: REFUND_ERRORS },
-      ({ body, caller, claim }) => refund(askerOf(caller), body, claim),
+      ({ body, caller, request: facts, claim }) => refund(askerOf(caller, facts), body, claim),
     ),
   );
   return router;

@@ -46,6 +46,23 @@ test.serial('an unknown name, a wrong password and a disabled account get the sa
   t.deepEqual(shown[2], shown[0]);
 });
 
+test.serial(
+  'failed logins are in the audit log with the name that was tried, a bounded number for an address',
+  async (t) => {
+    const app = await identityApp(t);
+    const lines = () => app.on.store.read((tx) => tx.audit.list({ action: 'admin.login_failed' }));
+    await app.call('POST', '/api/v1/login', { body: { username: 'Mallory', password: 'whatever-it-may-be-1' } });
+    const [line] = await lines();
+    t.like(line, { actorKind: 'system', actor: 'login', target: 'mallory', after: null });
+    t.truthy(line?.ip);
+    t.truthy(line?.requestId);
+    const count = 25;
+    for (let n = 0; n < count; n++)
+      await app.call('POST', '/api/v1/login', { body: { username: `guess-${n}`, password: 'whatever-it-may-be-1' } });
+    t.is((await lines()).length, 20);
+  },
+);
+
 test.serial('before the first administrator login is 503 with the way out, and no default account works', async (t) => {
   const app = await identityApp(t, { bootstrapped: false });
   const { status, body, headers } = await app.call('POST', '/api/v1/login', {

@@ -74,10 +74,12 @@ export async function catalogWorld(
   const kinds = { alipay, wechat, paypal };
   const recordEvent = recordEvents(now);
   const channel = stubChannel();
+  const audit = createAudit({ now });
   const base = {
     store,
     now,
     recordEvent,
+    audit,
     channels: {
       forNew: async (_project: string, payWay: keyof typeof kinds) => ({
         channel,
@@ -105,7 +107,6 @@ export async function catalogWorld(
       raise: (tx, order, raised) => raiseException(ports, tx, order, raised),
     }),
   };
-  const audit = createAudit({ now });
   const catalog = createCatalog({
     store,
     now,

@@ -37,6 +37,18 @@ export async function embeddedDatabase(t: Pick<ExecutionContext, 'teardown'>): P
   return { url: 'memory://', database, store: createStore(database, async () => {}) };
 }
 
+const lastLooks: ((database: OpenDatabase) => Promise<void>)[] = [];
+
+/** Has a look at every database of this process before it is dropped. */
+export function lookBeforeDrop(look: (database: OpenDatabase) => Promise<void>): void {
+  lastLooks.push(look);
+}
+
+async function takeLastLooks(url: string): Promise<void> {
+  if (lastLooks.length > 0)
+    await withAdmin(url, async (opened) => void (await Promise.all(lastLooks.map((look) => look(opened)))));
+}
+
 /** A migrated database that nobody has open, and how to drop it. */
 export async function createDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
   const admin = await testPostgresUrl();
@@ -45,7 +57,10 @@ export async function createDatabase(): Promise<{ url: string; drop: () => Promi
   await withAdmin(admin, ({ em }) => em.execute(`create database ${name} template ${template}`));
   return {
     url: at(admin, name),
-    drop: () => withAdmin(admin, ({ em }) => em.execute(`drop database if exists ${name} with (force)`)).then(() => {}),
+    drop: async () => {
+      await takeLastLooks(at(admin, name));
+      await withAdmin(admin, ({ em }) => em.execute(`drop database if exists ${name} with (force)`));
+    },
   };
 }
 

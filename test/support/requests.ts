@@ -4,6 +4,7 @@ export interface Heard {
   path: string;
   status: number;
   code?: string;
+  requestId?: string;
 }
 
 /** Every answer that this process got by `fetch` since this file was loaded, whichever client sent the request. */
@@ -15,7 +16,9 @@ globalThis.fetch = async (input, init) => {
   const answer = await send(input, init);
   const { method, url } = input instanceof Request ? input : { method: 'GET', url: String(input) };
   const code = await codeOf(answer);
-  heard.push({ method: init?.method ?? method, path: new URL(url).pathname, status: answer.status, code });
+  const { pathname: path } = new URL(url);
+  const requestId = answer.headers.get('x-request-id') ?? undefined;
+  heard.push({ method: init?.method ?? method, path, status: answer.status, code, requestId });
   return answer;
 };
 

@@ -2,6 +2,7 @@ import type { ExecutionContext, TestFn } from 'ava';
 import { readFileSync } from 'node:fs';
 import { scopes } from '../../server/identity/scopes.ts';
 import type { Route } from '../../server/routes/index.ts';
+import { lookBeforeDrop } from './database.ts';
 import type { FileService } from './file-service.ts';
 import { heard, type Heard } from './requests.ts';
 
@@ -23,7 +24,36 @@ export function coverRoutes(test: TestFn, of: FileService, unprovoked: Unprovoke
     // Otherwise somebody runs a choice of the tests.
     if (ran >= declared) t.deepEqual(findMissing(routes, unprovoked), []);
   });
-  test.after.always('the service is stopped', end);
+  const audited = new Set<string>();
+  lookBeforeDrop(async ({ em }) => {
+    const lines = await em.fork().execute<{ id: string }[]>('select request_id as id from audit_log');
+    for (const { id } of lines) audited.add(id);
+  });
+  test.after.always('the service is stopped, and what administrators changed is in the audit log', async (t) => {
+    await end();
+    if (ran >= declared) t.deepEqual(findUnaudited(routes, audited), []);
+  });
+}
+
+/** Lines carry the id of their request: an operation is audited when a successful call of it is in a log of the file's services. */
+function findUnaudited(routes: readonly Route[], audited: ReadonlySet<string>): string[] {
+  const given = Map.groupBy(heard, (answer) => (answer.status < 400 ? routeOf(routes, answer) : undefined));
+  return routes
+    .filter((route) => isWrite(route) && !(nameOf(route) in UNAUDITED))
+    .filter((route) => !given.get(route)?.some(({ requestId }) => requestId !== undefined && audited.has(requestId)))
+    .map(nameOf);
+}
+
+/** What an administrator may send without a line in the audit log, each with the reason. */
+const UNAUDITED: Readonly<Record<string, string>> = {
+  'POST /api/v1/certs/list': 'only reads; it is no GET because the specification says so',
+  'POST /api/v1/certs/{id}/download': 'only reads, and hands out nothing that is secret',
+};
+
+/** Beside what writes, the export: it hands out the data of all payers. */
+function isWrite(route: Route): boolean {
+  if (nameOf(route) === 'GET /api/v1/orders/export') return true;
+  return route.method !== 'GET' && route.path.startsWith('/api/v1/');
 }
 
 function findMissing(routes: readonly Route[], unprovoked: Unprovoked): string[] {

@@ -93,7 +93,8 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
         returns: OrderException,
         errors: RESOLVE_EXCEPTION_ERRORS,
       },
-      ({ params, body, caller }) => operations.resolveException(askerOf(caller), params.id, body.action, body.reason),
+      ({ params, body, caller, request }) =>
+        operations.resolveException(askerOf(caller, request), params.id, body.action, body.reason),
     ),
   );
   return router;

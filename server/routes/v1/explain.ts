@@ -63,7 +63,7 @@ export function explainRoutes({
     '/api/v1/orders/:orderNo/explain',
     endpoint(
       { auth: { admin: 'viewer' }, params: z.object({ orderNo: Id }), returns: OrderExplanation },
-      ({ params, caller }) => explain(askerOf(caller), params.orderNo),
+      ({ params, caller, request }) => explain(askerOf(caller, request), params.orderNo),
     ),
   );
   return router;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { endpoint, Reply } from '../../http/endpoint.ts';
 import { EXPORT_FORMATS, type ExportOrders } from '../../payments/export.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
+import { askerOf } from '../wire/asker.ts';
 import { FIND_ORDERS_ERRORS } from '../wire/errors.ts';
 import { orderFilter, OrdersQuery } from '../wire/order-filters.ts';
 
@@ -26,12 +27,12 @@ export function orderExportRoutes({ exportOrders }: { exportOrders: ExportOrders
     '/export',
     endpoint(
       { auth: { admin: 'viewer' }, query: ExportQuery, raw: 'stream', errors: FIND_ORDERS_ERRORS },
-      ({ query: { format, ...query } }) => {
+      async ({ query: { format, ...query }, caller, request }) => {
         const type =
           format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson; charset=utf-8';
         return new Reply({
           headers: { 'content-type': type, 'content-disposition': `attachment; filename="orders.${format}"` },
-          body: exportOrders(orderFilter(query), format),
+          body: await exportOrders(askerOf(caller, request), orderFilter(query), format),
         });
       },
     ),

@@ -57,8 +57,8 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    */
   router.get(
     '/:orderNo',
-    endpoint({ auth: { admin: 'viewer' }, params: OrderParams, returns: Order }, ({ params, caller }) =>
-      operations.readOrder(askerOf(caller), params.orderNo),
+    endpoint({ auth: { admin: 'viewer' }, params: OrderParams, returns: Order }, ({ params, caller, request }) =>
+      operations.readOrder(askerOf(caller, request), params.orderNo),
     ),
   );
 
@@ -74,7 +74,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
     '/:orderNo/timeline',
     endpoint(
       { auth: { admin: 'viewer' }, params: OrderParams, returns: z.array(TimelineEntry) },
-      ({ params, caller }) => operations.timeline(askerOf(caller), params.orderNo),
+      ({ params, caller, request }) => operations.timeline(askerOf(caller, request), params.orderNo),
     ),
   );
 
@@ -87,8 +87,8 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    */
   router.post(
     '/:orderNo/sync',
-    endpoint({ auth: { admin: 'admin' }, params: OrderParams, returns: Order }, ({ params, caller }) =>
-      operations.sync(askerOf(caller), params.orderNo),
+    endpoint({ auth: { admin: 'admin' }, params: OrderParams, returns: Order }, ({ params, caller, request }) =>
+      operations.sync(askerOf(caller, request), params.orderNo),
     ),
   );
 
@@ -109,7 +109,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
         idempotent: true,
         errors: CLOSE_ERRORS,
       },
-      ({ params, caller, claim }) => operations.close(askerOf(caller), params.orderNo, claim),
+      ({ params, caller, request, claim }) => operations.close(askerOf(caller, request), params.orderNo, claim),
     ),
   );
 
@@ -136,8 +136,8 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
         idempotent: true,
         errors: REFUND_ERRORS,
       },
-      ({ params, body, caller, claim }) =>
-        operations.refund(askerOf(caller), { ...body, orderNo: params.orderNo }, claim),
+      ({ params, body, caller, request, claim }) =>
+        operations.refund(askerOf(caller, request), { ...body, orderNo: params.orderNo }, claim),
     ),
   );
   return router;

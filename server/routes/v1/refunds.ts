@@ -62,8 +62,8 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    */
   router.get(
     '/:refundNo',
-    endpoint({ auth: { admin: 'viewer' }, params: RefundParams, returns: Refund }, ({ params, caller }) =>
-      operations.readRefund(askerOf(caller), params.refundNo),
+    endpoint({ auth: { admin: 'viewer' }, params: RefundParams, returns: Refund }, ({ params, caller, request }) =>
+      operations.readRefund(askerOf(caller, request), params.refundNo),
     ),
   );
 
@@ -81,7 +81,7 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
     '/:refundNo/retry',
     endpoint(
       { auth: { admin: 'admin' }, params: RefundParams, returns: RefundPlaced, errors: RETRY_REFUND_ERRORS },
-      ({ params, caller }) => operations.retryRefund(askerOf(caller), params.refundNo),
+      ({ params, caller, request }) => operations.retryRefund(askerOf(caller, request), params.refundNo),
     ),
   );
 
@@ -94,8 +94,8 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    */
   router.post(
     '/:refundNo/sync',
-    endpoint({ auth: { admin: 'admin' }, params: RefundParams, returns: Refund }, ({ params, caller }) =>
-      operations.syncRefund(askerOf(caller), params.refundNo),
+    endpoint({ auth: { admin: 'admin' }, params: RefundParams, returns: Refund }, ({ params, caller, request }) =>
+      operations.syncRefund(askerOf(caller, request), params.refundNo),
     ),
   );
 
@@ -120,8 +120,8 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
         returns: RefundPlaced,
         errors: RESOLVE_REFUND_ERRORS,
       },
-      ({ params, body, caller }) =>
-        operations.resolveRefund(askerOf(caller), params.refundNo, body.action, body.reason),
+      ({ params, body, caller, request }) =>
+        operations.resolveRefund(askerOf(caller, request), params.refundNo, body.action, body.reason),
     ),
   );
   return router;

@@ -101,7 +101,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
     '/api/v1/api-apps/:client_id/webhook/test',
     endpoint(
       { auth: { admin: 'admin' }, params: ByClientId, returns: Delivery, errors: SEND_EVENT_ERRORS },
-      ({ params }) => webhooks.test(params.client_id),
+      ({ params, caller, request }) => webhooks.test(actorOf(caller, request), params.client_id),
     ),
   );
 

@@ -32,7 +32,12 @@ async function steps(state: LoginState, right: boolean): Promise<{ done: string[
       isOutdated: () => false,
       decoy: note('decoy', 'decoy'),
     },
-    limits: { check: nothing, failed: note('count', undefined), clientFailed: nothing },
+    limits: {
+      check: nothing,
+      failed: note('count', undefined),
+      mayRecord: note('record?', false),
+      clientFailed: nothing,
+    },
     adminTokens: { ttlSeconds: 1, issue: () => Promise.reject(new Error('issued')), verify: () => Promise.reject() },
     csrfKey: new Uint8Array(32),
     audit: nothing,
@@ -48,7 +53,7 @@ async function steps(state: LoginState, right: boolean): Promise<{ done: string[
 
 test('unknown, wrong and disabled cost the same steps and give the same refusal', async (t) => {
   const wrong = await steps({ bootstrapped: true, admin }, false);
-  t.deepEqual(wrong.done, ['read', 'decoy', 'verify', 'count']);
+  t.deepEqual(wrong.done, ['read', 'decoy', 'verify', 'record?', 'count']);
   const others = [
     await steps({ bootstrapped: true }, false),
     await steps({ bootstrapped: true }, true),
