@@ -36,8 +36,9 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
     const key = contract.idempotent ? readIdempotencyKey(ctx.req.headers['idempotency-key']) : undefined;
     if (key === undefined || caller === undefined) return answer.send(ctx, await handle());
     const { body, params } = input;
+    const query = contract.query && input.query;
     const route = `${ctx.method} ${ctx.state.route}`;
-    const request: KeyedRequest = { scope: scopeOf(caller), route, key, body, params };
+    const request: KeyedRequest = { scope: scopeOf(caller), route, key, body, params, query };
     const run = async (claim: KeyClaim): Promise<Answer> => {
       try {
         return answer.render(await handle(claim));

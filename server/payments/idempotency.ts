@@ -19,6 +19,8 @@ export interface KeyedRequest {
   readonly body: unknown;
   /** Parameters of the path: the same key for another order is another request. */
   readonly params?: unknown;
+  /** Parameters of the query, for the same reason; left out where the operation has none. */
+  readonly query?: unknown;
 }
 
 /** A finished answer, exactly as it is sent. */
@@ -108,7 +110,7 @@ export function digest(value: unknown): string {
 }
 
 async function readClaim(store: Store, request: KeyedRequest) {
-  const fingerprint = digest({ body: request.body ?? null, params: request.params ?? null });
+  const fingerprint = digest({ body: request.body ?? null, params: request.params ?? null, query: request.query });
   const stored = await store.read((tx) => tx.keys.find(whereOf(request)));
   if (stored && stored.fingerprint !== fingerprint) throw conflict();
   const resume = stored?.intentNo ?? null;

@@ -49,6 +49,17 @@ test.serial('adjustments add and take, never below zero, with a line in the audi
   t.is((await viewer('POST', `${V1}/gold/adjustments`, { userId: 'ann', amount: 1, reason: 'x' })).status, 403);
 });
 
+test.serial('the same key for the coin of another project is another request', async (t) => {
+  const [one, other] = [await file.project(), await file.project()];
+  for (const project of [one, other]) await desk('POST', `${V1}?project=${project}`, { code: 'gold', name: 'Gold' });
+  const body = { userId: 'ann', amount: 5, reason: 'by hand' };
+  const adjust = (project: string) =>
+    desk('POST', `${V1}/gold/adjustments?project=${project}`, body, { 'idempotency-key': 'one-key' });
+  t.is((await adjust(one)).status, 201);
+  refused(t, await adjust(other), 422, 'idempotency_conflict');
+  t.is((await adjust(one)).headers.get('idempotent-replayed'), 'true');
+});
+
 test.serial('bad bodies are 400 and move nothing', async (t) => {
   const { admin, shop, as, soldPackage, account } = await catalogApp(t);
   await soldPackage('refuse');
