@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import type { ConfigFault } from './faults.ts';
 import type { Values } from './schema.ts';
 import type { MasterKey } from './values.ts';
@@ -39,10 +40,32 @@ function* inProduction(values: Partial<Values>): Iterable<ConfigFault> {
     const message = 'is the embedded database, which requires Database.AllowEmbedded = true in production';
     yield { key: 'Database.Url', message };
   }
+  const url = values['Database.Url'];
+  if (url !== undefined && values['Database.AllowPlaintext'] === false && mayBeOverheard(url)) {
+    const message =
+      'must verify the server (?sslmode=verify-full, with &sslrootcert=<file> for a CA of your own), or requires Database.AllowPlaintext = true in production';
+    yield { key: 'Database.Url', message };
+  }
   const sample = 'looks like a sample; production requires a random value (openssl rand -base64 32)';
   const secret = values['JWT.SecretKey'];
   if (secret !== undefined && looksLikeSample(secret)) yield { key: 'JWT.SecretKey', message: sample };
   if (values['Security.MasterKey']?.some(isTyped)) yield { key: 'Security.MasterKey', message: sample };
+}
+
+function isLoopback(host: string): boolean {
+  const bare = host.toLowerCase().replace(/^\[(.*)\]$/, '$1');
+  return bare === 'localhost' || bare === '::1' || (isIPv4(bare) && bare.startsWith('127.'));
+}
+
+/** Whether others may read, or be, the other end: only `verify-full` means the same to every version of the driver. */
+function mayBeOverheard(text: string): boolean {
+  if (text.startsWith('pglite://')) return false;
+  const { hostname, searchParams } = new URL(text);
+  // The driver lets the query win, and of several its last.
+  const host = searchParams.getAll('host').at(-1) || hostname;
+  if (/^(\/|%2f)/i.test(host) || isLoopback(host)) return false;
+  const modes = searchParams.getAll('sslmode');
+  return modes.length !== 1 || modes[0] !== 'verify-full';
 }
 
 const sampleWords = /change.?me|example|sample|secret|password|placeholder|your[-_ ]|insecure|12345678|abcdefgh/i;

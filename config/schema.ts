@@ -100,6 +100,10 @@ export const keys = {
     false,
     'Allows the embedded database in production; it survives a killed process, but not a power failure.',
   ),
+  'Database.AllowPlaintext': flag(
+    false,
+    'Allows a connection to a remote PostgreSQL in production that is not encrypted, or whose server is not verified.',
+  ),
   'Database.PoolSize': whole(1, 500, 10, 'Connections to PostgreSQL per process.'),
   'Database.Prepared': flag(
     true,

@@ -195,6 +195,7 @@ const production = {
   ...postgres,
   ...secrets,
   NODE_ENV: 'production',
+  PAY_DATABASE_URL: 'postgres://pay@db.shop.example/pay?sslmode=verify-full',
   PAY_SERVER_PUBLIC_URL: 'https://pay.shop.example',
 };
 
@@ -221,6 +222,38 @@ test('production accepts a safe configuration and refuses each unsafe setting', 
   for (const [fault, change] of unsafe) {
     t.deepEqual(Object.keys(faultsOf({ ...production, ...change })), [fault], JSON.stringify(change));
   }
+});
+
+test('production reaches a remote PostgreSQL through verified TLS only, unless that is said', (t) => {
+  const at = (url: string, more = {}) => Object.keys(faultsOf({ ...production, PAY_DATABASE_URL: url, ...more }));
+  const plain = [
+    'postgres://pay@db.example/pay',
+    'postgres://pay@10.0.0.5/pay',
+    'postgres://pay@[fd00::1]/pay',
+    'postgres://127.0.0.1.db.example/pay',
+    'postgres://127.0.0.1/pay?host=db.example',
+    'postgres://127.0.0.1/pay?host=/run/postgresql&host=db.example',
+    ...['disable', 'prefer', 'require', 'no-verify', 'verify-ca', 'VERIFY-FULL'].map(
+      (mode) => `postgres://db.example/pay?sslmode=${mode}`,
+    ),
+    'postgres://db.example/pay?ssl=true',
+    'postgres://db.example/pay?sslmode=verify-full&sslmode=disable',
+  ];
+  for (const url of plain) {
+    t.deepEqual(at(url), ['Database.Url'], url);
+    t.deepEqual(at(url, { PAY_DATABASE_ALLOW_PLAINTEXT: 'true' }), [], url);
+    t.deepEqual(faultsOf({ ...secrets, PAY_DATABASE_URL: url }), {}, `${url} on a laptop`);
+  }
+  const safe = [
+    'postgres://db.example/pay?sslmode=verify-full',
+    'postgres://db.example/pay?sslmode=verify-full&sslrootcert=/etc/pay/ca.pem',
+    'postgres://localhost/pay',
+    'postgres://127.1.2.3:5433/pay',
+    'postgres://[::1]/pay',
+    'postgres:///pay?host=/run/postgresql',
+    'postgres://%2Frun%2Fpostgresql/pay',
+  ];
+  for (const url of safe) t.deepEqual(at(url), [], url);
 });
 
 test('production accepts the embedded database when that is said', (t) => {
