@@ -102,7 +102,7 @@ async function assemble(base: Base): Promise<App> {
     payments: payments.operations,
     skillpay: skillpay.operations,
     ports: payments.ports,
-    sweep: jobs.sweep('order', 'refund', 'fulfilment', 'effect'),
+    sweep: jobs.sweep('order', 'refund', 'refund-question', 'fulfilment', 'effect'),
     deliveries: jobs.sweep('delivery'),
     messages: messages.log,
     prepare,

@@ -1,4 +1,12 @@
-import { dueDeliveries, dueEffectRows, dueFulfilments, dueOrders, dueRefunds, lookForDue } from '../db/queries/due.ts';
+import {
+  dueDeliveries,
+  dueEffectRows,
+  dueFulfilments,
+  dueOrders,
+  dueQuestions,
+  dueRefunds,
+  lookForDue,
+} from '../db/queries/due.ts';
 import { deleteOldKeys } from '../db/queries/idempotency.ts';
 import { dropOldQueue } from '../db/queries/old-queue.ts';
 import { planTask, takeTask } from '../db/queries/timetable.ts';
@@ -16,7 +24,7 @@ interface Needs {
   identity: Pick<Identity, 'deleteExpiredRevocations'>;
   credentials: Pick<ComposedCredentials, 'watchExpiry'>;
   events: Pick<ComposedEvents, 'deliver'>;
-  payments: Pick<ComposedPayments, 'checkOrder' | 'checkRefund' | 'doEffect'>;
+  payments: Pick<ComposedPayments, 'checkOrder' | 'checkRefund' | 'askAboutRefund' | 'doEffect'>;
   skillpay: Pick<ComposedSkillpay, 'operations'>;
 }
 
@@ -39,6 +47,7 @@ export function composeJobs({ config, store, limits, wakes, metrics, now, log }:
       // A lane is a channel: three of them.
       { name: 'order', wokenBy: 'capture', rows: dueOrders(debug), run: payments.checkOrder, width: 32, laneWidth: 8 },
       { ...refunds, width: 32, laneWidth: 8 },
+      { name: 'refund-question', rows: dueQuestions(debug), run: payments.askAboutRefund, width: 8, laneWidth: 4 },
       { name: 'fulfilment', rows: dueFulfilments(debug), run: resume, width: 16, laneWidth: 4 },
       // A lane is a project, as above: its coins and its stock.
       { name: 'effect', rows: dueEffectRows(), run: payments.doEffect, width: 8, laneWidth: 4 },

@@ -10,6 +10,7 @@ import { composeEffects, raiseException } from '../payments/journal.ts';
 import { paymentOperations, type PaymentOperations } from '../payments/operations.ts';
 import { payerOrders } from '../payments/payer.ts';
 import type { Effects, Ports } from '../payments/ports.ts';
+import { refundQuestions } from '../payments/refund-questions.ts';
 import type { RouteGroup } from '../routes/index.ts';
 import { notifyRoutes } from '../routes/notify.ts';
 import { payerRoutes } from '../routes/payer.ts';
@@ -38,6 +39,8 @@ export interface ComposedPayments {
   checkOrder(orderNo: string): Promise<void>;
   /** Does what is due for a refund; the caller has claimed it. */
   checkRefund(refundNo: string): Promise<void>;
+  /** Asks what became of a refund that a channel named; the caller has claimed the row. */
+  askAboutRefund(id: string): Promise<void>;
   /** Does what is due because an order moved; the caller has claimed the row. */
   doEffect(id: string): Promise<void>;
   groups: RouteGroup[];
@@ -79,6 +82,7 @@ export function composePayments(base: Base, { effects, checkAudit, ...needs }: N
       payerRoutes(payerOrders(ports, operations)),
     ],
     checkOrder: checkOrder(ports),
+    askAboutRefund: refundQuestions(ports),
     doEffect: dueEffects(ports).run,
   };
 }

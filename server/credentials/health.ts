@@ -64,13 +64,14 @@ export function watched(channel: Channel, tell: (failure: UnknownCause | null) =
     ...(capture && { capture: watch((order: Parameters<typeof capture>[0]) => capture.call(channel, order)) }),
     refund: watch((refund) => channel.refund(refund)),
     queryRefund: watch((refund) => channel.queryRefund(refund)),
+    lookUpRefund: (order, number) => watch(() => channel.lookUpRefund(order, number))(order),
     ...(retryAbnormalRefund && {
       retryAbnormalRefund: watch((refund: Parameters<typeof retryAbnormalRefund>[0]) =>
         retryAbnormalRefund.call(channel, refund),
       ),
     }),
     readNotice: (headers, rawBody) => channel.readNotice(headers, rawBody),
-    ackNotice: (accepted) => channel.ackNotice(accepted),
+    ackNotice: (verdict) => channel.ackNotice(verdict),
     probe: () => channel.probe(),
   };
 }

@@ -5,7 +5,7 @@ import * as credentials from './entities/credentials.ts';
 import * as events from './entities/events.ts';
 import * as identity from './entities/identity.ts';
 import * as orders from './entities/orders.ts';
-import { RefundEntity } from './entities/refunds.ts';
+import { RefundEntity, RefundQuestionEntity } from './entities/refunds.ts';
 import { SkillOrderEntity } from './entities/skillpay.ts';
 import { numbered, readingOnly, type Statements } from './statement.ts';
 import { ReadTable, Table } from './table.ts';
@@ -42,6 +42,7 @@ const TABLES = {
   dueEffects: DueEffectEntity,
   keys: orders.IdempotencyKeyEntity,
   refunds: RefundEntity,
+  refundQuestions: RefundQuestionEntity,
   skillOrders: SkillOrderEntity,
 };
 

@@ -74,6 +74,12 @@ export function refundRef(order: OrderRow, refund: RefundRow, publicUrl: string)
   return { ...refundOrder(order, refund, publicUrl), channelRefundNo: refund.channelRefundNo };
 }
 
+/** An order as its channel must be asked about a refund that somebody else made. */
+export function foreignRef(order: OrderRow): OrderRef {
+  const minor = order.paid > 0n ? order.paid : order.amount;
+  return { ...orderRef(order), amount: { minor, currency: order.currency } };
+}
+
 /** What the channel took in all: a surplus refund gives back the whole of what came. */
 function totalOf(order: OrderRow, refund: RefundRow): bigint {
   if (refund.surplus) return refund.amount;

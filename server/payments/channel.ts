@@ -64,7 +64,10 @@ export type Outcome =
       at: Date;
       payer?: string;
       channelOrderId?: string;
+      /** There are refunds; how much they are in all is `refundedTotal`, where the channel says it. */
       refundsHint?: boolean;
+      /** What went back in all, in minor units of the amount's currency. */
+      refundedTotal?: bigint;
     }
   | { kind: 'approved'; channelOrderId?: string }
   /** The channel says that it is closed for good and was never paid. */
@@ -151,6 +154,8 @@ export interface Notice {
   refundNo: string | null;
   /** PayPal: the object to ask about, when our number is not in the message. */
   channelOrderId?: string;
+  /** PayPal: its own id of the refund that the message is about. */
+  refundId?: string;
   /** The key that verified it; a message with an outcome always says. */
   verifiedBy?: KeyOrigin;
   /** Settled directly when present; a notice without one is a hint: query. */
@@ -167,6 +172,15 @@ export class NoticeNotGenuine extends Error {
     this.why = why;
   }
 }
+
+/**
+ * What becomes of a notice: kept; not taken (not genuine, or about an order that we do not know); or to come again because we
+ * could not store it or ask about it. Channels send again whatever is not accepted.
+ */
+export type NoticeVerdict = 'accepted' | 'refused' | 'again';
+
+/** The status of each answer to a notice: only `again` is a fault of ours. */
+export const NOTICE_STATUS: Readonly<Record<NoticeVerdict, number>> = { accepted: 200, refused: 400, again: 503 };
 
 /** How a channel wants a notice answered. */
 export interface NoticeAck {
@@ -189,11 +203,13 @@ export interface Channel {
   capture?(order: CaptureRef): Promise<Outcome>;
   refund(refund: RefundOrder): Promise<RefundOutcome>;
   queryRefund(refund: RefundRef): Promise<RefundOutcome>;
+  /** A refund by the number that a notice named it by, whoever made it and whatever its amount (PayPal: its own id). */
+  lookUpRefund(order: OrderRef, number: string): Promise<RefundOutcome>;
   /** WeChat only: ask again for a refund that ended ABNORMAL. */
   retryAbnormalRefund?(refund: RefundRef): Promise<RefundOutcome>;
   /** Throws NoticeNotGenuine. `headers` has lower-case names. */
   readNotice(headers: Record<string, string | undefined>, rawBody: Buffer): Promise<Notice>;
-  ackNotice(accepted: boolean): NoticeAck;
+  ackNotice(verdict: NoticeVerdict): NoticeAck;
   probe(): Promise<ProbeResult>;
 }
 

@@ -3,22 +3,30 @@ import type { Tx } from '../db/tx.ts';
 import { apply, type Via } from './apply.ts';
 import type { RefundOutcome } from './channel.ts';
 import { decideForeignRefund } from './core/decide-refund.ts';
+import { explainSums, openQuestion } from './open-question.ts';
 import { newNumber } from './numbers.ts';
 import type { Ports } from './ports.ts';
 
-/** A refund that was made elsewhere (portal, dispute) becomes known: its own row, inside the sums, with an exception. */
+/**
+ * A refund that was made elsewhere (portal, dispute) becomes known: its own row, inside the sums, with an exception. Before
+ * its payment is known it is a question. `number` is what the channel is asked by.
+ */
 export async function settleForeignRefund(
   ports: Ports,
   tx: Tx,
   order: OrderRow,
   outcome: Extract<RefundOutcome, { kind: 'succeeded' }>,
-  channelNumber: string | null,
+  number: string | null,
   via: Via,
 ): Promise<OrderRow> {
   const now = ports.now();
-  const channelRefundNo = outcome.channelRefundNo ?? channelNumber;
+  const channelRefundNo = outcome.channelRefundNo ?? number;
   const known = channelRefundNo && (await tx.refunds.find({ orderNo: order.orderNo, channelRefundNo }));
-  const also = { ...via, refundNo: newNumber('R', now), channelRefundNo };
+  const asked = number ?? channelRefundNo;
+  const also = { ...via, refundNo: newNumber('R', now), channelRefundNo, number: asked };
   const change = decideForeignRefund(order, { isKnown: Boolean(known) }, outcome, also, now);
-  return (await apply(ports, tx, { order }, change, via)).order;
+  const { order: after } = await apply(ports, tx, { order }, change, via);
+  if (after.paid === 0n && asked) await openQuestion(ports, tx, after, { number: asked });
+  else await explainSums(ports, tx, after);
+  return after;
 }

@@ -1,16 +1,22 @@
 import type { OrderRow } from '../db/entities/orders.ts';
-import type { RefundRow } from '../db/entities/refunds.ts';
-import type { ReadTx, Tx } from '../db/tx.ts';
-import { NoticeNotGenuine, type Notice, type NoticeAck, type Outcome, type PayWay } from './channel.ts';
-import { ask, orderRef } from './ask.ts';
+import type { Tx } from '../db/tx.ts';
+import {
+  NoticeNotGenuine,
+  type Notice,
+  type NoticeAck,
+  type NoticeVerdict,
+  type Outcome,
+  type PayWay,
+  type RefundOutcome,
+} from './channel.ts';
 import { checkOrder } from './check-order.ts';
 import { checkRefund } from './check-refund.ts';
 import { confirmNotice } from './confirm-notice.ts';
 import { settleForeignRefund } from './foreign-refund.ts';
-import { raiseException } from './journal.ts';
-import { readNumberAtChannel } from './numbers.ts';
+import { type Named, openQuestion } from './open-question.ts';
 import type { NoticeChannel, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
+import { findByNumber, refundQuestions } from './refund-questions.ts';
 import { settleLocked, settleRefundLocked } from './settle.ts';
 import { speaksFor, type Arrived } from './whose-notice.ts';
 
@@ -18,6 +24,24 @@ import { speaksFor, type Arrived } from './whose-notice.ts';
 export interface NoticeResult {
   ack: NoticeAck;
   result: 'settled' | 'duplicate' | 'hint' | 'not_genuine' | 'unknown_order' | 'unconfirmed' | 'not_configured';
+}
+
+/** How a channel hears of it: only what could not be stored, or asked about, is our fault. */
+const VERDICTS: Readonly<Record<NoticeResult['result'], NoticeVerdict>> = {
+  settled: 'accepted',
+  duplicate: 'accepted',
+  hint: 'accepted',
+  not_genuine: 'refused',
+  unknown_order: 'refused',
+  not_configured: 'refused',
+  unconfirmed: 'again',
+};
+
+/** What the commit did, and what is asked after it. */
+interface Settled {
+  result: NoticeResult['result'];
+  order?: OrderRow;
+  question?: string | undefined;
 }
 
 /** Settles a channel's message about an order. Only a genuine message of the account that the order pins moves anything. */
@@ -34,6 +58,7 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
   const checkOne = checkRefund(ports);
   const refresh = refreshOrder(ports);
   const confirm = confirmNotice(ports);
+  const askQuestion = refundQuestions(ports);
 
   return async (payWay, project, headers, rawBody) => {
     const candidates = await ports.channels.forNotices(project, payWay);
@@ -41,18 +66,16 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     if (!read) return refuse(candidates[0], payWay, project);
     const { notice, from } = read;
     const isConfirmed = await confirm({ project, payWay, from, notice });
-    const result = isConfirmed
+    const done: Settled = isConfirmed
       ? await ports.store.transaction((tx) => settleNotice(tx, project, payWay, from, notice))
-      : 'unconfirmed';
+      : { result: 'unconfirmed' };
     ports.checkpoint('notice.settled');
-    if (typeof result === 'object') await follow(result, notice);
-    if (result === 'settled' && notice.refundNo && !notice.refund)
-      await askAboutRefund(notice.refundNo, notice.orderNo);
-    const word = typeof result === 'object' ? 'hint' : result;
-    ports.count('notice', { payWay, result: word });
-    const ack = from.channel.ackNotice(word !== 'unknown_order' && word !== 'not_genuine' && word !== 'unconfirmed');
-    remember(payWay, notice, rawBody, ack, word);
-    return { ack, result: word };
+    await follow(done, notice);
+    const { result } = done;
+    ports.count('notice', { payWay, result });
+    const ack = from.channel.ackNotice(VERDICTS[result]);
+    remember(payWay, notice, rawBody, ack, result);
+    return { ack, result };
   };
 
   function remember(payWay: PayWay, notice: Notice, rawBody: Buffer, ack: NoticeAck, word: string): void {
@@ -69,29 +92,47 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     });
   }
 
-  /** A hint: the channel is asked about what it names. About paid money it says whether there are refunds that nobody explained. */
-  async function follow(order: OrderRow, { refundNo }: Notice): Promise<void> {
-    const via = { cause: 'notice', actor: `channel:${order.payWay}` };
-    const refund = refundNo && (await ports.store.read((tx) => findByNumber(tx, refundNo)));
-    if (refund && refund.orderNo === order.orderNo) return checkOne(refund.refundNo);
-    if (order.paid === 0n) return check(order.orderNo);
-    await refresh(order, via);
+  /** What is asked at once; whatever stays open is a row that is due, so a crash or silence here loses nothing. */
+  async function follow({ result, order, question }: Settled, { refundNo, refund }: Notice): Promise<void> {
+    if (!order) return;
+    const own = refundNo && !refund ? await ports.store.read((tx) => findByNumber(tx, refundNo)) : undefined;
+    if (question !== undefined) await askNow(order, question);
+    else if (own?.orderNo === order.orderNo) await checkOne(own.refundNo);
+    else if (result === 'hint') await askAboutOrder(order);
   }
 
-  /** Matched on everything that the order pins; the dedupe row commits with the settle. */
+  /** The notice is kept and acknowledged whatever becomes of the first question. */
+  async function askNow({ orderNo }: OrderRow, question: string): Promise<void> {
+    try {
+      await askQuestion(question);
+    } catch (error) {
+      ports.log('error', 'a refund could not be asked about yet', { about: orderNo, error });
+    }
+  }
+
+  /** About paid money the channel says whether there are refunds that nobody explained. */
+  async function askAboutOrder(order: OrderRow): Promise<void> {
+    if (order.paid === 0n) return check(order.orderNo);
+    await refresh(order, { cause: 'notice', actor: `channel:${order.payWay}` });
+  }
+
+  /** Matched on everything that the order pins; the dedupe row commits with the settle and with what is still to be asked. */
   async function settleNotice(
     tx: Tx,
     project: string,
     payWay: PayWay,
     from: NoticeChannel,
     notice: Notice,
-  ): Promise<'settled' | 'duplicate' | 'unknown_order' | 'not_genuine' | OrderRow> {
+  ): Promise<Settled> {
     const found = await findByNotice(tx, notice);
-    if (!found) return 'unknown_order';
+    if (!found) return { result: 'unknown_order' };
     const order = await tx.orders.lock({ orderNo: found });
-    if (!order) return 'unknown_order';
-    if (!speaksFor({ project, payWay, from, notice }, order)) return 'not_genuine';
-    if (!notice.outcome && !notice.refund) return order;
+    if (!order) return { result: 'unknown_order' };
+    if (!speaksFor({ project, payWay, from, notice }, order)) return { result: 'not_genuine' };
+    if (!notice.outcome && !notice.refund) {
+      const named = await namedRefund(tx, order, notice);
+      return { result: 'hint', order, question: named && (await openQuestion(ports, tx, order, named)) };
+    }
     const where = { payWay, account: notice.account, noticeId: notice.noticeId };
     const isNew = await tx.notices.insertIfNew({
       ...where,
@@ -99,52 +140,45 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
       copies: 1,
       receivedAt: ports.now(),
     });
-    if (!isNew) return 'duplicate';
+    if (!isNew) return { result: 'duplicate' };
     const via = { cause: 'notice', actor: `channel:${payWay}` };
-    const settled = notice.outcome
-      ? await settleLocked(ports, tx, order, { outcome: withoutHint(notice) }, via)
-      : order;
-    if (notice.refund) await settleRefundNotice(tx, settled, notice, via);
-    return 'settled';
+    if (notice.refund) return settleRefundNotice(tx, order, notice, notice.refund, via);
+    const named = await namedRefund(tx, order, notice);
+    const outcome = named ? withoutHint(notice) : notice.outcome;
+    const settled = outcome ? await settleLocked(ports, tx, order, { outcome }, via) : order;
+    const question = named && (await openQuestion(ports, tx, settled, named));
+    return { result: 'settled', order: settled, question };
   }
 
-  async function settleRefundNotice(tx: Tx, order: OrderRow, notice: Notice, via: { cause: string; actor: string }) {
-    if (!notice.refund) return;
+  async function settleRefundNotice(
+    tx: Tx,
+    order: OrderRow,
+    notice: Notice,
+    outcome: RefundOutcome,
+    via: { cause: string; actor: string },
+  ): Promise<Settled> {
+    const { orderNo } = order;
     const known = notice.refundNo ? await findByNumber(tx, notice.refundNo) : undefined;
     const refund = known && (await tx.refunds.lock({ refundNo: known.refundNo }));
-    if (refund && refund.orderNo === order.orderNo) {
-      await settleRefundLocked(ports, tx, { order, refund }, { outcome: notice.refund }, via);
-    } else if (!refund && notice.refund.kind === 'succeeded') {
-      await settleForeignRefund(ports, tx, order, notice.refund, notice.refundNo, via);
+    if (refund) {
+      if (refund.orderNo !== orderNo) return { result: 'settled', order };
+      await settleRefundLocked(ports, tx, { order, refund }, { outcome }, via);
+      return { result: 'settled', order };
     }
-  }
-
-  /** The notice names a refund without its result: the channel is asked. A number that is not ours is a refund made elsewhere (R8). */
-  async function askAboutRefund(refundNo: string, orderNo: string | null): Promise<void> {
-    const known = await ports.store.read((tx) => findByNumber(tx, refundNo));
-    if (known) return checkOne(known.refundNo);
-    const order = orderNo && (await ports.store.read((tx) => tx.orders.find({ orderNo })));
-    if (!order) return;
-    const now = ports.now();
-    const unknown = { minor: 0n, currency: order.currency };
-    const call = { ...orderRef(order), refundNo, refundAmount: unknown, refundSentAt: now, channelRefundNo: refundNo };
-    const outcome = await ask(ports, order, (channel) => channel.queryRefund(call));
-    if (outcome.kind !== 'succeeded' && outcome.kind !== 'unknown') return;
-    await ports.store.transaction(async (tx) => {
-      const locked = await tx.orders.lock({ orderNo: order.orderNo });
-      const via = { cause: 'notice', actor: `channel:${order.payWay}` };
-      // The notice does not come again, so what could not be asked about is listed for a person.
-      if (locked && outcome.kind === 'unknown')
-        await raiseException(ports, tx, locked, { kind: 'refund_unexplained', dedupe: refundNo, blocksRefunds: true });
-      else if (locked && outcome.kind === 'succeeded')
-        await settleForeignRefund(ports, tx, locked, { ...outcome, channelRefundNo: refundNo }, refundNo, via);
-    });
+    const number = numberOf(notice);
+    if (outcome.kind === 'succeeded') {
+      await settleForeignRefund(ports, tx, order, outcome, number, via);
+      return { result: 'settled', order };
+    }
+    const isOver = outcome.kind === 'failed' || number === null;
+    const question = isOver ? undefined : await openQuestion(ports, tx, order, { number });
+    return { result: 'settled', order, question };
   }
 
   function refuse(candidate: NoticeChannel | undefined, payWay: PayWay, project: string): NoticeResult {
     ports.count('notice', { payWay, result: candidate ? 'not_genuine' : 'not_configured' });
     ports.log('warn', 'a notification was refused', { payWay, project });
-    const ack = candidate?.channel.ackNotice(false) ?? { status: 404, contentType: 'text/plain', body: 'fail' };
+    const ack = candidate?.channel.ackNotice('refused') ?? { status: 404, contentType: 'text/plain', body: 'fail' };
     return { ack, result: candidate ? 'not_genuine' : 'not_configured' };
   }
 
@@ -180,10 +214,25 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
   }
 }
 
-/** A notice that names its refund explains itself. */
-function withoutHint({ outcome, refundNo }: Notice): Outcome {
-  if (outcome?.kind === 'paid' && refundNo) return { ...outcome, refundsHint: false };
-  return outcome ?? { kind: 'unknown', cause: 'unparsable' };
+/** What a refund is called when its channel is asked about it. */
+function numberOf({ refundId, refundNo }: Notice): string | null {
+  return refundId ?? refundNo;
+}
+
+/** The refund that a notice names without its result, unless it is one of ours that is asked about anyway or is known already. */
+async function namedRefund(tx: Tx, { orderNo }: OrderRow, notice: Notice): Promise<Named | undefined> {
+  const number = numberOf(notice);
+  if (number === null) return undefined;
+  const own = notice.refundNo ? await findByNumber(tx, notice.refundNo) : undefined;
+  if (own && (own.orderNo !== orderNo || own.state !== 'failed')) return undefined;
+  if (!own && (await tx.refunds.find({ orderNo, channelRefundNo: number }))) return undefined;
+  return { number, total: notice.outcome?.kind === 'paid' ? notice.outcome.refundedTotal : undefined };
+}
+
+/** What is asked about need not be listed, too. */
+function withoutHint({ outcome }: Notice): Outcome | undefined {
+  if (outcome?.kind !== 'paid') return outcome;
+  return { ...outcome, refundsHint: false, refundedTotal: undefined };
 }
 
 async function findByNotice(tx: ReadTx, notice: Notice): Promise<string | undefined> {
@@ -191,11 +240,4 @@ async function findByNotice(tx: ReadTx, notice: Notice): Promise<string | undefi
   if (notice.refundNo) return (await findByNumber(tx, notice.refundNo))?.orderNo;
   if (!notice.channelOrderId) return undefined;
   return (await tx.orders.find({ channelOrderId: notice.channelOrderId }))?.orderNo;
-}
-
-/** The refund that the channel knows by this number now; the number of an earlier attempt is not it any more. */
-async function findByNumber(tx: ReadTx, number: string): Promise<RefundRow | undefined> {
-  const { refundNo, attempt } = readNumberAtChannel(number);
-  const refund = await tx.refunds.find({ refundNo });
-  return refund?.attempt === attempt ? refund : undefined;
 }

@@ -13,6 +13,7 @@ import type { OrderWish } from './core/wish-order.ts';
 import { dueEffects, giveUpEffect, isEffectDue } from './due-effects.ts';
 import { resolveExceptions } from './journal.ts';
 import { newNumber } from './numbers.ts';
+import { giveUpQuestion } from './open-question.ts';
 import type { Asker, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
 import { findOrder, findRefund } from './read.ts';
@@ -111,7 +112,7 @@ export function operatorRepairs(ports: Ports) {
 
   /**
    * Ends an exception: `acknowledge` any; `refund` or `accept` the money of an amount mismatch; `retry` does at once what
-   * is still due, and ends it only when that is done. To acknowledge what is still due gives it up.
+   * is still due, and ends it only when that is done. To acknowledge what is still due, or still asked, gives it up.
    */
   async function resolveException(
     asker: Asker,
@@ -130,6 +131,7 @@ export function operatorRepairs(ports: Ports) {
       const wish = wishFor(row, order, action, asker);
       if (wish) await settleLocked(ports, tx, order, wish, { cause: 'resolve', actor: asker.actor });
       if (row.kind === 'effect_failed') await giveUpEffect(ports, tx, order, row.dedupe);
+      if (row.kind === 'refund_unexplained') await giveUpQuestion(ports, tx, row.orderNo, row.dedupe);
       const answer: Resolved = { where: { id }, resolution: action, by: asker.actor, reason };
       await resolveExceptions(ports, tx, answer);
       const exception = await tx.exceptions.find({ id });

@@ -20,6 +20,10 @@ export function notifyRoutes({ receiveNotice }: Pick<PaymentOperations, 'receive
    *     responses:
    *       200:
    *         description: The notification was processed, now or earlier.
+   *       400:
+   *         description: The notification is not genuine, or names an order that is not known. The body is the channel's own form of a refusal.
+   *       503:
+   *         description: The channel did not confirm the notification; it is to be sent again.
    */
   router.post(
     '/:payWay/:project',

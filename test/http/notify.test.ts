@@ -16,8 +16,8 @@ const ACCEPTED = { alipay: 'success', wechat: '{"code":"SUCCESS","message":"OK"}
 /** The same about one that was not: it should come again. */
 const REFUSED = {
   alipay: [400, 'fail'],
-  wechat: [500, '{"code":"FAIL","message":"not accepted"}'],
-  paypal: [503, 'again'],
+  wechat: [400, '{"code":"FAIL","message":"not accepted"}'],
+  paypal: [400, 'refused'],
 };
 
 interface Sent {
@@ -91,3 +91,20 @@ test.serial('a project without a configuration of the channel is 404', async (t)
   t.is((await admin('GET', `/api/v1/projects/${project}`)).status, 200);
   refused(t, await nobody('POST', `/notify/alipay/${project}`, {}), 404, 'not_found');
 });
+
+test.serial(
+  'what nobody signed is refused with 400 in the words of its channel, never as a fault of ours',
+  async (t) => {
+    const { shop } = await openMarket(file);
+    for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
+      await placeOrder(shop, { payWay });
+      for (const body of ['', '{}', 'a=1', '{"id":"1","resource":{}}']) {
+        const headers = {
+          'content-type': payWay === 'alipay' ? 'application/x-www-form-urlencoded' : 'application/json',
+        };
+        const answer = await fetch(`${service.url}/notify/${payWay}/default`, { method: 'POST', headers, body });
+        t.deepEqual([answer.status, await answer.text()], REFUSED[payWay], body);
+      }
+    }
+  },
+);

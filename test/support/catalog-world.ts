@@ -181,6 +181,7 @@ function stubChannel(): Channel {
     close: async () => ({ kind: 'closed' }),
     refund: async () => ({ kind: 'pending' }),
     queryRefund: async () => ({ kind: 'pending' }),
+    lookUpRefund: async () => ({ kind: 'pending' }),
     readNotice: async () => {
       throw new Error('no notices here');
     },

@@ -60,7 +60,8 @@ export function readTrade(content: Content, paidAt: unknown, receivedAt: Date, e
     if (!hasText(channelNo)) return unknown('unparsable', 'The response has no trade_no.');
     const payer = [content.buyer_user_id, content.buyer_id, content.buyer_open_id].find(hasText);
     const at = readChinaTime(paidAt) ?? receivedAt;
-    return { kind: 'paid', channelNo, amount, at, payer, ...(refundedInFull ? { refundsHint: true } : {}) };
+    const refunds = refundedInFull ? { refundsHint: true, refundedTotal: amount.minor } : {};
+    return { kind: 'paid', channelNo, amount, at, payer, ...refunds };
   }
   if (expected && !sameMoney(amount, expected)) {
     return unknown('mismatch', `total_amount is ${String(content.total_amount)}.`);
@@ -101,7 +102,11 @@ export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date):
  * The answer to a refund query; success carries the amount that Alipay names. Without a status Alipay has not received the
  * refund or it failed, whatever else is written: absent, and the same number may be sent again. Unlisted words are pending.
  */
-export function readRefundQueried(said: Said, refund: RefundRef, receivedAt: Date): RefundOutcome {
+export function readRefundQueried(
+  said: Said,
+  refund: Pick<RefundRef, 'orderNo' | 'refundNo' | 'amount'>,
+  receivedAt: Date,
+): RefundOutcome {
   const { content, code, subCode } = said;
   if (code !== CODE.ok) {
     if (subCode === NOT_EXIST && code === CODE.business) return { kind: 'absent' };

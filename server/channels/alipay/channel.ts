@@ -1,4 +1,4 @@
-import { ChannelMisconfigured } from '../../payments/channel.ts';
+import { ChannelMisconfigured, NOTICE_STATUS } from '../../payments/channel.ts';
 import type { Channel, ChannelInput, Outcome, PlaceOrder, ProbeResult } from '../../payments/channel.ts';
 import { readClosed, readPlaced, readQueried, readRefunded, readRefundQueried } from './answers.ts';
 import { KINDS, readKeys, type AlipayKeys } from './keys.ts';
@@ -55,11 +55,15 @@ export function createAlipay(input: ChannelInput): Channel {
     refund: (refund) => ask(context, refundCall(refund), refund, (said) => readRefunded(said, refund, now())),
     queryRefund: (refund) =>
       ask(context, refundQueryCall(refund), refund, (said) => readRefundQueried(said, refund, now())),
+    lookUpRefund(order, refundNo) {
+      const refund = { ...order, refundNo };
+      return ask(context, refundQueryCall(refund), refund, (said) => readRefundQueried(said, refund, now()));
+    },
     readNotice: async (_headers, rawBody) => readNotice({ ...caller, ring: keys.ring }, rawBody, now()),
-    ackNotice: (accepted) => ({
-      status: accepted ? 200 : 400,
+    ackNotice: (verdict) => ({
+      status: NOTICE_STATUS[verdict],
       contentType: 'text/plain; charset=utf-8',
-      body: accepted ? 'success' : 'fail',
+      body: verdict === 'accepted' ? 'success' : 'fail',
     }),
     probe: () => probe(context),
   };

@@ -57,7 +57,10 @@ function noticeOf(params: Readonly<Record<string, string>>, receivedAt: Date): N
   const paidAt = params.gmt_payment || params.gmt_refund || (refunded ? params.refund_fee : '');
   const outcome = readTrade(params, paidAt, receivedAt);
   if (outcome.kind === 'unknown') throw new NoticeNotGenuine('malformed', outcome.detail ?? 'Unreadable notification.');
-  if (outcome.kind === 'paid' && refunded) return { ...notice, outcome: { ...outcome, refundsHint: true } };
+  if (outcome.kind === 'paid' && refunded) {
+    const total = sum && sum.minor > 0n ? { refundedTotal: sum.minor } : {};
+    return { ...notice, outcome: { ...outcome, refundsHint: true, ...total } };
+  }
   return { ...notice, outcome };
 }
 

@@ -3,6 +3,7 @@ import type {
   Channel,
   ChannelInput,
   CloseOutcome,
+  NoticeVerdict,
   OrderRef,
   Outcome,
   PlaceOrder,
@@ -11,6 +12,7 @@ import type {
   RefundOutcome,
   RefundRef,
 } from '../../payments/channel.ts';
+import { NOTICE_STATUS } from '../../payments/channel.ts';
 import { readCapture, readOrder, readRefund, unknown } from './answers.ts';
 import type { Reply } from './answers.ts';
 import { createCall } from './call.ts';
@@ -26,12 +28,15 @@ import {
   strangerCapture,
 } from './outcomes.ts';
 import type { Expected } from './outcomes.ts';
-import { lookUpRefund } from './refund-lookup.ts';
+import { lookUpRefund, refundById } from './refund-lookup.ts';
 import * as requests from './requests.ts';
 import { readSettings } from './settings.ts';
 import { refusesForCertain } from './status.ts';
 import { createTokenSource } from './token.ts';
 import { verifyWebhook } from './webhook.ts';
+
+/** PayPal reads the status only. */
+const ACK_WORDS: Readonly<Record<NoticeVerdict, string>> = { accepted: 'ok', refused: 'refused', again: 'again' };
 
 /**
  * One PayPal account (Orders v2). The instance holds the token and the webhook certificates: keep it for the life of
@@ -52,18 +57,16 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     capture,
     refund,
     queryRefund,
+    lookUpRefund: (order, refundId) => refundById(call, settings, order, refundId),
     async readNotice(headers, rawBody) {
       const noticeId = await verifyWebhook(headers, rawBody, settings.webhookId, findKey);
       const { refundId, ...named } = readEvent(rawBody);
       // An order's state is asked for by whoever gets the hint; of a refund made elsewhere only its own id leads to it.
       const found = refundId === null ? undefined : await lookUpRefund(call, settings, refundId);
-      return { noticeId, account: settings.clientId, ...named, ...found };
+      const ids = refundId === null ? {} : { refundId };
+      return { noticeId, account: settings.clientId, ...named, ...found, ...ids };
     },
-    ackNotice: (accepted) => ({
-      status: accepted ? 200 : 503,
-      contentType: 'text/plain',
-      body: accepted ? 'ok' : 'again',
-    }),
+    ackNotice: (verdict) => ({ status: NOTICE_STATUS[verdict], contentType: 'text/plain', body: ACK_WORDS[verdict] }),
     probe,
   };
 

@@ -22,7 +22,10 @@ export function orderOutcome(order: PaypalOrder, expected: Expected, settings: P
   const foreign = strangerIn(order, expected, settings);
   if (foreign) return unknown('mismatch', foreign);
   const capture = decisiveCapture(unit.payments.captures);
-  if (capture && captureMeaning(capture.status) !== 'declined') return captureOutcome(capture, order);
+  if (capture && captureMeaning(capture.status) !== 'declined') {
+    const outcome = captureOutcome(capture, order);
+    return outcome.kind === 'paid' ? withRefunded(outcome, unit.payments.refunds) : outcome;
+  }
   const amount = unit.amount && readAmount(unit.amount);
   if (!amount || !sameMoney(amount, expected.amount))
     return unknown('mismatch', `The order amount is ${words(unit.amount)}.`);
@@ -46,7 +49,19 @@ export function captureOutcome(capture: PaypalCapture, order?: PaypalOrder): Out
     payer: order?.payer?.payer_id,
     channelOrderId,
     refundsHint: meaning === 'refunded' || undefined,
+    ...(capture.status === 'REFUNDED' ? { refundedTotal: amount.minor } : {}),
   };
+}
+
+/** The refunds that the order lists: what they are in all, when they are as many as the capture's own word wants. */
+function withRefunded(paid: Extract<Outcome, { kind: 'paid' }>, listed: readonly PaypalRefund[]): Outcome {
+  const states = listed.map(refundState);
+  if (states.some(({ kind }) => kind === 'unknown')) return paid;
+  const done = states.flatMap((state) => (state.kind === 'succeeded' ? [state.amount] : []));
+  if (done.length === 0 || done.some(({ currency }) => currency !== paid.amount.currency)) return paid;
+  const sum = done.reduce((total, { minor }) => total + minor, 0n);
+  const atLeast = paid.refundedTotal ?? 0n;
+  return { ...paid, refundsHint: true, refundedTotal: sum > atLeast ? sum : atLeast };
 }
 
 /** Why this capture is not ours; undefined when it is. */

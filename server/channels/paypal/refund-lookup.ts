@@ -1,5 +1,5 @@
-import type { Notice } from '../../payments/channel.ts';
-import { readCapture, readRefund, type PaypalRefund } from './answers.ts';
+import type { Notice, OrderRef, RefundOutcome } from '../../payments/channel.ts';
+import { readCapture, readRefund, unknown, type PaypalRefund } from './answers.ts';
 import type { Call } from './call.ts';
 import { refundState } from './outcomes.ts';
 import { getCaptureRequest, getRefundRequest } from './requests.ts';
@@ -33,6 +33,25 @@ export async function lookUpRefund(
   const state = refundState(refund);
   if (state.kind === 'unknown') return undefined;
   return { orderNo, refundNo: carriesOurs ? (refund.invoice_id ?? null) : null, refund: state };
+}
+
+/** A refund of this order by PayPal's own id, whoever made it. */
+export async function refundById(
+  call: Call,
+  settings: PaypalSettings,
+  order: OrderRef,
+  refundId: string,
+): Promise<RefundOutcome> {
+  const reply = await call(getRefundRequest(settings, refundId));
+  if (reply.kind === 'unknown') return reply;
+  if (reply.kind === 'refused')
+    return reply.status === 404 ? { kind: 'absent' } : unknown('rejected', `${reply.code}: ${reply.reason}`);
+  const refund = readRefund(reply.body);
+  if (!refund) return unknown('unparsable', 'The response is not a refund.');
+  if (refund.id !== refundId) return unknown('mismatch', 'The refund has a different id.');
+  if (order.channelTradeNo === null || captureIdOf(refund) !== order.channelTradeNo)
+    return unknown('mismatch', "The refund is not one of the order's capture.");
+  return refundState(refund);
 }
 
 function captureIdOf({ links }: PaypalRefund): string | undefined {

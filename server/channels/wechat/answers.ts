@@ -59,15 +59,18 @@ export function readClosed(reply: Reply): CloseOutcome {
   return unknownRefusal(reply) ?? { kind: 'refused', code, reason: message };
 }
 
+/** Which refund an answer must be about; one that somebody else made may have any amount. */
+export type Asked = Pick<RefundRef, 'orderNo' | 'refundNo' | 'amount'> & Partial<Pick<RefundRef, 'refundAmount'>>;
+
 /** The answer to a refund or to its retry: HTTP 200 means accepted, only `status` says whether it is done. */
-export function readRefunded(reply: Reply, refund: RefundRef, receivedAt: Date): RefundOutcome {
+export function readRefunded(reply: Reply, refund: Asked, receivedAt: Date): RefundOutcome {
   if (reply.kind === 'unknown') return reply;
   if (reply.kind === 'said') return readRefundOf(reply.members, refund, receivedAt);
   return unknownRefusal(reply) ?? { kind: 'refused', code: reply.code, reason: reply.message };
 }
 
 /** The answer to a refund query. */
-export function readRefundQueried(reply: Reply, refund: RefundRef, receivedAt: Date): RefundOutcome {
+export function readRefundQueried(reply: Reply, refund: Asked, receivedAt: Date): RefundOutcome {
   if (reply.kind !== 'refused') return readRefunded(reply, refund, receivedAt);
   return isAbsent(reply, 'RESOURCE_NOT_EXISTS') ? { kind: 'absent' } : (unknownRefusal(reply) ?? rejected(reply));
 }
@@ -106,7 +109,7 @@ export function namesOf({ mchid, appId }: Account): { mchid: string; appid: stri
   return { mchid, appid: appId };
 }
 
-function readRefundOf(members: Members, refund: RefundRef, receivedAt: Date): RefundOutcome {
+function readRefundOf(members: Members, refund: Asked, receivedAt: Date): RefundOutcome {
   const stranger = strangerIn(members, { out_trade_no: refund.orderNo, out_refund_no: refund.refundNo });
   if (stranger) return unknown('mismatch', stranger);
   const written = objectIn(members, 'amount');

@@ -2,11 +2,13 @@ import type {
   Channel,
   ChannelInput,
   NoticeAck,
+  NoticeVerdict,
   Outcome,
   PlaceOrder,
   RefundOutcome,
   RefundRef,
 } from '../../payments/channel.ts';
+import { NOTICE_STATUS } from '../../payments/channel.ts';
 import { readClosed, readQueried, readRefunded, readRefundQueried } from './answers.ts';
 import { readCertificates } from './certificates.ts';
 import { createAsk, createSender } from './client.ts';
@@ -46,9 +48,13 @@ export function createWechatChannel(input: ChannelInput): Channel {
     close: async (order) => readClosed(await ask(requests.closeRequest(settings, order))),
     async refund(refund) {
       const reply = await ask(requests.refundRequest(refund));
-      return readRefunded(reply, { ...refund, channelRefundNo: null }, now());
+      return readRefunded(reply, refund, now());
     },
     queryRefund,
+    async lookUpRefund(order, refundNo) {
+      const refund = { ...order, refundNo };
+      return readRefundQueried(await ask(requests.queryRefundRequest(refund)), refund, now());
+    },
     async retryAbnormalRefund(refund) {
       const found = await queryRefund(refund);
       if (found.kind !== 'abnormal') return found;
@@ -75,7 +81,8 @@ function refusePlace({ scene, openId, clientIp, amount }: PlaceOrder): Outcome |
   return undefined;
 }
 
-function ackNotice(accepted: boolean): NoticeAck {
-  if (accepted) return { status: 200, contentType: 'application/json', body: '{"code":"SUCCESS","message":"OK"}' };
-  return { status: 500, contentType: 'application/json', body: '{"code":"FAIL","message":"not accepted"}' };
+function ackNotice(verdict: NoticeVerdict): NoticeAck {
+  const isAccepted = verdict === 'accepted';
+  const body = isAccepted ? '{"code":"SUCCESS","message":"OK"}' : '{"code":"FAIL","message":"not accepted"}';
+  return { status: NOTICE_STATUS[verdict], contentType: 'application/json', body };
 }

@@ -71,7 +71,7 @@ export function refundRequest(refund: RefundOrder): Call {
 }
 
 /** GET /v3/refund/domestic/refunds/{out_refund_no}. */
-export function queryRefundRequest(refund: RefundRef): Call {
+export function queryRefundRequest(refund: Pick<RefundRef, 'orderNo' | 'refundNo'>): Call {
   return get('query-refund', `${REFUNDS}/${encodeURIComponent(refund.refundNo)}`, numbersOf(refund));
 }
 

@@ -19,7 +19,7 @@ import {
   OrderEntity,
   OrderExceptionEntity,
 } from './orders.ts';
-import { RefundEntity } from './refunds.ts';
+import { RefundEntity, RefundQuestionEntity } from './refunds.ts';
 import { SkillOrderEntity } from './skillpay.ts';
 
 /** Every table of the service; migrations are generated from this list. */
@@ -49,6 +49,7 @@ export const ENTITIES = [
   ProjectEntity,
   RateLimitEntity,
   RefundEntity,
+  RefundQuestionEntity,
   RevokedTokenEntity,
   SigningKeyEntity,
   SkillOrderEntity,

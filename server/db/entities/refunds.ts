@@ -65,4 +65,33 @@ export const RefundEntity = defineEntity({
   ],
 });
 
+/** What became of a refund that the channel named and that we did not make, or had given up: asked until there is an answer. */
+export const RefundQuestionEntity = defineEntity({
+  name: 'RefundQuestion',
+  tableName: 'refund_questions',
+  properties: {
+    id: p.uuid().primary(),
+    orderNo: code(),
+    /** By which the channel is asked. */
+    number: p.string().length(128),
+    /** What went back in all when the channel named it, in minor units. */
+    total: minor().nullable(),
+    state: p.string().length(16).$type<'open' | 'answered' | 'given_up'>(),
+    checks: p.integer(),
+    nextAt: instant().nullable(),
+    leasedUntil: instant().nullable(),
+    lastAnswer: p.string().length(16).nullable(),
+    createdAt: instant(),
+    finishedAt: instant().nullable(),
+  },
+  uniques: [{ properties: ['orderNo', 'number'] }],
+  indexes: [
+    {
+      name: 'refund_questions_due',
+      expression: `create index "refund_questions_due" on "refund_questions" ("next_at") where state = 'open'`,
+    },
+  ],
+});
+
+export type RefundQuestionRow = RowOf<typeof RefundQuestionEntity>;
 export type RefundRow = RowOf<typeof RefundEntity>;

@@ -3,6 +3,7 @@ import { RefundAttempts } from './0002-refund-attempts.ts';
 import { DebitsByApplication } from './0003-debits-by-application.ts';
 import { DueEffects } from './0004-due-effects.ts';
 import { CertTrust } from './0005-cert-trust.ts';
+import { RefundQuestions } from './0006-refund-questions.ts';
 
 /** Every migration in order; each one only adds. */
 export const MIGRATIONS = [
@@ -11,4 +12,5 @@ export const MIGRATIONS = [
   { name: '0003-debits-by-application', class: DebitsByApplication },
   { name: '0004-due-effects', class: DueEffects },
   { name: '0005-cert-trust', class: CertTrust },
+  { name: '0006-refund-questions', class: RefundQuestions },
 ];

@@ -51,6 +51,19 @@ export function dueRefunds(simulated: boolean): DueRows {
   });
 }
 
+/** Questions about refunds that a channel named, by the channel of their order. */
+export function dueQuestions(simulated: boolean): DueRows {
+  return dueRows({
+    table: 'refund_questions',
+    key: 'id',
+    keyType: 'uuid',
+    at: 'next_at',
+    lease: 'leased_until',
+    lane: orderColumn('pay_way'),
+    condition: `d.state = 'open'${simulated ? '' : ` and ${orderColumn('mode')} <> 'simulator'`}`,
+  });
+}
+
 /** Pay-per-call fulfilments, by project; their own lease belongs to the work, so the next attempt is put off instead. */
 export function dueFulfilments(simulated: boolean): DueRows {
   return dueRows({

@@ -76,7 +76,7 @@ export interface Resolved {
   readonly where:
     | { readonly id: string }
     | { readonly refundNo: string; readonly kind?: ExceptionKind }
-    | { readonly orderNo: string; readonly kind: ExceptionKind };
+    | { readonly orderNo: string; readonly kind: ExceptionKind; readonly dedupe?: string };
   readonly resolution: string;
   readonly by: string;
   readonly reason?: string;

@@ -1,3 +1,4 @@
+import { unanswered } from './decide-question.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { ChannelLimits, RefundOutcome } from '../channel.ts';
@@ -81,16 +82,16 @@ export function decideForeignRefund(
   order: OrderRow,
   { isKnown }: { readonly isKnown: boolean },
   outcome: Extract<RefundOutcome, { kind: 'succeeded' }>,
-  also: { refundNo: string; channelRefundNo: string | null; actor: string; cause: string },
+  also: { refundNo: string; channelRefundNo: string | null; number: string | null; actor: string; cause: string },
   now: Date,
 ): Change {
   if (isKnown) return STAY;
   if (order.paid > 0n) return { rule: null, open: foreignRefund(order, outcome, also, now) };
-  const dedupe = also.channelRefundNo ?? 'once';
+  const dedupe = also.number ?? 'once';
   return {
     rule: null,
     order: { nextCheckAt: now, leasedUntil: null },
-    raise: [{ kind: 'refund_unexplained', dedupe, received: outcome.amount, blocksRefunds: true }],
+    raise: [{ ...unanswered(dedupe, outcome), received: outcome.amount }],
   };
 }
 

@@ -4,8 +4,9 @@ import { type Change, STAY } from './change.ts';
 import { type Decision, DECISIONS } from './decisions.ts';
 import { closed } from './end-order.ts';
 import { type Heard, type Hearing, isAmountOf, isLate, type OrderFacts, type Said } from './facts.ts';
-import { againPaid, differentAmount, latePaid, paidPatch, unexplainedRefund } from './money-came.ts';
+import { againPaid, differentAmount, latePaid, paidPatch } from './money-came.ts';
 import { ABSENCE_SECONDS, endOf, later, nextOrderCheck } from './plan.ts';
+import { unexplainedRefunds } from './unexplained.ts';
 
 /** What an outcome does to an order: the table decides, the facts refine. */
 export function hearOrder(order: OrderRow, facts: OrderFacts, heard: Heard, now: Date): Change {
@@ -99,6 +100,7 @@ function pay(hearing: Hearing<Said<'paid'>>): Change {
     order: paidPatch(outcome, order, now),
     outcome,
     tell: [{ type: 'order.paid' }],
+    raise: unexplainedRefunds(order, outcome),
     effects: [{ name: 'paid', run: ['paid'] }],
   };
 }
@@ -110,7 +112,8 @@ function late(hearing: Hearing<Said<'paid'>>): Change {
 
 /** The channel says closed about a paid order, which is a full refund that it made or that we made. */
 function hint({ order, now }: Hearing): Change {
-  return order.refunded + order.refunding >= order.paid ? STAY : unexplainedRefund(now);
+  const raise = unexplainedRefunds(order, { refundedTotal: order.paid });
+  return raise.length === 0 ? STAY : { rule: null, order: { checkedAt: now }, raise };
 }
 
 function close({ order, outcome, now }: Hearing): Change {

@@ -4,6 +4,7 @@ import { closed } from './end-order.ts';
 import { type Hearing, isWelcomeLate, type Said } from './facts.ts';
 import { isOpen } from './moves.ts';
 import { newRefund } from './open-refund.ts';
+import { unexplainedRefunds } from './unexplained.ts';
 
 type Paid = Hearing<Said<'paid'>>;
 
@@ -34,7 +35,7 @@ export function latePaid(hearing: Paid): Change {
     order: { ...paidPatch(outcome, order, now), checks: 0 },
     outcome,
     tell: [{ type: 'order.paid' }],
-    raise: [{ kind: 'late_paid', dedupe: 'once', detail: { accepted: true } }],
+    raise: [{ kind: 'late_paid', dedupe: 'once', detail: { accepted: true } }, ...unexplainedRefunds(order, outcome)],
     effects: [{ name: 'paid', run: ['paid'] }],
   };
 }
@@ -53,7 +54,7 @@ function giveBack({ order, outcome, now }: Paid): Change {
     order: late,
     outcome,
     tell: [{ type: 'order.paid_late' }, ...(wasClosing ? [{ type: 'order.closed' as const }] : [])],
-    raise: [{ kind: 'late_paid', dedupe: 'once', detail: { accepted: false } }],
+    raise: [{ kind: 'late_paid', dedupe: 'once', detail: { accepted: false } }, ...unexplainedRefunds(order, outcome)],
     effects: wasClosing ? [{ name: 'ended', run: ['ended'] }] : [],
     open: newRefund(
       { ...order, ...late, sequence: order.sequence + 1 },
@@ -77,19 +78,7 @@ export function againPaid({ order, outcome, now }: Paid): Change {
   const isOther = order.channelTradeNo !== null && outcome.channelNo !== order.channelTradeNo;
   const { channelNo: dedupe, amount: received } = outcome;
   const second: Raised[] = isOther ? [{ kind: 'double_paid', dedupe, received, detail: outcome }] : [];
-  if (!outcome.refundsHint || order.refunded + order.refunding > 0n)
-    return { rule: null, order: { checkedAt: now }, raise: second };
-  const hinted = unexplainedRefund(now);
-  return { ...hinted, raise: [...second, ...(hinted.raise ?? [])] };
-}
-
-/** The channel knows of money that went back, and no refund of ours explains it. */
-export function unexplainedRefund(now: Date): Change {
-  return {
-    rule: null,
-    order: { checkedAt: now },
-    raise: [{ kind: 'refund_unexplained', dedupe: 'once', blocksRefunds: true }],
-  };
+  return { rule: null, order: { checkedAt: now }, raise: [...second, ...unexplainedRefunds(order, outcome)] };
 }
 
 /** Genuine money of another amount never pays an order; a person decides, and until then nobody asks. */

@@ -62,6 +62,7 @@ export function fakeKind(payWay: PayWay = 'alipay', made: MadeChannel[] = []): C
         close: unknown,
         refund: unknown,
         queryRefund: unknown,
+        lookUpRefund: unknown,
         readNotice: async () => Promise.reject(new Error('no notices')),
         ackNotice: () => ({ status: 200, contentType: 'text/plain', body: 'success' }),
         probe: async () => ({ ok: true }),

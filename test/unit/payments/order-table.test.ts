@@ -42,7 +42,7 @@ const TABLE: Readonly<Record<string, string>> = {
     /*                            */ 'O2>pending  .        .        .             -           -         -           -                -',
   paid: /*                                */ 'O5>paid     O5>paid  O8>paid  O9>closed+R!  O9>closed+R! O9>paid! O9>closed+R! O9>failed+R!    .',
   'paid, refunds exist':
-    /*               */ 'O5>paid     O5>paid  O8>paid  O9>closed+R!  O9>closed+R! O9>paid! O9>closed+R! O9>failed+R!    .!',
+    /*               */ 'O5>paid!    O5>paid! O8>paid! O9>closed+R!  O9>closed+R! O9>paid! O9>closed+R! O9>failed+R!    .!',
   'paid by another trade':
     /*             */ 'O5>paid     O5>paid  O8>paid  O9>closed+R!  O9>closed+R! O9>paid! O9>closed+R! O9>failed+R!    .!',
   'paid less':

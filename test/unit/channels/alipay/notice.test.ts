@@ -149,6 +149,8 @@ test('certificate mode reads notices with any of its certificates; a simulator k
 });
 
 test('only the exact word stops the channel from sending again', (t) => {
-  t.like(channel.ackNotice(true), { status: 200, body: 'success' });
-  t.not(channel.ackNotice(false).body, 'success');
+  t.like(channel.ackNotice('accepted'), { status: 200, body: 'success' });
+  t.not(channel.ackNotice('refused').body, 'success');
+  t.is(channel.ackNotice('refused').status, 400);
+  t.like(channel.ackNotice('again'), { status: 503, body: 'fail' });
 });

@@ -309,8 +309,9 @@ test('a flood of invented certificate names is bounded', async (t) => {
   t.is(fetched().length, 4);
 });
 
-test('a notice is answered 200 when taken and 503 when it must come again', (t) => {
+test('a notice is answered 200 when taken, 400 when refused and 503 when we could not keep it', (t) => {
   const { channel } = withCertificate();
-  t.is(channel.ackNotice(true).status, 200);
-  t.is(channel.ackNotice(false).status, 503);
+  t.is(channel.ackNotice('accepted').status, 200);
+  t.is(channel.ackNotice('refused').status, 400);
+  t.is(channel.ackNotice('again').status, 503);
 });

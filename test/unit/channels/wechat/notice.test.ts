@@ -190,7 +190,8 @@ test('a notice signed by the public key is genuine in public-key mode', async (t
 
 test('a notice is acknowledged with 200, and refused so that it comes again', (t) => {
   const { channel } = channelWith(() => unsigned(404));
-  t.is(channel.ackNotice(true).status, 200);
-  t.is(channel.ackNotice(false).status, 500);
-  t.is((JSON.parse(channel.ackNotice(false).body) as { code: string }).code, 'FAIL');
+  t.is(channel.ackNotice('accepted').status, 200);
+  t.is(channel.ackNotice('refused').status, 400);
+  t.is(channel.ackNotice('again').status, 503);
+  t.is((JSON.parse(channel.ackNotice('refused').body) as { code: string }).code, 'FAIL');
 });

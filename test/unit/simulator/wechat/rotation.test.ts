@@ -73,7 +73,7 @@ async function startMerchant(newest: () => Channel): Promise<Merchant> {
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', async () => {
       const accepted = await accept(newest(), request.headers as Record<string, string>, Buffer.concat(chunks), paid);
-      const { status, body } = newest().ackNotice(accepted);
+      const { status, body } = newest().ackNotice(accepted ? 'accepted' : 'refused');
       response.writeHead(status).end(body);
     });
   });

@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto';
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { Tx } from '../db/tx.ts';
+import { unanswered } from './core/decide-question.ts';
+import { later } from './core/plan.ts';
+import { explainedBy } from './core/unexplained.ts';
+import { raiseException, resolveExceptions } from './journal.ts';
+import type { Ports } from './ports.ts';
+
+/** No channel allows more refunds of one order; what names more is listed instead of asked about. */
+const MOST_OPEN = 50;
+/** Whoever heard of it asks at once; the jobs step in when it does not. */
+const FIRST_SECONDS = 10;
+
+/** What a channel named without saying what became of it. */
+export interface Named {
+  /** By which it is asked. */
+  readonly number: string;
+  /** What went back in all by then, when it said so. */
+  readonly total?: bigint | undefined;
+}
+
+/** Writes down that a refund must be asked about, in the commit that hears of it and under the order's lock; its id. */
+export async function openQuestion(
+  ports: Ports,
+  tx: Tx,
+  order: OrderRow,
+  { number, total }: Named,
+): Promise<string | undefined> {
+  const { orderNo } = order;
+  const now = ports.now();
+  const found = await tx.refundQuestions.find({ orderNo, number });
+  if (found?.state === 'open') {
+    if (total !== undefined && total > (found.total ?? 0n))
+      await tx.refundQuestions.update({ id: found.id }, { total });
+    return found.id;
+  }
+  if ((await tx.refundQuestions.count({ orderNo, state: 'open' })) >= MOST_OPEN) {
+    await raiseException(ports, tx, order, { ...unanswered(number), dedupe: 'many' });
+    return undefined;
+  }
+  const id = found?.id ?? randomUUID();
+  const fresh = {
+    total: total ?? found?.total ?? null,
+    state: 'open' as const,
+    checks: 0,
+    nextAt: later(now, FIRST_SECONDS),
+    leasedUntil: null,
+    lastAnswer: null,
+    createdAt: now,
+    finishedAt: null,
+  };
+  if (found) await tx.refundQuestions.update({ id }, fresh);
+  else await tx.refundQuestions.insert({ id, orderNo, number, ...fresh });
+  return id;
+}
+
+/** A person answers the question: it is not asked any more. */
+export async function giveUpQuestion(ports: Ports, tx: Tx, orderNo: string, number: string): Promise<void> {
+  const over = { state: 'given_up' as const, nextAt: null, leasedUntil: null, finishedAt: ports.now() };
+  await tx.refundQuestions.update({ orderNo, number, state: 'open' }, over);
+}
+
+/** Ends the exceptions about sums that the refunds of an order explain by now. */
+export async function explainSums(ports: Ports, tx: Tx, order: OrderRow): Promise<void> {
+  const { orderNo } = order;
+  const open = await tx.exceptions.list({ orderNo, kind: 'refund_unexplained', state: 'open' });
+  for (const answer of explainedBy(order, open)) await resolveExceptions(ports, tx, answer);
+}

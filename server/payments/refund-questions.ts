@@ -1,0 +1,89 @@
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { RefundQuestionRow, RefundRow } from '../db/entities/refunds.ts';
+import type { ReadTx, Tx } from '../db/tx.ts';
+import { apply } from './apply.ts';
+import { ask, foreignRef } from './ask.ts';
+import { checkOrder } from './check-order.ts';
+import type { RefundOutcome } from './channel.ts';
+import { decideQuestion } from './core/decide-question.ts';
+import { unexplainedRefunds } from './core/unexplained.ts';
+import { settleForeignRefund } from './foreign-refund.ts';
+import { readNumberAtChannel } from './numbers.ts';
+import { explainSums } from './open-question.ts';
+import type { Ports } from './ports.ts';
+import { settleRefundLocked } from './settle.ts';
+
+/** Asks the channel what became of a refund that it named; the row says when it is due again. */
+export function refundQuestions(ports: Ports) {
+  const check = checkOrder(ports);
+
+  return async (id: string): Promise<void> => {
+    const question = await ports.store.read((tx) => tx.refundQuestions.find({ id }));
+    if (question?.state !== 'open') return;
+    const { orderNo, number } = question;
+    const before = await readOrder(orderNo);
+    // Only what was paid can have gone back: the payment first.
+    if (before.paid === 0n) await check(orderNo);
+    const order = before.paid === 0n ? await readOrder(orderNo) : before;
+    const outcome = await ask(ports, order, (channel) => channel.lookUpRefund(foreignRef(order), number));
+    ports.checkpoint('refund-question.asked');
+    await ports.store.transaction((tx) => answer(tx, id, orderNo, outcome));
+  };
+
+  async function readOrder(orderNo: string): Promise<OrderRow> {
+    const order = await ports.store.read((tx) => tx.orders.find({ orderNo }));
+    if (!order) throw new Error('a question has no order');
+    return order;
+  }
+
+  async function answer(tx: Tx, id: string, orderNo: string, outcome: RefundOutcome): Promise<void> {
+    const order = await tx.orders.lock({ orderNo });
+    const question = await tx.refundQuestions.lock({ id });
+    if (!order || question?.state !== 'open') return;
+    const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
+    const { patch, raise, resolve, settle } = decideQuestion(order, question, outcome, ports.now());
+    await tx.refundQuestions.update({ id }, patch);
+    const { order: heard } = await apply(
+      ports,
+      tx,
+      { order },
+      { rule: null, raise: raise ?? [], resolve: resolve ?? [] },
+      via,
+    );
+    if (!settle) return;
+    const after = await settleAnswer(tx, heard, question, settle);
+    await compareTold(tx, after);
+  }
+
+  async function settleAnswer(
+    tx: Tx,
+    order: OrderRow,
+    { number }: RefundQuestionRow,
+    outcome: Extract<RefundOutcome, { kind: 'succeeded' }>,
+  ): Promise<OrderRow> {
+    const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
+    const own = await findByNumber(tx, number);
+    if (own?.orderNo !== order.orderNo) return settleForeignRefund(ports, tx, order, outcome, number, via);
+    const refund = await tx.refunds.lock({ refundNo: own.refundNo });
+    const { order: after } = await settleRefundLocked(ports, tx, { order, refund: refund! }, { outcome }, via);
+    await explainSums(ports, tx, after);
+    return after;
+  }
+
+  /** When nothing is asked any more, what the channel counted in all must be what we know. */
+  async function compareTold(tx: Tx, order: OrderRow): Promise<void> {
+    const questions = await tx.refundQuestions.list({ orderNo: order.orderNo });
+    if (questions.some(({ state }) => state === 'open')) return;
+    const totals = questions.flatMap(({ total }) => (total === null ? [] : [total]));
+    const refundedTotal = totals.reduce((most, total) => (total > most ? total : most), 0n);
+    const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
+    await apply(ports, tx, { order }, { rule: null, raise: unexplainedRefunds(order, { refundedTotal }) }, via);
+  }
+}
+
+/** The refund that the channel knows by this number now; the number of an earlier attempt is not it any more. */
+export async function findByNumber(tx: ReadTx, number: string): Promise<RefundRow | undefined> {
+  const { refundNo, attempt } = readNumberAtChannel(number);
+  const refund = await tx.refunds.find({ refundNo });
+  return refund?.attempt === attempt ? refund : undefined;
+}

@@ -1,0 +1,192 @@
+import test from 'ava';
+import { firstAdmin } from '../support/admin.ts';
+import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
+import { startReplica } from '../support/replica.ts';
+import { freePort, startService, until, type Service } from '../support/service.ts';
+
+const HOUR = 3600;
+const CHANNELS = ['alipay', 'wechat', 'paypal'] as const;
+
+/** What the service knows of the refunds of an order. */
+async function known({ app }: Service, orderNo: string) {
+  const order = await app.store.read((tx) => tx.orders.find({ orderNo }));
+  const refunds = await app.store.read((tx) => tx.refunds.list({ orderNo, origin: 'channel' }));
+  const open = await app.store.read((tx) => tx.exceptions.list({ orderNo, state: 'open' }));
+  return {
+    refunded: order?.refunded,
+    refunds: refunds.map(({ amount }) => amount).toSorted(),
+    unexplained: open.filter(({ kind }) => kind === 'refund_unexplained').length,
+  };
+}
+
+/** A refund in the portal, and its notice delivered once. */
+async function refundInPortal(service: Service, orderNo: string, amount: number): Promise<void> {
+  const answered = async () =>
+    (await deliveriesOf(service, orderNo)).filter((one) => isAboutRefund(one) && one.status !== null).length;
+  const before = await answered();
+  await service.sim('/sim/refund-elsewhere', { orderNo, amount });
+  await until('the notice of the refund', async () => (await answered()) > before);
+}
+
+test.beforeEach((t) => t.timeout(600_000));
+
+for (const payWay of CHANNELS) {
+  for (const fault of ['502', 'query-lag', 'timeout'])
+    test.serial(
+      `${payWay}: a portal refund whose question meets ${fault} is asked about until it is known`,
+      async (t) => {
+        const service = await startService(t, { timeoutMs: 2_000 });
+        const shop = await service.merchant();
+        const orderNo = await payOrder(service, shop, { payWay, amount: 10 });
+        // A refund that is ours must not hide one that is not.
+        const own = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 1 });
+        t.is(own.status, 200, JSON.stringify(own.body));
+        await runUntilQuiet(service, 120, 60);
+        await service.sim('/sim/faults', { payWay, call: 'refund-query', fault, times: 2 });
+        if (payWay === 'paypal') await service.sim('/sim/faults', { payWay, call: 'query', fault, times: 1 });
+        await refundInPortal(service, orderNo, 4);
+        await runUntilQuiet(service, 2 * HOUR, 300);
+        t.deepEqual(await known(service, orderNo), { refunded: 500n, refunds: [400n], unexplained: 0 });
+        await assertBooksBalance(t, service);
+      },
+    );
+
+  test.serial(`${payWay}: a replica that dies after it took the notice of a portal refund loses nothing`, async (t) => {
+    const service = await startService(t);
+    const shop = await service.merchant();
+    const orderNo = await payOrder(service, shop, { payWay, amount: 10 });
+    await service.sim('/sim/notices', { payWay, enabled: false });
+    await service.sim('/sim/faults', { payWay, call: 'refund-query', fault: '502', times: 1 });
+    const notice = await droppedNotice(service, orderNo, 4);
+    const port = await freePort();
+    const victim = await startReplica(t, {
+      environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },
+      simulatorUrl: service.simulator.url,
+      port,
+      crashAt: 'notice.settled',
+      sweepEveryMs: 60_000,
+    });
+    await post(victim.url, payWay, notice).catch(() => {});
+    t.is(await victim.ended, 'SIGKILL');
+    await runUntilQuiet(service, 2 * HOUR, 300);
+    t.deepEqual(await known(service, orderNo), { refunded: 400n, refunds: [400n], unexplained: 0 });
+    await assertBooksBalance(t, service);
+  });
+
+  test.serial(`${payWay}: a portal refund told before its payment converges, and refunds go on`, async (t) => {
+    const service = await startService(t, { timeoutMs: 2_000 });
+    const shop = await service.merchant();
+    const orderNo = await placeOrder(shop, { payWay, amount: 10 });
+    await service.sim('/sim/notices', { payWay, enabled: false });
+    await service.sim('/sim/pay', { orderNo });
+    if (payWay === 'paypal') {
+      // Only we take PayPal's money: the answer to the capture is lost.
+      await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'commit-then-timeout', times: 1 });
+      await service.app.store.autocommit((tx) => tx.orders.update({ orderNo }, { nextCheckAt: service.clock.now() }));
+      await service.app.sweep.once();
+    }
+    t.not(await stateOf(service, orderNo), 'paid');
+    const notice = await droppedNotice(service, orderNo, 4);
+    t.is((await post(service.url, payWay, notice)).status, 200);
+    await service.sim('/sim/notices', { payWay, enabled: true });
+    await runUntilQuiet(service, HOUR / 2, 60);
+    t.is(await stateOf(service, orderNo), 'paid');
+    t.deepEqual(await known(service, orderNo), { refunded: 400n, refunds: [400n], unexplained: 0 });
+    const own = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 6 });
+    t.is(own.status, 200, JSON.stringify(own.body));
+  });
+}
+
+test.serial(
+  'alipay: silence about a portal refund is listed after a day, and a person or the answer ends it',
+  async (t) => {
+    const service = await startService(t);
+    const shop = await service.merchant();
+    const { logIn } = await firstAdmin(service);
+    const orders = [];
+    for (let n = 0; n < 2; n += 1) orders.push(await payOrder(service, shop, { payWay: 'alipay', amount: 10 }));
+    await service.sim('/sim/faults', { payWay: 'alipay', call: 'refund-query', fault: '502', times: 1000 });
+    for (const orderNo of orders) await refundInPortal(service, orderNo, 4);
+    await runUntilQuiet(service, 12 * HOUR, HOUR);
+    for (const orderNo of orders) t.is((await known(service, orderNo)).unexplained, 0, 'not after half a day');
+    await runUntilQuiet(service, 48 * HOUR, HOUR);
+    for (const orderNo of orders) {
+      t.is((await known(service, orderNo)).unexplained, 1);
+      const [listed] = await service.app.store.read((tx) =>
+        tx.exceptions.list({ orderNo, kind: 'refund_unexplained' }),
+      );
+      t.true(listed?.blocksRefunds);
+    }
+    const [byHand, byAnswer] = orders as [string, string];
+    const admin = await logIn();
+    const { data } = (await admin.call('GET', `/api/v1/exceptions?state=open&orderNo=${byHand}`)).body;
+    const seen = { action: 'acknowledge', reason: 'asked the channel' };
+    t.is((await admin.call('POST', `/api/v1/exceptions/${data[0].id}/resolve`, seen)).status, 200);
+    await runUntilQuiet(service, 48 * HOUR, HOUR);
+    t.is((await known(service, byHand)).unexplained, 0, 'the question is over');
+    await service.sim('/sim/reset-faults', {});
+    await runUntilQuiet(service, 48 * HOUR, HOUR);
+    t.deepEqual(await known(service, byAnswer), { refunded: 400n, refunds: [400n], unexplained: 0 });
+    t.deepEqual(await known(service, byHand), { refunded: 0n, refunds: [], unexplained: 0 });
+  },
+);
+
+test.serial('a lost notice of a portal refund is seen by the sums, also beside a refund of ours', async (t) => {
+  const service = await startService(t);
+  const { logIn } = await firstAdmin(service);
+  for (const payWay of ['alipay', 'paypal'] as const) {
+    // Tokens and sessions end with the hours that pass.
+    const shop = await service.merchant();
+    const admin = await logIn();
+    const orderNo = await payOrder(service, shop, { payWay, amount: 10 });
+    const own = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 1 });
+    t.is(own.status, 200, JSON.stringify(own.body));
+    await runUntilQuiet(service, 120, 60);
+    await service.sim('/sim/notices', { payWay, enabled: false });
+    await droppedNotice(service, orderNo, 4);
+    await service.sim('/sim/notices', { payWay, enabled: true });
+    if (payWay === 'alipay') await refundInPortal(service, orderNo, 2);
+    else t.is((await admin.call('POST', `/api/v1/orders/${orderNo}/sync`)).status, 200);
+    service.clock.advance(60);
+    await service.app.sweep.once();
+    t.is((await known(service, orderNo)).unexplained, 1, payWay);
+    // The channel sends what was dropped again.
+    await runUntilQuiet(service, HOUR, 300);
+    const refunds = payWay === 'alipay' ? [200n, 400n] : [400n];
+    const refunded = payWay === 'alipay' ? 700n : 500n;
+    t.deepEqual(await known(service, orderNo), { refunded, refunds, unexplained: 0 }, payWay);
+    await assertBooksBalance(t, service);
+  }
+});
+
+interface Delivery {
+  headers: Record<string, string>;
+  bodyBase64: string;
+  event: string;
+  body: string;
+  status: number | null;
+}
+
+/** A refund in the portal, and the notice of it that was dropped on its way. */
+async function droppedNotice(service: Service, orderNo: string, amount: number): Promise<Delivery> {
+  const told = async () => (await deliveriesOf(service, orderNo)).filter(isAboutRefund);
+  const before = await told();
+  await service.sim('/sim/refund-elsewhere', { orderNo, amount });
+  await until('the notice of the refund', async () => (await told()).length > before.length);
+  return (await told()).at(-1)!;
+}
+
+function isAboutRefund({ event, body }: Delivery): boolean {
+  return event.includes('REFUND') || body.includes('gmt_refund');
+}
+
+async function deliveriesOf(service: Service, orderNo: string): Promise<Delivery[]> {
+  return ((await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as { deliveries: Delivery[] })
+    .deliveries;
+}
+
+async function post(url: string, payWay: string, { headers, bodyBase64 }: Delivery): Promise<Response> {
+  const body = Buffer.from(bodyBase64, 'base64');
+  return fetch(`${url}/notify/${payWay}/default`, { method: 'POST', headers, body });
+}
