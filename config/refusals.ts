@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 import type { ConfigFault } from './faults.ts';
 import type { Values } from './schema.ts';
-import type { MasterKey } from './values.ts';
+import type { Listen, MasterKey } from './values.ts';
 
 /** What is wrong between keys, and what production refuses; keys in `broken` were already reported and are left alone. */
 export function refusals(
@@ -10,6 +10,7 @@ export function refusals(
   broken: ReadonlySet<string> = new Set(),
 ): ConfigFault[] {
   const faults = [...always(values), ...(production ? inProduction(values) : onALaptop(values))];
+  if (production || isReachable(values['Server.Listen'])) faults.push(...sampleSecrets(values));
   return faults.filter((fault) => !broken.has(fault.key));
 }
 
@@ -19,6 +20,11 @@ function* always(values: Partial<Values>): Iterable<ConfigFault> {
     const message = 'is required when the database is PostgreSQL';
     if (values['JWT.SecretKey'] === undefined) yield { key: 'JWT.SecretKey', message };
     if (values['Security.MasterKey'] === undefined) yield { key: 'Security.MasterKey', message };
+  }
+  if (values.Debug && values['Server.AllowRemoteDebug'] === false) {
+    const message = 'must be a loopback address with Debug, which requires Server.AllowRemoteDebug = true otherwise';
+    if (isReachable(values['Server.Listen'])) yield { key: 'Server.Listen', message };
+    if (isReachable(values['Simulator.Listen'])) yield { key: 'Simulator.Listen', message };
   }
   const ids = (values['Security.MasterKey'] ?? []).map((key) => key.id);
   if (new Set(ids).size < ids.length) yield { key: 'Security.MasterKey', message: 'contains the same key twice' };
@@ -46,10 +52,18 @@ function* inProduction(values: Partial<Values>): Iterable<ConfigFault> {
       'must verify the server (?sslmode=verify-full, with &sslrootcert=<file> for a CA of your own), or requires Database.AllowPlaintext = true in production';
     yield { key: 'Database.Url', message };
   }
-  const sample = 'looks like a sample; production requires a random value (openssl rand -base64 32)';
+}
+
+function* sampleSecrets(values: Partial<Values>): Iterable<ConfigFault> {
+  const message =
+    'looks like a sample; where others can reach the service it must be a random value (openssl rand -base64 32)';
   const secret = values['JWT.SecretKey'];
-  if (secret !== undefined && looksLikeSample(secret)) yield { key: 'JWT.SecretKey', message: sample };
-  if (values['Security.MasterKey']?.some(isTyped)) yield { key: 'Security.MasterKey', message: sample };
+  if (secret !== undefined && looksLikeSample(secret)) yield { key: 'JWT.SecretKey', message };
+  if (values['Security.MasterKey']?.some(isTyped)) yield { key: 'Security.MasterKey', message };
+}
+
+function isReachable(at: Listen | undefined): boolean {
+  return at !== undefined && !isLoopback(at.host);
 }
 
 function isLoopback(host: string): boolean {

@@ -63,6 +63,10 @@ export const keys = {
   'Server.Listen': text(listen, hostAndPort, '127.0.0.1:8080', {
     sentence: 'Listen address of the HTTP service; port 0 picks a free port.',
   }),
+  'Server.AllowRemoteDebug': flag(
+    false,
+    'Allows Debug, with its test applications and its simulator, on an address that others can reach.',
+  ),
   'Server.PublicUrl': text(origin, 'an http:// or https:// origin without a path', 'http://127.0.0.1:8080', {
     sentence:
       'Public URL of the service for merchants, payers and channels; used for links, cookies and notification URLs.',

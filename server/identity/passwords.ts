@@ -46,15 +46,29 @@ function faultOf(password: string, username: string): { detail: string } | undef
   if (Buffer.byteLength(password) > bounds.maxBytes) return { detail: 'must have at most 1024 bytes' };
   const plain = password.toLowerCase();
   if (isCommon(plain)) return { detail: 'must not be a common password' };
-  if (username.length >= 4 && plain.replaceAll(/[\d\W_]+$/g, '') === username.toLowerCase())
-    return { detail: 'must not be the username with a suffix' };
+  if (isOfContext(plain, username.toLowerCase()))
+    return { detail: 'must not be made of the username or of words of the service' };
   if (new Set(plain).size < 5) return { detail: 'must have more than four different characters' };
   return undefined;
 }
 
+const contextWords = ['unified', 'payments', 'payment', 'service', 'payctl', 'admin', 'pay', 'ups', 'my', 'the'];
+
+/** What somebody who sees the login page tries: too little is left when these words, digits and signs are taken out. */
+function isOfContext(plain: string, username: string): boolean {
+  const letters = plain
+    .replaceAll('@', 'a')
+    .replaceAll('$', 's')
+    .replaceAll(/\P{L}+/gu, ' ');
+  const bare = username.replaceAll(/\P{L}+/gu, '');
+  const names = bare.length >= 4 ? [bare, [...bare].toReversed().join('')] : [];
+  const left = [...names, ...contextWords].reduce((text, word) => text.replaceAll(word, ''), letters);
+  return left.replaceAll(' ', '').length < 4 && left.length < letters.length;
+}
+
 /** Common words with digits and signs around them, or written twice, are as common as themselves. */
 function isCommon(plain: string): boolean {
-  const bare = plain.replaceAll(/^[\d\W_]+|[\d\W_]+$/g, '');
+  const bare = plain.replaceAll(/^\P{L}+|\P{L}+$/gu, '');
   const half = plain.slice(0, plain.length / 2);
   return (
     commonPasswords.has(plain) || commonPasswords.has(bare) || (half + half === plain && commonPasswords.has(half))

@@ -191,6 +191,29 @@ test('DevMode needs Debug, and no key stands twice in the list', (t) => {
   t.deepEqual(Object.keys(faultsOf({ PAY_SECURITY_MASTER_KEY: `${key},${key}` })), ['Security.MasterKey']);
 });
 
+test('Debug is for this machine: beyond loopback it is refused unless that is said', (t) => {
+  const debug = { PAY_DEBUG: 'true' };
+  for (const host of ['0.0.0.0:8080', '[::]:8080', '10.0.0.5:8080', 'pay.example:8080']) {
+    const remote = { ...debug, PAY_SERVER_LISTEN: host };
+    t.deepEqual(Object.keys(faultsOf(remote)), ['Server.Listen'], host);
+    t.deepEqual(Object.keys(faultsOf({ ...debug, PAY_SIMULATOR_LISTEN: host })), ['Simulator.Listen'], host);
+    t.deepEqual(faultsOf({ ...remote, PAY_SERVER_ALLOW_REMOTE_DEBUG: 'true' }), {}, host);
+    t.deepEqual(faultsOf({ PAY_SERVER_LISTEN: host }), {}, host);
+  }
+  for (const host of ['127.0.0.1:0', '127.8.8.8:8080', '[::1]:8080', 'localhost:8080'])
+    t.deepEqual(faultsOf({ ...debug, PAY_SERVER_LISTEN: host }), {}, host);
+  t.deepEqual(Object.keys(faultsOf({ ...production, ...debug, PAY_SERVER_ALLOW_REMOTE_DEBUG: 'true' })), ['Debug']);
+});
+
+test('secrets that look like samples are refused wherever others can reach the service', (t) => {
+  const sample = { ...secrets, PAY_JWT_SECRET_KEY: 'change-me-change-me-change-me-change-me' };
+  const typed = { ...secrets, PAY_SECURITY_MASTER_KEY: Buffer.alloc(32, 7).toString('base64') };
+  const open = { PAY_SERVER_LISTEN: '0.0.0.0:8080' };
+  t.deepEqual(Object.keys(faultsOf({ ...sample, ...open })), ['JWT.SecretKey']);
+  t.deepEqual(Object.keys(faultsOf({ ...typed, ...open })), ['Security.MasterKey']);
+  for (const env of [sample, typed]) t.deepEqual(faultsOf(env), {});
+});
+
 const production = {
   ...postgres,
   ...secrets,

@@ -39,10 +39,23 @@ test('short, huge, common and lazy passwords are refused', (t) => {
     'aaaaaaaaaaaaaaaa',
     'administrator',
     'operations2026!',
+    'my-operations-1',
+    '2026operations!!',
+    'operationsoperations',
+    'operations.snoitarepo',
+    'payment-service-1',
+    'Unified Payment Service',
+    'payctl-admin-2026',
+    'P@yments!2026',
   ];
   for (const password of bad)
     t.throws(() => requireGoodPassword(password, 'operations'), { message: /password/ }, password.slice(0, 30));
-  for (const good of ['seven-quiet-otters-swim', 'пароль-из-многих-букв', 'correct horse 9 battery'])
+  for (const good of [
+    'seven-quiet-otters-swim',
+    'пароль-из-многих-букв',
+    'correct horse 9 battery',
+    'admin-многих-букв',
+  ])
     t.notThrows(() => requireGoodPassword(good, 'operations'), good);
   t.true(commonPasswords.size >= 200);
 });
