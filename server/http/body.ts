@@ -3,6 +3,7 @@ import { AppError, InvalidRequest } from '../errors.ts';
 import type { Accepts, Contract } from './contract.ts';
 import type { EdgeContext } from './edge.ts';
 import { readMultipart } from './multipart.ts';
+import { requireExactNumber, requireUniqueMembers } from './exact-json.ts';
 import { requirePlainText, requirePlainTree } from './plain-text.ts';
 
 /** JSON and forms: 100 KB. Channel notices (`raw`): 256 KB, more than any channel sends. */
@@ -91,6 +92,9 @@ function parseJson(text: string): unknown {
     throw new InvalidRequest('The body is not valid JSON.', [], 'body_malformed');
   }
   requirePlainTree(value);
+  // Only now: what calls back for each member would run out of stack in a body that is too deep.
+  JSON.parse(text, requireExactNumber);
+  requireUniqueMembers(text);
   return value;
 }
 

@@ -6,7 +6,7 @@ import { PAY_REFUSALS, REFUND_REFUSALS } from '../../support/payment-refusals.ts
 import { coverRoutes, refused } from '../../support/route-file.ts';
 
 const file = await serviceOfFile(import.meta.filename);
-const { service, admin, viewer } = file;
+const { service, admin, viewer, nobody } = file;
 coverRoutes(test, file);
 
 const NOBODYS = 'P20300101000000ABCDEFGHJK';
@@ -35,6 +35,23 @@ test.serial('the console places an order as the console application of the proje
   t.like(body.data, { ...demonstration, project, amountMinor: 150, status: 'pending', mode: 'simulator' });
   const row = await service.app.store.read((tx) => tx.apps.find({ clientId: body.data.clientId }));
   t.like(row, { kind: 'console', project });
+});
+
+test.serial('an amount that the parser would round, or that is sent twice, makes no order', async (t) => {
+  const project = await file.project();
+  const { token } = (await nobody('POST', '/api/v1/login', { username: 'alice', password: 'seven-quiet-otters-swim' }))
+    .body.data;
+  for (const amount of ['4.349999999999999999', '1.00000000000000001', '1,"amount":2']) {
+    const answer = await fetch(`${service.url}/api/v1/console/payment/pay`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      body: `{"subject":"Tea","payWay":"alipay","project":"${project}","amount":${amount}}`,
+    });
+    const body = (await answer.json()) as { code: string; errors: { pointer: string }[] };
+    refused(t, { status: answer.status, body }, 400, 'invalid_request');
+    t.is(body.errors[0]?.pointer, '/amount');
+  }
+  t.is(await service.app.store.read((tx) => tx.orders.count({ project })), 0);
 });
 
 test.serial('without a project the order is one of the project default', async (t) => {
