@@ -26,7 +26,7 @@ export const RefundEntity = defineEntity({
     channelRefundNo: p.string().length(128).nullable(),
     actor: p.string().length(128),
     /** Which of its numbers the channel knows it by: a channel that ended a refund takes its number no more. */
-    attempt: p.integer(),
+    attempt: p.integer().default(1),
     tries: p.integer(),
     refusedAt: instant().nullable(),
     absentCount: p.integer(),
