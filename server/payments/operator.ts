@@ -60,7 +60,7 @@ export function operatorRepairs(ports: Ports) {
     return ports.store.read((tx) => findRefund(tx, refundNo, asker.owner));
   }
 
-  /** A failed refund is made again, an abnormal one asked about again: the same number at the channel. */
+  /** A failed refund is made again, an overdue one sent again, an abnormal one asked about again; `core/decide-refund.ts` says under which number. */
   async function retryOne(asker: Asker, refundNo: string): Promise<Pair> {
     const via = { cause: 'retry', actor: asker.actor };
     const again = async (tx: Tx) => {
