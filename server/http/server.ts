@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type Koa from 'koa';
 import type { Edge } from './edge.ts';
 import { connectionLimits, type ConnectionLimits, guardConnections } from './connections.ts';
 import { isWellFormed, refuseNonsense, refuseRequest } from './refuse-early.ts';
+import { stop } from './stop.ts';
 import { boundSlowBodies, slowBodyLimits, type SlowBodyLimits } from './slow-bodies.ts';
 
 /** How long a request may take to arrive (ms). */
@@ -93,20 +94,4 @@ function tellOfDrops({ context }: Koa, maxConnections: number): () => void {
     toldAt = performance.now();
     (context as { edge?: Edge }).edge?.logger.warn({ maxConnections }, 'new connections are closed: too many are open');
   };
-}
-
-async function stop(server: Server, drained: Promise<void>, shutdownSeconds: number): Promise<void> {
-  await drained;
-  await drain(server, shutdownSeconds);
-}
-
-async function drain(server: Server, seconds: number): Promise<void> {
-  const closed = once(server, 'close');
-  server.close();
-  // A connection becomes idle when its last answer is sent, which may be long before the caller closes it.
-  const sweep = setInterval(() => server.closeIdleConnections(), 50);
-  const deadline = setTimeout(() => server.closeAllConnections(), seconds * 1000);
-  await closed;
-  clearInterval(sweep);
-  clearTimeout(deadline);
 }
