@@ -16,5 +16,6 @@ export const EXCEPTION_KINDS = [
   'coins_debt',
   'unclaimed',
   'fulfilment_failed',
+  'unmatched_notice',
 ] as const;
 export type ExceptionKind = (typeof EXCEPTION_KINDS)[number];

@@ -18,6 +18,7 @@ import type { NoticeChannel, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
 import { findByNumber, refundQuestions } from './refund-questions.ts';
 import { settleLocked, settleRefundLocked } from './settle.ts';
+import { listUnmatched } from './unmatched-notice.ts';
 import { speaksFor, type Arrived } from './whose-notice.ts';
 
 /** What became of a delivery; `ack` is what the channel hears. */
@@ -125,9 +126,11 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     notice: Notice,
   ): Promise<Settled> {
     const found = await findByNotice(tx, notice);
-    if (!found) return { result: 'unknown_order' };
-    const order = await tx.orders.lock({ orderNo: found });
-    if (!order) return { result: 'unknown_order' };
+    const order = found === undefined ? undefined : await tx.orders.lock({ orderNo: found });
+    if (!order) {
+      await listUnmatched(ports, tx, { project, payWay }, notice);
+      return { result: 'unknown_order' };
+    }
     if (!speaksFor({ project, payWay, from, notice }, order)) return { result: 'not_genuine' };
     if (!notice.outcome && !notice.refund) {
       const named = await namedRefund(tx, order, notice);

@@ -20,3 +20,8 @@ export function newNumber(letter: 'P' | 'R' | 'X', at: Date): string {
   for (const byte of randomBytes(10)) random += ALPHABET[byte & 31];
   return letter + stamp + random;
 }
+
+/** Whether a number could be one that `newNumber` made. */
+export function isOurNumber(text: string): boolean {
+  return /^[PRX]\d{14}[0-9A-HJKMNP-TV-Z]{10}$/.test(text);
+}

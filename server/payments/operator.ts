@@ -126,11 +126,11 @@ export function operatorRepairs(ports: Ports) {
       if (!found) throw new NotFound('exception');
       const order = await tx.orders.lock({ orderNo: found.orderNo });
       const row = await tx.exceptions.lock({ id });
-      if (!order || !row || row.state === 'resolved') throw resolvedAlready();
+      if (!row || row.state === 'resolved') throw resolvedAlready();
       await refuseWhileAbnormal(tx, row);
-      const wish = wishFor(row, order, action, asker);
-      if (wish) await settleLocked(ports, tx, order, wish, { cause: 'resolve', actor: asker.actor });
-      if (row.kind === 'effect_failed') await giveUpEffect(ports, tx, order, row.dedupe);
+      const wish = order ? wishFor(row, order, action, asker) : acknowledged(action);
+      if (order && wish) await settleLocked(ports, tx, order, wish, { cause: 'resolve', actor: asker.actor });
+      if (order && row.kind === 'effect_failed') await giveUpEffect(ports, tx, order, row.dedupe);
       if (row.kind === 'refund_unexplained') await giveUpQuestion(ports, tx, row.orderNo, row.dedupe);
       const answer: Resolved = { where: { id }, resolution: action, by: asker.actor, reason };
       await resolveExceptions(ports, tx, answer);
@@ -168,15 +168,17 @@ export function operatorRepairs(ports: Ports) {
       if (action === 'close') return { wish: 'abandon' };
       throw invalidAction('The order is not over. Query it again, or close it without the response of the channel.');
     }
-    if (kind !== 'amount_mismatch') {
-      if (action !== 'acknowledge') throw invalidAction('This exception can only be acknowledged.');
-      return undefined;
-    }
+    if (kind !== 'amount_mismatch') return acknowledged(action);
     const received = { minor: receivedMinor ?? 0n, currency: receivedCurrency ?? order.currency };
     if (action === 'accept') return { wish: 'accept', received };
     if (action === 'refund') return { wish: 'give_back', received, refundNo: newNumber('R', ports.now()), actor };
     throw invalidAction('An amount mismatch must be resolved with refund or accept.');
   }
+}
+
+/** Nothing follows for the money. */
+function acknowledged(action: ExceptionAction): undefined {
+  if (action !== 'acknowledge') throw invalidAction('This exception can only be acknowledged.');
 }
 
 function resolved(

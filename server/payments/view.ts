@@ -102,9 +102,10 @@ export function viewCredential(order: OrderRow, publicUrl: string): Credential {
 export function viewException(row: OrderExceptionRow) {
   return {
     id: row.id,
-    orderNo: row.orderNo,
+    // What nobody knows has no order number that is ours, and no owner.
+    orderNo: row.orderNo || null,
     refundNo: row.refundNo,
-    clientId: row.clientId,
+    clientId: row.clientId || null,
     project: row.project,
     kind: row.kind,
     state: row.state,

@@ -1,5 +1,5 @@
 import type { OrderExceptionRow } from '../entities/orders.ts';
-import type { ReadTx } from '../tx.ts';
+import type { ReadTx, Tx } from '../tx.ts';
 import type { Position } from './orders.ts';
 
 /** Filters of the exceptions list. */
@@ -44,3 +44,18 @@ const EQUALITIES = [
   ['orderNo', 'order_no'],
   ['project', 'project'],
 ] as const;
+
+/** Notes another message about the same: `detail` gets what is newer, and its count of notices one more; false when there is none. */
+export async function countNotice(
+  tx: Tx,
+  { orderNo, kind, dedupe, detail }: Pick<OrderExceptionRow, 'orderNo' | 'kind' | 'dedupe' | 'detail'>,
+): Promise<boolean> {
+  const rows = await tx.sql(
+    `update order_exceptions
+      set detail = detail || ?::jsonb || jsonb_build_object('notices', (detail->>'notices')::int + 1)
+      where order_no = ? and kind = ? and dedupe = ?
+      returning id`,
+    [JSON.stringify(detail), orderNo, kind, dedupe],
+  );
+  return rows.length > 0;
+}

@@ -11,9 +11,9 @@ import { pageOf } from '../wire/order-page.ts';
 const OrderException = z
   .object({
     id: z.string(),
-    orderNo: z.string(),
+    orderNo: z.string().nullable().describe('Null when notifications about orders of another system arrive.'),
     refundNo: z.string().nullable(),
-    clientId: z.string(),
+    clientId: z.string().nullable().describe('Null when no order is known.'),
     project: z.string(),
     kind: z.string(),
     state: z.enum(['open', 'resolved']),
