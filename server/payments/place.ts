@@ -4,8 +4,9 @@ import { AppError } from '../errors.ts';
 import { insertOrder } from './apply.ts';
 import { afterIntent, ask, intend, placeOrder } from './ask.ts';
 import { type Deed, noteDeed } from './audited.ts';
+import { capturePayment } from './capture.ts';
 import type { Outcome } from './channel.ts';
-import { canSendAgain } from './core/wish-order.ts';
+import { canCapture, canSendAgain } from './core/wish-order.ts';
 import { draftOrder } from './draft-order.ts';
 import { claimKey, type KeyClaim } from './idempotency.ts';
 import type { Payee, PayRequest, PlaceOptions } from './pay-request.ts';
@@ -18,6 +19,7 @@ export type PlacePayment = (payee: Payee, request: PayRequest, options?: PlaceOp
 
 /** The operation over its ports. */
 export function placePayment(ports: Ports): PlacePayment {
+  const capture = capturePayment(ports);
   return async (payee, request, options = {}) => {
     const active = await ports.channels.forNew(payee.project, request.payWay);
     const draft = draftOrder(active, payee, request, options, ports.now());
@@ -34,8 +36,11 @@ export function placePayment(ports: Ports): PlacePayment {
       const outcome = await ask(ports, order, (channel) => channel.place(call), fresh ? active.channel : undefined);
       ports.checkpoint('place.asked');
       const heard = { outcome, firstWord: fresh };
-      const settled = await settle(ports, order.orderNo, heard, { cause: 'place', actor: payee.actor });
+      const via = { cause: 'place', actor: payee.actor };
+      const settled = await settle(ports, order.orderNo, heard, via);
       ports.checkpoint('place.settled');
+      // Nothing is left for the payer to do (PayPal): the money is taken now.
+      if (outcome.kind === 'approved' && canCapture(settled)) return capture(order.orderNo, via);
       return answer(settled, outcome);
     });
   };
