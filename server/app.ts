@@ -77,7 +77,7 @@ async function assemble(base: Base): Promise<App> {
     audit,
     heard: messages.heard,
     count: composeCounters(base),
-    effects: (raise) => [createEffects({ now, recordEvent, raise }), skillEffects({ now })],
+    effects: (raise) => [createEffects({ now, recordEvent, raise }), skillEffects({ now, raise })],
     checkAudit: identity.checkAudit,
   });
   const { kindOf } = channels;

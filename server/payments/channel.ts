@@ -125,7 +125,8 @@ export interface RefundRef extends OrderRef {
 /** What a channel said about a refund. `pending` = accepted for sure, not done yet. */
 export type RefundOutcome =
   | { kind: 'pending'; channelRefundNo?: string }
-  | { kind: 'succeeded'; amount: Money; at: Date; channelRefundNo?: string }
+  /** `toMerchant`: paid out to the merchant's own account, because the payer's could not be credited (WeChat Pay). */
+  | { kind: 'succeeded'; amount: Money; at: Date; channelRefundNo?: string; toMerchant?: boolean }
   /** Final at the channel: it will not happen (WeChat CLOSED, PayPal CANCELLED/FAILED). */
   | { kind: 'failed'; code: string; reason: string }
   /** This call was refused; the refund may still exist from an earlier call. */

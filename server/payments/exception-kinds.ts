@@ -10,6 +10,7 @@ export const EXCEPTION_KINDS = [
   'refund_mismatch',
   'refund_reversed',
   'refund_elsewhere',
+  'refund_after_delivery',
   'refund_unexplained',
   'out_of_stock',
   'effect_failed',

@@ -31,6 +31,7 @@ export function viewRefund(refund: RefundRow, payWay: OrderRow['payWay']) {
     currency: refund.currency,
     reason: refund.reason,
     status: refund.state,
+    elsewhere: refund.elsewhere,
     failure: refund.failureCode ? { code: refund.failureCode, message: refund.failureMessage ?? '' } : null,
     channelRefundNo: refund.channelRefundNo,
     nextCheckAt: iso(refund.nextCheckAt),

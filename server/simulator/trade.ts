@@ -28,6 +28,8 @@ export interface Refund {
   doneAt: number | null;
   notifyUrl: string | null;
   reason: string;
+  /** Paid out to the merchant's own bank account, because the payer's could not be credited (WeChat Pay). */
+  toMerchant?: boolean;
 }
 
 /** A refund as the merchant asks for it; `settleMs` = the channel does it later (scaled), as WeChat does. Minor units. */

@@ -1,13 +1,22 @@
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { RefundRow } from '../db/entities/refunds.ts';
+import type { Tx } from '../db/tx.ts';
+import type { Raised } from '../payments/core/change.ts';
 import type { Effects } from '../payments/ports.ts';
 import { later } from '../payments/core/plan.ts';
 import { isLive, PATIENCE_SECONDS } from './claim.ts';
 import { FulfilmentInProgress, PartialRefundBeforeDelivery, RefundAfterFulfilment } from './refusals.ts';
 
+interface EffectPorts {
+  now: () => Date;
+  raise: (tx: Tx, order: OrderRow, raised: Raised) => Promise<void>;
+}
+
 /**
  * What pay-per-call does when its orders move. `refundReserved` runs in R1's commit under the order's lock, on every way to
  * a refund: no refund while the work is being done; when the product says so, the consumer gets none after it and all or nothing before.
  */
-export function skillEffects({ now }: { now: () => Date }): Effects {
+export function skillEffects({ now, raise }: EffectPorts): Effects {
   return {
     admit: async () => {},
     hold: async () => undefined,
@@ -17,8 +26,11 @@ export function skillEffects({ now }: { now: () => Date }): Effects {
       await tx.skillOrders.update({ orderNo, fulfilment: 'none' }, { nextAttemptAt: later(now(), PATIENCE_SECONDS) });
     },
     ended: async () => {},
-    async refundReserved(tx, { orderNo, kind, paid, refunded, refunding }, { origin }, forced) {
-      if (kind !== 'skillpay' || forced) return;
+    async refundReserved(tx, order, refund, forced) {
+      const { orderNo, kind, paid, refunded, refunding } = order;
+      const { origin } = refund;
+      if (kind !== 'skillpay') return;
+      if (forced) return listDelivered(tx, order, refund);
       const skill = await tx.skillOrders.lock({ orderNo });
       if (!skill) return;
       if (isLive(skill, now())) throw new FulfilmentInProgress(orderNo, 2);
@@ -34,4 +46,11 @@ export function skillEffects({ now }: { now: () => Date }): Effects {
     },
     refundFailed: async () => {},
   };
+
+  /** A refund that had failed happens after all, and because it had failed its content was delivered. */
+  async function listDelivered(tx: Tx, order: OrderRow, { refundNo, createdAt }: RefundRow): Promise<void> {
+    const skill = await tx.skillOrders.find({ orderNo: order.orderNo });
+    if (!skill?.fulfilledAt || skill.fulfilledAt <= createdAt) return;
+    await raise(tx, order, { kind: 'refund_after_delivery', dedupe: refundNo, refundNo });
+  }
 }

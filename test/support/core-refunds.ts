@@ -13,6 +13,7 @@ const amount = (minor: bigint, currency = 'CNY') => ({ minor, currency });
 export const REFUND_OUTCOMES: readonly (readonly [name: string, outcome: RefundOutcome])[] = [
   ['pending', { kind: 'pending', channelRefundNo: 'CR-1' }],
   ['succeeded', { kind: 'succeeded', amount: amount(400n), at: at(-5), channelRefundNo: 'CR-1' }],
+  ['succeeded to the merchant', { kind: 'succeeded', amount: amount(400n), at: at(-5), toMerchant: true }],
   ['succeeded with less', { kind: 'succeeded', amount: amount(399n), at: at(-5) }],
   ['succeeded in another currency', { kind: 'succeeded', amount: amount(400n, 'USD'), at: at(-5) }],
   ['failed', { kind: 'failed', code: 'CLOSED', reason: 'no' }],

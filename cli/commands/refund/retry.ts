@@ -9,7 +9,9 @@ import { REFUNDS, VIEW } from './view.ts';
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('retry')
-    .description('Retry a failed or abnormal refund under the same refund number.')
+    .description(
+      'Retry a failed, overdue or abnormal refund under the same refund number. WeChat Pay pays an abnormal one to the bank account of the merchant, who then has to pay the payer.',
+    )
     .argument('<refundNo>');
   examples(
     changes(command),

@@ -75,6 +75,9 @@ export function readRefundQueried(reply: Reply, refund: Asked, receivedAt: Date)
   return isAbsent(reply, 'RESOURCE_NOT_EXISTS') ? { kind: 'absent' } : (unknownRefusal(reply) ?? rejected(reply));
 }
 
+/** Accounts of the merchant that a refund may end in (refund query, `user_received_account`: 退还商户). */
+const MERCHANTS_OWN: ReadonlySet<string> = new Set(['商户基本账户', '商户结算银行账户']);
+
 /**
  * What a refund's words say, in an answer (`status`) or a notice (`refund_status`); amounts in fen. With `expected`, a refund
  * that is not done and has another amount is a mismatch; a done one is reported as it is.
@@ -86,7 +89,9 @@ export function readRefund(members: Members, word: string, receivedAt: Date, exp
   const amount = readFen(written, 'refund');
   if (meaning === 'succeeded') {
     if (!amount) return unknown('unparsable', 'The refund has no amount.refund.');
-    return { kind: 'succeeded', amount, at: readTime(members, 'success_time') ?? receivedAt, channelRefundNo };
+    const toMerchant = MERCHANTS_OWN.has(textIn(members, 'user_received_account'));
+    const at = readTime(members, 'success_time') ?? receivedAt;
+    return { kind: 'succeeded', amount, at, channelRefundNo, ...(toMerchant ? { toMerchant } : {}) };
   }
   if (expected && !(amount && sameMoney(amount, expected))) {
     return unknown('mismatch', `amount.refund is ${String(written.refund)}.`);

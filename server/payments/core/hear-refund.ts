@@ -2,7 +2,7 @@ import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { RefundOutcome } from '../channel.ts';
 import { type Change, type Raised, type RefundMoved, type Resolved, STAY, type Touched } from './change.ts';
-import { withOverrun, withRefunded } from './open-refund.ts';
+import { reservedAgain, withOverrun, withRefunded } from './open-refund.ts';
 import { ABSENCE_SECONDS, isRefundOverdue, later, nextRefundCheck } from './plan.ts';
 
 /** A call whose outcome is unknown may still land for this long. */
@@ -52,13 +52,15 @@ function succeeded(hearing: Hearing<Said<'succeeded'>>): Change {
   if (refund.state === 'succeeded') return STAY;
   if (outcome.amount.minor !== refund.amount || outcome.amount.currency !== refund.currency)
     return differentAmount(hearing);
-  const reserved = refund.state === 'failed' ? 0n : refund.amount;
-  const sums: Sums = refund.surplus ? {} : withRefunded(order, refund.amount, reserved);
+  const isBack = refund.state === 'failed';
+  const sums: Sums = refund.surplus ? {} : withRefunded(order, refund.amount, isBack ? 0n : refund.amount);
+  const { toMerchant = false } = outcome;
   return {
     rule: 'R3',
     refund: {
       state: 'succeeded',
       accepted: true,
+      elsewhere: toMerchant,
       channelRefundNo: outcome.channelRefundNo ?? refund.channelRefundNo,
       finishedAt: outcome.at,
       failureCode: null,
@@ -69,10 +71,18 @@ function succeeded(hearing: Hearing<Said<'succeeded'>>): Change {
     order: sums,
     outcome,
     tell: [{ type: 'refund.succeeded', each: true }],
-    raise: refund.state === 'failed' ? overrunOf(order, refund, sums.overrun) : [],
+    raise: [...overrunOf(order, refund, sums.overrun), ...(toMerchant ? [unpaidPayer(refund)] : [])],
     resolve: resolvedBy(refund),
-    effects: [{ name: `refund-succeeded:${refund.refundNo}:${order.sequence + 1}`, run: ['refundSucceeded'] }],
+    effects: [
+      ...(isBack ? [reservedAgain(order, refund)] : []),
+      { name: `refund-succeeded:${refund.refundNo}:${order.sequence + 1}`, run: ['refundSucceeded'] },
+    ],
   };
+}
+
+/** The channel is done with it, and the payer has nothing yet. */
+function unpaidPayer({ refundNo }: RefundRow): Raised {
+  return { kind: 'refund_elsewhere', dedupe: `${refundNo}:merchant`, refundNo, detail: { paidTo: 'merchant' } };
 }
 
 /** A refund that came through answers the exceptions that were opened about it, and about the late money that it gives back. */
@@ -109,6 +119,7 @@ function revived(order: OrderRow, refund: RefundRow, patch: NonNullable<Touched[
     refund: { ...patch, state: 'pending', finishedAt: null },
     order: sums,
     raise: overrunOf(order, refund, sums.overrun),
+    effects: [reservedAgain(order, refund)],
   };
 }
 
@@ -150,11 +161,12 @@ export function failedRefund(
   };
 }
 
-/** The money may be on neither side; a person must look. */
+/** The money may be on neither side; a person must look. A refund that we called failed takes its reservation again. */
 function abnormal({ order, refund, outcome }: Hearing<Said<'abnormal'>>): Change {
-  const { refundNo, amount } = refund;
-  if (refund.state === 'abnormal' || refund.state === 'failed') return STAY;
-  const wasDone = refund.state === 'succeeded';
+  const { refundNo, state, surplus } = refund;
+  if (state === 'abnormal') return STAY;
+  const isBack = state === 'failed';
+  const sums: Sums = surplus ? {} : sumsOfAbnormal(order, refund);
   return {
     rule: 'R5',
     refund: {
@@ -167,19 +179,27 @@ function abnormal({ order, refund, outcome }: Hearing<Said<'abnormal'>>): Change
       nextCheckAt: null,
       leasedUntil: null,
     },
-    order: wasDone && !refund.surplus ? { refunded: order.refunded - amount, refunding: order.refunding + amount } : {},
+    order: sums,
     outcome,
     tell: [{ type: 'refund.abnormal', each: true }],
     raise: [
       {
-        kind: wasDone ? 'refund_reversed' : 'refund_abnormal',
+        kind: state === 'succeeded' ? 'refund_reversed' : 'refund_abnormal',
         dedupe: `${refundNo}:${order.sequence + 1}`,
         refundNo,
         detail: outcome,
       },
+      ...overrunOf(order, refund, sums.overrun),
     ],
     resolve: [notOverdue(refund, 'abnormal')],
+    effects: isBack ? [reservedAgain(order, refund)] : [],
   };
+}
+
+function sumsOfAbnormal(order: OrderRow, { state, amount }: RefundRow): Sums {
+  const { refunded, refunding } = order;
+  if (state === 'succeeded') return { refunded: refunded - amount, refunding: refunding + amount };
+  return state === 'failed' ? withOverrun(order, { refunded, refunding: refunding + amount }) : {};
 }
 
 /** It is over, or listed as something else. */

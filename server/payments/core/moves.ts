@@ -46,6 +46,7 @@ export const REFUND_MOVES = [
   { rule: 'R5', from: 'pending', to: 'abnormal' },
   { rule: 'R5', from: 'processing', to: 'abnormal' },
   { rule: 'R5', from: 'succeeded', to: 'abnormal' },
+  { rule: 'R5', from: 'failed', to: 'abnormal' },
   { rule: 'R6', from: 'failed', to: 'pending' },
   { rule: 'R7', from: 'pending', to: 'succeeded' },
   { rule: 'R7', from: 'pending', to: 'failed' },

@@ -58,6 +58,11 @@ export function reservation({ sequence }: OrderRow, { refundNo, origin }: Refund
   return { name, run: ['refundReserved'], ...(isAsked ? { mayRefuse: true } : {}) };
 }
 
+/** The same for a refund that was given up and happens after all: nobody can refuse it any more. */
+export function reservedAgain({ sequence }: OrderRow, { refundNo }: RefundRow): EffectRun {
+  return { name: `refund-reserved:${refundNo}:${sequence + 1}`, run: ['refundReserved'] };
+}
+
 /** A refund that was made elsewhere (portal, dispute): its own row, inside the sums of a paid order, with an exception. */
 export function foreignRefund(
   order: OrderRow,

@@ -16,16 +16,9 @@ export function refundSituation(refund: RefundRow, now: Date, canRetry: boolean)
 }
 
 function ended(refund: RefundRow, canRetry: boolean): RefundSituation {
-  const { state, elsewhere, origin, refundNo } = refund;
+  const { state, elsewhere, refundNo } = refund;
   if (state === 'succeeded' && !elsewhere) return { code: 'done', reason: 'The channel confirmed the refund.' };
-  if (state === 'succeeded')
-    return {
-      code: 'elsewhere',
-      reason:
-        origin === 'channel'
-          ? 'The refund was made outside this service, for example in the portal of the channel.'
-          : 'The payer was refunded outside the channel.',
-    };
+  if (state === 'succeeded') return { code: 'elsewhere', reason: whereElse(refund) };
   if (state === 'failed')
     return {
       code: 'refused',
@@ -37,6 +30,15 @@ function ended(refund: RefundRow, canRetry: boolean): RefundSituation {
     reason: `The refund needs manual review: ${failureOf(refund)}.`,
     fix: `payctl refund retry ${refundNo}, or payctl refund resolve ${refundNo}`,
   };
+}
+
+function whereElse({ origin, failureMessage }: RefundRow): string {
+  if (origin === 'channel')
+    return 'The refund was made outside this service, for example in the portal of the channel.';
+  // A person always gives a reason.
+  return failureMessage === null
+    ? 'The channel paid the refund to the own account of the merchant, who has to pay the payer.'
+    : 'The payer was refunded outside the channel.';
 }
 
 const UNDER_WAY: Readonly<Record<Exclude<NextRefundStep, 'rest'>, (refund: RefundRow) => RefundSituation>> = {

@@ -56,6 +56,11 @@ export const Refund = z
     currency: z.string(),
     reason: z.string().nullable(),
     status: z.enum(REFUND_STATES),
+    elsewhere: z
+      .boolean()
+      .describe(
+        'True when the channel did not pay the payer for this service: the refund was made in its portal, was paid outside the channel, or went to the own account of the merchant.',
+      ),
     failure: Failure,
     channelRefundNo: z.string().nullable(),
     nextCheckAt: Timestamp.nullable(),

@@ -57,7 +57,7 @@ export function describeRefund(trade: Trade, refund: Refund): Record<string, unk
   return {
     ...refundNames(trade, refund),
     channel: 'ORIGINAL',
-    user_received_account: '支付用户零钱',
+    user_received_account: receivedBy(refund),
     create_time: beijingTime(refund.at),
     status: REFUND_WORDS[refund.state],
     ...(refund.doneAt === null ? {} : { success_time: beijingTime(refund.doneAt) }),
@@ -70,11 +70,16 @@ export function describeRefundNotice(trade: Trade, refund: Refund): Record<strin
   return {
     mchid: detailsOf(trade).mchid,
     ...refundNames(trade, refund),
-    user_received_account: '支付用户零钱',
+    user_received_account: receivedBy(refund),
     refund_status: REFUND_WORDS[refund.state],
     ...(refund.doneAt === null ? {} : { success_time: beijingTime(refund.doneAt) }),
     amount: refundAmount(trade, refund),
   };
+}
+
+/** Who has the money, in the words of the refund query (pay.weixin.qq.com, "查询单笔退款", user_received_account). */
+function receivedBy({ toMerchant }: Refund): string {
+  return toMerchant ? '商户结算银行账户' : '支付用户零钱';
 }
 
 /** The event of a refund that has ended. */

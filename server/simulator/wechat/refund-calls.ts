@@ -111,13 +111,14 @@ function planRetry(asked: Asked): Planned {
   const read = readBody(AbnormalBody, asked.rawBody);
   if (!read.ok) return settled(badParameter(read.field, read.issue));
   const found = findRefund(asked, ({ number }) => number === asked.parts[0]);
-  return { orderNo: found?.trade.orderNo, act: (fault) => retry(asked, found, read.body.out_refund_no, fault) };
+  return { orderNo: found?.trade.orderNo, act: (fault) => retry(asked, found, read.body, fault) };
 }
 
-function retry({ core }: Asked, found: Found | undefined, refundNo: string, fault: FaultName | undefined): Answer {
-  if (found?.refund.refundNo !== refundNo) return refuse(404, 'RESOURCE_NOT_EXISTS', '退款单不存在');
+function retry({ core }: Asked, found: Found | undefined, body: AbnormalBody, fault: FaultName | undefined): Answer {
+  if (found?.refund.refundNo !== body.out_refund_no) return refuse(404, 'RESOURCE_NOT_EXISTS', '退款单不存在');
   const { trade, refund: stuck } = found;
   if (stuck.state !== 'abnormal') return refuse(400, 'INVALID_REQUEST', '退款单状态不是退款异常');
+  stuck.toMerchant = body.type === 'MERCHANT_BANK_CARD';
   moveRefund(core, trade, stuck, 'processing');
   core.clock.schedule(SETTLE_MS, () => endRefund(core, trade, stuck));
   return answerRefund(found, fault);

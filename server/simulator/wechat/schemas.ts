@@ -53,6 +53,7 @@ export const AbnormalBody = z.object({
   out_refund_no: OutRefundNo,
   type: z.enum(['MERCHANT_BANK_CARD', 'USER_BANK_CARD']),
 });
+export type AbnormalBody = z.infer<typeof AbnormalBody>;
 
 /** The first member that a product needs and the body lacks. */
 export function productNeeds(product: string, body: CreateBody): string | undefined {

@@ -52,6 +52,14 @@ function* faultsOfHearing({ refund }: Pair, { outcome }: RefundHeard, change: Ch
   const isExact = outcome.kind === 'succeeded' && outcome.amount.minor === 400n && outcome.amount.currency === 'CNY';
   if (isExact && after.state !== 'succeeded') yield 'money that went back is not written';
   if (!isExact && after.state === 'succeeded' && refund.state !== 'succeeded') yield 'succeeded without a fact';
+  if (outcome.kind === 'abnormal' && after.state !== 'abnormal') yield 'money that is on neither side is not written';
+  const isBack = refund.state === 'failed' && after.state !== 'failed';
+  if (isBack && !change.effects?.some(({ run, mayRefuse }) => run.includes('refundReserved') && !mayRefuse))
+    yield 'a refund that was given up and comes back holds neither coins nor content';
+  if (outcome.kind === 'succeeded' && outcome.toMerchant && refund.state !== 'succeeded') {
+    if (!after.elsewhere) yield 'money that the merchant got counts as the payer’s';
+    if (!change.raise?.some(({ kind }) => kind === 'refund_elsewhere')) yield 'nobody is told to pay the payer';
+  }
   const saysNothing = ['unknown', 'absent', 'refused'].includes(outcome.kind);
   const waited = refund.refusedAt !== null || outcome.kind === 'refused';
   const couldLand = refund.unknownAt !== null && refund.unknownAt > at(-600);

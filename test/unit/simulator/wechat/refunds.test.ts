@@ -144,6 +144,9 @@ test.serial('an abnormal refund is retried by hand and then done', async (t) => 
   const retried = await channel.retryAbnormalRefund!({ ...order, ...ref, refundSentAt: new Date() });
   t.is(retried.kind, 'pending');
   await succeeded(refundNo);
+  t.is(bodyOf(await queryRefund(refundNo)).user_received_account, '商户结算银行账户');
+  const done = await channel.queryRefund({ ...order, ...ref, refundSentAt: new Date() });
+  t.like(done, { kind: 'succeeded', toMerchant: true });
   const again = await call(world, config, 'POST', path, { out_refund_no: refundNo, type: 'MERCHANT_BANK_CARD' });
   t.is(again.code, 'INVALID_REQUEST');
 });
