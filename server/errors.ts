@@ -32,6 +32,9 @@ export interface AppErrorOptions {
 /** PostgreSQL's SQLSTATEs when it cannot write for lack of room: insufficient_resources, disk_full, configuration_limit_exceeded. */
 export const NO_ROOM = /^53(?:000|100|400)$/;
 
+/** PostgreSQL's SQLSTATEs of what may succeed when it is repeated: lock_not_available, query_canceled, serialization, deadlock, out of memory, too many connections. */
+export const BUSY = /^(?:55P03|57014|40001|40P01|53200|53300)$/;
+
 /** What a refusal and a local failure have in common. */
 abstract class CodedError<Code extends string> extends Error {
   readonly code: Code;
@@ -135,5 +138,16 @@ export class NotAllowed extends AppError {
 export class Unavailable extends AppError {
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(code, 503, message, { retryable: true, retryAfter: 1, ...options });
+  }
+}
+
+/** An error and what it was caused by, the outermost first. */
+export function* causes(error: unknown): Generator<object> {
+  let current: unknown = error;
+  for (let depth = 0; depth < 5 && typeof current === 'object' && current !== null; depth += 1) {
+    yield current;
+    if (current instanceof AggregateError)
+      for (const inner of current.errors) if (typeof inner === 'object' && inner) yield inner;
+    current = (current as { cause?: unknown }).cause;
   }
 }

@@ -1,4 +1,4 @@
-import { AppError, NO_ROOM, Unavailable } from '../errors.ts';
+import { AppError, BUSY, causes, NO_ROOM, Unavailable } from '../errors.ts';
 
 const unreachable = new Set([
   'ECONNREFUSED',
@@ -44,20 +44,9 @@ export function translateFault(error: unknown): AppError {
 }
 
 function isBusy(code: string, message: string): boolean {
-  // 55P03 lock_not_available, 57014 query_canceled (statement timeout), 40001 and 40P01 serialization and deadlock, 53200 out of memory, 53300 too many connections.
-  return /^(?:55P03|57014|40001|40P01|53200|53300)$/.test(code) || busyText.test(message);
+  return BUSY.test(code) || busyText.test(message);
 }
 
 function isUnreachable(code: string, message: string): boolean {
   return /^(?:08...|57P0[1-3])$/.test(code) || unreachable.has(code) || unreachableText.test(message);
-}
-
-function* causes(error: unknown): Generator<object> {
-  let current: unknown = error;
-  for (let depth = 0; depth < 5 && typeof current === 'object' && current !== null; depth += 1) {
-    yield current;
-    if (current instanceof AggregateError)
-      for (const inner of current.errors) if (typeof inner === 'object' && inner) yield inner;
-    current = (current as { cause?: unknown }).cause;
-  }
 }

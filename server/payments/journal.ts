@@ -91,23 +91,6 @@ export function jsonable(value: object): Record<string, unknown> {
   ) as Record<string, unknown>;
 }
 
-/** Runs something optional in a savepoint: when it fails the fact still commits, and the failure is listed for a person. */
-export async function inSavepoint(
-  ports: Ports,
-  tx: Tx,
-  order: OrderRow,
-  name: string,
-  effect: (part: Tx) => Promise<void>,
-): Promise<void> {
-  try {
-    await tx.savepoint(effect);
-  } catch (error) {
-    ports.log('error', 'a follow-up action failed', { orderNo: order.orderNo, effect: name, error });
-    const detail = { effect: name, message: error instanceof Error ? error.message : String(error) };
-    await raiseException(ports, tx, order, { kind: 'effect_failed', dedupe: name, detail });
-  }
-}
-
 /** Several effects as one: each runs in order, and any of them may refuse what may be refused. */
 export function composeEffects(...parts: readonly Effects[]): Effects {
   return {

@@ -1,7 +1,7 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { ReadTx, Tx } from '../db/tx.ts';
-import { NotFound } from '../errors.ts';
+import { BUSY, causes, NotFound } from '../errors.ts';
 import { apply, type Via } from './apply.ts';
 import { type Change, isRefusal, type Refusal } from './core/change.ts';
 import { decideOrder, orderNeeds } from './core/decide-order.ts';
@@ -9,7 +9,7 @@ import { decideRefund, type RefundWish } from './core/decide-refund.ts';
 import type { Heard, OrderFacts, RefundFacts } from './core/facts.ts';
 import type { RefundHeard } from './core/hear-refund.ts';
 import type { OrderWish } from './core/wish-order.ts';
-import { inSavepoint } from './journal.ts';
+import { raiseException } from './journal.ts';
 import type { Owner, Ports } from './ports.ts';
 import { refusalFor } from './refusals.ts';
 
@@ -133,13 +133,19 @@ async function stateOfMismatch(
   return (await tx.exceptions.find({ ...known, state: 'open' })) ? 'open' : 'ended';
 }
 
-/** When the stock cannot even be asked, there is none. */
+/** Whether there is stock for late money. A database that is busy now decides nothing; when it cannot be told at all, there is none. */
 async function isReadmitted(ports: Ports, tx: Tx, order: OrderRow): Promise<boolean> {
-  let admitted = false;
-  await inSavepoint(ports, tx, order, 'readmit', async (part) => {
-    admitted = await ports.effects.readmit(part, order);
-  });
-  return admitted;
+  const asked = { isThere: false };
+  try {
+    await tx.savepoint(async (part) => void (asked.isThere = await ports.effects.readmit(part, order)));
+    return asked.isThere;
+  } catch (error) {
+    if (causes(error).some((cause) => BUSY.test(String((cause as { code?: unknown }).code)))) throw error;
+    ports.log('error', 'the stock for late money could not be told', { orderNo: order.orderNo, error });
+    const detail = { effect: 'readmit', message: error instanceof Error ? error.message : String(error) };
+    await raiseException(ports, tx, order, { kind: 'effect_failed', dedupe: 'readmit', detail });
+    return false;
+  }
 }
 
 /** What a new or repeated refund needs beyond the rows; the caller holds the order's lock. */

@@ -1,4 +1,5 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
+import type { Money } from '../money.ts';
 import { type Change, isRefusal, type Refusal } from './change.ts';
 import { type Heard, missingFact, type OrderFacts } from './facts.ts';
 import { hearOrder } from './hear-order.ts';
@@ -34,7 +35,18 @@ function withOverdue(order: OrderRow, change: Change, now: Date): Change {
 /** The next fact that the decision needs; undefined when it can be made. */
 export function orderNeeds(order: OrderRow, facts: OrderFacts, input: Heard | OrderWish): keyof OrderFacts | undefined {
   if (!('wish' in input)) return missingFact(order, facts, input);
-  if (input.wish === 'accept') return facts.sibling === undefined ? 'sibling' : undefined;
+  if (input.wish === 'accept') return acceptNeeds(order, facts, input.received);
   if (input.wish !== 'settle_capture') return undefined;
   return missingFact(order, facts, { outcome: afterCapture(input.outcome), cause: 'capture' });
+}
+
+/** What has ended has given its piece of the product back. */
+function acceptNeeds(
+  { state, paid, currency }: OrderRow,
+  { sibling, readmitted }: OrderFacts,
+  received: Money,
+): keyof OrderFacts | undefined {
+  if (sibling === undefined) return 'sibling';
+  const canBe = !sibling && paid === 0n && received.currency === currency;
+  return canBe && !isOpen(state) && readmitted === undefined ? 'readmitted' : undefined;
 }

@@ -190,12 +190,19 @@ function checkSoon({ state, nextCheckAt }: OrderRow, _wish: Wish<'check_soon'>, 
   return { rule: null, order: { nextCheckAt: soon } };
 }
 
-function accept(order: OrderRow, { received }: Wish<'accept'>, now: Date, { sibling }: OrderFacts): Change | Refusal {
+function accept(
+  order: OrderRow,
+  { received }: Wish<'accept'>,
+  now: Date,
+  { sibling, readmitted }: OrderFacts,
+): Change | Refusal {
   if (received.currency !== order.currency)
     return refused('invalid_action', 'A payment in another currency can only be refunded.');
   if (order.state === 'paid' || order.paid > 0n)
     return refused('order_already_paid', 'The order has already been paid.');
   if (sibling) return refused('order_already_paid', 'Another order with this merchantOrderNo is open or paid.');
+  if (!isOpen(order.state) && readmitted !== true)
+    return refused('invalid_action', 'The product is sold out. Refund the payment instead.');
   return {
     rule: 'O10',
     order: { state: 'paid', paid: received.minor, paidAt: now, credential: null, nextCheckAt: null },

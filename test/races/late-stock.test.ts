@@ -1,0 +1,76 @@
+import test, { type ExecutionContext } from 'ava';
+import { translateFault } from '../../server/http/faults.ts';
+import { operatorRepairs } from '../../server/payments/operator.ts';
+import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../support/catalog-world.ts';
+
+const tea = { project: 'default', code: 'tea' };
+const admin = { owner: 'any', actor: 'admin:root' } as const;
+
+/** A product with one piece, and an order of it that has lapsed: the piece is for sale again. */
+async function lapsed(t: ExecutionContext) {
+  t.timeout(120_000);
+  const world = await catalogWorld(t);
+  await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 1 });
+  const order = await world.place({ product: 'tea' });
+  t.is(await stock(world), 0);
+  await world.store.transaction((tx) => tx.orders.update({ orderNo: order.orderNo }, { closeReason: 'expired' }));
+  await world.say(order.orderNo, { kind: 'closed' });
+  t.is(await stock(world), 1);
+  return { world, order };
+}
+
+const stock = async ({ store }: CatalogWorld) => (await store.read((tx) => tx.products.find(tea)))?.stock;
+const orderOf = ({ store }: CatalogWorld, orderNo: string) => store.read((tx) => tx.orders.find({ orderNo }));
+
+/** Money of another amount came for it. */
+async function mismatched({ store, say }: CatalogWorld, orderNo: string): Promise<string> {
+  const amount = { minor: 900n, currency: 'CNY' };
+  await say(orderNo, { kind: 'paid', channelNo: 'T-other', amount, at: new Date() });
+  const listed = await store.read((tx) => tx.exceptions.find({ orderNo, kind: 'amount_mismatch' }));
+  return listed!.id;
+}
+
+test('who accepts money of another amount for an order that has ended takes a piece of its product', async (t) => {
+  const { world, order } = await lapsed(t);
+  const { resolveException } = operatorRepairs(world.ports);
+  const id = await mismatched(world, order.orderNo);
+  await resolveException(admin, id, 'accept', 'a discount');
+  const after = await orderOf(world, order.orderNo);
+  t.deepEqual([after?.state, after?.paid, after?.stockHeld], ['paid', 900n, true]);
+  t.is(await stock(world), 0);
+});
+
+test('and cannot accept it when the product is sold out meanwhile; it can go back', async (t) => {
+  const { world, order } = await lapsed(t);
+  const { resolveException } = operatorRepairs(world.ports);
+  const id = await mismatched(world, order.orderNo);
+  await world.place({ product: 'tea' });
+  await t.throwsAsync(resolveException(admin, id, 'accept', 'a discount'), { message: /sold out/ });
+  const still = await orderOf(world, order.orderNo);
+  t.deepEqual([still?.state, still?.paid, await stock(world)], ['closed', 0n, 0]);
+  t.is((await world.store.read((tx) => tx.exceptions.find({ id })))?.state, 'open');
+  await resolveException(admin, id, 'refund', 'sold out');
+  t.is((await world.store.read((tx) => tx.exceptions.find({ id })))?.state, 'resolved');
+});
+
+test('late money is not given back because somebody holds the product for a moment', async (t) => {
+  const { world, order } = await lapsed(t);
+  const [held, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holder = world.store.transaction(async (tx) => {
+    await tx.products.lock(tea);
+    held.resolve();
+    await gate.promise;
+  });
+  await held.promise;
+  const told = world.pay(order).then(
+    ({ state }) => state,
+    (error: unknown) => translateFault(error).code,
+  );
+  const answer = await told.finally(() => gate.resolve());
+  await holder;
+  t.is(answer, 'database_busy');
+  t.is((await orderOf(world, order.orderNo))?.paid, 0n, 'nothing was decided');
+  t.is((await world.pay(order)).state, 'paid');
+  t.is(await stock(world), 0);
+  t.is(await world.store.read((tx) => tx.refunds.count({ orderNo: order.orderNo })), 0);
+});
