@@ -1,5 +1,12 @@
 /** Refusals of pay-per-call. */
 export const skillpayCodes = {
+  fulfilment_failed_refund_failed: {
+    title: 'Fulfilment failed, refund failed',
+    meaning:
+      'Fulfilment of the paid order failed permanently, and the channel did not refund it. The refund needs manual review.',
+    remedy:
+      'Contact the merchant. Administrators: `payctl exception list`, `payctl refund retry` or `payctl refund resolve`.',
+  },
   fulfilment_failed_refund_pending: {
     title: 'Fulfilment failed, refund pending',
     meaning: 'Fulfilment of the paid order failed permanently; the service is refunding it.',

@@ -66,6 +66,7 @@ export function refundOrder(order: OrderRow, refund: RefundRow, publicUrl: strin
     reason: refund.reason ?? '',
     notifyUrl: notifyUrl(order, publicUrl),
     refundSentAt: refund.sentAt ?? refund.createdAt,
+    ...(refund.paymentNo === null ? {} : { paymentNo: refund.paymentNo }),
   };
 }
 

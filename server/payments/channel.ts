@@ -112,6 +112,8 @@ export interface RefundOrder extends OrderRef {
   reason: string;
   notifyUrl: string;
   refundSentAt: Date;
+  /** The payment that goes back, where it need not be the one that our number means: another amount, or a second payment. */
+  paymentNo?: string;
 }
 
 /** A refund as the channel knows it. */
@@ -120,6 +122,8 @@ export interface RefundRef extends OrderRef {
   refundAmount: Money;
   refundSentAt: Date;
   channelRefundNo: string | null;
+  /** As in `RefundOrder`. */
+  paymentNo?: string;
 }
 
 /** What a channel said about a refund. `pending` = accepted for sure, not done yet. */

@@ -111,8 +111,8 @@ export function operatorRepairs(ports: Ports) {
   }
 
   /**
-   * Ends an exception: `acknowledge` any; `refund` or `accept` the money of an amount mismatch; `retry` does at once what
-   * is still due, and ends it only when that is done. To acknowledge what is still due, or still asked, gives it up.
+   * Ends an exception: `acknowledge` any; `refund` the money of an amount mismatch or of a second payment, `accept` that of a
+   * mismatch; `retry` does at once what is still due, and ends it only when that is done. To acknowledge what is still due, or still asked, gives it up.
    */
   async function resolveException(
     asker: Asker,
@@ -157,9 +157,9 @@ export function operatorRepairs(ports: Ports) {
     return (await ports.store.read((tx) => tx.exceptions.find({ id })))!;
   }
 
-  /** What the action means for the money; only money of another amount can be taken or given back. */
+  /** What the action means for the money; only money that is not the order's can be taken or given back. */
   function wishFor(
-    { kind, receivedMinor, receivedCurrency }: OrderExceptionRow,
+    { kind, dedupe: paymentNo, receivedMinor, receivedCurrency }: OrderExceptionRow,
     order: OrderRow,
     action: ExceptionAction,
     { actor }: Asker,
@@ -168,10 +168,15 @@ export function operatorRepairs(ports: Ports) {
       if (action === 'close') return { wish: 'abandon' };
       throw invalidAction('The order is not over. Query it again, or close it without the response of the channel.');
     }
-    if (kind !== 'amount_mismatch') return acknowledged(action);
+    const isSecond = kind === 'double_paid';
     const received = { minor: receivedMinor ?? 0n, currency: receivedCurrency ?? order.currency };
+    if (action === 'refund' && (isSecond || kind === 'amount_mismatch')) {
+      const reason = isSecond ? 'The order was paid twice.' : 'The received amount differs from the order amount.';
+      return { wish: 'give_back', received, paymentNo, reason, refundNo: newNumber('R', ports.now()), actor };
+    }
+    if (isSecond && action !== 'acknowledge') throw invalidAction('A second payment can be refunded or acknowledged.');
+    if (kind !== 'amount_mismatch') return acknowledged(action);
     if (action === 'accept') return { wish: 'accept', received };
-    if (action === 'refund') return { wish: 'give_back', received, refundNo: newNumber('R', ports.now()), actor };
     throw invalidAction('An amount mismatch must be resolved with refund or accept.');
   }
 }

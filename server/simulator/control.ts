@@ -19,7 +19,7 @@ const Which = z.object({
   account: z.string().optional(),
   payUrl: z.string().optional(),
 });
-const Pay = Which.extend({ force: z.boolean().default(false) });
+const Pay = Which.extend({ force: z.boolean().default(false), again: z.boolean().default(false) });
 const Notify = Which.extend({ times: z.int().min(1).max(1000).default(1), kind: z.string().optional() });
 const Clock = z.object({
   advanceSeconds: z
@@ -95,8 +95,8 @@ function addReads(router: Router, core: Core): void {
 function addPayer(router: Router, core: Core): void {
   router.post('/scan', (ctx) => answerWith(ctx, core, (trade) => core.trades.scan(trade)));
   router.post('/pay', (ctx) => {
-    const { force, ...which } = bodyOf(ctx, Pay);
-    const trade = tradeOf(core, which);
+    const { force, again, ...which } = bodyOf(ctx, Pay);
+    const trade = again ? anotherOf(core, tradeOf(core, which)) : tradeOf(core, which);
     if (force) core.trades.reopen(trade);
     payOnce(core, trade);
     ctx.body = trade;
@@ -177,6 +177,15 @@ function addWeather(router: Router, core: Core): void {
 /** A second payment of a paid order changes nothing: the caller wanted it paid, and it is. */
 function payOnce(core: Core, trade: Trade): void {
   if (trade.state !== 'paid' && trade.state !== 'approved') core.half(trade.payWay).pay(core, trade);
+}
+
+/** One more trade under the same number, as when a payer pays an order that was made twice. */
+function anotherOf(core: Core, trade: Trade): Trade {
+  const details = core.half(trade.payWay).detailsOfAnother?.(core, trade);
+  if (!details) throw new SimulatorRefusal(400, 'one_trade_only', 'This channel has one trade for each number.');
+  const { payWay, account, orderNo, scene, subject, minor, currency, notifyUrl, returnUrl, cancelUrl } = trade;
+  const names = { payWay, account, orderNo, scene, subject, minor, currency };
+  return core.trades.create({ ...names, state: 'open', notifyUrl, returnUrl, cancelUrl, details });
 }
 
 function answerWith(ctx: Context, core: Core, act: (trade: Trade) => void): void {

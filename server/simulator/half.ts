@@ -60,6 +60,8 @@ export interface Half {
   configFor(account: Account, core: Core): HalfConfig;
   /** The payer pays (PayPal: agrees); notices follow. Throws SimulatorRefusal when the channel would not let him. */
   pay(core: Core, trade: Trade): void;
+  /** The details of one more trade under the same number; absent = the channel has one trade for each number. */
+  detailsOfAnother?(core: Core, trade: Trade): Record<string, unknown>;
   /** The payer refuses. */
   decline(core: Core, trade: Trade): void;
   /** The payer opens a signed address that the channel has not seen (Alipay page, wap, app); undefined = not one of mine. */

@@ -7,6 +7,7 @@ import { askerOf, type SkillCaller, type SkillPair, type SkillPorts, type SkillR
 import {
   FulfilmentFailed,
   FulfilmentInProgress,
+  FulfilmentNotRefunded,
   FulfilmentUnavailable,
   OrderClosed,
   OrderRefunded,
@@ -125,8 +126,17 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
     if (claimed.kind === 'unpaid') throw paymentRequired(ports, claimed.pair);
     if (claimed.kind === 'later') throw new FulfilmentUnavailable(order.orderNo, claimed.seconds);
     if (claimed.kind === 'exhausted') return fulfilment.giveUp(order.orderNo);
-    if (claimed.kind === 'failed' && order.refunded < order.paid)
-      throw new FulfilmentFailed(order.orderNo, skill.refundNo, skill.failureMessage ?? '');
+    if (claimed.kind === 'failed' && order.refunded < order.paid) throw await notRefunded(order, skill);
+  }
+
+  /** Whether the money is still on its way back. */
+  async function notRefunded({ orderNo }: OrderRow, { refundNo, failureMessage }: SkillPair['skill']): Promise<Error> {
+    const reason = failureMessage ?? '';
+    const refund = refundNo === null ? undefined : await store.read((tx) => tx.refunds.find({ refundNo }));
+    const isStuck = refund?.state === 'failed' || refund?.state === 'abnormal';
+    return isStuck
+      ? new FulfilmentNotRefunded(orderNo, refund.refundNo, reason)
+      : new FulfilmentFailed(orderNo, refundNo, reason);
   }
 
   function isOnPurpose({ state, closeAsked, closeReason }: OrderRow): boolean {

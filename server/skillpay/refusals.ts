@@ -95,6 +95,18 @@ export class FulfilmentFailed extends AppError {
   }
 }
 
+/** The work failed for good, and the channel does not give the money back; a person looks after it (500). */
+export class FulfilmentNotRefunded extends AppError {
+  constructor(orderNo: string, refundNo: string, reason: string) {
+    super(
+      'fulfilment_failed_refund_failed',
+      500,
+      'Fulfilment failed permanently, and the refund of the payment failed; it needs manual review.',
+      { extra: { orderNo, refundNo, reason } },
+    );
+  }
+}
+
 /** What was done is not given back: the product says so (409). */
 export class RefundAfterFulfilment extends Conflict {
   constructor(orderNo: string) {

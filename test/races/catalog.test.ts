@@ -177,7 +177,14 @@ test.serial('money of another amount that goes back is in no statistics, because
   const { orderNo } = await world.place({ amount: 10 });
   const amount = { minor: 300n, currency: 'USD' };
   await world.say(orderNo, { kind: 'paid', channelNo: 'T-other', amount, at: new Date() });
-  const give = { wish: 'give_back', received: amount, refundNo: 'R-other', actor: 'admin:root' } as const;
+  const give = {
+    wish: 'give_back',
+    received: amount,
+    paymentNo: 'T-other',
+    reason: 'other',
+    refundNo: 'R-other',
+    actor: 'admin:root',
+  } as const;
   const via = { cause: 'test', actor: 'test' };
   await settle(world.ports, orderNo, give, via);
   const outcome = { kind: 'succeeded', amount, at: new Date() } as const;

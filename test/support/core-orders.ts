@@ -56,7 +56,7 @@ export const WISHES: readonly OrderWish[] = [
   { wish: 'rest' },
   ...[amount(999n), amount(1000n, 'USD')].flatMap((received) => [
     { wish: 'accept' as const, received },
-    { wish: 'give_back' as const, received, refundNo: 'R-1', actor: 'admin:1' },
+    { wish: 'give_back' as const, received, paymentNo: 'T-2', reason: 'other', refundNo: 'R-1', actor: 'admin:1' },
   ]),
 ];
 

@@ -89,6 +89,7 @@ export function refundRow(change: Partial<RefundRow> = {}): RefundRow {
     failureCode: null,
     failureMessage: null,
     channelRefundNo: null,
+    paymentNo: null,
     actor: 'app:app_1',
     attempt: 1,
     tries: 1,

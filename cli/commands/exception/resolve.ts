@@ -24,7 +24,7 @@ export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('resolve')
     .description(
-      'Resolve an exception: acknowledge it, refund or accept an amount mismatch, close an overdue order, or retry an action that failed.',
+      'Resolve an exception: acknowledge it, refund a second payment, refund or accept an amount mismatch, close an overdue order, or retry an action that failed.',
     )
     .argument('<id>');
   command

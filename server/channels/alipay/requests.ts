@@ -63,7 +63,7 @@ export function closeCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
 /** alipay.trade.refund; out_request_no makes a repeat the same refund. */
 export function refundCall(refund: RefundOrder): AlipayCall {
   const content = compact({
-    out_trade_no: refund.orderNo,
+    ...paymentOf(refund),
     out_request_no: refund.refundNo,
     refund_amount: majorText(refund.refundAmount, 'alipay'),
     refund_reason: cutText(refund.reason, 256),
@@ -72,9 +72,14 @@ export function refundCall(refund: RefundOrder): AlipayCall {
 }
 
 /** alipay.trade.fastpay.refund.query by both of our numbers. */
-export function refundQueryCall({ orderNo, refundNo }: Pick<RefundRef, 'orderNo' | 'refundNo'>): AlipayCall {
-  const content = { out_trade_no: orderNo, out_request_no: refundNo };
+export function refundQueryCall(refund: Pick<RefundRef, 'orderNo' | 'refundNo' | 'paymentNo'>): AlipayCall {
+  const content = { ...paymentOf(refund), out_request_no: refund.refundNo };
   return { method: 'alipay.trade.fastpay.refund.query', content };
+}
+
+/** The payment by our number, or where several can have it by Alipay's own. */
+function paymentOf({ orderNo, paymentNo }: Pick<RefundRef, 'orderNo' | 'paymentNo'>): Record<string, string> {
+  return paymentNo === undefined ? { out_trade_no: orderNo } : { trade_no: paymentNo };
 }
 
 /** The parameters of a call without `sign`; empty ones are left out. */

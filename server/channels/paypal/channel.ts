@@ -129,9 +129,9 @@ export function createPaypalChannel(input: ChannelInput): Channel {
   }
 
   async function refund(order: RefundOrder): Promise<RefundOutcome> {
-    if (!order.channelTradeNo)
-      return { kind: 'refused', code: 'NO_CAPTURE', reason: 'The order has no capture to refund.' };
-    const reply = await call(requests.refundRequest(settings, order.channelTradeNo, order));
+    const captureId = order.paymentNo ?? order.channelTradeNo;
+    if (!captureId) return { kind: 'refused', code: 'NO_CAPTURE', reason: 'The order has no capture to refund.' };
+    const reply = await call(requests.refundRequest(settings, captureId, order));
     if (reply.kind === 'refused') return { kind: 'refused', code: reply.code, reason: reply.reason };
     return readRefundReply(reply, { ...order, channelRefundNo: null });
   }

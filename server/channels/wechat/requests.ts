@@ -58,7 +58,8 @@ export function closeRequest({ mchid }: Account, order: OrderRef): Call {
 /** POST /v3/refund/domestic/refunds: the same bytes for the same refund (amounts in fen). */
 export function refundRequest(refund: RefundOrder): Call {
   return post('refund', REFUNDS, numbersOf(refund), {
-    out_trade_no: refund.orderNo,
+    // Either one, never both.
+    ...(refund.paymentNo === undefined ? { out_trade_no: refund.orderNo } : { transaction_id: refund.paymentNo }),
     out_refund_no: refund.refundNo,
     reason: plainText(refund.reason, 80) || undefined,
     notify_url: bareUrl(refund.notifyUrl),

@@ -24,6 +24,8 @@ export const RefundEntity = defineEntity({
     failureCode: p.string().length(128).nullable(),
     failureMessage: text().nullable(),
     channelRefundNo: p.string().length(128).nullable(),
+    /** The channel's number of the payment that goes back; null = the order's own. */
+    paymentNo: p.string().length(128).nullable(),
     actor: p.string().length(128),
     /** Which of its numbers the channel knows it by: a channel that ended a refund takes its number no more. */
     attempt: p.integer().default(1),

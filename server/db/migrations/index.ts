@@ -4,6 +4,7 @@ import { DebitsByApplication } from './0003-debits-by-application.ts';
 import { DueEffects } from './0004-due-effects.ts';
 import { CertTrust } from './0005-cert-trust.ts';
 import { RefundQuestions } from './0006-refund-questions.ts';
+import { RefundPayment } from './0010-refund-payment.ts';
 
 /** Every migration in order; each one only adds. */
 export const MIGRATIONS = [
@@ -13,4 +14,5 @@ export const MIGRATIONS = [
   { name: '0004-due-effects', class: DueEffects },
   { name: '0005-cert-trust', class: CertTrust },
   { name: '0006-refund-questions', class: RefundQuestions },
+  { name: '0010-refund-payment', class: RefundPayment },
 ];

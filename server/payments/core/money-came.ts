@@ -78,7 +78,9 @@ export function againPaid({ order, outcome, now }: Paid): Change {
   const isOther = order.channelTradeNo !== null && outcome.channelNo !== order.channelTradeNo;
   const { channelNo: dedupe, amount: received } = outcome;
   const second: Raised[] = isOther ? [{ kind: 'double_paid', dedupe, received, detail: outcome }] : [];
-  return { rule: null, order: { checkedAt: now }, raise: [...second, ...unexplainedRefunds(order, outcome)] };
+  // What went back of the other payment is not of this order's sums.
+  const raise = isOther ? second : unexplainedRefunds(order, outcome);
+  return { rule: null, order: { checkedAt: now }, raise };
 }
 
 /** Genuine money of another amount never pays an order; a person decides, and until then nobody asks. */

@@ -23,6 +23,8 @@ export interface RefundIntent {
   readonly sentByCaller?: boolean;
   /** Outside the order's own sums. */
   readonly surplus?: boolean;
+  /** The payment that goes back; left out = the order's own. */
+  readonly paymentNo?: string;
 }
 
 /** A refund with its reservation; whoever decides has checked that there is enough to give back. */
@@ -37,6 +39,7 @@ export function newRefund(order: OrderRow, intent: RefundIntent, now: Date): Ope
     currency: intent.currency ?? order.currency,
     reason: intent.reason,
     surplus,
+    paymentNo: intent.paymentNo ?? null,
     actor: intent.actor,
     nextCheckAt: isDue && intent.sentByCaller ? later(now, 10) : intent.dueAt,
     sentAt: intent.dueAt,
@@ -124,6 +127,7 @@ function blankRefund({ orderNo, clientId, project, currency }: OrderRow, refundN
     failureCode: null,
     failureMessage: null,
     channelRefundNo: null,
+    paymentNo: null,
     actor: 'service',
     attempt: 1,
     tries: 0,

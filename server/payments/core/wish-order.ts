@@ -47,8 +47,15 @@ export type OrderWish =
   | { readonly wish: 'abandon' }
   /** A person takes money of another amount as the payment. */
   | { readonly wish: 'accept'; readonly received: Money }
-  /** A person gives money of another amount back. */
-  | { readonly wish: 'give_back'; readonly received: Money; readonly refundNo: string; readonly actor: string };
+  /** A person gives money back that is not the order's: of another amount, or of a second payment. */
+  | {
+      readonly wish: 'give_back';
+      readonly received: Money;
+      readonly paymentNo: string;
+      readonly reason: string;
+      readonly refundNo: string;
+      readonly actor: string;
+    };
 
 type Wish<Name extends OrderWish['wish']> = Extract<OrderWish, { wish: Name }>;
 
@@ -211,16 +218,18 @@ function accept(
   };
 }
 
-function giveBack(order: OrderRow, { received, refundNo, actor }: Wish<'give_back'>, now: Date): Change {
+function giveBack(order: OrderRow, asked: Wish<'give_back'>, now: Date): Change {
+  const { received, paymentNo, reason, refundNo, actor } = asked;
   const intent: RefundIntent = {
     refundNo,
+    paymentNo,
+    reason,
+    actor,
     amount: received.minor,
     currency: received.currency,
     origin: 'surplus',
     surplus: true,
-    reason: 'The received amount differs from the order amount.',
     merchantRefundNo: null,
-    actor,
     cause: 'resolve',
     dueAt: now,
     sentByCaller: true,

@@ -42,7 +42,7 @@ const ResolveRequest = z
     action: z
       .enum(['acknowledge', 'refund', 'accept', 'close', 'retry'])
       .describe(
-        '`refund` and `accept` apply to an amount mismatch, `close` to an overdue order, `retry` to an `effect_failed` whose action is still due; any other exception is acknowledged. To acknowledge an `effect_failed` gives the action up.',
+        '`refund` applies to an amount mismatch and to a second payment, `accept` to an amount mismatch, `close` to an overdue order, `retry` to an `effect_failed` whose action is still due; any other exception is acknowledged. To acknowledge an `effect_failed` gives the action up.',
       ),
     reason: SafeText(1, 500),
   })

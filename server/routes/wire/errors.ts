@@ -66,6 +66,7 @@ export const CALL_SKILL_ERRORS: Errors = [
   'order_refunded',
   'fulfilment_in_progress',
   'fulfilment_unavailable',
+  'fulfilment_failed_refund_failed',
   'fulfilment_failed_refund_pending',
   'too_many_offers',
   ...purchase,

@@ -133,12 +133,23 @@ function readRefundNo({ content }: AlipayRequest, trade: Trade, minor: number): 
   return readText(content['out_request_no'], 'out_request_no', /^\w{1,64}$/);
 }
 
-function existing(core: Core, { account, sellers, content }: AlipayRequest): Trade {
-  const orderNo = readText(content['out_trade_no'], 'out_trade_no', /^\w{1,64}$/);
-  const trade = core.trades.find(orderNo, { payWay: 'alipay', account: account.name });
+function existing(core: Core, request: AlipayRequest): Trade {
+  const { account, sellers } = request;
+  const trade = named(core, request);
   if (!exists(trade) || !sellers.includes(sellerOf(trade, account)))
     throw refused('TRADE_NOT_EXIST', 'The trade does not exist.');
   return trade;
+}
+
+/** By `trade_no`, which comes first when both are given (reference of alipay.trade.refund), or by the merchant's number. */
+function named(core: Core, { account, content }: AlipayRequest): Trade | undefined {
+  const filter = { payWay: 'alipay', account: account.name } as const;
+  if (content['trade_no'] === undefined)
+    return core.trades.find(readText(content['out_trade_no'], 'out_trade_no', /^\w{1,64}$/), filter);
+  const number = readText(content['trade_no'], 'trade_no', /^\d{1,64}$/);
+  return [...core.ledger.trades.values()].find(
+    (trade) => trade.payWay === 'alipay' && trade.account === account.name && tradeNoOf(trade) === number,
+  );
 }
 
 function facts(trade: Trade): Record<string, string> {

@@ -37,6 +37,7 @@ export const alipayHalf: Half = {
     core.trades.pay(trade, { number: tradeNoOf(trade) });
     tell(core, trade, keysOf(core).byName(trade.account));
   },
+  detailsOfAnother: (core, { details }) => ({ ...details, tradeNo: newTradeNo(core) }),
   decline(core, trade) {
     core.trades.scan(trade);
     core.trades.decline(trade);

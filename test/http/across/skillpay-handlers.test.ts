@@ -2,9 +2,9 @@ import test, { type ExecutionContext } from 'ava';
 import { randomUUID } from 'node:crypto';
 import http, { type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { assertBooksBalance } from '../../support/books.ts';
+import { assertBooksBalance, runUntilQuiet } from '../../support/books.ts';
 import { startService, until, type Merchant, type Service } from '../../support/service.ts';
-import { addSkill, callSkill, paidSkill } from '../../support/skillpay.ts';
+import { addSkill, callSkill, paidSkill, withNewToken } from '../../support/skillpay.ts';
 
 const open = { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
 
@@ -255,4 +255,19 @@ test('while refunds are blocked the failed work waits, and is given back when th
   await service.app.sweep.once();
   const [refund] = await service.app.store.read((tx) => tx.refunds.list({ orderNo: outTradeNo }));
   t.like(refund, { refundNo: `R${outTradeNo}F`, origin: 'skillpay', amount: 50n });
+});
+
+test('when the channel does not give the money back either, the caller hears so, and a person is told', async (t) => {
+  const url = await upstream(t, (_request, response) => void response.writeHead(404).end());
+  const service = await startService(t, { env: open });
+  const shop = await service.merchant();
+  // The simulator refuses every refund of 0.05.
+  await addSkill(service, { resource: { handler: 'http', url }, priceMinor: 5n });
+  const outTradeNo = await paidSkill(service, shop, { resource: 'weather', payWay: 'wechat' });
+  t.is((await callSkill(shop, undefined, outTradeNo)).body.code, 'fulfilment_failed_refund_pending');
+  await runUntilQuiet(service, 3600, 120);
+  const { status, body, headers } = await callSkill(await withNewToken(service, shop), undefined, outTradeNo);
+  t.deepEqual([status, body.code, headers.get('retry-after')], [500, 'fulfilment_failed_refund_failed', null]);
+  const listed = await service.app.store.read((tx) => tx.exceptions.list({ orderNo: outTradeNo, state: 'open' }));
+  t.deepEqual(listed.map(({ kind }) => kind).toSorted(), ['fulfilment_failed', 'refund_abnormal']);
 });
