@@ -49,6 +49,11 @@ export const STATE_WORDS: Readonly<Record<PayerState, StateWords>> = {
     title: 'Your payment is being refunded',
     text: 'Your payment arrived after the order had ended. It is being refunded to your original payment method.',
   },
+  not_returned: {
+    tone: 'bad',
+    title: 'Your payment could not be refunded yet',
+    text: 'Your payment arrived after the order had ended, and {channel} could not refund it. Please contact the shop.',
+  },
   closed: {
     tone: 'quiet',
     title: 'Order closed',

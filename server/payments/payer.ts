@@ -17,6 +17,7 @@ export type PayerState =
   | 'partially_refunded'
   | 'refunded'
   | 'returning'
+  | 'not_returned'
   | 'closed'
   | 'expired'
   | 'failed';
@@ -51,6 +52,9 @@ export interface PayerActions {
 /** A page waits this long for the channel (ms), then shows what is known. */
 const PATIENCE_MS = 3_000;
 
+/** A refund with such an exception is not on its way. */
+const STUCK = ['refund_abnormal', 'refund_reversed', 'refund_overdue'] as const;
+
 const PAYER: Asker = { owner: 'any', actor: 'payer' };
 
 /** What the payer's pages show and do; neither believes anything that the payer's browser says. */
@@ -62,7 +66,7 @@ export function payerOrders({ store, now, log }: Pick<Ports, 'store' | 'now' | '
     /** The order, or undefined when there is none of this number. */
     async order(orderNo: string): Promise<PayerOrder | undefined> {
       const order = await find(orderNo);
-      return order && viewForPayer(order, now());
+      return order && view(order);
     },
     /**
      * The payer comes back from the channel: an open order is asked about, and captured when the channel's own number
@@ -71,11 +75,20 @@ export function payerOrders({ store, now, log }: Pick<Ports, 'store' | 'now' | '
     async returned(payWay: PayWay, orderNo: string, token: string | undefined): Promise<PayerOrder | undefined> {
       const order = await find(orderNo);
       if (order?.payWay !== payWay) return undefined;
-      if (!isOpen(order.state)) return viewForPayer(order, now());
+      if (!isOpen(order.state)) return view(order);
       await Promise.race([askOnce(order, token), setTimeout(PATIENCE_MS, undefined, { ref: false })]);
-      return viewForPayer((await find(orderNo)) ?? order, now());
+      return view((await find(orderNo)) ?? order);
     },
   };
+
+  /** Nobody is told that money is on its way when its refund waits for a person. */
+  async function view(order: OrderRow): Promise<PayerOrder> {
+    const seen = viewForPayer(order, now());
+    if (seen.state !== 'returning') return seen;
+    const where = { orderNo: order.orderNo, kind: STUCK, state: 'open' as const };
+    const isStuck = (await store.read((tx) => tx.exceptions.find(where))) !== undefined;
+    return isStuck ? { ...seen, state: 'not_returned' } : seen;
+  }
 
   /** However often the page is opened, the channel is asked about an order by one visit at a time. */
   function askOnce(order: OrderRow, token: string | undefined): Promise<void> {

@@ -29,6 +29,7 @@ export const PayerStatus = z
         'partially_refunded',
         'refunded',
         'returning',
+        'not_returned',
         'closed',
         'expired',
         'failed',

@@ -7,6 +7,7 @@ import { placePayment } from '../../server/payments/place.ts';
 import type { Ports } from '../../server/payments/ports.ts';
 import { refundPayment, sendRefund } from '../../server/payments/refund.ts';
 import { settle } from '../../server/payments/settle.ts';
+import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, ledgerOf, unexplained } from '../support/books.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
 import { startService, type Service } from '../support/service.ts';
@@ -132,6 +133,10 @@ test('late money whose refund is refused is listed and sent again until it is ba
   const listed = await service.app.store.read((tx) => tx.exceptions.find({ orderNo, kind: 'refund_abnormal' }));
   t.is(listed?.state, 'open');
   t.not((await refundOf(service, refundNo)).nextCheckAt, null);
+  const page = async () => (await fetch(`${service.url}/pay/${orderNo}/state`)).json() as Promise<{ data: object }>;
+  t.like(await page(), { data: { state: 'not_returned' } }, 'the payer is not told that the money is on its way');
+  const { body } = await (await firstAdmin(service)).call('GET', `/api/v1/orders/${orderNo}/explain`);
+  t.is(body.data.situation, 'late_refund_stuck', JSON.stringify(body.data));
   const willing = withChannel(service, { refund: async () => done(1000n), queryRefund: async () => ABSENT });
   for (let check = 0; check < 4; check++) {
     service.clock.advance(601);

@@ -119,7 +119,7 @@ function closing(scene: Scene): Situation {
 
 function ended(scene: Scene): Situation {
   const { order } = scene;
-  if (order.paid > 0n) return returned(order);
+  if (order.paid > 0n) return returned(scene);
   const next = 'the channel is queried once more for a late payment';
   if (order.state === 'failed') {
     const why = [order.failureCode, order.failureMessage].filter(Boolean).join(' ');
@@ -134,9 +134,17 @@ function ended(scene: Scene): Situation {
   return { code: 'closed', reason: `${why} ${ifPaidNow(scene)}`, next };
 }
 
-function returned({ refunded, paid: came, closeReason }: OrderRow): Situation {
+function returned(scene: Scene): Situation {
+  const { refunded, paid: came, closeReason } = scene.order;
   if (refunded >= came)
     return { code: 'late_refunded', reason: 'The payment arrived after the order had ended and was refunded in full.' };
+  const stuck = openOf(scene, 'refund_abnormal') ?? openOf(scene, 'refund_reversed');
+  if (stuck)
+    return {
+      code: 'late_refund_stuck',
+      reason: 'The payment arrived after the order had ended, and its refund needs manual review.',
+      fix: `payctl refund retry ${stuck.refundNo}, or payctl refund resolve ${stuck.refundNo}`,
+    };
   return {
     code: 'late_refunding',
     reason: `The payment arrived after the order had ended (${closeReason ?? 'failed'}); the late-payment policy of the application refunds it.`,

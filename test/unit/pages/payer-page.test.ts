@@ -5,7 +5,7 @@ import type { PayerOrder, PayerState } from '../../../server/payments/payer.ts';
 
 const assets = { style: '/pay/assets/payer.css', script: '/pay/assets/payer.js' };
 const STATES = Object.keys(STATE_WORDS) as PayerState[];
-const ENDED = ['paid', 'partially_refunded', 'refunded', 'returning', 'closed', 'expired', 'failed'];
+const ENDED = ['paid', 'partially_refunded', 'refunded', 'returning', 'not_returned', 'closed', 'expired', 'failed'];
 
 function order(changes: Partial<PayerOrder> = {}): PayerOrder {
   return {
