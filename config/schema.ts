@@ -187,13 +187,13 @@ export const keys = {
     1,
     1_000_000,
     30,
-    'Failed client and token authentications per IP address and minute; an IPv6 /64 counts as one address.',
+    'Failed client and token authentications per IP address and minute, ten times as many per client and per network; an IPv6 /64 counts as one address, a /24 or an IPv6 /48 as a network.',
   ),
   'RateLimit.LoginFailures': whole(
     1,
     1_000_000,
     10,
-    'Failed logins per account and IP address in 15 minutes; ten times as many per IP address.',
+    'Failed logins per account and IP address in 15 minutes; ten times as many per IP address, twenty times per network. After five times as many, an account accepts one attempt in 30 seconds from addresses that it has never logged in from.',
   ),
   'RateLimit.UnpaidOffersPerApp': whole(
     1,

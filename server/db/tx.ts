@@ -17,6 +17,7 @@ export type Wake = (by: string, row: object) => void;
 const TABLES = {
   admins: identity.AdminEntity,
   apps: identity.ApiAppEntity,
+  knownAddresses: identity.KnownAddressEntity,
   revokedTokens: identity.RevokedTokenEntity,
   audit: identity.AuditEntity,
   projects: catalog.ProjectEntity,

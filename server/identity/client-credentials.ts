@@ -42,7 +42,7 @@ export async function authenticateClient(
   const right = secretMatches(clientSecret, app?.secretHash ?? nobody);
   const previous = secretMatches(clientSecret, previousHash(app, now()) ?? nobody);
   if (!app || !(right || previous) || !app.enabled || !exists(app, debug)) {
-    await limits.clientFailed(ip);
+    await limits.clientFailed(clientId, ip);
     throw new InvalidClient(basic);
   }
   if (!isWithin(app.allowedIps, ip)) {

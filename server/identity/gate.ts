@@ -1,34 +1,37 @@
 import { Unavailable } from '../errors.ts';
 
-/** Runs work, at most a few at a time; throws `Unavailable` (503) instead of letting the queue grow. */
-export type Gate = <T>(work: () => Promise<T>) => Promise<T>;
+/** Which line work waits in: what is `reserved` goes first and has a line of its own, so that nothing else can crowd it out. */
+export type GateLine = 'open' | 'reserved';
+
+/** Runs work, at most a few at a time; throws `Unavailable` (503) instead of letting a line grow. */
+export type Gate = <T>(work: () => Promise<T>, line?: GateLine) => Promise<T>;
 
 /**
- * Makes a gate with `slots` places and room for `queue` more that wait. Password hashing fills Node's thread pool:
- * without a gate a hundred logins were measured to stall file reads and name look-ups for many seconds.
+ * Makes a gate with `slots` places and room for `queue` more that wait in each line. Password hashing fills Node's thread
+ * pool: without a gate a hundred logins were measured to stall file reads and name look-ups for many seconds.
  */
 export function createGate({ slots, queue }: { slots: number; queue: number }): Gate {
   let running = 0;
-  const waiting: (() => void)[] = [];
+  const waiting: Record<GateLine, (() => void)[]> = { open: [], reserved: [] };
   const leave = (): void => {
-    const next = waiting.shift();
+    const next = waiting.reserved.shift() ?? waiting.open.shift();
     if (next) next();
     else running -= 1;
   };
-  const enter = (): Promise<void> | undefined => {
+  const enter = (line: GateLine): Promise<void> | undefined => {
     if (running < slots) {
       running += 1;
       return undefined;
     }
-    if (waiting.length >= queue) {
+    if (waiting[line].length >= queue) {
       throw new Unavailable('login_busy', 'Too many logins are being processed; try again shortly.', {
         retryAfter: 2,
       });
     }
-    return new Promise((resolve) => waiting.push(resolve));
+    return new Promise((resolve) => waiting[line].push(resolve));
   };
-  return async (work) => {
-    await enter();
+  return async (work, line = 'open') => {
+    await enter(line);
     try {
       return await work();
     } finally {

@@ -3,7 +3,9 @@ import { type Admins, createAdmins } from './admins.ts';
 import { type ApiApps, createApiApps } from './api-apps.ts';
 import { type Audit, createAudit } from './audit.ts';
 import { createAuthenticators, type IdentityAuthenticators } from './authenticators.ts';
+import { createHide } from './hidden.ts';
 import { deriveKeys } from './keys.ts';
+import { createKnownAddresses } from './known-addresses.ts';
 import { createLoginLimits } from './login-limits.ts';
 import { createOAuth, type OAuth } from './oauth.ts';
 import { createPasswords, type Passwords } from './passwords.ts';
@@ -69,8 +71,11 @@ export function createIdentity(parts: IdentityParts): Identity {
     now,
   );
   const audit = createAudit({ now });
-  const limits = createLoginLimits(counts, config.rateLimit, keys.counters);
-  const ports = { store, queries, audit, now, debug: config.debug, passwords, limits, adminTokens, accessTokens };
+  const hide = createHide(keys.counters);
+  const limits = createLoginLimits(counts, config.rateLimit, hide);
+  const addresses = createKnownAddresses(hide);
+  const shared = { store, queries, audit, now, debug: config.debug, passwords, limits, addresses };
+  const ports = { ...shared, adminTokens, accessTokens };
   return {
     authenticators: createAuthenticators({ ...ports, csrfKey: keys.csrf }),
     sessions: createSessions({ ...ports, csrfKey: keys.csrf }),

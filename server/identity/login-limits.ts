@@ -1,61 +1,120 @@
-import { createHmac } from 'node:crypto';
-import { addressBlock } from '../addresses/block.ts';
+import { addressBlock, addressNetwork } from '../addresses/block.ts';
 import { TooManyRequests } from '../errors.ts';
+import type { Hide } from './hidden.ts';
 import type { FailureCounts } from './ports.ts';
 
 /** How many failures are borne. */
 export interface LoginLimitSettings {
-  /** Per account and address in 15 minutes; ten times that per address. */
+  /** Per account and address in 15 minutes; for any address five times that per account, and more per address and network. */
   loginFailures: number;
-  /** Failed client authentications per address and minute; 0 = off. Logins have counters of their own. */
+  /** Failed client authentications per address and minute, ten times that per client and per network; 0 = off. Logins have counters of their own. */
   badCredentialsPerMinute: number;
 }
 
 const windowSeconds = 900;
-/** Lines `admin.login_failed` of one address in a window: enough to see an attack, too few to fill the log with. */
-const recordedFailures = 20;
+/** How many times `loginFailures` an account, an address and a network may fail. */
+const times = { account: 5, address: 10, network: 20 };
+/** Beyond its limit an account takes one attempt in this time from all addresses that are new to it: guessing is slow, and nobody is locked out. */
+const turnSeconds = 30;
+/** Lines `admin.login_failed` in a window: enough to see an attack, too few to fill the log with. */
+const recorded = { address: 20, network: 100 };
+const clientTimes = 10;
 
-/** Guards logins against guessing; only failures are written. */
-export interface LoginLimits {
-  /** Throws 429 when the account or the address has failed too often. */
-  check(username: string, ip: string): Promise<void>;
-  /** Counts a failed login; throws 429 when it was one too many. */
-  failed(username: string, ip: string): Promise<void>;
-  /** Whether a failed login of this address is still written to the audit log: the first few of a window are. */
-  mayRecord(ip: string): Promise<boolean>;
-  /** Counts a failed client authentication against its address; throws 429 when it was one too many. */
-  clientFailed(ip: string): Promise<void>;
+/** Whose password is tried, from where. */
+export interface Attempt {
+  username: string;
+  ip: string;
+  /** The account has logged in from this address before: then only its own failures there count, not what others do. */
+  known: boolean;
 }
 
-/** Makes the guard over counters that all replicas share; `secret` hides the names in them. */
-export function createLoginLimits(
-  counts: FailureCounts,
-  settings: LoginLimitSettings,
-  secret: Uint8Array,
-): LoginLimits {
+/** Guards passwords against guessing; only failures are written. */
+export interface LoginLimits {
+  /** Throws 429 when there were too many failures, or when it is not the turn of an address that is new to the account. */
+  check(attempt: Attempt): Promise<void>;
+  /** The same just before the password is looked at; takes the turn if the account has come so far. */
+  admit(attempt: Attempt): Promise<void>;
+  /** Counts a failure; throws 429 when it was one too many. */
+  failed(attempt: Attempt): Promise<void>;
+  /** Whether a failed login of this address is still written to the audit log: the first few of a window are. */
+  mayRecord(ip: string): Promise<boolean>;
+  /** Counts a failed client authentication; throws 429 when it was one too many. */
+  clientFailed(clientId: string, ip: string): Promise<void>;
+}
+
+interface Limit {
+  key: string;
+  limit: number;
+  seconds: number;
+}
+
+/** Makes the guard over counters that all replicas share; `hide` hides the names in them. */
+export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSettings, hide: Hide): LoginLimits {
   const { loginFailures, badCredentialsPerMinute } = settings;
-  const ofAddress = (ip: string) =>
-    badCredentialsPerMinute > 0 ? [{ key: `bad-credential:${ip}`, limit: badCredentialsPerMinute, seconds: 60 }] : [];
-  const hidden = (name: string) => createHmac('sha256', secret).update(name).digest('base64url').slice(0, 22);
-  const ofLogin = (username: string, ip: string) => [
-    { key: `login:${hidden(username)}:${ip}`, limit: loginFailures, seconds: windowSeconds },
-    { key: `login:${ip}`, limit: 10 * loginFailures, seconds: windowSeconds },
+  const ofPair = ({ username, ip }: Attempt): Limit => ({
+    key: `login:${hide(username)}:${addressBlock(ip)}`,
+    limit: loginFailures,
+    seconds: windowSeconds,
+  });
+  const ofPlaces = ({ ip }: Attempt): Limit[] => [
+    { key: `login:${addressBlock(ip)}`, limit: times.address * loginFailures, seconds: windowSeconds },
+    { key: `login-network:${addressNetwork(ip)}`, limit: times.network * loginFailures, seconds: windowSeconds },
   ];
-  const count = async (limits: ReturnType<typeof ofAddress>): Promise<void> => {
-    const left = await Promise.all(limits.map(({ key, limit, seconds }) => counts.consume(key, limit, seconds)));
-    const over = left.filter(({ allowed }) => !allowed);
-    if (over.length > 0) throw tooMany(Math.max(...over.map(({ resetSeconds }) => resetSeconds)));
+  const ofAccount = ({ username }: Attempt): Limit => ({
+    key: `login-account:${hide(username)}`,
+    limit: times.account * loginFailures,
+    seconds: windowSeconds,
+  });
+  const turnOf = ({ username }: Attempt): Limit => ({
+    key: `login-turn:${hide(username)}`,
+    limit: 1,
+    seconds: turnSeconds,
+  });
+  const ofClient = (clientId: string, ip: string): Limit[] => {
+    const wider = clientTimes * badCredentialsPerMinute;
+    return [
+      { key: `bad-credential:${addressBlock(ip)}`, limit: badCredentialsPerMinute, seconds: 60 },
+      { key: `bad-credential-network:${addressNetwork(ip)}`, limit: wider, seconds: 60 },
+      { key: `bad-client:${hide(clientId)}`, limit: wider, seconds: 60 },
+    ];
+  };
+
+  const refusing = (attempt: Attempt): Limit[] => [ofPair(attempt), ...(attempt.known ? [] : ofPlaces(attempt))];
+  const count = (limits: readonly Limit[]) =>
+    Promise.all(limits.map(({ key, limit, seconds }) => counts.consume(key, limit, seconds)));
+  const check = async (attempt: Attempt): Promise<void> => {
+    const turn = attempt.known ? [] : [turnOf(attempt)];
+    const { allowed, resetSeconds } = await counts.peek([...refusing(attempt), ...turn]);
+    if (!allowed) throw tooMany(resetSeconds);
   };
   return {
-    async check(username, ip) {
-      const { allowed, resetSeconds } = await counts.peek(ofLogin(username, addressBlock(ip)));
-      if (!allowed) throw tooMany(resetSeconds);
+    check,
+    async admit(attempt) {
+      await check(attempt);
+      if (attempt.known || (await counts.peek([ofAccount(attempt)])).allowed) return;
+      requireLeft(await count([turnOf(attempt)]));
     },
-    failed: (username, ip) => count(ofLogin(username, addressBlock(ip))),
-    mayRecord: async (ip) =>
-      (await counts.consume(`login-failed-audit:${addressBlock(ip)}`, recordedFailures, windowSeconds)).allowed,
-    clientFailed: (ip) => count(ofAddress(addressBlock(ip))),
+    async failed(attempt) {
+      const others = [ofAccount(attempt), ...(attempt.known ? ofPlaces(attempt) : [])];
+      const [left] = await Promise.all([count(refusing(attempt)), count(others)]);
+      requireLeft(left);
+    },
+    async mayRecord(ip) {
+      const left = await count([
+        { key: `login-failed-audit:${addressBlock(ip)}`, limit: recorded.address, seconds: windowSeconds },
+        { key: `login-failed-audit-network:${addressNetwork(ip)}`, limit: recorded.network, seconds: windowSeconds },
+      ]);
+      return left.every(({ allowed }) => allowed);
+    },
+    async clientFailed(clientId, ip) {
+      if (badCredentialsPerMinute > 0) requireLeft(await count(ofClient(clientId, ip)));
+    },
   };
+}
+
+function requireLeft(left: readonly { allowed: boolean; resetSeconds: number }[]): void {
+  const over = left.filter(({ allowed }) => !allowed);
+  if (over.length > 0) throw tooMany(Math.max(...over.map(({ resetSeconds }) => resetSeconds)));
 }
 
 function tooMany(seconds: number): TooManyRequests {

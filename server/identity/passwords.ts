@@ -1,7 +1,7 @@
 import { argon2id, hash, needsRehash, verify } from 'argon2';
 import { InvalidRequest } from '../errors.ts';
 import { commonPasswords } from './common-passwords.ts';
-import { createGate, type Gate } from './gate.ts';
+import { createGate, type Gate, type GateLine } from './gate.ts';
 
 /** Argon2id as OWASP asks for at least; a change of these is applied at each administrator's next login. */
 export const hashParameters = { type: argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
@@ -10,9 +10,10 @@ const bounds = { minCharacters: 12, maxBytes: 1024 };
 
 /** Hashes and checks passwords, at most two at a time. */
 export interface Passwords {
+  /** Goes before what strangers want checked: only somebody who is known sets a password. */
   hash(password: string): Promise<string>;
   /** `first` runs when the turn has come; what it throws stops the check. */
-  verify(hash: string, password: string, first?: () => Promise<void>): Promise<boolean>;
+  verify(hash: string, password: string, first?: () => Promise<void>, line?: GateLine): Promise<boolean>;
   /** Whether the hash was made with other parameters than today's. */
   isOutdated(hash: string): boolean;
   /** The hash of a password that nobody has, so that an unknown account costs the time of a known one. */
@@ -23,12 +24,12 @@ export interface Passwords {
 export function createPasswords(gate: Gate = createGate({ slots: 2, queue: 8 })): Passwords {
   let decoy: Promise<string> | undefined;
   return {
-    hash: (password) => gate(() => hash(password, hashParameters)),
-    verify: (digest, password, first) =>
+    hash: (password) => gate(() => hash(password, hashParameters), 'reserved'),
+    verify: (digest, password, first, line) =>
       gate(async () => {
         await first?.();
         return verify(digest, password);
-      }),
+      }, line),
     isOutdated: (digest) => needsRehash(digest, hashParameters),
     decoy: () => (decoy ??= hash(crypto.randomUUID(), hashParameters)),
   };

@@ -26,6 +26,8 @@ export interface LoginState {
   /** Whether there is any administrator at all. */
   bootstrapped: boolean;
   admin?: Pick<AdminRow, 'id' | 'username' | 'role' | 'enabled' | 'generation' | 'passwordHash'>;
+  /** Whether the account has logged in from this address before. */
+  known: boolean;
 }
 
 /** A place in a list that is ordered by `(createdAt, id)`, newest first. */
@@ -61,7 +63,7 @@ export interface AuditFilter extends Part {
 export interface IdentityQueries {
   appState(tx: ReadTx, clientId: string, jti: string): Promise<AppState | undefined>;
   adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined>;
-  loginState(tx: ReadTx, username: string): Promise<LoginState>;
+  loginState(tx: ReadTx, username: string, addressKey: string): Promise<LoginState>;
   apps(tx: ReadTx, filter: AppFilter): Promise<ApiAppRow[]>;
   admins(tx: ReadTx, part: Part & { username?: string }): Promise<AdminRow[]>;
   auditLines(tx: ReadTx, filter: AuditFilter): Promise<AuditRow[]>;

@@ -1,9 +1,9 @@
-import type { Store } from '../db/store.ts';
 import { Conflict, InvalidRequest, Unauthenticated, Unavailable } from '../errors.ts';
-import { type Audit, by } from './audit.ts';
+import { by } from './audit.ts';
+import { type CheckPorts, isRight, recordFailure } from './check-password.ts';
 import { newCsrfToken } from './csrf.ts';
-import type { LoginLimits } from './login-limits.ts';
-import { type Passwords, requireGoodPassword } from './passwords.ts';
+import type { KnownAddresses } from './known-addresses.ts';
+import { requireGoodPassword } from './passwords.ts';
 import type { Actor, IdentityQueries, LoginState } from './ports.ts';
 import type { TokenMint } from './tokens.ts';
 
@@ -19,14 +19,11 @@ export class NotBootstrapped extends Unavailable {
 }
 
 /** What sessions need. */
-export interface SessionPorts {
-  store: Store;
+export interface SessionPorts extends CheckPorts {
   queries: Pick<IdentityQueries, 'loginState'>;
-  passwords: Passwords;
-  limits: LoginLimits;
+  addresses: KnownAddresses;
   adminTokens: TokenMint;
   csrfKey: Uint8Array;
-  audit: Audit;
   now: () => Date;
 }
 
@@ -75,14 +72,19 @@ export function createSessions(ports: SessionPorts): Sessions {
 }
 
 function login(ports: SessionPorts): Sessions['login'] {
-  const { store, queries, adminTokens, csrfKey } = ports;
+  const { store, queries, addresses, adminTokens, csrfKey } = ports;
   return async ({ password, ip, requestId, ...input }) => {
     const username = canonicalUsername(input.username);
-    await ports.limits.check(username, ip);
-    const { bootstrapped, admin } = await store.read((tx) => queries.loginState(tx, username));
+    const state = await store.read((tx) => queries.loginState(tx, username, addresses.keyOf(ip)));
+    const { bootstrapped, admin, known } = state;
     if (!bootstrapped) throw new NotBootstrapped();
-    const right = await isRight(ports, { username, password, ip }, admin?.passwordHash);
-    if (!right || !admin?.enabled) return refuse(ports, { kind: 'system', name: 'login', ip, requestId }, username);
+    const attempt = { username, ip, known };
+    await ports.limits.check(attempt);
+    const right = await isRight(ports, attempt, password, admin?.passwordHash);
+    if (!right || !admin?.enabled) {
+      await recordFailure(ports, { kind: 'system', name: 'login', ip, requestId }, attempt);
+      throw new Unauthenticated('Wrong username or password.', 'login_failed');
+    }
     const { id, role, generation } = admin;
     await recordLogin(ports, admin, password, { kind: 'admin', name: username, ip, requestId });
     // The generation was read before the password was checked: a change of it in between makes this token a dead one.
@@ -91,37 +93,8 @@ function login(ports: SessionPorts): Sessions['login'] {
   };
 }
 
-/** Checks the limits once more when its turn has come, so that many guesses at once are not all let through. */
-async function isRight(
-  { passwords, limits }: Pick<SessionPorts, 'passwords' | 'limits'>,
-  { username, password, ip }: { username: string; password: string; ip: string },
-  hash: string | undefined,
-): Promise<boolean> {
-  // Asked for in any case, so that making it once does not tell an unknown name from a known one.
-  const decoy = await passwords.decoy();
-  const right = await passwords.verify(hash ?? decoy, password, () => limits.check(username, ip));
-  return right && hash !== undefined;
-}
-
-async function refuse(ports: SessionPorts, actor: Actor, username: string): Promise<never> {
-  await recordFailure(ports, actor, username);
-  throw new Unauthenticated('Wrong username or password.', 'login_failed');
-}
-
-/** Nobody is known yet, so the name that was tried is the target; the address may have a few lines only. */
-async function recordFailure(
-  { store, limits, audit }: Pick<SessionPorts, 'store' | 'limits' | 'audit'>,
-  actor: Actor,
-  username: string,
-): Promise<void> {
-  const ip = actor.ip ?? '';
-  if (await limits.mayRecord(ip))
-    await store.transaction((tx) => audit(tx, { ...by(actor), action: 'admin.login_failed', target: username }));
-  await limits.failed(username, ip);
-}
-
 async function recordLogin(
-  { store, passwords, audit, now }: SessionPorts,
+  { store, passwords, addresses, audit, now }: SessionPorts,
   { id, generation, passwordHash }: NonNullable<LoginState['admin']>,
   password: string,
   actor: Actor,
@@ -131,6 +104,7 @@ async function recordLogin(
     const at = now();
     const still = { id, generation, enabled: true };
     if ((await tx.admins.update(still, { passwordHash: fresh, lastLoginAt: at })) === 0) throw new Unauthenticated();
+    await addresses.remember(tx, id, actor.ip ?? '', at);
     await audit(tx, { ...by(actor), action: 'admin.login', target: actor.name });
   });
 }
@@ -150,14 +124,15 @@ function logout({ store, adminTokens, audit, now }: SessionPorts): Sessions['log
 }
 
 function changePassword(ports: SessionPorts): Sessions['changePassword'] {
-  const { store, passwords, limits, audit, now } = ports;
+  const { store, queries, addresses, passwords, limits, audit, now } = ports;
   return async ({ id, username }, actor, { current, next }) => {
     const ip = actor.ip ?? '';
-    await limits.check(username, ip);
-    const admin = await store.read((tx) => tx.admins.find({ id }));
-    if (!admin) throw new Unauthenticated();
-    if (!(await isRight(ports, { username, password: current, ip }, admin.passwordHash))) {
-      await recordFailure(ports, actor, username);
+    const { admin, known } = await store.read((tx) => queries.loginState(tx, username, addresses.keyOf(ip)));
+    if (admin?.id !== id) throw new Unauthenticated();
+    const attempt = { username, ip, known };
+    await limits.check(attempt);
+    if (!(await isRight(ports, attempt, current, admin.passwordHash))) {
+      await recordFailure(ports, actor, attempt);
       throw new InvalidRequest('The current password is wrong.', [
         { pointer: '/currentPassword', code: 'password_wrong', detail: 'is not the current password' },
       ]);

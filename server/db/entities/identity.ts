@@ -18,6 +18,17 @@ export const AdminEntity = defineEntity({
   },
 });
 
+/** A place from which an account has logged in; `address` hides which (HMAC). */
+export const KnownAddressEntity = defineEntity({
+  name: 'KnownAddress',
+  tableName: 'known_addresses',
+  properties: {
+    adminId: p.uuid().primary(),
+    address: code().primary(),
+    seenAt: instant(),
+  },
+});
+
 /** What happens to money that arrives after an order ended: O9 in server/README.md, "Orders". */
 export interface LatePayment {
   afterExpiry: 'accept' | 'refund';

@@ -10,7 +10,14 @@ import {
 import { DueEffectEntity } from './effects.ts';
 import { CertEntity, ChannelConfigEntity, ChannelStateEntity, SigningKeyEntity } from './credentials.ts';
 import { DeliveryAttemptEntity, DeliveryEntity, EventEntity, WebhookEntity } from './events.ts';
-import { AdminEntity, ApiAppEntity, AuditEntity, RateLimitEntity, RevokedTokenEntity } from './identity.ts';
+import {
+  AdminEntity,
+  ApiAppEntity,
+  AuditEntity,
+  KnownAddressEntity,
+  RateLimitEntity,
+  RevokedTokenEntity,
+} from './identity.ts';
 import {
   ChannelMessageEntity,
   IdempotencyKeyEntity,
@@ -40,6 +47,7 @@ export const ENTITIES = [
   DueEffectEntity,
   EventEntity,
   IdempotencyKeyEntity,
+  KnownAddressEntity,
   MoveEntity,
   NoticeEntity,
   OrderEntity,

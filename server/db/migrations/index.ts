@@ -5,6 +5,7 @@ import { DueEffects } from './0004-due-effects.ts';
 import { CertTrust } from './0005-cert-trust.ts';
 import { RefundQuestions } from './0006-refund-questions.ts';
 import { RefundPayment } from './0010-refund-payment.ts';
+import { Sessions } from './0007-sessions.ts';
 
 /** Every migration in order; each one only adds. */
 export const MIGRATIONS = [
@@ -15,4 +16,5 @@ export const MIGRATIONS = [
   { name: '0005-cert-trust', class: CertTrust },
   { name: '0006-refund-questions', class: RefundQuestions },
   { name: '0010-refund-payment', class: RefundPayment },
+  { name: '0007-sessions', class: Sessions },
 ];

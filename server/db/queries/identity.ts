@@ -40,17 +40,20 @@ async function adminState(tx: ReadTx, id: string, jti: string): Promise<AdminSta
   return row;
 }
 
-/** The account of a username, and whether there is any account. */
-async function loginState(tx: ReadTx, username: string): Promise<LoginState> {
-  const [row] = await tx.sql<{ bootstrapped: boolean; id: string | null } & NonNullable<LoginState['admin']>>(
+type LoginRow = { bootstrapped: boolean; known: boolean; id: string | null } & NonNullable<LoginState['admin']>;
+
+/** The account of a username, whether it was at this address before, and whether there is any account. */
+async function loginState(tx: ReadTx, username: string, addressKey: string): Promise<LoginState> {
+  const [row] = await tx.sql<LoginRow>(
     `select exists(select 1 from admins) as bootstrapped, a.id, a.username, a.role, a.enabled, a.generation,
-            a.password_hash as "passwordHash"
+            a.password_hash as "passwordHash",
+            exists(select 1 from known_addresses k where k.admin_id = a.id and k.address = ?) as known
        from (select 1) as one left join admins a on a.username = ?`,
-    [username],
+    [addressKey, username],
   );
-  if (!row) return { bootstrapped: false };
-  const { bootstrapped, ...admin } = row;
-  return { bootstrapped, admin: admin.id === null ? undefined : admin };
+  if (!row) return { bootstrapped: false, known: false };
+  const { bootstrapped, known, ...admin } = row;
+  return { bootstrapped, known, admin: admin.id === null ? undefined : admin };
 }
 
 async function touchApp(tx: Tx, clientId: string, at: Date): Promise<void> {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { addressBlock } from '../../../server/addresses/block.ts';
+import { addressBlock, addressNetwork } from '../../../server/addresses/block.ts';
 import { createLoginLimits } from '../../../server/identity/login-limits.ts';
 
 test('an IPv4 address counts as itself, an IPv6 address as its /64, however it is written', (t) => {
@@ -10,6 +10,15 @@ test('an IPv4 address counts as itself, an IPv6 address as its /64, however it i
   t.is(addressBlock('2001:db8::1'), '2001:db8:0:0::/64');
   t.is(addressBlock('::1'), '0:0:0:0::/64');
   t.is(addressBlock('1:0:0:2:3:4:5:6'), '1:0:0:2::/64');
+});
+
+test('the network of an address is its /24 or its /48', (t) => {
+  for (const same of ['', 'unknown', 'fe80::1%eth0']) t.is(addressNetwork(same), same);
+  for (const address of ['192.0.2.1', '192.0.2.255']) t.is(addressNetwork(address), '192.0.2.0/24');
+  t.is(addressNetwork('192.0.3.1'), '192.0.3.0/24');
+  for (const address of ['2001:db8:1::', '2001:0DB8:1:ffff:ffff:ffff:ffff:ffff', '2001:db8:1:2:a::b'])
+    t.is(addressNetwork(address), '2001:db8:1::/48', address);
+  t.is(addressNetwork('2001:db8::1'), '2001:db8:0::/48');
 });
 
 test('guesses from many addresses of one /64 are counted together', async (t) => {
@@ -23,9 +32,10 @@ test('guesses from many addresses of one /64 are counted together', async (t) =>
       return { allowed: limits.every(({ key, limit }) => (uses.get(key) ?? 0) < limit), resetSeconds: 1 };
     },
   };
-  const limits = createLoginLimits(counts, { loginFailures: 3, badCredentialsPerMinute: 100 }, new Uint8Array(32));
-  for (const end of ['1', '2', '3']) await limits.failed('alice', `2001:db8::${end}`);
-  await t.throwsAsync(limits.check('alice', '2001:db8::4'), { message: /Too many/ });
-  await t.notThrowsAsync(limits.check('alice', '2001:db8:0:1::4'));
-  await t.notThrowsAsync(limits.check('alice', '192.0.2.1'));
+  const limits = createLoginLimits(counts, { loginFailures: 3, badCredentialsPerMinute: 100 }, (name) => name);
+  const from = (ip: string) => ({ username: 'alice', ip, known: false });
+  for (const end of ['1', '2', '3']) await limits.failed(from(`2001:db8::${end}`));
+  await t.throwsAsync(limits.check(from('2001:db8::4')), { message: /Too many/ });
+  await t.notThrowsAsync(limits.check(from('2001:db8:0:1::4')));
+  await t.notThrowsAsync(limits.check(from('192.0.2.1')));
 });

@@ -36,3 +36,17 @@ test('work that fails gives its place free', async (t) => {
     );
   t.is(await gate(async () => 7), 7);
 });
+
+test('what is reserved goes first, and is let in when the open line is full', async (t) => {
+  const gate = createGate({ slots: 1, queue: 2 });
+  const order: string[] = [];
+  const note = (what: string) => async () => void order.push(what);
+  const held = Promise.withResolvers<void>();
+  const first = gate(() => held.promise);
+  const open = [gate(note('open 1')), gate(note('open 2'))];
+  await t.throwsAsync(gate(note('open 3')), { message: /Too many logins/ });
+  const reserved = gate(note('reserved'), 'reserved');
+  held.resolve();
+  await Promise.all([first, ...open, reserved]);
+  t.deepEqual(order, ['reserved', 'open 1', 'open 2']);
+});

@@ -34,10 +34,12 @@ async function steps(state: LoginState, right: boolean): Promise<{ done: string[
     },
     limits: {
       check: nothing,
+      admit: nothing,
       failed: note('count', undefined),
       mayRecord: note('record?', false),
       clientFailed: nothing,
     },
+    addresses: { keyOf: () => '', remember: nothing },
     adminTokens: { ttlSeconds: 1, issue: () => Promise.reject(new Error('issued')), verify: () => Promise.reject() },
     csrfKey: new Uint8Array(32),
     audit: nothing,
@@ -52,12 +54,12 @@ async function steps(state: LoginState, right: boolean): Promise<{ done: string[
 }
 
 test('unknown, wrong and disabled cost the same steps and give the same refusal', async (t) => {
-  const wrong = await steps({ bootstrapped: true, admin }, false);
+  const wrong = await steps({ bootstrapped: true, known: false, admin }, false);
   t.deepEqual(wrong.done, ['read', 'decoy', 'verify', 'record?', 'count']);
   const others = [
-    await steps({ bootstrapped: true }, false),
-    await steps({ bootstrapped: true }, true),
-    await steps({ bootstrapped: true, admin: { ...admin, enabled: false } }, true),
+    await steps({ bootstrapped: true, known: false }, false),
+    await steps({ bootstrapped: true, known: false }, true),
+    await steps({ bootstrapped: true, known: false, admin: { ...admin, enabled: false } }, true),
   ];
   for (const other of others) {
     t.deepEqual(other.done, wrong.done);
@@ -66,7 +68,7 @@ test('unknown, wrong and disabled cost the same steps and give the same refusal'
 });
 
 test('with no administrator nothing is checked', async (t) => {
-  const { done, error } = await steps({ bootstrapped: false }, true);
+  const { done, error } = await steps({ bootstrapped: false, known: false }, true);
   t.deepEqual(done, ['read']);
   t.like(error, { status: 503, code: 'not_bootstrapped' });
 });

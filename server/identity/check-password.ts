@@ -1,0 +1,41 @@
+import type { Store } from '../db/store.ts';
+import { type Audit, by } from './audit.ts';
+import type { Attempt, LoginLimits } from './login-limits.ts';
+import type { Passwords } from './passwords.ts';
+import type { Actor } from './ports.ts';
+
+/** What checking a password needs. */
+export interface CheckPorts {
+  store: Store;
+  passwords: Passwords;
+  limits: LoginLimits;
+  audit: Audit;
+}
+
+/**
+ * Whether the password is that of the hash. The limits are checked once more when its turn has come, so that many guesses at
+ * once are not all let through; who is known there does not wait behind strangers.
+ */
+export async function isRight(
+  { passwords, limits }: Pick<CheckPorts, 'passwords' | 'limits'>,
+  attempt: Attempt,
+  password: string,
+  hash: string | undefined,
+): Promise<boolean> {
+  // Asked for in any case, so that making it once does not tell an unknown name from a known one.
+  const decoy = await passwords.decoy();
+  const line = attempt.known ? 'reserved' : 'open';
+  const right = await passwords.verify(hash ?? decoy, password, () => limits.admit(attempt), line);
+  return right && hash !== undefined;
+}
+
+/** Counts a wrong password; the name that was tried is the target of its line, of which a place may have a few only. */
+export async function recordFailure(
+  { store, limits, audit }: Pick<CheckPorts, 'store' | 'limits' | 'audit'>,
+  actor: Actor,
+  attempt: Attempt,
+): Promise<void> {
+  const line = { ...by(actor), action: 'admin.login_failed', target: attempt.username };
+  if (await limits.mayRecord(attempt.ip)) await store.transaction((tx) => audit(tx, line));
+  await limits.failed(attempt);
+}

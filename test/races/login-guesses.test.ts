@@ -1,0 +1,166 @@
+import test, { type ExecutionContext } from 'ava';
+import { postgresDatabase } from '../support/database.ts';
+import {
+  alice,
+  appWithToken,
+  type IdentityApp,
+  identityApp,
+  type IdentityAppOptions,
+  twoInstances,
+} from '../support/identity-app.ts';
+
+const wrong = 'wrong-wrong-wrong';
+const home = '198.51.100.7';
+
+const behindProxy = { trustedProxies: 1 };
+
+async function replicas(t: ExecutionContext, options: IdentityAppOptions = {}): Promise<[IdentityApp, IdentityApp]> {
+  return twoInstances(t, await postgresDatabase(t, 20), { ...behindProxy, ...options });
+}
+
+function logIn(app: IdentityApp, ip: string, account: { username: string; password: string } = alice) {
+  return app.call('POST', '/api/v1/login', { body: account, headers: { 'x-forwarded-for': ip } });
+}
+
+/** Does the work for each, two at a time: as many as an instance checks at once. */
+async function inPairs<In, Out>(items: readonly In[], work: (item: In, index: number) => Promise<Out>): Promise<Out[]> {
+  const left = [...items.entries()];
+  const results: Out[] = [];
+  const worker = async () => {
+    for (let next = left.shift(); next; next = left.shift()) results.push(await work(next[1], next[0]));
+  };
+  await Promise.all([worker(), worker()]);
+  return results;
+}
+
+function tally(statuses: readonly number[]): Record<string, number> {
+  return Object.fromEntries(Object.entries(Object.groupBy(statuses, String)).map(([name, all]) => [name, all!.length]));
+}
+
+test('of 220 addresses that guess at one account few are answered, and who was there before still gets in', async (t) => {
+  const [one, two] = await replicas(t);
+  t.is((await logIn(one, home)).status, 200);
+  const addresses = Array.from({ length: 220 }, (_, at) => `10.${at}.0.9`);
+  const statuses = await inPairs(addresses, async (ip, at) => {
+    const guess = { username: 'Alice', password: wrong };
+    return (await logIn(at % 2 ? one : two, ip, guess)).status;
+  });
+  const seen = tally(statuses);
+  t.log(seen);
+  const answered = seen['401'] ?? 0;
+  t.is(answered + (seen['429'] ?? 0), 220);
+  t.true(answered >= 50, 'the first guesses are answered like any mistake');
+  t.true(answered <= 60, `${answered} guesses were answered`);
+  for (const app of [one, two]) {
+    t.is((await logIn(app, home)).status, 200, 'a known address is known on every replica');
+    const stranger = await logIn(app, '192.0.2.1');
+    t.is(stranger.status, 429);
+    t.true(Number(stranger.headers.get('retry-after')) <= 30, 'a wait, not a lock');
+  }
+  await one.on.database.em.fork().execute(`update rate_limits set expire = 1 where key like 'login-turn:%'`);
+  const later = await identityApp(t, { on: one.on, ...behindProxy });
+  t.is((await logIn(later, '192.0.2.1')).status, 200, 'whoever has the turn gets in with the right password');
+});
+
+test('beside 14 who guess all the time no right login from a known address is refused', async (t) => {
+  const app = await identityApp(t, behindProxy);
+  t.is((await logIn(app, home)).status, 200);
+  let over = false;
+  const guesses: number[] = [];
+  const guesser = async (who: number): Promise<void> => {
+    for (let at = 0; !over; at += 1) {
+      const guess = { username: `nobody-${who}-${at}`, password: wrong };
+      guesses.push((await logIn(app, `10.${who}.${at % 250}.1`, guess)).status);
+    }
+  };
+  const guessers = Array.from({ length: 14 }, (_, who) => guesser(who));
+  while (!guesses.includes(503)) await new Promise((resolve) => setImmediate(resolve));
+  const right: number[] = [];
+  for (let at = 0; at < 12; at += 1) right.push((await logIn(app, home)).status);
+  over = true;
+  await Promise.all(guessers);
+  t.log(tally(guesses));
+  t.deepEqual(tally(right), { 200: 12 });
+});
+
+for (const [name, addressOf] of [
+  ['a /48', (at: number) => `2001:db8:7:${at.toString(16)}::1`],
+  ['a /24', (at: number) => `203.0.113.${at + 1}`],
+] as const) {
+  test(`the addresses of ${name} together guess no more than a network may, whatever the name`, async (t) => {
+    const [one, two] = await replicas(t, { loginFailures: 1 });
+    const neighbour = addressOf(100);
+    t.is((await logIn(one, neighbour)).status, 200);
+    const statuses = await inPairs(
+      Array.from({ length: 60 }, (_, at) => at),
+      async (at) => {
+        const guess = { username: `name-${at}`, password: wrong };
+        return (await logIn(at % 2 ? one : two, addressOf(at), guess)).status;
+      },
+    );
+    t.deepEqual(tally(statuses), { 401: 20, 429: 40 });
+    for (const app of [one, two]) {
+      t.is((await logIn(app, addressOf(101))).status, 429);
+      t.is((await logIn(app, neighbour)).status, 200, 'a known address does not pay for its neighbours');
+      t.is((await logIn(app, '192.0.2.77')).status, 200, 'another network does not either');
+    }
+  });
+}
+
+test('wrong client secrets are counted for the client and for the network, and a right one always passes', async (t) => {
+  const [one, two] = await replicas(t, { badCredentialsPerMinute: 2 });
+  const client = await appWithToken(one, await one.login());
+  const ask = async (at: number, ip: string, body: object) => {
+    const headers = { 'x-forwarded-for': ip };
+    const sent = { grant_type: 'client_credentials', ...body };
+    return (await (at % 2 ? one : two).call('POST', '/oauth/token', { body: sent, headers })).status;
+  };
+  const { client_id, client_secret } = client;
+  const numbers = Array.from({ length: 50 }, (_, at) => at);
+  const ofClient = await inPairs(numbers, (at) => ask(at, `10.${at}.0.1`, { client_id, client_secret: wrong }));
+  t.deepEqual(tally(ofClient), { 401: 20, 429: 30 });
+  const ofNetwork = await inPairs(numbers, (at) =>
+    ask(at, `2001:db8:9:${at.toString(16)}::1`, { client_id: `app_${at}`, client_secret: wrong }),
+  );
+  t.deepEqual(tally(ofNetwork), { 401: 20, 429: 30 });
+  for (const [at, ip] of ['10.1.0.1', '2001:db8:9:1::1', '192.0.2.1'].entries())
+    t.is(await ask(at, ip, { client_id, client_secret }), 200, ip);
+});
+
+test('wrong tokens are counted for the network too, and a right one always passes', async (t) => {
+  const [one, two] = await replicas(t, { badCredentialsPerMinute: 2 });
+  const use = async (at: number, ip: string, token: string) =>
+    (await (at % 2 ? one : two).call('GET', '/api/v1/me', { token, headers: { 'x-forwarded-for': ip } })).status;
+  const token = await one.login();
+  const addressOf = (at: number) => `2001:db8:5:${at.toString(16)}::1`;
+  const statuses = await inPairs(
+    Array.from({ length: 50 }, (_, at) => at),
+    (at) => use(at, addressOf(at), 'x.y.z'),
+  );
+  t.deepEqual(tally(statuses), { 401: 20, 429: 30 });
+  t.is(await use(0, addressOf(1), token), 200);
+});
+
+test('failed logins of a network leave a bounded number of lines in the audit log', async (t) => {
+  const [one] = await replicas(t, { loginFailures: 100 });
+  const statuses = await inPairs(
+    Array.from({ length: 130 }, (_, at) => at),
+    async (at) =>
+      (await logIn(one, `2001:db8:3:${at.toString(16)}::1`, { username: `n${at}`, password: wrong })).status,
+  );
+  t.deepEqual(tally(statuses), { 401: 130 });
+  t.is((await one.store.read((tx) => tx.audit.list({ action: 'admin.login_failed' }))).length, 100);
+});
+
+test('the known addresses are in the database without the addresses, and go with the account', async (t) => {
+  const [one, two] = await replicas(t);
+  const bob = { username: 'bob', password: 'nine-tidy-green-anchors', role: 'viewer' };
+  const token = await one.login();
+  const { id } = (await one.call('POST', '/api/v1/admins', { token, body: bob })).body.data;
+  for (const app of [one, two, one]) t.is((await logIn(app, '2001:db8:1:2:3::4', bob)).status, 200);
+  const rows = await one.on.database.em.fork().execute('select * from known_addresses where admin_id = ?', [id]);
+  t.is(rows.length, 1, 'one for the /64, however often');
+  t.false(JSON.stringify(rows).includes('2001'));
+  t.is((await one.call('DELETE', `/api/v1/admins/${id}`, { token })).status, 204);
+  t.is((await one.store.read((tx) => tx.knownAddresses.list({ adminId: id }))).length, 0);
+});
