@@ -61,6 +61,8 @@ export interface ClientSetup {
   authorize(): Promise<Record<string, string>>;
   /** The command that logs in again, for the hint of a 401. */
   loginCommand(): Promise<string>;
+  /** Confirms the own password for what is refused without; throws when nobody can be asked. */
+  confirmPassword?(refusal: CliError): Promise<void>;
   trace: Trace;
   timeoutMs: number;
   signal: AbortSignal;
@@ -95,7 +97,14 @@ export function createApiClient(setup: ClientSetup): ApiClient {
     throw readProblem(answer, { login: await setup.loginCommand() });
   };
 
-  const call = (request: Call): Promise<Answer> => withRetry(request, () => checked(request), setup.signal);
+  const tried = (request: Call): Promise<Answer> => withRetry(request, () => checked(request), setup.signal);
+  const call = (request: Call): Promise<Answer> =>
+    tried(request).catch(async (error: unknown) => {
+      if (!setup.confirmPassword || !(error instanceof CliError) || error.code !== 'password_confirmation_required')
+        throw error;
+      await setup.confirmPassword(error);
+      return tried(request);
+    });
 
   const data = async (request: Call): Promise<Row> => {
     const { body } = await call(request);

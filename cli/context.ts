@@ -75,9 +75,11 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     server: () => Promise<string>,
     authorize: () => Promise<Record<string, string>>,
     login: () => Promise<string>,
+    confirmPassword?: (refusal: CliError) => Promise<void>,
   ): ApiClient =>
     createApiClient({
       server,
+      ...(confirmPassword ? { confirmPassword } : {}),
       authorize: once(authorize),
       loginCommand: login,
       trace,
@@ -96,7 +98,12 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     );
   const print = createPrint(terminal, flags);
   const prompts = overrides.prompts ?? createPrompts(terminal);
-  const api = apiAs(async () => ({ authorization: `Bearer ${await findToken(terminal, sessions, await target())}` }));
+  const api: ApiClient = client(
+    serverOfTarget,
+    async () => ({ authorization: `Bearer ${await findToken(terminal, sessions, await target())}` }),
+    async () => loginCommand(await target()),
+    async (refusal) => confirmPassword({ prompts, api, login: loginCommand(await target()) }, refusal),
+  );
   const change = createGuard({ terminal, print, prompts, api, target });
   return {
     flags,
@@ -114,6 +121,16 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     apiAs,
     apiAt,
   };
+}
+
+async function confirmPassword(
+  { prompts, api, login }: { prompts: Prompts; api: ApiClient; login: string },
+  { code, exitCode, message, options }: CliError,
+): Promise<void> {
+  const hint = `${login}, then repeat the command within five minutes`;
+  if (!prompts.possible) throw new CliError(code, exitCode, message, { ...options, hint });
+  const password = await prompts.secret({ message: 'Your own password, to confirm this change', flag: login });
+  await api.call({ method: 'POST', path: '/api/v1/me/confirm', body: { password } });
 }
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {

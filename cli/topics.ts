@@ -26,7 +26,7 @@ const EXIT_CODES = `Exit codes
        payctl cannot prompt for it
     3  not found
     4  not logged in
-    5  forbidden: role, scope or IP address
+    5  forbidden: role, scope, IP address, or the password must be confirmed
     6  conflict: wrong state, already exists, or in use
     7  temporary failure, retry: network, timeout, rate limit, database busy,
        server error
@@ -67,6 +67,11 @@ process list and in the shell history.
         terminal, with --secret-file F (a new file, mode 0600, written
         completely or not at all), with -o json or with -o env. Without any of
         these, nothing is created (exit 2).
+
+Changes of administrators, and of channels, certificates and trusted
+applications that may be live, ask for your own password again when it was
+given more than five minutes ago. Without a terminal they fail with
+password_confirmation_required: run payctl login --password-file F first.
 
 Tokens are stored in credentials.json (mode 0600, directory 0700) and are sent
 only to the server that issued them. --debug redacts secrets.

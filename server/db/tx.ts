@@ -18,6 +18,7 @@ const TABLES = {
   admins: identity.AdminEntity,
   apps: identity.ApiAppEntity,
   knownAddresses: identity.KnownAddressEntity,
+  sessions: identity.SessionEntity,
   revokedTokens: identity.RevokedTokenEntity,
   audit: identity.AuditEntity,
   projects: catalog.ProjectEntity,

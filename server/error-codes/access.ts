@@ -47,6 +47,12 @@ export const accessCodes = {
     meaning: 'Nobody can log in before the first administrator is created.',
     remedy: 'Run payctl bootstrap admin (with the embedded database, stop the server first and start it afterwards).',
   },
+  password_confirmation_required: {
+    title: 'Password confirmation required',
+    meaning:
+      'Changing administrators, channel configurations, certificates or trusted applications requires a password that was given in this session within the last five minutes.',
+    remedy: 'Send the password to POST /api/v1/me/confirm or log in again, then repeat the request.',
+  },
   password_weak: {
     title: 'Password too weak',
     meaning: 'The password is shorter than 12 characters or too common.',

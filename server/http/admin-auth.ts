@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Forbidden, Unauthenticated } from '../errors.ts';
-import type { AdminCaller, AdminCredential } from './callers.ts';
+import type { AdminCaller, AdminCredential, Confirmed } from './callers.ts';
 import type { EdgeContext } from './edge.ts';
 import { refuseBadCredential } from './bad-credential.ts';
 import { checkCsrf } from './csrf.ts';
@@ -28,6 +28,14 @@ export function requireRole(admin: AdminCaller, role: 'viewer' | 'admin'): void 
   if (role === 'admin' && admin.role !== 'admin') {
     throw new Forbidden('role_insufficient', 'Your role is read-only.');
   }
+}
+
+/** Throws 403 unless the session was given the password within the last minutes. */
+export function requireConfirmed({ confirmed }: AdminCaller, wanted: keyof Confirmed): void {
+  if (confirmed[wanted]) return;
+  throw new Forbidden('password_confirmation_required', 'The password must be confirmed for this operation.', {
+    hint: 'Send the password to POST /api/v1/me/confirm, or log in again, and repeat the request within five minutes.',
+  });
 }
 
 /** The administrator credential of a request: the header, or the cookie when there is no header; undefined without either. */

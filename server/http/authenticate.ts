@@ -1,5 +1,5 @@
 import { Forbidden, TooManyRequests, Unauthenticated } from '../errors.ts';
-import { authenticateAdmin, requireRole } from './admin-auth.ts';
+import { authenticateAdmin, requireConfirmed, requireRole } from './admin-auth.ts';
 import { refuseBadCredential } from './bad-credential.ts';
 import type { AdminCaller, AppCaller } from './callers.ts';
 import { isWithin } from '../addresses/networks.ts';
@@ -17,6 +17,7 @@ export async function authenticate(ctx: EdgeContext, auth: Auth): Promise<AdminC
     const admin = await authenticateAdmin(ctx);
     requireAdminNetwork(ctx);
     requireRole(admin, auth.admin);
+    if (auth.confirmed) requireConfirmed(admin, auth.confirmed);
     return admin;
   }
   const app = await authenticateApp(ctx);

@@ -1,3 +1,9 @@
+/** Whether the password was given in the session within the last minutes; `where-live` holds too where no channel can be live. */
+export interface Confirmed {
+  readonly always: boolean;
+  readonly 'where-live': boolean;
+}
+
 /** An administrator whose session was checked for this request; `via` is the credential that was used. */
 export interface AdminCaller {
   readonly kind: 'admin';
@@ -6,6 +12,7 @@ export interface AdminCaller {
   readonly role: 'admin' | 'viewer';
   readonly jti: string;
   readonly via: 'bearer' | 'cookie';
+  readonly confirmed: Confirmed;
 }
 
 /** An API application whose token was checked for this request; `scopes` are the effective ones (token ∩ app now). */

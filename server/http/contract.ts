@@ -1,11 +1,18 @@
 import type { z } from 'zod';
 import type { KeyClaim } from '../payments/idempotency.ts';
 import type { ErrorCode } from '../error-codes/error-codes.ts';
-import type { AdminCaller, AppCaller } from './callers.ts';
+import type { AdminCaller, AppCaller, Confirmed } from './callers.ts';
 import type { Reply } from './reply.ts';
 
-/** Who may call: nobody checked, an administrator of at least this role, a token with this scope, or any app token. */
-export type Auth = 'none' | 'any-token' | { readonly admin: 'viewer' | 'admin' } | { readonly scope: string };
+/** An administrator of at least this role. */
+export interface AdminAuth {
+  readonly admin: 'viewer' | 'admin';
+  /** The session must have been given the password within the last minutes. */
+  readonly confirmed?: keyof Confirmed;
+}
+
+/** Who may call: nobody checked, an administrator, a token with this scope, or any app token. */
+export type Auth = 'none' | 'any-token' | AdminAuth | { readonly scope: string };
 
 /** Media types that a body may come in; `raw` takes anything, unparsed, up to 256 KB (channel notices). */
 export type Accepts = 'json' | 'form' | 'multipart' | 'raw';

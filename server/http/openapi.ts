@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { ErrorCode } from '../error-codes/error-codes.ts';
 import type { Auth, Contract } from './contract.ts';
 import { openapiFrame } from './openapi-frame.ts';
 import { collectSchemas, type Json, type SchemaCollector } from './openapi-schemas.ts';
@@ -105,11 +106,12 @@ function responsesOf(contract: Contract, schemas: SchemaCollector): Json {
   const status = String(contract.status ?? 200);
   const problem = contract.style === 'oauth' ? 'OAuthRefusal' : 'Refusal';
   const refusal = { $ref: `#/components/responses/${problem}` };
+  const errors = errorsOf(contract);
   return {
     [status]: { description: 'Done.', content: status === '204' ? undefined : answerContent(contract, schemas) },
-    '4XX': contract.errors?.length
+    '4XX': errors.length
       ? {
-          description: `Refused. Codes: ${contract.errors.join(', ')}.`,
+          description: `Refused. Codes: ${errors.join(', ')}.`,
           content: {
             [problemType(contract)]: {
               schema: { $ref: `#/components/schemas/${contract.style === 'oauth' ? 'OAuthError' : 'Problem'}` },
@@ -119,6 +121,11 @@ function responsesOf(contract: Contract, schemas: SchemaCollector): Json {
       : refusal,
     '5XX': refusal,
   };
+}
+
+function errorsOf({ auth, errors = [] }: Contract): readonly ErrorCode[] {
+  const asks = typeof auth === 'object' && 'admin' in auth && auth.confirmed !== undefined;
+  return asks ? [...errors, 'password_confirmation_required'] : errors;
 }
 
 function problemType({ style }: Contract): string {

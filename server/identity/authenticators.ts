@@ -4,6 +4,7 @@ import { csrfMatches } from './csrf.ts';
 import { isWithin } from '../addresses/networks.ts';
 import type { AdminState, AppState, IdentityQueries } from './ports.ts';
 import { effectiveScopes } from './scopes.ts';
+import { isConfirmed } from './confirm.ts';
 import type { TokenMint } from './tokens.ts';
 
 /** What checking a credential needs. */
@@ -26,6 +27,8 @@ export interface FoundAdmin {
   readonly role: 'admin' | 'viewer';
   readonly jti: string;
   readonly via: 'bearer' | 'cookie';
+  /** Whether the password was given within the last minutes; `where-live` holds under Debug anyhow, which is refused beside live channels. */
+  readonly confirmed: { readonly always: boolean; readonly 'where-live': boolean };
 }
 
 /** An application that was found to be one, for this request. */
@@ -51,7 +54,7 @@ export interface IdentityAuthenticators {
  * is cached, so a revocation counts from its commit on, and without a database nobody is let in.
  */
 export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthenticators {
-  const { store, queries, adminTokens, accessTokens, csrfKey, debug } = ports;
+  const { store, queries, adminTokens, accessTokens, csrfKey, debug, now } = ports;
   const touch = toucher(ports);
   return {
     async admin({ token, via }) {
@@ -59,7 +62,9 @@ export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthent
       const found = await store.read((tx) => queries.adminState(tx, subject, jti));
       if (!lives(found, generation)) throw new Unauthenticated();
       const { id, username, role } = found;
-      return { kind: 'admin', id, username, role, jti, via };
+      const always = isConfirmed(found, now());
+      const confirmed = { always, 'where-live': always || debug };
+      return { kind: 'admin', id, username, role, jti, via, confirmed };
     },
     async app(token, ip) {
       const { subject, generation, jti, scope = '' } = await accessTokens.verify(token);

@@ -1,5 +1,6 @@
 import type { Store } from '../db/store.ts';
 import { type Audit, by } from './audit.ts';
+import type { GateLine } from './gate.ts';
 import type { Attempt, LoginLimits } from './login-limits.ts';
 import type { Passwords } from './passwords.ts';
 import type { Actor } from './ports.ts';
@@ -21,10 +22,10 @@ export async function isRight(
   attempt: Attempt,
   password: string,
   hash: string | undefined,
+  line: GateLine = attempt.known ? 'reserved' : 'open',
 ): Promise<boolean> {
   // Asked for in any case, so that making it once does not tell an unknown name from a known one.
   const decoy = await passwords.decoy();
-  const line = attempt.known ? 'reserved' : 'open';
   const right = await passwords.verify(hash ?? decoy, password, () => limits.admit(attempt), line);
   return right && hash !== undefined;
 }

@@ -12,6 +12,13 @@ export interface Actor {
   readonly requestId?: string;
 }
 
+/** A session of an administrator, as the edge found it. */
+export interface Session {
+  id: string;
+  username: string;
+  jti: string;
+}
+
 /** What every request asks about an application and one token, read at once from the primary. */
 export type AppState = Pick<
   ApiAppRow,
@@ -19,7 +26,11 @@ export type AppState = Pick<
 > & { lastUsedAt: Date | null; revoked: boolean };
 
 /** What every request asks about an administrator and one session. */
-export type AdminState = Pick<AdminRow, 'id' | 'username' | 'role' | 'enabled' | 'generation'> & { revoked: boolean };
+export type AdminState = Pick<AdminRow, 'id' | 'username' | 'role' | 'enabled' | 'generation'> & {
+  revoked: boolean;
+  /** When the password was last given in this session. */
+  confirmedAt: Date | null;
+};
 
 /** What a login asks. */
 export interface LoginState {

@@ -1,10 +1,11 @@
-import { Conflict, InvalidRequest, Unauthenticated, Unavailable } from '../errors.ts';
+import { Conflict, Unauthenticated, Unavailable } from '../errors.ts';
 import { by } from './audit.ts';
-import { type CheckPorts, isRight, recordFailure } from './check-password.ts';
+import { isRight, recordFailure } from './check-password.ts';
+import { createConfirm, type OwnPasswordPorts, requirePassword } from './confirm.ts';
 import { newCsrfToken } from './csrf.ts';
-import type { KnownAddresses } from './known-addresses.ts';
 import { requireGoodPassword } from './passwords.ts';
-import type { Actor, IdentityQueries, LoginState } from './ports.ts';
+import type { Actor, LoginState, Session } from './ports.ts';
+import { type NewSession as NewSessionRow, sessionRow } from './session-row.ts';
 import type { TokenMint } from './tokens.ts';
 
 /** There is no administrator yet, so nobody can log in (503). */
@@ -19,12 +20,9 @@ export class NotBootstrapped extends Unavailable {
 }
 
 /** What sessions need. */
-export interface SessionPorts extends CheckPorts {
-  queries: Pick<IdentityQueries, 'loginState'>;
-  addresses: KnownAddresses;
+export interface SessionPorts extends OwnPasswordPorts {
   adminTokens: TokenMint;
   csrfKey: Uint8Array;
-  now: () => Date;
 }
 
 /** Who wants to log in, from where. */
@@ -33,6 +31,7 @@ export interface LoginInput {
   password: string;
   ip: string;
   requestId: string;
+  userAgent?: string | undefined;
 }
 
 /** A session that was begun; both tokens are shown once. */
@@ -44,19 +43,14 @@ export interface NewSession {
   role: 'admin' | 'viewer';
 }
 
-/** A session of an administrator, as the edge found it. */
-export interface Session {
-  id: string;
-  username: string;
-  jti: string;
-}
-
 /** Begins and ends administrator sessions. */
 export interface Sessions {
   /** Throws the same 401 for an unknown name, a wrong password and a disabled account. */
   login(input: LoginInput): Promise<NewSession>;
   /** Ends this session, or all of the account with `everywhere`; it counts for every replica when this returns. */
   logout(session: Session, actor: Actor, everywhere: boolean): Promise<void>;
+  /** Notes that the password was given again in this session; returns until when that counts. */
+  confirm(session: Session, actor: Actor, password: string): Promise<Date>;
   /** Sets a new password and ends every session of the account. */
   changePassword(session: Session, actor: Actor, change: { current: string; next: string }): Promise<void>;
 }
@@ -68,12 +62,14 @@ export function canonicalUsername(username: string): string {
 
 /** Makes the session operations. */
 export function createSessions(ports: SessionPorts): Sessions {
-  return { login: login(ports), logout: logout(ports), changePassword: changePassword(ports) };
+  const { ttlSeconds } = ports.adminTokens;
+  const confirm = createConfirm({ ...ports, ttlSeconds });
+  return { login: login(ports), logout: logout(ports), confirm, changePassword: changePassword(ports) };
 }
 
 function login(ports: SessionPorts): Sessions['login'] {
   const { store, queries, addresses, adminTokens, csrfKey } = ports;
-  return async ({ password, ip, requestId, ...input }) => {
+  return async ({ password, ip, requestId, userAgent, ...input }) => {
     const username = canonicalUsername(input.username);
     const state = await store.read((tx) => queries.loginState(tx, username, addresses.keyOf(ip)));
     const { bootstrapped, admin, known } = state;
@@ -86,10 +82,12 @@ function login(ports: SessionPorts): Sessions['login'] {
       throw new Unauthenticated('Wrong username or password.', 'login_failed');
     }
     const { id, role, generation } = admin;
-    await recordLogin(ports, admin, password, { kind: 'admin', name: username, ip, requestId });
+    const { ttlSeconds } = adminTokens;
     // The generation was read before the password was checked: a change of it in between makes this token a dead one.
     const { token, jti } = await adminTokens.issue({ subject: id, generation });
-    return { token, csrfToken: newCsrfToken(csrfKey, jti), expiresIn: adminTokens.ttlSeconds, username, role };
+    const begun = { jti, adminId: id, generation, ip, userAgent, ttlSeconds };
+    await recordLogin(ports, admin, password, { kind: 'admin', name: username, ip, requestId }, begun);
+    return { token, csrfToken: newCsrfToken(csrfKey, jti), expiresIn: ttlSeconds, username, role };
   };
 }
 
@@ -98,12 +96,14 @@ async function recordLogin(
   { id, generation, passwordHash }: NonNullable<LoginState['admin']>,
   password: string,
   actor: Actor,
+  session: NewSessionRow,
 ): Promise<void> {
   const fresh = passwords.isOutdated(passwordHash) ? await passwords.hash(password) : passwordHash;
   await store.transaction(async (tx) => {
     const at = now();
     const still = { id, generation, enabled: true };
     if ((await tx.admins.update(still, { passwordHash: fresh, lastLoginAt: at })) === 0) throw new Unauthenticated();
+    await tx.sessions.insert(sessionRow(session, at));
     await addresses.remember(tx, id, actor.ip ?? '', at);
     await audit(tx, { ...by(actor), action: 'admin.login', target: actor.name });
   });
@@ -124,19 +124,10 @@ function logout({ store, adminTokens, audit, now }: SessionPorts): Sessions['log
 }
 
 function changePassword(ports: SessionPorts): Sessions['changePassword'] {
-  const { store, queries, addresses, passwords, limits, audit, now } = ports;
-  return async ({ id, username }, actor, { current, next }) => {
-    const ip = actor.ip ?? '';
-    const { admin, known } = await store.read((tx) => queries.loginState(tx, username, addresses.keyOf(ip)));
-    if (admin?.id !== id) throw new Unauthenticated();
-    const attempt = { username, ip, known };
-    await limits.check(attempt);
-    if (!(await isRight(ports, attempt, current, admin.passwordHash))) {
-      await recordFailure(ports, actor, attempt);
-      throw new InvalidRequest('The current password is wrong.', [
-        { pointer: '/currentPassword', code: 'password_wrong', detail: 'is not the current password' },
-      ]);
-    }
+  const { store, passwords, audit, now } = ports;
+  return async (session, actor, { current, next }) => {
+    const { id, username } = session;
+    const admin = await requirePassword(ports, session, actor, { password: current, pointer: '/currentPassword' });
     requireGoodPassword(next, username, '/newPassword');
     const passwordHash = await passwords.hash(next);
     await store.transaction(async (tx) => {

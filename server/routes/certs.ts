@@ -1,7 +1,14 @@
 import type { Certs } from '../credentials/certs.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
-import { actingIn, forAdministrators, forApplications, NoQuery, projectOf } from './wire/audience.ts';
+import {
+  actingIn,
+  CONFIRMED_WHERE_LIVE,
+  forAdministrators,
+  forApplications,
+  NoQuery,
+  projectOf,
+} from './wire/audience.ts';
 import {
   ByCertId,
   CertFilter,
@@ -31,6 +38,7 @@ export interface CertPorts {
 
 const anyProject = {
   ...forAdministrators('/api/v1/certs'),
+  write: CONFIRMED_WHERE_LIVE,
   upload: CertUploadBody,
   filter: CertFilter,
   queryOfOne: MaybeInProject,

@@ -2,7 +2,7 @@ import type { ChannelConfigs } from '../credentials/configs.ts';
 import { requireScope } from '../http/authenticate.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
-import { actingIn, forAdministrators, forApplications, projectOf } from './wire/audience.ts';
+import { actingIn, CONFIRMED_WHERE_LIVE, forAdministrators, forApplications, projectOf } from './wire/audience.ts';
 import {
   ByPayWay,
   ChannelConfig,
@@ -24,9 +24,15 @@ export interface ConfigPorts {
   now: () => Date;
 }
 
-const anyProject = { ...forAdministrators('/api/v1/payment/config'), change: ConfigBody };
+const anyProject = {
+  ...forAdministrators('/api/v1/payment/config'),
+  probe: { admin: 'admin' } as const,
+  write: CONFIRMED_WHERE_LIVE,
+  change: ConfigBody,
+};
 const ownProject = {
   ...forApplications('/api/v2/payment/config', 'config:read', 'config:write'),
+  probe: { scope: 'config:write' } as const,
   change: OwnConfigBody,
 };
 
@@ -41,7 +47,7 @@ export function ownChannelConfigRoutes(ports: ConfigPorts): RouteGroup {
 }
 
 function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject | typeof ownProject): RouteGroup {
-  const { prefix, read, write, query, change } = audience;
+  const { prefix, read, probe, write, query, change } = audience;
   const router = routeGroup(prefix);
 
   /**
@@ -159,7 +165,7 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
   router.post(
     '/:payWay/test',
     endpoint(
-      { auth: write, params: ByPayWay, query, returns: ProbeAnswer, errors: TEST_CONFIG_ERRORS },
+      { auth: probe, params: ByPayWay, query, returns: ProbeAnswer, errors: TEST_CONFIG_ERRORS },
       async (input) => presentProbe(await configs.probe(projectOf(input), input.params.payWay)),
     ),
   );

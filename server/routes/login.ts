@@ -64,7 +64,12 @@ export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
         errors: LOGIN_ERRORS,
       },
       async ({ body, request }) => {
-        const session = await sessions.login({ ...body, ip: request.ip, requestId: request.id });
+        const session = await sessions.login({
+          ...body,
+          ip: request.ip,
+          requestId: request.id,
+          userAgent: request.headers['user-agent']?.toString(),
+        });
         const { token, csrfToken, expiresIn, username, role } = session;
         return new Reply({
           cookies: [

@@ -8,9 +8,18 @@ import { listen, type ListenOptions } from '../../server/http/server.ts';
 import type { WithKey } from '../../server/payments/idempotency.ts';
 import { buildRouter, type RouteGroup } from '../../server/routes/index.ts';
 
+const confirmed = { always: true, 'where-live': true };
 const admins: Record<string, AdminCaller> = {
-  'root-jwt': { kind: 'admin', id: 'a1', username: 'root', role: 'admin', jti: 'j1', via: 'bearer' },
-  'viewer-jwt': { kind: 'admin', id: 'a2', username: 'reader', role: 'viewer', jti: 'j2', via: 'bearer' },
+  'root-jwt': { kind: 'admin', id: 'a1', username: 'root', role: 'admin', jti: 'j1', via: 'bearer', confirmed },
+  'viewer-jwt': {
+    kind: 'admin',
+    id: 'a2',
+    username: 'reader',
+    role: 'viewer',
+    jti: 'j2',
+    via: 'bearer',
+    confirmed,
+  },
 };
 
 const apps: Record<string, AppCaller> = {

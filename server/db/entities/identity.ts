@@ -18,6 +18,24 @@ export const AdminEntity = defineEntity({
   },
 });
 
+/** A login of an administrator; a token of the release before has none. It ends by `revoked_tokens` or a new generation. */
+export const SessionEntity = defineEntity({
+  name: 'Session',
+  tableName: 'sessions',
+  properties: {
+    jti: code().primary(),
+    adminId: p.uuid().index(),
+    generation: p.integer(),
+    ip: code().nullable(),
+    userAgent: p.string().length(256).nullable(),
+    createdAt: instant(),
+    seenAt: instant(),
+    /** When the password was last given. */
+    confirmedAt: instant().nullable(),
+    expiresAt: instant().index(),
+  },
+});
+
 /** A place from which an account has logged in; `address` hides which (HMAC). */
 export const KnownAddressEntity = defineEntity({
   name: 'KnownAddress',
@@ -109,6 +127,7 @@ export const RateLimitEntity = defineEntity({
 });
 
 export type AdminRow = RowOf<typeof AdminEntity>;
+export type SessionRow = RowOf<typeof SessionEntity>;
 export type ApiAppRow = RowOf<typeof ApiAppEntity>;
 export type RevokedTokenRow = RowOf<typeof RevokedTokenEntity>;
 export type AuditRow = RowOf<typeof AuditEntity>;

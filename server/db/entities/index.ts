@@ -17,6 +17,7 @@ import {
   KnownAddressEntity,
   RateLimitEntity,
   RevokedTokenEntity,
+  SessionEntity,
 } from './identity.ts';
 import {
   ChannelMessageEntity,
@@ -59,6 +60,7 @@ export const ENTITIES = [
   RefundEntity,
   RefundQuestionEntity,
   RevokedTokenEntity,
+  SessionEntity,
   SigningKeyEntity,
   SkillOrderEntity,
   WebhookEntity,

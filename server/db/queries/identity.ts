@@ -32,12 +32,13 @@ async function appState(tx: ReadTx, clientId: string, jti: string): Promise<AppS
 
 /** The administrator and whether this session was ended. */
 async function adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined> {
-  const [row] = await tx.prepared<AdminState>(
-    `select id, username, role, enabled, generation, exists(select 1 from revoked_tokens where jti = ?) as revoked
-       from admins where id = ?::uuid`,
-    [jti, id],
+  const [row] = await tx.prepared<Omit<AdminState, 'confirmedAt'> & { confirmedAt: string | null }>(
+    `select a.id, a.username, a.role, a.enabled, a.generation, s.confirmed_at as "confirmedAt",
+            exists(select 1 from revoked_tokens where jti = ?) as revoked
+       from admins a left join sessions s on s.jti = ? where a.id = ?::uuid`,
+    [jti, jti, id],
   );
-  return row;
+  return row && { ...row, confirmedAt: row.confirmedAt === null ? null : new Date(row.confirmedAt) };
 }
 
 type LoginRow = { bootstrapped: boolean; known: boolean; id: string | null } & NonNullable<LoginState['admin']>;

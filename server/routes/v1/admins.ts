@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import type { Admins } from '../../identity/admins.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
+import { CONFIRMED } from '../wire/audience.ts';
 import { CHANGE_ADMIN_ERRORS, CREATE_ADMIN_ERRORS, END_ADMIN_ERRORS } from '../wire/errors.ts';
 import { Paging } from '../wire/fields.ts';
 import { actorOf, Admin, PasswordText, presentAdmin, Role, Toggle, Username } from '../wire/identity.ts';
@@ -54,7 +55,7 @@ export function adminRoutes({ admins }: { admins: Admins }): RouteGroup {
     '/api/v1/admins',
     endpoint(
       {
-        auth: { admin: 'admin' },
+        auth: CONFIRMED,
         body: NewAdmin,
         returns: Admin,
         status: 201,
@@ -93,7 +94,7 @@ export function adminRoutes({ admins }: { admins: Admins }): RouteGroup {
   router.put(
     '/api/v1/admins/:id',
     endpoint(
-      { auth: { admin: 'admin' }, params: ById, body: AdminChange, returns: Admin, errors: CHANGE_ADMIN_ERRORS },
+      { auth: CONFIRMED, params: ById, body: AdminChange, returns: Admin, errors: CHANGE_ADMIN_ERRORS },
       async ({ params, body, caller, request }) =>
         presentAdmin(await admins.update(actorOf(caller, request), params.id, body)),
     ),
@@ -114,7 +115,7 @@ export function adminRoutes({ admins }: { admins: Admins }): RouteGroup {
   router.put(
     '/api/v1/admins/:id/toggle',
     endpoint(
-      { auth: { admin: 'admin' }, params: ById, body: Toggle, returns: Admin, errors: END_ADMIN_ERRORS },
+      { auth: CONFIRMED, params: ById, body: Toggle, returns: Admin, errors: END_ADMIN_ERRORS },
       async ({ params, body, caller, request }) =>
         presentAdmin(await admins.toggle(actorOf(caller, request), params.id, body?.enabled)),
     ),
@@ -130,9 +131,8 @@ export function adminRoutes({ admins }: { admins: Admins }): RouteGroup {
    */
   router.delete(
     '/api/v1/admins/:id',
-    endpoint(
-      { auth: { admin: 'admin' }, params: ById, status: 204, errors: END_ADMIN_ERRORS },
-      ({ params, caller, request }) => admins.remove(actorOf(caller, request), params.id),
+    endpoint({ auth: CONFIRMED, params: ById, status: 204, errors: END_ADMIN_ERRORS }, ({ params, caller, request }) =>
+      admins.remove(actorOf(caller, request), params.id),
     ),
   );
   return router;

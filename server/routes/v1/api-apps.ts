@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { requireConfirmed } from '../../http/admin-auth.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import type { WithSecret } from '../../identity/api-app-row.ts';
 import type { ApiApps } from '../../identity/api-apps.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
-import { DELETE_APP_ERRORS } from '../wire/errors.ts';
+import { DELETE_APP_ERRORS, WRITE_APP_ERRORS } from '../wire/errors.ts';
 import { Code, Flag, Id, Paging, SafeText } from '../wire/fields.ts';
 import { actorOf, ApiApp, ApiAppWithSecret, AppSettingsInput, presentApp, Toggle } from '../wire/identity.ts';
 import { page } from '../wire/page.ts';
@@ -62,8 +63,9 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
   router.post(
     '/api/v1/api-apps',
     endpoint(
-      { auth: { admin: 'admin' }, body: NewApp, returns: ApiAppWithSecret, status: 201 },
+      { auth: { admin: 'admin' }, body: NewApp, returns: ApiAppWithSecret, status: 201, errors: WRITE_APP_ERRORS },
       async ({ body, caller, request }) => {
+        if (body.trusted) requireConfirmed(caller, 'where-live');
         const { trusted = false, allowedIps = [], rateLimit = null, latePayment = null, remark = null } = body;
         const settings = { ...body, trusted, allowedIps, rateLimit, latePayment, remark };
         return presentOnce(await apiApps.create(actorOf(caller, request), settings));
@@ -100,9 +102,11 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
   router.put(
     '/api/v1/api-apps/:client_id',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByClientId, body: AppChange, returns: ApiApp },
-      async ({ params, body, caller, request }) =>
-        presentApp(await apiApps.update(actorOf(caller, request), params.client_id, body)),
+      { auth: { admin: 'admin' }, params: ByClientId, body: AppChange, returns: ApiApp, errors: WRITE_APP_ERRORS },
+      async ({ params, body, caller, request }) => {
+        if (body.trusted || (await apiApps.get(params.client_id)).trusted) requireConfirmed(caller, 'where-live');
+        return presentApp(await apiApps.update(actorOf(caller, request), params.client_id, body));
+      },
     ),
   );
 
@@ -144,8 +148,15 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
   router.post(
     '/api/v1/api-apps/:client_id/rotate-secret',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByClientId, body: Rotation, returns: ApiAppWithSecret },
+      {
+        auth: { admin: 'admin' },
+        params: ByClientId,
+        body: Rotation,
+        returns: ApiAppWithSecret,
+        errors: WRITE_APP_ERRORS,
+      },
       async ({ params, body, caller, request }) => {
+        if ((await apiApps.get(params.client_id)).trusted) requireConfirmed(caller, 'where-live');
         const rotation = body ?? { graceSeconds: 0 };
         return presentOnce(await apiApps.rotateSecret(actorOf(caller, request), params.client_id, rotation));
       },

@@ -14,6 +14,12 @@ export function forAdministrators(prefix: string) {
   return { prefix, read: { admin: 'viewer' }, write: { admin: 'admin' }, query: InProject } as const;
 }
 
+/** An administrator who changes where money goes, or whom the service believes; under Debug it is nobody's money. */
+export const CONFIRMED_WHERE_LIVE = { admin: 'admin', confirmed: 'where-live' } as const;
+
+/** An administrator who changes what administrators there are, or what they may do. */
+export const CONFIRMED = { admin: 'admin', confirmed: 'always' } as const;
+
 /** The same for applications with these scopes, always in their own project. */
 export function forApplications(prefix: string, read: Scope, write: Scope = read) {
   return { prefix, read: { scope: read }, write: { scope: write }, query: NoQuery } as const;

@@ -122,6 +122,8 @@ export const DEBIT_COINS_ERRORS: Errors = ['coins_insufficient', 'coin_disabled'
 
 /** Logging in to the console. */
 export const LOGIN_ERRORS: Errors = ['login_failed', 'not_bootstrapped', 'login_busy', 'rate_limited', 'csrf_failed'];
+/** Confirming the own password. */
+export const CONFIRM_ERRORS: Errors = ['login_busy', 'rate_limited'];
 /** Changing the own password. */
 export const CHANGE_PASSWORD_ERRORS: Errors = ['changed_meanwhile', 'login_busy', 'rate_limited'];
 /** Creating an administrator. */
@@ -130,6 +132,8 @@ export const CREATE_ADMIN_ERRORS: Errors = ['username_taken', 'login_busy'];
 export const CHANGE_ADMIN_ERRORS: Errors = ['last_admin', 'login_busy'];
 /** Disabling or deleting an administrator. */
 export const END_ADMIN_ERRORS: Errors = ['last_admin'];
+/** Creating, changing or rotating an application: one that is trusted can configure channels. */
+export const WRITE_APP_ERRORS: Errors = ['password_confirmation_required'];
 /** Deleting an application. */
 export const DELETE_APP_ERRORS: Errors = ['in_use'];
 /** Getting an access token; RFC 6749 has these codes. */

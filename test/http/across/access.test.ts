@@ -126,6 +126,7 @@ const VIEWER_MAY = [
   'POST /api/v1/certs/list',
   'POST /api/v1/certs/{id}/download',
   'POST /api/v1/logout',
+  'POST /api/v1/me/confirm',
   'POST /api/v1/me/password',
 ];
 

@@ -1,9 +1,10 @@
 import test from 'ava';
 import { alice, identityApp } from '../../support/identity-app.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
-import { coverRoutes } from '../../support/route-file.ts';
+import { coverRoutes, refused } from '../../support/route-file.ts';
 
 const file = await serviceOfFile(import.meta.filename);
+const { admin } = file;
 coverRoutes(test, file, {
   changed_meanwhile: 'needs two changes of one password at the same moment',
   login_busy: 'needs more passwords at once than an instance checks: test/unit/identity/gate.test.ts',
@@ -39,4 +40,15 @@ test.serial('wrong current passwords count as failed logins', async (t) => {
   const seen = [];
   for (let at = 0; at < 3; at += 1) seen.push((await app.call('POST', '/api/v1/me/password', { token, body })).status);
   t.deepEqual(seen, [400, 400, 429]);
+});
+
+test.serial('the own password is confirmed for five minutes, with a line in the audit log', async (t) => {
+  const { body, status } = await admin('POST', '/api/v1/me/confirm', { password: alice.password });
+  t.is(status, 200);
+  t.true(Date.parse(body.data.confirmedUntil) > Date.now());
+  const { data } = (await admin('GET', '/api/v1/audit-log?action=admin.confirm')).body;
+  t.like(data[0], { actor: 'alice', target: 'alice' });
+  const wrong = await admin('POST', '/api/v1/me/confirm', { password: 'not-the-password' });
+  refused(t, wrong, 400, 'invalid_request');
+  t.is(wrong.body.errors[0].pointer, '/password');
 });

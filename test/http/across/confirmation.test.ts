@@ -1,0 +1,166 @@
+import test, { type ExecutionContext } from 'ava';
+import type { Route } from '../../../server/routes/index.ts';
+import { firstAdmin } from '../../support/admin.ts';
+import { refused } from '../../support/route-file.ts';
+import { allRoutes } from '../../support/routes.ts';
+import { request, startService, type Service, type ServiceOptions } from '../../support/service.ts';
+
+/** What asks for the caller's password again; a new route that writes has to be written down here or is deliberately open. */
+const ALWAYS = [
+  'DELETE /api/v1/admins/{id}',
+  'POST /api/v1/admins',
+  'PUT /api/v1/admins/{id}',
+  'PUT /api/v1/admins/{id}/toggle',
+];
+/** The same, where a channel may be live. */
+const WHERE_LIVE = [
+  'POST /api/v1/certs/upload',
+  'POST /api/v1/certs/{id}/default',
+  'POST /api/v1/certs/{id}/delete',
+  'POST /api/v1/certs/{id}/distrust',
+  'POST /api/v1/certs/{id}/trust',
+  'POST /api/v1/payment/config/{payWay}',
+  'PUT /api/v1/payment/config/{payWay}/toggle',
+];
+/** Has its own way of asking. */
+const ASKS_ITSELF = 'POST /api/v1/me/password';
+
+const CODE = 'password_confirmation_required';
+const password = 'seven-quiet-otters-swim';
+const nameOf = ({ method, path }: Route) => `${method} ${path}`;
+
+async function writes(): Promise<Route[]> {
+  const routes = await allRoutes();
+  return routes.filter(
+    ({ method, contract: { auth } }) => method !== 'GET' && typeof auth === 'object' && 'admin' in auth,
+  );
+}
+
+function pathOf({ path }: Route): string {
+  const values: Record<string, string> = { payWay: 'alipay', id: '00000000-0000-4000-8000-000000000000' };
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? 'nothing');
+}
+
+/** What needs a confirmation when the password is older than five minutes, of all that an administrator can write. */
+async function asking(service: Service): Promise<string[]> {
+  const admin = await firstAdmin(service);
+  service.clock.advance(301);
+  const found: string[] = [];
+  for (const route of await writes()) {
+    // A body that nothing takes, so that nothing is changed; logging out has none that is wrong.
+    const answer = await admin.call(route.method, pathOf(route), nameOf(route).endsWith('/logout') ? undefined : []);
+    if (answer.body.code === CODE) found.push(nameOf(route));
+    if (answer.status === 401) return ['the session ended'];
+    if (nameOf(route).endsWith('/logout')) Object.assign(admin, await olderSession(service, admin));
+  }
+  return found.toSorted();
+}
+
+async function olderSession(service: Service, admin: Awaited<ReturnType<typeof firstAdmin>>) {
+  const next = await admin.logIn();
+  service.clock.advance(301);
+  return next;
+}
+
+const atLive: ServiceOptions = { env: { PAY_DEBUG: 'false' } };
+
+test('of all that administrators can write exactly what is listed asks for the password again', async (t) => {
+  t.deepEqual(await asking(await startService(t, atLive)), [...ALWAYS, ...WHERE_LIVE].toSorted());
+  t.true((await writes()).map(nameOf).includes(ASKS_ITSELF));
+});
+
+test('under Debug, where no channel is live, only accounts ask', async (t) => {
+  t.deepEqual(await asking(await startService(t)), ALWAYS);
+});
+
+test('the contracts say the same as the service does', async (t) => {
+  const named = (how: string) =>
+    writes().then((routes) =>
+      routes
+        .filter(({ contract: { auth } }) => typeof auth === 'object' && 'admin' in auth && auth.confirmed === how)
+        .map(nameOf)
+        .toSorted(),
+    );
+  t.deepEqual(await named('always'), ALWAYS);
+  t.deepEqual(await named('where-live'), WHERE_LIVE);
+});
+
+const bob = { username: 'bob', password: 'nine-tidy-green-anchors', role: 'viewer' };
+
+async function two(t: ExecutionContext): Promise<[Service, Service]> {
+  const one = await startService(t, atLive);
+  const { clock, simulator, databaseUrl: url } = one;
+  return [one, await startService(t, { ...atLive, simulator, url, now: clock.now })];
+}
+
+test('a login and a confirmation count for five minutes, for this session, on every replica', async (t) => {
+  const [one, other] = await two(t);
+  const admin = await firstAdmin(one);
+  const { id } = (await admin.call('POST', '/api/v1/admins', bob)).body.data;
+  const path = `/api/v1/admins/${id}`;
+  const bearer = { authorization: `Bearer ${admin.token}` };
+  const change = (at: Service, headers = bearer) => request(at.url, 'PUT', path, { role: 'viewer' }, headers);
+  one.clock.advance(295);
+  t.is((await change(other)).status, 200);
+  one.clock.advance(10);
+  for (const at of [one, other]) refused(t, await change(at), 403, CODE);
+  const own = (await admin.call('GET', '/api/v1/me')).body.data.id;
+  const takeOver = { password: 'ten-brave-little-foxes' };
+  refused(t, await request(other.url, 'PUT', `/api/v1/admins/${own}`, takeOver, bearer), 403, CODE);
+
+  const asked = one.clock.now().getTime();
+  const confirmed = await admin.call('POST', '/api/v1/me/confirm', { password });
+  t.is(confirmed.status, 200);
+  const until = Date.parse(confirmed.body.data.confirmedUntil);
+  t.true(until >= asked + 300_000 && until <= one.clock.now().getTime() + 300_000);
+  for (const at of [one, other]) t.is((await change(at)).status, 200);
+  one.clock.advance(301);
+  refused(t, await change(other), 403, CODE);
+
+  const fresh = await admin.logIn();
+  t.is((await change(other, { authorization: `Bearer ${fresh.token}` })).status, 200);
+  refused(t, await change(other), 403, CODE);
+});
+
+test('wrong passwords at the confirmation count as failed logins and confirm nothing', async (t) => {
+  const service = await startService(t, { env: { PAY_DEBUG: 'false', PAY_RATE_LIMIT_LOGIN_FAILURES: '2' } });
+  const admin = await firstAdmin(service);
+  service.clock.advance(301);
+  const confirm = (word: string) => admin.call('POST', '/api/v1/me/confirm', { password: word });
+  for (let at = 0; at < 2; at += 1) {
+    const wrong = await confirm('wrong-wrong-wrong');
+    refused(t, wrong, 400, 'invalid_request');
+    t.like(wrong.body.errors[0], { pointer: '/password', code: 'password_wrong' });
+  }
+  refused(t, await confirm(password), 429, 'rate_limited');
+  refused(t, await admin.call('POST', '/api/v1/admins', bob), 403, CODE);
+  refused(t, await request(service.url, 'POST', '/api/v1/login', { username: 'alice', password }), 429, 'rate_limited');
+});
+
+test('a session of the release before is asked, and can confirm', async (t) => {
+  const service = await startService(t, atLive);
+  const admin = await firstAdmin(service);
+  await service.app.store.transaction((tx) => tx.sessions.delete({}));
+  refused(t, await admin.call('POST', '/api/v1/admins', bob), 403, CODE);
+  t.is((await admin.call('POST', '/api/v1/me/confirm', { password })).status, 200);
+  t.is((await admin.call('POST', '/api/v1/admins', bob)).status, 201);
+});
+
+test('an application that may configure channels is made, changed and given a secret with the password only', async (t) => {
+  const service = await startService(t, atLive);
+  const admin = await firstAdmin(service);
+  const create = (settings: object) => admin.call('POST', '/api/v1/api-apps', { name: 'shop', ...settings });
+  const trusted = { scopes: ['config:write', 'cert:manage'], trusted: true };
+  const [strong, weak] = [await create(trusted), await create({ scopes: ['payment:read'] })];
+  const pathTo = ({ body }: typeof weak) => `/api/v1/api-apps/${body.data.client_id}`;
+  service.clock.advance(301);
+  refused(t, await create(trusted), 403, CODE);
+  refused(t, await admin.call('PUT', pathTo(weak), trusted), 403, CODE);
+  refused(t, await admin.call('PUT', pathTo(strong), { allowedIps: [] }), 403, CODE);
+  refused(t, await admin.call('POST', `${pathTo(strong)}/rotate-secret`), 403, CODE);
+  t.is((await create({ scopes: ['payment:read'] })).status, 201);
+  t.is((await admin.call('PUT', pathTo(weak), { name: 'store' })).status, 200);
+  t.is((await admin.call('POST', `${pathTo(weak)}/rotate-secret`)).status, 200);
+  t.is((await admin.call('POST', '/api/v1/me/confirm', { password })).status, 200);
+  t.is((await admin.call('PUT', pathTo(weak), trusted)).status, 200);
+});
