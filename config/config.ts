@@ -24,7 +24,7 @@ export interface LoadedConfig {
     maxConnections: number;
   };
   database: DatabaseTarget & { migrate: boolean; allowEmbedded: boolean; poolSize: number; prepared: boolean };
-  jwt: { secretKey: string | undefined; expirationHours: number };
+  jwt: { secretKey: string | undefined; expirationHours: number; idleMinutes: number };
   oauth: { issuer: string; tokenTtlSeconds: number };
   /** Newest first: the first seals, all of them open. */
   security: { masterKeys: NonNullable<Values['Security.MasterKey']> };

@@ -97,7 +97,11 @@ function assemble(
       poolSize: values['Database.PoolSize'],
       prepared: values['Database.Prepared'],
     },
-    jwt: { secretKey: values['JWT.SecretKey'], expirationHours: values['JWT.ExpirationHours'] },
+    jwt: {
+      secretKey: values['JWT.SecretKey'],
+      expirationHours: values['JWT.ExpirationHours'],
+      idleMinutes: values['JWT.IdleMinutes'],
+    },
     oauth: {
       issuer: values['OAuth.Issuer'] ?? values['Server.PublicUrl'],
       tokenTtlSeconds: values['OAuth.TokenTtlSeconds'],

@@ -124,6 +124,12 @@ export const keys = {
     },
   ),
   'JWT.ExpirationHours': whole(1, 8760, 24, 'Lifetime of an administrator session, in hours.'),
+  'JWT.IdleMinutes': whole(
+    0,
+    525_600,
+    120,
+    'An administrator session that is not used for so many minutes ends; 0 for no limit but its lifetime.',
+  ),
   'OAuth.Issuer': optional(address, 'an http:// or https:// URL without query and fragment', {
     sentence: 'Issuer of OAuth tokens; Server.PublicUrl if not set.',
   }),

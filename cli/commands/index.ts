@@ -100,6 +100,13 @@ export const nouns: readonly Noun[] = [
     summary: 'console accounts',
     load: () => import('./admin/index.ts'),
   },
+  {
+    group: 'Manage',
+    name: 'session',
+    plural: 'sessions',
+    summary: 'your own sessions',
+    load: () => import('./session/index.ts'),
+  },
 
   {
     group: 'Payments',

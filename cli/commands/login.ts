@@ -50,9 +50,12 @@ export async function run(context: Context, flags: LoginFlags): Promise<void> {
   const username =
     flags.username ?? place.saved.user ?? (await prompts.text({ message: 'Username', flag: '--username' }));
   const password = await takePassword(terminal, prompts, flags, { message: `Password for ${username}`, isNew: false });
+  const old = await sessions.session(place.name);
+  // The service ends the session whose place the new one takes.
+  const headers: Record<string, string> = old?.origin === origin ? { cookie: `auth_token=${old.token}` } : {};
   const answer = await context
     .apiAt(place.saved.server)
-    .data({ method: 'POST', path: '/api/v1/login', body: { username, password }, anonymous: true });
+    .data({ method: 'POST', path: '/api/v1/login', headers, body: { username, password }, anonymous: true });
   const session = readSession(answer, origin, username, terminal.now());
   const saved = { ...place.saved, label: flags.label ?? place.saved.label, user: session.username };
   const becomesCurrent = known.current === null || place.isNew;

@@ -52,7 +52,9 @@ export function composeEvents(base: Base, { identity, sealing, send, isDraining 
         openStream: eventStreams(feed, { isDraining }),
         resend: webhooks.resend,
         recheck: async ({ headers }) =>
-          authenticators.admin(readAdminCredential(headers) ?? { token: '', via: 'bearer' }),
+          authenticators.admin(
+            readAdminCredential(headers, config.server.publicUrl.startsWith('https:')) ?? { token: '', via: 'bearer' },
+          ),
       }),
       webhookRoutes(webhooks),
     ],

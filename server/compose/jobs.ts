@@ -21,7 +21,7 @@ import type { ComposedSkillpay } from './skillpay.ts';
 
 /** The parts that do something in the background. */
 interface Needs {
-  identity: Pick<Identity, 'deleteExpiredRevocations'>;
+  identity: Pick<Identity, 'deleteExpiredRevocations' | 'deleteExpiredSessions'>;
   credentials: Pick<ComposedCredentials, 'watchExpiry'>;
   events: Pick<ComposedEvents, 'deliver'>;
   payments: Pick<ComposedPayments, 'checkOrder' | 'checkRefund' | 'askAboutRefund' | 'doEffect'>;
@@ -63,6 +63,7 @@ export function composeJobs({ config, store, limits, wakes, metrics, now, log }:
     ],
     tasks: [
       { name: 'expired-revocations', everySeconds: 3600, run: identity.deleteExpiredRevocations },
+      { name: 'expired-sessions', everySeconds: 3600, run: identity.deleteExpiredSessions },
       { name: 'expired-limits', everySeconds: 3600, run: (goesOn) => limits.deleteExpired(now(), goesOn) },
       { name: 'old-keys', everySeconds: 3600, run: (goesOn) => deleteOldKeys(store, now(), goesOn) },
       { name: 'certificate-expiry', everySeconds: 86_400, run: credentials.watchExpiry },

@@ -4,14 +4,14 @@ import type { AdminCaller, AdminCredential, Confirmed } from './callers.ts';
 import type { EdgeContext } from './edge.ts';
 import { refuseBadCredential } from './bad-credential.ts';
 import { checkCsrf } from './csrf.ts';
-import { readCookies } from './cookies.ts';
+import { HOST_PREFIX, readCookies, SESSION_COOKIE } from './cookies.ts';
 
 /**
  * Who the administrator is: the JWT of `Authorization: Bearer`, or of the cookie only when there is no such header.
  * A bad header is never rescued by a good cookie. With the cookie, unsafe methods need the csrf value.
  */
 export async function authenticateAdmin(ctx: EdgeContext): Promise<AdminCaller> {
-  const credential = readAdminCredential(ctx.req.headers);
+  const credential = readAdminCredential(ctx.req.headers, ctx.edge.secure);
   if (!credential) throw new Unauthenticated();
   ctx.state.credential = true;
   const admin = await (
@@ -39,9 +39,19 @@ export function requireConfirmed({ confirmed }: AdminCaller, wanted: keyof Confi
 }
 
 /** The administrator credential of a request: the header, or the cookie when there is no header; undefined without either. */
-export function readAdminCredential({ authorization, cookie }: IncomingHttpHeaders): AdminCredential | undefined {
+export function readAdminCredential(headers: IncomingHttpHeaders, secure: boolean): AdminCredential | undefined {
+  const { authorization } = headers;
   if (authorization !== undefined) return { token: /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? '', via: 'bearer' };
-  const tokens = readCookies(cookie, 'auth_token');
+  const tokens = sessionCookies(headers, secure);
   if (tokens.length > 1) throw new Forbidden('csrf_failed', 'The session cookie was sent more than once.');
   return tokens[0] ? { token: tokens[0], via: 'cookie' } : undefined;
+}
+
+/**
+ * A page of another host of the domain can plant `auth_token`, but not a cookie whose name begins with `__Host-`. So over
+ * https that one counts; the plain name counts for programs, which say nothing of the page that a request comes from.
+ */
+function sessionCookies({ cookie, 'sec-fetch-site': site }: IncomingHttpHeaders, secure: boolean): string[] {
+  const own = secure ? readCookies(cookie, HOST_PREFIX + SESSION_COOKIE) : [];
+  return own.length > 0 || (secure && site !== undefined) ? own : readCookies(cookie, SESSION_COOKIE);
 }

@@ -4,6 +4,7 @@ import type { Answer, KeyClaim, KeyedRequest } from '../payments/idempotency.ts'
 import { authenticate } from './authenticate.ts';
 import type { Caller } from './callers.ts';
 import type { Contract, Handler, Input } from './contract.ts';
+import { HOST_PREFIX } from './cookies.ts';
 import { checkSameSite } from './csrf.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
 import { inputReader, readIdempotencyKey } from './input.ts';
@@ -116,7 +117,9 @@ function sendReply(
   ctx.status = parts.status ?? contract.status ?? 200;
   // Behind a proxy Koa believes that the request is http and would throw instead of setting a Secure cookie.
   ctx.cookies.secure = ctx.edge.secure;
-  for (const cookie of parts.cookies ?? []) {
+  const cookies = parts.cookies ?? [];
+  const ofHost = cookies.filter(({ hostToo }) => hostToo && ctx.edge.secure);
+  for (const cookie of [...cookies, ...ofHost.map((one) => ({ ...one, name: HOST_PREFIX + one.name }))]) {
     ctx.cookies.set(cookie.name, cookie.value, {
       path: '/',
       sameSite: 'strict',

@@ -5,17 +5,20 @@ import { isWithin } from '../addresses/networks.ts';
 import type { AdminState, AppState, IdentityQueries } from './ports.ts';
 import { effectiveScopes } from './scopes.ts';
 import { isConfirmed } from './confirm.ts';
+import { createSessionUse, usedSince } from './session-use.ts';
 import type { TokenMint } from './tokens.ts';
 
 /** What checking a credential needs. */
 export interface AuthenticatorPorts {
   store: Store;
-  queries: Pick<IdentityQueries, 'appState' | 'adminState' | 'touchApp'>;
+  queries: Pick<IdentityQueries, 'appState' | 'adminState' | 'touchApp' | 'touchSession'>;
   adminTokens: TokenMint;
   accessTokens: TokenMint;
   csrfKey: Uint8Array;
   /** While false, the test applications do not exist. */
   debug: boolean;
+  /** How long a session may be unused; 0 = as long as its token lives. */
+  idleMinutes: number;
   now: () => Date;
 }
 
@@ -54,15 +57,19 @@ export interface IdentityAuthenticators {
  * is cached, so a revocation counts from its commit on, and without a database nobody is let in.
  */
 export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthenticators {
-  const { store, queries, adminTokens, accessTokens, csrfKey, debug, now } = ports;
+  const { store, queries, adminTokens, accessTokens, csrfKey, debug, idleMinutes, now } = ports;
   const touch = toucher(ports);
+  const noteUse = createSessionUse(ports);
   return {
     async admin({ token, via }) {
-      const { subject, generation, jti } = await adminTokens.verify(token);
+      const genuine = await adminTokens.verify(token);
+      const { subject, generation, jti } = genuine;
       const found = await store.read((tx) => queries.adminState(tx, subject, jti));
-      if (!lives(found, generation)) throw new Unauthenticated();
+      const at = now();
+      if (!lives(found, generation) || isIdle(found, usedSince(at, idleMinutes))) throw new Unauthenticated();
+      noteUse(found, genuine);
       const { id, username, role } = found;
-      const always = isConfirmed(found, now());
+      const always = isConfirmed(found, at);
       const confirmed = { always, 'where-live': always || debug };
       return { kind: 'admin', id, username, role, jti, via, confirmed };
     },
@@ -90,6 +97,10 @@ export function addressRefused(): Forbidden {
 
 function lives<S extends AdminState | AppState>(state: S | undefined, generation: number): state is S {
   return state !== undefined && state.enabled && state.generation === generation && !state.revoked;
+}
+
+function isIdle({ seenAt }: AdminState, since: Date): boolean {
+  return seenAt !== null && seenAt < since;
 }
 
 function toCaller(app: AppState, scopes: readonly string[], debug: boolean): FoundApp {

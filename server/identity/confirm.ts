@@ -48,7 +48,7 @@ export function createConfirm(ports: OwnPasswordPorts & { ttlSeconds: number }) 
     await store.transaction(async (tx) => {
       const { jti, id: adminId, username } = session;
       if ((await tx.sessions.update({ jti }, { confirmedAt: at })) === 0) {
-        const adopted: NewSession = { jti, adminId, generation, ip: actor.ip, ttlSeconds };
+        const adopted: NewSession = { jti, adminId, generation, ip: actor.ip, ttlSeconds, confirmedAt: at };
         await tx.sessions.insertIfNew(sessionRow(adopted, at));
       }
       await audit(tx, { ...by(actor), action: 'admin.confirm', target: username });

@@ -8,6 +8,7 @@ import { deriveKeys } from './keys.ts';
 import { createKnownAddresses } from './known-addresses.ts';
 import { createLoginLimits } from './login-limits.ts';
 import { createOAuth, type OAuth } from './oauth.ts';
+import { createOwnSessions, type OwnSessions } from './own-sessions.ts';
 import { createPasswords, type Passwords } from './passwords.ts';
 import type { AuditFilter, FailureCounts, IdentityQueries } from './ports.ts';
 import { createSessions, type Sessions } from './sessions.ts';
@@ -17,7 +18,7 @@ import type { AuditRow } from '../db/entities/identity.ts';
 /** The part of the configuration that identity needs. */
 export interface IdentityConfig {
   debug: boolean;
-  jwt: { secretKey: string; expirationHours: number };
+  jwt: { secretKey: string; expirationHours: number; idleMinutes: number };
   oauth: { issuer: string; tokenTtlSeconds: number };
   rateLimit: { loginFailures: number; badCredentialsPerMinute: number };
 }
@@ -36,6 +37,7 @@ export interface IdentityParts {
 export interface Identity {
   authenticators: IdentityAuthenticators;
   sessions: Sessions;
+  ownSessions: OwnSessions;
   admins: Admins;
   apiApps: ApiApps;
   oauth: OAuth;
@@ -43,6 +45,8 @@ export interface Identity {
   auditLines(filter: AuditFilter): Promise<AuditRow[]>;
   /** For the clean-up job: forgets revocations of tokens that expired over a minute ago; returns how many. */
   deleteExpiredRevocations(goesOn?: () => boolean): Promise<number>;
+  /** For the clean-up job: forgets sessions whose token expired over a minute ago; returns how many. */
+  deleteExpiredSessions(goesOn?: () => boolean): Promise<number>;
 }
 
 /** Assembles identity; the keys of both kinds of tokens come from the one `JWT.SecretKey`. */
@@ -75,16 +79,18 @@ export function createIdentity(parts: IdentityParts): Identity {
   const limits = createLoginLimits(counts, config.rateLimit, hide);
   const addresses = createKnownAddresses(hide);
   const shared = { store, queries, audit, now, debug: config.debug, passwords, limits, addresses };
-  const ports = { ...shared, adminTokens, accessTokens };
+  const ports = { ...shared, adminTokens, accessTokens, idleMinutes: config.jwt.idleMinutes };
+  const aMinuteAgo = () => new Date(now().getTime() - 60_000);
   return {
     authenticators: createAuthenticators({ ...ports, csrfKey: keys.csrf }),
     sessions: createSessions({ ...ports, csrfKey: keys.csrf }),
+    ownSessions: createOwnSessions(ports),
     admins: createAdmins(ports),
     apiApps: createApiApps(ports),
     oauth: createOAuth(ports),
     audit,
     auditLines: (filter) => store.read((tx) => queries.auditLines(tx, filter)),
-    deleteExpiredRevocations: (goesOn) =>
-      queries.deleteExpiredRevocations(store, new Date(now().getTime() - 60_000), goesOn),
+    deleteExpiredRevocations: (goesOn) => queries.deleteExpiredRevocations(store, aMinuteAgo(), goesOn),
+    deleteExpiredSessions: (goesOn) => queries.deleteExpiredSessions(store, aMinuteAgo(), goesOn),
   };
 }

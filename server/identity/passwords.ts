@@ -1,5 +1,6 @@
 import { argon2id, hash, needsRehash, verify } from 'argon2';
 import { InvalidRequest } from '../errors.ts';
+import { isOftenLeaked } from './common-digests.ts';
 import { commonPasswords } from './common-passwords.ts';
 import { createGate, type Gate, type GateLine } from './gate.ts';
 
@@ -69,9 +70,11 @@ function isOfContext(plain: string, username: string): boolean {
 
 /** Common words with digits and signs around them, or written twice, are as common as themselves. */
 function isCommon(plain: string): boolean {
-  const bare = plain.replaceAll(/^\P{L}+|\P{L}+$/gu, '');
   const half = plain.slice(0, plain.length / 2);
-  return (
-    commonPasswords.has(plain) || commonPasswords.has(bare) || (half + half === plain && commonPasswords.has(half))
-  );
+  const once = half + half === plain ? [half, bareOf(half)] : [];
+  return [plain, bareOf(plain), ...once].some((text) => commonPasswords.has(text) || isOftenLeaked(text));
+}
+
+function bareOf(text: string): string {
+  return text.replaceAll(/^\P{L}+|\P{L}+$/gu, '');
 }

@@ -1,8 +1,8 @@
-import type { AdminRow, ApiAppRow, AuditRow } from '../db/entities/identity.ts';
+import type { AdminRow, ApiAppRow, AuditRow, SessionRow } from '../db/entities/identity.ts';
 import type { Store } from '../db/store.ts';
 import type { ReadTx, Tx } from '../db/tx.ts';
 
-export type { AdminRow, ApiAppRow, AuditRow };
+export type { AdminRow, ApiAppRow, AuditRow, SessionRow };
 
 /** Who did something, for the audit log. */
 export interface Actor {
@@ -28,8 +28,9 @@ export type AppState = Pick<
 /** What every request asks about an administrator and one session. */
 export type AdminState = Pick<AdminRow, 'id' | 'username' | 'role' | 'enabled' | 'generation'> & {
   revoked: boolean;
-  /** When the password was last given in this session. */
+  /** When the password was last given in this session, and when it was last used; a token of the release before has neither. */
   confirmedAt: Date | null;
+  seenAt: Date | null;
 };
 
 /** What a login asks. */
@@ -71,7 +72,7 @@ export interface AuditFilter extends Part {
 }
 
 /** Reads that are more than a row by its key (server/db/queries/identity.ts, audit.ts). */
-export interface IdentityQueries {
+export interface IdentityQueries extends SessionQueries {
   appState(tx: ReadTx, clientId: string, jti: string): Promise<AppState | undefined>;
   adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined>;
   loginState(tx: ReadTx, username: string, addressKey: string): Promise<LoginState>;
@@ -82,8 +83,18 @@ export interface IdentityQueries {
   auditAfter(tx: ReadTx, after: bigint, limit: number): Promise<AuditRow[]>;
   /** Notes the use of an app unless one was noted within the last minute. */
   touchApp(tx: Tx, clientId: string, at: Date): Promise<void>;
+}
+
+/** Statements about sessions (server/db/queries/sessions.ts). */
+export interface SessionQueries {
+  /** The sessions of an account that are alive at an instant and were used since another. */
+  sessions(tx: ReadTx, adminId: string, filter: Part & { at: Date; seenSince: Date }): Promise<SessionRow[]>;
+  /** Notes the use of a session, and takes it in when it has no row. */
+  touchSession(tx: Tx, row: SessionRow): Promise<void>;
   /** Forgets revocations of tokens that have expired; returns how many. */
   deleteExpiredRevocations(store: Store, before: Date, goesOn?: () => boolean): Promise<number>;
+  /** Forgets sessions whose token has expired; returns how many. */
+  deleteExpiredSessions(store: Store, before: Date, goesOn?: () => boolean): Promise<number>;
 }
 
 /** What is left of a limit after one more use, or before it. */

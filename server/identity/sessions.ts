@@ -6,7 +6,9 @@ import { newCsrfToken } from './csrf.ts';
 import { requireGoodPassword } from './passwords.ts';
 import type { Actor, LoginState, Session } from './ports.ts';
 import { type NewSession as NewSessionRow, sessionRow } from './session-row.ts';
-import type { TokenMint } from './tokens.ts';
+import type { GenuineToken, TokenMint } from './tokens.ts';
+
+const MOST_REPLACED = 4;
 
 /** There is no administrator yet, so nobody can log in (503). */
 export class NotBootstrapped extends Unavailable {
@@ -32,6 +34,8 @@ export interface LoginInput {
   ip: string;
   requestId: string;
   userAgent?: string | undefined;
+  /** The tokens of sessions that end with this login: what the browser had. */
+  replaces?: readonly string[];
 }
 
 /** A session that was begun; both tokens are shown once. */
@@ -69,7 +73,7 @@ export function createSessions(ports: SessionPorts): Sessions {
 
 function login(ports: SessionPorts): Sessions['login'] {
   const { store, queries, addresses, adminTokens, csrfKey } = ports;
-  return async ({ password, ip, requestId, userAgent, ...input }) => {
+  return async ({ password, ip, requestId, userAgent, replaces = [], ...input }) => {
     const username = canonicalUsername(input.username);
     const state = await store.read((tx) => queries.loginState(tx, username, addresses.keyOf(ip)));
     const { bootstrapped, admin, known } = state;
@@ -86,9 +90,17 @@ function login(ports: SessionPorts): Sessions['login'] {
     // The generation was read before the password was checked: a change of it in between makes this token a dead one.
     const { token, jti } = await adminTokens.issue({ subject: id, generation });
     const begun = { jti, adminId: id, generation, ip, userAgent, ttlSeconds };
-    await recordLogin(ports, admin, password, { kind: 'admin', name: username, ip, requestId }, begun);
+    const replaced = await genuineOf(ports, replaces);
+    await recordLogin(ports, admin, password, { kind: 'admin', name: username, ip, requestId }, { begun, replaced });
     return { token, csrfToken: newCsrfToken(csrfKey, jti), expiresIn: ttlSeconds, username, role };
   };
+}
+
+/** Of what a browser sent as its session, the tokens of ours that have not expired; somebody may have planted others beside them. */
+async function genuineOf({ adminTokens }: SessionPorts, sent: readonly string[]): Promise<GenuineToken[]> {
+  const tokens = [...new Set(sent)].slice(0, MOST_REPLACED);
+  const read = await Promise.allSettled(tokens.map((token) => adminTokens.verify(token)));
+  return read.filter((one) => one.status === 'fulfilled').map(({ value }) => value);
 }
 
 async function recordLogin(
@@ -96,16 +108,19 @@ async function recordLogin(
   { id, generation, passwordHash }: NonNullable<LoginState['admin']>,
   password: string,
   actor: Actor,
-  session: NewSessionRow,
+  { begun, replaced }: { begun: NewSessionRow; replaced: readonly GenuineToken[] },
 ): Promise<void> {
   const fresh = passwords.isOutdated(passwordHash) ? await passwords.hash(password) : passwordHash;
   await store.transaction(async (tx) => {
     const at = now();
     const still = { id, generation, enabled: true };
     if ((await tx.admins.update(still, { passwordHash: fresh, lastLoginAt: at })) === 0) throw new Unauthenticated();
-    await tx.sessions.insert(sessionRow(session, at));
+    await tx.sessions.insert(sessionRow({ ...begun, confirmedAt: at }, at));
+    for (const { jti, subject: owner, expiresAt } of replaced)
+      await tx.revokedTokens.insertIfNew({ jti, owner, expiresAt, revokedAt: at });
+    const after = replaced.length > 0 ? { endedSessions: replaced.map(({ jti }) => jti) } : null;
     await addresses.remember(tx, id, actor.ip ?? '', at);
-    await audit(tx, { ...by(actor), action: 'admin.login', target: actor.name });
+    await audit(tx, { ...by(actor), action: 'admin.login', target: actor.name, after });
   });
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sentSessions, SESSION_COOKIE } from '../http/cookies.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
 import type { Sessions } from '../identity/sessions.ts';
 import { type RouteGroup, routeGroup } from './index.ts';
@@ -23,9 +24,9 @@ const NewSession = z
 const LoggedOut = z.object({ loggedOut: z.literal(true) }).meta({ id: 'LoggedOut' });
 const LogoutRequest = z.object({ everywhere: z.boolean().default(false) }).optional();
 
-/** Removes both cookies of a session. */
+/** Removes the cookies of a session. */
 export const noCookies = [
-  { name: 'auth_token', value: null },
+  { name: SESSION_COOKIE, value: null, hostToo: true },
   { name: 'csrf_token', value: null, httpOnly: false },
 ];
 
@@ -40,7 +41,8 @@ export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
    *     tags: [Session]
    *     summary: Log in as an administrator
    *     description: >-
-   *       Returns a token and sets the cookies `auth_token` (HttpOnly) and `csrf_token`. An unknown username and a wrong
+   *       Returns a token and sets the cookies `auth_token` (HttpOnly) and `csrf_token`; over https also
+   *       `__Host-auth_token`, which browsers must send. The session of a cookie that is sent along ends. An unknown username and a wrong
    *       password get the same response. Returns 503 `not_bootstrapped` until the first administrator exists.
    *     requestBody:
    *       content:
@@ -69,11 +71,12 @@ export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
           ip: request.ip,
           requestId: request.id,
           userAgent: request.headers['user-agent']?.toString(),
+          replaces: sentSessions(request.headers.cookie?.toString()),
         });
         const { token, csrfToken, expiresIn, username, role } = session;
         return new Reply({
           cookies: [
-            { name: 'auth_token', value: token, maxAgeSeconds: expiresIn },
+            { name: SESSION_COOKIE, value: token, hostToo: true, maxAgeSeconds: expiresIn },
             { name: 'csrf_token', value: csrfToken, httpOnly: false, maxAgeSeconds: expiresIn },
           ],
           data: { token, tokenType: 'Bearer', expiresIn, username, role },

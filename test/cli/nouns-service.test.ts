@@ -98,6 +98,18 @@ test('app and admin: made, rotated, refused; a viewer may look and not touch', a
   t.deepEqual((await payctl.json('app update ' + id + ' --remark till')).remark, 'till');
   t.false((await payctl.json(`app disable ${id} -y`)).enabled);
   t.true((await payctl.json(`app enable ${id}`)).enabled);
+  const second = await logIn(t, service, 'alice', 'seven-quiet-otters-swim');
+  const own = await second.json('session list');
+  t.deepEqual(
+    own.map(({ current }: Row) => current),
+    [true, false],
+  );
+  t.like(await payctl.json(`session end ${own[0].id} -y`), { ended: true });
+  t.is((await fails(second, 'whoami')).exitCode, 4, 'ended at once');
+  t.is((await payctl.json('session list')).length, 1);
+  await payctl.done(`login --server ${service.url} -u alice --password-file own.password`);
+  t.is((await payctl.json('session list')).length, 1, 'a new login takes the place of the old one');
+
   const rotated = await payctl.json(`app rotate-secret ${id} --grace 60 -y`);
   t.regex(rotated.client_secret, /^pays_/);
   await payctl.json(`app revoke-tokens ${id} -y`);

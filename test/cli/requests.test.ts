@@ -81,6 +81,8 @@ const CASES: [line: string, request: string, body?: unknown][] = [
     { subject: 'Tea', amount: '0.10', payWay: 'wechat', merchantOrderNo: 'm-1', expireSeconds: 600 },
   ],
   ['whoami', 'GET /api/v1/me'],
+  ['session list', 'GET /api/v1/me/sessions'],
+  ['session end 3d0f -y', 'DELETE /api/v1/me/sessions/3d0f'],
   ['api /api/v1/orders?limit=1', 'GET /api/v1/orders?limit=1'],
   ['api -X GET /api/v1/orders -f status=paid', 'GET /api/v1/orders?status=paid'],
   [

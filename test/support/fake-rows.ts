@@ -73,6 +73,15 @@ const adminRow: Row = {
   createdAt: '2026-11-20T10:00:00.000Z',
   lastLoginAt: null,
 };
+const sessionRow: Row = {
+  id: '3d0f6a52-51c3-4a8e-9f0e-6a1d7c2b9e44',
+  current: true,
+  ip: '192.0.2.7',
+  userAgent: 'payctl (node 24.21.0)',
+  createdAt: '2026-11-21T06:00:00.000Z',
+  lastUsedAt: '2026-11-21T06:04:00.000Z',
+  expiresAt: '2026-11-22T06:00:00.000Z',
+};
 const exceptionRow: Row = {
   id: '01935b31-2d5e-7c04-8b6a-e41f9a7d0c52',
   kind: 'amount_mismatch',
@@ -208,6 +217,8 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
     }),
   ],
   [/^\/api\/v1\/logout$/, () => ({ data: {} })],
+  [/^\/api\/v1\/me\/sessions$/, () => listOf(sessionRow)],
+  [/^\/api\/v1\/me\/sessions\//, () => ({ data: {} })],
   [/^\/api\/v1\/me$/, () => ({ data: { id: 'adm_0', username: 'alice', role: 'admin' } })],
   [/^\/api\/v1\/info$/, () => ({ data: { name: 'pay', version: '1.0.0', debug: true, database: 'postgresql' } })],
   [

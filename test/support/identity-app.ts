@@ -34,6 +34,7 @@ export interface IdentityAppOptions {
   bootstrapped?: boolean;
   publicUrl?: string;
   secretKey?: string;
+  idleMinutes?: number;
   now?: () => Date;
   loginFailures?: number;
   badCredentialsPerMinute?: number;
@@ -82,7 +83,11 @@ export async function identityApp(
   };
   const config = {
     debug,
-    jwt: { secretKey: options.secretKey ?? 'a-test-secret-of-more-than-32-bytes!', expirationHours: 24 },
+    jwt: {
+      secretKey: options.secretKey ?? 'a-test-secret-of-more-than-32-bytes!',
+      expirationHours: 24,
+      idleMinutes: options.idleMinutes ?? 0,
+    },
     oauth: { issuer: publicUrl, tokenTtlSeconds: 3600 },
     server: { publicUrl, trustedProxies: options.trustedProxies ?? 0, adminNetworks: [], corsOrigins: [] },
     rateLimit,

@@ -1,7 +1,7 @@
 import type { Service } from './service.ts';
 
-/** Counters of attempts and the trail of calls: they may grow where nothing else may. */
-const BESIDE = new Set(['rate_limits', 'channel_messages', 'channel_states']);
+/** Counters of attempts, when sessions were used and the trail of calls: they may grow where nothing else may. */
+const BESIDE = new Set(['rate_limits', 'sessions', 'channel_messages', 'channel_states']);
 
 async function tablesOf({ app }: Service): Promise<string[]> {
   const rows = await app.store.read((tx) =>

@@ -1,9 +1,8 @@
 import type { AdminState, AppState, IdentityQueries, LoginState } from '../../identity/ports.ts';
-import type { Store } from '../store.ts';
 import type { ReadTx, Tx } from '../tx.ts';
 import { auditAfter, auditLines } from './audit.ts';
 import { admins, apps } from './identity-lists.ts';
-import { inParts, type Part, PART_ROWS } from './parts.ts';
+import { sessionQueries } from './sessions.ts';
 
 /** The reads of identity that need SQL of their own. */
 export const identityQueries: IdentityQueries = {
@@ -15,7 +14,7 @@ export const identityQueries: IdentityQueries = {
   auditLines,
   auditAfter,
   touchApp,
-  deleteExpiredRevocations,
+  ...sessionQueries,
 };
 
 /** The application and whether this token of it was revoked: one statement over two primary keys, on every request. */
@@ -27,18 +26,25 @@ async function appState(tx: ReadTx, clientId: string, jti: string): Promise<AppS
        from api_apps where client_id = ?`,
     [jti, clientId],
   );
-  return row && { ...row, lastUsedAt: row.lastUsedAt === null ? null : new Date(row.lastUsedAt) };
+  return row && { ...row, lastUsedAt: dateOf(row.lastUsedAt) };
+}
+
+type SessionTime = 'confirmedAt' | 'seenAt';
+
+function dateOf(text: string | null): Date | null {
+  return text === null ? null : new Date(text);
 }
 
 /** The administrator and whether this session was ended. */
 async function adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined> {
-  const [row] = await tx.prepared<Omit<AdminState, 'confirmedAt'> & { confirmedAt: string | null }>(
+  const [row] = await tx.prepared<Omit<AdminState, SessionTime> & Record<SessionTime, string | null>>(
     `select a.id, a.username, a.role, a.enabled, a.generation, s.confirmed_at as "confirmedAt",
+            s.seen_at as "seenAt",
             exists(select 1 from revoked_tokens where jti = ?) as revoked
        from admins a left join sessions s on s.jti = ? where a.id = ?::uuid`,
     [jti, jti, id],
   );
-  return row && { ...row, confirmedAt: row.confirmedAt === null ? null : new Date(row.confirmedAt) };
+  return row && { ...row, confirmedAt: dateOf(row.confirmedAt), seenAt: dateOf(row.seenAt) };
 }
 
 type LoginRow = { bootstrapped: boolean; known: boolean; id: string | null } & NonNullable<LoginState['admin']>;
@@ -62,19 +68,4 @@ async function touchApp(tx: Tx, clientId: string, at: Date): Promise<void> {
     `update api_apps set last_used_at = ? where client_id = ? and (last_used_at is null or last_used_at < ?)`,
     [at, clientId, new Date(at.getTime() - 60_000)],
   );
-}
-
-function deleteExpiredRevocations(store: Store, before: Date, goesOn?: () => boolean): Promise<number> {
-  const clean = async (): Promise<Part<true>> => {
-    const rows = await store.transaction((tx) =>
-      tx.prepared(
-        `delete from revoked_tokens where ctid = any (array(
-           select ctid from revoked_tokens where expires_at < $1 order by expires_at limit $2 for update skip locked))
-         returning 1`,
-        [before, PART_ROWS],
-      ),
-    );
-    return { removed: rows.length, next: rows.length < PART_ROWS ? undefined : true };
-  };
-  return inParts(clean, goesOn);
 }

@@ -1,11 +1,15 @@
 import { z } from 'zod';
 import { endpoint, Reply } from '../../http/endpoint.ts';
+import type { OwnSessions } from '../../identity/own-sessions.ts';
+import type { SessionRow } from '../../identity/ports.ts';
 import type { Sessions } from '../../identity/sessions.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { noCookies } from '../login.ts';
 import { CHANGE_PASSWORD_ERRORS, CONFIRM_ERRORS } from '../wire/errors.ts';
 import { Timestamp } from '../wire/fields.ts';
 import { actorOf, PasswordText, Role } from '../wire/identity.ts';
+import { page } from '../wire/page.ts';
+import { UuidPaging } from '../wire/uuid-cursor.ts';
 
 const Me = z.object({ id: z.uuid(), username: z.string(), role: Role }).meta({ id: 'AdminMe' });
 
@@ -19,8 +23,30 @@ const Confirmed = z.object({ confirmedUntil: Timestamp }).meta({ id: 'PasswordCo
 
 const Changed = z.object({ sessionsEnded: z.literal(true) }).meta({ id: 'PasswordChanged' });
 
+const BySessionId = z.object({ id: z.uuid() });
+
+const SessionEntry = z
+  .object({
+    id: z.uuid(),
+    /** The session of this very request. */
+    current: z.boolean(),
+    ip: z.string().nullable(),
+    userAgent: z.string().nullable(),
+    createdAt: Timestamp,
+    /** To the minute. */
+    lastUsedAt: Timestamp,
+    expiresAt: Timestamp,
+  })
+  .meta({ id: 'AdminSessionEntry' });
+
+/** What the routes of the own account call. */
+export interface MeOperations {
+  sessions: Sessions;
+  ownSessions: OwnSessions;
+}
+
 /** The administrator's own account. */
-export function meRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
+export function meRoutes({ sessions, ownSessions }: MeOperations): RouteGroup {
   const router = routeGroup();
 
   /**
@@ -109,5 +135,53 @@ export function meRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
       },
     ),
   );
+
+  /**
+   * @openapi
+   * /api/v1/me/sessions:
+   *   get:
+   *     tags: [Session]
+   *     summary: List the own sessions
+   */
+  router.get(
+    '/api/v1/me/sessions',
+    endpoint(
+      { auth: { admin: 'viewer' }, query: z.object(UuidPaging), returns: SessionEntry, list: true },
+      async ({ query, caller }) =>
+        page(
+          await ownSessions.list(caller, query),
+          query.limit,
+          ({ createdAt, jti }) => ({ createdAt, id: jti }),
+          (row) => presentSession(row, caller.jti),
+        ),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/me/sessions/{id}:
+   *   delete:
+   *     tags: [Session]
+   *     summary: End one of the own sessions
+   *     description: Every replica rejects its token as soon as this returns. The current session may end itself.
+   */
+  router.delete(
+    '/api/v1/me/sessions/:id',
+    endpoint({ auth: { admin: 'viewer' }, params: BySessionId, status: 204 }, ({ params, caller, request }) =>
+      ownSessions.end(caller, actorOf(caller, request), params.id),
+    ),
+  );
   return router;
+}
+
+function presentSession({ jti, ip, userAgent, ...row }: SessionRow, current: string): z.input<typeof SessionEntry> {
+  return {
+    id: jti,
+    current: jti === current,
+    ip: ip ?? null,
+    userAgent: userAgent ?? null,
+    createdAt: row.createdAt.toISOString(),
+    lastUsedAt: row.seenAt.toISOString(),
+    expiresAt: row.expiresAt.toISOString(),
+  };
 }

@@ -123,6 +123,7 @@ test('every v2 route is 403 for a token with all scopes but its own', async (t) 
 
 /** What a viewer may do besides looking: their own session, and lists and downloads that are asked for by POST. */
 const VIEWER_MAY = [
+  'DELETE /api/v1/me/sessions/{id}',
   'POST /api/v1/certs/list',
   'POST /api/v1/certs/{id}/download',
   'POST /api/v1/logout',

@@ -52,3 +52,50 @@ test.serial('the own password is confirmed for five minutes, with a line in the 
   refused(t, wrong, 400, 'invalid_request');
   t.is(wrong.body.errors[0].pointer, '/password');
 });
+
+test.serial(
+  'own sessions are listed, newest first, with where they came from; nobody sees those of others',
+  async (t) => {
+    const app = await identityApp(t);
+    const bob = { username: 'bob', password: 'nine-tidy-green-anchors', role: 'viewer' };
+    const token = await app.login();
+    await app.call('POST', '/api/v1/admins', { token, body: bob });
+    const theirs = await app.login(bob);
+    const { data } = await app
+      .call('POST', '/api/v1/login', { body: alice, headers: { 'user-agent': 'Test/1 (a phone)' } })
+      .then(({ body }) => body);
+    const list = async (by: string, query = '') =>
+      (await app.call('GET', `/api/v1/me/sessions${query}`, { token: by })).body;
+    const [newest, oldest, ...rest] = (await list(token)).data;
+    t.deepEqual(rest, []);
+    t.like(newest, { current: false, userAgent: 'Test/1 (a phone)', ip: '127.0.0.1' });
+    t.like(oldest, { current: true });
+    t.true(Date.parse(newest.expiresAt) > Date.parse(newest.createdAt));
+    t.true((await list(data.token)).data[0].current);
+    t.is((await list(theirs)).data.length, 1);
+    const first = await list(token, '?limit=1');
+    t.is(first.data[0].id, newest.id);
+    t.is((await list(token, `?limit=1&cursor=${first.page.nextCursor}`)).data[0].id, oldest.id);
+  },
+);
+
+test.serial('an own session is ended, once, and counts at once; one of somebody else is not there', async (t) => {
+  const logIn = async (account: { username: string; password: string } = alice) =>
+    (await file.nobody('POST', '/api/v1/login', account)).body.data.token as string;
+  const use = async (token: string) =>
+    (await file.nobody('GET', '/api/v1/me', undefined, { authorization: `Bearer ${token}` })).status;
+  const lost = await logIn();
+  const { data } = (await admin('GET', '/api/v1/me/sessions')).body;
+  const path = `/api/v1/me/sessions/${data[0].id}`;
+  refused(t, await file.viewer('DELETE', path), 404, 'not_found');
+  t.is(await use(lost), 200);
+  const ended = await admin('DELETE', path);
+  t.deepEqual([ended.status, ended.body], [204, '']);
+  t.is(await use(lost), 401);
+  refused(t, await admin('DELETE', path), 404, 'not_found');
+  refused(t, await admin('DELETE', '/api/v1/me/sessions/00000000-0000-4000-8000-000000000000'), 404, 'not_found');
+  refused(t, await admin('GET', '/api/v1/me/sessions?limit=x'), 400, 'invalid_request');
+  const { data: left } = (await admin('GET', '/api/v1/me/sessions')).body;
+  t.false(left.some(({ id }: { id: string }) => id === data[0].id));
+  t.is((await admin('GET', '/api/v1/me')).status, 200);
+});

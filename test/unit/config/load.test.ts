@@ -31,7 +31,7 @@ test('with nothing set, the defaults of the contract hold', (t) => {
       poolSize: 10,
       prepared: true,
     },
-    jwt: { secretKey: undefined, expirationHours: 24 },
+    jwt: { secretKey: undefined, expirationHours: 24, idleMinutes: 120 },
     oauth: { issuer: 'http://127.0.0.1:8080', tokenTtlSeconds: 3600 },
     security: { masterKeys: [] },
     skillpay: { brand: 'Weixin', devMode: false, offerTtlSeconds: 900 },

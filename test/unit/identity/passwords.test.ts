@@ -1,6 +1,7 @@
 import { argon2id, hash } from 'argon2';
 import test from 'ava';
 import { commonPasswords } from '../../../server/identity/common-passwords.ts';
+import { leakedCount } from '../../../server/identity/common-digests.ts';
 import { createPasswords, requireGoodPassword } from '../../../server/identity/passwords.ts';
 
 const passwords = createPasswords();
@@ -58,4 +59,24 @@ test('short, huge, common and lazy passwords are refused', (t) => {
   ])
     t.notThrows(() => requireGoodPassword(good, 'operations'), good);
   t.true(commonPasswords.size >= 200);
+});
+
+test('what leaked most often is refused, as it is and with what people add to it', (t) => {
+  t.true(leakedCount >= 3000);
+  const bad = [
+    'needforspeed',
+    'Christopher1',
+    'jamesbond007',
+    '123456789987654321',
+    'q1w2e3r4t5y6u7i8',
+    'charlie123456',
+    'Mustang2025!',
+    '!!jennifer!!1990',
+    'chelseachelsea',
+    'arsenal1arsenal1',
+    'Liverpool@1234',
+  ];
+  for (const password of bad) t.throws(() => requireGoodPassword(password, 'alice'), { message: /too weak/ }, password);
+  const good = ['seven-quiet-otters-swim', 'charlie-went-to-norway', 'my mustang eats blue hay', 'vTx3-charlie-09qL'];
+  for (const password of good) t.notThrows(() => requireGoodPassword(password, 'alice'), password);
 });

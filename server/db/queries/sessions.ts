@@ -1,0 +1,57 @@
+import type { SessionQueries } from '../../identity/ports.ts';
+import type { SessionRow } from '../entities/identity.ts';
+import type { Store } from '../store.ts';
+import type { ReadTx, Tx } from '../tx.ts';
+import { behind, inOrder, place } from './identity-lists.ts';
+import { inParts, type Part, PART_ROWS } from './parts.ts';
+
+/** The statements about sessions that need SQL of their own. */
+export const sessionQueries: SessionQueries = {
+  sessions,
+  touchSession,
+  deleteExpiredRevocations: (store, before, goesOn) => deleteExpired(store, 'revoked_tokens', before, goesOn),
+  deleteExpiredSessions: (store, before, goesOn) => deleteExpired(store, 'sessions', before, goesOn),
+};
+
+/** The sessions of an account that are alive, newest first, one more than `limit`. */
+async function sessions(tx: ReadTx, adminId: string, filter: Parameters<SessionQueries['sessions']>[2]) {
+  const ids = await tx.sql<{ id: string }>(
+    `select s.jti as id from sessions s join admins a on a.id = s.admin_id and a.generation = s.generation
+      where s.admin_id = ?::uuid and s.expires_at > ? and s.seen_at >= ?
+        and not exists (select 1 from revoked_tokens r where r.jti = s.jti) and ${behind('s.jti', 's.created_at')}
+      order by s.created_at desc, s.jti desc limit ?`,
+    [adminId, filter.at, filter.seenSince, ...place(filter)],
+  );
+  const rows = await tx.sessions.list({ jti: ids.map(({ id }) => id) });
+  return inOrder(ids, rows, ({ jti }) => jti);
+}
+
+/** Notes the use of a session; one that has no row yet is taken in. */
+async function touchSession(tx: Tx, row: SessionRow): Promise<void> {
+  const { jti, adminId, generation, createdAt, seenAt, expiresAt } = row;
+  await tx.prepared(
+    `insert into sessions as s (jti, admin_id, generation, created_at, seen_at, expires_at)
+     values (?, ?::uuid, ?, ?, ?, ?) on conflict (jti) do update set seen_at = greatest(s.seen_at, excluded.seen_at)`,
+    [jti, adminId, generation, createdAt, seenAt, expiresAt],
+  );
+}
+
+function deleteExpired(
+  store: Store,
+  table: 'revoked_tokens' | 'sessions',
+  before: Date,
+  goesOn?: () => boolean,
+): Promise<number> {
+  const clean = async (): Promise<Part<true>> => {
+    const rows = await store.transaction((tx) =>
+      tx.prepared(
+        `delete from ${table} where ctid = any (array(
+           select ctid from ${table} where expires_at < $1 order by expires_at limit $2 for update skip locked))
+         returning 1`,
+        [before, PART_ROWS],
+      ),
+    );
+    return { removed: rows.length, next: rows.length < PART_ROWS ? undefined : true };
+  };
+  return inParts(clean, goesOn);
+}

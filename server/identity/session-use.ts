@@ -1,0 +1,34 @@
+import type { Store } from '../db/store.ts';
+import type { AdminState, SessionQueries } from './ports.ts';
+import { sessionRow } from './session-row.ts';
+import type { GenuineToken } from './tokens.ts';
+
+const NOTED_MS = 60_000;
+
+/** From when on a session must have been used to be alive; always, where there is no idle time. */
+export function usedSince(now: Date, idleMinutes: number): Date {
+  return new Date(idleMinutes === 0 ? 0 : now.getTime() - idleMinutes * 60_000);
+}
+
+/** What noting the use of sessions needs. */
+export interface SessionUsePorts {
+  store: Store;
+  queries: Pick<SessionQueries, 'touchSession'>;
+  now: () => Date;
+}
+
+/** Notes the use of a session beside the request, at most once a minute; losing one is no harm. A token of the release before gets its row. */
+export function createSessionUse({ store, queries, now }: SessionUsePorts) {
+  const underway = new Set<string>();
+  return ({ id: adminId, generation, seenAt }: AdminState, { jti, expiresAt }: GenuineToken): void => {
+    const at = now();
+    if (underway.has(jti) || (seenAt && at.getTime() - seenAt.getTime() < NOTED_MS)) return;
+    underway.add(jti);
+    const ttlSeconds = (expiresAt.getTime() - at.getTime()) / 1000;
+    const row = sessionRow({ jti, adminId, generation, ttlSeconds }, at);
+    store
+      .autocommit((tx) => queries.touchSession(tx, row))
+      .catch(() => {})
+      .finally(() => underway.delete(jti));
+  };
+}

@@ -1,0 +1,120 @@
+import test from 'ava';
+import { alice, identityApp, type IdentityApp } from '../../support/identity-app.ts';
+
+const BROWSER = { 'sec-fetch-site': 'same-origin' };
+
+/** A login as a browser keeps it: every cookie that was set, by name. */
+async function logIn(app: IdentityApp, headers: Record<string, string> = {}) {
+  const answer = await app.call('POST', '/api/v1/login', { body: alice, headers });
+  const cookies = new Map(
+    answer.headers.getSetCookie().map((cookie) => {
+      const [pair = '', ...attributes] = cookie.split('; ');
+      const [name = '', value = ''] = pair.split('=');
+      return [name, { pair, value, attributes: attributes.map((one) => one.toLowerCase()).toSorted() }];
+    }),
+  );
+  const cookie = [...cookies.values()].map(({ pair }) => pair).join('; ');
+  return { status: answer.status, token: answer.body.data?.token as string, cookies, cookie };
+}
+
+const me = async (app: IdentityApp, headers: Record<string, string>) =>
+  (await app.call('GET', '/api/v1/me', { headers })).status;
+
+test('a login with the cookie of a session ends that session, and no other; a login that fails ends none', async (t) => {
+  const app = await identityApp(t);
+  const [first, second, other] = [await logIn(app), await logIn(app), await app.login()];
+  const wrong = { ...alice, password: 'wrong-wrong-wrong' };
+  const headers = { cookie: first.cookie };
+  t.is((await app.call('POST', '/api/v1/login', { body: wrong, headers })).status, 401);
+  t.is(await me(app, headers), 200);
+  const next = await logIn(app, headers);
+  t.is(await me(app, headers), 401);
+  for (const { cookie } of [second, next]) t.is(await me(app, { cookie }), 200);
+  t.is(await me(app, { authorization: `Bearer ${other}` }), 200);
+  const { data } = (await app.call('GET', '/api/v1/me/sessions', { headers: { cookie: next.cookie } })).body;
+  t.is(data.length, 3);
+  t.is((await logIn(app, { cookie: 'auth_token=nonsense; auth_token=x.y.z' })).status, 200);
+});
+
+test('where the service is reached by https the session is in a cookie of this host, which wins over any other', async (t) => {
+  const app = await identityApp(t, { publicUrl: 'https://pay.example.com' });
+  const { cookies, cookie, token } = await logIn(app);
+  t.deepEqual([...cookies.keys()].toSorted(), ['__Host-auth_token', 'auth_token', 'csrf_token']);
+  const { attributes, value } = cookies.get('__Host-auth_token')!;
+  t.is(value, token);
+  for (const one of ['path=/', 'secure', 'httponly', 'samesite=strict']) t.true(attributes.includes(one), one);
+  t.false(attributes.some((one) => one.startsWith('domain')));
+  const planted = (await logIn(app)).token;
+  t.is(
+    await me(app, { cookie: `auth_token=${planted}; ${cookie}`, ...BROWSER }),
+    200,
+    'what was planted is not looked at',
+  );
+  const host = `__Host-auth_token=${token}`;
+  t.is(await me(app, { cookie: host, ...BROWSER }), 200);
+  t.is(await me(app, { cookie: `auth_token=${planted}`, ...BROWSER }), 401, 'a browser has the cookie of this host');
+  t.is(await me(app, { cookie: `auth_token=${token}` }), 200, 'a program may send the cookie by its plain name');
+  const out = await app.call('POST', '/api/v1/logout', { token });
+  t.is(out.headers.getSetCookie().filter((one) => /^(__Host-)?\w+=;/.test(one)).length, 3);
+  t.is(await me(app, { cookie: host }), 401);
+});
+
+test('where it is reached by http there is no such cookie, and none counts', async (t) => {
+  const app = await identityApp(t);
+  const { cookies, token } = await logIn(app);
+  t.deepEqual([...cookies.keys()].toSorted(), ['auth_token', 'csrf_token']);
+  t.is(await me(app, { cookie: `__Host-auth_token=${token}` }), 401);
+  t.is(await me(app, { cookie: `auth_token=${token}`, ...BROWSER }), 200);
+});
+
+test('a session that is not used for the idle time ends on every replica; use keeps it', async (t) => {
+  let offset = 0;
+  const now = () => new Date(Date.now() + offset * 60_000);
+  const one = await identityApp(t, { now, idleMinutes: 30 });
+  const two = await identityApp(t, { on: one.on, now, idleMinutes: 30 });
+  const [used, left] = [await logIn(one), await logIn(one)];
+  const seenAt = async () =>
+    (await one.store.read((tx) => tx.sessions.list({}))).map((row) => row.seenAt.getTime()).toSorted();
+  for (const app of [two, one, two]) {
+    offset += 20;
+    const before = Math.max(...(await seenAt()));
+    t.is(await me(app, { cookie: used.cookie }), 200);
+    // The use is noted beside the request.
+    while (Math.max(...(await seenAt())) === before) await new Promise((resolve) => setImmediate(resolve));
+  }
+  for (const app of [one, two]) t.is(await me(app, { cookie: left.cookie }), 401);
+  const { data } = (await one.call('GET', '/api/v1/me/sessions', { token: used.token })).body;
+  t.is(data.length, 1, 'what is over is not listed');
+  offset += 31;
+  for (const app of [one, two]) t.is(await me(app, { cookie: used.cookie }), 401);
+  const always = await identityApp(t, { on: one.on, now, idleMinutes: 0 });
+  t.is(await me(always, { cookie: used.cookie }), 200, '0 turns it off');
+});
+
+test('a session of the release before is taken in when it is used, and is idle like any other', async (t) => {
+  let offset = 0;
+  const app = await identityApp(t, { now: () => new Date(Date.now() + offset * 60_000), idleMinutes: 30 });
+  const { token } = await logIn(app);
+  await app.store.transaction((tx) => tx.sessions.delete({}));
+  offset += 600;
+  const use = () => me(app, { authorization: `Bearer ${token}` });
+  t.is(await use(), 200);
+  const rows = () => app.store.read((tx) => tx.sessions.list({}));
+  while ((await rows()).length === 0) await new Promise((resolve) => setImmediate(resolve));
+  const [row] = await rows();
+  t.is(row?.confirmedAt, null);
+  t.true(row!.expiresAt.getTime() <= Date.now() + 24 * 3_600_000, 'not longer than its token');
+  offset += 31;
+  t.is(await use(), 401);
+});
+
+test('sessions whose token is over are forgotten', async (t) => {
+  let offset = 0;
+  const app = await identityApp(t, { now: () => new Date(Date.now() + offset) });
+  await logIn(app);
+  t.is(await app.identity.deleteExpiredSessions(), 0);
+  offset = 25 * 3_600_000;
+  await logIn(app);
+  t.is(await app.identity.deleteExpiredSessions(), 1);
+  t.is((await app.store.read((tx) => tx.sessions.list({}))).length, 1);
+});
