@@ -32,6 +32,8 @@ export interface RequestState {
   route: string;
   contract?: Contract;
   caller?: Caller;
+  /** Which client a request for a token says that it is. */
+  triedClient?: string;
   /** A credential was sent, so nothing of the answer may be cached. */
   credential: boolean;
 }

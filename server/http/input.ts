@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type FieldError, InvalidRequest, NotFound } from '../errors.ts';
 import { readBody } from './body.ts';
+import { triedClient, withoutEmpty } from './oauth-request.ts';
 import { requirePlainText } from './plain-text.ts';
 import type { Contract, RequestFacts } from './contract.ts';
 import type { EdgeContext } from './edge.ts';
@@ -21,6 +22,7 @@ const noBytes = Buffer.alloc(0);
 export function inputReader(contract: Contract): (ctx: EdgeContext) => Promise<ReadInput> {
   const { params, query, headers, body } = contract;
   const takesBody = body !== undefined || contract.accepts !== undefined;
+  const isOAuth = contract.style === 'oauth';
   return async (ctx) => {
     const read = {
       params: params ? readParams(params, ctx) : none,
@@ -28,7 +30,9 @@ export function inputReader(contract: Contract): (ctx: EdgeContext) => Promise<R
       headers: headers ? readHeaders(headers, ctx) : none,
     };
     const { value, raw } = takesBody ? await readBody(ctx, contract) : { value: undefined, raw: noBytes };
-    return { ...read, body: body ? parse(body, value, '') : undefined, request: facts(ctx, raw) };
+    if (isOAuth) ctx.state.triedClient = triedClient(ctx.req.headers.authorization, value);
+    const sent = isOAuth ? withoutEmpty(value) : value;
+    return { ...read, body: body ? parse(body, sent, '') : undefined, request: facts(ctx, raw) };
   };
 }
 

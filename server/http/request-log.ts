@@ -45,7 +45,7 @@ function mayCarryCredential({ path, req }: EdgeContext): boolean {
 }
 
 function finish(ctx: EdgeContext, seconds: number): void {
-  const { id, ip, route, caller } = ctx.state;
+  const { id, ip, route, caller, triedClient } = ctx.state;
   ctx.edge.metrics?.observe(ctx.method, route, ctx.status, seconds);
   const who = caller === undefined ? undefined : caller.kind === 'app' ? caller.clientId : caller.username;
   const level = route.startsWith('/health') ? 'debug' : 'info';
@@ -58,6 +58,7 @@ function finish(ctx: EdgeContext, seconds: number): void {
       ms: Math.round(seconds * 1e5) / 100,
       ip,
       caller: who,
+      clientId: ctx.status >= 400 ? triedClient : undefined,
     },
     'request',
   );

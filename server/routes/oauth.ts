@@ -61,7 +61,7 @@ export function oauthRoutes({ oauth, issuer, publicUrl, scopes }: OAuthOperation
    *     summary: Get an access token
    *     description: >-
    *       Grant `client_credentials`, as JSON or form data; client credentials in the body or with HTTP Basic. `scope` restricts
-   *       the token; by default it has all scopes of the application.
+   *       the token; by default it has all scopes of the application. A parameter without a value is as good as none.
    *     requestBody:
    *       content:
    *         application/json:
@@ -180,7 +180,7 @@ function requireClient(credentials: ClientCredentials | undefined): ClientCreden
 }
 
 function requireNoCredentials(query: object): void {
-  const [name] = Object.keys(query);
+  const [name] = Object.entries(query).find(([, value]) => value !== '') ?? [];
   if (name === undefined) return;
   throw new InvalidRequest(`${name} belongs into the body, not into the address.`, [
     { pointer: `/query/${name}`, code: 'not_in_query', detail: 'must be sent in the body' },

@@ -3,6 +3,7 @@ import { SignJWT } from 'jose';
 import { createSecretKey } from 'node:crypto';
 import * as oauth4webapi from 'oauth4webapi';
 import * as openid from 'openid-client';
+import { createLogger } from '../../server/http/logger.ts';
 import { deriveKeys } from '../../server/identity/keys.ts';
 import { testSecrets } from '../../server/identity/test-apps.ts';
 import { type Answer, appWithToken, identityApp, type IdentityApp, tokenOf } from '../support/identity-app.ts';
@@ -233,7 +234,7 @@ test.serial(
     const other = await appWithToken(app, admin);
     const revoke = (body: unknown, headers = {}) => app.call('POST', '/oauth/revoke', { body, headers });
     const alive = async () => (await app.call('GET', '/api/v2/me', { token })).status;
-    for (const unknown of ['nonsense', '', 'a.b.c', admin]) t.is((await revoke({ token: unknown })).status, 200);
+    for (const unknown of ['nonsense', 'a.b.c', admin]) t.is((await revoke({ token: unknown })).status, 200);
     t.is((await app.call('GET', '/api/v1/me', { token: admin })).status, 200, 'not for administrators');
     t.is((await revoke({})).body.error, 'invalid_request');
     t.is((await revoke({ token: { $ne: '' } })).status, 400);
@@ -316,3 +317,70 @@ test.serial('an application gets no token from an address that is not on its lis
   const answer = await app.call('POST', '/oauth/token', { body: { grant_type: grant, client_id, client_secret } });
   t.deepEqual([answer.status, answer.body.error], [403, 'unauthorized_client']);
 });
+
+test.serial('a parameter without a value is as good as none, in a form, in JSON and in the address', async (t) => {
+  const { client_id, client_secret, token } = await shop();
+  const right = { grant_type: grant, client_id, client_secret };
+  const inBoth = async (path: string, body: Record<string, string>, headers = {}) => {
+    const form = await app.call('POST', path, { body: new URLSearchParams(body), headers });
+    const json = await app.call('POST', path, { body, headers });
+    t.deepEqual([json.status, json.body.error], [form.status, form.body.error]);
+    return form;
+  };
+  t.is((await inBoth('/oauth/token', { ...right, scope: '' })).status, 200);
+  t.is((await inBoth('/oauth/token?client_secret=&grant_type=', right)).status, 200);
+  const byHeader = basic(client_id, client_secret);
+  t.is((await inBoth('/oauth/token', { ...right, client_id: '', client_secret: '' }, byHeader)).status, 200);
+  const cases: [string, Record<string, string>, number, string][] = [
+    ['/oauth/token', { ...right, grant_type: '' }, 400, 'invalid_request'],
+    ['/oauth/token', { ...right, client_secret: '' }, 401, 'invalid_client'],
+    ['/oauth/token', { ...right, client_id: '' }, 400, 'invalid_request'],
+    ['/oauth/token', { ...right, client_id: '', client_secret: '' }, 401, 'invalid_client'],
+    ['/oauth/revoke', { token: '' }, 400, 'invalid_request'],
+  ];
+  for (const [path, body, status, error] of cases) {
+    const answer = await inBoth(path, body);
+    t.deepEqual([answer.status, answer.body.error], [status, error], JSON.stringify(body));
+  }
+  t.is((await app.call('GET', '/api/v2/me', { token })).status, 200);
+  t.is((await inBoth('/oauth/revoke', { token, client_id: '', client_secret: '' })).status, 200);
+  t.is((await app.call('GET', '/api/v2/me', { token })).status, 401);
+});
+
+test.serial(
+  'a token request that is refused is logged with the client that was tried, short and harmless',
+  async (t) => {
+    const lines: string[] = [];
+    const logger = createLogger({ log: { level: 'info' } }, { write: (line) => void lines.push(line) });
+    const app = await identityApp(t, { logger });
+    const { client_id, client_secret } = await appWithToken(app, await app.login());
+    const tried = async (body: object, headers: Record<string, string> = {}, path = '/oauth/token') => {
+      const before = lines.length;
+      const { status } = await app.call('POST', path, { body, headers });
+      while (lines.length === before) await new Promise((resolve) => setImmediate(resolve));
+      const [line = ''] = lines.slice(before);
+      t.false(line.includes(client_secret));
+      return { status, line, ...(JSON.parse(line) as { clientId?: string }) };
+    };
+    const wrong = { grant_type: grant, client_secret: 'wrong-wrong-wrong' };
+    t.like(await tried({ ...wrong, client_id }), { status: 401, clientId: client_id });
+    t.like(await tried({ grant_type: grant }, basic(client_id, 'wrong')), { status: 401, clientId: client_id });
+    t.like(await tried({ grant_type: 'password', client_id, client_secret }), { status: 400, clientId: client_id });
+    t.like(await tried({ client_id }), { status: 400, clientId: client_id });
+    const scope = { grant_type: grant, client_id, client_secret, scope: 'admin' };
+    t.like(await tried(scope), { status: 400, clientId: client_id });
+    const revoked = await tried({ token: 'x', client_id, client_secret: 'wrong' }, {}, '/oauth/revoke');
+    t.like(revoked, { status: 401, clientId: client_id });
+    const hostile = await tried({ ...wrong, client_id: `a\u001b[31m\n\u009b\u2028${'x'.repeat(500)}` });
+    // oxlint-disable-next-line no-control-regex -- no control character may reach whoever reads the log
+    t.notRegex(hostile.line.trimEnd(), /[\u0000-\u001f\u007f-\u009f\u2028]/);
+    t.true(hostile.clientId!.length <= 64);
+    t.is((await tried({ ...wrong, client_id: client_secret })).clientId, '[redacted]', 'a secret in the wrong place');
+    t.is(
+      (await tried({ grant_type: grant, client_id, client_secret })).clientId,
+      undefined,
+      'granted: nothing was tried',
+    );
+    t.is((await tried({ grant_type: grant, client_id: ['x'], client_secret })).clientId, undefined);
+  },
+);

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from 'ava';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { identityQueries } from '../../server/db/queries/identity.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
 import { seed } from '../../server/db/seed.ts';
@@ -39,6 +39,7 @@ export interface IdentityAppOptions {
   loginFailures?: number;
   badCredentialsPerMinute?: number;
   perApp?: number;
+  logger?: Logger;
   trustedProxies?: number;
 }
 
@@ -101,7 +102,7 @@ export async function identityApp(
   if (bootstrapped && !options.on) await createFirstAdmin(ports, actor, alice);
   const koa = await buildKoa({
     config,
-    logger: pino({ level: process.env.PAY_TEST_LOG ?? 'silent' }),
+    logger: options.logger ?? pino({ level: process.env.PAY_TEST_LOG ?? 'silent' }),
     authenticators: identity.authenticators,
     rateLimits: counts,
     withKey: withoutKeys,

@@ -1,4 +1,5 @@
 import { AppError, InvalidRequest } from '../../errors.ts';
+import { basicPair } from '../../http/oauth-request.ts';
 import type { ClientCredentials } from '../../identity/client-credentials.ts';
 
 /** What a request to a token endpoint says about its client. */
@@ -30,15 +31,13 @@ export function readClient(
 }
 
 function readBasic(header: string): ClientCredentials {
-  const encoded = /^Basic +([A-Za-z0-9+/_-]+={0,2})$/i.exec(header)?.[1];
-  const text = encoded === undefined ? '' : Buffer.from(encoded, 'base64').toString('utf8');
-  const colon = text.indexOf(':');
-  if (colon < 0) {
+  const pair = basicPair(header);
+  if (!pair) {
     throw new AppError('invalid_client', 401, 'The Authorization header contains no valid Basic credentials.', {
       headers: { 'WWW-Authenticate': 'Basic realm="oauth", charset="UTF-8"' },
     });
   }
-  return { clientId: decode(text.slice(0, colon)), clientSecret: decode(text.slice(colon + 1)), basic: true };
+  return { clientId: decode(pair.id), clientSecret: decode(pair.secret), basic: true };
 }
 
 /** Both parts are form-encoded by the book; many clients send them as they are. */
