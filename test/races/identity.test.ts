@@ -96,6 +96,18 @@ const sessionEnds: [string, (scene: Scene, token: string) => Promise<Answer>][] 
       return one.call('POST', '/api/v1/me/password', { token, body });
     },
   ],
+  [
+    'its end by another session',
+    async ({ one, two }, token) => {
+      const { data } = (await one.call('GET', '/api/v1/me/sessions', { token })).body;
+      const own = data.find(({ current }: { current: boolean }) => current);
+      return two.call('DELETE', `/api/v1/me/sessions/${own.id}`, { token: await two.login() });
+    },
+  ],
+  [
+    'a login that brings its cookie',
+    ({ two }, token) => two.call('POST', '/api/v1/login', { body: alice, headers: { cookie: `auth_token=${token}` } }),
+  ],
 ];
 
 for (const [name, end] of sessionEnds) {
