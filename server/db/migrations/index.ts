@@ -4,8 +4,8 @@ import { DebitsByApplication } from './0003-debits-by-application.ts';
 import { DueEffects } from './0004-due-effects.ts';
 import { CertTrust } from './0005-cert-trust.ts';
 import { RefundQuestions } from './0006-refund-questions.ts';
-import { RefundPayment } from './0010-refund-payment.ts';
 import { Sessions } from './0007-sessions.ts';
+import { RefundPayment } from './0010-refund-payment.ts';
 
 /** Every migration in order; each one only adds. */
 export const MIGRATIONS = [
@@ -15,6 +15,6 @@ export const MIGRATIONS = [
   { name: '0004-due-effects', class: DueEffects },
   { name: '0005-cert-trust', class: CertTrust },
   { name: '0006-refund-questions', class: RefundQuestions },
-  { name: '0010-refund-payment', class: RefundPayment },
   { name: '0007-sessions', class: Sessions },
+  { name: '0010-refund-payment', class: RefundPayment },
 ];
