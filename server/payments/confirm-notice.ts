@@ -25,7 +25,8 @@ export function confirmNotice(ports: Ports): ConfirmNotice {
     const { outcome } = notice;
     if (outcome?.kind !== 'paid' || !needsConfirmation(ports, payWay, notice, outcome.amount)) return true;
     const order = await pinnedOrder(ports, arrived);
-    if (!order || isKnown(order, outcome)) return true;
+    // Of an order that is paid the same success changes nothing, and another one is only listed.
+    if (!order || order.paid > 0n) return true;
     const said = await ask(ports, order, (channel) => channel.query(orderRef(order)));
     ports.checkpoint('notice.asked');
     if (said.kind === 'paid' && isSame(said, outcome)) return true;
@@ -63,11 +64,6 @@ async function pinnedOrder({ store }: Ports, arrived: Arrived): Promise<OrderRow
       return undefined;
     return order;
   });
-}
-
-/** The same success again changes nothing. */
-function isKnown({ paid, channelTradeNo }: OrderRow, { channelNo }: Paid): boolean {
-  return paid > 0n && channelTradeNo === channelNo;
 }
 
 function isSame(one: Paid, other: Paid): boolean {

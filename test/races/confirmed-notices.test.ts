@@ -80,6 +80,25 @@ for (const payWay of PAY_WAYS) {
   });
 }
 
+for (const payWay of PAY_WAYS)
+  test(`${payWay}: a large second payment that a query does not show is listed, and moves nothing`, async (t) => {
+    const { service, shop, forger } = await stage(t);
+    const orderNo = await placeOrder(shop, { payWay, amount: 1500 });
+    await service.sim('/sim/pay', { orderNo });
+    const message = await messageAbout(service, orderNo);
+    t.is(await deliver(service, payWay, message), 200);
+    const facts = { ...forger.factsOf(message), trade_no: '2030010122001400000000000001' };
+    const other = payWay === 'wechat' ? { ...facts, transaction_id: '4200000000203001010000000001' } : facts;
+    const { headers, body } = await forger.sign(payWay, 'default', other);
+    t.is(await post(service, payWay, headers, body), 200);
+    const listed = await service.app.store.read((tx) => tx.exceptions.list({ orderNo, state: 'open' }));
+    t.deepEqual(
+      listed.map(({ kind, receivedMinor }) => ({ kind, receivedMinor })),
+      [{ kind: 'double_paid', receivedMinor: 150_000n }],
+    );
+    t.is((await orderOf(service, orderNo))?.paid, 150_000n);
+  });
+
 test('a key that was trusted by mistake pays nothing for a day, and never more than the limit', async (t) => {
   const { service, dir, forger, shop } = await stage(t);
   const admin = await firstAdmin(service);
