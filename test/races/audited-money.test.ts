@@ -1,9 +1,13 @@
 import test from 'ava';
+import type { OrderRow } from '../../server/db/entities/orders.ts';
+import { noteEffects } from '../../server/payments/apply.ts';
 import { closePayment } from '../../server/payments/close.ts';
+import { runEffect } from '../../server/payments/effects.ts';
 import { operatorRepairs } from '../../server/payments/operator.ts';
 import { placePayment } from '../../server/payments/place.ts';
 import type { Asker, Ports } from '../../server/payments/ports.ts';
 import { refundPayment } from '../../server/payments/refund.ts';
+import { settleRefund } from '../../server/payments/settle.ts';
 import { catalogWorld, type CatalogWorld, operator } from '../support/catalog-world.ts';
 import { defaultLatePayment } from '../../server/identity/api-app-rules.ts';
 
@@ -14,6 +18,7 @@ const request = { subject: 'Tea', payWay: 'alipay', amount: 10 } as const;
 /** What a person does to money: the line that it leaves, and how it is done to a paid order, its refund and its exception. */
 interface Scene {
   action: string;
+  how?: string;
   act(ports: Ports, of: Subjects): Promise<unknown>;
 }
 
@@ -22,7 +27,9 @@ interface Subjects {
   open: string;
   failed: string;
   pending: string;
+  abnormal: string;
   exception: string;
+  effect: string;
 }
 
 const SCENES: readonly Scene[] = [
@@ -39,6 +46,15 @@ const SCENES: readonly Scene[] = [
     action: 'exception.resolve',
     act: (ports, { exception }) => operatorRepairs(ports).resolveException(asker, exception, 'refund', 'not ours'),
   },
+  {
+    action: 'exception.resolve',
+    how: ' (the retry of what is still due)',
+    act: (ports, { effect }) => operatorRepairs(ports).resolveException(asker, effect, 'retry', 'it is urgent'),
+  },
+  {
+    action: 'refund.resolve',
+    act: (ports, { abnormal }) => operatorRepairs(ports).resolveRefund(asker, abnormal, 'paid_elsewhere', 'by bank'),
+  },
 ];
 
 async function subjects(world: CatalogWorld): Promise<Subjects> {
@@ -46,6 +62,9 @@ async function subjects(world: CatalogWorld): Promise<Subjects> {
   const failed = await world.refund(order.orderNo, 2);
   await world.finish(failed, 'failed');
   const pending = await world.refund(order.orderNo, 3);
+  const abnormal = await world.refund(order.orderNo, 4);
+  const outcome = { kind: 'abnormal', code: 'CARD_GONE', reason: 'gone' } as const;
+  await settleRefund(world.ports, abnormal, { outcome }, { cause: 'test', actor: 'test' });
   const other = await world.place({ amount: 10 });
   await world.say(other.orderNo, {
     kind: 'paid',
@@ -55,7 +74,21 @@ async function subjects(world: CatalogWorld): Promise<Subjects> {
   });
   const found = await world.store.read((tx) => tx.exceptions.find({ orderNo: other.orderNo }));
   const open = await world.place({ amount: 10 });
-  return { paid: order.orderNo, open: open.orderNo, failed, pending, exception: found!.id };
+  const effect = await dueEffect(world, await world.pay(await world.place({ amount: 10 })));
+  return { paid: order.orderNo, open: open.orderNo, failed, pending, abnormal, exception: found!.id, effect };
+}
+
+/** The exception about an effect of the order that is still due. */
+async function dueEffect({ ports, store }: CatalogWorld, order: OrderRow): Promise<string> {
+  const broken = async () => {
+    throw new Error('no coins today');
+  };
+  const effect = { name: 'paid', run: ['paid'] } as const;
+  await store.transaction(async (tx) => {
+    await runEffect({ ...ports, effects: { ...ports.effects, paid: broken } }, tx, { order }, effect, 0);
+    await noteEffects(tx, order, true);
+  });
+  return (await store.read((tx) => tx.exceptions.find({ orderNo: order.orderNo, kind: 'effect_failed' })))!.id;
 }
 
 const states = (world: CatalogWorld) =>
@@ -66,28 +99,31 @@ const states = (world: CatalogWorld) =>
     moves: await tx.moves.count({}),
   }));
 
-for (const { action, act } of SCENES) {
-  test.serial(`${action} by a person and its line in the audit log are there together or not at all`, async (t) => {
-    const world = await catalogWorld(t);
-    const of = await subjects(world);
-    const before = await states(world);
-    const calls: string[] = [];
-    const channels = {
-      ...world.ports.channels,
-      forOrder: async (...args: Parameters<Ports['channels']['forOrder']>) => {
-        calls.push(action);
-        return world.ports.channels.forOrder(...args);
-      },
-    };
-    const full = { ...world.ports, channels, audit: () => Promise.reject(new Error('the log is full')) };
-    await t.throwsAsync(act(full, of), { message: 'the log is full' });
-    t.deepEqual(await states(world), before);
-    t.deepEqual(calls, [], 'the channel is not asked for what is not written down');
-    await act(world.ports, of);
-    const lines = await world.store.read((tx) => tx.audit.list({ action }));
-    t.is(lines.length, 1);
-    t.like(lines[0], { actorKind: 'admin', actor: 'tester' });
-  });
+for (const { action, how = '', act } of SCENES) {
+  test.serial(
+    `${action}${how} by a person and its line in the audit log are there together or not at all`,
+    async (t) => {
+      const world = await catalogWorld(t);
+      const of = await subjects(world);
+      const before = await states(world);
+      const calls: string[] = [];
+      const channels = {
+        ...world.ports.channels,
+        forOrder: async (...args: Parameters<Ports['channels']['forOrder']>) => {
+          calls.push(action);
+          return world.ports.channels.forOrder(...args);
+        },
+      };
+      const full = { ...world.ports, channels, audit: () => Promise.reject(new Error('the log is full')) };
+      await t.throwsAsync(act(full, of), { message: 'the log is full' });
+      t.deepEqual(await states(world), before);
+      t.deepEqual(calls, [], 'the channel is not asked for what is not written down');
+      await act(world.ports, of);
+      const lines = await world.store.read((tx) => tx.audit.list({ action }));
+      t.is(lines.length, 1);
+      t.like(lines[0], { actorKind: 'admin', actor: 'tester' });
+    },
+  );
 }
 
 test.serial('what an application does to its own orders is in their history and not in the audit log', async (t) => {
