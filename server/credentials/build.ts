@@ -23,6 +23,8 @@ export const SIMULATOR = 'simulator';
 export interface VersionRows {
   config: ChannelConfigRow;
   certs: CertRow[];
+  /** What an administrator distrusts at this channel, of this version or not. */
+  distrusted: CertRow[];
 }
 
 /** The fields that say whose money it is, of a channel's kind. */
@@ -36,7 +38,10 @@ export async function readVersion(tx: ReadTx, configId: string): Promise<Version
   if (!config) return undefined;
   const rows = config.certIds.length > 0 ? await tx.certs.list({ id: config.certIds }) : [];
   const byId = new Map(rows.map((cert) => [cert.id, cert]));
-  return { config, certs: config.certIds.flatMap((id) => byId.get(id) ?? []) };
+  const { project, payWay } = config;
+  const untrusted = await tx.certs.list({ project, payWay, trustedAt: null });
+  const distrusted = untrusted.filter(({ trustedBy }) => trustedBy !== null);
+  return { config, certs: config.certIds.flatMap((id) => byId.get(id) ?? []), distrusted };
 }
 
 /**
@@ -46,7 +51,7 @@ export async function readVersion(tx: ReadTx, configId: string): Promise<Version
  */
 export function buildChannel(
   kind: ChannelKind,
-  { config, certs }: VersionRows,
+  { config, certs, distrusted }: VersionRows,
   identity: ChannelConfigRow,
   unseal: Unseal,
   { simulatorUrl, transportTo, now }: Surroundings,
@@ -58,6 +63,7 @@ export function buildChannel(
     fields: fieldsOf(kind, config, identity, unseal),
     pems: pemsOf(usable, unseal),
     origins: originsOf(config, usable),
+    distrusted: pemsOf(distrusted, unseal),
     simulatorUrl,
     send: transportTo(kind.payWay),
     now,

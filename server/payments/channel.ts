@@ -269,6 +269,8 @@ export interface ChannelInput {
   pems: Readonly<Record<string, readonly string[]>>;
   /** Which stored row each PEM text of a kind that verifies is, and since when it is trusted. */
   origins?: ReadonlyMap<string, KeyOrigin>;
+  /** PEM texts that verify, by kind, of which an administrator says that they must not; the channel may still hand them out. */
+  distrusted?: Readonly<Record<string, readonly string[]>>;
   /** Base address of the simulator; only read when mode is `simulator`. */
   simulatorUrl: string | null;
   send: Transport;

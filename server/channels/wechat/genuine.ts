@@ -23,15 +23,16 @@ export type FetchPlatformKeys = () => Promise<Iterable<readonly [serial: string,
 
 /**
  * Judges with all keys of an account at once, platform certificates and WeChat Pay public keys side by side. A platform
- * serial that is not known is fetched (key-ring.ts says how often) and fails closed.
+ * serial that is not known is fetched (key-ring.ts says how often) and fails closed; one that is distrusted is not.
  */
 export function createJudge(settings: Settings, now: () => Date, fetchPlatformKeys: FetchPlatformKeys): Judge {
-  const { publicKeyIds, publicKeys, platformKeys } = settings;
+  const { publicKeyIds, publicKeys, platformKeys, distrustedSerials } = settings;
   const ids = new Set(publicKeyIds.map(plainSerial));
   const ring = createKeyRing({ keys: platformKeys, now, normalise: plainSerial, refresh: fetchPlatformKeys });
 
   async function keysOf(serial: string): Promise<readonly VerifyKey[]> {
     if (ids.has(plainSerial(serial))) return publicKeys;
+    if (distrustedSerials.has(plainSerial(serial))) return [];
     // Public keys are handed out by hand only, so asking for one is of no use.
     if (/^PUB_KEY_ID_/i.test(serial)) return [];
     const key = await ring.find(serial);

@@ -30,12 +30,15 @@ export interface Settings {
   publicKeys: readonly VerifyKey[];
   /** Platform certificates that are stored; others are fetched. */
   platformKeys: readonly (readonly [serial: string, key: VerifyKey])[];
+  /** Serials of platform certificates that verify nothing, whoever hands them out. */
+  distrustedSerials: ReadonlySet<string>;
 }
 
 /** Imports a configuration; throws ChannelMisconfigured naming the field or certificate kind that cannot be used. */
 export function readSettings(input: ChannelInput): Settings {
   const { mode, fields, pems, simulatorUrl } = input;
   const merchantKey = readMerchantKey(first(pems, KINDS.merchantKey));
+  const platformKeys = (pems[KINDS.platformCert] ?? []).map((pem) => readPlatformCertificate(input, pem));
   return {
     base: mode === 'simulator' ? simulatorBase(simulatorUrl) : LIVE,
     mchid: required(fields, 'mchid'),
@@ -45,7 +48,8 @@ export function readSettings(input: ChannelInput): Settings {
     merchantSerialFrom: pems[KINDS.merchantCert]?.[0] ? KINDS.merchantCert : 'merchantSerial',
     merchantKey,
     ...readPublicKeys(input),
-    platformKeys: (pems[KINDS.platformCert] ?? []).map((pem) => readPlatformCertificate(input, pem)),
+    platformKeys,
+    distrustedSerials: readDistrusted(input, platformKeys),
   };
 }
 
@@ -121,6 +125,14 @@ function readPlatformCertificate(input: ChannelInput, pem: string): readonly [st
   const certificate = readCertificate(KINDS.platformCert, pem);
   const key = requireRsa(KINDS.platformCert, certificate.publicKey);
   return [certificate.serialNumber, storedKey(input, pem, key)];
+}
+
+/** A certificate that is trusted again is not distrusted any more, whatever became of an earlier upload of it. */
+function readDistrusted({ distrusted }: ChannelInput, trusted: Settings['platformKeys']): Set<string> {
+  const pems = distrusted?.[KINDS.platformCert] ?? [];
+  const serials = pems.map((pem) => plainSerial(readCertificate(KINDS.platformCert, pem).serialNumber));
+  const good = new Set(trusted.map(([serial]) => plainSerial(serial)));
+  return new Set(serials.filter((serial) => !good.has(serial)));
 }
 
 function readCertificate(kind: string, pem: string): X509Certificate {
