@@ -10,6 +10,7 @@ interface Orders {
   port: number;
   crashAt?: string;
   sweepEveryMs?: number;
+  jobs?: boolean;
 }
 
 /** A replica in a process of its own, so that it can be killed: its orders come as JSON in PAY_TEST_REPLICA. */
@@ -29,7 +30,8 @@ const work = () => {
   void app.sweep.once().catch(() => {});
   void app.deliveries.once().catch(() => {});
 };
-const timer = setInterval(work, orders.sweepEveryMs ?? 500);
+if (orders.jobs) app.startJobs();
+const timer = orders.jobs ? undefined : setInterval(work, orders.sweepEveryMs ?? 500);
 process.stdout.write('ready\n');
 
 process.once('SIGTERM', async () => {

@@ -11,6 +11,8 @@ export interface ReplicaOptions {
   /** Checkpoint at which it kills itself. */
   crashAt?: string;
   sweepEveryMs?: number;
+  /** Works what is due as the service does, with its own scheduler. */
+  jobs?: boolean;
 }
 
 /** A replica in its own process. */

@@ -1,0 +1,137 @@
+import test from 'ava';
+import { backlogOf, deadReceiver } from '../support/backlog.ts';
+import { openConsole } from '../support/console.ts';
+import { count } from '../support/counts.ts';
+import { startReceiver, type Receiver } from '../support/receiver.ts';
+import { startReplica } from '../support/replica.ts';
+import { freePort, type Merchant, startService, until } from '../support/service.ts';
+
+const LANES = 4;
+
+/** Milliseconds, one for each order. */
+interface Times {
+  placed: number[];
+  told: number[];
+}
+
+test('a silent channel, a dead receiver and the backlog of one application cost another channel’s orders nothing', async (t) => {
+  t.timeout(1_800_000);
+  // The silent channel ends each call by the time-out.
+  const service = await startService(t, { timeoutMs: 3_000, env: { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
+  const { store } = service.app;
+  const desk = await openConsole(service);
+  const appOf = async (url: string): Promise<Merchant> => {
+    const shop = await service.merchant();
+    const set = await desk.call('PUT', `/api/v1/api-apps/${shop.clientId}/webhook`, { url });
+    t.is(set.status, 201, JSON.stringify(set.body));
+    return shop;
+  };
+  const receiver = await startReceiver(t);
+  const patient = await startReceiver(t);
+  const dead = await deadReceiver(t);
+  const live = await appOf(receiver.url);
+  const unheard = await appOf(dead.url);
+  const heap = await appOf(patient.url);
+  const launch = async () =>
+    startReplica(t, {
+      environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },
+      simulatorUrl: service.simulator.url,
+      port: await freePort(),
+      jobs: true,
+    });
+  const replicas = [await launch(), await launch()];
+
+  /** Orders of the live channel until the time is over: placed, paid, told. */
+  const sell = async (seconds: number): Promise<Times> => {
+    const times: Times = { placed: [], told: [] };
+    const end = performance.now() + seconds * 1000;
+    const lane = async (which: number) => {
+      for (let round = 0; performance.now() < end; round += 1) {
+        const at = replicas[(which + round) % 2]!.url;
+        const asked = performance.now();
+        const { status, body } = await live.callAt(at, 'POST', '/api/v2/payment/pay', order('wechat'));
+        times.placed.push(performance.now() - asked);
+        t.is(status, 201, JSON.stringify(body));
+        const { orderNo } = body.data;
+        const paid = performance.now();
+        await service.sim('/sim/pay', { orderNo });
+        await until(`${orderNo} is told`, async () => isTold(receiver, orderNo));
+        times.told.push(performance.now() - paid);
+      }
+    };
+    await Promise.all(Array.from({ length: LANES }, (_, which) => lane(which)));
+    return times;
+  };
+
+  await sell(count(5, 1));
+  const calm = await sell(count(120, 10));
+  const n = count(100_000, 5_000);
+  await backlogOf(store, { clientId: heap.clientId, url: patient.url, n });
+  await service.sim('/sim/faults', { payWay: 'alipay', fault: 'timeout', probability: 1, delayMs: 60_000 });
+  let storming = true;
+  const silent: number[] = [];
+  const storm = Promise.all([
+    ...Array.from({ length: 4 }, async (_, which) => {
+      while (storming) {
+        const at = replicas[which % 2]!.url;
+        silent.push((await live.callAt(at, 'POST', '/api/v2/payment/pay', order('alipay'))).status);
+      }
+    }),
+    (async () => {
+      while (storming) {
+        const { body } = await unheard.callAt(replicas[0]!.url, 'POST', '/api/v2/payment/pay', order('wechat'));
+        await service.sim('/sim/pay', { orderNo: body.data.orderNo });
+      }
+    })(),
+  ]);
+  const stormy = await sell(count(600, 20));
+  const left = await store.read((tx) => tx.deliveries.count({ clientId: heap.clientId, state: 'pending' }));
+  storming = false;
+  await storm;
+
+  t.log(`calm: ${describe(calm)}`);
+  t.log(`storm: ${describe(stormy)}`);
+  t.log(
+    `${silent.length} requests to the silent channel, ${dead.taken()} connections to the dead receiver, ${n - left} of ${n} due rows of one application worked`,
+  );
+  t.deepEqual([...new Set(silent)], [504], 'the silent channel is told as silent');
+  t.true(n - left > 0 && dead.taken() > 0);
+  const counted = calm.told.length + stormy.told.length;
+  const [twice] = await store.read((tx) =>
+    tx.sql<{ paid: number; events: number }>(
+      `select count(*)::int as paid, (select count(*)::int from events e where e.client_id = ? and e.type = 'order.paid') as events
+         from orders where client_id = ? and state = 'paid'`,
+      [live.clientId, live.clientId],
+    ),
+  );
+  t.is(twice!.paid, twice!.events, 'each payment is one event');
+  t.true(twice!.paid >= counted);
+});
+
+function order(payWay: string) {
+  return { subject: 'Mixed', amount: 8, payWay };
+}
+
+/** Numbers that were told; messages are read once. */
+const told = new WeakMap<Receiver, { read: number; numbers: Set<string> }>();
+
+function isTold(receiver: Receiver, orderNo: string): boolean {
+  const seen = told.get(receiver) ?? { read: 0, numbers: new Set<string>() };
+  told.set(receiver, seen);
+  for (const { body } of receiver.received.slice(seen.read)) {
+    const { type, data } = JSON.parse(body) as { type: string; data: { object: { orderNo: string } } };
+    if (type === 'order.paid') seen.numbers.add(data.object.orderNo);
+  }
+  seen.read = receiver.received.length;
+  return seen.numbers.has(orderNo);
+}
+
+function describe({ placed, told: heard }: Times): string {
+  return `${heard.length} orders, placed ${percentiles(placed)}, from paid to told ${percentiles(heard)}`;
+}
+
+function percentiles(times: readonly number[]): string {
+  const sorted = times.toSorted((a, b) => a - b);
+  const at = (share: number) => (sorted[Math.ceil(sorted.length * share) - 1] ?? 0).toFixed(0);
+  return `p50 ${at(0.5)} p99 ${at(0.99)} ms`;
+}
