@@ -54,7 +54,16 @@ function initialise({ initdb }: Binaries, run: Identity, password: string): void
     for (const path of [folder, secret]) chownSync(path, run.uid, run.gid);
   }
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
-  const flags = [`--pgdata=${data}`, '--auth=password', '--username=postgres', `--pwfile=${secret}`, '--no-sync'];
+  // Where the log of what was committed lies, when it is on another disk than the data.
+  const wal = process.env.PAY_TEST_WAL ? [`--waldir=${process.env.PAY_TEST_WAL}`] : [];
+  const flags = [
+    ...wal,
+    `--pgdata=${data}`,
+    '--auth=password',
+    '--username=postgres',
+    `--pwfile=${secret}`,
+    '--no-sync',
+  ];
   const { status, stderr } = spawnSync(initdb, [...flags, ...locale], { ...run, cwd: folder, encoding: 'utf8' });
   if (status !== 0) throw new Error(`initdb failed: ${stderr}`);
 }

@@ -9,12 +9,24 @@ export interface TestPostgres {
   stop: () => Promise<void>;
 }
 
-/** Starts a PostgreSQL that ends with this process at the latest; `durable` keeps fsync on, for measurements. */
-export async function startPostgres({ durable = false } = {}): Promise<TestPostgres> {
+/** How a PostgreSQL of a test's own is started. */
+export interface PostgresOptions {
+  /** Keeps fsync on, for measurements. */
+  durable?: boolean;
+  /** What else its starter finds in its environment. */
+  environment?: Record<string, string>;
+}
+
+/** Starts a PostgreSQL that ends with this process at the latest. */
+export async function startPostgres({
+  durable = false,
+  environment = {},
+}: PostgresOptions = {}): Promise<TestPostgres> {
   const program = fileURLToPath(new URL('postgres-server.ts', import.meta.url));
   // Detached: a Ctrl-C must not reach it before the tests that use it.
   const child = spawn(process.execPath, [program, ...(durable ? ['--durable'] : [])], {
     detached: true,
+    env: { ...process.env, ...environment },
     stdio: 'pipe',
   });
   let complaint = '';
