@@ -1,6 +1,8 @@
 import { redactText } from '../channels/redaction.ts';
 import { createTransport } from '../channels/transport.ts';
-import { createMessageLog, type MessageLog, type NewMessage } from '../db/message-log.ts';
+import { Counter } from 'prom-client';
+import { createMessageLog, type MessageLog } from '../db/message-log.ts';
+import { type NewMessage, writeMessages } from '../db/queries/messages.ts';
 import type { PayWay, Transport } from '../payments/channel.ts';
 import { readNumberAtChannel } from '../payments/numbers.ts';
 import type { Ports } from '../payments/ports.ts';
@@ -18,10 +20,20 @@ export interface Messages {
 const MAX_NOTICE = 16_384;
 
 /** Assembles the transports and the log of their messages. */
-export function composeMessages({ config, store, now, log: report }: Base): Messages {
-  const log = createMessageLog(store, (error) => report('warn', 'channel messages could not be stored', { error }));
-  const keep = ({ call, ...message }: Omit<NewMessage, 'at'>) =>
-    log.record({ ...message, call: call.slice(0, 64), at: now() });
+export function composeMessages({ config, store, now, log: report, metrics }: Base): Messages {
+  const lost = new Counter({
+    name: 'channel_messages_dropped_total',
+    help: 'Channel messages that were not kept for the timeline, because the database was too slow or failed.',
+    registers: [metrics.registry],
+  });
+  const log = createMessageLog({
+    write: (batch) => store.autocommit((tx) => writeMessages(tx, batch)),
+    failed: (error) => report('warn', 'channel messages could not be stored', { error }),
+    dropped: (count) => lost.inc(count),
+  });
+  // A notice names what it likes.
+  const keep = ({ call, orderNo, ...message }: Omit<NewMessage, 'at'>) =>
+    log.record({ ...message, call: call.slice(0, 64), orderNo: orderNo.slice(0, 64), at: now() });
   return {
     log,
     transportTo: (payWay) =>
@@ -43,8 +55,14 @@ export function composeMessages({ config, store, now, log: report }: Base): Mess
             });
         },
       }),
-    heard: ({ request, ...message }) =>
-      keep({ ...message, request: redactText(request).slice(0, MAX_NOTICE), direction: 'in', durationMs: null }),
+    heard: ({ request, refundNo, ...message }) =>
+      keep({
+        ...message,
+        refundNo: refundNo?.slice(0, 64) ?? null,
+        request: redactText(request).slice(0, MAX_NOTICE),
+        direction: 'in',
+        durationMs: null,
+      }),
   };
 }
 

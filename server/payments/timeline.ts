@@ -1,3 +1,5 @@
+import type { ChannelMessageRow } from '../db/entities/orders.ts';
+import { MISSING } from '../db/queries/messages.ts';
 import type { Asker, Ports } from './ports.ts';
 import { findOrder } from './read.ts';
 
@@ -32,8 +34,7 @@ export function orderTimeline({ store }: Pick<Ports, 'store'>) {
         ...messages.map(({ at, ...message }) => ({
           at,
           kind: 'message' as const,
-          summary:
-            `${message.direction === 'out' ? '→' : '←'} ${message.payWay} ${message.call} ${message.status ?? message.note ?? ''}`.trim(),
+          summary: messageWords(message),
           detail: { ...message, id: Number(message.id) },
         })),
         ...exceptions.map((exception) => ({
@@ -73,4 +74,14 @@ export function orderTimeline({ store }: Pick<Ports, 'store'>) {
       ];
       return entries.toSorted((a, b) => a.at.getTime() - b.at.getTime());
     });
+}
+
+function messageWords({ direction, payWay, call, status, note, times, lastAt }: Omit<ChannelMessageRow, 'at'>): string {
+  if (call === MISSING) return `${times === 1 ? 'a message is' : `${times} messages are`} missing here${until(lastAt)}`;
+  const words = `${direction === 'out' ? '→' : '←'} ${payWay} ${call} ${status ?? note ?? ''}`.trim();
+  return times === 1 ? words : `${words}, ${times} times${until(lastAt)}`;
+}
+
+function until(lastAt: Date | null): string {
+  return lastAt === null ? '' : ` until ${lastAt.toISOString()}`;
 }

@@ -47,6 +47,22 @@ const TIMELINE = [
     durationMs: 12,
     key: 'alipay_public_cert 1f2e',
   }),
+  step('message', '→ alipay query 200, 12 times until 2026-11-21T06:03:00.000Z', {
+    payWay: 'alipay',
+    call: 'alipay.trade.query',
+    direction: 'out',
+    status: 200,
+    durationMs: 9,
+    times: 12,
+    lastAt: '2026-11-21T06:03:00.000Z',
+  }),
+  step('message', '3 messages are missing here until 2026-11-21T06:04:00.000Z', {
+    payWay: 'alipay',
+    call: 'missing',
+    direction: 'in',
+    times: 3,
+    lastAt: '2026-11-21T06:04:00.000Z',
+  }),
   step('move', 'O5 pending → paid (notice)', {
     rule: 'O5',
     fromState: 'pending',
@@ -109,7 +125,10 @@ test('in a pipe: one labelled line each, ISO times', async (t) => {
   t.is(lines.filter(([label]) => label === 'step').length, TIMELINE.length);
   t.deepEqual(
     lines.filter(([, , mark]) => mark === '→').map((line) => line.slice(1)),
-    [[at, '→', 'alipay alipay.trade.query', '200, 12 ms, verified by alipay_public_cert 1f2e']],
+    [
+      [at, '→', 'alipay alipay.trade.query', '200, 12 ms, verified by alipay_public_cert 1f2e'],
+      [at, '→', 'alipay alipay.trade.query', '200, 9 ms, 12 times until 2026-11-21T06:03:00.000Z'],
+    ],
   );
 });
 

@@ -15,8 +15,9 @@ export function stepCells({ kind, summary, detail = {} }: Step, time: (at: unkno
     case 'move':
       return read('toState') ? [kind, moveWords(read), moveCause(read, detail)] : [kind, summary, ''];
     case 'message':
+      if (read('call') === 'missing') return ['…', summary, ''];
       return read('call')
-        ? [read('direction') === 'in' ? '←' : '→', messageWords(read), messageResult(read)]
+        ? [read('direction') === 'in' ? '←' : '→', messageWords(read), messageResult(read, time)]
         : [kind, summary, ''];
     case 'exception':
       return ['!', `exception ${read('kind')} ${read('state')}`, resolution(read)];
@@ -54,11 +55,12 @@ function messageWords(read: Read): string {
   return [read('payWay'), read('call')].filter(Boolean).join(' ');
 }
 
-/** The answer's status or why there is none, how long it took, and the key that verified it when it was kept. */
-function messageResult(read: Read): string {
+/** The answer's status or why there is none, how long it took, how often it came, and the key that verified it when it was kept. */
+function messageResult(read: Read, time: (at: unknown) => string): string {
   const took = read('durationMs') ? `${read('durationMs')} ms` : '';
   const key = read('key') || read('verifiedBy');
-  return [read('status'), read('note'), took, key && `verified by ${key}`].filter(Boolean).join(', ');
+  const often = Number(read('times')) > 1 ? `${read('times')} times until ${time(read('lastAt'))}` : '';
+  return [read('status'), read('note'), took, often, key && `verified by ${key}`].filter(Boolean).join(', ');
 }
 
 /** What the receiver last said, how often it was tried, and when again. */

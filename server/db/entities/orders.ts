@@ -194,6 +194,10 @@ export const ChannelMessageEntity = defineEntity({
     answer: text().nullable(),
     note: text().nullable(),
     at: instant(),
+    /** How often the same was asked and answered, or how many messages a mark stands for. */
+    times: p.integer().default(1),
+    /** When it was last so; null = once. */
+    lastAt: instant().nullable(),
   },
 });
 

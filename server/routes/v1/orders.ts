@@ -68,7 +68,9 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    *   get:
    *     tags: [Orders]
    *     summary: Get the timeline of an order
-   *     description: State changes, channel messages, exceptions, events and webhook deliveries, oldest first.
+   *     description: >
+   *       State changes, channel messages, exceptions, events and webhook deliveries, oldest first. A message whose `detail.times` is above 1 was answered
+   *       alike that often, last at `detail.lastAt`; `detail.call` is `missing` where that many messages could not be stored.
    */
   router.get(
     '/:orderNo/timeline',

@@ -4,17 +4,23 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Base } from '../../../server/compose/base.ts';
 import { composeMessages } from '../../../server/compose/messages.ts';
-import type { NewMessage } from '../../../server/db/message-log.ts';
+import { createMetrics } from '../../../server/http/metrics.ts';
+import type { Waiting } from '../../../server/db/queries/messages.ts';
 
 const at = new Date('2030-01-01T00:00:00Z');
 
 /** The messages over a store that keeps what is written. */
 function stage() {
-  const rows: NewMessage[] = [];
-  const tx = { messages: { insertMany: async (batch: readonly NewMessage[]) => void rows.push(...batch) } };
-  const store = { transaction: async (work: (of: typeof tx) => Promise<void>) => work(tx) };
+  const rows: Waiting[] = [];
+  const tx = {
+    prepared: async (_: string, [batch]: [string]) =>
+      void rows.push(
+        ...JSON.parse(batch).map(({ place: _place, asks: _asks, ...row }: Record<string, unknown>) => row),
+      ),
+  };
+  const store = { autocommit: async (work: (of: typeof tx) => Promise<void>) => work(tx) };
   const config = { channels: { timeoutMs: 5000 } };
-  const base = { config, store, now: () => at, log: () => {} } as unknown as Base;
+  const base = { config, store, now: () => at, log: () => {}, metrics: createMetrics() } as unknown as Base;
   return { rows, messages: composeMessages(base) };
 }
 
@@ -30,7 +36,7 @@ test('a message that was sent is of the channel that it was sent to, whatever it
   await messages.transportTo('alipay')({ method: 'GET', url, headers, about: { call: 'probe' } });
   await messages.log.close();
   t.is(rows.length, 1, 'what is about no order is not kept');
-  const [{ durationMs, ...row } = {} as NewMessage] = rows;
+  const [{ durationMs, ...row } = {} as Waiting] = rows;
   t.true(Number.isInteger(durationMs));
   t.deepEqual(row, {
     payWay: 'wechat',
@@ -42,7 +48,9 @@ test('a message that was sent is of the channel that it was sent to, whatever it
     request: '{}',
     answer: '{"code":"10000"}',
     note: null,
-    at,
+    at: at.toISOString(),
+    times: 1,
+    lastAt: null,
   });
 });
 
@@ -65,7 +73,9 @@ test('a notice is kept without its secrets, and not longer than a column', async
     request: 'sign=***&total=1',
     direction: 'in',
     durationMs: null,
-    at,
+    at: at.toISOString(),
+    times: 1,
+    lastAt: null,
   });
   t.is(rows[1]?.request?.length, 16_384);
 });
