@@ -41,6 +41,15 @@ export interface LoadedConfig {
     loginFailures: number;
     unpaidOffersPerApp: number;
   };
+  /** Days after which what has ended is removed. */
+  retention: {
+    channelMessageDays: number;
+    noticeDays: number;
+    deliveryDays: number;
+    effectDays: number;
+    refundQuestionDays: number;
+    unpaidOrderDays: number;
+  };
   sources: Sources;
 }
 

@@ -128,6 +128,14 @@ function assemble(
       loginFailures: values['RateLimit.LoginFailures'],
       unpaidOffersPerApp: values['RateLimit.UnpaidOffersPerApp'],
     },
+    retention: {
+      channelMessageDays: values['Retention.ChannelMessageDays'],
+      noticeDays: values['Retention.NoticeDays'],
+      deliveryDays: values['Retention.DeliveryDays'],
+      effectDays: values['Retention.EffectDays'],
+      refundQuestionDays: values['Retention.RefundQuestionDays'],
+      unpaidOrderDays: values['Retention.UnpaidOrderDays'],
+    },
     sources: Object.fromEntries(keyNames.map((key) => [key, settings.get(key)?.source ?? 'not set'])) as Sources,
   };
 }

@@ -51,6 +51,9 @@ function list<S extends z.ZodType>(item: S, expects: string, sentence: string) {
   return { kind: 'list', schema, fallback: [] as string[], expects, sentence, secret: false } satisfies KeySpec;
 }
 
+/** A hundred years: kept for good. */
+const MOST_DAYS = 36_500;
+
 const networks = 'a list of IP addresses or CIDR ranges such as 10.0.0.0/8 or ::1';
 const hostAndPort = 'host:port, such as 127.0.0.1:8080 or [::1]:8080';
 
@@ -206,6 +209,42 @@ export const keys = {
     10_000_000,
     1000,
     'Maximum number of unpaid pay-per-call offers per application.',
+  ),
+  'Retention.ChannelMessageDays': whole(
+    1,
+    MOST_DAYS,
+    90,
+    'Days after which messages to and from channels disappear from the timelines of orders.',
+  ),
+  'Retention.NoticeDays': whole(
+    30,
+    MOST_DAYS,
+    180,
+    'Days after which it is forgotten that a notification was settled; one that is repeated later is settled again, which changes nothing.',
+  ),
+  'Retention.DeliveryDays': whole(
+    7,
+    MOST_DAYS,
+    90,
+    'Days after their end for which webhook deliveries and their attempts are kept; the events stay.',
+  ),
+  'Retention.EffectDays': whole(
+    7,
+    MOST_DAYS,
+    90,
+    'Days for which repeated effects of a payment or refund (stock, coins, content) are kept after they were done or given up.',
+  ),
+  'Retention.RefundQuestionDays': whole(
+    30,
+    MOST_DAYS,
+    180,
+    'Days for which questions about refunds made elsewhere are kept after they were answered or given up.',
+  ),
+  'Retention.UnpaidOrderDays': whole(
+    30,
+    MOST_DAYS,
+    365,
+    'Days after which closed and failed orders without any payment are removed, with their history and events; statistics still count them.',
   ),
 } satisfies Record<string, KeySpec>;
 

@@ -17,6 +17,7 @@ import type { Base } from './base.ts';
 import type { ComposedCredentials } from './credentials.ts';
 import type { ComposedEvents } from './events.ts';
 import type { ComposedPayments } from './payments.ts';
+import { composeRetention } from './retention.ts';
 import type { ComposedSkillpay } from './skillpay.ts';
 
 /** The parts that do something in the background. */
@@ -29,7 +30,8 @@ interface Needs {
 }
 
 /** Assembles the scheduler: what is done for one due row of each kind, and what is done from time to time. */
-export function composeJobs({ config, store, limits, wakes, metrics, now, log }: Base, parts: Needs): Scheduler {
+export function composeJobs(base: Base, parts: Needs): Scheduler {
+  const { config, store, limits, wakes, metrics, now, log } = base;
   const { identity, credentials, events, payments, skillpay } = parts;
   const figures = createJobMetrics(metrics.registry);
   const { debug } = config;
@@ -66,6 +68,7 @@ export function composeJobs({ config, store, limits, wakes, metrics, now, log }:
       { name: 'expired-sessions', everySeconds: 3600, run: identity.deleteExpiredSessions },
       { name: 'expired-limits', everySeconds: 3600, run: (goesOn) => limits.deleteExpired(now(), goesOn) },
       { name: 'old-keys', everySeconds: 3600, run: (goesOn) => deleteOldKeys(store, now(), goesOn) },
+      ...composeRetention(base),
       { name: 'certificate-expiry', everySeconds: 86_400, run: credentials.watchExpiry },
       { name: 'old-queue', everySeconds: 3600, run: () => store.transaction(dropOldQueue) },
     ],

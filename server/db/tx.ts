@@ -6,6 +6,7 @@ import * as events from './entities/events.ts';
 import * as identity from './entities/identity.ts';
 import * as orders from './entities/orders.ts';
 import { RefundEntity, RefundQuestionEntity } from './entities/refunds.ts';
+import { RemovedOrdersEntity } from './entities/removed-orders.ts';
 import { SkillOrderEntity } from './entities/skillpay.ts';
 import { numbered, readingOnly, type Statements } from './statement.ts';
 import { ReadTable, Table } from './table.ts';
@@ -45,6 +46,7 @@ const TABLES = {
   keys: orders.IdempotencyKeyEntity,
   refunds: RefundEntity,
   refundQuestions: RefundQuestionEntity,
+  removedOrders: RemovedOrdersEntity,
   skillOrders: SkillOrderEntity,
 };
 

@@ -3,33 +3,14 @@ import { deleteOldKeys } from '../../server/db/queries/idempotency.ts';
 import { identityQueries } from '../../server/db/queries/identity.ts';
 import { PART_ROWS } from '../../server/db/queries/parts.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
-import { postgresDatabase, type TestDatabase } from '../support/database.ts';
 import { orderRow } from '../support/core-rows.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { watched } from '../support/watched.ts';
 
 const ROWS = 200_000;
 /** As many rows as the service's own statement time-out lets through on a slow machine. */
 const CHUNK = 10_000;
 const DAY = 86_400_000;
-
-/** A database that notes how many rows each statement took out of a table. */
-async function watched(t: ExecutionContext, table: string): Promise<TestDatabase & { taken: () => Promise<number[]> }> {
-  const on = await postgresDatabase(t);
-  await on.store.transaction(async (tx) => {
-    await tx.sql(`create table taken (n int)`);
-    await tx.sql(
-      `create function note_taken() returns trigger language plpgsql as
-       $$ begin insert into taken select count(*) from gone; return null; end $$`,
-    );
-    await tx.sql(
-      `create trigger note_taken after delete on ${table} referencing old table as gone for each statement execute function note_taken()`,
-    );
-  });
-  const taken = async () => {
-    const rows = await on.store.read((tx) => tx.sql<{ n: number }>('select n from taken where n > 0'));
-    return rows.map(({ n }) => Number(n));
-  };
-  return { ...on, taken };
-}
 
 async function inChunks({ store }: TestDatabase, insert: string): Promise<void> {
   for (let from = 1; from <= ROWS; from += CHUNK)
@@ -65,11 +46,11 @@ test.serial(
     t.true(stoppedAt <= PART_ROWS, 'a replica that stops does one part and no more');
     const [one, other] = await Promise.all([deleteOldKeys(store, now), deleteOldKeys(store, now)]);
     t.is(stoppedAt + one + other, ROWS - 5000);
-    bounded(t, await on.taken(), ROWS - 5000);
+    bounded(t, await on.taken('idempotency_keys'), ROWS - 5000);
     t.is(await store.read((tx) => tx.keys.count({ intentNo: 'OPEN' })), 5000);
     t.is(await store.read((tx) => tx.keys.count({ scope: 'app:new' })), 10);
     t.is(await deleteOldKeys(store, now), 0);
-    t.log(`${ROWS} keys in ${(await on.taken()).length} parts`);
+    t.log(`${ROWS} keys in ${(await on.taken('idempotency_keys')).length} parts`);
   },
 );
 
@@ -91,7 +72,7 @@ test.serial('windows of limits that are over go in bounded parts; a window that 
   );
   const limits = createRateLimits(on.database);
   t.is(await limits.deleteExpired(new Date()), ROWS * 0.99);
-  bounded(t, await on.taken(), ROWS * 0.99);
+  bounded(t, await on.taken('rate_limits'), ROWS * 0.99);
   t.is(await limits.deleteExpired(new Date()), 0);
 });
 
@@ -104,6 +85,6 @@ test.serial('revocations of tokens that have expired go in bounded parts; others
      select 'j' || n, 'shop', now() + (case when n % 100 = 0 then 1 else -1 end) * interval '1 day', now()`,
   );
   t.is(await identityQueries.deleteExpiredRevocations(store, new Date()), ROWS * 0.99);
-  bounded(t, await on.taken(), ROWS * 0.99);
+  bounded(t, await on.taken('revoked_tokens'), ROWS * 0.99);
   t.is(await store.read((tx) => tx.revokedTokens.count({})), ROWS * 0.01);
 });

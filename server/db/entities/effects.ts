@@ -37,6 +37,10 @@ export const DueEffectEntity = defineEntity({
       name: 'due_effects_due',
       expression: `create index "due_effects_due" on "due_effects" ("next_at") where state = 'due'`,
     },
+    {
+      name: 'due_effects_finished',
+      expression: `create index "due_effects_finished" on "due_effects" ("finished_at") where finished_at is not null`,
+    },
   ],
 });
 

@@ -75,6 +75,10 @@ export const DeliveryEntity = defineEntity({
       name: 'deliveries_due',
       expression: `create index "deliveries_due" on "deliveries" ("next_attempt_at") where state = 'pending'`,
     },
+    {
+      name: 'deliveries_finished',
+      expression: `create index "deliveries_finished" on "deliveries" ("finished_at") where finished_at is not null`,
+    },
   ],
 });
 

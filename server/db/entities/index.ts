@@ -28,6 +28,7 @@ import {
   OrderExceptionEntity,
 } from './orders.ts';
 import { RefundEntity, RefundQuestionEntity } from './refunds.ts';
+import { RemovedOrdersEntity } from './removed-orders.ts';
 import { SkillOrderEntity } from './skillpay.ts';
 
 /** Every table of the service; migrations are generated from this list. */
@@ -59,6 +60,7 @@ export const ENTITIES = [
   RateLimitEntity,
   RefundEntity,
   RefundQuestionEntity,
+  RemovedOrdersEntity,
   RevokedTokenEntity,
   SessionEntity,
   SigningKeyEntity,

@@ -211,7 +211,7 @@ export const NoticeEntity = defineEntity({
     noticeId: p.string().length(128).primary(),
     orderNo: code(),
     copies: p.integer(),
-    receivedAt: instant(),
+    receivedAt: instant().index(),
   },
 });
 

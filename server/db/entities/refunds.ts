@@ -92,6 +92,10 @@ export const RefundQuestionEntity = defineEntity({
       name: 'refund_questions_due',
       expression: `create index "refund_questions_due" on "refund_questions" ("next_at") where state = 'open'`,
     },
+    {
+      name: 'refund_questions_finished',
+      expression: `create index "refund_questions_finished" on "refund_questions" ("finished_at") where finished_at is not null`,
+    },
   ],
 });
 

@@ -5,8 +5,8 @@ import { DueEffects } from './0004-due-effects.ts';
 import { CertTrust } from './0005-cert-trust.ts';
 import { RefundQuestions } from './0006-refund-questions.ts';
 import { Sessions } from './0007-sessions.ts';
+import { Retention } from './0008-retention.ts';
 import { RefundPayment } from './0010-refund-payment.ts';
-import { MessageCounts } from './0008-message-counts.ts';
 
 /** Every migration in order; each one only adds. */
 export const MIGRATIONS = [
@@ -17,6 +17,6 @@ export const MIGRATIONS = [
   { name: '0005-cert-trust', class: CertTrust },
   { name: '0006-refund-questions', class: RefundQuestions },
   { name: '0007-sessions', class: Sessions },
+  { name: '0008-retention', class: Retention },
   { name: '0010-refund-payment', class: RefundPayment },
-  { name: '0008-message-counts', class: MessageCounts },
 ];

@@ -36,33 +36,44 @@ export interface SkillStatsRow {
   revenueMinor: string;
 }
 
-/** Offers made within a time, by app, resource, mode and currency. */
+/** Offers made within a time, by app, resource, mode and currency; unpaid ones that were removed count as well. */
 export async function skillStats(tx: ReadTx, filter: SkillStatsFilter): Promise<SkillStatsRow[]> {
-  const parts = ['true'];
-  const parameters: unknown[] = [];
-  const add = (part: string, value: unknown) => {
+  const parts: ((of: { at: string; offer: string; order: string }) => string)[] = [];
+  const values: unknown[] = [];
+  const add = (value: unknown, part: (typeof parts)[number]) => {
     if (value === undefined) return;
     parts.push(part);
-    parameters.push(value);
+    values.push(value);
   };
-  add('s.offered_at >= ?', filter.from);
-  add('s.offered_at < ?', filter.to);
-  add('s.project = ?', filter.project);
-  add('s.client_id = ?', filter.clientId);
-  add('o.mode = ?', filter.mode);
+  add(filter.from, ({ at }) => `${at} >= ?`);
+  add(filter.to, ({ at }) => `${at} < ?`);
+  add(filter.project, ({ offer }) => `${offer}.project = ?`);
+  add(filter.clientId, ({ offer }) => `${offer}.client_id = ?`);
+  add(filter.mode, ({ order }) => `${order}.mode = ?`);
+  const conditions = (of: Parameters<(typeof parts)[number]>[0]) =>
+    ['true', ...parts.map((part) => part(of))].join(' and ');
   return tx.sql<SkillStatsRow>(
-    `select s.project, s.client_id as "clientId", s.resource, o.mode, min(o.pay_way) as "payWay", o.currency,
-            count(*)::int as offered,
-            (count(*) filter (where o.paid > 0))::int as paid,
-            (count(*) filter (where s.fulfilment = 'done'))::int as fulfilled,
-            (count(*) filter (where s.fulfilment = 'failed'))::int as failed,
-            (count(*) filter (where o.paid > 0 and o.refunded >= o.paid))::int as refunded,
-            coalesce(sum(o.paid - o.refunded), 0)::text as "revenueMinor"
-       from skill_orders s join orders o on o.order_no = s.order_no
-      where ${parts.join(' and ')}
-      group by s.project, s.client_id, s.resource, o.mode, o.currency
-      order by s.project, s.client_id, s.resource, o.mode, o.currency
+    `select project, client_id as "clientId", resource, mode, min(pay_way) as "payWay", currency,
+            sum(offered)::int as offered, sum(paid)::int as paid, sum(fulfilled)::int as fulfilled, sum(failed)::int as failed,
+            sum(refunded)::int as refunded, sum(revenue)::text as "revenueMinor"
+       from (
+         select s.project, s.client_id, s.resource, o.mode, min(o.pay_way) as pay_way, o.currency, count(*) as offered,
+                count(*) filter (where o.paid > 0) as paid,
+                count(*) filter (where s.fulfilment = 'done') as fulfilled,
+                count(*) filter (where s.fulfilment = 'failed') as failed,
+                count(*) filter (where o.paid > 0 and o.refunded >= o.paid) as refunded,
+                coalesce(sum(o.paid - o.refunded), 0) as revenue
+           from skill_orders s join orders o on o.order_no = s.order_no
+          where ${conditions({ at: 's.offered_at', offer: 's', order: 'o' })}
+          group by s.project, s.client_id, s.resource, o.mode, o.currency
+         union all
+         select g.project, g.client_id, g.resource, g.mode, min(g.pay_way), g.currency, sum(g.count), 0, 0, 0, 0, 0
+           from removed_orders g
+          where g.resource <> '' and ${conditions({ at: 'g.period_at', offer: 'g', order: 'g' })}
+          group by g.project, g.client_id, g.resource, g.mode, g.currency) offers
+      group by project, client_id, resource, mode, currency
+      order by project, client_id, resource, mode, currency
       limit 1000`,
-    parameters,
+    [...values, ...values],
   );
 }

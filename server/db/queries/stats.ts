@@ -28,10 +28,11 @@ export interface Summed {
 
 type Raw = { day: number; state: string; count: string; pay_way: string; currency: string; minor: string };
 
-/** How many orders began on each day, by the state that they have now. */
+/** How many orders began on each day, by the state that they have now; unpaid ones that were removed count as well. */
 export async function countCreated(tx: ReadTx, range: StatsRange): Promise<Counted[]> {
-  const { sql, parameters } = createdStatement(range);
-  const rows = await tx.sql<Raw>(sql, parameters);
+  const kept = createdStatement(range);
+  const gone = removedStatement(range);
+  const rows = [...(await tx.sql<Raw>(kept.sql, kept.parameters)), ...(await tx.sql<Raw>(gone.sql, gone.parameters))];
   return rows.map(({ day, state, count }) => ({ day: Number(day), state, count: Number(count) }));
 }
 
@@ -50,6 +51,16 @@ export function createdStatement(range: StatsRange): Statement {
   return {
     sql: `select width_bucket(created_at, ?::timestamptz[]) as day, state, count(*)::text as count from orders
            where created_at >= ?::timestamptz and created_at < ?::timestamptz and mode = ?${ofProject(range, 'project')}
+           group by 1, 2`,
+    parameters: parameters(range),
+  };
+}
+
+/** Answered by the key of removed_orders. */
+function removedStatement(range: StatsRange): Statement {
+  return {
+    sql: `select width_bucket(period_at, ?::timestamptz[]) as day, state, sum(count)::text as count from removed_orders
+           where period_at >= ?::timestamptz and period_at < ?::timestamptz and mode = ?${ofProject(range, 'project')}
            group by 1, 2`,
     parameters: parameters(range),
   };

@@ -42,6 +42,14 @@ test('with nothing set, the defaults of the contract hold', (t) => {
     log: { level: 'info' },
     webhook: { allowedNetworks: [] },
     rateLimit: { perApp: 0, badCredentialsPerMinute: 30, loginFailures: 10, unpaidOffersPerApp: 1000 },
+    retention: {
+      channelMessageDays: 90,
+      noticeDays: 180,
+      deliveryDays: 90,
+      effectDays: 90,
+      refundQuestionDays: 180,
+      unpaidOrderDays: 365,
+    },
   });
   t.is(sources['Server.Listen'], 'default');
   t.is(sources['JWT.SecretKey'], 'not set');

@@ -1,0 +1,71 @@
+import type { Store } from '../store.ts';
+import type { Tx } from '../tx.ts';
+import { inParts, type Part, PART_ROWS } from './parts.ts';
+
+/** Removes what is older than a time, part by part; returns how many rows. `goesOn` is asked before each part. */
+export type Removal = (store: Store, before: Date, goesOn?: () => boolean) => Promise<number>;
+
+/** Deliveries are tried a dozen times at most. */
+const PART_DELIVERIES = 150;
+
+/** Channel messages by their numbers, which grow with their time: no index is needed, and it ends at the first young part. */
+export const removeMessages: Removal = (store, before, goesOn) =>
+  inParts<string>((from) => store.transaction((tx) => removeMessagePart(tx, before, from)), goesOn);
+
+/** The rows that say which notices were settled; channels repeat a notice for days, and these are kept for months. */
+export const removeNotices = byTime('notices', 'received_at');
+
+/** Deliveries that came to an end, with their attempts; the events stay. */
+export const removeDeliveries: Removal = (store, before, goesOn) =>
+  inParts<true>(async () => {
+    const [done] = await store.autocommit((tx) =>
+      tx.prepared<{ n: string }>(
+        `with gone as (
+           delete from deliveries where ctid = any (array(
+             select ctid from deliveries where finished_at < $1 and state <> 'pending'
+              order by finished_at limit $2 for update skip locked))
+           returning id),
+         tried as (delete from delivery_attempts where delivery_id in (select id from gone))
+         select count(*) as n from gone`,
+        [before, PART_DELIVERIES],
+      ),
+    );
+    const removed = Number(done?.n ?? 0);
+    return { removed, next: removed < PART_DELIVERIES ? undefined : true };
+  }, goesOn);
+
+/** Effects that are done or given up. */
+export const removeEffects = byTime('due_effects', 'finished_at', `state <> 'due'`);
+
+/** Questions about refunds that have their answer or were given up. */
+export const removeRefundQuestions = byTime('refund_questions', 'finished_at', `state <> 'open'`);
+
+/** Rows of a table whose time has an index. */
+function byTime(table: string, column: string, condition = 'true'): Removal {
+  const text = `delete from ${table} where ctid = any (array(
+      select ctid from ${table} where ${column} < $1 and ${condition} order by ${column} limit $2 for update skip locked))
+    returning 1`;
+  return (store, before, goesOn) =>
+    inParts<true>(async () => {
+      const { length } = await store.autocommit((tx) => tx.prepared(text, [before, PART_ROWS]));
+      return { removed: length, next: length < PART_ROWS ? undefined : true };
+    }, goesOn);
+}
+
+/** What was counted again lately stays as long as a new message. */
+async function removeMessagePart(tx: Tx, before: Date, from = '0'): Promise<Part<string>> {
+  const [row] = await tx.prepared<{ removed: string; looked_at: string; old: string; last: string }>(
+    `with part as materialized (
+       select id, at, last_at from channel_messages where id > $2 order by id limit $3),
+     old as materialized (
+       select id from channel_messages where id in (select id from part where coalesce(last_at, at) < $1) for update skip locked),
+     gone as (delete from channel_messages where id in (select id from old) returning 1)
+     select (select count(*) from gone) as removed, count(*) as looked_at, count(*) filter (where at < $1) as old,
+            max(id) as last
+       from part`,
+    [before, from, PART_ROWS],
+  );
+  if (!row || Number(row.looked_at) === 0) return { removed: 0, next: undefined };
+  const isLast = Number(row.looked_at) < PART_ROWS || Number(row.old) === 0;
+  return { removed: Number(row.removed), next: isLast ? undefined : String(row.last) };
+}

@@ -1,0 +1,35 @@
+import type { ExecutionContext } from 'ava';
+import { postgresDatabase, type TestDatabase } from './database.ts';
+
+/** A database that notes how many rows each statement took out of some tables. */
+export interface Watched extends TestDatabase {
+  taken: (table: string) => Promise<number[]>;
+}
+
+/** Watches what is deleted. */
+export async function watched(t: ExecutionContext, ...tables: string[]): Promise<Watched> {
+  const on = await postgresDatabase(t);
+  await watchDeletes(on, tables);
+  return { ...on, taken: (table) => deletedFrom(on, table) };
+}
+
+/** Has a database note what is deleted from some tables. */
+export async function watchDeletes({ store }: Pick<TestDatabase, 'store'>, tables: readonly string[]): Promise<void> {
+  await store.transaction(async (tx) => {
+    await tx.sql(`create table taken (name text, n int)`);
+    await tx.sql(
+      `create function note_taken() returns trigger language plpgsql as
+       $$ begin insert into taken select tg_table_name, count(*) from gone; return null; end $$`,
+    );
+    for (const table of tables)
+      await tx.sql(
+        `create trigger note_taken after delete on ${table} referencing old table as gone for each statement execute function note_taken()`,
+      );
+  });
+}
+
+/** How many rows each statement deleted. */
+export async function deletedFrom({ store }: Pick<TestDatabase, 'store'>, table: string): Promise<number[]> {
+  const rows = await store.read((tx) => tx.sql<{ n: number }>('select n from taken where n > 0 and name = ?', [table]));
+  return rows.map(({ n }) => Number(n));
+}
