@@ -83,7 +83,7 @@ async function assemble(base: Base): Promise<App> {
   const { kindOf } = channels;
   const catalog = composeCatalog(base, { audit, recordEvent, kindOf, payments: payments.operations });
   const skillpay = composeSkillpay(base, { payments, sealing, send });
-  const jobs = composeJobs(base, { identity, credentials, events, payments, skillpay });
+  const jobs = composeJobs(base, { identity, credentials, events, payments, skillpay, catalog });
 
   if (config.debug) await refuseDebugBesideLive(store);
   await identity.seed();

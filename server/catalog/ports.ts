@@ -14,7 +14,7 @@ export interface EffectPorts extends Pick<Ports, 'now' | 'recordEvent'> {
 }
 
 /** What the operations of the console and of merchants need. */
-export interface CatalogPorts extends Pick<Ports, 'store' | 'now' | 'recordEvent'> {
+export interface CatalogPorts extends Pick<Ports, 'store' | 'now' | 'recordEvent' | 'log'> {
   audit: Audit;
   /** The row of a project's console application (identity/api-app-row.ts). */
   consoleApp: (project: string, at: Date) => ApiAppRow;

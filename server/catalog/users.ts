@@ -4,6 +4,7 @@ import { listUsers, type UserFilter, userTotals } from '../db/queries/catalog-li
 import type { Tx } from '../db/tx.ts';
 import { NotFound } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
+import { forgetting } from './forget.ts';
 import type { CatalogPorts } from './ports.ts';
 import { given, note, requireProject } from './records.ts';
 
@@ -22,9 +23,14 @@ export interface UserKey {
   userId: string;
 }
 
+/** A deletion waits for so many parts of a payer's rows; whoever has more is forgotten by the job. */
+const PARTS_AT_ONCE = 5;
+
 /** The operations on payers; an administrator's changes (`actor`) are in the audit log, a merchant's are not. */
-export function users({ store, now, audit }: CatalogPorts) {
+export function users(ports: CatalogPorts) {
+  const { store, now, audit, log: report } = ports;
   const log = note(audit);
+  const { forget } = forgetting(ports);
   return {
     list: (filter: UserFilter) => store.read((tx) => listUsers(tx, filter)),
     get: (key: UserKey) => store.read((tx) => required(tx.users.find(key))),
@@ -50,12 +56,24 @@ export function users({ store, now, audit }: CatalogPorts) {
           status: (enabled ?? status === 'blocked') ? 'active' : 'blocked',
         })),
       ),
-    /** Forgets who it is; the row stays, because orders and coins refer to it. */
-    anonymise: (actor: Actor, key: UserKey) =>
-      store.transaction(async (tx) => {
+    /**
+     * Forgets who it is, everywhere; the row stays, because orders and coins refer to it. A few parts are done at once, and
+     * the job does the rest, and whatever fails here.
+     */
+    anonymise: async (actor: Actor, key: UserKey) => {
+      const since = now();
+      await store.transaction(async (tx) => {
         const nobody = { nickname: null, email: null, phone: null, metadata: null };
-        await change(tx, actor, key, 'user.anonymise', () => ({ ...nobody, anonymisedAt: now() }));
-      }),
+        const due = { forgetSince: since, forgetAt: since };
+        await change(tx, actor, key, 'user.anonymise', () => ({ ...nobody, ...due, anonymisedAt: since }));
+      });
+      let parts = 0;
+      const error = await forget({ ...key, since }, () => (parts += 1) < PARTS_AT_ONCE).then(
+        () => undefined,
+        (failed: unknown) => ({ failed }),
+      );
+      if (error) report('warn', 'a payer is forgotten later', { project: key.project, error: error.failed });
+    },
   };
 
   async function change(
@@ -96,7 +114,7 @@ function target({ project, userId }: UserKey): string {
 
 function newRow({ project, userId }: UserKey, patch: UserPatch, at: Date): PayerRow {
   const { nickname = null, email = null, phone = null, metadata = null, status = 'active' } = patch;
-  const times = { anonymisedAt: null, createdAt: at, updatedAt: at };
+  const times = { anonymisedAt: null, forgetSince: null, forgetAt: null, createdAt: at, updatedAt: at };
   return { id: randomUUID(), project, userId, nickname, email, phone, status, metadata, ...times };
 }
 

@@ -1,4 +1,5 @@
 import { createCatalog } from '../catalog/catalog.ts';
+import { forgetting } from '../catalog/forget.ts';
 import type { CatalogPorts } from '../catalog/ports.ts';
 import { consoleAppRow } from '../identity/api-app-row.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
@@ -17,10 +18,18 @@ interface Needs extends Pick<CatalogPorts, 'audit' | 'recordEvent' | 'kindOf'> {
   payments: Pick<PaymentOperations, 'orders'>;
 }
 
+/** The catalog: what is sold, to whom, and the coins. */
+export interface ComposedCatalog {
+  groups: RouteGroup[];
+  /** Goes on forgetting payers who were deleted. */
+  forgetDue: (goesOn: () => boolean) => Promise<void>;
+}
+
 /** Assembles projects, payers, products, coins and statistics. */
-export function composeCatalog({ store, now }: Base, { payments, ...needs }: Needs): { groups: RouteGroup[] } {
-  const catalog = createCatalog({ ...needs, store, now, consoleApp: consoleAppRow });
+export function composeCatalog({ store, now, log }: Base, { payments, ...needs }: Needs): ComposedCatalog {
+  const catalog = createCatalog({ ...needs, store, now, log, consoleApp: consoleAppRow });
   return {
+    forgetDue: forgetting({ store, now, log }).forgetDue,
     groups: [
       projectRoutes(catalog),
       userRoutes(catalog),

@@ -14,6 +14,7 @@ import type { Identity } from '../identity/identity.ts';
 import { createJobMetrics } from '../jobs/metrics.ts';
 import { createScheduler, type Scheduler } from '../jobs/scheduler.ts';
 import type { Base } from './base.ts';
+import type { ComposedCatalog } from './catalog.ts';
 import type { ComposedCredentials } from './credentials.ts';
 import type { ComposedEvents } from './events.ts';
 import type { ComposedPayments } from './payments.ts';
@@ -27,12 +28,13 @@ interface Needs {
   events: Pick<ComposedEvents, 'deliver'>;
   payments: Pick<ComposedPayments, 'checkOrder' | 'checkRefund' | 'askAboutRefund' | 'doEffect'>;
   skillpay: Pick<ComposedSkillpay, 'operations'>;
+  catalog: Pick<ComposedCatalog, 'forgetDue'>;
 }
 
 /** Assembles the scheduler: what is done for one due row of each kind, and what is done from time to time. */
 export function composeJobs(base: Base, parts: Needs): Scheduler {
   const { config, store, limits, wakes, metrics, now, log } = base;
-  const { identity, credentials, events, payments, skillpay } = parts;
+  const { identity, credentials, events, payments, skillpay, catalog } = parts;
   const figures = createJobMetrics(metrics.registry);
   const { debug } = config;
   const { resume } = skillpay.operations;
@@ -69,6 +71,7 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
       { name: 'expired-limits', everySeconds: 3600, run: (goesOn) => limits.deleteExpired(now(), goesOn) },
       { name: 'old-keys', everySeconds: 3600, run: (goesOn) => deleteOldKeys(store, now(), goesOn) },
       ...composeRetention(base),
+      { name: 'forget-payers', everySeconds: 60, run: catalog.forgetDue },
       { name: 'certificate-expiry', everySeconds: 86_400, run: credentials.watchExpiry },
       { name: 'old-queue', everySeconds: 3600, run: () => store.transaction(dropOldQueue) },
     ],

@@ -10,9 +10,9 @@ test('only apply writes orders, refunds and their history', (t) => {
   t.deepEqual(writers, ['server/payments/apply.ts']);
 });
 
-test('statements beside it set nothing but a lease or the mark of held stock', (t) => {
+test('statements beside it set nothing but a lease, the mark of held stock and words about a payer, and remove what was never paid', (t) => {
   const statement =
-    /\b(insert into|delete from|update)\s+"?(?:orders|refunds|moves|\$\{table\})"?(?:\s+(?!set\b)\w+)?\s+(set\s+[\w${}]+|\()/g;
+    /\b(insert into|delete from|update)\s+"?(?:orders|refunds|moves|\$\{table\})"?(?:\s+(?!set\b)\w+)?\s+(set\s+[\w${}]+|\(|where\s+\w+)/g;
   const found = server.flatMap(({ path, text }) =>
     [...text.matchAll(statement)].map(([, verb, set]) => `${path}: ${verb} ${set}`),
   );
@@ -20,6 +20,13 @@ test('statements beside it set nothing but a lease or the mark of held stock', (
     'server/db/queries/catalog.ts: update set stock_held',
     'server/db/queries/catalog.ts: update set stock_held',
     'server/db/queries/due.ts: update set ${lease}',
+    'server/db/queries/forget.ts: update set outcome',
+    'server/db/queries/forget.ts: update set reason',
+    'server/db/queries/forget.ts: update set subject',
+    // Of notices, effects and questions.
+    'server/db/queries/retention.ts: delete from where ctid',
+    'server/db/queries/unpaid-orders.ts: delete from where order_no',
+    'server/db/queries/unpaid-orders.ts: delete from where order_no',
   ]);
 });
 

@@ -109,6 +109,7 @@ export async function catalogWorld(
   };
   const catalog = createCatalog({
     store,
+    log: () => {},
     now,
     audit,
     recordEvent,

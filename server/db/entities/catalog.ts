@@ -29,6 +29,10 @@ export const PayerEntity = defineEntity({
     status: p.string().length(16).$type<'active' | 'blocked'>(),
     metadata: json<Record<string, unknown>>().nullable(),
     anonymisedAt: instant().nullable(),
+    /** Everything that began up to here is to forget who it was about. */
+    forgetSince: instant().nullable(),
+    /** When that is due (again); null = done, or never asked for. */
+    forgetAt: instant().nullable(),
     createdAt: instant(),
     updatedAt: instant(),
   },
@@ -36,6 +40,10 @@ export const PayerEntity = defineEntity({
   indexes: [
     { properties: ['project', 'createdAt', 'id'] },
     { properties: ['project', 'status', 'createdAt', 'id'] },
+    {
+      name: 'users_forget',
+      expression: `create index "users_forget" on "users" ("forget_at") where forget_at is not null`,
+    },
     {
       name: 'users_email',
       expression: `create index "users_email" on "users" ("project", "email", "created_at", "id") where email is not null`,

@@ -231,6 +231,12 @@ export const IdempotencyKeyEntity = defineEntity({
     body: text().nullable(),
     createdAt: instant().index(),
   },
+  indexes: [
+    {
+      name: 'idempotency_keys_intent',
+      expression: `create index "idempotency_keys_intent" on "idempotency_keys" ("intent_no") where intent_no is not null`,
+    },
+  ],
 });
 
 export type OrderRow = RowOf<typeof OrderEntity>;

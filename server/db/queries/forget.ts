@@ -1,0 +1,170 @@
+import type { Store } from '../store.ts';
+import type { ReadTx, Tx } from '../tx.ts';
+import { inParts } from './parts.ts';
+
+/** A payer who is to be forgotten in everything that began up to `since`. */
+export interface Forgotten {
+  project: string;
+  userId: string;
+  since: Date;
+}
+
+/** What one walk over a payer's rows came to. */
+export interface Walk {
+  /** Orders that are still under way, or that somebody holds: to be looked at again. */
+  left: number;
+  /** False when it was stopped before the end. */
+  isWhole: boolean;
+}
+
+interface OrderPlace {
+  at: string;
+  orderNo: string;
+}
+
+const PART_ORDERS = 100;
+const PART_ENTRIES = 500;
+
+/** Members of a decision's outcome, or of an exception's detail, that name somebody or have a channel's own words. */
+const OUTCOME_WORDS = `array['payer', 'pay', 'reason', 'detail', 'message']`;
+/** Members of an event's object, or of a stored answer, that were said about a payer. */
+const SAID = ['subject', 'extra', 'payer', 'failure', 'reason', 'memo', 'payment'];
+
+/** Payers whose time has come, the longest waiting first. */
+export async function duePayers(tx: ReadTx, now: Date, limit: number): Promise<Forgotten[]> {
+  const due = await tx.sql<{ id: string }>(`select id from users where forget_at <= ? order by forget_at limit ?`, [
+    now,
+    limit,
+  ]);
+  const rows = await tx.users.list({ id: due.map(({ id }) => id) }, { orderBy: { forgetAt: 'asc' } });
+  return rows.flatMap(({ project, userId, forgetSince: since }) => (since ? [{ project, userId, since }] : []));
+}
+
+/** Forgets a payer in orders and what hangs on them, and in coin ledgers, part by part. Amounts, numbers and states stay. */
+export async function forgetPayer(store: Store, payer: Forgotten, goesOn?: () => boolean): Promise<Walk> {
+  let isWhole = false;
+  const coins = await inParts<string>(async (from) => {
+    const next = await store.transaction((tx) => forgetEntries(tx, payer, from));
+    return { removed: next === undefined ? 1 : 0, next };
+  }, goesOn);
+  if (coins === 0) return { left: 0, isWhole };
+  const left = await inParts<OrderPlace>(async (from) => {
+    const part = await store.transaction((tx) => forgetOrders(tx, payer, from));
+    isWhole = part.next === undefined;
+    return { removed: part.left, next: part.next };
+  }, goesOn);
+  return { left, isWhole };
+}
+
+async function forgetOrders(
+  tx: Tx,
+  { project, userId, since }: Forgotten,
+  from: OrderPlace = { at: '-infinity', orderNo: '' },
+): Promise<{ left: number; next: OrderPlace | undefined }> {
+  const part = await tx.prepared<{ order_no: string; at: string }>(
+    `select order_no, cast(created_at as text) as at from orders
+      where user_id = $1 and project = $2 and created_at <= $3 and created_at >= cast($4 as timestamptz)
+        and (created_at, order_no) > (cast($4 as timestamptz), $5)
+      order by created_at, order_no limit $6`,
+    [userId, project, since, from.at, from.orderNo, PART_ORDERS],
+  );
+  const last = part.at(-1);
+  if (!last) return { left: 0, next: undefined };
+  const numbers = part.map((row) => row.order_no);
+  // The locks come first: what is read after them can no longer change.
+  const locked = await tx.prepared<{ order_no: string }>(
+    `select order_no from orders where order_no = any ($1) order by order_no for update skip locked`,
+    [numbers],
+  );
+  const ended = await tx.prepared<{ order_no: string }>(
+    `select order_no from orders o where order_no = any ($1) and state in ('paid', 'closed', 'failed') and not effects_due
+        and not exists (select 1 from refunds r where r.order_no = o.order_no and r.state in ('pending', 'processing'))`,
+    [locked.map((row) => row.order_no)],
+  );
+  await eraseOrders(
+    tx,
+    ended.map((row) => row.order_no),
+  );
+  const next = part.length < PART_ORDERS ? undefined : { at: last.at, orderNo: last.order_no };
+  return { left: part.length - ended.length, next };
+}
+
+/** Whatever was said about the payer of some orders whose locks are held. Nothing that is clean already is written again. */
+async function eraseOrders(tx: Tx, orderNos: readonly string[]): Promise<void> {
+  if (orderNos.length === 0) return;
+  const refunds = await tx.refunds.list({ orderNo: orderNos });
+  const numbers = [...orderNos, ...refunds.map(({ refundNo }) => refundNo)];
+  await tx.prepared(
+    `with o as (
+       update orders set subject = '', extra = null, payer = null, client_ip = null, open_id = null, credential = null,
+              return_url = null, failure_message = null
+        where order_no = any ($1)
+          and (subject <> '' or coalesce(extra, payer, client_ip, open_id, credential::text, return_url, failure_message) is not null)),
+     r as (
+       update refunds set reason = null, failure_message = null
+        where order_no = any ($1) and coalesce(reason, failure_message) is not null),
+     m as (
+       update moves set outcome = outcome - ${OUTCOME_WORDS} where order_no = any ($1) and jsonb_exists_any(outcome, ${OUTCOME_WORDS})),
+     x as (
+       update order_exceptions set reason = null, detail = (detail - ${OUTCOME_WORDS})
+              || case when jsonb_typeof(detail -> 'said') = 'object' then jsonb_build_object('said', (detail -> 'said') - ${OUTCOME_WORDS})
+                      else '{}' end
+        where order_no = any ($1) and (reason is not null or detail is not null)),
+     d as (update due_effects set last_error = null where order_no = any ($1) and last_error is not null)
+     update channel_messages set request = null, answer = null
+      where order_no = any ($1) and coalesce(request, answer) is not null`,
+    [orderNos],
+  );
+  await eraseTold(tx, numbers, numbers);
+}
+
+/** Lines of coin ledgers: what was written beside them. */
+async function forgetEntries(tx: Tx, { project, userId, since }: Forgotten, from = '0'): Promise<string | undefined> {
+  const rows = await tx.prepared<{ id: string }>(
+    `select e.id::text as id from (select distinct coin from coin_accounts where project = $1 and user_id = $2) a
+      cross join lateral (
+        select id from coin_entries c
+         where c.project = $1 and c.coin = a.coin and c.user_id = $2 and c.id > cast($3 as bigint) and c.created_at <= $4
+         order by c.id limit $5) e
+      order by e.id limit $5`,
+    [project, userId, from, since, PART_ENTRIES],
+  );
+  const ids = rows.map(({ id }) => id);
+  if (ids.length > 0) {
+    await tx.prepared(
+      `update coin_entries set memo = null where id = any (cast($1 as bigint[])) and memo is not null`,
+      [ids],
+    );
+    await eraseTold(
+      tx,
+      ids.map((id) => `coin_${id}`),
+      ids,
+    );
+  }
+  return ids.length < PART_ENTRIES ? undefined : ids.at(-1);
+}
+
+/** What merchants were told, or were answered under an Idempotency-Key: the key stays, for it keeps a retry from being a payment. */
+async function eraseTold(tx: Tx, objects: readonly string[], intents: readonly string[]): Promise<void> {
+  await tx.prepared(
+    `update events e set payload = payload || c.clean
+       from (select sequence, jsonb_object_agg(k, case k when 'subject' then '""'::jsonb else 'null'::jsonb end) as clean
+               from events, jsonb_object_keys(payload) k
+              where object_no = any ($1) and k = any ($2) and payload -> k not in ('null', '""')
+              group by sequence) c
+      where e.sequence = c.sequence`,
+    [objects, SAID],
+  );
+  const keys = await tx.keys.list({ intentNo: intents });
+  for (const { scope, route, key, body } of keys) {
+    if (body === null) continue;
+    const clean = JSON.stringify(JSON.parse(body), (name, value: unknown) =>
+      SAID.includes(name) ? erased(name) : value,
+    );
+    if (clean !== body) await tx.keys.update({ scope, route, key }, { body: clean });
+  }
+}
+
+function erased(name: string): string | null {
+  return name === 'subject' ? '' : null;
+}

@@ -1,0 +1,253 @@
+import test, { type ExecutionContext } from 'ava';
+import { verifyAuditChain } from '../../server/identity/audit-chain.ts';
+import { identityQueries } from '../../server/db/queries/identity.ts';
+import { checkBooks } from '../../server/payments/books.ts';
+import { firstAdmin } from '../support/admin.ts';
+import { runUntilQuiet } from '../support/books.ts';
+import { orderRow } from '../support/core-rows.ts';
+import { placeOrder, stateOf } from '../support/orders.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { type Merchant, type Service, startService, until } from '../support/service.ts';
+
+const MARK = 'zqMARKzq';
+const ADDRESS = '203.0.113.77';
+const PHONE = '+447700900123';
+const USER = 'user-1001';
+
+/** Every column of the database that has the text somewhere, as `table.column`. */
+async function placesOf({ app }: Service, text: string): Promise<string[]> {
+  const columns = await app.store.read((tx) =>
+    tx.sql<{ name: string; col: string; type: string }>(
+      `select c.table_name as name, c.column_name as col, c.data_type as type from information_schema.columns c
+         join information_schema.tables t using (table_schema, table_name)
+        where c.table_schema = 'public' and t.table_type = 'BASE TABLE'
+          and c.data_type in ('text', 'character varying', 'character', 'json', 'jsonb', 'bytea', 'ARRAY')`,
+    ),
+  );
+  const found: string[] = [];
+  for (const { name, col, type } of columns) {
+    const value = type === 'bytea' ? `encode("${col}", 'escape')` : `"${col}"::text`;
+    const rows = await app.store.read((tx) =>
+      tx.sql(`select 1 from "${name}" where ${value} like ? limit 1`, [`%${text}%`]),
+    );
+    if (rows.length > 0) found.push(`${name}.${col}`);
+  }
+  return found;
+}
+
+async function booksOf({ app: { store, ports } }: Service) {
+  const chain = () => verifyAuditChain(store, identityQueries);
+  return checkBooks({ store, now: ports.now }, chain)();
+}
+
+type Admin = Awaited<ReturnType<typeof firstAdmin>>['call'];
+
+/** Whatever can be said about a payer is said, on every path there is. */
+async function sayEverything(t: ExecutionContext, service: Service, shop: Merchant, admin: Admin) {
+  const receiver = await startReceiver(t);
+  const expect = async (status: number, answer: Promise<{ status: number; body: unknown }>) => {
+    const got = await answer;
+    t.is(got.status, status, JSON.stringify(got.body));
+    return (got.body as { data: never }).data as Record<string, string>;
+  };
+  await expect(201, admin('PUT', `/api/v1/api-apps/${shop.clientId}/webhook`, { url: receiver.url }));
+  const said = {
+    nickname: MARK,
+    email: `${MARK}@example.com`,
+    phone: PHONE,
+    metadata: { note: MARK },
+  };
+  await expect(201, shop.call('POST', '/api/v2/users', { userId: USER, ...said }));
+  const words = { subject: `Tea for ${MARK}`, extra: JSON.stringify({ name: MARK }), clientIp: ADDRESS, userId: USER };
+  const pay = async (payWay: string, more: object = {}) => {
+    const request = { ...words, payWay, amount: 10, returnUrl: `https://shop.example/?who=${MARK}`, ...more };
+    const { orderNo } = await expect(
+      201,
+      shop.call('POST', '/api/v2/payment/pay', request, { 'idempotency-key': `pay-${payWay}` }),
+    );
+    return orderNo!;
+  };
+  const orders: string[] = [];
+  for (const payWay of ['alipay', 'wechat', 'paypal']) {
+    const orderNo = await pay(payWay);
+    await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+    await service.sim('/sim/pay', { orderNo });
+    await until('paid', async () => (await stateOf(service, orderNo)) === 'paid');
+    const refund = { orderNo, refundAmount: 4, reason: `sorry, ${MARK}` };
+    await expect(200, shop.call('POST', '/api/v2/payment/refund', refund, { 'idempotency-key': `refund-${payWay}` }));
+    orders.push(orderNo);
+  }
+  const closed = await placeOrder(shop, { ...words, payWay: 'wechat' });
+  await expect(200, shop.call('POST', `/api/v2/payment/close/${closed}`));
+  orders.push(closed);
+  await expect(201, admin('POST', '/api/v1/coins', { code: 'gold', name: 'Gold' }));
+  const given = { userId: USER, amount: 50, reason: `for ${MARK}` };
+  await expect(201, admin('POST', '/api/v1/coins/gold/adjustments', given, { 'idempotency-key': 'give' }));
+  const spent = { userId: USER, amount: 5, bizNo: 'b1', memo: `by ${MARK}` };
+  await expect(200, shop.call('POST', '/api/v2/coins/gold/debit', spent, { 'idempotency-key': 'take' }));
+  await runUntilQuiet(service, 12 * 3600, 1200);
+  await service.app.deliveries.once();
+  await service.app.messages.flush();
+  const payers = await service.app.store.read((tx) => tx.orders.list({ orderNo: orders }));
+  return { orders, payers: payers.flatMap(({ payer }) => (payer ? [payer] : [])) };
+}
+
+const scopes = ['payment:write', 'payment:read', 'user:read', 'user:write', 'coin:read', 'coin:write'] as never;
+
+test.serial(
+  'a payer who is deleted is found nowhere in the database any more, and the books balance as before',
+  async (t) => {
+    const service = await startService(t, {
+      env: { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', PAY_OAUTH_TOKEN_TTL_SECONDS: '86400' },
+    });
+    const { call: admin } = await firstAdmin(service);
+    const shop = await service.merchant({ scopes, trusted: true });
+    const { orders, payers } = await sayEverything(t, service, shop, admin);
+    t.true(payers.length >= 3);
+    const before = await placesOf(service, MARK);
+    for (const place of [
+      'users.nickname',
+      'users.metadata',
+      'orders.subject',
+      'orders.extra',
+      'orders.return_url',
+      'refunds.reason',
+      'events.payload',
+      'channel_messages.request',
+      'idempotency_keys.body',
+      'coin_entries.memo',
+    ])
+      t.true(before.includes(place), `${place} was marked`);
+    const books = await booksOf(service);
+    t.true(books.ok, JSON.stringify(books.proofs.filter(({ ok }) => !ok)));
+    const sums = async () =>
+      (await service.app.store.read((tx) => tx.orders.list({ orderNo: orders }, { orderBy: { orderNo: 'asc' } }))).map(
+        ({ orderNo, state, amount, paid, refunded, refunding, channelTradeNo, userId }) => ({
+          orderNo,
+          state,
+          amount,
+          paid,
+          refunded,
+          refunding,
+          channelTradeNo,
+          userId,
+        }),
+      );
+    const facts = await sums();
+
+    t.is((await admin('DELETE', `/api/v1/users/${USER}`)).status, 204);
+
+    // The reason of an adjustment stands in the audit log, which nobody may change.
+    t.deepEqual(await placesOf(service, MARK), ['audit_log.after']);
+    for (const text of [ADDRESS, PHONE, ...payers]) t.deepEqual(await placesOf(service, text), [], text);
+    t.deepEqual(await sums(), facts);
+    t.deepEqual((await booksOf(service)).proofs, books.proofs);
+    const exported = await admin('GET', '/api/v1/orders/export');
+    t.is(exported.status, 200);
+    t.true(String(exported.body).includes(orders[0]!));
+    t.false(JSON.stringify(exported.body).includes(MARK));
+    const paid = { subject: `Tea for ${MARK}`, extra: JSON.stringify({ name: MARK }), clientIp: ADDRESS, userId: USER };
+    const request = { ...paid, payWay: 'alipay', amount: 10, returnUrl: `https://shop.example/?who=${MARK}` };
+    const replayed = await shop.call('POST', '/api/v2/payment/pay', request, { 'idempotency-key': 'pay-alipay' });
+    t.is(replayed.status, 201);
+    t.is(replayed.body.data.orderNo, orders[0], 'a retry is still no second payment');
+    t.is((await admin('DELETE', `/api/v1/users/${USER}`)).status, 204, 'once more is the same');
+    service.clock.advance(700);
+    service.app.startJobs();
+    await until('a last look was taken', async () => {
+      const user = await service.app.store.read((tx) => tx.users.find({ project: 'default', userId: USER }));
+      return user?.forgetAt === null;
+    });
+    t.deepEqual(await placesOf(service, MARK), ['audit_log.after']);
+  },
+);
+
+test.serial(
+  'what is under way is forgotten when it ends, also when the process died right after the deletion',
+  async (t) => {
+    const service = await startService(t);
+    const shop = await service.merchant();
+    const words = { subject: `Tea for ${MARK}`, extra: MARK, clientIp: ADDRESS, userId: USER };
+    const open = await placeOrder(shop, { ...words, payWay: 'wechat' });
+    const ended = await placeOrder(shop, { ...words, payWay: 'wechat' });
+    await shop.call('POST', `/api/v2/payment/close/${ended}`);
+    await service.app.messages.flush();
+    // As the deletion commits it, and nothing after it.
+    const since = service.clock.now();
+    await service.app.store.transaction((tx) =>
+      tx.users.update({ userId: USER }, { forgetSince: since, forgetAt: since }),
+    );
+    const user = () => service.app.store.read((tx) => tx.users.find({ userId: USER }));
+    const order = (orderNo: string) => service.app.store.read((tx) => tx.orders.find({ orderNo }));
+    service.app.startJobs();
+    await until('the one that ended is forgotten', async () => (await order(ended))?.extra === null);
+    t.is((await order(open))?.extra, MARK, 'the channel may still have to be told the same');
+    t.truthy((await user())?.forgetAt);
+    await until('it is closed', async () => {
+      service.clock.advance(600);
+      await service.sim('/sim/clock', { advanceSeconds: 600 });
+      await service.app.sweep.once();
+      return (await stateOf(service, open)) === 'closed';
+    });
+    await until('it is forgotten, too', async () => {
+      service.clock.advance(600);
+      return (await user())?.forgetAt === null;
+    });
+    await service.app.messages.flush();
+    t.deepEqual(await placesOf(service, MARK), []);
+    t.deepEqual(await placesOf(service, ADDRESS), []);
+  },
+);
+
+test.serial(
+  'a payer of many orders is forgotten in bounded parts, by two replicas at once; others stay as they are',
+  async (t) => {
+    const one = await startService(t);
+    const other = await startService(t, { url: one.databaseUrl, simulator: one.simulator });
+    const { store } = one.app;
+    const createdAt = new Date(one.clock.now().getTime() - 86_400_000);
+    const ended = {
+      state: 'closed',
+      merchantOrderNo: null,
+      nextCheckAt: null,
+      createdAt,
+      closedAt: createdAt,
+      subject: MARK,
+    } as const;
+    await store.transaction(async (tx) => {
+      for (let n = 0; n < 1_000; n += 1)
+        await tx.orders.insert(orderRow({ ...ended, orderNo: `P${n}`, userId: n % 10 === 0 ? 'somebody' : USER }));
+      await tx.sql(`create table written (n int)`);
+      await tx.sql(
+        `create function note_written() returns trigger language plpgsql as
+       $$ begin insert into written select count(*) from fresh; return null; end $$`,
+      );
+      await tx.sql(
+        `create trigger noted after update on orders referencing new table as fresh for each statement execute function note_written()`,
+      );
+      for (const userId of [USER, 'somebody'])
+        await tx.sql(
+          `insert into users (id, project, user_id, status, created_at, updated_at) values (gen_random_uuid(), 'default', ?, 'active', now(), now())`,
+          [userId],
+        );
+    });
+    const { call: admin } = await firstAdmin(one);
+    t.is((await admin('DELETE', `/api/v1/users/${USER}`)).status, 204);
+    const left = () => store.read((tx) => tx.orders.count({ userId: USER, subject: MARK }));
+    t.true((await left()) > 0, 'the request did a few parts');
+    one.app.startJobs();
+    other.app.startJobs();
+    await until('all are forgotten', async () => {
+      for (const { clock } of [one, other]) clock.advance(61);
+      return (await left()) === 0;
+    });
+    const written = await store.read((tx) => tx.sql<{ n: number }>('select n from written where n > 0'));
+    t.true(Math.max(...written.map(({ n }) => Number(n))) <= 100);
+    t.is(
+      written.reduce((sum, { n }) => sum + Number(n), 0),
+      900,
+      'each once',
+    );
+    t.is(await store.read((tx) => tx.orders.count({ userId: 'somebody', subject: MARK })), 100);
+  },
+);
