@@ -12,8 +12,10 @@ const VIEW: View = {
   columns: [{ field: 'check', kind: 'id' }, { field: 'ok', kind: 'yesno' }, { field: 'count' }, { field: 'promise' }],
 };
 
+const BOOKS = '/api/v1/books';
 /** How many violations of a check are listed; the JSON has more. */
 const SHOWN = 5;
+const MOST_EXAMPLES = 20;
 
 /** Adds `audit`. */
 export function define(command: Command, context: ContextOf): void {
@@ -27,8 +29,7 @@ export function define(command: Command, context: ContextOf): void {
 
 /** Prints every check with the number of its violations, and on stderr the first violations themselves. */
 export async function run({ api, print, terminal, flags }: Context): Promise<void> {
-  const report = await withSpinner(terminal.err, 'Verifying ledger consistency', () => api.get('/api/v1/books'));
-  const proofs = (report['proofs'] ?? []) as Row[];
+  const proofs = await withSpinner(terminal.err, 'Verifying ledger consistency', () => proofsOfAllPages(api));
   const isPage = print.format === 'table' && !print.fields && flags.quiet !== true;
   if (isPage) await terminal.out.write(drawFindings(proofs.map(findingOf), terminal.out));
   else await print.list(proofs, VIEW);
@@ -42,6 +43,30 @@ export async function run({ api, print, terminal, flags }: Context): Promise<voi
     `${broken.length} of ${proofs.length} checks failed; first: ${plain(first['check'])} (${plain(first['promise'])}).`,
     { hint: hintFor(first) },
   );
+}
+
+/** Every check with the violations of all pages together. */
+async function proofsOfAllPages(api: Context['api']): Promise<Row[]> {
+  const proofs = new Map<unknown, Row>();
+  let cursor: string | undefined;
+  do {
+    const page = await api.get(BOOKS, cursor === undefined ? {} : { cursor });
+    for (const proof of (page['proofs'] ?? []) as Row[]) {
+      const before = proofs.get(proof['check']);
+      proofs.set(proof['check'], before ? merged(before, proof) : proof);
+    }
+    cursor = typeof page['nextCursor'] === 'string' ? page['nextCursor'] : undefined;
+  } while (cursor !== undefined);
+  return [...proofs.values()];
+}
+
+function merged(one: Row, other: Row): Row {
+  return {
+    ...one,
+    ok: one['ok'] === true && other['ok'] === true,
+    count: Number(one['count']) + Number(other['count']),
+    examples: [...examplesIn(one), ...examplesIn(other)].slice(0, MOST_EXAMPLES),
+  };
 }
 
 /** On a terminal a check is a finding: what must hold, and how many rows violate it. */

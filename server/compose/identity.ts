@@ -1,7 +1,7 @@
 import { identityQueries } from '../db/queries/identity.ts';
 import { seed } from '../db/seed.ts';
 import { consoleAppRow } from '../identity/api-app-row.ts';
-import { type AuditProof, verifyAuditChain } from '../identity/audit-chain.ts';
+import { type AuditPart, type AuditProof, verifyAuditChain } from '../identity/audit-chain.ts';
 import { createIdentity, type Identity } from '../identity/identity.ts';
 import { scopes } from '../identity/scopes.ts';
 import { testAppRows } from '../identity/test-apps.ts';
@@ -18,7 +18,7 @@ import type { Base } from './base.ts';
 /** Who somebody is and what they may do. */
 export interface ComposedIdentity extends Identity {
   groups: RouteGroup[];
-  checkAudit(): Promise<AuditProof>;
+  checkAudit(part: AuditPart): Promise<AuditProof>;
   /** Writes the project and the applications that the service begins with. */
   seed(): Promise<void>;
 }
@@ -38,7 +38,7 @@ export function composeIdentity({ config, store, limits, now }: Base): ComposedI
       auditLogRoutes(identity),
       appMeRoutes(),
     ],
-    checkAudit: () => verifyAuditChain(store, identityQueries),
+    checkAudit: (part) => verifyAuditChain(store, identityQueries, part),
     seed: () => seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug: config.debug, now }),
   };
 }

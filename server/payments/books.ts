@@ -1,4 +1,13 @@
-import { BOOK_CHECKS, findViolations, type Violation } from '../db/queries/books.ts';
+import {
+  BOOK_CHECKS,
+  EXAMPLES,
+  findViolations,
+  nextKeys,
+  type Violation,
+  WALKS,
+  type WalkName,
+} from '../db/queries/books.ts';
+import { InvalidRequest } from '../errors.ts';
 import type { Ports } from './ports.ts';
 
 /** The result of one check. */
@@ -10,32 +19,106 @@ export interface BookCheckResult {
   examples: Violation[];
 }
 
-/** All checks together. */
+/** All checks over one page of the books. */
 export interface Books {
+  /** Of this page. */
   ok: boolean;
   checkedAt: string;
   proofs: BookCheckResult[];
+  /** Where the next page begins; null after the last. */
+  nextCursor: string | null;
 }
 
-/** Says where the chain of the audit log breaks, if it does. */
-export type CheckAuditChain = () => Promise<{ lines: number; broken?: { id: string; reason: string } | undefined }>;
+/** Which page: where it begins, and how many orders, accounts, entries and lines it looks at. */
+export interface BookPage {
+  cursor?: string | undefined;
+  limit: number;
+}
 
-/** Verifies ledger consistency: sums, histories, events, coins, what is due, and the audit log. Reads only. */
+/** Says where the chain of the audit log breaks in the lines after one, if it does, and which line was the last. */
+export type CheckAuditChain = (part: { after: bigint; lines: number }) => Promise<{
+  lines: number;
+  last: bigint;
+  broken?: { id: string; reason: string } | undefined;
+}>;
+
+type Section = WalkName | 'audit';
+
+interface Place {
+  section: Section;
+  after: string;
+}
+
+/** How many rows a part had, and where the next one begins; null = the section is over. */
+interface Step {
+  rows: number;
+  last: string | null;
+}
+
+const SECTIONS: readonly Section[] = ['orders', 'accounts', 'entries', 'audit'];
+const beginningOf = (section: Section): Place => ({ section, after: section === 'audit' ? '0' : WALKS[section].first });
+
+/**
+ * Verifies ledger consistency, a page at a time: sums, histories, events, coins, what is due, and the audit log. Reads only.
+ * Every row is on one page, however many pages there are; a page reads a bounded number of rows.
+ */
 export function checkBooks({ store, now }: Pick<Ports, 'store' | 'now'>, checkChain: CheckAuditChain) {
-  return async (): Promise<Books> => {
-    const proofs: BookCheckResult[] = [];
-    for (const check of BOOK_CHECKS) {
-      const { count, examples } = await store.read((tx) => findViolations(tx, check));
-      proofs.push({ check: check.check, promise: check.promise, ok: count === 0, count, examples });
+  return async ({ cursor, limit }: BookPage): Promise<Books> => {
+    const found = new Map<string, BookCheckResult>();
+    const note = (check: string, promise: string, count: number, examples: readonly Violation[]) => {
+      const one = found.get(check) ?? { check, promise, ok: true, count: 0, examples: [] };
+      const all = [...one.examples, ...examples].slice(0, EXAMPLES);
+      found.set(check, { ...one, ok: one.ok && count === 0, count: one.count + count, examples: all });
+    };
+    for (const { check, promise } of BOOK_CHECKS) note(check, promise, 0, []);
+    note('audit-log', CHAIN, 0, []);
+    let place: Place | undefined = cursor === undefined ? beginningOf('orders') : readPlace(cursor);
+    for (let left = limit; place && left > 0;) {
+      const { section, after }: Place = place;
+      const { rows, last }: Step = await (section === 'audit' ? audit(after, left) : walk(section, after, left));
+      left -= rows;
+      place = last === null ? nextSection(section) : { section, after: last };
     }
-    const { broken } = await checkChain();
-    proofs.push({
-      check: 'audit-log',
-      promise: 'the hash chain of the audit log is intact',
-      ok: broken === undefined,
-      count: broken ? 1 : 0,
-      examples: broken ? [{ id: broken.id, detail: broken.reason }] : [],
-    });
-    return { ok: proofs.every(({ ok }) => ok), checkedAt: now().toISOString(), proofs };
+    const proofs = [...found.values()];
+    const nextCursor = place ? writePlace(place) : null;
+    return { ok: proofs.every(({ ok }) => ok), checkedAt: now().toISOString(), proofs, nextCursor };
+
+    /** The last part of a section has no upper end, so that rows whose order or account is not there are checked, too. */
+    async function walk(section: WalkName, after: string, most: number): Promise<Step> {
+      const { rows, last } = await store.read((tx) => nextKeys(tx, section, after, most));
+      const upTo = rows < most ? null : last;
+      for (const one of BOOK_CHECKS) {
+        const { count, examples } = await store.read((tx) => findViolations(tx, one, section, { after, upTo }));
+        note(one.check, one.promise, count, examples);
+      }
+      return { rows, last: upTo };
+    }
+
+    async function audit(after: string, most: number): Promise<Step> {
+      const { lines, last, broken } = await checkChain({ after: BigInt(after), lines: most });
+      if (broken) note('audit-log', CHAIN, 1, [{ id: broken.id, detail: broken.reason }]);
+      return { rows: lines, last: broken || lines < most ? null : String(last) };
+    }
   };
+}
+
+const CHAIN = 'the hash chain of the audit log is intact';
+
+function nextSection(section: Section): Place | undefined {
+  const next = SECTIONS[SECTIONS.indexOf(section) + 1];
+  return next && beginningOf(next);
+}
+
+function writePlace({ section, after }: Place): string {
+  return Buffer.from(`${section}|${after}`).toString('base64url');
+}
+
+function readPlace(cursor: string): Place {
+  const [name, after = ''] = Buffer.from(cursor, 'base64url').toString('utf8').split('|');
+  const section = SECTIONS.find((one) => one === name);
+  const form = section === undefined || section === 'audit' ? /^\d{1,18}$/ : WALKS[section].form;
+  if (section && form.test(after)) return { section, after };
+  throw new InvalidRequest('The request is not valid.', [
+    { pointer: '/query/cursor', code: 'invalid', detail: 'is not a cursor of the books' },
+  ]);
 }

@@ -336,6 +336,37 @@ test('audit: all checks passed is 0; a violation is 1 and is named', async (t) =
   t.regex(stderr, /^coins  gold\/u-1  66 ≠ 60\n.*1 of 1 checks failed; first: coins/);
 });
 
+test('audit: every page of the books is read, and what they found is put together', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const proof = (check: string, ids: string[]) => ({
+    check,
+    promise: `${check} hold`,
+    ok: ids.length === 0,
+    count: ids.length,
+    examples: ids.map((id) => ({ id, detail: 'wrong' })),
+  });
+  const pages: Record<string, [found: string[], next: string | null]> = {
+    '': [[], 'b'],
+    b: [['P1', 'P2'], 'c'],
+    c: [['P3'], null],
+  };
+  const asked: string[] = [];
+  place.api.on('GET /api/v1/books', ({ query }) => {
+    const cursor = query['cursor'] ?? '';
+    asked.push(cursor);
+    const [found, nextCursor] = pages[cursor]!;
+    return {
+      body: { data: { ok: found.length === 0, proofs: [proof('paid', found), proof('coins', [])], nextCursor } },
+    };
+  });
+  const { code, stdout, stderr } = await place.payctl(['audit', '--json']);
+  t.is(code, 1);
+  t.deepEqual(asked, ['', 'b', 'c']);
+  t.deepEqual(JSON.parse(stdout), [proof('paid', ['P1', 'P2', 'P3']), proof('coins', [])]);
+  t.regex(stderr, /1 of 2 checks failed; first: paid/);
+});
+
 test('the words of help are broken at blanks, at every width', async (t) => {
   const { code, stdout } = await runPayctl(['doctor', '--help'], { terminal: 60, env: { NO_COLOR: '1' } });
   t.is(code, 0);

@@ -8,9 +8,9 @@ import {
   type RefundFilter,
   type Statement,
 } from '../../server/db/queries/orders.ts';
-import type { Store } from '../../server/db/store.ts';
 import { count } from '../support/counts.ts';
 import { type TestDatabase, postgresDatabase } from '../support/database.ts';
+import { explain } from '../support/explain.ts';
 
 const TOTAL = count(1_000_000, 20_000);
 const PAGE = 51;
@@ -103,32 +103,6 @@ function statements(): [string, string, Statement][] {
 function named(table: string, filter: object, statement: Statement): [string, string, Statement] {
   const shown = JSON.stringify(filter, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
   return [`${table} ${shown}`, table, statement];
-}
-
-interface Node {
-  'Node Type': string;
-  'Relation Name'?: string;
-  'Actual Rows': number;
-  'Actual Loops': number;
-  'Rows Removed by Filter'?: number;
-  'Rows Removed by Index Recheck'?: number;
-  Plans?: Node[];
-}
-
-async function explain(store: Store, { sql, parameters }: Statement) {
-  const [row] = await store.read((tx) =>
-    tx.sql<{ 'QUERY PLAN': [{ Plan: Node }] }>(`explain (analyze, format json) ${sql}`, parameters),
-  );
-  const scans: { type: string; relation: string; rows: number }[] = [];
-  const walk = (node: Node) => {
-    const rows =
-      node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
-    const touched = rows * node['Actual Loops'];
-    if (node['Relation Name']) scans.push({ type: node['Node Type'], relation: node['Relation Name'], rows: touched });
-    node.Plans?.forEach(walk);
-  };
-  walk(row!['QUERY PLAN'][0].Plan);
-  return { scans, rows: scans.reduce((sum, { rows }) => sum + rows, 0) };
 }
 
 /** Rows of every kind, by the million; the rare values are one in ten thousand or fewer. */

@@ -1,11 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
-import { verifyAuditChain } from '../../server/identity/audit-chain.ts';
-import { identityQueries } from '../../server/db/queries/identity.ts';
-import { checkBooks } from '../../server/payments/books.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { runUntilQuiet } from '../support/books.ts';
 import { orderRow } from '../support/core-rows.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
+import { proveBooks } from '../support/prove.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { type Merchant, type Service, startService, until } from '../support/service.ts';
 
@@ -33,11 +31,6 @@ async function placesOf({ app }: Service, text: string): Promise<string[]> {
     if (rows.length > 0) found.push(`${name}.${col}`);
   }
   return found;
-}
-
-async function booksOf({ app: { store, ports } }: Service) {
-  const chain = () => verifyAuditChain(store, identityQueries);
-  return checkBooks({ store, now: ports.now }, chain)();
 }
 
 type Admin = Awaited<ReturnType<typeof firstAdmin>>['call'];
@@ -118,7 +111,7 @@ test.serial(
       'coin_entries.memo',
     ])
       t.true(before.includes(place), `${place} was marked`);
-    const books = await booksOf(service);
+    const books = await proveBooks(service.app);
     t.true(books.ok, JSON.stringify(books.proofs.filter(({ ok }) => !ok)));
     const sums = async () =>
       (await service.app.store.read((tx) => tx.orders.list({ orderNo: orders }, { orderBy: { orderNo: 'asc' } }))).map(
@@ -141,7 +134,7 @@ test.serial(
     t.deepEqual(await placesOf(service, MARK), ['audit_log.after']);
     for (const text of [ADDRESS, PHONE, ...payers]) t.deepEqual(await placesOf(service, text), [], text);
     t.deepEqual(await sums(), facts);
-    t.deepEqual((await booksOf(service)).proofs, books.proofs);
+    t.deepEqual((await proveBooks(service.app)).proofs, books.proofs);
     const exported = await admin('GET', '/api/v1/orders/export');
     t.is(exported.status, 200);
     t.true(String(exported.body).includes(orders[0]!));

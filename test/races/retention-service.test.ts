@@ -1,12 +1,10 @@
 import test from 'ava';
 import { stats } from '../../server/catalog/stats.ts';
 import { listEvents } from '../../server/db/queries/events.ts';
-import { identityQueries } from '../../server/db/queries/identity.ts';
 import { skillStats } from '../../server/db/queries/skillpay.ts';
-import { verifyAuditChain } from '../../server/identity/audit-chain.ts';
-import { checkBooks } from '../../server/payments/books.ts';
 import { runUntilQuiet } from '../support/books.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
+import { proveBooks } from '../support/prove.ts';
 import { type Service, startService, until } from '../support/service.ts';
 import { addSkill, offerSkill, paidSkill } from '../support/skillpay.ts';
 import { dumpTables } from '../support/tables.ts';
@@ -25,7 +23,7 @@ async function truths({ app }: Service, from: Date) {
   const overview = (tz: string, project?: string) =>
     stats({ store, now: ports.now }).overview({ ...range, tz, mode: 'simulator', project });
   const days = await Promise.all(zones.map((tz) => overview(tz)));
-  const books = await checkBooks({ store, now: ports.now }, () => verifyAuditChain(store, identityQueries))();
+  const books = await proveBooks(app);
   return {
     days: [...days, await overview('UTC', 'default'), await overview('UTC', 'other')],
     offers: await store.read((tx) => skillStats(tx, {})),

@@ -1,110 +1,200 @@
 import type { ReadTx } from '../tx.ts';
 
-/** One check of ledger consistency: what must hold, and the statement that finds the violations. */
+/** Whose rows a check goes through, by their keys. */
+export type WalkName = 'orders' | 'accounts' | 'entries';
+
+/** The walks in their order: table, key, and how the key is written. */
+export const WALKS: Readonly<
+  Record<WalkName, { table: string; key: string; type: string; first: string; form: RegExp }>
+> = {
+  orders: { table: 'orders', key: 'order_no', type: 'varchar', first: '', form: /^[A-Za-z0-9_-]{0,64}$/ },
+  accounts: {
+    table: 'coin_accounts',
+    key: 'id',
+    type: 'uuid',
+    first: '00000000-0000-0000-0000-000000000000',
+    form: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+  },
+  entries: { table: 'coin_entries', key: 'id', type: 'bigint', first: '0', form: /^\d{1,18}$/ },
+};
+
+/** Keys above `after`, up to `upTo`; without it to the end, whatever is there. */
+export interface KeyRange {
+  after: string;
+  upTo: string | null;
+}
+
+/** The condition that a column is in the range; each call binds the range once more. */
+type Within = (column: string) => string;
+
+/** One check of ledger consistency: what must hold, and the statements that find the violations. */
 export interface BookCheck {
   check: string;
   /** What holds when nothing is found. */
   promise: string;
-  /** Selects `id` and `detail` of every violation. */
-  sql: string;
+  /** Selects `id` and `detail` of every violation in a range of a walk. */
+  in: Partial<Record<WalkName, (within: Within) => string>>;
 }
 
 /** How many violations are listed as examples. */
-const EXAMPLES = 20;
+export const EXAMPLES = 20;
 
-/** The checks, from the money outwards. */
+const sumOfRefunds = (states: string, within: Within) =>
+  `(select order_no, sum(amount) as sum from refunds where ${within('order_no')} and state in (${states}) and not surplus group by 1)`;
+
+/** The last line of a history; `of` says of which order or refund. */
+const lastMove = (of: string) =>
+  `left join lateral (select to_state from moves where ${of} order by sequence desc limit 1) m on true`;
+
+/** The checks, from the money outwards. What belongs to an order is found by the order's number, so that no row is left out. */
 export const BOOK_CHECKS: readonly BookCheck[] = [
   {
     check: 'refunded',
     promise: 'the refunded amount of an order equals the sum of its succeeded refunds',
-    sql: `select o.order_no as id, format('order %s, refunds %s', o.refunded, coalesce(r.sum, 0)) as detail from orders o
-      left join (select order_no, sum(amount) as sum from refunds where state = 'succeeded' and not surplus group by 1) r using (order_no)
-      where o.refunded <> coalesce(r.sum, 0)`,
+    in: {
+      orders: (
+        within,
+      ) => `select o.order_no as id, format('order %s, refunds %s', o.refunded, coalesce(r.sum, 0)) as detail from orders o
+      left join ${sumOfRefunds(`'succeeded'`, within)} r using (order_no)
+      where ${within('o.order_no')} and o.refunded <> coalesce(r.sum, 0)`,
+    },
   },
   {
     check: 'refunding',
     promise: 'the refunding amount of an order equals the sum of its refunds in progress',
-    sql: `select o.order_no as id, format('order %s, refunds %s', o.refunding, coalesce(r.sum, 0)) as detail from orders o
-      left join (select order_no, sum(amount) as sum from refunds where state in ('pending', 'processing', 'abnormal') and not surplus group by 1) r using (order_no)
-      where o.refunding <> coalesce(r.sum, 0)`,
+    in: {
+      orders: (
+        within,
+      ) => `select o.order_no as id, format('order %s, refunds %s', o.refunding, coalesce(r.sum, 0)) as detail from orders o
+      left join ${sumOfRefunds(`'pending', 'processing', 'abnormal'`, within)} r using (order_no)
+      where ${within('o.order_no')} and o.refunding <> coalesce(r.sum, 0)`,
+    },
   },
   {
     check: 'overrun',
     promise: 'refunds do not exceed the payment, unless an exception is recorded',
-    sql: `select o.order_no as id, format('paid %s, refunded or refunding %s', o.paid, o.refunded + o.refunding) as detail from orders o
-      where o.refunded + o.refunding > o.paid
+    in: {
+      orders: (
+        within,
+      ) => `select o.order_no as id, format('paid %s, refunded or refunding %s', o.paid, o.refunded + o.refunding) as detail from orders o
+      where ${within('o.order_no')} and o.refunded + o.refunding > o.paid
         and not exists (select 1 from order_exceptions e where e.order_no = o.order_no and e.kind in ('refund_overrun', 'refund_elsewhere'))`,
+    },
   },
   {
     check: 'paid',
     promise: 'a paid order has its paid amount and a channel transaction number',
-    sql: `select order_no as id, format('paid %s of %s, channel number %s', paid, amount, coalesce(channel_trade_no, 'none')) as detail from orders
-      where state = 'paid' and (channel_trade_no is null or paid_at is null
+    in: {
+      orders: (
+        within,
+      ) => `select order_no as id, format('paid %s of %s, channel number %s', paid, amount, coalesce(channel_trade_no, 'none')) as detail from orders
+      where ${within('order_no')} and state = 'paid' and (channel_trade_no is null or paid_at is null
         or (paid <> amount and not exists (select 1 from order_exceptions e where e.order_no = orders.order_no and e.kind = 'amount_mismatch')))`,
+    },
   },
   {
     check: 'unpaid',
     promise: 'only orders that were paid, in time or late, have a paid amount',
-    sql: `select order_no as id, format('%s with %s', state, paid) as detail from orders
-      where paid > 0 and state not in ('paid', 'closed', 'failed')`,
+    in: {
+      orders: (within) => `select order_no as id, format('%s with %s', state, paid) as detail from orders
+      where ${within('order_no')} and paid > 0 and state not in ('paid', 'closed', 'failed')`,
+    },
   },
   {
     check: 'order-history',
     promise: 'the last history entry of an order matches its state',
-    sql: `select o.order_no as id, format('state %s, history %s', o.state, coalesce(m.to_state, 'nothing')) as detail from orders o
-      left join lateral (select to_state from moves where order_no = o.order_no and refund_no is null order by sequence desc limit 1) m on true
-      where m.to_state is distinct from o.state`,
+    in: {
+      orders: (
+        within,
+      ) => `select o.order_no as id, format('state %s, history %s', o.state, coalesce(m.to_state, 'nothing')) as detail from orders o
+      ${lastMove('order_no = o.order_no and refund_no is null')}
+      where ${within('o.order_no')} and m.to_state is distinct from o.state`,
+    },
   },
   {
     check: 'refund-history',
     promise: 'the last history entry of a refund matches its state',
-    sql: `select r.refund_no as id, format('state %s, history %s', r.state, coalesce(m.to_state, 'nothing')) as detail from refunds r
-      left join lateral (select to_state from moves where order_no = r.order_no and refund_no = r.refund_no order by sequence desc limit 1) m on true
-      where m.to_state is distinct from r.state`,
+    in: {
+      orders: (
+        within,
+      ) => `select r.refund_no as id, format('state %s, history %s', r.state, coalesce(m.to_state, 'nothing')) as detail from refunds r
+      ${lastMove('order_no = r.order_no and refund_no = r.refund_no')}
+      where ${within('r.order_no')} and m.to_state is distinct from r.state`,
+    },
   },
   {
     check: 'sequence',
     promise: 'no history entry is missing',
-    sql: `select o.order_no as id, format('%s entries, sequence %s', m.n, o.sequence) as detail from orders o
-      join (select order_no, count(*) as n, max(sequence) as last from moves group by 1) m using (order_no)
-      where m.n <> o.sequence or m.last <> o.sequence`,
+    in: {
+      orders: (
+        within,
+      ) => `select o.order_no as id, format('%s entries, sequence %s', m.n, o.sequence) as detail from orders o
+      join (select order_no, count(*) as n, max(sequence) as last from moves where ${within('order_no')} group by 1) m using (order_no)
+      where ${within('o.order_no')} and (m.n <> o.sequence or m.last <> o.sequence)`,
+    },
   },
   {
     check: 'order-events',
     promise: 'every payment has exactly one event',
-    sql: `select o.order_no as id, format('%s events', count(e.id)) as detail from orders o
-      left join events e on e.object_no = o.order_no and e.type in ('order.paid', 'order.paid_late')
-      where o.paid > 0 group by o.order_no having count(e.id) <> 1`,
+    in: {
+      orders: (within) => `select o.order_no as id, format('%s events', e.n) as detail from orders o
+      cross join lateral (select count(*) as n from events where object_no = o.order_no and type in ('order.paid', 'order.paid_late')) e
+      where ${within('o.order_no')} and o.paid > 0 and e.n <> 1`,
+    },
   },
   {
     check: 'refund-events',
     promise: 'every succeeded refund has an event',
-    sql: `select r.refund_no as id, 'no event' as detail from refunds r where r.state = 'succeeded'
-      and not exists (select 1 from events e where e.object_no = r.refund_no and e.type = 'refund.succeeded')`,
+    in: {
+      orders: (within) => `select r.refund_no as id, 'no event' as detail from refunds r
+      cross join lateral (select count(*) as n from events where object_no = r.refund_no and type = 'refund.succeeded') e
+      where ${within('r.order_no')} and r.state = 'succeeded' and e.n = 0`,
+    },
   },
   {
     check: 'closed-events',
     promise: 'every closed order has an event',
-    sql: `select o.order_no as id, 'no event' as detail from orders o where o.state = 'closed'
-      and not exists (select 1 from events e where e.object_no = o.order_no and e.type = 'order.closed')`,
+    in: {
+      orders: (within) => `select o.order_no as id, 'no event' as detail from orders o
+      cross join lateral (select count(*) as n from events where object_no = o.order_no and type = 'order.closed') e
+      where ${within('o.order_no')} and o.state = 'closed' and e.n = 0`,
+    },
   },
   {
     check: 'coins',
     promise: 'every balance equals the sum of its ledger entries',
-    sql: `select a.coin || '/' || a.user_id as id, format('balance %s, entries %s', a.balance, coalesce(e.sum, 0)) as detail from coin_accounts a
-      left join (select project, coin, user_id, sum(delta) as sum from coin_entries group by 1, 2, 3) e using (project, coin, user_id)
-      where a.balance <> coalesce(e.sum, 0)`,
+    in: {
+      // A balance is what its last entry says, and each entry is the one before it and its own amount: together, the sum.
+      accounts: (
+        within,
+      ) => `select a.coin || '/' || a.user_id as id, format('balance %s, entries %s', a.balance, coalesce(e.balance_after, 0)) as detail
+       from coin_accounts a
+       left join lateral (select balance_after from coin_entries
+                           where project = a.project and coin = a.coin and user_id = a.user_id order by id desc limit 1) e on true
+      where ${within('a.id')} and a.balance <> coalesce(e.balance_after, 0)`,
+      entries: (
+        within,
+      ) => `select c.coin || '/' || c.user_id as id, format('entry %s: %s after %s and %s', c.id, c.balance_after, coalesce(b.balance_after, 0), c.delta) as detail
+       from coin_entries c
+       left join lateral (select balance_after from coin_entries
+                           where project = c.project and coin = c.coin and user_id = c.user_id and id < c.id order by id desc limit 1) b on true
+       -- A limit keeps it a look-up for each entry, however many accounts there are.
+       left join lateral (select id from coin_accounts where project = c.project and coin = c.coin and user_id = c.user_id limit 1) a on true
+      where ${within('c.id')} and (c.balance_after <> coalesce(b.balance_after, 0) + c.delta or a.id is null)`,
+    },
   },
   {
     check: 'due',
     promise: 'every order or refund that is not final is scheduled or has an open exception',
-    sql: `select o.order_no as id, format('%s, not scheduled', o.state) as detail from orders o
-        where o.state in ('created', 'pending', 'closing') and o.next_check_at is null
+    in: {
+      orders: (within) => `select o.order_no as id, format('%s, not scheduled', o.state) as detail from orders o
+        where ${within('o.order_no')} and o.state in ('created', 'pending', 'closing') and o.next_check_at is null
           and not exists (select 1 from order_exceptions e where e.order_no = o.order_no and e.state = 'open')
       union all
       select r.refund_no, format('%s, not scheduled', r.state) from refunds r
-        where r.state in ('pending', 'processing', 'abnormal') and r.next_check_at is null
+        where ${within('r.order_no')} and r.state in ('pending', 'processing', 'abnormal') and r.next_check_at is null
           and not exists (select 1 from order_exceptions e where e.order_no = r.order_no and e.state = 'open')`,
+    },
   },
 ];
 
@@ -114,13 +204,49 @@ export interface Violation {
   detail: string;
 }
 
-/** Finds the violations of a check: how many, and the first of them. */
+/** How many of the next rows of a walk there are, `limit` at most, and the key of the last of them. */
+export async function nextKeys(
+  tx: ReadTx,
+  walk: WalkName,
+  after: string,
+  limit: number,
+): Promise<{ rows: number; last: string | null }> {
+  const { table, key, type } = WALKS[walk];
+  const [row] = await tx.sql<{ n: string; last: string | null }>(
+    `with part as materialized (select ${key} as key from ${table} where ${key} > ?::${type} order by ${key} limit ?)
+     select count(*) as n, (select key::text from part order by key desc limit 1) as last from part`,
+    [after, limit],
+  );
+  return { rows: Number(row?.n ?? 0), last: row?.last ?? null };
+}
+
+/** The statement of a check in a range, and its parameters; undefined when the check has nothing to do with the walk. */
+export function checkStatement(
+  { in: statements }: BookCheck,
+  walk: WalkName,
+  { after, upTo }: KeyRange,
+): { sql: string; parameters: string[] } | undefined {
+  const { type } = WALKS[walk];
+  const parameters: string[] = [];
+  const sql = statements[walk]?.((column) => {
+    parameters.push(...(upTo === null ? [after] : [after, upTo]));
+    return `${column} > ?::${type}${upTo === null ? '' : ` and ${column} <= ?::${type}`}`;
+  });
+  return sql === undefined ? undefined : { sql, parameters };
+}
+
+/** Finds the violations of a check in a range: how many, and the first of them. */
 export async function findViolations(
   tx: ReadTx,
-  { sql }: BookCheck,
+  check: BookCheck,
+  walk: WalkName,
+  range: KeyRange,
 ): Promise<{ count: number; examples: Violation[] }> {
+  const statement = checkStatement(check, walk, range);
+  if (!statement) return { count: 0, examples: [] };
   const rows = await tx.sql<Violation & { n: string }>(
-    `select id, detail, count(*) over () as n from (${sql}) violations order by id limit ${EXAMPLES}`,
+    `select id, detail, count(*) over () as n from (${statement.sql}) violations order by id limit ${EXAMPLES}`,
+    statement.parameters,
   );
   return { count: Number(rows[0]?.n ?? 0), examples: rows.map(({ id, detail }) => ({ id, detail })) };
 }

@@ -1,27 +1,39 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
-import type { Books } from '../../payments/books.ts';
+import type { BookPage, Books } from '../../payments/books.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { Timestamp } from '../wire/fields.ts';
 
 const BooksReport = z
   .object({
-    ok: z.boolean(),
+    ok: z.boolean().describe('Whether every check of this page passed.'),
     checkedAt: Timestamp,
+    nextCursor: z.string().nullable().describe('`cursor` of the next page; null on the last one.'),
     proofs: z.array(
       z.object({
         check: z.string(),
         promise: z.string(),
         ok: z.boolean(),
-        count: z.int().describe('Number of violations.'),
+        count: z.int().describe('Number of violations on this page.'),
         examples: z.array(z.object({ id: z.string(), detail: z.string() })),
       }),
     ),
   })
   .meta({ id: 'BooksReport' });
 
+const Query = z.object({
+  cursor: z.string().max(256).optional().describe('Opaque: `nextCursor` of the previous page.'),
+  limit: z
+    .string()
+    .regex(/^\d{1,5}$/, 'must be a number from 1 to 10000')
+    .transform(Number)
+    .pipe(z.int().min(1).max(10_000))
+    .default(2000)
+    .describe('Orders, coin accounts, ledger entries and audit lines per page, 1 to 10000.'),
+});
+
 /** Ledger consistency checks, for `payctl audit`. */
-export function bookRoutes({ prove }: { prove: () => Promise<Books> }): RouteGroup {
+export function bookRoutes({ prove }: { prove: (page: BookPage) => Promise<Books> }): RouteGroup {
   const router = routeGroup();
 
   /**
@@ -32,11 +44,12 @@ export function bookRoutes({ prove }: { prove: () => Promise<Books> }): RouteGro
    *     summary: Verify ledger consistency
    *     description: >
    *       Checks orders against refunds, histories against states, events against state changes, coin balances against ledger entries, and the hash chain of
-   *       the audit log. Reads the whole database, so call it rarely.
+   *       the audit log, a page at a time: every order, coin account, ledger entry and audit line is on exactly one page. The books are proven when every page up
+   *       to the one without a `nextCursor` is `ok`. All pages together read the whole database, so do it rarely.
    */
   router.get(
     '/api/v1/books',
-    endpoint({ auth: { admin: 'viewer' }, returns: BooksReport }, () => prove()),
+    endpoint({ auth: { admin: 'viewer' }, query: Query, returns: BooksReport }, ({ query }) => prove(query)),
   );
   return router;
 }

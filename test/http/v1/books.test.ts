@@ -55,6 +55,35 @@ test.serial('honest books prove themselves', async (t) => {
   t.true(body.data.ok, JSON.stringify(body.data.proofs.filter(({ ok }: { ok: boolean }) => !ok)));
 });
 
+test.serial('many small pages tell what one tells, and the last one has no next', async (t) => {
+  const whole = (await viewer('GET', '/api/v1/books')).body.data;
+  t.is(whole.nextCursor, null);
+  const counts = new Map<string, number>();
+  let pages = 0;
+  for (let next: string | null = ''; next !== null; pages += 1) {
+    const { status, body } = await viewer('GET', `/api/v1/books?limit=1${next && `&cursor=${next}`}`);
+    t.is(status, 200);
+    t.true(body.data.ok);
+    for (const { check, count } of body.data.proofs) counts.set(check, (counts.get(check) ?? 0) + count);
+    next = body.data.nextCursor;
+  }
+  t.true(pages > 5);
+  t.deepEqual(
+    [...counts],
+    whole.proofs.map(({ check }: { check: string }) => [check, 0]),
+  );
+});
+
+test.serial('a page that nobody gave is 400', async (t) => {
+  const place = (text: string) => Buffer.from(text).toString('base64url');
+  const bad = ['limit=0', 'limit=10001', 'limit=x', 'cursor=x', 'page=1', `cursor=${'a'.repeat(300)}`];
+  const cursors = ['users|1', 'entries|x', 'audit|', `accounts|1`, `orders|a'b`, 'orders', 'entries|1 or 1=1'].map(
+    place,
+  );
+  for (const query of [...bad, ...cursors.slice(0, 5).map((cursor) => `cursor=${cursor}`), `cursor=${cursors[6]}`])
+    t.is((await viewer('GET', `/api/v1/books?${query}`)).status, 400, query);
+});
+
 for (const [check, statement] of LIES)
   test.serial(`a lie about ${check} is found by its proof, with an example`, async (t) => {
     const sql = statement.replace(/'(PAID|OPEN|CLOSED|REFUND)'/g, (_, name: string) => `'${names[name]}'`);

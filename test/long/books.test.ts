@@ -1,0 +1,52 @@
+import test from 'ava';
+import { BOOK_CHECKS, checkStatement, nextKeys, type WalkName, WALKS } from '../../server/db/queries/books.ts';
+import { count } from '../support/counts.ts';
+import { postgresDatabase } from '../support/database.ts';
+import { explain } from '../support/explain.ts';
+import { proveBooks } from '../support/prove.ts';
+import { seedBooks } from '../support/seed-books.ts';
+
+const TOTAL = count(1_000_000, 20_000);
+const PAGE = 2_000;
+/** What one statement of a page may touch, whatever the tables hold: five moves or two events an order, and slack. */
+const BOUND = 12 * PAGE;
+
+test.beforeEach((t) => t.timeout(3_600_000));
+
+test('the books of many orders are proven by pages, and each statement of a page touches a bounded number of rows', async (t) => {
+  const on = await postgresDatabase(t, 4);
+  await seedBooks(on, TOTAL);
+  const { store } = on;
+  let statements = 0;
+  let most = 0;
+  for (const walk of Object.keys(WALKS) as WalkName[]) {
+    const { table, key } = WALKS[walk];
+    const [middle] = await store.read((tx) =>
+      tx.sql<{ key: string }>(
+        `select ${key}::text as key from ${table} order by ${key} offset (select count(*) / 2 from ${table}) limit 1`,
+      ),
+    );
+    for (const after of [WALKS[walk].first, middle!.key]) {
+      const { last } = await store.read((tx) => nextKeys(tx, walk, after, PAGE));
+      for (const check of BOOK_CHECKS) {
+        const statement = checkStatement(check, walk, { after, upTo: last });
+        if (!statement) continue;
+        const plan = await explain(store, statement);
+        statements += 1;
+        most = Math.max(most, plan.rows);
+        t.true(plan.rows <= BOUND, `${check.check} of ${walk} after ${after}: ${plan.rows} rows touched`);
+      }
+    }
+  }
+  const { ok, pages, proofs } = await proveBooks(on, PAGE);
+  t.true(ok, JSON.stringify(proofs.filter((proof) => !proof.ok)));
+  await store.transaction((tx) =>
+    tx.sql(`update orders set refunded = refunded - 1 where order_no = (select max(order_no) from orders)`),
+  );
+  const lied = await proveBooks(on, PAGE);
+  t.deepEqual(
+    lied.proofs.filter((proof) => !proof.ok).map(({ check, count: n }) => [check, n]),
+    [['refunded', 1]],
+  );
+  t.log(`${TOTAL} orders: ${pages} pages; ${statements} statements, the largest touched ${most} rows`);
+});
