@@ -20,6 +20,7 @@ import type { Sweep } from './jobs/scheduler.ts';
 import { createSender } from './outgoing/sender.ts';
 import type { PaymentOperations } from './payments/operations.ts';
 import type { Ports } from './payments/ports.ts';
+import { readAuditPlace } from './identity/audit-place.ts';
 import { skillEffects } from './skillpay/effects.ts';
 import type { SkillOperations } from './skillpay/operations.ts';
 
@@ -78,7 +79,7 @@ async function assemble(base: Base): Promise<App> {
     heard: messages.heard,
     count: composeCounters(base),
     effects: (raise) => [createEffects({ now, recordEvent, raise }), skillEffects({ now, raise })],
-    checkAudit: identity.checkAudit,
+    auditChain: { verify: identity.verifyAudit, readPlace: readAuditPlace },
   });
   const { kindOf } = channels;
   const catalog = composeCatalog(base, { audit, recordEvent, kindOf, payments: payments.operations });

@@ -1,4 +1,5 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
+import type { Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { drawFindings, type Finding } from '../findings.ts';
@@ -22,14 +23,37 @@ export function define(command: Command, context: ContextOf): void {
   command.description(
     'Verify ledger consistency: orders, refunds, coin ledgers, events and the audit log. Exits with 1 if a check fails.',
   );
-  examples(command, 'payctl audit', 'payctl audit --json', 'payctl audit --fields check,ok,count').action(() =>
-    run(context()),
+  command
+    .option('--tip <hash>', 'an audit log tip that you kept: it must still be in the log', tip)
+    .option('--accept-until <id>', 'accept audit log lines without a key up to this one', lineId);
+  examples(command, 'payctl audit', 'payctl audit --json', 'payctl audit --fields check,ok,count').action(
+    (options: Options) => run(context(), options),
   );
 }
 
+interface Options {
+  tip?: string;
+  acceptUntil?: string;
+}
+
+function tip(text: string): string {
+  if (!/^[0-9a-f]{64}$/.test(text)) throw new InvalidArgumentError('Expected 64 hexadecimal digits.');
+  return text;
+}
+
+function lineId(text: string): string {
+  if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('Expected the id of a line of the audit log.');
+  return text;
+}
+
 /** Prints every check with the number of its violations, and on stderr the first violations themselves. */
-export async function run({ api, print, terminal, flags }: Context): Promise<void> {
-  const proofs = await withSpinner(terminal.err, 'Verifying ledger consistency', () => proofsOfAllPages(api));
+export async function run({ api, print, terminal, flags }: Context, query: Options = {}): Promise<void> {
+  const { proofs, auditLog } = await withSpinner(terminal.err, 'Verifying ledger consistency', () =>
+    readAllPages(api, { ...query }),
+  );
+  const { lines, unkeyed, tip: found } = auditLog;
+  if (found !== undefined)
+    await print.note(visible(`audit log: ${plain(lines)} lines, ${plain(unkeyed)} without a key, tip ${plain(found)}`));
   const isPage = print.format === 'table' && !print.fields && flags.quiet !== true;
   if (isPage) await terminal.out.write(drawFindings(proofs.map(findingOf), terminal.out));
   else await print.list(proofs, VIEW);
@@ -45,19 +69,21 @@ export async function run({ api, print, terminal, flags }: Context): Promise<voi
   );
 }
 
-/** Every check with the violations of all pages together. */
-async function proofsOfAllPages(api: Context['api']): Promise<Row[]> {
+/** Every check with the violations of all pages together, and the audit log as the last page saw it. */
+async function readAllPages(api: Context['api'], query: Query): Promise<{ proofs: Row[]; auditLog: Row }> {
+  let auditLog: Row = {};
   const proofs = new Map<unknown, Row>();
   let cursor: string | undefined;
   do {
-    const page = await api.get(BOOKS, cursor === undefined ? {} : { cursor });
+    const page = await api.get(BOOKS, cursor === undefined ? query : { ...query, cursor });
+    auditLog = (page['auditLog'] ?? auditLog) as Row;
     for (const proof of (page['proofs'] ?? []) as Row[]) {
       const before = proofs.get(proof['check']);
       proofs.set(proof['check'], before ? merged(before, proof) : proof);
     }
     cursor = typeof page['nextCursor'] === 'string' ? page['nextCursor'] : undefined;
   } while (cursor !== undefined);
-  return [...proofs.values()];
+  return { proofs: [...proofs.values()], auditLog };
 }
 
 function merged(one: Row, other: Row): Row {

@@ -7,6 +7,9 @@ import { createRateLimits, type CountedLimits } from '../db/rate-limits.ts';
 import { createStore, type Store } from '../db/store.ts';
 import type { Wake } from '../db/tx.ts';
 import { LocalError } from '../errors.ts';
+import { NEW_TIP } from '../identity/audit.ts';
+import { startKeyedAudit } from '../identity/audit-anchor.ts';
+import { deriveAuditKey } from '../identity/audit-keys.ts';
 import { createLogger } from '../http/logger.ts';
 import { createMetrics, type Metrics } from '../http/metrics.ts';
 import type { Ports } from '../payments/ports.ts';
@@ -55,17 +58,20 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
   const logger = overrides.logger ?? createLogger(config);
   const log: Ports['log'] = (level, message, { error, ...details } = {}) =>
     logger[level]({ ...details, err: error }, message);
-  const schema = config.database.migrate ? await migrate(database) : await schemaStatus(database);
+  const now = overrides.now ?? (() => new Date());
+  const [newest] = config.security.masterKeys;
+  const migrated = startKeyedAudit({ now, key: deriveAuditKey(newest!) });
+  const schema = config.database.migrate ? await migrate(database, migrated) : await schemaStatus(database);
   if (schema.pending.length > 0) throw new SchemaOutdated(schema.pending.length);
   const wakes: Base['wakes'] = {};
-  const now = overrides.now ?? (() => new Date());
+  const wake: Wake = (by, row) => (by === NEW_TIP ? logger.info(row, 'audit log tip') : wakes.wake?.(by, row));
   const metrics = createMetrics();
   const fullness = createFullness(now, metrics.registry);
   return {
     config,
     database,
     schema,
-    store: createStore(database, (...one) => wakes.wake?.(...one), fullness.heard),
+    store: createStore(database, wake, fullness.heard),
     isFull: fullness.isFull,
     wakes,
     limits: createRateLimits(database),

@@ -1,7 +1,8 @@
+import { createSealing } from '../credentials/sealing.ts';
 import { identityQueries } from '../db/queries/identity.ts';
 import { seed } from '../db/seed.ts';
 import { consoleAppRow } from '../identity/api-app-row.ts';
-import { type AuditPart, type AuditProof, verifyAuditChain } from '../identity/audit-chain.ts';
+import { createAuditKeys } from '../identity/audit-keys.ts';
 import { createIdentity, type Identity } from '../identity/identity.ts';
 import { scopes } from '../identity/scopes.ts';
 import { testAppRows } from '../identity/test-apps.ts';
@@ -18,14 +19,17 @@ import type { Base } from './base.ts';
 /** Who somebody is and what they may do. */
 export interface ComposedIdentity extends Identity {
   groups: RouteGroup[];
-  checkAudit(part: AuditPart): Promise<AuditProof>;
+  /** For the jobs: `anchorAudit`, and the tip goes to the log. */
+  anchor(): Promise<void>;
   /** Writes the project and the applications that the service begins with. */
   seed(): Promise<void>;
 }
 
 /** Assembles identity. */
-export function composeIdentity({ config, store, limits, now }: Base): ComposedIdentity {
-  const identity = createIdentity({ config, store, queries: identityQueries, counts: limits, now });
+export function composeIdentity({ config, store, limits, now, log }: Base): ComposedIdentity {
+  const { masterKeys } = config.security;
+  const auditKeys = createAuditKeys({ store, masterKeys, sealing: createSealing(masterKeys) });
+  const identity = createIdentity({ config, store, queries: identityQueries, counts: limits, auditKeys, now });
   const { issuer } = config.oauth;
   return {
     ...identity,
@@ -38,7 +42,10 @@ export function composeIdentity({ config, store, limits, now }: Base): ComposedI
       auditLogRoutes(identity),
       appMeRoutes(),
     ],
-    checkAudit: (part) => verifyAuditChain(store, identityQueries, part),
+    async anchor() {
+      const tip = await identity.anchorAudit();
+      if (tip !== undefined) log('info', 'audit log tip', { tip });
+    },
     seed: () => seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug: config.debug, now }),
   };
 }

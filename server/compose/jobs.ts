@@ -10,20 +10,20 @@ import {
 import { deleteOldKeys } from '../db/queries/idempotency.ts';
 import { dropOldQueue } from '../db/queries/old-queue.ts';
 import { planTask, takeTask } from '../db/queries/timetable.ts';
-import type { Identity } from '../identity/identity.ts';
 import { createJobMetrics } from '../jobs/metrics.ts';
 import { createScheduler, type Scheduler } from '../jobs/scheduler.ts';
 import type { Base } from './base.ts';
 import type { ComposedCatalog } from './catalog.ts';
 import type { ComposedCredentials } from './credentials.ts';
 import type { ComposedEvents } from './events.ts';
+import type { ComposedIdentity } from './identity.ts';
 import type { ComposedPayments } from './payments.ts';
 import { composeRetention } from './retention.ts';
 import type { ComposedSkillpay } from './skillpay.ts';
 
 /** The parts that do something in the background. */
 interface Needs {
-  identity: Pick<Identity, 'deleteExpiredRevocations' | 'deleteExpiredSessions'>;
+  identity: Pick<ComposedIdentity, 'deleteExpiredRevocations' | 'deleteExpiredSessions' | 'anchor'>;
   credentials: Pick<ComposedCredentials, 'watchExpiry'>;
   events: Pick<ComposedEvents, 'deliver'>;
   payments: Pick<ComposedPayments, 'checkOrder' | 'checkRefund' | 'askAboutRefund' | 'doEffect'>;
@@ -73,6 +73,7 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
       ...composeRetention(base),
       { name: 'forget-payers', everySeconds: 60, run: catalog.forgetDue },
       { name: 'certificate-expiry', everySeconds: 86_400, run: credentials.watchExpiry },
+      { name: 'audit-anchor', everySeconds: 3600, run: identity.anchor },
       { name: 'old-queue', everySeconds: 3600, run: () => store.transaction(dropOldQueue) },
     ],
   });

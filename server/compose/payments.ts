@@ -1,6 +1,6 @@
 import type { RaiseException } from '../catalog/ports.ts';
 import { consoleClientId } from '../identity/api-app-row.ts';
-import { type CheckAuditChain, checkBooks } from '../payments/books.ts';
+import { type AuditChain, checkBooks } from '../payments/books.ts';
 import { checkOrder } from '../payments/check-order.ts';
 import { checkRefund } from '../payments/check-refund.ts';
 import { dueEffects } from '../payments/due-effects.ts';
@@ -27,7 +27,7 @@ import type { Base } from './base.ts';
 interface Needs extends Pick<Ports, 'channels' | 'recordEvent' | 'audit' | 'heard' | 'count'> {
   /** What else happens when orders move, in this order; it may raise exceptions of them. */
   effects: (raise: RaiseException) => Effects[];
-  checkAudit: CheckAuditChain;
+  auditChain: AuditChain;
 }
 
 /** Orders, refunds and exceptions. */
@@ -47,7 +47,7 @@ export interface ComposedPayments {
 }
 
 /** Assembles payments. */
-export function composePayments(base: Base, { effects, checkAudit, ...needs }: Needs): ComposedPayments {
+export function composePayments(base: Base, { effects, auditChain, ...needs }: Needs): ComposedPayments {
   const { config, store, now, log, checkpoint } = base;
   const { debug } = config;
   const raise: RaiseException = (tx, order, raised) => raiseException(ports, tx, order, raised);
@@ -75,7 +75,7 @@ export function composePayments(base: Base, { effects, checkAudit, ...needs }: N
       refundRoutes(operations),
       exceptionRoutes(operations),
       explainRoutes({ explain: explainOrder({ store, now, channels: needs.channels, debug }) }),
-      bookRoutes({ prove: checkBooks(ports, checkAudit) }),
+      bookRoutes({ prove: checkBooks(ports, auditChain) }),
       orderExportRoutes({ exportOrders: exportOrders(ports) }),
       paymentRoutes({ ...operations, consoleClientId }),
       notifyRoutes(operations),

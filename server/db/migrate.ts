@@ -1,4 +1,6 @@
 import { TIMEOUTS, type OpenDatabase } from './orm.ts';
+import { createStatements } from './statement.ts';
+import { createTx, type Tx } from './tx.ts';
 
 /** What the schema needs: names of migrations that are known here but not run there, and how many ran. */
 export interface SchemaStatus {
@@ -13,12 +15,15 @@ export async function schemaStatus({ orm }: OpenDatabase): Promise<SchemaStatus>
   return { version: done.at(-1) ?? null, pending };
 }
 
+/** What SQL cannot do: runs behind the migrations, in their transaction, with the names of those that ran. */
+export type Migrated = (tx: Tx, names: readonly string[]) => Promise<void>;
+
 /** Brings the schema up to date. Safe when several replicas start at once: one migrates, the others wait. */
-export async function migrate(database: OpenDatabase): Promise<SchemaStatus> {
+export async function migrate(database: OpenDatabase, migrated: Migrated = async () => {}): Promise<SchemaStatus> {
   const before = await schemaStatus(database);
   if (before.pending.length === 0) return before;
-  if (database.kind === 'pglite') await database.orm.migrator.up();
-  else await withoutBounds(database, underLock);
+  if (database.kind === 'pglite') await up(database, migrated);
+  else await withoutBounds(database, (own) => underLock(own, migrated));
   return schemaStatus(database);
 }
 
@@ -33,11 +38,24 @@ async function withoutBounds(database: OpenDatabase, work: (own: OpenDatabase) =
 }
 
 /** The lock lives on a connection of its own, in a transaction that does nothing else. */
-async function underLock({ em, orm }: OpenDatabase): Promise<void> {
-  await em.fork().transactional(async (holder) => {
+async function underLock(database: OpenDatabase, migrated: Migrated): Promise<void> {
+  await database.em.fork().transactional(async (holder) => {
     await holder.execute('set local lock_timeout = 0');
     await waitForLock(() => holder.execute('select pg_try_advisory_xact_lock(7240917001) as taken'));
-    await orm.migrator.up();
+    await up(database, migrated);
+  });
+}
+
+async function up({ em, orm }: OpenDatabase, migrated: Migrated): Promise<void> {
+  // What the migrator asks once, on a connection of its own: inside the transaction there is none left.
+  await orm.migrator.getPending();
+  await em.fork().transactional(async (own) => {
+    const done = await orm.migrator.up({ transaction: own.getTransactionContext() });
+    const tx = createTx(createStatements(own), () => {});
+    await migrated(
+      tx,
+      done.map(({ name }) => name),
+    );
   });
 }
 

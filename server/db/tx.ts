@@ -22,6 +22,7 @@ const TABLES = {
   sessions: identity.SessionEntity,
   revokedTokens: identity.RevokedTokenEntity,
   audit: identity.AuditEntity,
+  auditKeys: identity.AuditKeyEntity,
   projects: catalog.ProjectEntity,
   users: catalog.PayerEntity,
   products: catalog.ProductEntity,

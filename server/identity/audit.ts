@@ -1,6 +1,7 @@
 import type { AuditRow } from '../db/entities/identity.ts';
 import type { Tx } from '../db/tx.ts';
 import { chainHash, firstHash } from './audit-chain.ts';
+import type { AuditKey } from './audit-keys.ts';
 import { mask } from './mask.ts';
 import type { Actor } from './ports.ts';
 
@@ -24,13 +25,18 @@ export interface AuditEntry {
  */
 export type Audit = (tx: Tx, entry: AuditEntry) => Promise<void>;
 
+/** What hears of a new tip of the audit log, after its commit (`Wake`). */
+export const NEW_TIP = 'audit-tip';
+
 /** Makes the writer of the audit log. */
-export function createAudit({ now }: { now: () => Date }): Audit {
+export function createAudit({ now, key }: { now: () => Date; key: AuditKey }): Audit {
   return async (tx, entry) => {
     await tx.advisoryLock('audit');
     const [last] = await tx.audit.list({}, { orderBy: { id: 'desc' }, limit: 1 });
-    const line = { at: now(), ...toLine(entry), previousHash: last?.hash ?? firstHash };
-    await tx.audit.insert({ ...line, hash: chainHash(line) });
+    const line = { at: now(), ...toLine(entry), previousHash: last?.hash ?? firstHash, keyId: key.id };
+    const hash = chainHash(line, key);
+    await tx.audit.insert({ ...line, hash });
+    await tx.wake(NEW_TIP, { tip: hash, action: line.action });
   };
 }
 
@@ -39,7 +45,7 @@ export function by({ kind, name, ip, requestId }: Actor): Pick<AuditEntry, 'acto
   return { actorKind: kind, actor: name, ip, requestId };
 }
 
-function toLine(entry: AuditEntry): Omit<AuditRow, 'id' | 'at' | 'previousHash' | 'hash'> {
+function toLine(entry: AuditEntry): Omit<AuditRow, 'id' | 'at' | 'previousHash' | 'hash' | 'keyId'> {
   return {
     actorKind: entry.actorKind,
     actor: entry.actor.slice(0, 128),
@@ -49,5 +55,5 @@ function toLine(entry: AuditEntry): Omit<AuditRow, 'id' | 'at' | 'previousHash' 
     after: mask(entry.after),
     ip: entry.ip?.slice(0, 64) ?? null,
     requestId: entry.requestId?.slice(0, 64) ?? null,
-  } as Omit<AuditRow, 'id' | 'at' | 'previousHash' | 'hash'>;
+  } as Omit<AuditRow, 'id' | 'at' | 'previousHash' | 'hash' | 'keyId'>;
 }

@@ -2,6 +2,9 @@ import type { Store } from '../db/store.ts';
 import { type Admins, createAdmins } from './admins.ts';
 import { type ApiApps, createApiApps } from './api-apps.ts';
 import { type Audit, createAudit } from './audit.ts';
+import { anchorAudit } from './audit-anchor.ts';
+import type { AuditKeys } from './audit-keys.ts';
+import { type AuditKnowledge, type AuditPart, type AuditProof, verifyAuditChain } from './audit-proof.ts';
 import { createAuthenticators, type IdentityAuthenticators } from './authenticators.ts';
 import { createHide } from './hidden.ts';
 import { deriveKeys } from './keys.ts';
@@ -29,6 +32,7 @@ export interface IdentityParts {
   store: Store;
   queries: IdentityQueries;
   counts: FailureCounts;
+  auditKeys: AuditKeys;
   now: () => Date;
   passwords?: Passwords;
 }
@@ -43,6 +47,9 @@ export interface Identity {
   oauth: OAuth;
   audit: Audit;
   auditLines(filter: AuditFilter): Promise<AuditRow[]>;
+  verifyAudit(knowledge?: AuditKnowledge, part?: AuditPart): Promise<AuditProof>;
+  /** For the jobs: puts a line of the newest key behind lines of other keys or none; resolves with the tip, undefined when there is none. */
+  anchorAudit(): Promise<string | undefined>;
   /** For the clean-up job: forgets revocations of tokens that expired over a minute ago; returns how many. */
   deleteExpiredRevocations(goesOn?: () => boolean): Promise<number>;
   /** For the clean-up job: forgets sessions whose token expired over a minute ago; returns how many. */
@@ -51,7 +58,7 @@ export interface Identity {
 
 /** Assembles identity; the keys of both kinds of tokens come from the one `JWT.SecretKey`. */
 export function createIdentity(parts: IdentityParts): Identity {
-  const { config, store, queries, counts, now, passwords = createPasswords() } = parts;
+  const { config, store, queries, counts, auditKeys, now, passwords = createPasswords() } = parts;
   const keys = deriveKeys(config.jwt.secretKey);
   const { issuer } = config.oauth;
   const adminTokens = createMint(
@@ -74,7 +81,7 @@ export function createIdentity(parts: IdentityParts): Identity {
     },
     now,
   );
-  const audit = createAudit({ now });
+  const audit = createAudit({ now, key: auditKeys.newest });
   const hide = createHide(keys.counters);
   const limits = createLoginLimits(counts, config.rateLimit, hide);
   const addresses = createKnownAddresses(hide);
@@ -89,6 +96,8 @@ export function createIdentity(parts: IdentityParts): Identity {
     apiApps: createApiApps(ports),
     oauth: createOAuth(ports),
     audit,
+    verifyAudit: (knowledge, part) => verifyAuditChain({ store, now }, queries, auditKeys, knowledge, part),
+    anchorAudit: () => anchorAudit({ store, audit, auditKeys }),
     auditLines: (filter) => store.read((tx) => queries.auditLines(tx, filter)),
     deleteExpiredRevocations: (goesOn) => queries.deleteExpiredRevocations(store, aMinuteAgo(), goesOn),
     deleteExpiredSessions: (goesOn) => queries.deleteExpiredSessions(store, aMinuteAgo(), goesOn),

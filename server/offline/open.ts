@@ -10,6 +10,8 @@ import { createStore, type Store } from '../db/store.ts';
 import { LocalError } from '../errors.ts';
 import { consoleAppRow, type WithSecret } from '../identity/api-app-row.ts';
 import { createAudit } from '../identity/audit.ts';
+import { startKeyedAudit } from '../identity/audit-anchor.ts';
+import { deriveAuditKey } from '../identity/audit-keys.ts';
 import { applyBootstrap } from '../identity/bootstrap.ts';
 import {
   appExists,
@@ -36,14 +38,15 @@ export async function openOffline({ config: file, env, cwd, mustExist }: Offline
   const database = await openDatabase({ ...config.database, poolSize: 2 });
   const store = createStore(database, async () => {});
   const now = () => new Date();
-  const ports: OfflinePorts = { store, passwords: createPasswords(), audit: createAudit({ now }), now };
+  const auditing = { now, key: deriveAuditKey(config.security.masterKeys[0]!) };
+  const ports: OfflinePorts = { store, passwords: createPasswords(), audit: createAudit(auditing), now };
   const seeded = () => seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug: false, now });
 
   return {
     describeDatabase: () => describe(config, database, store),
     async migrate() {
       const before = await schemaStatus(database);
-      await migrate(database);
+      await migrate(database, startKeyedAudit(auditing));
       await seeded();
       return { applied: before.pending };
     },

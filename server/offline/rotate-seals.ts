@@ -1,9 +1,10 @@
 import type { Config } from '../../config/config.ts';
 import type { Store } from '../db/store.ts';
 import { by, type Audit } from '../identity/audit.ts';
+import { keepFormerAuditKeys } from '../identity/audit-keys.ts';
 import type { Actor } from '../identity/ports.ts';
 
-/** Re-wraps every sealed record with the newest master key, then writes the audit row. */
+/** Keeps the audit log's keys of older master keys, re-wraps every sealed record with the newest one, then writes the audit row. */
 export async function rotateSeals(
   store: Store,
   config: Config,
@@ -11,7 +12,10 @@ export async function rotateSeals(
   actor: Actor,
 ): Promise<{ keyId: string; rewrapped: number }> {
   const { rotateMasterKey } = await import('../credentials/rotate.ts');
-  const result = await rotateMasterKey(store, config.security.masterKeys);
+  const { createSealing } = await import('../credentials/sealing.ts');
+  const { masterKeys } = config.security;
+  await store.transaction((tx) => keepFormerAuditKeys(tx, masterKeys, createSealing(masterKeys), new Date()));
+  const result = await rotateMasterKey(store, masterKeys);
   await store.transaction((tx) =>
     audit(tx, { ...by(actor), action: 'keys.rotate', target: result.keyId, after: { rewrapped: result.rewrapped } }),
   );

@@ -8,6 +8,7 @@ import {
   type WalkName,
 } from '../db/queries/books.ts';
 import { InvalidRequest } from '../errors.ts';
+import type { AuditKnowledge, AuditPart, AuditProof } from '../identity/audit-proof.ts';
 import type { Ports } from './ports.ts';
 
 /** The result of one check. */
@@ -25,22 +26,23 @@ export interface Books {
   ok: boolean;
   checkedAt: string;
   proofs: BookCheckResult[];
+  /** The audit log from its beginning to the end of this page; null before its first page. The tip is for somebody to keep outside. */
+  auditLog: Pick<AuditProof, 'lines' | 'unkeyed' | 'tip'> | null;
   /** Where the next page begins; null after the last. */
   nextCursor: string | null;
 }
 
-/** Which page: where it begins, and how many orders, accounts, entries and lines it looks at. */
-export interface BookPage {
+/** Which page: where it begins, and how many orders, accounts, entries and lines it looks at; what is known of the audit log. */
+export interface BookPage extends AuditKnowledge {
   cursor?: string | undefined;
   limit: number;
 }
 
-/** Says where the chain of the audit log breaks in the lines after one, if it does, and which line was the last. */
-export type CheckAuditChain = (part: { after: bigint; lines: number }) => Promise<{
-  lines: number;
-  last: bigint;
-  broken?: { id: string; reason: string } | undefined;
-}>;
+/** What the books need of the audit log: says where its chain breaks, if it does, and reads the places that it gave. */
+export interface AuditChain {
+  verify(knowledge: AuditKnowledge, part: AuditPart): Promise<AuditProof>;
+  readPlace(text: string): AuditPart['from'];
+}
 
 type Section = WalkName | 'audit';
 
@@ -56,14 +58,19 @@ interface Step {
 }
 
 const SECTIONS: readonly Section[] = ['orders', 'accounts', 'entries', 'audit'];
-const beginningOf = (section: Section): Place => ({ section, after: section === 'audit' ? '0' : WALKS[section].first });
+/** The audit log's place is its own JSON; this one is its beginning. */
+const FIRST_LINE = 'null';
+const beginningOf = (section: Section): Place => ({
+  section,
+  after: section === 'audit' ? FIRST_LINE : WALKS[section].first,
+});
 
 /**
  * Verifies ledger consistency, a page at a time: sums, histories, events, coins, what is due, and the audit log. Reads only.
  * Every row is on one page, however many pages there are; a page reads a bounded number of rows.
  */
-export function checkBooks({ store, now }: Pick<Ports, 'store' | 'now'>, checkChain: CheckAuditChain) {
-  return async ({ cursor, limit }: BookPage): Promise<Books> => {
+export function checkBooks({ store, now }: Pick<Ports, 'store' | 'now'>, chain: AuditChain) {
+  return async ({ cursor, limit, ...knowledge }: BookPage): Promise<Books> => {
     const found = new Map<string, BookCheckResult>();
     const note = (check: string, promise: string, count: number, examples: readonly Violation[]) => {
       const one = found.get(check) ?? { check, promise, ok: true, count: 0, examples: [] };
@@ -72,7 +79,8 @@ export function checkBooks({ store, now }: Pick<Ports, 'store' | 'now'>, checkCh
     };
     for (const { check, promise } of BOOK_CHECKS) note(check, promise, 0, []);
     note('audit-log', CHAIN, 0, []);
-    let place: Place | undefined = cursor === undefined ? beginningOf('orders') : readPlace(cursor);
+    let auditLog: Books['auditLog'] = null;
+    let place: Place | undefined = cursor === undefined ? beginningOf('orders') : readPlace(cursor, chain);
     for (let left = limit; place && left > 0;) {
       const { section, after }: Place = place;
       const { rows, last }: Step = await (section === 'audit' ? audit(after, left) : walk(section, after, left));
@@ -81,7 +89,7 @@ export function checkBooks({ store, now }: Pick<Ports, 'store' | 'now'>, checkCh
     }
     const proofs = [...found.values()];
     const nextCursor = place ? writePlace(place) : null;
-    return { ok: proofs.every(({ ok }) => ok), checkedAt: now().toISOString(), proofs, nextCursor };
+    return { ok: proofs.every(({ ok }) => ok), checkedAt: now().toISOString(), proofs, auditLog, nextCursor };
 
     /** The last part of a section has no upper end, so that rows whose order or account is not there are checked, too. */
     async function walk(section: WalkName, after: string, most: number): Promise<Step> {
@@ -95,14 +103,16 @@ export function checkBooks({ store, now }: Pick<Ports, 'store' | 'now'>, checkCh
     }
 
     async function audit(after: string, most: number): Promise<Step> {
-      const { lines, last, broken } = await checkChain({ after: BigInt(after), lines: most });
+      const from = chain.readPlace(after);
+      const { broken, next, lines, unkeyed, tip } = await chain.verify(knowledge, { from, lines: most });
       if (broken) note('audit-log', CHAIN, 1, [{ id: broken.id, detail: broken.reason }]);
-      return { rows: lines, last: broken || lines < most ? null : String(last) };
+      auditLog = { lines, unkeyed, tip };
+      return { rows: lines - (from?.lines ?? 0), last: next ? JSON.stringify(next) : null };
     }
   };
 }
 
-const CHAIN = 'the hash chain of the audit log is intact';
+const CHAIN = 'the chain of the audit log is whole, and of our own key';
 
 function nextSection(section: Section): Place | undefined {
   const next = SECTIONS[SECTIONS.indexOf(section) + 1];
@@ -113,11 +123,12 @@ function writePlace({ section, after }: Place): string {
   return Buffer.from(`${section}|${after}`).toString('base64url');
 }
 
-function readPlace(cursor: string): Place {
-  const [name, after = ''] = Buffer.from(cursor, 'base64url').toString('utf8').split('|');
+function readPlace(cursor: string, chain: AuditChain): Place {
+  const text = Buffer.from(cursor, 'base64url').toString('utf8');
+  const [name = '', after = ''] = [text.slice(0, text.indexOf('|')), text.slice(text.indexOf('|') + 1)];
   const section = SECTIONS.find((one) => one === name);
-  const form = section === undefined || section === 'audit' ? /^\d{1,18}$/ : WALKS[section].form;
-  if (section && form.test(after)) return { section, after };
+  const isAudit = section === 'audit' && (after === FIRST_LINE || chain.readPlace(after) !== undefined);
+  if (section && (isAudit || (section !== 'audit' && WALKS[section].form.test(after)))) return { section, after };
   throw new InvalidRequest('The request is not valid.', [
     { pointer: '/query/cursor', code: 'invalid', detail: 'is not a cursor of the books' },
   ]);

@@ -367,6 +367,17 @@ test('audit: every page of the books is read, and what they found is put togethe
   t.regex(stderr, /1 of 2 checks failed; first: paid/);
 });
 
+test('audit: the tip is shown to keep, and one that was kept is sent along', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const tip = 'b'.repeat(64);
+  const { code, stderr } = await place.payctl(['audit', '--tip', tip, '--accept-until', '17']);
+  t.is(code, 0);
+  t.regex(stderr, /audit log: 812 lines, 0 without a key, tip a{64}/);
+  t.deepEqual(place.api.seen.at(-1)?.query, { tip, acceptUntil: '17' });
+  t.is((await place.payctl(['audit', '--tip', 'short'])).code, 2);
+});
+
 test('the words of help are broken at blanks, at every width', async (t) => {
   const { code, stdout } = await runPayctl(['doctor', '--help'], { terminal: 60, env: { NO_COLOR: '1' } });
   t.is(code, 0);

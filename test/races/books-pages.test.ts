@@ -1,6 +1,7 @@
 import test from 'ava';
 import { BOOK_CHECKS, checkStatement, nextKeys, type WalkName, WALKS } from '../../server/db/queries/books.ts';
 import { createAudit } from '../../server/identity/audit.ts';
+import { auditKey } from '../support/audit-keys.ts';
 import { type TestDatabase, postgresDatabase } from '../support/database.ts';
 import { proveBooks } from '../support/prove.ts';
 import { seedBooks } from '../support/seed-books.ts';
@@ -11,7 +12,7 @@ const LIMITS = [1, 5, 14, 15, 16];
 async function honest(t: Parameters<typeof postgresDatabase>[0], orders = ORDERS): Promise<TestDatabase> {
   const on = await postgresDatabase(t);
   await seedBooks(on, orders);
-  const audit = createAudit({ now: () => new Date() });
+  const audit = createAudit({ now: () => new Date(), key: auditKey });
   for (let n = 0; n < 12; n += 1)
     await on.store.transaction((tx) =>
       audit(tx, { actorKind: 'admin', actor: 'root', action: 'coin.adjust', target: String(n) }),

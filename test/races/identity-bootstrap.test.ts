@@ -1,6 +1,7 @@
 import test from 'ava';
 import { consoleAppRow } from '../../server/identity/api-app-row.ts';
 import { createAudit } from '../../server/identity/audit.ts';
+import { auditKey } from '../support/audit-keys.ts';
 import { applyBootstrap } from '../../server/identity/bootstrap.ts';
 import { AlreadyBootstrapped, createFirstAdmin, offlineActor } from '../../server/identity/offline.ts';
 import { createPasswords } from '../../server/identity/passwords.ts';
@@ -25,7 +26,7 @@ test('of bootstraps at once, in processes of their own, one wins and the others 
   );
   const results = await Promise.allSettled(
     stores.map((each, index) => {
-      const ports = { store: each, passwords: createPasswords(), audit: createAudit({ now }), now };
+      const ports = { store: each, passwords: createPasswords(), audit: createAudit({ now, key: auditKey }), now };
       return createFirstAdmin(ports, actor, { username: `first${index}`, password: 'seven-quiet-otters-swim' });
     }),
   );
@@ -39,7 +40,7 @@ test('of bootstraps at once, in processes of their own, one wins and the others 
 test('the same document applied at once makes everything once', async (t) => {
   const { store } = await postgresDatabase(t);
   await seed(store, rows, { debug: false, now });
-  const ports = { store, passwords: createPasswords(), audit: createAudit({ now }), now };
+  const ports = { store, passwords: createPasswords(), audit: createAudit({ now, key: auditKey }), now };
   const document = {
     admins: [{ username: 'alice', password: 'seven-quiet-otters-swim' }],
     projects: [{ code: 'books', name: 'Books' }],

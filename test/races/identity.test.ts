@@ -1,7 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
 import { count } from '../support/counts.ts';
-import { identityQueries } from '../../server/db/queries/identity.ts';
-import { verifyAuditChain } from '../../server/identity/audit-chain.ts';
 import { postgresDatabase } from '../support/database.ts';
 import {
   alice,
@@ -200,7 +198,7 @@ test('rotations at once leave exactly one secret that works, and the audit log s
     [client.client_secret, ...secrets].map((client_secret) => tokenOf(at.two, { ...client, client_secret })),
   );
   t.is(asked.filter(({ status }) => status === 'fulfilled').length, 1);
-  const proof = await verifyAuditChain(at.one.store, identityQueries);
+  const proof = await at.one.identity.verifyAudit();
   t.is(proof.broken, undefined);
   t.is(proof.lines, 2 + 1 + 8, 'bootstrap, login, create, rotations');
 });

@@ -12,6 +12,7 @@ import { recordEvents } from '../../server/events/record.ts';
 import { consoleAppRow, newAppRow } from '../../server/identity/api-app-row.ts';
 import { defaultLatePayment } from '../../server/identity/api-app-rules.ts';
 import { createAudit } from '../../server/identity/audit.ts';
+import { auditKey } from './audit-keys.ts';
 import type { Actor } from '../../server/identity/ports.ts';
 import type { Channel, Outcome } from '../../server/payments/channel.ts';
 import { raiseException } from '../../server/payments/journal.ts';
@@ -74,7 +75,7 @@ export async function catalogWorld(
   const kinds = { alipay, wechat, paypal };
   const recordEvent = recordEvents(now);
   const channel = stubChannel();
-  const audit = createAudit({ now });
+  const audit = createAudit({ now, key: auditKey });
   const base = {
     store,
     now,

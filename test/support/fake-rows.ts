@@ -292,6 +292,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
       data: {
         ok: true,
         proofs: [{ check: 'orders', promise: 'orders = refunds + kept', ok: true, count: 0, examples: [] }],
+        auditLog: { lines: 812, unkeyed: 0, tip: 'a'.repeat(64) },
       },
     }),
   ],

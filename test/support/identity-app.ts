@@ -20,6 +20,7 @@ import { apiAppRoutes } from '../../server/routes/v1/api-apps.ts';
 import { auditLogRoutes } from '../../server/routes/v1/audit-log.ts';
 import { meRoutes } from '../../server/routes/v1/me.ts';
 import { appMeRoutes } from '../../server/routes/v2/me.ts';
+import { auditKeysOf } from './audit-keys.ts';
 import { postgresDatabase, type TestDatabase } from './database.ts';
 import { withoutKeys } from './edge.ts';
 import { requireDeclared } from './declared.ts';
@@ -94,7 +95,8 @@ export async function identityApp(
     rateLimit,
   };
   const passwords = createPasswords();
-  const parts = { config, store, queries: identityQueries, counts, now, passwords };
+  const auditKeys = auditKeysOf(store);
+  const parts = { config, store, queries: identityQueries, counts, auditKeys, now, passwords };
   const identity = createIdentity(parts);
   await seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug, now });
   const ports = { store, passwords, audit: identity.audit, now };

@@ -6,10 +6,10 @@ import { createIdentity } from '../../server/identity/identity.ts';
 import * as offline from '../../server/identity/offline.ts';
 import { createPasswords } from '../../server/identity/passwords.ts';
 import { testAppRows } from '../../server/identity/test-apps.ts';
+import type { MasterKey } from '../../server/credentials/sealing.ts';
+import { auditKeysOf, auditMaster } from './audit-keys.ts';
 import type { TestDatabase } from './database.ts';
 
-/** The real time. */
-export const now = () => new Date();
 /** Who works offline in tests. */
 export const actor = offline.offlineActor('tester', 'test');
 /** The first administrator. */
@@ -18,7 +18,10 @@ export const account = { username: 'Alice', password: 'seven-quiet-otters-swim' 
 export const from = { ip: '127.0.0.1', requestId: 'r' };
 
 /** Identity over a database, without HTTP. */
-export async function world({ database, store }: TestDatabase) {
+export async function world(
+  { database, store }: Pick<TestDatabase, 'database' | 'store'>,
+  { masterKeys = [auditMaster], now = () => new Date() }: { masterKeys?: MasterKey[]; now?: () => Date } = {},
+) {
   await seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug: false, now });
   const passwords = createPasswords();
   const identity = createIdentity({
@@ -31,6 +34,7 @@ export async function world({ database, store }: TestDatabase) {
     store,
     queries: identityQueries,
     counts: createRateLimits(database),
+    auditKeys: auditKeysOf(store, masterKeys),
     now,
     passwords,
   });

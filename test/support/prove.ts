@@ -1,6 +1,8 @@
 import { identityQueries } from '../../server/db/queries/identity.ts';
-import { verifyAuditChain } from '../../server/identity/audit-chain.ts';
+import { readAuditPlace } from '../../server/identity/audit-place.ts';
+import { verifyAuditChain } from '../../server/identity/audit-proof.ts';
 import { type BookCheckResult, checkBooks } from '../../server/payments/books.ts';
+import { auditKeysOf } from './audit-keys.ts';
 import type { TestDatabase } from './database.ts';
 
 /** The books of a database. */
@@ -12,7 +14,15 @@ export interface Proven {
 
 /** Proves the books page by page, and puts the pages together. */
 export async function proveBooks({ store }: Pick<TestDatabase, 'store'>, limit = 2_000): Promise<Proven> {
-  const prove = checkBooks({ store, now: () => new Date() }, (part) => verifyAuditChain(store, identityQueries, part));
+  const now = () => new Date();
+  const keys = auditKeysOf(store);
+  const prove = checkBooks(
+    { store, now },
+    {
+      verify: (known, part) => verifyAuditChain({ store, now }, identityQueries, keys, known, part),
+      readPlace: readAuditPlace,
+    },
+  );
   let page = await prove({ limit });
   const proofs = page.proofs.map((proof) => ({ ...proof, examples: [...proof.examples] }));
   let pages = 1;

@@ -95,7 +95,7 @@ export const RevokedTokenEntity = defineEntity({
   },
 });
 
-/** One line of the audit log; `hash` covers the line and the hash before it. */
+/** One line of the audit log; `hash` covers the line and the hash before it, under the key `keyId` (none: the release before). */
 export const AuditEntity = defineEntity({
   name: 'Audit',
   tableName: 'audit_log',
@@ -112,6 +112,18 @@ export const AuditEntity = defineEntity({
     requestId: code().nullable(),
     previousHash: p.string().length(64),
     hash: p.string().length(64),
+    keyId: code().nullable(),
+  },
+});
+
+/** A key of the audit log whose master key was rotated away, encrypted under a later one. */
+export const AuditKeyEntity = defineEntity({
+  name: 'AuditKey',
+  tableName: 'audit_keys',
+  properties: {
+    keyId: code().primary(),
+    sealed: text(),
+    createdAt: instant(),
   },
 });
 

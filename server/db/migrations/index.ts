@@ -6,6 +6,7 @@ import { CertTrust } from './0005-cert-trust.ts';
 import { RefundQuestions } from './0006-refund-questions.ts';
 import { Sessions } from './0007-sessions.ts';
 import { Retention } from './0008-retention.ts';
+import { KeyedAudit } from './0009-keyed-audit.ts';
 import { RefundPayment } from './0010-refund-payment.ts';
 
 /** Every migration in order; each one only adds. */
@@ -18,5 +19,6 @@ export const MIGRATIONS = [
   { name: '0006-refund-questions', class: RefundQuestions },
   { name: '0007-sessions', class: Sessions },
   { name: '0008-retention', class: Retention },
+  { name: '0009-keyed-audit', class: KeyedAudit },
   { name: '0010-refund-payment', class: RefundPayment },
 ];

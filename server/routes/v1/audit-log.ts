@@ -24,7 +24,7 @@ export function auditLogRoutes({ auditLines }: { auditLines(filter: AuditFilter)
    *   get:
    *     tags: [Audit log]
    *     summary: List audit log entries
-   *     description: Secrets are masked. The `hash` of an entry covers the entry and the hash of the previous one.
+   *     description: Secrets are masked. The `hash` of an entry authenticates the entry and the hash of the previous one with a key of the service.
    */
   router.get(
     '/api/v1/audit-log',

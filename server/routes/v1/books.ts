@@ -18,11 +18,21 @@ const BooksReport = z
         examples: z.array(z.object({ id: z.string(), detail: z.string() })),
       }),
     ),
+    auditLog: z
+      .object({
+        lines: z.int(),
+        unkeyed: z.int().describe('Lines of a release that did not authenticate them with a key.'),
+        tip: z
+          .string()
+          .describe('Hash of the last line. Keep it outside: `tip` proves later that nothing up to it is gone.'),
+      })
+      .nullable()
+      .describe('The audit log from its beginning to the end of this page; null before its first page.'),
   })
   .meta({ id: 'BooksReport' });
 
 const Query = z.object({
-  cursor: z.string().max(256).optional().describe('Opaque: `nextCursor` of the previous page.'),
+  cursor: z.string().max(4096).optional().describe('Opaque: `nextCursor` of the previous page.'),
   limit: z
     .string()
     .regex(/^\d{1,5}$/, 'must be a number from 1 to 10000')
@@ -30,6 +40,19 @@ const Query = z.object({
     .pipe(z.int().min(1).max(10_000))
     .default(2000)
     .describe('Orders, coin accounts, ledger entries and audit lines per page, 1 to 10000.'),
+  tip: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
+    .optional()
+    .describe('An earlier tip of the audit log, which must still be in it. Send it with every page.'),
+  acceptUntil: z
+    .string()
+    .regex(/^\d{1,18}$/, 'must be the id of a line')
+    .transform(BigInt)
+    .optional()
+    .describe(
+      'Up to this line, lines without a key or with a former key are accepted at any time. Send it with every page.',
+    ),
 });
 
 /** Ledger consistency checks, for `payctl audit`. */
@@ -43,8 +66,8 @@ export function bookRoutes({ prove }: { prove: (page: BookPage) => Promise<Books
    *     tags: [Audit]
    *     summary: Verify ledger consistency
    *     description: >
-   *       Checks orders against refunds, histories against states, events against state changes, coin balances against ledger entries, and the hash chain of
-   *       the audit log, a page at a time: every order, coin account, ledger entry and audit line is on exactly one page. The books are proven when every page up
+   *       Checks orders against refunds, histories against states, events against state changes, coin balances against ledger entries, and the chain of
+   *       the audit log, which is authenticated with a key, a page at a time: every order, coin account, ledger entry and audit line is on exactly one page. The books are proven when every page up
    *       to the one without a `nextCursor` is `ok`. All pages together read the whole database, so do it rarely.
    */
   router.get(

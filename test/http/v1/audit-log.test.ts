@@ -1,6 +1,4 @@
 import test from 'ava';
-import { identityQueries } from '../../../server/db/queries/identity.ts';
-import { verifyAuditChain } from '../../../server/identity/audit-chain.ts';
 import { appWithToken, identityApp } from '../../support/identity-app.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
@@ -40,7 +38,7 @@ test.serial('a changed, removed or added line breaks the chain at its place', as
   const token = await app.login();
   await appWithToken(app, token);
   const em = app.on.database.em.fork();
-  const verify = () => verifyAuditChain(app.store, identityQueries);
+  const verify = () => app.identity.verifyAudit();
   const whole = await verify();
   t.deepEqual([whole.lines, whole.broken], [3, undefined]);
   const [second] = await em.execute<{ id: string; actor: string }[]>(

@@ -2,7 +2,7 @@ import test from 'ava';
 import { payOrder, placeOrder } from '../../support/orders.ts';
 import { type Service, until } from '../../support/service.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
-import { coverRoutes } from '../../support/route-file.ts';
+import { coverRoutes, refused } from '../../support/route-file.ts';
 
 const file = await serviceOfFile(import.meta.filename);
 const { admin, service, viewer } = file;
@@ -82,6 +82,40 @@ test.serial('a page that nobody gave is 400', async (t) => {
   );
   for (const query of [...bad, ...cursors.slice(0, 5).map((cursor) => `cursor=${cursor}`), `cursor=${cursors[6]}`])
     t.is((await viewer('GET', `/api/v1/books?${query}`)).status, 400, query);
+});
+
+test.serial('the audit log is proved up to a tip that was kept elsewhere', async (t) => {
+  const { tip, lines, unkeyed } = (await viewer('GET', '/api/v1/books')).body.data.auditLog;
+  t.true(lines > 0);
+  t.is(unkeyed, 0);
+  await file.shop();
+  const { body } = await viewer('GET', `/api/v1/books?tip=${tip}`);
+  t.true(body.data.ok);
+  t.true(body.data.auditLog.lines > lines);
+  const inPages = async (known: string) => {
+    const oks: boolean[] = [];
+    let last;
+    for (let next: string | null = ''; next !== null; next = last.nextCursor) {
+      last = (await viewer('GET', `/api/v1/books?limit=3&tip=${known}${next && `&cursor=${next}`}`)).body.data;
+      oks.push(last.ok);
+    }
+    return { oks, auditLog: last.auditLog };
+  };
+  const paged = await inPages(tip);
+  t.true(paged.oks.length > 3 && paged.oks.every(Boolean), 'the tip may be on any page');
+  t.deepEqual(paged.auditLog, body.data.auditLog);
+  const other = 'f'.repeat(64);
+  t.is((await inPages(other)).oks.filter((ok) => !ok).length, 1);
+  const lost = (await viewer('GET', `/api/v1/books?tip=${other}&acceptUntil=1`)).body.data;
+  t.false(lost.ok);
+  t.deepEqual(lost.proofs.find(({ check }: { check: string }) => check === 'audit-log').examples, [
+    { id: other, detail: 'tip_missing' },
+  ]);
+});
+
+test.serial('a tip that is none is 400', async (t) => {
+  for (const query of ['tip=', `tip=${'F'.repeat(64)}`, 'acceptUntil=-1', 'acceptUntil=x'])
+    refused(t, await viewer('GET', `/api/v1/books?${query}`), 400, 'invalid_request');
 });
 
 for (const [check, statement] of LIES)

@@ -11,6 +11,7 @@ import { createCredentials } from '../../../server/credentials/credentials.ts';
 import { Unauthenticated } from '../../../server/errors.ts';
 import type { Authenticators } from '../../../server/http/callers.ts';
 import { createAudit } from '../../../server/identity/audit.ts';
+import { deriveAuditKey } from '../../../server/identity/audit-keys.ts';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { Store } from '../../../server/db/store.ts';
 import { paymentChannelRoutes } from '../../../server/routes/payment-channels.ts';
@@ -62,7 +63,7 @@ export async function startService(
   const { store } = on;
   const masterKeys = options.masterKeys ?? [newMasterKey()];
   const send = createTransport({ timeoutMs: 3000 });
-  const audit = createAudit({ now });
+  const audit = createAudit({ now, key: deriveAuditKey(masterKeys[0]!) });
   const parts = {
     store,
     kinds: CHANNEL_KINDS,

@@ -1,6 +1,4 @@
 import test from 'ava';
-import { identityQueries } from '../../../server/db/queries/identity.ts';
-import { verifyAuditChain } from '../../../server/identity/audit-chain.ts';
 import * as offline from '../../../server/identity/offline.ts';
 import { embeddedDatabase } from '../../support/database.ts';
 import { account, actor, from, world } from '../../support/identity-world.ts';
@@ -33,5 +31,5 @@ test('the whole of identity works on the embedded database', async (t) => {
   t.is((await identity.admins.list({ limit: 5 })).length, 1);
   // The administrator, the application, the login, and three that failed.
   t.is((await identity.auditLines({ limit: 50 })).length, 6);
-  t.is((await verifyAuditChain(store, identityQueries)).broken, undefined);
+  t.is((await identity.verifyAudit()).broken, undefined);
 });

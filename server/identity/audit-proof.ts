@@ -1,0 +1,148 @@
+import type { AuditRow } from '../db/entities/identity.ts';
+import type { Store } from '../db/store.ts';
+import { chainHash, firstHash, KEYED } from './audit-chain.ts';
+import type { AuditKey, AuditKeys } from './audit-keys.ts';
+import type { AuditFault, AuditPlace } from './audit-place.ts';
+import type { IdentityQueries } from './ports.ts';
+
+/** What somebody knows from elsewhere about the log. */
+export interface AuditKnowledge {
+  /** A tip that was kept outside: the log must still contain it. */
+  tip?: string | undefined;
+  /** Lines up to this id may have no key or a former one at any time: the release before ran again meanwhile. */
+  acceptUntil?: bigint | undefined;
+}
+
+/** What a proof of the audit log found, from the first line to where it ended. */
+export interface AuditProof {
+  readonly lines: number;
+  /** Those of the release before, which are only as sure as the first keyed line that stands behind them. */
+  readonly unkeyed: number;
+  /** The hash of the last line; keep it elsewhere to see later whether lines were cut off the end. */
+  readonly tip: string;
+  /** The first line at which something is wrong; without a line, the tip that is missing. */
+  readonly broken?: { readonly id: string; readonly reason: AuditFault };
+  /** Where the next part goes on; absent at the end of the log. */
+  readonly next?: AuditPlace;
+}
+
+/** Which part is read: from a place that an earlier part gave, and so many lines at most. */
+export interface AuditPart {
+  readonly from?: AuditPlace | undefined;
+  readonly lines: number;
+}
+
+/** So long after a key's first line, replicas that do not have it may still write among those that do. */
+const ROLLING_MS = 86_400_000;
+const pageSize = 1000;
+
+/**
+ * Reads the log in order, all of it or a part, and proves that no line was changed, removed from the middle, or put in by
+ * somebody without the key; with a tip that was kept elsewhere also that nothing up to it was cut off the end.
+ */
+export async function verifyAuditChain(
+  { store, now }: { store: Store; now: () => Date },
+  { auditAfter }: Pick<IdentityQueries, 'auditAfter'>,
+  keys: Pick<AuditKeys, 'all'>,
+  knowledge: AuditKnowledge = {},
+  { from, lines: most }: AuditPart = { lines: Number.POSITIVE_INFINITY },
+): Promise<AuditProof> {
+  const proof = createProof(await keys.all(), knowledge, from);
+  for (let left = most; left > 0;) {
+    const size = Math.min(left, pageSize);
+    const page = await store.read((tx) => auditAfter(tx, proof.last(), size));
+    for (const line of page) {
+      const broken = proof.take(line);
+      if (broken) return { ...proof.found(), broken };
+    }
+    if (page.length < size) {
+      const broken = proof.end(now());
+      return { ...proof.found(), ...(broken && { broken }) };
+    }
+    left -= page.length;
+  }
+  return { ...proof.found(), next: proof.place() };
+}
+
+type Keys = Awaited<ReturnType<AuditKeys['all']>>;
+type Broken = NonNullable<AuditProof['broken']>;
+
+/** Takes the lines one after the other, from the first one or from where an earlier part ended. */
+function createProof(
+  { configured, former }: Keys,
+  { tip: expected, acceptUntil = 0n }: AuditKnowledge,
+  from: AuditPlace | undefined,
+) {
+  const byId = new Map([...configured, ...former].map((key) => [key.id, key]));
+  const formerIds = new Set(former.map(({ id }) => id));
+  const seen = new Set(from?.seen);
+  let found = { lines: from?.lines ?? 0, unkeyed: from?.unkeyed ?? 0, tip: from?.tip ?? firstHash };
+  let isTipFound = expected === undefined || expected === firstHash || from?.isTipFound === true;
+  let lastId = BigInt(from?.last ?? 0);
+  /** The key that lines have now; those of another one, or of none, must soon be followed by one that has it. */
+  let current = from?.current && { id: from.current.id, since: new Date(from.current.since) };
+  let keyedSince = from?.keyedSince ? new Date(from.keyedSince) : undefined;
+  let open: AuditPlace['open'] = from?.open;
+
+  return { take, end, last: () => lastId, found: () => found, place };
+
+  function place(): AuditPlace {
+    return {
+      ...found,
+      last: String(lastId),
+      isTipFound,
+      seen: [...seen],
+      ...(current && { current: { id: current.id, since: current.since.toISOString() } }),
+      ...(keyedSince && { keyedSince: keyedSince.toISOString() }),
+      ...(open && { open }),
+    };
+  }
+
+  function take(line: AuditRow): Broken | undefined {
+    const id = BigInt(line.id);
+    const key = byId.get(line.keyId ?? '');
+    if (line.previousHash !== found.tip) return { id: String(id), reason: 'line_missing' };
+    if (line.keyId && !key) return { id: String(id), reason: 'key_unknown' };
+    if (chainHash(line, key) !== line.hash) return { id: String(id), reason: 'line_changed' };
+    const broken = key && isCurrent(key) ? follow(line, key) : void leaveOpen(id, key);
+    found = { lines: found.lines + 1, unkeyed: found.unkeyed + (key ? 0 : 1), tip: line.hash };
+    isTipFound ||= line.hash === expected;
+    lastId = id;
+    return broken;
+  }
+
+  /** A key that was rotated away does not come back, whoever has got hold of it. */
+  function isCurrent({ id }: AuditKey): boolean {
+    if (!current || current.id === id) return true;
+    return !seen.has(id) && (!formerIds.has(id) || formerIds.has(current.id));
+  }
+
+  function follow({ id, at, action }: AuditRow, key: AuditKey): Broken | undefined {
+    // Only the migration follows lines without a key: otherwise all could be written anew, and the next one would vouch for them.
+    const isStart = current || found.lines === 0 || action === KEYED || lastId <= acceptUntil;
+    if (!isStart) return { id: String(id), reason: 'start_missing' };
+    const late = overdue(at);
+    if (late) return late;
+    open = undefined;
+    seen.add(key.id);
+    keyedSince ??= at;
+    if (current?.id !== key.id) current = { id: key.id, since: at };
+    return undefined;
+  }
+
+  function leaveOpen(id: bigint, key: AuditKey | undefined): void {
+    if (!current || !keyedSince || id <= acceptUntil) return;
+    const until = (key ? current.since : keyedSince).getTime() + ROLLING_MS;
+    const first = open ?? { id: String(id), reason: key ? 'key_former' : 'line_unkeyed' };
+    open = { ...first, until: Math.min(until, open?.until ?? until) };
+  }
+
+  function overdue(at: Date): Broken | undefined {
+    return open && at.getTime() > open.until ? { id: open.id, reason: open.reason } : undefined;
+  }
+
+  function end(now: Date): Broken | undefined {
+    if (!current && lastId > acceptUntil) return { id: String(lastId), reason: 'start_missing' };
+    return overdue(now) ?? (isTipFound ? undefined : { id: expected!, reason: 'tip_missing' });
+  }
+}

@@ -1,0 +1,13 @@
+import { createSealing, type MasterKey } from '../../server/credentials/sealing.ts';
+import type { Store } from '../../server/db/store.ts';
+import { type AuditKeys, createAuditKeys, deriveAuditKey } from '../../server/identity/audit-keys.ts';
+
+/** The master key of tests that need one for the audit log alone. */
+export const auditMaster: MasterKey = { id: '00000000', key: Buffer.alloc(32, 9) };
+/** The key of the audit log under that master key. */
+export const auditKey = deriveAuditKey(auditMaster);
+
+/** The keys of the audit log under these master keys. */
+export function auditKeysOf(store: Store, masterKeys: readonly MasterKey[] = [auditMaster]): AuditKeys {
+  return createAuditKeys({ store, masterKeys, sealing: createSealing(masterKeys) });
+}
