@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import type { ChannelInput, KeyOrigin } from '../payments/channel.ts';
+import type { ChannelInput, FetchBudget, KeyOrigin } from '../payments/channel.ts';
 
 /** How long a serial that a refresh did not bring stays unknown without asking again. */
 const NEGATIVE_MS = 10 * 60_000;
@@ -18,8 +18,8 @@ export function storedKey({ origins }: Pick<ChannelInput, 'origins'>, pem: strin
 
 /** Verify keys by serial; several are good at once, so a rotation fails no message. */
 export interface KeyRing<Key = VerifyKey> {
-  /** The key of this serial; asks the channel at most once a minute, then undefined (fail closed). */
-  find(serial: string): Promise<Key | undefined>;
+  /** The key of this serial; asks the channel at most once a minute, and only if it may, then undefined (fail closed). */
+  find(serial: string, budget?: FetchBudget): Promise<Key | undefined>;
   /** Every key that is good now, for messages that carry no serial. */
   all(): Key[];
   /** The serials of those keys. */
@@ -54,9 +54,10 @@ export function createKeyRing<Key>(options: KeyRingOptions<Key>): KeyRing<Key> {
   }
 
   /** Resolves to whether the channel was heard; joins a refresh that is under way. */
-  function refreshOnce(serial: string): Promise<boolean> {
+  function refreshOnce(serial: string, budget: FetchBudget | undefined): Promise<boolean> {
     if (running) return running;
-    if (!refresh || now().getTime() - refreshedAt < refreshEveryMs) return Promise.resolve(false);
+    const isEarly = now().getTime() - refreshedAt < refreshEveryMs;
+    if (!refresh || isEarly || budget?.isLeft() === false) return Promise.resolve(false);
     refreshedAt = now().getTime();
     running = Promise.resolve()
       .then(() => refresh(serial))
@@ -71,16 +72,19 @@ export function createKeyRing<Key>(options: KeyRingOptions<Key>): KeyRing<Key> {
     unknownUntil.set(serial, now().getTime() + NEGATIVE_MS);
   }
 
-  async function find(asked: string): Promise<Key | undefined> {
+  async function find(asked: string, budget?: FetchBudget): Promise<Key | undefined> {
     const serial = normalise(asked);
     const known = keys.get(serial);
     if (known) return known;
     if ((unknownUntil.get(serial) ?? 0) <= now().getTime()) {
-      const heard = await refreshOnce(serial);
+      const heard = await refreshOnce(serial, budget);
       const fresh = keys.get(serial);
       if (fresh) return fresh;
       // Only an answer proves that the serial is unknown; a silent channel may be asked again in a minute.
-      if (heard) rememberUnknown(serial);
+      if (heard) {
+        rememberUnknown(serial);
+        budget?.spend();
+      }
     }
     onUnknown?.(serial);
     return undefined;

@@ -1,4 +1,5 @@
 import { deliverEvent } from '../events/deliver.ts';
+import { Forbidden } from '../errors.ts';
 import { createEventFeed } from '../events/feed.ts';
 import type { EventPorts, SecretSealing } from '../events/ports.ts';
 import { readEvents } from '../events/read.ts';
@@ -51,10 +52,12 @@ export function composeEvents(base: Base, { identity, sealing, send, isDraining 
         events,
         openStream: eventStreams(feed, { isDraining }),
         resend: webhooks.resend,
-        recheck: async ({ headers }) =>
-          authenticators.admin(
-            readAdminCredential(headers, config.server.publicUrl.startsWith('https:')) ?? { token: '', via: 'bearer' },
-          ),
+        async recheck({ headers }, { role }) {
+          const isSecure = config.server.publicUrl.startsWith('https:');
+          const credential = readAdminCredential(headers, isSecure) ?? { token: '', via: 'bearer' };
+          if ((await authenticators.admin(credential)).role !== role)
+            throw new Forbidden('role_insufficient', 'Your role was changed.');
+        },
       }),
       webhookRoutes(webhooks),
     ],

@@ -70,7 +70,7 @@ export function watched(channel: Channel, tell: (failure: UnknownCause | null) =
         retryAbnormalRefund.call(channel, refund),
       ),
     }),
-    readNotice: (headers, rawBody) => channel.readNotice(headers, rawBody),
+    readNotice: (...notice) => channel.readNotice(...notice),
     ackNotice: (verdict) => channel.ackNotice(verdict),
     probe: () => channel.probe(),
   };

@@ -15,8 +15,8 @@ export class PemRefused extends Error {
 /** Largest certificate or key that is looked at, in bytes. */
 export const MAX_PEM_BYTES = 64 * 1024;
 
-/** More rounds than tools write by themselves; they take about half a second, in which the process does nothing else. */
-const MOST_ROUNDS = 1_000_000;
+/** More rounds than tools write by themselves; they take some 50 ms, in which the process does nothing else. */
+const MOST_ROUNDS = 100_000;
 /** Larger keys make each signature slow, and no channel has them. */
 const MOST_BITS = 8192;
 

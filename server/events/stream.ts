@@ -15,6 +15,7 @@ export interface StreamRequest {
 /** How streams behave; tests have shorter times. */
 export interface StreamOptions {
   heartbeatMs?: number;
+  /** How long a stream that sends nothing goes unchecked; nothing is ever sent unchecked. */
   recheckMs?: number;
   /** The server is going down: streams end, their readers come back to another one. */
   isDraining?: () => boolean;
@@ -23,7 +24,7 @@ export interface StreamOptions {
 /** Makes event streams (text/event-stream, WHATWG HTML §9.2): `id` is the sequence, `data` the event as the console sees it. */
 export function eventStreams(
   feed: EventFeed,
-  { heartbeatMs = 15_000, recheckMs = 15_000, isDraining = () => false }: StreamOptions = {},
+  { heartbeatMs = 15_000, recheckMs = 1_000, isDraining = () => false }: StreamOptions = {},
 ) {
   return ({ filter, after, stillAllowed }: StreamRequest): Readable => {
     let closed = false;
@@ -40,12 +41,12 @@ export function eventStreams(
         let sent = performance.now();
         let checked = sent;
         while (!closed && !isDraining() && !feed.stopped) {
-          if (performance.now() - checked >= recheckMs) {
+          const { events, upTo } = await feed.since(filter, cursor);
+          if (events.length > 0 || performance.now() - checked >= recheckMs) {
             const refusal = await refusalOf(stillAllowed);
             if (refusal) return yield Buffer.from(`event: error\ndata: ${JSON.stringify({ code: refusal })}\n\n`);
             checked = performance.now();
           }
-          const { events, upTo } = await feed.since(filter, cursor);
           const isBehind = events.length > 0 && upTo === events.at(-1)?.sequence;
           cursor = upTo;
           if (events.length > 0) {

@@ -27,6 +27,8 @@ export interface Edge {
 /** What one request has been found to be. */
 export interface RequestState {
   id: string;
+  /** What the client itself calls its request; for the log, and never an id of ours. */
+  clientRequestId?: string;
   ip: string;
   /** Pattern of the route, `(none)` until one matched. */
   route: string;

@@ -32,8 +32,8 @@ export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
 function logFault(ctx: EdgeContext, refusal: AppError): void {
   if (refusal.status < 500) return;
   const level = refusal.status === 500 ? 'error' : 'warn';
-  const { id, route } = ctx.state;
-  ctx.edge.logger[level]({ requestId: id, route, err: refusal.cause ?? refusal }, refusal.code);
+  const { id, clientRequestId, route } = ctx.state;
+  ctx.edge.logger[level]({ requestId: id, clientRequestId, route, err: refusal.cause ?? refusal }, refusal.code);
 }
 
 /** The problem document of a refusal; `requestId` leads to its log line. */

@@ -4,7 +4,8 @@ import { clientAddress } from './client-address.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
 import type { HeaderPairs } from './security-headers.ts';
 
-const requestId = /^[\w-]{1,64}$/;
+/** How much is kept of the id that a client has for its request. */
+const LONGEST_CLIENT_ID = 128;
 
 /**
  * The outermost step: gives each request an id and an address, each answer its security headers, and says in the log
@@ -25,7 +26,10 @@ function begin(ctx: EdgeContext, headers: HeaderPairs): void {
   const sent = req.headers['x-request-id'];
   // Node keeps the first of several; whoever stands in front may have looked at another one, so none of them counts.
   if (isRepeated(req, 'authorization')) req.headers.authorization = '';
-  state.id = typeof sent === 'string' && requestId.test(sent) ? sent : randomUUID();
+  // Ours alone leads to one request: a client's may come twice, or on purpose be another's. It stands beside it in the log.
+  state.id = randomUUID();
+  if (typeof sent === 'string' && sent !== '')
+    state.clientRequestId = sent.slice(0, LONGEST_CLIENT_ID).replaceAll(/[^\x20-\x7e]/g, '?');
   state.ip = clientAddress(req, ctx.edge.trustedProxies);
   state.route = '(none)';
   state.credential = false;
@@ -45,13 +49,14 @@ function mayCarryCredential({ path, req }: EdgeContext): boolean {
 }
 
 function finish(ctx: EdgeContext, seconds: number): void {
-  const { id, ip, route, caller, triedClient } = ctx.state;
+  const { id, clientRequestId, ip, route, caller, triedClient } = ctx.state;
   ctx.edge.metrics?.observe(ctx.method, route, ctx.status, seconds);
   const who = caller === undefined ? undefined : caller.kind === 'app' ? caller.clientId : caller.username;
   const level = route.startsWith('/health') ? 'debug' : 'info';
   ctx.edge.logger[level](
     {
       requestId: id,
+      clientRequestId,
       method: ctx.method,
       route,
       status: ctx.status,

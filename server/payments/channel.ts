@@ -197,6 +197,14 @@ export interface NoticeAck {
 /** The result of one harmless signed call with a configuration. */
 export type ProbeResult = { ok: true } | { ok: false; field: string | null; code: string; message: string };
 
+/** What whoever sent a notice may still have us fetch: keys and certificates that it names and that do not exist are its own. */
+export interface FetchBudget {
+  /** False: what is not known stays unknown. */
+  isLeft(): boolean;
+  /** Something was fetched for nothing. */
+  spend(): void;
+}
+
 /** One configured account at one channel. No method throws for anything the channel does, but `readNotice`. */
 export interface Channel {
   readonly payWay: PayWay;
@@ -213,7 +221,7 @@ export interface Channel {
   /** WeChat only: ask again for a refund that ended ABNORMAL. */
   retryAbnormalRefund?(refund: RefundRef): Promise<RefundOutcome>;
   /** Throws NoticeNotGenuine. `headers` has lower-case names. */
-  readNotice(headers: Record<string, string | undefined>, rawBody: Buffer): Promise<Notice>;
+  readNotice(headers: Record<string, string | undefined>, rawBody: Buffer, budget?: FetchBudget): Promise<Notice>;
   ackNotice(verdict: NoticeVerdict): NoticeAck;
   probe(): Promise<ProbeResult>;
 }

@@ -1,6 +1,7 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { ReadTx, Tx } from '../db/tx.ts';
 import {
+  type FetchBudget,
   NoticeNotGenuine,
   type Notice,
   type NoticeAck,
@@ -12,6 +13,7 @@ import {
 import { checkOrder } from './check-order.ts';
 import { checkRefund } from './check-refund.ts';
 import { confirmNotice } from './confirm-notice.ts';
+import { createFetchBudgets } from './fetch-budget.ts';
 import { settleForeignRefund } from './foreign-refund.ts';
 import { type Named, openQuestion } from './open-question.ts';
 import type { NoticeChannel, Ports } from './ports.ts';
@@ -51,6 +53,8 @@ export type ReceiveNotice = (
   project: string,
   headers: Record<string, string | undefined>,
   rawBody: Buffer,
+  /** Where it came from. */
+  address: string,
 ) => Promise<NoticeResult>;
 
 /** The operation over its ports. */
@@ -60,10 +64,11 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
   const refresh = refreshOrder(ports);
   const confirm = confirmNotice(ports);
   const askQuestion = refundQuestions(ports);
+  const budgetOf = createFetchBudgets(ports.now);
 
-  return async (payWay, project, headers, rawBody) => {
+  return async (payWay, project, headers, rawBody, address) => {
     const candidates = await ports.channels.forNotices(project, payWay);
-    const read = await readWithAny({ project, payWay }, candidates, headers, rawBody);
+    const read = await readWithAny({ project, payWay }, candidates, { headers, rawBody, budget: budgetOf(address) });
     if (!read) return refuse(candidates[0], payWay, project);
     const { notice, from } = read;
     const isConfirmed = await confirm({ project, payWay, from, notice });
@@ -189,14 +194,14 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
   async function readWithAny(
     to: { project: string; payWay: PayWay },
     candidates: NoticeChannel[],
-    headers: Record<string, string | undefined>,
-    rawBody: Buffer,
+    sent: { headers: Record<string, string | undefined>; rawBody: Buffer; budget: FetchBudget },
   ): Promise<{ notice: Notice; from: NoticeChannel } | undefined> {
+    const { headers, rawBody, budget } = sent;
     const reasons = [];
     let first: { notice: Notice; from: NoticeChannel } | undefined;
     for (const from of candidates) {
       try {
-        const read = { notice: await from.channel.readNotice(headers, rawBody), from };
+        const read = { notice: await from.channel.readNotice(headers, rawBody, budget), from };
         if (await isPinned({ ...to, ...read })) return read;
         first ??= read;
       } catch (error) {

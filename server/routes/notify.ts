@@ -37,7 +37,8 @@ export function notifyRoutes({ receiveNotice }: Pick<PaymentOperations, 'receive
       },
       async ({ params, request }) => {
         const headers = singleHeaders(request.headers);
-        const { ack, result } = await receiveNotice(params.payWay, params.project, headers, request.rawBody);
+        const { payWay, project } = params;
+        const { ack, result } = await receiveNotice(payWay, project, headers, request.rawBody, request.ip);
         if (result === 'not_configured') throw new NotFound('channel');
         return new Reply({ status: ack.status, headers: { 'content-type': ack.contentType }, body: ack.body });
       },

@@ -167,7 +167,7 @@ function hearNotices({ ports }: CatalogWorld): void {
 async function notify(world: CatalogWorld, orderNo: string, channelNo = `T${orderNo}`): Promise<void> {
   const order = await world.store.read((tx) => tx.orders.find({ orderNo }));
   const body = JSON.stringify({ orderNo, channelNo, minor: String(order!.amount), noticeId: `n-${channelNo}` });
-  await receiveNotice(world.ports)('alipay', 'default', {}, Buffer.from(body));
+  await receiveNotice(world.ports)('alipay', 'default', {}, Buffer.from(body), '127.0.0.1');
 }
 
 async function balanced(t: ExecutionContext, world: CatalogWorld): Promise<void> {

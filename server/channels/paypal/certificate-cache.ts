@@ -1,11 +1,11 @@
 import type { KeyObject } from 'node:crypto';
 import { NoticeNotGenuine, TransportFailed } from '../../payments/channel.ts';
-import type { Transport, WireAnswer } from '../../payments/channel.ts';
+import type { FetchBudget, Transport, WireAnswer } from '../../payments/channel.ts';
 import { CertificateRefused, isCertificateUrl, publicRoots, trustedKey, type Trust } from './certificates.ts';
 import type { PaypalSettings } from './settings.ts';
 
-/** Finds the key that a webhook names by the address of its certificate; throws NoticeNotGenuine. */
-export type FindWebhookKey = (certificateUrl: string) => Promise<KeyObject>;
+/** Finds the key that a webhook names by the address of its certificate, fetched if the budget allows it; throws NoticeNotGenuine. */
+export type FindWebhookKey = (certificateUrl: string, budget?: FetchBudget) => Promise<KeyObject>;
 
 interface Kept {
   result: { key: KeyObject } | { refused: string };
@@ -28,22 +28,26 @@ export function createCertificateCache(settings: PaypalSettings, send: Transport
   const { mode, apiUrl, intermediates, simulatorRoots } = settings;
   const roots = mode === 'simulator' ? () => simulatorRoots : publicRoots;
 
-  return async (url) => {
+  return async (url, budget) => {
     if (!isCertificateUrl(url, mode, apiUrl)) {
       throw new NoticeNotGenuine('serial_unknown', 'The certificate URL is not a PayPal URL.');
     }
     const found = kept.get(url);
-    const { result } = found && now().getTime() < found.until ? found : await fetchOnce(url);
+    const { result } = found && now().getTime() < found.until ? found : await fetchOnce(url, budget);
     if ('refused' in result) throw new NoticeNotGenuine('signature_invalid', result.refused);
     return result.key;
   };
 
-  function fetchOnce(url: string): Promise<Kept> {
+  function fetchOnce(url: string, budget: FetchBudget | undefined): Promise<Kept> {
     const running = fetching.get(url);
     if (running) return running;
-    if (fetching.size >= MOST_AT_ONCE)
+    if (fetching.size >= MOST_AT_ONCE || budget?.isLeft() === false)
       throw new NoticeNotGenuine('busy', 'Too many webhook certificates are being fetched.');
     const started = fetchAndJudge(url).finally(() => fetching.delete(url));
+    void started.then(
+      ({ result }) => ('refused' in result ? budget?.spend() : undefined),
+      () => budget?.spend(),
+    );
     fetching.set(url, started);
     return started;
   }

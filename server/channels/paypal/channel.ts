@@ -58,8 +58,9 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     refund,
     queryRefund,
     lookUpRefund: (order, refundId) => refundById(call, settings, order, refundId),
-    async readNotice(headers, rawBody) {
-      const noticeId = await verifyWebhook(headers, rawBody, settings.webhookId, findKey);
+    async readNotice(headers, rawBody, budget) {
+      const find = (certificateUrl: string) => findKey(certificateUrl, budget);
+      const noticeId = await verifyWebhook(headers, rawBody, settings.webhookId, find);
       const { refundId, ...named } = readEvent(rawBody);
       // An order's state is asked for by whoever gets the hint; of a refund made elsewhere only its own id leads to it.
       const found = refundId === null ? undefined : await lookUpRefund(call, settings, refundId);

@@ -2,7 +2,11 @@ import { Buffer } from 'node:buffer';
 import { createHash, verify } from 'node:crypto';
 import { NoticeNotGenuine } from '../../payments/channel.ts';
 import type { FindWebhookKey } from './certificate-cache.ts';
+import { readEvent } from './notice.ts';
 import { webhookText } from './signature.ts';
+
+/** That of an RSA key of 2048 bits. */
+const SHORTEST_SIGNATURE = 256;
 
 /**
  * Checks a webhook's signature and returns an id for this very body; throws NoticeNotGenuine.
@@ -13,13 +17,17 @@ export async function verifyWebhook(
   headers: Record<string, string | undefined>,
   body: Buffer,
   webhookId: string,
-  findKey: FindWebhookKey,
+  findKey: (certificateUrl: string) => ReturnType<FindWebhookKey>,
 ): Promise<string> {
   const id = header(headers, 'paypal-transmission-id', /^[\w-]{1,64}$/);
   const time = header(headers, 'paypal-transmission-time', /^[\w:.+-]{1,40}$/);
   const url = header(headers, 'paypal-cert-url', /^[\x21-\x7e]{1,500}$/);
   const signature = header(headers, 'paypal-transmission-sig', /^[A-Za-z0-9+/]{1,1400}={0,2}$/);
   header(headers, 'paypal-auth-algo', /^SHA256withRSA$/);
+  // Whatever can be known without the certificate is known before anybody is asked for it.
+  readEvent(body);
+  if (Buffer.from(signature, 'base64').length < SHORTEST_SIGNATURE)
+    throw new NoticeNotGenuine('signature_invalid', 'The signature is too short.');
   const key = await findKey(url);
   const text = Buffer.from(webhookText(id, time, webhookId, body), 'utf8');
   if (!verify('RSA-SHA256', text, key, Buffer.from(signature, 'base64'))) {

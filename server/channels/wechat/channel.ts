@@ -63,7 +63,7 @@ export function createWechatChannel(input: ChannelInput): Channel {
         return { kind: 'unknown', cause: 'unparsable', detail: 'The response of WeChat Pay has no refund_id.' };
       return readRefunded(await ask(requests.abnormalRefundRequest(refund, refundId)), refund, now());
     },
-    readNotice: (headers, rawBody) => readNotice({ ...settings, judge }, headers, rawBody, now()),
+    readNotice: (headers, rawBody, budget) => readNotice({ ...settings, judge }, headers, rawBody, now(), budget),
     ackNotice,
     probe: () => probe(settings, ask, send, now),
   };

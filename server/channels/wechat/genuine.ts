@@ -1,4 +1,4 @@
-import type { UnknownCause } from '../../payments/channel.ts';
+import type { FetchBudget, UnknownCause } from '../../payments/channel.ts';
 import { createKeyRing, type VerifyKey } from '../key-ring.ts';
 import type { Settings } from './settings.ts';
 import { answerText, isFresh, plainSerial, verifyRsa } from './signature.ts';
@@ -15,8 +15,11 @@ export interface Doubt {
 /** Who signed, or why it is not known: one of both. */
 export type Judgement = { doubt: Doubt; signer?: undefined } | { doubt?: undefined; signer: VerifyKey };
 
+/** An RSA signature of 2048 bits or more, in base64. */
+const SIGNATURE = /^[A-Za-z0-9+/]{341,1400}={0,2}$/;
+
 /** Judges answers and notices by their four headers and raw bytes. */
-export type Judge = (headers: Headers, rawBody: Buffer) => Promise<Judgement>;
+export type Judge = (headers: Headers, rawBody: Buffer, budget?: FetchBudget) => Promise<Judgement>;
 
 /** Fetches the platform's current certificates as verify keys by serial; throws when that fails. */
 export type FetchPlatformKeys = () => Promise<Iterable<readonly [serial: string, key: VerifyKey]>>;
@@ -30,21 +33,23 @@ export function createJudge(settings: Settings, now: () => Date, fetchPlatformKe
   const ids = new Set(publicKeyIds.map(plainSerial));
   const ring = createKeyRing({ keys: platformKeys, now, normalise: plainSerial, refresh: fetchPlatformKeys });
 
-  async function keysOf(serial: string): Promise<readonly VerifyKey[]> {
+  async function keysOf(serial: string, budget: FetchBudget | undefined): Promise<readonly VerifyKey[]> {
     if (ids.has(plainSerial(serial))) return publicKeys;
     if (distrustedSerials.has(plainSerial(serial))) return [];
     // Public keys are handed out by hand only, so asking for one is of no use.
     if (/^PUB_KEY_ID_/i.test(serial)) return [];
-    const key = await ring.find(serial);
+    const key = await ring.find(serial, budget);
     return key ? [key] : [];
   }
 
-  return async (headers, rawBody) => {
+  return async (headers, rawBody, budget) => {
     const signed = readSigned(headers);
     if (!signed) return doubt('unsigned', 'The Wechatpay signature headers are incomplete.');
     const { timestamp, nonce, serial, signature } = signed;
     if (!isFresh(timestamp, now())) return doubt('clock_skew', `Signed at ${timestamp}.`);
-    const keys = await keysOf(serial);
+    // What cannot be a signature is not worth asking for a key.
+    if (!SIGNATURE.test(signature)) return doubt('signature_invalid', 'The signature is malformed.');
+    const keys = await keysOf(serial, budget);
     if (keys.length === 0) return doubt('serial_unknown', `The serial ${serial} is unknown.`);
     const text = answerText(timestamp, nonce, rawBody);
     const signer = keys.find(({ key }) => verifyRsa(text, signature, key));

@@ -1,4 +1,4 @@
-import { NoticeNotGenuine, type Notice } from '../../payments/channel.ts';
+import { type FetchBudget, NoticeNotGenuine, type Notice } from '../../payments/channel.ts';
 import { openText } from './aead.ts';
 import { namesOf, readRefund, readTrade, strangerIn } from './answers.ts';
 import type { Headers, Judge } from './genuine.ts';
@@ -20,8 +20,9 @@ export async function readNotice(
   headers: Headers,
   rawBody: Buffer,
   receivedAt: Date,
+  budget?: FetchBudget,
 ): Promise<Notice> {
-  const { doubt, signer } = await reader.judge(headers, rawBody);
+  const { doubt, signer } = await reader.judge(headers, rawBody, budget);
   if (doubt) throw new NoticeNotGenuine(doubt.cause, doubt.detail);
   const envelope = readMembers(rawBody);
   const resource = openResource(objectIn(envelope, 'resource'), reader.apiV3Key);

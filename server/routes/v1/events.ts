@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { EventReading } from '../../events/read.ts';
 import type { OpenEventStream } from '../../events/stream.ts';
 import type { WebhookOperations } from '../../events/webhooks.ts';
+import type { AdminCaller } from '../../http/callers.ts';
 import type { RequestFacts } from '../../http/contract.ts';
 import { endpoint, Reply } from '../../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
@@ -17,8 +18,8 @@ export interface EventConsole {
   events: EventReading;
   openStream: OpenEventStream;
   resend: WebhookOperations['resend'];
-  /** Throws when the administrator of a request is no longer let in. */
-  recheck(request: Pick<RequestFacts, 'headers' | 'ip'>): Promise<unknown>;
+  /** Throws when the administrator of a request is no longer let in, or has another role than then. */
+  recheck(request: Pick<RequestFacts, 'headers'>, caller: Pick<AdminCaller, 'role'>): Promise<unknown>;
 }
 
 /** The event log of all apps: by number, as a stream, and sending again. */
@@ -51,7 +52,7 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
    *     description: >
    *       Server-sent events. The first message is `ready`, with the sequence number after which the stream starts; then each event with its
    *       sequence as id. `Last-Event-ID` (or `after`) resumes an interrupted stream; `since` starts in the past;
-   *       by default the stream starts now. The credential is rechecked every 15 seconds.
+   *       by default the stream starts now. The credential is rechecked before events are sent and every second; when it is no longer good the stream ends with the message `error`.
    */
   router.get(
     '/stream',
@@ -62,13 +63,13 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
         headers: z.object({ 'last-event-id': Sequence.optional() }),
         raw: 'stream',
       },
-      ({ query: { after, ...filter }, headers, request }) =>
+      ({ query: { after, ...filter }, headers, request, caller }) =>
         new Reply({
           headers: { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' },
           body: openStream({
             filter,
             after: headers['last-event-id'] ?? after,
-            stillAllowed: () => recheck(request),
+            stillAllowed: () => recheck(request, caller),
           }),
         }),
     ),

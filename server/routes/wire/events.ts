@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { EVENT_TYPES } from '../../events/types.ts';
 import type { EventPage } from '../../events/read.ts';
 import type { Page } from '../../http/contract.ts';
-import { Code, Id, Instant, Limit, Timestamp } from './fields.ts';
+import { Code, HttpUrl, Id, Instant, Limit, Timestamp } from './fields.ts';
 
 const knownTypes: ReadonlySet<string> = new Set(EVENT_TYPES);
 
@@ -93,10 +93,7 @@ export const Webhook = z
 /** A change of a webhook; what is left out stays. */
 export const WebhookInput = z
   .object({
-    url: z
-      .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-      .max(512)
-      .optional(),
+    url: HttpUrl.optional(),
     types: z.array(z.enum(EVENT_TYPES)).max(EVENT_TYPES.length).optional(),
     enabled: z.boolean().optional(),
   })

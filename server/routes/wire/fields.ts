@@ -82,6 +82,17 @@ export const Cursor = z
   .optional()
   .meta({ description: 'Opaque: `page.nextCursor` of the previous page.' });
 
+/** An address that somebody gives us. What stands before an `@` is a secret that would be stored, audited and sent on. */
+export const HttpUrl = z
+  .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+  .max(512)
+  .refine((text) => !hasUserinfo(text), 'must not contain a user name or password');
+
+function hasUserinfo(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && (url.username !== '' || url.password !== '');
+}
+
 /** An instant, RFC 3339 with a zone, read into a `Date`. */
 export const Instant = z.iso
   .datetime({ offset: true, error: 'must be an RFC 3339 time such as 2030-01-31T08:00:00Z' })

@@ -2,14 +2,13 @@ import { z } from 'zod';
 import { PAY_WAYS } from '../../payments/channel.ts';
 import { EXCEPTION_KINDS } from '../../payments/exception-kinds.ts';
 import { ORDER_STATUSES, REFUND_STATES } from '../../payments/order.ts';
-import { Amount, Code, Id, SafeText, Timestamp, UserId } from './fields.ts';
+import { Amount, Code, HttpUrl, Id, SafeText, Timestamp, UserId } from './fields.ts';
 
 /** A channel by its wire name. */
 export const PayWayName = z.enum(PAY_WAYS);
 const Status = z.enum(ORDER_STATUSES);
 const ModeName = z.enum(['simulator', 'sandbox', 'live']);
 const Failure = z.object({ code: z.string(), message: z.string() }).nullable();
-const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).max(512);
 
 /** The body of a pay request (specification: place-payment request). */
 export const PlacePaymentRequest = z
@@ -37,8 +36,8 @@ export const PlacePaymentRequest = z
       .regex(/^[A-Za-z0-9_-]{1,128}$/)
       .optional(),
     clientIp: z.union([z.ipv4(), z.ipv6()]).optional(),
-    returnUrl: httpUrl.optional(),
-    notifyUrl: httpUrl.optional().describe('Overrides the webhook URL of the application for this order.'),
+    returnUrl: HttpUrl.optional(),
+    notifyUrl: HttpUrl.optional().describe('Overrides the webhook URL of the application for this order.'),
     expireSeconds: z.int().min(60).max(604_800).optional(),
     product: Code.optional(),
   })

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ProductRow } from '../../catalog/records.ts';
 import type { PayWay } from '../../payments/channel.ts';
 import { majorNumber } from '../../payments/money.ts';
-import { Amount, Code, Flag, Instant, SafeText, Timestamp } from './fields.ts';
+import { Amount, Code, Flag, HttpUrl, Instant, SafeText, Timestamp } from './fields.ts';
 import { PayWayName } from './orders.ts';
 import { InProject } from './projects.ts';
 import { UuidPaging } from './uuid-cursor.ts';
@@ -17,7 +17,7 @@ const Resource = z.discriminatedUnion('handler', [
   z.object({ handler: z.literal('static'), content: z.json(), contentType: z.string().max(128).optional() }),
   z.object({
     handler: z.literal('http'),
-    url: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).max(512),
+    url: HttpUrl,
     timeoutMs: z.int().min(100).max(60_000).optional(),
   }),
 ]);

@@ -82,7 +82,7 @@ test('a request leaves one line without its query, body or credential', async (t
   t.is(lines.length, 2);
   t.like(first, {
     level: 'info',
-    requestId: 'r-1',
+    clientRequestId: 'r-1',
     method: 'GET',
     route: '/api/v2/things/{id}',
     status: 200,
@@ -90,7 +90,23 @@ test('a request leaves one line without its query, body or credential', async (t
     caller: 'app_reader',
     msg: 'request',
   });
+  t.regex(String(first?.requestId), /^[0-9a-f-]{36}$/);
   t.notRegex(lines.join(''), /limit|told|read-token|t1/);
+});
+
+test("a client's own request id stands beside ours, short and without what a terminal obeys", async (t) => {
+  const lines: string[] = [];
+  const logger = createLogger({ log: { level: 'debug' } }, { write: (line) => void lines.push(line) });
+  const { url } = await startEdge(t, { groups: [group()], logger });
+  const sent = ['00-4bf92f3577b34da6/a3ce 929d:1', `${'x'.repeat(500)}`, 'a\u0085\u009b31mb\tc'];
+  for (const id of sent) await fetch(`${url}/api/v2/things/t1`, { headers: { ...headers, 'x-request-id': id } });
+  await fetch(`${url}/api/v2/things/t1`, { headers });
+  const logged = lines.map((line) => JSON.parse(line) as { requestId: string; clientRequestId?: string });
+  t.is(new Set(logged.map(({ requestId }) => requestId)).size, 4);
+  t.deepEqual(
+    logged.map(({ clientRequestId }) => clientRequestId),
+    ['00-4bf92f3577b34da6/a3ce 929d:1', 'x'.repeat(128), 'a??31mb?c', undefined],
+  );
 });
 
 test('a fault nobody foresaw is logged with its place, a refusal is not', async (t) => {

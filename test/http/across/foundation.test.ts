@@ -241,6 +241,7 @@ test('a problem document has the members of the contract', async (t) => {
   const { url } = await start(t);
   const response = await fetch(`${url}/fault/conflict`, { headers: { 'x-request-id': 'my-id_1' } });
   t.is(response.status, 409);
+  t.regex(response.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/);
   t.is(response.headers.get('content-type'), 'application/problem+json; charset=utf-8');
   t.deepEqual(await response.json(), {
     orderNo: 'P1',
@@ -249,7 +250,7 @@ test('a problem document has the members of the contract', async (t) => {
     status: 409,
     detail: 'Paid.',
     code: 'order_already_paid',
-    requestId: 'my-id_1',
+    requestId: response.headers.get('x-request-id'),
     hint: 'Refund it.',
     retryable: false,
   });

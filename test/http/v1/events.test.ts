@@ -4,7 +4,7 @@ import { eventStreams } from '../../../server/events/stream.ts';
 import { Unauthenticated } from '../../../server/errors.ts';
 import { openConsole } from '../../support/console.ts';
 import { payOrder } from '../../support/orders.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { request, type Service, startService } from '../../support/service.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
 
@@ -117,7 +117,7 @@ test.serial(
       checks += 1;
       if (checks > 2) throw new Unauthenticated();
     };
-    const open = eventStreams(feed, { heartbeatMs: 1, recheckMs: 1 });
+    const open = eventStreams(feed, { heartbeatMs: 0, recheckMs: 0 });
     let text = '';
     for await (const part of open({ filter: {}, after: undefined, stillAllowed })) text += String(part);
     t.true(text.includes(': heartbeat\n\n'));
@@ -125,6 +125,43 @@ test.serial(
     t.is(checks, 3);
   },
 );
+
+/** How somebody comes to be let in no more. */
+const ENDS: readonly [what: string, act: (desk: Desk, id: string) => Promise<unknown>, code?: string][] = [
+  ['logged out', ({ own }) => own('POST', '/api/v1/logout')],
+  ['disabled', ({ root }, id) => root('PUT', `/api/v1/admins/${id}/toggle`, { enabled: false })],
+  [
+    'given another role',
+    ({ root }, id) => root('PUT', `/api/v1/admins/${id}`, { role: 'viewer' }),
+    'role_insufficient',
+  ],
+  ['deleted', ({ root }, id) => root('DELETE', `/api/v1/admins/${id}`)],
+];
+
+type Call = (method: string, path: string, body?: unknown) => Promise<{ status: number }>;
+interface Desk {
+  own: Call;
+  root: Call;
+}
+
+for (const [what, act, code = 'unauthenticated'] of ENDS)
+  test.serial(`an administrator who was ${what} is sent nothing more`, async (t) => {
+    const shop = await file.shop();
+    const account = { username: `reader-${what.replaceAll(' ', '-')}`, password: 'nine-tidy-green-anchors' };
+    const { body } = await admin('POST', '/api/v1/admins', { ...account, role: 'admin' });
+    const { token } = (await request(service.url, 'POST', '/api/v1/login', account)).body.data;
+    const live = await reading(service, token, '/api/v1/events/stream');
+    await live.until('event: ready');
+    const before = await payOrder(service, shop, { amount: 2 });
+    await live.until(before);
+    const own: Call = (method, path, sent) =>
+      request(service.url, method, path, sent, { authorization: `Bearer ${token}` });
+    t.true([200, 204].includes(((await act({ own, root: admin }, body.data.id)) as { status: number }).status));
+    const after = await payOrder(service, shop, { amount: 3 });
+    const text = await live.ended();
+    t.true(text.endsWith(`event: error\ndata: {"code":"${code}"}\n\n`));
+    t.false(text.includes(after));
+  });
 
 test.serial('a filter of the log that cannot be meant is 400', async (t) => {
   for (const query of ['types=order.eaten', 'after=-1', 'limit=0', 'since=today', 'colour=red'])
