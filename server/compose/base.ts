@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
 import { migrate, schemaStatus, type SchemaStatus } from '../db/migrate.ts';
-import type { DatabaseSettings, OpenDatabase } from '../db/orm.ts';
+import { type DatabaseSettings, type OpenDatabase, TIMEOUTS } from '../db/orm.ts';
+import { outsideRequestTime } from '../db/request-time.ts';
 import { createFullness } from '../db/fullness.ts';
 import { createRateLimits, type CountedLimits } from '../db/rate-limits.ts';
 import { createStore, type Store } from '../db/store.ts';
@@ -36,6 +37,8 @@ export interface Base {
   /** Has rows that a commit made due worked at once; nobody listens until the jobs are assembled. */
   wakes: { wake?: Wake };
   limits: CountedLimits;
+  /** How long one request may wait for the database in all. */
+  requestMs: number;
   now: () => Date;
   logger: Logger;
   log: Ports['log'];
@@ -64,7 +67,8 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
   const schema = config.database.migrate ? await migrate(database, migrated) : await schemaStatus(database);
   if (schema.pending.length > 0) throw new SchemaOutdated(schema.pending.length);
   const wakes: Base['wakes'] = {};
-  const wake: Wake = (by, row) => (by === NEW_TIP ? logger.info(row, 'audit log tip') : wakes.wake?.(by, row));
+  const wake: Wake = (by, row) =>
+    by === NEW_TIP ? logger.info(row, 'audit log tip') : outsideRequestTime(() => wakes.wake?.(by, row));
   const metrics = createMetrics();
   const fullness = createFullness(now, metrics.registry);
   return {
@@ -75,6 +79,7 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
     isFull: fullness.isFull,
     wakes,
     limits: createRateLimits(database),
+    requestMs: overrides.databaseTimeouts?.request ?? TIMEOUTS.request,
     now,
     logger,
     log,

@@ -1,4 +1,5 @@
 import type Koa from 'koa';
+import { RequestTime, withinRequestTime } from '../db/request-time.ts';
 import { buildKoa, type KoaParts } from '../http/build-koa.ts';
 import { VERSION } from '../http/version.ts';
 import { createWithKey } from '../payments/idempotency.ts';
@@ -16,7 +17,7 @@ interface Needs extends Pick<KoaParts, 'authenticators' | 'exposedHeaders'> {
 
 /** Assembles the API. */
 export async function composeHttp(base: Base, { groups, isDraining, ...needs }: Needs): Promise<Koa> {
-  const { config, store, now, logger, limits, metrics } = base;
+  const { config, store, now, logger, limits, metrics, requestMs } = base;
   const ping = async () => void (await store.read((tx) => tx.sql('select 1')));
   const own = publicRoutes({
     info: async () => describe(base),
@@ -31,6 +32,7 @@ export async function composeHttp(base: Base, { groups, isDraining, ...needs }: 
     metrics,
     rateLimits: limits,
     withKey: createWithKey({ store, now }),
+    asOne: (work) => withinRequestTime(new RequestTime(requestMs), work),
     router: buildRouter([own, ...groups], { enabled: config.explorer.enabled, version: VERSION }),
   });
 }

@@ -39,6 +39,8 @@ export const TIMEOUTS = {
   statement: 3_500,
   lock: 2_000,
   idleInTransaction: 10_000,
+  /** All that one request waits for the database. */
+  request: 5_000,
 } as const;
 
 const shared = {

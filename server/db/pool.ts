@@ -1,6 +1,7 @@
 import { PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely';
 import { createHash } from 'node:crypto';
 import { Pool, type PoolClient, type PoolConfig, TypeOverrides, types } from 'pg';
+import { requestTime } from './request-time.ts';
 
 /**
  * A dialect for MikroORM over a pool of `pg`. With `prepared` every connection keeps the plans of statements with bound
@@ -35,7 +36,8 @@ function wrap(pool: Pool, prepared: boolean): Omit<PostgresPool, 'end'> {
   return {
     options: pool.options,
     async connect() {
-      const client = await pool.connect();
+      const time = requestTime();
+      const client = await (time ? time.wait(() => connectWithin(pool, time.left())) : pool.connect());
       let known = clients.get(client);
       if (!known) clients.set(client, (known = wrapClient(client, nameOf)));
       return known;
@@ -43,13 +45,37 @@ function wrap(pool: Pool, prepared: boolean): Omit<PostgresPool, 'end'> {
   };
 }
 
+/** A connection, or what the pool itself says when it takes too long; one that comes later goes back. */
+export async function connectWithin(pool: Pick<Pool, 'connect' | 'options'>, ms: number): Promise<PoolClient> {
+  const own = pool.options.connectionTimeoutMillis ?? 0;
+  if (!Number.isFinite(ms) || (own > 0 && own <= ms)) return pool.connect();
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error('timeout exceeded when trying to connect')), ms);
+  const connecting = pool.connect();
+  try {
+    return await Promise.race([connecting, late.promise]);
+  } catch (error) {
+    connecting.then(
+      (client) => client.release(),
+      () => {},
+    );
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 type NameOf = (text: string) => string | undefined;
 
 function wrapClient(client: PoolClient, nameOf: NameOf): PostgresPoolClient {
   async function query(text: string, values: readonly unknown[]): Promise<unknown> {
     const name = values.length > 0 ? nameOf(text) : undefined;
+    const statement = { ...(name === undefined ? {} : { name }), text, values: values as unknown[] };
+    const time = requestTime();
     try {
-      return await client.query({ ...(name === undefined ? {} : { name }), text, values: values as unknown[] });
+      return await (time
+        ? time.wait(() => client.query(within(statement, time.leftFor(text))))
+        : client.query(statement));
     } catch (error) {
       // The statement that nobody waits for any more still holds the connection: the next one must not queue behind it.
       if (error instanceof Error && error.message === 'Query read timeout') void client.end();
@@ -57,6 +83,12 @@ function wrapClient(client: PoolClient, nameOf: NameOf): PostgresPoolClient {
     }
   }
   return { query: query as PostgresPoolClient['query'], release: () => client.release() };
+}
+
+/** The statement with the time that it has; pg's own limit stays, and 0 would be none. */
+function within<Statement extends object>(statement: Statement, ms: number): Statement {
+  if (ms <= 0) throw new Error('Query read timeout');
+  return Number.isFinite(ms) ? { ...statement, query_timeout: Math.ceil(ms) } : statement;
 }
 
 /** Statements that get a name; what comes after them, or is as long as one that writes many rows, is planned every time. */

@@ -34,6 +34,8 @@ export interface KoaParts {
   metrics?: Metrics;
   /** Answer headers that a page of another origin may read, besides the usual ones. */
   exposedHeaders?: readonly string[];
+  /** Runs one request; whatever it needs of the world shares what this gives it. */
+  asOne?: (work: () => Promise<void>) => Promise<void>;
 }
 
 const exposed = [
@@ -54,6 +56,8 @@ export async function buildKoa(parts: KoaParts): Promise<Koa> {
   koa.silent = true;
   koa.on('error', (error: unknown) => logger.warn({ err: error }, 'a response was interrupted'));
   koa.use(observe(await securityHeaders(edge.secure)));
+  const { asOne } = parts;
+  if (asOne) koa.use((_, next) => asOne(next));
   koa.use(onError);
   if (config.server.corsOrigins.length > 0) {
     koa.use(cors(config.server.corsOrigins, [...exposed, ...(parts.exposedHeaders ?? [])]));

@@ -1,0 +1,59 @@
+import test from 'ava';
+import { connectWithin } from '../../../server/db/pool.ts';
+import { outsideRequestTime, RequestTime, requestTime, withinRequestTime } from '../../../server/db/request-time.ts';
+
+/** A database that answers nothing: whatever is asked takes as long as it is given, or as the service's own limit. */
+function blackHole(total: number, own: number) {
+  let at = 0;
+  let asked = 0;
+  const time = new RequestTime(total, () => at);
+  const ask = (text: string) =>
+    time.wait(async () => {
+      const given = Math.min(own, time.leftFor(text));
+      asked += given;
+      at += given;
+    });
+  return { time, ask, pass: (ms: number) => void (at += ms), asked: () => asked };
+}
+
+test('all that a request waits for a database that is silent is not longer than its time', async (t) => {
+  const { ask, asked } = blackHole(5000, 4000);
+  for (const text of ['begin', 'select 1', 'rollback']) await ask(text);
+  t.is(asked(), 5000);
+  const many = blackHole(5000, 4000);
+  for (let round = 0; round < 20; round += 1) await many.ask('select 1');
+  t.is(many.asked(), 4500, 'and there is always time to end a transaction');
+  t.is(many.time.leftFor('COMMIT'), 500);
+  t.is(many.time.leftFor('commitment'), 0);
+});
+
+test('the time of channels is not counted, and what is waited for side by side counts once', async (t) => {
+  const { ask, pass, time } = blackHole(5000, 1000);
+  await ask('select 1');
+  pass(60_000);
+  t.is(time.left(), 3500);
+  await time.wait(() => Promise.all([ask('select 1'), time.wait(async () => {})]));
+  t.is(time.left(), 2500);
+});
+
+test('what a request sets going, and what goes on after it, has its own time', async (t) => {
+  const time = new RequestTime(5000, () => 0);
+  let later: RequestTime | undefined;
+  await withinRequestTime(time, async () => {
+    t.is(requestTime(), time);
+    outsideRequestTime(() => t.is(requestTime(), undefined));
+    later = requestTime();
+  });
+  t.is(later?.left(), Number.POSITIVE_INFINITY);
+  t.is(requestTime(), undefined);
+});
+
+test('a connection that comes too late goes back to the pool', async (t) => {
+  const connecting = Promise.withResolvers<unknown>();
+  const released = Promise.withResolvers<void>();
+  const pool = { options: { connectionTimeoutMillis: 4000 }, connect: () => connecting.promise };
+  const asked = connectWithin(pool as unknown as Parameters<typeof connectWithin>[0], 0);
+  await t.throwsAsync(asked, { message: 'timeout exceeded when trying to connect' });
+  connecting.resolve({ release: released.resolve });
+  await t.notThrowsAsync(released.promise);
+});
