@@ -5,27 +5,38 @@ import { freePort, payctl, type Processes, untilHealthy } from './processes.ts';
 
 const MOST_MS = 3_000;
 
-/** A start on the embedded database after `kill -9`, beside one on an empty folder. */
+/** Transactions of 20 events that are killed before the start: some 50 MB of log that nobody has written back. */
+const TRANSACTIONS = 800;
+
+/** A start on the embedded database after a `kill -9` among writes, beside one on an empty folder. */
 export async function measureEmbeddedStarts(processes: Processes, rounds: number): Promise<Line> {
   const empty: number[] = [];
   const killed: number[] = [];
   // The first round fills the compile cache.
   for (let round = 0; round <= rounds; round++) {
     const folder = join(processes.folder, `embedded-${round}`);
-    const times = [await startAndKill(processes, folder), await startAndKill(processes, folder)];
+    const first = await startAndKill(processes, folder);
+    await writeAndDie(processes, folder);
+    const second = await startAndKill(processes, folder);
     if (round === 0) continue;
-    empty.push(times[0]!);
-    killed.push(times[1]!);
+    empty.push(first);
+    killed.push(second);
   }
   const ms = median(killed);
   return {
-    what: 'ready on the embedded database after kill -9',
+    what: 'ready on the embedded database after kill -9 among writes',
     ours: `${Math.round(ms)} ms`,
     baseline: `${Math.round(median(empty))} ms (empty folder)`,
     result: `${Math.round(ms)} ms`,
     aim: `≤ ${MOST_MS} ms`,
     reached: ms <= MOST_MS,
   };
+}
+
+async function writeAndDie(processes: Processes, folder: string): Promise<void> {
+  const child = processes.begin([join(import.meta.dirname, 'embedded-fill.ts'), folder, String(TRANSACTIONS)]);
+  const [, signal] = (await once(child, 'exit')) as [number | null, string | null];
+  if (signal !== 'SIGKILL') throw new Error('the embedded database could not be written to');
 }
 
 async function startAndKill(processes: Processes, folder: string): Promise<number> {
