@@ -1,4 +1,5 @@
 import { UsageError } from './errors.ts';
+import { isPainted } from './escapes.ts';
 import { wrap } from './width.ts';
 import { drawCard, drawTable, type TableSpace } from './table.ts';
 import type { Terminal } from './terminal.ts';
@@ -76,7 +77,7 @@ export function createPrint(terminal: Terminal, flags: OutputFlags): Print {
 
 /** Words broken at blanks to fit a terminal; what is painted is left alone, because its width cannot be measured. */
 function folded(text: string, { err }: Terminal): string {
-  const measurable = err.isTerminal && !text.includes('\u001B') && !text.includes('  ');
+  const measurable = err.isTerminal && !isPainted(text) && !text.includes('  ');
   return measurable ? wrap(text, err.columns).join('\n') : text;
 }
 

@@ -1,4 +1,5 @@
 import { Cancelled, FlagRequired } from './errors.ts';
+import { forTerminal } from './escapes.ts';
 import type { Terminal } from './terminal.ts';
 import { wrap } from './width.ts';
 
@@ -57,18 +58,36 @@ export function createPrompts(terminal: Terminal): Prompts {
     }
   };
   // inquirer breaks lines in the middle of a word; three columns are its mark and the cursor.
-  const fold = (message: string): string => wrap(message, Math.max(20, terminal.err.columns - 3)).join('\n');
+  const fold = (message: string): string =>
+    wrap(forTerminal(message), Math.max(20, terminal.err.columns - 3)).join('\n');
   return {
     possible: terminal.canAsk,
-    text: ({ flag, message, ...question }) =>
-      ask(flag, (kit, io) => kit.input({ message: fold(message), ...question }, io)),
+    text: ({ flag, message, default: proposed, validate }) =>
+      ask(flag, (kit, io) =>
+        kit.input(
+          {
+            message: fold(message),
+            ...(proposed === undefined ? {} : { default: forTerminal(proposed) }),
+            ...(validate ? { validate } : {}),
+          },
+          io,
+        ),
+      ),
     secret: ({ flag, message, validate }) =>
-      ask(flag, (kit, io) => kit.password({ message, mask: '•', ...(validate ? { validate } : {}) }, io)),
+      ask(flag, (kit, io) =>
+        kit.password({ message: forTerminal(message), mask: '•', ...(validate ? { validate } : {}) }, io),
+      ),
     yes: ({ flag, message }) => ask(flag, (kit, io) => kit.confirm({ message: fold(message), default: false }, io)),
-    choose: ({ flag, message }, choices) => ask(flag, (kit, io) => kit.select({ message, choices: [...choices] }, io)),
+    choose: ({ flag, message }, choices) =>
+      ask(flag, (kit, io) => kit.select({ message: fold(message), choices: choices.map(named) }, io)),
     chooseMany: ({ flag, message }, choices) =>
-      ask(flag, (kit, io) => kit.checkbox({ message, choices: [...choices], required: true }, io)),
+      ask(flag, (kit, io) => kit.checkbox({ message: fold(message), choices: choices.map(named), required: true }, io)),
   };
+}
+
+/** inquirer writes to the terminal by itself, past the sink. */
+function named(choice: Choice): Choice {
+  return { ...choice, name: forTerminal(choice.name ?? choice.value) };
 }
 
 interface Inquirer {

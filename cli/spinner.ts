@@ -1,3 +1,4 @@
+import { CLEAR_LINE } from './style.ts';
 import type { Sink } from './terminal.ts';
 import { cutTo } from './width.ts';
 
@@ -20,7 +21,7 @@ export function startSpinner(err: Sink, text: string): Spinner {
   const draw = (): void => {
     shown = true;
     const mark = FRAMES[frame++ % FRAMES.length] ?? '';
-    void err.write(`\r\x1B[K${err.style('cyan', mark)} ${cutTo(spinner.text, err.columns - 3)}`);
+    void err.write(`${CLEAR_LINE}${err.style('cyan', mark)} ${cutTo(spinner.text, err.columns - 3)}`);
   };
   let timer: NodeJS.Timeout = setTimeout(() => {
     draw();
@@ -30,7 +31,7 @@ export function startSpinner(err: Sink, text: string): Spinner {
   timer.unref();
   spinner.stop = () => {
     clearTimeout(timer);
-    if (shown) void err.write('\r\x1B[K');
+    if (shown) void err.write(CLEAR_LINE);
     shown = false;
   };
   return spinner;

@@ -1,6 +1,7 @@
 import { styleText } from 'node:util';
+import { ownSequence } from './escapes.ts';
 
-/** The looks that payctl uses; the only file that knows escape codes. */
+/** The looks that payctl uses. */
 export type Look = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'white' | 'onBlack';
 
 /** Paints a text, or leaves it as it is when its stream has no colours. */
@@ -23,10 +24,23 @@ export function wantsColor(
 /** Makes the painter of one stream. */
 export function createStyle(enabled: boolean): Style {
   if (!enabled) return (_look, text) => text;
-  return (look, text) =>
-    styleText(
-      [look].flat().map((name) => (name === 'onBlack' ? 'bgBlack' : name)) as Parameters<typeof styleText>[0],
-      text,
-      { validateStream: false },
-    );
+  return (look, text) => {
+    const [before = '', after = ''] = sequencesOf([look].flat());
+    return before + text + after;
+  };
 }
+
+/** What is written before and after a painted text. */
+function sequencesOf(looks: readonly Look[]): string[] {
+  const names = looks.map((name) => (name === 'onBlack' ? 'bgBlack' : name)) as Parameters<typeof styleText>[0];
+  const around = styleText(names, '|', { validateStream: false }).split('|');
+  return around.map((codes) =>
+    codes
+      .split('\u001B')
+      .map((code, at) => (at === 0 ? code : ownSequence(code)))
+      .join(''),
+  );
+}
+
+/** Goes to the start of the line and empties it. */
+export const CLEAR_LINE = ownSequence('[G') + ownSequence('[K');

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import { forPipe, terminalText } from './escapes.ts';
 import { createStyle, wantsColor, type Style } from './style.ts';
 
 /** What a command runs on; tests pass their own. */
@@ -19,7 +20,10 @@ export interface Sink {
   readonly style: Style;
   /** True once the reader has gone away (`| head`); writing is then a no-op. */
   readonly closed: boolean;
-  /** Writes and waits while the reader is slower than we are. */
+  /**
+   * Writes and waits while the reader is slower than we are. A pipe or a file gets the data as it is; on a terminal, whatever it
+   * would obey and is not our own is visible text.
+   */
   write(text: string | Uint8Array): Promise<void>;
 }
 
@@ -59,11 +63,24 @@ function isSet(value: string | undefined): boolean {
   return value !== undefined && value !== '' && value !== '0' && value !== 'false';
 }
 
-const sinks = new WeakMap<Writable, { closed: boolean }>();
+type Written = string | Uint8Array;
+
+/** What is known of a stream, however many sinks it has. */
+interface StreamState {
+  closed: boolean;
+  /** What is sent for what is written. */
+  read: (text: Written) => Written;
+}
+
+const sinks = new WeakMap<Writable, StreamState>();
+
+function asIs(text: Written): Written {
+  return typeof text === 'string' ? forPipe(text) : text;
+}
 
 function createSink(stream: Streams['stdout'], color: string | undefined, env: Streams['env']): Sink {
   const isTerminal = stream.isTTY === true;
-  const state = watch(stream);
+  const state = watch(stream, isTerminal ? terminalText() : asIs);
   return {
     isTerminal,
     // Read at every use: a terminal may be resized.
@@ -78,10 +95,10 @@ function createSink(stream: Streams['stdout'], color: string | undefined, env: S
   };
 }
 
-function watch(stream: Writable): { closed: boolean } {
+function watch(stream: Writable, read: StreamState['read']): StreamState {
   const known = sinks.get(stream);
   if (known) return known;
-  const state = { closed: false };
+  const state = { closed: false, read };
   sinks.set(stream, state);
   // A reader that went away (EPIPE) is no failure; anything else on an output cannot be reported anywhere.
   stream.on('error', () => (state.closed = true));
@@ -89,8 +106,10 @@ function watch(stream: Writable): { closed: boolean } {
   return state;
 }
 
-function write(stream: Writable, state: { closed: boolean }, text: string | Uint8Array): Promise<void> {
-  if (state.closed || text.length === 0) return Promise.resolve();
+function write(stream: Writable, state: StreamState, written: Written): Promise<void> {
+  if (state.closed) return Promise.resolve();
+  const text = state.read(written);
+  if (text.length === 0) return Promise.resolve();
   return new Promise((resolve) => {
     const done = (): void => {
       stream.off('drain', done).off('close', done).off('error', done);

@@ -1,3 +1,4 @@
+import { shown } from './escapes.ts';
 import { displayWidth } from './width.ts';
 import type { Look } from './style.ts';
 
@@ -134,16 +135,9 @@ export function lookOf(text: string): Look | undefined {
   return BAD.has(text) ? 'red' : undefined;
 }
 
-// Control characters (except tab and newline) and the marks that reorder text: data must not steer a terminal.
-// oxlint-disable-next-line no-control-regex -- control characters are what this is about
-const UNSAFE = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g;
-
-/** A text from outside, safe on a terminal: control characters are shown as `\x1b`, line breaks as `\n`. */
+/** A text from outside on one line, as wide as it will be on a terminal: control characters as `\u001b`, line breaks as `\n`. */
 export function visible(text: string): string {
-  return oneLine(text).replace(UNSAFE, (character) => {
-    const code = character.charCodeAt(0);
-    return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
-  });
+  return shown(oneLine(text));
 }
 
 /** A text on one line: tabs and line breaks written as `\t`, `\n`. */

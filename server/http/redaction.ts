@@ -15,7 +15,8 @@ const secretTexts = [
 ];
 const userInfo = /(:\/\/[^\s/:@"]*:)[^\s/@"]+(?=@)/g;
 const longRun = /[\w+/-]{43,}={0,2}/g;
-const rawControl = /[\u007f-\u009f\u2028\u2029]/g;
+/** What JSON leaves as it is and a terminal obeys, or reorders text by. */
+const rawControl = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f]/g;
 
 /** Hides secrets in text by their looks: PEM blocks, JWTs, our own secrets, Bearer and Basic values, long keys, passwords in URLs. */
 export function redactText(text: string): string {

@@ -1,79 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import test, { type ExecutionContext } from 'ava';
-import type { Command } from 'commander';
+import test from 'ava';
 import { commandPath } from '../../cli/help.ts';
 import { examplesOf } from '../../cli/options.ts';
-import { buildWholeProgram } from '../../cli/program.ts';
-import { createTerminal } from '../../cli/terminal.ts';
-import { writeCertFiles } from '../support/cert-files.ts';
-import { collector, makePlace, scripted, type Result } from '../support/cli.ts';
-import { fakeOffline } from '../support/fake-offline.ts';
-import { signedCode } from '../support/fake-rows.ts';
-import { splitWords } from '../support/shell-words.ts';
-
-const terminal = createTerminal({
-  stdin: process.stdin,
-  stdout: collector().stream,
-  stderr: collector().stream,
-  env: {},
-  cwd: '/',
-});
-const program = await buildWholeProgram(terminal.out, () => {
-  throw new Error('nothing runs here');
-});
-
-function leaves(command: Command): Command[] {
-  return command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
-}
-
-const CODE = signedCode({ outTradeNo: 'X202611210558007K2MQX9WBT', exp: 1_900_000_000 });
-
-const FILES: Record<string, string> = {
-  'alipay.toml': 'mode = "simulator"\nappId = "2021"\n',
-  'code.txt': `${CODE}\n`,
-  'receipt.txt': `${CODE}\n`,
-  'alice.password': 'correct horse battery\n',
-  'bob.password': 'correct horse battery\n',
-  'shop.secret.in': 'pays_0123456789abcdef0123456789abcdef\n',
-  'bootstrap.toml':
-    '[admin]\nusername = "alice"\npassword_file = "alice.password"\n[[app]]\nname = "shop"\nscopes = ["payment:read"]\nsecret_file = "new.secret"\n',
-};
-
-/** Runs an example in a place of its own, with the files that it reads; more words may be added to it. */
-async function runExample(t: ExecutionContext, line: string, more: readonly string[] = []): Promise<Result> {
-  const place = await makePlace();
-  const cwd = await mkdtemp(join(tmpdir(), 'payctl-example-'));
-  t.teardown(() => Promise.all([place.close(), rm(cwd, { recursive: true })]));
-  const { words, input } = splitWords(line);
-  t.is(words[0], 'payctl', line);
-  for (const [name, text] of Object.entries(FILES)) {
-    if (!(line.includes('generate') && name === 'alice.password')) await writeFile(join(cwd, name), text);
-  }
-  if (line.includes('.crt --kind')) await writeCertFiles(cwd);
-  // A secret that is read needs its file; one that is written must not have it.
-  if (/--app app_.*--secret-file shop\.secret/.test(line))
-    await writeFile(join(cwd, 'shop.secret'), FILES['shop.secret.in'] ?? '');
-  const target = /--server (\S+)|-C prod|context (?:use|show|remove|add) (\S+)/.exec(line);
-  if (target) await place.logIn(line.includes('context add') ? [] : ['dev', 'prod']);
-  const argv = words
-    .slice(1)
-    .map((word) =>
-      /^https?:\/\/(pay\.example\.com|127\.0\.0\.1:8080)$/.test(word) && !line.includes('context add')
-        ? place.api.url
-        : word,
-    );
-  return place.payctl([...argv, ...more], {
-    cwd,
-    stdin: input ? (FILES[input] ?? '') : '',
-    prompts: scripted({ '--yes': true, '--username': 'alice', '--name': 'shop' }, 'correct horse battery'),
-    openOffline: async () => fakeOffline(line.includes('doctor') ? { admins: ['alice'] } : {}),
-    startServer: async () => {},
-    runSimulator: async () => {},
-    ...(needsTerminal(line) ? { terminal: 100 } : {}),
-  });
-}
+import { leaves, program, runExample } from '../support/examples.ts';
 
 for (const command of leaves(program)) {
   test(`examples of: ${commandPath(command)}`, async (t) => {
@@ -98,9 +26,4 @@ for (const command of leaves(program)) {
     t.is(code, 0, `${line}\n${stderr}`);
     t.notThrows(() => JSON.parse(stdout), `${line}\n${stdout}`);
   });
-}
-
-/** Examples that show a secret on the screen make sense on a terminal only. */
-function needsTerminal(line: string): boolean {
-  return /^payctl app create$/.test(line);
 }

@@ -32,6 +32,7 @@ const ALLOWED = [
   'cli/commands/index.ts',
   'cli/context.ts',
   'cli/errors.ts',
+  'cli/escapes.ts',
   'cli/files.ts',
   'cli/help.ts',
   'cli/http.ts',

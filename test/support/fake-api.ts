@@ -20,6 +20,8 @@ export interface FakeApi {
   seen: Seen[];
   /** Answers requests to `METHOD /path` by this function from now on. */
   on(route: string, answer: FakeRoute): void;
+  /** Changes every answer from now on. */
+  changeAll(change: (answer: FakeAnswer) => FakeAnswer): void;
   close(): Promise<void>;
 }
 
@@ -30,11 +32,12 @@ export const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl';
 export async function startFakeApi(): Promise<FakeApi> {
   const routes = new Map<string, FakeRoute>();
   const seen: Seen[] = [];
+  let change = (answer: FakeAnswer): FakeAnswer => answer;
   const server = createServer((request, response) => {
     void receive(request).then((received) => {
       seen.push(received);
       const answer = routes.get(`${received.method} ${received.path}`) ?? common;
-      send(response, answer(received));
+      send(response, change(answer(received)));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -42,6 +45,7 @@ export async function startFakeApi(): Promise<FakeApi> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     seen,
     on: (route, answer) => void routes.set(route, answer),
+    changeAll: (by) => (change = by),
     close: () => stop(server),
   };
 }

@@ -3,6 +3,7 @@ import test from 'ava';
 import { createPrompts } from '../../../cli/prompts.ts';
 import { createTerminal } from '../../../cli/terminal.ts';
 import { collector } from '../../support/cli.ts';
+import { drawnByOthers } from '../../support/hostile.ts';
 
 /** A terminal whose keys are pressed by the test. */
 function keyboard(options: { env?: Record<string, string>; stderrTerminal?: boolean; input?: boolean } = {}) {
@@ -50,6 +51,26 @@ test('a list is chosen with the arrow keys', async (t) => {
   const answer = prompts.choose({ message: 'Which', flag: '--mode' }, [{ value: 'one' }, { value: 'two' }]);
   await press('Which', '\u001b[B\r');
   t.is(await answer, 'two');
+});
+
+const ATTACK = 'a\u001B]0;title\u0007\u009B31m\u202E';
+const SHOWN = 'a\\u001b]0;title\\u0007\\u009b31m\\u202e';
+
+test('what is asked about is visible text, and the answer is still the value', async (t) => {
+  const { prompts, press, err } = keyboard();
+  const answer = prompts.choose({ message: 'Which', flag: '--project' }, [{ value: ATTACK }, { value: 'second' }]);
+  await press('second', '\r');
+  t.is(await answer, ATTACK);
+  t.is(drawnByOthers(err()), undefined);
+  t.true(err().includes(SHOWN));
+});
+
+test('a proposed answer is what is seen', async (t) => {
+  const { prompts, press, err } = keyboard();
+  const answer = prompts.text({ message: `How much, ${ATTACK}`, flag: '--amount', default: ATTACK });
+  await press('How much', '\r');
+  t.is(await answer, SHOWN);
+  t.is(drawnByOthers(err()), undefined);
 });
 
 for (const [name, key] of [

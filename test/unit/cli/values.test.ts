@@ -22,10 +22,10 @@ test('money has the decimals of its currency', (t) => {
 });
 
 test('data cannot steer a terminal', (t) => {
-  t.is(visible('a\u001b[31mred\u0007'), 'a\\x1b[31mred\\x07');
+  t.is(visible('a\u001b[31mred\u0007'), 'a\\u001b[31mred\\u0007');
   t.is(visible('one\ntwo\tthree'), 'one\\ntwo\\tthree');
   t.is(visible('abc\u202Etxt'), 'abc\\u202etxt');
-  t.is(human({ subject: '\u001b]0;x\u0007' }, { field: 'subject' }, now), '\\x1b]0;x\\x07');
+  t.is(human({ subject: '\u001b]0;x\u0007' }, { field: 'subject' }, now), '\\u001b]0;x\\u0007');
 });
 
 test('fields reach into objects, but never up the prototype', (t) => {

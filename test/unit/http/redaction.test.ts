@@ -58,10 +58,10 @@ test('values of secret names are hidden at every depth, numbers and objects too'
 });
 
 test('a line is JSON without raw control characters', (t) => {
-  const line = logged({ name: '\u001b[31mred\u009b0m\u2028', password: 'x', body: 'y' });
-  t.notRegex(line.trimEnd(), /[\p{Cc}\u2028]/u);
+  const line = logged({ name: '\u001b[31mred\u009b0m\u2028\u202e', password: 'x', body: 'y' });
+  t.notRegex(line.trimEnd(), /[\p{Cc}\u2028\u202e]/u);
   t.like(JSON.parse(line), {
-    name: '\u001b[31mred\u009b0m\u2028',
+    name: '\u001b[31mred\u009b0m\u2028\u202e',
     password: '[redacted]',
     body: '[redacted]',
     level: 'info',
