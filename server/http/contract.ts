@@ -17,6 +17,9 @@ export type Auth = 'none' | 'any-token' | AdminAuth | { readonly scope: string }
 /** Media types that a body may come in; `raw` takes anything, unparsed, up to 256 KB (channel notices). */
 export type Accepts = 'json' | 'form' | 'multipart' | 'raw';
 
+/** Media types of an answer, each with the shape of its JSON, or with any text or bytes. */
+export type MediaTypes = Readonly<Record<string, z.ZodType | 'text' | 'bytes'>>;
+
 /** What an endpoint takes and gives: the only source of its shapes, its auth and its place in the OpenAPI document. */
 export interface Contract {
   readonly auth: Auth;
@@ -37,6 +40,8 @@ export interface Contract {
   readonly bare?: true;
   /** The handler answers with a `Reply` of its own kind. */
   readonly raw?: 'html' | 'stream';
+  /** What the handler answers in a form of its own, by status; where it is silent the general forms hold. */
+  readonly answers?: Readonly<Record<number, MediaTypes>>;
   /** A browser must send this from our own origin (login); the cookie session's methods check it anyway. */
   readonly sameSite?: true;
   /** An `Idempotency-Key` is honoured. */

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../error-codes/error-codes.ts';
-import type { Auth, Contract } from './contract.ts';
+import type { Auth, Contract, MediaTypes } from './contract.ts';
 import { openapiFrame } from './openapi-frame.ts';
 import { collectSchemas, type Json, type SchemaCollector } from './openapi-schemas.ts';
 import { readWords, type Words } from './openapi-words.ts';
@@ -112,14 +112,11 @@ function responsesOf(contract: Contract, schemas: SchemaCollector): Json {
     '4XX': errors.length
       ? {
           description: `Refused. Codes: ${errors.join(', ')}.`,
-          content: {
-            [problemType(contract)]: {
-              schema: { $ref: `#/components/schemas/${contract.style === 'oauth' ? 'OAuthError' : 'Problem'}` },
-            },
-          },
+          content: contract.style === 'oauth' ? oauthForm : problemForm,
         }
       : refusal,
     '5XX': refusal,
+    ...ownAnswers(contract, schemas),
   };
 }
 
@@ -128,9 +125,30 @@ function errorsOf({ auth, errors = [] }: Contract): readonly ErrorCode[] {
   return asks ? [...errors, 'password_confirmation_required'] : errors;
 }
 
-function problemType({ style }: Contract): string {
-  return style === 'oauth' ? 'application/json' : 'application/problem+json';
+/** Beside its own form any refusal may come in the general one: the edge refuses before the handler does. */
+function ownAnswers({ answers = {}, style }: Contract, schemas: SchemaCollector): Json {
+  const problem = style === 'oauth' ? oauthForm : problemForm;
+  return Object.fromEntries(
+    Object.entries(answers).map(([status, media]) => {
+      const isRefusal = Number(status) >= 400;
+      const content = { ...mediaContent(media, schemas), ...(isRefusal ? problem : {}) };
+      return [status, { description: isRefusal ? 'Refused.' : 'Done.', content }];
+    }),
+  );
 }
+
+function mediaContent(media: MediaTypes, schemas: SchemaCollector): Json {
+  const forms = { text: { type: 'string' }, bytes: { type: 'string', format: 'binary' } };
+  return Object.fromEntries(
+    Object.entries(media).map(([type, shape]) => [
+      type,
+      { schema: typeof shape === 'string' ? forms[shape] : schemas.schemaOf(shape, 'output') },
+    ]),
+  );
+}
+
+const problemForm = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
+const oauthForm = { 'application/json': { schema: { $ref: '#/components/schemas/OAuthError' } } };
 
 function answerContent(contract: Contract, schemas: SchemaCollector): Json {
   if (contract.raw === 'html') return { 'text/html': { schema: { type: 'string' } } };

@@ -30,6 +30,8 @@ import {
   UPLOAD_CERT_ERRORS,
 } from './wire/errors.ts';
 
+const PEM = { 'application/x-pem-file': 'text' } as const;
+
 /** What the routes of certificates call. */
 export interface CertPorts {
   certs: Certs;
@@ -231,7 +233,7 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    */
   router.post(
     '/:id/download',
-    endpoint({ auth: read, params: ByCertId, query: queryOfOne, raw: 'stream' }, async (input) =>
+    endpoint({ auth: read, params: ByCertId, query: queryOfOne, raw: 'stream', answers: { 200: PEM } }, async (input) =>
       downloadOf(await certs.find(projectOf(input), input.params.id)),
     ),
   );

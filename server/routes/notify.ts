@@ -6,6 +6,12 @@ import type { PaymentOperations } from '../payments/operations.ts';
 import { type RouteGroup, routeGroup } from './index.ts';
 import { Code } from './wire/fields.ts';
 
+/** In the form of the channel: Alipay and PayPal read a word, WeChat Pay an object. */
+const acknowledgement = {
+  'text/plain': 'text',
+  'application/json': z.object({ code: z.enum(['SUCCESS', 'FAIL']), message: z.string() }).meta({ id: 'WeChatAck' }),
+} as const;
+
 /** Where channels deliver their notices: authenticated by the channel's signature alone. */
 export function notifyRoutes({ receiveNotice }: Pick<PaymentOperations, 'receiveNotice'>): RouteGroup {
   const router = routeGroup('/notify');
@@ -21,7 +27,7 @@ export function notifyRoutes({ receiveNotice }: Pick<PaymentOperations, 'receive
    *       200:
    *         description: The notification was processed, now or earlier.
    *       400:
-   *         description: The notification is not genuine, or names an order that is not known. The body is the channel's own form of a refusal.
+   *         description: The notification is not genuine, or names an order that is not known. In the channel's own form, as a word or an object.
    *       503:
    *         description: The channel did not confirm the notification; it is to be sent again.
    */
@@ -33,7 +39,7 @@ export function notifyRoutes({ receiveNotice }: Pick<PaymentOperations, 'receive
         params: z.object({ payWay: z.enum(PAY_WAYS), project: Code }),
         accepts: ['raw'],
         raw: 'stream',
-        bare: true,
+        answers: { 200: acknowledgement, 400: acknowledgement, 503: acknowledgement },
       },
       async ({ params, request }) => {
         const headers = singleHeaders(request.headers);

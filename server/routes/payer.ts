@@ -61,7 +61,7 @@ export function payerRoutes({ order, returned }: PayerOperations): RouteGroup {
    */
   router.get(
     '/pay/:orderNo',
-    endpoint({ auth: 'none', params: z.object({ orderNo: z.string() }), raw: 'html' }, async ({ params }) =>
+    endpoint({ auth: 'none', params: z.object({ orderNo: z.string() }), ...htmlPage }, async ({ params }) =>
       page(await readable(params.orderNo, order), 'pay'),
     ),
   );
@@ -111,7 +111,7 @@ export function payerRoutes({ order, returned }: PayerOperations): RouteGroup {
           token: z.string().optional().describe("PayPal's order id."),
           cancelled: z.string().optional(),
         }),
-        raw: 'html',
+        ...htmlPage,
       },
       async ({ params, query }) => {
         const payWay = PAY_WAYS.find((name) => name === params.payWay);
@@ -134,6 +134,9 @@ export function payerRoutes({ order, returned }: PayerOperations): RouteGroup {
 }
 
 const asset = { auth: 'none', raw: 'stream', hidden: true } as const;
+
+/** A page, also for an order that nobody knows. */
+const htmlPage = { raw: 'html', answers: { 200: { 'text/html': 'text' }, 404: { 'text/html': 'text' } } } as const;
 
 /** A number that no order can have is looked up nowhere, and gets the same page. */
 async function readable(

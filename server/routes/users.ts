@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Users } from '../catalog/users.ts';
 import type { Caller } from '../http/callers.ts';
 import type { RequestFacts } from '../http/contract.ts';
@@ -11,6 +12,8 @@ import { ByUserId, presentUser, User, UserChange, UserInput, UsersQuery } from '
 
 const anyProject = { ...forAdministrators('/api/v1/users'), filter: UsersQuery.extend(InProject.shape) };
 const ownProject = { ...forApplications('/api/v2/users', 'user:read', 'user:write'), filter: UsersQuery };
+
+const existing = { 200: { 'application/json': z.object({ data: User }) } };
 
 /** Payers of every project. */
 export function userRoutes(ports: { users: Users }): RouteGroup {
@@ -68,7 +71,7 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
    */
   router.post(
     '/',
-    endpoint({ auth: write, query, body: UserInput, returns: User, status: 201 }, async (input) => {
+    endpoint({ auth: write, query, body: UserInput, returns: User, status: 201, answers: existing }, async (input) => {
       const { userId, ...patch } = input.body;
       const { user, isNew } = await users.upsert(auditedActor(input), { project: projectOf(input), userId }, patch);
       return new Reply({ status: isNew ? 201 : 200, data: presentUser(user) });

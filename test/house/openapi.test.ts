@@ -10,6 +10,7 @@ import { mergeDocument } from '../../server/http/openapi.ts';
 import { readWords } from '../../server/http/openapi-words.ts';
 import type { Route } from '../../server/http/router.ts';
 import * as lists from '../../server/routes/wire/errors.ts';
+import { requireDocumented } from '../support/documented.ts';
 import { allRoutes } from '../support/routes.ts';
 
 type Json = Record<string, unknown>;
@@ -72,6 +73,31 @@ test('the codes of an operation are a list of its own, without one twice', (t) =
   const loose = routes.filter(({ contract: { errors } }) => errors && !known.has(errors));
   t.deepEqual(loose.map(name), []);
   for (const [list, codes] of Object.entries(lists)) t.is(new Set(codes).size, codes.length, list);
+});
+
+const json = { 'content-type': 'application/json; charset=utf-8' };
+const found = { code: 'not_found', type: '/x', title: 'x', status: 404, detail: 'x', requestId: 'x', retryable: false };
+const asProblem = { 'content-type': 'application/problem+json' };
+
+for (const [what, answer, fault] of [
+  ['as described', new Response('{"status":"ok"}', { headers: json }), undefined],
+  ['in another form', new Response('ok', { headers: { 'content-type': 'text/plain' } }), /: 200 text\/plain/],
+  ['without a form', new Response(null), /: 200 without a body/],
+  ['with another status', new Response('{"status":"ok"}', { status: 202, headers: json }), /: status 202/],
+  ['without a member that is promised', new Response('{}', { headers: json }), /: 200 .*status/s],
+  ['as a described refusal', Response.json(found, { status: 404, headers: asProblem }), undefined],
+  ['as a refusal without its code', Response.json({}, { status: 404, headers: asProblem }), /: 404 .*code/s],
+] as const)
+  test(`a test hears an answer ${what}: ${fault ? 'it fails' : 'it goes on'}`, async (t) => {
+    const heard = requireDocumented('GET', '/health', answer);
+    if (fault) t.regex((await t.throwsAsync(heard))?.message ?? '', fault);
+    else await t.notThrowsAsync(heard);
+  });
+
+test('what is not served answers a problem; pages for people are not described', async (t) => {
+  const page = () => new Response('x', { headers: { 'content-type': 'text/html' } });
+  await t.notThrowsAsync(requireDocumented('GET', '/docs/errors/not_found', page()));
+  await t.throwsAsync(requireDocumented('GET', '/nowhere', page()), { message: /status 200/ });
 });
 
 const rules = `

@@ -13,6 +13,7 @@ import { scopes } from '../../server/identity/scopes.ts';
 import { testAppRows } from '../../server/identity/test-apps.ts';
 import { endpoint } from '../../server/http/endpoint.ts';
 import { buildRouter, type RouteGroup, routeGroup } from '../../server/routes/index.ts';
+import { checkAnswersOf } from './documented.ts';
 import { loginRoutes } from '../../server/routes/login.ts';
 import { oauthRoutes } from '../../server/routes/oauth.ts';
 import { adminRoutes } from '../../server/routes/v1/admins.ts';
@@ -113,6 +114,7 @@ export async function identityApp(
   const { port, close } = await listen(koa, { host: '127.0.0.1', port: 0 });
   t.teardown(close);
   const url = `http://127.0.0.1:${port}`;
+  checkAnswersOf(url);
   const call = caller(url);
   const login = async (account = alice): Promise<string> => {
     const { status, body } = await call('POST', '/api/v1/login', { body: account });

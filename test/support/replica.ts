@@ -2,6 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { checkAnswersOf } from './documented.ts';
 
 /** How a replica is started. */
 export interface ReplicaOptions {
@@ -28,6 +29,7 @@ const MAIN = fileURLToPath(new URL('./replica-main.ts', import.meta.url));
 /** Starts a replica and waits until it is ready; it is killed when the test ends. */
 export async function startReplica(t: ExecutionContext, options: ReplicaOptions): Promise<Replica> {
   const url = `http://127.0.0.1:${options.port}`;
+  checkAnswersOf(url);
   const child = spawn(process.execPath, [MAIN], {
     env: {
       ...process.env,

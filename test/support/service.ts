@@ -14,6 +14,7 @@ import type { Asker } from '../../server/payments/ports.ts';
 import { startSimulator } from '../../server/simulator/simulator.ts';
 import { createDatabase, PATIENT } from './database.ts';
 import { requireDeclared } from './declared.ts';
+import { checkAnswersOf } from './documented.ts';
 import { temporaryFolder } from './folder.ts';
 
 /** What a test may have otherwise. */
@@ -106,6 +107,7 @@ export async function startService(
     await database.drop();
   });
   const url = config.server.publicUrl;
+  checkAnswersOf(url);
   return {
     app,
     url,

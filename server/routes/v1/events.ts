@@ -62,6 +62,7 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
         query: StreamQuery,
         headers: z.object({ 'last-event-id': Sequence.optional() }),
         raw: 'stream',
+        answers: { 200: { 'text/event-stream': 'text' } },
       },
       ({ query: { after, ...filter }, headers, request, caller }) =>
         new Reply({

@@ -9,6 +9,8 @@ import { orderFilter, OrdersQuery } from '../wire/order-filters.ts';
 const { limit: _limit, cursor: _cursor, ...filters } = OrdersQuery.shape;
 const ExportQuery = z.object({ ...filters, format: z.enum(EXPORT_FORMATS).default('csv') });
 
+const FILES = { 'text/csv': 'text', 'application/x-ndjson': 'text' } as const;
+
 /** All orders that match, as a file that is streamed. */
 export function orderExportRoutes({ exportOrders }: { exportOrders: ExportOrders }): RouteGroup {
   const router = routeGroup('/api/v1/orders');
@@ -26,7 +28,13 @@ export function orderExportRoutes({ exportOrders }: { exportOrders: ExportOrders
   router.get(
     '/export',
     endpoint(
-      { auth: { admin: 'viewer' }, query: ExportQuery, raw: 'stream', errors: FIND_ORDERS_ERRORS },
+      {
+        auth: { admin: 'viewer' },
+        query: ExportQuery,
+        raw: 'stream',
+        answers: { 200: FILES },
+        errors: FIND_ORDERS_ERRORS,
+      },
       async ({ query: { format, ...query }, caller, request }) => {
         const type =
           format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson; charset=utf-8';

@@ -59,6 +59,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
         params: ByClientId,
         body: WebhookInput,
         returns: Webhook,
+        answers: { 201: { 'application/json': z.object({ data: Webhook }) } },
         errors: SET_WEBHOOK_ERRORS,
       },
       async ({ params, body, caller, request }) => {

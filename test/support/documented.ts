@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { mergeDocument } from '../../server/http/openapi.ts';
+import type { Json } from '../../server/http/openapi-schemas.ts';
+import { readWords } from '../../server/http/openapi-words.ts';
+import { allRoutes } from './routes.ts';
+
+interface Described {
+  content?: Record<string, { schema: Json }>;
+  $ref?: string;
+}
+
+interface Document {
+  /** Paths of pages and assets for people. */
+  hidden: string[];
+  paths: Record<string, Record<string, { responses: Record<string, Described> }>>;
+  components: { schemas: Json; responses: Record<string, Described> };
+}
+
+let document: Promise<Document> | undefined;
+
+/** `doc.json`, as the service would serve it. */
+export function describedService(): Promise<Document> {
+  return (document ??= readDocument());
+}
+
+async function readDocument(): Promise<Document> {
+  const routes = await allRoutes();
+  const hidden = routes.filter(({ contract }) => contract.hidden).map(({ path }) => path);
+  return { ...(mergeDocument(routes, await readWords(), { version: '0.0.0' }) as unknown as Document), hidden };
+}
+
+/** Of a service with routes that a test made, only those are checked that the document describes. */
+interface Checked {
+  onlyDescribed: boolean;
+}
+
+const EVERYTHING: Checked = { onlyDescribed: false };
+const services = new Map<string, Checked>();
+const send = globalThis.fetch;
+
+/** From now on whatever this service answers to `fetch` must stand in its document: status, media type, shape of the JSON. */
+export function checkAnswersOf(url: string, how = EVERYTHING): void {
+  services.set(new URL(url).origin, how);
+}
+
+globalThis.fetch = async (input, init) => {
+  const answer = await send(input, init);
+  const { method, url } = input instanceof Request ? input : { method: init?.method ?? 'GET', url: String(input) };
+  const { origin, pathname } = new URL(url);
+  const how = services.get(origin);
+  if (how) await requireDocumented(init?.method ?? method, pathname, answer, how);
+  return answer;
+};
+
+/** Throws when an answer is not what the document says. */
+export async function requireDocumented(
+  method: string,
+  path: string,
+  answer: Response,
+  how: Checked = EVERYTHING,
+): Promise<void> {
+  const { status, headers } = answer;
+  const type = headers.get('content-type')?.split(';')[0] ?? '';
+  const whole = await describedService();
+  const { components } = whole;
+  const operation = findOperation(whole, method, path);
+  if (operation === 'hidden' || (!operation && how.onlyDescribed)) return;
+  const wrong = (what: string): Error => new Error(`${method} ${path}: ${what}, which is not in doc.json`);
+  const described = operation
+    ? (operation.responses[status] ?? operation.responses[`${String(status)[0]}XX`])
+    : status >= 400 && { $ref: '#/components/responses/Refusal' };
+  if (!described) throw wrong(`status ${status}`);
+  const { content = {} } = described.$ref ? components.responses[nameIn(described.$ref)]! : described;
+  if (type === '' && Object.keys(content).length === 0) return;
+  const media = content[type];
+  if (!media) throw wrong(`${status} ${type || 'without a body'}`);
+  if (!/[/+]json$/.test(type) || method === 'HEAD') return;
+  const read = validatorOf(media.schema, components.schemas).safeParse(await answer.clone().json());
+  if (!read.success) throw wrong(`${status} ${z.prettifyError(read.error)}`);
+}
+
+function nameIn(reference: string): string {
+  return reference.slice(reference.lastIndexOf('/') + 1);
+}
+
+const validators = new Map<Json, z.ZodType>();
+
+function validatorOf(schema: Json, schemas: Json): z.ZodType {
+  const known = validators.get(schema);
+  if (known) return known;
+  const whole = JSON.stringify({ ...schema, $defs: schemas }).replaceAll('#/components/schemas/', '#/$defs/');
+  const made = z.fromJSONSchema(JSON.parse(whole));
+  validators.set(schema, made);
+  return made;
+}
+
+/** Pages and assets for people are not described; what is not served at all answers a problem. */
+function findOperation(
+  { paths, hidden }: Document,
+  method: string,
+  path: string,
+): { responses: Record<string, Described> } | 'hidden' | undefined {
+  const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
+  const fits = (pattern: string): boolean =>
+    new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path);
+  const found =
+    paths[path]?.[verb] ?? Object.entries(paths).find(([name, verbs]) => verbs[verb] && fits(name))?.[1][verb];
+  return found ?? (hidden.some((name) => fits(name)) ? 'hidden' : undefined);
+}
