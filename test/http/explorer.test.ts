@@ -1,5 +1,6 @@
 import test from 'ava';
 import { publicRoutes } from '../../server/routes/public.ts';
+import { checkAnswersOf } from '../support/documented.ts';
 import { startEdge } from '../support/edge.ts';
 import { serviceOfFile } from '../support/file-service.ts';
 import { coverRoutes } from '../support/route-file.ts';
@@ -11,6 +12,7 @@ const groups = [publicRoutes({ info: () => Promise.reject(new Error('unused')), 
 
 test.serial('the page has no inline script or style and names no other host', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
+  checkAnswersOf(url);
   const response = await fetch(`${url}/swagger/index.html`, { headers: { host: 'evil.example' } });
   t.is(response.status, 200);
   const html = await response.text();
@@ -26,6 +28,7 @@ test.serial('the page has no inline script or style and names no other host', as
 
 test.serial('every file that the page asks for is served from here with its type', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
+  checkAnswersOf(url);
   const html = await (await fetch(`${url}/swagger/index.html`)).text();
   for (const [, target = ''] of html.matchAll(/(?:src|href)="([^"]+)"/g)) {
     const { status, headers } = await fetch(url + target);
@@ -36,6 +39,7 @@ test.serial('every file that the page asks for is served from here with its type
 
 test.serial('the short address leads to the page', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
+  checkAnswersOf(url);
   const response = await fetch(`${url}/swagger`, { redirect: 'manual', headers: { host: 'evil.example' } });
   t.is(response.status, 302);
   t.is(response.headers.get('location'), '/swagger/index.html');
@@ -43,6 +47,7 @@ test.serial('the short address leads to the page', async (t) => {
 
 test.serial('the configuration of the page cannot be changed by its address', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
+  checkAnswersOf(url);
   const script = await (await fetch(`${url}/swagger/explorer.js`)).text();
   t.regex(script, /"queryConfigEnabled":false/);
   t.regex(script, /"url":"\/swagger\/doc\.json"/);
@@ -51,6 +56,7 @@ test.serial('the configuration of the page cannot be changed by its address', as
 
 test.serial('the document is OpenAPI 3.1 and describes what is served', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
+  checkAnswersOf(url);
   const response = await fetch(`${url}/swagger/doc.json`);
   t.is(response.headers.get('content-type'), 'application/json; charset=utf-8');
   const document = (await response.json()) as {

@@ -12,6 +12,7 @@ import { statsRoutes } from '../../server/routes/v1/stats.ts';
 import { consoleUserRoutes } from '../../server/routes/v1/users.ts';
 import { type CatalogWorld, catalogWorld } from './catalog-world.ts';
 import { requireDeclared } from './declared.ts';
+import { checkAnswersOf } from './documented.ts';
 import { fakeAuthenticators, startEdge } from './edge.ts';
 
 /** An answer as these tests look at it. */
@@ -74,6 +75,7 @@ export async function catalogApp(t: Pick<ExecutionContext, 'teardown'>): Promise
       ownCoinRoutes(catalog),
     ],
   });
+  checkAnswersOf(url);
   const as = (token: string): Call => caller(url, token);
   return { ...world, as, admin: as('root-jwt'), viewer: as('viewer-jwt'), shop: as('shop'), stranger: as('stranger') };
 }

@@ -6,13 +6,20 @@ import { allRoutes } from './routes.ts';
 
 interface Described {
   content?: Record<string, { schema: Json }>;
+  headers?: Json;
   $ref?: string;
+}
+
+/** One operation of the document. */
+export interface Operation {
+  parameters?: { in?: string; name?: string; $ref?: string }[];
+  responses: Record<string, Described>;
 }
 
 interface Document {
   /** Paths of pages and assets for people. */
   hidden: string[];
-  paths: Record<string, Record<string, { responses: Record<string, Described> }>>;
+  paths: Record<string, Record<string, Operation>>;
   components: { schemas: Json; responses: Record<string, Described> };
 }
 
@@ -94,16 +101,20 @@ function validatorOf(schema: Json, schemas: Json): z.ZodType {
   return made;
 }
 
-/** Pages and assets for people are not described; what is not served at all answers a problem. */
-function findOperation(
-  { paths, hidden }: Document,
-  method: string,
-  path: string,
-): { responses: Record<string, Described> } | 'hidden' | undefined {
+/** Pages and assets for people are not described; a method that a path has not is refused in the form of those that it has. */
+function findOperation({ paths, hidden }: Document, method: string, path: string): Operation | 'hidden' | undefined {
   const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
   const fits = (pattern: string): boolean =>
     new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path);
-  const found =
-    paths[path]?.[verb] ?? Object.entries(paths).find(([name, verbs]) => verbs[verb] && fits(name))?.[1][verb];
-  return found ?? (hidden.some((name) => fits(name)) ? 'hidden' : undefined);
+  const fitting = [
+    paths[path] ?? {},
+    ...Object.keys(paths)
+      .filter(fits)
+      .map((name) => paths[name]!),
+  ];
+  const found = fitting.find((verbs) => verbs[verb])?.[verb];
+  if (found) return found;
+  if (hidden.some(fits)) return 'hidden';
+  const others = fitting.flatMap((verbs) => Object.values(verbs))[0]?.responses['4XX'];
+  return others && { responses: { '4XX': others } };
 }

@@ -114,7 +114,7 @@ export async function identityApp(
   const { port, close } = await listen(koa, { host: '127.0.0.1', port: 0 });
   t.teardown(close);
   const url = `http://127.0.0.1:${port}`;
-  checkAnswersOf(url);
+  checkAnswersOf(url, { onlyDescribed: true });
   const call = caller(url);
   const login = async (account = alice): Promise<string> => {
     const { status, body } = await call('POST', '/api/v1/login', { body: account });

@@ -19,6 +19,7 @@ import { certRoutes, ownCertRoutes } from '../../../server/routes/certs.ts';
 import { channelConfigRoutes, ownChannelConfigRoutes } from '../../../server/routes/channel-configs.ts';
 import { postgresDatabase, type TestDatabase } from '../../support/database.ts';
 import { requireDeclared } from '../../support/declared.ts';
+import { checkAnswersOf } from '../../support/documented.ts';
 import { startEdge } from '../../support/edge.ts';
 import { newMasterKey } from './stage.ts';
 
@@ -92,6 +93,7 @@ export async function startService(
     ownCertRoutes({ certs, now }),
   ];
   const { url } = await startEdge(t, { groups, authenticators });
+  checkAnswersOf(url);
   return { store, on, ports, masterKeys, channels, configs, certs, url, call: caller(url), dump: () => dumpOf(store) };
 }
 
