@@ -7,6 +7,7 @@ const SHOWN = new Set([
   'content-type',
   'content-length',
   'idempotency-key',
+  'idempotency-key-ignored',
   'idempotent-replayed',
   'last-event-id',
   'location',

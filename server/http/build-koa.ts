@@ -2,6 +2,7 @@ import { readNetwork } from '../addresses/networks.ts';
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { WithKey } from '../payments/idempotency.ts';
+import { KEY_IGNORED } from './contract.ts';
 import type { Authenticators } from './callers.ts';
 import { cors } from './cors.ts';
 import type { Edge } from './edge.ts';
@@ -40,6 +41,7 @@ export interface KoaParts {
 
 const exposed = [
   'Idempotent-Replayed',
+  KEY_IGNORED,
   'RateLimit',
   'RateLimit-Policy',
   'Retry-After',

@@ -56,6 +56,14 @@ export interface Contract {
   readonly hidden?: true;
 }
 
+/** Header of an answer whose operation looks at no `Idempotency-Key` though one was sent: a retry may do it twice. */
+export const KEY_IGNORED = 'Idempotency-Key-Ignored';
+
+/** Whether an operation that changes something takes no `Idempotency-Key`; what only reads needs none. */
+export function ignoresKey(method: string, { idempotent, headers }: Contract): boolean {
+  return method !== 'GET' && method !== 'HEAD' && !idempotent && !headers?.shape['idempotency-key'];
+}
+
 /** Facts of the request that are not input. */
 export interface RequestFacts {
   readonly id: string;

@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts';
 import type { Answer, KeyClaim, KeyedRequest } from '../payments/idempotency.ts';
 import { authenticate } from './authenticate.ts';
 import type { Caller } from './callers.ts';
-import type { Contract, Handler, Input } from './contract.ts';
+import { type Contract, type Handler, ignoresKey, type Input, KEY_IGNORED } from './contract.ts';
 import { HOST_PREFIX } from './cookies.ts';
 import { checkSameSite } from './csrf.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
@@ -28,6 +28,8 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
   const answer = answerWriter(contract);
   const serve: EdgeMiddleware = async (ctx) => {
     ctx.state.contract = contract;
+    if (ctx.req.headers['idempotency-key'] !== undefined && ignoresKey(ctx.method, contract))
+      ctx.set(KEY_IGNORED, 'true');
     const caller = await authenticate(ctx, contract.auth);
     ctx.state.caller = caller;
     if (contract.sameSite) checkSameSite(ctx);

@@ -1,3 +1,4 @@
+import { KEY_IGNORED } from './contract.ts';
 import type { Json } from './openapi-schemas.ts';
 
 const problem = {
@@ -54,6 +55,12 @@ const idempotencyKey = {
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 
+const keyIgnored = {
+  description:
+    'Sent with `true` if the request has an `Idempotency-Key`: this operation takes none, so a retry is not protected by it.',
+  schema: { type: 'string', const: 'true' },
+};
+
 const scopeWords: Record<string, string> = {
   admin: 'All of /api/v2, for the own application.',
   'payment:write': 'Pay, close and refund.',
@@ -87,7 +94,7 @@ export function openapiFrame(
       title: 'Unified payment service',
       version,
       description:
-        'Alipay, WeChat Pay and PayPal behind one API, including pay-per-call. Errors are problem documents (RFC 9457).',
+        'Alipay, WeChat Pay and PayPal behind one API, including pay-per-call. Errors are problem documents (RFC 9457). An `Idempotency-Key` is honoured where it is listed as a parameter; any other operation that changes something ignores it and says so with `Idempotency-Key-Ignored: true`.',
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: '/' }],
@@ -96,6 +103,7 @@ export function openapiFrame(
     components: {
       schemas: { ...schemas, Problem: problem, OAuthError: oauthError, PageInfo: pageInfo },
       parameters: { IdempotencyKey: idempotencyKey },
+      headers: { [KEY_IGNORED]: keyIgnored },
       responses: {
         Refusal: {
           description: 'The request was refused or failed.',

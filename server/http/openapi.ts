@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../error-codes/error-codes.ts';
-import type { Auth, Contract, MediaTypes } from './contract.ts';
+import { type Auth, type Contract, ignoresKey, KEY_IGNORED, type MediaTypes } from './contract.ts';
 import { openapiFrame } from './openapi-frame.ts';
 import { collectSchemas, type Json, type SchemaCollector } from './openapi-schemas.ts';
 import { readWords, type Words } from './openapi-words.ts';
@@ -34,7 +34,7 @@ function describe(method: string, path: string, contract: Contract, schemas: Sch
     operationId: operationId(method, path),
     security: securityOf(contract.auth),
     parameters: parametersOf(path, contract, schemas),
-    responses: responsesOf(contract, schemas),
+    responses: responsesOf(method, contract, schemas),
   };
   if (contract.body) operation['requestBody'] = requestBody(contract, contract.body, schemas);
   return operation;
@@ -102,13 +102,18 @@ function requestBody(contract: Contract, body: z.ZodType, schemas: SchemaCollect
   return { required: !body.safeParse(undefined).success, content };
 }
 
-function responsesOf(contract: Contract, schemas: SchemaCollector): Json {
+function responsesOf(method: string, contract: Contract, schemas: SchemaCollector): Json {
   const status = String(contract.status ?? 200);
   const problem = contract.style === 'oauth' ? 'OAuthRefusal' : 'Refusal';
   const refusal = { $ref: `#/components/responses/${problem}` };
   const errors = errorsOf(contract);
+  const headers = ignoresKey(method, contract) ? keyIgnored : undefined;
   return {
-    [status]: { description: 'Done.', content: status === '204' ? undefined : answerContent(contract, schemas) },
+    [status]: {
+      description: 'Done.',
+      headers,
+      content: status === '204' ? undefined : answerContent(contract, schemas),
+    },
     '4XX': errors.length
       ? {
           description: `Refused. Codes: ${errors.join(', ')}.`,
@@ -116,7 +121,7 @@ function responsesOf(contract: Contract, schemas: SchemaCollector): Json {
         }
       : refusal,
     '5XX': refusal,
-    ...ownAnswers(contract, schemas),
+    ...ownAnswers(contract, schemas, headers),
   };
 }
 
@@ -126,13 +131,13 @@ function errorsOf({ auth, errors = [] }: Contract): readonly ErrorCode[] {
 }
 
 /** Beside its own form any refusal may come in the general one: the edge refuses before the handler does. */
-function ownAnswers({ answers = {}, style }: Contract, schemas: SchemaCollector): Json {
+function ownAnswers({ answers = {}, style }: Contract, schemas: SchemaCollector, headers?: Json): Json {
   const problem = style === 'oauth' ? oauthForm : problemForm;
   return Object.fromEntries(
     Object.entries(answers).map(([status, media]) => {
       const isRefusal = Number(status) >= 400;
       const content = { ...mediaContent(media, schemas), ...(isRefusal ? problem : {}) };
-      return [status, { description: isRefusal ? 'Refused.' : 'Done.', content }];
+      return [status, { description: isRefusal ? 'Refused.' : 'Done.', headers, content }];
     }),
   );
 }
@@ -147,6 +152,7 @@ function mediaContent(media: MediaTypes, schemas: SchemaCollector): Json {
   );
 }
 
+const keyIgnored = { [KEY_IGNORED]: { $ref: `#/components/headers/${KEY_IGNORED}` } };
 const problemForm = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
 const oauthForm = { 'application/json': { schema: { $ref: '#/components/schemas/OAuthError' } } };
 

@@ -18,12 +18,7 @@ export interface OAuthOperations {
 const Parameter = z.string().max(4096);
 
 /** Credentials do not belong into an address, which ends up in logs (RFC 6749 §2.3.1). */
-const NoCredentials = z.object({
-  client_id: z.string().optional(),
-  client_secret: z.string().optional(),
-  token: z.string().optional(),
-  grant_type: z.string().optional(),
-});
+const bodyOnly = ['client_id', 'client_secret', 'token', 'grant_type'];
 
 const TokenRequest = z
   .object({
@@ -82,13 +77,12 @@ export function oauthRoutes({ oauth, issuer, publicUrl, scopes }: OAuthOperation
         auth: 'none',
         style: 'oauth',
         accepts: ['json', 'form'],
-        query: NoCredentials,
         body: TokenRequest,
         returns: TokenGrant,
         errors: GRANT_TOKEN_ERRORS,
       },
-      async ({ query, body, request }) => {
-        requireNoCredentials(query);
+      async ({ body, request }) => {
+        requireNoCredentials(request.search);
         if (body.grant_type !== 'client_credentials') {
           throw new AppError('unsupported_grant_type', 400, 'Only the grant type client_credentials is supported.');
         }
@@ -131,13 +125,12 @@ export function oauthRoutes({ oauth, issuer, publicUrl, scopes }: OAuthOperation
         auth: 'none',
         style: 'oauth',
         accepts: ['json', 'form'],
-        query: NoCredentials,
         body: RevokeRequest,
         returns: z.object({}),
         errors: REVOKE_TOKEN_ERRORS,
       },
-      async ({ query, body, request }) => {
-        requireNoCredentials(query);
+      async ({ body, request }) => {
+        requireNoCredentials(request.search);
         const client = readClient(request.headers.authorization, body);
         await oauth.revoke({ token: body.token, ...client, ip: request.ip });
         return {};
@@ -179,8 +172,10 @@ function requireClient(credentials: ClientCredentials | undefined): ClientCreden
   throw new AppError('invalid_client', 401, 'client_id and client_secret are required.');
 }
 
-function requireNoCredentials(query: object): void {
-  const [name] = Object.entries(query).find(([, value]) => value !== '') ?? [];
+/** An empty one is as good as none. */
+function requireNoCredentials(search: string): void {
+  const sent = new URLSearchParams(search);
+  const name = bodyOnly.find((one) => sent.getAll(one).some((value) => value !== ''));
   if (name === undefined) return;
   throw new InvalidRequest(`${name} belongs into the body, not into the address.`, [
     { pointer: `/query/${name}`, code: 'not_in_query', detail: 'must be sent in the body' },
