@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const out = resolve(process.argv[2] ?? join(root, 'dist'));
@@ -40,6 +40,25 @@ function copyAssets() {
   }
 }
 
+/** The files of the API explorer, so that a service makes none. They are made by what was compiled, on the Node that it is for. */
+function makeExplorer() {
+  const program = join(draft, 'server', 'offline', 'explorer-files.js');
+  const run = `import(process.argv[1]).then(({ writeExplorerFiles }) => writeExplorerFiles(process.argv[2]))`;
+  const args = ['--eval', run, pathToFileURL(program).href, join(draft, 'server', 'explorer')];
+  const { status, error } = spawnSync(findNode(), args, { cwd: root, stdio: 'inherit' });
+  if (error) throw error;
+  return status === 0;
+}
+
+/** That of the development packages, since the machine's may be too old for what is built. */
+function findNode() {
+  try {
+    return join(dirname(createRequire(import.meta.url).resolve('node/package.json')), 'bin', 'node');
+  } catch {
+    return process.execPath;
+  }
+}
+
 function isLocal(path) {
   return path.startsWith('config') && path.endsWith('.toml') && !path.endsWith('default.toml');
 }
@@ -50,6 +69,7 @@ function main() {
   try {
     if (!compile(compiler)) return false;
     copyAssets();
+    if (!makeExplorer()) return false;
     chmodSync(join(draft, 'bin', 'payctl.js'), 0o755);
     // What runs from the old folder meanwhile sees all of the old one or all of the new one.
     rmSync(out, { recursive: true, force: true });

@@ -33,7 +33,7 @@ export async function composeHttp(base: Base, { groups, isDraining, ...needs }: 
     rateLimits: limits,
     withKey: createWithKey({ store, now }),
     asOne: (work) => withinRequestTime(new RequestTime(requestMs), work),
-    router: buildRouter([own, ...groups], { enabled: config.explorer.enabled, version: VERSION }),
+    router: buildRouter([own, ...groups], { enabled: config.explorer.enabled }),
   });
 }
 

@@ -1,82 +1,44 @@
+import { once as happens } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import type { Context } from 'koa';
-
-/** The page of the explorer in the three files that a strict content policy wants. */
-export interface ExplorerPage {
-  html: string;
-  script: string;
-  style: string;
-}
+import { Worker } from 'node:worker_threads';
+import { once } from './once.ts';
 
 /** Only our own origin: scripts, styles, requests. */
 export const explorerPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-const assets = {
+/** What the explorer consists of, with the media types. */
+export const explorerFiles = {
+  'doc.json': 'application/json; charset=utf-8',
+  'index.html': 'text/html; charset=utf-8',
+  'explorer.js': 'text/javascript; charset=utf-8',
+  'explorer.css': 'text/css; charset=utf-8',
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
   'swagger-ui-standalone-preset.js': 'text/javascript; charset=utf-8',
   'favicon-32x32.png': 'image/png',
-};
+} as const;
 
-/** Name of a file of swagger-ui-dist that the page needs. */
-export type ExplorerAsset = keyof typeof assets;
+/** Name of a file of the explorer. */
+export type ExplorerFile = keyof typeof explorerFiles;
 
-/** Names of all files of swagger-ui-dist that are served. */
-export const explorerAssets = Object.keys(assets) as ExplorerAsset[];
-
-/** A file of swagger-ui-dist with its media type. */
-export async function readAsset(name: ExplorerAsset): Promise<{ type: string; bytes: Buffer }> {
-  const bytes = await readFile(new URL(import.meta.resolve(`swagger-ui-dist/${name}`)));
-  return { type: assets[name], bytes };
-}
+const built = new URL('../explorer/', import.meta.url);
 
 /**
- * Renders the page of koa2-swagger-ui once and takes it apart: its CDN links become local ones, its inline script and
- * style become files, its font link goes. Throws when a new version of the page no longer has the expected parts.
+ * A file of the explorer. A build has them all, so a running service makes none; in a checkout they are made when one is first asked
+ * for, in a thread of their own, because that takes a second of computing and would hold up every other request.
  */
-export async function renderExplorer(): Promise<ExplorerPage> {
-  const { koaSwagger } = await import('koa2-swagger-ui');
-  const render = koaSwagger({
-    title: 'Unified payment service – API explorer',
-    routePrefix: false,
-    swaggerCdnUrl: 'cdn:',
-    swaggerVersion: 'version',
-    hideTopbar: true,
-    favicon: '/swagger/favicon-32x32.png',
-    swaggerOptions: {
-      dom_id: '#swagger-ui',
-      url: '/swagger/doc.json',
-      layout: 'BaseLayout',
-      docExpansion: 'list',
-      deepLinking: false,
-      queryConfigEnabled: false,
-      validatorUrl: null,
-    },
-  });
-  const answer = { body: '', type: '', path: '/' };
-  await render(answer as unknown as Context, async () => {});
-  return takeApart(answer.body);
-}
-
-function takeApart(page: string): ExplorerPage {
-  const script = inside(page, /<script>([^]*?)<\/script>/);
-  const style = inside(page, /<style>([^]*?)<\/style>/);
-  const html = page
-    .replace(/<link href="https:\/\/fonts[^>]*>/, '')
-    .replace(/<script>[^]*?<\/script>/, '<script src="/swagger/explorer.js"></script>')
-    .replace(/<style>[^]*?<\/style>/, '<link rel="stylesheet" href="/swagger/explorer.css">')
-    .replace(/ style="position:absolute;[^"]*"/, ' class="symbols"')
-    .replaceAll('cdn:/version/', '/swagger/')
-    .replace('swagger-ui.min.css', 'swagger-ui.css');
-  if (/https?:\/\/(?!www\.w3\.org)|cdn:|<script>|<style| style=| on\w+=/.test(html)) {
-    throw new Error('The page of koa2-swagger-ui has changed; adapt server/http/explorer.ts.');
+export async function readExplorerFile(name: ExplorerFile): Promise<Uint8Array> {
+  try {
+    return await readFile(new URL(name, built));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return (await makeInThread())[name];
   }
-  return { html, script, style: `${style}\n.symbols { position: absolute; width: 0; height: 0; }\n` };
 }
 
-function inside(page: string, pattern: RegExp): string {
-  const found = pattern.exec(page)?.[1];
-  if (found === undefined) throw new Error('The page of koa2-swagger-ui has changed; adapt server/http/explorer.ts.');
-  return found;
-}
+const makeInThread = once(async () => {
+  const thread = new Worker(new URL('../offline/explorer-thread.ts', import.meta.url));
+  const [files] = (await happens(thread, 'message')) as [Record<ExplorerFile, Uint8Array>];
+  return files;
+});

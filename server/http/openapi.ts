@@ -3,7 +3,7 @@ import type { ErrorCode } from '../error-codes/error-codes.ts';
 import { type Auth, type Contract, ignoresKey, KEY_IGNORED, type MediaTypes } from './contract.ts';
 import { openapiFrame } from './openapi-frame.ts';
 import { collectSchemas, type Json, type SchemaCollector } from './openapi-schemas.ts';
-import { readWords, type Words } from './openapi-words.ts';
+import type { Words } from './openapi-words.ts';
 import type { Route } from './router.ts';
 
 /** What the document says of the service itself. */
@@ -11,12 +11,10 @@ export interface DocumentInfo {
   version: string;
 }
 
-/** Builds the OpenAPI 3.1 document: shapes, auth and codes from the contracts, words and examples from the comments. */
-export async function buildDocument(routes: readonly Route[], info: DocumentInfo): Promise<Json> {
-  return mergeDocument(routes, await readWords(), info);
-}
-
-/** The pure part of `buildDocument`; words of paths that are not served are left out. */
+/**
+ * Builds the OpenAPI 3.1 document: shapes, auth and codes from the contracts, words and examples from the comments. Words of
+ * paths that are not served are left out.
+ */
 export function mergeDocument(routes: readonly Route[], words: Words, { version }: DocumentInfo): Json {
   const schemas = collectSchemas();
   const paths: Record<string, Record<string, Json>> = {};

@@ -1,13 +1,12 @@
 import { endpoint, Reply } from '../http/endpoint.ts';
-import { explorerAssets, explorerPolicy, readAsset, renderExplorer } from '../http/explorer.ts';
+import { type ExplorerFile, explorerFiles, explorerPolicy, readExplorerFile } from '../http/explorer.ts';
 import { once } from '../http/once.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
+import { swaggerAssets } from '../http/swagger.ts';
 
-/** The API explorer under `/swagger`; everything is made when it is first asked for, so that a start costs nothing. */
-export function explorerRoutes(readDocument: () => Promise<unknown>): RouteGroup {
+/** The API explorer under `/swagger`. */
+export function explorerRoutes(): RouteGroup {
   const router = routeGroup('/swagger');
-  const page = once(renderExplorer);
-  const document = once(async () => Buffer.from(JSON.stringify(await readDocument())));
 
   /**
    * @openapi
@@ -17,10 +16,7 @@ export function explorerRoutes(readDocument: () => Promise<unknown>): RouteGroup
    *     summary: OpenAPI document
    *     description: The OpenAPI 3.1 definition of all operations.
    */
-  router.get(
-    '/doc.json',
-    endpoint({ auth: 'none', bare: true }, async () => new Reply({ headers: jsonType, body: await document() })),
-  );
+  router.get('/doc.json', endpoint({ auth: 'none', bare: true }, serve('doc.json', 'no-cache')));
 
   /**
    * @openapi
@@ -30,42 +26,26 @@ export function explorerRoutes(readDocument: () => Promise<unknown>): RouteGroup
    *     summary: API explorer
    *     description: Interactive page for trying out every operation; loads no third-party resources.
    */
-  router.get(
-    '/index.html',
-    endpoint({ auth: 'none', raw: 'html' }, async () => file('text/html; charset=utf-8', (await page()).html)),
-  );
+  router.get('/index.html', endpoint({ auth: 'none', raw: 'html' }, serve('index.html', 'no-cache')));
   router.get(
     '',
     endpoint(asset, () => new Reply({ status: 302, headers: { location: '/swagger/index.html' }, body: '' })),
   );
-  router.get(
-    '/explorer.js',
-    endpoint(asset, async () => file('text/javascript; charset=utf-8', (await page()).script)),
-  );
-  router.get(
-    '/explorer.css',
-    endpoint(asset, async () => file('text/css; charset=utf-8', (await page()).style)),
-  );
-  for (const name of explorerAssets) {
-    // One buffer for all who ask: a copy for each would wait in memory as long as they do not take it.
-    const read = once(() => readAsset(name));
-    router.get(
-      `/${name}`,
-      endpoint(asset, async () => {
-        const { type, bytes } = await read();
-        return file(type, bytes, 'public, max-age=3600');
-      }),
-    );
-  }
+  for (const name of ['explorer.js', 'explorer.css'] as const)
+    router.get(`/${name}`, endpoint(asset, serve(name, 'no-cache')));
+  for (const name of swaggerAssets) router.get(`/${name}`, endpoint(asset, serve(name, 'public, max-age=3600')));
   return router;
 }
 
 const asset = { auth: 'none', raw: 'stream', hidden: true } as const;
-const jsonType = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' };
 
-function file(type: string, body: string | Buffer, caching = 'no-cache'): Reply {
-  return new Reply({
-    headers: { 'content-type': type, 'content-security-policy': explorerPolicy, 'cache-control': caching },
-    body,
-  });
+/** One buffer for all who ask: a copy for each would wait in memory as long as they do not take it. */
+function serve(name: ExplorerFile, caching: string): () => Promise<Reply> {
+  const read = once(async () => Buffer.from(await readExplorerFile(name)));
+  const headers = {
+    'content-type': explorerFiles[name],
+    'content-security-policy': explorerPolicy,
+    'cache-control': caching,
+  };
+  return async () => new Reply({ headers, body: await read() });
 }

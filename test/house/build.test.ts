@@ -2,10 +2,14 @@ import test from 'ava';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { explorerFiles } from '../../server/http/explorer.ts';
+import { mergeDocument } from '../../server/http/openapi.ts';
+import { readWords } from '../../server/http/openapi-words.ts';
+import { allRoutes } from '../../server/offline/route-groups.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { root } from './sources.ts';
 
-test('the build runs from another folder, without a TypeScript file in it', (t) => {
+test('the build runs from another folder, without a TypeScript file in it', async (t) => {
   const folder = temporaryFolder(t);
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
   copyFileSync(join(root, 'package.json'), join(folder, 'package.json'));
@@ -25,6 +29,14 @@ test('the build runs from another folder, without a TypeScript file in it', (t) 
   t.is(statSync(payctl).mode & 0o111, 0o111);
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   t.is(execFileSync(process.execPath, [payctl, '--version'], { encoding: 'utf8' }).trim(), version);
+
+  // What a service would have to compute otherwise, while it serves.
+  const explorer = join(folder, 'dist/server/explorer');
+  t.deepEqual(readdirSync(explorer).toSorted(), Object.keys(explorerFiles).toSorted());
+  t.deepEqual(
+    JSON.parse(readFileSync(join(explorer, 'doc.json'), 'utf8')),
+    JSON.parse(JSON.stringify(mergeDocument(await allRoutes(), await readWords(), { version }))),
+  );
 
   const program = `
     import { loadConfig } from ${JSON.stringify(join(folder, 'dist/config/load.js'))};

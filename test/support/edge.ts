@@ -89,7 +89,7 @@ export async function startEdge(
     authenticators: fakeAuthenticators,
     rateLimits: createMemoryRateLimits(),
     withKey: withoutKeys,
-    router: buildRouter(groups, { enabled: explorer, version: '0.0.0' }),
+    router: buildRouter(groups, { enabled: explorer }),
     ...parts,
   });
   const listening = await listen(koa, {

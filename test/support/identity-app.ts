@@ -109,7 +109,7 @@ export async function identityApp(
     authenticators: identity.authenticators,
     rateLimits: counts,
     withKey: withoutKeys,
-    router: buildRouter(groups(identity, publicUrl), { enabled: false, version: '0' }),
+    router: buildRouter(groups(identity, publicUrl), { enabled: false }),
   });
   const { port, close } = await listen(koa, { host: '127.0.0.1', port: 0 });
   t.teardown(close);
