@@ -1,7 +1,9 @@
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
 import type { ReadTx } from '../db/tx.ts';
 import type { ChannelKind, Mode, PayWay } from '../payments/channel.ts';
+import type { Unseal } from './build.ts';
 import { MASKED } from './config-change.ts';
+import { sealFaultOf } from './seal-fault.ts';
 import { statusOf, type ChannelStatus } from './status.ts';
 import { isUsable, trustOf, verifyingKinds } from './trust.ts';
 
@@ -25,6 +27,8 @@ export interface ConfigView {
   untrusted: ShownCert[];
   missing: string[];
   status: ChannelStatus;
+  /** Why its secrets do not open. */
+  fault: string | null;
   lastSuccessAt: Date | null;
   lastFailureAt: Date | null;
   lastFailure: string | null;
@@ -32,12 +36,19 @@ export interface ConfigView {
   updatedBy: string | null;
 }
 
+/** What a view depends on beside the rows. */
+export interface ViewSurroundings {
+  debug: boolean;
+  now: Date;
+  unseal: Unseal;
+}
+
 /** Reads the current configuration of (project, payWay) as it may be shown. */
 export async function readView(
   tx: ReadTx,
   project: string,
   kind: ChannelKind,
-  surroundings: { debug: boolean; now: Date },
+  surroundings: ViewSurroundings,
 ): Promise<ConfigView> {
   const { payWay } = kind;
   const state = await tx.channelStates.find({ project, payWay });
@@ -49,7 +60,8 @@ export async function readView(
   // Of what verifies a version may have been made with more than is trusted now.
   const used = config.certIds.length > 0 ? await tx.certs.list({ id: config.certIds }) : [];
   const usable = used.filter((cert) => isUsable(cert, verifying));
-  return show(kind, state, config, { usable, untrusted }, surroundings);
+  const fault = sealFaultOf({ config, certs: used }, surroundings.unseal);
+  return show(kind, state, config, { usable, untrusted, fault }, surroundings);
 }
 
 /** How a configuration is shown. */
@@ -57,17 +69,17 @@ export function show(
   kind: ChannelKind,
   state: ChannelStateRow,
   config: ChannelConfigRow,
-  { usable, untrusted }: { usable: readonly CertRow[]; untrusted: CertRow[] },
-  { debug, now }: { debug: boolean; now: Date },
+  { usable, untrusted, fault }: { usable: readonly CertRow[]; untrusted: CertRow[]; fault: string | null },
+  { debug, now }: Omit<ViewSurroundings, 'unseal'>,
 ): ConfigView {
   const { project, payWay, mode, account, version, fields, fingerprints, missing } = config;
   const secrets = Object.fromEntries(Object.keys(fingerprints).map((name) => [name, MASKED]));
-  const configured = missing.length === 0 && (debug || mode !== 'simulator');
+  const isWhole = missing.length === 0 && (debug || mode !== 'simulator');
   return {
     project,
     payWay,
     name: kind.name,
-    configured,
+    configured: isWhole && fault === null,
     enabled: state.enabled,
     mode,
     account,
@@ -77,7 +89,11 @@ export function show(
     certificates: config.certIds.flatMap((id) => usable.find((cert) => cert.id === id) ?? []),
     untrusted,
     missing,
-    status: statusOf({ ...state, configured, awaitsTrust: untrusted.length > 0 }, now),
+    status: statusOf(
+      { ...state, configured: isWhole, awaitsTrust: untrusted.length > 0, isSealed: fault !== null },
+      now,
+    ),
+    fault,
     lastSuccessAt: state.lastSuccessAt,
     lastFailureAt: state.lastFailureAt,
     lastFailure: state.lastFailure,
@@ -102,6 +118,7 @@ function nothing(project: string, { payWay, name }: ChannelKind): ConfigView {
     untrusted: [],
     missing: [],
     status: 'unconfigured',
+    fault: null,
     lastSuccessAt: null,
     lastFailureAt: null,
     lastFailure: null,

@@ -35,7 +35,8 @@ export function createChannelConfigs(
   channels: Pick<ConfiguredChannels, 'probe'>,
 ): ChannelConfigs {
   const { store, kinds, debug, now } = ports;
-  const view = (tx: ReadTx, project: string, kind: ChannelKind) => readView(tx, project, kind, { debug, now: now() });
+  const view = (tx: ReadTx, project: string, kind: ChannelKind) =>
+    readView(tx, project, kind, { debug, now: now(), unseal: ports.sealing.open });
   return {
     list: (project) =>
       store.read(async (tx) => {

@@ -1,7 +1,10 @@
 import { channelStates } from '../db/queries/credentials.ts';
 import type { ChannelStateRow } from '../db/entities/credentials.ts';
-import type { Store } from '../db/store.ts';
-import type { ChannelKind, Mode, PayWay } from '../payments/channel.ts';
+import type { ReadTx } from '../db/tx.ts';
+import type { Mode, PayWay } from '../payments/channel.ts';
+import { readVersion, type Unseal } from './build.ts';
+import type { CredentialPorts } from './ports.ts';
+import { sealFaultOf } from './seal-fault.ts';
 import { verifyingKinds } from './trust.ts';
 
 /** How a channel is, in one word. */
@@ -33,11 +36,14 @@ export function statusOf(
     configured: boolean;
     /** Something that was uploaded to verify waits for an administrator. */
     awaitsTrust?: boolean;
+    /** Its secrets do not open. */
+    isSealed?: boolean;
   },
   now: Date,
 ): ChannelStatus {
   if (!state.configured) return 'unconfigured';
   if (!state.enabled) return 'disabled';
+  if (state.isSealed) return 'down';
   const sinceSuccess = now.getTime() - (state.lastSuccessAt?.getTime() ?? Number.NEGATIVE_INFINITY);
   const sinceFailure = now.getTime() - (state.lastFailureAt?.getTime() ?? Number.NEGATIVE_INFINITY);
   const failing = sinceFailure < sinceSuccess;
@@ -49,23 +55,26 @@ export function statusOf(
 
 /** Every channel there is, with its state in the project; no ids, no error text. */
 export async function publicChannels(
-  {
-    store,
-    kinds,
-    debug,
-    now,
-  }: { store: Store; kinds: ReadonlyMap<PayWay, ChannelKind>; debug: boolean; now: () => Date },
+  { store, kinds, debug, now, sealing }: Pick<CredentialPorts, 'store' | 'kinds' | 'debug' | 'now' | 'sealing'>,
   project = 'default',
 ): Promise<PublicChannel[]> {
   const verifying = [...kinds.values()].flatMap((kind) => [...verifyingKinds(kind)]);
-  const states = await store.read((tx) => channelStates(tx, project, verifying));
+  const states = await store.read(async (tx) => {
+    const found = await channelStates(tx, project, verifying);
+    return Promise.all(found.map(async (state) => ({ ...state, isSealed: await isSealed(tx, state, sealing.open) })));
+  });
   return [...kinds.values()].map(({ payWay, name }) => {
     const state = states.find((one) => one.payWay === payWay);
     if (!state || (state.mode === 'simulator' && !debug) || state.missing.length > 0) return unconfigured(payWay, name);
     const { enabled, mode, lastSuccessAt } = state;
     const status = statusOf({ ...state, configured: true }, now());
-    return { payWay, name, enabled, configured: true, mode, status, lastSuccessAt };
+    return { payWay, name, enabled, configured: !state.isSealed, mode, status, lastSuccessAt };
   });
+}
+
+async function isSealed(tx: ReadTx, { configId }: { configId: string }, unseal: Unseal): Promise<boolean> {
+  const rows = await readVersion(tx, configId);
+  return rows !== undefined && sealFaultOf(rows, unseal) !== null;
 }
 
 function unconfigured(payWay: PayWay, name: string): PublicChannel {

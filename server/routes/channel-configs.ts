@@ -67,7 +67,7 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
     '/list',
     endpoint({ auth: read, query, returns: ChannelConfig, list: true }, async (input) => {
       const views = await configs.list(projectOf(input));
-      return wholePage(views.map((view) => presentConfig(view, now())));
+      return wholePage(views.map((view) => presentConfig(view, now(), input.caller)));
     }),
   );
 
@@ -87,7 +87,7 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
   router.get(
     '/:payWay',
     endpoint({ auth: read, params: ByPayWay, query, returns: ChannelConfig }, async (input) =>
-      presentConfig(await configs.read(projectOf(input), input.params.payWay), now()),
+      presentConfig(await configs.read(projectOf(input), input.params.payWay), now(), input.caller),
     ),
   );
 
@@ -144,7 +144,7 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
       async (input) => {
         const { caller, params, body } = input;
         if (caller.kind === 'app' && configs.bringsCerts(params.payWay, body)) requireScope(caller, 'cert:manage');
-        return presentConfig(await configs.write(actingIn(input), params.payWay, body), now());
+        return presentConfig(await configs.write(actingIn(input), params.payWay, body), now(), input.caller);
       },
     ),
   );
@@ -196,7 +196,11 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
     endpoint(
       { auth: write, params: ByPayWay, query, body: Toggle, returns: ChannelConfig, errors: TOGGLE_CONFIG_ERRORS },
       async (input) =>
-        presentConfig(await configs.toggle(actingIn(input), input.params.payWay, input.body?.enabled), now()),
+        presentConfig(
+          await configs.toggle(actingIn(input), input.params.payWay, input.body?.enabled),
+          now(),
+          input.caller,
+        ),
     ),
   );
   return router;

@@ -61,6 +61,22 @@ const PLANTED: [name: string, plant: (place: Place) => unknown, check: string, f
     /channel set alipay/,
   ],
   [
+    'a channel whose secrets do not open',
+    (place) =>
+      place.api.on('GET /api/v1/payment/config/list', () =>
+        list({
+          payWay: 'alipay',
+          mode: 'simulator',
+          enabled: true,
+          configured: false,
+          missing: [],
+          fault: 'Not decrypted.',
+        }),
+      ),
+    'alipay',
+    /Security\.MasterKey/,
+  ],
+  [
     'an expired certificate',
     (place) =>
       place.api.on('POST /api/v1/certs/list', () => list({ kind: 'alipay_app_cert', isDefault: true, daysLeft: -1 })),

@@ -2,6 +2,7 @@ import test from 'ava';
 import { alipay, paypal } from '../unit/credentials/material.ts';
 import { startService } from '../unit/credentials/service.ts';
 import { serviceOfFile } from '../support/file-service.ts';
+import { withAnotherKey } from '../support/own-credentials.ts';
 import { coverRoutes } from '../support/route-file.ts';
 
 const file = await serviceOfFile(import.meta.filename);
@@ -64,6 +65,16 @@ test.serial('what happens at a channel is seen here, its words are not', async (
   await note({ lastFailureAt: null, certsExpireAt: new Date(Date.now() + 20 * 86_400_000) });
   t.is((await one()).status, 'degraded');
   await channels.idle();
+});
+
+test.serial('a channel whose secrets do not open is down, and nobody learns here why', async (t) => {
+  const before = await startService(t);
+  await before.call('POST', '/api/v1/payment/config/alipay', { body: alipay });
+  const { call } = await withAnotherKey(t, before);
+  const { body, text } = await call('GET', path, { token: '' });
+  t.like(body.data[0], { payWay: 'alipay', enabled: true, configured: false, status: 'down' });
+  t.notRegex(text, /decrypt|channel_configs|key/i);
+  t.is(body.data[1].status, 'unconfigured');
 });
 
 test.serial('a project is no parameter here', async (t) => {

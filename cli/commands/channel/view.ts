@@ -18,6 +18,7 @@ export const channel: Resource = {
       { field: 'mode', kind: 'status' },
       { field: 'enabled', kind: 'yesno' },
       { field: 'status', kind: 'status' },
+      { field: 'fault' },
       { field: 'account' },
       { field: 'version', kind: 'id' },
       { field: 'missing' },

@@ -35,6 +35,9 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
   const enabled = row['enabled'] === true;
   if (missing.length > 0) return lacking(project, payWay, missing, enabled);
   if (!enabled) return ok(name, 'disabled');
+  const fault = plain(row['fault']);
+  if (fault)
+    return failed(name, fault, `check Security.MasterKey, or payctl channel set ${payWay}${inProject(project)}`);
   if (row['configured'] === false)
     return degraded(
       name,

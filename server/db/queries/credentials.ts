@@ -170,6 +170,7 @@ export async function openOrdersWith(
 
 /** A channel's state with what its current version says, for lists and status pages. */
 export interface StateOfChannel {
+  configId: string;
   project: string;
   payWay: PayWay;
   enabled: boolean;
@@ -194,7 +195,7 @@ export async function channelStates(
     expiry: string | null;
   };
   const rows = await tx.sql<Raw>(
-    `select s.project, s.pay_way as "payWay", s.enabled, c.mode, c.missing,
+    `select c.id as "configId", s.project, s.pay_way as "payWay", s.enabled, c.mode, c.missing,
             s.last_success_at as success, s.last_failure_at as failure, s.certs_expire_at as expiry,
             exists (
               select 1 from certs k

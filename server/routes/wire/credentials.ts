@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Caller } from '../../http/callers.ts';
 import type { Page } from '../../http/contract.ts';
 import { Reply } from '../../http/reply.ts';
 import { UploadedFile } from '../../http/multipart.ts';
@@ -90,6 +91,10 @@ export const ChannelConfig = z
       .describe('Uploaded to verify, and not used: an administrator has to trust them first.'),
     missing: z.array(z.string()),
     status: StatusWord,
+    fault: z
+      .string()
+      .nullable()
+      .describe('Why the stored secrets cannot be decrypted, for administrators only; until they can, it is `down`.'),
     lastSuccessAt: Timestamp.nullable(),
     lastFailureAt: Timestamp.nullable(),
     lastFailure: z.string().nullable(),
@@ -202,12 +207,13 @@ export function presentPublicChannel(channel: PublicChannel): z.input<typeof Pub
 }
 
 /** How a configuration is shown. */
-export function presentConfig(view: ConfigView, now: Date): z.input<typeof ChannelConfig> {
+export function presentConfig(view: ConfigView, now: Date, reader: Caller): z.input<typeof ChannelConfig> {
   const used = ({ id, kind, name, serialNumber, fingerprint, notAfter }: ShownCert) => {
     return { id, kind, name, serialNumber, fingerprint, notAfter: iso(notAfter), daysLeft: daysLeft(notAfter, now) };
   };
   return {
     ...view,
+    fault: reader.kind === 'admin' ? view.fault : null,
     certificates: view.certificates.map(used),
     untrusted: view.untrusted.map(used),
     lastSuccessAt: iso(view.lastSuccessAt),

@@ -194,6 +194,32 @@ test.serial('secrets that no master key opens are told, not used', async (t) => 
   const send = sendAs(await withAnotherKey(t, before), CONSOLE);
   refused(t, await send('POST', `${base}/alipay/test`), 503, 'configuration_broken');
   refused(t, await send('POST', `${base}/alipay`, { sellerId: '2088000000000001' }), 503, 'configuration_broken');
+  for (const { body } of [await send('GET', `${base}/alipay`), await listed(send)]) {
+    t.like(body.data, { enabled: true, configured: false, status: 'down' });
+    t.regex(body.data.fault, /^channel_configs \S+ cannot be decrypted: its master key is not configured/);
+  }
+  const { body } = await send('PUT', `${base}/alipay/toggle`, { enabled: false });
+  t.like(body.data, { enabled: false, configured: false, status: 'disabled' });
+});
+
+/** The entry of Alipay in the list. */
+async function listed(send: ReturnType<typeof sendAs>) {
+  const { body } = await send('GET', `${base}/list`);
+  return { body: { data: body.data.find(({ payWay }: { payWay: string }) => payWay === 'alipay') } };
+}
+
+test.serial('a key of a certificate that no master key opens is told as well', async (t) => {
+  const service = await startService(t);
+  const send = sendAs(service, CONSOLE);
+  await send('POST', `${base}/alipay`, alipay);
+  t.is((await send('GET', `${base}/alipay`)).body.data.fault, null);
+  const broken = await service.store.transaction((tx) =>
+    tx.sql(`update certs set sealed = sealed || 'A' where sealed is not null returning id`),
+  );
+  t.true(broken.length > 0);
+  const { body } = await send('GET', `${base}/alipay`);
+  t.like(body.data, { configured: false, status: 'down' });
+  t.regex(body.data.fault, /^certs \S+ cannot be decrypted/);
 });
 
 const OPERATIONS = [

@@ -79,6 +79,8 @@ test.serial('secrets that no master key opens are told, not used', async (t) => 
   const send = sendAs(await withAnotherKey(t, before), MERCHANT);
   refused(t, await send('POST', `${base}/alipay/test`), 503, 'configuration_broken');
   refused(t, await send('POST', `${base}/alipay`, { sellerId: '2088000000000001' }), 503, 'configuration_broken');
+  const { body } = await send('GET', `${base}/alipay`);
+  t.like(body.data, { configured: false, status: 'down', fault: null }, 'why is for administrators');
 });
 
 test.serial('each field at fault is named, and nothing is written', async (t) => {
