@@ -80,6 +80,8 @@ export interface Examination {
     underOldKeys: number;
     broken: { record: string; why: string; keyId: string | null }[];
   };
+  /** Skills on sale whose handler will never be called. */
+  uncallable: { project: string; code: string; fault: string }[];
   openExceptions: number;
   abnormalRefunds: number;
   /** Orders that should have ended an hour ago. */

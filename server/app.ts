@@ -18,6 +18,7 @@ import { openDatabase } from './db/orm.ts';
 import type { Identity } from './identity/identity.ts';
 import type { Sweep } from './jobs/scheduler.ts';
 import { createSender } from './outgoing/sender.ts';
+import { createUrlRule } from './outgoing/url-rule.ts';
 import type { PaymentOperations } from './payments/operations.ts';
 import type { Ports } from './payments/ports.ts';
 import { readAuditPlace } from './identity/audit-place.ts';
@@ -62,7 +63,9 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
 async function assemble(base: Base): Promise<App> {
   const { config, database, store, now, log } = base;
   const { allowedNetworks } = config.webhook;
-  const send = createSender({ allowedNetworks, httpsOnly: config.production });
+  const senderRules = { allowedNetworks, httpsOnly: config.production };
+  const send = createSender(senderRules);
+  const urlFault = createUrlRule(senderRules);
 
   const messages = composeMessages(base);
   const identity = composeIdentity(base);
@@ -70,7 +73,7 @@ async function assemble(base: Base): Promise<App> {
   const credentials = composeCredentials(base, { audit, transportTo: messages.transportTo });
   const { channels, sealing } = credentials;
   const isDraining = () => koa.context.draining === true;
-  const events = composeEvents(base, { identity, sealing, send, isDraining });
+  const events = composeEvents(base, { identity, sealing, send, urlFault, isDraining });
   const recordEvent = events.record;
   const payments = composePayments(base, {
     channels,
@@ -82,7 +85,7 @@ async function assemble(base: Base): Promise<App> {
     auditChain: { verify: identity.verifyAudit, readPlace: readAuditPlace },
   });
   const { kindOf } = channels;
-  const catalog = composeCatalog(base, { audit, recordEvent, kindOf, payments: payments.operations });
+  const catalog = composeCatalog(base, { audit, recordEvent, kindOf, urlFault, payments: payments.operations });
   const skillpay = composeSkillpay(base, { payments, sealing, send });
   const jobs = composeJobs(base, { identity, credentials, events, payments, skillpay, catalog });
 

@@ -3,6 +3,7 @@ import type { ApiAppRow } from '../db/entities/identity.ts';
 import type { Tx } from '../db/tx.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { Raised } from '../payments/core/change.ts';
+import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { Channels, Ports } from '../payments/ports.ts';
 
 /** Opens an exception of an order once per (kind, dedupe). */
@@ -20,4 +21,6 @@ export interface CatalogPorts extends Pick<Ports, 'store' | 'now' | 'recordEvent
   consoleApp: (project: string, at: Date) => ApiAppRow;
   /** What the channels take. */
   kindOf: Channels['kindOf'];
+  /** Why the handler of a skill could never be called. */
+  urlFault: UrlRule;
 }

@@ -5,6 +5,7 @@ import { listProducts, type ProductFilter } from '../db/queries/catalog-lists.ts
 import type { Tx } from '../db/tx.ts';
 import { NotFound } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
+import type { UrlFault, UrlRule } from '../outgoing/url-rule.ts';
 import type { CatalogPorts } from './ports.ts';
 import { checkProduct, type ProductSettings } from './product-rules.ts';
 import { given, note, requireProject } from './records.ts';
@@ -19,18 +20,34 @@ export interface ProductKey {
   code: string;
 }
 
+/** A product, and why the handler that it has could never be called: the rules may be stricter than when it was saved. */
+export type ShownProduct = ProductRow & { handlerFault: UrlFault['code'] | null };
+
+function handlerFault(resource: ProductRow['resource'] | undefined, urlFault: UrlRule): UrlFault | undefined {
+  return resource?.handler === 'http' ? urlFault(resource.url) : undefined;
+}
+
 /** The operations on products; a change of price makes a version, orders keep what they bought. */
-export function products({ store, now, audit, kindOf }: CatalogPorts) {
+export function products({ store, now, audit, kindOf, urlFault }: CatalogPorts) {
   const log = note(audit);
+  const shown = (row: ProductRow): ShownProduct => ({
+    ...row,
+    handlerFault: handlerFault(row.resource, urlFault)?.code ?? null,
+  });
+  const requireCallable = (resource: ProductRow['resource'] | undefined): void => {
+    const fault = handlerFault(resource, urlFault);
+    if (fault) throw invalid('/resource/url', fault.code, fault.detail);
+  };
   return {
-    list: (filter: ProductFilter) => store.read((tx) => listProducts(tx, filter)),
-    get: (key: ProductKey) => store.read((tx) => required(tx.products.find(key))),
+    list: (filter: ProductFilter) => store.read(async (tx) => (await listProducts(tx, filter)).map(shown)),
+    get: (key: ProductKey) => store.read(async (tx) => shown(await required(tx.products.find(key)))),
     create: (actor: Actor, key: ProductKey, kind: ProductRow['kind'], settings: ProductSettings) =>
       store.transaction(async (tx) => {
         await requireProject(tx, key.project);
         const at = now();
         const { price, ...columns } = settings;
         const priceMinor = checkProduct(kind, { ...columns, price }, kindOf);
+        requireCallable(settings.resource);
         await requireCoin(tx, key.project, settings.coin);
         const times = { createdAt: at, updatedAt: at };
         const row: ProductRow = {
@@ -45,13 +62,14 @@ export function products({ store, now, audit, kindOf }: CatalogPorts) {
         };
         if (!(await tx.products.insertIfNew(row))) throw new CodeTaken('product');
         await log(tx, actor, 'product.create', target(key), null, row);
-        return row;
+        return shown(row);
       }),
     update: (actor: Actor, key: ProductKey, patch: ProductPatch) =>
       change(actor, key, 'product.update', async (tx, product) => {
         const { price, ...columns } = given(patch);
         const next = { ...product, ...columns };
         const priceMinor = checkProduct(product.kind, price === undefined ? next : { ...next, price }, kindOf);
+        requireCallable(patch.resource);
         if (patch.coin) await requireCoin(tx, key.project, patch.coin);
         const isRepriced = priceMinor !== product.priceMinor || next.currency !== product.currency;
         return { ...columns, priceMinor, version: product.version + (isRepriced ? 1 : 0) };
@@ -80,7 +98,7 @@ export function products({ store, now, audit, kindOf }: CatalogPorts) {
       await tx.products.update(key, patch);
       const after: ProductRow = { ...before, ...patch };
       await log(tx, actor, action, target(key), before, after);
-      return after;
+      return shown(after);
     });
   }
 }

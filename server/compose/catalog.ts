@@ -14,7 +14,7 @@ import { consoleUserRoutes } from '../routes/v1/users.ts';
 import type { Base } from './base.ts';
 
 /** What the catalog needs of other parts. */
-interface Needs extends Pick<CatalogPorts, 'audit' | 'recordEvent' | 'kindOf'> {
+interface Needs extends Pick<CatalogPorts, 'audit' | 'recordEvent' | 'kindOf' | 'urlFault'> {
   payments: Pick<PaymentOperations, 'orders'>;
 }
 

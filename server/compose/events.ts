@@ -9,6 +9,7 @@ import { webhookOperations } from '../events/webhooks.ts';
 import { readAdminCredential } from '../http/admin-auth.ts';
 import type { Identity } from '../identity/identity.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
+import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { Ports } from '../payments/ports.ts';
 import type { RouteGroup } from '../routes/index.ts';
 import { eventRoutes } from '../routes/v1/events.ts';
@@ -21,6 +22,7 @@ interface Needs {
   identity: Pick<Identity, 'audit' | 'authenticators'>;
   sealing: SecretSealing;
   send: SendOutgoing;
+  urlFault: UrlRule;
   /** The service is about to stop: streams end. */
   isDraining: () => boolean;
 }
@@ -36,10 +38,10 @@ export interface ComposedEvents {
 }
 
 /** Assembles events. */
-export function composeEvents(base: Base, { identity, sealing, send, isDraining }: Needs): ComposedEvents {
-  const { config, store, now, log, checkpoint } = base;
+export function composeEvents(base: Base, { identity, sealing, send, urlFault, isDraining }: Needs): ComposedEvents {
+  const { store, now, log, checkpoint } = base;
   const { audit, authenticators } = identity;
-  const ports: EventPorts = { store, now, sealing, send, audit, httpsOnly: config.production, log, checkpoint };
+  const ports: EventPorts = { store, now, sealing, send, audit, urlFault, log, checkpoint };
   const feed = createEventFeed(ports);
   const webhooks = webhookOperations(ports);
   const events = readEvents(ports);

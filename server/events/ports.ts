@@ -1,6 +1,7 @@
 import type { Sealing } from '../credentials/sealing.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
+import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { Ports } from '../payments/ports.ts';
 
 /** Seals the signing secrets. */
@@ -12,6 +13,6 @@ export interface EventPorts extends Pick<Ports, 'store' | 'now' | 'checkpoint' |
   /** Sends to an address that a merchant gave. */
   send: SendOutgoing;
   audit: Audit;
-  /** In production a webhook is told over https only. */
-  httpsOnly: boolean;
+  /** Why a webhook could never be told. */
+  urlFault: UrlRule;
 }

@@ -6,6 +6,7 @@ import type { ReadTx, Tx } from '../db/tx.ts';
 import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
 import { attempt, isSuccess, type Message } from './attempt.ts';
+import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { EventPorts } from './ports.ts';
 import { bareWebhook, sealSecret, signingSecrets } from './secrets.ts';
 import { newWebhookSecret } from './sign.ts';
@@ -34,7 +35,7 @@ export function webhookOperations(ports: EventPorts) {
     /** Creates or changes it. The answer of creating shows the secret, once. */
     put: (actor: Actor, clientId: string, change: WebhookChange) =>
       store.transaction(async (tx) => {
-        requireUrl(change.url, ports.httpsOnly);
+        requireUrl(change.url, ports.urlFault);
         await requireApp(tx, clientId);
         const before = await tx.webhooks.lock({ clientId });
         const secret = before ? undefined : newWebhookSecret();
@@ -182,11 +183,9 @@ function merged(row: WebhookRow, change: WebhookChange, before: WebhookRow | und
   return { ...row, url, types: change.types ?? row.types, enabled, disabledReason, updatedAt: at };
 }
 
-function requireUrl(url: string | undefined, httpsOnly: boolean): void {
-  if (url === undefined || !httpsOnly || url.startsWith('https:')) return;
-  throw new InvalidRequest('The webhook url must use https.', [
-    { pointer: '/url', code: 'https_required', detail: 'must be an https URL' },
-  ]);
+function requireUrl(url: string | undefined, urlFault: UrlRule): void {
+  const fault = url === undefined ? undefined : urlFault(url);
+  if (fault) throw new InvalidRequest(`The webhook url ${fault.detail}.`, [{ pointer: '/url', ...fault }]);
 }
 
 function testEvent(clientId: string, at: Date): Message {

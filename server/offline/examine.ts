@@ -2,8 +2,9 @@ import type { Examination } from '../../cli/offline-port.ts';
 import type { Config } from '../../config/config.ts';
 import { createSealing, keyIdOf, SealBroken } from '../credentials/sealing.ts';
 import { listSealedTexts, type SealedText } from '../db/queries/credentials-sealed.ts';
-import { countWaiting, currentChannels, endingCerts } from '../db/queries/doctor.ts';
+import { countWaiting, currentChannels, endingCerts, type HandlerFact, skillHandlers } from '../db/queries/doctor.ts';
 import type { Store } from '../db/store.ts';
+import { createUrlRule } from '../outgoing/url-rule.ts';
 
 const DAY = 86_400_000;
 
@@ -20,8 +21,17 @@ export async function examine(config: Config, store: Store, now: Date): Promise<
       daysLeft: Math.floor((new Date(notAfter).getTime() - now.getTime()) / DAY),
     })),
     sealed: tryKeys(security.masterKeys, await listSealedTexts(tx)),
+    uncallable: uncallable(await skillHandlers(tx), config),
     ...(await countWaiting(tx, { now, debug })),
   }));
+}
+
+function uncallable(handlers: readonly HandlerFact[], { webhook, production }: Config): Examination['uncallable'] {
+  const urlFault = createUrlRule({ allowedNetworks: webhook.allowedNetworks, httpsOnly: production });
+  return handlers.flatMap(({ project, code, url }) => {
+    const fault = urlFault(url)?.code;
+    return fault ? [{ project, code, fault }] : [];
+  });
 }
 
 function tryKeys(masterKeys: Config['security']['masterKeys'], texts: readonly SealedText[]): Examination['sealed'] {

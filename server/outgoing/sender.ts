@@ -94,7 +94,8 @@ export function createSender({ allowedNetworks, httpsOnly, resolve = resolveAll,
   }
 }
 
-function readUrl(text: string, httpsOnly: boolean): URL {
+/** The URL that may be called by its scheme; throws OutgoingFailed. */
+export function readUrl(text: string, httpsOnly: boolean): URL {
   let url: URL;
   try {
     url = new URL(text);

@@ -104,6 +104,16 @@ const FAULTS: readonly Planted[] = [
     },
   },
   {
+    name: 'a skill whose handler is never called',
+    sql: `update products set resource = '{"handler":"http","url":"https://10.0.0.7/weather"}' where kind = 'skill'`,
+    found: {
+      check: 'skill demo',
+      status: 'failed',
+      detail: /private address/,
+      fix: /^payctl product update demo/,
+    },
+  },
+  {
     name: 'notices that cannot arrive',
     sql: `update channel_configs set mode = 'sandbox' where pay_way = 'paypal'`,
     found: {
@@ -182,7 +192,7 @@ test('doctor --offline finds each planted fault of a real database and its confi
 
 /** Changes the tables and returns how to take it back. */
 async function plant(run: (statement: string) => Promise<unknown>, sql: string): Promise<() => Promise<void>> {
-  const tables = ['certs', 'channel_configs', 'orders', 'admins'];
+  const tables = ['certs', 'channel_configs', 'orders', 'admins', 'products'];
   for (const table of tables) await run(`create table honest_${table} as table ${table}`);
   await run(sql);
   return async () => {

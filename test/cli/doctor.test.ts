@@ -77,6 +77,12 @@ const PLANTED: [name: string, plant: (place: Place) => unknown, check: string, f
     /Security\.MasterKey/,
   ],
   [
+    'a skill whose handler is never called',
+    (place) => place.api.on('GET /api/v1/products', () => list({ code: 'weather', handlerFault: 'address_refused' })),
+    'skill weather',
+    /product update weather/,
+  ],
+  [
     'an expired certificate',
     (place) =>
       place.api.on('POST /api/v1/certs/list', () => list({ kind: 'alipay_app_cert', isDefault: true, daysLeft: -1 })),

@@ -20,6 +20,7 @@ import { placePayment } from '../../server/payments/place.ts';
 import type { PayRequest } from '../../server/payments/pay-request.ts';
 import type { Ports } from '../../server/payments/ports.ts';
 import { refundPayment } from '../../server/payments/refund.ts';
+import { createUrlRule } from '../../server/outgoing/url-rule.ts';
 import { settle, settleRefund } from '../../server/payments/settle.ts';
 import { inParallel } from './counts.ts';
 import { postgresDatabase, type TestDatabase } from './database.ts';
@@ -116,6 +117,7 @@ export async function catalogWorld(
     recordEvent,
     consoleApp: consoleAppRow,
     kindOf: base.channels.kindOf,
+    urlFault: createUrlRule({ allowedNetworks: ['10.1.0.0/16'], httpsOnly: true }),
   });
   await seed(store, { consoleApp: consoleAppRow, testApps: () => [] }, { debug: false, now });
   const columns = { name: 'shop', scopes: [], trusted: false, allowedIps: [], rateLimit: null, remark: null };

@@ -30,6 +30,7 @@ const HEALTHY: Examination = {
   channels: [{ project: 'default', payWay: 'alipay', mode: 'live', enabled: true, missing: [] }],
   certs: [],
   sealed: { total: 2, underOldKeys: 0, broken: [] },
+  uncallable: [],
   openExceptions: 0,
   abnormalRefunds: 0,
   overdueOrders: 0,

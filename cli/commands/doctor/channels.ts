@@ -112,7 +112,8 @@ export async function checkCertificates({ api }: Context): Promise<Finding[]> {
   return ending.length > 0 ? ending : [ok('certificates', `${dated.length}, none expires within ${WARN_DAYS} days`)];
 }
 
-async function ofEveryProject(
+/** The rows of all projects, or why they cannot be read. */
+export async function ofEveryProject(
   api: Context['api'],
   read: (project: string) => Promise<Row[]>,
 ): Promise<Row[] | CliError> {

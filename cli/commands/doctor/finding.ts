@@ -4,6 +4,17 @@ import type { Finding } from '../../findings.ts';
 
 export type { Finding } from '../../findings.ts';
 
+/** A skill whose handler will never be called, by the service's own rule. */
+export function handlerFinding(code: string, fault: string, project: string): Finding {
+  const why =
+    fault === 'https_required' ? 'its URL does not use https' : 'its URL leads to a private address or is invalid';
+  return failed(
+    `skill ${code}`,
+    `the handler cannot be called, so payers pay and are refunded: ${why}`,
+    `payctl product update ${code}${inProject(project)} --resource JSON, or payctl product disable ${code}${inProject(project)}`,
+  );
+}
+
 /** Days before its expiry at which a certificate is reported. */
 export const WARN_DAYS = 30;
 

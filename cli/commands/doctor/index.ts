@@ -8,6 +8,7 @@ import { withSpinner } from '../../spinner.ts';
 import type { View } from '../../values.ts';
 import { checkCertificates, checkChannels } from './channels.ts';
 import type { Finding } from './finding.ts';
+import { checkHandlers } from './handlers.ts';
 import { checkLogin, checkService, checkSettings } from './service.ts';
 import { checkExceptions, checkOrders, checkRefunds } from './waiting.ts';
 
@@ -28,6 +29,7 @@ const ONLINE: readonly Check[] = [
   checkLogin,
   checkChannels,
   checkCertificates,
+  checkHandlers,
   checkExceptions,
   checkRefunds,
   checkOrders,
@@ -37,7 +39,7 @@ const ONLINE: readonly Check[] = [
 export function define(command: Command, context: ContextOf): void {
   command
     .description(
-      'Diagnose problems: file permissions, login, clock skew, Debug mode, channels (one test request each), certificates, notifications, exceptions, stuck refunds and orders. With --offline, check the configuration, keys and database of the server on this machine. Each problem comes with a command that fixes it. Exits with 1 if a check fails.',
+      'Diagnose problems: file permissions, login, clock skew, Debug mode, channels (one test request each), certificates, notifications, handlers of skills, exceptions, stuck refunds and orders. With --offline, check the configuration, keys and database of the server on this machine. Each problem comes with a command that fixes it. Exits with 1 if a check fails.',
     )
     .option('--offline', 'check the configuration and the database directly, read-only');
   examples(

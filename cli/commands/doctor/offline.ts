@@ -10,6 +10,7 @@ import {
   channelName,
   degraded,
   failed,
+  handlerFinding,
   inProject,
   isLoopback,
   lacking,
@@ -66,6 +67,7 @@ async function examine(offline: Offline): Promise<Finding[]> {
     ...facts.channels.flatMap((channel) => channelFinding(channel, facts.debug)),
     ...noticesArrive(facts.publicUrl, realChannels(facts)),
     ...facts.certs.flatMap(({ project, kind: cert, daysLeft }) => certificate(cert, cert, daysLeft, project)),
+    ...facts.uncallable.map(({ code, fault, project }) => handlerFinding(code, fault, project)),
     ...waiting(facts),
   ];
 }

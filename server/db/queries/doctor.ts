@@ -18,6 +18,13 @@ export interface CertFact {
   notAfter: Date;
 }
 
+/** Where the handler of a skill on sale is. */
+export interface HandlerFact {
+  project: string;
+  code: string;
+  url: string;
+}
+
 /** What waits: for a person, or for a service that runs. */
 export interface Waiting {
   openExceptions: number;
@@ -33,6 +40,14 @@ export function currentChannels(tx: ReadTx): Promise<ChannelFact[]> {
        from channel_states s
        join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
       order by s.project, s.pay_way`,
+  );
+}
+
+/** The handlers of all skills on sale that are reached by HTTP. */
+export function skillHandlers(tx: ReadTx): Promise<HandlerFact[]> {
+  return tx.sql<HandlerFact>(
+    `select project, code, resource->>'url' as url from products
+      where enabled and resource->>'handler' = 'http' order by project, code`,
   );
 }
 

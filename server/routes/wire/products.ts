@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ProductRow } from '../../catalog/records.ts';
+import type { ShownProduct } from '../../catalog/products.ts';
 import type { PayWay } from '../../payments/channel.ts';
 import { majorNumber } from '../../payments/money.ts';
 import { Amount, Code, Flag, HttpUrl, Instant, SafeText, Timestamp } from './fields.ts';
@@ -79,6 +79,10 @@ export const Product = z
     orderType: z.string().nullable(),
     coin: Coin.nullable(),
     resource: Resource.nullable(),
+    handlerFault: z
+      .enum(['https_required', 'address_refused', 'url_invalid'])
+      .nullable()
+      .describe('Why the URL of the handler will never be called; payers would pay and be refunded.'),
     offerTtlSeconds: z.int().nullable(),
     refundAfterFulfilment: z.boolean(),
     createdAt: Timestamp,
@@ -87,7 +91,7 @@ export const Product = z
   .meta({ id: 'Product' });
 
 /** How a product is shown. */
-export function presentProduct(row: ProductRow): z.input<typeof Product> {
+export function presentProduct(row: ShownProduct): z.input<typeof Product> {
   const { code, project, version, name, kind, enabled, currency, priceMinor, refundAfterFulfilment } = row;
   const payWays = row.payWays as PayWay[];
   const price = majorNumber({ minor: priceMinor, currency }, payWays[0] ?? 'alipay');
@@ -110,6 +114,7 @@ export function presentProduct(row: ProductRow): z.input<typeof Product> {
     orderType: row.orderType ?? null,
     coin: row.coin ?? null,
     resource: (row.resource as z.input<typeof Resource> | null) ?? null,
+    handlerFault: row.handlerFault,
     offerTtlSeconds: row.offerTtlSeconds ?? null,
     refundAfterFulfilment,
     createdAt: row.createdAt.toISOString(),

@@ -32,6 +32,44 @@ test.serial(
   },
 );
 
+const skill = { code: 'weather', name: 'Weather', kind: 'skill', price: 1, currency: 'CNY', payWays: ['alipay'] };
+const noFault = { handlerFault: null };
+const calls = (url: string) => ({ ...skill, resource: { handler: 'http', url } });
+
+for (const [url, code] of [
+  ['http://shop.example/weather', 'https_required'],
+  ['https://10.0.0.7/weather', 'address_refused'],
+  ['https://127.1/weather', 'address_refused'],
+  ['https://[::ffff:10.0.0.7]/weather', 'address_refused'],
+  ['https://localhost:8443/weather', 'address_refused'],
+  ['https://user:word@shop.example/weather', 'url_invalid'],
+] as const)
+  test.serial(`production saves no handler that it will never call: ${url}`, async (t) => {
+    const { admin, store } = await catalogApp(t);
+    const refusal = { status: 400, body: { code: 'invalid_request', errors: [{ pointer: '/resource/url', code }] } };
+    t.like(await admin('POST', P, calls(url)), refusal);
+    t.is(await store.read((tx) => tx.products.count({ code: 'weather' })), 0);
+    t.like(await admin('POST', P, calls('https://shop.example/weather')), { status: 201, body: { data: noFault } });
+    t.like(await admin('PUT', `${P}/weather`, { resource: calls(url).resource }), refusal);
+    // Saved by a release that did not look, or under other settings.
+    await store.transaction((tx) =>
+      tx.products.update({ code: 'weather' }, { resource: calls(url).resource as never }),
+    );
+    const named = { handlerFault: code };
+    t.like(await admin('GET', `${P}/weather`), { status: 200, body: { data: named } });
+    const repriced = await admin('PUT', `${P}/weather`, { price: 2 });
+    t.like(repriced, { status: 200, body: { data: { ...named, price: 2 } } }, 'the rest can be changed');
+    t.like(await admin('GET', `${P}?kind=skill`), { status: 200, body: { data: [named] } });
+  });
+
+test.serial('a handler in a network that may be reached is saved', async (t) => {
+  const { admin } = await catalogApp(t);
+  t.like(await admin('POST', P, calls('https://10.1.2.3/weather')), {
+    status: 201,
+    body: { data: { handlerFault: null } },
+  });
+});
+
 test.serial(
   'an order keeps what it bought, a product with orders is in use, codes are unique per project',
   async (t) => {

@@ -3,6 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { deliverEvent } from '../../../server/events/deliver.ts';
 import { recordEvents } from '../../../server/events/record.ts';
 import { createSealing } from '../../../server/credentials/sealing.ts';
+import { createUrlRule } from '../../../server/outgoing/url-rule.ts';
 import { createSender, type ResolvedAddress } from '../../../server/outgoing/sender.ts';
 import { openConsole } from '../../support/console.ts';
 import { postgresDatabase } from '../../support/database.ts';
@@ -166,7 +167,7 @@ async function deliverTo(
   await deliverEvent({
     store,
     now,
-    httpsOnly,
+    urlFault: createUrlRule({ allowedNetworks: allowed, httpsOnly }),
     log: () => {},
     checkpoint: () => {},
     audit: async () => {},
@@ -231,6 +232,15 @@ test.serial('what cannot be meant is 400 and named', async (t) => {
   refused(t, await admin('POST', `${hook}/rotate-secret`, { graceSeconds: 604_801 }), 400, 'invalid_request');
   for (const query of ['state=lost', 'limit=0', 'eventId=a%20b'])
     refused(t, await admin('GET', `${hook}/deliveries?${query}`), 400, 'invalid_request');
+});
+
+test.serial('an address that would never be told is not saved', async (t) => {
+  const hook = `/api/v1/api-apps/${(await file.shop()).clientId}/webhook`;
+  for (const url of ['https://169.254.169.254/latest', 'https://[fd00::1]/hook']) {
+    const answer = await admin('PUT', hook, { url });
+    refused(t, answer, 400, 'invalid_request');
+    t.like(answer.body.errors, [{ pointer: '/url', code: 'address_refused' }]);
+  }
 });
 
 test.serial('a test message needs an address: the notifyUrl of an order is none', async (t) => {
