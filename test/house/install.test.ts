@@ -1,0 +1,148 @@
+import { execFile } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import test, { type ExecutionContext } from 'ava';
+import { temporaryFolder } from '../support/folder.ts';
+import { watchRegistry } from '../support/registry.ts';
+import { root } from './sources.ts';
+
+const run = promisify(execFile);
+const NAME = 'unified-payment-service';
+
+/** Writes down every connection of whatever Node process inherits it: npm, and the install scripts that it runs. */
+const WATCH = `
+const { appendFileSync } = require('node:fs');
+const { Socket } = require('node:net');
+const connect = Socket.prototype.connect;
+Socket.prototype.connect = function (...args) {
+  const { host, port, path } = [args[0]].flat()[0] ?? {};
+  if (!path) appendFileSync(process.env.CONNECTIONS, (host ?? 'localhost') + ':' + port + '\\n');
+  return connect.apply(this, args);
+};
+`;
+
+/** What a clean clone has, so that a package is made of it as of a release. */
+function clone(folder: string): string {
+  const at = join(folder, 'clone');
+  mkdirSync(at);
+  const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { files: string[] };
+  const names = [
+    'bin',
+    'cli',
+    'config',
+    'server',
+    'package.json',
+    'package-lock.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+  ];
+  for (const name of [...names, ...files.filter((file) => file.endsWith('.md'))])
+    cpSync(join(root, name), join(at, name), { recursive: true });
+  symlinkSync(join(root, 'node_modules'), join(at, 'node_modules'));
+  return at;
+}
+
+async function pack(at: string, to: string): Promise<string> {
+  mkdirSync(to);
+  await run('npm', ['pack', '--pack-destination', to], { cwd: at });
+  const [name = ''] = readdirSync(to);
+  return join(to, name);
+}
+
+interface Lock {
+  packages: Record<string, { version?: string; optional?: boolean; dev?: boolean; hasInstallScript?: boolean }>;
+}
+
+/** The packages below a folder, by their path from it, with their versions. */
+function installed(folder: string, below = ''): Record<string, string> {
+  const at = join(folder, below, 'node_modules');
+  if (!existsSync(at)) return {};
+  const names = readdirSync(at).flatMap((name) =>
+    name.startsWith('@')
+      ? readdirSync(join(at, name)).map((inner) => `${name}/${inner}`)
+      : name.startsWith('.')
+        ? []
+        : [name],
+  );
+  const found = names.map((name): Record<string, string> => {
+    const path = join(below, 'node_modules', name);
+    const { version } = JSON.parse(readFileSync(join(folder, path, 'package.json'), 'utf8')) as { version: string };
+    return { [path]: version, ...installed(folder, path) };
+  });
+  return Object.assign({}, ...found) as Record<string, string>;
+}
+
+/** Every package of the lock is there in its version, nothing else is, and nothing of it belongs to development. */
+function requireLocked(t: ExecutionContext, home: string): void {
+  const { packages } = JSON.parse(readFileSync(join(home, 'npm-shrinkwrap.json'), 'utf8')) as Lock;
+  const tree = installed(home);
+  for (const [path, { version, optional, dev }] of Object.entries(packages)) {
+    t.falsy(dev, path);
+    if (path !== '' && !(optional && !(path in tree))) t.is(tree[path], version, path);
+  }
+  const paths = Object.keys(tree);
+  t.true(paths.length > 100);
+  t.deepEqual(
+    paths.filter((path) => !(path in packages) || /scarf|swagger-ui-dist/.test(path)),
+    [],
+  );
+  const withScripts = Object.keys(packages).filter((path) => path !== '' && packages[path]?.hasInstallScript);
+  t.deepEqual(withScripts, ['node_modules/argon2']);
+}
+
+test('a package installs exactly its locked tree, and nothing calls anybody but the registry', async (t) => {
+  t.timeout(600_000);
+  const folder = temporaryFolder(t);
+  const at = clone(folder);
+  const archive = await pack(at, join(folder, 'first'));
+  const again = await pack(at, join(folder, 'second'));
+  t.true(readFileSync(archive).equals(readFileSync(again)), 'the same source gives the same bytes');
+  t.false(existsSync(join(at, 'npm-shrinkwrap.json')), 'what was made for the package does not stay');
+
+  const manifest = JSON.parse(readFileSync(join(at, 'package.json'), 'utf8')) as { name: string; version: string };
+  const registry = await watchRegistry({ archive: readFileSync(archive), manifest });
+  t.teardown(registry.close);
+  const inFolder = (name: string): string => join(folder, name);
+  writeFileSync(inFolder('watch.cjs'), WATCH);
+  writeFileSync(inFolder('connections'), '');
+  const env = {
+    ...process.env,
+    NODE_OPTIONS: `--require ${inFolder('watch.cjs')}`,
+    CONNECTIONS: inFolder('connections'),
+    npm_config_registry: registry.url,
+    npm_config_replace_registry_host: 'always',
+  };
+  const npm = (...words: string[]) =>
+    run('npm', [...words, '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder, env }).catch(
+      (error: unknown) => {
+        const [first] = registry.unreachable;
+        if (first) throw new Error(`This test needs the npm registry, or a npm cache that has everything: ${first}`);
+        throw error;
+      },
+    );
+
+  // As README.md says: npm follows no lock of an archive that it is given as a file.
+  const own = inFolder('own');
+  mkdirSync(own);
+  await run('tar', ['-xzf', archive, '-C', own, '--strip-components=1']);
+  await run('npm', ['pkg', 'delete', 'devDependencies'], { cwd: own });
+  await npm('ci', '--ignore-scripts', '--prefix', own);
+  requireLocked(t, own);
+  await npm('install', '--global', '--prefix', inFolder('prefix'), NAME);
+  requireLocked(t, join(inFolder('prefix'), 'lib/node_modules', NAME));
+
+  const called = new Set(readFileSync(inFolder('connections'), 'utf8').split('\n').filter(Boolean));
+  t.true(called.delete(new URL(registry.url).host), 'the watch saw npm ask');
+  t.deepEqual([...called], []);
+  t.deepEqual(
+    registry.asked.filter((path) => /scarf/.test(path)),
+    [],
+  );
+  for (const payctl of [join(own, 'dist/bin/payctl.js'), join(inFolder('prefix'), 'bin/payctl')])
+    t.is((await run(process.execPath, [payctl, '--version'])).stdout.trim(), manifest.version);
+  t.true(existsSync(join(own, 'dist/server/explorer/swagger-ui-bundle.js')));
+  const hash = "const { hash } = await import('argon2'); console.log((await hash('x')).slice(0, 9));";
+  const flags = ['--input-type=module', '--eval', hash];
+  t.is((await run(process.execPath, flags, { cwd: own })).stdout, '$argon2id\n');
+});
