@@ -39,7 +39,7 @@ export interface ComposedEvents {
 
 /** Assembles events. */
 export function composeEvents(base: Base, { identity, sealing, send, urlFault, isDraining }: Needs): ComposedEvents {
-  const { store, now, log, checkpoint } = base;
+  const { config, store, now, log, checkpoint } = base;
   const { audit, authenticators } = identity;
   const ports: EventPorts = { store, now, sealing, send, audit, urlFault, log, checkpoint };
   const feed = createEventFeed(ports);
