@@ -1,6 +1,5 @@
 import { z } from 'zod';
 
-/** Why the log is not what was written. */
 const AuditFault = z.enum([
   'line_changed',
   'line_missing',
@@ -10,6 +9,7 @@ const AuditFault = z.enum([
   'start_missing',
   'tip_missing',
 ]);
+/** Why the log is not what was written. */
 export type AuditFault = z.infer<typeof AuditFault>;
 
 const Count = z.int().min(0);
