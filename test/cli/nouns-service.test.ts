@@ -288,7 +288,7 @@ test('order, refund, exception: every filter of the list, each verb, the export'
 });
 
 test('event: listed, followed without loss, sent again', async (t) => {
-  const service = await startService(t);
+  const service = await startService(t, { env: { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
   const payctl = await operatorAt(t, service);
   const shop = await service.merchant();
   const paid = await payOrder(service, shop, {});

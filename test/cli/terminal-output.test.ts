@@ -10,7 +10,7 @@ import { ATTACK, drawnByOthers, hostile } from '../support/hostile.ts';
 
 /** These print nothing of what the service says. */
 const NOTHING_OF_OTHERS =
-  / delete$|^payctl (api$|bootstrap|completion|config|context|help|keys|logout|server|simulator start|version|open)/;
+  / delete$| session end$|^payctl (api$|bootstrap|completion|config|context|help|keys|logout|server|simulator start|version|open)/;
 
 for (const command of leaves(program)) {
   const path = commandPath(command);
