@@ -79,6 +79,7 @@ async function assemble(base: Base): Promise<App> {
     channels,
     recordEvent,
     audit,
+    urlFault,
     heard: messages.heard,
     count: composeCounters(base),
     effects: (raise) => [createEffects({ now, recordEvent, raise }), skillEffects({ now, raise })],

@@ -24,7 +24,7 @@ import { refundRoutes } from '../routes/v1/refunds.ts';
 import type { Base } from './base.ts';
 
 /** What payments need of other parts. */
-interface Needs extends Pick<Ports, 'channels' | 'recordEvent' | 'audit' | 'heard' | 'count'> {
+interface Needs extends Pick<Ports, 'channels' | 'recordEvent' | 'audit' | 'heard' | 'count' | 'urlFault'> {
   /** What else happens when orders move, in this order; it may raise exceptions of them. */
   effects: (raise: RaiseException) => Effects[];
   auditChain: AuditChain;

@@ -1,6 +1,6 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/tx.ts';
-import { AppError } from '../errors.ts';
+import { AppError, InvalidRequest } from '../errors.ts';
 import { insertOrder } from './apply.ts';
 import { afterIntent, ask, intend, placeOrder } from './ask.ts';
 import { type Deed, noteDeed } from './audited.ts';
@@ -21,6 +21,7 @@ export type PlacePayment = (payee: Payee, request: PayRequest, options?: PlaceOp
 export function placePayment(ports: Ports): PlacePayment {
   const capture = capturePayment(ports);
   return async (payee, request, options = {}) => {
+    requireUrl(ports, request);
     const active = await ports.channels.forNew(payee.project, request.payWay);
     const draft = draftOrder(active, payee, request, options, ports.now());
     const claim = async (tx: Tx) => {
@@ -44,6 +45,12 @@ export function placePayment(ports: Ports): PlacePayment {
       return answer(settled, outcome);
     });
   };
+}
+
+/** An address that is never called is refused, not kept in silence. */
+function requireUrl({ urlFault }: Ports, { notifyUrl }: PayRequest): void {
+  const fault = notifyUrl === undefined ? undefined : urlFault(notifyUrl);
+  if (fault) throw new InvalidRequest(`notifyUrl ${fault.detail}.`, [{ pointer: '/notifyUrl', ...fault }]);
 }
 
 function placed({ orderNo: target, project, payWay, subject, amount, currency }: OrderRow): Deed {

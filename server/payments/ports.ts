@@ -4,6 +4,7 @@ import type { Store } from '../db/store.ts';
 import type { Tx } from '../db/tx.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { Actor } from '../identity/ports.ts';
+import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { Channel, ChannelKind, Mode, PayWay } from './channel.ts';
 
 /** Whose orders are in reach: an app sees its own, the console any. */
@@ -95,6 +96,8 @@ export interface Ports {
   audit: Audit;
   effects: Effects;
   publicUrl: string;
+  /** Whether an order's own notifyUrl would ever be called. */
+  urlFault: UrlRule;
   /** A notice of a payment of more than this, in major units of its currency, counts only when the channel confirms it. */
   confirmAbove: number;
   log: (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;

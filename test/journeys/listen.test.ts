@@ -4,7 +4,8 @@ import { runPayctl } from '../support/cli.ts';
 import { inParallel } from '../support/counts.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { payOrder } from '../support/orders.ts';
-import { freePort, startService, until } from '../support/service.ts';
+import { freePort } from '../support/free-port.ts';
+import { startService, until } from '../support/service.ts';
 
 test('payctl event listen survives a restart of the server: nothing lost, nothing twice', async (t) => {
   t.timeout(120_000);

@@ -2,7 +2,8 @@ import test from 'ava';
 import { count, inParallel } from '../support/counts.ts';
 import { haproxy, isInstalled, nginxes, startProxy } from '../support/proxies.ts';
 import { startReplica, type Replica } from '../support/replica.ts';
-import { freePort, startService, until } from '../support/service.ts';
+import { freePort } from '../support/free-port.ts';
+import { startService, until } from '../support/service.ts';
 
 const LANES = 8;
 

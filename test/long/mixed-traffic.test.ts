@@ -4,7 +4,8 @@ import { openConsole } from '../support/console.ts';
 import { count } from '../support/counts.ts';
 import { startReceiver, type Receiver } from '../support/receiver.ts';
 import { startReplica } from '../support/replica.ts';
-import { freePort, type Merchant, startService, until } from '../support/service.ts';
+import { freePort } from '../support/free-port.ts';
+import { type Merchant, startService, until } from '../support/service.ts';
 
 const LANES = 4;
 

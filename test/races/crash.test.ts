@@ -3,7 +3,8 @@ import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books
 import { count, inParallel } from '../support/counts.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
 import { startReplica } from '../support/replica.ts';
-import { freePort, startService, until, type Merchant, type Service } from '../support/service.ts';
+import { freePort } from '../support/free-port.ts';
+import { startService, until, type Merchant, type Service } from '../support/service.ts';
 
 type PayWay = 'alipay' | 'wechat' | 'paypal';
 

@@ -3,7 +3,8 @@ import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
 import { startReplica } from '../support/replica.ts';
-import { freePort, startService, until, type Service } from '../support/service.ts';
+import { freePort } from '../support/free-port.ts';
+import { startService, until, type Service } from '../support/service.ts';
 
 const HOUR = 3600;
 const CHANNELS = ['alipay', 'wechat', 'paypal'] as const;

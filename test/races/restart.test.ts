@@ -3,7 +3,8 @@ import { startBalancer } from '../support/balancer.ts';
 import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { startReplica, type Replica } from '../support/replica.ts';
-import { freePort, startService, until } from '../support/service.ts';
+import { freePort } from '../support/free-port.ts';
+import { startService, until } from '../support/service.ts';
 
 const ways: [how: string, drainSeconds: string, checksEveryMs?: number][] = [
   ['a balancer that is told', '0'],

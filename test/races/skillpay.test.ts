@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { startReplica } from '../support/replica.ts';
-import { freePort, startService, until, type Answer, type Service } from '../support/service.ts';
+import { freePort } from '../support/free-port.ts';
+import { startService, until, type Answer, type Service } from '../support/service.ts';
 import { addSkill, callSkill, offerSkill, paidSkill, redeemAt, withNewToken } from '../support/skillpay.ts';
 
 const open = { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', PAY_OAUTH_TOKEN_TTL_SECONDS: '86400' };

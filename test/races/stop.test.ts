@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { createDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { layCable } from '../support/in-between.ts';
-import { freePort, ownSimulator, testEnvironment, until } from '../support/service.ts';
+import { freePort } from '../support/free-port.ts';
+import { ownSimulator, testEnvironment, until } from '../support/service.ts';
 
 const BIN = fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url));
 

@@ -2,7 +2,8 @@ import test, { type ExecutionContext } from 'ava';
 import type { PayWay } from '../../server/payments/channel.ts';
 import { assertBooksBalance } from '../support/books.ts';
 import { startReplica } from '../support/replica.ts';
-import { freePort, type Service } from '../support/service.ts';
+import { freePort } from '../support/free-port.ts';
+import { type Service } from '../support/service.ts';
 import { messageOf, PAY_WAYS, post, stage, type Stage, untold } from '../support/untold-notices.ts';
 import { withOrder } from '../support/wrong-notices.ts';
 

@@ -5,7 +5,8 @@ import { count } from '../support/counts.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startReplica } from '../support/replica.ts';
-import { freePort, request, type Service, startService, until } from '../support/service.ts';
+import { freePort } from '../support/free-port.ts';
+import { request, type Service, startService, until } from '../support/service.ts';
 
 const env = { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1/32' };
 

@@ -95,6 +95,7 @@ export async function catalogWorld(
       kindOf: (payWay: keyof typeof kinds) => kinds[payWay],
     },
     publicUrl: 'http://pay.example',
+    urlFault: () => undefined,
     confirmAbove: 1000,
     log: () => {},
     checkpoint: () => {},

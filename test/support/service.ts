@@ -1,7 +1,4 @@
 import type { ExecutionContext } from 'ava';
-import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { pino } from 'pino';
 import type { Config } from '../../config/config.ts';
 import { loadConfig } from '../../config/load.ts';
@@ -16,6 +13,7 @@ import { createDatabase, PATIENT } from './database.ts';
 import { requireDeclared } from './declared.ts';
 import { checkAnswersOf } from './documented.ts';
 import { temporaryFolder } from './folder.ts';
+import { freePort } from './free-port.ts';
 
 /** What a test may have otherwise. */
 export interface ServiceOptions extends Overrides {
@@ -144,28 +142,6 @@ export function testEnvironment(
     PAY_RATE_LIMIT_BAD_CREDENTIALS_PER_MINUTE: '100000',
     ...env,
   };
-}
-
-const taken = new Set<number>();
-
-/** A port that nobody listens on, below the range from which the system takes its own, and never the same twice. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(12_000, 32_000);
-    if (taken.has(port) || !(await isFree(port))) continue;
-    taken.add(port);
-    return port;
-  }
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer().listen(port, '127.0.0.1');
-  const free = await Promise.race([
-    once(server, 'listening').then(() => true),
-    once(server, 'error').then(() => false),
-  ]);
-  if (free) await new Promise((resolve) => server.close(resolve));
-  return free;
 }
 
 async function control(url: string, path: string, body?: unknown): Promise<Record<string, never>> {

@@ -130,6 +130,9 @@ test.serial('a pay request names each member that it cannot take', async (t) => 
     [{ payWay: 'wechat', scene: 'jsapi' }, '/openId'],
     [{ expireSeconds: 59 }, '/expireSeconds'],
     [{ notifyUrl: 'ftp://shop.example/' }, '/notifyUrl'],
+    // Nobody would ever be told: the same rule as for webhooks.
+    [{ notifyUrl: 'http://10.0.0.7/hook' }, '/notifyUrl'],
+    [{ notifyUrl: 'http://localhost/hook' }, '/notifyUrl'],
     [{ extra: 'x'.repeat(4097) }, '/extra'],
     [{ product: 'nothing' }, '/product'],
   ] as const) {

@@ -1,0 +1,45 @@
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A file for each port that a test process has: between looking whether it is free and listening, another one could take it. */
+const claims = join(tmpdir(), 'pay-test-ports');
+/** Of a process that was killed. */
+const STALE_MS = 6 * 3_600_000;
+const own: string[] = [];
+process.once('exit', () => own.forEach((file) => rmSync(file, { force: true })));
+
+/** A port that nobody listens on, below the range from which the system takes its own, and never the same twice. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(12_000, 32_000);
+    if (claim(port) && (await isFree(port))) return port;
+  }
+}
+
+function claim(port: number): boolean {
+  const file = join(claims, String(port));
+  mkdirSync(claims, { recursive: true, mode: 0o777 });
+  try {
+    writeFileSync(file, '', { flag: 'wx' });
+    own.push(file);
+    return true;
+  } catch {
+    const { mtimeMs } = statSync(file, { throwIfNoEntry: false }) ?? { mtimeMs: Infinity };
+    if (mtimeMs < Date.now() - STALE_MS) rmSync(file, { force: true });
+    return false;
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1');
+  const free = await Promise.race([
+    once(server, 'listening').then(() => true),
+    once(server, 'error').then(() => false),
+  ]);
+  if (free) await new Promise((resolve) => server.close(resolve));
+  return free;
+}
