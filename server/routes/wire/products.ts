@@ -13,14 +13,19 @@ const Coin = z.object({
   amount: z.int().min(1).max(1_000_000_000_000),
   bonus: z.int().min(0).max(1_000_000_000_000).default(0),
 });
-const Resource = z.discriminatedUnion('handler', [
-  z.object({ handler: z.literal('static'), content: z.json(), contentType: z.string().max(128).optional() }),
-  z.object({
-    handler: z.literal('http'),
-    url: HttpUrl,
-    timeoutMs: z.int().min(100).max(60_000).optional(),
-  }),
-]);
+const Static = z.object({
+  handler: z.literal('static'),
+  content: z.json(),
+  contentType: z.string().max(128).optional(),
+});
+const Http = z.object({
+  handler: z.literal('http'),
+  url: HttpUrl,
+  timeoutMs: z.int().min(100).max(60_000).optional(),
+});
+const Resource = z.discriminatedUnion('handler', [Static, Http]);
+/** What an earlier release took may be refused today, and must still be shown. */
+const StoredResource = z.discriminatedUnion('handler', [Static, Http.extend({ url: z.string() })]);
 
 const required = {
   name: SafeText(1, 128),
@@ -78,7 +83,7 @@ export const Product = z
     saleTo: Timestamp.nullable(),
     orderType: z.string().nullable(),
     coin: Coin.nullable(),
-    resource: Resource.nullable(),
+    resource: StoredResource.nullable(),
     handlerFault: z
       .enum(['https_required', 'address_refused', 'url_invalid'])
       .nullable()

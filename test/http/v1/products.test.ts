@@ -36,17 +36,20 @@ const skill = { code: 'weather', name: 'Weather', kind: 'skill', price: 1, curre
 const noFault = { handlerFault: null };
 const calls = (url: string) => ({ ...skill, resource: { handler: 'http', url } });
 
-for (const [url, code] of [
+for (const [url, code, whenSaved = code] of [
   ['http://shop.example/weather', 'https_required'],
   ['https://10.0.0.7/weather', 'address_refused'],
   ['https://127.1/weather', 'address_refused'],
   ['https://[::ffff:10.0.0.7]/weather', 'address_refused'],
   ['https://localhost:8443/weather', 'address_refused'],
-  ['https://user:word@shop.example/weather', 'custom'],
-] as const)
+  ['https://user:word@shop.example/weather', 'url_invalid', 'custom'],
+] as [url: string, code: string, whenSaved?: string][])
   test.serial(`production saves no handler that it will never call: ${url}`, async (t) => {
     const { admin, store } = await catalogApp(t);
-    const refusal = { status: 400, body: { code: 'invalid_request', errors: [{ pointer: '/resource/url', code }] } };
+    const refusal = {
+      status: 400,
+      body: { code: 'invalid_request', errors: [{ pointer: '/resource/url', code: whenSaved }] },
+    };
     t.like(await admin('POST', P, calls(url)), refusal);
     t.is(await store.read((tx) => tx.products.count({ code: 'weather' })), 0);
     t.like(await admin('POST', P, calls('https://shop.example/weather')), { status: 201, body: { data: noFault } });
