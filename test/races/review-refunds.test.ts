@@ -1,5 +1,6 @@
 import test from 'ava';
 import type { Channel, RefundOutcome } from '../../server/payments/channel.ts';
+import { checkOrder } from '../../server/payments/check-order.ts';
 import { checkRefund } from '../../server/payments/check-refund.ts';
 import { claimKey, createWithKey } from '../../server/payments/idempotency.ts';
 import { operatorRepairs } from '../../server/payments/operator.ts';
@@ -237,6 +238,20 @@ test('a channel that is silent at a late check is asked again: the step is not u
   const order = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
   t.is(order?.checks, 0);
   t.true(order!.nextCheckAt! > service.clock.now());
+});
+
+test('hints about an ended order use up none of its late checks', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const orderNo = await placeOrder(shop, { payWay: 'wechat' });
+  await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+  const order = () => service.app.store.read((tx) => tx.orders.find({ orderNo }));
+  const before = await order();
+  for (let hint = 0; hint < 4; hint += 1) await checkOrder(service.app.ports)(orderNo);
+  t.like(await order(), { checks: 0, nextCheckAt: before!.nextCheckAt });
+  service.clock.advance(301);
+  await service.app.sweep.once();
+  t.is((await order())?.checks, 1, 'the check at its time counts');
 });
 
 const REFUSED = { kind: 'refused', code: 'NO', reason: 'not now' } as const;

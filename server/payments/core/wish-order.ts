@@ -177,7 +177,9 @@ export function afterCapture(outcome: Outcome): Outcome {
 /** Silence is no answer: the step is asked again hourly, for a while. What somebody else planned meanwhile stays. */
 function planLateCheck(order: OrderRow, { dueAt, silent }: Wish<'plan_late_check'>, now: Date): Change {
   const isMine = order.nextCheckAt?.getTime() === dueAt?.getTime() && order.paid === 0n;
-  if (isOpen(order.state) || order.state === 'paid' || !isMine) return STAY;
+  // Whoever looks before the time (a hint) uses nothing up.
+  const isDue = dueAt !== null && dueAt <= now;
+  if (isOpen(order.state) || order.state === 'paid' || !isMine || !isDue) return STAY;
   const waits = silent && now < later(order.closedAt ?? order.createdAt, PATIENCE_SECONDS);
   const checks = order.checks + (waits ? 0 : 1);
   const nextCheckAt = waits ? later(now, 3600) : nextOrderCheck({ ...order, checks }, now);
