@@ -165,6 +165,8 @@ async function eraseTold(tx: Tx, objects: readonly string[], intents: readonly s
   }
 }
 
-function erased(name: string): string | null {
+/** As an answer may leave such a member: empty, null, or out. */
+function erased(name: string): string | null | undefined {
+  if (name === 'payment') return undefined;
   return name === 'subject' ? '' : null;
 }
