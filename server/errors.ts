@@ -53,13 +53,20 @@ abstract class CodedError<Code extends string> extends Error {
 /** A refusal with a stable code and an HTTP status; everything a caller may be told is in it. */
 export class AppError extends CodedError<ErrorCode> {}
 
-/** The connection broke at COMMIT (504): nobody knows whether the change was made, so it is not said that it was not. */
-export class CommitUnknown extends AppError {
-  constructor(cause: unknown) {
-    super('change_unknown', 504, 'The connection to the database was lost while the change was committed.', {
+/** Something was written, and the database failed before all was done (504): it is not said that nothing was changed. */
+export class ChangeUnknown extends AppError {
+  constructor(message: string, cause: unknown) {
+    super('change_unknown', 504, message, {
       hint: 'Look whether it was made before you repeat it; with an Idempotency-Key or a merchant number repeat it as it was.',
       cause,
     });
+  }
+}
+
+/** The connection broke at COMMIT: nobody knows whether the change was made. */
+export class CommitUnknown extends ChangeUnknown {
+  constructor(cause: unknown) {
+    super('The connection to the database was lost while the change was committed.', cause);
   }
 }
 

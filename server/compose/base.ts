@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
 import { migrate, schemaStatus, type SchemaStatus } from '../db/migrate.ts';
+import { type Changes, createChanges } from '../db/changes.ts';
 import { type DatabaseSettings, type OpenDatabase, TIMEOUTS } from '../db/orm.ts';
 import { outsideRequestTime } from '../db/request-time.ts';
 import { createFullness } from '../db/fullness.ts';
@@ -32,6 +33,7 @@ export interface Base {
   database: OpenDatabase;
   schema: SchemaStatus;
   store: Store;
+  changes: Changes;
   /** Whether writes fail because the database's disk is full. */
   isFull: () => boolean;
   /** Has rows that a commit made due worked at once; nobody listens until the jobs are assembled. */
@@ -71,11 +73,14 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
     by === NEW_TIP ? logger.info(row, 'audit log tip') : outsideRequestTime(() => wakes.wake?.(by, row));
   const metrics = createMetrics();
   const fullness = createFullness(now, metrics.registry);
+  const changes = createChanges();
+  const ears = { committed: changes.note, failed: fullness.heard };
   return {
     config,
     database,
     schema,
-    store: createStore(database, wake, fullness.heard),
+    store: createStore(database, wake, ears),
+    changes,
     isFull: fullness.isFull,
     wakes,
     limits: createRateLimits(database),

@@ -17,7 +17,7 @@ interface Needs extends Pick<KoaParts, 'authenticators' | 'exposedHeaders'> {
 
 /** Assembles the API. */
 export async function composeHttp(base: Base, { groups, isDraining, ...needs }: Needs): Promise<Koa> {
-  const { config, store, now, logger, limits, metrics, requestMs } = base;
+  const { config, store, now, logger, limits, metrics, changes, requestMs } = base;
   const ping = async () => void (await store.read((tx) => tx.sql('select 1')));
   const own = publicRoutes({
     info: async () => describe(base),
@@ -31,6 +31,7 @@ export async function composeHttp(base: Base, { groups, isDraining, ...needs }: 
     logger,
     metrics,
     rateLimits: limits,
+    changes,
     withKey: createWithKey({ store, now }),
     asOne: (work) => withinRequestTime(new RequestTime(requestMs), work),
     router: buildRouter([own, ...groups], { enabled: config.explorer.enabled }),

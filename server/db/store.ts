@@ -14,12 +14,20 @@ export interface Store {
   autocommit<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
 }
 
-/** Opens the door; `wake` hears of rows that are due at once, after their commit, and `heard` of writes that failed. */
-export function createStore(database: OpenDatabase, wake: Wake, heard: (error: unknown) => void = () => {}): Store {
+/** Who else hears of writes. */
+export interface StoreEars {
+  /** A transaction was committed. */
+  committed?: () => void;
+  /** A write failed. */
+  failed?: (error: unknown) => void;
+}
+
+/** Opens the door; `wake` hears of rows that are due at once, after their commit. */
+export function createStore(database: OpenDatabase, wake: Wake, { committed, failed }: StoreEars = {}): Store {
   const alone = createStatements(database.em.fork({ useContext: false }));
   const reader = createReadTx(alone);
   const told = (error: unknown): never => {
-    heard(error);
+    failed?.(error);
     throw error;
   };
   return {
@@ -28,6 +36,7 @@ export function createStore(database: OpenDatabase, wake: Wake, heard: (error: u
       const result = await transaction(database, (em) =>
         work(createTx(createStatements(em), (...one) => void wakes.push(one))),
       ).catch(told);
+      committed?.();
       for (const one of wakes) wake(...one);
       return result;
     },

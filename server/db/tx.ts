@@ -1,4 +1,5 @@
 import * as catalog from './entities/catalog.ts';
+import { AppError } from '../errors.ts';
 import type { RowOf } from './entities/columns.ts';
 import { DueEffectEntity } from './entities/effects.ts';
 import * as credentials from './entities/credentials.ts';
@@ -97,8 +98,13 @@ export function createTx(statements: Statements, wake: Wake): Tx {
         await statements.run('release savepoint part', []);
         return result;
       } catch (error) {
-        await statements.run('rollback to savepoint part', []);
-        await statements.run('release savepoint part', []);
+        try {
+          await statements.run('rollback to savepoint part', []);
+          await statements.run('release savepoint part', []);
+        } catch (end) {
+          // The connection is gone: whoever can do without the part must not believe that it goes on.
+          throw error instanceof AppError ? end : error;
+        }
         throw error;
       }
     },

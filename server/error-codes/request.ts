@@ -23,7 +23,8 @@ export const requestCodes = {
   },
   change_unknown: {
     title: 'Change unknown',
-    meaning: 'The connection to the database was lost at the commit; whether the change was made is not known.',
+    meaning:
+      'The database failed at a commit, or after a part of the request was done; whether all of the change was made is not known.',
     remedy:
       'Look whether it was made. A request with an Idempotency-Key or a merchant number can be repeated as it was.',
   },

@@ -5,7 +5,7 @@ import type { WithKey } from '../payments/idempotency.ts';
 import { KEY_IGNORED } from './contract.ts';
 import type { Authenticators } from './callers.ts';
 import { cors } from './cors.ts';
-import type { Edge } from './edge.ts';
+import type { Edge, RequestChanges } from './edge.ts';
 import type { Metrics } from './metrics.ts';
 import { onError } from './on-error.ts';
 import type { RateLimits } from './rate-limit.ts';
@@ -30,6 +30,7 @@ export interface KoaParts {
   logger: Logger;
   authenticators: Authenticators;
   rateLimits: RateLimits;
+  changes: RequestChanges;
   withKey: WithKey;
   router: BuiltRouter;
   metrics?: Metrics;
@@ -68,12 +69,13 @@ export async function buildKoa(parts: KoaParts): Promise<Koa> {
   return koa;
 }
 
-function toEdge({ config, logger, authenticators, rateLimits, withKey, metrics }: KoaParts): Edge {
+function toEdge({ config, logger, authenticators, rateLimits, changes, withKey, metrics }: KoaParts): Edge {
   const { publicUrl, trustedProxies, adminNetworks } = config.server;
   return {
     authenticators,
     withKey,
     rateLimits,
+    changes,
     logger,
     metrics,
     publicOrigin: new URL(publicUrl).origin,

@@ -6,11 +6,19 @@ import type { Contract } from './contract.ts';
 import type { Metrics } from './metrics.ts';
 import type { RateLimits } from './rate-limit.ts';
 
+/** What is known of the writes of a request. */
+export interface RequestChanges {
+  watch<T>(request: () => Promise<T>): Promise<T>;
+  /** Whether the request has committed anything. */
+  made(): boolean;
+}
+
 /** What the edge needs of the world; made once, reached by endpoints as `ctx.edge`. */
 export interface Edge {
   readonly authenticators: Authenticators;
   readonly withKey: WithKey;
   readonly rateLimits: RateLimits;
+  readonly changes: RequestChanges;
   readonly logger: Logger;
   readonly metrics: Metrics | undefined;
   /** Scheme, host and port under which the service is reached. */

@@ -1,4 +1,5 @@
-import { AppError, BUSY, causes, NO_ROOM, Unavailable } from '../errors.ts';
+import type { ErrorCode } from '../error-codes/error-codes.ts';
+import { AppError, BUSY, causes, ChangeUnknown, NO_ROOM, Unavailable } from '../errors.ts';
 
 const unreachable = new Set([
   'ECONNREFUSED',
@@ -11,36 +12,40 @@ const unreachable = new Set([
   'EAI_AGAIN',
 ]);
 const unreachableText =
-  /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|the database system is (?:starting up|shutting down)|Cannot use a pool after calling end|PGlite is closed/i;
+  /timeout exceeded when trying to connect|Connection terminated|Client (?:has encountered a connection error|was closed)|the database system is (?:starting up|shutting down)|Cannot use a pool after calling end|PGlite is closed/i;
 const busyText = /Query read timeout|canceling statement due to (?:lock|statement) timeout/i;
 
 /** Room is made by people. */
 const FULL_RETRY_SECONDS = 30;
 
+/** What a request had changed when a fault met it; one that reads changes nothing anyway. */
+export type Changed = 'nothing' | 'something' | 'never';
+
 /**
  * Turns a fault from outside (database down or full, lock or statement timeout, deadlock) into a refusal that may be retried;
- * anything that is not known becomes a bare `internal_error`. Source of the classes: PostgreSQL appendix A.
+ * anything that is not known becomes a bare `internal_error`. After a change it is a 504 that does not ask for a blind
+ * retry. Source of the classes: PostgreSQL appendix A.
  */
-export function translateFault(error: unknown): AppError {
+export function translateFault(error: unknown, changed: Changed = 'nothing'): AppError {
   for (const cause of causes(error)) {
     if (cause instanceof AppError) return cause;
-    const { code = '', message = '' } = cause as { code?: string; message?: string };
-    if (NO_ROOM.test(String(code))) {
-      return new Unavailable('database_full', 'The disk of the database is full; nothing was changed.', {
-        cause: error,
-        retryAfter: FULL_RETRY_SECONDS,
-      });
-    }
-    if (isBusy(String(code), message)) {
-      return new Unavailable('database_busy', 'The database is busy; nothing was changed.', { cause: error });
-    }
-    if (isUnreachable(String(code), message)) {
-      return new Unavailable('database_unavailable', 'The database cannot be reached; nothing was changed.', {
-        cause: error,
-      });
-    }
+    const fault = faultOf(cause);
+    if (!fault) continue;
+    if (changed === 'something')
+      return new ChangeUnknown('The database failed after a part of the request was done.', error);
+    const [code, message, retryAfter] = fault;
+    const detail = changed === 'never' ? `${message}.` : `${message}; nothing was changed.`;
+    return new Unavailable(code, detail, { cause: error, ...(retryAfter && { retryAfter }) });
   }
   return new AppError('internal_error', 500, 'Internal server error.', { cause: error });
+}
+
+function faultOf(cause: object): [code: ErrorCode, message: string, retryAfter?: number] | undefined {
+  const { code = '', message = '' } = cause as { code?: string; message?: string };
+  if (NO_ROOM.test(String(code))) return ['database_full', 'The disk of the database is full', FULL_RETRY_SECONDS];
+  if (isBusy(String(code), message)) return ['database_busy', 'The database is busy'];
+  if (isUnreachable(String(code), message)) return ['database_unavailable', 'The database cannot be reached'];
+  return undefined;
 }
 
 function isBusy(code: string, message: string): boolean {

@@ -2,23 +2,24 @@ import { errorCodes, type ErrorCode, type PublishedError } from '../error-codes/
 import { AppError } from '../errors.ts';
 import type { Answer } from '../payments/idempotency.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
-import { translateFault } from './faults.ts';
+import { type Changed, translateFault } from './faults.ts';
 
 /** Turns whatever is thrown behind it into a problem document (RFC 9457), below `/oauth` into the shape of RFC 6749 §5.2. */
-export const onError: EdgeMiddleware = async (ctx, next) => {
-  try {
-    await next();
-  } catch (error) {
-    const { status, headers, body } = refusalAnswer(ctx, error);
-    ctx.status = status;
-    ctx.set(headers);
-    ctx.body = body;
-  }
-};
+export const onError: EdgeMiddleware = (ctx, next) =>
+  ctx.edge.changes.watch(async () => {
+    try {
+      await next();
+    } catch (error) {
+      const { status, headers, body } = refusalAnswer(ctx, error);
+      ctx.status = status;
+      ctx.set(headers);
+      ctx.body = body;
+    }
+  });
 
 /** The answer to a refusal or fault, ready to send; what nobody foresaw is logged with its stack and told without detail. */
 export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
-  const refusal = error instanceof AppError ? error : translateFault(error);
+  const refusal = error instanceof AppError ? error : translateFault(error, changedBy(ctx));
   logFault(ctx, refusal);
   const oauth = ctx.state.contract ? ctx.state.contract.style === 'oauth' : ctx.path.startsWith('/oauth/');
   const document = oauth ? oauthDocument(refusal) : problemDocument(refusal, ctx.state.id);
@@ -27,6 +28,12 @@ export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
   // RFC 6749 §5.2 knows no 415: a wrong media type is a bad request like any other.
   const status = oauth && refusal.status === 415 ? 400 : refusal.status;
   return { status, headers, body: JSON.stringify(document) };
+}
+
+/** Who only reads is not told of changes, also when something was written beside it. */
+function changedBy({ method, edge }: EdgeContext): Changed {
+  if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return 'never';
+  return edge.changes.made() ? 'something' : 'nothing';
 }
 
 function logFault(ctx: EdgeContext, refusal: AppError): void {

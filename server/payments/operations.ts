@@ -1,4 +1,6 @@
+import type { OrderRow } from '../db/entities/orders.ts';
 import { NotFound } from '../errors.ts';
+import { afterIntent } from './ask.ts';
 import { capturePayment } from './capture.ts';
 import { closePayment } from './close.ts';
 import type { KeyClaim } from './idempotency.ts';
@@ -35,6 +37,8 @@ export function paymentOperations(ports: Ports) {
   const repairs = operatorRepairs(ports);
   const reading = readPayments(ports);
   const timeline = orderTimeline(ports);
+  /** What was done has been done when it cannot be shown. */
+  const show = (order: OrderRow) => afterIntent({ orderNo: order.orderNo }, () => reading.complete(order));
 
   return {
     /** Places for an app; its project and its promises about late money come from the app. */
@@ -46,14 +50,13 @@ export function paymentOperations(ports: Ports) {
       const app = await ports.store.read((tx) => tx.apps.find({ clientId }));
       if (!app) throw new NotFound('application');
       const payee = { clientId, project: app.project, latePayment: app.latePayment, actor: `app:${clientId}`, person };
-      return reading.complete(await place(payee, request, { claim }));
+      return show(await place(payee, request, { claim }));
     },
     async query(asker: Asker, orderNo: string): Promise<OrderView> {
       const { order, stale } = await query(asker, orderNo);
       return reading.complete(order, stale);
     },
-    close: async (asker: Asker, orderNo: string, claim?: KeyClaim) =>
-      reading.complete(await close(asker, orderNo, claim)),
+    close: async (asker: Asker, orderNo: string, claim?: KeyClaim) => show(await close(asker, orderNo, claim)),
     refund: async (asker: Asker, request: RefundRequest, claim?: KeyClaim) =>
       placed(await refund(asker, request, { claim })),
     capture: (orderNo: string, cause: string) => capture(orderNo, { cause, actor: 'service' }),

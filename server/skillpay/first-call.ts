@@ -1,4 +1,5 @@
 import type { OrderRow } from '../db/entities/orders.ts';
+import { afterIntent } from '../payments/ask.ts';
 import { type KeyClaim, withIntentKey } from '../payments/idempotency.ts';
 import { paymentRequired, type Redeemed } from './answers.ts';
 import { readPair } from './claim.ts';
@@ -30,7 +31,7 @@ export function firstCall(ports: SkillPorts, offer: MakeOffer, redeem: Redeem): 
   }
 
   async function refuse({ orderNo }: OrderRow): Promise<never> {
-    throw paymentRequired(ports, await store.read((tx) => readPair(tx, orderNo)));
+    throw paymentRequired(ports, await afterIntent({ orderNo }, () => store.read((tx) => readPair(tx, orderNo))));
   }
 
   /** The channel never said what the payer needs, so the create is sent again, with the same number. */

@@ -1,4 +1,5 @@
 import type { OrderRow } from '../db/entities/orders.ts';
+import { afterIntent } from '../payments/ask.ts';
 import { digest } from '../payments/idempotency.ts';
 import { contentAnswer, paymentRequired, refundedAnswer, type Redeemed } from './answers.ts';
 import { isLive, isRefunded, readPair, type Claimed } from './claim.ts';
@@ -47,7 +48,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
     const pair = { order, skill: stored.skill };
     if (stored.skill.fulfilment !== 'failed' && isRefunded(pair)) throw new OrderRefunded(outTradeNo);
     if (order.state !== 'paid') throw refusalOf(pair, silent);
-    return deliver(outTradeNo, scanSkipped);
+    return afterIntent({ orderNo: outTradeNo }, () => deliver(outTradeNo, scanSkipped));
   };
 
   function requireSameBody({ skill }: SkillPair, request: SkillRequest | undefined): void {

@@ -1,0 +1,102 @@
+import type { ExecutionContext } from 'ava';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { addSkill } from './skillpay.ts';
+import { startService, until, type Merchant, type Service, type ServiceOptions } from './service.ts';
+import { layStatementCable, type StatementCable } from './statement-cable.ts';
+
+/** Two replicas on one database: one whose cable can be struck, and one that prepares and looks. */
+export interface SickStage {
+  sick: Service;
+  calm: Service;
+  cable: StatementCable;
+  /** Its token is good at both. */
+  shop: Merchant;
+  /** How often the work of a pay-per-call order was done, by order. */
+  executions: Map<string, number>;
+}
+
+/** So short that waiting them out costs little; a slow machine only adds faults to those that are meant. */
+export const IMPATIENT = { connect: 700, query: 700, statement: 600, lock: 300, idleInTransaction: 1_000 };
+
+/** Pieces of the product `tea` at the beginning. */
+export const STOCK = 100_000;
+
+/** The stage; nothing but the requests of the test speaks to the sick replica. */
+export async function sickStage(t: ExecutionContext, options: ServiceOptions = {}): Promise<SickStage> {
+  const env = { PAY_OAUTH_TOKEN_TTL_SECONDS: '86400', PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', ...options.env };
+  const calm = await startService(t, { env });
+  const cable = await layStatementCable(t, calm.databaseUrl);
+  const { simulator, clock } = calm;
+  const sick = await startSick(t, { ...options, env, url: cable.url, simulator, now: clock.now });
+  await sick.app.prepare();
+  const shop = await calm.merchant();
+  const { url, executions } = await startUpstream(t);
+  await addSkill(calm, { resource: { handler: 'http', url } });
+  const tea = { code: 'tea', kind: 'goods', priceMinor: 1000n, resource: null, stock: STOCK } as const;
+  await addSkill(calm, { ...tea, name: 'Tea', payWays: ['alipay', 'wechat'] });
+  for (const payWay of ['alipay', 'wechat', 'paypal']) await calm.sim('/sim/notices', { payWay, enabled: false });
+  return { sick, calm, cable, shop, executions };
+}
+
+/** Bounds that are short on purpose may be too short for the start. */
+async function startSick(t: ExecutionContext, options: ServiceOptions): Promise<Service> {
+  return until('the sick replica has started', () =>
+    startService(t, options).catch((error: Error) => {
+      if (/timeout|terminated/i.test(error.message)) return undefined;
+      throw error;
+    }),
+  );
+}
+
+/** What is worked for a paid call; every execution answers something else, so that a second one would show. */
+async function startUpstream(t: ExecutionContext): Promise<{ url: string; executions: Map<string, number> }> {
+  const executions = new Map<string, number>();
+  const server = createServer((request, response) => {
+    const order = String(request.headers['idempotency-key']);
+    const nth = (executions.get(order) ?? 0) + 1;
+    executions.set(order, nth);
+    request.resume();
+    response.end(`${order} execution ${nth}`);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/run`, executions };
+}
+
+/** Everything that a request about an order, or one with this subject or key, can have changed. */
+export async function factsAbout({ calm }: SickStage, subject: string, orderNo = ''): Promise<string> {
+  return calm.app.store.read(async (tx) => {
+    const of = `(select order_no from orders where order_no = ? or subject = ?)`;
+    const [row] = await tx.sql<{ facts: unknown }>(
+      `select json_build_array(
+        (select json_agg(json_build_array(order_no, state, sequence, paid, refunding, refunded, captures, capture_state,
+          close_asked, credential is not null) order by order_no) from orders where order_no = ? or subject = ?),
+        (select json_agg(json_build_array(refund_no, state, tries) order by refund_no) from refunds where order_no in ${of}),
+        (select json_agg(json_build_array(order_no, fulfilment, attempts) order by order_no) from skill_orders where order_no in ${of}),
+        (select count(*) from moves where order_no in ${of}),
+        (select count(*) from events where object_no in ${of}),
+        (select count(*) from idempotency_keys where key = ?)) as facts`,
+      [...[1, 2, 3, 4, 5].flatMap(() => [orderNo, subject]), subject],
+    );
+    return JSON.stringify(row?.facts);
+  });
+}
+
+/** Waits until no transaction of the database is open. */
+export async function untilNothingIsOpen({ calm }: SickStage): Promise<void> {
+  await until('no transaction is left open', async () => {
+    const [row] = await calm.app.store.read((tx) =>
+      tx.sql<{ n: number }>(
+        `select count(*)::int as n from pg_stat_activity a
+          where datname = current_database() and pid <> pg_backend_pid() and (state like 'idle in transaction%'
+            or exists (select 1 from pg_locks l where l.pid = a.pid and l.locktype in ('transactionid', 'advisory')))`,
+      ),
+    );
+    return row?.n === 0;
+  });
+}

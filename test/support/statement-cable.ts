@@ -1,0 +1,258 @@
+import type { ExecutionContext } from 'ava';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+/** What can happen to a statement on its way to the database and back. */
+export const STATEMENT_FAULTS = [
+  /** The connection ends, and the statement never arrived. */
+  'cut-before',
+  /** The statement was done, and the connection ends before the answer. */
+  'cut-after',
+  /** The connection is reset while the statement is under way. */
+  'reset',
+  /** The statement is held until the service gives it up, and arrives then. */
+  'late-statement',
+  /** The statement is done, and its answer is held until the service gives it up. */
+  'late-answer',
+  /** Everything is swallowed from here on; what was open then stays dead for ever, and the database is not told. */
+  'black-hole',
+] as const;
+
+export type StatementFault = (typeof STATEMENT_FAULTS)[number];
+
+/** A cable to PostgreSQL that knows one statement from the next. */
+export interface StatementCable {
+  url: string;
+  /** Begins to count statements anew. */
+  count(): void;
+  /** The statements since `count`, in their order, but for those that are written beside a request. */
+  readonly seen: readonly string[];
+  /** Has the n-th statement (1 …) since now meet a fault. */
+  strikeAt(n: number, fault: StatementFault): void;
+  /** Has the next statement with these words meet a fault. */
+  strikeNext(words: RegExp, fault: StatementFault): void;
+  /** The statement that was met, if one was. */
+  readonly struck: string | undefined;
+  /** From now on new connections are whole. */
+  mend(): void;
+  /** Lets the database know of the connections that a black hole has swallowed, as its own keep-alive would. */
+  bury(): void;
+}
+
+/** What no request waits for: it may come at any moment. */
+const BESIDE = /^insert into "channel_messages"|^update (?:api_apps set last_used_at|channel_states set last_)/i;
+const BEGIN = /^(?:begin|start transaction)/i;
+const END = /^(?:commit|rollback)$/i;
+
+interface Seen {
+  readonly text: string;
+}
+
+/** The pieces of one direction of a connection: messages of PostgreSQL's protocol 3. */
+class Messages {
+  #rest: Buffer = Buffer.alloc(0);
+  /** The first message of a client has no type. */
+  #bare: boolean;
+
+  constructor(bare: boolean) {
+    this.#bare = bare;
+  }
+
+  /** The messages that are complete by now. */
+  *take(bytes: Buffer): Generator<{ type: string; message: Buffer }> {
+    this.#rest = Buffer.concat([this.#rest, bytes]);
+    for (;;) {
+      const head = this.#bare ? 0 : 1;
+      if (this.#rest.length < head + 4) return;
+      const length = head + this.#rest.readInt32BE(head);
+      if (this.#rest.length < length) return;
+      const message = this.#rest.subarray(0, length);
+      this.#rest = this.#rest.subarray(length);
+      const type = this.#bare ? '' : String.fromCharCode(message[0]!);
+      this.#bare = false;
+      yield { type, message };
+    }
+  }
+}
+
+/** What a statement says: the text of a query, of a parse, or of what was parsed before under the name that is bound. */
+class Texts {
+  readonly #named = new Map<string, string>();
+
+  read(type: string, message: Buffer): string | undefined {
+    if (type === 'Q') return textAt(message, 5).text;
+    if (type === 'P') {
+      const name = textAt(message, 5);
+      const { text } = textAt(message, name.end);
+      this.#named.set(name.text, text);
+      return text;
+    }
+    if (type === 'B') return this.#named.get(textAt(message, textAt(message, 5).end).text);
+    return undefined;
+  }
+}
+
+function textAt(message: Buffer, from: number): { text: string; end: number } {
+  const end = message.indexOf(0, from);
+  return { text: message.toString('utf8', from, end), end: end + 1 };
+}
+
+/** A statement cable to the host and port of `to`, which is otherwise kept as it is. */
+export async function layStatementCable(t: Pick<ExecutionContext, 'teardown'>, to: string): Promise<StatementCable> {
+  const target = new URL(to);
+  const sockets = new Set<Socket>();
+  /** The database's ends of connections that were swallowed. */
+  const orphans = new Set<Socket>();
+  let seen: Seen[] = [];
+  let trap: { isIt: (text: string) => boolean; fault: StatementFault } | undefined;
+  let struck: string | undefined;
+  let swallowing = false;
+  /** What a black hole does to each connection that is open. */
+  const deaths = new Set<() => void>();
+  const keep = (socket: Socket): Socket => {
+    sockets.add(socket);
+    return socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+  };
+
+  /** Notes a statement, and says what it meets. */
+  const meet = (one: Seen): StatementFault | undefined => {
+    seen.push(one);
+    if (!trap?.isIt(one.text)) return undefined;
+    const { fault } = trap;
+    trap = undefined;
+    struck = one.text;
+    return fault;
+  };
+
+  const server = createServer((near) => {
+    keep(near);
+    if (swallowing) return;
+    const far = keep(connect(Number(target.port), target.hostname));
+    let mode: 'whole' | 'dead' | 'holding' | 'answer-held' | 'cut-when-answered' = 'whole';
+    const held: Buffer[] = [];
+    let unit: Buffer[] = [];
+    let text: string | undefined;
+    /** The beginning of the transaction that is open on this connection, and whether it is one that no request waits for. */
+    let begun: Seen | undefined;
+    let inBeside = false;
+    const die = (): void => {
+      mode = 'dead';
+      orphans.add(far);
+    };
+    deaths.add(die);
+    near.on('close', () => deaths.delete(die));
+    const fromNear = new Messages(true);
+    const fromFar = new Messages(false);
+    const texts = new Texts();
+    const end = (): void => {
+      near.destroy();
+      far.destroy();
+    };
+
+    const isBeside = (statement: string): boolean => {
+      if (BESIDE.test(statement)) {
+        // Of a transaction this is known only after its beginning.
+        if (begun) seen = seen.filter((one) => one !== begun);
+        inBeside = begun !== undefined;
+        return true;
+      }
+      if (!END.test(statement)) return inBeside;
+      const was = inBeside;
+      begun = undefined;
+      inBeside = false;
+      return was;
+    };
+    const send = (bytes: Buffer): void => {
+      if (mode === 'dead') return;
+      if (mode === 'holding') held.push(bytes);
+      else far.write(bytes);
+    };
+    const pass = (statement: string, bytes: Buffer): void => {
+      if (isBeside(statement)) return send(bytes);
+      const one = { text: statement };
+      if (BEGIN.test(statement)) begun = one;
+      const fault = mode === 'whole' ? meet(one) : undefined;
+      if (fault === 'cut-before') return end();
+      if (fault === 'black-hole') {
+        swallowing = true;
+        for (const die of deaths) die();
+        return;
+      }
+      if (fault === 'late-statement') mode = 'holding';
+      send(bytes);
+      if (fault === 'cut-after') mode = 'cut-when-answered';
+      if (fault === 'late-answer') mode = 'answer-held';
+      if (fault === 'reset') {
+        near.resetAndDestroy();
+        far.resetAndDestroy();
+      }
+    };
+
+    near.on('data', (bytes: Buffer) => {
+      for (const { type, message } of fromNear.take(bytes)) {
+        if (!'QPBDESCHF'.includes(type) || type === '') {
+          send(message);
+          continue;
+        }
+        unit.push(message);
+        text = texts.read(type, message) ?? text;
+        if (type !== 'Q' && type !== 'S') continue;
+        const whole = Buffer.concat(unit);
+        unit = [];
+        pass(text ?? '', whole);
+      }
+    });
+    far.on('data', (bytes: Buffer) => {
+      if (mode === 'dead' || mode === 'answer-held') return;
+      if (mode !== 'cut-when-answered') return void near.write(bytes);
+      for (const { type } of fromFar.take(bytes)) if (type === 'Z') end();
+    });
+    near.on('close', () => {
+      if (mode === 'dead') return;
+      for (const bytes of held.splice(0)) far.write(bytes);
+      far.end();
+    });
+    far.on('close', () => {
+      if (mode !== 'dead') near.destroy();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const own = new URL(to);
+  own.hostname = '127.0.0.1';
+  own.port = String((server.address() as AddressInfo).port);
+  return {
+    url: own.href,
+    count: () => {
+      seen = [];
+      struck = undefined;
+    },
+    get seen() {
+      return seen.map(({ text }) => text);
+    },
+    strikeAt: (n, fault) => {
+      seen = [];
+      struck = undefined;
+      trap = { isIt: () => seen.length === n, fault };
+    },
+    strikeNext: (words, fault) => {
+      struck = undefined;
+      trap = { isIt: (text) => words.test(text), fault };
+    },
+    get struck() {
+      return struck;
+    },
+    mend: () => {
+      trap = undefined;
+      swallowing = false;
+    },
+    bury: () => {
+      for (const orphan of orphans) orphan.destroy();
+      orphans.clear();
+    },
+  };
+}
