@@ -1,6 +1,6 @@
 import { PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely';
 import { createHash } from 'node:crypto';
-import { Pool, type PoolClient, type PoolConfig, TypeOverrides, types } from 'pg';
+import { DatabaseError, Pool, type PoolClient, type PoolConfig, TypeOverrides, types } from 'pg';
 import { requestTime } from './request-time.ts';
 
 /**
@@ -32,14 +32,18 @@ function rawInstants(): TypeOverrides {
 
 function wrap(pool: Pool, prepared: boolean): Omit<PostgresPool, 'end'> {
   const nameOf = prepared ? createNames() : () => undefined;
+  const health = createHealth();
   const clients = new WeakMap<PoolClient, PostgresPoolClient>();
+  pool.on('connect', health.answered);
   return {
     options: pool.options,
     async connect() {
       const time = requestTime();
-      const client = await (time ? time.wait(() => connectWithin(pool, time.left())) : pool.connect());
+      const take = () => (time ? time.wait(() => connectWithin(pool, time.left())) : pool.connect());
+      let client = await take();
+      for (; health.isDoubtful(client); client = await take()) client.release(true);
       let known = clients.get(client);
-      if (!known) clients.set(client, (known = wrapClient(client, nameOf)));
+      if (!known) clients.set(client, (known = wrapClient(client, nameOf, health)));
       return known;
     },
   };
@@ -65,18 +69,35 @@ export async function connectWithin(pool: Pick<Pool, 'connect' | 'options'>, ms:
   }
 }
 
+/** Which connections may be dead without having been told: when one was lost, all that have not answered since. */
+function createHealth() {
+  let turn = 0;
+  let lostAt = 0;
+  const answeredAt = new WeakMap<PoolClient, number>();
+  return {
+    answered: (client: PoolClient): void => void answeredAt.set(client, (turn += 1)),
+    lost: (): void => void (lostAt = turn += 1),
+    isDoubtful: (client: PoolClient): boolean => (answeredAt.get(client) ?? 0) < lostAt,
+  };
+}
+
 type NameOf = (text: string) => string | undefined;
 
-function wrapClient(client: PoolClient, nameOf: NameOf): PostgresPoolClient {
+function wrapClient(client: PoolClient, nameOf: NameOf, health: ReturnType<typeof createHealth>): PostgresPoolClient {
   async function query(text: string, values: readonly unknown[]): Promise<unknown> {
     const name = values.length > 0 ? nameOf(text) : undefined;
     const statement = { ...(name === undefined ? {} : { name }), text, values: values as unknown[] };
     const time = requestTime();
+    // A statement for which no time is left is not sent, so it says nothing about the connection.
+    const bounded = time ? within(statement, time.leftFor(text)) : statement;
     try {
-      return await (time
-        ? time.wait(() => client.query(within(statement, time.leftFor(text))))
-        : client.query(statement));
+      const result = await (time ? time.wait(() => client.query(bounded)) : client.query(bounded));
+      health.answered(client);
+      return result;
     } catch (error) {
+      // PostgreSQL's own errors are answers, too.
+      if (error instanceof DatabaseError) health.answered(client);
+      else health.lost();
       // The statement that nobody waits for any more still holds the connection: the next one must not queue behind it.
       if (error instanceof Error && error.message === 'Query read timeout') void client.end();
       throw error;

@@ -3,6 +3,7 @@ import { openDatabase } from '../../server/db/orm.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
 import { createStore } from '../../server/db/store.ts';
 import { postgresDatabase } from '../support/database.ts';
+import { layStatementCable } from '../support/statement-cable.ts';
 
 test('connections that are lost in the middle of a transaction do not use up the pool', async (t) => {
   const { store } = await postgresDatabase(t, 2);
@@ -60,6 +61,25 @@ for (const prepared of [true, false])
     t.is(kept.length, prepared ? 6 : 0);
     for (const { name } of kept) t.regex(name, /^pay_[\w-]{22}$/);
   });
+
+test('after a black hole that has killed every connection of the pool, who finds out is the only one who waits', async (t) => {
+  const direct = await postgresDatabase(t);
+  const cable = await layStatementCable(t, direct.url);
+  const timeouts = { query: 3_000, statement: 2_500 };
+  const database = await openDatabase({ kind: 'postgres', url: cable.url, poolSize: 8, timeouts });
+  t.teardown(() => database.close());
+  const store = createStore(database, () => {});
+  const read = () => store.read((tx) => tx.sql('select 1 as one'));
+  await Promise.all(Array.from({ length: 8 }, () => store.read((tx) => tx.sql('select pg_sleep(0.2)'))));
+  const [{ n }] = (await direct.store.read((tx) =>
+    tx.sql(`select count(*)::int as n from pg_stat_activity where datname = current_database()`),
+  )) as [{ n: number }];
+  t.true(n >= 8, `${n} connections`);
+  cable.strikeNext(/select 1/, 'black-hole');
+  await t.throwsAsync(read(), { message: /timeout/i });
+  cable.mend();
+  for (let turn = 0; turn < 8; turn += 1) t.deepEqual(await read(), [{ one: 1 }], `statement ${turn}`);
+});
 
 test('closing waits for a transaction that is under way, which ends as if nothing had happened', async (t) => {
   const { url } = await postgresDatabase(t);

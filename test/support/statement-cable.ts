@@ -115,9 +115,9 @@ export async function layStatementCable(t: Pick<ExecutionContext, 'teardown'>, t
   };
 
   /** Notes a statement, and says what it meets. */
-  const meet = (one: Seen): StatementFault | undefined => {
+  const meet = (one: Seen, isWhole: boolean): StatementFault | undefined => {
     seen.push(one);
-    if (!trap?.isIt(one.text)) return undefined;
+    if (!isWhole || !trap?.isIt(one.text)) return undefined;
     const { fault } = trap;
     trap = undefined;
     struck = one.text;
@@ -171,7 +171,7 @@ export async function layStatementCable(t: Pick<ExecutionContext, 'teardown'>, t
       if (isBeside(statement)) return send(bytes);
       const one = { text: statement };
       if (BEGIN.test(statement)) begun = one;
-      const fault = mode === 'whole' ? meet(one) : undefined;
+      const fault = meet(one, mode === 'whole');
       if (fault === 'cut-before') return end();
       if (fault === 'black-hole') {
         swallowing = true;
