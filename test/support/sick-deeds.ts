@@ -1,0 +1,342 @@
+import type { Delivery } from '../../server/simulator/notice.ts';
+import { ledgerOf } from './books.ts';
+import { untilTaken } from './counts.ts';
+import { placeOrder, stateOf } from './orders.ts';
+import type { SickStage } from './sick-stage.ts';
+import { offerSkill } from './skillpay.ts';
+import { until, type Answer } from './service.ts';
+
+/** What one case is about. */
+export interface Subject {
+  /** Its own word: subject, key and number of the merchant. */
+  tag: string;
+  orderNo: string;
+  payWay: string;
+  /** Some answer said that it is done. */
+  wasDone?: boolean;
+}
+
+/** Something that a merchant or payer does at the sick replica. */
+export interface Deed {
+  name: string;
+  prepare(stage: SickStage, tag: string, turn: number): Promise<Subject>;
+  act(stage: SickStage, subject: Subject): Promise<Answer>;
+  /** Whether the merchant may simply send it again; otherwise it looks first whether the number that it heard is there. */
+  repeatable: boolean;
+  isDone(answer: Answer): boolean;
+  /** What is wrong with an answer that says it is done. */
+  untruth(stage: SickStage, subject: Subject, answer: Answer): Promise<unknown>;
+  /** Whether it makes something with a number of its own, to which an answer that failed must lead. */
+  makesNumber: boolean;
+  /** The numbers of what the request made. */
+  made(stage: SickStage, subject: Subject): Promise<string[]>;
+  /** What is to happen before all is compared. */
+  follow?(stage: SickStage, subject: Subject): Promise<void>;
+  /** What came of it when everything is quiet, and what should have. */
+  outcome(stage: SickStage, subject: Subject): Promise<{ is: unknown; should: unknown }>;
+}
+
+type With = 'key' | 'number' | 'nothing';
+const WAYS = ['alipay', 'wechat', 'paypal'] as const;
+const AMOUNT = 10;
+
+const ordersOf = ({ calm }: SickStage, { tag }: Subject) =>
+  calm.app.store.read((tx) => tx.orders.list({ subject: tag }));
+const orderOf = ({ calm }: SickStage, orderNo: string) => calm.app.store.read((tx) => tx.orders.find({ orderNo }));
+const refundsOf = ({ calm }: SickStage, orderNo: string) => calm.app.store.read((tx) => tx.refunds.list({ orderNo }));
+const atCalm = async ({ calm, shop }: SickStage, orderNo: string): Promise<void> => {
+  await calm.app.payments.sync(shop.asker, orderNo);
+};
+
+/** The payer pays, and the calm replica learns of it. */
+async function paid(stage: SickStage, orderNo: string): Promise<void> {
+  await stage.calm.sim('/sim/pay', { orderNo });
+  await atCalm(stage, orderNo);
+  if ((await stateOf(stage.calm, orderNo)) !== 'paid') throw new Error(`${orderNo} is not paid`);
+}
+
+const placed = (stage: SickStage, tag: string, payWay: string) =>
+  placeOrder(stage.shop, { subject: tag, amount: AMOUNT, payWay });
+
+function pay(by: With, product?: string): Deed {
+  return {
+    name: `pay${product ? ' for a product' : ''}, ${withWords[by]}`,
+    repeatable: by !== 'nothing',
+    makesNumber: true,
+    prepare: async (_, tag, turn) => ({ tag, orderNo: '', payWay: product ? WAYS[turn % 2]! : WAYS[turn % 3]! }),
+    act: ({ sick, shop }, { tag, payWay }) =>
+      shop.callAt(
+        sick.url,
+        'POST',
+        '/api/v2/payment/pay',
+        {
+          subject: tag,
+          amount: AMOUNT,
+          payWay,
+          ...(by === 'number' && { merchantOrderNo: tag }),
+          ...(product && { product }),
+        },
+        by === 'key' ? { 'idempotency-key': tag } : {},
+      ),
+    isDone: ({ status }) => status === 201,
+    async untruth(stage, subject, { body: { data } }) {
+      const found = await orderOf(stage, data.orderNo);
+      return found?.subject === subject.tag && found.state === data.status && found.credential !== null
+        ? undefined
+        : { data, found };
+    },
+    made: async (stage, subject) => (await ordersOf(stage, subject)).map(({ orderNo }) => orderNo),
+    async follow(stage, subject) {
+      for (const { orderNo, state } of await ordersOf(stage, subject)) {
+        if (state === 'created') await stage.calm.app.sweep.once();
+        await stage.calm.sim('/sim/pay', { orderNo }).catch(() => {});
+        await atCalm(stage, orderNo);
+        if (subject.payWay === 'paypal') await stage.calm.app.payments.capture(orderNo, 'test');
+      }
+    },
+    async outcome(stage, subject) {
+      const orders = await ordersOf(stage, subject);
+      const ledger = await ledgerOf(stage.calm);
+      const is = orders.map(({ orderNo, state }) => [state, ledger.get(orderNo)?.payments ?? 0]);
+      // Who has neither key nor number cannot go on with an order whose answer was lost: it ends with its time.
+      const isOver = !subject.wasDone && orders[0]?.state === 'closed';
+      return { is, should: [isOver ? ['closed', 0] : ['paid', 1]] };
+    },
+  };
+}
+
+function refund(by: With): Deed {
+  return {
+    name: `refund, ${withWords[by]}`,
+    repeatable: by !== 'nothing',
+    makesNumber: true,
+    async prepare(stage, tag, turn) {
+      const payWay = WAYS[turn % 2]!;
+      const orderNo = await placed(stage, tag, payWay);
+      await paid(stage, orderNo);
+      return { tag, orderNo, payWay };
+    },
+    act: ({ sick, shop }, { tag, orderNo }) =>
+      shop.callAt(
+        sick.url,
+        'POST',
+        '/api/v2/payment/refund',
+        { orderNo, refundAmount: 4, ...(by === 'number' && { merchantRefundNo: tag }) },
+        by === 'key' ? { 'idempotency-key': tag } : {},
+      ),
+    isDone: ({ status }) => status === 200,
+    async untruth(stage, { orderNo }, { body: { data } }) {
+      const found = (await refundsOf(stage, orderNo)).find(({ refundNo }) => refundNo === data.refundNo);
+      return found?.amount === 400n && found.state === data.status ? undefined : { data, found };
+    },
+    made: async (stage, { orderNo }) => (await refundsOf(stage, orderNo)).map(({ refundNo }) => refundNo),
+    async outcome(stage, { orderNo }) {
+      const refunds = await refundsOf(stage, orderNo);
+      const { refunded } = (await ledgerOf(stage.calm)).get(orderNo) ?? {};
+      return { is: [refunds.map(({ state }) => state), refunded], should: [['succeeded'], 400] };
+    },
+  };
+}
+
+function close(by: With): Deed {
+  return {
+    name: `close, ${withWords[by]}`,
+    repeatable: true,
+    makesNumber: false,
+    async prepare(stage, tag, turn) {
+      const payWay = WAYS[turn % 3]!;
+      return { tag, orderNo: await placed(stage, tag, payWay), payWay };
+    },
+    act: ({ sick, shop }, { tag, orderNo }) =>
+      shop.callAt(
+        sick.url,
+        'POST',
+        `/api/v2/payment/close/${orderNo}`,
+        undefined,
+        by === 'key' ? { 'idempotency-key': tag } : {},
+      ),
+    isDone: ({ status }) => status === 200,
+    async untruth(stage, { orderNo }, { body: { data } }) {
+      const state = await stateOf(stage.calm, orderNo);
+      return state === data.status && (state === 'closing' || state === 'closed') ? undefined : { data, state };
+    },
+    async made(stage, { orderNo }) {
+      const state = await stateOf(stage.calm, orderNo);
+      return state === 'closing' || state === 'closed' ? [orderNo] : [];
+    },
+    async outcome(stage, { orderNo }) {
+      const { paid: taken = 0 } = (await ledgerOf(stage.calm)).get(orderNo) ?? {};
+      return { is: [await stateOf(stage.calm, orderNo), taken], should: ['closed', 0] };
+    },
+  };
+}
+
+const capture: Deed = {
+  name: 'capture (PayPal), the payer comes back',
+  repeatable: true,
+  makesNumber: false,
+  async prepare(stage, tag) {
+    const orderNo = await placed(stage, tag, 'paypal');
+    await stage.calm.sim('/sim/approve', { orderNo });
+    return { tag, orderNo, payWay: 'paypal' };
+  },
+  async act(stage, { orderNo }) {
+    const token = (await orderOf(stage, orderNo))?.channelOrderId;
+    const answer = await fetch(`${stage.sick.url}/return/paypal/${orderNo}?token=${token}`);
+    const text = await answer.text();
+    const body = text.startsWith('{') ? JSON.parse(text) : { page: text };
+    return { status: answer.status, headers: answer.headers, body };
+  },
+  isDone: ({ status }) => status === 200,
+  // The page may show less than is known by now, never more.
+  async untruth(stage, { orderNo }, { body: { page } }) {
+    const state = await stateOf(stage.calm, orderNo);
+    return page.includes('We have received your payment') && state !== 'paid' ? { state } : undefined;
+  },
+  async made() {
+    return [];
+  },
+  async outcome(stage, { orderNo }) {
+    const found = (await ledgerOf(stage.calm)).get(orderNo);
+    return { is: [await stateOf(stage.calm, orderNo), found?.payments, found?.paid], should: ['paid', 1, 1000] };
+  },
+};
+
+const fulfil: Deed = {
+  name: 'fulfil (pay-per-call)',
+  repeatable: true,
+  makesNumber: false,
+  async prepare(stage, tag, turn) {
+    const payWay = WAYS[turn % 2]!;
+    const orderNo = await offerSkill(stage.shop, { resource: 'weather', payWay });
+    await paid(stage, orderNo);
+    return { tag, orderNo, payWay };
+  },
+  act: ({ sick, shop }, { orderNo }) =>
+    shop.callAt(sick.url, 'POST', '/api/v2/skillpay/resource', undefined, { 'x-out-trade-no': orderNo }),
+  isDone: ({ status }) => status === 200,
+  async untruth({ calm }, { orderNo }, { body: { data } }) {
+    const row = await calm.app.store.read((tx) => tx.skillOrders.find({ orderNo }));
+    return row?.fulfilment === 'done' && row.content === data.content ? undefined : { data, row };
+  },
+  async made({ calm }, { orderNo }) {
+    const row = await calm.app.store.read((tx) => tx.skillOrders.find({ orderNo }));
+    return (row?.attempts ?? 0) > 0 ? [orderNo] : [];
+  },
+  async outcome({ calm, executions }, { orderNo }) {
+    const row = await calm.app.store.read((tx) => tx.skillOrders.find({ orderNo }));
+    const events = await calm.app.store.read((tx) =>
+      tx.events.count({ objectNo: orderNo, type: 'skillpay.fulfilled' }),
+    );
+    const times = executions.get(orderNo) ?? 0;
+    const ledger = (await ledgerOf(calm)).get(orderNo);
+    return {
+      is: [
+        row?.fulfilment,
+        row?.content?.startsWith(orderNo),
+        events,
+        times >= 1 && times <= row!.attempts,
+        ledger?.refunded,
+      ],
+      should: ['done', true, 1, true, 0],
+    };
+  },
+};
+
+const offer: Deed = {
+  name: 'first call (pay-per-call), with a key',
+  repeatable: true,
+  makesNumber: true,
+  prepare: async (_, tag, turn) => ({ tag, orderNo: '', payWay: WAYS[turn % 2]! }),
+  act: ({ sick, shop }, { tag, payWay }) =>
+    shop.callAt(
+      sick.url,
+      'POST',
+      '/api/v2/skillpay/resource',
+      { resource: 'weather', payWay, input: tag },
+      { 'idempotency-key': tag },
+    ),
+  isDone: ({ status }) => status === 402,
+  async untruth(stage, _subject, { body }) {
+    const { outTradeNo, status } = body.data;
+    const found = await orderOf(stage, outTradeNo);
+    return found?.state === status && found?.state === 'pending' ? undefined : { body, found };
+  },
+  made: async ({ calm }, { tag }) => offersOf(calm, tag),
+  async outcome({ calm }, { tag }) {
+    return { is: (await offersOf(calm, tag)).length, should: 1 };
+  },
+};
+
+/** What the simulator has sent about an order, the newest last. */
+async function deliveriesOf({ calm }: SickStage, orderNo: string): Promise<Delivery[]> {
+  const { deliveries } = (await calm.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
+    deliveries: Delivery[];
+  };
+  return deliveries;
+}
+
+const notice: Deed = {
+  name: 'notice of a payment',
+  repeatable: true,
+  makesNumber: false,
+  async prepare(stage, tag, turn) {
+    const { sick, calm, shop } = stage;
+    const payWay = WAYS[turn % 2]!;
+    const order = { subject: tag, amount: AMOUNT, payWay, merchantOrderNo: tag };
+    const { body } = await untilTaken(() => shop.callAt(sick.url, 'POST', '/api/v2/payment/pay', order));
+    const { orderNo } = body.data;
+    await calm.sim('/sim/pay', { orderNo });
+    await until('the notice that is dropped', async () => (await deliveriesOf(stage, orderNo)).length > 0);
+    return { tag, orderNo, payWay };
+  },
+  async act(stage, { orderNo, payWay }) {
+    const { calm } = stage;
+    await calm.sim('/sim/notices', { payWay, enabled: true });
+    await calm.sim('/sim/notify', { orderNo });
+    await calm.sim('/sim/notices', { payWay, enabled: false });
+    const { status, acknowledged } = (await deliveriesOf(stage, orderNo)).at(-1)!;
+    return { status: status ?? 504, headers: new Headers(), body: { acknowledged } };
+  },
+  isDone: ({ body }) => body.acknowledged,
+  async untruth(stage, { orderNo }) {
+    const state = await stateOf(stage.calm, orderNo);
+    return state === 'paid' ? undefined : { state };
+  },
+  made: async () => [],
+  async outcome(stage, { orderNo }) {
+    const payments = (await ledgerOf(stage.calm)).get(orderNo)?.payments;
+    return { is: [await stateOf(stage.calm, orderNo), payments], should: ['paid', 1] };
+  },
+};
+
+async function offersOf({ app }: SickStage['calm'], tag: string): Promise<string[]> {
+  const rows = await app.store.read((tx) =>
+    tx.sql<{ number: string }>(`select order_no as number from skill_orders where input = to_jsonb(cast(? as text))`, [
+      tag,
+    ]),
+  );
+  return rows.map(({ number }) => number);
+}
+
+const withWords: Record<With, string> = {
+  key: 'with a key',
+  number: "with the merchant's number",
+  nothing: 'with neither',
+};
+
+/** Everything that moves money, in each way of being repeated. */
+export const DEEDS: readonly Deed[] = [
+  pay('key', 'tea'),
+  pay('number'),
+  pay('nothing'),
+  refund('key'),
+  refund('number'),
+  refund('nothing'),
+  close('nothing'),
+  close('key'),
+  capture,
+  fulfil,
+  offer,
+  notice,
+];
