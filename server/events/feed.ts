@@ -112,11 +112,11 @@ export function createEventFeed({ store, log }: Pick<EventPorts, 'store' | 'log'
       const events = recent.filter((event) => event.sequence > after && passes(filter, event));
       return { events, upTo: after > head ? after : head };
     }
-    // What is in memory now is settled, so a page that is not full has everything up to here.
-    const seen = reading?.head ?? after;
-    const events = await store.read((tx) => listEvents(tx, filter, after, PAGE));
+    // What is in memory now is settled for good, so a page up to there that is not full has everything.
+    const seen = reading?.head;
+    const events = await store.read((tx) => listEvents(tx, filter, after, PAGE, seen));
     const last = events.at(-1)?.sequence ?? after;
-    return { events, upTo: events.length === PAGE || last > seen ? last : seen };
+    return { events, upTo: events.length === PAGE || seen === undefined || last > seen ? last : seen };
   }
 
   return {

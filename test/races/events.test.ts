@@ -71,6 +71,21 @@ test('a transaction that rolls back holds nobody up, and the same event happens 
   );
 });
 
+test('a follower far behind misses nothing when the lowest open number goes back under it', async (t) => {
+  const { store } = await postgresDatabase(t);
+  for (let index = 1; index <= 10; index += 1) await store.transaction((tx) => record(tx, event(`o${index}`)));
+  const feed = createEventFeed({ store, log: () => {} }, 5);
+  t.is(await feed.join(), 10n);
+  // A writer that read the number 3 long ago and gets its lock only now; its own number will be a new one.
+  const slow = held(store, async (tx) => void (await tx.sql('select pg_advisory_xact_lock_shared(1702258030, 3)')));
+  await slow.worked;
+  const { events, upTo } = await feed.since({}, 0n);
+  await slow.commit();
+  feed.stop();
+  t.is(upTo, 10n);
+  t.is(events.length, 10, 'whatever it is past is there');
+});
+
 test('G14: 8 writers; readers by cursor, of one app, and streams miss nothing and see nothing twice', async (t) => {
   t.timeout(300_000);
   const { store } = await postgresDatabase(t, 20);

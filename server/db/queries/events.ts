@@ -75,9 +75,19 @@ export async function settledHead(tx: ReadTx): Promise<bigint> {
   return BigInt(String(row?.head ?? 0));
 }
 
-/** Events after a number in the order of the log, nothing that a late commit could still come before; at most `rows`. */
-export async function listEvents(tx: ReadTx, filter: EventFilter, after: bigint, rows: number): Promise<EventRow[]> {
-  const head = await settledHead(tx);
+/**
+ * Events after a number in the order of the log, nothing that a late commit could still come before; at most `rows`. With
+ * `settled`, a number that was settled before, all that pass up to it: the head itself may go back, for a writer that gets
+ * its lock late names an older number.
+ */
+export async function listEvents(
+  tx: ReadTx,
+  filter: EventFilter,
+  after: bigint,
+  rows: number,
+  settled?: bigint,
+): Promise<EventRow[]> {
+  const head = settled ?? (await settledHead(tx));
   if (head <= after) return [];
   const { sql, parameters } = eventListStatement(filter, { after, head }, rows);
   const found = await tx.sql<{ sequence: unknown }>(sql, parameters);

@@ -78,3 +78,13 @@ test('of an error only its reason and place are logged, not the statement with i
   t.like(shown.cause, { code: '55P03', message: 'lock' });
   t.regex(logged({ err: error }), /duplicate key/);
 });
+
+test('the tip of the audit log is there to be kept outside: it is shown, and nothing else that looks so', (t) => {
+  const tip = 'ab'.repeat(32);
+  const lines: string[] = [];
+  const logger = createLogger({ log: { level: 'info' } }, { write: (line) => void lines.push(line) });
+  logger.info({ tip, other: tip, action: 'admin.login' }, `audit log tip ${tip}`);
+  t.like(JSON.parse(lines[0]!), { tip, other: '[redacted]', msg: 'audit log tip [redacted]' });
+  logger.info({ tip: 'AB'.repeat(32) }, 'no tip of ours');
+  t.is(JSON.parse(lines[1]!).tip, '[redacted]');
+});
