@@ -53,5 +53,6 @@ function isBusy(code: string, message: string): boolean {
 }
 
 function isUnreachable(code: string, message: string): boolean {
-  return /^(?:08...|57P0[1-3])$/.test(code) || unreachable.has(code) || unreachableText.test(message);
+  // 25P03 and 57P05: PostgreSQL ended the connection because nothing came any more.
+  return /^(?:08...|57P0[1-3]|57P05|25P03)$/.test(code) || unreachable.has(code) || unreachableText.test(message);
 }

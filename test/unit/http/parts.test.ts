@@ -47,6 +47,8 @@ test('database faults are told apart, also when they are causes', (t) => {
   t.is(code(new Error('select 1 - x', { cause: Object.assign(new Error('y'), { code: '40P01' }) })), 'database_busy');
   t.is(code(new AggregateError([Object.assign(new Error('x'), { code: 'ECONNREFUSED' })])), 'database_unavailable');
   t.is(code(new Error('Connection terminated unexpectedly')), 'database_unavailable');
+  // It waited for us in vain.
+  t.is(code(Object.assign(new Error('x'), { code: '25P03' })), 'database_unavailable');
   t.is(code(Object.assign(new Error('x'), { code: '23505' })), 'internal_error');
   t.is(code(new Error('x', { cause: new Unavailable('login_busy', 'x') })), 'login_busy');
   const loop: { cause?: unknown } = new Error('x');
