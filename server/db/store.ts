@@ -1,4 +1,5 @@
 import type { SqlEntityManager } from '@mikro-orm/postgresql';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { CommitUnknown } from '../errors.ts';
 import type { OpenDatabase } from './orm.ts';
 import { createSingle, createStatements } from './statement.ts';
@@ -75,4 +76,27 @@ async function transaction<T>({ em }: OpenDatabase, work: (em: SqlEntityManager)
 function isRefusedCommit(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !/^(?:08|57P)/.test(code) && code !== 'EPIPE';
+}
+
+/** Knows of a request whether it has changed anything, so that a later failure does not say that it has not. */
+export interface Changes {
+  /** Runs a request. */
+  watch<T>(request: () => Promise<T>): Promise<T>;
+  /** Something was committed. */
+  note(): void;
+  /** Whether the request that asks has committed anything. */
+  made(): boolean;
+}
+
+/** Starts to watch. */
+export function createChanges(): Changes {
+  const requests = new AsyncLocalStorage<{ made: boolean }>();
+  return {
+    watch: (request) => requests.run({ made: false }, request),
+    note() {
+      const request = requests.getStore();
+      if (request) request.made = true;
+    },
+    made: () => requests.getStore()?.made === true,
+  };
 }

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { createChanges } from '../../server/db/changes.ts';
+import { createChanges } from '../../server/db/store.ts';
 import { Unauthenticated } from '../../server/errors.ts';
 import { buildKoa, type HttpConfig, type KoaParts } from '../../server/http/build-koa.ts';
 import type { AdminCaller, AppCaller, Authenticators } from '../../server/http/callers.ts';

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import { type Logger, pino } from 'pino';
-import { createChanges } from '../../server/db/changes.ts';
+import { createChanges } from '../../server/db/store.ts';
 import { identityQueries } from '../../server/db/queries/identity.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
 import { seed } from '../../server/db/seed.ts';
