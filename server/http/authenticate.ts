@@ -2,7 +2,7 @@ import { Forbidden, TooManyRequests, Unauthenticated } from '../errors.ts';
 import { authenticateAdmin, requireConfirmed, requireRole } from './admin-auth.ts';
 import { refuseBadCredential } from './bad-credential.ts';
 import type { AdminCaller, AppCaller } from './callers.ts';
-import { isWithin } from '../addresses/networks.ts';
+import { isWithin } from '../addresses.ts';
 import type { Auth } from './contract.ts';
 import type { EdgeContext } from './edge.ts';
 import { setRateLimitHeaders } from './rate-limit.ts';

@@ -1,4 +1,4 @@
-import { addressBlock, addressNetwork } from '../addresses/block.ts';
+import { addressBlock, addressNetwork } from '../addresses.ts';
 import { TooManyRequests, Unauthenticated } from '../errors.ts';
 import type { EdgeContext } from './edge.ts';
 import { setRateLimitHeaders } from './rate-limit.ts';

@@ -1,4 +1,4 @@
-import { readNetwork } from '../addresses/networks.ts';
+import { readNetwork } from '../addresses.ts';
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { WithKey } from '../payments/idempotency.ts';

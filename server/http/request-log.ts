@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { clientAddress } from './client-address.ts';
+import { clientAddress } from '../addresses.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
 import type { HeaderPairs } from './security-headers.ts';
 

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { addressBlock } from '../addresses/block.ts';
-import { clientAddress } from './client-address.ts';
+import { addressBlock, clientAddress } from '../addresses.ts';
 import { refuseOnSocket } from './refuse-early.ts';
 
 /** How many slow senders one address may have. */

@@ -1,7 +1,7 @@
 import type { ApiAppRow, LatePayment } from '../db/entities/identity.ts';
 import type { Tx } from '../db/tx.ts';
 import { type FieldError, InvalidRequest } from '../errors.ts';
-import { readNetwork } from '../addresses/networks.ts';
+import { readNetwork } from '../addresses.ts';
 import { needTrust, scopes as knownScopes } from './scopes.ts';
 
 /** What a caller may decide about an application. */

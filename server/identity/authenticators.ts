@@ -1,7 +1,7 @@
 import type { Store } from '../db/store.ts';
 import { Forbidden, Unauthenticated } from '../errors.ts';
 import { csrfMatches } from './csrf.ts';
-import { isWithin } from '../addresses/networks.ts';
+import { isWithin } from '../addresses.ts';
 import type { AdminState, AppState, IdentityQueries } from './ports.ts';
 import { effectiveScopes } from './scopes.ts';
 import { isConfirmed } from './confirm.ts';

@@ -3,7 +3,7 @@ import type { Store } from '../db/store.ts';
 import { AppError } from '../errors.ts';
 import { exists } from './authenticators.ts';
 import type { LoginLimits } from './login-limits.ts';
-import { isWithin } from '../addresses/networks.ts';
+import { isWithin } from '../addresses.ts';
 import { secretMatches } from './secrets.ts';
 
 /** What a client sent to say who it is; `basic` when it did so in the Authorization header. */

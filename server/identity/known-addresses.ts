@@ -1,4 +1,4 @@
-import { addressBlock } from '../addresses/block.ts';
+import { addressBlock } from '../addresses.ts';
 import type { Tx } from '../db/tx.ts';
 import type { Hide } from './hidden.ts';
 

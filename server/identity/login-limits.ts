@@ -1,4 +1,4 @@
-import { addressBlock, addressNetwork } from '../addresses/block.ts';
+import { addressBlock, addressNetwork } from '../addresses.ts';
 import { TooManyRequests } from '../errors.ts';
 import type { Hide } from './hidden.ts';
 import type { FailureCounts } from './ports.ts';

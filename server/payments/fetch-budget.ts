@@ -1,4 +1,4 @@
-import { addressBlock } from '../addresses/block.ts';
+import { addressBlock } from '../addresses.ts';
 import type { FetchBudget } from './channel.ts';
 
 /** Each process counts by itself; what is fetched with success is not counted. */

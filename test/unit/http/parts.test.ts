@@ -1,7 +1,7 @@
 import test from 'ava';
 import { errorCodes, type PublishedError } from '../../../server/error-codes/error-codes.ts';
 import { AppError, Unavailable } from '../../../server/errors.ts';
-import { clientAddress, plainAddress } from '../../../server/http/client-address.ts';
+import { clientAddress, plainAddress } from '../../../server/addresses.ts';
 import { readCookies } from '../../../server/http/cookies.ts';
 import { errorPage } from '../../../server/http/error-page.ts';
 import { translateFault } from '../../../server/http/faults.ts';
