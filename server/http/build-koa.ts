@@ -7,9 +7,8 @@ import type { Authenticators } from './callers.ts';
 import { cors } from './cors.ts';
 import type { Edge, RequestChanges } from './edge.ts';
 import type { Metrics } from './metrics.ts';
-import { onError } from './on-error.ts';
 import type { RateLimits } from './rate-limit.ts';
-import { observe } from './request-log.ts';
+import { observe, onError } from './every-request.ts';
 import type { BuiltRouter } from './router.ts';
 import { securityHeaders } from './security-headers.ts';
 

@@ -8,7 +8,7 @@ import { HOST_PREFIX } from './cookies.ts';
 import { checkSameSite } from './csrf.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
 import { inputReader, readIdempotencyKey } from './input.ts';
-import { refusalAnswer } from './on-error.ts';
+import { refusalAnswer } from './refusal-answer.ts';
 import { Reply, type ReplyParts } from './reply.ts';
 
 export type { Contract, Page } from './contract.ts';

@@ -3,7 +3,7 @@ import type { ExtendedFormidableOptions } from 'koa-body';
 import { z } from 'zod';
 import { AppError, InvalidRequest } from '../errors.ts';
 import type { EdgeContext } from './edge.ts';
-import { requirePlainTree } from './plain-text.ts';
+import { requirePlainTree } from './strict-text.ts';
 
 /** A file of a multipart body, in memory; the name that the caller gave it is not kept. */
 export interface Upload {

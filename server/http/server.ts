@@ -4,10 +4,18 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type Koa from 'koa';
 import type { Edge } from './edge.ts';
-import { connectionLimits, type ConnectionLimits, guardConnections } from './connections.ts';
-import { isWellFormed, refuseNonsense, refuseRequest } from './refuse-early.ts';
+import {
+  boundSlowBodies,
+  connectionLimits,
+  type ConnectionLimits,
+  guardConnections,
+  isWellFormed,
+  refuseNonsense,
+  refuseRequest,
+  slowBodyLimits,
+  type SlowBodyLimits,
+} from './before-koa.ts';
 import { stop } from './stop.ts';
-import { boundSlowBodies, slowBodyLimits, type SlowBodyLimits } from './slow-bodies.ts';
 
 /** How long a request may take to arrive (ms). */
 interface ArrivalLimits {

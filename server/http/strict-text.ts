@@ -1,5 +1,61 @@
 import { InvalidRequest } from '../errors.ts';
 
+const maxDepth = 20;
+
+/** Whether PostgreSQL and every channel can keep this text: no NUL, no lone surrogate. */
+export function isPlainText(text: string): boolean {
+  return !text.includes('\u0000') && text.isWellFormed();
+}
+
+/** Throws a 400 when text from the query, the path or a header cannot be kept; `pointer` says which. */
+export function requirePlainText(text: string, pointer: string): void {
+  if (!isPlainText(text)) throw notPlain(pointer);
+}
+
+/** Throws a 400 when a parsed body is deeper than 20 or has text that cannot be kept. */
+export function requirePlainTree(value: unknown, pointer = '', depth = 0): void {
+  if (typeof value === 'string') return requirePlainText(value, pointer);
+  if (typeof value !== 'object' || value === null) return;
+  if (depth >= maxDepth)
+    throw new InvalidRequest(`The body is nested deeper than ${maxDepth} levels.`, [], 'body_too_deep');
+  for (const [key, member] of Object.entries(value)) {
+    if (!isPlainText(key)) throw notPlain(pointer);
+    // The pointer is only worth its allocation where a fault can still come.
+    if (typeof member === 'string' ? !isPlainText(member) : typeof member === 'object') {
+      requirePlainTree(member, `${pointer}/${escape(key)}`, depth + 1);
+    }
+  }
+}
+
+/** A name as a part of a JSON pointer. */
+function escape(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+function notPlain(pointer: string): InvalidRequest {
+  return new InvalidRequest('The request contains NUL characters or invalid Unicode.', [
+    { pointer, code: 'text_invalid', detail: 'must not contain NUL or lone surrogates' },
+  ]);
+}
+
+/**
+ * Reads JSON that has one meaning only: throws a 400 for text that is not JSON, is too deep or cannot be kept, for a number
+ * that is not what was written, and for a member that comes twice.
+ */
+export function readJson(text: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new InvalidRequest('The body is not valid JSON.', [], 'body_malformed');
+  }
+  requirePlainTree(value);
+  // Only now: what calls back for each member would run out of stack in a body that is too deep.
+  JSON.parse(text, requireExactNumber);
+  requireUniqueMembers(text);
+  return value;
+}
+
 /**
  * For `JSON.parse`: throws a 400 when a number has more digits than its value keeps, because what is checked later would not be
  * what was sent (`4.349999999999999999` would be 4.35). Other spellings of the same value are that value.
@@ -51,8 +107,4 @@ function note(members: Set<string> | undefined, written: string | undefined): vo
   throw new InvalidRequest('A member of the body was sent more than once.', [
     { pointer: `/${escape(shown)}`, code: 'duplicate', detail: 'sent more than once' },
   ]);
-}
-
-function escape(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }

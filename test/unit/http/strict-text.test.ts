@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { requireExactNumber, requireUniqueMembers } from '../../../server/http/exact-json.ts';
+import { requireExactNumber, requireUniqueMembers } from '../../../server/http/strict-text.ts';
 
 const read = (text: string): unknown => JSON.parse(text, requireExactNumber);
 

@@ -2,10 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { clientAddress } from '../addresses.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
+import { refusalAnswer } from './refusal-answer.ts';
 import type { HeaderPairs } from './security-headers.ts';
 
 /** How much is kept of the id that a client has for its request. */
 const LONGEST_CLIENT_ID = 128;
+/** Methods that are counted by name. */
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
 
 /**
  * The outermost step: gives each request an id and an address, each answer its security headers, and says in the log
@@ -20,6 +23,19 @@ export function observe(headers: HeaderPairs): EdgeMiddleware {
     finish(ctx, (performance.now() - started) / 1000);
   };
 }
+
+/** The step behind it: whatever is thrown further in is answered. */
+export const onError: EdgeMiddleware = (ctx, next) =>
+  ctx.edge.changes.watch(async () => {
+    try {
+      await next();
+    } catch (error) {
+      const { status, headers, body } = refusalAnswer(ctx, error);
+      ctx.status = status;
+      ctx.set(headers);
+      ctx.body = body;
+    }
+  });
 
 function begin(ctx: EdgeContext, headers: HeaderPairs): void {
   const { req, res, state } = ctx;
@@ -50,7 +66,9 @@ function mayCarryCredential({ path, req }: EdgeContext): boolean {
 
 function finish(ctx: EdgeContext, seconds: number): void {
   const { id, clientRequestId, ip, route, caller, triedClient } = ctx.state;
-  ctx.edge.metrics?.observe(ctx.method, route, ctx.status, seconds);
+  // By the route's pattern, never by the path.
+  const method = methods.has(ctx.method) ? ctx.method : 'other';
+  ctx.edge.metrics?.requests.observe({ method, route, status: String(ctx.status) }, seconds);
   const who = caller === undefined ? undefined : caller.kind === 'app' ? caller.clientId : caller.username;
   const level = route.startsWith('/health') ? 'debug' : 'info';
   ctx.edge.logger[level](

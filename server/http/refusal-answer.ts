@@ -1,23 +1,13 @@
 import { errorCodes, type ErrorCode, type PublishedError } from '../error-codes/error-codes.ts';
 import { AppError } from '../errors.ts';
 import type { Answer } from '../payments/idempotency.ts';
-import type { EdgeContext, EdgeMiddleware } from './edge.ts';
+import type { EdgeContext } from './edge.ts';
 import { type Changed, translateFault } from './faults.ts';
 
-/** Turns whatever is thrown behind it into a problem document (RFC 9457), below `/oauth` into the shape of RFC 6749 §5.2. */
-export const onError: EdgeMiddleware = (ctx, next) =>
-  ctx.edge.changes.watch(async () => {
-    try {
-      await next();
-    } catch (error) {
-      const { status, headers, body } = refusalAnswer(ctx, error);
-      ctx.status = status;
-      ctx.set(headers);
-      ctx.body = body;
-    }
-  });
-
-/** The answer to a refusal or fault, ready to send; what nobody foresaw is logged with its stack and told without detail. */
+/**
+ * The answer to a refusal or fault, ready to send: a problem document (RFC 9457), below `/oauth` the shape of RFC 6749 §5.2.
+ * What nobody foresaw is logged with its stack and told without detail.
+ */
 export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
   const refusal = error instanceof AppError ? error : translateFault(error, changedBy(ctx));
   logFault(ctx, refusal);

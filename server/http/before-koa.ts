@@ -1,0 +1,195 @@
+import { randomUUID } from 'node:crypto';
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
+import { errorCodes, type PublishedError } from '../error-codes/error-codes.ts';
+import { addressBlock, clientAddress } from '../addresses.ts';
+
+/** Why a request never reaches Koa, by the status of its answer. */
+const refusals = {
+  400: ['invalid_request', 'This is not a request that can be read.'],
+  408: ['request_timeout', 'The request was not received in time.'],
+  417: ['invalid_request', 'Of Expect only 100-continue is supported.'],
+  431: ['invalid_request', 'The headers of the request are too large.'],
+} as const;
+
+type Status = keyof typeof refusals;
+
+/** How long the sender may take to fetch a refusal before its connection is cut. */
+const LINGER_MS = 2_000;
+/** RFC 9110 §7.2: a name or an address, and a port. */
+const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-fA-F:.]+\])(?::\d{0,5})?$/;
+
+/** Whether a request has the form that everything behind it relies on: HTTP/1.0 or 1.1, and one Host that is one. */
+export function isWellFormed({ httpVersion, rawHeaders, headers }: IncomingMessage): boolean {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return false;
+  const hosts = rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length;
+  // Only HTTP/1.0 may do without, as the health checks of balancers do.
+  if (hosts === 0) return httpVersion === '1.0';
+  return hosts === 1 && HOST.test(headers.host ?? '');
+}
+
+/** Answers a request that Node has read and Koa is not to see; the connection is closed after it. */
+export function refuseRequest(req: IncomingMessage, res: ServerResponse, status: Status): void {
+  const { headers, body } = refusal(status);
+  res.writeHead(status, headers).end(body);
+  res.once('finish', () => cutLater(req.socket));
+}
+
+/** What is not HTTP, is too large or too slow never reaches Koa, but its sender gets an answer of the same kind. */
+export function refuseNonsense(error: Error & { code?: string }, socket: Duplex): void {
+  if (error.code === 'ECONNRESET') socket.destroy();
+  else refuseOnSocket(socket, statusOf(error.code));
+}
+
+/** Answers on a connection on which nothing was answered yet, and closes it. */
+function refuseOnSocket(socket: Duplex, status: Status): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const { headers, body } = refusal(status);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
+  cutLater(socket);
+}
+
+function statusOf(code: string | undefined): Status {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408;
+  return code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
+}
+
+/** Who neither takes its answer nor closes would keep the connection. */
+function cutLater(socket: Duplex): void {
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once('close', () => clearTimeout(timer));
+}
+
+function refusal(status: Status): { headers: Record<string, string>; body: string } {
+  const [code, detail] = refusals[status];
+  const { title, retryable }: PublishedError = errorCodes[code];
+  const requestId = randomUUID();
+  const body = JSON.stringify({
+    type: `/docs/errors/${code}`,
+    title,
+    status,
+    detail,
+    code,
+    requestId,
+    retryable: retryable ?? false,
+  });
+  const headers = {
+    Connection: 'close',
+    'Content-Type': 'application/problem+json; charset=utf-8',
+    'X-Content-Type-Options': 'nosniff',
+    'Content-Security-Policy': "default-src 'none'",
+    'X-Request-Id': requestId,
+    'Content-Length': String(Buffer.byteLength(body)),
+  };
+  return { headers, body };
+}
+
+/** How many slow senders one address may have. */
+export interface SlowBodyLimits {
+  /** A body that takes longer is slow (ms). */
+  slowAfterMs: number;
+  /** Slow bodies of one address at a time; what is more is answered 408. */
+  slowPerAddress: number;
+}
+
+/** Bounds of slow bodies. */
+export const slowBodyLimits: SlowBodyLimits = { slowAfterMs: 2_000, slowPerAddress: 32 };
+
+/** Bounds how many requests of one address send their body slowly at the same time. */
+export function boundSlowBodies(
+  trustedProxies: number,
+  { slowAfterMs, slowPerAddress }: SlowBodyLimits,
+): (req: IncomingMessage, res: ServerResponse) => void {
+  const slow = new Map<string, number>();
+  return (req, res) => {
+    if (req.complete || !announcesBody(req)) return;
+    const address = addressBlock(clientAddress(req, trustedProxies));
+    let counted = false;
+    const timer = setTimeout(() => {
+      if (req.complete) return;
+      const others = slow.get(address) ?? 0;
+      if (others >= slowPerAddress) return end(req, res);
+      counted = true;
+      slow.set(address, others + 1);
+    }, slowAfterMs);
+    req.once('close', () => {
+      clearTimeout(timer);
+      if (!counted) return;
+      const left = (slow.get(address) ?? 1) - 1;
+      if (left > 0) slow.set(address, left);
+      else slow.delete(address);
+    });
+  };
+}
+
+/** Whether a body comes with the request. */
+export function announcesBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+function end({ socket }: IncomingMessage, res: ServerResponse): void {
+  if (res.headersSent) socket.destroy();
+  else refuseOnSocket(socket, 408);
+}
+
+/** What one connection may cost. */
+export interface ConnectionLimits {
+  /** How long nothing may move while the caller's turn it is: no request, or an answer that is not taken (ms). */
+  quietMs: number;
+  /** How long it may take to fetch an answer that is complete (ms). */
+  takeMs: number;
+  /** Bytes of answers that may wait for one connection. */
+  waitingBytes: number;
+}
+
+/** Bounds of every connection. */
+export const connectionLimits: ConnectionLimits = { quietMs: 20_000, takeMs: 60_000, waitingBytes: 8 * 1024 * 1024 };
+
+interface UnderWay {
+  socket: Socket;
+  res: ServerResponse;
+  endedAt?: number;
+}
+
+/**
+ * Cuts connections off that keep memory or a place without moving: Node itself waits for ever for one that does not take
+ * its answer. Who waits for us is left alone. Returns what has to see every request.
+ */
+export function guardConnections(
+  server: Server,
+  { quietMs, takeMs, waitingBytes }: ConnectionLimits,
+): (req: IncomingMessage, res: ServerResponse) => void {
+  const underWay = new Set<UnderWay>();
+  const busy = new Map<Socket, number>();
+  server.setTimeout(quietMs, (socket: Socket) => {
+    // Silence is ours while a request is worked on and nothing waits to be taken.
+    if (busy.has(socket) && socket.writableLength === 0) socket.setTimeout(quietMs);
+    else socket.destroy();
+  });
+  const sweep = setInterval(() => {
+    const now = performance.now();
+    for (const one of underWay) {
+      if (one.res.writableEnded) one.endedAt ??= now;
+      const isLate = one.endedAt !== undefined && now - one.endedAt > takeMs;
+      if (isLate || one.res.writableLength > waitingBytes) one.socket.destroy();
+    }
+  }, 1000).unref();
+  server.once('close', () => clearInterval(sweep));
+
+  return ({ socket }, res) => {
+    const one: UnderWay = { socket, res };
+    underWay.add(one);
+    busy.set(socket, (busy.get(socket) ?? 0) + 1);
+    res.once('close', () => {
+      underWay.delete(one);
+      const left = (busy.get(socket) ?? 1) - 1;
+      if (left > 0) busy.set(socket, left);
+      else busy.delete(socket);
+    });
+  };
+}
