@@ -1,46 +1,61 @@
-import { TransportFailed, type Transport, type WireAnswer, type WireRequest } from '../payments/channel.ts';
-import { redactText, redactUrl } from './redaction.ts';
+import {
+  TransportFailed,
+  type PayWay,
+  type Transport,
+  type WireAnswer,
+  type WireRequest,
+} from '../payments/channel.ts';
+import { readNumberAtChannel } from '../payments/numbers.ts';
 
 /** Largest answer that is read; more is `too_large`. */
 const MAX_BYTES = 1024 * 1024;
 
 /** One exchange with a channel for the order's timeline: secrets, signatures and headers are not in it. */
 export interface ChannelMessage {
+  payWay: PayWay;
+  direction: 'out';
   call: string;
-  orderNo?: string;
-  refundNo?: string;
-  method: WireRequest['method'];
-  url: string;
+  orderNo: string;
+  /** The refund that is meant, whichever of its numbers the channel knows. */
+  refundNo: string | null;
   /** HTTP status; null when no complete answer came back. */
   status: number | null;
-  /** Why there is no answer; null when there is one. */
-  failure: TransportFailed['why'] | null;
   durationMs: number;
   request: string;
   answer: string;
+  /** Why there is no answer; null when there is one. */
+  note: TransportFailed['why'] | null;
+  at: Date;
+}
+
+/** What a transport tells of what it sends. */
+export interface Recording {
+  payWay: PayWay;
+  now: () => Date;
+  /** Told about every exchange that is about an order; what it throws is ignored, for a record must never stop money. */
+  record: (message: ChannelMessage) => void;
 }
 
 /** What a transport is made from. */
 export interface TransportOptions {
   /** Covers the whole exchange: connect, send and read. */
   timeoutMs: number;
-  /** Told about every exchange; what it throws is ignored, for a record must never stop money. */
-  record?: (message: ChannelMessage) => void;
+  recording?: Recording;
 }
 
 /** A transport on `fetch` with keep-alive: one try, no redirects, 1 MB of raw bytes at most; throws TransportFailed. */
-export function createTransport({ timeoutMs, record }: TransportOptions): Transport {
+export function createTransport({ timeoutMs, recording }: TransportOptions): Transport {
   return async (request) => {
     const started = performance.now();
-    const tell = (result: Pick<ChannelMessage, 'status' | 'failure' | 'answer'>): void =>
-      recordSafely(record, request, performance.now() - started, result);
+    const tell = (result: Pick<ChannelMessage, 'status' | 'note' | 'answer'>): void =>
+      recordSafely(recording, request, performance.now() - started, result);
     try {
       const answer = await exchange(request, timeoutMs);
-      tell({ status: answer.status, failure: null, answer: redactText(answer.body.toString('utf8')) });
+      tell({ status: answer.status, note: null, answer: redactText(answer.body.toString('utf8')) });
       return answer;
     } catch (error) {
       const failure = failureOf(error, timeoutMs);
-      tell({ status: null, failure: failure.why, answer: '' });
+      tell({ status: null, note: failure.why, answer: '' });
       throw failure;
     }
   };
@@ -83,16 +98,71 @@ function reasonOf(error: unknown): string {
 }
 
 function recordSafely(
-  record: TransportOptions['record'],
-  { about, method, url, body }: WireRequest,
+  recording: Recording | undefined,
+  { about, body }: WireRequest,
   duration: number,
-  result: Pick<ChannelMessage, 'status' | 'failure' | 'answer'>,
+  result: Pick<ChannelMessage, 'status' | 'note' | 'answer'>,
 ): void {
-  if (!record) return;
+  const { call, orderNo, refundNo } = about;
+  if (!recording || !orderNo) return;
+  const { payWay, now, record } = recording;
   try {
-    const durationMs = Math.round(duration);
-    record({ ...about, method, url: redactUrl(url), durationMs, request: redactText(body ?? ''), ...result });
+    record({
+      payWay,
+      direction: 'out',
+      call,
+      orderNo,
+      refundNo: refundNo === undefined ? null : readNumberAtChannel(refundNo).refundNo,
+      durationMs: Math.round(duration),
+      request: redactText(body ?? ''),
+      at: now(),
+      ...result,
+    });
   } catch {
     // The exchange itself is what counts.
   }
+}
+
+/** Longest text that is kept of a request or an answer, in characters. */
+const MAX_KEPT = 16_384;
+
+/** Members and parameters whose values give power or prove identity. */
+const SECRET = [
+  'sign',
+  'signature',
+  'paySign',
+  'access_token',
+  'refresh_token',
+  'id_token',
+  'app_auth_token',
+  'auth_token',
+  'client_secret',
+  'secret',
+  'password',
+  'api_v3_key',
+  'apiV3Key',
+  'nonce',
+  'private_key',
+  'ciphertext',
+  'alipay_cert_content',
+].join('|');
+
+const JSON_MEMBER = new RegExp(`("(?:${SECRET})"\\s*:\\s*)"(?:[^"\\\\]|\\\\.)*"?`, 'gi');
+const FORM_FIELD = new RegExp(`((?:^|[?&])(?:${SECRET})=)[^&\\s"]*`, 'gi');
+const PEM = /-----BEGIN [A-Z ]+-----[\s\S]*?(?:-----END [A-Z ]+-----|$)/g;
+const BEARER = /\b(Bearer|Basic|WECHATPAY2-SHA256-RSA2048)\s+[^\s"]+/g;
+
+/** A request or answer text that may be kept: signatures, tokens, keys and secrets replaced, cut to 16 KB. */
+export function redactText(text: string): string {
+  const kept = text.length > MAX_KEPT ? `${text.slice(0, MAX_KEPT)}… (${text.length} characters)` : text;
+  return kept
+    .replace(JSON_MEMBER, '$1"***"')
+    .replace(FORM_FIELD, '$1***')
+    .replace(PEM, '***')
+    .replace(BEARER, '$1 ***');
+}
+
+/** The clock by which messages to channels are dated: channels compare it with theirs, so nobody puts it forward. */
+export function channelTime(): Date {
+  return new Date();
 }

@@ -1,5 +1,6 @@
 import { CHANNEL_KINDS } from '../channels/registry.ts';
 import { channelSerial } from '../channels/serials.ts';
+import { channelTime } from '../channels/transport.ts';
 import { createCredentials, type Credentials } from '../credentials/credentials.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { RouteGroup } from '../routes/index.ts';
@@ -17,7 +18,7 @@ export interface ComposedCredentials extends Pick<
   groups: RouteGroup[];
 }
 
-/** Assembles credentials. Channels sign with the real clock: `now` is the service's own, which tests may put forward. */
+/** Assembles credentials. Channels sign by their own clock: `now` is the service's, which tests may put forward. */
 export function composeCredentials(
   { config, store, now, log, simulatorUrl }: Base,
   { audit, transportTo }: { audit: Audit; transportTo: Messages['transportTo'] },
@@ -28,7 +29,7 @@ export function composeCredentials(
     audit,
     serialOf: channelSerial,
     transportTo,
-    now: () => new Date(),
+    now: channelTime,
     simulatorUrl,
     debug: config.debug,
     masterKeys: config.security.masterKeys,

@@ -1,5 +1,5 @@
 import type Koa from 'koa';
-import { RequestTime, withinRequestTime } from '../db/request-time.ts';
+import { eachWithin } from '../db/pool.ts';
 import { buildKoa, type KoaParts } from '../http/build-koa.ts';
 import { VERSION } from '../http/version.ts';
 import { createWithKey } from '../payments/idempotency.ts';
@@ -33,7 +33,7 @@ export async function composeHttp(base: Base, { groups, isDraining, ...needs }: 
     rateLimits: limits,
     changes,
     withKey: createWithKey({ store, now }),
-    asOne: (work) => withinRequestTime(new RequestTime(requestMs), work),
+    asOne: eachWithin(requestMs),
     router: buildRouter([own, ...groups], { enabled: config.explorer.enabled }),
   });
 }

@@ -1,10 +1,8 @@
-import { redactText } from '../channels/redaction.ts';
-import { createTransport } from '../channels/transport.ts';
+import { createTransport, redactText } from '../channels/transport.ts';
 import { Counter } from 'prom-client';
 import { createMessageLog, type MessageLog } from '../db/message-log.ts';
-import { type NewMessage, writeMessages } from '../db/queries/messages.ts';
+import { writeMessages } from '../db/queries/messages.ts';
 import type { PayWay, Transport } from '../payments/channel.ts';
-import { readNumberAtChannel } from '../payments/numbers.ts';
 import type { Ports } from '../payments/ports.ts';
 import type { Base } from './base.ts';
 
@@ -31,42 +29,17 @@ export function composeMessages({ config, store, now, log: report, metrics }: Ba
     failed: (error) => report('warn', 'channel messages could not be stored', { error }),
     dropped: (count) => lost.inc(count),
   });
-  // A notice names what it likes.
-  const keep = ({ call, orderNo, ...message }: Omit<NewMessage, 'at'>) =>
-    log.record({ ...message, call: call.slice(0, 64), orderNo: orderNo.slice(0, 64), at: now() });
+  const { timeoutMs } = config.channels;
   return {
     log,
-    transportTo: (payWay) =>
-      createTransport({
-        timeoutMs: config.channels.timeoutMs,
-        record: ({ call, orderNo, refundNo = null, status, durationMs, request, answer, failure: note }) => {
-          if (orderNo)
-            keep({
-              payWay,
-              direction: 'out',
-              call,
-              orderNo,
-              refundNo: nameOf(refundNo),
-              status,
-              durationMs,
-              request,
-              answer,
-              note,
-            });
-        },
-      }),
-    heard: ({ request, refundNo, ...message }) =>
-      keep({
+    transportTo: (payWay) => createTransport({ timeoutMs, recording: { payWay, now, record: log.record } }),
+    heard: ({ request, ...message }) =>
+      log.record({
         ...message,
-        refundNo: refundNo?.slice(0, 64) ?? null,
         request: redactText(request).slice(0, MAX_NOTICE),
         direction: 'in',
         durationMs: null,
+        at: now(),
       }),
   };
-}
-
-/** The refund that is meant, whichever of its numbers the channel knows. */
-function nameOf(numberAtChannel: string | null): string | null {
-  return numberAtChannel === null ? null : readNumberAtChannel(numberAtChannel).refundNo;
 }

@@ -1,5 +1,4 @@
-import { createMessageQueue } from './message-queue.ts';
-import type { NewMessage, Waiting } from './queries/messages.ts';
+import { isRepeatable, MISSING, type NewMessage, type Waiting } from './queries/messages.ts';
 
 /** Keeps channel messages for the timeline. They are not facts: writing them never delays or stops money. */
 export interface MessageLog {
@@ -67,4 +66,112 @@ export function createMessageLog({ write, failed, dropped }: MessageLogPorts): M
     await flush();
     clearTimeout(timer);
   }
+}
+
+/** Messages that wait for a write, in their order, within a bound in bytes. */
+interface MessageQueue {
+  size(): number;
+  /** False when there is no room: then a mark stands for the message. */
+  add(message: NewMessage): boolean;
+  /** The first of them, as many as one statement has time for. */
+  take(): Waiting[];
+  /** Puts marks in the place of messages that were taken and not written; returns how many messages that were. */
+  putMarks(batch: readonly Waiting[]): number;
+}
+
+/** Text that may wait; marks have an eighth more. */
+const MAX_BYTES = 16 * 1024 * 1024;
+const MAX_BYTES_WITH_MARKS = MAX_BYTES + MAX_BYTES / 8;
+/** What a message costs beside its texts. */
+const ROW_BYTES = 256;
+
+const STATEMENT_ROWS = 300;
+const STATEMENT_BYTES = 1024 * 1024;
+
+/** An empty queue. */
+function createMessageQueue(): MessageQueue {
+  let waiting: Waiting[] = [];
+  let bytes = 0;
+  /** The last that waits about the same: what it is counted on. */
+  const newest = new Map<string, Waiting>();
+  return { size: () => waiting.length, add, take, putMarks };
+
+  function add(message: NewMessage): boolean {
+    const one = storable(message);
+    if (isCounted(one)) return true;
+    if (bytes + bytesOf(one) <= MAX_BYTES) {
+      push(one);
+      return true;
+    }
+    const mark = markFor(one);
+    if (!isCounted(mark) && bytes + bytesOf(mark) <= MAX_BYTES_WITH_MARKS) push(mark);
+    return false;
+  }
+
+  function isCounted(one: Waiting): boolean {
+    const last = newest.get(topicOf(one));
+    if (!last || !isAgain(last, one)) return false;
+    last.times += one.times;
+    last.lastAt = one.lastAt ?? one.at;
+    return true;
+  }
+
+  function push(one: Waiting): void {
+    waiting.push(one);
+    newest.set(topicOf(one), one);
+    bytes += bytesOf(one);
+  }
+
+  function take(): Waiting[] {
+    let sum = 0;
+    const beyond = waiting.findIndex((one, place) => {
+      sum += bytesOf(one);
+      return place > 0 && (place >= STATEMENT_ROWS || sum > STATEMENT_BYTES);
+    });
+    const batch = waiting.slice(0, beyond < 0 ? waiting.length : beyond);
+    waiting = waiting.slice(batch.length);
+    for (const one of batch) {
+      bytes -= bytesOf(one);
+      if (newest.get(topicOf(one)) === one) newest.delete(topicOf(one));
+    }
+    return batch;
+  }
+
+  function putMarks(batch: readonly Waiting[]): number {
+    const later = waiting;
+    waiting = [];
+    bytes = 0;
+    newest.clear();
+    for (const one of batch.map(markFor)) if (!isCounted(one)) push(one);
+    for (const one of later) push(one);
+    return batch.reduce((sum, { call, times }) => sum + (call === MISSING ? 0 : times), 0);
+  }
+}
+
+function topicOf({ orderNo, refundNo, payWay, direction, call }: Waiting): string {
+  return JSON.stringify([orderNo, refundNo, payWay, direction, call]);
+}
+
+/** Whether a message says what another one about the same said before, as far as that is kept as a count. */
+function isAgain(last: Waiting, one: Waiting): boolean {
+  if (one.call === MISSING) return true;
+  return isRepeatable(one) && last.status === one.status && last.note === one.note && last.answer === one.answer;
+}
+
+function markFor({ orderNo, payWay, at, times, lastAt }: Waiting): Waiting {
+  const nothing = { refundNo: null, status: null, durationMs: null, request: null, answer: null, note: null };
+  return { ...nothing, orderNo, payWay, direction: 'in', call: MISSING, at, times, lastAt };
+}
+
+/** As a column can hold it: PostgreSQL has no NUL in a text, and JSON no half of a character. A notice names what it likes. */
+function storable(message: NewMessage): Waiting {
+  const text = (value: string | null) => value?.toWellFormed().replaceAll('\0', '\uFFFD') ?? null;
+  const { request, answer, note, call, orderNo, refundNo } = message;
+  const names = { call: call.slice(0, 64), orderNo: orderNo.slice(0, 64), refundNo: refundNo?.slice(0, 64) ?? null };
+  const texts = { request: text(request), answer: text(answer), note: text(note) };
+  return { times: 1, lastAt: null, ...message, ...names, ...texts };
+}
+
+function bytesOf({ request, answer }: Waiting): number {
+  return ROW_BYTES + Buffer.byteLength(request ?? '') + Buffer.byteLength(answer ?? '');
 }

@@ -21,6 +21,8 @@ const errorCodes = /^server\/error-codes\//;
 /** What everybody may use: of ours it imports the table of error codes at most. */
 const errors = /^server\/(errors\.ts$|folder-lock\.ts$|addresses\.ts$|error-codes\/)/;
 const money = /^server\/payments\/(channel|money)\.ts$/;
+/** How numbers of refunds are made and read. */
+const numbers = /^server\/payments\/numbers\.ts$/;
 /** The rooms above payments: what they sell is paid as orders. */
 const upstairs = /^(skillpay|catalog)$/;
 const payments = /^server\/payments\//;
@@ -50,7 +52,7 @@ const rules: readonly Rule[] = [
     ours: [errors, money, new RegExp(`^server/channels/${folder}/`), /^server\/channels\/(?!registry)[\w-]+\.ts$/],
     never: [koa, database],
   })),
-  { files: /^server\/channels\//, ours: [errors, money, /^server\/channels\//], never: [koa, database] },
+  { files: /^server\/channels\//, ours: [errors, money, numbers, /^server\/channels\//], never: [koa, database] },
   {
     files: /^server\/db\//,
     ours: [errors, /^server\/db\//],

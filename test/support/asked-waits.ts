@@ -1,7 +1,7 @@
 import type { ExecutionContext } from 'ava';
 import pg from 'pg';
 import { TIMEOUTS } from '../../server/db/orm.ts';
-import { requestTime, type RequestTime } from '../../server/db/request-time.ts';
+import { requestTime, type RequestTime } from '../../server/db/pool.ts';
 
 interface Wait {
   ms: number;

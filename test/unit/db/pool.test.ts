@@ -1,6 +1,11 @@
 import test from 'ava';
-import { connectWithin } from '../../../server/db/pool.ts';
-import { outsideRequestTime, RequestTime, requestTime, withinRequestTime } from '../../../server/db/request-time.ts';
+import {
+  connectWithin,
+  outsideRequestTime,
+  RequestTime,
+  requestTime,
+  withinRequestTime,
+} from '../../../server/db/pool.ts';
 
 /** A database that answers nothing: whatever is asked takes as long as it is given, or as the service's own limit. */
 function blackHole(total: number, own: number) {
