@@ -1,5 +1,4 @@
 import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
-import type { IdentityFields } from '../db/queries/credentials.ts';
 import type { ReadTx } from '../db/tx.ts';
 import type { Channel, ChannelInput, ChannelKind, KeyOrigin, PayWay, Transport } from '../payments/channel.ts';
 import { privatePartPlace, secretsPlace } from './places.ts';
@@ -25,11 +24,6 @@ export interface VersionRows {
   certs: CertRow[];
   /** What an administrator distrusts at this channel, of this version or not. */
   distrusted: CertRow[];
-}
-
-/** The fields that say whose money it is, of a channel's kind. */
-export function identityFields({ fields }: ChannelKind): IdentityFields {
-  return fields.flatMap(({ name, pinned }) => (pinned ? [{ name, unless: pinned === true ? '' : pinned.unless }] : []));
 }
 
 /** Reads a version; undefined when there is none. Certificates that were deleted since are still read. */

@@ -3,6 +3,7 @@ import {
   identitiesSince,
   versionsOfAccount,
   type HealthNote,
+  type IdentityFields,
   type VersionName,
 } from '../db/queries/credentials.ts';
 import type { Store } from '../db/store.ts';
@@ -17,7 +18,7 @@ import {
   type Transport,
 } from '../payments/channel.ts';
 import type { Channels, NoticeChannel } from '../payments/ports.ts';
-import { buildChannel, identityFields, readVersion, type Unseal } from './build.ts';
+import { buildChannel, readVersion, type Unseal } from './build.ts';
 import { createHealth, watched, type HealthPorts } from './health.ts';
 import { ChannelDisabled, ChannelNotConfigured, ConfigurationBroken, NothingConfigured } from './refusals.ts';
 import { SealBroken } from './sealing.ts';
@@ -181,6 +182,11 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
       }
     },
   };
+}
+
+/** The fields that say whose money it is, of a channel's kind. */
+function identityFields({ fields }: ChannelKind): IdentityFields {
+  return fields.flatMap(({ name, pinned }) => (pinned ? [{ name, unless: pinned === true ? '' : pinned.unless }] : []));
 }
 
 type Way = [keys: VersionName, identity: VersionName];

@@ -3,7 +3,7 @@ import { Forbidden, Unauthenticated } from '../errors.ts';
 import { csrfMatches } from './csrf.ts';
 import { isWithin } from '../addresses.ts';
 import type { AdminState, AppState, IdentityQueries } from './ports.ts';
-import { effectiveScopes } from './scopes.ts';
+import { scopes as allScopes } from './scopes.ts';
 import { isConfirmed } from './confirm.ts';
 import { createSessionUse, usedSince } from './session-use.ts';
 import type { TokenMint } from './tokens.ts';
@@ -114,6 +114,18 @@ function toCaller(app: AppState, scopes: readonly string[], debug: boolean): Fou
     mode: debug ? 'test' : 'live',
     rateLimit: app.rateLimit ?? undefined,
   };
+}
+
+const everyScope: ReadonlySet<string> = new Set(allScopes);
+
+/** Whether an application that has `owned` may ask for `scope`. */
+export function covers(owned: readonly string[], scope: string): boolean {
+  return everyScope.has(scope) && (owned.includes(scope) || owned.includes('admin'));
+}
+
+/** What a token may do now: its own scopes as far as the application still has them. */
+export function effectiveScopes(token: readonly string[], app: readonly string[]): ReadonlySet<string> {
+  return new Set(allScopes.filter((scope) => covers(token, scope) && covers(app, scope)));
 }
 
 /** Notes the last use beside the request, at most once a minute; losing one is no harm. */

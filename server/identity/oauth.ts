@@ -2,7 +2,7 @@ import type { ApiAppRow } from '../db/entities/identity.ts';
 import { AppError, Unauthenticated } from '../errors.ts';
 import { authenticateClient, type ClientCredentials, type ClientPorts } from './client-credentials.ts';
 import type { IdentityQueries } from './ports.ts';
-import { covers } from './scopes.ts';
+import { covers } from './authenticators.ts';
 import type { GenuineToken, TokenMint } from './tokens.ts';
 
 /** A scope that the application does not have, or that does not exist (RFC 6749 §5.2). */

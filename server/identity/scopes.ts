@@ -18,20 +18,9 @@ export const scopes = [...merchantScopes, ...trustedScopes] as const;
 /** A scope of an API application. */
 export type Scope = (typeof scopes)[number];
 
-const everyScope: ReadonlySet<string> = new Set(scopes);
 const needsTrust: ReadonlySet<string> = new Set(trustedScopes);
 
 /** Whether an application with these scopes must be trusted. */
 export function needTrust(wanted: readonly string[]): boolean {
   return wanted.some((scope) => needsTrust.has(scope));
-}
-
-/** Whether an application that has `owned` may ask for `scope`. */
-export function covers(owned: readonly string[], scope: string): boolean {
-  return everyScope.has(scope) && (owned.includes(scope) || owned.includes('admin'));
-}
-
-/** What a token may do now: its own scopes as far as the application still has them. */
-export function effectiveScopes(token: readonly string[], app: readonly string[]): ReadonlySet<string> {
-  return new Set(scopes.filter((scope) => covers(token, scope) && covers(app, scope)));
 }

@@ -2,9 +2,10 @@ import type { MoveRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/tx.ts';
 import { type Change, type EffectRun, MOVED_OF_ORDER, MOVED_OF_REFUND, type OpenedRefund } from './core/change.ts';
-import { isListed, ORDER_MOVES, REFUND_MOVES } from './core/moves.ts';
+import { type Move, ORDER_MOVES, REFUND_MOVES } from './core/moves.ts';
 import { runEffect } from './effects.ts';
 import { jsonable, raiseException, resolveExceptions, tellOrder, tellRefund } from './journal.ts';
+import type { OrderState, RefundState } from './order.ts';
 import type { Ports } from './ports.ts';
 import { MerchantNumberUsed } from './refusals.ts';
 
@@ -147,7 +148,7 @@ async function openRefund(ports: Ports, tx: Tx, order: OrderRow, opened: OpenedR
 /** Only a listed move may change a state or a sum. */
 function refuseImpossible(ports: Ports, { order, refund }: Rows, change: Change): void {
   const row = change.refund ? refund : order;
-  const to = (change.refund ?? change.order) as { state?: OrderRow['state'] | RefundRow['state'] } | undefined;
+  const to = (change.refund ?? change.order) as { state?: OrderState | RefundState } | undefined;
   const moves = change.refund ? REFUND_MOVES : ORDER_MOVES;
   const isPossible =
     change.rule === null
@@ -156,6 +157,16 @@ function refuseImpossible(ports: Ports, { order, refund }: Rows, change: Change)
   if (isPossible) return;
   ports.log('error', 'a move that no table has was refused', { orderNo: order.orderNo, change: jsonable(change) });
   throw new ImpossibleMove(change.rule, row?.state ?? null, to?.state);
+}
+
+/** Whether a table has the move. */
+export function isListed(
+  moves: readonly Move<OrderState | RefundState>[],
+  rule: string,
+  from: OrderState | RefundState | null,
+  to: OrderState | RefundState,
+): boolean {
+  return moves.some((move) => move.rule === rule && move.from === from && move.to === to);
 }
 
 function has(patch: object | undefined, members: readonly string[]): boolean {

@@ -3,7 +3,7 @@ import type { RefundRow } from '../db/entities/refunds.ts';
 import type { ReadTx, Tx } from '../db/tx.ts';
 import { BUSY, causes, NotFound } from '../errors.ts';
 import { apply, type Via } from './apply.ts';
-import { type Change, isRefusal, type Refusal } from './core/change.ts';
+import type { Change, Refusal } from './core/change.ts';
 import { decideOrder, orderNeeds } from './core/decide-order.ts';
 import { decideRefund, type RefundWish } from './core/decide-refund.ts';
 import type { Heard, OrderFacts, RefundFacts } from './core/facts.ts';
@@ -87,7 +87,7 @@ export async function settleRefund(
 
 /** What was decided; a refusal is thrown, so that nothing is written. */
 export function permitted(decided: Change | Refusal, order: OrderRow): Change {
-  if (isRefusal(decided)) throw refusalFor(decided, order);
+  if ('refuse' in decided) throw refusalFor(decided, order);
   return decided;
 }
 

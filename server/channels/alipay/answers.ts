@@ -1,6 +1,5 @@
 import type { CloseOutcome, OrderRef, Outcome, PlaceOrder, RefundOutcome, RefundRef } from '../../payments/channel.ts';
 import { readMajorText, sameMoney, type Money } from '../../payments/money.ts';
-import { readChinaTime } from './china-time.ts';
 import { unknown, unknownRefusal, type Said } from './reply.ts';
 import { CODE, CREATE_REFUSED, DISCORDANT, NOT_EXIST, REFUND_REFUSED, TRADE_STATUS } from './status.ts';
 
@@ -126,6 +125,13 @@ export function readRefundQueried(
     return unknown('mismatch', `total_amount is ${String(content.total_amount)}.`);
   }
   return { kind: 'succeeded', amount, at: readChinaTime(content.gmt_refund_pay) ?? receivedAt };
+}
+
+/** Reads `yyyy-MM-dd HH:mm:ss` (fractions allowed) of UTC+8; undefined when it is not such a time. */
+export function readChinaTime(text: unknown): Date | undefined {
+  if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,3})?$/.test(text)) return undefined;
+  const at = new Date(`${text.replace(' ', 'T')}+08:00`);
+  return Number.isNaN(at.getTime()) ? undefined : at;
 }
 
 function otherThing(content: Content) {

@@ -1,8 +1,8 @@
 import { createPrivateKey, createPublicKey, type KeyObject, type X509Certificate } from 'node:crypto';
 import { ChannelMisconfigured, type ChannelInput } from '../../payments/channel.ts';
-import { createKeyRing, storedKey, type KeyRing, type VerifyKey } from '../key-ring.ts';
+import { createKeyRing, storedKey, type KeyRing } from '../key-ring.ts';
 import { leadsTo } from './chain.ts';
-import { certSerial, readCertificates, rootCertSerial, verifyRsa2 } from './signature.ts';
+import { certSerial, readCertificates, rootCertSerial } from './signature.ts';
 
 /** The certificate kinds of Alipay, by their use. */
 export const KINDS = {
@@ -34,24 +34,6 @@ export function readKeys(input: KeyInput): AlipayKeys {
   const { pems } = input;
   const appKey = readPrivateKey(first(pems, KINDS.appKey));
   return pems[KINDS.appCert]?.length ? certificateKeys(input, appKey) : plainKeys(input, appKey);
-}
-
-/** How a signature of Alipay's stands: by its serial in certificate mode; an answer without one is nobody's. */
-export async function judgeAnswer(
-  { ring, certificateMode }: AlipayKeys,
-  text: string,
-  sign: string,
-  serial: string,
-): Promise<'genuine' | 'serial_unknown' | 'signature_invalid'> {
-  if (!certificateMode) return signerIn(ring, text, sign) ? 'genuine' : 'signature_invalid';
-  const found = await ring.find(serial);
-  if (!found) return 'serial_unknown';
-  return verifyRsa2(text, sign, found.key) ? 'genuine' : 'signature_invalid';
-}
-
-/** The key of the ring that made this signature; notices name no serial. */
-export function signerIn(ring: KeyRing, text: string | Uint8Array, sign: string): VerifyKey | undefined {
-  return ring.all().find(({ key }) => verifyRsa2(text, sign, key));
 }
 
 function plainKeys(input: KeyInput, appKey: KeyObject): AlipayKeys {

@@ -1,8 +1,7 @@
 import { NoticeNotGenuine, type Notice } from '../../payments/channel.ts';
 import { readMajorText } from '../../payments/money.ts';
 import { readTrade } from './answers.ts';
-import { signerIn } from './keys.ts';
-import { noticeText } from './signature.ts';
+import { noticeText, signerIn } from './signature.ts';
 import type { KeyRing } from '../key-ring.ts';
 
 /** More parameters than Alipay ever sends; a longer body is not looked at. */

@@ -1,5 +1,6 @@
 import { TransportFailed, type UnknownCause, type WireAnswer } from '../../payments/channel.ts';
-import { type AlipayKeys, judgeAnswer } from './keys.ts';
+import type { AlipayKeys } from './keys.ts';
+import { signerIn, verifyRsa2 } from './signature.ts';
 import { blamedField, BUSY, CODE } from './status.ts';
 
 /** What Alipay said over its signature. */
@@ -70,6 +71,19 @@ async function judged(envelope: Envelope, keys: AlipayKeys): Promise<Reply> {
   // The member's name is outside the signature: an error member never carries a success.
   if (envelope.isError && said.code === CODE.ok) return unknown('unparsable', 'error_response with a success code.');
   return { kind: 'said', said };
+}
+
+/** How a signature of Alipay's stands: by its serial in certificate mode; an answer without one is nobody's. */
+async function judgeAnswer(
+  { ring, certificateMode }: AlipayKeys,
+  text: string,
+  sign: string,
+  serial: string,
+): Promise<'genuine' | 'serial_unknown' | 'signature_invalid'> {
+  if (!certificateMode) return signerIn(ring, text, sign) ? 'genuine' : 'signature_invalid';
+  const found = await ring.find(serial);
+  if (!found) return 'serial_unknown';
+  return verifyRsa2(text, sign, found.key) ? 'genuine' : 'signature_invalid';
 }
 
 function unsigned(envelope: Envelope): Unknown {

@@ -1,6 +1,5 @@
 import type { OrderRef, PlaceOrder, RefundOrder, RefundRef } from '../../payments/channel.ts';
 import { majorText } from '../../payments/money.ts';
-import { chinaTime } from './china-time.ts';
 
 /** One call before it is signed: the method, its business content and the addresses that go beside it. */
 export interface AlipayCall {
@@ -22,6 +21,7 @@ export interface Caller {
 
 /** After this long, a re-sent create carries a new timestamp: the gateway refuses old ones. */
 const STALE_MS = 10 * 60_000;
+const CHINA_MS = 8 * 3_600_000;
 
 const CREATE: Readonly<Record<'qr' | 'page' | 'wap' | 'app', { method: string; productCode?: string }>> = {
   qr: { method: 'alipay.trade.precreate' },
@@ -111,6 +111,11 @@ export function encodeForm(params: Readonly<Record<string, string>>): string {
   return Object.entries(params)
     .map(([key, value]) => `${key}=${encodeURIComponent(value)}`)
     .join('&');
+}
+
+/** Writes an instant as Alipay does: `yyyy-MM-dd HH:mm:ss` in UTC+8, whatever zone the process runs in. */
+export function chinaTime(at: Date): string {
+  return new Date(at.getTime() + CHINA_MS).toISOString().slice(0, 19).replace('T', ' ');
 }
 
 /** A subject that Alipay takes: `/ = &` as their full-width forms, no control characters, at most 256 characters. */

@@ -1,4 +1,5 @@
 import { createHash, sign, verify, X509Certificate, type KeyObject } from 'node:crypto';
+import type { KeyRing, VerifyKey } from '../key-ring.ts';
 
 /** Signature algorithms of PKCS #1 have object identifiers below this one; the SM2 roots in Alipay's file do not. */
 const PKCS1 = '1.2.840.113549.1.1';
@@ -26,6 +27,11 @@ export function signRsa2(text: string | Uint8Array, key: KeyObject): Promise<str
 export function verifyRsa2(text: string | Uint8Array, signature: string, key: KeyObject): boolean {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(signature)) return false;
   return verify('RSA-SHA256', bytesOf(text), key, Buffer.from(signature, 'base64'));
+}
+
+/** The key of the ring that made this signature; notices name no serial. */
+export function signerIn(ring: KeyRing, text: string | Uint8Array, sign: string): VerifyKey | undefined {
+  return ring.all().find(({ key }) => verifyRsa2(text, sign, key));
 }
 
 /** The serial that Alipay calls `app_cert_sn` / `alipay_cert_sn`: md5 of issuer and decimal serial number, hex. */

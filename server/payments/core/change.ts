@@ -119,8 +119,3 @@ export interface Refusal {
     | { readonly code: 'refund_limit_reached'; readonly message: string }
     | { readonly code: 'invalid_action'; readonly message: string };
 }
-
-/** Whether a decision refuses. */
-export function isRefusal(decided: object): decided is Refusal {
-  return 'refuse' in decided;
-}

@@ -1,6 +1,6 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { Money } from '../money.ts';
-import { type Change, isRefusal, type Refusal } from './change.ts';
+import type { Change, Refusal } from './change.ts';
 import { type Heard, missingFact, type OrderFacts } from './facts.ts';
 import { hearOrder } from './hear-order.ts';
 import { isOpen } from './moves.ts';
@@ -15,7 +15,7 @@ export function decideOrder(order: OrderRow, facts: OrderFacts, input: Heard | O
 /** What an outcome or a wish does to an order: the same answer for the same rows, facts and time. */
 export function decideOrder(order: OrderRow, facts: OrderFacts, input: Heard | OrderWish, now: Date): Change | Refusal {
   const decided = 'wish' in input ? wishOrder(order, facts, input, now) : hearOrder(order, facts, input, now);
-  return isRefusal(decided) ? decided : withOverdue(order, decided, now);
+  return 'refuse' in decided ? decided : withOverdue(order, decided, now);
 }
 
 /** Silence is listed: an order that should long be over waits for a person too, until it is over. */

@@ -62,16 +62,6 @@ export const REFUND_MOVES = [
 export type OrderRule = (typeof ORDER_MOVES)[number]['rule'];
 export type RefundRule = (typeof REFUND_MOVES)[number]['rule'];
 
-/** Whether a table has the move. */
-export function isListed(
-  moves: readonly Move<OrderState | RefundState>[],
-  rule: string,
-  from: OrderState | RefundState | null,
-  to: OrderState | RefundState,
-): boolean {
-  return moves.some((move) => move.rule === rule && move.from === from && move.to === to);
-}
-
 /** The states in which nothing will move an order but late money. */
 export const SETTLED_STATES: readonly OrderState[] = ['closed', 'failed', 'paid'];
 

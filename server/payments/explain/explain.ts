@@ -1,6 +1,5 @@
 import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
-import { isRefusal } from '../core/change.ts';
 import { decideRefund } from '../core/decide-refund.ts';
 import type { RefundFacts } from '../core/facts.ts';
 import type { Asker, Ports } from '../ports.ts';
@@ -105,7 +104,7 @@ function explainRefund(
   facts: RefundFacts,
   now: Date,
 ): Explanation['refunds'][number] {
-  const canRetry = !isRefusal(decideRefund(order, refund, { wish: 'retry', facts }, now));
+  const canRetry = !('refuse' in decideRefund(order, refund, { wish: 'retry', facts }, now));
   const situation = refundSituation(refund, now, canRetry);
   return {
     refundNo: refund.refundNo,

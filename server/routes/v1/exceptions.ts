@@ -3,7 +3,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { EXCEPTION_KINDS } from '../../payments/exception-kinds.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
-import { askerOf } from '../wire/asker.ts';
+import { askerOf } from '../wire/audience.ts';
 import { RESOLVE_EXCEPTION_ERRORS } from '../wire/errors.ts';
 import { Code, Id, Paging, SafeText, Timestamp } from '../wire/fields.ts';
 import { pageOf } from '../wire/order-page.ts';

@@ -3,7 +3,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import type { Explanation } from '../../payments/explain/explain.ts';
 import type { Asker } from '../../payments/ports.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
-import { askerOf } from '../wire/asker.ts';
+import { askerOf } from '../wire/audience.ts';
 import { Id, Timestamp } from '../wire/fields.ts';
 
 const NextStep = z

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint, Reply } from '../../http/endpoint.ts';
 import { EXPORT_FORMATS, type ExportOrders } from '../../payments/export.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
-import { askerOf } from '../wire/asker.ts';
+import { askerOf } from '../wire/audience.ts';
 import { FIND_ORDERS_ERRORS } from '../wire/errors.ts';
 import { orderFilter, OrdersQuery } from '../wire/order-filters.ts';
 

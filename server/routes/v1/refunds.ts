@@ -3,7 +3,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { REFUND_STATES } from '../../payments/order.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
-import { askerOf } from '../wire/asker.ts';
+import { askerOf } from '../wire/audience.ts';
 import { RESOLVE_REFUND_ERRORS, RETRY_REFUND_ERRORS } from '../wire/errors.ts';
 import { Code, Id, Paging, SafeText, TimeRange } from '../wire/fields.ts';
 import { pageOf } from '../wire/order-page.ts';

@@ -5,6 +5,7 @@ import type { Actor } from '../../identity/ports.ts';
 import type { Scope } from '../../identity/scopes.ts';
 import { actorOf } from './identity.ts';
 import { InProject } from './projects.ts';
+import type { Asker } from '../../payments/ports.ts';
 
 /** Nothing in the query: an application's project is that of its token. */
 export const NoQuery = z.object({});
@@ -42,4 +43,11 @@ export function actingIn<Named extends string | undefined>(
   input: Addressed<Named> & { request: RequestFacts },
 ): { actor: Actor; project: string | Named } {
   return { actor: actorOf(input.caller, input.request), project: projectOf(input) };
+}
+
+/** Whose orders a caller acts on: an application's are its own, an administrator's are any; each under the own name. */
+export function askerOf(caller: Caller, request: RequestFacts): Asker {
+  return caller.kind === 'app'
+    ? { owner: { clientId: caller.clientId }, actor: `app:${caller.clientId}` }
+    : { owner: 'any', actor: `admin:${caller.username}`, person: actorOf(caller, request) };
 }

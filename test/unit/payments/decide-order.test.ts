@@ -1,10 +1,11 @@
 import test from 'ava';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { Outcome } from '../../../server/payments/channel.ts';
-import { type Change, isRefusal, MOVED_OF_ORDER } from '../../../server/payments/core/change.ts';
+import { type Change, MOVED_OF_ORDER } from '../../../server/payments/core/change.ts';
 import { decideOrder, orderNeeds } from '../../../server/payments/core/decide-order.ts';
 import type { Heard, OrderFacts } from '../../../server/payments/core/facts.ts';
-import { isListed as isMove, isOpen, ORDER_MOVES } from '../../../server/payments/core/moves.ts';
+import { isListed as isMove } from '../../../server/payments/apply.ts';
+import { isOpen, ORDER_MOVES } from '../../../server/payments/core/moves.ts';
 import type { OrderWish } from '../../../server/payments/core/wish-order.ts';
 import { CLOSE_OUTCOMES, OUTCOMES, orders, WISHES } from '../../support/core-orders.ts';
 import { at, frozen, NOW } from '../../support/core-rows.ts';
@@ -119,7 +120,7 @@ test('every state × wish × fact: a listed move or a refusal, sums that agree, 
       for (const facts of factsFor(order, wish)) {
         count++;
         const decided = decideOrder(frozen(order), facts, frozen(wish), NOW);
-        if (isRefusal(decided)) refused.add(`${wish.wish}: ${decided.refuse.code}`);
+        if ('refuse' in decided) refused.add(`${wish.wish}: ${decided.refuse.code}`);
         else
           for (const fault of [...faultsOf(order, decided, facts), ...faultsOfWish(order, wish, decided)])
             faults.set(fault, `${order.state} × ${JSON.stringify(wish, (_name, value: unknown) => String(value))}`);
@@ -185,7 +186,7 @@ test('the close that the channel confirms ends the order, whatever the close was
       for (const order of orders({ few: true })) {
         if (order.state !== 'closing' || order.captureState !== null) continue;
         const change = decideOrder({ ...order, closeReason }, {}, { wish: 'settle_close', outcome }, NOW);
-        if (isRefusal(change)) return t.fail();
+        if ('refuse' in change) return t.fail();
         t.not({ ...order, ...change.order }.nextCheckAt, null);
         t.is((change.rule as string | null) === 'O7', outcome.kind === 'closed');
       }
@@ -196,7 +197,7 @@ test('what was claimed and not confirmed is looked into soon, whatever the state
   for (const order of orders({ few: true }))
     for (const nextCheckAt of [null, NOW, soon, new Date(NOW.getTime() + 3_600_000)]) {
       const change = decideOrder({ ...order, nextCheckAt }, {}, { wish: 'check_soon' }, NOW);
-      if (isRefusal(change)) return t.fail();
+      if ('refuse' in change) return t.fail();
       const after = { ...order, nextCheckAt, ...change.order };
       if (order.state === 'paid') t.deepEqual(change, { rule: null });
       else t.is(after.nextCheckAt?.getTime(), Math.min(soon.getTime(), nextCheckAt?.getTime() ?? Infinity));

@@ -1,10 +1,11 @@
 import test from 'ava';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { RefundRow } from '../../../server/db/entities/refunds.ts';
-import { type Change, isRefusal, MOVED_OF_REFUND } from '../../../server/payments/core/change.ts';
+import { type Change, MOVED_OF_REFUND } from '../../../server/payments/core/change.ts';
 import { decideNewRefund, decideRefund } from '../../../server/payments/core/decide-refund.ts';
 import type { RefundHeard } from '../../../server/payments/core/hear-refund.ts';
-import { isListed, REFUND_MOVES } from '../../../server/payments/core/moves.ts';
+import { isListed } from '../../../server/payments/apply.ts';
+import { REFUND_MOVES } from '../../../server/payments/core/moves.ts';
 import { LIMITS, pairs, REFUND_FACTS, REFUND_HEARD, REFUND_WISHES } from '../../support/core-refunds.ts';
 import { at, frozen, NOW, orderRow, refundRow } from '../../support/core-rows.ts';
 
@@ -104,7 +105,7 @@ test('every state × wish × fact: a listed move or a refusal, and sums that fol
       count++;
       const decided = decideRefund(frozen(pair.order), frozen(pair.refund), frozen(wish), NOW);
       const { state, surplus, origin } = pair.refund;
-      if (isRefusal(decided)) {
+      if ('refuse' in decided) {
         refused.add(`${wish.wish}: ${decided.refuse.code}`);
         continue;
       }
@@ -171,7 +172,7 @@ test('a new refund: paid money, no blocking exception, enough left, the limits o
   );
   t.is(codeOf(decide({ paidAt: at(-366 * 86_400) })), 'refund_window_over');
   const opened = decide({}, { earlier: [{ ...old, state: 'succeeded' }] });
-  if (isRefusal(opened)) return t.fail();
+  if ('refuse' in opened) return t.fail();
   t.is(opened.open?.rule, 'R1');
   t.deepEqual(opened.open?.sums, { refunding: 400n });
   t.deepEqual(opened.open?.row.sentAt, at(57), 'a minute after the earlier one was sent');

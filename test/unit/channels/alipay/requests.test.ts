@@ -1,7 +1,13 @@
 import { createPublicKey } from 'node:crypto';
 import test from 'ava';
-import { chinaTime, readChinaTime } from '../../../../server/channels/alipay/china-time.ts';
-import { createTime, parametersOf, placeCall, refundCall } from '../../../../server/channels/alipay/requests.ts';
+import { readChinaTime } from '../../../../server/channels/alipay/answers.ts';
+import {
+  chinaTime,
+  createTime,
+  parametersOf,
+  placeCall,
+  refundCall,
+} from '../../../../server/channels/alipay/requests.ts';
 import { requestText, verifyRsa2 } from '../../../../server/channels/alipay/signature.ts';
 import {
   certificateMode,
