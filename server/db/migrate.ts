@@ -1,5 +1,5 @@
 import { TIMEOUTS, type OpenDatabase } from './orm.ts';
-import { createStatements } from './statement.ts';
+import { createStatements } from './store.ts';
 import { createTx, type Tx } from './tx.ts';
 
 /** What the schema needs: names of migrations that are known here but not run there, and how many ran. */

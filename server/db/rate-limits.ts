@@ -1,6 +1,7 @@
 import type { OpenDatabase } from './orm.ts';
 import { inParts, type Part, PART_ROWS } from './queries/parts.ts';
-import { arrayText, run } from './statement.ts';
+import { run } from './store.ts';
+import { arrayText } from './table.ts';
 
 /**
  * One part of the table in the order of its key, which is its only index. What is counted in the same moment is let be,

@@ -1,8 +1,10 @@
+import type { EntityName } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/postgresql';
+import { CompiledQuery } from 'kysely';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { CommitUnknown } from '../errors.ts';
 import type { OpenDatabase } from './orm.ts';
-import { createSingle, createStatements } from './statement.ts';
+import { layoutOf, type Ran, type Statements } from './table.ts';
 import { createReadTx, createTx, type ReadTx, type Tx, type Wake } from './tx.ts';
 
 /** The only door to the data. Inside `transaction` only `tx` is in reach; never await a network call there. */
@@ -99,4 +101,43 @@ export function createChanges(): Changes {
     },
     made: () => requests.getStore()?.made === true,
   };
+}
+
+/** The statements of an entity manager. */
+export function createStatements(em: SqlEntityManager): Statements {
+  return {
+    inTransaction: em.isInTransaction(),
+    run: (text, values) => run(em, text, values),
+    runWritten: (text, values) => em.execute(text, values as unknown[], 'all'),
+    layoutOf: (entity) => layoutOf(em.getMetadata(entity as EntityName)),
+  };
+}
+
+/** Refuses a second statement: it would not commit together with the first. */
+function createSingle(statements: Statements): Statements {
+  let used = false;
+  const once = async <T>(statement: () => Promise<T>): Promise<T> => {
+    if (used) throw new TypeError('autocommit is for one statement; several need a transaction');
+    used = true;
+    return statement();
+  };
+  return {
+    ...statements,
+    run: (...words) => once(() => statements.run(...words)),
+    runWritten: (...words) => once(() => statements.runWritten(...words)),
+  };
+}
+
+/** Runs one statement with bound values in the transaction of `em`, or alone without one. */
+export async function run(em: SqlEntityManager, text: string, values: readonly unknown[]): Promise<Ran> {
+  // MikroORM writes values into the text of a statement, so no two are alike; Kysely below it binds them.
+  try {
+    const { rows, numAffectedRows } = await em.getKysely().executeQuery(CompiledQuery.raw(text, [...values]));
+    return { rows: rows as Ran['rows'], affected: Number(numAffectedRows ?? 0) };
+  } catch (error) {
+    throw em
+      .getPlatform()
+      .getExceptionConverter()
+      .convertException(error as Error);
+  }
 }

@@ -9,8 +9,7 @@ import * as orders from './entities/orders.ts';
 import { RefundEntity, RefundQuestionEntity } from './entities/refunds.ts';
 import { RemovedOrdersEntity } from './entities/removed-orders.ts';
 import { SkillOrderEntity } from './entities/skillpay.ts';
-import { numbered, readingOnly, type Statements } from './statement.ts';
-import { ReadTable, Table } from './table.ts';
+import { ReadTable, type Statements, Table } from './table.ts';
 
 /** Told what a transaction made due at once: for whom, and the number of the row. */
 export type Wake = (by: string, row: object) => void;
@@ -129,6 +128,29 @@ function sqlOver(statements: Statements, checked: (text: string) => string = (te
       return (await statements.run(numbered(checked(statement)), parameters)).rows as T[];
     },
   };
+}
+
+const numberedTexts = new Map<string, string>();
+
+/** `?` as `$1`, `$2` …; for texts that are written in the source, never put together from values. */
+function numbered(text: string): string {
+  let known = numberedTexts.get(text);
+  if (known === undefined) {
+    let at = 0;
+    numberedTexts.set(text, (known = text.replaceAll('?', () => `$${(at += 1)}`)));
+  }
+  return known;
+}
+
+/** Words by which a statement writes, locks or takes a number. */
+const WRITES =
+  /\b(insert|update|delete|merge|into|truncate|nextval|setval|set_config|pg_(try_)?advisory_\w+|for\s+(key\s+)?share)\b/i;
+
+/** Gives the text back when it only reads. Types come first: this stands behind them, for texts that they cannot see. */
+function readingOnly(text: string): string {
+  if (!/^\s*(select|with|explain)\b/i.test(text) || WRITES.test(text))
+    throw new TypeError('store.read only reads; a statement that writes or locks needs autocommit or a transaction');
+  return text;
 }
 
 /** Has every table as a member that is opened when it is asked for: a transaction needs few of them. */

@@ -3,6 +3,7 @@ import { NotFound } from '../errors.ts';
 import { afterIntent } from './ask.ts';
 import { capturePayment } from './capture.ts';
 import { closePayment } from './close.ts';
+import { refundableOf } from './core/decide-refund.ts';
 import type { KeyClaim } from './idempotency.ts';
 import { majorNumber } from './money.ts';
 import { receiveNotice } from './notice.ts';
@@ -15,7 +16,7 @@ import { readPayments } from './read.ts';
 import { refundPayment, type RefundRequest } from './refund.ts';
 import type { Pair } from './settle.ts';
 import { orderTimeline } from './timeline.ts';
-import { type OrderView, refundable, viewException, viewRefund } from './view.ts';
+import { type OrderView, viewException, viewRefund } from './view.ts';
 
 /** A refund as its maker sees it: with the sums of its order. */
 function placed({ order, refund }: Pair) {
@@ -23,7 +24,7 @@ function placed({ order, refund }: Pair) {
   return {
     ...viewRefund(refund, order.payWay),
     refundedAmount: major(order.refunded),
-    refundableAmount: major(refundable(order)),
+    refundableAmount: major(refundableOf(order)),
   };
 }
 

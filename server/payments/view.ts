@@ -1,6 +1,7 @@
 import type { OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { PayHint } from './channel.ts';
+import { refundableOf } from './core/decide-refund.ts';
 import type { ExceptionKind } from './exception-kinds.ts';
 import { majorNumber } from './money.ts';
 import type { OrderStatus } from './order.ts';
@@ -11,12 +12,6 @@ export function statusOf(order: Pick<OrderRow, 'state' | 'paid' | 'refunded'>): 
   if (moneyCame && order.refunded >= order.paid) return 'refunded';
   if (order.state === 'paid' && order.refunded > 0n) return 'partially_refunded';
   return order.state;
-}
-
-/** What may still be given back, in minor units; never negative. */
-export function refundable(order: Pick<OrderRow, 'paid' | 'refunded' | 'refunding' | 'overrun'>): bigint {
-  const left = order.paid - order.refunded - order.refunding;
-  return left > 0n ? left : 0n;
 }
 
 /** A refund as it appears on the wire. */
@@ -70,7 +65,7 @@ export function viewOrder(
     payer: order.payer,
     product: order.productCode,
     refundedAmount: major(order.refunded),
-    refundableAmount: major(refundable(order)),
+    refundableAmount: major(refundableOf(order)),
     channelTradeNo: order.channelTradeNo,
     refunds: (also.refunds ?? []).map((refund) => viewRefund(refund, payWay)),
     createdAt: order.createdAt.toISOString(),

@@ -1,5 +1,5 @@
 import type { Mode, PayWay } from '../../payments/channel.ts';
-import { arrayText } from '../statement.ts';
+import { arrayText } from '../table.ts';
 import type { ReadTx, Tx } from '../tx.ts';
 
 /** What every request asks about a channel: its current version and switch, one indexed read. */

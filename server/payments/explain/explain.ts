@@ -1,11 +1,11 @@
 import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
-import { decideRefund } from '../core/decide-refund.ts';
+import { decideRefund, refundableOf } from '../core/decide-refund.ts';
 import type { RefundFacts } from '../core/facts.ts';
 import type { Asker, Ports } from '../ports.ts';
 import { findOrder } from '../read.ts';
 import { hasSibling, loadRefundFacts } from '../settle.ts';
-import { refundable, statusOf } from '../view.ts';
+import { statusOf } from '../view.ts';
 import { refundSituation } from './refund-situations.ts';
 import { situationOf } from './situations.ts';
 
@@ -91,7 +91,7 @@ export function explain(
       refunded: Number(order.refunded),
       refunding: Number(order.refunding),
       kept: Number(order.paid + order.overrun - order.refunded - order.refunding),
-      refundable: Number(refundable(order)),
+      refundable: Number(refundableOf(order)),
     },
     refunds: refundSteps,
     exceptions: exceptions.map(({ id, kind }) => ({ id, kind, fix: `payctl exception resolve ${id}` })),
