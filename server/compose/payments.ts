@@ -6,7 +6,7 @@ import { checkRefund } from '../payments/check-refund.ts';
 import { dueEffects } from '../payments/due-effects.ts';
 import { explainOrder } from '../payments/explain/explain.ts';
 import { exportOrders } from '../payments/export.ts';
-import { composeEffects, raiseException } from '../payments/journal.ts';
+import { composeEffects, raiseException } from '../payments/follow-ups.ts';
 import { paymentOperations, type PaymentOperations } from '../payments/operations.ts';
 import { payerOrders } from '../payments/payer.ts';
 import type { Effects, Ports } from '../payments/ports.ts';

@@ -1,9 +1,8 @@
 import { createCerts, type Certs } from './certs.ts';
-import { createChannels, type ConfiguredChannels } from './channels.ts';
+import { type ConfiguredChannels, createChannels, type HealthPorts } from './channels.ts';
 import { createChannelConfigs, type ChannelConfigs } from './configs.ts';
 import { refuseDebugBesideLive } from './debug-guard.ts';
 import { watchExpiry, type EndingCert } from './expiry.ts';
-import type { HealthPorts } from './health.ts';
 import type { CredentialPorts } from './ports.ts';
 import { createSealing, type MasterKey, type Sealing } from './sealing.ts';
 import { seedSimulatorConfigs } from './simulator-configs.ts';

@@ -1,7 +1,7 @@
 import { endingCerts } from '../db/queries/credentials.ts';
 import type { Store } from '../db/store.ts';
 import { isRoot } from './cert-parse.ts';
-import type { HealthPorts } from './health.ts';
+import type { HealthPorts } from './channels.ts';
 import { EXPIRY_DAYS } from './status.ts';
 
 const DAY = 86_400_000;

@@ -2,7 +2,7 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/tx.ts';
 import type { Via } from './apply.ts';
 import { afterIntent, ask, intend, orderRef } from './ask.ts';
-import { noteDeed } from './journal.ts';
+import { noteDeed } from './follow-ups.ts';
 import { claimKey, type KeyClaim } from './idempotency.ts';
 import type { CloseReason } from './order.ts';
 import type { Asker, Ports } from './ports.ts';

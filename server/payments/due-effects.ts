@@ -2,8 +2,7 @@ import type { DueEffectRow } from '../db/entities/effects.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/tx.ts';
 import { noteEffects } from './apply.ts';
-import { attemptEffect, failed, listFailed } from './effects.ts';
-import { resolveExceptions } from './journal.ts';
+import { attemptEffect, failed, listFailed, resolveExceptions } from './follow-ups.ts';
 import type { Ports } from './ports.ts';
 
 /** Who asked for it to be done now, and why. */

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { listOrders, openExceptions, type OrderFilter, type Position } from '../db/queries/orders.ts';
-import { noteDeed } from './journal.ts';
+import { noteDeed } from './follow-ups.ts';
 import { csvLine } from './csv.ts';
 import type { Asker, Ports } from './ports.ts';
 import { type OrderView, viewOrder } from './view.ts';

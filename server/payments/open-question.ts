@@ -4,7 +4,7 @@ import type { Tx } from '../db/tx.ts';
 import { unanswered } from './core/decide-question.ts';
 import { later } from './core/plan.ts';
 import { explainedBy } from './core/unexplained.ts';
-import { raiseException, resolveExceptions } from './journal.ts';
+import { raiseException, resolveExceptions } from './follow-ups.ts';
 import type { Ports } from './ports.ts';
 
 /** No channel allows more refunds of one order; what names more is listed instead of asked about. */

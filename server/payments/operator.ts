@@ -3,7 +3,7 @@ import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/tx.ts';
 import { Conflict, NotFound } from '../errors.ts';
 import { ask, intend, refundRef } from './ask.ts';
-import { type Deed, noteDeed, resolveExceptions } from './journal.ts';
+import { type Deed, noteDeed, resolveExceptions } from './follow-ups.ts';
 import { checkOrder } from './check-order.ts';
 import { checkRefund } from './check-refund.ts';
 import type { Resolved } from './core/change.ts';

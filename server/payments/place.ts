@@ -3,7 +3,7 @@ import type { Tx } from '../db/tx.ts';
 import { AppError, InvalidRequest } from '../errors.ts';
 import { insertOrder } from './apply.ts';
 import { afterIntent, ask, intend, placeOrder } from './ask.ts';
-import { type Deed, noteDeed } from './journal.ts';
+import { type Deed, noteDeed } from './follow-ups.ts';
 import { capturePayment } from './capture.ts';
 import type { Outcome } from './channel.ts';
 import { canCapture, canSendAgain } from './core/wish-order.ts';

@@ -58,6 +58,8 @@ export interface Asked {
 
 /** What else happens when an order or refund moves: stock, coins, pay-per-call. Each runs in a savepoint and may not stop a fact. */
 export interface Effects {
+  /** Only orders of this kind have to do with it; left out = all. */
+  readonly only?: OrderRow['kind'];
   /** Before an order is created: refuses blocked payers and wrong prices. May change the draft. */
   admit(tx: Tx, draft: OrderRow, asked: Asked): Promise<void>;
   /** In the commit of the new order, when it is written: takes its stock or refuses; gives what the order is otherwise then. */

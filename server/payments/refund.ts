@@ -3,7 +3,7 @@ import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/tx.ts';
 import { apply, type Via } from './apply.ts';
 import { afterIntent, ask, intend, refundOrder } from './ask.ts';
-import { type Deed, noteDeed } from './journal.ts';
+import { type Deed, noteDeed } from './follow-ups.ts';
 import { decideNewRefund, refundableOf, refundsRefused } from './core/decide-refund.ts';
 import { isSendable } from './core/plan.ts';
 import { claimKey, type KeyClaim } from './idempotency.ts';

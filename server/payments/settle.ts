@@ -9,7 +9,7 @@ import { decideRefund, type RefundWish } from './core/decide-refund.ts';
 import type { Heard, OrderFacts, RefundFacts } from './core/facts.ts';
 import type { RefundHeard } from './core/hear-refund.ts';
 import type { OrderWish } from './core/wish-order.ts';
-import { raiseException } from './journal.ts';
+import { raiseException } from './follow-ups.ts';
 import type { Owner, Ports } from './ports.ts';
 import { refusalFor } from './refusals.ts';
 

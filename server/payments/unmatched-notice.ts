@@ -3,7 +3,7 @@ import type { OrderExceptionRow } from '../db/entities/orders.ts';
 import { countNotice } from '../db/queries/exceptions.ts';
 import type { Tx } from '../db/tx.ts';
 import type { Notice, PayWay } from './channel.ts';
-import { jsonable } from './journal.ts';
+import { jsonable } from './follow-ups.ts';
 import { isOurNumber } from './numbers.ts';
 import type { Ports } from './ports.ts';
 

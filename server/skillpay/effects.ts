@@ -18,18 +18,17 @@ interface EffectPorts {
  */
 export function skillEffects({ now, raise }: EffectPorts): Effects {
   return {
+    only: 'skillpay',
     admit: async () => {},
     hold: async () => undefined,
     readmit: async () => true,
-    async paid(tx, { orderNo, kind }) {
-      if (kind !== 'skillpay') return;
+    async paid(tx, { orderNo }) {
       await tx.skillOrders.update({ orderNo, fulfilment: 'none' }, { nextAttemptAt: later(now(), PATIENCE_SECONDS) });
     },
     ended: async () => {},
     async refundReserved(tx, order, refund, forced) {
-      const { orderNo, kind, paid, refunded, refunding } = order;
+      const { orderNo, paid, refunded, refunding } = order;
       const { origin } = refund;
-      if (kind !== 'skillpay') return;
       if (forced) return listDelivered(tx, order, refund);
       const skill = await tx.skillOrders.lock({ orderNo });
       if (!skill) return;
@@ -38,8 +37,8 @@ export function skillEffects({ now, raise }: EffectPorts): Effects {
       if (skill.fulfilment === 'done') throw new RefundAfterFulfilment(orderNo);
       if (refunded + refunding < paid) throw new PartialRefundBeforeDelivery(orderNo);
     },
-    async refundSucceeded(tx, { orderNo, kind, paid, refunded }) {
-      if (kind !== 'skillpay' || refunded < paid) return;
+    async refundSucceeded(tx, { orderNo, paid, refunded }) {
+      if (refunded < paid) return;
       const resolved = { state: 'resolved', resolution: 'refunded', resolvedBy: 'service', resolvedAt: now() } as const;
       await tx.exceptions.update({ orderNo, kind: ['unclaimed', 'fulfilment_failed'], state: 'open' }, resolved);
       await tx.skillOrders.update({ orderNo, fulfilment: 'none' }, { nextAttemptAt: null });

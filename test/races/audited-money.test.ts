@@ -2,7 +2,7 @@ import test from 'ava';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
 import { noteEffects } from '../../server/payments/apply.ts';
 import { closePayment } from '../../server/payments/close.ts';
-import { runEffect } from '../../server/payments/effects.ts';
+import { runEffect } from '../../server/payments/follow-ups.ts';
 import { operatorRepairs } from '../../server/payments/operator.ts';
 import { placePayment } from '../../server/payments/place.ts';
 import type { Asker, Ports } from '../../server/payments/ports.ts';

@@ -15,7 +15,7 @@ import { createAudit } from '../../server/identity/audit.ts';
 import { auditKey } from './audit-keys.ts';
 import type { Actor } from '../../server/identity/ports.ts';
 import type { Channel, Outcome } from '../../server/payments/channel.ts';
-import { raiseException } from '../../server/payments/journal.ts';
+import { raiseException } from '../../server/payments/follow-ups.ts';
 import { placePayment } from '../../server/payments/place.ts';
 import type { PayRequest } from '../../server/payments/pay-request.ts';
 import type { Ports } from '../../server/payments/ports.ts';

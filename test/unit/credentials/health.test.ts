@@ -1,5 +1,5 @@
 import test from 'ava';
-import { watched } from '../../../server/credentials/health.ts';
+import { watched } from '../../../server/credentials/channels.ts';
 import { statusOf } from '../../../server/credentials/status.ts';
 import type { CaptureRef, Channel, Outcome, PlaceOrder, UnknownCause } from '../../../server/payments/channel.ts';
 import { fakeKind } from './stage.ts';
