@@ -1,7 +1,7 @@
 import type { ProductRow } from '../db/entities/catalog.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
 import { admission, countPurchases, takeStock } from '../db/queries/catalog.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { majorNumber, readAmount } from '../payments/money.ts';
 import type { ProductSnapshot } from '../payments/order.ts';
 import type { Asked } from '../payments/ports.ts';

@@ -1,7 +1,7 @@
 import type { CoinClawbackRow, CoinRow } from '../db/entities/catalog.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { available, changeAccount, type Holder, ledger, lockAccount } from './ledger.ts';
 import type { EffectPorts } from './ports.ts';
 import { CoinsSpent } from './refusals.ts';

@@ -1,6 +1,6 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import { releaseStock, retakeStock } from '../db/queries/catalog.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import type { Effects } from '../payments/ports.ts';
 import { admit, hold } from './admit.ts';
 import { clawback, creditSource } from './clawback.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { CoinAccountRow, CoinEntryRow } from '../db/entities/catalog.ts';
 import { appendEntry } from '../db/queries/coins.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import type { Ports } from '../payments/ports.ts';
 
 /** Whose coins of which kind. */

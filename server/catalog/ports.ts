@@ -1,6 +1,6 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { ApiAppRow } from '../db/entities/identity.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { Raised } from '../payments/core/change.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { CoinGrant, ProductRow } from '../db/entities/catalog.ts';
 import { productHasOrders } from '../db/queries/catalog.ts';
 import { listProducts, type ProductFilter } from '../db/queries/catalog-lists.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { UrlFault, UrlRule } from '../outgoing/url-rule.ts';

@@ -1,7 +1,7 @@
 import type { ProjectRow } from '../db/entities/catalog.ts';
 import { contentsOfProject } from '../db/queries/catalog.ts';
 import { listProjects, type ProjectFilter } from '../db/queries/catalog-lists.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { CatalogPorts } from './ports.ts';

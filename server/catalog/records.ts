@@ -1,6 +1,6 @@
 import type { Audit } from '../identity/audit.ts';
 import type { Actor } from '../identity/ports.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { invalid } from './refusals.ts';
 
 export type {

@@ -1,5 +1,5 @@
 import type { CoinAccountRow, CoinEntryRow } from '../db/entities/catalog.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
 import { claimKey, type KeyClaim } from '../payments/idempotency.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { PayerRow } from '../db/entities/catalog.ts';
 import { listUsers, type UserFilter, userTotals } from '../db/queries/catalog-lists.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
 import { forgetting } from './forget.ts';

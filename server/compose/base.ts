@@ -1,12 +1,11 @@
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
 import { migrate, schemaStatus, type SchemaStatus } from '../db/migrate.ts';
-import { type Changes, createChanges, createStore, type Store } from '../db/store.ts';
+import { type Changes, createChanges, createStore, type Store, type Wake } from '../db/store.ts';
 import { type DatabaseSettings, type OpenDatabase, TIMEOUTS } from '../db/orm.ts';
 import { outsideRequestTime } from '../db/pool.ts';
 import { createFullness } from '../db/fullness.ts';
 import { createRateLimits, type CountedLimits } from '../db/rate-limits.ts';
-import type { Wake } from '../db/tx.ts';
 import { LocalError } from '../errors.ts';
 import { NEW_TIP } from '../identity/audit.ts';
 import { startKeyedAudit } from '../identity/audit-anchor.ts';

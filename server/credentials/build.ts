@@ -1,5 +1,5 @@
 import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
-import type { ReadTx } from '../db/tx.ts';
+import type { ReadTx } from '../db/store.ts';
 import type { Channel, ChannelInput, ChannelKind, KeyOrigin, PayWay, Transport } from '../payments/channel.ts';
 import { privatePartPlace, secretsPlace } from './places.ts';
 import type { Sealing } from './sealing.ts';

@@ -1,6 +1,6 @@
 import { openOrdersWith } from '../db/queries/credentials.ts';
 import type { CertRow } from '../db/entities/credentials.ts';
-import type { ReadTx, Tx } from '../db/tx.ts';
+import type { ReadTx, Tx } from '../db/store.ts';
 import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
 import { ChannelMisconfigured, type CertKindSpec, type PayWay } from '../payments/channel.ts';
 import { lockCredentials, makeDefault, type LockedCredentials } from './locked-credentials.ts';

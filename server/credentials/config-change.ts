@@ -1,4 +1,4 @@
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { InvalidRequest, type FieldError } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
 import { MODES, type CertKindSpec, type ChannelKind, type FieldSpec, type Mode } from '../payments/channel.ts';

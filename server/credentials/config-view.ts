@@ -1,5 +1,5 @@
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
-import type { ReadTx } from '../db/tx.ts';
+import type { ReadTx } from '../db/store.ts';
 import type { ChannelKind, Mode, PayWay } from '../payments/channel.ts';
 import type { Unseal } from './build.ts';
 import { MASKED } from './config-change.ts';

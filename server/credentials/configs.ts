@@ -1,5 +1,5 @@
 import type { ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
-import type { ReadTx, Tx } from '../db/tx.ts';
+import type { ReadTx, Tx } from '../db/store.ts';
 import { InvalidRequest, type FieldError } from '../errors.ts';
 import { ChannelMisconfigured, type ChannelKind, type ProbeResult } from '../payments/channel.ts';
 import { lockCredentials, type LockedCredentials } from './locked-credentials.ts';

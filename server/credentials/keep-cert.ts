@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { CertRow } from '../db/entities/credentials.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import type { Actor } from '../identity/ports.ts';
 import { Conflict } from '../errors.ts';
 import type { CertKindSpec } from '../payments/channel.ts';

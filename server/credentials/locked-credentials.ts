@@ -1,5 +1,5 @@
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import type { PayWay } from '../payments/channel.ts';
 
 /** The credentials of one (project, payWay), locked for a change until the transaction ends. */

@@ -1,7 +1,6 @@
 import type { AuditEntry } from '../identity/audit.ts';
 import type { Actor } from '../identity/ports.ts';
-import type { Store } from '../db/store.ts';
-import type { ReadTx, Tx } from '../db/tx.ts';
+import type { ReadTx, Store, Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import type { ChannelKind, PayWay, Transport } from '../payments/channel.ts';
 import type { SerialOf } from './cert-parse.ts';

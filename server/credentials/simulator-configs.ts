@@ -1,5 +1,5 @@
 import type { ChannelConfigRow } from '../db/entities/credentials.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { PAY_WAYS, type ChannelKind, type PayWay } from '../payments/channel.ts';
 import { lockCredentials } from './locked-credentials.ts';
 import { openSecrets, pemsOf, SIMULATOR } from './build.ts';

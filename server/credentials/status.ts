@@ -1,6 +1,6 @@
 import { channelStates } from '../db/queries/credentials.ts';
 import type { ChannelStateRow } from '../db/entities/credentials.ts';
-import type { ReadTx } from '../db/tx.ts';
+import type { ReadTx } from '../db/store.ts';
 import type { Mode, PayWay } from '../payments/channel.ts';
 import { readVersion, type Unseal } from './build.ts';
 import type { CredentialPorts } from './ports.ts';

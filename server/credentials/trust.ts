@@ -1,5 +1,5 @@
 import type { CertRow } from '../db/entities/credentials.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { ChannelKind } from '../payments/channel.ts';
 import type { LockedCredentials } from './locked-credentials.ts';

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { Conflict } from '../errors.ts';
 import { ChannelMisconfigured, type ChannelKind, type Mode } from '../payments/channel.ts';
 import { chosenCerts, type LockedCredentials } from './locked-credentials.ts';

@@ -1,6 +1,5 @@
 import { TIMEOUTS, type OpenDatabase } from './orm.ts';
-import { createStatements } from './store.ts';
-import { createTx, type Tx } from './tx.ts';
+import { createStatements, createTx, type Tx } from './store.ts';
 
 /** What the schema needs: names of migrations that are known here but not run there, and how many ran. */
 export interface SchemaStatus {

@@ -1,6 +1,5 @@
 import type { ApiAppRow } from './entities/identity.ts';
-import type { Store } from './store.ts';
-import type { Tx } from './tx.ts';
+import type { Store, Tx } from './store.ts';
 
 /** The rows that the service begins with; identity makes them, so that hashes and defaults have one source. */
 export interface SeedRows {

@@ -2,10 +2,19 @@ import type { EntityName } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/postgresql';
 import { CompiledQuery } from 'kysely';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { CommitUnknown } from '../errors.ts';
+import { AppError, CommitUnknown } from '../errors.ts';
 import type { OpenDatabase } from './orm.ts';
-import { layoutOf, type Ran, type Statements } from './table.ts';
-import { createReadTx, createTx, type ReadTx, type Tx, type Wake } from './tx.ts';
+import { layoutOf, type Ran, ReadTable, type Statements, Table } from './table.ts';
+import * as catalog from './entities/catalog.ts';
+import type { RowOf } from './entities/columns.ts';
+import { DueEffectEntity } from './entities/effects.ts';
+import * as credentials from './entities/credentials.ts';
+import * as events from './entities/events.ts';
+import * as identity from './entities/identity.ts';
+import * as orders from './entities/orders.ts';
+import { RefundEntity, RefundQuestionEntity } from './entities/refunds.ts';
+import { RemovedOrdersEntity } from './entities/removed-orders.ts';
+import { SkillOrderEntity } from './entities/skillpay.ts';
 
 /** The only door to the data. Inside `transaction` only `tx` is in reach; never await a network call there. */
 export interface Store {
@@ -80,29 +89,6 @@ function isRefusedCommit(error: unknown): boolean {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !/^(?:08|57P)/.test(code) && code !== 'EPIPE';
 }
 
-/** Knows of a request whether it has changed anything, so that a later failure does not say that it has not. */
-export interface Changes {
-  /** Runs a request. */
-  watch<T>(request: () => Promise<T>): Promise<T>;
-  /** Something was committed. */
-  note(): void;
-  /** Whether the request that asks has committed anything. */
-  made(): boolean;
-}
-
-/** Starts to watch. */
-export function createChanges(): Changes {
-  const requests = new AsyncLocalStorage<{ made: boolean }>();
-  return {
-    watch: (request) => requests.run({ made: false }, request),
-    note() {
-      const request = requests.getStore();
-      if (request) request.made = true;
-    },
-    made: () => requests.getStore()?.made === true,
-  };
-}
-
 /** The statements of an entity manager. */
 export function createStatements(em: SqlEntityManager): Statements {
   return {
@@ -140,4 +126,187 @@ export async function run(em: SqlEntityManager, text: string, values: readonly u
       .getExceptionConverter()
       .convertException(error as Error);
   }
+}
+
+/** Told what a transaction made due at once: for whom, and the number of the row. */
+export type Wake = (by: string, row: object) => void;
+
+/** Every table by its name in a transaction. */
+const TABLES = {
+  admins: identity.AdminEntity,
+  apps: identity.ApiAppEntity,
+  knownAddresses: identity.KnownAddressEntity,
+  sessions: identity.SessionEntity,
+  revokedTokens: identity.RevokedTokenEntity,
+  audit: identity.AuditEntity,
+  auditKeys: identity.AuditKeyEntity,
+  projects: catalog.ProjectEntity,
+  users: catalog.PayerEntity,
+  products: catalog.ProductEntity,
+  coins: catalog.CoinEntity,
+  coinAccounts: catalog.CoinAccountEntity,
+  coinEntries: catalog.CoinEntryEntity,
+  coinClawbacks: catalog.CoinClawbackEntity,
+  channelConfigs: credentials.ChannelConfigEntity,
+  channelStates: credentials.ChannelStateEntity,
+  certs: credentials.CertEntity,
+  signingKeys: credentials.SigningKeyEntity,
+  events: events.EventEntity,
+  webhooks: events.WebhookEntity,
+  deliveries: events.DeliveryEntity,
+  deliveryAttempts: events.DeliveryAttemptEntity,
+  orders: orders.OrderEntity,
+  moves: orders.MoveEntity,
+  exceptions: orders.OrderExceptionEntity,
+  messages: orders.ChannelMessageEntity,
+  notices: orders.NoticeEntity,
+  dueEffects: DueEffectEntity,
+  keys: orders.IdempotencyKeyEntity,
+  refunds: RefundEntity,
+  refundQuestions: RefundQuestionEntity,
+  removedOrders: RemovedOrdersEntity,
+  skillOrders: SkillOrderEntity,
+};
+
+type Entities = typeof TABLES;
+type ReadTables = { readonly [Name in keyof Entities]: ReadTable<RowOf<Entities[Name]>> };
+type Tables = { readonly [Name in keyof Entities]: Table<RowOf<Entities[Name]>> };
+
+interface Sql {
+  /** Runs one SQL statement (`?` placeholders); only `server/db/queries` calls it. */
+  sql<T>(statement: string, parameters?: readonly unknown[]): Promise<T[]>;
+  /** Like `sql`, for a statement of every request: `?` are bound (an array is one value) and its plan is kept. */
+  prepared<T>(statement: string, parameters: readonly unknown[]): Promise<T[]>;
+}
+
+/** What is in reach of a read: no table of it can write, and its SQL is refused when it would. A `Tx` is one, too. */
+export interface ReadTx extends ReadTables, Sql {}
+
+/** Everything that is in reach inside one transaction. */
+export interface Tx extends Tables, Sql {
+  /** Runs a part that may fail without taking the transaction with it. */
+  savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T>;
+  /** Holds a named lock until the transaction ends. */
+  advisoryLock(name: string): Promise<void>;
+  /** Has a row that is due now worked straight after the commit, if there is one; the row itself says that it is due. */
+  wake(by: string, row: object): Promise<void>;
+}
+
+/** What reads over `statements`. */
+export function createReadTx(statements: Statements): ReadTx {
+  const tables = new Opened((entity) => new ReadTable(statements, entity)) as object as ReadTables;
+  return Object.assign(tables, sqlOver(statements, readingOnly));
+}
+
+/** What reads and writes over `statements`; `wake` hears of rows that are due at once. */
+export function createTx(statements: Statements, wake: Wake): Tx {
+  const tables = new Opened((entity) => new Table(statements, entity)) as object as Tables;
+  const needTransaction = () => {
+    if (!statements.inTransaction) throw new TypeError('a savepoint, a lock and a wake need a transaction');
+  };
+  const tx: Tx = Object.assign(tables, sqlOver(statements), {
+    async savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T> {
+      needTransaction();
+      // Of savepoints with one name the innermost counts, which is what nesting needs.
+      await statements.run('savepoint part', []);
+      try {
+        const result = await part(tx);
+        await statements.run('release savepoint part', []);
+        return result;
+      } catch (error) {
+        try {
+          await statements.run('rollback to savepoint part', []);
+          await statements.run('release savepoint part', []);
+        } catch (end) {
+          // The connection is gone: whoever can do without the part must not believe that it goes on.
+          throw error instanceof AppError ? end : error;
+        }
+        throw error;
+      }
+    },
+    async advisoryLock(name: string): Promise<void> {
+      needTransaction();
+      await statements.runWritten('select pg_advisory_xact_lock(hashtextextended(?, 0))', [name]);
+    },
+    async wake(by: string, row: object): Promise<void> {
+      needTransaction();
+      wake(by, row);
+    },
+  });
+  return tx;
+}
+
+function sqlOver(statements: Statements, checked: (text: string) => string = (text) => text): Sql {
+  return {
+    async sql<T>(statement: string, parameters: readonly unknown[] = []) {
+      return (await statements.runWritten(checked(statement), parameters)) as T[];
+    },
+    async prepared<T>(statement: string, parameters: readonly unknown[]) {
+      return (await statements.run(numbered(checked(statement)), parameters)).rows as T[];
+    },
+  };
+}
+
+const numberedTexts = new Map<string, string>();
+
+/** `?` as `$1`, `$2` …; for texts that are written in the source, never put together from values. */
+function numbered(text: string): string {
+  let known = numberedTexts.get(text);
+  if (known === undefined) {
+    let at = 0;
+    numberedTexts.set(text, (known = text.replaceAll('?', () => `$${(at += 1)}`)));
+  }
+  return known;
+}
+
+/** Words by which a statement writes, locks or takes a number. */
+const WRITES =
+  /\b(insert|update|delete|merge|into|truncate|nextval|setval|set_config|pg_(try_)?advisory_\w+|for\s+(key\s+)?share)\b/i;
+
+/** Gives the text back when it only reads. Types come first: this stands behind them, for texts that they cannot see. */
+function readingOnly(text: string): string {
+  if (!/^\s*(select|with|explain)\b/i.test(text) || WRITES.test(text))
+    throw new TypeError('store.read only reads; a statement that writes or locks needs autocommit or a transaction');
+  return text;
+}
+
+/** Has every table as a member that is opened when it is asked for: a transaction needs few of them. */
+class Opened {
+  readonly #open: (entity: object) => unknown;
+
+  static {
+    for (const [name, entity] of Object.entries(TABLES))
+      Object.defineProperty(this.prototype, name, {
+        get(this: Opened) {
+          return this.#open(entity);
+        },
+      });
+  }
+
+  constructor(open: (entity: object) => unknown) {
+    this.#open = open;
+  }
+}
+
+/** Knows of a request whether it has changed anything, so that a later failure does not say that it has not. */
+export interface Changes {
+  /** Runs a request. */
+  watch<T>(request: () => Promise<T>): Promise<T>;
+  /** Something was committed. */
+  note(): void;
+  /** Whether the request that asks has committed anything. */
+  made(): boolean;
+}
+
+/** Starts to watch. */
+export function createChanges(): Changes {
+  const requests = new AsyncLocalStorage<{ made: boolean }>();
+  return {
+    watch: (request) => requests.run({ made: false }, request),
+    note() {
+      const request = requests.getStore();
+      if (request) request.made = true;
+    },
+    made: () => requests.getStore()?.made === true,
+  };
 }

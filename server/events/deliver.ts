@@ -1,6 +1,6 @@
 import type { DeliveryRow, EventRow } from '../db/entities/events.ts';
 import { cancelDeliveries } from '../db/queries/deliveries.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { type Attempt, attempt, isSuccess } from './attempt.ts';
 import type { EventPorts } from './ports.ts';
 import { nextAttempt } from './schedule.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { appendEvent } from '../db/queries/events.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import type { NewEvent } from '../payments/ports.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { WebhookRow } from '../db/entities/events.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import type { EventPorts, SecretSealing } from './ports.ts';
 import { newWebhookSecret } from './sign.ts';
 

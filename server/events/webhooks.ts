@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { WebhookRow } from '../db/entities/events.ts';
 import { type DeliveryFilter, listDeliveries, withTries } from '../db/queries/deliveries.ts';
 import type { Position } from '../db/queries/orders.ts';
-import type { ReadTx, Tx } from '../db/tx.ts';
+import type { ReadTx, Tx } from '../db/store.ts';
 import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
 import { attempt, isSuccess, type Message } from './attempt.ts';

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AdminRow } from '../db/entities/identity.ts';
-import type { Store } from '../db/store.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Store, Tx } from '../db/store.ts';
 import { Conflict, NotFound } from '../errors.ts';
 import { type Audit, by } from './audit.ts';
 import { type Passwords, requireGoodPassword } from './passwords.ts';

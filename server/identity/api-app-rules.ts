@@ -1,5 +1,5 @@
 import type { ApiAppRow, LatePayment } from '../db/entities/identity.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { type FieldError, InvalidRequest } from '../errors.ts';
 import { readNetwork } from '../addresses.ts';
 import { needTrust, scopes as knownScopes } from './scopes.ts';

@@ -1,6 +1,5 @@
 import type { ApiAppRow } from '../db/entities/identity.ts';
-import type { Store } from '../db/store.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Store, Tx } from '../db/store.ts';
 import { Conflict, NotFound } from '../errors.ts';
 import { type WithSecret, newAppRow, secretColumns } from './api-app-row.ts';
 import { type AppSettings, requireProject, toColumns } from './api-app-rules.ts';

@@ -1,5 +1,4 @@
-import type { Store } from '../db/store.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Store, Tx } from '../db/store.ts';
 import { type Audit, by, createAudit } from './audit.ts';
 import { KEYED } from './audit-chain.ts';
 import type { AuditKey, AuditKeys } from './audit-keys.ts';

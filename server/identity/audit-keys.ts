@@ -1,7 +1,6 @@
 import { createHash, hkdfSync } from 'node:crypto';
 import type { MasterKey, Place, Sealing } from '../credentials/sealing.ts';
-import type { Store } from '../db/store.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Store, Tx } from '../db/store.ts';
 
 /** What lines of the audit log are authenticated with; the id stands in each line and says nothing about the key. */
 export interface AuditKey {

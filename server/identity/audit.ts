@@ -1,5 +1,5 @@
 import type { AuditRow } from '../db/entities/identity.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { chainHash, firstHash } from './audit-chain.ts';
 import type { AuditKey } from './audit-keys.ts';
 import { mask } from './mask.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { AdminRow, ApiAppRow } from '../db/entities/identity.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { InvalidRequest } from '../errors.ts';
 import { facts as adminFacts, newAdminRow } from './admins.ts';
 import { consoleAppRow, type WithSecret } from './api-app-row.ts';

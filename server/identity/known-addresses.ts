@@ -1,5 +1,5 @@
 import { addressBlock } from '../addresses.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import type { Hide } from './hidden.ts';
 
 /** Where an account has not been for so long is forgotten. */

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AdminRow } from '../db/entities/identity.ts';
-import type { Store } from '../db/store.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Store, Tx } from '../db/store.ts';
 import { InvalidRequest, LocalError, NotFound } from '../errors.ts';
 import { facts, newAdminRow } from './admins.ts';
 import { createApp as writeApp } from './api-apps.ts';

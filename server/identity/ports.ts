@@ -1,6 +1,5 @@
 import type { AdminRow, ApiAppRow, AuditRow, SessionRow } from '../db/entities/identity.ts';
-import type { Store } from '../db/store.ts';
-import type { ReadTx, Tx } from '../db/tx.ts';
+import type { ReadTx, Store, Tx } from '../db/store.ts';
 
 export type { AdminRow, ApiAppRow, AuditRow, SessionRow };
 

@@ -1,5 +1,5 @@
 import type { DueRows } from '../db/queries/due.ts';
-import type { ReadTx } from '../db/tx.ts';
+import type { ReadTx } from '../db/store.ts';
 import type { DueKind } from './due-kind.ts';
 import { createTimetable, type Task, type TimetablePorts } from './timetable.ts';
 import { createWorkers, type WorkerPorts } from './workers.ts';

@@ -1,5 +1,4 @@
-import type { Store } from '../db/store.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Store, Tx } from '../db/store.ts';
 import type { Log } from './due-kind.ts';
 
 /** What is done again and again, by one replica for all. */

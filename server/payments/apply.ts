@@ -1,6 +1,6 @@
 import type { MoveRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { type Change, type EffectRun, MOVED_OF_ORDER, MOVED_OF_REFUND, type OpenedRefund } from './core/change.ts';
 import { type Move, ORDER_MOVES, REFUND_MOVES } from './core/moves.ts';
 import { jsonable, raiseException, resolveExceptions, runEffect, tellOrder, tellRefund } from './follow-ups.ts';

@@ -1,6 +1,6 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { AppError, CommitUnknown } from '../errors.ts';
 import type { Channel, OrderRef, Outcome, PlaceOrder, RefundOrder, RefundRef } from './channel.ts';
 import { numberAtChannel } from './numbers.ts';

@@ -1,5 +1,5 @@
 import type { OrderRow } from '../db/entities/orders.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import type { Via } from './apply.ts';
 import { afterIntent, ask, intend, orderRef } from './ask.ts';
 import { noteDeed } from './follow-ups.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { DueEffectRow } from '../db/entities/effects.ts';
 import type { OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import type { EffectRun, Raised, Resolved } from './core/change.ts';
 import { later } from './core/plan.ts';
 import type { Asker, Effects, Ports } from './ports.ts';

@@ -1,5 +1,5 @@
 import type { OrderRow } from '../db/entities/orders.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { apply, type Via } from './apply.ts';
 import type { RefundOutcome } from './channel.ts';
 import { decideForeignRefund } from './core/decide-refund.ts';

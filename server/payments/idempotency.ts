@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IdempotencyKeyRow } from '../db/entities/orders.ts';
-import type { Store } from '../db/store.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Store, Tx } from '../db/store.ts';
 import { Conflict, NotAllowed } from '../errors.ts';
 import type { Ports } from './ports.ts';
 import { later } from './core/plan.ts';

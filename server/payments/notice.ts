@@ -1,5 +1,5 @@
 import type { OrderRow } from '../db/entities/orders.ts';
-import type { ReadTx, Tx } from '../db/tx.ts';
+import type { ReadTx, Tx } from '../db/store.ts';
 import {
   type FetchBudget,
   NoticeNotGenuine,

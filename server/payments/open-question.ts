@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { OrderRow } from '../db/entities/orders.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { unanswered } from './core/decide-question.ts';
 import { later } from './core/plan.ts';
 import { explainedBy } from './core/unexplained.ts';

@@ -1,6 +1,6 @@
 import type { OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { Conflict, NotFound } from '../errors.ts';
 import { ask, intend, refundRef } from './ask.ts';
 import { type Deed, noteDeed, resolveExceptions } from './follow-ups.ts';

@@ -1,5 +1,5 @@
 import type { OrderRow } from '../db/entities/orders.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { apply } from './apply.ts';
 import { newRefund, type RefundIntent } from './core/open-refund.ts';
 import type { Ports } from './ports.ts';

@@ -1,6 +1,6 @@
 import type { LatePayment } from '../db/entities/identity.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import type { PayWay, Scene } from './channel.ts';
 import type { Asker } from './ports.ts';
 import type { KeyClaim } from './idempotency.ts';

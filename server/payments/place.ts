@@ -1,5 +1,5 @@
 import type { OrderRow } from '../db/entities/orders.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { AppError, InvalidRequest } from '../errors.ts';
 import { insertOrder } from './apply.ts';
 import { afterIntent, ask, intend, placeOrder } from './ask.ts';

@@ -1,7 +1,6 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
-import type { Store } from '../db/store.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Store, Tx } from '../db/store.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';

@@ -9,7 +9,7 @@ import {
   type Position,
   type RefundFilter,
 } from '../db/queries/orders.ts';
-import type { ReadTx } from '../db/tx.ts';
+import type { ReadTx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import type { Asker, Owner, Ports } from './ports.ts';
 import { type OrderView, type RefundView, viewCredential, viewException, viewOrder, viewRefund } from './view.ts';

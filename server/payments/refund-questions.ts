@@ -1,6 +1,6 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundQuestionRow, RefundRow } from '../db/entities/refunds.ts';
-import type { ReadTx, Tx } from '../db/tx.ts';
+import type { ReadTx, Tx } from '../db/store.ts';
 import { apply } from './apply.ts';
 import { ask, foreignRef } from './ask.ts';
 import { checkOrder } from './check-order.ts';

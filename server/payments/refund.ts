@@ -1,6 +1,6 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { apply, type Via } from './apply.ts';
 import { afterIntent, ask, intend, refundOrder } from './ask.ts';
 import { type Deed, noteDeed } from './follow-ups.ts';

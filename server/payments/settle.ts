@@ -1,6 +1,6 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
-import type { ReadTx, Tx } from '../db/tx.ts';
+import type { ReadTx, Tx } from '../db/store.ts';
 import { BUSY, causes, NotFound } from '../errors.ts';
 import { apply, type Via } from './apply.ts';
 import type { Change, Refusal } from './core/change.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { OrderExceptionRow } from '../db/entities/orders.ts';
 import { countNotice } from '../db/queries/exceptions.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import type { Notice, PayWay } from './channel.ts';
 import { jsonable } from './follow-ups.ts';
 import { isOurNumber } from './numbers.ts';

@@ -1,5 +1,5 @@
 import type { SkillOrderRow } from '../db/entities/skillpay.ts';
-import type { ReadTx, Tx } from '../db/tx.ts';
+import type { ReadTx, Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import { later } from '../payments/core/plan.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';

@@ -1,6 +1,6 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import type { Raised } from '../payments/core/change.ts';
 import type { Effects } from '../payments/ports.ts';
 import { later } from '../payments/core/plan.ts';

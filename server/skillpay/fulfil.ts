@@ -1,5 +1,5 @@
 import { claimDueRefund } from '../db/queries/due.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { later } from '../payments/core/plan.ts';
 import { claimWork, isLive, isRefunded, lockPair, MAX_ATTEMPTS, nextAttempt, type Claimed } from './claim.ts';
 import { HandlerFailed, runHandler, type Content } from './handlers.ts';

@@ -1,6 +1,6 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import { countOpenOffers } from '../db/queries/skillpay.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import { NotAllowed, NotFound } from '../errors.ts';
 import { digest, type KeyClaim } from '../payments/idempotency.ts';
 import { majorNumber } from '../payments/money.ts';

@@ -1,6 +1,6 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { SkillOrderRow } from '../db/entities/skillpay.ts';
-import type { Tx } from '../db/tx.ts';
+import type { Tx } from '../db/store.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 import type { PayWay } from '../payments/channel.ts';
 import type { Raised } from '../payments/core/change.ts';

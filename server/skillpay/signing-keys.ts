@@ -1,7 +1,6 @@
 import { calculateJwkThumbprint, CompactSign, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import type { Place, Sealing } from '../credentials/sealing.ts';
-import type { Store } from '../db/store.ts';
-import type { ReadTx } from '../db/tx.ts';
+import type { ReadTx, Store } from '../db/store.ts';
 import { Conflict } from '../errors.ts';
 import type { Mode } from '../payments/channel.ts';
 

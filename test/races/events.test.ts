@@ -1,8 +1,7 @@
 import test from 'ava';
 import { setTimeout as pause } from 'node:timers/promises';
 import { listEvents } from '../../server/db/queries/events.ts';
-import type { Store } from '../../server/db/store.ts';
-import type { Tx } from '../../server/db/tx.ts';
+import type { Store, Tx } from '../../server/db/store.ts';
 import { createEventFeed } from '../../server/events/feed.ts';
 import { recordEvents } from '../../server/events/record.ts';
 import { eventStreams } from '../../server/events/stream.ts';

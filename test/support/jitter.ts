@@ -1,5 +1,4 @@
-import type { Store } from '../../server/db/store.ts';
-import type { Tx } from '../../server/db/tx.ts';
+import type { Store, Tx } from '../../server/db/store.ts';
 
 /** A store whose transactions dawdle between their statements, so that those of others come in between; notes what PostgreSQL refused. */
 export interface JitteryStore extends Store {

@@ -1,6 +1,6 @@
 import type { AuditFilter } from '../../identity/ports.ts';
 import type { AuditRow } from '../entities/identity.ts';
-import type { ReadTx } from '../tx.ts';
+import type { ReadTx } from '../store.ts';
 import { inOrder } from './identity-lists.ts';
 
 /** Lines of the audit log, newest first, one more than `limit`. Their ids are in the order of their commits. */

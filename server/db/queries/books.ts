@@ -1,4 +1,4 @@
-import type { ReadTx } from '../tx.ts';
+import type { ReadTx } from '../store.ts';
 
 /** Whose rows a check goes through, by their keys. */
 export type WalkName = 'orders' | 'accounts' | 'entries';

@@ -1,5 +1,5 @@
 import type { CoinRow, PayerRow, ProductRow, ProjectRow } from '../entities/catalog.ts';
-import type { ReadTx } from '../tx.ts';
+import type { ReadTx } from '../store.ts';
 
 /** A part of a list, newest first: one row more than `limit` is read. */
 export interface Part {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ProductRow } from '../entities/catalog.ts';
-import type { ReadTx, Tx } from '../tx.ts';
+import type { ReadTx, Tx } from '../store.ts';
 
 /** Whether a project sells, and how a payer stands in it. */
 export interface Admission {

@@ -1,5 +1,5 @@
 import type { CoinAccountRow, CoinEntryRow } from '../entities/catalog.ts';
-import type { ReadTx, Tx } from '../tx.ts';
+import type { ReadTx, Tx } from '../store.ts';
 
 /** A line of a coin ledger before it has its number. */
 export type NewEntry = Omit<CoinEntryRow, 'id'>;

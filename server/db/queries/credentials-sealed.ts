@@ -1,4 +1,4 @@
-import type { ReadTx, Tx } from '../tx.ts';
+import type { ReadTx, Tx } from '../store.ts';
 
 /** Every column that holds sealed texts. */
 const SEALED = [

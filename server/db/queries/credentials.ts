@@ -1,6 +1,6 @@
 import type { Mode, PayWay } from '../../payments/channel.ts';
 import { arrayText } from '../table.ts';
-import type { ReadTx, Tx } from '../tx.ts';
+import type { ReadTx, Tx } from '../store.ts';
 
 /** What every request asks about a channel: its current version and switch, one indexed read. */
 export interface CurrentVersion {

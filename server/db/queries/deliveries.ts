@@ -1,5 +1,5 @@
 import type { DeliveryAttemptRow, DeliveryRow } from '../entities/events.ts';
-import type { ReadTx, Tx } from '../tx.ts';
+import type { ReadTx, Tx } from '../store.ts';
 import type { Position } from './orders.ts';
 import { PART_ROWS } from './parts.ts';
 

@@ -1,4 +1,4 @@
-import type { ReadTx } from '../tx.ts';
+import type { ReadTx } from '../store.ts';
 
 /** A channel configuration that is current, as far as `payctl doctor` must know it. */
 export interface ChannelFact {

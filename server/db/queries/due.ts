@@ -1,4 +1,4 @@
-import type { ReadTx, Tx } from '../tx.ts';
+import type { ReadTx, Tx } from '../store.ts';
 
 /** A row that is due is somebody's for this long; afterwards another replica takes it. */
 const LEASE_SECONDS = 60;

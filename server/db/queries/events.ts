@@ -1,5 +1,5 @@
 import type { EventRow } from '../entities/events.ts';
-import type { ReadTx, Tx } from '../tx.ts';
+import type { ReadTx, Tx } from '../store.ts';
 import type { Statement } from './orders.ts';
 
 /** Filters of the event log. */

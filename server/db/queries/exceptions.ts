@@ -1,5 +1,5 @@
 import type { OrderExceptionRow } from '../entities/orders.ts';
-import type { ReadTx, Tx } from '../tx.ts';
+import type { ReadTx, Tx } from '../store.ts';
 import type { Position } from './orders.ts';
 
 /** Filters of the exceptions list. */

@@ -1,5 +1,4 @@
-import type { Store } from '../store.ts';
-import type { ReadTx, Tx } from '../tx.ts';
+import type { ReadTx, Store, Tx } from '../store.ts';
 import { inParts } from './parts.ts';
 
 /** A payer who is to be forgotten in everything that began up to `since`. */

@@ -1,5 +1,4 @@
-import type { Store } from '../store.ts';
-import type { Tx } from '../tx.ts';
+import type { Store, Tx } from '../store.ts';
 import { inParts, type Part, PART_ROWS } from './parts.ts';
 
 /** The last key that a part looked at. */

@@ -1,6 +1,6 @@
 import type { AdminRow, ApiAppRow } from '../entities/identity.ts';
 import type { AppFilter, Part } from '../../identity/ports.ts';
-import type { ReadTx } from '../tx.ts';
+import type { ReadTx } from '../store.ts';
 
 /** Applications, newest first, one more than `limit`. */
 export async function apps(tx: ReadTx, filter: AppFilter): Promise<ApiAppRow[]> {

@@ -1,5 +1,5 @@
 import type { AdminState, AppState, IdentityQueries, LoginState } from '../../identity/ports.ts';
-import type { ReadTx, Tx } from '../tx.ts';
+import type { ReadTx, Tx } from '../store.ts';
 import { auditAfter, auditLines } from './audit.ts';
 import { admins, apps } from './identity-lists.ts';
 import { sessionQueries } from './sessions.ts';

@@ -1,5 +1,5 @@
 import type { ChannelMessageRow } from '../entities/orders.ts';
-import type { Tx } from '../tx.ts';
+import type { Tx } from '../store.ts';
 
 /** A message to or from a channel, before it has a number. */
 export type NewMessage = Omit<ChannelMessageRow, 'id' | 'times' | 'lastAt'> &

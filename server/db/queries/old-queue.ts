@@ -1,4 +1,4 @@
-import type { Tx } from '../tx.ts';
+import type { Tx } from '../store.ts';
 
 /** The queues of the releases that woke their jobs through pg-boss. */
 const OLD_QUEUES = ['deliver-event', 'capture', 'refund-check', 'clean-up', 'certificate-expiry'];

@@ -1,6 +1,6 @@
 import { ORDER_STATUS, type OrderRow } from '../entities/orders.ts';
 import type { RefundRow } from '../entities/refunds.ts';
-import type { ReadTx } from '../tx.ts';
+import type { ReadTx } from '../store.ts';
 
 /** Where a page begins: strictly after this row, newest first. */
 export interface Position {

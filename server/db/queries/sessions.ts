@@ -1,7 +1,6 @@
 import type { SessionQueries } from '../../identity/ports.ts';
 import type { SessionRow } from '../entities/identity.ts';
-import type { Store } from '../store.ts';
-import type { ReadTx, Tx } from '../tx.ts';
+import type { ReadTx, Store, Tx } from '../store.ts';
 import { behind, inOrder, place } from './identity-lists.ts';
 import { inParts, type Part, PART_ROWS } from './parts.ts';
 

@@ -1,5 +1,5 @@
 import type { Mode, PayWay } from '../../payments/channel.ts';
-import type { ReadTx } from '../tx.ts';
+import type { ReadTx } from '../store.ts';
 
 /** How many unpaid offers of an app can still be paid. */
 export async function countOpenOffers(tx: ReadTx, clientId: string, now: Date): Promise<number> {

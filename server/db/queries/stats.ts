@@ -1,4 +1,4 @@
-import type { ReadTx } from '../tx.ts';
+import type { ReadTx } from '../store.ts';
 import type { Statement } from './catalog-lists.ts';
 
 /** A period, the beginnings of its days, and whose orders. */

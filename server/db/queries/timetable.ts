@@ -1,4 +1,4 @@
-import type { Tx } from '../tx.ts';
+import type { Tx } from '../store.ts';
 
 /**
  * A task of the timetable is a counter in `rate_limits` that may be used once in its period, whichever replica comes

@@ -1,6 +1,5 @@
 import { ORDER_STATUS } from '../entities/orders.ts';
-import type { Store } from '../store.ts';
-import type { Tx } from '../tx.ts';
+import type { Store, Tx } from '../store.ts';
 import { inParts, type Part } from './parts.ts';
 
 /** The last order that a part looked at. */

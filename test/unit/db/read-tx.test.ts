@@ -3,8 +3,7 @@ import type { takeStock } from '../../../server/db/queries/catalog.ts';
 import type { claimDueRefund } from '../../../server/db/queries/due.ts';
 import { listEvents, type appendEvent } from '../../../server/db/queries/events.ts';
 import type { listOrders } from '../../../server/db/queries/orders.ts';
-import type { Store } from '../../../server/db/store.ts';
-import type { ReadTx, Tx } from '../../../server/db/tx.ts';
+import type { ReadTx, Store, Tx } from '../../../server/db/store.ts';
 import { embeddedDatabase } from '../../support/database.ts';
 
 const row = { jti: 'j', owner: 'o', expiresAt: new Date(0), revokedAt: new Date(0) };

@@ -1,8 +1,7 @@
 import test from 'ava';
 import { mock } from 'node:test';
 import type { EventRow } from '../../../server/db/entities/events.ts';
-import type { Store } from '../../../server/db/store.ts';
-import type { ReadTx } from '../../../server/db/tx.ts';
+import type { ReadTx, Store } from '../../../server/db/store.ts';
 import { createEventFeed } from '../../../server/events/feed.ts';
 
 const STEPS = ['join', 'leave', 'answer', 'fail', 'time', 'event'] as const;

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Tx } from '../../../server/db/tx.ts';
+import type { Tx } from '../../../server/db/store.ts';
 import { apply, ImpossibleMove } from '../../../server/payments/apply.ts';
 import { type Change, STAY } from '../../../server/payments/core/change.ts';
 import type { Ports } from '../../../server/payments/ports.ts';
