@@ -1,8 +1,10 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-const UPSTREAM = 'https://registry.npmjs.org';
+/** The registry that this machine uses. */
+const UPSTREAM = execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim().replace(/\/$/, '');
 
 /** A way to the npm registry that writes down what is asked for. */
 export interface WatchedRegistry {
