@@ -78,6 +78,8 @@ test('the next customer waits for money back: found by the number on the receipt
   const orderNo = await payOrder(service, shop, { subject: 'Cup', amount: 30 });
   await payOrder(service, shop, { subject: 'Another cup', amount: 30 });
   const receipt = (await payctl.json(`order get ${orderNo}`)).channelTradeNo;
+  // The next refund has to wait for its slot, however slow the machine is.
+  service.clock.stop();
   // The channel took the shop's refund; its answer got lost, and its notice too.
   await service.sim('/sim/notices', { payWay: 'alipay', enabled: false });
   await payctl.done('simulator faults --pay-way alipay --call refund --fault commit-then-timeout --times 1');
@@ -94,7 +96,7 @@ test('the next customer waits for money back: found by the number on the receipt
   t.like(await payctl.json(`order sync ${orderNo}`), { status: 'partially_refunded', refundedAmount: 10 });
   const { refundNo } = await payctl.json(`refund create ${orderNo} --amount 20 --reason "all of it" -y`);
   // Alipay takes the refunds of one order a few seconds apart; the service says so, and sends it by itself.
-  t.regex(await payctl.done(`explain ${orderNo}`), /^refund-why\t.*(this refund is queued|has not been sent yet)\.$/m);
+  t.regex(await payctl.done(`explain ${orderNo}`), /^refund-why\t.*this refund is queued\.$/m);
   service.clock.advance(5);
   await until('the rest', async () => {
     await service.app.sweep.once();

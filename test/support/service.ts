@@ -63,12 +63,19 @@ export interface Answer {
 export interface Clock {
   now: () => Date;
   advance(seconds: number): void;
+  /** From here on only `advance` moves it: for a test of what happens before a moment, which a slow machine would pass. */
+  stop(): void;
 }
 
-/** A clock that runs, and that a test can put forward. */
+/** A clock that runs, and that a test can put forward or stop. */
 export function createClock(): Clock {
   let offset = 0;
-  return { now: () => new Date(Date.now() + offset), advance: (seconds) => void (offset += seconds * 1000) };
+  let stoppedAt: number | undefined;
+  return {
+    now: () => new Date((stoppedAt ?? Date.now()) + offset),
+    advance: (seconds) => void (offset += seconds * 1000),
+    stop: () => void (stoppedAt ??= Date.now()),
+  };
 }
 
 /** Starts the service on a fresh database and a fresh simulator; everything ends with the test. */
