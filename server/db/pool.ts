@@ -1,6 +1,6 @@
 import { PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely';
 import { createHash } from 'node:crypto';
-import { DatabaseError, Pool, type PoolClient, type PoolConfig, TypeOverrides, types } from 'pg';
+import { DatabaseError, Pool, type PoolClient, type PoolConfig, type QueryConfig, TypeOverrides, types } from 'pg';
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 /**
@@ -39,9 +39,8 @@ function wrap(pool: Pool, prepared: boolean): Omit<PostgresPool, 'end'> {
     options: pool.options,
     async connect() {
       const time = requestTime();
-      const take = () => (time ? time.wait(() => connectWithin(pool, time.left())) : pool.connect());
-      let client = await take();
-      for (; health.isDoubtful(client); client = await take()) client.release(true);
+      let client = await connectInTime(pool, time);
+      for (; health.isDoubtful(client); client = await connectInTime(pool, time)) client.release(true);
       let known = clients.get(client);
       if (!known) clients.set(client, (known = wrapClient(client, nameOf, health)));
       return known;
@@ -49,10 +48,21 @@ function wrap(pool: Pool, prepared: boolean): Omit<PostgresPool, 'end'> {
   };
 }
 
+async function connectInTime(pool: Pool, time: RequestTime | undefined): Promise<PoolClient> {
+  if (!time) return pool.connect();
+  const ms = time.left();
+  time.startWaiting();
+  try {
+    const own = pool.options.connectionTimeoutMillis ?? 0;
+    return await (own > 0 && own <= ms ? pool.connect() : connectWithin(pool, ms));
+  } finally {
+    time.stopWaiting();
+  }
+}
+
 /** A connection, or what the pool itself says when it takes too long; one that comes later goes back. */
-export async function connectWithin(pool: Pick<Pool, 'connect' | 'options'>, ms: number): Promise<PoolClient> {
-  const own = pool.options.connectionTimeoutMillis ?? 0;
-  if (!Number.isFinite(ms) || (own > 0 && own <= ms)) return pool.connect();
+export async function connectWithin(pool: Pick<Pool, 'connect'>, ms: number): Promise<PoolClient> {
+  if (!Number.isFinite(ms)) return pool.connect();
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Error('timeout exceeded when trying to connect')), ms);
   const connecting = pool.connect();
@@ -85,13 +95,14 @@ type NameOf = (text: string) => string | undefined;
 
 function wrapClient(client: PoolClient, nameOf: NameOf, health: ReturnType<typeof createHealth>): PostgresPoolClient {
   async function query(text: string, values: readonly unknown[]): Promise<unknown> {
-    const name = values.length > 0 ? nameOf(text) : undefined;
-    const statement = { ...(name === undefined ? {} : { name }), text, values: values as unknown[] };
     const time = requestTime();
+    const statement: Statement = { text, values: values as unknown[] };
+    if (values.length > 0) statement.name = nameOf(text);
     // A statement for which no time is left is not sent, so it says nothing about the connection.
-    const bounded = time ? within(statement, time.leftFor(text)) : statement;
+    if (time) limit(statement, time.leftFor(text));
+    time?.startWaiting();
     try {
-      const result = await (time ? time.wait(() => client.query(bounded)) : client.query(bounded));
+      const result = await client.query(statement);
       health.answered(client);
       return result;
     } catch (error) {
@@ -101,15 +112,22 @@ function wrapClient(client: PoolClient, nameOf: NameOf, health: ReturnType<typeo
       // The statement that nobody waits for any more still holds the connection: the next one must not queue behind it.
       if (error instanceof Error && error.message === 'Query read timeout') void client.end();
       throw error;
+    } finally {
+      time?.stopWaiting();
     }
   }
   return { query: query as PostgresPoolClient['query'], release: () => client.release() };
 }
 
-/** The statement with the time that it has; pg's own limit stays, and 0 would be none. */
-function within<Statement extends object>(statement: Statement, ms: number): Statement {
+/** A statement as pg takes it. */
+interface Statement extends QueryConfig {
+  query_timeout?: number;
+}
+
+/** Gives a statement the time that it has; without one pg's own limit stays, and 0 would be none. */
+function limit(statement: Statement, ms: number): void {
   if (ms <= 0) throw new Error('Query read timeout');
-  return Number.isFinite(ms) ? { ...statement, query_timeout: Math.ceil(ms) } : statement;
+  if (Number.isFinite(ms)) statement.query_timeout = Math.ceil(ms);
 }
 
 /** Statements that get a name; what comes after them, or is as long as one that writes many rows, is planned every time. */
@@ -149,7 +167,8 @@ export class RequestTime {
 
   /** Milliseconds for a statement. */
   leftFor(text: string): number {
-    return /^(commit|rollback)\b/i.test(text) ? Math.max(this.left(), ENDING_MS) : this.left();
+    const left = this.left();
+    return left < ENDING_MS && /^(commit|rollback)\b/i.test(text) ? ENDING_MS : left;
   }
 
   left(): number {
@@ -158,16 +177,15 @@ export class RequestTime {
     return Math.max(0, this.#total - this.#spent - current);
   }
 
-  /** Counts how long the work takes; what is waited for side by side counts once. */
-  async wait<T>(work: () => Promise<T>): Promise<T> {
+  /** Counts from here until `stopWaiting`; what is waited for side by side counts once. */
+  startWaiting(): void {
     if (this.#waiting === 0) this.#since = this.#now();
     this.#waiting += 1;
-    try {
-      return await work();
-    } finally {
-      this.#waiting -= 1;
-      if (this.#waiting === 0) this.#spent += this.#now() - this.#since;
-    }
+  }
+
+  stopWaiting(): void {
+    this.#waiting -= 1;
+    if (this.#waiting === 0) this.#spent += this.#now() - this.#since;
   }
 
   end(): void {

@@ -271,6 +271,11 @@ const instant = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d)(?::?(\d
 /** `2026-01-02 03:04:05.678+00`, to the millisecond. */
 function readInstant(value: unknown): Date {
   if (value instanceof Date) return value;
+  // What a PostgreSQL in UTC writes; the general form costs three times as much.
+  if (typeof value === 'string' && value.length >= 22 && value[10] === ' ' && value.endsWith('+00')) {
+    const date = new Date(`${value.slice(0, 10)}T${value.slice(11, -3)}Z`);
+    if (!Number.isNaN(date.getTime())) return date;
+  }
   const [, day, time, hours, minutes = '00'] = instant.exec(String(value)) ?? [];
   if (day === undefined) throw new TypeError(`${String(value)} is not an instant`);
   return new Date(`${day}T${time}${hours}:${minutes}`);

@@ -21,12 +21,23 @@ const LINGER_MS = 2_000;
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-fA-F:.]+\])(?::\d{0,5})?$/;
 
 /** Whether a request has the form that everything behind it relies on: HTTP/1.0 or 1.1, and one Host that is one. */
-export function isWellFormed({ httpVersion, rawHeaders, headers }: IncomingMessage): boolean {
+export function isWellFormed(req: IncomingMessage): boolean {
+  const { httpVersion, headers } = req;
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return false;
-  const hosts = rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length;
+  const hosts = timesSent(req, 'host');
   // Only HTTP/1.0 may do without, as the health checks of balancers do.
   if (hosts === 0) return httpVersion === '1.0';
   return hosts === 1 && HOST.test(headers.host ?? '');
+}
+
+/** How often a request names a header; Node keeps the first value of some and joins those of others. */
+export function timesSent({ rawHeaders }: IncomingMessage, name: string): number {
+  let times = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const sent = rawHeaders[at]!;
+    if (sent.length === name.length && sent.toLowerCase() === name) times += 1;
+  }
+  return times;
 }
 
 /** Answers a request that Node has read and Koa is not to see; the connection is closed after it. */
@@ -150,10 +161,10 @@ export interface ConnectionLimits {
 /** Bounds of every connection. */
 export const connectionLimits: ConnectionLimits = { quietMs: 20_000, takeMs: 60_000, waitingBytes: 8 * 1024 * 1024 };
 
-interface UnderWay {
+/** One connection and the answers that are under way on it: more than one when requests are pipelined. */
+interface Connection {
   socket: Socket;
-  res: ServerResponse;
-  endedAt?: number;
+  answers: { res: ServerResponse; endedAt?: number }[];
 }
 
 /**
@@ -164,32 +175,35 @@ export function guardConnections(
   server: Server,
   { quietMs, takeMs, waitingBytes }: ConnectionLimits,
 ): (req: IncomingMessage, res: ServerResponse) => void {
-  const underWay = new Set<UnderWay>();
-  const busy = new Map<Socket, number>();
+  // What comes and goes with each request stands in short arrays: a set that it went through would be rebuilt every few
+  // requests, and the old tables keep requests and answers from the garbage collector's quick round.
+  const connections = new Map<Socket, Connection>();
+  server.on('connection', (socket: Socket) => {
+    connections.set(socket, { socket, answers: [] });
+    socket.once('close', () => connections.delete(socket));
+  });
   server.setTimeout(quietMs, (socket: Socket) => {
     // Silence is ours while a request is worked on and nothing waits to be taken.
-    if (busy.has(socket) && socket.writableLength === 0) socket.setTimeout(quietMs);
+    const isBusy = (connections.get(socket)?.answers.length ?? 0) > 0;
+    if (isBusy && socket.writableLength === 0) socket.setTimeout(quietMs);
     else socket.destroy();
   });
   const sweep = setInterval(() => {
     const now = performance.now();
-    for (const one of underWay) {
-      if (one.res.writableEnded) one.endedAt ??= now;
-      const isLate = one.endedAt !== undefined && now - one.endedAt > takeMs;
-      if (isLate || one.res.writableLength > waitingBytes) one.socket.destroy();
-    }
+    for (const { socket, answers } of connections.values())
+      for (const one of answers) {
+        if (one.res.writableEnded) one.endedAt ??= now;
+        const isLate = one.endedAt !== undefined && now - one.endedAt > takeMs;
+        if (isLate || one.res.writableLength > waitingBytes) socket.destroy();
+      }
   }, 1000).unref();
   server.once('close', () => clearInterval(sweep));
 
   return ({ socket }, res) => {
-    const one: UnderWay = { socket, res };
-    underWay.add(one);
-    busy.set(socket, (busy.get(socket) ?? 0) + 1);
-    res.once('close', () => {
-      underWay.delete(one);
-      const left = (busy.get(socket) ?? 1) - 1;
-      if (left > 0) busy.set(socket, left);
-      else busy.delete(socket);
-    });
+    const answers = connections.get(socket)?.answers;
+    if (!answers) return;
+    const one = { res };
+    answers.push(one);
+    res.once('close', () => void answers.splice(answers.indexOf(one), 1));
   };
 }

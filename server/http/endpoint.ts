@@ -117,9 +117,17 @@ function sendReply(
   toBody: (data: unknown) => string,
 ): void {
   ctx.status = parts.status ?? contract.status ?? 200;
+  if (parts.cookies) setCookies(ctx, parts.cookies);
+  if (ctx.status !== 204) {
+    if (parts.body === undefined) ctx.type = json;
+    ctx.body = parts.body ?? toBody(parts.data);
+  }
+  if (parts.headers) ctx.set(parts.headers);
+}
+
+function setCookies(ctx: EdgeContext, cookies: NonNullable<ReplyParts<unknown>['cookies']>): void {
   // Behind a proxy Koa believes that the request is http and would throw instead of setting a Secure cookie.
   ctx.cookies.secure = ctx.edge.secure;
-  const cookies = parts.cookies ?? [];
   const ofHost = cookies.filter(({ hostToo }) => hostToo && ctx.edge.secure);
   for (const cookie of [...cookies, ...ofHost.map((one) => ({ ...one, name: HOST_PREFIX + one.name }))]) {
     ctx.cookies.set(cookie.name, cookie.value, {
@@ -130,9 +138,4 @@ function sendReply(
       maxAge: cookie.maxAgeSeconds === undefined ? undefined : cookie.maxAgeSeconds * 1000,
     });
   }
-  if (ctx.status !== 204) {
-    if (parts.body === undefined) ctx.type = json;
-    ctx.body = parts.body ?? toBody(parts.data);
-  }
-  if (parts.headers) ctx.set(parts.headers);
 }

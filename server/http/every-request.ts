@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { clientAddress } from '../addresses.ts';
+import { timesSent } from './before-koa.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
 import { refusalAnswer } from './refusal-answer.ts';
 import type { HeaderPairs } from './security-headers.ts';
@@ -54,9 +55,8 @@ function begin(ctx: EdgeContext, headers: HeaderPairs): void {
   if (mayCarryCredential(ctx)) res.setHeader('Cache-Control', 'no-store');
 }
 
-function isRepeated({ headers, rawHeaders }: IncomingMessage, name: string): boolean {
-  if (headers[name] === undefined) return false;
-  return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === name).length > 1;
+function isRepeated(req: IncomingMessage, name: string): boolean {
+  return req.headers[name] !== undefined && timesSent(req, name) > 1;
 }
 
 function mayCarryCredential({ path, req }: EdgeContext): boolean {

@@ -174,6 +174,7 @@ function requireClient(credentials: ClientCredentials | undefined): ClientCreden
 
 /** An empty one is as good as none. */
 function requireNoCredentials(search: string): void {
+  if (search === '') return;
   const sent = new URLSearchParams(search);
   const name = bodyOnly.find((one) => sent.getAll(one).some((value) => value !== ''));
   if (name === undefined) return;

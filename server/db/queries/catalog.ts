@@ -20,7 +20,7 @@ export async function admission(
 ): Promise<Admission | undefined> {
   const [row] =
     userId === null
-      ? await tx.sql<Admission>(`select enabled, 'active' as status from projects where code = ?`, [project])
+      ? await tx.prepared<Admission>(`select enabled, 'active' as status from projects where code = ?`, [project])
       : await tx.sql<Admission>(
           `with project as (select code, enabled from projects where code = ?),
                 payer as (select u.status from users u where u.project = ? and u.user_id = ?),

@@ -67,7 +67,7 @@ export async function versionsOfAccount(
   const ofAccount = [project, payWay, account, mode];
   const identity = identityValues(fields);
   // Each look goes from the newest version back, and mostly ends at the first.
-  return tx.sql<VersionOfAccount>(
+  return tx.prepared<VersionOfAccount>(
     `with own as (
        select ${identityOf('o')} as identity from channel_configs o
         where o.project = ? and o.pay_way = ? and o.account = ? and o.mode = ? and o.version = ?)
