@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
 import { migrate, schemaStatus, type SchemaStatus } from '../db/migrate.ts';
-import { type Changes, createChanges, createStore, type Store, type Wake } from '../db/store.ts';
+import { createStore, type Store, type Wake } from '../db/store.ts';
 import { type DatabaseSettings, type OpenDatabase, TIMEOUTS } from '../db/orm.ts';
-import { outsideRequestTime } from '../db/pool.ts';
+import { createRequests, outsideRequestTime, type Requests } from '../db/pool.ts';
 import { createFullness } from '../db/fullness.ts';
 import { createRateLimits, type CountedLimits } from '../db/rate-limits.ts';
 import { LocalError } from '../errors.ts';
@@ -31,14 +31,12 @@ export interface Base {
   database: OpenDatabase;
   schema: SchemaStatus;
   store: Store;
-  changes: Changes;
+  requests: Requests;
   /** Whether writes fail because the database's disk is full. */
   isFull: () => boolean;
   /** Has rows that a commit made due worked at once; nobody listens until the jobs are assembled. */
   wakes: { wake?: Wake };
   limits: CountedLimits;
-  /** How long one request may wait for the database in all. */
-  requestMs: number;
   now: () => Date;
   logger: Logger;
   log: Ports['log'];
@@ -71,18 +69,17 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
     by === NEW_TIP ? logger.info(row, 'audit log tip') : outsideRequestTime(() => wakes.wake?.(by, row));
   const metrics = createMetrics();
   const fullness = createFullness(now, metrics.registry);
-  const changes = createChanges();
-  const ears = { committed: changes.note, failed: fullness.heard };
+  const requests = createRequests(overrides.databaseTimeouts?.request ?? TIMEOUTS.request);
+  const ears = { committed: requests.noteChange, failed: fullness.heard };
   return {
     config,
     database,
     schema,
     store: createStore(database, wake, ears),
-    changes,
+    requests,
     isFull: fullness.isFull,
     wakes,
     limits: createRateLimits(database),
-    requestMs: overrides.databaseTimeouts?.request ?? TIMEOUTS.request,
     now,
     logger,
     log,

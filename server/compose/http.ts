@@ -1,5 +1,4 @@
 import type Koa from 'koa';
-import { eachWithin } from '../db/pool.ts';
 import { buildKoa, type KoaParts } from '../http/build-koa.ts';
 import { VERSION } from '../http/version.ts';
 import { createWithKey } from '../payments/idempotency.ts';
@@ -17,7 +16,7 @@ interface Needs extends Pick<KoaParts, 'authenticators' | 'exposedHeaders'> {
 
 /** Assembles the API. */
 export async function composeHttp(base: Base, { groups, isDraining, ...needs }: Needs): Promise<Koa> {
-  const { config, store, now, logger, limits, metrics, changes, requestMs } = base;
+  const { config, store, now, logger, limits, metrics, requests } = base;
   const ping = async () => void (await store.read((tx) => tx.sql('select 1')));
   const own = publicRoutes({
     info: async () => describe(base),
@@ -31,9 +30,8 @@ export async function composeHttp(base: Base, { groups, isDraining, ...needs }: 
     logger,
     metrics,
     rateLimits: limits,
-    changes,
+    requests,
     withKey: createWithKey({ store, now }),
-    asOne: eachWithin(requestMs),
     router: buildRouter([own, ...groups], { enabled: config.explorer.enabled }),
   });
 }

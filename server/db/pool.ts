@@ -153,6 +153,8 @@ const ENDING_MS = 500;
  * are no longer than one. What it waits for channels is not counted, nor what goes on when it was answered.
  */
 export class RequestTime {
+  /** Whether the request has committed anything. */
+  hasChanged = false;
   readonly #now: () => number;
   readonly #total: number;
   #spent = 0;
@@ -196,19 +198,8 @@ export class RequestTime {
 const current = new AsyncLocalStorage<RequestTime>();
 
 /** Has everything that the work asks of the database share one time. */
-export async function withinRequestTime<T>(time: RequestTime, work: () => Promise<T>): Promise<T> {
-  return current.run(time, async () => {
-    try {
-      return await work();
-    } finally {
-      time.end();
-    }
-  });
-}
-
-/** Gives each work that it is handed a time of its own. */
-export function eachWithin(totalMs: number): (work: () => Promise<void>) => Promise<void> {
-  return (work) => withinRequestTime(new RequestTime(totalMs), work);
+export function withinRequestTime<T>(time: RequestTime, work: () => Promise<T>): Promise<T> {
+  return current.run(time, work).finally(() => time.end());
 }
 
 /** For what a request only sets going. */
@@ -219,4 +210,26 @@ export function outsideRequestTime(work: () => void): void {
 /** The time of the request that this is a part of. */
 export function requestTime(): RequestTime | undefined {
   return current.getStore();
+}
+
+/** What the database knows of the requests that it serves. */
+export interface Requests {
+  /** Runs one request; it has a time of its own. */
+  run<T>(request: () => Promise<T>): Promise<T>;
+  /** The request that this is a part of has committed something. */
+  noteChange(): void;
+  /** Whether the request that asks has committed anything: a later failure must not say that it has not. */
+  hasChanged(): boolean;
+}
+
+/** Gives each request `totalMs` for all that it waits for the database. */
+export function createRequests(totalMs: number): Requests {
+  return {
+    run: (request) => withinRequestTime(new RequestTime(totalMs), request),
+    noteChange() {
+      const request = current.getStore();
+      if (request) request.hasChanged = true;
+    },
+    hasChanged: () => current.getStore()?.hasChanged === true,
+  };
 }

@@ -5,7 +5,7 @@ import type { WithKey } from '../payments/idempotency.ts';
 import { KEY_IGNORED } from './contract.ts';
 import type { Authenticators } from './callers.ts';
 import { cors } from './cors.ts';
-import type { Edge, RequestChanges } from './edge.ts';
+import type { Edge, Requests } from './edge.ts';
 import type { Metrics } from './metrics.ts';
 import type { RateLimits } from './rate-limit.ts';
 import { observe, onError } from './every-request.ts';
@@ -29,14 +29,12 @@ export interface KoaParts {
   logger: Logger;
   authenticators: Authenticators;
   rateLimits: RateLimits;
-  changes: RequestChanges;
+  requests: Requests;
   withKey: WithKey;
   router: BuiltRouter;
   metrics?: Metrics;
   /** Answer headers that a page of another origin may read, besides the usual ones. */
   exposedHeaders?: readonly string[];
-  /** Runs one request; whatever it needs of the world shares what this gives it. */
-  asOne?: (work: () => Promise<void>) => Promise<void>;
 }
 
 const exposed = [
@@ -58,8 +56,6 @@ export async function buildKoa(parts: KoaParts): Promise<Koa> {
   koa.silent = true;
   koa.on('error', (error: unknown) => logger.warn({ err: error }, 'a response was interrupted'));
   koa.use(observe(await securityHeaders(edge.secure)));
-  const { asOne } = parts;
-  if (asOne) koa.use((_, next) => asOne(next));
   koa.use(onError);
   if (config.server.corsOrigins.length > 0) {
     koa.use(cors(config.server.corsOrigins, [...exposed, ...(parts.exposedHeaders ?? [])]));
@@ -68,13 +64,13 @@ export async function buildKoa(parts: KoaParts): Promise<Koa> {
   return koa;
 }
 
-function toEdge({ config, logger, authenticators, rateLimits, changes, withKey, metrics }: KoaParts): Edge {
+function toEdge({ config, logger, authenticators, rateLimits, requests, withKey, metrics }: KoaParts): Edge {
   const { publicUrl, trustedProxies, adminNetworks } = config.server;
   return {
     authenticators,
     withKey,
     rateLimits,
-    changes,
+    requests,
     logger,
     metrics,
     publicOrigin: new URL(publicUrl).origin,

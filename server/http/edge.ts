@@ -6,11 +6,11 @@ import type { Contract } from './contract.ts';
 import type { Metrics } from './metrics.ts';
 import type { RateLimits } from './rate-limit.ts';
 
-/** What is known of the writes of a request. */
-export interface RequestChanges {
-  watch<T>(request: () => Promise<T>): Promise<T>;
-  /** Whether the request has committed anything. */
-  made(): boolean;
+/** Runs requests, and knows of each whether it wrote. */
+export interface Requests {
+  run<T>(request: () => Promise<T>): Promise<T>;
+  /** Whether the request that asks has committed anything. */
+  hasChanged(): boolean;
 }
 
 /** What the edge needs of the world; made once, reached by endpoints as `ctx.edge`. */
@@ -18,7 +18,7 @@ export interface Edge {
   readonly authenticators: Authenticators;
   readonly withKey: WithKey;
   readonly rateLimits: RateLimits;
-  readonly changes: RequestChanges;
+  readonly requests: Requests;
   readonly logger: Logger;
   readonly metrics: Metrics | undefined;
   /** Scheme, host and port under which the service is reached. */

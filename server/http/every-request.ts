@@ -27,7 +27,7 @@ export function observe(headers: HeaderPairs): EdgeMiddleware {
 
 /** The step behind it: whatever is thrown further in is answered. */
 export const onError: EdgeMiddleware = (ctx, next) =>
-  ctx.edge.changes.watch(async () => {
+  ctx.edge.requests.run(async () => {
     try {
       await next();
     } catch (error) {

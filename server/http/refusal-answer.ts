@@ -23,7 +23,7 @@ export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
 /** Who only reads is not told of changes, also when something was written beside it. */
 function changedBy({ method, edge }: EdgeContext): Changed {
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return 'never';
-  return edge.changes.made() ? 'something' : 'nothing';
+  return edge.requests.hasChanged() ? 'something' : 'nothing';
 }
 
 function logFault(ctx: EdgeContext, refusal: AppError): void {

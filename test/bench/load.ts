@@ -1,5 +1,6 @@
 import autocannon from 'autocannon';
 import { type Line, median } from './figures.ts';
+import { processorMs } from './processes.ts';
 
 /** One request that both programs are asked again and again. */
 export interface Scenario {
@@ -10,6 +11,8 @@ export interface Scenario {
   aim?: number;
   ours: Shot;
   baseline: Shot;
+  /** Puts off what the shots before left to be done, which is not what is measured. */
+  putOff(): Promise<void>;
 }
 
 /** A request, as autocannon sends it. */
@@ -20,6 +23,8 @@ export interface Shot {
   body?: string;
   /** Status that every answer must have. */
   status: number;
+  /** The process that answers. */
+  pid: number;
 }
 
 /** How long and how hard. */
@@ -31,18 +36,22 @@ export interface Effort {
 
 interface Fired {
   rate: number;
+  /** Milliseconds of a processor for one request; NaN where the system does not tell. */
+  cpu: number;
   p50: number;
   p99: number;
 }
 
 /** Asks both programs in turns (A B B A …) after a warm-up, and compares the medians of their rates. */
-export async function compare({ name, of, aim, ours, baseline }: Scenario, effort: Effort): Promise<Line> {
+export async function compare({ name, of, aim, ours, baseline, putOff }: Scenario, effort: Effort): Promise<Line> {
   const shots = { ours, baseline };
   const fired: Record<keyof typeof shots, Fired[]> = { ours: [], baseline: [] };
   for (const shot of [ours, baseline]) await fire(shot, effort);
   for (let round = 0; round < effort.rounds; round++)
-    for (const who of round % 2 === 0 ? (['ours', 'baseline'] as const) : (['baseline', 'ours'] as const))
+    for (const who of round % 2 === 0 ? (['ours', 'baseline'] as const) : (['baseline', 'ours'] as const)) {
+      await putOff();
       fired[who].push(await fire(shots[who], effort));
+    }
   const rate = (who: Fired[]) => median(who.map((one) => one.rate));
   const ratio = median(fired.ours.map((one, round) => one.rate / fired.baseline[round]!.rate));
   return {
@@ -56,21 +65,29 @@ export async function compare({ name, of, aim, ours, baseline }: Scenario, effor
 }
 
 function describe(rate: number, fired: readonly Fired[]): string {
-  return `${Math.round(rate)}/s p50 ${median(fired.map(({ p50 }) => p50))} p99 ${median(fired.map(({ p99 }) => p99))} ms`;
+  const of = (figure: (one: Fired) => number) => median(fired.map(figure));
+  return `${Math.round(rate)}/s p50 ${of(({ p50 }) => p50)} p99 ${of(({ p99 }) => p99)} cpu ${of(({ cpu }) => cpu).toFixed(3)} ms`;
 }
 
-async function fire({ status, ...shot }: Shot, { seconds, connections }: Effort): Promise<Fired> {
+async function fire({ status, pid, ...shot }: Shot, { seconds, connections }: Effort): Promise<Fired> {
   await expectStatus({ status, ...shot });
+  const spent = processorMs(pid);
   const result = await autocannon({ ...shot, connections, duration: seconds });
   const { errors, timeouts, non2xx } = result;
   // A payment that is asked for is no refusal: an offer is 402.
   const refused = status < 300 ? non2xx : result.requests.total - non2xx;
   if (errors + timeouts + refused > 0)
     throw new Error(`${shot.url}: ${errors} errors, ${timeouts} timeouts, ${refused} other answers`);
-  return { rate: result.requests.total / result.duration, p50: result.latency.p50, p99: result.latency.p99 };
+  const { total } = result.requests;
+  return {
+    rate: total / result.duration,
+    cpu: (processorMs(pid) - spent) / total,
+    p50: result.latency.p50,
+    p99: result.latency.p99,
+  };
 }
 
-async function expectStatus({ url, method, headers, body, status }: Shot): Promise<void> {
+async function expectStatus({ url, method, headers, body, status }: Omit<Shot, 'pid'>): Promise<void> {
   const answer = await fetch(url, { method, headers, body });
   const text = await answer.text();
   if (answer.status !== status) throw new Error(`${url}: ${answer.status} ${text}`);

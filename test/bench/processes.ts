@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ export interface Processes {
   env: Record<string, string>;
   begin(argv: readonly string[], env?: Record<string, string>): ChildProcess;
   /** Starts a program that prints its address as its first line. */
-  address(program: string, env: Record<string, string>): Promise<string>;
+  address(program: string, env: Record<string, string>): Promise<{ url: string; pid: number }>;
   end(child: ChildProcess): Promise<void>;
   close(): Promise<void>;
 }
@@ -57,17 +57,29 @@ export function openProcesses(): Processes {
     env,
     begin,
     end,
-    async address(program, extra) {
+    async address(program, extra): ReturnType<Processes['address']> {
       const child = begin([join(import.meta.dirname, program)], extra);
       const ended = once(child, 'exit').then(() => Promise.reject(new Error(`${program} ended`)));
       ended.catch(() => {});
       const [line] = (await Promise.race([once(createInterface(child.stdout!), 'line'), ended])) as [string];
-      return line;
+      return { url: line, pid: child.pid! };
     },
     async close() {
       await Promise.all([...running].map(end));
     },
   };
+}
+
+/** One tick of the kernel's books, which is what it tells programs on every system (ms). */
+const TICK_MS = 10;
+
+/** How long a process was on a processor so far (ms); NaN where the system does not tell. */
+export function processorMs(pid: number): number {
+  if (process.platform !== 'linux') return Number.NaN;
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // Behind the name, which may hold anything: user and system time are the 12th and 13th.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
 function cleanEnvironment(folder: string): Record<string, string> {

@@ -6,10 +6,19 @@ const KEPT = 0.97;
 
 /** What a merchant's server does all day, and pay-per-call: an offer, and the repeat of a call that was paid and given. */
 export function scenarios({ service, bare, before }: Pick<Stage, 'service' | 'bare' | 'before'>): Scenario[] {
-  const against = (name: string, shot: (caller: Caller) => Shot, aim?: number): Scenario[] => [
-    { name, of: 'bare', ...(aim && { aim }), ours: shot(service), baseline: shot(bare) },
-    ...(before ? [{ name, of: 'before' as const, aim: KEPT, ours: shot(service), baseline: shot(before) }] : []),
-  ];
+  // The services ask the channel about every order that nobody pays, each at its own pace.
+  const putOff = async () => {
+    for (const { sql } of before ? [service, before] : [service])
+      await sql(`update orders set next_check_at = null where state = 'pending' and next_check_at is not null`);
+  };
+  const against = (name: string, shot: (caller: Caller) => Ask, aim?: number): Scenario[] => {
+    const of = (caller: Caller): Shot => ({ ...shot(caller), pid: caller.pid });
+    const ours = of(service);
+    return [
+      { name, of: 'bare', ...(aim && { aim }), ours, baseline: of(bare), putOff },
+      ...(before ? [{ name, of: 'before' as const, aim: KEPT, ours, baseline: of(before), putOff }] : []),
+    ];
+  };
   return [
     ...against('token', token, 0.8),
     ...against('query', (caller) => query(caller, caller.closedOrder), 0.7),
@@ -20,7 +29,9 @@ export function scenarios({ service, bare, before }: Pick<Stage, 'service' | 'ba
   ];
 }
 
-function token({ url, clientId, secret }: Caller): Shot {
+type Ask = Omit<Shot, 'pid'>;
+
+function token({ url, clientId, secret }: Caller): Ask {
   const grant = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
   return {
     url: `${url}/oauth/token`,
@@ -31,12 +42,12 @@ function token({ url, clientId, secret }: Caller): Shot {
   };
 }
 
-function query({ url, token: bearer }: Caller, orderNo: string): Shot {
+function query({ url, token: bearer }: Caller, orderNo: string): Ask {
   const headers = { authorization: `Bearer ${bearer}` };
   return { url: `${url}/api/v2/payment/query/${orderNo}`, method: 'GET', headers, status: 200 };
 }
 
-function pay({ url, token: bearer }: Caller): Shot {
+function pay({ url, token: bearer }: Caller): Ask {
   return {
     url: `${url}/api/v2/payment/pay`,
     method: 'POST',
@@ -46,7 +57,7 @@ function pay({ url, token: bearer }: Caller): Shot {
   };
 }
 
-function call({ url, token: bearer, givenOffer }: Caller, status: 200 | 402): Shot {
+function call({ url, token: bearer, givenOffer }: Caller, status: 200 | 402): Ask {
   const headers: Record<string, string> = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' };
   if (status === 200) headers['x-out-trade-no'] = givenOffer;
   return { url: `${url}/api/v2/skillpay/resource`, method: 'POST', headers, body: JSON.stringify(CALL), status };

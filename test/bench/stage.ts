@@ -23,6 +23,7 @@ export interface Stage {
 /** A program with an application that may call it, and two orders about which no channel has to be asked. */
 export interface Caller {
   url: string;
+  pid: number;
   clientId: string;
   secret: string;
   token: string;
@@ -66,7 +67,7 @@ export async function openStage(beforePayctl?: string): Promise<Stage> {
   try {
     const admin = connect(postgres.url);
     const keys: Keys = { app: rsa(), channel: rsa() };
-    const gateway = await processes.address('channel.ts', { BENCH_CHANNEL_KEY: keys.channel.privateKey });
+    const { url: gateway } = await processes.address('channel.ts', { BENCH_CHANNEL_KEY: keys.channel.privateKey });
     const password = await makeSchema(processes, admin, postgres.url, { payctl, name: 'empty' });
     const onCopy: Stage['onCopy'] = async (name, env = {}) => {
       const sql = await copySchema(admin, connect, postgres.url, name);
@@ -184,7 +185,8 @@ async function startService({ processes, gateway, keys, password, sql, ...given 
   await post(`${url}/api/v1/payment/config/alipay`, configuration(keys), adminToken);
   const scopes = ['payment:write', 'payment:read', 'skillpay:call'];
   const app = dataOf(await post(`${url}/api/v1/api-apps`, { name: 'bench', project: 'default', scopes }, adminToken));
-  const caller = await introduce(url, String(app['client_id']), String(app['client_secret']), sql);
+  const address = { url, pid: child.pid! };
+  const caller = await introduce(address, String(app['client_id']), String(app['client_secret']), sql);
   return { ...caller, child, payctl: given.payctl, env, adminToken, sql };
 }
 
@@ -215,12 +217,17 @@ async function startBare({
     Object.values(app),
   );
   const bareEnvironment = { BENCH_BARE: JSON.stringify(settings) };
-  const url = await processes.address('bare.ts', bareEnvironment);
-  return { bare: await introduce(url, service.clientId, service.secret, sql), bareEnvironment };
+  const address = await processes.address('bare.ts', bareEnvironment);
+  return { bare: await introduce(address, service.clientId, service.secret, sql), bareEnvironment };
 }
 
 /** A token, an order that was closed and one that is paid. */
-async function introduce(url: string, clientId: string, secret: string, sql: Sql): Promise<Caller> {
+async function introduce(
+  { url, pid }: Pick<Caller, 'url' | 'pid'>,
+  clientId: string,
+  secret: string,
+  sql: Sql,
+): Promise<Caller> {
   const grant = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
   const token = String((await post(`${url}/oauth/token`, grant))['access_token']);
   const place = async (): Promise<string> =>
@@ -235,7 +242,7 @@ async function introduce(url: string, clientId: string, secret: string, sql: Sql
     [paidOrder],
   );
   const givenOffer = await redeemOne(url, token, sql);
-  return { url, clientId, secret, token, closedOrder, paidOrder, givenOffer };
+  return { url, pid, clientId, secret, token, closedOrder, paidOrder, givenOffer };
 }
 
 /** What is called for in every scenario of pay-per-call; Debug brings the resource. */

@@ -8,13 +8,14 @@ import type { Service, Stage } from './stage.ts';
 /** From the start of the process to the first 200 of /health, and the memory of a service that does nothing. */
 export async function measureStarts(stage: Stage, rounds: number): Promise<Line[]> {
   const { service, before, bareEnvironment } = stage;
-  const serve = ({ payctl: command, env }: Service): Started => ({
+  const serve = ({ payctl: command, env }: Service, own: Record<string, string>): Started => ({
     argv: [command, 'server', 'start'],
-    env: production(env),
+    env: { ...production(env), ...own },
     tellsPort: false,
   });
   const bare = { argv: [join(import.meta.dirname, 'bare.ts')], env: bareEnvironment, tellsPort: true };
-  const who = [serve(service), bare, ...(before ? [serve(before)] : [])];
+  // The release before may not know the setting; it is killed when it takes its time to stop.
+  const who = [serve(service, { PAY_SERVER_DRAIN_SECONDS: '0' }), bare, ...(before ? [serve(before, {})] : [])];
   const figures = who.map(() => ({ ready: [] as number[], memory: Number.NaN }));
   for (let round = 0; round <= rounds; round++)
     for (const [at, program] of who.entries()) {
@@ -41,8 +42,7 @@ export async function measureStarts(stage: Stage, rounds: number): Promise<Line[
 /** As it runs in production: no Debug, and none of the benchmark's channel. */
 function production(env: Record<string, string>): Record<string, string> {
   const { PAY_DEBUG: _debug, PAY_SIMULATOR_URL: _simulator, ...rest } = env;
-  const own = { PAY_SERVER_PUBLIC_URL: 'https://pay.example', PAY_SERVER_DRAIN_SECONDS: '0' };
-  return { ...rest, ...own, NODE_ENV: 'production' };
+  return { ...rest, PAY_SERVER_PUBLIC_URL: 'https://pay.example', NODE_ENV: 'production' };
 }
 
 /** Long enough for the jobs to be up and for the garbage of the start to be collected (ms). */

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { createChanges } from '../../server/db/store.ts';
+import { createRequests } from '../../server/db/pool.ts';
 import { Unauthenticated } from '../../server/errors.ts';
 import { buildKoa, type HttpConfig, type KoaParts } from '../../server/http/build-koa.ts';
 import type { AdminCaller, AppCaller, Authenticators } from '../../server/http/callers.ts';
@@ -89,7 +89,7 @@ export async function startEdge(
     logger: pino({ level: 'silent' }),
     authenticators: fakeAuthenticators,
     rateLimits: createMemoryRateLimits(),
-    changes: createChanges(),
+    requests: createRequests(10_000),
     withKey: withoutKeys,
     router: buildRouter(groups, { enabled: explorer }),
     ...parts,

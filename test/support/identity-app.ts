@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import { type Logger, pino } from 'pino';
-import { createChanges } from '../../server/db/store.ts';
+import { createRequests } from '../../server/db/pool.ts';
 import { identityQueries } from '../../server/db/queries/identity.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
 import { seed } from '../../server/db/seed.ts';
@@ -109,7 +109,7 @@ export async function identityApp(
     logger: options.logger ?? pino({ level: process.env.PAY_TEST_LOG ?? 'silent' }),
     authenticators: identity.authenticators,
     rateLimits: counts,
-    changes: createChanges(),
+    requests: createRequests(10_000),
     withKey: withoutKeys,
     router: buildRouter(groups(identity, publicUrl), { enabled: false }),
   });
