@@ -33,6 +33,7 @@ function rawInstants(): TypeOverrides {
 function wrap(pool: Pool, prepared: boolean): Omit<PostgresPool, 'end'> {
   const nameOf = prepared ? createNames() : () => undefined;
   const health = createHealth();
+  const { query_timeout: own = 0 } = pool.options as PoolConfig;
   const clients = new WeakMap<PoolClient, PostgresPoolClient>();
   pool.on('connect', health.answered);
   return {
@@ -42,7 +43,7 @@ function wrap(pool: Pool, prepared: boolean): Omit<PostgresPool, 'end'> {
       let client = await connectInTime(pool, time);
       for (; health.isDoubtful(client); client = await connectInTime(pool, time)) client.release(true);
       let known = clients.get(client);
-      if (!known) clients.set(client, (known = wrapClient(client, nameOf, health)));
+      if (!known) clients.set(client, (known = wrapClient(client, { nameOf, health, own })));
       return known;
     },
   };
@@ -93,13 +94,20 @@ function createHealth() {
 
 type NameOf = (text: string) => string | undefined;
 
-function wrapClient(client: PoolClient, nameOf: NameOf, health: ReturnType<typeof createHealth>): PostgresPoolClient {
+interface Wrapping {
+  nameOf: NameOf;
+  health: ReturnType<typeof createHealth>;
+  /** Milliseconds after which pg gives a statement up by itself. */
+  own: number;
+}
+
+function wrapClient(client: PoolClient, { nameOf, health, own }: Wrapping): PostgresPoolClient {
   async function query(text: string, values: readonly unknown[]): Promise<unknown> {
     const time = requestTime();
     const statement: Statement = { text, values: values as unknown[] };
     if (values.length > 0) statement.name = nameOf(text);
     // A statement for which no time is left is not sent, so it says nothing about the connection.
-    if (time) limit(statement, time.leftFor(text));
+    if (time) limit(statement, time.leftFor(text), own);
     time?.startWaiting();
     try {
       const result = await client.query(statement);
@@ -124,10 +132,11 @@ interface Statement extends QueryConfig {
   query_timeout?: number;
 }
 
-/** Gives a statement the time that it has; without one pg's own limit stays, and 0 would be none. */
-function limit(statement: Statement, ms: number): void {
+/** Gives a statement the time that it has, where that is less than the pool's own limit (0 = none). */
+function limit(statement: Statement, ms: number, own: number): void {
   if (ms <= 0) throw new Error('Query read timeout');
-  if (Number.isFinite(ms)) statement.query_timeout = Math.ceil(ms);
+  // Timers of one length are kept in one list: another length for each statement costs a list each.
+  if (ms < (own || Number.POSITIVE_INFINITY)) statement.query_timeout = Math.ceil(ms);
 }
 
 /** Statements that get a name; what comes after them, or is as long as one that writes many rows, is planned every time. */

@@ -100,55 +100,12 @@ function refusal(status: Status): { headers: Record<string, string>; body: strin
   return { headers, body };
 }
 
-/** How many slow senders one address may have. */
-export interface SlowBodyLimits {
-  /** A body that takes longer is slow (ms). */
-  slowAfterMs: number;
-  /** Slow bodies of one address at a time; what is more is answered 408. */
-  slowPerAddress: number;
-}
-
-/** Bounds of slow bodies. */
-export const slowBodyLimits: SlowBodyLimits = { slowAfterMs: 2_000, slowPerAddress: 32 };
-
-/** Bounds how many requests of one address send their body slowly at the same time. */
-export function boundSlowBodies(
-  trustedProxies: number,
-  { slowAfterMs, slowPerAddress }: SlowBodyLimits,
-): (req: IncomingMessage, res: ServerResponse) => void {
-  const slow = new Map<string, number>();
-  return (req, res) => {
-    if (req.complete || !announcesBody(req)) return;
-    const address = addressBlock(clientAddress(req, trustedProxies));
-    let counted = false;
-    const timer = setTimeout(() => {
-      if (req.complete) return;
-      const others = slow.get(address) ?? 0;
-      if (others >= slowPerAddress) return end(req, res);
-      counted = true;
-      slow.set(address, others + 1);
-    }, slowAfterMs);
-    req.once('close', () => {
-      clearTimeout(timer);
-      if (!counted) return;
-      const left = (slow.get(address) ?? 1) - 1;
-      if (left > 0) slow.set(address, left);
-      else slow.delete(address);
-    });
-  };
-}
-
 /** Whether a body comes with the request. */
 export function announcesBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-function end({ socket }: IncomingMessage, res: ServerResponse): void {
-  if (res.headersSent) socket.destroy();
-  else refuseOnSocket(socket, 408);
-}
-
-/** What one connection may cost. */
+/** What one connection, and one address, may cost. */
 export interface ConnectionLimits {
   /** How long nothing may move while the caller's turn it is: no request, or an answer that is not taken (ms). */
   quietMs: number;
@@ -156,54 +113,96 @@ export interface ConnectionLimits {
   takeMs: number;
   /** Bytes of answers that may wait for one connection. */
   waitingBytes: number;
+  /** A body that takes longer is slow (ms). */
+  slowAfterMs: number;
+  /** Slow bodies of one address at a time; what is more is answered 408. */
+  slowPerAddress: number;
 }
 
 /** Bounds of every connection. */
-export const connectionLimits: ConnectionLimits = { quietMs: 20_000, takeMs: 60_000, waitingBytes: 8 * 1024 * 1024 };
+export const connectionLimits: ConnectionLimits = {
+  quietMs: 20_000,
+  takeMs: 60_000,
+  waitingBytes: 8 * 1024 * 1024,
+  slowAfterMs: 2_000,
+  slowPerAddress: 32,
+};
 
-/** One connection and the answers that are under way on it: more than one when requests are pipelined. */
-interface Connection {
-  socket: Socket;
-  answers: { res: ServerResponse; endedAt?: number }[];
+/** A request until its answer was taken. */
+interface UnderWay {
+  req: IncomingMessage;
+  res: ServerResponse;
+  since: number;
+  endedAt?: number;
+  /** Its body is slow: it has one of the places of its address, or was refused. */
+  slow?: 'placed' | 'refused';
 }
 
 /**
- * Cuts connections off that keep memory or a place without moving: Node itself waits for ever for one that does not take
- * its answer. Who waits for us is left alone. Returns what has to see every request.
+ * Cuts off what keeps memory or a place without moving: Node itself waits for ever for a connection that does not take its
+ * answer, and lets one address have every place with bodies that hardly come. Who waits for us is left alone. Returns what
+ * has to see every request.
  */
 export function guardConnections(
   server: Server,
-  { quietMs, takeMs, waitingBytes }: ConnectionLimits,
+  trustedProxies: number,
+  { quietMs, takeMs, waitingBytes, slowAfterMs, slowPerAddress }: ConnectionLimits,
 ): (req: IncomingMessage, res: ServerResponse) => void {
   // What comes and goes with each request stands in short arrays: a set that it went through would be rebuilt every few
   // requests, and the old tables keep requests and answers from the garbage collector's quick round.
-  const connections = new Map<Socket, Connection>();
+  const connections = new Map<Socket, UnderWay[]>();
   server.on('connection', (socket: Socket) => {
-    connections.set(socket, { socket, answers: [] });
+    connections.set(socket, []);
     socket.once('close', () => connections.delete(socket));
   });
   server.setTimeout(quietMs, (socket: Socket) => {
     // Silence is ours while a request is worked on and nothing waits to be taken.
-    const isBusy = (connections.get(socket)?.answers.length ?? 0) > 0;
+    const isBusy = (connections.get(socket)?.length ?? 0) > 0;
     if (isBusy && socket.writableLength === 0) socket.setTimeout(quietMs);
     else socket.destroy();
   });
-  const sweep = setInterval(() => {
-    const now = performance.now();
-    for (const { socket, answers } of connections.values())
-      for (const one of answers) {
-        if (one.res.writableEnded) one.endedAt ??= now;
-        const isLate = one.endedAt !== undefined && now - one.endedAt > takeMs;
-        if (isLate || one.res.writableLength > waitingBytes) socket.destroy();
-      }
-  }, 1000).unref();
+  const cutTaker = (now: number, socket: Socket, { res, endedAt }: UnderWay) => {
+    const isLate = endedAt !== undefined && now - endedAt > takeMs;
+    if (isLate || res.writableLength > waitingBytes) socket.destroy();
+  };
+  const cutSenders = (slow: readonly UnderWay[]) => {
+    const places = new Map<string, number>();
+    // Who has a place keeps it.
+    for (const one of slow.toSorted((a, b) => Number(b.slow === 'placed') - Number(a.slow === 'placed'))) {
+      const address = addressBlock(clientAddress(one.req, trustedProxies));
+      const taken = places.get(address) ?? 0;
+      places.set(address, taken + 1);
+      one.slow = taken < slowPerAddress ? 'placed' : 'refused';
+      if (one.slow === 'refused') end(one.req, one.res);
+    }
+  };
+  const sweep = setInterval(
+    () => {
+      const now = performance.now();
+      const slow: UnderWay[] = [];
+      for (const [socket, requests] of connections)
+        for (const one of requests) {
+          if (one.res.writableEnded) one.endedAt ??= now;
+          cutTaker(now, socket, one);
+          if (!one.req.complete && one.slow !== 'refused' && now - one.since > slowAfterMs && announcesBody(one.req))
+            slow.push(one);
+        }
+      if (slow.length > 0) cutSenders(slow);
+    },
+    Math.min(1000, slowAfterMs),
+  ).unref();
   server.once('close', () => clearInterval(sweep));
 
-  return ({ socket }, res) => {
-    const answers = connections.get(socket)?.answers;
-    if (!answers) return;
-    const one = { res };
-    answers.push(one);
-    res.once('close', () => void answers.splice(answers.indexOf(one), 1));
+  return (req, res) => {
+    const requests = connections.get(req.socket);
+    if (!requests) return;
+    const one: UnderWay = { req, res, since: performance.now() };
+    requests.push(one);
+    res.once('close', () => void requests.splice(requests.indexOf(one), 1));
   };
+}
+
+function end({ socket }: IncomingMessage, res: ServerResponse): void {
+  if (res.headersSent) socket.destroy();
+  else refuseOnSocket(socket, 408);
 }

@@ -5,15 +5,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type Koa from 'koa';
 import type { Edge } from './edge.ts';
 import {
-  boundSlowBodies,
   connectionLimits,
   type ConnectionLimits,
   guardConnections,
   isWellFormed,
   refuseNonsense,
   refuseRequest,
-  slowBodyLimits,
-  type SlowBodyLimits,
 } from './before-koa.ts';
 import { stop } from './stop.ts';
 
@@ -38,7 +35,7 @@ export interface ListenOptions {
   /** How long requests in flight may take after that. */
   shutdownSeconds?: number;
   /** Tests have shorter times. */
-  limits?: Partial<ConnectionLimits & SlowBodyLimits & ArrivalLimits>;
+  limits?: Partial<ConnectionLimits & ArrivalLimits>;
 }
 
 /** A server that accepts requests. */
@@ -60,7 +57,7 @@ const KEEP_ALIVE_MS = 65_000;
 /** Starts to accept requests; resolves when the port is open, rejects when it is taken. Slow senders and takers are cut off. */
 export async function listen(koa: Koa, options: ListenOptions): Promise<Listening> {
   const { host, port, maxConnections = 5_000, trustedProxies = 0, drainSeconds = 0, shutdownSeconds = 10 } = options;
-  const limits = { ...connectionLimits, ...slowBodyLimits, ...arrivalLimits, ...options.limits };
+  const limits = { ...connectionLimits, ...arrivalLimits, ...options.limits };
   const server = createServer({
     headersTimeout: limits.headersMs,
     requestTimeout: limits.requestMs,
@@ -71,13 +68,11 @@ export async function listen(koa: Koa, options: ListenOptions): Promise<Listenin
   });
   server.maxConnections = maxConnections;
   server.on('drop', tellOfDrops(koa, maxConnections));
-  const watch = guardConnections(server, limits);
-  const boundSlow = boundSlowBodies(trustedProxies, limits);
+  const watch = guardConnections(server, trustedProxies, limits);
   const handle = koa.callback();
   server.on('request', (req, res) => {
     if (!isWellFormed(req)) return refuseRequest(req, res, 400);
     watch(req, res);
-    boundSlow(req, res);
     void handle(req, res);
   });
   server.on('checkExpectation', (req, res) => refuseRequest(req, res, 417));

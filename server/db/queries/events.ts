@@ -35,7 +35,7 @@ export async function appendEvent(
        from (select last_value - case when is_called then 0 else 1 end as last from events_sequence_seq) s`,
   );
   const sequence = String(taken?.sequence);
-  const [written] = await tx.sql<{ id: string; delivery_id: string | null }>(
+  const [written] = await tx.prepared<{ id: string; delivery_id: string | null }>(
     `with told as (
         insert into events (sequence, id, type, client_id, project, object_no, dedupe, payload, notify_url, created_at)
         values (?, ?, ?, ?, ?, ?, ?, cast(? as jsonb), ?, ?) on conflict do nothing returning id),

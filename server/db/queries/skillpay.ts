@@ -3,7 +3,7 @@ import type { ReadTx } from '../store.ts';
 
 /** How many unpaid offers of an app can still be paid. */
 export async function countOpenOffers(tx: ReadTx, clientId: string, now: Date): Promise<number> {
-  const [row] = await tx.sql<{ count: number }>(
+  const [row] = await tx.prepared<{ count: number }>(
     `select count(*)::int as count from orders
       where client_id = ? and kind = 'skillpay' and state in ('created', 'pending') and expires_at > ?`,
     [clientId, now],
