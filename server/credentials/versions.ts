@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/store.ts';
 import { Conflict } from '../errors.ts';
@@ -161,8 +161,8 @@ export function openOrRefuse({ sealing }: Pick<CredentialPorts, 'sealing'>, conf
 
 /** A secret as it may be shown: eight digits of its hash, and its end when it is long enough to spare it. */
 export function fingerprintOf(secret: string): string {
-  const hash = createHash('sha256').update(secret).digest('hex').slice(0, 8);
-  return secret.length >= 16 ? `${hash}…${secret.slice(-4)}` : hash;
+  const digits = hash('sha256', secret).slice(0, 8);
+  return secret.length >= 16 ? `${digits}…${secret.slice(-4)}` : digits;
 }
 
 /** Refuses what could not be stored by itself: real money beside test applications with published secrets. */

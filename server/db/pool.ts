@@ -1,5 +1,5 @@
 import { PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { DatabaseError, Pool, type PoolClient, type PoolConfig, type QueryConfig, TypeOverrides, types } from 'pg';
 import { AsyncLocalStorage } from 'node:async_hooks';
 
@@ -32,19 +32,20 @@ function rawInstants(): TypeOverrides {
 
 function wrap(pool: Pool, prepared: boolean): Omit<PostgresPool, 'end'> {
   const nameOf = prepared ? createNames() : () => undefined;
-  const health = createHealth();
   const { query_timeout: own = 0 } = pool.options as PoolConfig;
-  const clients = new WeakMap<PoolClient, PostgresPoolClient>();
-  pool.on('connect', health.answered);
+  const health: Health = { turn: 0, lostAt: 0 };
+  const clients = new WeakMap<PoolClient, WatchedClient>();
+  pool.on('connect', (client) => void clients.set(client, wrapClient(client, { nameOf, health, own })));
   return {
     options: pool.options,
     async connect() {
       const time = requestTime();
-      let client = await connectInTime(pool, time);
-      for (; health.isDoubtful(client); client = await connectInTime(pool, time)) client.release(true);
-      let known = clients.get(client);
-      if (!known) clients.set(client, (known = wrapClient(client, { nameOf, health, own })));
-      return known;
+      for (;;) {
+        const client = await connectInTime(pool, time);
+        const watched = clients.get(client)!;
+        if (watched.answeredAt >= health.lostAt) return watched;
+        client.release(true);
+      }
     },
   };
 }
@@ -80,28 +81,28 @@ export async function connectWithin(pool: Pick<Pool, 'connect'>, ms: number): Pr
   }
 }
 
-/** Which connections may be dead without having been told: when one was lost, all that have not answered since. */
-function createHealth() {
-  let turn = 0;
-  let lostAt = 0;
-  const answeredAt = new WeakMap<PoolClient, number>();
-  return {
-    answered: (client: PoolClient): void => void answeredAt.set(client, (turn += 1)),
-    lost: (): void => void (lostAt = turn += 1),
-    isDoubtful: (client: PoolClient): boolean => (answeredAt.get(client) ?? 0) < lostAt,
-  };
+/** When a connection was last lost: all that have not answered since may be dead without having been told. */
+interface Health {
+  /** Counts answers and losses. */
+  turn: number;
+  lostAt: number;
+}
+
+/** A connection of the pool that knows when it last answered. */
+interface WatchedClient extends PostgresPoolClient {
+  answeredAt: number;
 }
 
 type NameOf = (text: string) => string | undefined;
 
 interface Wrapping {
   nameOf: NameOf;
-  health: ReturnType<typeof createHealth>;
+  health: Health;
   /** Milliseconds after which pg gives a statement up by itself. */
   own: number;
 }
 
-function wrapClient(client: PoolClient, { nameOf, health, own }: Wrapping): PostgresPoolClient {
+function wrapClient(client: PoolClient, { nameOf, health, own }: Wrapping): WatchedClient {
   async function query(text: string, values: readonly unknown[]): Promise<unknown> {
     const time = requestTime();
     const statement: Statement = { text, values: values as unknown[] };
@@ -111,12 +112,12 @@ function wrapClient(client: PoolClient, { nameOf, health, own }: Wrapping): Post
     time?.startWaiting();
     try {
       const result = await client.query(statement);
-      health.answered(client);
+      watched.answeredAt = health.turn += 1;
       return result;
     } catch (error) {
       // PostgreSQL's own errors are answers, too.
-      if (error instanceof DatabaseError) health.answered(client);
-      else health.lost();
+      if (error instanceof DatabaseError) watched.answeredAt = health.turn += 1;
+      else health.lostAt = health.turn += 1;
       // The statement that nobody waits for any more still holds the connection: the next one must not queue behind it.
       if (error instanceof Error && error.message === 'Query read timeout') void client.end();
       throw error;
@@ -124,7 +125,12 @@ function wrapClient(client: PoolClient, { nameOf, health, own }: Wrapping): Post
       time?.stopWaiting();
     }
   }
-  return { query: query as PostgresPoolClient['query'], release: () => client.release() };
+  const watched: WatchedClient = {
+    query: query as PostgresPoolClient['query'],
+    release: () => client.release(),
+    answeredAt: (health.turn += 1),
+  };
+  return watched;
 }
 
 /** A statement as pg takes it. */
@@ -149,7 +155,7 @@ function createNames(): NameOf {
   return (text) => {
     let name = names.get(text);
     if (name === undefined && names.size < MOST_NAMES && text.length <= LONGEST_NAMED)
-      names.set(text, (name = `pay_${createHash('sha256').update(text).digest('base64url').slice(0, 22)}`));
+      names.set(text, (name = `pay_${hash('sha256', text, 'base64url').slice(0, 22)}`));
     return name;
   };
 }

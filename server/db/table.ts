@@ -145,7 +145,10 @@ async function select<Row extends object>(
   const { rows } = await statements.run(text, values);
   return rows.map((found) => {
     const row: Record<string, unknown> = {};
-    for (const { name, field, decode } of layout.columns) row[name] = decode(found[field]);
+    for (const { name, field, decode } of layout.columns) {
+      const value = found[field];
+      row[name] = value === null ? null : decode(value);
+    }
     return row as Row;
   });
 }

@@ -3,6 +3,7 @@ const MOST_CHARACTERS = 64;
 /** What is left of OAuth parameters: one without a value is as good as none (RFC 6749 §3.2). */
 export function withoutEmpty(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (!Object.values(value).includes('')) return value;
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== ''));
 }
 

@@ -1,6 +1,6 @@
 import type { ApiAppRow } from '../db/entities/identity.ts';
 import { defaultLatePayment, type SettingColumns } from './api-app-rules.ts';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { hashSecret, newClientId, newClientSecret, secretHint } from './secrets.ts';
 
 /** An application that just got a secret, which nobody can read again. */
@@ -50,7 +50,7 @@ export function secretColumns(secret: string, at: Date) {
 /** The client id of a project's console application, which owns what administrators pay in it. */
 export function consoleClientId(project: string): string {
   if (project === 'default') return 'console';
-  return `console_${createHash('sha256').update(project).digest('hex').slice(0, 24)}`;
+  return `console_${hash('sha256', project).slice(0, 24)}`;
 }
 
 /** The row of a project's console application; it has no secret that anybody knows and never gets a token. */

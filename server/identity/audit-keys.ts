@@ -1,4 +1,4 @@
-import { createHash, hkdfSync } from 'node:crypto';
+import { hash, hkdfSync } from 'node:crypto';
 import type { MasterKey, Place, Sealing } from '../credentials/sealing.ts';
 import type { Store, Tx } from '../db/store.ts';
 
@@ -18,7 +18,7 @@ export interface AuditKeys {
 /** The audit log's key of a master key (HKDF-SHA-256): who reads the database cannot make it. */
 export function deriveAuditKey({ key: master }: Pick<MasterKey, 'key'>): AuditKey {
   const key = new Uint8Array(hkdfSync('sha256', master, 'unified-payment-service', 'audit-log', 32));
-  return { id: createHash('sha256').update(key).digest('hex').slice(0, 16), key };
+  return { id: hash('sha256', key).slice(0, 16), key };
 }
 
 /** What the keys are made of. */

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** A client secret: `pays_` and 32 random bytes; shown once, never stored. */
 export function newClientSecret(): string {
@@ -13,7 +13,7 @@ export function newClientId(): string {
 
 /** What is stored of a client secret; 256 random bits need no slow hash (ASVS 6.5.2). */
 export function hashSecret(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex');
+  return hash('sha256', secret);
 }
 
 /** What may be shown of a secret later: its prefix and its last four characters. */

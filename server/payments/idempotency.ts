@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { IdempotencyKeyRow } from '../db/entities/orders.ts';
 import type { Store, Tx } from '../db/store.ts';
 import { Conflict, NotAllowed } from '../errors.ts';
@@ -105,7 +105,7 @@ export function canonicalJson(value: unknown): string {
 
 /** SHA-256 (hex) of a value's RFC 8785 form. */
 export function digest(value: unknown): string {
-  return createHash('sha256').update(canonicalJson(value)).digest('hex');
+  return hash('sha256', canonicalJson(value));
 }
 
 async function readClaim(store: Store, request: KeyedRequest) {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { NotFound } from '../errors.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
@@ -169,5 +169,5 @@ function file(type: string, body: string): Reply {
 
 /** In the address of a file that may be kept for ever: another text has another address. */
 function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 12);
+  return hash('sha256', text).slice(0, 12);
 }

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { SkillOrderRow } from '../db/entities/skillpay.ts';
 import type { Mode } from '../payments/channel.ts';
@@ -46,7 +46,7 @@ export function signedCodes(keys: SigningKeys, issuer: string): PaymentCodes {
         amountMinor: Number(order.paid),
         currency: order.currency,
         paidAt: order.paidAt?.toISOString() ?? null,
-        contentDigest: createHash('sha256').update(content).digest('hex'),
+        contentDigest: hash('sha256', content),
       }),
   };
 }

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { createHash, verify } from 'node:crypto';
+import { hash, verify } from 'node:crypto';
 import { NoticeNotGenuine } from '../../payments/channel.ts';
 import type { FindWebhookKey } from './certificate-cache.ts';
 import { readEvent } from './notice.ts';
@@ -33,7 +33,7 @@ export async function verifyWebhook(
   if (!verify('RSA-SHA256', text, key, Buffer.from(signature, 'base64'))) {
     throw new NoticeNotGenuine('signature_invalid', 'The signature does not match the message.');
   }
-  return `${id}.${createHash('sha256').update(body).digest('hex').slice(0, 24)}`;
+  return `${id}.${hash('sha256', body).slice(0, 24)}`;
 }
 
 function header(headers: Record<string, string | undefined>, name: string, form: RegExp): string {
