@@ -60,7 +60,7 @@ export function readJson(text: string): unknown {
 }
 
 /** Up to 15 digits without an exponent are always exact; this stands in every text that has a number with more. */
-const MAY_BE_INEXACT = /[\d.]{16}|\d[eE]/;
+const MAY_BE_INEXACT = /(?:^|[:,[])\s*-?(?:[\d.]{16}|\d[\d.]*[eE])/;
 /** The end of a member's name, or of something inside a string that looks like it. */
 const MEMBER = /"\s*:/g;
 
