@@ -6,11 +6,13 @@ const KEPT = 0.97;
 
 /** What a merchant's server does all day, and pay-per-call: an offer, and the repeat of a call that was paid and given. */
 export function scenarios({ service, bare, before }: Pick<Stage, 'service' | 'bare' | 'before'>): Scenario[] {
-  // The services ask the channel about every order that nobody pays, each at its own pace; and offers that can be paid are counted.
+  // The services ask the channel about every order that nobody pays, each at its own pace; and offers that can be paid are
+  // counted. So the orders of earlier rounds end before the next one.
   const putOff = async () => {
     for (const { sql } of before ? [service, before] : [service])
       await sql(
-        `update orders set next_check_at = null, expires_at = now() where state = 'pending' and next_check_at is not null`,
+        `update orders set state = 'closed', closed_at = now(), next_check_at = null
+          where state = 'pending' and next_check_at is not null`,
       );
   };
   const against = (name: string, shot: (caller: Caller) => Ask, aim?: number): Scenario[] => {
