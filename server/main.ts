@@ -17,6 +17,9 @@ export interface ServerInput {
 /** How long it may take to close what is left when requests and jobs have ended. */
 const CLOSING_SECONDS = 10;
 
+/** When the start is over: the first health checks are answered before its garbage is collected. */
+const SETTLED_MS = 1_000;
+
 /** Runs the service: configuration, application, listeners; comes back when SIGTERM or SIGINT has ended it gracefully. */
 export async function startServer({ config: file, env, cwd }: ServerInput): Promise<void> {
   const argv = file === undefined ? {} : { config: file };
@@ -33,7 +36,7 @@ export async function startServer({ config: file, env, cwd }: ServerInput): Prom
   opened.defer(() => metrics.close());
   const server = await listen(app.koa, { ...config.server, ...config.server.listen });
   app.startJobs();
-  void giveBackMemory();
+  setTimeout(() => void giveBackMemory(), SETTLED_MS).unref();
   opened.defer(() => server.close());
   announce(app, config, server);
   await stop;
