@@ -24,6 +24,32 @@ test('it lives for its time and not a second longer', async (t) => {
   await t.throwsAsync(mint.verify(token), { instanceOf: Unauthenticated });
 });
 
+test.serial('the signature of a known token is not computed again, of any other one it is', async (t) => {
+  const mint = createMint(kind, () => new Date('2030-01-01T00:00:00Z'));
+  const { token } = await mint.issue({ subject: 'app', generation: 1 });
+  const { verify } = crypto.subtle;
+  let computed = 0;
+  crypto.subtle.verify = (...words: Parameters<typeof verify>) => {
+    computed += 1;
+    return verify.apply(crypto.subtle, words);
+  };
+  t.teardown(() => void (crypto.subtle.verify = verify));
+  const genuine = await mint.verify(token);
+  t.deepEqual(await mint.verify(token), genuine);
+  t.is(computed, 1);
+  const [head, claims = '', signature] = token.split('.');
+  const forged = JSON.stringify({ ...JSON.parse(Buffer.from(claims, 'base64url').toString()), sub: 'other' });
+  const other = [head, Buffer.from(forged).toString('base64url'), signature].join('.');
+  await t.throwsAsync(mint.verify(other), { instanceOf: Unauthenticated });
+  await t.throwsAsync(mint.verify(other), { instanceOf: Unauthenticated });
+  t.is(computed, 3, 'a forged one is never known');
+  for (let one = 0; one < 1_000; one += 1)
+    await mint.verify((await mint.issue({ subject: `app-${one}`, generation: 1 })).token);
+  t.is(computed, 1_003);
+  t.deepEqual(await mint.verify(token), genuine);
+  t.is(computed, 1_004, 'only so many are kept');
+});
+
 test('each purpose and each secret has keys of its own', (t) => {
   const all = [keys, deriveKeys('another-test-secret-of-32-bytes-or-more')].flatMap((one) => Object.values(one));
   t.is(new Set(all.map((key) => Buffer.from(key).toString('hex'))).size, 8);
