@@ -29,10 +29,12 @@ export async function appendEvent(
   tx: Tx,
   event: EventDraft,
 ): Promise<{ sequence: bigint; deliveryId: string | null } | undefined> {
-  const [taken] = await tx.sql<{ sequence: unknown }>(
-    `select case when cast(pg_advisory_xact_lock_shared(${APPENDING}, cast(s.last % ${KEYS} as integer)) as text) is not null
+  const [taken] = await tx.prepared<{ sequence: unknown }>(
+    `select case when cast(pg_advisory_xact_lock_shared(${APPENDING}, cast(s.last % cast(? as bigint) as integer)) as text)
+                      is not null
               then nextval('events_sequence_seq') end as sequence
        from (select last_value - case when is_called then 0 else 1 end as last from events_sequence_seq) s`,
+    [KEYS],
   );
   const sequence = String(taken?.sequence);
   const [written] = await tx.prepared<{ id: string; delivery_id: string | null }>(
