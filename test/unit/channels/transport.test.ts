@@ -31,7 +31,7 @@ async function failure(t: ExecutionContext, url: string, timeoutMs = 5000): Prom
 test('the bytes of the answer come back as they were, whatever the status', async (t) => {
   const bytes = Buffer.from([0xef, 0xbb, 0xbf, 0xff, 0x00, 0x41]);
   const url = await serve(t, (_request, response) => response.writeHead(418, { 'X-Serial': 'ABC' }).end(bytes));
-  const answer = await createTransport({ timeoutMs: 5000 })(post(url));
+  const answer = await createTransport({ timeoutMs: 20_000 })(post(url));
   t.is(answer.status, 418);
   t.is(answer.headers['x-serial'], 'ABC');
   t.deepEqual(answer.body, bytes);
@@ -43,7 +43,7 @@ test('a redirect is an answer and is not followed', async (t) => {
     seen.push(request.url ?? '');
     response.writeHead(302, { location: '/elsewhere' }).end('moved');
   });
-  const answer = await createTransport({ timeoutMs: 5000 })(post(`${url}/first`));
+  const answer = await createTransport({ timeoutMs: 20_000 })(post(`${url}/first`));
   t.is(answer.status, 302);
   t.deepEqual(seen, ['/first']);
 });
@@ -77,7 +77,7 @@ test('half a body and a closed port are network failures', async (t) => {
 test('one megabyte is read, more is refused', async (t) => {
   const size = 1024 * 1024;
   const url = await serve(t, (request, response) => response.end(Buffer.alloc(size + Number(request.url?.slice(1)))));
-  t.is((await createTransport({ timeoutMs: 5000 })(post(`${url}/0`))).body.length, size);
+  t.is((await createTransport({ timeoutMs: 20_000 })(post(`${url}/0`))).body.length, size);
   t.is(await failure(t, `${url}/1`), 'too_large');
 });
 
@@ -87,7 +87,7 @@ test('connections are kept and used again', async (t) => {
     ports.add(request.socket.remotePort);
     response.end('ok');
   });
-  const send = createTransport({ timeoutMs: 5000 });
+  const send = createTransport({ timeoutMs: 20_000 });
   for (let n = 0; n < 10; n += 1) await send(post(url));
   t.true(ports.size < 10, `${ports.size} connections for 10 requests`);
 });

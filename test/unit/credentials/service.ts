@@ -63,7 +63,7 @@ export async function startService(
   const on = options.on ?? (await postgresDatabase(t));
   const { store } = on;
   const masterKeys = options.masterKeys ?? [newMasterKey()];
-  const send = createTransport({ timeoutMs: 3000 });
+  const send = createTransport({ timeoutMs: 20_000 });
   const audit = createAudit({ now, key: deriveAuditKey(masterKeys[0]!) });
   const parts = {
     store,

@@ -193,7 +193,7 @@ test('a probe tells a good configuration from a wrong secret and a wrong webhook
     mode: 'simulator',
     pems: {},
     simulatorUrl: shop.world.url,
-    send: createTransport({ timeoutMs: 5000 }),
+    send: createTransport({ timeoutMs: 20_000 }),
     now: () => new Date(),
   } as const;
   const wrong = (fields: Record<string, string>) => create({ ...input, fields: { ...shop.fields, ...fields } }).probe();
