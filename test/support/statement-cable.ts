@@ -40,7 +40,8 @@ export interface StatementCable {
 }
 
 /** What no request waits for: it may come at any moment. */
-const BESIDE = /^insert into "channel_messages"|^update (?:api_apps set last_used_at|channel_states set last_)/i;
+const BESIDE =
+  /^with fresh as materialized[^]*insert into channel_messages|^update (?:api_apps set last_used_at|channel_states set last_)/i;
 const BEGIN = /^(?:begin|start transaction)/i;
 const END = /^(?:commit|rollback)$/i;
 
