@@ -39,8 +39,10 @@ test('what merchants do all day is planned once for a connection, not with every
   await paySkill(service, offer);
   await redeemAt(service.url, shop, offer);
   const plans = watchPlans(t);
+  const tea = { subject: 'Tea', amount: 5, payWay: 'alipay' };
   const scenes: [string, () => Promise<{ status: number }>][] = [
-    ['pay', () => shop.call('POST', '/api/v2/payment/pay', { subject: 'Tea', amount: 5, payWay: 'alipay' })],
+    ['pay', () => shop.call('POST', '/api/v2/payment/pay', tea)],
+    ['pay of a user', () => shop.call('POST', '/api/v2/payment/pay', { ...tea, userId: 'u-1' })],
     ['query', () => shop.call('GET', `/api/v2/payment/query/${paid}`)],
     ['offer', () => shop.call('POST', '/api/v2/skillpay/resource', { resource: 'weather' })],
     ['redeem', () => redeemAt(service.url, shop, offer)],

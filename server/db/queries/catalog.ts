@@ -21,7 +21,7 @@ export async function admission(
   const [row] =
     userId === null
       ? await tx.prepared<Admission>(`select enabled, 'active' as status from projects where code = ?`, [project])
-      : await tx.sql<Admission>(
+      : await tx.prepared<Admission>(
           `with project as (select code, enabled from projects where code = ?),
                 payer as (select u.status from users u where u.project = ? and u.user_id = ?),
                 fresh as (insert into users (id, project, user_id, status, created_at, updated_at)
