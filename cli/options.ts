@@ -24,6 +24,13 @@ export function amount(text: string): string {
   return text;
 }
 
+/** Reads the code that a payer shows, with or without the blanks between its groups. */
+export function payCode(text: string): string {
+  const digits = text.replaceAll(' ', '');
+  if (!/^\d{16,24}$/.test(digits)) throw new InvalidArgumentError('Expected the 16 to 24 digits of the code.');
+  return digits;
+}
+
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
 /** Reads a duration (`90`, `90s`, `15m`, `2h`, `7d`) into seconds. */

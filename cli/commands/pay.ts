@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import type { Context, ContextOf } from '../context.ts';
 import { Cancelled, CliError, EXIT } from '../errors.ts';
-import { amount, changes, examples, integer } from '../options.ts';
+import { amount, changes, examples, integer, json, payCode } from '../options.ts';
 import { drawQr } from '../qr.ts';
 import { addFields, bodyOf, complete, segment, type Field } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
@@ -21,7 +21,7 @@ const FIELDS: readonly Field[] = [
     name: 'scene',
     value: 'scene',
     help: 'payment scene',
-    choices: ['qr', 'page', 'wap', 'app', 'h5', 'jsapi', 'redirect'],
+    choices: ['qr', 'page', 'wap', 'app', 'h5', 'jsapi', 'mini', 'code', 'redirect'],
   },
   { name: 'merchantOrderNo', value: 'no', help: 'your own order number; reusing it never charges twice' },
   { name: 'userId', value: 'id', help: 'user who pays' },
@@ -30,7 +30,14 @@ const FIELDS: readonly Field[] = [
   { name: 'expireSeconds', value: 'n', help: 'seconds until the order expires', read: integer(60, 604_800) },
   { name: 'returnUrl', value: 'url', help: 'page to return the payer to' },
   { name: 'notifyUrl', value: 'url', help: 'webhook URL for the events of this order' },
-  { name: 'openId', value: 'id', help: 'WeChat openid of the payer, for jsapi' },
+  { name: 'openId', value: 'id', help: 'open id of the payer in the app of the channel, for jsapi and mini' },
+  { name: 'payCode', value: 'code', help: 'code that the payer shows in a shop, for code', read: payCode },
+  {
+    name: 'channelOptions',
+    value: 'json',
+    help: 'what else is passed on, by channel: {"wechat":{"attach":"A1"}}',
+    read: json,
+  },
   { name: 'clientIp', value: 'ip', help: 'IP address of the payer, for h5' },
   { name: 'extra', value: 'text', help: 'custom data, returned unchanged' },
 ];

@@ -136,6 +136,7 @@ const SECRET = [
   'id_token',
   'app_auth_token',
   'auth_token',
+  'auth_code',
   'client_secret',
   'secret',
   'password',

@@ -98,6 +98,7 @@ ${app ? `<a class="button" rel="noreferrer" href="${escapeHtml(app.href)}">Open 
   }
   const url = webAddress(payment?.url);
   if (url) return `<a class="button go" rel="noreferrer" href="${escapeHtml(url.href)}">Pay with ${name}</a>`;
+  if (payment?.type === 'code') return `<p>Please confirm the payment in the ${name} app on your phone.</p>`;
   return `<p>Please complete the payment in the app where you started it.</p>`;
 }
 

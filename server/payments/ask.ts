@@ -53,6 +53,8 @@ export function placeOrder(order: OrderRow, publicUrl: string): PlaceOrder {
     cancelUrl: `${page}?cancelled=1`,
     clientIp: order.clientIp,
     openId: order.openId,
+    payCode: order.payCode,
+    options: order.channelOptions ?? {},
   };
 }
 

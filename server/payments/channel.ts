@@ -1,3 +1,4 @@
+import type { ChannelOptions } from './channel-options.ts';
 import type { Money } from './money.ts';
 import type { PayWay } from './pay-way.ts';
 
@@ -7,12 +8,16 @@ export { PAY_WAYS, type PayWay } from './pay-way.ts';
 export const MODES = ['simulator', 'sandbox', 'live'] as const;
 export type Mode = (typeof MODES)[number];
 
-/** How the payer is asked for the money. */
-export type Scene = 'qr' | 'page' | 'wap' | 'app' | 'h5' | 'jsapi' | 'redirect';
+/** How the payer is asked for the money. `code`: the payer shows a code in a shop, and the shop has read it. */
+export const SCENES = ['qr', 'page', 'wap', 'app', 'h5', 'jsapi', 'mini', 'code', 'redirect'] as const;
+export type Scene = (typeof SCENES)[number];
+
+/** What a payer is handed; `code`: nothing, the payer confirms in the app whose code was read. */
+export const PAY_HINTS = ['qr', 'redirect', 'app', 'jsapi', 'code'] as const;
 
 /** What a payer needs to pay: exactly what the channel handed out for the scene. */
 export interface PayHint {
-  type: 'qr' | 'redirect' | 'app' | 'jsapi';
+  type: (typeof PAY_HINTS)[number];
   /** Text of the QR code. */
   qrCode?: string;
   url?: string;
@@ -34,6 +39,10 @@ export interface PlaceOrder {
   cancelUrl: string;
   clientIp: string | null;
   openId: string | null;
+  /** The code that the payer showed; it can be used once, and lives for about a minute. */
+  payCode: string | null;
+  /** What the merchant asked of this channel beyond the order itself. */
+  options: ChannelOptions;
 }
 
 /** An order as the channel knows it. */
@@ -97,9 +106,16 @@ export type UnknownCause =
   | 'rejected'
   | 'misconfigured';
 
+/** A payment that the channel gave back when it closed the order (a payer's code that is cancelled). */
+export interface Returned {
+  /** The channel's id of the payment, where it says it. */
+  channelNo: string | null;
+  at: Date;
+}
+
 /** What a channel said when asked to close. `paid` and `refused` mean: query now. */
 export type CloseOutcome =
-  | { kind: 'closed' }
+  | { kind: 'closed'; returned?: Returned }
   | { kind: 'absent' }
   | { kind: 'paid' }
   | { kind: 'refused'; code: string; reason: string }
@@ -255,7 +271,7 @@ export interface CertKindSpec {
 export interface SceneSpec {
   type: PayHint['type'];
   maxSeconds: number;
-  needs: readonly ('openId' | 'clientIp' | 'returnUrl')[];
+  needs: readonly ('openId' | 'clientIp' | 'returnUrl' | 'payCode')[];
 }
 
 /** Limits of a channel, as data. */

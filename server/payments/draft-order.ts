@@ -1,5 +1,6 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import { InvalidRequest } from '../errors.ts';
+import type { ChannelOptions } from './channel-options.ts';
 import type { Scene } from './channel.ts';
 import { later, nextOrderCheck } from './core/plan.ts';
 import { digest } from './idempotency.ts';
@@ -69,6 +70,8 @@ export function draftOrder(
     notifyUrl: request.notifyUrl ?? null,
     clientIp: request.clientIp ?? null,
     openId: request.openId ?? null,
+    payCode: request.payCode ?? null,
+    channelOptions: ownOptions(request),
     sequence: 1,
     placeTries: 1,
     absentCount: 0,
@@ -92,7 +95,7 @@ export function draftOrder(
 
 /** The facts that make two requests with one merchantOrderNo the same request. */
 function factsHash(request: PayRequest, scene: Scene, amount: bigint, currency: string): string {
-  const { subject, payWay, orderType, userId, extra, openId, product } = request;
+  const { subject, payWay, orderType, userId, extra, openId, payCode, product } = request;
   return digest({
     subject,
     payWay,
@@ -100,11 +103,19 @@ function factsHash(request: PayRequest, scene: Scene, amount: bigint, currency: 
     userId,
     extra,
     openId,
+    payCode,
     product,
     scene,
     amount: String(amount),
     currency,
+    channelOptions: ownOptions(request) ?? undefined,
   });
+}
+
+/** Of what was asked of several channels only the order's own counts. */
+function ownOptions({ payWay, channelOptions }: PayRequest): ChannelOptions | null {
+  const own = channelOptions?.[payWay];
+  return (own && { [payWay]: own }) || null;
 }
 
 function invalid(pointer: string, detail: string): InvalidRequest {

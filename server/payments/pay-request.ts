@@ -1,6 +1,7 @@
 import type { LatePayment } from '../db/entities/identity.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/store.ts';
+import type { ChannelOptions } from './channel-options.ts';
 import type { PayWay, Scene } from './channel.ts';
 import type { Asker } from './ports.ts';
 import type { KeyClaim } from './idempotency.ts';
@@ -18,6 +19,9 @@ export interface PayRequest {
   extra?: string | undefined;
   merchantOrderNo?: string | undefined;
   openId?: string | undefined;
+  /** The code that the payer showed (scene `code`). */
+  payCode?: string | undefined;
+  channelOptions?: ChannelOptions | undefined;
   clientIp?: string | undefined;
   returnUrl?: string | undefined;
   notifyUrl?: string | undefined;

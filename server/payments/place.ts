@@ -2,10 +2,10 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/store.ts';
 import { AppError, InvalidRequest } from '../errors.ts';
 import { insertOrder } from './apply.ts';
-import { afterIntent, ask, intend, placeOrder } from './ask.ts';
+import { afterIntent, ask, intend, orderRef, placeOrder } from './ask.ts';
 import { type Deed, noteDeed } from './follow-ups.ts';
 import { capturePayment } from './capture.ts';
-import type { Outcome } from './channel.ts';
+import type { Channel, Outcome, PlaceOrder } from './channel.ts';
 import { canCapture, canSendAgain } from './core/wish-order.ts';
 import { draftOrder } from './draft-order.ts';
 import { claimKey, type KeyClaim } from './idempotency.ts';
@@ -34,7 +34,8 @@ export function placePayment(ports: Ports): PlacePayment {
     if (!send) return refuseOrReturn(order);
     return afterIntent({ orderNo: order.orderNo }, async () => {
       const call = placeOrder(order, ports.publicUrl);
-      const outcome = await ask(ports, order, (channel) => channel.place(call), fresh ? active.channel : undefined);
+      const create = (channel: Channel) => (fresh ? channel.place(call) : createAgain(channel, order, call));
+      const outcome = await ask(ports, order, create, fresh ? active.channel : undefined);
       ports.checkpoint('place.asked');
       const heard = { outcome, firstWord: fresh };
       const via = { cause: 'place', actor: payee.actor };
@@ -45,6 +46,13 @@ export function placePayment(ports: Ports): PlacePayment {
       return answer(settled, outcome);
     });
   };
+}
+
+/** The same create once more. A payer's code works once, so the channel is asked first what became of it. */
+async function createAgain(channel: Channel, order: OrderRow, call: PlaceOrder): Promise<Outcome> {
+  if (order.scene !== 'code') return channel.place(call);
+  const known = await channel.query(orderRef(order));
+  return known.kind === 'absent' ? channel.place(call) : known;
 }
 
 /** An address that is never called is refused, not kept in silence. */

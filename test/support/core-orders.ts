@@ -16,6 +16,8 @@ export const OUTCOMES: readonly (readonly [name: string, outcome: Outcome])[] = 
   ['approved', { kind: 'approved', channelOrderId: 'C-1' }],
   ['paid', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5) }],
   ['paid, refunds exist', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5), refundsHint: true }],
+  ['paid, half went back', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5), refundedTotal: 500n }],
+  ['paid, all went back', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5), refundedTotal: 1000n }],
   ['paid by another trade', { kind: 'paid', channelNo: 'T-2', amount: amount(1000n), at: at(-5) }],
   ['paid less', { kind: 'paid', channelNo: TRADE, amount: amount(999n), at: at(-5) }],
   ['paid more', { kind: 'paid', channelNo: 'T-2', amount: amount(1001n), at: at(-5) }],
@@ -30,6 +32,8 @@ export const OUTCOMES: readonly (readonly [name: string, outcome: Outcome])[] = 
 /** Every answer to a close. */
 export const CLOSE_OUTCOMES: readonly CloseOutcome[] = [
   { kind: 'closed' },
+  { kind: 'closed', returned: { channelNo: TRADE, at: at(-5) } },
+  { kind: 'closed', returned: { channelNo: null, at: at(-5) } },
   { kind: 'absent' },
   { kind: 'paid' },
   { kind: 'refused', code: 'X', reason: 'no' },

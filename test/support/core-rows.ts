@@ -50,6 +50,8 @@ export function orderRow(change: Partial<OrderRow> = {}): OrderRow {
     notifyUrl: null,
     clientIp: null,
     openId: null,
+    payCode: null,
+    channelOptions: null,
     sequence: 3,
     placeTries: 1,
     absentCount: 0,

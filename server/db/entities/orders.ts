@@ -1,4 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
+import type { ChannelOptions } from '../../payments/channel-options.ts';
 import type { Mode, PayHint, PayWay, Scene } from '../../payments/channel.ts';
 import type { CloseReason, OrderState, ProductSnapshot } from '../../payments/order.ts';
 import { code, instant, json, minor, text, type RowOf } from './columns.ts';
@@ -53,6 +54,8 @@ export const OrderEntity = defineEntity({
     notifyUrl: text().nullable(),
     clientIp: code().nullable(),
     openId: p.string().length(128).nullable(),
+    payCode: p.string().length(64).nullable(),
+    channelOptions: json<ChannelOptions>().nullable(),
     sequence: p.integer(),
     placeTries: p.integer(),
     absentCount: p.integer(),

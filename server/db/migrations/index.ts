@@ -8,6 +8,7 @@ import { Sessions } from './0007-sessions.ts';
 import { Retention } from './0008-retention.ts';
 import { KeyedAudit } from './0009-keyed-audit.ts';
 import { RefundPayment } from './0010-refund-payment.ts';
+import { PayerCodes } from './0013-payer-codes.ts';
 
 /** Every migration in order; each one only adds. */
 export const MIGRATIONS = [
@@ -21,4 +22,5 @@ export const MIGRATIONS = [
   { name: '0008-retention', class: Retention },
   { name: '0009-keyed-audit', class: KeyedAudit },
   { name: '0010-refund-payment', class: RefundPayment },
+  { name: '0013-payer-codes', class: PayerCodes },
 ];

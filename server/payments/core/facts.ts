@@ -48,7 +48,7 @@ export function missingFact(order: OrderRow, facts: OrderFacts, { outcome }: Hea
   if (!isAmountOf(order, outcome.amount)) return facts.mismatch === undefined ? 'mismatch' : undefined;
   if (takesMoney(order.state)) return undefined;
   if (facts.sibling === undefined) return 'sibling';
-  const wantsStock = isLate(order, facts) && isWelcomeLate(order, facts);
+  const wantsStock = isLate(order, facts) && isWelcomeLate(order, facts) && !wentBack(outcome);
   return wantsStock && facts.readmitted === undefined ? 'readmitted' : undefined;
 }
 
@@ -61,6 +61,11 @@ export function isAmountOf(order: Pick<OrderRow, 'amount' | 'currency'>, money: 
 export function isLate(order: OrderRow, { sibling }: OrderFacts): boolean {
   if (order.state === 'closed' || order.state === 'failed') return true;
   return order.state === 'closing' && (order.closeAnswered || sibling === true);
+}
+
+/** Whether the whole payment has gone back to the payer already, as the channel itself says. */
+export function wentBack({ amount, refundedTotal = 0n }: Said<'paid'>): boolean {
+  return refundedTotal >= amount.minor;
 }
 
 /** Whether the application keeps money that comes after the end; a sibling overrules it. */

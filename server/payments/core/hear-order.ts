@@ -3,8 +3,8 @@ import type { Outcome } from '../channel.ts';
 import { type Change, STAY } from './change.ts';
 import { type Decision, DECISIONS } from './decisions.ts';
 import { closed } from './end-order.ts';
-import { type Heard, type Hearing, isAmountOf, isLate, type OrderFacts, type Said } from './facts.ts';
-import { againPaid, differentAmount, latePaid, paidPatch } from './money-came.ts';
+import { type Heard, type Hearing, isAmountOf, isLate, type OrderFacts, type Said, wentBack } from './facts.ts';
+import { againPaid, cameAndWent, differentAmount, latePaid, paidPatch } from './money-came.ts';
 import { ABSENCE_SECONDS, endOf, later, nextOrderCheck } from './plan.ts';
 import { unexplainedRefunds } from './unexplained.ts';
 
@@ -38,7 +38,7 @@ const STEPS: Readonly<Record<Decision, (hearing: Hearing<never>) => Change>> = {
 
 function accept({ order, outcome, now }: Hearing<Said<'pending'>>): Change {
   const patch = {
-    ...heardPatch(outcome, now),
+    ...heardPatch(order, outcome, now),
     ...captureAfter(order, outcome),
     state: 'pending' as const,
     checks: 0,
@@ -49,7 +49,11 @@ function accept({ order, outcome, now }: Hearing<Said<'pending'>>): Change {
 
 /** The order stays; what was said is remembered and the next question planned. */
 function note({ order, outcome, cause, now }: Hearing): Change {
-  const patch = { ...heardPatch(outcome, now), ...absence(order, outcome, now), ...captureAfter(order, outcome) };
+  const patch = {
+    ...heardPatch(order, outcome, now),
+    ...absence(order, outcome, now),
+    ...captureAfter(order, outcome),
+  };
   return { rule: null, order: { ...patch, ...planAfter({ ...order, ...patch }, cause, now) } };
 }
 
@@ -82,7 +86,7 @@ function withhold({ order, outcome, cause, now }: Hearing<Said<'pending'>>): Cha
 function capture({ order, outcome, now }: Hearing<Said<'approved'>>): Change {
   const lease = order.captureState === 'live' ? order.captureLeasedUntil : null;
   const patch = {
-    ...heardPatch(outcome, now),
+    ...heardPatch(order, outcome, now),
     ...captureAfter(order, outcome),
     leasedUntil: null,
     // While somebody's capture is under way nobody else has anything to do.
@@ -107,7 +111,8 @@ function pay(hearing: Hearing<Said<'paid'>>): Change {
 
 /** The amount is checked first: late money of another amount is a mismatch. */
 function late(hearing: Hearing<Said<'paid'>>): Change {
-  return isAmountOf(hearing.order, hearing.outcome.amount) ? latePaid(hearing) : differentAmount(hearing);
+  if (!isAmountOf(hearing.order, hearing.outcome.amount)) return differentAmount(hearing);
+  return wentBack(hearing.outcome) ? cameAndWent(hearing) : latePaid(hearing);
 }
 
 /** The channel says closed about a paid order, which is a full refund that it made or that we made. */
@@ -139,6 +144,7 @@ function fail({ order, outcome, now }: Hearing<Said<'declined'>>): Change {
 }
 
 function heardPatch(
+  { scene }: OrderRow,
   outcome: Outcome,
   now: Date,
 ): Partial<Pick<OrderRow, 'checkedAt' | 'channelOrderId' | 'credential'>> {
@@ -146,6 +152,7 @@ function heardPatch(
     ...(outcome.kind === 'unknown' ? {} : { checkedAt: now }),
     ...('channelOrderId' in outcome && outcome.channelOrderId ? { channelOrderId: outcome.channelOrderId } : {}),
     ...(outcome.kind === 'pending' && outcome.pay ? { credential: outcome.pay } : {}),
+    ...(outcome.kind === 'pending' && scene === 'code' ? { credential: { type: 'code' as const } } : {}),
   };
 }
 

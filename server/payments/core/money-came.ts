@@ -1,20 +1,32 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
-import { type Change, type OrderMoved, type Raised, STAY } from './change.ts';
+import type { RefundOutcome } from '../channel.ts';
+import {
+  type Change,
+  type EffectRun,
+  type OpenedRefund,
+  type OrderMoved,
+  type Raised,
+  STAY,
+  type Told,
+} from './change.ts';
 import { closed } from './end-order.ts';
 import { type Hearing, isWelcomeLate, type Said } from './facts.ts';
 import { isOpen } from './moves.ts';
-import { newRefund } from './open-refund.ts';
+import { foreignRefund, newRefund } from './open-refund.ts';
 import { unexplainedRefunds } from './unexplained.ts';
 
 type Paid = Hearing<Said<'paid'>>;
+/** A payment whose channel number is not always told: one that a close gave back. */
+type Came = Omit<Said<'paid'>, 'channelNo'> & { readonly channelNo: string | null };
+type Succeeded = Extract<RefundOutcome, { kind: 'succeeded' }>;
 
 /** What a paid order remembers of its payment. */
-export function paidPatch(outcome: Said<'paid'>, order: OrderRow, now: Date): OrderMoved['order'] {
+export function paidPatch(outcome: Came, order: OrderRow, now: Date): OrderMoved['order'] {
   return {
     state: 'paid',
     paid: outcome.amount.minor,
     paidAt: outcome.at,
-    channelTradeNo: outcome.channelNo,
+    channelTradeNo: outcome.channelNo ?? order.channelTradeNo,
     channelOrderId: outcome.channelOrderId ?? order.channelOrderId,
     payer: outcome.payer?.slice(0, 256) ?? order.payer,
     credential: null,
@@ -42,35 +54,67 @@ export function latePaid(hearing: Paid): Change {
 
 /** The whole amount goes back with a fixed number, in the commit that learns of it; the wire status stays until the refund is done. */
 function giveBack({ order, outcome, now }: Paid): Change {
-  const wasClosing = order.state === 'closing';
-  const late = {
-    ...paidPatch(outcome, order, now),
-    state: order.state === 'failed' ? ('failed' as const) : ('closed' as const),
-    closedAt: order.closedAt ?? now,
-    ...(wasClosing ? { closeReason: order.closeReason ?? ('merchant' as const) } : {}),
-  };
+  const late = endedPatch(order, outcome, now);
+  const intent = {
+    refundNo: `R${order.orderNo}L`,
+    amount: outcome.amount.minor,
+    origin: 'late',
+    reason: 'The order had ended before the payment arrived.',
+    merchantRefundNo: null,
+    actor: 'service',
+    cause: 'late',
+    dueAt: now,
+  } as const;
   return {
     rule: 'O9',
     order: late,
     outcome,
-    tell: [{ type: 'order.paid_late' }, ...(wasClosing ? [{ type: 'order.closed' as const }] : [])],
+    tell: [{ type: 'order.paid_late' }, ...endTold(order)],
     raise: [{ kind: 'late_paid', dedupe: 'once', detail: { accepted: false } }, ...unexplainedRefunds(order, outcome)],
-    effects: wasClosing ? [{ name: 'ended', run: ['ended'] }] : [],
-    open: newRefund(
-      { ...order, ...late, sequence: order.sequence + 1 },
-      {
-        refundNo: `R${order.orderNo}L`,
-        amount: outcome.amount.minor,
-        origin: 'late',
-        reason: 'The order had ended before the payment arrived.',
-        merchantRefundNo: null,
-        actor: 'service',
-        cause: 'late',
-        dueAt: now,
-      },
-      now,
-    ),
+    effects: endEffects(order),
+    open: newRefund({ ...order, ...late, sequence: order.sequence + 1 }, intent, now),
   };
+}
+
+/** A payment that the channel has given back whole by itself: both are written, and nobody has anything to do. */
+export function cameAndWent({ order, outcome, now }: { order: OrderRow; outcome: Came; now: Date }): Change {
+  const ended = endedPatch(order, outcome, now);
+  const { amount, at } = outcome;
+  const paidOrder = { ...order, ...ended, sequence: order.sequence + 1 };
+  const returned = refundByClose(paidOrder, { kind: 'succeeded', amount, at }, now);
+  return {
+    rule: 'O9',
+    order: ended,
+    outcome,
+    tell: endTold(order),
+    effects: endEffects(order),
+    open: { ...returned, raise: [] },
+  };
+}
+
+/** What the channel gave back with its close, or before anybody here heard of the payment. */
+export function refundByClose(order: OrderRow, outcome: Succeeded, now: Date): OpenedRefund {
+  const also = { refundNo: `R${order.orderNo}C`, channelRefundNo: null, actor: 'service', cause: 'close' };
+  const opened = foreignRefund(order, outcome, also, now);
+  return { ...opened, row: { ...opened.row, reason: 'Returned by the channel when it closed the order.' } };
+}
+
+/** An order that has ended, or ends now, although its money came. */
+function endedPatch(order: OrderRow, outcome: Came, now: Date): OrderMoved['order'] {
+  return {
+    ...paidPatch(outcome, order, now),
+    state: order.state === 'failed' ? 'failed' : 'closed',
+    closedAt: order.closedAt ?? now,
+    ...(order.state === 'closing' ? { closeReason: order.closeReason ?? ('merchant' as const) } : {}),
+  };
+}
+
+function endTold({ state }: OrderRow): Told[] {
+  return state === 'closing' ? [{ type: 'order.closed' }] : [];
+}
+
+function endEffects({ state }: OrderRow): EffectRun[] {
+  return state === 'closing' ? [{ name: 'ended', run: ['ended'] }] : [];
 }
 
 /** The same success again; another payment of the same order, or a hint at refunds that nobody knows, is listed. */

@@ -1,6 +1,6 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
-import type { Outcome } from '../channel.ts';
+import type { Outcome, Scene } from '../channel.ts';
 import type { OrderState } from '../order.ts';
 import { takesMoney } from './moves.ts';
 
@@ -14,6 +14,13 @@ const ORDER_STEPS: Readonly<Record<'created' | 'pending' | 'closing', readonly n
   pending: [15, 30, MINUTE, 3 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR],
   closing: [5, 30, 2 * MINUTE, 10 * MINUTE, HOUR],
 };
+
+/** A payer with a code stands at the till: the first questions follow each other quickly. */
+const TILL_STEPS = {
+  created: [3, 5, 10, 30, MINUTE],
+  pending: [3, 5, 5, 5, 5, 10, 15, 30, MINUTE],
+  closing: ORDER_STEPS.closing,
+} as const;
 
 /** Seconds after the end at which a closed or failed order is asked about once more. */
 const LATE_STEPS: readonly number[] = [5 * MINUTE, HOUR, DAY];
@@ -30,6 +37,7 @@ export const EXPIRY_GRACE_SECONDS = 60;
 /** What the schedule reads of an order. */
 export interface Scheduled {
   state: OrderState;
+  scene: Scene;
   checks: number;
   expiresAt: Date;
   closedAt: Date | null;
@@ -44,7 +52,7 @@ export function nextOrderCheck(order: Scheduled, now: Date): Date | null {
     const step = LATE_STEPS[checks];
     return step === undefined ? null : later(order.closedAt ?? now, step);
   }
-  const steps = ORDER_STEPS[state];
+  const steps = (order.scene === 'code' ? TILL_STEPS : ORDER_STEPS)[state];
   const regular = later(now, steps[Math.min(checks, steps.length - 1)]!);
   const end = endOf(order);
   if (now < end) return regular < end ? regular : end;

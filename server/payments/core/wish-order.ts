@@ -1,11 +1,12 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
-import type { CloseOutcome, Outcome } from '../channel.ts';
+import type { CloseOutcome, Outcome, Returned } from '../channel.ts';
 import type { Money } from '../money.ts';
 import type { CloseReason } from '../order.ts';
 import { type Change, type Refusal, STAY } from './change.ts';
 import { closed } from './end-order.ts';
 import type { OrderFacts } from './facts.ts';
 import { hearOrder } from './hear-order.ts';
+import { cameAndWent, refundByClose } from './money-came.ts';
 import { isOpen, takesMoney } from './moves.ts';
 import { newRefund, type RefundIntent } from './open-refund.ts';
 import { isDoubtful, isGone, isOrderOverdue, later, nextOrderCheck } from './plan.ts';
@@ -117,11 +118,25 @@ function beginClose(order: OrderRow, { reason }: Wish<'close'>, now: Date): Chan
 
 /** The channel's confirmation ends it; everything else waits for its next question. */
 function settleClose(order: OrderRow, { outcome }: Wish<'settle_close'>, now: Date): Change {
+  if (outcome.kind === 'closed' && outcome.returned) return settleReturned(order, outcome.returned, now);
   if (order.state !== 'closing') return STAY;
   if (outcome.kind === 'closed' && order.captureState === null)
     return closed(order, order.closeReason ?? 'merchant', now, outcome);
   const nextCheckAt = nextOrderCheck(order, now);
   return { rule: null, order: { checks: order.checks + 1, nextCheckAt, leasedUntil: null } };
+}
+
+/** The close gave back a payment: one that nobody had heard of, or one that was told while the close was under way. */
+function settleReturned(order: OrderRow, { channelNo, at }: Returned, now: Date): Change {
+  const { currency } = order;
+  if (order.paid === 0n && order.state !== 'paid') {
+    const amount = { minor: order.amount, currency };
+    const outcome = { kind: 'paid', channelNo, amount, at } as const;
+    return takesMoney(order.state) ? STAY : cameAndWent({ order, outcome, now });
+  }
+  const minor = order.paid - order.refunded - order.refunding;
+  if (minor <= 0n) return STAY;
+  return { rule: null, open: refundByClose(order, { kind: 'succeeded', amount: { minor, currency }, at }, now) };
 }
 
 /** Only while nothing payable came of the create, and it may still be paid. */

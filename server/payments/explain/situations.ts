@@ -79,12 +79,18 @@ const STEPS: Readonly<Record<NextStep, (scene: Scene) => Situation>> = {
     reason: 'The order has expired.',
     next: 'the channel is queried a last time, then the order is closed there',
   }),
-  ask: ({ order }) => (order.state === 'created' ? unplaced(order) : waiting()),
+  ask: ({ order }) => (order.state === 'created' ? unplaced(order) : waiting(order)),
   close: closing,
   give_up: closing,
 };
 
-function waiting(): Situation {
+function waiting({ scene }: OrderRow): Situation {
+  if (scene === 'code')
+    return {
+      code: 'waiting_for_payer',
+      reason: 'The code of the payer was read; the payer has to confirm the payment on the phone.',
+      next: 'the channel is queried for the payment; at the expiry the payment is cancelled',
+    };
   return {
     code: 'waiting_for_payer',
     reason: 'The order was created at the channel and is waiting for the payer.',

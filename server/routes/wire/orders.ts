@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { PAY_WAYS } from '../../payments/channel.ts';
+import { PAY_HINTS, PAY_WAYS, SCENES } from '../../payments/channel.ts';
 import { EXCEPTION_KINDS } from '../../payments/exception-kinds.ts';
 import { ORDER_STATUSES, REFUND_STATES } from '../../payments/order.ts';
+import { ChannelOptions } from './channel-options.ts';
 import { Amount, Code, HttpUrl, Id, SafeText, Timestamp, UserId } from './fields.ts';
 
 /** A channel by its wire name. */
@@ -30,11 +31,22 @@ export const PlacePaymentRequest = z
     merchantOrderNo: Id.optional().describe(
       "The caller's own order number; the same number with the same values is the same order.",
     ),
-    scene: z.enum(['qr', 'page', 'wap', 'app', 'h5', 'jsapi', 'redirect']).optional(),
+    scene: z
+      .enum(SCENES)
+      .optional()
+      .describe('How the payer is asked for the money; `code`: `payCode` was read in a shop.'),
     openId: z
       .string()
       .regex(/^[A-Za-z0-9_-]{1,128}$/)
       .optional(),
+    payCode: z
+      .string()
+      .regex(/^\d{16,24}$/, 'must be 16 to 24 digits')
+      .optional()
+      .describe(
+        'The code that the payer shows in the app of the channel, for the scene `code`. It works once, for about a minute.',
+      ),
+    channelOptions: ChannelOptions.optional(),
     clientIp: z.union([z.ipv4(), z.ipv6()]).optional(),
     returnUrl: HttpUrl.optional(),
     notifyUrl: HttpUrl.optional().describe('Overrides the webhook URL of the application for this order.'),
@@ -97,7 +109,9 @@ export const Order = z
     channelTradeNo: z.string().nullable(),
     payment: z
       .object({
-        type: z.enum(['qr', 'redirect', 'app', 'jsapi']),
+        type: z
+          .enum(PAY_HINTS)
+          .describe('`code`: the payer confirms in the app whose code was read; there is nothing to hand over.'),
         qrCode: z.string().optional(),
         url: z.string().optional(),
         params: z.record(z.string(), z.string()).optional(),

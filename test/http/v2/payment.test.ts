@@ -36,6 +36,20 @@ test.serial('a payment is refused when the merchantOrderNo stands for another on
   refused(t, await shop.call('POST', '/api/v2/payment/pay', other), 409, 'merchant_number_used');
 });
 
+test.serial(
+  'options of the channel are part of what a merchantOrderNo stands for, those of other channels are not',
+  async (t) => {
+    const { shop } = await openMarket(file);
+    const merchantOrderNo = 'cart-8';
+    const channelOptions = { alipay: { storeId: 'S1' } };
+    const orderNo = await placeOrder(shop, { ...coffee, merchantOrderNo, channelOptions });
+    const again = { ...channelOptions, wechat: { attach: 'A1' } };
+    t.is(await placeOrder(shop, { ...coffee, merchantOrderNo, channelOptions: again }), orderNo);
+    const other = { ...coffee, merchantOrderNo, channelOptions: { alipay: { storeId: 'S2' } } };
+    refused(t, await shop.call('POST', '/api/v2/payment/pay', other), 409, 'merchant_number_used');
+  },
+);
+
 test.serial('a silent channel leaves an order whose number is told', async (t) => {
   const { shop } = await openMarket(file);
   const answer = await shop.call('POST', '/api/v2/payment/pay', { ...coffee, amount: 0.06 });
@@ -128,6 +142,14 @@ test.serial('a pay request names each member that it cannot take', async (t) => 
     [{ currency: 'USD' }, '/currency'],
     [{ scene: 'redirect' }, '/scene'],
     [{ payWay: 'wechat', scene: 'jsapi' }, '/openId'],
+    [{ payCode: '12345' }, '/payCode'],
+    [{ channelOptions: { alipay: { discount: 1 } } }, '/channelOptions/alipay'],
+    [{ channelOptions: { cash: {} } }, '/channelOptions'],
+    [{ channelOptions: { paypal: { locale: 'english' } } }, '/channelOptions/paypal/locale'],
+    [
+      { channelOptions: { alipay: { enablePayChannels: ['pcredit'], disablePayChannels: ['balance'] } } },
+      '/channelOptions/alipay/disablePayChannels',
+    ],
     [{ expireSeconds: 59 }, '/expireSeconds'],
     [{ notifyUrl: 'ftp://shop.example/' }, '/notifyUrl'],
     // Nobody would ever be told: the same rule as for webhooks.

@@ -54,6 +54,8 @@ export function newOrder(kind: ChannelKind): PlaceOrder & OrderRef {
     cancelUrl: 'http://127.0.0.1:9/cancel',
     clientIp: '127.0.0.1',
     openId: null,
+    payCode: null,
+    options: {},
     channelOrderId: null,
     channelTradeNo: null,
   };

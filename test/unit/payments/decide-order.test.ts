@@ -139,11 +139,14 @@ function* faultsOfWish(order: OrderRow, input: OrderWish, change: Change): Gener
   const after = { ...order, ...change.order } as OrderRow;
   const { wish } = input;
   const takesMoney = order.state === 'created' || order.state === 'pending';
+  const returned = wish === 'settle_close' && input.outcome.kind === 'closed' && input.outcome.returned;
+  if (returned && !takesMoney && { ...after, ...change.open?.sums }.refunded < order.paid - order.refunding)
+    yield 'money that went back is not written';
   if (wish === 'close' && takesMoney && after.state !== 'closing') yield 'an open order is not closed';
   if (wish === 'close' && !takesMoney && after.state !== order.state) yield 'an ended order is closed';
   if (wish === 'settle_close' && input.outcome.kind !== 'closed' && after.state !== order.state)
     yield 'closed without a word';
-  if (wish === 'settle_close' && order.captureState !== null && after.state !== order.state)
+  if (wish === 'settle_close' && !returned && order.captureState !== null && after.state !== order.state)
     yield 'closed beside a capture';
   if (wish === 'give_up' && order.absentCount < 2 && after.state !== order.state) yield 'given up too early';
   if (wish === 'capture' && after.captures > order.captures) {
@@ -157,7 +160,7 @@ function* faultsOfWish(order: OrderRow, input: OrderWish, change: Change): Gener
     after.captureState === null
   )
     yield 'a capture under way is forgotten';
-  const brings = wish === 'accept' || (wish === 'settle_capture' && input.outcome.kind === 'paid');
+  const brings = wish === 'accept' || returned || (wish === 'settle_capture' && input.outcome.kind === 'paid');
   if (!brings && after.paid !== order.paid) yield 'a wish made money';
   if (wish === 'accept' && after.paid !== input.received.minor) yield 'another sum was accepted';
   if (wish === 'give_back' && change.open?.row.amount !== input.received.minor) yield 'another sum is given back';
@@ -187,8 +190,12 @@ test('the close that the channel confirms ends the order, whatever the close was
         if (order.state !== 'closing' || order.captureState !== null) continue;
         const change = decideOrder({ ...order, closeReason }, {}, { wish: 'settle_close', outcome }, NOW);
         if ('refuse' in change) return t.fail();
-        t.not({ ...order, ...change.order }.nextCheckAt, null);
-        t.is((change.rule as string | null) === 'O7', outcome.kind === 'closed');
+        const after = { ...order, ...change.order, ...change.open?.sums };
+        const returned = outcome.kind === 'closed' && outcome.returned;
+        t.is(after.nextCheckAt === null, Boolean(returned), 'nothing is left to ask once the money is back');
+        t.is((change.rule as string | null) === 'O7', outcome.kind === 'closed' && !returned);
+        if (returned)
+          t.like(after, { state: 'closed', paid: 1000n, refunded: 1000n, channelTradeNo: returned.channelNo });
       }
 });
 

@@ -43,6 +43,10 @@ const TABLE: Readonly<Record<string, string>> = {
   paid: /*                                */ 'O5>paid     O5>paid  O8>paid  O9>closed+R!  O9>closed+R! O9>paid! O9>closed+R! O9>failed+R!    .',
   'paid, refunds exist':
     /*               */ 'O5>paid!    O5>paid! O8>paid! O9>closed+R!  O9>closed+R! O9>paid! O9>closed+R! O9>failed+R!    .!',
+  'paid, half went back':
+    /*              */ 'O5>paid!    O5>paid! O8>paid! O9>closed+R!  O9>closed+R! O9>paid! O9>closed+R! O9>failed+R!    .!',
+  'paid, all went back':
+    /*               */ 'O5>paid!    O5>paid! O8>paid! O9>closed+R   O9>closed+R  O9>closed+R O9>closed+R O9>failed+R  .!',
   'paid by another trade':
     /*             */ 'O5>paid     O5>paid  O8>paid  O9>closed+R!  O9>closed+R! O9>paid! O9>closed+R! O9>failed+R!    .!',
   'paid less':

@@ -6,7 +6,15 @@ const at = new Date('2030-01-01T00:00:00Z');
 const seconds = (from: Date, to: Date | null) => (to === null ? null : (to.getTime() - from.getTime()) / 1000);
 
 function scheduled(patch: Partial<Scheduled>): Scheduled {
-  return { state: 'pending', checks: 0, expiresAt: later(at, 7200), closedAt: null, absentFirstAt: null, ...patch };
+  return {
+    state: 'pending',
+    scene: 'qr',
+    checks: 0,
+    expiresAt: later(at, 7200),
+    closedAt: null,
+    absentFirstAt: null,
+    ...patch,
+  };
 }
 
 test('a pending order is asked about at 15 s, 30 s, 1 m, 3 m, 10 m, 30 m and hourly', (t) => {
@@ -14,6 +22,15 @@ test('a pending order is asked about at 15 s, 30 s, 1 m, 3 m, 10 m, 30 m and hou
     seconds(at, nextOrderCheck(scheduled({ checks, expiresAt: later(at, 999_999) }), at)),
   );
   t.deepEqual(steps, [15, 30, 60, 180, 600, 1800, 3600, 3600]);
+});
+
+test('while a payer stands at the till, the channel is asked every few seconds', (t) => {
+  for (const state of ['created', 'pending'] as const) {
+    const steps = [0, 1, 2, 3].map((checks) =>
+      seconds(at, nextOrderCheck(scheduled({ state, scene: 'code', checks }), at)),
+    );
+    t.deepEqual(steps, state === 'created' ? [3, 5, 10, 30] : [3, 5, 5, 5]);
+  }
 });
 
 test('an order whose place outcome is unknown is asked about at 5 s, 15 s, 1 m, 5 m', (t) => {

@@ -51,6 +51,8 @@ export const order: PlaceOrder = {
   cancelUrl: 'https://pay.example.test/pay/T2026030100000001',
   clientIp: null,
   openId: null,
+  payCode: null,
+  options: {},
 };
 
 export const ref = { ...order, channelOrderId: null, channelTradeNo: null };

@@ -132,6 +132,8 @@ export const placeOrder: PlaceOrder = {
   cancelUrl: `https://pay.example/return/paypal/${ORDER_NO}?cancelled=1`,
   clientIp: null,
   openId: null,
+  payCode: null,
+  options: {},
 };
 
 export const orderRef: CaptureRef = {

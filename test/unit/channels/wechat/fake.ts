@@ -172,6 +172,8 @@ export function placeOrder(overrides: Partial<PlaceOrder> = {}): PlaceOrder {
     cancelUrl: 'https://pay.example.com/pay/ORDER00001',
     clientIp: null,
     openId: null,
+    payCode: null,
+    options: {},
     ...overrides,
   };
 }

@@ -121,6 +121,8 @@ export function placeOrder(orderNo: string, amount = '12.30', currency = 'USD'):
     cancelUrl: 'https://shop.example/cancelled',
     clientIp: null,
     openId: null,
+    payCode: null,
+    options: {},
   };
 }
 

@@ -24,6 +24,8 @@ function newOrder(): PlaceOrder & OrderRef {
     cancelUrl: '',
     clientIp: null,
     openId: null,
+    payCode: null,
+    options: {},
     channelOrderId: null,
     channelTradeNo: null,
   };

@@ -114,5 +114,7 @@ function placeOrder(notifyUrl: string): PlaceOrder {
     cancelUrl: '',
     clientIp: null,
     openId: null,
+    payCode: null,
+    options: {},
   };
 }
