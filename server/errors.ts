@@ -12,6 +12,8 @@ export interface ChannelRefusal {
   payWay: string;
   code: string;
   message: string;
+  /** How the channel's support finds the request again. */
+  supportId?: string | undefined;
 }
 
 /** The optional parts of a refusal. */

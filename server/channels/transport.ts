@@ -5,7 +5,7 @@ import {
   type WireAnswer,
   type WireRequest,
 } from '../payments/channel.ts';
-import { readNumberAtChannel } from '../payments/numbers.ts';
+import { noteSupportId, readNumberAtChannel } from '../payments/numbers.ts';
 
 /** Largest answer that is read; more is `too_large`. */
 const MAX_BYTES = 1024 * 1024;
@@ -18,6 +18,8 @@ export interface ChannelMessage {
   orderNo: string;
   /** The refund that is meant, whichever of its numbers the channel knows. */
   refundNo: string | null;
+  /** How the channel's support finds the request again; null when the answer did not say. */
+  supportId: string | null;
   /** HTTP status; null when no complete answer came back. */
   status: number | null;
   durationMs: number;
@@ -47,15 +49,17 @@ export interface TransportOptions {
 export function createTransport({ timeoutMs, recording }: TransportOptions): Transport {
   return async (request) => {
     const started = performance.now();
-    const tell = (result: Pick<ChannelMessage, 'status' | 'note' | 'answer'>): void =>
+    const tell = (result: Pick<ChannelMessage, 'status' | 'note' | 'answer' | 'supportId'>): void =>
       recordSafely(recording, request, performance.now() - started, result);
     try {
       const answer = await exchange(request, timeoutMs);
-      tell({ status: answer.status, note: null, answer: redactText(answer.body.toString('utf8')) });
+      const supportId = supportIdOf(answer.headers);
+      if (supportId) noteSupportId(supportId);
+      tell({ status: answer.status, note: null, answer: redactText(answer.body.toString('utf8')), supportId });
       return answer;
     } catch (error) {
       const failure = failureOf(error, timeoutMs);
-      tell({ status: null, note: failure.why, answer: '' });
+      tell({ status: null, note: failure.why, answer: '', supportId: null });
       throw failure;
     }
   };
@@ -81,6 +85,14 @@ async function readCapped(response: Response): Promise<Buffer> {
   return Buffer.concat(chunks, size);
 }
 
+/** The headers that carry it: of Alipay (two spellings occur), WeChat Pay and PayPal. */
+const SUPPORT_ID_HEADERS = ['trace_id', 'alipay-trace-id', 'request-id', 'paypal-debug-id'] as const;
+
+function supportIdOf(headers: WireAnswer['headers']): string | null {
+  const id = SUPPORT_ID_HEADERS.map((name) => headers[name]).find(Boolean);
+  return id && /^[\x21-\x7e]{1,128}$/.test(id) ? id : null;
+}
+
 function failureOf(error: unknown, timeoutMs: number): TransportFailed {
   if (error instanceof TransportFailed) return error;
   if (error instanceof Error && error.name === 'TimeoutError') {
@@ -101,7 +113,7 @@ function recordSafely(
   recording: Recording | undefined,
   { about, body }: WireRequest,
   duration: number,
-  result: Pick<ChannelMessage, 'status' | 'note' | 'answer'>,
+  result: Pick<ChannelMessage, 'status' | 'note' | 'answer' | 'supportId'>,
 ): void {
   const { call, orderNo, refundNo } = about;
   if (!recording || !orderNo) return;

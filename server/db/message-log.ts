@@ -113,6 +113,7 @@ function createMessageQueue(): MessageQueue {
     if (!last || !isAgain(last, one)) return false;
     last.times += one.times;
     last.lastAt = one.lastAt ?? one.at;
+    last.supportId = one.supportId ?? last.supportId;
     return true;
   }
 
@@ -159,7 +160,15 @@ function isAgain(last: Waiting, one: Waiting): boolean {
 }
 
 function markFor({ orderNo, payWay, at, times, lastAt }: Waiting): Waiting {
-  const nothing = { refundNo: null, status: null, durationMs: null, request: null, answer: null, note: null };
+  const nothing = {
+    refundNo: null,
+    status: null,
+    durationMs: null,
+    supportId: null,
+    request: null,
+    answer: null,
+    note: null,
+  };
   return { ...nothing, orderNo, payWay, direction: 'in', call: MISSING, at, times, lastAt };
 }
 
@@ -169,7 +178,7 @@ function storable(message: NewMessage): Waiting {
   const { request, answer, note, call, orderNo, refundNo } = message;
   const names = { call: call.slice(0, 64), orderNo: orderNo.slice(0, 64), refundNo: refundNo?.slice(0, 64) ?? null };
   const texts = { request: text(request), answer: text(answer), note: text(note) };
-  return { times: 1, lastAt: null, ...message, ...names, ...texts };
+  return { times: 1, lastAt: null, supportId: null, ...message, ...names, ...texts };
 }
 
 function bytesOf({ request, answer }: Waiting): number {

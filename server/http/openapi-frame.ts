@@ -26,7 +26,12 @@ const problem = {
       type: 'object',
       description: 'The error that the channel reported.',
       required: ['payWay', 'code', 'message'],
-      properties: { payWay: { type: 'string' }, code: { type: 'string' }, message: { type: 'string' } },
+      properties: {
+        payWay: { type: 'string' },
+        code: { type: 'string' },
+        message: { type: 'string' },
+        supportId: { type: 'string', description: 'What the support of the channel asks for.' },
+      },
     },
   },
 };

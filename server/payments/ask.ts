@@ -3,9 +3,12 @@ import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
 import { AppError, CommitUnknown } from '../errors.ts';
 import type { Channel, OrderRef, Outcome, PlaceOrder, RefundOrder, RefundRef } from './channel.ts';
-import { numberAtChannel } from './numbers.ts';
+import { inChannelCall, numberAtChannel } from './numbers.ts';
 import type { Ports } from './ports.ts';
 import { OutcomeNotKept } from './refusals.ts';
+
+/** Outcomes about which a person may have to talk to the channel. */
+const NO_SUCCESS: ReadonlySet<string> = new Set(['unknown', 'declined', 'refused', 'failed', 'abnormal']);
 
 /**
  * Asks an order's channel, outside any transaction. Whatever is thrown (a configuration that cannot be used, a fault of an
@@ -18,7 +21,9 @@ export async function ask<Said extends { kind: string }>(
   known?: Channel,
 ): Promise<Said | Extract<Outcome, { kind: 'unknown' }>> {
   try {
-    return await call(known ?? (await ports.channels.forOrder(order)));
+    const channel = known ?? (await ports.channels.forOrder(order));
+    const { said, supportId } = await inChannelCall(() => call(channel));
+    return supportId !== null && NO_SUCCESS.has(said.kind) ? { ...said, supportId } : said;
   } catch (error) {
     ports.log('error', 'a channel call failed unexpectedly', { about: order.orderNo, error });
     return { kind: 'unknown', cause: 'misconfigured', detail: error instanceof Error ? error.message : String(error) };

@@ -63,6 +63,11 @@ export interface CaptureRef extends OrderRef {
   captureNo: string;
 }
 
+/** Filled in by whoever asked: how the channel's support finds the request again. */
+export interface Traced {
+  supportId?: string;
+}
+
 /** What a channel said about an order. A word that no table lists is `pending`; silence and nonsense are `unknown`. */
 export type Outcome =
   | { kind: 'pending'; pay?: PayHint; channelOrderId?: string; capturePending?: string }
@@ -84,8 +89,8 @@ export type Outcome =
   /** The channel knows no such trade; never moves an order by itself. */
   | { kind: 'absent' }
   /** Refused; `definite` only when the code is on the allow-list of codes that cannot hide a trade. */
-  | { kind: 'declined'; code: string; reason: string; definite: boolean }
-  | { kind: 'unknown'; cause: UnknownCause; detail?: string };
+  | ({ kind: 'declined'; code: string; reason: string; definite: boolean } & Traced)
+  | ({ kind: 'unknown'; cause: UnknownCause; detail?: string } & Traced);
 
 /** Why an answer says nothing: stable words, distinct for each fault. */
 export type UnknownCause =

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 
 /** The number by which a channel knows a refund: its own, and from the second attempt on with the attempt behind it. */
@@ -24,4 +25,24 @@ export function newNumber(letter: 'P' | 'R' | 'X', at: Date): string {
 /** Whether a number could be one that `newNumber` made. */
 export function isOurNumber(text: string): boolean {
   return /^[PRX]\d{14}[0-9A-HJKMNP-TV-Z]{10}$/.test(text);
+}
+
+/** What the requests of one call of a channel brought beside their answers. */
+interface ChannelCall {
+  supportId: string | null;
+}
+
+const calls = new AsyncLocalStorage<ChannelCall>();
+
+/** Runs one call of a channel, and gives the number by which the channel's support finds its last request. */
+export async function inChannelCall<T>(work: () => Promise<T>): Promise<{ said: T; supportId: string | null }> {
+  const call: ChannelCall = { supportId: null };
+  const said = await calls.run(call, work);
+  return { said, supportId: call.supportId };
+}
+
+/** Tells the running call, if there is one, how the channel names a request that it answered. */
+export function noteSupportId(supportId: string): void {
+  const call = calls.getStore();
+  if (call) call.supportId = supportId;
 }

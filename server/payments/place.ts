@@ -70,22 +70,22 @@ function refuseOrReturn(order: OrderRow): OrderRow {
   return order;
 }
 
-function refusal(order: OrderRow): ChannelRefused {
-  return new ChannelRefused(order.payWay, order.failureCode ?? 'refused', order.failureMessage ?? '', {
-    orderNo: order.orderNo,
-  });
+function refusal(order: OrderRow, supportId?: string): ChannelRefused {
+  const { payWay, failureCode: code, failureMessage: message, orderNo } = order;
+  return new ChannelRefused({ payWay, code: code ?? 'refused', message: message ?? '', supportId }, { orderNo });
 }
 
 /** What the caller hears: the state of the row decides, the outcome only explains why there is nothing to pay with. */
 function answer(order: OrderRow, outcome: Outcome): OrderRow {
-  if (order.state === 'failed') throw refusal(order);
+  const supportId = 'supportId' in outcome ? outcome.supportId : undefined;
+  if (order.state === 'failed') throw refusal(order, supportId);
   if (order.state !== 'created' && (order.credential !== null || order.state !== 'pending')) return order;
   // A refusal that ended nothing (not for certain, or of a re-send) is no answer to keep: the order lives, and a retry goes on.
   if (outcome.kind === 'declined') {
     const { code, reason: message } = outcome;
-    throw new ChannelAnswerUnusable(order.orderNo, 'rejected', { payWay: order.payWay, code, message });
+    throw new ChannelAnswerUnusable(order.orderNo, 'rejected', { payWay: order.payWay, code, message, supportId });
   }
-  throw unknownOutcome(order.orderNo, outcome.kind === 'unknown' ? outcome.cause : 'in_progress');
+  throw unknownOutcome(order.orderNo, outcome.kind === 'unknown' ? outcome.cause : 'in_progress', supportId);
 }
 
 /** The order that a request means. */

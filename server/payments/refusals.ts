@@ -1,16 +1,16 @@
 import type { OrderRow } from '../db/entities/orders.ts';
-import { AppError, Conflict, InvalidRequest, NotAllowed } from '../errors.ts';
-import type { PayWay, UnknownCause } from './channel.ts';
+import { AppError, type ChannelRefusal, Conflict, InvalidRequest, NotAllowed } from '../errors.ts';
+import type { UnknownCause } from './channel.ts';
 import type { Refusal } from './core/change.ts';
 import { refundableOf } from './core/decide-refund.ts';
 import { majorNumber } from './money.ts';
 
 /** The channel was asked and nobody knows whether it acted (504); the order stays open and is looked after. */
 export class ChannelOutcomeUnknown extends AppError {
-  constructor(orderNo: string, cause: UnknownCause) {
+  constructor(orderNo: string, cause: UnknownCause, supportId?: string) {
     super('channel_outcome_unknown', 504, `The channel sent no usable response (${cause}).`, {
       retryable: true,
-      extra: { orderNo, cause },
+      extra: { orderNo, cause, ...(supportId ? { supportId } : {}) },
       hint: 'Repeat the request with the same Idempotency-Key or merchantOrderNo, or query the order.',
     });
   }
@@ -35,11 +35,11 @@ export class OutcomeNotKept extends AppError {
 
 /** The channel answered, but the answer cannot be used (502): not genuine, or about something else. */
 export class ChannelAnswerUnusable extends AppError {
-  constructor(orderNo: string, cause: UnknownCause, channel?: { payWay: PayWay; code: string; message: string }) {
+  constructor(orderNo: string, cause: UnknownCause, channel?: ChannelRefusal, supportId = channel?.supportId) {
     super('channel_answer_unusable', 502, `The response of the channel is invalid (${cause}).`, {
       ...(channel ? { channel } : {}),
       retryable: true,
-      extra: { orderNo, cause },
+      extra: { orderNo, cause, ...(supportId ? { supportId } : {}) },
       hint: 'The service keeps checking the order. Query it, or see its timeline.',
     });
   }
@@ -47,8 +47,8 @@ export class ChannelAnswerUnusable extends AppError {
 
 /** The channel refused for certain (422). */
 export class ChannelRefused extends NotAllowed {
-  constructor(payWay: PayWay, code: string, message: string, extra: Record<string, unknown> = {}) {
-    super('channel_refused', `Refused by the channel: ${message}`, { channel: { payWay, code, message }, extra });
+  constructor(channel: ChannelRefusal, extra: Record<string, unknown> = {}) {
+    super('channel_refused', `Refused by the channel: ${channel.message}`, { channel, extra });
   }
 }
 
@@ -146,6 +146,8 @@ const UNUSABLE: ReadonlySet<UnknownCause> = new Set([
 ]);
 
 /** The refusal for an outcome that nobody knows. */
-export function unknownOutcome(orderNo: string, cause: UnknownCause): AppError {
-  return UNUSABLE.has(cause) ? new ChannelAnswerUnusable(orderNo, cause) : new ChannelOutcomeUnknown(orderNo, cause);
+export function unknownOutcome(orderNo: string, cause: UnknownCause, supportId?: string): AppError {
+  return UNUSABLE.has(cause)
+    ? new ChannelAnswerUnusable(orderNo, cause, undefined, supportId)
+    : new ChannelOutcomeUnknown(orderNo, cause, supportId);
 }

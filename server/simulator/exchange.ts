@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
 import type { Clock } from './clock.ts';
 import { SILENCE_MS, stageOf, type FaultName, type Faults, type Strike, type Target } from './faults.ts';
@@ -42,10 +43,24 @@ export async function answerExchange(
 /** Writes an answer as it is: for refusals that a half sends before it knows whom it talks to. */
 export function write(ctx: Context, { status, body, headers = {} }: Answer): void {
   ctx.status = status;
+  const traced = SUPPORT_IDS[ctx.path.split('/')[1] ?? ''];
+  if (traced) ctx.set(traced, supportId(body));
   for (const [name, value] of Object.entries(headers)) ctx.set(name, value);
   ctx.body = body === '' ? null : Buffer.from(body, 'utf8');
   // Koa turns an empty body into 204; the channel's own status is what was meant.
   ctx.status = status;
+}
+
+/** The header by which a channel's support finds a request again: Alipay's gateway, API v3 of WeChat Pay, PayPal's REST API. */
+const SUPPORT_IDS: Readonly<Record<string, string>> = {
+  alipay: 'trace_id',
+  wechat: 'Request-ID',
+  paypal: 'PayPal-Debug-Id',
+};
+
+/** PayPal's refusals say the same number in their body. */
+function supportId(body: string): string {
+  return /"debug_id":"(\w+)"/.exec(body)?.[1] ?? randomBytes(7).toString('hex');
 }
 
 async function refuseBefore(ctx: Context, exchange: Exchange, { name, delayMs }: Strike, clock: Clock): Promise<void> {

@@ -55,12 +55,13 @@ function messageWords(read: Read): string {
   return [read('payWay'), read('call')].filter(Boolean).join(' ');
 }
 
-/** The answer's status or why there is none, how long it took, how often it came, and the key that verified it when it was kept. */
+/** The answer's status or why there is none, how long it took, how often it came, the key that verified it, and what the channel's support asks for. */
 function messageResult(read: Read, time: (at: unknown) => string): string {
   const took = read('durationMs') ? `${read('durationMs')} ms` : '';
   const key = read('key') || read('verifiedBy');
   const often = Number(read('times')) > 1 ? `${read('times')} times until ${time(read('lastAt'))}` : '';
-  return [read('status'), read('note'), took, often, key && `verified by ${key}`].filter(Boolean).join(', ');
+  const support = read('supportId') && `support id ${read('supportId')}`;
+  return [read('status'), read('note'), took, often, key && `verified by ${key}`, support].filter(Boolean).join(', ');
 }
 
 /** What the receiver last said, how often it was tried, and when again. */

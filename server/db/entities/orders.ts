@@ -193,6 +193,8 @@ export const ChannelMessageEntity = defineEntity({
     call: code(),
     status: p.integer().nullable(),
     durationMs: p.integer().nullable(),
+    /** How the channel's support finds the request again; of messages that are counted, the last one's. */
+    supportId: p.string().length(128).nullable(),
     request: text().nullable(),
     answer: text().nullable(),
     note: text().nullable(),

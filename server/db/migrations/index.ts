@@ -9,6 +9,7 @@ import { Retention } from './0008-retention.ts';
 import { KeyedAudit } from './0009-keyed-audit.ts';
 import { RefundPayment } from './0010-refund-payment.ts';
 import { PayerCodes } from './0013-payer-codes.ts';
+import { SupportIds } from './0014-support-ids.ts';
 
 /** Every migration in order; each one only adds. */
 export const MIGRATIONS = [
@@ -23,4 +24,5 @@ export const MIGRATIONS = [
   { name: '0009-keyed-audit', class: KeyedAudit },
   { name: '0010-refund-payment', class: RefundPayment },
   { name: '0013-payer-codes', class: PayerCodes },
+  { name: '0014-support-ids', class: SupportIds },
 ];

@@ -2,11 +2,11 @@ import type { ChannelMessageRow } from '../entities/orders.ts';
 import type { Tx } from '../store.ts';
 
 /** A message to or from a channel, before it has a number. */
-export type NewMessage = Omit<ChannelMessageRow, 'id' | 'times' | 'lastAt'> &
-  Partial<Pick<ChannelMessageRow, 'times' | 'lastAt'>>;
+export type NewMessage = Omit<ChannelMessageRow, 'id' | 'times' | 'lastAt' | 'supportId'> &
+  Partial<Pick<ChannelMessageRow, 'times' | 'lastAt' | 'supportId'>>;
 
 /** A message that waits to be written; `times` and `lastAt` grow while the same is said again. */
-export type Waiting = NewMessage & Pick<ChannelMessageRow, 'times' | 'lastAt'>;
+export type Waiting = NewMessage & Pick<ChannelMessageRow, 'times' | 'lastAt' | 'supportId'>;
 
 /** The call of a row that stands for messages that are not there. */
 export const MISSING = 'missing';
@@ -36,7 +36,7 @@ export async function writeMessages(tx: Tx, batch: readonly Waiting[]): Promise<
     `with fresh as materialized (
        select * from jsonb_to_recordset(cast($1 as jsonb)) as f
          ("place" int, "asks" boolean, "orderNo" text, "refundNo" text, "payWay" text, "direction" text, "call" text, "status" int,
-          "durationMs" int, "request" text, "answer" text, "note" text, "at" timestamptz, "times" int, "lastAt" timestamptz)),
+          "durationMs" int, "supportId" text, "request" text, "answer" text, "note" text, "at" timestamptz, "times" int, "lastAt" timestamptz)),
      last as materialized (
        select f.place, m.id from fresh f
         cross join lateral (
@@ -49,12 +49,13 @@ export async function writeMessages(tx: Tx, batch: readonly Waiting[]): Promise<
      held as materialized (
        select id from channel_messages where id in (select id from last) order by id for update skip locked),
      counted as (
-       update channel_messages m set times = m.times + f.times, last_at = greatest(m.last_at, coalesce(f."lastAt", f.at))
+       update channel_messages m set times = m.times + f.times, last_at = greatest(m.last_at, coalesce(f."lastAt", f.at)),
+             support_id = coalesce(f."supportId", m.support_id)
          from held h join last l on l.id = h.id join fresh f on f.place = l.place
         where m.id = h.id
        returning f.place)
-     insert into channel_messages (order_no, refund_no, pay_way, direction, call, status, duration_ms, request, answer, note, at, times, last_at)
-     select "orderNo", "refundNo", "payWay", direction, call, status, "durationMs", request, answer, note, at, times, "lastAt"
+     insert into channel_messages (order_no, refund_no, pay_way, direction, call, status, duration_ms, support_id, request, answer, note, at, times, last_at)
+     select "orderNo", "refundNo", "payWay", direction, call, status, "durationMs", "supportId", request, answer, note, at, times, "lastAt"
        from fresh where place not in (select place from counted) order by place`,
     [JSON.stringify(rows)],
   );

@@ -50,6 +50,35 @@ test.serial(
   },
 );
 
+for (const [payWay, header] of [
+  ['alipay', 'trace_id'],
+  ['wechat', 'Request-ID'],
+  ['paypal', 'PayPal-Debug-Id'],
+] as const)
+  test.serial(
+    `an answer of ${payWay} that says nothing still names the ${header} that its support asks for`,
+    async (t) => {
+      const { shop } = await openOwnMarket(file);
+      await service.sim('/sim/faults', { payWay, call: 'create', fault: '500-after-commit', times: 1 });
+      const { status, body } = await shop.call('POST', '/api/v2/payment/pay', { ...coffee, payWay });
+      t.is(status, 504);
+      const { orderNo, supportId } = body;
+      t.regex(supportId, /^[0-9a-f]{14}$/);
+      const isThere = ({ detail }: { detail: { supportId?: string } }) => detail.supportId === supportId;
+      await until('the message in the timeline', async () => {
+        const timeline = await admin('GET', `/api/v1/orders/${orderNo}/timeline`);
+        return timeline.body.data.some(isThere);
+      });
+    },
+  );
+
+test.serial('a refusal of the channel names what its support asks for', async (t) => {
+  const { shop } = await openMarket(file);
+  const answer = await shop.call('POST', '/api/v2/payment/pay', { ...coffee, amount: 0.02 });
+  refused(t, answer, 422, 'channel_refused');
+  t.regex(answer.body.channel.supportId, /^[0-9a-f]{14}$/);
+});
+
 test.serial('a silent channel leaves an order whose number is told', async (t) => {
   const { shop } = await openMarket(file);
   const answer = await shop.call('POST', '/api/v2/payment/pay', { ...coffee, amount: 0.06 });

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { type ChannelMessage, createTransport, redactText } from '../../../server/channels/transport.ts';
+import { inChannelCall } from '../../../server/payments/numbers.ts';
 import { TransportFailed, type WireRequest } from '../../../server/payments/channel.ts';
 
 async function serve(t: ExecutionContext, listener: RequestListener): Promise<string> {
@@ -111,6 +112,26 @@ test('the record says what happened and holds no secret', async (t) => {
   t.true(messages.every(({ durationMs }) => Number.isInteger(durationMs) && durationMs >= 0));
   t.regex(messages[0]?.answer ?? '', /"code":"10000"/);
   t.notRegex(JSON.stringify(messages), /SECRET|very-secret/);
+});
+
+for (const header of ['trace_id', 'alipay-trace-id', 'request-id', 'paypal-debug-id'])
+  test(`the support id in ${header} is told to the call and to the record`, async (t) => {
+    const messages: ChannelMessage[] = [];
+    const url = await serve(t, (_request, response) => response.writeHead(500, { [header]: 'f81d4fae' }).end());
+    const record = (message: ChannelMessage) => messages.push(message);
+    const send = createTransport({ timeoutMs: 20_000, recording: { ...recording, record } });
+    const [one, other] = await Promise.all([
+      inChannelCall(() => send(post(url))),
+      inChannelCall(async () => 'nothing'),
+    ]);
+    t.is(one.supportId, 'f81d4fae');
+    t.is(other.supportId, null);
+    t.is(messages[0]?.supportId, 'f81d4fae');
+  });
+
+test('what is no support id is not kept', async (t) => {
+  const url = await serve(t, (_request, response) => response.writeHead(200, { trace_id: 'x'.repeat(129) }).end());
+  t.is((await inChannelCall(() => createTransport({ timeoutMs: 20_000 })(post(url)))).supportId, null);
 });
 
 test('a record that throws stops nothing', async (t) => {

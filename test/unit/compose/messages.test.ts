@@ -51,6 +51,7 @@ test('a message that was sent is of the channel that it was sent to, whatever it
     at: at.toISOString(),
     times: 1,
     lastAt: null,
+    supportId: null,
   });
 });
 
@@ -76,6 +77,7 @@ test('a notice is kept without its secrets, and not longer than a column', async
     at: at.toISOString(),
     times: 1,
     lastAt: null,
+    supportId: null,
   });
   t.is(rows[1]?.request?.length, 16_384);
 });
