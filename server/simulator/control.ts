@@ -44,6 +44,10 @@ const Fault = z.object({
   delayMs: z.number().min(0).max(600_000).optional(),
   account: z.string().optional(),
   orderNo: z.string().optional(),
+  code: z
+    .string()
+    .regex(/^[A-Z][A-Z_]{1,63}$/)
+    .optional(),
 });
 
 /** The control API below `/sim`: what a payer, a portal and a bad day do. Only for callers on this machine. */

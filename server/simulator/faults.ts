@@ -59,6 +59,7 @@ const EFFECT = [
   'capture-pending',
   'capture-declined',
   'same-id-concurrent-refusal',
+  'refused',
 ] as const;
 /** On a delivery of a notice; the call is always `notice`. */
 const ON_NOTICE = ['drop-notify', 'duplicate-notify', 'bad-notify-signature'] as const;
@@ -78,6 +79,8 @@ export interface FaultRule {
   delayMs: number | null;
   account: string | null;
   orderNo: string | null;
+  /** The channel's code, for `refused`. */
+  code: string | null;
   /** How often it struck. */
   hits: number;
 }
@@ -86,6 +89,8 @@ export interface FaultRule {
 export interface Strike {
   name: FaultName;
   delayMs: number;
+  /** The code that `refused` refuses with. */
+  code?: string;
 }
 
 /** The call that a fault may strike. */
@@ -116,7 +121,9 @@ export function createFaults(random: () => number = Math.random): Faults {
   return {
     set(input) {
       const times = input.times ?? (input.probability == null ? 1 : null);
-      const { payWay, fault, probability = null, delayMs = null, account = null, orderNo = null } = input;
+      const { payWay, fault, probability = null, delayMs = null, account = null, orderNo = null, code = null } = input;
+      if ((fault === 'refused') !== (code !== null))
+        throw new SimulatorRefusal(400, 'code_invalid', 'The fault refused needs a code, and no other fault has one.');
       const rule: FaultRule = {
         id: randomUUID(),
         payWay,
@@ -127,6 +134,7 @@ export function createFaults(random: () => number = Math.random): Faults {
         delayMs,
         account,
         orderNo,
+        code,
         hits: 0,
       };
       rules.push(rule);
@@ -140,7 +148,8 @@ export function createFaults(random: () => number = Math.random): Faults {
       const rule = rules.find((candidate) => matches(candidate, target) && random() < (candidate.probability ?? 1));
       if (rule === undefined) return undefined;
       rule.hits += 1;
-      return { name: rule.fault, delayMs: rule.delayMs ?? DEFAULT_DELAY_MS[rule.fault] ?? SILENCE_MS };
+      const delayMs = rule.delayMs ?? DEFAULT_DELAY_MS[rule.fault] ?? SILENCE_MS;
+      return { name: rule.fault, delayMs, ...(rule.code === null ? {} : { code: rule.code }) };
     },
   };
 }

@@ -1,7 +1,15 @@
 import type { CloseOutcome, OrderRef, Outcome, PlaceOrder, RefundOutcome, RefundRef } from '../../payments/channel.ts';
 import { readMajorText, sameMoney, type Money } from '../../payments/money.ts';
 import { unknown, unknownRefusal, type Said } from './reply.ts';
-import { CODE, CREATE_REFUSED, DISCORDANT, NOT_EXIST, REFUND_REFUSED, TRADE_STATUS } from './status.ts';
+import {
+  CODE,
+  CREATE_REFUSED,
+  DISCORDANT,
+  isBusinessRefusal,
+  NO_REFUND_TRADE,
+  NOT_EXIST,
+  TRADE_STATUS,
+} from './status.ts';
 
 type Content = Said['content'];
 /** What both a refund to be made and a known one say. */
@@ -77,8 +85,9 @@ export function readClosed(said: Said, order: OrderRef): CloseOutcome {
 }
 
 /**
- * The answer to a refund: done only with `fund_change=Y`; N is accepted and must be queried. `refund_fee` is the sum of all
- * refunds so far, so it is checked as a bound and never taken as this refund's amount.
+ * The answer to a refund: every refusal of the business refuses this call; an earlier one of the same number may still have
+ * done it, so settling asks twice before the refund ends. Done only with `fund_change=Y`; N is accepted and must be queried.
+ * `refund_fee` is the sum of all refunds so far, so it is checked as a bound and never taken as this refund's amount.
  */
 export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date): RefundOutcome {
   const { content, code, subCode, message } = said;
@@ -86,7 +95,7 @@ export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date):
     if (subCode === DISCORDANT) return unknown('mismatch', `${subCode} ${message}`, subCode);
     const nothing = unknownRefusal(said);
     if (nothing) return nothing;
-    return REFUND_REFUSED.has(subCode) ? { kind: 'refused', code: subCode, reason: message } : rejected(said);
+    return isBusinessRefusal(said) ? { kind: 'refused', code: subCode, reason: message } : rejected(said);
   }
   if (content.out_trade_no !== refund.orderNo) return otherThing(content);
   if (content.fund_change !== 'Y') return { kind: 'pending' };
@@ -108,7 +117,7 @@ export function readRefundQueried(
 ): RefundOutcome {
   const { content, code, subCode } = said;
   if (code !== CODE.ok) {
-    if (subCode === NOT_EXIST && code === CODE.business) return { kind: 'absent' };
+    if (NO_REFUND_TRADE.has(subCode) && code === CODE.business) return { kind: 'absent' };
     return unknownRefusal(said) ?? rejected(said);
   }
   const { refund_status: status, refund_amount: written } = content;

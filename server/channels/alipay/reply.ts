@@ -1,7 +1,7 @@
 import { TransportFailed, type UnknownCause, type WireAnswer } from '../../payments/channel.ts';
 import type { AlipayKeys } from './keys.ts';
 import { signerIn, verifyRsa2 } from './signature.ts';
-import { blamedField, BUSY, CODE } from './status.ts';
+import { blamedField, CODE, isBusy } from './status.ts';
 
 /** What Alipay said over its signature. */
 export interface Said {
@@ -55,7 +55,7 @@ export function unknown(cause: UnknownCause, detail: string, subCode?: string): 
 export function unknownRefusal({ code, subCode, message }: Said): Unknown | undefined {
   const detail = `${code} ${subCode} ${message}`.trim();
   if (subCode === 'isv.invalid-timestamp') return unknown('clock_skew', detail, subCode);
-  if (code === CODE.unknown || BUSY.has(subCode)) return unknown('busy', detail, subCode);
+  if (code === CODE.unknown || isBusy(subCode)) return unknown('busy', detail, subCode);
   if (code === CODE.waiting) return unknown('in_progress', detail, subCode);
   if (code === CODE.token || code === CODE.permission || code === CODE.missing || code === CODE.invalid) {
     return unknown('misconfigured', detail, subCode);

@@ -23,8 +23,11 @@ export const CODE = {
 /** sub_code: there is no such trade at Alipay, or the payer has not scanned or logged in yet. */
 export const NOT_EXIST = 'ACQ.TRADE_NOT_EXIST';
 
-/** sub_codes after which nothing is known, whatever the code beside them says. */
-export const BUSY: ReadonlySet<string> = new Set([
+/** The same in the words of the refund query, whose list of codes has it with and without the prefix. */
+export const NO_REFUND_TRADE: ReadonlySet<string> = new Set([NOT_EXIST, 'TRADE_NOT_EXIST']);
+
+/** sub_codes after which nothing is known, whatever the code beside them says; so is every one that speaks of BUSY. */
+const SILENT: ReadonlySet<string> = new Set([
   'ACQ.SYSTEM_ERROR',
   'aop.ACQ.SYSTEM_ERROR',
   'isp.unknow-error',
@@ -32,41 +35,64 @@ export const BUSY: ReadonlySet<string> = new Set([
   'aop.unknow-error',
 ]);
 
+/** Whether a sub_code says only that Alipay could not answer now: the same call is asked about, or made, again. */
+export function isBusy(subCode: string): boolean {
+  return SILENT.has(subCode) || subCode.includes('BUSY');
+}
+
 /** The sub_code of a refund number that was used with other facts before. */
 export const DISCORDANT = 'ACQ.DISCORDANT_REPEAT_REQUEST';
 
 /**
- * sub_codes of a refused create after which no trade of this number can exist. TRADE_HAS_SUCCESS, TRADE_HAS_CLOSE and
- * CONTEXT_INCONSISTENT are not here: each of them says that a trade of this number does exist.
+ * sub_codes of a refused create after which no trade of this number can exist: the codes of precreate in Alipay's own Java SDK
+ * (API definition of 2026-09-23) and those that speak of a payer. Not here are those that say that a trade of this number
+ * exists (TRADE_HAS_SUCCESS, TRADE_HAS_CLOSE, CONTEXT_INCONSISTENT, TRADE_BUYER_NOT_MATCH) or may (TRADE_SETTLE_ERROR).
  */
-export const CREATE_REFUSED: ReadonlySet<string> = new Set([
-  'ACQ.INVALID_PARAMETER',
-  'ACQ.TOTAL_FEE_EXCEED',
-  'ACQ.PARTNER_ERROR',
-  'ACQ.SELLER_BEEN_BLOCKED',
-  'ACQ.BUYER_BALANCE_NOT_ENOUGH',
-  'ACQ.BUYER_BANKCARD_BALANCE_NOT_ENOUGH',
-  'ACQ.BUYER_ENABLE_STATUS_FORBID',
-  'ACQ.BUYER_PAYMENT_AMOUNT_DAY_LIMIT_ERROR',
-  'ACQ.BUYER_PAYMENT_AMOUNT_MONTH_LIMIT_ERROR',
-  'ACQ.BUYER_SELLER_EQUAL',
-  'ACQ.BUYER_NOT_EXIST',
-  'ACQ.ACCESS_FORBIDDEN',
-  'ACQ.EXIST_FORBIDDEN_WORD',
-  'ACQ.INVALID_STORE_ID',
-]);
+export const CREATE_REFUSED: ReadonlySet<string> = new Set(
+  [
+    'ACCESS_FORBIDDEN',
+    'APPLY_PC_MERCHANT_CODE_ERROR',
+    'BEYOND_PAY_RESTRICTION',
+    'BEYOND_PER_RECEIPT_DAY_RESTRICTION',
+    'BEYOND_PER_RECEIPT_RESTRICTION',
+    'BEYOND_PER_RECEIPT_SINGLE_RESTRICTION',
+    'BUYER_BALANCE_NOT_ENOUGH',
+    'BUYER_BANKCARD_BALANCE_NOT_ENOUGH',
+    'BUYER_ENABLE_STATUS_FORBID',
+    'BUYER_NOT_EXIST',
+    'BUYER_PAYMENT_AMOUNT_DAY_LIMIT_ERROR',
+    'BUYER_PAYMENT_AMOUNT_MONTH_LIMIT_ERROR',
+    'BUYER_SELLER_EQUAL',
+    'DEFAULT_SETTLE_RULE_NOT_EXIST',
+    'ERROR_BUYER_CERTIFY_LEVEL_LIMIT',
+    'EXIST_FORBIDDEN_WORD',
+    'INVALID_PARAMETER',
+    'INVALID_RECEIVE_ACCOUNT',
+    'INVALID_STORE_ID',
+    'MERCHANT_PERM_RECEIPT_DAY_LIMIT',
+    'MERCHANT_PERM_RECEIPT_SINGLE_LIMIT',
+    'MERCHANT_PERM_RECEIPT_SUSPEND_LIMIT',
+    'MERCHANT_STATUS_NOT_NORMAL',
+    'NOW_TIME_AFTER_EXPIRE_TIME_ERROR',
+    'PARTNER_ERROR',
+    'RISK_MERCHANT_IP_NOT_EXIST',
+    'SECONDARY_MERCHANT_ALIPAY_ACCOUNT_INVALID',
+    'SECONDARY_MERCHANT_ID_BLANK',
+    'SECONDARY_MERCHANT_ID_INVALID',
+    'SECONDARY_MERCHANT_ISV_PUNISH_INDIRECT',
+    'SECONDARY_MERCHANT_NOT_MATCH',
+    'SECONDARY_MERCHANT_STATUS_ERROR',
+    'SELLER_BEEN_BLOCKED',
+    'SELLER_NOT_EXIST',
+    'SUB_GOODS_SIZE_MAX_COUNT',
+    'TOTAL_FEE_EXCEED',
+  ].map((code) => `ACQ.${code}`),
+);
 
-/** sub_codes by which Alipay refuses this refund call; an earlier call of the same number may still have done it. */
-export const REFUND_REFUSED: ReadonlySet<string> = new Set([
-  'ACQ.SELLER_BALANCE_NOT_ENOUGH',
-  'ACQ.REFUND_AMT_NOT_EQUAL_TOTAL',
-  'ACQ.TRADE_NOT_EXIST',
-  'ACQ.TRADE_HAS_FINISHED',
-  'ACQ.TRADE_STATUS_ERROR',
-  'ACQ.TRADE_NOT_ALLOW_REFUND',
-  'ACQ.REFUND_FEE_ERROR',
-  'ACQ.INVALID_PARAMETER',
-]);
+/** Whether a signed answer is a refusal of the business: its code and the prefix of its sub_code say so, whatever follows. */
+export function isBusinessRefusal({ code, subCode }: { code: string; subCode: string }): boolean {
+  return code === CODE.business && subCode.startsWith('ACQ.');
+}
 
 /** Which field or certificate kind a gateway refusal speaks of, by the start of its sub_code; null = none of ours. */
 const FIELD_BY_SUB_CODE: readonly [RegExp, string | null][] = [

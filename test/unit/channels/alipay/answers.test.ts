@@ -146,7 +146,9 @@ const refunded: [string, object, object][] = [
   ['same number, other facts', refusal('ACQ.DISCORDANT_REPEAT_REQUEST'), { kind: 'unknown', cause: 'mismatch' }],
   ['no balance', refusal('ACQ.SELLER_BALANCE_NOT_ENOUGH'), { kind: 'refused', code: 'ACQ.SELLER_BALANCE_NOT_ENOUGH' }],
   ['finished', refusal('ACQ.TRADE_HAS_FINISHED'), { kind: 'refused' }],
-  ['unlisted', refusal('ACQ.NEW'), { kind: 'unknown', cause: 'rejected' }],
+  ['unlisted, of the business', refusal('ACQ.NEW'), { kind: 'refused', code: 'ACQ.NEW' }],
+  ['unlisted, of somebody else', refusal('NEW'), { kind: 'unknown', cause: 'rejected' }],
+  ['a word of the business under another code', refusal('ACQ.NEW', '40005'), { kind: 'unknown', cause: 'rejected' }],
   ['busy', refusal('ACQ.SYSTEM_ERROR'), { kind: 'unknown', cause: 'busy' }],
 ];
 for (const [name, content, expected] of refunded) {
@@ -171,6 +173,7 @@ const refundQueried: [string, object, object][] = [
   ['an amount without a status', { ...found, refund_status: undefined }, { kind: 'absent' }],
   ['an unlisted status', { ...found, refund_status: 'REFUND_NEW' }, { kind: 'pending' }],
   ['no such trade', refusal('ACQ.TRADE_NOT_EXIST'), { kind: 'absent' }],
+  ['no such trade, without its prefix', refusal('TRADE_NOT_EXIST'), { kind: 'absent' }],
   ['success that names no refund', { ...found, out_request_no: undefined }, { kind: 'unknown', cause: 'mismatch' }],
   ['another refund', { ...found, out_request_no: 'R2' }, { kind: 'unknown', cause: 'mismatch' }],
   ['nothing about another refund', { ...ok, out_request_no: 'R2' }, { kind: 'unknown', cause: 'mismatch' }],

@@ -1,0 +1,68 @@
+import test, { type ExecutionContext } from 'ava';
+import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { payOrder } from '../support/orders.ts';
+import { startService, type Merchant, type Service } from '../support/service.ts';
+import { REFUND } from '../unit/channels/alipay/refusal-codes.ts';
+
+async function stage(t: ExecutionContext) {
+  t.timeout(300_000);
+  const service = await startService(t);
+  return { service, shop: await service.merchant() };
+}
+
+function refuse(service: Service, orderNo: string, code: string) {
+  return service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'refused', orderNo, code });
+}
+
+async function refund(shop: Merchant, orderNo: string, refundAmount: number) {
+  const { status, body } = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount });
+  if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
+  return body.data;
+}
+
+async function heard(shop: Merchant, refundNo: string) {
+  return (await shop.call('GET', `/api/v2/payment/refunds/${refundNo}`)).body.data;
+}
+
+test('every code that Alipay refuses a refund with ends it and frees its amount, or has the same refund sent again', async (t) => {
+  const { service, shop } = await stage(t);
+  const refunds = new Map<string, { orderNo: string; refundNo: string }>();
+  for (const code of Object.keys(REFUND)) {
+    const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
+    await refuse(service, orderNo, code);
+    const { refundNo, status } = await refund(shop, orderNo, 4);
+    t.is(status, 'processing', `${code}: one refusal is no proof, because an earlier call may have done it`);
+    refunds.set(code, { orderNo, refundNo });
+  }
+  await runUntilQuiet(service, 300, 61);
+  for (const [code, { orderNo, refundNo }] of refunds) {
+    const said = await heard(shop, refundNo);
+    const { data: order } = (await shop.call('GET', `/api/v2/payment/query/${orderNo}`)).body;
+    if (REFUND[code] === 'final') {
+      t.like(said, { status: 'failed', failure: { code: `ACQ.${code}` } }, code);
+      t.like(order, { status: 'paid', refundedAmount: 0 }, code);
+    } else {
+      t.like(said, { status: 'succeeded' }, code);
+      t.like(order, { status: 'partially_refunded', refundedAmount: 4 }, code);
+    }
+    const told = await service.app.store.read((tx) => tx.events.list({ objectNo: refundNo }));
+    t.true(
+      told.some(({ type }) => type === `refund.${said.status}`),
+      code,
+    );
+  }
+  await assertBooksBalance(t, service);
+});
+
+test('a payment that takes no partial refund is refunded in full as soon as the partial one is over', async (t) => {
+  const { service, shop } = await stage(t);
+  const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
+  await refuse(service, orderNo, 'NOT_ALLOW_PARTIAL_REFUND');
+  const { refundNo } = await refund(shop, orderNo, 4);
+  const early = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 10 });
+  t.is(early.body.code, 'refund_exceeds_refundable', 'the first one may still have happened');
+  await runUntilQuiet(service, 150, 61);
+  t.like(await heard(shop, refundNo), { status: 'failed', failure: { code: 'ACQ.NOT_ALLOW_PARTIAL_REFUND' } });
+  t.is((await refund(shop, orderNo, 10)).status, 'succeeded');
+  await assertBooksBalance(t, service);
+});

@@ -1,0 +1,142 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { alipayKind } from '../../../../server/channels/alipay/kind.ts';
+import type { Channel, ChannelInput, OrderRef, PlaceOrder } from '../../../../server/payments/channel.ts';
+import { alipayHalf } from '../../../../server/simulator/alipay/half.ts';
+import { startSimulator, type RunningSimulator } from '../../../../server/simulator/simulator.ts';
+import { connect, newOrder, newRefund, show } from '../../../support/promises/subject.ts';
+import {
+  BUSY_WORDS,
+  CLOSE,
+  PRECREATE,
+  QUERY,
+  REFUND,
+  REFUND_QUERY,
+  type Codes,
+  type Meaning,
+} from './refusal-codes.ts';
+
+/** Every way of being Alipay's merchant: how it verifies, and for whom it collects. */
+const WAYS = [
+  { name: 'key mode', signMode: 'key' },
+  { name: 'certificate mode', signMode: 'certificate' },
+  { name: 'another merchant, key mode', signMode: 'key', rotate: 'merchant' },
+  { name: 'another merchant, certificate mode', signMode: 'certificate', rotate: 'merchant' },
+] as const;
+
+type Configs = { alipay: Pick<ChannelInput, 'fields' | 'pems'> };
+interface Merchant {
+  channel: Channel;
+  /** Paid, so that nothing but the fault refuses anything about it. */
+  order: PlaceOrder & OrderRef;
+}
+
+let simulator: RunningSimulator;
+let folder: string;
+const merchants = new Map<string, Merchant>();
+
+test.before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'alipay-refusals-'));
+  const listen = { host: '127.0.0.1', port: 0 };
+  simulator = await startSimulator({ dir: folder, listen, halves: [alipayHalf] });
+  for (const [index, way] of WAYS.entries()) {
+    const account = `way-${index}`;
+    let { alipay } = await control<Configs>('/accounts', { payWay: 'alipay', name: account, signMode: way.signMode });
+    if ('rotate' in way)
+      ({ alipay } = await control<Configs>('/rotate', { payWay: 'alipay', account, what: way.rotate }));
+    const channel = connect(alipayKind, { mode: 'simulator', simulatorUrl: simulator.url, ...alipay });
+    const order = newOrder(alipayKind);
+    await channel.place(order);
+    await control('/pay', { payWay: 'alipay', orderNo: order.orderNo });
+    merchants.set(way.name, { channel, order });
+  }
+});
+test.after.always(async () => {
+  await simulator?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function control<T>(path: string, body: object): Promise<T> {
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(`${simulator.url}/sim${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as T;
+}
+
+/** What each meaning is in the words of the channel; `code` is the whole sub_code. */
+type Expected = (code: string) => Partial<Record<Meaning, object>>;
+
+interface Table {
+  /** As faults name it. */
+  call: string;
+  codes: Codes;
+  ask: (merchant: Merchant) => Promise<object>;
+  expected: Expected;
+}
+
+const asked = { kind: 'unknown', cause: 'busy' };
+const TABLES: readonly Table[] = [
+  {
+    call: 'create',
+    codes: { ...PRECREATE, ...BUSY_WORDS },
+    ask: ({ channel, order }) => channel.place(order),
+    expected: (code) => ({
+      final: { kind: 'declined', code, definite: true },
+      payer: { kind: 'declined', code, definite: true },
+      'hides-trade': { kind: 'declined', code, definite: false },
+      ask: asked,
+    }),
+  },
+  {
+    call: 'refund',
+    codes: { ...REFUND, ...BUSY_WORDS },
+    ask: ({ channel, order }) => channel.refund(newRefund(order)),
+    expected: (code) => ({
+      final: { kind: 'refused', code },
+      ask: code === 'ACQ.DISCORDANT_REPEAT_REQUEST' ? { kind: 'unknown', cause: 'mismatch' } : asked,
+    }),
+  },
+  {
+    call: 'close',
+    codes: { ...CLOSE, ...BUSY_WORDS },
+    ask: ({ channel, order }) => channel.close(order),
+    expected: (code) => ({ absent: { kind: 'absent' }, 'look-up': { kind: 'refused', code }, ask: asked }),
+  },
+  {
+    call: 'query',
+    codes: { ...QUERY, ...BUSY_WORDS },
+    ask: ({ channel, order }) => channel.query(order),
+    expected: () => ({ absent: { kind: 'absent' }, ask: { kind: 'unknown' } }),
+  },
+  {
+    call: 'refund-query',
+    codes: { ...REFUND_QUERY, ...BUSY_WORDS },
+    ask: ({ channel, order }) => channel.queryRefund(newRefund(order)),
+    expected: () => ({ absent: { kind: 'absent' }, ask: { kind: 'unknown' } }),
+  },
+];
+
+test("the lists are as long as Alipay's", (t) => {
+  t.deepEqual(
+    [PRECREATE, REFUND, CLOSE, QUERY, REFUND_QUERY].map((codes) => Object.keys(codes).length),
+    [40, 31, 6, 4, 4],
+  );
+});
+
+for (const { name } of WAYS) {
+  for (const { call, codes, ask, expected } of TABLES) {
+    test.serial(`${name}: every refusal of ${call}`, async (t) => {
+      const merchant = merchants.get(name)!;
+      const { orderNo } = merchant.order;
+      for (const [code, meaning] of Object.entries(codes)) {
+        await control('/faults', { payWay: 'alipay', call, fault: 'refused', orderNo, code });
+        const outcome = await ask(merchant);
+        const wanted = expected(`ACQ.${code}`)[meaning];
+        t.truthy(wanted, `${call} has no words for ${meaning}`);
+        t.like(outcome, { ...wanted }, `${code}: ${show(outcome)}`);
+      }
+    });
+  }
+}
