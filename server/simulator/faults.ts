@@ -53,6 +53,7 @@ const EFFECT = [
   'query-lag',
   'pending-refund',
   'abnormal-refund',
+  'lost-refund',
   'refund-success-then-fail',
   'success-after-failed',
   'foreign-refund',

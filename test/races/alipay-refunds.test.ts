@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
 import { payOrder } from '../support/orders.ts';
 import { startService, type Merchant, type Service } from '../support/service.ts';
 import { REFUND } from '../unit/channels/alipay/refusal-codes.ts';
@@ -64,5 +64,48 @@ test('a payment that takes no partial refund is refunded in full as soon as the 
   await runUntilQuiet(service, 150, 61);
   t.like(await heard(shop, refundNo), { status: 'failed', failure: { code: 'ACQ.NOT_ALLOW_PARTIAL_REFUND' } });
   t.is((await refund(shop, orderNo, 10)).status, 'succeeded');
+  await assertBooksBalance(t, service);
+});
+
+test('a refund call that moved nothing is asked about after ten seconds, and sent again under its number when the channel has not got it', async (t) => {
+  const { service, shop } = await stage(t);
+  const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
+  await service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'lost-refund', orderNo });
+  const { refundNo, status } = await refund(shop, orderNo, 4);
+  t.is(status, 'processing');
+  await service.app.sweep.once();
+  t.is((await heard(shop, refundNo)).status, 'processing', 'not before ten seconds have passed');
+  await runUntilQuiet(service, 11, 11);
+  t.is((await heard(shop, refundNo)).status, 'succeeded');
+  const [row] = await service.app.store.read((tx) => tx.refunds.list({ orderNo }));
+  t.like(row, { attempt: 1, tries: 2 }, 'the same number');
+  t.like((await ledgerOf(service)).get(orderNo), { refunded: 400 });
+  await assertBooksBalance(t, service);
+});
+
+test('a refund that was made although its answer was lost says "nothing moved" the second time, and goes back once', async (t) => {
+  const { service, shop } = await stage(t);
+  const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
+  const set = (call: string, fault: string) => service.sim('/sim/faults', { payWay: 'alipay', call, fault, orderNo });
+  await set('refund', '500-after-commit');
+  await set('refund-query', 'query-lag');
+  const { refundNo } = await refund(shop, orderNo, 4);
+  await runUntilQuiet(service, 130, 61);
+  t.is((await heard(shop, refundNo)).status, 'succeeded');
+  t.like((await ledgerOf(service)).get(orderNo), { refunded: 400 });
+  await assertBooksBalance(t, service);
+});
+
+test('a refund that moved nothing and is then refused ends, but not while the first call could still land', async (t) => {
+  const { service, shop } = await stage(t);
+  const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
+  await service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'lost-refund', orderNo });
+  await refuse(service, orderNo, 'SELLER_BALANCE_NOT_ENOUGH');
+  const { refundNo } = await refund(shop, orderNo, 4);
+  await runUntilQuiet(service, 300, 61);
+  t.is((await heard(shop, refundNo)).status, 'processing');
+  await runUntilQuiet(service, 2 * 3600, 600);
+  const [row] = await service.app.store.read((tx) => tx.refunds.list({ orderNo }));
+  t.like(row, { state: 'failed', failureCode: 'ACQ.SELLER_BALANCE_NOT_ENOUGH', tries: 2 });
   await assertBooksBalance(t, service);
 });

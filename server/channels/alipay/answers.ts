@@ -86,7 +86,8 @@ export function readClosed(said: Said, order: OrderRef): CloseOutcome {
 
 /**
  * The answer to a refund: every refusal of the business refuses this call; an earlier one of the same number may still have
- * done it, so settling asks twice before the refund ends. Done only with `fund_change=Y`; N is accepted and must be queried.
+ * done it, so settling asks twice before the refund ends. Done only with `fund_change=Y`: N, or none, says that this call moved
+ * nothing, not that an earlier one did; so it is asked about, and sent again when the channel has not got it.
  * `refund_fee` is the sum of all refunds so far, so it is checked as a bound and never taken as this refund's amount.
  */
 export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date): RefundOutcome {
@@ -98,7 +99,7 @@ export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date):
     return isBusinessRefusal(said) ? { kind: 'refused', code: subCode, reason: message } : rejected(said);
   }
   if (content.out_trade_no !== refund.orderNo) return otherThing(content);
-  if (content.fund_change !== 'Y') return { kind: 'pending' };
+  if (content.fund_change !== 'Y') return unknown('in_progress', 'This call moved no money (fund_change is not Y).');
   const sum = readMajorText(content.refund_fee, 'CNY', 'alipay');
   if (!sum || sum.minor < refund.refundAmount.minor || sum.minor > refund.amount.minor) {
     return unknown('mismatch', `refund_fee is ${String(content.refund_fee)}.`);
@@ -107,8 +108,9 @@ export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date):
 }
 
 /**
- * The answer to a refund query; success carries the amount that Alipay names. Without a status Alipay has not received the
- * refund or it failed, whatever else is written: absent, and the same number may be sent again. Unlisted words are pending.
+ * The answer to a refund query; success carries the amount that Alipay names, and its time (`gmt_refund_pay`, which requests.ts
+ * asks for). Without a status Alipay has not received the refund or it failed, whatever else is written: absent, and the same
+ * number may be sent again. Unlisted words are pending.
  */
 export function readRefundQueried(
   said: Said,

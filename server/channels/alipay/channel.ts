@@ -121,10 +121,12 @@ async function ask<T>(
 
 async function send(context: Context, call: AlipayCall, { orderNo, refundNo }: About, at: Date): Promise<Reply> {
   try {
-    const body = encodeForm(await signed(context, call, at));
+    // In the address as in Alipay's own clients: it says how the bytes behind it are to be read.
+    const { charset, ...params } = await signed(context, call, at);
+    const body = encodeForm(params);
     const answer = await context.input.send({
       method: 'POST',
-      url: context.gateway,
+      url: `${context.gateway}?charset=${charset}`,
       headers: { 'content-type': 'application/x-www-form-urlencoded;charset=utf-8', accept: 'application/json' },
       body,
       about: { call: call.method, orderNo, refundNo },

@@ -4,7 +4,7 @@ import { majorText } from '../../payments/money.ts';
 /** One call before it is signed: the method, its business content and the addresses that go beside it. */
 export interface AlipayCall {
   method: string;
-  content: Readonly<Record<string, string>>;
+  content: Readonly<Record<string, string | readonly string[]>>;
   notifyUrl?: string;
   returnUrl?: string;
 }
@@ -71,9 +71,12 @@ export function refundCall(refund: RefundOrder): AlipayCall {
   return { method: 'alipay.trade.refund', content };
 }
 
-/** alipay.trade.fastpay.refund.query by both of our numbers. */
+/**
+ * alipay.trade.fastpay.refund.query by both of our numbers; the time of a refund comes only when it is asked for. What the payer's
+ * bank gave back (`deposit_back_info`) is not: it goes into the payer's balance at Alipay, so the refund stays as it is.
+ */
 export function refundQueryCall(refund: Pick<RefundRef, 'orderNo' | 'refundNo' | 'paymentNo'>): AlipayCall {
-  const content = { ...paymentOf(refund), out_request_no: refund.refundNo };
+  const content = { ...paymentOf(refund), out_request_no: refund.refundNo, query_options: ['gmt_refund_pay'] };
   return { method: 'alipay.trade.fastpay.refund.query', content };
 }
 

@@ -74,6 +74,7 @@ function refund(core: Core, request: AlipayRequest, fault: FaultName | undefined
   const trade = existing(core, request);
   const minor = readYuan(request.content['refund_amount'], 'refund_amount');
   const refundNo = readRefundNo(request, trade, minor);
+  if (fault === 'lost-refund') return refundAnswer(trade, false, fault);
   const known = trade.refunds.find((candidate) => candidate.refundNo === refundNo && candidate.origin === 'merchant');
   if (known !== undefined) return repeatRefund(core, trade, known, minor, fault);
   checkRefundable(core, trade, minor);
@@ -115,9 +116,12 @@ function refundAnswer(trade: Trade, moved: boolean, fault: FaultName | undefined
 function refundQuery(core: Core, request: AlipayRequest, fault: FaultName | undefined): Said {
   const trade = existing(core, request);
   const refundNo = readText(request.content['out_request_no'], 'out_request_no', /^\w{1,64}$/);
+  const options = readOptions(request);
   const known = trade.refunds.find((candidate) => candidate.refundNo === refundNo);
   if (known === undefined || fault === 'query-lag') return { content: success({}) };
   const status = known.state === 'succeeded' ? { refund_status: 'REFUND_SUCCESS' } : {};
+  const time =
+    known.doneAt !== null && options.includes('gmt_refund_pay') ? { gmt_refund_pay: chinaTime(known.doneAt) } : {};
   const amount = yuan(trade, known.minor + (fault === 'wrong-amount' ? 1 : 0));
   const about = {
     out_request_no: refundNo,
@@ -125,7 +129,23 @@ function refundQuery(core: Core, request: AlipayRequest, fault: FaultName | unde
     total_amount: yuan(trade, trade.minor),
     refund_reason: known.reason,
   };
-  return { content: success({ out_trade_no: trade.orderNo, trade_no: tradeNoOf(trade), ...about, ...status }) };
+  return {
+    content: success({ out_trade_no: trade.orderNo, trade_no: tradeNoOf(trade), ...about, ...status, ...time }),
+  };
+}
+
+/** What a refund query may be asked for beside the usual (reference of alipay.trade.fastpay.refund.query). */
+const QUERY_OPTIONS: readonly unknown[] = [
+  'gmt_refund_pay',
+  'refund_detail_item_list',
+  'refund_voucher_detail_list',
+  'deposit_back_info',
+];
+
+function readOptions({ content: { query_options: options = [] } }: AlipayRequest): readonly unknown[] {
+  if (!Array.isArray(options) || !options.every((option) => QUERY_OPTIONS.includes(option)))
+    throw refused('INVALID_PARAMETER', 'query_options is invalid.');
+  return options;
 }
 
 /** Without a number of its own a refund is one of the whole amount, named like the order. */

@@ -27,9 +27,14 @@ export interface RawRequest {
   method: string;
 }
 
-/** Reads the parameters from the query and the body. */
+/**
+ * Reads the parameters from the query and the body. Alipay's own PHP and .NET clients write the charset into both of them, and it
+ * counts once.
+ */
 export function readRequest(query: string, body: string): RawRequest {
   const form = readForm(query, body);
+  const [inQuery, inBody] = [readForm(query), readForm(body)].map(({ values }) => values.get('charset'));
+  if (inQuery !== undefined && inBody?.equals(inQuery)) form.repeated.splice(form.repeated.indexOf('charset'), 1);
   return { form, method: text(form, 'method') };
 }
 

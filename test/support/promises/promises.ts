@@ -108,10 +108,11 @@ const PROMISES: readonly ChannelPromise[] = [
       const { channel, driver } = subject;
       const refund = newRefund(await paid(subject));
       const outcomes = [await channel.refund(refund), await channel.refund(refund)];
-      t.true(
-        outcomes.every(({ kind }) => kind === 'succeeded' || kind === 'pending'),
-        show(outcomes),
-      );
+      // Alipay says of the second call that it moved nothing, and no more.
+      const [first, second] = outcomes;
+      t.true(first?.kind === 'succeeded' || first?.kind === 'pending', show(outcomes));
+      t.true(second?.kind !== 'unknown' || second.cause === 'in_progress', show(outcomes));
+      t.false(second?.kind === 'failed' || second?.kind === 'refused', show(outcomes));
       const done = await until(
         () => channel.queryRefund(refund),
         ({ kind }) => kind === 'succeeded',

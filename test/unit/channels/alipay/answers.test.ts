@@ -140,8 +140,17 @@ const refunded: [string, object, object][] = [
   ],
   ['a sum below this refund', { ...refundOk, refund_fee: '2.33' }, { kind: 'unknown', cause: 'mismatch' }],
   ['a sum above the order', { ...refundOk, refund_fee: '12.35' }, { kind: 'unknown', cause: 'mismatch' }],
-  ['no change of funds', { ...refundOk, fund_change: 'N', refund_fee: '0.00' }, { kind: 'pending' }],
-  ['no word on funds', { ...refundOk, fund_change: undefined }, { kind: 'pending' }],
+  [
+    'no change of funds',
+    { ...refundOk, fund_change: 'N', refund_fee: '0.00' },
+    { kind: 'unknown', cause: 'in_progress' },
+  ],
+  [
+    'no change of funds, and all that a done one says',
+    { ...refundOk, fund_change: 'N', gmt_refund_pay: paidAt },
+    { kind: 'unknown', cause: 'in_progress' },
+  ],
+  ['no word on funds', { ...refundOk, fund_change: undefined }, { kind: 'unknown', cause: 'in_progress' }],
   ['another order', { ...refundOk, out_trade_no: 'other' }, { kind: 'unknown', cause: 'mismatch' }],
   ['same number, other facts', refusal('ACQ.DISCORDANT_REPEAT_REQUEST'), { kind: 'unknown', cause: 'mismatch' }],
   ['no balance', refusal('ACQ.SELLER_BALANCE_NOT_ENOUGH'), { kind: 'refused', code: 'ACQ.SELLER_BALANCE_NOT_ENOUGH' }],
@@ -163,7 +172,12 @@ const found = {
   refund_status: 'REFUND_SUCCESS',
 };
 const refundQueried: [string, object, object][] = [
-  ['success', found, { kind: 'succeeded', amount: refund.refundAmount, at: NOW }],
+  [
+    'success, with the time that Alipay names',
+    { ...found, gmt_refund_pay: paidAt },
+    { kind: 'succeeded', amount: refund.refundAmount, at: new Date('2026-03-01T03:59:00Z') },
+  ],
+  ['success without a time', found, { kind: 'succeeded', amount: refund.refundAmount, at: NOW }],
   [
     'another amount is told',
     { ...found, refund_amount: '2.00' },

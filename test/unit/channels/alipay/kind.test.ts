@@ -90,9 +90,9 @@ test('the gateway is fixed by the mode', async (t) => {
     await channel.query(ref);
   }
   t.deepEqual(urls, [
-    'https://openapi.alipay.com/gateway.do',
-    'https://openapi-sandbox.dl.alipaydev.com/gateway.do',
-    'http://127.0.0.1:1/alipay/gateway.do',
+    'https://openapi.alipay.com/gateway.do?charset=utf-8',
+    'https://openapi-sandbox.dl.alipaydev.com/gateway.do?charset=utf-8',
+    'http://127.0.0.1:1/alipay/gateway.do?charset=utf-8',
   ]);
   t.throws(
     () =>

@@ -7,6 +7,7 @@ import {
   parametersOf,
   placeCall,
   refundCall,
+  refundQueryCall,
 } from '../../../../server/channels/alipay/requests.ts';
 import { requestText, verifyRsa2 } from '../../../../server/channels/alipay/signature.ts';
 import {
@@ -38,12 +39,12 @@ test('a create carries our number, yuan with two decimals and the expiry in UTC+
 });
 
 test('a subject loses what Alipay forbids and is cut without breaking a character', (t) => {
-  const subject = (text: string) => placeCall({ ...order, subject: text }, 'qr', '').content.subject;
+  const subject = (text: string) => String(placeCall({ ...order, subject: text }, 'qr', '').content.subject);
   t.is(subject('tea/milk=2&\u0000cake\n'), 'tea\uff0fmilk\uff1d2\uff06 cake');
   t.is(subject('\u0007'), order.orderNo);
-  const long = subject(`${'a'.repeat(255)}\u{1f375}`) ?? '';
+  const long = subject(`${'a'.repeat(255)}\u{1f375}`);
   t.is(long, 'a'.repeat(255));
-  t.true((subject('\ud800tea') ?? '').isWellFormed());
+  t.true(subject('\ud800tea').isWellFormed());
 });
 
 test('a refund carries its own number; empty values are not sent', (t) => {
@@ -62,6 +63,25 @@ test('a refund carries its own number; empty values are not sent', (t) => {
     'version',
     'biz_content',
   ]);
+});
+
+test('the refund query asks for the time of the refund', (t) => {
+  t.deepEqual(refundQueryCall(refund).content, {
+    out_trade_no: order.orderNo,
+    out_request_no: refund.refundNo,
+    query_options: ['gmt_refund_pay'],
+  });
+});
+
+test('the charset stands in the address, and is signed like everything else', async (t) => {
+  const { channel, sent } = channelWith(({ about }) => said(about.call, {}));
+  await channel.query(refund);
+  const [request] = sent;
+  const address = new URL(request!.url);
+  t.is(address.search, '?charset=utf-8');
+  const params = Object.fromEntries([...address.searchParams, ...new URLSearchParams(request!.body)]);
+  t.false(request!.body!.includes('charset'));
+  t.true(verifyRsa2(requestText(params), params.sign ?? '', createPublicKey(keys.app)));
 });
 
 test('times are written and read in UTC+8', (t) => {

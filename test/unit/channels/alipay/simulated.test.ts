@@ -88,11 +88,11 @@ test('several refunds: each is its own amount, although the channel tells only t
   t.like(await driver.ledger(order.orderNo), { refunds: 3, refunded: 702 });
 });
 
-test('a refund that the channel has taken but not done is pending, then found', async (t) => {
+test('a refund that the channel has taken but not done moved nothing yet, then it is found', async (t) => {
   const subject = world();
   const refund = newRefund(await paid(subject));
   await driver.fault('refund', 'pending-refund', refund.orderNo);
-  t.deepEqual(await subject.channel.refund(refund), { kind: 'pending' });
+  t.like(await subject.channel.refund(refund), { kind: 'unknown', cause: 'in_progress' });
   t.is(
     (
       await until(
@@ -102,6 +102,16 @@ test('a refund that the channel has taken but not done is pending, then found', 
     ).kind,
     'succeeded',
   );
+});
+
+test('a refund that the channel lost is absent, and the same number makes it', async (t) => {
+  const subject = world();
+  const refund = newRefund(await paid(subject));
+  await driver.fault('refund', 'lost-refund', refund.orderNo);
+  t.like(await subject.channel.refund(refund), { kind: 'unknown', cause: 'in_progress' });
+  t.deepEqual(await subject.channel.queryRefund(refund), { kind: 'absent' });
+  t.like(await subject.channel.refund(refund), { kind: 'succeeded', amount: refund.refundAmount });
+  t.like(await driver.ledger(refund.orderNo), { refunds: 1, refunded: 234 });
 });
 
 test('the same refund number with another amount says nothing', async (t) => {

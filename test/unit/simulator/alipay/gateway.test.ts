@@ -39,6 +39,25 @@ for (const [what, overrides, code, subCode, signed] of refusals) {
   });
 }
 
+test('the charset may stand in the address, in the body, or in both; two of them are refused', async (t) => {
+  const params = await client.sign('alipay.trade.query', { out_trade_no: 'NONE' });
+  const { charset, ...others } = params;
+  const subCode = async (search: string, sent: Record<string, string>) => {
+    const url = `${world.url}/alipay/gateway.do${search}`;
+    return (await (await fetch(url, { method: 'POST', body: new URLSearchParams(sent) })).text()).match(
+      /"sub_code":"([^"]+)"/,
+    )?.[1];
+  };
+  t.is(charset, 'utf-8');
+  t.is(await subCode('?charset=utf-8', others), 'ACQ.TRADE_NOT_EXIST');
+  t.is(await subCode('?charset=utf-8', params), 'ACQ.TRADE_NOT_EXIST');
+  t.is(await subCode('', params), 'ACQ.TRADE_NOT_EXIST');
+  t.is(await subCode('', others), 'isv.missing-charset');
+  t.is(await subCode('?charset=GBK', params), 'isv.invalid-parameter');
+  t.is(await subCode('?charset=utf-8&charset=utf-8', others), 'isv.invalid-parameter');
+  t.is(await subCode('?version=1.0', params), 'isv.invalid-parameter');
+});
+
 test('the gateway refuses parameters changed after signing', async (t) => {
   const params = await client.sign('alipay.trade.precreate', order('CHANGED'));
   const { content } = await client.send({ ...params, biz_content: params['biz_content']!.replace('12.30', '0.30') });

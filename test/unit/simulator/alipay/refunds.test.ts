@@ -20,8 +20,8 @@ async function refund(orderNo: string, refundNo: string, amount: string): Promis
   return (await client.call('alipay.trade.refund', content)).content;
 }
 
-async function refundQuery(orderNo: string, refundNo: string): Promise<Record<string, string>> {
-  const content = { out_trade_no: orderNo, out_request_no: refundNo };
+async function refundQuery(orderNo: string, refundNo: string, options = {}): Promise<Record<string, string>> {
+  const content = { out_trade_no: orderNo, out_request_no: refundNo, ...options };
   return (await client.call('alipay.trade.fastpay.refund.query', content)).content;
 }
 
@@ -63,6 +63,25 @@ test('the refund query names the refund, and says nothing of one that is not the
   const unknown = await refundQuery('ASK', 'A2');
   t.is(unknown['code'], '10000');
   t.is(unknown['refund_status'], undefined);
+});
+
+test('the refund query tells the time of the refund only when it is asked for', async (t) => {
+  await paid('TIME');
+  await refund('TIME', 'T1', '10.00');
+  t.is((await refundQuery('TIME', 'T1'))['gmt_refund_pay'], undefined);
+  const told = await refundQuery('TIME', 'T1', { query_options: ['gmt_refund_pay'] });
+  t.regex(told['gmt_refund_pay'] ?? '', /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+  for (const query_options of ['gmt_refund_pay', ['something_else']])
+    t.is((await refundQuery('TIME', 'T1', { query_options }))['sub_code'], 'ACQ.INVALID_PARAMETER');
+});
+
+test.serial('a lost refund says fund_change=N, and is made when the same number comes again', async (t) => {
+  await paid('LOST');
+  await world.post('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'lost-refund' });
+  t.like(await refund('LOST', 'L1', '10.00'), { code: '10000', fund_change: 'N', refund_fee: '0.00' });
+  t.is((await refundQuery('LOST', 'L1'))['refund_status'], undefined);
+  t.is((await world.ledger('LOST')).orders[0]?.refunds, 0);
+  t.like(await refund('LOST', 'L1', '10.00'), { fund_change: 'Y', refund_fee: '10.00' });
 });
 
 test.serial('a pending refund says fund_change=N until it lands on the clock', async (t) => {
