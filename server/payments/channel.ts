@@ -215,8 +215,15 @@ export interface NoticeAck {
   body: string;
 }
 
-/** The result of one harmless signed call with a configuration. */
-export type ProbeResult = { ok: true } | { ok: false; field: string | null; code: string; message: string };
+/** What a test found wanting: the field or certificate kind at fault, if it is one of ours. */
+export interface ProbeNote {
+  field: string | null;
+  code: string;
+  message: string;
+}
+
+/** The result of harmless signed calls with a configuration; one that works may still lack something that not everybody needs. */
+export type ProbeResult = { ok: true; note?: ProbeNote } | ({ ok: false } & ProbeNote);
 
 /** What whoever sent a notice may still have us fetch: keys and certificates that it names and that do not exist are its own. */
 export interface FetchBudget {

@@ -155,12 +155,12 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *   post:
    *     tags: [Channel configuration]
    *     summary: Test a channel configuration
-   *     description: Sends one signed read-only request to the channel; `field` names the wrong credential.
+   *     description: Sends signed requests that move nothing to the channel; `field` names the wrong credential.
    * /api/v2/payment/config/{payWay}/test:
    *   post:
    *     tags: [Channel configuration]
    *     summary: Test a channel configuration
-   *     description: Sends one signed read-only request to the channel; `field` names the wrong credential. Applies to the project of the token.
+   *     description: Sends signed requests that move nothing to the channel; `field` names the wrong credential. Applies to the project of the token.
    */
   router.post(
     '/:payWay/test',

@@ -116,6 +116,19 @@ test('open exceptions and certificates that end soon are warnings: exit 0', asyn
   t.is(code, 0);
 });
 
+test('a channel that works and lacks what not everybody needs is a warning with its fix', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('POST /api/v1/payment/config/alipay/test', () => ({
+    body: { data: { ok: true, field: 'qrProductCode', message: 'QR codes are refused.' } },
+  }));
+  const { code, findings } = await examine(place);
+  const found = findings.find(({ check }) => check === 'alipay');
+  t.like(found, { status: 'degraded', detail: 'QR codes are refused.' });
+  t.regex(found?.fix ?? '', /channel set alipay/);
+  t.is(code, 0);
+});
+
 test('a verify key that nobody trusts is a warning that names what to compare', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());

@@ -16,7 +16,7 @@ export function define(noun: Command, context: ContextOf): void {
     noun
       .command('test')
       .description(
-        'Send one signed read-only request with a stored configuration. Exits with 1 and names the wrong credential if it fails.',
+        'Send signed requests that move nothing with a stored configuration. Exits with 1 and names the wrong credential if it fails.',
       )
       .argument('<payWay>'),
   );

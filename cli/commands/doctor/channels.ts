@@ -17,7 +17,7 @@ import {
   type Finding,
 } from './finding.ts';
 
-/** Every enabled channel is complete, answers one signed read-only request, and can send its notifications. */
+/** Every enabled channel is complete, answers signed requests that move nothing, and can send its notifications. */
 export async function checkChannels({ api }: Context): Promise<Finding[]> {
   const configs = await ofEveryProject(api, (project) =>
     api.page(`${channel.path}/list`, { project }).then(({ rows }) => rows),
@@ -50,11 +50,13 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
   const isForbidden = test instanceof CliError && test.exitCode === EXIT.forbidden;
   if (isForbidden) return known(name, row);
   if (test instanceof CliError) return failed(name, test.message, `payctl channel test ${payWay}${inProject(project)}`);
+  const lack = plain(test['message']);
+  if (test['ok'] !== false && lack) return degraded(name, lack, `payctl channel set ${payWay}${inProject(project)}`);
   if (test['ok'] !== false) return ok(name, `${mode}, test request succeeded`);
   const field = plain(test['field']);
   return failed(
     name,
-    [plain(test['message']) || 'the test request was refused', field && `(${field})`].filter(Boolean).join(' '),
+    [lack || 'the test request was refused', field && `(${field})`].filter(Boolean).join(' '),
     field.startsWith(`${payWay}_`)
       ? `payctl cert upload FILE --kind ${field}${inProject(project)}`
       : `payctl channel set ${payWay}${inProject(project)}`,

@@ -8,6 +8,7 @@ import {
   isBusinessRefusal,
   NO_REFUND_TRADE,
   NOT_EXIST,
+  saysNoProduct,
   TRADE_STATUS,
 } from './status.ts';
 
@@ -20,18 +21,24 @@ type RefundFacts = Pick<RefundRef, 'orderNo' | 'amount' | 'refundAmount'>;
  * for one of the gateway, which turns a request away before any trade can be made.
  */
 export function readPlaced(said: Said, order: PlaceOrder): Outcome {
-  const { content, code, subCode, message } = said;
+  const { content, code, subCode } = said;
   if (code === '') return unknown('unparsable', 'The response has no code.');
   if (code !== CODE.ok) {
     const nothing = unknownRefusal(said);
     if (nothing && nothing.cause !== 'misconfigured') return nothing;
     const definite = nothing ? subCode.startsWith('isv.') : code === CODE.business && CREATE_REFUSED.has(subCode);
-    return { kind: 'declined', code: subCode || code, reason: message, definite };
+    return { kind: 'declined', code: subCode || code, reason: reasonOf(said), definite };
   }
   if (content.out_trade_no !== order.orderNo) return otherThing(content);
   if (typeof content.qr_code !== 'string' || content.qr_code === '')
     return unknown('unparsable', 'The response has no qr_code.');
   return { kind: 'pending', pay: { type: 'qr', qrCode: content.qr_code } };
+}
+
+/** Alipay's own words, which do not name the product that is missing. */
+function reasonOf(said: Said): string {
+  if (!saysNoProduct(said)) return said.message;
+  return `${said.message} The merchant has not signed for the product of this scene; the test of the configuration says which one.`;
 }
 
 /**

@@ -1,8 +1,9 @@
 import { ChannelMisconfigured, NOTICE_STATUS } from '../../payments/channel.ts';
-import type { Channel, ChannelInput, Outcome, PlaceOrder, ProbeResult } from '../../payments/channel.ts';
+import type { Channel, ChannelInput, Outcome, PlaceOrder } from '../../payments/channel.ts';
 import { readClosed, readPlaced, readQueried, readRefunded, readRefundQueried } from './answers.ts';
-import { KINDS, readKeys, type AlipayKeys } from './keys.ts';
+import { readKeys, type AlipayKeys } from './keys.ts';
 import { readNotice } from './notice.ts';
+import { probe } from './probe.ts';
 import { readReply, unknown, unknownFrom, type Reply, type Said, type Unknown } from './reply.ts';
 import {
   closeCall,
@@ -18,7 +19,6 @@ import {
   type Caller,
 } from './requests.ts';
 import { requestText, signRsa2 } from './signature.ts';
-import { blamedField, NOT_EXIST } from './status.ts';
 
 /** Fixed by mode; never an address from the configuration. */
 const GATEWAYS = {
@@ -26,13 +26,12 @@ const GATEWAYS = {
   sandbox: 'https://openapi-sandbox.dl.alipaydev.com/gateway.do',
 } as const;
 
-/** Too short for an order number of ours to be the same. */
-const PROBE_NO = 'probe0';
-
 interface Context {
   gateway: string;
   caller: Caller;
   keys: AlipayKeys;
+  /** The product of QR codes; empty = Alipay's own choice. */
+  qrProductCode: string;
   input: ChannelInput;
 }
 
@@ -44,7 +43,7 @@ interface About {
 /** One Alipay account; throws ChannelMisconfigured naming the field that cannot be used. */
 export function createAlipay(input: ChannelInput): Channel {
   const context = contextOf(input);
-  const { caller, keys } = context;
+  const { caller, keys, qrProductCode } = context;
   const { now } = input;
   return {
     payWay: 'alipay',
@@ -65,12 +64,12 @@ export function createAlipay(input: ChannelInput): Channel {
       contentType: 'text/plain; charset=utf-8',
       body: verdict === 'accepted' ? 'success' : 'fail',
     }),
-    probe: () => probe(context),
+    probe: () => probe({ ask: (call) => send(context, call, {}, now()), keys, qrProductCode, now }),
   };
 }
 
 function contextOf(input: ChannelInput): Context {
-  const { appId = '', sellerId = '', appAuthToken = '' } = input.fields;
+  const { appId = '', sellerId = '', appAuthToken = '', qrProductCode = '' } = input.fields;
   if (appId === '') throw new ChannelMisconfigured('appId', 'appId is missing.');
   const keys = readKeys(input);
   const { appCertSerial, rootCertSerial } = keys;
@@ -78,6 +77,7 @@ function contextOf(input: ChannelInput): Context {
     gateway: gatewayOf(input),
     caller: { appId, sellerId, appAuthToken, appCertSerial, rootCertSerial },
     keys,
+    qrProductCode,
     input,
   };
 }
@@ -95,7 +95,7 @@ async function place(context: Context, order: PlaceOrder): Promise<Outcome> {
     const reason = `Alipay does not support the scene ${scene} in ${amount.currency}.`;
     return { kind: 'declined', code: 'not_supported', reason, definite: true };
   }
-  const call = placeCall(order, scene, context.caller.sellerId);
+  const call = placeCall(order, scene, { ...context.caller, qrProductCode: context.qrProductCode });
   const at = createTime(order.sentAt, context.input.now());
   if (scene === 'qr') return ask(context, call, order, (said) => readPlaced(said, order), at);
   const form = encodeForm(await signed(context, call, at));
@@ -140,20 +140,4 @@ async function send(context: Context, call: AlipayCall, { orderNo, refundNo }: A
 async function signed({ caller, keys }: Context, call: AlipayCall, at: Date): Promise<Record<string, string>> {
   const params = parametersOf(call, caller, at);
   return { ...params, sign: await signRsa2(requestText(params), keys.appKey) };
-}
-
-/** A signed "no such trade" proves both keys, the app id and the way there. */
-async function probe(context: Context): Promise<ProbeResult> {
-  const reply = await send(context, queryCall({ orderNo: PROBE_NO }), {}, context.input.now());
-  if (reply.kind === 'said') return probeSaid(reply.said);
-  const { cause, detail, subCode } = reply;
-  if (subCode) return { ok: false, field: blamedField(subCode), code: subCode, message: detail };
-  const byVerifyKey = cause === 'signature_invalid' || cause === 'serial_unknown';
-  const verifyKey = context.keys.certificateMode ? KINDS.publicCert : KINDS.publicKey;
-  return { ok: false, field: byVerifyKey ? verifyKey : null, code: cause, message: detail };
-}
-
-function probeSaid({ code, subCode, message }: Said): ProbeResult {
-  if (code === '10000' || subCode === NOT_EXIST) return { ok: true };
-  return { ok: false, field: blamedField(subCode), code: subCode || code, message };
 }

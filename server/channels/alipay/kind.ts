@@ -56,6 +56,14 @@ export const alipayKind: ChannelKind = {
       pinned: { unless: 'sellerId' },
       help: 'Only for service providers (ISV) acting for another merchant. Without a seller ID orders stay bound to it.',
     },
+    {
+      name: 'qrProductCode',
+      label: 'Product of QR codes',
+      secret: false,
+      requiredIn: [],
+      pattern: /^[A-Z][A-Z_]{1,63}$/,
+      help: 'Product code sent with QR codes. Leave it empty for FACE_TO_FACE_PAYMENT; set QR_CODE_OFFLINE if the merchant has signed only for that. The test says which one is missing.',
+    },
   ],
   certKinds: [
     {

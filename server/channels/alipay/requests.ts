@@ -33,9 +33,18 @@ const CREATE: Readonly<Record<'qr' | 'page' | 'wap' | 'app', { method: string; p
 /** A scene that Alipay has. */
 export type AlipayScene = keyof typeof CREATE;
 
+/** The products that QR codes are sold as: without a word Alipay takes the first one (reference of alipay.trade.precreate). */
+export const QR_PRODUCTS = ['FACE_TO_FACE_PAYMENT', 'QR_CODE_OFFLINE'] as const;
+
+/** What a create says that the configuration knows; empty values are not sent. */
+export interface Seller {
+  sellerId: string;
+  qrProductCode: string;
+}
+
 /** The create of a scene: total_amount in yuan with two decimals, time_expire in UTC+8; the same order gives the same content. */
-export function placeCall(order: PlaceOrder, scene: AlipayScene, sellerId: string): AlipayCall {
-  const { method, productCode } = CREATE[scene];
+export function placeCall(order: PlaceOrder, scene: AlipayScene, { sellerId, qrProductCode }: Seller): AlipayCall {
+  const { method, productCode = qrProductCode } = CREATE[scene];
   const content = compact({
     out_trade_no: order.orderNo,
     total_amount: majorText(order.amount, 'alipay'),

@@ -26,6 +26,11 @@ export const NOT_EXIST = 'ACQ.TRADE_NOT_EXIST';
 /** The same in the words of the refund query, whose list of codes has it with and without the prefix. */
 export const NO_REFUND_TRADE: ReadonlySet<string> = new Set([NOT_EXIST, 'TRADE_NOT_EXIST']);
 
+/** Whether the merchant has not signed for the product of a call: in the words of the business, or of the gateway. */
+export function saysNoProduct({ code, subCode }: { code: string; subCode: string }): boolean {
+  return subCode === 'ACQ.ACCESS_FORBIDDEN' || code === CODE.permission;
+}
+
 /** sub_codes after which nothing is known, whatever the code beside them says; so is every one that speaks of BUSY. */
 const SILENT: ReadonlySet<string> = new Set([
   'ACQ.SYSTEM_ERROR',

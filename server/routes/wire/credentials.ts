@@ -138,7 +138,10 @@ export const ProbeAnswer = z
     ok: z.boolean(),
     field: z.string().nullable(),
     code: z.string().nullable(),
-    message: z.string().nullable(),
+    message: z
+      .string()
+      .nullable()
+      .describe('What is wrong; with `ok`, what not every merchant needs and this one lacks, such as a product.'),
   })
   .meta({ id: 'ChannelTest' });
 
@@ -239,7 +242,7 @@ export function presentSchema(kind: ChannelKind): z.input<typeof ConfigSchema> {
 
 /** How the result of a test call is shown. */
 export function presentProbe(result: ProbeResult): z.input<typeof ProbeAnswer> {
-  return result.ok ? { ok: true, field: null, code: null, message: null } : result;
+  return result.ok ? { ok: true, ...(result.note ?? { field: null, code: null, message: null }) } : result;
 }
 
 /** How a certificate is shown. */

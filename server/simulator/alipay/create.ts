@@ -3,21 +3,19 @@ import type { Core } from '../half.ts';
 import type { Trade } from '../trade.ts';
 import { readChinaTime } from './china-time.ts';
 import { exists, newTradeNo, readText, readYuan } from './model.ts';
+import { PRODUCTS, QR_PRODUCTS } from './products.ts';
 import { refused, success, type Content } from './reply.ts';
 import type { AlipayRequest } from './request.ts';
 
 /** A code dies two hours after it was made, whatever `time_expire` says. */
 const QR_MS = 2 * 3_600_000;
 
-/** The product code that each page scene must carry. */
-export const PRODUCTS: Readonly<Record<string, { scene: string; code: string }>> = {
-  'alipay.trade.page.pay': { scene: 'page', code: 'FAST_INSTANT_TRADE_PAY' },
-  'alipay.trade.wap.pay': { scene: 'wap', code: 'QUICK_WAP_WAY' },
-  'alipay.trade.app.pay': { scene: 'app', code: 'QUICK_MSECURITY_PAY' },
-};
-
 /** alipay.trade.precreate: `silent` when the caller shall never hear of it (0.06, the first time). */
 export function precreate(core: Core, request: AlipayRequest): { content: Content; silent: boolean } {
+  const product = request.content['product_code'] ?? QR_PRODUCTS[0];
+  if (typeof product !== 'string' || !QR_PRODUCTS.includes(product))
+    throw refused('INVALID_PARAMETER', 'product_code is not one of precreate.');
+  requireProduct(request, product);
   const { trade, isNew } = createTrade(core, request, 'qr');
   return {
     content: success({ out_trade_no: trade.orderNo, qr_code: core.payUrl(trade) }),
@@ -31,7 +29,14 @@ export function openPage(core: Core, request: AlipayRequest): Trade {
   if (product === undefined || request.content['product_code'] !== product.code) {
     throw refused('INVALID_PARAMETER', 'product_code does not belong to this method.');
   }
+  requireProduct(request, product.code);
   return createTrade(core, request, product.scene).trade;
+}
+
+/** What a merchant has not signed for is refused before anything else about the trade is looked at (our inference). */
+function requireProduct({ account }: AlipayRequest, product: string): void {
+  if (!account.products.includes(product))
+    throw refused('ACCESS_FORBIDDEN', 'The merchant has not signed for this product.');
 }
 
 /** Makes the trade or, for the same number and facts while unpaid, finds it again. */

@@ -5,6 +5,7 @@ import { pkcs8, spki } from '../authority.ts';
 import { newRsaKeys } from '../certificates.ts';
 import type { Core, HalfConfig } from '../half.ts';
 import { SimulatorRefusal } from '../refusal.ts';
+import { ALL_PRODUCTS } from './products.ts';
 import { randomDigits } from '../trades.ts';
 
 /** Keys and ids of an account, ready for use. */
@@ -17,6 +18,8 @@ export interface AlipayAccount {
   sellers: readonly string[];
   /** Merchants that authorised the app, by their token. */
   authorised: ReadonlyMap<string, string>;
+  /** Product codes that the merchant has signed for. */
+  products: readonly string[];
   /** Verifies the merchant's requests. */
   appPublicKey: KeyObject;
   /** Signs answers and notices. */
@@ -27,7 +30,7 @@ export interface AlipayAccount {
   alipayCertSerial: string;
 }
 
-/** Makes an account; `options.signMode: 'certificate'` hands it over in certificate mode. */
+/** Makes an account: `options.signMode: 'certificate'` hands it over in certificate mode; `options.products` = all it signed for. */
 export async function newSecrets(
   core: Core,
   name: string,
@@ -41,6 +44,7 @@ export async function newSecrets(
     appId: core.trades.newNumber(() => `2021${randomDigits(12)}`),
     sellerId: core.trades.newNumber(() => `2088${randomDigits(12)}`),
     signMode: options['signMode'] === 'certificate' ? 'certificate' : 'key',
+    ...(Array.isArray(options['products']) ? { products: JSON.stringify(options['products']) } : {}),
     appKey: app.privateKey,
     appCert: app.certificate,
     alipayKey: alipay.privateKey,
@@ -165,6 +169,7 @@ function readAccount({ name, secrets }: Account, core: Core): AlipayAccount {
     sellerId,
     sellers: sellersOf(secrets),
     authorised: new Map(Object.entries(authorisedIn(secrets))),
+    products: secrets['products'] === undefined ? ALL_PRODUCTS : (JSON.parse(secrets['products']) as string[]),
     appPublicKey: createPublicKey(createPrivateKey(appKey)),
     alipayKey: createPrivateKey(alipayKey),
     appCertSerial: certSerial(new X509Certificate(appCert)),

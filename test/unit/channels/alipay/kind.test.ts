@@ -135,6 +135,35 @@ for (const [name, content, isSigned, expected] of probes) {
   });
 }
 
+const forbidden = { code: '40004', sub_code: 'ACQ.ACCESS_FORBIDDEN' };
+const noPermission = { code: '40006', sub_code: 'isv.insufficient-isv-permissions' };
+const products: [name: string, refusals: Record<string, object>, qrProductCode: string, says: RegExp | null][] = [
+  ['has what Alipay takes without a word', { QR_CODE_OFFLINE: forbidden }, '', null],
+  ['has what the configuration says', { FACE_TO_FACE_PAYMENT: forbidden }, 'QR_CODE_OFFLINE', null],
+  ['has the other one', { FACE_TO_FACE_PAYMENT: forbidden }, '', /set qrProductCode to QR_CODE_OFFLINE/],
+  ['has the other one', { QR_CODE_OFFLINE: noPermission }, 'QR_CODE_OFFLINE', /to FACE_TO_FACE_PAYMENT/],
+  ['has none', { FACE_TO_FACE_PAYMENT: forbidden, QR_CODE_OFFLINE: forbidden }, '', /Sign for/],
+];
+for (const [name, refusals, qrProductCode, says] of products) {
+  test(`probe: the merchant ${name} (${qrProductCode || 'no word'})`, async (t) => {
+    const reply = (body: string | undefined) => {
+      const content = JSON.parse(new URLSearchParams(body).get('biz_content') ?? '{}') as Record<string, string>;
+      return refusals[content.product_code ?? ''] ?? { code: '40004', sub_code: 'ACQ.TRADE_NOT_EXIST' };
+    };
+    const { channel, sent } = channelWith(({ about, body }) => said(about.call, reply(body)), {
+      fields: { appId: APP_ID, qrProductCode },
+    });
+    const result = await channel.probe();
+    t.true(result.ok);
+    if (says) t.regex((result.ok && result.note?.message) || '', says);
+    else t.deepEqual(result, { ok: true });
+    t.true(
+      sent.every(({ body }) => !body?.includes('notify_url')),
+      'nobody is told of a code that nobody sees',
+    );
+  });
+}
+
 test('probe: an answer of another key blames the verify key of the mode', async (t) => {
   const probe = (pems: Record<string, string[]>) =>
     channelWith(({ about }) => said(about.call, {}, { key: keys.app }), { pems }).channel.probe();

@@ -23,10 +23,11 @@ import {
   serialOf,
 } from './fixture.ts';
 
+const NOBODY = { sellerId: '', qrProductCode: '' };
 const CALLER = { appId: '1', sellerId: '', appAuthToken: '', appCertSerial: '', rootCertSerial: '' };
 
 test('a create carries our number, yuan with two decimals and the expiry in UTC+8', (t) => {
-  const { method, content, notifyUrl } = placeCall(order, 'qr', SELLER_ID);
+  const { method, content, notifyUrl } = placeCall(order, 'qr', { sellerId: SELLER_ID, qrProductCode: '' });
   t.is(method, 'alipay.trade.precreate');
   t.is(notifyUrl, order.notifyUrl);
   t.deepEqual(content, {
@@ -38,8 +39,14 @@ test('a create carries our number, yuan with two decimals and the expiry in UTC+
   });
 });
 
+test('a QR code names its product when there is a word for it; the other scenes have their own', (t) => {
+  const seller = { sellerId: '', qrProductCode: 'QR_CODE_OFFLINE' };
+  t.is(placeCall(order, 'qr', seller).content.product_code, 'QR_CODE_OFFLINE');
+  t.is(placeCall(order, 'page', seller).content.product_code, 'FAST_INSTANT_TRADE_PAY');
+});
+
 test('a subject loses what Alipay forbids and is cut without breaking a character', (t) => {
-  const subject = (text: string) => String(placeCall({ ...order, subject: text }, 'qr', '').content.subject);
+  const subject = (text: string) => String(placeCall({ ...order, subject: text }, 'qr', NOBODY).content.subject);
   t.is(subject('tea/milk=2&\u0000cake\n'), 'tea\uff0fmilk\uff1d2\uff06 cake');
   t.is(subject('\u0007'), order.orderNo);
   const long = subject(`${'a'.repeat(255)}\u{1f375}`);

@@ -228,6 +228,22 @@ test("Alipay's certificate and the root file are refused unless the one issued t
   t.notThrows(() => connect(alipayKind, { ...input, pems: { ...input.pems, ...other } }), 'each other');
 });
 
+test('a merchant that signed only for the other QR product is told so, and its codes work once the configuration says it', async (t) => {
+  const account = { payWay: 'alipay', name: 'offline', products: ['QR_CODE_OFFLINE'] };
+  const { alipay } = (await control('POST', '/accounts', account)) as Configs;
+  const input = { mode: 'simulator', simulatorUrl: simulator.url, ...alipay } as const;
+  const order = newOrder(alipayKind);
+  const before = connect(alipayKind, input);
+  const refused = await before.place(order);
+  t.like(refused, { kind: 'declined', code: 'ACQ.ACCESS_FORBIDDEN', definite: true });
+  t.regex(refused.kind === 'declined' ? refused.reason : '', /test of the configuration/);
+  const told = await before.probe();
+  t.like(told, { ok: true, note: { field: 'qrProductCode', code: 'ACQ.ACCESS_FORBIDDEN' } });
+  const after = connect(alipayKind, { ...input, fields: { ...alipay.fields, qrProductCode: 'QR_CODE_OFFLINE' } });
+  t.deepEqual(await after.probe(), { ok: true });
+  t.is((await after.place(order)).kind, 'pending');
+});
+
 test('the probe says when nobody is there', async (t) => {
   const channel = connect(alipayKind, { ...world().input, simulatorUrl: 'http://127.0.0.1:1' });
   t.like(await channel.probe(), { ok: false, field: null, code: 'network' });

@@ -145,3 +145,16 @@ test('after a rotation only the new app key is taken', async (t) => {
   const after = await clientFor(world, 'rotated');
   t.is((await after.call('alipay.trade.query', { out_trade_no: 'X' })).content['sub_code'], 'ACQ.TRADE_NOT_EXIST');
 });
+
+test('a code is sold as a product that the merchant has signed for, FACE_TO_FACE_PAYMENT without a word', async (t) => {
+  await world.post('/sim/accounts', { payWay: 'alipay', name: 'signed', products: ['QR_CODE_OFFLINE'] });
+  const merchant = await clientFor(world, 'signed');
+  const subCode = async (product?: string) => {
+    const content = { ...order('SIGNED'), ...(product ? { product_code: product } : {}) };
+    return (await merchant.call('alipay.trade.precreate', content)).content['sub_code'];
+  };
+  t.is(await subCode(), 'ACQ.ACCESS_FORBIDDEN');
+  t.is(await subCode('FACE_TO_FACE_PAYMENT'), 'ACQ.ACCESS_FORBIDDEN');
+  t.is(await subCode('QUICK_WAP_WAY'), 'ACQ.INVALID_PARAMETER');
+  t.is(await subCode('QR_CODE_OFFLINE'), undefined);
+});

@@ -1,0 +1,12 @@
+/** The products that precreate sells; the first one without a word (reference of alipay.trade.precreate). */
+export const QR_PRODUCTS: readonly string[] = ['FACE_TO_FACE_PAYMENT', 'QR_CODE_OFFLINE'];
+
+/** The product code that each page scene must carry. */
+export const PRODUCTS: Readonly<Record<string, { scene: string; code: string }>> = {
+  'alipay.trade.page.pay': { scene: 'page', code: 'FAST_INSTANT_TRADE_PAY' },
+  'alipay.trade.wap.pay': { scene: 'wap', code: 'QUICK_WAP_WAY' },
+  'alipay.trade.app.pay': { scene: 'app', code: 'QUICK_MSECURITY_PAY' },
+};
+
+/** Every product that a merchant may sign for. */
+export const ALL_PRODUCTS: readonly string[] = [...QR_PRODUCTS, ...Object.values(PRODUCTS).map(({ code }) => code)];
