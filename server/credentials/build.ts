@@ -13,7 +13,11 @@ export interface Surroundings {
   simulatorUrl: string | null;
   transportTo: (payWay: PayWay) => Transport;
   now: () => Date;
+  keep?: ChannelInput['keep'];
 }
+
+/** Whose channel handed a certificate out: the configuration that it was built from. */
+export type Finder = Pick<ChannelConfigRow, 'project' | 'payWay' | 'mode' | 'account'>;
 
 /** The name under which the simulator's own configurations and keys are stored. */
 export const SIMULATOR = 'simulator';
@@ -48,7 +52,7 @@ export function buildChannel(
   { config, certs, distrusted }: VersionRows,
   identity: ChannelConfigRow,
   unseal: Unseal,
-  { simulatorUrl, transportTo, now }: Surroundings,
+  { simulatorUrl, transportTo, now, keep }: Surroundings,
 ): Channel {
   const verifying = verifyingKinds(kind);
   const usable = certs.filter((cert) => isUsable(cert, verifying));
@@ -61,6 +65,7 @@ export function buildChannel(
     simulatorUrl,
     send: transportTo(kind.payWay),
     now,
+    ...(keep && { keep }),
   };
   return kind.create(input);
 }

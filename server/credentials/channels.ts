@@ -11,6 +11,7 @@ import type { Store } from '../db/store.ts';
 import { AppError } from '../errors.ts';
 import {
   type Channel,
+  type ChannelInput,
   type ChannelKind,
   ChannelMisconfigured,
   type Mode,
@@ -20,7 +21,7 @@ import {
   type UnknownCause,
 } from '../payments/channel.ts';
 import type { Channels, NoticeChannel } from '../payments/ports.ts';
-import { buildChannel, readVersion, type Unseal } from './build.ts';
+import { buildChannel, type Finder, readVersion, type Unseal } from './build.ts';
 import { ChannelDisabled, ChannelNotConfigured, ConfigurationBroken, NothingConfigured } from './refusals.ts';
 import { SealBroken } from './sealing.ts';
 
@@ -37,6 +38,8 @@ export interface ChannelsParts {
   /** With Debug: writes the simulator's configurations of a project that has none yet. */
   seedProject?: (project: string) => Promise<void>;
   log: HealthPorts['log'];
+  /** Keeps what a channel handed out and proved. */
+  keepFound?: (finder: Finder, kind: string, pem: string) => void;
 }
 
 /** The channels of all projects, as they are configured at this moment. */
@@ -92,7 +95,10 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     ]);
     if (!rows) throw new ChannelNotConfigured(of.payWay);
     try {
-      const channel = buildChannel(kindOf(of.payWay), rows, named ?? rows.config, parts.unseal, parts);
+      const { project, payWay, mode, account } = rows.config;
+      const finder = { project, payWay, mode, account };
+      const keep: ChannelInput['keep'] = (kind, pem) => parts.keepFound?.(finder, kind, pem);
+      const channel = buildChannel(kindOf(payWay), rows, named ?? rows.config, parts.unseal, { ...parts, keep });
       return watched(channel, (failure) => health.note(of, failure));
     } catch (error) {
       throw translate(error, of);

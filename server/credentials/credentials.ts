@@ -3,6 +3,7 @@ import { type ConfiguredChannels, createChannels, type HealthPorts } from './cha
 import { createChannelConfigs, type ChannelConfigs } from './configs.ts';
 import { refuseDebugBesideLive } from './debug-guard.ts';
 import { watchExpiry, type EndingCert } from './expiry.ts';
+import { createFoundCerts } from './found-certs.ts';
 import type { CredentialPorts } from './ports.ts';
 import { createSealing, type MasterKey, type Sealing } from './sealing.ts';
 import { seedSimulatorConfigs } from './simulator-configs.ts';
@@ -40,10 +41,11 @@ export function createCredentials({ masterKeys, log, ...parts }: CredentialParts
     await seedSimulatorConfigs(ports, projects);
   };
   const seedProject = (project: string) => seedSimulator([project]);
-  const channels = createChannels({ ...ports, unseal: sealing.open, seedProject, log });
+  const found = createFoundCerts({ ...ports, log });
+  const channels = createChannels({ ...ports, unseal: sealing.open, seedProject, log, keepFound: found.keep });
   return {
     sealing,
-    channels,
+    channels: { ...channels, idle: async () => void (await Promise.all([channels.idle(), found.idle()])) },
     configs: createChannelConfigs(ports, channels),
     certs: createCerts(ports),
     publicChannels: () => publicChannels(ports),

@@ -148,9 +148,12 @@ function draftAnyhow(
   }
 }
 
-/** When the first of the certificates expires that must not. */
+/** When the first of the certificates expires that must not; of a kind that has several the last one, which takes over. */
 export function firstExpiry(certs: readonly CertRow[]): Date | null {
-  const ends = certs.flatMap(({ kind, notAfter }) => (notAfter && !isRoot(kind) ? [notAfter.getTime()] : []));
+  const dated = certs.filter(({ kind, notAfter }) => notAfter !== null && !isRoot(kind));
+  const ends = [...Map.groupBy(dated, ({ kind }) => kind).values()].map((ofKind) =>
+    Math.max(...ofKind.map(({ notAfter }) => notAfter!.getTime())),
+  );
   return ends.length > 0 ? new Date(Math.min(...ends)) : null;
 }
 

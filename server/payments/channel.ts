@@ -307,6 +307,8 @@ export interface ChannelInput {
   origins?: ReadonlyMap<string, KeyOrigin>;
   /** PEM texts that verify, by kind, of which an administrator says that they must not; the channel may still hand them out. */
   distrusted?: Readonly<Record<string, readonly string[]>>;
+  /** Keeps a certificate that the channel handed out and that was proven, by kind and PEM text, for every replica; never fails. */
+  keep?: (kind: string, pem: string) => void;
   /** Base address of the simulator; only read when mode is `simulator`. */
   simulatorUrl: string | null;
   send: Transport;

@@ -20,10 +20,20 @@ export interface Authority {
   issue(commonName: string, options?: { dnsNames?: readonly string[]; unit?: string }): Promise<Credential>;
   /** Issues a certificate for an existing public key. */
   certify(commonName: string, publicKey: KeyObject): string;
+  /** The authority of this name between the root and its certificates, made and kept when it is first asked for. */
+  between(name: string): Promise<Intermediate>;
+}
+
+/** An authority that the root vouches for. */
+export interface Intermediate {
+  /** Issues a certificate for a public key; the file has the authority's own behind it. */
+  certify(commonName: string, publicKey: KeyObject, unit: string): string;
 }
 
 interface Stored extends Credential {
   other: string;
+  /** By name; a folder of an earlier release has none. */
+  between?: Record<string, Credential>;
 }
 
 const ROOT_NAME = nameOf('Payment Simulator Root', 'Authority');
@@ -36,10 +46,22 @@ export async function openAuthority(dir: string): Promise<Authority> {
   const signer = createPrivateKey(stored.privateKey);
   const certify = (commonName: string, publicKey: KeyObject, unit = 'Simulator', dnsNames?: readonly string[]) =>
     issueCertificate({ subject: nameOf(commonName, unit), issuer: ROOT_NAME, publicKey, signer, ca: false, dnsNames });
+  const made = new Map<string, Promise<Intermediate>>();
+  const between = async (name: string): Promise<Intermediate> => {
+    stored.between ??= {};
+    stored.between[name] ??= await newIntermediate(name, signer);
+    writePrivately(file, JSON.stringify(stored, null, 2));
+    return openIntermediate(name, stored.between[name]);
+  };
   return {
     root: stored.certificate,
     otherRoot: stored.other,
     certify,
+    between(name) {
+      const known = made.get(name) ?? between(name);
+      made.set(name, known);
+      return known;
+    },
     async issue(commonName, { dnsNames, unit } = {}) {
       const keys = await newRsaKeys();
       return { certificate: certify(commonName, keys.publicKey, unit, dnsNames), privateKey: pkcs8(keys.privateKey) };
@@ -81,6 +103,21 @@ async function newAuthority(): Promise<Stored> {
       signer: ec.privateKey,
       ca: true,
     }),
+  };
+}
+
+async function newIntermediate(name: string, signer: KeyObject): Promise<Credential> {
+  const { publicKey, privateKey } = await newRsaKeys();
+  const subject = nameOf(name, 'Authority');
+  const certificate = issueCertificate({ subject, issuer: ROOT_NAME, publicKey, signer, ca: true });
+  return { certificate, privateKey: pkcs8(privateKey) };
+}
+
+function openIntermediate(name: string, { certificate, privateKey }: Credential): Intermediate {
+  const [issuer, signer] = [nameOf(name, 'Authority'), createPrivateKey(privateKey)];
+  return {
+    certify: (commonName, publicKey, unit) =>
+      issueCertificate({ subject: nameOf(commonName, unit), issuer, publicKey, signer, ca: false }) + certificate,
   };
 }
 

@@ -1,5 +1,20 @@
 import type { X509Certificate } from 'node:crypto';
 
+/** A file of Alipay's own: its certificate and what came with it. */
+export interface CertificateFile {
+  certificate: X509Certificate;
+  others: readonly X509Certificate[];
+}
+
+/** What a downloaded certificate is measured by. */
+export interface Measure {
+  /** The root certificate file. */
+  anchors: readonly X509Certificate[];
+  /** The files that verify now. */
+  trusted: readonly CertificateFile[];
+  now: Date;
+}
+
 /** Alipay's own chains have one certificate between; a few more are no reason to search for long. */
 const LONGEST_CHAIN = 6;
 
@@ -23,7 +38,7 @@ export function leadsTo(
 }
 
 /** Names, key identifiers and key usage, and the signature itself. */
-function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
+export function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
   try {
     return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
   } catch {

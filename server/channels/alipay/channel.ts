@@ -1,11 +1,14 @@
 import { ChannelMisconfigured, NOTICE_STATUS } from '../../payments/channel.ts';
-import type { Channel, ChannelInput, Outcome, PlaceOrder } from '../../payments/channel.ts';
+import type { Channel, ChannelInput, Outcome, PlaceOrder, WireAnswer } from '../../payments/channel.ts';
 import { readClosed, readPlaced, readQueried, readRefunded, readRefundQueried } from './answers.ts';
+import type { Measure } from './chain.ts';
+import { readDownloaded } from './downloaded.ts';
 import { readKeys, type AlipayKeys } from './keys.ts';
 import { readNotice } from './notice.ts';
 import { probe } from './probe.ts';
 import { readReply, unknown, unknownFrom, type Reply, type Said, type Unknown } from './reply.ts';
 import {
+  certificateCall,
   closeCall,
   createTime,
   encodeForm,
@@ -71,15 +74,13 @@ export function createAlipay(input: ChannelInput): Channel {
 function contextOf(input: ChannelInput): Context {
   const { appId = '', sellerId = '', appAuthToken = '', qrProductCode = '' } = input.fields;
   if (appId === '') throw new ChannelMisconfigured('appId', 'appId is missing.');
-  const keys = readKeys(input);
+  const gateway = gatewayOf(input);
+  // Only asked once an answer has come, so the context is there by then.
+  const keys = readKeys(input, (serial, measure) => download(context, serial, measure));
   const { appCertSerial, rootCertSerial } = keys;
-  return {
-    gateway: gatewayOf(input),
-    caller: { appId, sellerId, appAuthToken, appCertSerial, rootCertSerial },
-    keys,
-    qrProductCode,
-    input,
-  };
+  const caller = { appId, sellerId, appAuthToken, appCertSerial, rootCertSerial };
+  const context: Context = { gateway, caller, keys, qrProductCode, input };
+  return context;
 }
 
 function gatewayOf({ mode, simulatorUrl }: ChannelInput): string {
@@ -119,22 +120,31 @@ async function ask<T>(
   return unknown(reply.cause, reply.detail);
 }
 
-async function send(context: Context, call: AlipayCall, { orderNo, refundNo }: About, at: Date): Promise<Reply> {
+async function send(context: Context, call: AlipayCall, about: About, at: Date): Promise<Reply> {
   try {
-    // In the address as in Alipay's own clients: it says how the bytes behind it are to be read.
-    const { charset, ...params } = await signed(context, call, at);
-    const body = encodeForm(params);
-    const answer = await context.input.send({
-      method: 'POST',
-      url: `${context.gateway}?charset=${charset}`,
-      headers: { 'content-type': 'application/x-www-form-urlencoded;charset=utf-8', accept: 'application/json' },
-      body,
-      about: { call: call.method, orderNo, refundNo },
-    });
-    return await readReply(answer, call.method, context.keys);
+    return await readReply(await post(context, call, about, at), call.method, context.keys);
   } catch (error) {
     return unknownFrom(error);
   }
+}
+
+async function post(context: Context, call: AlipayCall, { orderNo, refundNo }: About, at: Date): Promise<WireAnswer> {
+  // In the address as in Alipay's own clients: it says how the bytes behind it are to be read.
+  const { charset, ...params } = await signed(context, call, at);
+  return context.input.send({
+    method: 'POST',
+    url: `${context.gateway}?charset=${charset}`,
+    headers: { 'content-type': 'application/x-www-form-urlencoded;charset=utf-8', accept: 'application/json' },
+    body: encodeForm(params),
+    about: { call: call.method, orderNo, refundNo },
+  });
+}
+
+async function download(context: Context, serial: string, measure: Measure): Promise<string> {
+  const call = certificateCall(serial);
+  const { status, body } = await post(context, call, {}, measure.now);
+  if (status !== 200) throw new Error(`HTTP ${status}`);
+  return readDownloaded(body, call.method, serial, measure);
 }
 
 async function signed({ caller, keys }: Context, call: AlipayCall, at: Date): Promise<Record<string, string>> {

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, type X509Certificate } from 'node:crypto';
 import { ChannelMisconfigured, type ChannelInput } from '../../payments/channel.ts';
 import { createKeyRing, storedKey, type KeyRing } from '../key-ring.ts';
-import { leadsTo } from './chain.ts';
+import { leadsTo, type Measure } from './chain.ts';
 import { certSerial, readCertificates, rootCertSerial } from './signature.ts';
 
 /** The certificate kinds of Alipay, by their use. */
@@ -20,20 +20,23 @@ export interface AlipayKeys {
   appCertSerial: string;
   rootCertSerial: string;
   /**
-   * Alipay's verify keys: by `alipay_cert_sn` in certificate mode, numbered in key mode. There is no refresh: a certificate
-   * that Alipay offers for download chains to the root that signs every merchant's too, so a new one is uploaded by a person.
+   * Alipay's verify keys: numbered in key mode; by `alipay_cert_sn` in certificate mode, where one that is not known is downloaded
+   * and has to prove that it is Alipay's (downloaded.ts).
    */
   ring: KeyRing;
   certificateMode: boolean;
 }
 
-type KeyInput = Pick<ChannelInput, 'pems' | 'origins' | 'now'>;
+type KeyInput = Pick<ChannelInput, 'pems' | 'origins' | 'distrusted' | 'keep' | 'now'>;
+
+/** Downloads the certificate of a serial: its PEM text when it is proven; throws when it is not. */
+export type Download = (serial: string, measure: Measure) => Promise<string>;
 
 /** Imports the keys; throws ChannelMisconfigured naming the kind that cannot be used. An app certificate means certificate mode. */
-export function readKeys(input: KeyInput): AlipayKeys {
+export function readKeys(input: KeyInput, download: Download): AlipayKeys {
   const { pems } = input;
   const appKey = readPrivateKey(first(pems, KINDS.appKey));
-  return pems[KINDS.appCert]?.length ? certificateKeys(input, appKey) : plainKeys(input, appKey);
+  return pems[KINDS.appCert]?.length ? certificateKeys(input, appKey, download) : plainKeys(input, appKey);
 }
 
 function plainKeys(input: KeyInput, appKey: KeyObject): AlipayKeys {
@@ -50,8 +53,8 @@ function plainKeys(input: KeyInput, appKey: KeyObject): AlipayKeys {
   return { appKey, appCertSerial: '', rootCertSerial: '', ring: createKeyRing({ keys, now }), certificateMode: false };
 }
 
-function certificateKeys(input: KeyInput, appKey: KeyObject): AlipayKeys {
-  const { pems, now } = input;
+function certificateKeys(input: KeyInput, appKey: KeyObject, download: Download): AlipayKeys {
+  const { pems, distrusted, keep, now } = input;
   const [appCert] = certificatesOf(KINDS.appCert, first(pems, KINDS.appCert));
   if (!appCert.checkPrivateKey(appKey)) {
     throw new ChannelMisconfigured(KINDS.appCert, 'The app certificate and the app private key do not match.');
@@ -61,7 +64,7 @@ function certificateKeys(input: KeyInput, appKey: KeyObject): AlipayKeys {
     throw new ChannelMisconfigured(KINDS.rootCert, 'The root certificate file contains no RSA certificate.');
   first(pems, KINDS.publicCert);
   const anchors = (pems[KINDS.rootCert] ?? []).flatMap((text) => certificatesOf(KINDS.rootCert, text));
-  const keys = (pems[KINDS.publicCert] ?? []).map((text) => {
+  const files = (pems[KINDS.publicCert] ?? []).map((text) => {
     const [certificate, ...others] = certificatesOf(KINDS.publicCert, text);
     if (!leadsTo(anchors, certificate, others))
       throw new ChannelMisconfigured(
@@ -69,10 +72,22 @@ function certificateKeys(input: KeyInput, appKey: KeyObject): AlipayKeys {
         "Alipay's certificate was not issued by a root of the root certificate file.",
       );
     const key = requireRsa(certificate.publicKey, KINDS.publicCert);
-    return [certSerial(certificate), storedKey(input, text, key)] as const;
+    return { certificate, others, entry: [certSerial(certificate), storedKey(input, text, key)] as const };
   });
-  const ring = createKeyRing({ keys, now });
+  const refused = new Set((distrusted?.[KINDS.publicCert] ?? []).map((text) => serialOf(text)));
+  const refresh = async (serial: string) => {
+    if (refused.has(serial)) throw new Error('An administrator distrusts this certificate.');
+    const pem = await download(serial, { anchors, trusted: files, now: now() });
+    const key = requireRsa(certificatesOf(KINDS.publicCert, pem)[0].publicKey, KINDS.publicCert);
+    keep?.(KINDS.publicCert, pem);
+    return [[serial, { key, certId: null, since: now() }] as const];
+  };
+  const ring = createKeyRing({ keys: files.map(({ entry }) => entry), now, refresh });
   return { appKey, appCertSerial: certSerial(appCert), rootCertSerial: roots, ring, certificateMode: true };
+}
+
+function serialOf(pem: string): string {
+  return certSerial(certificatesOf(KINDS.publicCert, pem)[0]);
 }
 
 function first(pems: ChannelInput['pems'], kind: string): string {

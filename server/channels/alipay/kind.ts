@@ -92,7 +92,7 @@ export const alipayKind: ChannelKind = {
       label: "Alipay's public certificate",
       form: 'certificate-chain',
       verifies: true,
-      help: 'Certificate mode: alipayCertPublicKey_RSA2.crt. Several may be valid at the same time during a rotation.',
+      help: 'Certificate mode: alipayCertPublicKey_RSA2.crt, the whole file. When Alipay changes it, the new one is downloaded; several may be valid at the same time.',
     },
     {
       kind: KINDS.rootCert,

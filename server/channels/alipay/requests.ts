@@ -89,6 +89,11 @@ export function refundQueryCall(refund: Pick<RefundRef, 'orderNo' | 'refundNo' |
   return { method: 'alipay.trade.fastpay.refund.query', content };
 }
 
+/** alipay.open.app.alipaycert.download by the serial that an answer named. */
+export function certificateCall(serial: string): AlipayCall {
+  return { method: 'alipay.open.app.alipaycert.download', content: { alipay_cert_sn: serial } };
+}
+
 /** The payment by our number, or where several can have it by Alipay's own. */
 function paymentOf({ orderNo, paymentNo }: Pick<RefundRef, 'orderNo' | 'paymentNo'>): Record<string, string> {
   return paymentNo === undefined ? { out_trade_no: orderNo } : { trade_no: paymentNo };

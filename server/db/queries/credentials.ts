@@ -238,8 +238,10 @@ export async function endingCerts(
        from channel_states s
        join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
        join certs k on c.cert_ids @> jsonb_build_array(k.id::text)
-      where k.not_after < ? order by k.not_after`,
-    [until],
+      where k.not_after < ?
+        and not exists (select 1 from certs l where c.cert_ids @> jsonb_build_array(l.id::text) and l.kind = k.kind and l.not_after >= ?)
+      order by k.not_after`,
+    [until, until],
   );
   return rows.map(({ ends, ...row }) => ({ ...row, notAfter: new Date(ends) }));
 }

@@ -23,6 +23,7 @@ export const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
   'alipay.trade.close': { call: 'close', act: close },
   'alipay.trade.refund': { call: 'refund', act: refund },
   'alipay.trade.fastpay.refund.query': { call: 'refund-query', act: refundQuery },
+  'alipay.open.app.alipaycert.download': { call: 'certificate', act: downloadCertificate },
 };
 
 /** Does what a checked request asks; a refusal of the business is an answer like any other. */
@@ -146,6 +147,13 @@ function readOptions({ content: { query_options: options = [] } }: AlipayRequest
   if (!Array.isArray(options) || !options.every((option) => QUERY_OPTIONS.includes(option)))
     throw refused('INVALID_PARAMETER', 'query_options is invalid.');
   return options;
+}
+
+/** A certificate of Alipay's for this app, as the base64 of its file. With which code another serial is refused is not documented. */
+function downloadCertificate(_core: Core, { account, content }: AlipayRequest): Said {
+  const pem = account.alipayCerts.get(readText(content['alipay_cert_sn'], 'alipay_cert_sn', /^[0-9a-f]{32}$/));
+  if (pem === undefined) throw refused('INVALID_PARAMETER', 'No certificate of this app has the serial.');
+  return { content: success({ alipay_cert_content: Buffer.from(pem).toString('base64') }) };
 }
 
 /** Without a number of its own a refund is one of the whole amount, named like the order. */

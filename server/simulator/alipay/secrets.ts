@@ -1,10 +1,10 @@
-import { createPrivateKey, createPublicKey, randomBytes, X509Certificate, type KeyObject } from 'node:crypto';
-import { certSerial, readCertificates, rootCertSerial } from '../../channels/alipay/signature.ts';
+import { createPrivateKey, createPublicKey, randomBytes, type KeyObject } from 'node:crypto';
+import { readCertificates, rootCertSerial } from '../../channels/alipay/signature.ts';
 import type { Account } from '../accounts.ts';
-import { pkcs8, spki } from '../authority.ts';
-import { newRsaKeys } from '../certificates.ts';
+import { spki } from '../authority.ts';
 import type { Core, HalfConfig } from '../half.ts';
 import { SimulatorRefusal } from '../refusal.ts';
+import { newCredential, serialOfFile } from './certificates.ts';
 import { ALL_PRODUCTS } from './products.ts';
 import { randomDigits } from '../trades.ts';
 
@@ -28,21 +28,24 @@ export interface AlipayAccount {
   appCertSerial: string;
   rootCertSerial: string;
   alipayCertSerial: string;
+  /** Every certificate of Alipay's for this app by serial, as PEM: what can be downloaded. */
+  alipayCerts: ReadonlyMap<string, string>;
 }
 
 /** Makes an account: `options.signMode: 'certificate'` hands it over in certificate mode; `options.products` = all it signed for. */
 export async function newSecrets(
   core: Core,
-  name: string,
+  _name: string,
   options: Readonly<Record<string, unknown>>,
 ): Promise<Record<string, string>> {
-  const [app, alipay] = await Promise.all([
-    core.authority.issue(`app ${name}`, { unit: 'Merchant' }),
-    core.authority.issue('Alipay (simulated)', { unit: 'Channel' }),
-  ]);
+  const appId = core.trades.newNumber(() => `2021${randomDigits(12)}`);
+  const sellerId = core.trades.newNumber(() => `2088${randomDigits(12)}`);
+  const owner = { pid: sellerId, appId };
+  const [app, alipay] = await Promise.all([newCredential(core, 'app', owner), newCredential(core, 'alipay', owner)]);
   return {
-    appId: core.trades.newNumber(() => `2021${randomDigits(12)}`),
-    sellerId: core.trades.newNumber(() => `2088${randomDigits(12)}`),
+    appId,
+    sellerId,
+    pid: sellerId,
     signMode: options['signMode'] === 'certificate' ? 'certificate' : 'key',
     ...(Array.isArray(options['products']) ? { products: JSON.stringify(options['products']) } : {}),
     appKey: app.privateKey,
@@ -79,7 +82,7 @@ export function configFor({ secrets }: Account, core: Core): HalfConfig {
  * Replaces `app-key` (the merchant's) or `alipay-key` (ours), each with its certificate; `seller`, `merchant` and
  * `app-auth-token` change for whom the app collects.
  */
-export async function rotate(core: Core, { name, secrets }: Account, what: string): Promise<void> {
+export async function rotate(core: Core, { secrets }: Account, what: string): Promise<void> {
   const change = Object.hasOwn(MERCHANT_CHANGES, what) ? MERCHANT_CHANGES[what] : undefined;
   if (change)
     return change(
@@ -90,11 +93,11 @@ export async function rotate(core: Core, { name, secrets }: Account, what: strin
     const known = ['app-key', 'alipay-key', ...Object.keys(MERCHANT_CHANGES)].join(', ');
     throw new SimulatorRefusal(400, 'unknown_rotation', `what must be one of ${known} for Alipay.`);
   }
-  const { privateKey, publicKey } = await newRsaKeys();
-  const [key, cert, owner] =
-    what === 'app-key' ? ['appKey', 'appCert', `app ${name}`] : ['alipayKey', 'alipayCert', 'Alipay (simulated)'];
-  secrets[key!] = pkcs8(privateKey);
-  secrets[cert!] = core.authority.certify(owner!, publicKey);
+  const { appId = '', sellerId = '', pid = sellerId, alipayCert = '' } = secrets;
+  const whose = what === 'app-key' ? 'app' : 'alipay';
+  const { privateKey, certificate } = await newCredential(core, whose, { pid, appId });
+  if (whose === 'alipay') secrets['formerAlipayCerts'] = JSON.stringify([...formerCertsOf(secrets), alipayCert]);
+  Object.assign(secrets, { [`${whose}Key`]: privateKey, [`${whose}Cert`]: certificate });
 }
 
 /** What `/sim/rotate` changes about the merchants of an app; those before stay merchants of it. */
@@ -123,6 +126,11 @@ function authorise(secrets: Account['secrets'], token: string): void {
 
 function sellersOf({ sellers, sellerId = '' }: Account['secrets']): string[] {
   return sellers === undefined ? [sellerId] : (JSON.parse(sellers) as string[]);
+}
+
+/** Alipay's certificates before the present one: they can still be downloaded. */
+function formerCertsOf({ formerAlipayCerts = '[]' }: Account['secrets']): string[] {
+  return JSON.parse(formerAlipayCerts) as string[];
 }
 
 function authorisedIn({ authorised = '{}' }: Account['secrets']): Record<string, string> {
@@ -172,8 +180,9 @@ function readAccount({ name, secrets }: Account, core: Core): AlipayAccount {
     products: secrets['products'] === undefined ? ALL_PRODUCTS : (JSON.parse(secrets['products']) as string[]),
     appPublicKey: createPublicKey(createPrivateKey(appKey)),
     alipayKey: createPrivateKey(alipayKey),
-    appCertSerial: certSerial(new X509Certificate(appCert)),
-    alipayCertSerial: certSerial(new X509Certificate(alipayCert)),
+    appCertSerial: serialOfFile(appCert),
+    alipayCertSerial: serialOfFile(alipayCert),
+    alipayCerts: new Map([...formerCertsOf(secrets), alipayCert].map((pem) => [serialOfFile(pem), pem])),
     rootCertSerial: rootCertSerial(readCertificates(core.authority.root + core.authority.otherRoot)),
   };
 }

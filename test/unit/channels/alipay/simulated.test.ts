@@ -180,6 +180,24 @@ test('a code whose order the channel refuses (0.02) is refused; one that it does
   t.like(await channel.place(known), { kind: 'declined', code: 'ACQ.TRADE_HAS_SUCCESS', definite: false });
 });
 
+test("the channel's next certificate is downloaded by its serial, once, and a key that changes without one is not", async (t) => {
+  for (const signMode of ['certificate', 'key'] as const) {
+    const account = `next-${signMode}`;
+    const { alipay } = (await control('POST', '/accounts', { payWay: 'alipay', name: account, signMode })) as Configs;
+    const kept: string[] = [];
+    const keep = (kind: string) => void kept.push(kind);
+    const channel = connect(alipayKind, { mode: 'simulator', simulatorUrl: simulator.url, ...alipay, keep });
+    const subject = { ...world(signMode), channel };
+    const order = await placed(subject, newOrder(alipayKind));
+    await control('POST', '/rotate', { payWay: 'alipay', account, what: 'alipay-key' });
+    await driver.pay(order.orderNo);
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => channel.query(order)));
+    const expected = signMode === 'certificate' ? { kind: 'paid' } : { kind: 'unknown', cause: 'signature_invalid' };
+    for (const outcome of outcomes) t.like(outcome, expected, signMode);
+    t.deepEqual(kept, signMode === 'certificate' ? ['alipay_public_cert'] : []);
+  }
+});
+
 const wrong: [string, 'key' | 'certificate', (input: Subject['input']) => Partial<Subject['input']>, string][] = [
   ['app key', 'key', ({ pems }) => ({ pems: { ...pems, alipay_app_key: [fixture('app.key')] } }), 'alipay_app_key'],
   [

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { AlipaySdk } from 'alipay-sdk';
+import { certSerial, readCertificates } from '../../../../server/channels/alipay/signature.ts';
 import { startReceiver, startWorld, until, type World } from '../world.ts';
 
 // The package stamps its requests in the time zone of the process.
@@ -28,6 +29,10 @@ async function sdkFor(account: string): Promise<AlipaySdk> {
   });
 }
 
+/** Asks with the package as it is, which verifies the answer. */
+const call = (sdk: AlipaySdk, method: string, bizContent: object) =>
+  sdk.exec(method, { bizContent }, { validateSign: true });
+
 const precreate = (sdk: AlipaySdk, orderNo: string, extra: Record<string, string> = {}) =>
   sdk.exec(
     'alipay.trade.precreate',
@@ -54,6 +59,81 @@ for (const account of ['default', 'certificate']) {
     t.like(refunded, { code: '10000', fundChange: 'Y', refundFee: '2.30' });
   });
 }
+
+for (const account of ['default', 'certificate']) {
+  test(`alipay-sdk (${account} account) closes, asks for refunds and downloads certificates`, async (t) => {
+    const sdk = await sdkFor(account);
+    const orderNo = `SDK2_${account}`;
+    await precreate(sdk, orderNo);
+    t.is((await call(sdk, 'alipay.trade.close', { out_trade_no: orderNo }))['subCode'], 'ACQ.TRADE_NOT_EXIST');
+    await world.post('/sim/pay', { orderNo });
+    const numbers = { out_trade_no: orderNo, out_request_no: `${orderNo}_R1` };
+    await call(sdk, 'alipay.trade.refund', { ...numbers, refund_amount: '2.30' });
+    const query = { ...numbers, query_options: ['gmt_refund_pay'] };
+    const found = await call(sdk, 'alipay.trade.fastpay.refund.query', query);
+    t.like(found, { code: '10000', refundStatus: 'REFUND_SUCCESS', refundAmount: '2.30' });
+    t.regex(String(found['gmtRefundPay']), /^\d{4}-/);
+    const closed = `${orderNo}_C`;
+    await precreate(sdk, closed);
+    await world.post('/sim/scan', { orderNo: closed });
+    t.is((await call(sdk, 'alipay.trade.close', { out_trade_no: closed })).code, '10000');
+  });
+
+  for (const [method, product] of [
+    ['alipay.trade.page.pay', 'FAST_INSTANT_TRADE_PAY'],
+    ['alipay.trade.wap.pay', 'QUICK_WAP_WAY'],
+  ] as const) {
+    test(`alipay-sdk (${account} account) signs an address and a form of ${method}`, async (t) => {
+      const sdk = await sdkFor(account);
+      for (const way of ['GET', 'POST'] as const) {
+        const orderNo = `SDK_${product}_${account}_${way}`;
+        const bizContent = { out_trade_no: orderNo, total_amount: '12.30', subject: '测试', product_code: product };
+        const made = sdk.pageExecute(method, way, { bizContent });
+        const opened = way === 'GET' ? await fetch(made, { redirect: 'manual' }) : await submit(made);
+        t.is(opened.status, 302, await opened.text());
+        t.is((await world.get<{ subject: string }>(`/sim/trades/${orderNo}`)).subject, '测试');
+      }
+    });
+  }
+
+  test(`alipay-sdk (${account} account) signs what an app is given`, async (t) => {
+    const sdk = await sdkFor(account);
+    const orderNo = `SDK_APP_${account}`;
+    const content = { out_trade_no: orderNo, total_amount: '12.30', subject: 'a', product_code: 'QUICK_MSECURITY_PAY' };
+    const signed = sdk.sdkExecute('alipay.trade.app.pay', { bizContent: content });
+    await world.post('/sim/pay', { orderNo, payUrl: `${world.url}/alipay/gateway.do?${signed}` });
+    t.is((await call(sdk, 'alipay.trade.query', { out_trade_no: orderNo }))['tradeStatus'], 'TRADE_SUCCESS');
+  });
+}
+
+/** What a browser does with the form that the package writes. */
+function submit(form: string): Promise<Response> {
+  const action = /action="([^"]+)"/.exec(form)?.[1]?.replaceAll('&amp;', '&') ?? '';
+  const inputs = [...form.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]): [string, string] => [
+    name!,
+    value!.replaceAll('&quot;', '"').replaceAll('&amp;', '&'),
+  ]);
+  return fetch(action, { method: 'POST', body: new URLSearchParams(inputs), redirect: 'manual' });
+}
+
+test("alipay-sdk downloads Alipay's certificates, the one before a change too, and verifies with them", async (t) => {
+  await world.post('/sim/accounts', { payWay: 'alipay', name: 'changing', signMode: 'certificate' });
+  const before = await sdkFor('changing');
+  const former = (await world.config('changing'))['alipay']!.pems['alipay_public_cert']![0]!;
+  await world.post('/sim/rotate', { payWay: 'alipay', account: 'changing', what: 'alipay-key' });
+  const after = await sdkFor('changing');
+  const next = (await world.config('changing'))['alipay']!.pems['alipay_public_cert']![0]!;
+  const ask = (sdk: AlipaySdk) => call(sdk, 'alipay.trade.query', { out_trade_no: 'NONE' });
+  await t.throwsAsync(ask(before));
+  t.is((await ask(after))['subCode'], 'ACQ.TRADE_NOT_EXIST');
+  for (const pem of [former, next]) {
+    const serial = certSerial(readCertificates(pem)[0]!);
+    const said = await call(after, 'alipay.open.app.alipaycert.download', { alipay_cert_sn: serial });
+    t.is(Buffer.from(String(said['alipayCertContent']), 'base64').toString(), pem);
+  }
+  const unknown = await call(after, 'alipay.open.app.alipaycert.download', { alipay_cert_sn: 'f'.repeat(32) });
+  t.is(unknown.code, '40004');
+});
 
 for (const fault of ['tampered', 'wrong-key', 'no-signature', 'signtest']) {
   test.serial(`alipay-sdk refuses an answer with the fault ${fault}`, async (t) => {
