@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Transport, WireAnswer } from '../../payments/channel.ts';
+import { createAccessPoint } from './access-point.ts';
 import type { Judge } from './genuine.ts';
 import { readReply, unknownFrom, type Reply } from './reply.ts';
 import type { Call } from './requests.ts';
@@ -12,9 +13,10 @@ export type Ask = (call: Call) => Promise<Reply>;
 /** Signs and sends a call, with the answer left as it came; throws TransportFailed. */
 export type SendSigned = (call: Call) => Promise<WireAnswer>;
 
-/** Signs every call with the merchant key, a fresh nonce and `now`. */
+/** Signs every call with the merchant key, a fresh nonce and `now`; the host is not part of what is signed. */
 export function createSender(settings: Settings, send: Transport, now: () => Date): SendSigned {
-  const { base, publicKeyIds } = settings;
+  const { publicKeyIds } = settings;
+  const accessPoint = createAccessPoint(settings, now);
   return async (call) => {
     const { method, target, body, about } = call;
     const headers: Record<string, string> = {
@@ -25,7 +27,13 @@ export function createSender(settings: Settings, send: Transport, now: () => Dat
     if (body !== undefined) headers['content-type'] = 'application/json';
     // Without it an answer may be signed by a platform certificate while keys are being switched.
     if (publicKeyIds[0]) headers['wechatpay-serial'] = publicKeyIds[0];
-    return send({ method, url: base + target, headers, body, about });
+    const base = accessPoint.current();
+    try {
+      return await send({ method, url: base + target, headers, body, about });
+    } catch (error) {
+      accessPoint.failed(base, error);
+      throw error;
+    }
   };
 }
 

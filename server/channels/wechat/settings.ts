@@ -13,11 +13,15 @@ export const KINDS = {
 
 /** WeChat Pay has no sandbox: everything but the simulator is this. */
 const LIVE = 'https://api.mch.weixin.qq.com';
+/** Another way to the same service ("备域名" in the document of every call; "跨城冗灾升级指引"). */
+const LIVE_SPARE = 'https://api2.mch.weixin.qq.com';
 
 /** One configuration, its keys imported once. */
 export interface Settings {
   /** Address before `/v3`; its path, if any, is part of what is signed. */
   base: string;
+  /** The same at another place of WeChat's, for when nothing answers at the first; the simulator has none. */
+  spareBase: string | undefined;
   mchid: string;
   appId: string;
   apiV3Key: Buffer;
@@ -41,6 +45,7 @@ export function readSettings(input: ChannelInput): Settings {
   const platformKeys = (pems[KINDS.platformCert] ?? []).map((pem) => readPlatformCertificate(input, pem));
   return {
     base: mode === 'simulator' ? simulatorBase(simulatorUrl) : LIVE,
+    spareBase: mode === 'simulator' ? undefined : LIVE_SPARE,
     mchid: required(fields, 'mchid'),
     appId: required(fields, 'appId'),
     apiV3Key: readApiV3Key(required(fields, 'apiV3Key')),
