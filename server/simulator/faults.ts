@@ -57,6 +57,7 @@ const EFFECT = [
   'refund-success-then-fail',
   'success-after-failed',
   'foreign-refund',
+  'payment-not-found',
   'capture-pending',
   'capture-declined',
   'same-id-concurrent-refusal',

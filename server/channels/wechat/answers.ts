@@ -1,14 +1,14 @@
-import type { CloseOutcome, OrderRef, Outcome, RefundOutcome, RefundRef } from '../../payments/channel.ts';
+import type { CloseOutcome, OrderRef, Outcome, RefundOrder, RefundOutcome, RefundRef } from '../../payments/channel.ts';
 import { sameMoney, type Money } from '../../payments/money.ts';
 import { objectIn, textIn, type Members } from './json.ts';
 import { unknown, unknownRefusal, type Refused, type Reply } from './reply.ts';
 import type { Account } from './requests.ts';
-import { DEFINITE_CODES, REFUND_STATES, TRADE_STATES } from './status.ts';
+import { isDefinite, REFUND_STATES, TRADE_STATES } from './status.ts';
 
-/** A create that was refused: definite only when signed and with a code that DEFINITE_CODES lists. */
+/** A create that was refused: definite only when signed and with a code that cannot hide a trade. */
 export function readPlaceRefusal(refused: Refused): Outcome {
   const { code, message, signed } = refused;
-  const definite = signed && DEFINITE_CODES.has(code);
+  const definite = signed && isDefinite(code, message);
   const nothing = unknownRefusal(refused);
   if (nothing && !definite && nothing.cause !== 'misconfigured') return nothing;
   return { kind: 'declined', code: code || 'REFUSED', reason: message, definite };
@@ -61,6 +61,19 @@ export function readClosed(reply: Reply): CloseOutcome {
 
 /** Which refund an answer must be about; one that somebody else made may have any amount. */
 export type Asked = Pick<RefundRef, 'orderNo' | 'refundNo' | 'amount'> & Partial<Pick<RefundRef, 'refundAmount'>>;
+
+/**
+ * The answer to a refund. A payment that is known is not found now and then, and is by the same request a little later, so
+ * that says nothing about the refund. NO_AUTH is about this refund ("申请退款": 没有退款权限), the credential was good.
+ */
+export function readRefundMade(reply: Reply, refund: RefundOrder, receivedAt: Date): RefundOutcome {
+  if (reply.kind !== 'refused') return readRefunded(reply, refund, receivedAt);
+  const { code, message } = reply;
+  if (code === 'NO_AUTH') return { kind: 'refused', code, reason: message };
+  const isPaid = (refund.paymentNo ?? refund.channelTradeNo) !== null;
+  if (isPaid && isAbsent(reply, 'RESOURCE_NOT_EXISTS')) return unknown('in_progress', `${code} ${message}`.trim());
+  return readRefunded(reply, refund, receivedAt);
+}
 
 /** The answer to a refund or to its retry: HTTP 200 means accepted, only `status` says whether it is done. */
 export function readRefunded(reply: Reply, refund: Asked, receivedAt: Date): RefundOutcome {

@@ -9,7 +9,7 @@ import type {
   RefundRef,
 } from '../../payments/channel.ts';
 import { NOTICE_STATUS } from '../../payments/channel.ts';
-import { readClosed, readQueried, readRefunded, readRefundQueried } from './answers.ts';
+import { readClosed, readQueried, readRefunded, readRefundMade, readRefundQueried } from './answers.ts';
 import { readCertificates } from './certificates.ts';
 import { createAsk, createSender } from './client.ts';
 import { createJudge } from './genuine.ts';
@@ -46,10 +46,7 @@ export function createWechatChannel(input: ChannelInput): Channel {
     },
     query: async (order) => readQueried(await ask(requests.queryRequest(settings, order)), settings, order, now()),
     close: async (order) => readClosed(await ask(requests.closeRequest(settings, order))),
-    async refund(refund) {
-      const reply = await ask(requests.refundRequest(refund));
-      return readRefunded(reply, refund, now());
-    },
+    refund: async (refund) => readRefundMade(await ask(requests.refundRequest(refund)), refund, now()),
     queryRefund,
     async lookUpRefund(order, refundNo) {
       const refund = { ...order, refundNo };

@@ -34,7 +34,7 @@ export function placeRequest({ mchid, appId }: Account, order: PlaceOrder): Call
     {
       appid: appId,
       mchid,
-      description: plainText(order.subject, 127) || order.orderNo,
+      description: plainText(order.subject, 127, 'characters') || order.orderNo,
       out_trade_no: order.orderNo,
       time_expire: beijingTime(order.expiresAt),
       notify_url: bareUrl(order.notifyUrl),
@@ -55,13 +55,17 @@ export function closeRequest({ mchid }: Account, order: OrderRef): Call {
   return post('close', `${tradePath(order.orderNo)}/close`, { orderNo: order.orderNo }, { mchid });
 }
 
-/** POST /v3/refund/domestic/refunds: the same bytes for the same refund (amounts in fen). */
+/**
+ * POST /v3/refund/domestic/refunds: the same bytes for the same refund (amounts in fen). By WeChat's number of the payment as
+ * soon as it is known, as WeChat advises: by ours a paid order is now and then not found.
+ */
 export function refundRequest(refund: RefundOrder): Call {
+  const transactionId = refund.paymentNo ?? refund.channelTradeNo;
   return post('refund', REFUNDS, numbersOf(refund), {
     // Either one, never both.
-    ...(refund.paymentNo === undefined ? { out_trade_no: refund.orderNo } : { transaction_id: refund.paymentNo }),
+    ...(transactionId === null ? { out_trade_no: refund.orderNo } : { transaction_id: transactionId }),
     out_refund_no: refund.refundNo,
-    reason: plainText(refund.reason, 80) || undefined,
+    reason: plainText(refund.reason, 80, 'bytes') || undefined,
     notify_url: bareUrl(refund.notifyUrl),
     amount: {
       refund: Number(refund.refundAmount.minor),
@@ -94,15 +98,20 @@ export function beijingTime(at: Date): string {
   return `${new Date(Math.floor(at.getTime() / 1000) * 1000 + 8 * 3_600_000).toISOString().slice(0, 19)}+08:00`;
 }
 
-/** A text as the channel takes it: no controls or lone surrogates, cut to `limit` UTF-16 units without splitting a character. */
-export function plainText(text: string, limit: number): string {
+/**
+ * A text as the channel takes it: no controls or lone surrogates, cut to `limit` without splitting a character. WeChat counts
+ * most texts in characters (description 127, attach 128: "H5下单"), a refund's reason in bytes of UTF-8 ("申请退款").
+ */
+export function plainText(text: string, limit: number, unit: 'characters' | 'bytes'): string {
   const clean = text
     .toWellFormed()
     .replace(/[\p{Cc}\p{Zl}\p{Zp}\ufffd]+/gu, ' ')
     .trim();
   let cut = '';
+  let length = 0;
   for (const character of clean) {
-    if (cut.length + character.length > limit) break;
+    length += unit === 'bytes' ? Buffer.byteLength(character) : character.length;
+    if (length > limit) break;
     cut += character;
   }
   return cut.trimEnd();

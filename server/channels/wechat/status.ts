@@ -20,13 +20,22 @@ export const REFUND_STATES: ReadonlyMap<string, 'pending' | 'succeeded' | 'faile
 ]);
 
 /** Codes of a refused create that cannot hide a trade: the request itself could never have made one. */
-export const DEFINITE_CODES: ReadonlySet<string> = new Set([
+const DEFINITE_CODES: ReadonlySet<string> = new Set([
   'PARAM_ERROR',
+  'INVALID_REQUEST',
   'NO_AUTH',
   'APPID_MCHID_NOT_MATCH',
   'RULE_LIMIT',
   'MCH_NOT_EXISTS',
+  'ACCOUNT_ERROR',
+  'USER_ACCOUNT_ABNORMAL',
+  'REQUEST_BLOCKED',
 ]);
+
+/** Whether a create that was refused so made no trade; INVALID_REQUEST is also said of a number that has one ("201 商户订单号重复"). */
+export function isDefinite(code: string, message: string): boolean {
+  return DEFINITE_CODES.has(code) && !message.includes('重复');
+}
 
 /** Codes that mean: this credential, not this order, is wrong. */
 export const CREDENTIAL_CODES: ReadonlySet<string> = new Set([
@@ -44,7 +53,7 @@ export const BUSY_CODES: ReadonlySet<string> = new Set([
 ]);
 
 const DOCUMENTED = `PARAM_ERROR INVALID_REQUEST APPID_MCHID_NOT_MATCH ORDER_CLOSED ORDER_PAID SIGN_ERROR NO_AUTH
-  OUT_TRADE_NO_USED RULE_LIMIT TRADE_ERROR NOT_ENOUGH USER_ACCOUNT_ABNORMAL REQUEST_BLOCKED ORDER_NOT_EXIST
+  OUT_TRADE_NO_USED RULE_LIMIT TRADE_ERROR NOT_ENOUGH ACCOUNT_ERROR USER_ACCOUNT_ABNORMAL REQUEST_BLOCKED ORDER_NOT_EXIST
   RESOURCE_NOT_EXISTS MCH_NOT_EXISTS FREQUENCY_LIMITED FREQUENCY_LIMIT_EXCEED RATELIMIT_EXCEEDED SYSTEM_ERROR BANK_ERROR`;
 
 /** Documented codes by their spelling without `_`, which the channel still uses here and there. */

@@ -59,7 +59,7 @@ function refund(
   body: RefundBody,
   fault: FaultName | undefined,
 ): Answer {
-  if (!trade) return refuse(404, 'RESOURCE_NOT_EXISTS', '订单不存在');
+  if (!trade || fault === 'payment-not-found') return refuse(404, 'RESOURCE_NOT_EXISTS', '订单不存在');
   const known = findRefund({ core, ...asked }, ({ refundNo }) => refundNo === body.out_refund_no);
   if (known) return repeatRefund(known, trade, body);
   const refused = refuseRefund(trade, body, core.clock.now());

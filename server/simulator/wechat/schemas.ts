@@ -7,6 +7,8 @@ const Url = z
 const Fen = z.int().min(1).max(10_000_000_000);
 const OutTradeNo = z.string().regex(/^[0-9A-Za-z_\-*]{6,32}$/);
 const OutRefundNo = z.string().regex(/^[0-9A-Za-z_\-|*@]{1,64}$/);
+/** The document limits it in bytes (pay.weixin.qq.com, "申请退款": 不可超过80个字节长度); other texts are counted in characters. */
+const Reason = z.string().refine((text) => Buffer.byteLength(text) <= 80, 'longer than 80 bytes');
 const Time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d$/, 'RFC 3339 with an offset');
 
 /** POST /v3/pay/transactions/*; what only one product needs is checked by `productNeeds`. */
@@ -38,7 +40,7 @@ export const RefundBody = z
     transaction_id: z.string().optional(),
     out_trade_no: OutTradeNo.optional(),
     out_refund_no: OutRefundNo,
-    reason: z.string().max(80).optional(),
+    reason: Reason.optional(),
     notify_url: Url.optional(),
     amount: z.object({ refund: Fen, total: Fen, currency: z.literal('CNY') }),
   })

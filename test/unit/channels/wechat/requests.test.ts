@@ -120,12 +120,41 @@ test('close, refund, refund query and the retry of an abnormal refund', async (t
   t.is(JSON.parse(String(retry?.[2])).out_refund_no, 'REFUND0001');
 });
 
+test('a refund names the payment by WeChat’s number as soon as it is known, and never by both', async (t) => {
+  const { channel, sent } = channelWith(() => unsigned(500));
+  for (const known of [{}, { channelTradeNo: '42001' }, { channelTradeNo: '42001', paymentNo: '42002' }])
+    await channel.refund(refundOrder(known));
+  const names = sent.map(({ body }) => {
+    const { out_trade_no, transaction_id } = JSON.parse(body ?? '') as Record<string, unknown>;
+    return { out_trade_no, transaction_id };
+  });
+  t.deepEqual(names, [
+    { out_trade_no: 'ORDER00001', transaction_id: undefined },
+    { out_trade_no: undefined, transaction_id: '42001' },
+    { out_trade_no: undefined, transaction_id: '42002' },
+  ]);
+});
+
 test('text is cut to the limit of the channel without breaking a character', (t) => {
-  t.is(plainText('a\u0000b\nc', 127), 'a b c');
-  t.is(plainText('x'.repeat(200), 127).length, 127);
-  t.is(plainText(`${'x'.repeat(126)}😀`, 127), 'x'.repeat(126));
-  t.is(plainText('茶'.repeat(200), 127), '茶'.repeat(127));
-  t.is(plainText('a\ud800b', 127), 'a b');
+  const characters = (text: string) => plainText(text, 127, 'characters');
+  t.is(characters('a\u0000b\nc'), 'a b c');
+  t.is(characters('x'.repeat(200)).length, 127);
+  t.is(characters(`${'x'.repeat(126)}😀`), 'x'.repeat(126));
+  t.is(characters('茶'.repeat(200)), '茶'.repeat(127));
+  t.is(characters('a\ud800b'), 'a b');
+  const bytes = (text: string) => plainText(text, 80, 'bytes');
+  t.is(bytes('x'.repeat(81)), 'x'.repeat(80));
+  t.is(bytes('茶'.repeat(27)), '茶'.repeat(26));
+  t.is(bytes(`${'x'.repeat(77)}😀`), 'x'.repeat(77));
+  t.is(bytes(`${'x'.repeat(76)}😀y`), `${'x'.repeat(76)}😀`);
+});
+
+test('the reason of a refund has 80 bytes at most, the description of an order 127 characters', async (t) => {
+  const { channel, sent } = channelWith(() => unsigned(500));
+  await channel.refund(refundOrder({ reason: '茶'.repeat(80) }));
+  await channel.place(placeOrder({ subject: '茶'.repeat(200) }));
+  t.is(JSON.parse(sent[0]?.body ?? '').reason, '茶'.repeat(26));
+  t.is(JSON.parse(sent[1]?.body ?? '').description, '茶'.repeat(127));
 });
 
 test('a subject of nothing but controls becomes the order number', async (t) => {

@@ -62,6 +62,12 @@ test.serial('one number is one refund, and other facts under it are refused', as
   t.like((await world.ledger(orderNo)).orders[0], { refunds: 1, refunded: 100 });
 });
 
+test.serial('a reason is limited in bytes', async (t) => {
+  const orderNo = await paid();
+  t.is((await refund(orderNo, newNo(), 1, { reason: '茶'.repeat(27) })).code, 'PARAM_ERROR');
+  t.is((await refund(orderNo, newNo(), 1, { reason: '茶'.repeat(26) })).status, 200);
+});
+
 test.serial('more than was paid is refused', async (t) => {
   const orderNo = await paid();
   t.is((await refund(orderNo, newNo(), 1235)).code, 'INVALID_REQUEST');
@@ -108,6 +114,33 @@ test.serial('either number names the order, both or none do not', async (t) => {
   t.is((await refund(orderNo, newNo(), 1, { transaction_id: number })).code, 'PARAM_ERROR');
   t.is((await refund(orderNo, newNo(), 1, { out_trade_no: undefined })).code, 'PARAM_ERROR');
   t.is((await refund(orderNo, newNo(), 1, { out_trade_no: undefined, transaction_id: number })).status, 200);
+});
+
+test.serial('a paid order that is not found for a moment is asked for again, and refunded once', async (t) => {
+  const [orderNo, refundNo] = [await paid(), newNo()];
+  const channel = channelOf(world, config);
+  const trade = await world.get<{ payments: { number: string }[] }>(`/sim/trades/${orderNo}`);
+  const order = {
+    orderNo,
+    amount: cny(1234n),
+    scene: 'qr',
+    sentAt: new Date(),
+    expiresAt: new Date(),
+    channelOrderId: null,
+    channelTradeNo: trade.payments[0]!.number,
+  } as const;
+  const asked = {
+    refundNo,
+    refundAmount: cny(100n),
+    refundSentAt: new Date(),
+    reason: '',
+    notifyUrl: 'http://127.0.0.1:9/n',
+  };
+  await world.post('/sim/faults', { payWay: 'wechat', call: 'refund', fault: 'payment-not-found', orderNo });
+  t.like(await channel.refund({ ...order, ...asked }), { kind: 'unknown', cause: 'in_progress' });
+  t.is((await channel.refund({ ...order, ...asked })).kind, 'pending');
+  await succeeded(refundNo);
+  t.like((await world.ledger(orderNo)).orders[0], { refunds: 1, refunded: 100 });
 });
 
 test.serial('an order of 0.05 pays and its refunds are refused', async (t) => {
