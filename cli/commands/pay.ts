@@ -31,6 +31,7 @@ const FIELDS: readonly Field[] = [
   { name: 'returnUrl', value: 'url', help: 'page to return the payer to' },
   { name: 'notifyUrl', value: 'url', help: 'webhook URL for the events of this order' },
   { name: 'openId', value: 'id', help: 'open id of the payer in the app of the channel, for jsapi and mini' },
+  { name: 'appId', value: 'id', help: 'WeChat appid that the openid belongs to, if not the default of the scene' },
   { name: 'payCode', value: 'code', help: 'code that the payer shows in a shop, for code', read: payCode },
   {
     name: 'channelOptions',

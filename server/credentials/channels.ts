@@ -283,10 +283,11 @@ export function watched(channel: Channel, tell: (failure: UnknownCause | null) =
       else if (said.cause !== undefined && !HARMLESS.has(said.cause)) tell(said.cause);
       return said;
     };
-  const { capture, retryAbnormalRefund } = channel;
+  const { capture, retryAbnormalRefund, appIds } = channel;
   return {
     payWay: channel.payWay,
     account: channel.account,
+    ...(appIds && { appIds: (scene) => appIds.call(channel, scene) }),
     place: watch((order) => channel.place(order)),
     query: watch((order) => channel.query(order)),
     close: watch((order) => channel.close(order)),

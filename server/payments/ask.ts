@@ -40,6 +40,7 @@ export function orderRef(order: OrderRow): OrderRef {
     expiresAt: order.expiresAt,
     channelOrderId: order.channelOrderId,
     channelTradeNo: order.channelTradeNo,
+    ...appOf(order),
   };
 }
 
@@ -58,9 +59,14 @@ export function placeOrder(order: OrderRow, publicUrl: string): PlaceOrder {
     cancelUrl: `${page}?cancelled=1`,
     clientIp: order.clientIp,
     openId: order.openId,
+    ...appOf(order),
     payCode: order.payCode,
     options: order.channelOptions ?? {},
   };
+}
+
+function appOf({ appId }: OrderRow): { appId?: string } {
+  return appId === null ? {} : { appId };
 }
 
 /** The refund call of a refund: the same for every re-send. */

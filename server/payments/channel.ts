@@ -39,6 +39,8 @@ export interface PlaceOrder {
   cancelUrl: string;
   clientIp: string | null;
   openId: string | null;
+  /** As in `OrderRef`. */
+  appId?: string;
   /** The code that the payer showed; it can be used once, and lives for about a minute. */
   payCode: string | null;
   /** What the merchant asked of this channel beyond the order itself. */
@@ -56,6 +58,8 @@ export interface OrderRef {
   channelOrderId: string | null;
   /** The channel's id of the *payment* (Alipay trade_no, WeChat transaction_id, PayPal capture id), once paid. */
   channelTradeNo: string | null;
+  /** WeChat Pay: the app in whose name it was placed, whatever the configuration says by now; absent = the configuration's. */
+  appId?: string;
 }
 
 /** A capture that is ours to make (PayPal). `captureNo` is the request id: `<orderNo>-c<n>`. */
@@ -182,6 +186,8 @@ export interface Notice {
   channelOrderId?: string;
   /** PayPal: its own id of the refund that the message is about. */
   refundId?: string;
+  /** WeChat Pay: the app in whose name the payment was made; must equal the one the order pins. */
+  appId?: string;
   /** The key that verified it; a message with an outcome always says. */
   verifiedBy?: KeyOrigin;
   /** Settled directly when present; a notice without one is a hint: query. */
@@ -237,6 +243,8 @@ export interface FetchBudget {
 export interface Channel {
   readonly payWay: PayWay;
   readonly account: string;
+  /** WeChat Pay: the apps in whose name an order of this scene can be placed; the first unless the request names another. */
+  appIds?(scene: Scene): readonly string[];
   place(order: PlaceOrder): Promise<Outcome>;
   query(order: OrderRef): Promise<Outcome>;
   close(order: OrderRef): Promise<CloseOutcome>;

@@ -29,6 +29,7 @@ export function draftOrder(
   if (request.amount === undefined && !request.product) throw invalid('/amount', 'amount or product is required.');
   const amount = request.amount === undefined ? 0n : readAmount(request.amount, currency, request.payWay).minor;
   const seconds = Math.max(kind.limits.minExpirySeconds, Math.min(request.expireSeconds ?? 7200, spec.maxSeconds));
+  const appId = appOf(active, scene, request);
   const order: OrderRow = {
     orderNo: options.orderNo ?? newNumber(options.kind === 'skillpay' ? 'X' : 'P', now),
     kind: options.kind ?? 'payment',
@@ -66,10 +67,12 @@ export function draftOrder(
     channelOrderId: null,
     channelTradeNo: null,
     credential: null,
+    credentialUntil: null,
     returnUrl: request.returnUrl ?? null,
     notifyUrl: request.notifyUrl ?? null,
     clientIp: request.clientIp ?? null,
     openId: request.openId ?? null,
+    appId,
     payCode: request.payCode ?? null,
     channelOptions: ownOptions(request),
     sequence: 1,
@@ -93,9 +96,17 @@ export function draftOrder(
   return order;
 }
 
+/** The app in whose name it is placed: pinned, so that a later change of the configuration strands nothing. Null = there are none. */
+function appOf({ channel }: ActiveChannel, scene: Scene, { payWay, appId }: PayRequest): string | null {
+  const known = channel.appIds?.(scene) ?? [];
+  if (appId === undefined) return known[0] ?? null;
+  if (known.includes(appId)) return appId;
+  throw invalid('/appId', known.length > 0 ? `appId must be one of ${known.join(', ')}.` : `${payWay} takes no appId.`);
+}
+
 /** The facts that make two requests with one merchantOrderNo the same request. */
 function factsHash(request: PayRequest, scene: Scene, amount: bigint, currency: string): string {
-  const { subject, payWay, orderType, userId, extra, openId, payCode, product } = request;
+  const { subject, payWay, orderType, userId, extra, openId, appId, payCode, product } = request;
   return digest({
     subject,
     payWay,
@@ -103,6 +114,7 @@ function factsHash(request: PayRequest, scene: Scene, amount: bigint, currency: 
     userId,
     extra,
     openId,
+    appId,
     payCode,
     product,
     scene,

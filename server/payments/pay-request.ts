@@ -19,6 +19,7 @@ export interface PayRequest {
   extra?: string | undefined;
   merchantOrderNo?: string | undefined;
   openId?: string | undefined;
+  appId?: string | undefined;
   /** The code that the payer showed (scene `code`). */
   payCode?: string | undefined;
   channelOptions?: ChannelOptions | undefined;

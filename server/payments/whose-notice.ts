@@ -13,10 +13,13 @@ export interface Arrived {
 /** Whether a notice may speak about an order: everything that says whose money it is must be what the order pins. */
 export function speaksFor(
   { project, payWay, from, notice }: Arrived,
-  order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion'>,
+  order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion' | 'appId'>,
 ): boolean {
   const isHere = order.project === project && order.payWay === payWay;
-  return (
-    isHere && order.account === notice.account && order.mode === from.mode && from.versions.has(order.configVersion)
-  );
+  // An app that both name says it better than the version: it stays what it was, however the configuration changed.
+  const isIts =
+    order.appId !== null && notice.appId !== undefined
+      ? order.appId === notice.appId
+      : from.versions.has(order.configVersion);
+  return isHere && order.account === notice.account && order.mode === from.mode && isIts;
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { startSimulator } from '../../server/simulator/simulator.ts';
 import { firstAdmin } from '../support/admin.ts';
@@ -21,10 +22,24 @@ interface Change {
   without?: string[];
   /** The member of a notice that names the identity. */
   named?: string;
+  /** What else an order says. */
+  order?: () => Record<string, unknown>;
 }
+
+/** Nobody else's: an openid belongs to one app. */
+const byOfficialAccount = () => ({ scene: 'jsapi', openId: `o${randomUUID()}` });
 
 const CHANGES: readonly Change[] = [
   { payWay: 'wechat', name: 'appId', what: 'app-id', keys: 'api-v3-key', named: 'appid' },
+  {
+    payWay: 'wechat',
+    name: 'appIdJsapi',
+    before: 'app-id-jsapi',
+    what: 'app-id-jsapi',
+    keys: 'api-v3-key',
+    named: 'appid',
+    order: byOfficialAccount,
+  },
   { payWay: 'alipay', name: 'sellerId', what: 'seller', keys: 'app-key', named: 'seller_id' },
   {
     payWay: 'alipay',
@@ -65,13 +80,13 @@ function aboutOrder(payWay: Change['payWay'], facts: Facts, orderNo: string): Fa
 }
 
 for (const change of CHANGES) {
-  const { payWay, name, before, what, keys, without, named } = change;
+  const { payWay, name, before, what, keys, without, named, order } = change;
 
   test(`${payWay}: orders in flight keep the ${name} that they began with, and use the newest keys`, async (t) => {
     const on = await stage(t, payWay);
     const { service, shop } = on;
     if (before) await configure(on, before, without);
-    const place = () => placeOrder(shop, { payWay });
+    const place = () => placeOrder(shop, { payWay, ...order?.() });
     const [told, asked, later, unpaid, closing] = [
       await place(),
       await place(),
@@ -136,14 +151,14 @@ for (const change of CHANGES) {
   });
 }
 
-for (const { payWay, name, before, what, named } of CHANGES) {
+for (const { payWay, name, before, what, named, order } of CHANGES) {
   if (!named || payWay === 'paypal') continue;
 
   test(`${payWay}: a notice of one ${name} pays no order of another`, async (t) => {
     const on = await stage(t, payWay);
     const { service, shop } = on;
     const forger = createForger(on.dir);
-    const place = () => placeOrder(shop, { payWay });
+    const place = () => placeOrder(shop, { payWay, ...order?.() });
     const factsOf = async (orderNo: string): Promise<Facts> => forger.factsOf(await paidUntold(on, orderNo));
     if (before) await configure(on, before);
     const [ofA, donorA] = [await place(), await place()];
@@ -198,4 +213,40 @@ test('alipay: a token that a merchant refreshed is used for the orders that it m
   await runUntilQuiet(service, 600, 60);
   const ledger = await ledgerOf(service);
   for (const orderNo of [asked, paid]) t.is(ledger.get(orderNo)?.refunded, 1000, orderNo);
+});
+
+test('wechat: an order of the release before says nothing of its app, and stays that of its configuration version', async (t) => {
+  const on = await stage(t, 'wechat');
+  const { service, shop } = on;
+  const [told, asked, foreign] = [
+    await placeOrder(shop, { payWay: 'wechat' }),
+    await placeOrder(shop, { payWay: 'wechat' }),
+    await placeOrder(shop, { payWay: 'wechat' }),
+  ];
+  const orderNo = [told, asked, foreign];
+  await service.app.store.transaction((tx) => tx.orders.update({ orderNo }, { appId: null }));
+  await configure(on, 'app-id');
+  const donor = await placeOrder(shop, { payWay: 'wechat' });
+  t.is(await deliver(on, await paidUntold(on, told)), 200);
+  await service.sim('/sim/pay', { orderNo: asked });
+  service.clock.advance(6);
+  t.is((await shop.call('GET', `/api/v2/payment/query/${asked}`)).body.data.status, 'paid');
+  const forger = createForger(on.dir);
+  const facts = aboutOrder('wechat', forger.factsOf(await paidUntold(on, donor)), foreign);
+  t.not(await post(on, await forger.sign('wechat', 'default', facts)), 200);
+  t.is(await stateOf(service, foreign), 'pending');
+});
+
+test('wechat: an app that is no longer configured at all strands no order of its own', async (t) => {
+  const on = await stage(t, 'wechat');
+  const { service, shop } = on;
+  await configure(on, 'app-id-jsapi');
+  const place = () => placeOrder(shop, { payWay: 'wechat', ...byOfficialAccount() });
+  const [told, asked, repeated] = [await place(), await place(), await place()];
+  await configure(on, 'api-v3-key', ['appIdJsapi']);
+  t.is(await deliver(on, await paidUntold(on, told)), 200);
+  await service.sim('/sim/pay', { orderNo: asked });
+  service.clock.advance(6);
+  t.is((await shop.call('GET', `/api/v2/payment/query/${asked}`)).body.data.status, 'paid');
+  t.is((await shop.call('POST', `/api/v2/payment/close/${repeated}`)).body.data.status, 'closed');
 });

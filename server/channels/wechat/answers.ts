@@ -2,7 +2,7 @@ import type { CloseOutcome, OrderRef, Outcome, RefundOrder, RefundOutcome, Refun
 import { sameMoney, type Money } from '../../payments/money.ts';
 import { objectIn, textIn, type Members } from './json.ts';
 import { unknown, unknownRefusal, type Refused, type Reply } from './reply.ts';
-import type { Account } from './requests.ts';
+import { type Account, appOf } from './requests.ts';
 import { isDefinite, REFUND_STATES, TRADE_STATES } from './status.ts';
 
 /** A create that was refused: definite only when signed and with a code that cannot hide a trade. */
@@ -21,7 +21,8 @@ export function readQueried(reply: Reply, account: Account, order: OrderRef, rec
     return isAbsent(reply, 'ORDER_NOT_EXIST') ? { kind: 'absent' } : (unknownRefusal(reply) ?? rejected(reply));
   }
   const { members } = reply;
-  const stranger = strangerIn(members, { ...namesOf(account), out_trade_no: order.orderNo });
+  const names = { mchid: account.mchid, appid: appOf(account, order), out_trade_no: order.orderNo };
+  const stranger = strangerIn(members, names);
   return stranger ? unknown('mismatch', stranger) : readTrade(members, receivedAt, order.amount);
 }
 
@@ -120,11 +121,6 @@ export function readRefund(members: Members, word: string, receivedAt: Date, exp
 export function strangerIn(members: Members, expected: Readonly<Record<string, string>>): string | undefined {
   const name = Object.keys(expected).find((key) => members[key] !== expected[key]);
   return name === undefined ? undefined : `${name} is ${String(members[name])}.`;
-}
-
-/** The names of an account as WeChat writes them. */
-export function namesOf({ mchid, appId }: Account): { mchid: string; appid: string } {
-  return { mchid, appid: appId };
 }
 
 function readRefundOf(members: Members, refund: Asked, receivedAt: Date): RefundOutcome {

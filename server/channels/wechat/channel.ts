@@ -17,7 +17,7 @@ import { readNotice } from './notice.ts';
 import { readPlaced } from './placed.ts';
 import { probe } from './probe.ts';
 import * as requests from './requests.ts';
-import { readSettings } from './settings.ts';
+import { appIdsOf, readSettings } from './settings.ts';
 
 /**
  * One WeChat Pay merchant (API v3). The instance holds the platform's keys: keep it for the life of its configuration
@@ -31,6 +31,7 @@ export function createWechatChannel(input: ChannelInput): Channel {
     readCertificates(await send(requests.certificatesRequest()), settings, now()),
   );
   const ask = createAsk(send, judge);
+  const reader = { ...settings, appIds: appIdsOf(settings), judge };
 
   async function queryRefund(refund: RefundRef): Promise<RefundOutcome> {
     return readRefundQueried(await ask(requests.queryRefundRequest(refund)), refund, now());
@@ -39,6 +40,7 @@ export function createWechatChannel(input: ChannelInput): Channel {
   return {
     payWay: 'wechat',
     account: settings.mchid,
+    appIds: (scene) => appIdsOf(settings, scene),
     async place(order) {
       const impossible = refusePlace(order);
       if (impossible) return impossible;
@@ -60,7 +62,7 @@ export function createWechatChannel(input: ChannelInput): Channel {
         return { kind: 'unknown', cause: 'unparsable', detail: 'The response of WeChat Pay has no refund_id.' };
       return readRefunded(await ask(requests.abnormalRefundRequest(refund, refundId)), refund, now());
     },
-    readNotice: (headers, rawBody, budget) => readNotice({ ...settings, judge }, headers, rawBody, now(), budget),
+    readNotice: (headers, rawBody, budget) => readNotice(reader, headers, rawBody, now(), budget),
     ackNotice,
     probe: () => probe(settings, ask, send, now),
   };

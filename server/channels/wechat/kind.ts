@@ -1,12 +1,15 @@
 import type { CertKindSpec, ChannelKind, FieldSpec, Mode } from '../../payments/channel.ts';
 import { createWechatChannel } from './channel.ts';
-import { KINDS, readPublicKeyIds } from './settings.ts';
+import { KINDS, readIds } from './settings.ts';
 
 const MODES = ['simulator', 'live'] as const satisfies readonly Mode[];
 
 /** code_url and prepay_id die after two hours, h5_url after five minutes. */
 const TWO_HOURS = 2 * 3600;
 const FIVE_MINUTES = 300;
+
+/** One appid or up to ten, separated by commas. */
+const SEVERAL_APPS = /^[A-Za-z0-9_-]{6,32}(?:,\s*[A-Za-z0-9_-]{6,32}){0,9}$/;
 
 const FIELDS: readonly FieldSpec[] = [
   {
@@ -25,6 +28,24 @@ const FIELDS: readonly FieldSpec[] = [
     pattern: /^[A-Za-z0-9_-]{6,32}$/,
     pinned: true,
     help: 'The appid of the official account, mini program or app that is linked to the merchant. Orders stay bound to it.',
+  },
+  {
+    name: 'appIdJsapi',
+    label: 'App IDs of the scene jsapi',
+    secret: false,
+    requiredIn: [],
+    pattern: SEVERAL_APPS,
+    pinned: true,
+    help: 'The official accounts whose pages pay (jsapi), comma-separated, if not the App ID; the first is used unless a request names another with appId. The openid of a payer belongs to one of them.',
+  },
+  {
+    name: 'appIdApp',
+    label: 'App IDs of the scene app',
+    secret: false,
+    requiredIn: [],
+    pattern: SEVERAL_APPS,
+    pinned: true,
+    help: 'The mobile apps that pay (app), comma-separated, if not the App ID; the first is used unless a request names another with appId.',
   },
   {
     name: 'apiV3Key',
@@ -115,7 +136,7 @@ export const wechatKind: ChannelKind = {
     if (!kinds.has(KINDS.merchantKey)) absent.push(KINDS.merchantKey);
     // The serial can be named instead of uploading the certificate, so the certificate is the simpler wish.
     if (!kinds.has(KINDS.merchantCert) && !fields.merchantSerial) absent.push(KINDS.merchantCert);
-    const hasIds = readPublicKeyIds(fields.publicKeyId).length > 0;
+    const hasIds = readIds(fields.publicKeyId).length > 0;
     if (hasIds && !kinds.has(KINDS.publicKey)) absent.push(KINDS.publicKey);
     if (!hasIds && kinds.has(KINDS.publicKey)) absent.push('publicKeyId');
     return absent;

@@ -1,12 +1,14 @@
 import { type FetchBudget, NoticeNotGenuine, type Notice } from '../../payments/channel.ts';
 import { openText } from './aead.ts';
-import { namesOf, readRefund, readTrade, strangerIn } from './answers.ts';
+import { readRefund, readTrade, strangerIn } from './answers.ts';
 import type { Headers, Judge } from './genuine.ts';
 import { objectIn, readObject, textIn, UnreadableJson, type Members } from './json.ts';
-import type { Account } from './requests.ts';
 
 /** Whose notices are genuine. */
-export interface NoticeReader extends Account {
+export interface NoticeReader {
+  mchid: string;
+  /** Every app of the configuration. */
+  appIds: readonly string[];
   apiV3Key: Buffer;
   judge: Judge;
 }
@@ -28,18 +30,26 @@ export async function readNotice(
   const resource = openResource(objectIn(envelope, 'resource'), reader.apiV3Key);
   const event = textIn(envelope, 'event_type');
   const isRefund = event.startsWith('REFUND.');
-  const { mchid, appid } = namesOf(reader);
+  const { mchid } = reader;
   // A refund's resource names no appid.
-  const stranger = strangerIn(resource, isRefund ? { mchid } : { mchid, appid });
+  const appId = isRefund ? undefined : knownApp(reader, resource);
+  const stranger = strangerIn(resource, { mchid });
   if (stranger) throw new NoticeNotGenuine('wrong_account', stranger);
   const noticeId = textIn(envelope, 'id');
   const orderNo = textIn(resource, 'out_trade_no');
   if (!noticeId || !orderNo) throw new NoticeNotGenuine('malformed', 'The notification has no id or no out_trade_no.');
   const verifiedBy = { certId: signer.certId, since: signer.since };
   const notice = { noticeId, account: mchid, event, orderNo, refundNo: null, verifiedBy };
-  return isRefund
+  return appId === undefined
     ? { ...notice, ...refundPart(resource, receivedAt) }
-    : { ...notice, ...tradePart(resource, receivedAt) };
+    : { ...notice, appId, ...tradePart(resource, receivedAt) };
+}
+
+/** The app of a trade; whether it is that of the order is for whoever has the order to compare. */
+function knownApp({ appIds }: NoticeReader, resource: Members): string {
+  const appId = textIn(resource, 'appid');
+  if (appIds.includes(appId)) return appId;
+  throw new NoticeNotGenuine('wrong_account', `appid is ${appId}.`);
 }
 
 function tradePart(resource: Members, receivedAt: Date): Pick<Notice, 'outcome'> {

@@ -3,6 +3,7 @@ import type { Outcome, PayHint, PlaceOrder } from '../../payments/channel.ts';
 import { readPlaceRefusal } from './answers.ts';
 import { textIn, type Members } from './json.ts';
 import { unknown, type Reply } from './reply.ts';
+import { appOf } from './requests.ts';
 import type { Settings } from './settings.ts';
 import { appText, jsapiText, signRsa } from './signature.ts';
 
@@ -19,14 +20,16 @@ export async function readPlaced(reply: Reply, settings: Settings, order: PlaceO
 async function payHint(
   members: Members,
   settings: Settings,
-  { scene, returnUrl }: PlaceOrder,
+  order: PlaceOrder,
   now: Date,
 ): Promise<PayHint | undefined> {
+  const { scene, returnUrl } = order;
   const [codeUrl, h5Url, prepayId] = ['code_url', 'h5_url', 'prepay_id'].map((name) => textIn(members, name));
   if (scene === 'qr') return codeUrl ? { type: 'qr', qrCode: codeUrl } : undefined;
   if (scene === 'h5') return h5Url ? { type: 'redirect', url: withReturn(h5Url, returnUrl) } : undefined;
   if (!prepayId) return undefined;
   const signed = {
+    appId: appOf(settings, order),
     prepayId,
     timestamp: String(Math.floor(now.getTime() / 1000)),
     nonce: randomBytes(16).toString('hex'),
@@ -37,19 +40,20 @@ async function payHint(
 }
 
 interface Signed {
+  appId: string;
   prepayId: string;
   timestamp: string;
   nonce: string;
 }
 
 /** The parameters of `WeixinJSBridge.invoke('getBrandWCPayRequest', …)`. */
-async function jsapiParams({ appId, merchantKey }: Settings, { prepayId, timestamp, nonce }: Signed) {
+async function jsapiParams({ merchantKey }: Settings, { appId, prepayId, timestamp, nonce }: Signed) {
   const paySign = await signRsa(jsapiText(appId, timestamp, nonce, prepayId), merchantKey);
   return { appId, timeStamp: timestamp, nonceStr: nonce, package: `prepay_id=${prepayId}`, signType: 'RSA', paySign };
 }
 
 /** The parameters of the open SDK's `PayReq`. */
-async function appParams({ appId, mchid, merchantKey }: Settings, { prepayId, timestamp, nonce }: Signed) {
+async function appParams({ mchid, merchantKey }: Settings, { appId, prepayId, timestamp, nonce }: Signed) {
   const sign = await signRsa(appText(appId, timestamp, nonce, prepayId), merchantKey);
   return {
     appid: appId,

@@ -3,7 +3,13 @@ import type { OrderRef, PlaceOrder, RefundOrder, RefundRef, Scene, WireRequest }
 /** What every request of an account says about it. */
 export interface Account {
   mchid: string;
+  /** The app of orders that name none. */
   appId: string;
+}
+
+/** The app in whose name an order was or is placed: an order keeps it. */
+export function appOf(account: Account, order: Pick<OrderRef, 'appId'>): string {
+  return order.appId ?? account.appId;
 }
 
 /** One API v3 call before it is signed. `target` is path and query, as signed and as sent. */
@@ -26,14 +32,14 @@ const TRADES = '/v3/pay/transactions';
 const REFUNDS = '/v3/refund/domestic/refunds';
 
 /** POST /v3/pay/transactions/{product}: the same bytes for the same order, however often it is sent (amounts in fen). */
-export function placeRequest({ mchid, appId }: Account, order: PlaceOrder): Call {
+export function placeRequest(account: Account, order: PlaceOrder): Call {
   return post(
     'place',
     `${TRADES}/${PRODUCTS[order.scene]}`,
     { orderNo: order.orderNo },
     {
-      appid: appId,
-      mchid,
+      appid: appOf(account, order),
+      mchid: account.mchid,
       description: plainText(order.subject, 127, 'characters') || order.orderNo,
       out_trade_no: order.orderNo,
       time_expire: beijingTime(order.expiresAt),

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto';
-import { ChannelMisconfigured, type ChannelInput } from '../../payments/channel.ts';
+import { ChannelMisconfigured, type ChannelInput, type Scene } from '../../payments/channel.ts';
 import { storedKey, type VerifyKey } from '../key-ring.ts';
 import { plainSerial } from './signature.ts';
 
@@ -23,7 +23,10 @@ export interface Settings {
   /** The same at another place of WeChat's, for when nothing answers at the first; the simulator has none. */
   spareBase: string | undefined;
   mchid: string;
+  /** The default app, and that of orders that name none. */
   appId: string;
+  /** The apps of scenes that have their own, the default of the scene first. */
+  sceneAppIds: Readonly<Partial<Record<Scene, readonly string[]>>>;
   apiV3Key: Buffer;
   merchantSerial: string;
   /** Where the serial comes from: the certificate, or the field. */
@@ -48,6 +51,7 @@ export function readSettings(input: ChannelInput): Settings {
     spareBase: mode === 'simulator' ? undefined : LIVE_SPARE,
     mchid: required(fields, 'mchid'),
     appId: required(fields, 'appId'),
+    sceneAppIds: { jsapi: readIds(fields.appIdJsapi), app: readIds(fields.appIdApp) },
     apiV3Key: readApiV3Key(required(fields, 'apiV3Key')),
     merchantSerial: readMerchantSerial(fields.merchantSerial, pems[KINDS.merchantCert]?.[0], merchantKey),
     merchantSerialFrom: pems[KINDS.merchantCert]?.[0] ? KINDS.merchantCert : 'merchantSerial',
@@ -58,8 +62,14 @@ export function readSettings(input: ChannelInput): Settings {
   };
 }
 
-/** The ids in the field `publicKeyId`: one, or several separated by commas while a key is being replaced. */
-export function readPublicKeyIds(field: string | undefined): string[] {
+/** Every app that the configuration names: first those of the scene, if it has its own, then the default, then the others. */
+export function appIdsOf({ appId, sceneAppIds }: Pick<Settings, 'appId' | 'sceneAppIds'>, scene?: Scene): string[] {
+  const own = scene === undefined ? [] : (sceneAppIds[scene] ?? []);
+  return [...new Set([...own, appId, ...Object.values(sceneAppIds).flat()])];
+}
+
+/** The ids in a field, separated by commas: several keys while one is being replaced, or several apps of a scene. */
+export function readIds(field: string | undefined): string[] {
   return (field ?? '')
     .split(',')
     .map((id) => id.trim())
@@ -109,7 +119,7 @@ function readMerchantSerial(field: string | undefined, pem: string | undefined, 
 }
 
 function readPublicKeys(input: ChannelInput): Pick<Settings, 'publicKeyIds' | 'publicKeys'> {
-  const publicKeyIds = readPublicKeyIds(input.fields.publicKeyId);
+  const publicKeyIds = readIds(input.fields.publicKeyId);
   const pems = input.pems[KINDS.publicKey] ?? [];
   if (publicKeyIds.length > 0 && pems.length === 0)
     throw new ChannelMisconfigured(KINDS.publicKey, `${KINDS.publicKey} is missing.`);

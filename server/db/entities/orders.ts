@@ -50,10 +50,14 @@ export const OrderEntity = defineEntity({
     channelOrderId: p.string().length(128).nullable(),
     channelTradeNo: p.string().length(128).nullable(),
     credential: json<PayHint>().nullable(),
+    /** The credential is renewed from then on; null = it lives as long as the order. */
+    credentialUntil: instant().nullable(),
     returnUrl: text().nullable(),
     notifyUrl: text().nullable(),
     clientIp: code().nullable(),
     openId: p.string().length(128).nullable(),
+    /** WeChat Pay: the app in whose name it was placed; null = what its configuration version says. */
+    appId: p.string().length(32).nullable(),
     payCode: p.string().length(64).nullable(),
     channelOptions: json<ChannelOptions>().nullable(),
     sequence: p.integer(),

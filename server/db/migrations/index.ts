@@ -8,6 +8,7 @@ import { Sessions } from './0007-sessions.ts';
 import { Retention } from './0008-retention.ts';
 import { KeyedAudit } from './0009-keyed-audit.ts';
 import { RefundPayment } from './0010-refund-payment.ts';
+import { OrderApp } from './0011-order-app.ts';
 import { PayerCodes } from './0013-payer-codes.ts';
 import { SupportIds } from './0014-support-ids.ts';
 
@@ -23,6 +24,7 @@ export const MIGRATIONS = [
   { name: '0008-retention', class: Retention },
   { name: '0009-keyed-audit', class: KeyedAudit },
   { name: '0010-refund-payment', class: RefundPayment },
+  { name: '0011-order-app', class: OrderApp },
   { name: '0013-payer-codes', class: PayerCodes },
   { name: '0014-support-ids', class: SupportIds },
 ];

@@ -39,6 +39,11 @@ export const PlacePaymentRequest = z
       .string()
       .regex(/^[A-Za-z0-9_-]{1,128}$/)
       .optional(),
+    appId: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{6,32}$/)
+      .optional()
+      .describe('WeChat Pay: one of the configured app IDs, if not the default of the scene. `openId` belongs to it.'),
     payCode: z
       .string()
       .regex(/^\d{16,24}$/, 'must be 16 to 24 digits')

@@ -25,6 +25,8 @@ export interface Merchant {
   appId: string;
   /** All that are linked to the merchant. */
   appIds: readonly string[];
+  /** By field of the configuration: the apps that are handed over for one scene, the newest first. */
+  sceneAppIds: Readonly<Record<string, readonly string[]>>;
   apiV3Key: string;
   verifyMode: VerifyMode;
   merchantKeys: Credential[];
@@ -32,7 +34,8 @@ export interface Merchant {
   publicKeys: SigningKey[];
 }
 
-const LISTS = ['appIds', 'merchantKeys', 'platformKeys', 'publicKeys'] as const;
+/** What is stored as JSON. */
+const LISTS = ['appIds', 'sceneAppIds', 'merchantKeys', 'platformKeys', 'publicKeys'] as const;
 
 /** What `/sim/rotate` can replace, with its other names. */
 const ROTATIONS: Readonly<Record<string, (core: Core, merchant: Merchant) => Promise<void>>> = {
@@ -45,6 +48,8 @@ const ROTATIONS: Readonly<Record<string, (core: Core, merchant: Merchant) => Pro
     merchant.appId = newAppId();
     merchant.appIds = [merchant.appId, ...merchant.appIds];
   },
+  'app-id-jsapi': async (_core, merchant) => linkApp(merchant, 'appIdJsapi'),
+  'app-id-app': async (_core, merchant) => linkApp(merchant, 'appIdApp'),
 };
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['wechat_platform_cert', 'platform-certificate'],
@@ -73,6 +78,7 @@ export async function newMerchant(
     mchid,
     appId,
     appIds: [appId],
+    sceneAppIds: {},
     apiV3Key: newApiV3Key(),
     verifyMode,
     merchantKeys: [merchantKey],
@@ -108,7 +114,7 @@ export async function rotateMerchant(core: Core, account: Account, what: string)
 }
 
 /** The merchant as ordinary channel configuration. */
-export function configOfMerchant({ mchid, appId, apiV3Key, verifyMode, ...keys }: Merchant): HalfConfig {
+export function configOfMerchant({ mchid, appId, sceneAppIds, apiV3Key, verifyMode, ...keys }: Merchant): HalfConfig {
   const usesPublicKeys = verifyMode !== 'certificate';
   const usesCertificates = verifyMode !== 'public-key';
   const publicPems = (list: readonly SigningKey[]) => list.map(({ publicPem }) => publicPem);
@@ -116,6 +122,7 @@ export function configOfMerchant({ mchid, appId, apiV3Key, verifyMode, ...keys }
     fields: {
       mchid,
       appId,
+      ...Object.fromEntries(Object.entries(sceneAppIds).map(([field, [newest = '']]) => [field, newest])),
       apiV3Key,
       ...(usesPublicKeys ? { publicKeyId: keys.publicKeys.map(({ serial }) => serial).join(',') } : {}),
     },
@@ -155,6 +162,13 @@ function writeMerchant(merchant: Merchant): Record<string, string> {
   const lists = Object.fromEntries(LISTS.map((name) => [name, JSON.stringify(merchant[name])]));
   const { mchid, appId, apiV3Key, verifyMode } = merchant;
   return { mchid, appId, apiV3Key, verifyMode, ...lists };
+}
+
+/** One more app of the merchant, handed over for a scene of its own; those before it stay linked. */
+function linkApp(merchant: Merchant, field: string): void {
+  const appId = newAppId();
+  merchant.appIds = [...merchant.appIds, appId];
+  merchant.sceneAppIds = { ...merchant.sceneAppIds, [field]: [appId, ...(merchant.sceneAppIds[field] ?? [])] };
 }
 
 function newAppId(): string {

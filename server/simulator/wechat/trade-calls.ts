@@ -64,13 +64,24 @@ function create(asked: Asked, product: string, body: CreateBody): Answer {
   return { ...credentialOf(asked, trade), silent: trade.fixed === 'silent' };
 }
 
-function refuseCreate({ core, merchant }: Asked, body: CreateBody): Answer | undefined {
+function refuseCreate(asked: Asked, body: CreateBody): Answer | undefined {
+  const { core, merchant } = asked;
   if (body.mchid !== merchant.mchid) return badParameter('/mchid', 'mchid is not that of the signature');
   if (!merchant.appIds.includes(body.appid)) return refuse(400, 'APPID_MCHID_NOT_MATCH', '商户号与appid不匹配');
+  if (isOfAnotherApp(asked, body)) return refuse(400, 'PARAM_ERROR', 'appid和openid不匹配');
   if (!body.time_expire) return undefined;
   const ahead = Date.parse(body.time_expire) - core.clock.now();
   // The way here takes a moment of the minute that the channel asks for.
   return ahead >= MINUTE - 1000 ? undefined : badParameter('/time_expire', 'time_expire is less than a minute ahead');
+}
+
+/** An openid is a payer in the eyes of one app ("JSAPI下单", payer.openid); here it belongs to the app that it first came with. */
+function isOfAnotherApp({ core, account }: Asked, { appid, payer }: CreateBody): boolean {
+  if (!payer) return false;
+  const ofPayer = [...core.ledger.trades.values()].find(
+    (trade) => trade.payWay === 'wechat' && trade.account === account.name && detailsOf(trade).openid === payer.openid,
+  );
+  return ofPayer !== undefined && detailsOf(ofPayer).appid !== appid;
 }
 
 /** The same order may be asked for again while nobody has paid it. */

@@ -171,6 +171,8 @@ test.serial('a pay request names each member that it cannot take', async (t) => 
     [{ currency: 'USD' }, '/currency'],
     [{ scene: 'redirect' }, '/scene'],
     [{ payWay: 'wechat', scene: 'jsapi' }, '/openId'],
+    [{ payWay: 'wechat', scene: 'jsapi', openId: 'o1', appId: 'wx0000000000000000' }, '/appId'],
+    [{ appId: 'wx0000000000000000' }, '/appId'],
     [{ payCode: '12345' }, '/payCode'],
     [{ channelOptions: { alipay: { discount: 1 } } }, '/channelOptions/alipay'],
     [{ channelOptions: { cash: {} } }, '/channelOptions'],
@@ -191,6 +193,27 @@ test.serial('a pay request names each member that it cannot take', async (t) => 
     refused(t, answer, 400, 'invalid_request');
     t.is(answer.body.errors[0].pointer, pointer);
   }
+});
+
+test.serial('an openid of another official account pays when the request names its app', async (t) => {
+  const { shop, project } = await openOwnMarket(file);
+  // Its answer makes the simulator's configuration that of the project.
+  await placeOrder(shop, { payWay: 'wechat' });
+  const linked: string[] = [];
+  for (const what of ['app-id-jsapi', 'app-id-jsapi']) {
+    const { wechat } = await service.sim('/sim/rotate', { payWay: 'wechat', account: project, what });
+    linked.push((wechat as unknown as { fields: Record<string, string> }).fields.appIdJsapi!);
+  }
+  const fields = { mode: 'simulator', appIdJsapi: linked.join(',') };
+  t.is((await admin('POST', `/api/v1/payment/config/wechat?project=${project}`, fields)).status, 200);
+  const [first, second] = linked;
+  const pay = (openId: string, appId?: string) =>
+    shop.call('POST', '/api/v2/payment/pay', { ...coffee, payWay: 'wechat', scene: 'jsapi', openId, appId });
+  t.is((await pay('o-of-first')).body.data.payment.params.appId, first);
+  t.is((await pay('o-of-second', second)).body.data.payment.params.appId, second);
+  const wrong = await pay('o-of-second');
+  refused(t, wrong, 422, 'channel_refused');
+  t.like(wrong.body.channel, { payWay: 'wechat', code: 'PARAM_ERROR', message: 'appid和openid不匹配' });
 });
 
 for (const payWay of PAY_WAYS)

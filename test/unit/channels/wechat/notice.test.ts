@@ -3,6 +3,7 @@ import { NoticeNotGenuine, type Notice } from '../../../../server/payments/chann
 import { sealText } from '../../../../server/channels/wechat/aead.ts';
 import {
   API_V3_KEY,
+  APP_ID,
   channelWith,
   MCHID,
   NOW,
@@ -64,6 +65,7 @@ test('a payment is told with its order, account, number, amount and time', async
     event: 'TRANSACTION.SUCCESS',
     orderNo: 'ORDER00001',
     refundNo: null,
+    appId: APP_ID,
     verifiedBy: { certId: null, since: null },
     outcome: {
       kind: 'paid',

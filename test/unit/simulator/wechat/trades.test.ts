@@ -132,6 +132,28 @@ test('an app that is not the merchant’s is refused', async (t) => {
   t.is((await create({ appid: 'wx9999999999999999' })).code, 'APPID_MCHID_NOT_MATCH');
 });
 
+test('an openid belongs to one of the merchant’s apps', async (t) => {
+  const { wechat: own } = await world.post<Record<string, HalfConfig>>('/sim/accounts', {
+    payWay: 'wechat',
+    name: 'apps',
+  });
+  const rotate = { payWay: 'wechat', account: 'apps', what: 'app-id-jsapi' };
+  const { wechat: linked } = await world.post<Record<string, HalfConfig>>('/sim/rotate', rotate);
+  const pay = (appid: string | undefined, openid: string) =>
+    call(world, linked!, 'POST', '/v3/pay/transactions/jsapi', nativeOrder(linked!, { appid, payer: { openid } }));
+  t.is((await pay(own!.fields.appId, 'ann')).status, 200);
+  t.is((await pay(own!.fields.appId, 'ann')).status, 200);
+  t.is((await pay(linked!.fields.appIdJsapi, 'bob')).status, 200);
+  for (const [appid, openid] of [
+    [linked!.fields.appIdJsapi, 'ann'],
+    [own!.fields.appId, 'bob'],
+  ]) {
+    const answer = await pay(appid, openid!);
+    t.is(answer.status, 400);
+    t.is(answer.code, 'PARAM_ERROR');
+  }
+});
+
 test('a merchant does not see the orders of another one', async (t) => {
   const orderNo = newNo();
   await create({ out_trade_no: orderNo });
