@@ -88,7 +88,7 @@ async function howToPay(order: PayerOrder, place: Place): Promise<string> {
   return `<section class="pay">${await credential(order)}</section>`;
 }
 
-async function credential({ payment, payWay }: PayerOrder): Promise<string> {
+async function credential({ payment, payWay, orderNo, isBrief }: PayerOrder): Promise<string> {
   const name = CHANNEL_NAMES[payWay];
   if (payment?.qrCode !== undefined) {
     const app = webAddress(payment.qrCode);
@@ -97,7 +97,10 @@ async function credential({ payment, payWay }: PayerOrder): Promise<string> {
 ${app ? `<a class="button" rel="noreferrer" href="${escapeHtml(app.href)}">Open ${name}</a>` : ''}`;
   }
   const url = webAddress(payment?.url);
-  if (url) return `<a class="button go" rel="noreferrer" href="${escapeHtml(url.href)}">Pay with ${name}</a>`;
+  const href = isBrief ? `/pay/${orderNo}/open` : escapeHtml(url?.href ?? '');
+  // WeChat Pay lets nobody in who comes from nowhere; the page's own policy keeps all but its origin to itself.
+  const rel = payWay === 'wechat' ? '' : ' rel="noreferrer"';
+  if (url) return `<a class="button go"${rel} href="${href}">Pay with ${name}</a>`;
   if (payment?.type === 'code') return `<p>Please confirm the payment in the ${name} app on your phone.</p>`;
   return `<p>Please complete the payment in the app where you started it.</p>`;
 }

@@ -74,7 +74,8 @@ export interface Traced {
 
 /** What a channel said about an order. A word that no table lists is `pending`; silence and nonsense are `unknown`. */
 export type Outcome =
-  | { kind: 'pending'; pay?: PayHint; channelOrderId?: string; capturePending?: string }
+  /** `paySeconds`: `pay` is to be renewed by the same create after so many seconds; absent = it lives as long as the order. */
+  | { kind: 'pending'; pay?: PayHint; paySeconds?: number; channelOrderId?: string; capturePending?: string }
   | {
       kind: 'paid';
       channelNo: string;

@@ -14,6 +14,7 @@ import type { Asker, Ports } from './ports.ts';
 import { queryPayment } from './query.ts';
 import { readPayments } from './read.ts';
 import { refundPayment, type RefundRequest } from './refund.ts';
+import { renewCredential } from './renew.ts';
 import type { Pair } from './settle.ts';
 import { orderTimeline } from './timeline.ts';
 import { type OrderView, viewException, viewRefund } from './view.ts';
@@ -35,6 +36,7 @@ export function paymentOperations(ports: Ports) {
   const close = closePayment(ports);
   const refund = refundPayment(ports);
   const capture = capturePayment(ports);
+  const renew = renewCredential(ports);
   const repairs = operatorRepairs(ports);
   const reading = readPayments(ports);
   const timeline = orderTimeline(ports);
@@ -61,6 +63,7 @@ export function paymentOperations(ports: Ports) {
     refund: async (asker: Asker, request: RefundRequest, claim?: KeyClaim) =>
       placed(await refund(asker, request, { claim })),
     capture: (orderNo: string, cause: string) => capture(orderNo, { cause, actor: 'service' }),
+    renew: (order: OrderRow) => renew(order, { cause: 'query', actor: 'payer' }),
     receiveNotice: receiveNotice(ports),
     readOrder: reading.order,
     orders: reading.orders,

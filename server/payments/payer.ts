@@ -4,6 +4,7 @@ import type { Mode, PayHint, PayWay } from './channel.ts';
 import { majorText } from './money.ts';
 import type { OrderStatus } from './order.ts';
 import { isOpen } from './core/moves.ts';
+import { hasCredential } from './core/wish-order.ts';
 import type { Asker, Ports } from './ports.ts';
 import { statusOf } from './view.ts';
 
@@ -40,6 +41,8 @@ export interface PayerOrder {
   secondsLeft: number;
   /** Only while there is something to pay. */
   payment: PayHint | null;
+  /** The channel's address lives for minutes: the page leads there by an address of its own, which has it renewed. */
+  isBrief: boolean;
   returnUrl: string | null;
 }
 
@@ -47,6 +50,7 @@ export interface PayerOrder {
 export interface PayerActions {
   query(asker: Asker, orderNo: string): Promise<unknown>;
   capture(orderNo: string, cause: string): Promise<unknown>;
+  renew(order: OrderRow): Promise<OrderRow>;
 }
 
 /** A page waits this long for the channel (ms), then shows what is known. */
@@ -60,6 +64,7 @@ const PAYER: Asker = { owner: 'any', actor: 'payer' };
 /** What the payer's pages show and do; neither believes anything that the payer's browser says. */
 export function payerOrders({ store, now, log }: Pick<Ports, 'store' | 'now' | 'log'>, actions: PayerActions) {
   const asked = new Map<string, Promise<void>>();
+  const renewing = new Map<string, Promise<OrderRow>>();
   const find = (orderNo: string) => store.read((tx) => tx.orders.find({ orderNo }));
 
   return {
@@ -67,6 +72,13 @@ export function payerOrders({ store, now, log }: Pick<Ports, 'store' | 'now' | '
     async order(orderNo: string): Promise<PayerOrder | undefined> {
       const order = await find(orderNo);
       return order && view(order);
+    },
+    /** Where the payer goes to pay, renewed if it has died; undefined when there is nothing to pay, or the channel is silent. */
+    async addressOf(orderNo: string): Promise<string | undefined> {
+      const order = await find(orderNo);
+      if (!order || payerState(order, now()) !== 'waiting') return undefined;
+      const renewed = await renewOnce(order);
+      return hasCredential(renewed, now()) ? renewed.credential?.url : undefined;
     },
     /**
      * The payer comes back from the channel: an open order is asked about, and captured when the channel's own number
@@ -101,6 +113,16 @@ export function payerOrders({ store, now, log }: Pick<Ports, 'store' | 'now' | '
     asked.set(orderNo, work);
     return work;
   }
+
+  /** The same for what has died: visits that come together share one create. */
+  function renewOnce(order: OrderRow): Promise<OrderRow> {
+    const { orderNo } = order;
+    const running = renewing.get(orderNo);
+    if (running) return running;
+    const work = actions.renew(order).finally(() => renewing.delete(orderNo));
+    renewing.set(orderNo, work);
+    return work;
+  }
 }
 
 /** PayPal sends the payer back with its number of the order, which only shop, payer and PayPal know. */
@@ -126,6 +148,7 @@ export function viewForPayer(order: OrderRow, now: Date): PayerOrder {
     expiresAt,
     secondsLeft: Math.max(0, Math.floor((expiresAt.getTime() - now.getTime()) / 1000)),
     payment: state === 'waiting' ? order.credential : null,
+    isBrief: order.credentialUntil !== null,
     returnUrl,
   };
 }

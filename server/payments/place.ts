@@ -6,7 +6,7 @@ import { afterIntent, ask, intend, orderRef, placeOrder } from './ask.ts';
 import { type Deed, noteDeed } from './follow-ups.ts';
 import { capturePayment } from './capture.ts';
 import type { Channel, Outcome, PlaceOrder } from './channel.ts';
-import { canCapture, canSendAgain } from './core/wish-order.ts';
+import { canCapture, canSendAgain, hasCredential } from './core/wish-order.ts';
 import { draftOrder } from './draft-order.ts';
 import { claimKey, type KeyClaim } from './idempotency.ts';
 import type { Payee, PayRequest, PlaceOptions } from './pay-request.ts';
@@ -43,7 +43,7 @@ export function placePayment(ports: Ports): PlacePayment {
       ports.checkpoint('place.settled');
       // Nothing is left for the payer to do (PayPal): the money is taken now.
       if (outcome.kind === 'approved' && canCapture(settled)) return capture(order.orderNo, via);
-      return answer(settled, outcome);
+      return answer(settled, outcome, ports.now());
     });
   };
 }
@@ -76,10 +76,10 @@ function refusal(order: OrderRow, supportId?: string): ChannelRefused {
 }
 
 /** What the caller hears: the state of the row decides, the outcome only explains why there is nothing to pay with. */
-function answer(order: OrderRow, outcome: Outcome): OrderRow {
+function answer(order: OrderRow, outcome: Outcome, now: Date): OrderRow {
   const supportId = 'supportId' in outcome ? outcome.supportId : undefined;
   if (order.state === 'failed') throw refusal(order, supportId);
-  if (order.state !== 'created' && (order.credential !== null || order.state !== 'pending')) return order;
+  if (order.state !== 'created' && (hasCredential(order, now) || order.state !== 'pending')) return order;
   // A refusal that ended nothing (not for certain, or of a re-send) is no answer to keep: the order lives, and a retry goes on.
   if (outcome.kind === 'declined') {
     const { code, reason: message } = outcome;

@@ -4,8 +4,10 @@ import { ask, orderRef } from './ask.ts';
 import type { Outcome } from './channel.ts';
 import { isOpen } from './core/moves.ts';
 import { later } from './core/plan.ts';
+import { canRenew } from './core/wish-order.ts';
 import type { Asker, Ports } from './ports.ts';
 import { findOrder } from './read.ts';
+import { renewCredential } from './renew.ts';
 import { settle } from './settle.ts';
 
 /** An answer of the channel is fresh enough for this long. */
@@ -21,16 +23,27 @@ export interface Seen {
   said?: Outcome;
 }
 
-/** Reads an order and, while it is open, asks the channel first: `stale` says that the channel did not answer in time. */
+/**
+ * Reads an order and, while it is open, asks the channel first: `stale` says that the channel did not answer in time. What the
+ * payer needs is renewed when it has died.
+ */
 export type QueryPayment = (asker: Asker, orderNo: string) => Promise<Seen>;
 
 /** The operation over its ports. */
 export function queryPayment(ports: Ports): QueryPayment {
   const refresh = refreshOrder(ports);
+  const renew = renewCredential(ports);
+
+  async function look(order: OrderRow, via: Via): Promise<Seen> {
+    const seen = isFresh(order, ports.now()) ? { order, stale: false } : await refresh(order, via);
+    return { ...seen, order: await renew(seen.order, via) };
+  }
+
   return async (asker, orderNo) => {
     const order = await ports.store.read((tx) => findOrder(tx, orderNo, asker.owner));
-    if (!isOpen(order.state) || isFresh(order, ports.now())) return { order, stale: false };
-    const refreshed = await within(PATIENCE_MS, refresh(order, { cause: 'query', actor: asker.actor }));
+    const now = ports.now();
+    if (!isOpen(order.state) || (isFresh(order, now) && !canRenew(order, now))) return { order, stale: false };
+    const refreshed = await within(PATIENCE_MS, look(order, { cause: 'query', actor: asker.actor }));
     if (refreshed) return refreshed;
     return { order: await ports.store.read((tx) => findOrder(tx, orderNo, asker.owner)), stale: true };
   };

@@ -21,7 +21,7 @@ export interface PageOf<Item> {
 }
 
 /** Reading: orders and refunds as they appear on the wire. */
-export function readPayments({ store, publicUrl }: Pick<Ports, 'store' | 'publicUrl'>) {
+export function readPayments({ store, publicUrl, now }: Pick<Ports, 'store' | 'publicUrl' | 'now'>) {
   return {
     /** One order with its refunds, its newest open exception and, while it can be paid, its credential. */
     order: (asker: Asker, orderNo: string, stale = false) =>
@@ -72,7 +72,7 @@ export function readPayments({ store, publicUrl }: Pick<Ports, 'store' | 'public
       : [[], new Map()];
     return {
       ...viewOrder(order, { refunds, exception: exceptions.get(order.orderNo), stale }),
-      ...viewCredential(order, publicUrl),
+      ...viewCredential(order, publicUrl, now()),
     };
   }
 }

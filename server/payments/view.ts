@@ -2,6 +2,7 @@ import type { OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { PayHint } from './channel.ts';
 import { refundableOf } from './core/decide-refund.ts';
+import { hasCredential } from './core/wish-order.ts';
 import type { ExceptionKind } from './exception-kinds.ts';
 import { majorNumber } from './money.ts';
 import type { OrderStatus } from './order.ts';
@@ -86,12 +87,14 @@ export interface Credential {
 export type OrderView = ReturnType<typeof viewOrder> & Partial<Credential>;
 export type RefundView = ReturnType<typeof viewRefund>;
 
-/** The payer's credential, while there is something to pay. */
-export function viewCredential(order: OrderRow, publicUrl: string): Credential {
+/** The payer's credential, while there is something to pay; where it has died the page of this service renews it. */
+export function viewCredential(order: OrderRow, publicUrl: string, now: Date): Credential {
   const payUrl = `${publicUrl}/pay/${order.orderNo}`;
-  const { credential } = order;
-  if (credential === null || (order.state !== 'pending' && order.state !== 'created')) return { payUrl };
-  return { payment: { ...credential, expiresAt: order.expiresAt.toISOString() }, payUrl: credential.url ?? payUrl };
+  const { credential, credentialUntil, expiresAt } = order;
+  const isOpen = order.state === 'pending' || order.state === 'created';
+  if (credential === null || !isOpen || !hasCredential(order, now)) return { payUrl };
+  const until = credentialUntil !== null && credentialUntil < expiresAt ? credentialUntil : expiresAt;
+  return { payment: { ...credential, expiresAt: until.toISOString() }, payUrl: credential.url ?? payUrl };
 }
 
 /** An exception as it leaves. */

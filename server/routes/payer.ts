@@ -13,6 +13,7 @@ import { Code } from './wire/fields.ts';
 /** What the payer's pages ask of the service. */
 export interface PayerOperations {
   order(orderNo: string): Promise<PayerOrder | undefined>;
+  addressOf(orderNo: string): Promise<string | undefined>;
   returned(payWay: PayWay, orderNo: string, token: string | undefined): Promise<PayerOrder | undefined>;
 }
 
@@ -48,7 +49,7 @@ const assets: PageAssets = {
 };
 
 /** The pages that payers see: the payment page, the page behind the channel, and the small state that they poll. */
-export function payerRoutes({ order, returned }: PayerOperations): RouteGroup {
+export function payerRoutes({ order, addressOf, returned }: PayerOperations): RouteGroup {
   const router = routeGroup();
 
   /**
@@ -88,6 +89,16 @@ export function payerRoutes({ order, returned }: PayerOperations): RouteGroup {
       const found = await order(params.orderNo);
       if (!found) throw new NotFound('order');
       return new Reply({ data: found, headers: { 'cache-control': 'no-store' } });
+    }),
+  );
+
+  router.get(
+    '/pay/:orderNo/open',
+    endpoint({ ...asset, params: z.object({ orderNo: Code }) }, async ({ params: { orderNo } }) => {
+      const location = (await addressOf(orderNo)) ?? `/pay/${orderNo}`;
+      // The browser goes on with the origin of the page that it came from, if the answer lets it.
+      const headers = { location, 'cache-control': 'no-store', 'referrer-policy': 'origin' };
+      return new Reply({ status: 303, headers, body: '' });
     }),
   );
 
@@ -153,7 +164,8 @@ async function page(order: PayerOrder | undefined, place: Place): Promise<Reply>
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': policy,
       'cache-control': 'no-store',
-      'referrer-policy': 'no-referrer',
+      // WeChat Pay wants to know from which domain its payers come.
+      'referrer-policy': order?.payWay === 'wechat' ? 'origin' : 'no-referrer',
     },
     body: order ? await payerPage(order, place, assets) : unknownOrderPage(assets),
   });

@@ -28,7 +28,12 @@ const Clock = z.object({
     .max(400 * 86_400),
 });
 const NewAccount = z.looseObject({ payWay: PayWays, name: z.string().regex(/^[\w-]{1,64}$/) });
-const Rotate = z.object({ payWay: PayWays, account: z.string().default('default'), what: z.string() });
+const Rotate = z.object({
+  payWay: PayWays,
+  account: z.string().default('default'),
+  what: z.string(),
+  to: z.string().optional(),
+});
 const RefundElsewhere = Which.extend({ amount: z.union([z.string(), z.number()]) });
 const RefundMove = Which.extend({
   refundNo: z.string(),
@@ -168,11 +173,11 @@ function addWeather(router: Router, core: Core): void {
     ctx.status = 201;
   });
   router.post('/rotate', async (ctx) => {
-    const { payWay, account: name, what } = bodyOf(ctx, Rotate);
+    const { payWay, account: name, what, to } = bodyOf(ctx, Rotate);
     const account = core.accounts.get(payWay, name);
     if (account === undefined)
       throw new SimulatorRefusal(404, 'no_such_account', `The account ${name} does not exist.`);
-    await core.half(payWay).rotate(core, account, what);
+    await core.half(payWay).rotate(core, account, what, to);
     core.accounts.save();
     ctx.body = configOf(core, name);
   });

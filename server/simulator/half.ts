@@ -74,6 +74,9 @@ export interface Half {
   signNotice(core: Core, notice: NoticeRecord, fault: FaultName | undefined): SignedNotice | Promise<SignedNotice>;
   /** Whether the receiver's answer ends the deliveries. */
   acknowledged(status: number, body: string): boolean;
-  /** Replaces a key or certificate of an account; changes `account.secrets`. Throws SimulatorRefusal for an unknown `what`. */
-  rotate(core: Core, account: Account, what: string): Promise<void>;
+  /**
+   * Replaces a key, certificate or setting of an account; changes `account.secrets`. `to` is the new value of what a merchant
+   * sets by hand. Throws SimulatorRefusal for an unknown `what`.
+   */
+  rotate(core: Core, account: Account, what: string, to?: string): Promise<void>;
 }

@@ -115,6 +115,24 @@ test('a payer goes to PayPal, comes back, and is led on to the shop', async (t) 
   t.deepEqual(faults, []);
 });
 
+test('a payer goes to WeChat Pay with the origin of the page, also after its address has died', async (t) => {
+  t.timeout(60_000);
+  const service = await startService(t);
+  const browser = await openBrowser(t);
+  const { orderNo } = await place(service, { payWay: 'wechat', scene: 'h5', clientIp: '192.0.2.7' });
+  const page = await browser.newPage();
+  const faults = watch(page);
+  await page.goto(`${service.url}/pay/${orderNo}`);
+  service.clock.advance(360);
+  await service.sim('/sim/clock', { advanceSeconds: 360 });
+  await page.getByRole('link', { name: 'Pay with WeChat Pay' }).click();
+  await page.getByRole('button', { name: 'Pay', exact: true }).click();
+  await page.getByRole('link', { name: 'Back to the merchant' }).click();
+  await page.waitForURL(`${service.url}/return/wechat/${orderNo}`);
+  await page.getByRole('heading', { name: 'Paid', exact: true }).waitFor();
+  t.deepEqual(faults, []);
+});
+
 test('without scripts the page works too', async (t) => {
   t.timeout(60_000);
   const service = await startService(t);

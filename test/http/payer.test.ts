@@ -186,3 +186,86 @@ test.serial('each end of an order has its own page', async (t) => {
   const body = (await page(`${service.url}/pay/${late}`)).html;
   t.notRegex(body, /class="qr"/);
 });
+
+test.serial('a payer by WeChat’s H5 comes from our origin, and by an address that is alive', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const request = {
+    payWay: 'wechat',
+    scene: 'h5',
+    clientIp: '192.0.2.7',
+    merchantOrderNo: 'cart-9',
+    subject: 'Tea',
+    amount: '3.50',
+  };
+  const placed = (await shop.call('POST', '/api/v2/payment/pay', request)).body.data;
+  const { orderNo } = placed;
+  t.true(Date.parse(placed.expiresAt) - Date.parse(placed.createdAt) > 7_000_000, 'the order lives as long as others');
+  t.is(Date.parse(placed.payment.expiresAt) - Date.parse(placed.createdAt) <= 300_000, true);
+  t.is(placed.payUrl, placed.payment.url);
+
+  const shown = await page(`${service.url}/pay/${orderNo}`);
+  t.is(shown.headers.get('referrer-policy'), 'origin');
+  t.true(shown.html.includes(`<a class="button go" href="/pay/${orderNo}/open">Pay with WeChat Pay</a>`), shown.html);
+  const opened = async () => {
+    const answer = await page(`${service.url}/pay/${orderNo}/open`);
+    t.is(answer.status, 303);
+    t.is(answer.headers.get('referrer-policy'), 'origin');
+    return answer.headers.get('location') ?? '';
+  };
+  const follow = (url: string, headers: Record<string, string> = { referer: `${service.url}/` }) =>
+    fetch(url, { headers, redirect: 'manual' });
+  t.is(await opened(), placed.payment.url);
+  t.is((await follow(placed.payment.url)).status, 302);
+  t.is((await follow(placed.payment.url, {})).status, 403, 'WeChat Pay refuses who comes from nowhere');
+
+  const minutesPass = async (minutes: number) => {
+    service.clock.advance(minutes * 60);
+    await service.sim('/sim/clock', { advanceSeconds: minutes * 60 });
+  };
+  const seen = new Set<string>([placed.payment.url]);
+  for (const ask of [
+    opened,
+    async () => (await shop.call('GET', `/api/v2/payment/query/${orderNo}`)).body.data.payment.url,
+    async () => (await shop.call('POST', '/api/v2/payment/pay', request)).body.data.payment.url,
+  ]) {
+    await minutesPass(6);
+    for (const old of seen) t.is((await follow(old)).status, 403, 'the address has died');
+    const fresh: string = await ask();
+    t.false(seen.has(fresh));
+    t.is((await follow(fresh)).status, 302);
+    t.is(await ask(), fresh, 'one that is alive is kept');
+    seen.add(fresh);
+  }
+  await minutesPass(6);
+  const { body } = await shop.call('GET', `/api/v2/payment/orders?merchantOrderNo=cart-9`);
+  t.is(body.data?.length ?? 1, 1);
+  const { orders } = (await service.sim(`/sim/ledger?orderNo=${orderNo}`)) as unknown as { orders: object[] };
+  t.like(orders[0], { created: 1 });
+});
+
+test.serial('without anything to pay the address leads back to the page', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const orderNo = await place(shop, { payWay: 'wechat', scene: 'h5', clientIp: '192.0.2.7' });
+  await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+  for (const number of [orderNo, 'P20300101000000ABCDEFGHJK']) {
+    const { status, headers } = await page(`${service.url}/pay/${number}/open`);
+    t.is(status, 303);
+    t.is(headers.get('location'), `/pay/${number}`);
+  }
+  t.is((await page(`${service.url}/pay/%3Cscript%3E/open`)).status, 404);
+});
+
+test.serial('a channel that is silent when the address has died leads back to the page', async (t) => {
+  const service = await startService(t, { timeoutMs: 500 });
+  const shop = await service.merchant();
+  const orderNo = await place(shop, { payWay: 'wechat', scene: 'h5', clientIp: '192.0.2.7' });
+  service.clock.advance(300);
+  await service.sim('/sim/faults', { payWay: 'wechat', call: 'create', fault: 'timeout', orderNo, probability: 1 });
+  t.is((await page(`${service.url}/pay/${orderNo}/open`)).headers.get('location'), `/pay/${orderNo}`);
+  t.is(await stateOf(service, orderNo), 'waiting');
+  const { body } = await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+  t.is(body.data.payment, undefined);
+  t.is(body.data.payUrl, `${service.url}/pay/${orderNo}`);
+});

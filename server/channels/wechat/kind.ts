@@ -4,9 +4,8 @@ import { KINDS, readIds } from './settings.ts';
 
 const MODES = ['simulator', 'live'] as const satisfies readonly Mode[];
 
-/** code_url and prepay_id die after two hours, h5_url after five minutes. */
+/** code_url and prepay_id die after two hours. An h5_url does after five minutes, but is renewed while the order lives. */
 const TWO_HOURS = 2 * 3600;
-const FIVE_MINUTES = 300;
 
 /** One appid or up to ten, separated by commas. */
 const SEVERAL_APPS = /^[A-Za-z0-9_-]{6,32}(?:,\s*[A-Za-z0-9_-]{6,32}){0,9}$/;
@@ -18,7 +17,7 @@ const FIELDS: readonly FieldSpec[] = [
     secret: false,
     requiredIn: MODES,
     pattern: /^\d{8,12}$/,
-    help: 'Merchant number (mchid). Orders stay bound to it.',
+    help: 'Merchant number (mchid). Orders stay bound to it. For the scene h5 the domain of Server.PublicUrl must be registered in the merchant platform as an H5 payment domain (Product center, Development configuration), and so must the domain of any other page that leads payers to the h5 address: WeChat Pay refuses payers who come from elsewhere, or are to return elsewhere.',
   },
   {
     name: 'appId',
@@ -111,7 +110,7 @@ export const wechatKind: ChannelKind = {
   modes: MODES,
   scenes: {
     qr: { type: 'qr', maxSeconds: TWO_HOURS, needs: [] },
-    h5: { type: 'redirect', maxSeconds: FIVE_MINUTES, needs: ['clientIp'] },
+    h5: { type: 'redirect', maxSeconds: TWO_HOURS, needs: ['clientIp'] },
     jsapi: { type: 'jsapi', maxSeconds: TWO_HOURS, needs: ['openId'] },
     app: { type: 'app', maxSeconds: TWO_HOURS, needs: [] },
   },

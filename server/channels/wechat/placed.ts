@@ -7,14 +7,16 @@ import { appOf } from './requests.ts';
 import type { Settings } from './settings.ts';
 import { appText, jsapiText, signRsa } from './signature.ts';
 
+/** An h5_url dies after five minutes, and the same create gives another ("H5下单"); whoever gets one has a minute at least. */
+const H5_URL_SECONDS = 240;
+
 /** The answer to a create: pending with what the payer needs in this scene. */
 export async function readPlaced(reply: Reply, settings: Settings, order: PlaceOrder, now: Date): Promise<Outcome> {
   if (reply.kind === 'unknown') return reply;
   if (reply.kind === 'refused') return readPlaceRefusal(reply);
   const pay = await payHint(reply.members, settings, order, now);
-  return pay
-    ? { kind: 'pending', pay }
-    : unknown('unparsable', `The response has no payment data for the scene ${order.scene}.`);
+  if (!pay) return unknown('unparsable', `The response has no payment data for the scene ${order.scene}.`);
+  return { kind: 'pending', pay, ...(order.scene === 'h5' ? { paySeconds: H5_URL_SECONDS } : {}) };
 }
 
 async function payHint(

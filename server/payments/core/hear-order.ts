@@ -147,11 +147,16 @@ function heardPatch(
   { scene }: OrderRow,
   outcome: Outcome,
   now: Date,
-): Partial<Pick<OrderRow, 'checkedAt' | 'channelOrderId' | 'credential'>> {
+): Partial<Pick<OrderRow, 'checkedAt' | 'channelOrderId' | 'credential' | 'credentialUntil'>> {
   return {
     ...(outcome.kind === 'unknown' ? {} : { checkedAt: now }),
     ...('channelOrderId' in outcome && outcome.channelOrderId ? { channelOrderId: outcome.channelOrderId } : {}),
-    ...(outcome.kind === 'pending' && outcome.pay ? { credential: outcome.pay } : {}),
+    ...(outcome.kind === 'pending' && outcome.pay
+      ? {
+          credential: outcome.pay,
+          credentialUntil: outcome.paySeconds === undefined ? null : later(now, outcome.paySeconds),
+        }
+      : {}),
     ...(outcome.kind === 'pending' && scene === 'code' ? { credential: { type: 'code' as const } } : {}),
   };
 }

@@ -139,9 +139,20 @@ function settleReturned(order: OrderRow, { channelNo, at }: Returned, now: Date)
   return { rule: null, open: refundByClose(order, { kind: 'succeeded', amount: { minor, currency }, at }, now) };
 }
 
-/** Only while nothing payable came of the create, and it may still be paid. */
-export function canSendAgain({ state, credential, expiresAt }: OrderRow, now: Date): boolean {
-  return (state === 'created' || (state === 'pending' && credential === null)) && expiresAt > now;
+/** Whether the payer has something to pay with: what the channel handed out may die before the order does. */
+export function hasCredential({ credential, credentialUntil }: OrderRow, now: Date): boolean {
+  return credential !== null && (credentialUntil === null || credentialUntil > now);
+}
+
+/** Only while nothing payable came of the create, or it has died, and the order may still be paid. */
+export function canSendAgain(order: OrderRow, now: Date): boolean {
+  const { state, expiresAt } = order;
+  return (state === 'created' || (state === 'pending' && !hasCredential(order, now))) && expiresAt > now;
+}
+
+/** Whether what the payer had can be renewed by the same create; an order that never had anything is sent again by its caller alone. */
+export function canRenew(order: OrderRow, now: Date): boolean {
+  return order.state === 'pending' && order.credential !== null && canSendAgain(order, now);
 }
 
 /** Whether approved money may be taken now: by one, of an open order that nobody wants closed. */

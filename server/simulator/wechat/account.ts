@@ -29,16 +29,21 @@ export interface Merchant {
   sceneAppIds: Readonly<Record<string, readonly string[]>>;
   apiV3Key: string;
   verifyMode: VerifyMode;
+  /** Domains whose pages may lead to an h5_url, and back; with their subdomains. */
+  h5Domains: readonly string[];
   merchantKeys: Credential[];
   platformKeys: SigningKey[];
   publicKeys: SigningKey[];
 }
 
 /** What is stored as JSON. */
-const LISTS = ['appIds', 'sceneAppIds', 'merchantKeys', 'platformKeys', 'publicKeys'] as const;
+const LISTS = ['appIds', 'sceneAppIds', 'h5Domains', 'merchantKeys', 'platformKeys', 'publicKeys'] as const;
+
+/** The domains of a new merchant: this machine. */
+const THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
 
 /** What `/sim/rotate` can replace, with its other names. */
-const ROTATIONS: Readonly<Record<string, (core: Core, merchant: Merchant) => Promise<void>>> = {
+const ROTATIONS: Readonly<Record<string, (core: Core, merchant: Merchant, to: string) => Promise<void>>> = {
   'platform-certificate': async (core, merchant) => void merchant.platformKeys.unshift(await newPlatformKey(core)),
   'public-key': async (_core, merchant) => void merchant.publicKeys.unshift(await newPublicKey(merchant.mchid)),
   'merchant-certificate': async (core, { mchid, merchantKeys }) =>
@@ -50,6 +55,7 @@ const ROTATIONS: Readonly<Record<string, (core: Core, merchant: Merchant) => Pro
   },
   'app-id-jsapi': async (_core, merchant) => linkApp(merchant, 'appIdJsapi'),
   'app-id-app': async (_core, merchant) => linkApp(merchant, 'appIdApp'),
+  'h5-domains': async (_core, merchant, to) => void (merchant.h5Domains = to.split(',').filter(Boolean)),
 };
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['wechat_platform_cert', 'platform-certificate'],
@@ -81,6 +87,7 @@ export async function newMerchant(
     sceneAppIds: {},
     apiV3Key: newApiV3Key(),
     verifyMode,
+    h5Domains: THIS_MACHINE,
     merchantKeys: [merchantKey],
     platformKeys: [platformKey],
     publicKeys: [publicKey],
@@ -99,17 +106,18 @@ export function readMerchant({ secrets }: Account): Merchant {
 function parseMerchant(secrets: Account['secrets']): Merchant {
   const lists = Object.fromEntries(LISTS.map((name) => [name, JSON.parse(secrets[name] ?? '[]') as unknown]));
   const merchant = { ...secrets, ...lists } as unknown as Merchant;
-  return merchant.appIds.length > 0 ? merchant : { ...merchant, appIds: [merchant.appId] };
+  const appIds = merchant.appIds.length > 0 ? merchant.appIds : [merchant.appId];
+  return { ...merchant, appIds, h5Domains: secrets['h5Domains'] === undefined ? THIS_MACHINE : merchant.h5Domains };
 }
 
-/** Replaces a key or certificate; the old one stays good, as it does at WeChat for a day, but signs nothing new. */
-export async function rotateMerchant(core: Core, account: Account, what: string): Promise<void> {
+/** Replaces a key or certificate; the old one stays good, as it does at WeChat for a day, but signs nothing new. Or a setting. */
+export async function rotateMerchant(core: Core, account: Account, what: string, to = ''): Promise<void> {
   const name = OTHER_NAMES.get(what) ?? what;
   const rotate = Object.hasOwn(ROTATIONS, name) ? ROTATIONS[name] : undefined;
   if (!rotate)
     throw new SimulatorRefusal(400, 'unknown_rotation', `what must be one of ${Object.keys(ROTATIONS).join(', ')}.`);
   const merchant = parseMerchant(account.secrets);
-  await rotate(core, merchant);
+  await rotate(core, merchant, to);
   account.secrets = writeMerchant(merchant);
 }
 

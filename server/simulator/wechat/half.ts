@@ -8,6 +8,7 @@ import { randomDigits } from '../trades.ts';
 import { configOfMerchant, newMerchant, readMerchant, rotateMerchant } from './account.ts';
 import { CERTIFICATE_CALLS } from './certificate-calls.ts';
 import { enter, isRefused } from './gate.ts';
+import { H5_PATH, openH5 } from './h5-page.ts';
 import { describeRefundNotice, describeTrade, refundEvent } from './present.ts';
 import { REFUND_CALLS, resumeRefunds } from './refund-calls.ts';
 import { empty } from './refusals.ts';
@@ -24,6 +25,7 @@ export const wechatHalf: Half = {
   payWay: 'wechat',
   noticeSchedule: SCHEDULE,
   mount(router, core) {
+    router.get(H5_PATH, (ctx) => openH5(ctx, core));
     router.all('/wechat/{*rest}', (ctx) => serve(ctx, core));
     resumeRefunds(core);
   },

@@ -3,6 +3,7 @@ import type { FaultName } from '../faults.ts';
 import type { Answer } from '../exchange.ts';
 import { paymentOf, type Trade } from '../trade.ts';
 import { settled, type Asked, type CallRoute, type Planned } from './calls.ts';
+import { newH5Url } from './h5-page.ts';
 import { describeTrade, detailsOf } from './present.ts';
 import { badParameter, empty, refuse, tell } from './refusals.ts';
 import { CloseBody, CreateBody, productNeeds, readBody } from './schemas.ts';
@@ -37,6 +38,8 @@ function create(asked: Asked, product: string, body: CreateBody): Answer {
   const request = JSON.stringify({ product, ...body });
   const known = core.trades.find(body.out_trade_no, { payWay: 'wechat', account: account.name });
   if (known) return repeatCreate(asked, known, request);
+  const tooEarly = refuseExpiry(asked, body);
+  if (tooEarly) return tooEarly;
   if (fixedOutcome(body.amount.total, 'CNY', 'wechat') === 'declined') {
     return refuse(403, 'RULE_LIMIT', '业务规则限制');
   }
@@ -65,12 +68,16 @@ function create(asked: Asked, product: string, body: CreateBody): Answer {
 }
 
 function refuseCreate(asked: Asked, body: CreateBody): Answer | undefined {
-  const { core, merchant } = asked;
+  const { merchant } = asked;
   if (body.mchid !== merchant.mchid) return badParameter('/mchid', 'mchid is not that of the signature');
   if (!merchant.appIds.includes(body.appid)) return refuse(400, 'APPID_MCHID_NOT_MATCH', '商户号与appid不匹配');
-  if (isOfAnotherApp(asked, body)) return refuse(400, 'PARAM_ERROR', 'appid和openid不匹配');
-  if (!body.time_expire) return undefined;
-  const ahead = Date.parse(body.time_expire) - core.clock.now();
+  return isOfAnotherApp(asked, body) ? refuse(400, 'PARAM_ERROR', 'appid和openid不匹配') : undefined;
+}
+
+/** Only of a new trade: until it expires the same request may be made again ("H5下单", time_expire). */
+function refuseExpiry({ core }: Asked, { time_expire: expire }: CreateBody): Answer | undefined {
+  if (!expire) return undefined;
+  const ahead = Date.parse(expire) - core.clock.now();
   // The way here takes a moment of the minute that the channel asks for.
   return ahead >= MINUTE - 1000 ? undefined : badParameter('/time_expire', 'time_expire is less than a minute ahead');
 }
@@ -96,7 +103,7 @@ function repeatCreate(asked: Asked, trade: Trade, request: string): Answer {
 function credentialOf({ core }: Asked, trade: Trade): Answer {
   const { product } = detailsOf(trade);
   if (product === 'native') return tell({ code_url: core.payUrl(trade) });
-  return product === 'h5' ? tell({ h5_url: core.payUrl(trade) }) : tell({ prepay_id: `wx${trade.id}` });
+  return product === 'h5' ? tell({ h5_url: newH5Url(core, trade) }) : tell({ prepay_id: `wx${trade.id}` });
 }
 
 function planQuery(asked: Asked): Planned {

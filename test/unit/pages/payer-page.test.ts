@@ -21,6 +21,7 @@ function order(changes: Partial<PayerOrder> = {}): PayerOrder {
     expiresAt: new Date('2030-01-31T10:00:00Z'),
     secondsLeft: 7200,
     payment: { type: 'qr', qrCode: 'https://qr.example/x' },
+    isBrief: false,
     returnUrl: null,
     ...changes,
   };
@@ -101,4 +102,15 @@ test('play money says that it is', async (t) => {
 
 test('the page for nothing tells nothing', (t) => {
   t.notRegex(unknownOrderPage(assets), /data-poll|refresh|undefined/);
+});
+
+test('a payer goes to WeChat Pay with the origin of this page, by an address that does not die', async (t) => {
+  const payment = { type: 'redirect', url: 'https://wx.tenpay.example/checkmweb?prepay_id=1' } as const;
+  const brief = await payerPage(order({ payWay: 'wechat', payment, isBrief: true }), 'pay', assets);
+  t.regex(brief, /<a class="button go" href="\/pay\/P\w+\/open">Pay with WeChat Pay<\/a>/);
+  t.notRegex(brief, /tenpay/);
+  const lasting = await payerPage(order({ payWay: 'wechat', payment }), 'pay', assets);
+  t.regex(lasting, /<a class="button go" href="https:\/\/wx\.tenpay\.example\/checkmweb\?prepay_id=1">/);
+  const other = await payerPage(order({ payWay: 'paypal', payment }), 'pay', assets);
+  t.regex(other, /<a class="button go" rel="noreferrer" href="https:/);
 });

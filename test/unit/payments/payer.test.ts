@@ -20,6 +20,7 @@ function row(changes: Partial<OrderRow> = {}): OrderRow {
     closeReason: null,
     channelOrderId: 'PP-1',
     credential: qr,
+    credentialUntil: null,
     returnUrl: null,
     expiresAt: new Date('2030-01-31T09:00:00Z'),
     ...changes,
@@ -55,6 +56,9 @@ test('a credential is shown only while it can be paid', (t) => {
     t.is(viewForPayer(row(changes), now).payment, null);
 });
 
+const LATER = new Date('2030-01-31T08:04:00Z');
+const AN_HOUR_AGO = { type: 'redirect', url: 'https://pay.example/1' } as const;
+
 /** The operations over one row, with what was asked of the channel. */
 function bench(order: OrderRow | undefined, answer: () => Promise<void> = async () => {}) {
   const asked: string[] = [];
@@ -63,7 +67,16 @@ function bench(order: OrderRow | undefined, answer: () => Promise<void> = async 
     asked.push(what);
     await answer();
   };
-  const pages = payerOrders({ store, now: () => now, log: () => {} }, { query: act('query'), capture: act('capture') });
+  const renew = async (stale: OrderRow) => {
+    await act('renew')();
+    return {
+      ...stale,
+      credential: { type: 'redirect', url: 'https://pay.example/2' },
+      credentialUntil: LATER,
+    } as OrderRow;
+  };
+  const actions = { query: act('query'), capture: act('capture'), renew };
+  const pages = payerOrders({ store, now: () => now, log: () => {} }, actions);
   return { pages, asked };
 }
 
@@ -107,4 +120,24 @@ test('many visits at once ask once, and a failure is not kept', async (t) => {
   fail(new Error('broken'));
   await again;
   t.is(asked.length, 2);
+});
+
+test('who goes to pay gets an address that is alive, and many at once have it renewed once', async (t) => {
+  const { pages, asked } = bench(row({ payWay: 'wechat', credential: AN_HOUR_AGO, credentialUntil: now }));
+  const addresses = await Promise.all([1, 2, 3].map(() => pages.addressOf('P1')));
+  t.deepEqual(addresses, Array(3).fill('https://pay.example/2'));
+  t.deepEqual(asked, ['renew']);
+});
+
+test('where there is nothing to pay there is no address, and nobody is asked', async (t) => {
+  for (const order of [
+    undefined,
+    row({ state: 'paid', paid: 350n }),
+    row({ state: 'closing' }),
+    row({ expiresAt: now }),
+  ]) {
+    const { pages, asked } = bench(order);
+    t.is(await pages.addressOf('P1'), undefined);
+    t.deepEqual(asked, []);
+  }
 });

@@ -40,6 +40,7 @@ test('an h5 order leads the payer back to the return address', async (t) => {
   const url = new URL((outcome.kind === 'pending' && outcome.pay?.url) || '');
   t.is(url.searchParams.get('prepay_id'), '1');
   t.is(url.searchParams.get('redirect_url'), 'https://pay.example.com/return/wechat/ORDER00001');
+  t.is(outcome.kind === 'pending' && outcome.paySeconds, 240);
 });
 
 test('a jsapi order comes with parameters that the merchant key signed', async (t) => {
