@@ -106,8 +106,8 @@ test.serial(
       cancelUrl: '',
       clientIp: '192.0.2.7',
       openId: null,
-    payCode: null,
-    options: {},
+      payCode: null,
+      options: {},
     };
     const urls: string[] = [];
     for (let round = 0; round < 2; round += 1) {
