@@ -29,7 +29,7 @@ export interface Subject {
 }
 
 /** Long enough for a busy machine. */
-const PATIENT_MS = 10_000;
+const PATIENT_MS = 60_000;
 
 /** Short enough for a channel that says nothing. */
 export const IMPATIENT_MS = 400;
@@ -99,7 +99,7 @@ export async function settle({ channel }: Subject, order: OrderRef): Promise<Out
 
 /** Repeats a question until the answer is good; the channel does some things a moment later. */
 export async function until<T>(ask: () => Promise<T>, isGood: (answer: T) => boolean): Promise<T> {
-  const deadline = Date.now() + 15_000;
+  const deadline = Date.now() + 60_000;
   for (;;) {
     const answer = await ask();
     if (isGood(answer)) return answer;
