@@ -2,6 +2,7 @@ import { ChannelMisconfigured, NOTICE_STATUS } from '../../payments/channel.ts';
 import type { Channel, ChannelInput, Outcome, PlaceOrder, WireAnswer } from '../../payments/channel.ts';
 import { readClosed, readPlaced, readQueried, readRefunded, readRefundQueried } from './answers.ts';
 import type { Measure } from './chain.ts';
+import { isAlipayScene, placeCall } from './creates.ts';
 import { readDownloaded } from './downloaded.ts';
 import { readKeys, type AlipayKeys } from './keys.ts';
 import { readNotice } from './notice.ts';
@@ -13,12 +14,10 @@ import {
   createTime,
   encodeForm,
   parametersOf,
-  placeCall,
   queryCall,
   refundCall,
   refundQueryCall,
   type AlipayCall,
-  type AlipayScene,
   type Caller,
 } from './requests.ts';
 import { requestText, signRsa2 } from './signature.ts';
@@ -102,10 +101,6 @@ async function place(context: Context, order: PlaceOrder): Promise<Outcome> {
   const form = encodeForm(await signed(context, call, at));
   if (scene === 'app') return { kind: 'pending', pay: { type: 'app', params: { orderString: form } } };
   return { kind: 'pending', pay: { type: 'redirect', url: `${context.gateway}?${form}` } };
-}
-
-function isAlipayScene(scene: PlaceOrder['scene']): scene is AlipayScene {
-  return scene === 'qr' || scene === 'page' || scene === 'wap' || scene === 'app';
 }
 
 async function ask<T>(

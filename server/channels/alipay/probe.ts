@@ -1,7 +1,8 @@
 import type { ProbeResult } from '../../payments/channel.ts';
 import { KINDS, type AlipayKeys } from './keys.ts';
 import type { Reply, Said } from './reply.ts';
-import { chinaTime, QR_PRODUCTS, queryCall, type AlipayCall } from './requests.ts';
+import { QR_PRODUCTS } from './creates.ts';
+import { chinaTime, queryCall, type AlipayCall } from './requests.ts';
 import { blamedField, CODE, NOT_EXIST, saysNoProduct } from './status.ts';
 
 /** Our own numbers never begin like this. */

@@ -1,10 +1,10 @@
-import type { OrderRef, PlaceOrder, RefundOrder, RefundRef } from '../../payments/channel.ts';
+import type { OrderRef, RefundOrder, RefundRef } from '../../payments/channel.ts';
 import { majorText } from '../../payments/money.ts';
 
 /** One call before it is signed: the method, its business content and the addresses that go beside it. */
 export interface AlipayCall {
   method: string;
-  content: Readonly<Record<string, string | readonly string[]>>;
+  content: Readonly<Record<string, unknown>>;
   notifyUrl?: string;
   returnUrl?: string;
 }
@@ -22,42 +22,6 @@ export interface Caller {
 /** After this long, a re-sent create carries a new timestamp: the gateway refuses old ones. */
 const STALE_MS = 10 * 60_000;
 const CHINA_MS = 8 * 3_600_000;
-
-const CREATE: Readonly<Record<'qr' | 'page' | 'wap' | 'app', { method: string; productCode?: string }>> = {
-  qr: { method: 'alipay.trade.precreate' },
-  page: { method: 'alipay.trade.page.pay', productCode: 'FAST_INSTANT_TRADE_PAY' },
-  wap: { method: 'alipay.trade.wap.pay', productCode: 'QUICK_WAP_WAY' },
-  app: { method: 'alipay.trade.app.pay', productCode: 'QUICK_MSECURITY_PAY' },
-};
-
-/** A scene that Alipay has. */
-export type AlipayScene = keyof typeof CREATE;
-
-/** The products that QR codes are sold as: without a word Alipay takes the first one (reference of alipay.trade.precreate). */
-export const QR_PRODUCTS = ['FACE_TO_FACE_PAYMENT', 'QR_CODE_OFFLINE'] as const;
-
-/** What a create says that the configuration knows; empty values are not sent. */
-export interface Seller {
-  sellerId: string;
-  qrProductCode: string;
-}
-
-/** The create of a scene: total_amount in yuan with two decimals, time_expire in UTC+8; the same order gives the same content. */
-export function placeCall(order: PlaceOrder, scene: AlipayScene, { sellerId, qrProductCode }: Seller): AlipayCall {
-  const { method, productCode = qrProductCode } = CREATE[scene];
-  const content = compact({
-    out_trade_no: order.orderNo,
-    total_amount: majorText(order.amount, 'alipay'),
-    // Nothing but control characters would leave no subject at all, which Alipay refuses.
-    subject: subjectText(order.subject) || order.orderNo,
-    product_code: productCode,
-    time_expire: chinaTime(order.expiresAt),
-    seller_id: sellerId,
-    quit_url: scene === 'wap' ? order.cancelUrl : undefined,
-  });
-  const returnUrl = scene === 'page' || scene === 'wap' ? order.returnUrl : undefined;
-  return { method, content, notifyUrl: order.notifyUrl, returnUrl };
-}
 
 /** alipay.trade.query by our number. */
 export function queryCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
@@ -135,13 +99,8 @@ export function chinaTime(at: Date): string {
   return new Date(at.getTime() + CHINA_MS).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** A subject that Alipay takes: `/ = &` as their full-width forms, no control characters, at most 256 characters. */
-function subjectText(subject: string): string {
-  const wide = subject.replace(/[/=&]/g, (char) => String.fromCharCode(char.charCodeAt(0) + 0xfee0));
-  return cutText(wide, 256);
-}
-
-function cutText(text: string, max: number): string {
+/** At most `max` UTF-16 units of a text, with no broken character and no control characters. */
+export function cutText(text: string, max: number): string {
   const clean = text
     .toWellFormed()
     .replace(/\p{Cc}+/gu, ' ')
@@ -154,7 +113,8 @@ function cutText(text: string, max: number): string {
         .replace(/\uFFFD$/, '');
 }
 
-function compact(params: Record<string, string | undefined>): Record<string, string> {
-  const given = Object.entries(params).filter((entry): entry is [string, string] => Boolean(entry[1]));
+/** Only what is there: empty values are not sent. */
+export function compact<Value>(params: Readonly<Record<string, Value | undefined>>): Record<string, Value> {
+  const given = Object.entries(params).filter((entry): entry is [string, Value] => Boolean(entry[1]));
   return Object.fromEntries(given);
 }

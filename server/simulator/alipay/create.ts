@@ -3,6 +3,7 @@ import type { Core } from '../half.ts';
 import type { Trade } from '../trade.ts';
 import { readChinaTime } from './china-time.ts';
 import { exists, newTradeNo, readText, readYuan } from './model.ts';
+import { readOptions } from './options.ts';
 import { PRODUCTS, QR_PRODUCTS } from './products.ts';
 import { refused, success, type Content } from './reply.ts';
 import type { AlipayRequest } from './request.ts';
@@ -81,7 +82,13 @@ function readDraft(
     currency: 'CNY',
     notifyUrl,
     returnUrl,
-    details: { tradeNo: newTradeNo(core), sellerId, charset, ...(typeof passback === 'string' ? { passback } : {}) },
+    details: {
+      tradeNo: newTradeNo(core),
+      sellerId,
+      charset,
+      options: readOptions(content),
+      ...(typeof passback === 'string' ? { passback } : {}),
+    },
   };
 }
 

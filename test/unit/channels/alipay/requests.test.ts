@@ -5,10 +5,10 @@ import {
   chinaTime,
   createTime,
   parametersOf,
-  placeCall,
   refundCall,
   refundQueryCall,
 } from '../../../../server/channels/alipay/requests.ts';
+import { placeCall } from '../../../../server/channels/alipay/creates.ts';
 import { requestText, verifyRsa2 } from '../../../../server/channels/alipay/signature.ts';
 import {
   certificateMode,
@@ -52,6 +52,43 @@ test('a subject loses what Alipay forbids and is cut without breaking a characte
   const long = subject(`${'a'.repeat(255)}\u{1f375}`);
   t.is(long, 'a'.repeat(255));
   t.true(subject('\ud800tea').isWellFormed());
+});
+
+const asked = {
+  storeId: 'S1',
+  operatorId: 'O1',
+  terminalId: 'T1',
+  sysServiceProviderId: '2088000000000007',
+  passbackParams: 'a=1&b=2',
+  enablePayChannels: ['balance', 'pcredit'],
+  goods: [{ id: 'G1', name: 'tea', quantity: 2, price: 617 }],
+};
+const passedOn = {
+  store_id: 'S1',
+  extend_params: { sys_service_provider_id: '2088000000000007' },
+  enable_pay_channels: 'balance,pcredit',
+  goods_detail: [{ goods_id: 'G1', goods_name: 'tea', quantity: 2, price: '6.17' }],
+};
+
+test('what the merchant asks for beyond the order is passed on by the names of Alipay, and nothing else', (t) => {
+  const plain = placeCall(order, 'qr', NOBODY).content;
+  const options = { alipay: asked, wechat: { attach: 'no' } };
+  const { content } = placeCall({ ...order, options }, 'qr', NOBODY);
+  t.deepEqual(content, { ...plain, ...passedOn, operator_id: 'O1', terminal_id: 'T1', passback_params: 'a=1&b=2' });
+  const { content: disabled } = placeCall(
+    { ...order, options: { alipay: { disablePayChannels: ['pcredit'] } } },
+    'qr',
+    NOBODY,
+  );
+  t.deepEqual(disabled, { ...plain, disable_pay_channels: 'pcredit' });
+});
+
+test('what a payer opens has no till, and its text that comes back is escaped', (t) => {
+  for (const scene of ['page', 'wap', 'app'] as const) {
+    const plain = placeCall(order, scene, NOBODY).content;
+    const { content } = placeCall({ ...order, options: { alipay: asked } }, scene, NOBODY);
+    t.deepEqual(content, { ...plain, ...passedOn, passback_params: 'a%3D1%26b%3D2' }, scene);
+  }
 });
 
 test('a refund carries its own number; empty values are not sent', (t) => {

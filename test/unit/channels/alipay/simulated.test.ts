@@ -61,6 +61,34 @@ for (const scene of ['page', 'wap', 'app'] as const) {
   });
 }
 
+test('the channel takes what the merchant asks for beyond the order, in every scene', async (t) => {
+  const alipay = {
+    storeId: 'S1',
+    sysServiceProviderId: '2088000000000007',
+    passbackParams: 'a=1&b=2',
+    disablePayChannels: ['pcredit', 'credit_group'],
+    goods: [{ id: 'G1', name: 'tea', quantity: 2, price: 617 }],
+  };
+  for (const scene of ['qr', 'page', 'wap', 'app'] as const) {
+    const subject = world();
+    const order = { ...newOrder(alipayKind), scene, options: { alipay } };
+    const outcome = await subject.channel.place(order);
+    const pay = outcome.kind === 'pending' ? outcome.pay : undefined;
+    const payUrl = pay?.url ?? (pay?.params && `${simulator.url}/alipay/gateway.do?${pay.params.orderString}`);
+    const trade = (await control('POST', '/pay', { payWay: 'alipay', orderNo: order.orderNo, payUrl })) as {
+      details: { options: object };
+    };
+    t.like(trade.details.options, {
+      store_id: 'S1',
+      extend_params: { sys_service_provider_id: '2088000000000007' },
+      disable_pay_channels: 'pcredit,credit_group',
+      goods_detail: [{ goods_id: 'G1', price: '6.17' }],
+      passback_params: scene === 'qr' ? 'a=1&b=2' : 'a%3D1%26b%3D2',
+    });
+    t.is((await subject.channel.query(order)).kind, 'paid', scene);
+  }
+});
+
 test('before the scan the trade does not exist, for close neither; after it close works', async (t) => {
   const { channel } = world();
   const order = await placed(world(), newOrder(alipayKind));

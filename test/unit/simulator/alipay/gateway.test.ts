@@ -72,6 +72,7 @@ for (const [name, change] of Object.entries({
   'nothing to pay': { total_amount: '0.00' },
   'too much': { total_amount: '100000000.01' },
   'a number with a dash': { out_trade_no: 'a-b' },
+  'ways to pay that exclude each other': { enable_pay_channels: 'balance', disable_pay_channels: 'pcredit' },
   'an expiry in the past': { time_expire: chinaTime(Date.now() - HOUR) },
 })) {
   test(`precreate refuses ${name}`, async (t) => {
