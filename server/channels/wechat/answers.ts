@@ -3,7 +3,16 @@ import { sameMoney, type Money } from '../../payments/money.ts';
 import { objectIn, textIn, type Members } from './json.ts';
 import { unknown, unknownRefusal, type Refused, type Reply } from './reply.ts';
 import { type Account, appOf } from './requests.ts';
-import { isDefinite, REFUND_STATES, TRADE_STATES } from './status.ts';
+import { isDefinite, REFUND_STATES, SPENT_CODES, TRADE_STATES } from './status.ts';
+
+/** The answer to a payer's code: the trade itself, paid at once or while the payer types the password. */
+export function readCodePaid(reply: Reply, account: Account, order: OrderRef, receivedAt: Date): Outcome {
+  if (reply.kind !== 'refused') return readQueried(reply, account, order, receivedAt);
+  if (reply.code === 'USERPAYING') return { kind: 'pending' };
+  const refused = readPlaceRefusal(reply);
+  const isSpent = reply.signed && SPENT_CODES.has(reply.code);
+  return refused.kind === 'declined' ? { ...refused, definite: refused.definite || isSpent } : refused;
+}
 
 /** A create that was refused: definite only when signed and with a code that cannot hide a trade. */
 export function readPlaceRefusal(refused: Refused): Outcome {
@@ -41,10 +50,29 @@ export function readTrade(members: Members, receivedAt: Date, expected?: Money):
     const at = readTime(members, 'success_time') ?? receivedAt;
     return { kind: 'paid', channelNo, amount, at, payer, ...(meaning === 'refunded' ? { refundsHint: true } : {}) };
   }
+  if (meaning === 'revoked') return readRevoked(members, amount, receivedAt);
   if (expected && written.total !== undefined && !(amount && sameMoney(amount, expected))) {
     return unknown('mismatch', `amount.total is ${String(written.total)}.`);
   }
   return { kind: meaning };
+}
+
+/**
+ * A reversed trade of a payer's code. Had it been paid, the money went back with it. Which members it has then is not
+ * documented: one with the number and the amount of a payment was paid, another one was not.
+ */
+function readRevoked(members: Members, amount: Money | undefined, receivedAt: Date): Outcome {
+  const channelNo = textIn(members, 'transaction_id');
+  if (!channelNo || !amount) return { kind: 'closed' };
+  const at = readTime(members, 'success_time') ?? receivedAt;
+  return { kind: 'paid', channelNo, amount, at, refundsHint: true, refundedTotal: amount.minor };
+}
+
+/** The answer to a reverse: it names the order again. Like that of a close, but it may have given back what was paid. */
+export function readReversed(reply: Reply, order: OrderRef): CloseOutcome {
+  if (reply.kind !== 'said') return readClosed(reply);
+  const stranger = strangerIn(reply.members, { out_trade_no: order.orderNo });
+  return stranger ? unknown('mismatch', stranger) : { kind: 'closed' };
 }
 
 /** The answer to a close (204). A refusal never closes anything: it means that the trade has to be queried now. */

@@ -1,19 +1,30 @@
 import type {
   Channel,
   ChannelInput,
+  CloseOutcome,
   NoticeAck,
   NoticeVerdict,
+  OrderRef,
   Outcome,
   PlaceOrder,
   RefundOutcome,
   RefundRef,
 } from '../../payments/channel.ts';
 import { NOTICE_STATUS } from '../../payments/channel.ts';
-import { readClosed, readQueried, readRefunded, readRefundMade, readRefundQueried } from './answers.ts';
+import {
+  readClosed,
+  readCodePaid,
+  readQueried,
+  readRefunded,
+  readRefundMade,
+  readRefundQueried,
+  readReversed,
+} from './answers.ts';
 import { readCertificates } from './certificates.ts';
 import { createAsk, createSender } from './client.ts';
 import { createJudge } from './genuine.ts';
 import { readNotice } from './notice.ts';
+import { needsAddress } from './options.ts';
 import { readPlaced } from './placed.ts';
 import { probe } from './probe.ts';
 import * as requests from './requests.ts';
@@ -33,6 +44,25 @@ export function createWechatChannel(input: ChannelInput): Channel {
   const ask = createAsk(send, judge);
   const reader = { ...settings, appIds: appIdsOf(settings), judge };
 
+  async function query(order: OrderRef): Promise<Outcome> {
+    return readQueried(await ask(requests.queryRequest(settings, order)), settings, order, now());
+  }
+
+  /**
+   * Ends the trade of a payer's code. One that is paid is told and not touched: a reverse would give the money back. What is
+   * paid between the question and the reverse does go back, and is found by asking once more.
+   */
+  async function reverse(order: OrderRef): Promise<CloseOutcome> {
+    const before = await query(order);
+    const ended = readEnded(before);
+    if (ended) return ended;
+    const said = readReversed(await ask(requests.reverseRequest(settings, order)), order);
+    if (said.kind !== 'closed') return said;
+    const after = await query(order);
+    if (after.kind === 'unknown') return after;
+    return after.kind === 'paid' ? { ...said, returned: { channelNo: after.channelNo, at: after.at } } : said;
+  }
+
   async function queryRefund(refund: RefundRef): Promise<RefundOutcome> {
     return readRefundQueried(await ask(requests.queryRefundRequest(refund)), refund, now());
   }
@@ -44,11 +74,15 @@ export function createWechatChannel(input: ChannelInput): Channel {
     async place(order) {
       const impossible = refusePlace(order);
       if (impossible) return impossible;
-      return readPlaced(await ask(requests.placeRequest(settings, order)), settings, order, now());
+      const reply = await ask(requests.placeRequest(settings, order));
+      return order.scene === 'code'
+        ? readCodePaid(reply, settings, placedRef(order), now())
+        : readPlaced(reply, settings, order, now());
     },
-    query: async (order) => readQueried(await ask(requests.queryRequest(settings, order)), settings, order, now()),
-    close: async (order) => readClosed(await ask(requests.closeRequest(settings, order))),
-    refund: async (refund) => readRefundMade(await ask(requests.refundRequest(refund)), refund, now()),
+    query,
+    close: async (order) =>
+      order.scene === 'code' ? reverse(order) : readClosed(await ask(requests.closeRequest(settings, order))),
+    refund: async (refund) => readRefundMade(await ask(requests.refundRequest(settings, refund)), refund, now()),
     queryRefund,
     async lookUpRefund(order, refundNo) {
       const refund = { ...order, refundNo };
@@ -68,15 +102,33 @@ export function createWechatChannel(input: ChannelInput): Channel {
   };
 }
 
+/** What a trade that is not to be reversed any more says about its end; undefined = it can still be paid. */
+function readEnded(said: Outcome): CloseOutcome | undefined {
+  if (said.kind === 'closed' || said.kind === 'unknown') return said;
+  if (said.kind !== 'paid') return undefined;
+  const { channelNo, at, amount, refundedTotal = 0n } = said;
+  return refundedTotal >= amount.minor ? { kind: 'closed', returned: { channelNo, at } } : { kind: 'paid' };
+}
+
+/** An order as a query would name it, before anything is known of it. */
+function placedRef(order: PlaceOrder): OrderRef {
+  return { ...order, channelOrderId: null, channelTradeNo: null };
+}
+
 /** What needs no answer from anybody: nothing was sent, so nothing can exist. */
-function refusePlace({ scene, openId, clientIp, amount }: PlaceOrder): Outcome | undefined {
+function refusePlace({ scene, openId, payCode, clientIp, amount, options }: PlaceOrder): Outcome | undefined {
   const refused = (code: string, reason: string): Outcome => ({ kind: 'declined', code, reason, definite: true });
   if (!requests.PRODUCTS[scene]) return refused('SCENE_UNKNOWN', `WeChat Pay does not support the scene ${scene}.`);
   if (amount.currency !== 'CNY') return refused('CURRENCY_UNKNOWN', 'WeChat Pay supports only CNY.');
-  if (scene === 'jsapi' && !openId)
-    return refused('OPENID_MISSING', 'The scene jsapi requires the openid of the payer.');
-  if (scene === 'h5' && !clientIp)
-    return refused('CLIENT_IP_MISSING', 'The scene h5 requires the IP address of the payer.');
+  if ((scene === 'jsapi' || scene === 'mini') && !openId)
+    return refused('OPENID_MISSING', `The scene ${scene} requires the openid of the payer.`);
+  if (scene === 'code' && !payCode)
+    return refused('PAY_CODE_MISSING', 'The scene code requires the code of the payer.');
+  if (!clientIp && (scene === 'h5' || scene === 'code' || needsAddress(options.wechat)))
+    return refused(
+      'CLIENT_IP_MISSING',
+      `WeChat Pay requires clientIp in the scene ${scene}, and with a shop or a device.`,
+    );
   return undefined;
 }
 

@@ -6,6 +6,8 @@ const MODES = ['simulator', 'live'] as const satisfies readonly Mode[];
 
 /** code_url and prepay_id die after two hours. An h5_url does after five minutes, but is renewed while the order lives. */
 const TWO_HOURS = 2 * 3600;
+/** A payer at the till has half a minute or so for the password ("付款码支付": ask for 45 s, then reverse); a slow one has longer. */
+const AT_THE_TILL = 120;
 
 /** One appid or up to ten, separated by commas. */
 const SEVERAL_APPS = /^[A-Za-z0-9_-]{6,32}(?:,\s*[A-Za-z0-9_-]{6,32}){0,9}$/;
@@ -38,6 +40,15 @@ const FIELDS: readonly FieldSpec[] = [
     help: 'The official accounts whose pages pay (jsapi), comma-separated, if not the App ID; the first is used unless a request names another with appId. The openid of a payer belongs to one of them.',
   },
   {
+    name: 'appIdMini',
+    label: 'App IDs of the scene mini',
+    secret: false,
+    requiredIn: [],
+    pattern: SEVERAL_APPS,
+    pinned: true,
+    help: 'The mini programs that pay (mini), comma-separated, if not the App ID; the first is used unless a request names another with appId. The openid of a payer belongs to one of them.',
+  },
+  {
     name: 'appIdApp',
     label: 'App IDs of the scene app',
     secret: false,
@@ -61,6 +72,14 @@ const FIELDS: readonly FieldSpec[] = [
     requiredIn: [],
     pattern: /^[0-9A-Fa-f]{1,40}$/,
     help: 'Only required if the merchant certificate is not uploaded.',
+  },
+  {
+    name: 'refundFunds',
+    label: 'Account that refunds are paid from',
+    secret: false,
+    requiredIn: [],
+    pattern: /^AVAILABLE$/,
+    help: 'AVAILABLE if refunds are to be paid from the available balance instead of what has not been settled yet (funds_account; only merchants with the older flow of funds may say it).',
   },
   {
     name: 'publicKeyId',
@@ -112,6 +131,8 @@ export const wechatKind: ChannelKind = {
     qr: { type: 'qr', maxSeconds: TWO_HOURS, needs: [] },
     h5: { type: 'redirect', maxSeconds: TWO_HOURS, needs: ['clientIp'] },
     jsapi: { type: 'jsapi', maxSeconds: TWO_HOURS, needs: ['openId'] },
+    mini: { type: 'jsapi', maxSeconds: TWO_HOURS, needs: ['openId'] },
+    code: { type: 'code', maxSeconds: AT_THE_TILL, needs: ['payCode', 'clientIp'] },
     app: { type: 'app', maxSeconds: TWO_HOURS, needs: [] },
   },
   defaultScene: 'qr',

@@ -36,7 +36,7 @@ async function payHint(
     timestamp: String(Math.floor(now.getTime() / 1000)),
     nonce: randomBytes(16).toString('hex'),
   };
-  return scene === 'jsapi'
+  return scene === 'jsapi' || scene === 'mini'
     ? { type: 'jsapi', params: await jsapiParams(settings, signed) }
     : { type: 'app', params: await appParams(settings, signed) };
 }
@@ -48,7 +48,7 @@ interface Signed {
   nonce: string;
 }
 
-/** The parameters of `WeixinJSBridge.invoke('getBrandWCPayRequest', …)`. */
+/** The parameters of `wx.requestPayment` and of `WeixinJSBridge.invoke('getBrandWCPayRequest', …)`. */
 async function jsapiParams({ merchantKey }: Settings, { appId, prepayId, timestamp, nonce }: Signed) {
   const paySign = await signRsa(jsapiText(appId, timestamp, nonce, prepayId), merchantKey);
   return { appId, timeStamp: timestamp, nonceStr: nonce, package: `prepay_id=${prepayId}`, signType: 'RSA', paySign };

@@ -19,7 +19,7 @@ export interface Refused {
   signed: boolean;
 }
 
-/** A genuine 2xx, a refusal, or nothing. The members of a 204 are empty. */
+/** A genuine 2xx, a refusal, or nothing. The members of a 204 are empty; a 202 has a trade (a payer's code) or says nothing. */
 export type Reply = { kind: 'said'; status: number; members: Members } | Refused | Unknown;
 
 /** Reads an answer: redirects and 5xx say nothing, every 2xx must verify, a 4xx that claims a signature must too. */
@@ -33,9 +33,17 @@ export async function readReply(answer: WireAnswer, judge: Judge): Promise<Reply
     return isReadable(answer)
       ? unknown(doubt.cause, doubt.detail)
       : unknown('unparsable', `HTTP ${status} without JSON.`);
-  if (status === 202) return unknown('in_progress', 'HTTP 202: the same request must be repeated.');
+  if (status === 202) return readUnfinished(answer);
   if (status !== 200 && status !== 204) return unknown('http_status', `HTTP ${status}`);
   return readMembers(answer);
+}
+
+/** While the payer types the password codepay answers 202 with the trade (merchants report USERPAYING so); else it means: again. */
+function readUnfinished(answer: WireAnswer): Reply {
+  const again = unknown('in_progress', 'HTTP 202: the same request must be repeated.');
+  if (answer.body.length === 0) return again;
+  const reply = readMembers(answer);
+  return reply.kind === 'said' && textIn(reply.members, 'trade_state') === '' ? again : reply;
 }
 
 /** What a failed exchange says. Anything but TransportFailed is a fault of ours and says as little. */

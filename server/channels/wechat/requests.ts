@@ -1,4 +1,6 @@
 import type { OrderRef, PlaceOrder, RefundOrder, RefundRef, Scene, WireRequest } from '../../payments/channel.ts';
+import { optionsOf, sceneInfo } from './options.ts';
+import type { Settings } from './settings.ts';
 
 /** What every request of an account says about it. */
 export interface Account {
@@ -24,14 +26,19 @@ export interface Call {
 export const PRODUCTS: Readonly<Partial<Record<Scene, string>>> = {
   qr: 'native',
   jsapi: 'jsapi',
+  mini: 'jsapi',
   h5: 'h5',
   app: 'app',
+  code: 'codepay',
 };
 
 const TRADES = '/v3/pay/transactions';
 const REFUNDS = '/v3/refund/domestic/refunds';
 
-/** POST /v3/pay/transactions/{product}: the same bytes for the same order, however often it is sent (amounts in fen). */
+/**
+ * POST /v3/pay/transactions/{product}: the same bytes for the same order, however often it is sent (amounts in fen). A payer's
+ * code (codepay) has neither an expiry nor an address for notices: the answer or a query tells, and a reverse ends it.
+ */
 export function placeRequest(account: Account, order: PlaceOrder): Call {
   return post(
     'place',
@@ -42,18 +49,32 @@ export function placeRequest(account: Account, order: PlaceOrder): Call {
       mchid: account.mchid,
       description: plainText(order.subject, 127, 'characters') || order.orderNo,
       out_trade_no: order.orderNo,
-      time_expire: beijingTime(order.expiresAt),
-      notify_url: bareUrl(order.notifyUrl),
+      time_expire: order.scene === 'code' ? undefined : beijingTime(order.expiresAt),
+      notify_url: order.scene === 'code' ? undefined : bareUrl(order.notifyUrl),
       amount: { total: Number(order.amount.minor), currency: order.amount.currency },
-      payer: order.scene === 'jsapi' ? { openid: order.openId } : undefined,
-      scene_info: order.scene === 'h5' ? { payer_client_ip: order.clientIp, h5_info: { type: 'Wap' } } : undefined,
+      payer: payerOf(order),
+      scene_info: sceneInfo(order),
+      ...optionsOf(order),
     },
   );
+}
+
+function payerOf({ scene, openId, payCode }: PlaceOrder): object | undefined {
+  if (scene === 'code') return { auth_code: payCode };
+  return scene === 'jsapi' || scene === 'mini' ? { openid: openId } : undefined;
 }
 
 /** GET /v3/pay/transactions/out-trade-no/{no}. */
 export function queryRequest({ mchid }: Account, order: Pick<OrderRef, 'orderNo'>): Call {
   return get('query', `${tradePath(order.orderNo)}?mchid=${encodeURIComponent(mchid)}`, { orderNo: order.orderNo });
+}
+
+/**
+ * POST /v3/pay/transactions/out-trade-no/{no}/reverse: ends the trade of a payer's code; what was paid goes back to the payer.
+ */
+export function reverseRequest(account: Account, order: OrderRef): Call {
+  const names = { appid: appOf(account, order), mchid: account.mchid };
+  return post('reverse', `${tradePath(order.orderNo)}/reverse`, { orderNo: order.orderNo }, names);
 }
 
 /** POST /v3/pay/transactions/out-trade-no/{no}/close. */
@@ -65,7 +86,7 @@ export function closeRequest({ mchid }: Account, order: OrderRef): Call {
  * POST /v3/refund/domestic/refunds: the same bytes for the same refund (amounts in fen). By WeChat's number of the payment as
  * soon as it is known, as WeChat advises: by ours a paid order is now and then not found.
  */
-export function refundRequest(refund: RefundOrder): Call {
+export function refundRequest({ refundFunds }: Pick<Settings, 'refundFunds'>, refund: RefundOrder): Call {
   const transactionId = refund.paymentNo ?? refund.channelTradeNo;
   return post('refund', REFUNDS, numbersOf(refund), {
     // Either one, never both.
@@ -78,6 +99,7 @@ export function refundRequest(refund: RefundOrder): Call {
       total: Number(refund.amount.minor),
       currency: refund.amount.currency,
     },
+    funds_account: refundFunds,
   });
 }
 

@@ -28,6 +28,8 @@ export interface Settings {
   /** The apps of scenes that have their own, the default of the scene first. */
   sceneAppIds: Readonly<Partial<Record<Scene, readonly string[]>>>;
   apiV3Key: Buffer;
+  /** The account that refunds are paid from; undefined = what has not been settled yet, as WeChat does by itself. */
+  refundFunds: string | undefined;
   merchantSerial: string;
   /** Where the serial comes from: the certificate, or the field. */
   merchantSerialFrom: string;
@@ -51,7 +53,12 @@ export function readSettings(input: ChannelInput): Settings {
     spareBase: mode === 'simulator' ? undefined : LIVE_SPARE,
     mchid: required(fields, 'mchid'),
     appId: required(fields, 'appId'),
-    sceneAppIds: { jsapi: readIds(fields.appIdJsapi), app: readIds(fields.appIdApp) },
+    sceneAppIds: {
+      jsapi: readIds(fields.appIdJsapi),
+      mini: readIds(fields.appIdMini),
+      app: readIds(fields.appIdApp),
+    },
+    refundFunds: fields.refundFunds,
     apiV3Key: readApiV3Key(required(fields, 'apiV3Key')),
     merchantSerial: readMerchantSerial(fields.merchantSerial, pems[KINDS.merchantCert]?.[0], merchantKey),
     merchantSerialFrom: pems[KINDS.merchantCert]?.[0] ? KINDS.merchantCert : 'merchantSerial',

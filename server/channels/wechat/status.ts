@@ -1,5 +1,5 @@
 /** What a word of WeChat's `trade_state` means to us; a word that is not here is pending. */
-export const TRADE_STATES: ReadonlyMap<string, 'pending' | 'paid' | 'refunded' | 'closed'> = new Map([
+export const TRADE_STATES: ReadonlyMap<string, 'pending' | 'paid' | 'refunded' | 'closed' | 'revoked'> = new Map([
   ['NOTPAY', 'pending'],
   ['USERPAYING', 'pending'],
   ['ACCEPT', 'pending'],
@@ -8,7 +8,8 @@ export const TRADE_STATES: ReadonlyMap<string, 'pending' | 'paid' | 'refunded' |
   /** Appears after any refund, even a partial one: the trade is paid, look at its refunds. */
   ['REFUND', 'refunded'],
   ['CLOSED', 'closed'],
-  ['REVOKED', 'closed'],
+  /** A payer's code that was reversed, paid or not. */
+  ['REVOKED', 'revoked'],
 ]);
 
 /** What a word of WeChat's refund `status` means to us; a word that is not here is pending. */
@@ -37,6 +38,16 @@ export function isDefinite(code: string, message: string): boolean {
   return DEFINITE_CODES.has(code) && !message.includes('重复');
 }
 
+/** Codes that refuse a payer's code for good: another code, or another card, and so another order, is needed. */
+export const SPENT_CODES: ReadonlySet<string> = new Set([
+  'AUTH_CODE_EXPIRE',
+  'AUTH_CODE_ERROR',
+  'AUTH_CODE_INVALID',
+  'NOT_ENOUGH',
+  'NOT_SUPPORT_CARD',
+  'BUYER_MISMATCH',
+]);
+
 /** Codes that mean: this credential, not this order, is wrong. */
 export const CREDENTIAL_CODES: ReadonlySet<string> = new Set([
   'SIGN_ERROR',
@@ -54,6 +65,7 @@ export const BUSY_CODES: ReadonlySet<string> = new Set([
 
 const DOCUMENTED = `PARAM_ERROR INVALID_REQUEST APPID_MCHID_NOT_MATCH ORDER_CLOSED ORDER_PAID SIGN_ERROR NO_AUTH
   OUT_TRADE_NO_USED RULE_LIMIT TRADE_ERROR NOT_ENOUGH ACCOUNT_ERROR USER_ACCOUNT_ABNORMAL REQUEST_BLOCKED ORDER_NOT_EXIST
+  AUTH_CODE_EXPIRE AUTH_CODE_ERROR AUTH_CODE_INVALID NOT_SUPPORT_CARD BUYER_MISMATCH
   RESOURCE_NOT_EXISTS MCH_NOT_EXISTS FREQUENCY_LIMITED FREQUENCY_LIMIT_EXCEED RATELIMIT_EXCEEDED SYSTEM_ERROR BANK_ERROR`;
 
 /** Documented codes by their spelling without `_`, which the channel still uses here and there. */

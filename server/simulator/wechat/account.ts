@@ -54,6 +54,7 @@ const ROTATIONS: Readonly<Record<string, (core: Core, merchant: Merchant, to: st
     merchant.appIds = [merchant.appId, ...merchant.appIds];
   },
   'app-id-jsapi': async (_core, merchant) => linkApp(merchant, 'appIdJsapi'),
+  'app-id-mini': async (_core, merchant) => linkApp(merchant, 'appIdMini'),
   'app-id-app': async (_core, merchant) => linkApp(merchant, 'appIdApp'),
   'h5-domains': async (_core, merchant, to) => void (merchant.h5Domains = to.split(',').filter(Boolean)),
 };

@@ -6,6 +6,7 @@ import { write } from '../exchange.ts';
 import type { Trade } from '../trade.ts';
 import { randomDigits } from '../trades.ts';
 import { configOfMerchant, newMerchant, readMerchant, rotateMerchant } from './account.ts';
+import { CODE_CALLS } from './code-calls.ts';
 import { CERTIFICATE_CALLS } from './certificate-calls.ts';
 import { enter, isRefused } from './gate.ts';
 import { H5_PATH, openH5 } from './h5-page.ts';
@@ -15,7 +16,7 @@ import { empty } from './refusals.ts';
 import { sealAnswer, sealNotice } from './seal.ts';
 import { TRADE_CALLS } from './trade-calls.ts';
 
-const CALLS = [...TRADE_CALLS, ...REFUND_CALLS, ...CERTIFICATE_CALLS];
+const CALLS = [...TRADE_CALLS, ...CODE_CALLS, ...REFUND_CALLS, ...CERTIFICATE_CALLS];
 
 /** 15 s twice, 30 s, 3, 10 and 20 min, 30 min three times, 1 h, 3 h three times, 6 h twice. */
 const SCHEDULE = [15, 15, 30, 180, 600, 1200, 1800, 1800, 1800, 3600, 10_800, 10_800, 10_800, 21_600, 21_600];

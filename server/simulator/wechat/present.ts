@@ -6,6 +6,7 @@ const TRADE_TYPES: ReadonlyMap<string, string> = new Map([
   ['jsapi', 'JSAPI'],
   ['app', 'APP'],
   ['h5', 'MWEB'],
+  ['codepay', 'MICROPAY'],
 ]);
 
 const REFUND_WORDS = {
@@ -22,6 +23,10 @@ export interface TradeDetails {
   product: string;
   openid: string;
   attach?: string;
+  /** The payer's code that was read (codepay); each can be used once. */
+  authCode?: string;
+  /** Ended by a reverse. */
+  reversed?: boolean;
   /** The request that made it, to compare a repeat with. */
   request: string;
 }
@@ -36,20 +41,32 @@ export function describeTrade(trade: Trade, unseen = false): Record<string, unkn
   const { mchid, appid, product, openid, attach } = detailsOf(trade);
   const payment = unseen ? undefined : paymentOf(trade);
   const names = { mchid, appid, out_trade_no: trade.orderNo, ...(attach === undefined ? {} : { attach }) };
-  if (!payment) {
-    return { ...names, trade_state: trade.state === 'closed' ? 'CLOSED' : 'NOTPAY', trade_state_desc: '订单未支付' };
-  }
+  if (!payment) return { ...names, trade_state: unpaidState(trade), trade_state_desc: '订单未支付' };
   return {
     ...names,
     transaction_id: payment.number,
     trade_type: TRADE_TYPES.get(product),
-    trade_state: refundedMinor(trade) > 0 ? 'REFUND' : 'SUCCESS',
+    trade_state: paidState(trade),
     trade_state_desc: '支付成功',
     bank_type: 'OTHERS',
     success_time: beijingTime(payment.at),
     payer: { openid },
     amount: { total: payment.minor, payer_total: payment.minor, currency: 'CNY', payer_currency: 'CNY' },
   };
+}
+
+function unpaidState(trade: Trade): string {
+  const { product, reversed } = detailsOf(trade);
+  if (reversed) return 'REVOKED';
+  if (trade.state === 'closed') return 'CLOSED';
+  if (product !== 'codepay') return 'NOTPAY';
+  return trade.declined ? 'PAYERROR' : 'USERPAYING';
+}
+
+/** A trade that was paid and reversed keeps the members of its payment here; WeChat's document does not say. */
+function paidState(trade: Trade): string {
+  if (detailsOf(trade).reversed) return 'REVOKED';
+  return refundedMinor(trade) > 0 ? 'REFUND' : 'SUCCESS';
 }
 
 /** A refund as an answer describes it. Amounts in fen. */

@@ -26,6 +26,8 @@ export interface Subject {
   stranger?: Channel;
   /** Asks about an order and hears, genuinely, a status that no table lists. */
   unknownWord(order: OrderRef): Promise<Outcome>;
+  /** What is different about each of its orders; the default scene needs nothing. */
+  order?: (() => Partial<PlaceOrder>) | undefined;
 }
 
 /** Long enough for a busy machine. */
@@ -39,8 +41,8 @@ export function connect(kind: ChannelKind, input: Subject['input'], timeoutMs = 
   return kind.create({ ...input, now: () => new Date(), send: createTransport({ timeoutMs }) });
 }
 
-/** A new order of 1234 minor units of the default currency in the default scene. */
-export function newOrder(kind: ChannelKind): PlaceOrder & OrderRef {
+/** A new order of 1234 minor units of the default currency in the default scene, unless `changes` say otherwise. */
+export function newOrder(kind: ChannelKind, changes: Partial<PlaceOrder> = {}): PlaceOrder & OrderRef {
   const now = Date.now();
   return {
     orderNo: `T${randomBytes(10).toString('hex').toUpperCase()}`,
@@ -58,6 +60,7 @@ export function newOrder(kind: ChannelKind): PlaceOrder & OrderRef {
     options: {},
     channelOrderId: null,
     channelTradeNo: null,
+    ...changes,
   };
 }
 
@@ -83,7 +86,7 @@ export async function placed<T extends PlaceOrder & OrderRef>({ channel }: Subje
 
 /** A new order that the payer has paid (PayPal: and that was captured). */
 export async function paid(subject: Subject): Promise<PlaceOrder & OrderRef> {
-  const order = await placed(subject, newOrder(subject.kind));
+  const order = await placed(subject, newOrder(subject.kind, subject.order?.()));
   await subject.driver.pay(order.orderNo);
   const outcome = await settle(subject, order);
   if (outcome.kind !== 'paid') throw new Error(`pay: ${show(outcome)}`);

@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { randomInt, X509Certificate } from 'node:crypto';
 import test from 'ava';
 import { Aes, Decorator, Formatter, Rsa } from 'wechatpay-axios-plugin';
 import type { HalfConfig } from '../../../../server/simulator/half.ts';
@@ -90,6 +90,79 @@ interface Sealed {
   ciphertext: string;
   nonce: string;
   associated_data: string;
+}
+
+for (const mode of ['certificate', 'public-key']) {
+  test(`wechatpay-axios-plugin places in every product, asks by every number and ends in every way (${mode})`, async (t) => {
+    const config = await configOf(world, `plugin-products-${mode}`, { mode });
+    const client = clientOf(config);
+    const { mchid = '', appId: appid } = config.fields;
+    const amount = { total: 1234, currency: 'CNY' };
+    const order = { appid, mchid, description: '一杯茶', notify_url: 'http://127.0.0.1:9/notify', amount };
+    const trades = 'v3/pay/transactions';
+    const create = async (product: string, members: object, out_trade_no = newNo()) => {
+      const answer = await client.request(`${trades}/${product}`, 'POST', { ...order, ...members, out_trade_no });
+      return { out_trade_no, ...answer };
+    };
+    const expire = `${new Date(Date.now() + 8 * 3_600_000 + 3_600_000).toISOString().slice(0, 19)}+08:00`;
+    const extras = {
+      time_expire: expire,
+      attach: 'A1',
+      support_fapiao: true,
+      settle_info: { profit_sharing: false },
+      detail: { goods_detail: [{ merchant_goods_id: 'tea-1', quantity: 1, unit_price: 1234 }] },
+    };
+    const scene = { payer_client_ip: '192.0.2.7', device_id: 'D1', store_info: { id: 'S1' } };
+    const jsapi = await create('jsapi', { ...extras, payer: { openid: 'o1' } });
+    t.is(typeof jsapi.data.prepay_id, 'string');
+    t.is(typeof (await create('app', { ...extras, scene_info: scene })).data.prepay_id, 'string');
+    const h5 = { ...extras, scene_info: { ...scene, h5_info: { type: 'Wap' } } };
+    const first = await create('h5', h5);
+    const again = await create('h5', h5, first.out_trade_no);
+    t.not(again.data.h5_url, first.data.h5_url);
+
+    await world.post('/sim/pay', { payWay: 'wechat', orderNo: jsapi.out_trade_no });
+    const byOurs = await client.request(`${trades}/out-trade-no/${jsapi.out_trade_no}`, 'GET', undefined, {
+      params: { mchid },
+    });
+    const byTheirs = await client.request(`${trades}/id/${String(byOurs.data.transaction_id)}`, 'GET', undefined, {
+      params: { mchid },
+    });
+    t.deepEqual(byTheirs.data, byOurs.data);
+    t.is(byOurs.data.attach, 'A1');
+    const out_refund_no = newNo();
+    await world.post('/sim/faults', {
+      payWay: 'wechat',
+      call: 'refund',
+      fault: 'abnormal-refund',
+      orderNo: jsapi.out_trade_no,
+    });
+    const refund = { refund: 100, total: 1234, currency: 'CNY' };
+    const { transaction_id } = byOurs.data;
+    const asked = { transaction_id, out_refund_no, reason: '茶凉了', amount: refund, funds_account: 'AVAILABLE' };
+    t.is((await client.request('v3/refund/domestic/refunds', 'POST', asked)).data.status, 'ABNORMAL');
+    const stuck = (await client.request(`v3/refund/domestic/refunds/${out_refund_no}`, 'GET')).data;
+    const path = `v3/refund/domestic/refunds/${String(stuck.refund_id)}/apply-abnormal-refund`;
+    const retried = await client.request(path, 'POST', { out_refund_no, type: 'MERCHANT_BANK_CARD' });
+    t.is(retried.data.status, 'PROCESSING');
+
+    const { notify_url: _none, ...atTheTill } = order;
+    const codeNo = newNo();
+    const code = {
+      payer: { auth_code: `13${newDigits(16)}` },
+      scene_info: { device_ip: '192.0.2.9', store_info: { out_id: 'S1' } },
+    };
+    const shown = await client.request(`${trades}/codepay`, 'POST', { ...atTheTill, ...code, out_trade_no: codeNo });
+    t.is(shown.status, 202);
+    t.is(shown.data.trade_state, 'USERPAYING');
+    const reversed = await client.request(`${trades}/out-trade-no/${codeNo}/reverse`, 'POST', { appid, mchid });
+    t.deepEqual(reversed.data, { appid, mchid, out_trade_no: codeNo });
+  });
+}
+
+/** Random digits. */
+function newDigits(count: number): string {
+  return Array.from({ length: count }, () => randomInt(10)).join('');
 }
 
 test('the package opens the platform certificates, and they are the ones that sign', async (t) => {
