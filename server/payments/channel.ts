@@ -93,8 +93,11 @@ export type Outcome =
   | { kind: 'closed' }
   /** The channel knows no such trade; never moves an order by itself. */
   | { kind: 'absent' }
-  /** Refused; `definite` only when the code is on the allow-list of codes that cannot hide a trade. */
-  | ({ kind: 'declined'; code: string; reason: string; definite: boolean } & Traced)
+  /**
+   * Refused; `definite` only when the code is on the allow-list of codes that cannot hide a trade. `left` says of a refused capture
+   * who can still do something about it: the payer, who chooses another way to pay, or nobody.
+   */
+  | ({ kind: 'declined'; code: string; reason: string; definite: boolean; left?: 'payer' | 'nobody' } & Traced)
   | ({ kind: 'unknown'; cause: UnknownCause; detail?: string } & Traced);
 
 /** Why an answer says nothing: stable words, distinct for each fault. */
@@ -159,11 +162,12 @@ export type RefundOutcome =
   | { kind: 'succeeded'; amount: Money; at: Date; channelRefundNo?: string; toMerchant?: boolean }
   /** Final at the channel: it will not happen (WeChat CLOSED, PayPal CANCELLED/FAILED). */
   | { kind: 'failed'; code: string; reason: string }
-  /** This call was refused; the refund may still exist from an earlier call. */
-  | { kind: 'refused'; code: string; reason: string }
+  /** This call was refused; the refund may still exist from an earlier call, unless the refusal is `definite`. */
+  | { kind: 'refused'; code: string; reason: string; definite?: boolean }
   | { kind: 'abnormal'; code: string; reason: string; channelRefundNo?: string }
   | { kind: 'absent' }
-  | { kind: 'unknown'; cause: UnknownCause; detail?: string };
+  /** `repeat`: it cannot be asked any more; the same call under the same number tells. */
+  | { kind: 'unknown'; cause: UnknownCause; detail?: string; repeat?: true };
 
 /** Where a key that verified something comes from. */
 export interface KeyOrigin {

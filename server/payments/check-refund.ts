@@ -2,7 +2,7 @@ import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Via } from './apply.ts';
 import { ask, refundRef } from './ask.ts';
 import { isForgotten } from './core/decide-refund.ts';
-import { nextRefundStep } from './core/plan.ts';
+import { type NextRefundStep, nextRefundStep } from './core/plan.ts';
 import type { Ports } from './ports.ts';
 import { sendRefund } from './refund.ts';
 import { settleRefund } from './settle.ts';
@@ -22,10 +22,10 @@ export function checkRefund(ports: Ports) {
     const step = nextRefundStep(refund, ports.now());
     if (step === 'rest') await settleRefund(ports, refundNo, { wish: 'rest' }, via);
     else if (step === 'send') await send(refundNo, via);
-    else if (step !== 'await_slot') await question(refund, via, step === 'ask_if_known');
+    else if (step !== 'await_slot') await question(refund, via, step);
   };
 
-  async function question(refund: RefundRow, via: Via, mayRepeat: boolean): Promise<void> {
+  async function question(refund: RefundRow, via: Via, step: NextRefundStep): Promise<void> {
     const { refundNo, orderNo } = refund;
     const order = await ports.store.read((tx) => tx.orders.find({ orderNo }));
     if (!order) throw new Error('a refund has no order');
@@ -33,9 +33,10 @@ export function checkRefund(ports: Ports) {
       channel.queryRefund(refundRef(order, refund, ports.publicUrl)),
     );
     ports.checkpoint('refund-check.asked');
-    const isUnheardOf = mayRepeat && outcome.kind === 'absent';
+    const isUnheardOf = step === 'ask_if_known' && outcome.kind === 'absent';
+    const tellsAgain = step !== 'ask_if_done' && outcome.kind === 'unknown' && 'repeat' in outcome;
     const canRepeat = !isForgotten(refund, ports.channels.kindOf(order.payWay).limits, ports.now());
-    if (isUnheardOf && canRepeat) await send(refundNo, via);
+    if ((isUnheardOf || tellsAgain) && canRepeat) await send(refundNo, via);
     else await settleRefund(ports, refundNo, { outcome: isUnheardOf ? LOST : outcome }, via);
   }
 }

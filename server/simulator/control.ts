@@ -39,6 +39,7 @@ const RefundMove = Which.extend({
   refundNo: z.string(),
   state: z.enum(['processing', 'succeeded', 'failed', 'abnormal']),
 });
+const CaptureMove = Which.extend({ state: z.enum(['completed', 'declined']) });
 const Silence = z.object({ payWay: PayWays, enabled: z.boolean() });
 const Fault = z.object({
   payWay: PayWays,
@@ -49,9 +50,9 @@ const Fault = z.object({
   delayMs: z.number().min(0).max(600_000).optional(),
   account: z.string().optional(),
   orderNo: z.string().optional(),
-  code: z
+  word: z
     .string()
-    .regex(/^[A-Z][A-Z_]{1,63}$/)
+    .regex(/^[A-Z_]{1,64}$/)
     .optional(),
 });
 
@@ -124,6 +125,14 @@ function addPayer(router: Router, core: Core): void {
     if (money === undefined || money.minor <= 0n)
       throw new SimulatorRefusal(400, 'amount_invalid', 'amount must be in major units.');
     ctx.body = refundElsewhere(core, trade, Number(money.minor));
+  });
+  router.post('/capture-state', (ctx) => {
+    const { state, ...which } = bodyOf(ctx, CaptureMove);
+    const trade = tradeOf(core, which);
+    const { moveCapture } = core.half(trade.payWay);
+    if (!moveCapture) throw new SimulatorRefusal(400, 'no_captures', 'This channel makes no captures.');
+    moveCapture(core, trade, state);
+    ctx.body = trade;
   });
   router.post('/refund-state', (ctx) => {
     const { refundNo, state, ...which } = bodyOf(ctx, RefundMove);

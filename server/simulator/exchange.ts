@@ -14,8 +14,8 @@ export interface Answer {
 
 /** One authenticated call: what it does and how its answer is signed. Faults are drawn for it and applied around it. */
 export interface Exchange extends Target {
-  /** Does what was asked; `fault` is set for faults of the effect (`query-lag`, `pending-refund`, `wrong-amount` …), `code` for `refused`. */
-  act(fault: FaultName | undefined, code?: string): Answer | Promise<Answer>;
+  /** Does what was asked; `fault` is set for faults of the effect (`query-lag`, `pending-refund`, `wrong-amount` …), `word` is the fault's. */
+  act(fault: FaultName | undefined, word?: string): Answer | Promise<Answer>;
   /** Signs; `fault` is set for faults of the signature (`wrong-key`, `no-signature`, `duplicate-key`, `clock-skew` …). */
   seal(answer: Answer, fault: FaultName | undefined): Answer | Promise<Answer>;
 }
@@ -29,7 +29,7 @@ export async function answerExchange(
   const strike = faults.draw(exchange);
   if (strike !== undefined && stageOf(strike.name) === 'before') return refuseBefore(ctx, exchange, strike, clock);
   if (strike?.name === 'delay') await new Promise((resolve) => setTimeout(resolve, strike.delayMs));
-  const answer = await exchange.act(strike?.name, strike?.code);
+  const answer = await exchange.act(strike?.name, strike?.word);
   if (answer.silent || strike?.name === 'commit-then-timeout') return silence(ctx, strike?.delayMs ?? SILENCE_MS);
   if (strike?.name === '500-after-commit') return write(ctx, { status: 500, body: '' });
   if (strike?.name === 'html')

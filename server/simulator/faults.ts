@@ -81,8 +81,8 @@ export interface FaultRule {
   delayMs: number | null;
   account: string | null;
   orderNo: string | null;
-  /** The channel's code, for `refused`. */
-  code: string | null;
+  /** The channel's own word for what happens: the code of a refusal, the reason of a pending capture. */
+  word: string | null;
   /** How often it struck. */
   hits: number;
 }
@@ -91,8 +91,7 @@ export interface FaultRule {
 export interface Strike {
   name: FaultName;
   delayMs: number;
-  /** The code that `refused` refuses with. */
-  code?: string;
+  word: string | undefined;
 }
 
 /** The call that a fault may strike. */
@@ -123,9 +122,9 @@ export function createFaults(random: () => number = Math.random): Faults {
   return {
     set(input) {
       const times = input.times ?? (input.probability == null ? 1 : null);
-      const { payWay, fault, probability = null, delayMs = null, account = null, orderNo = null, code = null } = input;
-      if ((fault === 'refused') !== (code !== null))
-        throw new SimulatorRefusal(400, 'code_invalid', 'The fault refused needs a code, and no other fault has one.');
+      const { payWay, fault, probability = null, delayMs = null, account = null, orderNo = null, word = null } = input;
+      if (fault === 'refused' && word === null)
+        throw new SimulatorRefusal(400, 'word_missing', 'The fault refused needs the word of the channel.');
       const rule: FaultRule = {
         id: randomUUID(),
         payWay,
@@ -136,7 +135,7 @@ export function createFaults(random: () => number = Math.random): Faults {
         delayMs,
         account,
         orderNo,
-        code,
+        word,
         hits: 0,
       };
       rules.push(rule);
@@ -150,8 +149,8 @@ export function createFaults(random: () => number = Math.random): Faults {
       const rule = rules.find((candidate) => matches(candidate, target) && random() < (candidate.probability ?? 1));
       if (rule === undefined) return undefined;
       rule.hits += 1;
-      const delayMs = rule.delayMs ?? DEFAULT_DELAY_MS[rule.fault] ?? SILENCE_MS;
-      return { name: rule.fault, delayMs, ...(rule.code === null ? {} : { code: rule.code }) };
+      const { fault: name, word, delayMs } = rule;
+      return { name, delayMs: delayMs ?? DEFAULT_DELAY_MS[name] ?? SILENCE_MS, word: word ?? undefined };
     },
   };
 }

@@ -62,6 +62,8 @@ export interface Half {
   pay(core: Core, trade: Trade): void;
   /** The details of one more trade under the same number; absent = the channel has one trade for each number. */
   detailsOfAnother?(core: Core, trade: Trade): Record<string, unknown>;
+  /** The merchant accepts or denies a pending capture in its account; absent = the channel makes no captures. */
+  moveCapture?(core: Core, trade: Trade, state: 'completed' | 'declined'): void;
   /** The payer refuses. */
   decline(core: Core, trade: Trade): void;
   /** The payer opens a signed address that the channel has not seen (Alipay page, wap, app); undefined = not one of mine. */

@@ -11,7 +11,7 @@ async function stage(t: ExecutionContext) {
 }
 
 function refuse(service: Service, orderNo: string, code: string) {
-  return service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'refused', orderNo, code });
+  return service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'refused', orderNo, word: code });
 }
 
 async function refund(shop: Merchant, orderNo: string, refundAmount: number) {

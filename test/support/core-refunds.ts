@@ -18,6 +18,7 @@ export const REFUND_OUTCOMES: readonly (readonly [name: string, outcome: RefundO
   ['succeeded in another currency', { kind: 'succeeded', amount: amount(400n, 'USD'), at: at(-5) }],
   ['failed', { kind: 'failed', code: 'CLOSED', reason: 'no' }],
   ['refused', { kind: 'refused', code: 'NOT_ENOUGH', reason: 'no' }],
+  ['refused for good', { kind: 'refused', code: 'TOO_LATE', reason: 'no', definite: true }],
   ['abnormal', { kind: 'abnormal', code: 'ABNORMAL', reason: 'card gone', channelRefundNo: 'CR-1' }],
   ['absent', { kind: 'absent' }],
   ['unknown', { kind: 'unknown', cause: 'timeout' }],

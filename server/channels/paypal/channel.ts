@@ -17,6 +17,7 @@ import { readCapture, readOrder, readRefund, unknown } from './answers.ts';
 import type { Reply } from './answers.ts';
 import { createCall } from './call.ts';
 import { createCertificateCache } from './certificate-cache.ts';
+import { captureEnds, refundEnds, refusesForCertain } from './issues.ts';
 import { readEvent } from './notice.ts';
 import {
   captureOutcome,
@@ -31,7 +32,6 @@ import type { Expected } from './outcomes.ts';
 import { lookUpRefund, refundById } from './refund-lookup.ts';
 import * as requests from './requests.ts';
 import { readSettings } from './settings.ts';
-import { refusesForCertain } from './status.ts';
 import { createTokenSource } from './token.ts';
 import { verifyWebhook } from './webhook.ts';
 
@@ -113,7 +113,9 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     if (before.kind !== 'approved' || !channelOrderId) return before;
     const reply = await call(requests.captureRequest(settings, channelOrderId, order));
     if (reply.kind !== 'refused') return readOrderReply(reply, order);
-    return reply.code === 'ORDER_ALREADY_CAPTURED' ? readCaptured(order) : declined(reply.code, reply.reason);
+    if (reply.code === 'ORDER_ALREADY_CAPTURED') return readCaptured(order);
+    const left = captureEnds(reply.code);
+    return { ...declined(reply.code, reply.reason, left !== undefined), ...(left ? { left } : {}) };
   }
 
   /** PayPal has said that there is a capture, so an answer that does not show one yet settles nothing. */
@@ -133,8 +135,8 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     const captureId = order.paymentNo ?? order.channelTradeNo;
     if (!captureId) return { kind: 'refused', code: 'NO_CAPTURE', reason: 'The order has no capture to refund.' };
     const reply = await call(requests.refundRequest(settings, captureId, order));
-    if (reply.kind === 'refused') return { kind: 'refused', code: reply.code, reason: reply.reason };
-    return readRefundReply(reply, { ...order, channelRefundNo: null });
+    if (reply.kind !== 'refused') return readRefundReply(reply, { ...order, channelRefundNo: null });
+    return { kind: 'refused', code: reply.code, reason: reply.reason, definite: refundEnds(reply.code) };
   }
 
   async function queryRefund(ref: RefundRef): Promise<RefundOutcome> {
@@ -151,9 +153,20 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     if (!ref.channelOrderId) return unknown('mismatch', 'The PayPal order id needed to find the refund is unknown.');
     const reply = await call(requests.getOrderRequest(settings, ref.channelOrderId, ref.orderNo));
     if (reply.kind === 'unknown') return reply;
-    const order = reply.kind === 'ok' ? readOrder(reply.body) : undefined;
+    if (reply.kind === 'refused' && reply.status === 404) return findRefundByCapture(ref);
     if (reply.kind === 'refused') return unknown('rejected', `${reply.code}: ${reply.reason}`);
+    const order = readOrder(reply.body);
     return order ? refundInOrder(order, ref) : unknown('unparsable', 'The response is not an order.');
+  }
+
+  /** PayPal has forgotten the order: of a capture with refunds it does not say which, but the same call again does. */
+  async function findRefundByCapture(ref: RefundRef): Promise<RefundOutcome> {
+    const captureId = ref.paymentNo ?? ref.channelTradeNo;
+    const reply = captureId ? await call(requests.getCaptureRequest(settings, captureId, ref)) : undefined;
+    if (reply?.kind === 'unknown') return reply;
+    const capture = reply?.kind === 'ok' ? readCapture(reply.body) : undefined;
+    if (capture?.status === 'COMPLETED') return { kind: 'absent' };
+    return { ...unknown('rejected', 'PayPal no longer shows the order of the refund.'), repeat: true };
   }
 
   function readRefundReply(reply: Exclude<Reply, { kind: 'refused' }>, ref: RefundRef): RefundOutcome {

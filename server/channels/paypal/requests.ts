@@ -4,7 +4,11 @@ import { majorText } from '../../payments/money.ts';
 import type { Money } from '../../payments/money.ts';
 import type { PaypalSettings } from './settings.ts';
 
-const LONGEST_TEXT = 127;
+/**
+ * Longest texts, in bytes of UTF-8: PayPal's OpenAPI document (orders v2 and payments v2) gives the lengths for US-ASCII and says that
+ * other characters count as more.
+ */
+const LONGEST = { description: 127, noteToPayer: 255 } as const;
 
 /** `POST /v1/oauth2/token`: asks for an access token with the client's own credentials. */
 export function tokenRequest({ apiUrl, clientId, clientSecret }: PaypalSettings): WireRequest {
@@ -30,7 +34,7 @@ export function createOrderRequest(settings: PaypalSettings, order: PlaceOrder):
       {
         reference_id: 'default',
         amount: paypalAmount(order.amount),
-        description: plainText(order.subject),
+        description: plainText(order.subject, LONGEST.description) || undefined,
         custom_id: order.orderNo,
         invoice_id: order.orderNo,
       },
@@ -77,7 +81,7 @@ export function refundRequest(settings: PaypalSettings, captureId: string, refun
     amount: paypalAmount(refund.refundAmount),
     custom_id: refund.orderNo,
     invoice_id: refund.refundNo,
-    note_to_payer: plainText(refund.reason) || undefined,
+    note_to_payer: plainText(refund.reason, LONGEST.noteToPayer) || undefined,
   };
   const path = `/v2/payments/captures/${encodeURIComponent(captureId)}/refund`;
   return post(settings, path, refund.refundNo, body, aboutRefund('refund', refund));
@@ -120,15 +124,17 @@ function post(
   return { method: 'POST', url: apiUrl + path, headers, body: JSON.stringify(body), about };
 }
 
-/** Control characters become spaces, and the text is cut to PayPal's length without splitting a character. */
-function plainText(text: string): string {
+/** Control characters become spaces, and the text is cut to so many bytes without splitting a character. */
+function plainText(text: string, mostBytes: number): string {
   const clean = text
     .toWellFormed()
     .replace(/\p{Cc}+/gu, ' ')
     .trim();
   let cut = '';
+  let bytes = 0;
   for (const character of clean) {
-    if (cut.length + character.length > LONGEST_TEXT) break;
+    bytes += Buffer.byteLength(character);
+    if (bytes > mostBytes) break;
     cut += character;
   }
   return cut;

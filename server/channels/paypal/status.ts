@@ -30,27 +30,6 @@ const REFUND: ReadonlyMap<string, RefundMeaning> = new Map([
   ['FAILED', 'failed'],
 ]);
 
-/** Issues of the create call that cannot hide an order: the request itself was not acceptable. */
-const REFUSED_FOR_CERTAIN: ReadonlySet<string> = new Set([
-  'INVALID_CURRENCY_CODE',
-  'CURRENCY_NOT_SUPPORTED',
-  'CURRENCY_NOT_SUPPORTED_FOR_COUNTRY',
-  'DECIMAL_PRECISION',
-  'DECIMALS_NOT_SUPPORTED',
-  'CANNOT_BE_ZERO_OR_NEGATIVE',
-  'CANNOT_BE_NEGATIVE',
-  'MAX_VALUE_EXCEEDED',
-  'INVALID_PARAMETER_VALUE',
-  'INVALID_PARAMETER_SYNTAX',
-  'INVALID_STRING_LENGTH',
-  'INVALID_STRING_MAX_LENGTH',
-  'MISSING_REQUIRED_PARAMETER',
-  'MALFORMED_REQUEST_JSON',
-  'PAYEE_ACCOUNT_RESTRICTED',
-  'PAYEE_ACCOUNT_LOCKED_OR_CLOSED',
-  'PAYEE_NOT_ENABLED_FOR_CARD_PROCESSING',
-]);
-
 /** Meaning of an order status: `waiting` = for the payer. `completed` is never money by itself: read the capture. */
 export function orderMeaning(word: string): OrderMeaning {
   return ORDER.get(word) ?? 'pending';
@@ -64,9 +43,4 @@ export function captureMeaning(word: string): CaptureMeaning {
 /** Meaning of a refund status. */
 export function refundMeaning(word: string): RefundMeaning {
   return REFUND.get(word) ?? 'pending';
-}
-
-/** Whether a create refused with this issue has left no order behind. */
-export function refusesForCertain(issue: string): boolean {
-  return REFUSED_FOR_CERTAIN.has(issue);
 }

@@ -207,7 +207,7 @@ function notOverdue({ refundNo }: RefundRow, resolution: string): Resolved {
   return { where: { refundNo, kind: 'refund_overdue' }, resolution, by: 'service' };
 }
 
-/** A refusal fails a refund only when two questions know nothing and nothing can land any more. */
+/** A refusal fails a refund only when it is definite, or two questions know nothing, and nothing can land any more. */
 function unsettled({
   order,
   refund,
@@ -228,7 +228,8 @@ function unsettled({
   const next = { ...refund, ...patch };
   if (isDisowned(next))
     return onItsWay(refund, { ...patch, ...DISOWNED, nextCheckAt: later(now, ABSENCE_SECONDS + 1) }, outcome, now);
-  if (!isRefusedForSure(next, now))
+  const isDefinite = outcome.kind === 'refused' && outcome.definite === true;
+  if (!isRefusedForSure(next, isDefinite, now))
     return onItsWay(refund, { ...patch, nextCheckAt: nextQuestion(next, now) }, outcome, now);
   if (isOwed(refund)) return sentAgain(refund, patch, now);
   const failure = { code: next.failureCode ?? 'refused', message: next.failureMessage ?? '' };
@@ -279,9 +280,10 @@ function countAbsence(refund: RefundRow, now: Date): Partial<Pick<RefundRow, 'ab
   return now >= later(first, ABSENCE_SECONDS) ? { absentCount: refund.absentCount + 1 } : {};
 }
 
-function isRefusedForSure(refund: RefundRow, now: Date): boolean {
+function isRefusedForSure(refund: RefundRow, isDefinite: boolean, now: Date): boolean {
   const canStillLand = refund.unknownAt !== null && now < later(refund.unknownAt, LANDING_SECONDS);
-  return refund.refusedAt !== null && refund.absentCount >= 2 && !canStillLand && !refund.accepted;
+  const isConfirmed = isDefinite || refund.absentCount >= 2;
+  return refund.refusedAt !== null && isConfirmed && !canStillLand && !refund.accepted;
 }
 
 /** A refund that was refused, or that the channel did not know, is asked about a minute apart, so that the verdict does not wait for the long steps. */

@@ -27,9 +27,9 @@ export const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
 };
 
 /** Does what a checked request asks; a refusal of the business is an answer like any other. */
-export function perform(core: Core, request: AlipayRequest, fault: FaultName | undefined, code?: string): Said {
+export function perform(core: Core, request: AlipayRequest, fault: FaultName | undefined, word?: string): Said {
   try {
-    if (code !== undefined) throw refused(code, 'Refused, as a fault asks for.');
+    if (fault === 'refused' && word !== undefined) throw refused(word, 'Refused, as a fault asks for.');
     if (fault === 'clock-skew')
       throw new AlipayRefusal('40002', 'isv.invalid-timestamp', 'The timestamp is not of now.');
     if (fault === 'same-id-concurrent-refusal') throw refused('SYSTEM_ERROR', 'The same request is being served.');

@@ -64,8 +64,8 @@ async function serve(core: Core, ctx: Context): Promise<void> {
     account: account.name,
     call: METHODS[raw.method]!.call,
     orderNo,
-    act: (fault, code) => {
-      const said = perform(core, request, fault, code);
+    act: (fault, word) => {
+      const said = perform(core, request, fault, word);
       return { status: 200, body: contentText(said.content), silent: said.silent };
     },
     seal: ({ body: text }, fault) => sealAnswer(core, account, { member, text, certificateMode }, fault),

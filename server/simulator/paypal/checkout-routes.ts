@@ -33,13 +33,10 @@ export function addCheckout(add: AddRoute, core: Core, books: Books): void {
   add('post', '/v2/checkout/orders/:id/capture', {
     call: 'capture',
     orderNo,
-    act: (request, fault) =>
-      answerDone(
-        core,
-        captureOrder(core, books, request.account, idOf(request), request.requestId, fault),
-        request,
-        fault,
-      ),
+    act(request, fault, word) {
+      const asked = { id: idOf(request), requestId: request.requestId, fault, word };
+      return answerDone(core, captureOrder(core, books, request.account, asked), request, fault);
+    },
   });
   add('get', '/v2/payments/captures/:id', {
     call: 'query',

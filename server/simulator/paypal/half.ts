@@ -5,6 +5,7 @@ import type { NoticeRecord, SignedNotice } from '../notice.ts';
 import { SimulatorRefusal } from '../refusal.ts';
 import { duplicateFirstKey } from '../spoil.ts';
 import type { Trade } from '../trade.ts';
+import { moveCapture } from './captures.ts';
 import { tell, type EventFacts } from './events.ts';
 import { presentOrder } from './present.ts';
 import { tellRefund } from './refunds.ts';
@@ -45,6 +46,7 @@ export const paypalHalf: Half = {
     pems: { paypal_simulator_ca: [core.authority.root] },
   }),
   pay: approve,
+  moveCapture,
   decline: (core, trade) => core.trades.decline(trade),
   tellRefund,
   newRefundNumber: (core) => core.trades.newNumber(newPaypalId),
@@ -56,6 +58,7 @@ export const paypalHalf: Half = {
 /** The payer agrees; the money is the merchant's to take. */
 function approve(core: Core, trade: Trade): void {
   if (trade.state === 'approved') return;
+  delete trade.details['refusedWith'];
   trade.details['approvedAt'] = core.clock.now();
   core.trades.approve(trade);
   const order = presentOrder(trade, sceneryOf(core, trade));

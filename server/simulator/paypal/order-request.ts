@@ -3,7 +3,16 @@ import { exponentOf } from '../../payments/money.ts';
 import { refuse, type PaypalRefusal } from './refusals.ts';
 
 const Url = z.url({ protocol: /^https?$/ }).max(4000);
-const Reference = z.string().min(1).max(127);
+/**
+ * Lengths are counted in bytes of UTF-8: PayPal's OpenAPI document gives them for US-ASCII and says that other characters count as
+ * more; reports of shops agree (Greek and emoji refused below 127 characters).
+ */
+const text = (most: number) =>
+  z
+    .string()
+    .min(1)
+    .refine((value) => Buffer.byteLength(value) <= most, { params: { isTooLong: true } });
+const Reference = text(127);
 
 const Amount = z.object({ currency_code: z.string().length(3), value: z.string().max(32) });
 
@@ -14,7 +23,7 @@ const OrderRequest = z.object({
       z.object({
         reference_id: z.string().max(256).default('default'),
         amount: Amount,
-        description: z.string().max(127).default(''),
+        description: text(127).optional(),
         custom_id: Reference.optional(),
         invoice_id: Reference.optional(),
       }),
@@ -40,7 +49,7 @@ const RefundRequest = z.object({
   amount: Amount.optional(),
   invoice_id: Reference.optional(),
   custom_id: Reference.optional(),
-  note_to_payer: z.string().min(1).max(255).optional(),
+  note_to_payer: text(255).optional(),
 });
 
 const WebhookRequest = z.object({
@@ -134,7 +143,11 @@ function translate(issue: z.core.$ZodIssue, body: unknown): PaypalRefusal {
   if (valueAt(body, issue.path) === undefined) {
     return refuse(400, 'MISSING_REQUIRED_PARAMETER', 'A required field / parameter is missing.', field);
   }
-  if (issue.code === 'too_big' || issue.code === 'too_small') {
+  if (
+    issue.code === 'too_big' ||
+    issue.code === 'too_small' ||
+    (issue.code === 'custom' && issue.params?.['isTooLong'])
+  ) {
     return refuse(400, 'INVALID_STRING_LENGTH', 'The value of a field is either too short or too long.', field);
   }
   return refuse(400, 'INVALID_PARAMETER_VALUE', 'The value of a field is invalid.', field);

@@ -4,7 +4,7 @@ import type { FaultName } from '../faults.ts';
 import { fixedOutcome } from '../fixed.ts';
 import type { Trade } from '../trade.ts';
 import type { Books } from './books.ts';
-import { ripen, takeMoney, type CaptureFault } from './captures.ts';
+import { refuseCapture, ripen, takeMoney, type CaptureFault } from './captures.ts';
 import { readAmount, type OrderRequest } from './order-request.ts';
 import { notFound, refuse } from './refusals.ts';
 import { newPaypalId } from './secrets.ts';
@@ -75,7 +75,7 @@ function draftOf(
     account: account.name,
     orderNo: customId ?? invoiceId ?? id,
     scene: 'redirect',
-    subject: unit.description,
+    subject: unit.description ?? '',
     minor,
     currency,
     notifyUrl,
@@ -102,14 +102,21 @@ export function getOrder(core: Core, books: Books, account: Account, id: string)
   return trade;
 }
 
+/** A capture call, and what a fault makes of it. */
+export interface CaptureAsked {
+  id: string;
+  requestId: string | undefined;
+  fault: FaultName | undefined;
+  /** The issue of a refusal, or the reason of a pending capture. */
+  word: string | undefined;
+}
+
 /** `POST /v2/checkout/orders/{id}/capture`; throws PaypalRefusal. */
 export function captureOrder(
   core: Core,
   books: Books,
   account: Account,
-  id: string,
-  requestId: string | undefined,
-  fault: FaultName | undefined,
+  { id, requestId, fault, word }: CaptureAsked,
 ): Done {
   const trade = getOrder(core, books, account, id);
   if (requestId !== undefined && trade.payments.some(({ requestNo }) => requestNo === requestId))
@@ -120,11 +127,12 @@ export function captureOrder(
       'ORDER_ALREADY_CAPTURED',
       'Order already captured. If intent=CAPTURE only one capture per order is allowed.',
     );
+  refuseCapture(core, trade, fault, word);
   if (trade.state !== 'approved')
     throw refuse(422, 'ORDER_NOT_APPROVED', 'Payer has not yet approved the Order for payment.');
   const { invoiceId } = trade.details;
   if (typeof invoiceId === 'string' && books.invoiceUsed(account, invoiceId, trade)) throw duplicateInvoice();
-  takeMoney(core, trade, requestId, isCaptureFault(fault) ? fault : undefined);
+  takeMoney(core, trade, requestId, isCaptureFault(fault) ? fault : undefined, word);
   return { trade, repeated: false };
 }
 

@@ -15,16 +15,20 @@ type Json = Record<string, unknown>;
 
 const PAYER = { payer_id: 'SIMPAYER00001', email_address: 'payer@simulator.invalid', address: { country_code: 'US' } };
 
-/** The order status that goes with a trade; a capture of any kind completes the order. */
+/**
+ * The order status that goes with a trade; a capture of any kind completes the order. A refused instrument leaves it approved, as shops
+ * report (woocommerce-paypal-payments, issue 4633); that PAYER_ACTION_REQUIRED is the status too is inferred from its name.
+ */
 export function orderStatus(trade: Trade, linkName: Scenery['linkName']): string {
   if (trade.payments.length > 0) return 'COMPLETED';
-  if (trade.state === 'approved') return 'APPROVED';
+  const { refusedWith = 'PAYER_ACTION_REQUIRED' } = trade.details;
+  if (trade.state === 'approved' || refusedWith !== 'PAYER_ACTION_REQUIRED') return 'APPROVED';
   return linkName === 'approve' ? 'CREATED' : 'PAYER_ACTION_REQUIRED';
 }
 
 /** An order as `GET /v2/checkout/orders/{id}` shows it. */
 export function presentOrder(trade: Trade, scenery: Scenery): Json {
-  const approved = trade.state === 'approved' || trade.payments.length > 0;
+  const approved = trade.state === 'approved' || trade.payments.length > 0 || 'refusedWith' in trade.details;
   return {
     id: trade.id,
     intent: 'CAPTURE',
@@ -44,7 +48,9 @@ export function presentCapture(trade: Trade, payment: Payment, { apiUrl, merchan
   return {
     id: payment.number,
     status: captureStatus(trade, payment),
-    ...(payment.state === 'pending' ? { status_details: { reason: 'PENDING_REVIEW' } } : {}),
+    ...(payment.state === 'pending'
+      ? { status_details: { reason: trade.details['pendingReason'] ?? 'PENDING_REVIEW' } }
+      : {}),
     amount: amount(trade, payment.minor),
     final_capture: true,
     seller_protection: { status: 'ELIGIBLE', dispute_categories: ['ITEM_NOT_RECEIVED', 'UNAUTHORIZED_TRANSACTION'] },
@@ -99,7 +105,7 @@ function presentUnit(trade: Trade, scenery: Scenery): Json {
     reference_id: 'default',
     amount: amount(trade, trade.minor),
     payee: { merchant_id: scenery.merchantId },
-    description: trade.subject,
+    ...(trade.subject === '' ? {} : { description: trade.subject }),
     ...numbersOf(trade),
     ...(captures.length > 0 ? { payments } : {}),
   };
@@ -109,7 +115,7 @@ function orderLinks(trade: Trade, { apiUrl, payerUrl, linkName }: Scenery): Json
   const self = `${apiUrl}/v2/checkout/orders/${trade.id}`;
   const links = [{ href: self, rel: 'self', method: 'GET' }];
   if (trade.payments.length > 0) return links;
-  if (trade.state !== 'approved') return [...links, { href: payerUrl, rel: linkName, method: 'GET' }];
+  if (orderStatus(trade, linkName) !== 'APPROVED') return [...links, { href: payerUrl, rel: linkName, method: 'GET' }];
   return [...links, { href: `${self}/capture`, rel: 'capture', method: 'POST' }];
 }
 

@@ -29,10 +29,22 @@ const NAMES: Readonly<Record<number, readonly [name: string, message: string]>> 
 };
 
 /** A refusal with one issue, with the name and message that belong to its status. */
-export function refuse(status: number, issue: string, description: string, field?: string): PaypalRefusal {
+export function refuse(
+  status: number,
+  issue: string,
+  description: string,
+  field?: string,
+  links: readonly object[] = [],
+): PaypalRefusal {
   const [name, message] = NAMES[status] ?? ['INTERNAL_SERVER_ERROR', 'An internal server error has occurred.'];
   const detail = { ...(field === undefined ? {} : { field }), issue, description };
-  return new PaypalRefusal(status, { name, message, debug_id: debugId(), details: [detail], links: [] });
+  return new PaypalRefusal(status, { name, message, debug_id: debugId(), details: [detail], links });
+}
+
+/** The refusal that a fault asks for by its issue. */
+export function refuseWith(issue = 'TRANSACTION_REFUSED', links: readonly object[] = []): PaypalRefusal {
+  if (issue === 'INVALID_RESOURCE_ID') return notFound();
+  return refuse(422, issue, `The simulator was told to refuse with ${issue}.`, undefined, links);
 }
 
 /** There is no such resource, or it is another account's. */

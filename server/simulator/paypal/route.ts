@@ -18,7 +18,7 @@ export interface Request {
 export interface Route {
   call: Call;
   orderNo?(request: Request): string | undefined;
-  act(request: Request, fault: FaultName | undefined): Answer;
+  act(request: Request, fault: FaultName | undefined, word: string | undefined): Answer;
 }
 
 /** Adds a route behind the token check. */

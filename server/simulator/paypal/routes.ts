@@ -8,7 +8,7 @@ import { duplicateFirstKey } from '../spoil.ts';
 import { openBooks } from './books.ts';
 import { addCheckout } from './checkout-routes.ts';
 import { addNotifications } from './notification-routes.ts';
-import { PaypalRefusal, refuse, refuseToken } from './refusals.ts';
+import { PaypalRefusal, refuse, refuseToken, refuseWith } from './refusals.ts';
 import { json, type AddRoute, type Request, type Route } from './route.ts';
 import { accountOfBasic, accountOfBearer, issueToken, TOKEN_SECONDS } from './tokens.ts';
 
@@ -32,7 +32,12 @@ async function answer(core: Core, ctx: Context, route: Route): Promise<void> {
     account: account.name,
     call: route.call,
     orderNo: route.orderNo?.(read),
-    act: (fault) => attempt(() => route.act(read, fault)),
+    act: (fault, word) =>
+      attempt(() => {
+        // A capture that is refused leaves a trace on the order, so that call answers for itself.
+        if (fault === 'refused' && route.call !== 'capture') throw refuseWith(word);
+        return route.act(read, fault, word);
+      }),
     seal: (made, fault) => (fault === 'duplicate-key' ? { ...made, body: duplicateFirstKey(made.body) } : made),
   });
 }

@@ -65,9 +65,14 @@ function* faultsOfHearing({ refund }: Pair, { outcome }: RefundHeard, change: Ch
   const waited = refund.refusedAt !== null || outcome.kind === 'refused';
   const couldLand = refund.unknownAt !== null && refund.unknownAt > at(-600);
   const absent = refund.absentCount + (outcome.kind === 'absent' ? 1 : 0);
+  const isDefinite = outcome.kind === 'refused' && outcome.definite === true;
+  const isOwed = refund.origin === 'late' || refund.origin === 'surplus';
+  const isOver = isDefinite && isWaiting(refund) && !couldLand && !refund.accepted && !isOwed;
+  if (isOver && after.state !== 'failed') yield 'refused for good and still waited for';
   if (saysNothing && after.state === 'failed' && refund.state !== 'failed') {
-    if (!waited || couldLand || absent < 2 || refund.accepted) yield 'failed though it may have happened';
-    if (refund.origin === 'late' || refund.origin === 'surplus') yield 'money that is owed was given up';
+    if (!waited || couldLand || (absent < 2 && !isDefinite) || refund.accepted)
+      yield 'failed though it may have happened';
+    if (isOwed) yield 'money that is owed was given up';
   }
   if (outcome.kind === 'pending' && !after.accepted && !isFinal(after) && refund.state !== 'abnormal')
     yield 'an accepted refund is not known as such';

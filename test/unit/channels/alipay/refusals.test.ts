@@ -131,7 +131,7 @@ for (const { name } of WAYS) {
       const merchant = merchants.get(name)!;
       const { orderNo } = merchant.order;
       for (const [code, meaning] of Object.entries(codes)) {
-        await control('/faults', { payWay: 'alipay', call, fault: 'refused', orderNo, code });
+        await control('/faults', { payWay: 'alipay', call, fault: 'refused', orderNo, word: code });
         const outcome = await ask(merchant);
         const wanted = expected(`ACQ.${code}`)[meaning];
         t.truthy(wanted, `${call} has no words for ${meaning}`);
