@@ -15,6 +15,7 @@ import {
   type ChannelKind,
   ChannelMisconfigured,
   type Mode,
+  NoticeNotGenuine,
   type PayWay,
   type ProbeResult,
   type Transport,
@@ -300,7 +301,16 @@ export function watched(channel: Channel, tell: (failure: UnknownCause | null) =
         retryAbnormalRefund.call(channel, refund),
       ),
     }),
-    readNotice: (...notice) => channel.readNotice(...notice),
+    async readNotice(...notice) {
+      try {
+        const read = await channel.readNotice(...notice);
+        if (read.amiss) tell(read.amiss);
+        return read;
+      } catch (error) {
+        if (error instanceof NoticeNotGenuine && error.why === 'chain_incomplete') tell(error.why);
+        throw error;
+      }
+    },
     ackNotice: (verdict) => channel.ackNotice(verdict),
     probe: () => channel.probe(),
   };

@@ -117,6 +117,7 @@ export type UnknownCause =
   | 'busy'
   | 'in_progress'
   | 'rejected'
+  | 'chain_incomplete'
   | 'misconfigured';
 
 /** A payment that the channel gave back when it closed the order (a payer's code that is cancelled). */
@@ -193,6 +194,16 @@ export interface Notice {
   refundId?: string;
   /** WeChat Pay: the app in whose name the payment was made; must equal the one the order pins. */
   appId?: string;
+  /** PayPal: the payment that the message is about, by the channel's number of it. */
+  paymentNo?: string;
+  /** Money was taken back by something that the channel itself does not show (PayPal: a chargeback). */
+  reversed?: true;
+  /** The channel tells whatever happens at the account, for all its systems: what names no order of ours is none of our business. */
+  isShared?: true;
+  /** A try-out from the channel's dashboard; nothing happened. */
+  isTest?: true;
+  /** What is amiss with the way in which it was verified, although it is genuine. */
+  amiss?: UnknownCause;
   /** The key that verified it; a message with an outcome always says. */
   verifiedBy?: KeyOrigin;
   /** Settled directly when present; a notice without one is a hint: query. */
@@ -207,6 +218,14 @@ export class NoticeNotGenuine extends Error {
     super(detail);
     this.name = 'NoticeNotGenuine';
     this.why = why;
+  }
+}
+
+/** Whether a message is genuine, or what it is about, cannot be told now: the channel was asked and said nothing. */
+export class NoticeUndecided extends Error {
+  constructor(detail: string) {
+    super(detail);
+    this.name = 'NoticeUndecided';
   }
 }
 
@@ -261,7 +280,7 @@ export interface Channel {
   lookUpRefund(order: OrderRef, number: string): Promise<RefundOutcome>;
   /** WeChat only: ask again for a refund that ended ABNORMAL. */
   retryAbnormalRefund?(refund: RefundRef): Promise<RefundOutcome>;
-  /** Throws NoticeNotGenuine. `headers` has lower-case names. */
+  /** Throws NoticeNotGenuine or NoticeUndecided. `headers` has lower-case names. */
   readNotice(headers: Record<string, string | undefined>, rawBody: Buffer, budget?: FetchBudget): Promise<Notice>;
   ackNotice(verdict: NoticeVerdict): NoticeAck;
   probe(): Promise<ProbeResult>;

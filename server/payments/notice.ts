@@ -3,6 +3,7 @@ import type { ReadTx, Tx } from '../db/store.ts';
 import {
   type FetchBudget,
   NoticeNotGenuine,
+  NoticeUndecided,
   type Notice,
   type NoticeAck,
   type NoticeVerdict,
@@ -13,8 +14,12 @@ import {
 import { checkOrder } from './check-order.ts';
 import { checkRefund } from './check-refund.ts';
 import { confirmNotice } from './confirm-notice.ts';
+import { unanswered } from './core/decide-question.ts';
+import { later } from './core/plan.ts';
 import { createFetchBudgets } from './fetch-budget.ts';
+import { raiseException } from './follow-ups.ts';
 import { settleForeignRefund } from './foreign-refund.ts';
+import { madeAt } from './numbers.ts';
 import { type Named, openQuestion } from './open-question.ts';
 import type { NoticeChannel, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
@@ -26,7 +31,18 @@ import { speaksFor, type Arrived } from './whose-notice.ts';
 /** What became of a delivery; `ack` is what the channel hears. */
 export interface NoticeResult {
   ack: NoticeAck;
-  result: 'settled' | 'duplicate' | 'hint' | 'not_genuine' | 'unknown_order' | 'unconfirmed' | 'not_configured';
+  result:
+    | 'settled'
+    | 'duplicate'
+    | 'hint'
+    | 'irrelevant'
+    | 'not_genuine'
+    | 'unknown_order'
+    | 'unknown_recent'
+    | 'unknown_old'
+    | 'unconfirmed'
+    | 'undecided'
+    | 'not_configured';
 }
 
 /** How a channel hears of it: only what could not be stored, or asked about, is our fault. */
@@ -34,11 +50,18 @@ const VERDICTS: Readonly<Record<NoticeResult['result'], NoticeVerdict>> = {
   settled: 'accepted',
   duplicate: 'accepted',
   hint: 'accepted',
+  irrelevant: 'accepted',
+  unknown_old: 'accepted',
   not_genuine: 'refused',
   unknown_order: 'refused',
   not_configured: 'refused',
   unconfirmed: 'again',
+  undecided: 'again',
+  unknown_recent: 'again',
 };
+
+/** A channel repeats its messages for about this long: until then an order that nobody knows may still become known. */
+const RECENT_SECONDS = 3 * 86_400;
 
 /** What the commit did, and what is asked after it. */
 interface Settled {
@@ -70,6 +93,7 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     const candidates = await ports.channels.forNotices(project, payWay);
     const read = await readWithAny({ project, payWay }, candidates, { headers, rawBody, budget: budgetOf(address) });
     if (!read) return refuse(candidates[0], payWay, project);
+    if ('undecided' in read) return answer(read.undecided, payWay, 'undecided');
     const { notice, from } = read;
     const isConfirmed = await confirm({ project, payWay, from, notice });
     const done: Settled = isConfirmed
@@ -78,11 +102,15 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     ports.checkpoint('notice.settled');
     await follow(done, notice);
     const { result } = done;
-    ports.count('notice', { payWay, result });
-    const ack = from.channel.ackNotice(VERDICTS[result]);
-    remember(payWay, notice, rawBody, ack, result);
-    return { ack, result };
+    const answered = answer(from, payWay, result);
+    remember(payWay, { ...notice, orderNo: done.order?.orderNo ?? notice.orderNo }, rawBody, answered.ack, result);
+    return answered;
   };
+
+  function answer(from: NoticeChannel, payWay: PayWay, result: NoticeResult['result']): NoticeResult {
+    ports.count('notice', { payWay, result });
+    return { ack: from.channel.ackNotice(VERDICTS[result]), result };
+  }
 
   function remember(payWay: PayWay, notice: Notice, rawBody: Buffer, ack: NoticeAck, word: string): void {
     if (!notice.orderNo) return;
@@ -130,17 +158,16 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     from: NoticeChannel,
     notice: Notice,
   ): Promise<Settled> {
-    const found = await findByNotice(tx, notice);
+    if (notice.isTest) return { result: 'irrelevant' };
+    const found = await findByNotice(tx, payWay, notice);
     const order = found === undefined ? undefined : await tx.orders.lock({ orderNo: found });
-    if (!order) {
-      await listUnmatched(ports, tx, { project, payWay }, notice);
-      return { result: 'unknown_order' };
+    if (!order) return strange(tx, { project, payWay }, notice);
+    if (!speaksFor({ project, payWay, from, notice }, order)) {
+      // The account's own messages go to the address of every project that uses it.
+      const isElsewhere = notice.isShared && order.account === notice.account && order.project !== project;
+      return { result: isElsewhere ? 'irrelevant' : 'not_genuine' };
     }
-    if (!speaksFor({ project, payWay, from, notice }, order)) return { result: 'not_genuine' };
-    if (!notice.outcome && !notice.refund) {
-      const named = await namedRefund(tx, order, notice);
-      return { result: 'hint', order, question: named && (await openQuestion(ports, tx, order, named)) };
-    }
+    if (!notice.outcome && !notice.refund) return hint(tx, order, notice);
     const where = { payWay, account: notice.account, noticeId: notice.noticeId };
     const isNew = await tx.notices.insertIfNew({
       ...where,
@@ -156,6 +183,26 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     const settled = outcome ? await settleLocked(ports, tx, order, { outcome }, via) : order;
     const question = named && (await openQuestion(ports, tx, settled, named));
     return { result: 'settled', order: settled, question };
+  }
+
+  /** A genuine message about no order that we know: of another system at the account, of a restored backup, or too early. */
+  async function strange(tx: Tx, where: { project: string; payWay: PayWay }, notice: Notice): Promise<Settled> {
+    const at = madeAt(notice.orderNo ?? notice.refundNo ?? '');
+    if (notice.isShared && !at) return { result: 'irrelevant' };
+    await listUnmatched(ports, tx, where, notice);
+    if (!notice.isShared || !at) return { result: 'unknown_order' };
+    return { result: ports.now() < later(at, RECENT_SECONDS) ? 'unknown_recent' : 'unknown_old' };
+  }
+
+  /** The order is asked about, and the refund that is named. What took money back and cannot be read is listed at once. */
+  async function hint(tx: Tx, order: OrderRow, notice: Notice): Promise<Settled> {
+    const named = await namedRefund(tx, order, notice);
+    const question = named && (await openQuestion(ports, tx, order, named));
+    if (named && notice.reversed) {
+      const { event, paymentNo } = notice;
+      await raiseException(ports, tx, order, unanswered(named.number, { kind: 'reversed', event, paymentNo }));
+    }
+    return { result: 'hint', order, question };
   }
 
   async function settleRefundNotice(
@@ -195,27 +242,30 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     to: { project: string; payWay: PayWay },
     candidates: NoticeChannel[],
     sent: { headers: Record<string, string | undefined>; rawBody: Buffer; budget: FetchBudget },
-  ): Promise<{ notice: Notice; from: NoticeChannel } | undefined> {
+  ): Promise<{ notice: Notice; from: NoticeChannel } | { undecided: NoticeChannel } | undefined> {
     const { headers, rawBody, budget } = sent;
     const reasons = [];
     let first: { notice: Notice; from: NoticeChannel } | undefined;
+    let undecided: NoticeChannel | undefined;
     for (const from of candidates) {
       try {
         const read = { notice: await from.channel.readNotice(headers, rawBody, budget), from };
         if (await isPinned({ ...to, ...read })) return read;
         first ??= read;
       } catch (error) {
-        if (!(error instanceof NoticeNotGenuine)) throw error;
-        reasons.push(error.why);
+        if (error instanceof NoticeUndecided) undecided ??= from;
+        else if (error instanceof NoticeNotGenuine) reasons.push(error.why);
+        else throw error;
       }
     }
+    if (!first && undecided) return { undecided };
     if (!first) for (const why of reasons) ports.count('notice_refused', { payWay: to.payWay, why });
     return first;
   }
 
   async function isPinned(arrived: Arrived): Promise<boolean> {
     return ports.store.read(async (tx) => {
-      const orderNo = await findByNotice(tx, arrived.notice);
+      const orderNo = await findByNotice(tx, arrived.payWay, arrived.notice);
       const order = orderNo && (await tx.orders.find({ orderNo }));
       return order ? speaksFor(arrived, order) : false;
     });
@@ -243,9 +293,12 @@ function withoutHint({ outcome }: Notice): Outcome | undefined {
   return { ...outcome, refundsHint: false, refundedTotal: undefined };
 }
 
-async function findByNotice(tx: ReadTx, notice: Notice): Promise<string | undefined> {
-  if (notice.orderNo) return notice.orderNo;
-  if (notice.refundNo) return (await findByNumber(tx, notice.refundNo))?.orderNo;
-  if (!notice.channelOrderId) return undefined;
-  return (await tx.orders.find({ channelOrderId: notice.channelOrderId }))?.orderNo;
+async function findByNotice(tx: ReadTx, payWay: PayWay, notice: Notice): Promise<string | undefined> {
+  const { account, orderNo, refundNo, channelOrderId, paymentNo } = notice;
+  if (orderNo) return orderNo;
+  const refund = refundNo === null ? undefined : await findByNumber(tx, refundNo);
+  if (refund) return refund.orderNo;
+  const found = channelOrderId && (await tx.orders.find({ channelOrderId }));
+  if (found) return found.orderNo;
+  return paymentNo && (await tx.orders.find({ payWay, account, channelTradeNo: paymentNo }))?.orderNo;
 }

@@ -22,6 +22,14 @@ export function newNumber(letter: 'P' | 'R' | 'X', at: Date): string {
   return letter + stamp + random;
 }
 
+/** When a number of ours was made; undefined for one that is not ours. */
+export function madeAt(text: string): Date | undefined {
+  if (!isOurNumber(text)) return undefined;
+  const at = text.slice(1, 15).replace(/^(....)(..)(..)(..)(..)(..)$/, '$1-$2-$3T$4:$5:$6Z');
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? undefined : date;
+}
+
 /** Whether a number could be one that `newNumber` made. */
 export function isOurNumber(text: string): boolean {
   return /^[PRX]\d{14}[0-9A-HJKMNP-TV-Z]{10}$/.test(text);

@@ -25,11 +25,11 @@ export function notifyRoutes({ receiveNotice }: Pick<PaymentOperations, 'receive
    *     description: Acknowledged in the format of the channel; `fail` asks the channel to resend it.
    *     responses:
    *       200:
-   *         description: The notification was processed, now or earlier.
+   *         description: The notification was processed, now or earlier, or is none of this service's business.
    *       400:
    *         description: The notification is not genuine, or names an order that is not known. In the channel's own form, as a word or an object.
    *       503:
-   *         description: The channel did not confirm the notification; it is to be sent again.
+   *         description: The channel did not confirm or explain the notification, or it is about a young order that is not known. It is to be sent again.
    */
   router.post(
     '/:payWay/:project',

@@ -40,6 +40,11 @@ const RefundMove = Which.extend({
   state: z.enum(['processing', 'succeeded', 'failed', 'abnormal']),
 });
 const CaptureMove = Which.extend({ state: z.enum(['completed', 'declined']) });
+const Event = Which.extend({
+  type: z.string().regex(/^[A-Z0-9._-]{1,64}$/),
+  resource: z.record(z.string(), z.unknown()),
+  isTest: z.boolean().default(false),
+});
 const Silence = z.object({ payWay: PayWays, enabled: z.boolean() });
 const Fault = z.object({
   payWay: PayWays,
@@ -132,6 +137,14 @@ function addPayer(router: Router, core: Core): void {
     const { moveCapture } = core.half(trade.payWay);
     if (!moveCapture) throw new SimulatorRefusal(400, 'no_captures', 'This channel makes no captures.');
     moveCapture(core, trade, state);
+    ctx.body = trade;
+  });
+  router.post('/event', (ctx) => {
+    const { type, resource, isTest, ...which } = bodyOf(ctx, Event);
+    const trade = tradeOf(core, which);
+    const { tellEvent } = core.half(trade.payWay);
+    if (!tellEvent) throw new SimulatorRefusal(400, 'no_events', 'This channel tells of orders and refunds only.');
+    tellEvent(core, trade, { type, resource, isTest });
     ctx.body = trade;
   });
   router.post('/refund-state', (ctx) => {

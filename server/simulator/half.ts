@@ -64,6 +64,12 @@ export interface Half {
   detailsOfAnother?(core: Core, trade: Trade): Record<string, unknown>;
   /** The merchant accepts or denies a pending capture in its account; absent = the channel makes no captures. */
   moveCapture?(core: Core, trade: Trade, state: 'completed' | 'declined'): void;
+  /** Tells the merchant of an order about anything at all; `isTest` = as from the dashboard. Absent = the channel tells of nothing else. */
+  tellEvent?(
+    core: Core,
+    trade: Trade,
+    event: { type: string; resource: Record<string, unknown>; isTest: boolean },
+  ): void;
   /** The payer refuses. */
   decline(core: Core, trade: Trade): void;
   /** The payer opens a signed address that the channel has not seen (Alipay page, wap, app); undefined = not one of mine. */

@@ -8,7 +8,8 @@ const Amount = z.object({ currency_code: z.string(), value: z.string() });
 const Details = z.object({ reason: Text }).optional().catch(undefined);
 const Payee = z.object({ merchant_id: Text }).optional().catch(undefined);
 const Time = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
-const Links = z
+/** Links of a resource; none when they cannot be read. */
+export const Links = z
   .array(z.object({ rel: z.string(), href: z.string() }))
   .catch([])
   .default([]);
@@ -51,6 +52,8 @@ const Order = z.object({
   links: Links,
   purchase_units: z.tuple([Unit]),
 });
+
+const Verification = z.object({ verification_status: z.enum(['SUCCESS', 'FAILURE']) });
 
 const Token = z.object({ access_token: z.string().min(1).max(8192), expires_in: z.number().positive() });
 
@@ -148,7 +151,18 @@ export function readRefund(body: unknown): PaypalRefund | undefined {
   return Refund.safeParse(body).data;
 }
 
+/** What PayPal says about a webhook's signature; undefined when it does not say. */
+export function readVerification(body: unknown): 'SUCCESS' | 'FAILURE' | undefined {
+  return Verification.safeParse(body).data?.verification_status;
+}
+
 /** The access token in a successful body of the token call; undefined when it is not one. */
 export function readToken(body: unknown): PaypalToken | undefined {
   return Token.safeParse(body).data;
+}
+
+/** The capture that a refund belongs to, by its link. */
+export function captureIdOf(links: PaypalRefund['links']): string | undefined {
+  const up = links.find(({ rel }) => rel === 'up')?.href ?? '';
+  return /\/v2\/payments\/captures\/([A-Za-z0-9-]{1,64})$/.exec(up)?.[1];
 }

@@ -1,19 +1,30 @@
-import type { KeyObject } from 'node:crypto';
 import { NoticeNotGenuine, TransportFailed } from '../../payments/channel.ts';
 import type { FetchBudget, Transport, WireAnswer } from '../../payments/channel.ts';
-import { CertificateRefused, isCertificateUrl, publicRoots, trustedKey, type Trust } from './certificates.ts';
+import {
+  CertificateRefused,
+  isCertificateUrl,
+  type JudgedKey,
+  judgeKey,
+  publicRoots,
+  type Trust,
+} from './certificates.ts';
 import type { PaypalSettings } from './settings.ts';
 
+/** A key that came from one of PayPal's own addresses, and whether it also leads to a root. */
+export type WebhookKey = Pick<JudgedKey, 'key' | 'isChained'>;
+
 /** Finds the key that a webhook names by the address of its certificate, fetched if the budget allows it; throws NoticeNotGenuine. */
-export type FindWebhookKey = (certificateUrl: string, budget?: FetchBudget) => Promise<KeyObject>;
+export type FindWebhookKey = (certificateUrl: string, budget?: FetchBudget) => Promise<WebhookKey>;
 
 interface Kept {
-  result: { key: KeyObject } | { refused: string };
+  result: WebhookKey | { refused: string };
   until: number;
 }
 
 const LARGEST = 64 * 1024;
 const KEEP_MS = 24 * 3600 * 1000;
+/** PayPal may add what is missing. */
+const KEEP_UNCHAINED_MS = 3600 * 1000;
 const REFUSE_AGAIN_MS = 60 * 1000;
 const MOST_KEPT = 50;
 const MOST_AT_ONCE = 4;
@@ -35,7 +46,7 @@ export function createCertificateCache(settings: PaypalSettings, send: Transport
     const found = kept.get(url);
     const { result } = found && now().getTime() < found.until ? found : await fetchOnce(url, budget);
     if ('refused' in result) throw new NoticeNotGenuine('signature_invalid', result.refused);
-    return result.key;
+    return result;
   };
 
   function fetchOnce(url: string, budget: FetchBudget | undefined): Promise<Kept> {
@@ -93,8 +104,9 @@ function judge({ status, body }: WireAnswer, trust: Trust, at: Date): Kept {
   const soon = at.getTime() + REFUSE_AGAIN_MS;
   if (status !== 200) return { result: { refused: 'The certificate does not exist.' }, until: soon };
   try {
-    const { key, until } = trustedKey(body.toString('latin1'), trust, at);
-    return { result: { key }, until: Math.min(at.getTime() + KEEP_MS, until.getTime()) };
+    const { until, ...result } = judgeKey(body.toString('latin1'), trust, at);
+    const keep = result.isChained ? KEEP_MS : KEEP_UNCHAINED_MS;
+    return { result, until: Math.min(at.getTime() + keep, until.getTime()) };
   } catch (error) {
     if (!(error instanceof CertificateRefused)) throw error;
     return { result: { refused: error.message }, until: soon };

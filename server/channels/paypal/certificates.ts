@@ -34,14 +34,22 @@ export interface Trust {
   intermediates: readonly X509Certificate[];
 }
 
-/** The key of the first certificate in `pem`; throws CertificateRefused unless it is PayPal's, in date and issued by a trusted root. */
-export function trustedKey(pem: string, { roots, intermediates }: Trust, at: Date): { key: KeyObject; until: Date } {
+/** What one file of webhook certificates is good for. */
+export interface JudgedKey {
+  key: KeyObject;
+  /** False: it is PayPal's by its name and in date, but the certificates up to a root are not all there. */
+  isChained: boolean;
+  until: Date;
+}
+
+/** The key of the first certificate in `pem`; throws CertificateRefused unless it is PayPal's, in date, and issued by a trusted root or by nobody known. */
+export function judgeKey(pem: string, { roots, intermediates }: Trust, at: Date): JudgedKey {
   const [leaf, ...others] = readPems(pem);
   if (!leaf) throw new CertificateRefused('The file contains no certificate.');
   checkName(leaf);
   checkStrength(leaf);
-  climb(leaf, [...others, ...intermediates], roots, at);
-  return { key: leaf.publicKey, until: leaf.validToDate };
+  const isChained = climb(leaf, [...others, ...intermediates], roots, at);
+  return { key: leaf.publicKey, isChained, until: leaf.validToDate };
 }
 
 /** The roots that Node ships, parsed once when first needed. */
@@ -75,23 +83,35 @@ function checkStrength({ publicKey }: X509Certificate): void {
     throw new CertificateRefused('The key is not an RSA key of at least 2048 bits.');
 }
 
-/** Walks from a certificate to a trusted root; every step is in date, signed, and by a certificate that may sign. */
+/**
+ * Walks from a certificate to a trusted root; every step is in date, signed, and by a certificate that may sign. False when the issuer
+ * of a certificate is missing; throws when there is one and it is not the issuer.
+ */
 function climb(
   from: X509Certificate,
   others: readonly X509Certificate[],
   roots: readonly X509Certificate[],
   at: Date,
-): void {
+): boolean {
   let current = from;
   for (let step = 0; step < LONGEST_CHAIN; step += 1) {
     checkDates(current, at);
     const root = roots.find((candidate) => issued(candidate, current));
-    if (root) return checkDates(root, at);
+    if (root) {
+      checkDates(root, at);
+      return true;
+    }
     const parent = others.find((candidate) => candidate !== current && candidate.ca && issued(candidate, current));
+    if (!parent && current.issuer !== current.subject && !isNamed([...roots, ...others], current)) return false;
     if (!parent) break;
     current = parent;
   }
   throw new CertificateRefused('The certificate chain does not lead to a trusted root.');
+}
+
+/** Whether somebody of the issuer's name is there, who did not issue it: then it is a forgery, and nothing is missing. */
+function isNamed(known: readonly X509Certificate[], { issuer }: X509Certificate): boolean {
+  return known.some(({ subject }) => subject === issuer);
 }
 
 function issued(issuer: X509Certificate, certificate: X509Certificate): boolean {

@@ -3,6 +3,8 @@ import type {
   Channel,
   ChannelInput,
   CloseOutcome,
+  FetchBudget,
+  Notice,
   NoticeVerdict,
   OrderRef,
   Outcome,
@@ -12,8 +14,8 @@ import type {
   RefundOutcome,
   RefundRef,
 } from '../../payments/channel.ts';
-import { NOTICE_STATUS } from '../../payments/channel.ts';
-import { readCapture, readOrder, readRefund, unknown } from './answers.ts';
+import { NOTICE_STATUS, NoticeUndecided } from '../../payments/channel.ts';
+import { readCapture, readOrder, readRefund, readVerification, unknown } from './answers.ts';
 import type { Reply } from './answers.ts';
 import { createCall } from './call.ts';
 import { createCertificateCache } from './certificate-cache.ts';
@@ -33,6 +35,7 @@ import { lookUpRefund, refundById } from './refund-lookup.ts';
 import * as requests from './requests.ts';
 import { readSettings } from './settings.ts';
 import { createTokenSource } from './token.ts';
+import type { Transmission } from './signature.ts';
 import { verifyWebhook } from './webhook.ts';
 
 /** PayPal reads the status only. */
@@ -58,18 +61,39 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     refund,
     queryRefund,
     lookUpRefund: (order, refundId) => refundById(call, settings, order, refundId),
-    async readNotice(headers, rawBody, budget) {
-      const find = (certificateUrl: string) => findKey(certificateUrl, budget);
-      const noticeId = await verifyWebhook(headers, rawBody, settings.webhookId, find);
-      const { refundId, ...named } = readEvent(rawBody);
-      // An order's state is asked for by whoever gets the hint; of a refund made elsewhere only its own id leads to it.
-      const found = refundId === null ? undefined : await lookUpRefund(call, settings, refundId);
-      const ids = refundId === null ? {} : { refundId };
-      return { noticeId, account: settings.clientId, ...named, ...found, ...ids };
-    },
+    readNotice,
     ackNotice: (verdict) => ({ status: NOTICE_STATUS[verdict], contentType: 'text/plain', body: ACK_WORDS[verdict] }),
     probe,
   };
+
+  async function readNotice(
+    headers: Record<string, string | undefined>,
+    rawBody: Buffer,
+    budget?: FetchBudget,
+  ): Promise<Notice> {
+    const verifier = { webhookId: settings.webhookId, findKey: (url: string) => findKey(url, budget), askPaypal };
+    const { noticeId, isTest, isChained } = await verifyWebhook(headers, rawBody, verifier);
+    const { refundId, ...named } = readEvent(rawBody);
+    const known = { noticeId, account: settings.clientId, isShared: true } as const;
+    if (isTest) return { ...known, event: named.event, orderNo: null, refundNo: null, isTest };
+    const amiss = isChained ? {} : ({ amiss: 'chain_incomplete' } as const);
+    if (refundId === null) return { ...known, ...amiss, ...named };
+    // An order's state is asked for by whoever gets the hint; of a refund made elsewhere only its own id leads to it.
+    const found = await lookUpRefund(call, settings, refundId);
+    if (found === 'silent' && named.orderNo === null)
+      throw new NoticeUndecided('PayPal does not say which order a refund belongs to.');
+    const isReversal = found === 'unreadable' && named.event === 'PAYMENT.CAPTURE.REVERSED';
+    const told = typeof found === 'string' ? (isReversal ? { reversed: true as const } : {}) : found;
+    return { ...known, ...amiss, ...named, ...told, refundId };
+  }
+
+  /** The certificate came from PayPal's own address without those that vouch for it, so PayPal is asked. */
+  async function askPaypal(sent: Transmission, body: Buffer): Promise<boolean> {
+    const reply = await call(requests.verifyWebhookRequest(settings, sent, body));
+    const status = reply.kind === 'ok' ? readVerification(reply.body) : undefined;
+    if (status === undefined) throw new NoticeUndecided('PayPal does not say whether a webhook is its own.');
+    return status === 'SUCCESS';
+  }
 
   async function place(order: PlaceOrder): Promise<Outcome> {
     const reply = await call(requests.createOrderRequest(settings, order));

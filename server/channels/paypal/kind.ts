@@ -89,7 +89,7 @@ export const paypalKind: ChannelKind = {
       label: 'Webhook intermediate certificate',
       form: 'certificate-chain',
       verifies: true,
-      help: 'Only required if PayPal serves its webhook certificate without the intermediate. It must lead to a public root.',
+      help: 'Useful if PayPal serves its webhook certificate without the intermediate: without it PayPal is asked about every webhook. It must lead to a public root.',
     },
     {
       kind: SIMULATOR_CA,

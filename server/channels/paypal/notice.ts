@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Notice } from '../../payments/channel.ts';
 import { NoticeNotGenuine } from '../../payments/channel.ts';
+import { captureIdOf, Links } from './answers.ts';
 import { readJson, UnreadableJson } from './json.ts';
 
 const OurNumber = z
@@ -22,6 +23,7 @@ const Resource = Numbers.extend({
   order_id: TheirId,
   purchase_units: z.array(Numbers).optional().catch(undefined),
   supplementary_data: Related.optional().catch(undefined),
+  links: Links,
 });
 
 const Event = z.object({ event_type: z.string().regex(/^[A-Z0-9._-]{1,64}$/), resource: Resource });
@@ -35,7 +37,7 @@ const REFUND_EVENTS = new Set([
 ]);
 
 /** What a webhook names, to be looked up. */
-export interface Named extends Pick<Notice, 'event' | 'orderNo' | 'refundNo' | 'channelOrderId'> {
+export interface Named extends Pick<Notice, 'event' | 'orderNo' | 'refundNo' | 'channelOrderId' | 'paymentNo'> {
   /** PayPal's id of the refund that the event is about. */
   refundId: string | null;
 }
@@ -50,8 +52,11 @@ export function readEvent(body: Buffer): Named {
   const { event_type: event, resource } = parsed.data;
   const channelOrderId = orderId(event, resource);
   if (REFUND_EVENTS.has(event)) {
-    const { custom_id, invoice_id, id } = resource;
-    return { event, orderNo: custom_id ?? null, refundNo: invoice_id ?? null, refundId: id ?? null, ...channelOrderId };
+    const { custom_id, invoice_id, id, links } = resource;
+    // A chargeback shows its capture by the link alone, or is one itself.
+    const paymentNo = captureIdOf(links) ?? id;
+    const named = { orderNo: custom_id ?? null, refundNo: invoice_id ?? null, refundId: id ?? paymentNo ?? null };
+    return { event, ...named, ...channelOrderId, ...(paymentNo === undefined ? {} : { paymentNo }) };
   }
   const numbers = resource.purchase_units?.[0] ?? resource;
   const orderNo = numbers.custom_id ?? numbers.invoice_id ?? null;

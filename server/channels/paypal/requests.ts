@@ -3,6 +3,7 @@ import type { CaptureRef, OrderRef, PlaceOrder, RefundOrder, RefundRef, WireRequ
 import { majorText } from '../../payments/money.ts';
 import type { Money } from '../../payments/money.ts';
 import type { PaypalSettings } from './settings.ts';
+import type { Transmission } from './signature.ts';
 
 /**
  * Longest texts, in bytes of UTF-8: PayPal's OpenAPI document (orders v2 and payments v2) gives the lengths for US-ASCII and says that
@@ -96,6 +97,25 @@ export function getRefundRequest(settings: PaypalSettings, id: string, ref?: Ref
 /** `GET /v1/notifications/webhooks/{id}`: tells whether the configured webhook is one of this client's. */
 export function getWebhookRequest(settings: PaypalSettings): WireRequest {
   return get(settings, `/v1/notifications/webhooks/${encodeURIComponent(settings.webhookId)}`, { call: 'probe' });
+}
+
+/** `POST /v1/notifications/verify-webhook-signature`: the event's own bytes stand in it unchanged, because the signature is over them. */
+export function verifyWebhookRequest(settings: PaypalSettings, sent: Transmission, event: Buffer): WireRequest {
+  const question = JSON.stringify({
+    auth_algo: sent.algorithm,
+    cert_url: sent.certUrl,
+    transmission_id: sent.id,
+    transmission_sig: sent.signature,
+    transmission_time: sent.time,
+    webhook_id: settings.webhookId,
+  });
+  return {
+    method: 'POST',
+    url: `${settings.apiUrl}/v1/notifications/verify-webhook-signature`,
+    headers: { ...COMMON, 'content-type': 'application/json' },
+    body: `${question.slice(0, -1)},"webhook_event":${event.toString('utf8')}}`,
+    about: { call: 'verify-webhook' },
+  };
 }
 
 /** An amount in PayPal's form: major units with the decimals that PayPal takes (HUF, JPY, TWD: none). */

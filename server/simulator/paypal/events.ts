@@ -17,15 +17,25 @@ const RESOURCE_TYPES: Readonly<Record<string, string>> = {
   'PAYMENT.REFUND': 'refund',
 };
 
+/** In the place of the webhook's id for events that the dashboard makes up (developer.paypal.com, "Webhooks simulator"). */
+const TRY_OUT = 'WEBHOOK_ID';
+
 /** Tells every webhook of the account that listens, and the address that the order brought along. */
-export function tell(core: Core, trade: Trade, eventType: string, summary: string, resource: Json): void {
+export function tell(
+  core: Core,
+  trade: Trade,
+  eventType: string,
+  summary: string,
+  resource: Json,
+  isTest = false,
+): void {
   const account = core.accounts.get('paypal', trade.account);
   if (!account) return;
   const event = { ...describe(core, eventType, summary), resource };
   for (const { id: webhookId, url, eventTypes } of webhooksOf(account)) {
     const address = webhookId === account.secrets['webhookId'] ? (trade.notifyUrl ?? url) : url;
     if (address === null || !(eventTypes.includes('*') || eventTypes.includes(eventType))) continue;
-    const facts: EventFacts = { webhookId, event };
+    const facts: EventFacts = { webhookId: isTest ? TRY_OUT : webhookId, event };
     core.notices.send(trade, { id: randomUUID(), event: eventType, url: address, facts }, core.noticeDelay(trade));
   }
 }

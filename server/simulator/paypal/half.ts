@@ -47,6 +47,7 @@ export const paypalHalf: Half = {
   }),
   pay: approve,
   moveCapture,
+  tellEvent: (core, trade, { type, resource, isTest }) => tell(core, trade, type, type, resource, isTest),
   decline: (core, trade) => core.trades.decline(trade),
   tellRefund,
   newRefundNumber: (core) => core.trades.newNumber(newPaypalId),

@@ -1,6 +1,8 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import type { Account } from '../accounts.ts';
 import type { Core } from '../half.ts';
+import { pkcs8, type Credential } from '../authority.ts';
+import { issueCertificate, newRsaKeys } from '../certificates.ts';
 import { SimulatorRefusal } from '../refusal.ts';
 
 const CERTIFICATE_NAME = 'messageverificationcerts.simulator.paypal.com';
@@ -17,7 +19,7 @@ export async function newSecrets(
   core: Core,
   options: Readonly<Record<string, unknown>>,
 ): Promise<Record<string, string>> {
-  const { certificate, privateKey } = await core.authority.issue(CERTIFICATE_NAME, { dnsNames: [CERTIFICATE_NAME] });
+  const { certificate, privateKey } = await issueCertificateOf(core);
   const url = typeof options['notifyUrl'] === 'string' ? options['notifyUrl'] : null;
   const first: Webhook = { id: newPaypalId(), url, eventTypes: ['*'] };
   return {
@@ -31,19 +33,40 @@ export async function newSecrets(
   };
 }
 
-/** Replaces the signing certificate (`certificate`; earlier ones stay fetchable), the `clientSecret`, or the payee of new orders (`merchant`). */
+/** Replaces the signing certificate (`certificate`, or `leaf-only` without its intermediate; earlier ones stay fetchable), the `clientSecret`, or the payee of new orders (`merchant`). */
 export async function rotate(core: Core, { secrets }: Account, what: string): Promise<void> {
   if (what === 'clientSecret') {
     secrets['clientSecret'] = `sim_${randomBytes(30).toString('base64url')}`;
   } else if (what === 'merchant') {
     secrets['merchantId'] = newPaypalId(13);
-  } else if (what === 'certificate') {
-    const { certificate, privateKey } = await core.authority.issue(CERTIFICATE_NAME, { dnsNames: [CERTIFICATE_NAME] });
+  } else if (what === 'certificate' || what === 'leaf-only') {
+    const isAlone = what === 'leaf-only';
+    const { certificate, privateKey } = await (isAlone ? issueLeaf() : issueCertificateOf(core));
     secrets['privateKey'] = privateKey;
     secrets['certificates'] = JSON.stringify([certificate, ...certificatesOf({ secrets })]);
   } else {
-    throw new SimulatorRefusal(400, 'unknown_what', 'what must be certificate, clientSecret or merchant for PayPal.');
+    const known = 'certificate, leaf-only, clientSecret or merchant';
+    throw new SimulatorRefusal(400, 'unknown_what', `what must be ${known} for PayPal.`);
   }
+}
+
+function issueCertificateOf({ authority }: Core): Promise<Credential> {
+  return authority.issue(CERTIFICATE_NAME, { dnsNames: [CERTIFICATE_NAME] });
+}
+
+/** A certificate by an intermediate that is not in its file: PayPal's own clients bring the intermediate with them (PayPal-PHP-SDK). */
+async function issueLeaf(): Promise<Credential> {
+  const [keys, intermediate] = await Promise.all([newRsaKeys(), newRsaKeys()]);
+  const nameOf = (CN: string) => ({ C: 'US', O: 'Payment Simulator', OU: 'PayPal', CN });
+  const certificate = issueCertificate({
+    subject: nameOf(CERTIFICATE_NAME),
+    issuer: nameOf('Payment Simulator Intermediate'),
+    publicKey: keys.publicKey,
+    signer: intermediate.privateKey,
+    ca: false,
+    dnsNames: [CERTIFICATE_NAME],
+  });
+  return { certificate, privateKey: pkcs8(keys.privateKey) };
 }
 
 /** The account's webhook certificates as PEM, the one that signs first. */

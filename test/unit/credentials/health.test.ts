@@ -1,7 +1,14 @@
 import test from 'ava';
 import { watched } from '../../../server/credentials/channels.ts';
 import { statusOf } from '../../../server/credentials/status.ts';
-import type { CaptureRef, Channel, Outcome, PlaceOrder, UnknownCause } from '../../../server/payments/channel.ts';
+import {
+  type CaptureRef,
+  type Channel,
+  NoticeNotGenuine,
+  type Outcome,
+  type PlaceOrder,
+  type UnknownCause,
+} from '../../../server/payments/channel.ts';
 import { fakeKind } from './stage.ts';
 
 function channelThat(says: Outcome): Channel {
@@ -29,6 +36,21 @@ test('an answer is a success, silence and nonsense are failures, and our own tim
   t.deepEqual(await heard({ kind: 'unknown', cause: 'signature_invalid' }), ['signature_invalid']);
   t.deepEqual(await heard({ kind: 'unknown', cause: 'busy' }), []);
   t.deepEqual(await heard({ kind: 'unknown', cause: 'mismatch' }), []);
+});
+
+test('a notice whose certificate chain is incomplete is a failure, whether it turned out genuine or not', async (t) => {
+  const read = async (readNotice: Channel['readNotice']) => {
+    const words: (UnknownCause | null)[] = [];
+    const channel = watched({ ...channelThat({ kind: 'pending' }), readNotice }, (word) => words.push(word));
+    await channel.readNotice({}, Buffer.alloc(0)).catch((error: unknown) => t.true(error instanceof NoticeNotGenuine));
+    return words;
+  };
+  const notice = { noticeId: '1', account: 'a', event: 'E', orderNo: null, refundNo: null };
+  t.deepEqual(await read(async () => ({ ...notice, amiss: 'chain_incomplete' })), ['chain_incomplete']);
+  t.deepEqual(await read(async () => notice), []);
+  const refuse = (why: NoticeNotGenuine['why']) => () => Promise.reject(new NoticeNotGenuine(why, 'No.'));
+  t.deepEqual(await read(refuse('chain_incomplete')), ['chain_incomplete']);
+  t.deepEqual(await read(refuse('signature_invalid')), []);
 });
 
 test('a watched channel can exactly what the channel can', async (t) => {

@@ -53,10 +53,11 @@ export const PEMS = {
 export function signedHeaders(
   body: Buffer,
   more: Record<string, string | undefined> = {},
+  webhookId = FIELDS.webhookId,
 ): Record<string, string | undefined> {
   const id = 'b1b6ba60-1495-11ee-9c62-2db6b6d49f18';
   const time = '2026-03-01T08:05:01Z';
-  const text = `${id}|${time}|${FIELDS.webhookId}|${crc32(body)}`;
+  const text = `${id}|${time}|${webhookId}|${crc32(body)}`;
   return {
     'paypal-transmission-id': id,
     'paypal-transmission-time': time,

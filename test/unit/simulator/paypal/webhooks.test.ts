@@ -81,6 +81,39 @@ test('the channel’s own verify call agrees, and refuses what is changed', asyn
   t.is(await ask({ webhook_event: { ...question.webhook_event, id: 'WH-2' } }), 'FAILURE');
 });
 
+test('a certificate that is served without its intermediate verifies when PayPal is asked', async (t) => {
+  const own = await openShop({ notifyUrl: receiver.url });
+  t.teardown(() => own.close());
+  await own.world.post('/sim/rotate', { payWay: 'paypal', account: 'shop', what: 'leaf-only' });
+  const delivery = await approved('HOOKLEAF01', own);
+  const notice = await own.channel.readNotice(delivery.headers, bytesOf(delivery));
+  t.like(notice, { orderNo: 'HOOKLEAF01', amiss: 'chain_incomplete' });
+});
+
+test('an event of the dashboard is signed for no webhook, and PayPal itself does not verify it', async (t) => {
+  await place(shop, order(receiver, 'HOOKTEST01'));
+  const resource = { id: 'TEST00000001', custom_id: 'HOOKTEST01' };
+  await shop.world.post('/sim/event', {
+    orderNo: 'HOOKTEST01',
+    type: 'PAYMENT.CAPTURE.COMPLETED',
+    resource,
+    isTest: true,
+  });
+  const delivery = await until(async () => (await shop.world.deliveries('HOOKTEST01')).find(({ status }) => status));
+  t.like(await shop.channel.readNotice(delivery.headers, bytesOf(delivery)), { isTest: true, orderNo: null });
+  const { headers } = delivery;
+  const { body } = await shop.call('POST', '/v1/notifications/verify-webhook-signature', {
+    auth_algo: headers['paypal-auth-algo'],
+    cert_url: headers['paypal-cert-url'],
+    transmission_id: headers['paypal-transmission-id'],
+    transmission_sig: headers['paypal-transmission-sig'],
+    transmission_time: headers['paypal-transmission-time'],
+    webhook_id: shop.fields['webhookId'],
+    webhook_event: JSON.parse(delivery.body) as Record<string, unknown>,
+  });
+  t.is(body['verification_status'], 'FAILURE');
+});
+
 test('a forged twin of a captured delivery is a hint for the same order, and the truth is asked for', async (t) => {
   const delivery = await approved('HOOK000003');
   const genuine = bytesOf(delivery);

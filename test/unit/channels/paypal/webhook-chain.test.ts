@@ -1,0 +1,95 @@
+import { Buffer } from 'node:buffer';
+import test, { type ExecutionContext } from 'ava';
+import {
+  NoticeNotGenuine,
+  NoticeUndecided,
+  TransportFailed,
+  type ChannelInput,
+  type Notice,
+  type Transport,
+  type WireAnswer,
+  type WireRequest,
+} from '../../../../server/payments/channel.ts';
+import { captureBody, FIELDS, json, ORDER_NO, refusal, token } from './scripted.ts';
+import { CERT_URL, PEMS, SIMULATOR_URL, signedHeaders, withCertificate } from './signer.ts';
+
+const captured = Buffer.from(
+  JSON.stringify({ id: 'WH-1', event_type: 'PAYMENT.CAPTURE.COMPLETED', resource: captureBody() }),
+);
+
+async function refusedBecause(t: ExecutionContext, reading: Promise<Notice>, why: NoticeNotGenuine['why']) {
+  const error = await t.throwsAsync(reading, { instanceOf: NoticeNotGenuine });
+  t.is(error?.why, why);
+}
+
+/** A channel whose certificate comes without the intermediate, and what PayPal says when it is asked about the webhook. */
+function unchained(says: WireAnswer | 'silence', input: Partial<ChannelInput> = {}) {
+  const sent: WireRequest[] = [];
+  const send: Transport = async (request) => {
+    sent.push(request);
+    const { call } = request.about;
+    if (call === 'token') return token();
+    if (call === 'certificate') return { status: 200, headers: {}, body: Buffer.from(PEMS.withoutMiddle) };
+    if (says === 'silence') throw new TransportFailed('timeout', 'No answer.');
+    return says;
+  };
+  const { channel } = withCertificate('', { send, ...input });
+  return { channel, asked: () => sent.filter(({ about }) => about.call === 'verify-webhook') };
+}
+
+const vouches = (verification_status: string) => json(200, { verification_status });
+
+test('when only the chain is incomplete PayPal itself verifies, with the very bytes that came', async (t) => {
+  const odd = Buffer.from(captured.toString().replace('{"id"', '{ "amount_text" : "1.0\\u20ac" , "id"'));
+  const { channel, asked } = unchained(vouches('SUCCESS'));
+  t.like(await channel.readNotice(signedHeaders(odd), odd), { orderNo: ORDER_NO, amiss: 'chain_incomplete' });
+  const [request] = asked();
+  t.is(request?.url, `${SIMULATOR_URL}/paypal/v1/notifications/verify-webhook-signature`);
+  t.true(request?.body?.endsWith(`,"webhook_event":${odd.toString()}}`));
+  const headers = signedHeaders(odd);
+  const { webhook_event: _, ...rest } = JSON.parse(request?.body ?? '{}') as Record<string, unknown>;
+  t.deepEqual(rest, {
+    auth_algo: 'SHA256withRSA',
+    cert_url: CERT_URL,
+    transmission_id: headers['paypal-transmission-id'],
+    transmission_sig: headers['paypal-transmission-sig'],
+    transmission_time: headers['paypal-transmission-time'],
+    webhook_id: FIELDS.webhookId,
+  });
+});
+
+test('what PayPal does not vouch for is not genuine, and its silence decides nothing', async (t) => {
+  const read = (says: Parameters<typeof unchained>[0]) =>
+    unchained(says).channel.readNotice(signedHeaders(captured), captured);
+  await refusedBecause(t, read(vouches('FAILURE')), 'chain_incomplete');
+  for (const says of ['silence', refusal(400, 'VALIDATION_ERROR'), json(200, {}), vouches('PERHAPS')] as const)
+    await t.throwsAsync(read(says), { instanceOf: NoticeUndecided });
+});
+
+test('nobody is asked about what the certificate itself did not sign', async (t) => {
+  const { channel, asked } = unchained(vouches('SUCCESS'));
+  const headers = signedHeaders(captured, { 'paypal-transmission-id': 'other' });
+  await refusedBecause(t, channel.readNotice(headers, captured), 'signature_invalid');
+  t.deepEqual(asked(), []);
+});
+
+test('a try-out of the dashboard is genuine and names nothing', async (t) => {
+  const headers = signedHeaders(captured, {}, 'WEBHOOK_ID');
+  const { noticeId: _, ...notice } = await withCertificate().channel.readNotice(headers, captured);
+  t.deepEqual(notice, {
+    account: FIELDS.clientId,
+    event: 'PAYMENT.CAPTURE.COMPLETED',
+    orderNo: null,
+    refundNo: null,
+    isShared: true,
+    isTest: true,
+  });
+});
+
+test('the simulator’s authority is worth nothing in the other modes', async (t) => {
+  const url = 'https://api.sandbox.paypal.com/v1/notifications/certs/CERT-1';
+  const { channel, asked } = unchained(vouches('FAILURE'), { mode: 'sandbox' });
+  const headers = signedHeaders(captured, { 'paypal-cert-url': url });
+  await refusedBecause(t, channel.readNotice(headers, captured), 'chain_incomplete');
+  t.is(asked().length, 1, 'only PayPal can vouch for it');
+});
