@@ -4,6 +4,7 @@ export const EVENT_TYPES = [
   'order.paid_late',
   'order.closed',
   'order.failed',
+  'order.payer_action_required',
   'order.exception',
   'refund.succeeded',
   'refund.failed',

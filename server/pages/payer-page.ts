@@ -83,7 +83,7 @@ function statusBlock(words: StateWords, order: PayerOrder): string {
 }
 
 async function howToPay(order: PayerOrder, place: Place): Promise<string> {
-  if (order.state !== 'waiting') return '';
+  if (order.state !== 'waiting' && order.state !== 'declined') return '';
   if (place !== 'pay') return `<a class="button go" href="/pay/${order.orderNo}">Pay now</a>`;
   return `<section class="pay">${await credential(order)}</section>`;
 }
@@ -109,7 +109,8 @@ function facts(order: PayerOrder): string {
   const rows = [`<dt>Order</dt><dd>${escapeHtml(order.orderNo)}</dd>`];
   if (order.state === 'partially_refunded' || order.state === 'refunded')
     rows.push(`<dt>Refunded</dt><dd>${order.refunded} ${escapeHtml(order.currency)}</dd>`);
-  if (order.state === 'waiting') rows.push(`<dt>Time left</dt><dd>${timeLeft(order)}</dd>`);
+  if (order.state === 'waiting' || order.state === 'declined')
+    rows.push(`<dt>Time left</dt><dd>${timeLeft(order)}</dd>`);
   return `<dl>${rows.join('')}</dl>`;
 }
 

@@ -27,6 +27,11 @@ export const STATE_WORDS: Readonly<Record<PayerState, StateWords>> = {
     title: 'Waiting for your payment',
     text: 'This page updates automatically once you have paid.',
   },
+  declined: {
+    tone: 'bad',
+    title: 'Please choose another way to pay',
+    text: '{channel} could not use the payment method that you chose. You have not been charged. You can choose another one and pay again.',
+  },
   confirming: {
     tone: 'busy',
     title: 'Confirming your payment',
@@ -68,6 +73,11 @@ export const STATE_WORDS: Readonly<Record<PayerState, StateWords>> = {
     tone: 'bad',
     title: 'Payment not possible',
     text: '{channel} did not accept this order. You have not been charged. Please return to the shop.',
+  },
+  refused: {
+    tone: 'bad',
+    title: 'Payment refused',
+    text: '{channel} refused this payment for good. You have not been charged. Please return to the shop to pay in another way.',
   },
 };
 

@@ -92,8 +92,7 @@ async function writeBeside(
   { tell, raise, resolve, effects }: Beside,
 ): Promise<Rows> {
   const { order, refund } = after;
-  for (const { type, each } of tell ?? []) {
-    const dedupe = each ? String(order.sequence) : 'once';
+  for (const { type, each, dedupe = each ? String(order.sequence) : 'once' } of tell ?? []) {
     if (type.startsWith('refund.') && refund) await tellRefund(ports, tx, type, order, refund, dedupe);
     else await tellOrder(ports, tx, type, order, dedupe);
   }

@@ -3,16 +3,19 @@ import type { Via } from './apply.ts';
 import { ask, orderRef } from './ask.ts';
 import type { Outcome } from './channel.ts';
 import { isDoubtful } from './core/plan.ts';
-import { canCapture } from './core/wish-order.ts';
+import { canCapture } from './core/wish-capture.ts';
 import type { Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
 import { lockOrder, settle, settleLocked } from './settle.ts';
 
-/** Takes approved money (PayPal). Return page, webhook, query and jobs may all call it at once: one capture is made. */
+/**
+ * Takes approved money (PayPal). Return page, webhook, query and jobs may all call it at once: one capture is made. `approvedAgain`: the
+ * caller knows that the payer has just agreed, which counts when a capture was refused before.
+ */
 export function capturePayment(ports: Ports) {
   const refresh = refreshOrder(ports);
-  return async (orderNo: string, via: Via): Promise<OrderRow> => {
-    const { order, mine } = await intend(orderNo, via);
+  return async (orderNo: string, via: Via, { approvedAgain = false } = {}): Promise<OrderRow> => {
+    const { order, mine } = await intend(orderNo, via, approvedAgain);
     if (!mine) return isDoubtful(order, ports.now()) ? settleDoubt(order, via) : order;
     ports.checkpoint('capture.intent');
     const outcome = await askForMoney(order);
@@ -22,10 +25,11 @@ export function capturePayment(ports: Ports) {
   };
 
   /** The intent, written under the order's lock: one capture at a time, and only of an order that nobody wants closed. */
-  function intend(orderNo: string, via: Via): Promise<{ order: OrderRow; mine: boolean }> {
+  function intend(orderNo: string, via: Via, approvedAgain: boolean): Promise<{ order: OrderRow; mine: boolean }> {
     return ports.store.transaction(async (tx) => {
-      const order = await lockOrder(tx, orderNo, 'any');
-      const mine = canCapture(order);
+      const found = await lockOrder(tx, orderNo, 'any');
+      const order = approvedAgain ? await settleLocked(ports, tx, found, { wish: 'approved_again' }, via) : found;
+      const mine = canCapture(order, ports.now());
       return { order: await settleLocked(ports, tx, order, { wish: 'capture' }, via), mine };
     });
   }

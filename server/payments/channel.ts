@@ -72,10 +72,28 @@ export interface Traced {
   supportId?: string;
 }
 
+/** What is left of a payment for the merchant, as the channel says it. */
+export interface Settlement {
+  fee?: Money;
+  net?: Money;
+  /** What is credited, when the account has another currency. */
+  received?: Money;
+}
+
 /** What a channel said about an order. A word that no table lists is `pending`; silence and nonsense are `unknown`. */
 export type Outcome =
-  /** `paySeconds`: `pay` is to be renewed by the same create after so many seconds; absent = it lives as long as the order. */
-  | { kind: 'pending'; pay?: PayHint; paySeconds?: number; channelOrderId?: string; capturePending?: string }
+  /**
+   * `paySeconds`: `pay` is to be renewed by the same create after so many seconds; absent = it lives as long as the order.
+   * `capturePending`: the channel's reason why the money is not there yet; `waitsFor` says whether the merchant has to do something about it.
+   */
+  | {
+      kind: 'pending';
+      pay?: PayHint;
+      paySeconds?: number;
+      channelOrderId?: string;
+      capturePending?: string;
+      waitsFor?: 'merchant';
+    }
   | {
       kind: 'paid';
       channelNo: string;
@@ -87,6 +105,7 @@ export type Outcome =
       refundsHint?: boolean;
       /** What went back in all, in minor units of the amount's currency. */
       refundedTotal?: bigint;
+      settlement?: Settlement;
     }
   | { kind: 'approved'; channelOrderId?: string }
   /** The channel says that it is closed for good and was never paid. */
@@ -196,6 +215,8 @@ export interface Notice {
   appId?: string;
   /** PayPal: the payment that the message is about, by the channel's number of it. */
   paymentNo?: string;
+  /** When the payer agreed, according to the message: only ever a reason to ask (PayPal). */
+  approvedAt?: Date;
   /** Money was taken back by something that the channel itself does not show (PayPal: a chargeback). */
   reversed?: true;
   /** The channel tells whatever happens at the account, for all its systems: what names no order of ours is none of our business. */

@@ -2,6 +2,7 @@
 export const EXCEPTION_KINDS = [
   'late_paid',
   'order_overdue',
+  'capture_held',
   'amount_mismatch',
   'double_paid',
   'refund_overrun',

@@ -195,7 +195,11 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
   }
 
   /** The order is asked about, and the refund that is named. What took money back and cannot be read is listed at once. */
-  async function hint(tx: Tx, order: OrderRow, notice: Notice): Promise<Settled> {
+  async function hint(tx: Tx, found: OrderRow, notice: Notice): Promise<Settled> {
+    const { approvalAskedAt: asked } = found;
+    const isNewApproval = notice.approvedAt !== undefined && asked !== null && notice.approvedAt > asked;
+    const via = { cause: 'notice', actor: `channel:${found.payWay}` };
+    const order = isNewApproval ? await settleLocked(ports, tx, found, { wish: 'approved_again' }, via) : found;
     const named = await namedRefund(tx, order, notice);
     const question = named && (await openQuestion(ports, tx, order, named));
     if (named && notice.reversed) {

@@ -4,6 +4,8 @@ import { afterIntent } from './ask.ts';
 import { capturePayment } from './capture.ts';
 import { closePayment } from './close.ts';
 import { refundableOf } from './core/decide-refund.ts';
+import { takesMoney } from './core/moves.ts';
+import { noteDeed } from './follow-ups.ts';
 import type { KeyClaim } from './idempotency.ts';
 import { majorNumber } from './money.ts';
 import { receiveNotice } from './notice.ts';
@@ -12,7 +14,7 @@ import type { PayRequest } from './pay-request.ts';
 import { placePayment } from './place.ts';
 import type { Asker, Ports } from './ports.ts';
 import { queryPayment } from './query.ts';
-import { readPayments } from './read.ts';
+import { findOrder, readPayments } from './read.ts';
 import { refundPayment, type RefundRequest } from './refund.ts';
 import { renewCredential } from './renew.ts';
 import type { Pair } from './settle.ts';
@@ -62,7 +64,19 @@ export function paymentOperations(ports: Ports) {
     close: async (asker: Asker, orderNo: string, claim?: KeyClaim) => show(await close(asker, orderNo, claim)),
     refund: async (asker: Asker, request: RefundRequest, claim?: KeyClaim) =>
       placed(await refund(asker, request, { claim })),
-    capture: (orderNo: string, cause: string) => capture(orderNo, { cause, actor: 'service' }),
+    /** The payer comes back from the channel. */
+    capture: (orderNo: string, cause: string) => capture(orderNo, { cause, actor: 'service' }, { approvedAgain: true }),
+    /** Somebody knows that the payer has agreed (PayPal's buttons in a shop): the money is taken, if there is any to take. */
+    async captureNow(asker: Asker, orderNo: string): Promise<OrderView> {
+      const via = { cause: 'capture', actor: asker.actor };
+      const order = await ports.store.transaction(async (tx) => {
+        const found = await findOrder(tx, orderNo, asker.owner);
+        await noteDeed(ports, tx, asker, { action: 'order.capture', target: orderNo });
+        return found;
+      });
+      if (!takesMoney(order.state)) return show(order);
+      return show(await afterIntent({ orderNo }, () => capture(orderNo, via, { approvedAgain: true })));
+    },
     renew: (order: OrderRow) => renew(order, { cause: 'query', actor: 'payer' }),
     receiveNotice: receiveNotice(ports),
     readOrder: reading.order,

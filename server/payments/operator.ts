@@ -167,6 +167,7 @@ export function operatorRepairs(ports: Ports) {
       if (action === 'close') return { wish: 'abandon' };
       throw invalidAction('The order is not over. Query it again, or close it without the response of the channel.');
     }
+    if (kind === 'capture_held' && isOpen(order.state) && action === 'close') return { wish: 'abandon' };
     const isSecond = kind === 'double_paid';
     const received = { minor: receivedMinor ?? 0n, currency: receivedCurrency ?? order.currency };
     if (action === 'refund' && (isSecond || kind === 'amount_mismatch')) {

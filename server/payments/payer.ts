@@ -12,6 +12,7 @@ import { statusOf } from './view.ts';
 export type PayerState =
   | 'preparing'
   | 'waiting'
+  | 'declined'
   | 'confirming'
   | 'ending'
   | 'paid'
@@ -21,7 +22,8 @@ export type PayerState =
   | 'not_returned'
   | 'closed'
   | 'expired'
-  | 'failed';
+  | 'failed'
+  | 'refused';
 
 /** An order as its payer sees it: nothing of the shop's own, of the user, or of other payments. */
 export interface PayerOrder {
@@ -147,7 +149,7 @@ export function viewForPayer(order: OrderRow, now: Date): PayerOrder {
     status: statusOf(order),
     expiresAt,
     secondsLeft: Math.max(0, Math.floor((expiresAt.getTime() - now.getTime()) / 1000)),
-    payment: state === 'waiting' ? order.credential : null,
+    payment: state === 'waiting' || state === 'declined' ? order.credential : null,
     isBrief: order.credentialUntil !== null,
     returnUrl,
   };
@@ -159,11 +161,13 @@ export function payerState(order: OrderRow, now: Date): PayerState {
   if (status === 'created' || status === 'pending') {
     if (order.captureState !== null) return 'confirming';
     if (order.expiresAt <= now) return 'ending';
+    if (order.approvalsAsked > 0 && order.captureReason !== null) return 'declined';
     return order.credential === null ? 'preparing' : 'waiting';
   }
   if (status === 'closing') return 'ending';
   if (status === 'closed' || status === 'failed') {
     if (order.paid > 0n) return 'returning';
+    if (status === 'closed' && order.failureCode !== null) return 'refused';
     return order.closeReason === 'expired' ? 'expired' : status;
   }
   return status;

@@ -6,7 +6,8 @@ import { afterIntent, ask, intend, orderRef, placeOrder } from './ask.ts';
 import { type Deed, noteDeed } from './follow-ups.ts';
 import { capturePayment } from './capture.ts';
 import type { Channel, Outcome, PlaceOrder } from './channel.ts';
-import { canCapture, canSendAgain, hasCredential } from './core/wish-order.ts';
+import { canCapture } from './core/wish-capture.ts';
+import { canSendAgain, hasCredential } from './core/wish-order.ts';
 import { draftOrder } from './draft-order.ts';
 import { claimKey, type KeyClaim } from './idempotency.ts';
 import type { Payee, PayRequest, PlaceOptions } from './pay-request.ts';
@@ -42,7 +43,7 @@ export function placePayment(ports: Ports): PlacePayment {
       const settled = await settle(ports, order.orderNo, heard, via);
       ports.checkpoint('place.settled');
       // Nothing is left for the payer to do (PayPal): the money is taken now.
-      if (outcome.kind === 'approved' && canCapture(settled)) return capture(order.orderNo, via);
+      if (outcome.kind === 'approved' && canCapture(settled, ports.now())) return capture(order.orderNo, via);
       return answer(settled, outcome, ports.now());
     });
   };

@@ -63,7 +63,9 @@ export function readPayments({ store, publicUrl, now }: Pick<Ports, 'store' | 'p
   };
 
   async function complete(order: OrderRow, stale = false): Promise<OrderView> {
-    const touched = order.sequence > 2 || order.paid > 0n;
+    // Of an order that was only placed there is nothing to read; what is listed without a move stops its questions or holds its capture.
+    const waits = order.captureState === 'pending' || order.nextCheckAt === null || order.expiresAt <= now();
+    const touched = order.sequence > 2 || order.paid > 0n || waits;
     const [refunds, exceptions] = touched
       ? await store.read(async (tx) => [
           await tx.refunds.list({ orderNo: order.orderNo }, { orderBy: { createdAt: 'asc', refundNo: 'asc' } }),

@@ -1,4 +1,4 @@
-import type { OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
+import type { OrderExceptionRow, OrderRow, StoredMoney } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { PayHint } from './channel.ts';
 import { refundableOf } from './core/decide-refund.ts';
@@ -67,7 +67,10 @@ export function viewOrder(
     product: order.productCode,
     refundedAmount: major(order.refunded),
     refundableAmount: major(refundableOf(order)),
+    channelOrderId: order.channelOrderId,
     channelTradeNo: order.channelTradeNo,
+    captureReason: order.captureReason,
+    settlement: viewSettlement(order),
     refunds: (also.refunds ?? []).map((refund) => viewRefund(refund, payWay)),
     createdAt: order.createdAt.toISOString(),
     paidAt: iso(order.paidAt),
@@ -75,6 +78,20 @@ export function viewOrder(
     expiresAt: order.expiresAt.toISOString(),
     stale: also.stale ?? false,
   };
+}
+
+/** What is left of the payment, in major units; null while the channel has not said it. */
+function viewSettlement({ settlement, payWay }: OrderRow) {
+  if (settlement === null) return null;
+  const money = (kept: StoredMoney | undefined) =>
+    kept === undefined
+      ? null
+      : {
+          amount: majorNumber({ minor: BigInt(kept.minor), currency: kept.currency }, payWay),
+          amountMinor: Number(kept.minor),
+          currency: kept.currency,
+        };
+  return { fee: money(settlement.fee), net: money(settlement.net), received: money(settlement.received) };
 }
 
 /** Where the payer goes, and what the channel handed out for it. */

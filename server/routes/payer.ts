@@ -24,6 +24,7 @@ export const PayerStatus = z
       .enum([
         'preparing',
         'waiting',
+        'declined',
         'confirming',
         'ending',
         'paid',
@@ -34,8 +35,9 @@ export const PayerStatus = z
         'closed',
         'expired',
         'failed',
+        'refused',
       ])
-      .describe('The state shown to the payer; only `waiting` can be paid.'),
+      .describe('The state shown to the payer; only `waiting` and `declined` can be paid.'),
     secondsLeft: z.int().min(0).describe('Whole seconds until the order can no longer be paid.'),
   })
   .meta({ id: 'PayerStatus' });
@@ -128,6 +130,13 @@ export function payerRoutes({ order, addressOf, returned }: PayerOperations): Ro
         const payWay = PAY_WAYS.find((name) => name === params.payWay);
         const token = query.cancelled === undefined ? query.token : undefined;
         const found = payWay && (await readable(params.orderNo, (orderNo) => returned(payWay, orderNo, token)));
+        // Loading this address again would tell of another approval, and the payer has to read what to do.
+        if (found?.state === 'declined')
+          return new Reply({
+            status: 303,
+            headers: { location: `/pay/${found.orderNo}`, 'content-type': 'text/html; charset=utf-8' },
+            body: '',
+          });
         return page(found, query.cancelled === undefined ? 'returned' : 'cancelled');
       },
     ),
@@ -147,7 +156,10 @@ export function payerRoutes({ order, addressOf, returned }: PayerOperations): Ro
 const asset = { auth: 'none', raw: 'stream', hidden: true } as const;
 
 /** A page, also for an order that nobody knows. */
-const htmlPage = { raw: 'html', answers: { 200: { 'text/html': 'text' }, 404: { 'text/html': 'text' } } } as const;
+const htmlPage = {
+  raw: 'html',
+  answers: { 200: { 'text/html': 'text' }, 303: { 'text/html': 'text' }, 404: { 'text/html': 'text' } },
+} as const;
 
 /** A number that no order can have is looked up nowhere, and gets the same page. */
 async function readable(

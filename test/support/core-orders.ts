@@ -13,6 +13,10 @@ export const OUTCOMES: readonly (readonly [name: string, outcome: Outcome])[] = 
   ['pending', { kind: 'pending' }],
   ['pending with a credential', { kind: 'pending', pay, channelOrderId: 'C-1' }],
   ['pending with a capture under review', { kind: 'pending', capturePending: 'REVIEW' }],
+  [
+    'pending with a capture that waits for the merchant',
+    { kind: 'pending', capturePending: 'UNILATERAL', waitsFor: 'merchant' },
+  ],
   ['approved', { kind: 'approved', channelOrderId: 'C-1' }],
   ['paid', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5) }],
   ['paid, refunds exist', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5), refundsHint: true }],
@@ -26,6 +30,8 @@ export const OUTCOMES: readonly (readonly [name: string, outcome: Outcome])[] = 
   ['absent', { kind: 'absent' }],
   ['declined for certain', { kind: 'declined', code: 'INVALID', reason: 'no', definite: true }],
   ['declined, perhaps', { kind: 'declined', code: 'SYSTEM', reason: 'no', definite: false }],
+  ['declined, the payer can act', { kind: 'declined', code: 'CARD', reason: 'no', definite: true, left: 'payer' }],
+  ['declined, nobody can act', { kind: 'declined', code: 'NEVER', reason: 'no', definite: true, left: 'nobody' }],
   ['unknown', { kind: 'unknown', cause: 'timeout' }],
 ];
 
@@ -48,6 +54,7 @@ export const WISHES: readonly OrderWish[] = [
   { wish: 'answer_closing' },
   { wish: 'send_again' },
   { wish: 'capture' },
+  { wish: 'approved_again' },
   ...[1, 2].flatMap((captures) =>
     OUTCOMES.map(([, outcome]) => ({ wish: 'settle_capture' as const, captures, outcome })),
   ),
@@ -78,7 +85,9 @@ const CAPTURES: readonly Partial<OrderRow>[] = [
   { captureState: 'live', captureLeasedUntil: at(20), captures: 1 },
   { captureState: 'live', captureLeasedUntil: at(-1), captures: 1 },
   { captureState: 'unknown', captures: 1 },
-  { captureState: 'pending', captures: 1 },
+  { captureState: 'pending', captureReason: 'REVIEW', captures: 1 },
+  { captureReason: 'CARD', captures: 1, approvalsAsked: 1, approvalAskedAt: at(-30) },
+  { captureReason: 'CARD', captures: 1, approvalsAsked: 3 },
 ];
 
 const ABSENCES: readonly Partial<OrderRow>[] = [

@@ -7,12 +7,23 @@ const Text = z.string().optional().catch(undefined);
 const Amount = z.object({ currency_code: z.string(), value: z.string() });
 const Details = z.object({ reason: Text }).optional().catch(undefined);
 const Payee = z.object({ merchant_id: Text }).optional().catch(undefined);
-const Time = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
+/** An instant as PayPal writes it. */
+export const Time = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
 /** Links of a resource; none when they cannot be read. */
 export const Links = z
   .array(z.object({ rel: z.string(), href: z.string() }))
   .catch([])
   .default([]);
+
+const Breakdown = z
+  .object({
+    paypal_fee: Amount.optional(),
+    paypal_fee_in_receivable_currency: Amount.optional(),
+    net_amount: Amount.optional(),
+    receivable_amount: Amount.optional(),
+  })
+  .optional()
+  .catch(undefined);
 
 const Capture = z.object({
   id: Id,
@@ -23,6 +34,7 @@ const Capture = z.object({
   invoice_id: Text,
   create_time: Time,
   payee: Payee,
+  seller_receivable_breakdown: Breakdown,
 });
 
 const Refund = z.object({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Notice } from '../../payments/channel.ts';
 import { NoticeNotGenuine } from '../../payments/channel.ts';
-import { captureIdOf, Links } from './answers.ts';
+import { captureIdOf, Links, Time } from './answers.ts';
 import { readJson, UnreadableJson } from './json.ts';
 
 const OurNumber = z
@@ -26,7 +26,11 @@ const Resource = Numbers.extend({
   links: Links,
 });
 
-const Event = z.object({ event_type: z.string().regex(/^[A-Z0-9._-]{1,64}$/), resource: Resource });
+const Event = z.object({
+  event_type: z.string().regex(/^[A-Z0-9._-]{1,64}$/),
+  create_time: Time.optional().catch(undefined),
+  resource: Resource,
+});
 type Resource = z.infer<typeof Resource>;
 
 const REFUND_EVENTS = new Set([
@@ -37,7 +41,10 @@ const REFUND_EVENTS = new Set([
 ]);
 
 /** What a webhook names, to be looked up. */
-export interface Named extends Pick<Notice, 'event' | 'orderNo' | 'refundNo' | 'channelOrderId' | 'paymentNo'> {
+export interface Named extends Pick<
+  Notice,
+  'event' | 'orderNo' | 'refundNo' | 'channelOrderId' | 'paymentNo' | 'approvedAt'
+> {
   /** PayPal's id of the refund that the event is about. */
   refundId: string | null;
 }
@@ -49,7 +56,7 @@ export interface Named extends Pick<Notice, 'event' | 'orderNo' | 'refundNo' | '
 export function readEvent(body: Buffer): Named {
   const parsed = Event.safeParse(parse(body));
   if (!parsed.success) throw new NoticeNotGenuine('malformed', 'The message is not a PayPal event.');
-  const { event_type: event, resource } = parsed.data;
+  const { event_type: event, create_time: at, resource } = parsed.data;
   const channelOrderId = orderId(event, resource);
   if (REFUND_EVENTS.has(event)) {
     const { custom_id, invoice_id, id, links } = resource;
@@ -60,7 +67,8 @@ export function readEvent(body: Buffer): Named {
   }
   const numbers = resource.purchase_units?.[0] ?? resource;
   const orderNo = numbers.custom_id ?? numbers.invoice_id ?? null;
-  return { event, orderNo, refundNo: null, refundId: null, ...channelOrderId };
+  const approved = event === 'CHECKOUT.ORDER.APPROVED' && at ? { approvedAt: at } : {};
+  return { event, orderNo, refundNo: null, refundId: null, ...channelOrderId, ...approved };
 }
 
 function orderId(event: string, { id, order_id, supplementary_data }: Resource): { channelOrderId?: string } {

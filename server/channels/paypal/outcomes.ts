@@ -1,10 +1,10 @@
-import type { CloseOutcome, Outcome, PayHint, RefundOutcome, RefundRef } from '../../payments/channel.ts';
+import type { CloseOutcome, Outcome, PayHint, RefundOutcome, RefundRef, Settlement } from '../../payments/channel.ts';
 import { readMajorText, sameMoney } from '../../payments/money.ts';
 import type { Money } from '../../payments/money.ts';
 import { unknown } from './answers.ts';
 import type { PaypalAmount, PaypalCapture, PaypalOrder, PaypalRefund } from './answers.ts';
 import type { PaypalSettings } from './settings.ts';
-import { captureMeaning, orderMeaning, refundMeaning } from './status.ts';
+import { captureMeaning, orderMeaning, refundMeaning, waitsForMerchant } from './status.ts';
 
 /** What an answer must agree with; `channelOrderId` only once it is known. */
 export interface Expected {
@@ -36,7 +36,11 @@ export function orderOutcome(order: PaypalOrder, expected: Expected, settings: P
 export function captureOutcome(capture: PaypalCapture, order?: PaypalOrder): Outcome {
   const meaning = captureMeaning(capture.status);
   const channelOrderId = order?.id;
-  if (meaning === 'pending') return { kind: 'pending', capturePending: pendingReason(capture), channelOrderId };
+  if (meaning === 'pending') {
+    const capturePending = pendingReason(capture);
+    const waits = waitsForMerchant(capturePending) ? ({ waitsFor: 'merchant' } as const) : {};
+    return { kind: 'pending', capturePending, channelOrderId, ...waits };
+  }
   if (meaning === 'declined')
     return declined(`CAPTURE_${capture.status}`, capture.status_details?.reason ?? capture.status);
   const amount = readAmount(capture.amount);
@@ -49,8 +53,24 @@ export function captureOutcome(capture: PaypalCapture, order?: PaypalOrder): Out
     payer: order?.payer?.payer_id,
     channelOrderId,
     refundsHint: meaning === 'refunded' || undefined,
+    ...settlementOf(capture),
     ...(capture.status === 'REFUNDED' ? { refundedTotal: amount.minor } : {}),
   };
+}
+
+/** Fee and net of a capture, where PayPal tells them in amounts that can be read. */
+function settlementOf({ seller_receivable_breakdown: told }: PaypalCapture): { settlement?: Settlement } {
+  if (!told) return {};
+  const settlement: Settlement = {};
+  const [fee, net, received] = [
+    told.paypal_fee ?? told.paypal_fee_in_receivable_currency,
+    told.net_amount,
+    told.receivable_amount,
+  ].map((amount) => amount && readAmount(amount));
+  if (fee) settlement.fee = fee;
+  if (net) settlement.net = net;
+  if (received) settlement.received = received;
+  return Object.keys(settlement).length > 0 ? { settlement } : {};
 }
 
 /** The refunds that the order lists: what they are in all, when they are as many as the capture's own word wants. */

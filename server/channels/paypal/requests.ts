@@ -9,7 +9,7 @@ import type { Transmission } from './signature.ts';
  * Longest texts, in bytes of UTF-8: PayPal's OpenAPI document (orders v2 and payments v2) gives the lengths for US-ASCII and says that
  * other characters count as more.
  */
-const LONGEST = { description: 127, noteToPayer: 255 } as const;
+const LONGEST = { description: 127, brandName: 127, noteToPayer: 255 } as const;
 
 /** `POST /v1/oauth2/token`: asks for an access token with the client's own credentials. */
 export function tokenRequest({ apiUrl, clientId, clientSecret }: PaypalSettings): WireRequest {
@@ -29,6 +29,7 @@ export function tokenRequest({ apiUrl, clientId, clientSecret }: PaypalSettings)
 
 /** `POST /v2/checkout/orders`: the same bytes for the same order on every re-send; amount in major units. */
 export function createOrderRequest(settings: PaypalSettings, order: PlaceOrder): WireRequest {
+  const options = order.options.paypal ?? {};
   const body = {
     intent: 'CAPTURE',
     purchase_units: [
@@ -38,11 +39,16 @@ export function createOrderRequest(settings: PaypalSettings, order: PlaceOrder):
         description: plainText(order.subject, LONGEST.description) || undefined,
         custom_id: order.orderNo,
         invoice_id: order.orderNo,
+        soft_descriptor: options.softDescriptor,
       },
     ],
     payment_source: {
       paypal: {
         experience_context: {
+          brand_name: options.brandName && (plainText(options.brandName, LONGEST.brandName) || undefined),
+          locale: options.locale,
+          landing_page: options.landingPage,
+          payment_method_preference: options.immediatePayment ? 'IMMEDIATE_PAYMENT_REQUIRED' : undefined,
           return_url: order.returnUrl,
           cancel_url: order.cancelUrl,
           user_action: 'PAY_NOW',

@@ -30,6 +30,19 @@ const REFUND: ReadonlyMap<string, RefundMeaning> = new Map([
   ['FAILED', 'failed'],
 ]);
 
+/** Reasons of a pending capture that end only when the merchant does something in its PayPal account. (Payments v2, capture status details.) */
+const MERCHANT_DECIDES: ReadonlySet<string> = new Set([
+  'INTERNATIONAL_WITHDRAWAL',
+  'RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION',
+  'UNILATERAL',
+  'VERIFICATION_REQUIRED',
+]);
+
+/** Whether a capture that is pending for this reason waits for the merchant. */
+export function waitsForMerchant(reason: string): boolean {
+  return MERCHANT_DECIDES.has(reason);
+}
+
 /** Meaning of an order status: `waiting` = for the payer. `completed` is never money by itself: read the capture. */
 export function orderMeaning(word: string): OrderMeaning {
   return ORDER.get(word) ?? 'pending';

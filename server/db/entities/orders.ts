@@ -5,6 +5,19 @@ import type { CloseReason, OrderState, ProductSnapshot } from '../../payments/or
 import { code, instant, json, minor, text, type RowOf } from './columns.ts';
 import type { LatePayment } from './identity.ts';
 
+/** Money as JSON keeps it: minor units as text. */
+export interface StoredMoney {
+  minor: string;
+  currency: string;
+}
+
+/** What is left of the payment for the merchant, as the channel said it. */
+export interface StoredSettlement {
+  fee?: StoredMoney | undefined;
+  net?: StoredMoney | undefined;
+  received?: StoredMoney | undefined;
+}
+
 /** The wire's word for an order (payments/view.ts) as SQL; the index and the list must have the same text. */
 export const ORDER_STATUS = `case when paid > 0 and refunded >= paid then 'refunded' when state = 'paid' and refunded > 0 then 'partially_refunded' else state::text end`;
 
@@ -67,6 +80,12 @@ export const OrderEntity = defineEntity({
     captures: p.integer(),
     captureState: p.string().length(16).$type<'live' | 'unknown' | 'pending'>().nullable(),
     captureLeasedUntil: instant().nullable(),
+    /** Why a capture is pending, or the channel's code of the last one that was refused. */
+    captureReason: p.string().length(128).nullable(),
+    /** How often the payer was sent back to choose another way to pay, and since when that is awaited. */
+    approvalsAsked: p.integer().default(0),
+    approvalAskedAt: instant().nullable(),
+    settlement: json<StoredSettlement>().nullable(),
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),

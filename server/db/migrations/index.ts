@@ -9,6 +9,7 @@ import { Retention } from './0008-retention.ts';
 import { KeyedAudit } from './0009-keyed-audit.ts';
 import { RefundPayment } from './0010-refund-payment.ts';
 import { OrderApp } from './0011-order-app.ts';
+import { PaypalCaptures } from './0012-paypal-captures.ts';
 import { PayerCodes } from './0013-payer-codes.ts';
 import { SupportIds } from './0014-support-ids.ts';
 
@@ -25,6 +26,7 @@ export const MIGRATIONS = [
   { name: '0009-keyed-audit', class: KeyedAudit },
   { name: '0010-refund-payment', class: RefundPayment },
   { name: '0011-order-app', class: OrderApp },
+  { name: '0012-paypal-captures', class: PaypalCaptures },
   { name: '0013-payer-codes', class: PayerCodes },
   { name: '0014-support-ids', class: SupportIds },
 ];

@@ -51,12 +51,13 @@ export const MOVED_OF_REFUND = ['state', 'amount', 'surplus'] as const;
 type MovedOfOrder = (typeof MOVED_OF_ORDER)[number];
 type MovedOfRefund = (typeof MOVED_OF_REFUND)[number];
 
-/** An event for the owner of the order; `each` = for every such move, otherwise once in the life of the order or refund. */
+/** An event for the owner of the order; `each` = for every such move, otherwise once in the life of the order or refund, or for each `dedupe`. */
 export interface Told {
   readonly type:
-    | `order.${'paid' | 'paid_late' | 'closed' | 'failed'}`
+    | `order.${'paid' | 'paid_late' | 'closed' | 'failed' | 'payer_action_required'}`
     | `refund.${'succeeded' | 'failed' | 'abnormal'}`;
   readonly each?: true;
+  readonly dedupe?: string;
 }
 
 /** Something that a person must look at; once per order, kind and `dedupe`. */

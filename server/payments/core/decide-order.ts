@@ -5,7 +5,8 @@ import { type Heard, missingFact, type OrderFacts } from './facts.ts';
 import { hearOrder } from './hear-order.ts';
 import { isOpen } from './moves.ts';
 import { isOrderOverdue } from './plan.ts';
-import { afterCapture, type OrderWish, wishOrder } from './wish-order.ts';
+import { afterCapture } from './wish-capture.ts';
+import { type OrderWish, wishOrder } from './wish-order.ts';
 
 /** What an outcome does to an order. */
 export function decideOrder(order: OrderRow, facts: OrderFacts, heard: Heard, now: Date): Change;
@@ -15,7 +16,23 @@ export function decideOrder(order: OrderRow, facts: OrderFacts, input: Heard | O
 /** What an outcome or a wish does to an order: the same answer for the same rows, facts and time. */
 export function decideOrder(order: OrderRow, facts: OrderFacts, input: Heard | OrderWish, now: Date): Change | Refusal {
   const decided = 'wish' in input ? wishOrder(order, facts, input, now) : hearOrder(order, facts, input, now);
-  return 'refuse' in decided ? decided : withOverdue(order, decided, now);
+  return 'refuse' in decided ? decided : withHeld(order, withOverdue(order, decided, now), input);
+}
+
+/** A payment that waits for the merchant is listed for as long as it waits. */
+function withHeld(order: OrderRow, change: Change, input: Heard | OrderWish): Change {
+  const { orderNo } = order;
+  const after = { ...order, ...change.order };
+  const waits = after.captureState === 'pending' && isOpen(after.state);
+  if (order.captureState === 'pending' && !waits) {
+    const where = { orderNo, kind: 'capture_held' } as const;
+    return { ...change, resolve: [...(change.resolve ?? []), { where, resolution: 'ended', by: 'service' }] };
+  }
+  const isKnown = order.captureState === 'pending' && order.captureReason === after.captureReason;
+  const said = 'outcome' in input && 'waitsFor' in input.outcome ? input.outcome.waitsFor : undefined;
+  if (!waits || isKnown || said !== 'merchant') return change;
+  const reason = after.captureReason ?? '';
+  return { ...change, raise: [...(change.raise ?? []), { kind: 'capture_held', dedupe: reason, detail: { reason } }] };
 }
 
 /** Silence is listed: an order that should long be over waits for a person too, until it is over. */

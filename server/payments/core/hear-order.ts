@@ -5,18 +5,20 @@ import { type Decision, DECISIONS } from './decisions.ts';
 import { closed } from './end-order.ts';
 import { type Heard, type Hearing, isAmountOf, isLate, type OrderFacts, type Said, wentBack } from './facts.ts';
 import { againPaid, cameAndWent, differentAmount, latePaid, paidPatch } from './money-came.ts';
-import { ABSENCE_SECONDS, endOf, later, nextOrderCheck } from './plan.ts';
+import { ABSENCE_SECONDS, endOf, later, mayTakeApproved, nextOrderCheck } from './plan.ts';
 import { unexplainedRefunds } from './unexplained.ts';
 
 /** What an outcome does to an order: the table decides, the facts refine. */
 export function hearOrder(order: OrderRow, facts: OrderFacts, heard: Heard, now: Date): Change {
-  const decision = decisionOf(order, facts, heard);
+  const decision = decisionOf(order, facts, heard, now);
   return STEPS[decision]({ order, facts, outcome: heard.outcome, cause: heard.cause, now } as never);
 }
 
-function decisionOf(order: OrderRow, facts: OrderFacts, { outcome, firstWord }: Heard): Decision {
+function decisionOf(order: OrderRow, facts: OrderFacts, { outcome, firstWord }: Heard, now: Date): Decision {
   const decision = DECISIONS[order.state][outcome.kind];
   if (decision === 'fail' && !(firstWord && outcome.kind === 'declined' && outcome.definite)) return 'note';
+  // An approval that was used up, or comes too late, is remembered like any other word.
+  if (decision === 'capture' && order.state === 'pending' && !mayTakeApproved(order, now)) return 'note';
   if (decision !== 'pay' && decision !== 'late') return decision;
   if (order.paid > 0n) return 'again';
   return isLate(order, facts) ? 'late' : 'pay';
@@ -175,9 +177,18 @@ function absence(
   return now >= later(first, ABSENCE_SECONDS) ? { absentCount: order.absentCount + 1 } : {};
 }
 
-/** A pending capture is flagged; when the channel shows none any more the flag goes. */
-function captureAfter(order: OrderRow, outcome: Outcome): Partial<Pick<OrderRow, 'captureState'>> {
-  if (outcome.kind === 'pending' && outcome.capturePending) return { captureState: 'pending' };
+/** A pending capture is flagged, with its reason; when the channel shows none any more both go. */
+function captureAfter(
+  order: OrderRow,
+  outcome: Outcome,
+): Partial<Pick<OrderRow, 'captureState' | 'captureReason' | 'approvalAskedAt'>> {
+  if (outcome.kind === 'pending' && outcome.capturePending)
+    return { captureState: 'pending', captureReason: outcome.capturePending.slice(0, 128) };
+  // The channel itself waits for the payer again, so what it shows as approved later is new.
+  const asksAnew = outcome.kind === 'pending' && outcome.pay && order.approvalAskedAt !== null;
   const saysNone = outcome.kind === 'pending' || outcome.kind === 'approved' || outcome.kind === 'declined';
-  return order.captureState === 'pending' && saysNone ? { captureState: null } : {};
+  return {
+    ...(order.captureState === 'pending' && saysNone ? { captureState: null, captureReason: null } : {}),
+    ...(asksAnew ? { approvalAskedAt: null } : {}),
+  };
 }

@@ -11,6 +11,7 @@ import {
 } from './change.ts';
 import { closed } from './end-order.ts';
 import { type Hearing, isWelcomeLate, type Said } from './facts.ts';
+import type { Money } from '../money.ts';
 import { isOpen } from './moves.ts';
 import { foreignRefund, newRefund } from './open-refund.ts';
 import { unexplainedRefunds } from './unexplained.ts';
@@ -31,7 +32,10 @@ export function paidPatch(outcome: Came, order: OrderRow, now: Date): OrderMoved
     payer: outcome.payer?.slice(0, 256) ?? order.payer,
     credential: null,
     captureState: null,
+    captureReason: null,
     captureLeasedUntil: null,
+    approvalAskedAt: null,
+    ...settlementPatch(outcome),
     checkedAt: now,
     nextCheckAt: null,
     leasedUntil: null,
@@ -124,7 +128,16 @@ export function againPaid({ order, outcome, now }: Paid): Change {
   const second: Raised[] = isOther ? [{ kind: 'double_paid', dedupe, received, detail: outcome }] : [];
   // What went back of the other payment is not of this order's sums.
   const raise = isOther ? second : unexplainedRefunds(order, outcome);
-  return { rule: null, order: { checkedAt: now }, raise };
+  const settlement = isOther || order.settlement !== null ? {} : settlementPatch(outcome);
+  return { rule: null, order: { checkedAt: now, ...settlement }, raise };
+}
+
+/** Fee and net are kept as the channel said them first. */
+function settlementPatch({ settlement }: Pick<Came, 'settlement'>): Partial<Pick<OrderRow, 'settlement'>> {
+  if (!settlement) return {};
+  const { fee, net, received } = settlement;
+  const stored = (money: Money | undefined) => money && { minor: String(money.minor), currency: money.currency };
+  return { settlement: { fee: stored(fee), net: stored(net), received: stored(received) } };
 }
 
 /** Genuine money of another amount never pays an order; a person decides, and until then nobody asks. */

@@ -28,6 +28,9 @@ const LATE_STEPS: readonly number[] = [5 * MINUTE, HOUR, DAY];
 /** Seconds to wait before the n-th question about a refund; the last value repeats. */
 const REFUND_STEPS: readonly number[] = [10, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, DAY];
 
+/** Money that the payer approved is taken for the first time until this long after the order's end, should nobody have looked before. */
+const APPROVED_GRACE_SECONDS = 10 * MINUTE;
+
 /** Two absences count only when they are this far apart. */
 export const ABSENCE_SECONDS = 60;
 
@@ -70,6 +73,15 @@ export function nextRefundCheck(checks: number, now: Date): Date {
   return later(now, REFUND_STEPS[Math.min(checks, REFUND_STEPS.length - 1)]!);
 }
 
+/** Whether what the channel shows as approved may be taken: not what it has refused since, and after the expiry no second try. */
+export function mayTakeApproved(
+  order: Pick<OrderRow, 'approvalAskedAt' | 'captures' | 'expiresAt'>,
+  now: Date,
+): boolean {
+  const { approvalAskedAt, captures, expiresAt } = order;
+  return approvalAskedAt === null && now < (captures === 0 ? later(endOf(order), APPROVED_GRACE_SECONDS) : expiresAt);
+}
+
 /** What the service does next about an order by itself. */
 export type NextStep =
   | 'rest'
@@ -90,7 +102,7 @@ export function nextStep(order: OrderRow, now: Date, said?: Outcome): NextStep {
   if (state === 'closed' || state === 'failed') return 'look_for_late_money';
   if (captureState === 'pending') return 'await_review';
   if (isDoubtful(order, now)) return 'settle_capture';
-  if (takesMoney(state) && said?.kind === 'approved') return 'capture';
+  if (takesMoney(state) && said?.kind === 'approved' && mayTakeApproved(order, now)) return 'capture';
   if (captureState !== null) return 'await_capture';
   if (state === 'closing') return isGone(order) ? 'give_up' : 'close';
   return now >= endOf(order) ? 'expire' : 'ask';

@@ -5,14 +5,11 @@ import type { CloseReason } from '../order.ts';
 import { type Change, type Refusal, STAY } from './change.ts';
 import { closed } from './end-order.ts';
 import type { OrderFacts } from './facts.ts';
-import { hearOrder } from './hear-order.ts';
 import { cameAndWent, refundByClose } from './money-came.ts';
 import { isOpen, takesMoney } from './moves.ts';
 import { newRefund, type RefundIntent } from './open-refund.ts';
-import { isDoubtful, isGone, isOrderOverdue, later, nextOrderCheck } from './plan.ts';
-
-/** A capture call is somebody's for this long; afterwards the channel is asked before anyone tries again. */
-const CAPTURE_LEASE_SECONDS = 30;
+import { isGone, isOrderOverdue, later, nextOrderCheck } from './plan.ts';
+import { approvedAgain, claimCapture, forgetCapture, settleCapture } from './wish-capture.ts';
 
 /** An unconfirmed claim is looked into after this long. */
 const SOON_SECONDS = 15;
@@ -34,6 +31,8 @@ export type OrderWish =
   | { readonly wish: 'send_again' }
   /** The intent to take approved money. */
   | { readonly wish: 'capture' }
+  /** The payer, or the shop for the payer, says that the payer has agreed at the channel once more. */
+  | { readonly wish: 'approved_again' }
   /** What the channel answered to the capture of this number. */
   | { readonly wish: 'settle_capture'; readonly captures: number; readonly outcome: Outcome }
   /** The channel was asked and shows no capture of this number. */
@@ -81,12 +80,10 @@ const WISHES: { readonly [Name in OrderWish['wish']]: Grant<Name> } = {
     state === 'closing' && !closeAnswered ? { rule: null, order: { closeAnswered: true } } : STAY,
   send_again: (order, _wish, now) =>
     canSendAgain(order, now) ? { rule: null, order: { placeTries: order.placeTries + 1 } } : STAY,
-  capture: claimCapture,
+  capture: (order, _wish, now) => claimCapture(order, now),
+  approved_again: (order, _wish, now) => approvedAgain(order, now),
   settle_capture: settleCapture,
-  forget_capture: (order, { captures }, now) =>
-    order.captures === captures && isDoubtful(order, now)
-      ? { rule: null, order: { captureState: null, captureLeasedUntil: null, nextCheckAt: now } }
-      : STAY,
+  forget_capture: (order, { captures }, now) => forgetCapture(order, captures, now),
   plan_late_check: planLateCheck,
   check_soon: checkSoon,
   rest: ({ state }) => (isOpen(state) ? STAY : { rule: null, order: { nextCheckAt: null, leasedUntil: null } }),
@@ -155,51 +152,6 @@ export function canRenew(order: OrderRow, now: Date): boolean {
   return order.state === 'pending' && order.credential !== null && canSendAgain(order, now);
 }
 
-/** Whether approved money may be taken now: by one, of an open order that nobody wants closed. */
-export function canCapture({ state, closeAsked, captureState, channelOrderId }: OrderRow): boolean {
-  return takesMoney(state) && !closeAsked && captureState === null && channelOrderId !== null;
-}
-
-function claimCapture(order: OrderRow, _wish: Wish<'capture'>, now: Date): Change {
-  if (!canCapture(order)) return STAY;
-  return {
-    rule: null,
-    order: {
-      captures: order.captures + 1,
-      captureState: 'live',
-      captureLeasedUntil: later(now, CAPTURE_LEASE_SECONDS),
-      nextCheckAt: later(now, CAPTURE_LEASE_SECONDS + 1),
-    },
-  };
-}
-
-/** Only a certain answer ends the intent, silence leaves it `unknown`. */
-function settleCapture(
-  order: OrderRow,
-  { captures, outcome }: Wish<'settle_capture'>,
-  now: Date,
-  facts: OrderFacts,
-): Change {
-  // An answer that outlived its lease says nothing about a later try, unless it brings money.
-  if (order.captures !== captures && outcome.kind !== 'paid') return STAY;
-  const heard = { outcome: afterCapture(outcome), cause: 'capture' };
-  if (!isOpen(order.state)) return hearOrder(order, facts, heard, now);
-  const isDoubt = outcome.kind === 'unknown' || (outcome.kind === 'declined' && !outcome.definite);
-  const isReview = outcome.kind === 'pending' && outcome.capturePending !== undefined;
-  const patch = {
-    captureState: isReview ? ('pending' as const) : isDoubt ? ('unknown' as const) : null,
-    captureLeasedUntil: null,
-    nextCheckAt: later(now, 5),
-  };
-  const change = hearOrder({ ...order, ...patch }, facts, heard, now);
-  return { ...change, order: { ...patch, ...change.order } } as Change;
-}
-
-/** What a capture says, as the order hears it: an approval that is still there means that nothing was taken. */
-export function afterCapture(outcome: Outcome): Outcome {
-  return outcome.kind === 'approved' ? { kind: 'pending' } : outcome;
-}
-
 /** Silence is no answer: the step is asked again hourly, for a while. What somebody else planned meanwhile stays. */
 function planLateCheck(order: OrderRow, { dueAt, silent }: Wish<'plan_late_check'>, now: Date): Change {
   const isMine = order.nextCheckAt?.getTime() === dueAt?.getTime() && order.paid === 0n;
@@ -214,7 +166,9 @@ function planLateCheck(order: OrderRow, { dueAt, silent }: Wish<'plan_late_check
 
 function abandon(order: OrderRow, _wish: Wish<'abandon'>, now: Date): Change | Refusal {
   if (!isOpen(order.state)) return STAY;
-  if (!isOrderOverdue(order, now)) return refused('invalid_action', 'The channel may still close or pay this order.');
+  // A payment that waits for the merchant itself comes to no end by waiting.
+  if (!isOrderOverdue(order, now) && order.captureState !== 'pending')
+    return refused('invalid_action', 'The channel may still close or pay this order.');
   return closed(order, order.closeReason ?? 'admin', now);
 }
 

@@ -1,7 +1,21 @@
 import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
 import { decideOrder } from '../core/decide-order.ts';
 import { endOf, type NextStep, nextStep } from '../core/plan.ts';
+import { MOST_APPROVALS_ASKED } from '../core/wish-capture.ts';
 import { majorText } from '../money.ts';
+
+/** What the reasons of a pending capture mean (PayPal, Payments v2, capture status details). */
+const HELD_WORDS: Readonly<Record<string, string>> = {
+  ECHECK: "The payer's eCheck has not cleared yet",
+  TRANSACTION_APPROVED_AWAITING_FUNDING: 'The payer still has to send the money to the channel',
+  INTERNATIONAL_WITHDRAWAL: "The payment waits until it is accepted or denied in the merchant's account",
+  RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION:
+    "The payment waits until it is accepted or denied in the merchant's account, whose settings ask for that, for example because of its currency",
+  UNILATERAL: "The payment waits until the merchant's account is open, with a confirmed email address",
+  VERIFICATION_REQUIRED: "The payment waits until the merchant's account is verified",
+  BUYER_COMPLAINT: 'The payer has complained about the payment',
+  CHARGEBACK: 'The payer has taken the money back at the bank',
+};
 
 /** What is known of an order when it is explained. */
 export interface Scene {
@@ -69,20 +83,44 @@ const STEPS: Readonly<Record<NextStep, (scene: Scene) => Situation>> = {
     reason: 'The capture was sent but its response was lost; it may or may not have succeeded.',
     next: 'the channel is queried before any retry',
   }),
-  await_review: () => ({
-    code: 'capture_pending',
-    reason: 'The channel is reviewing the payment; the order does not expire meanwhile.',
-    next: 'the channel is queried for the result of the review',
-  }),
+  await_review: held,
   expire: () => ({
     code: 'expiring',
     reason: 'The order has expired.',
     next: 'the channel is queried a last time, then the order is closed there',
   }),
-  ask: ({ order }) => (order.state === 'created' ? unplaced(order) : waiting(order)),
+  ask: ({ order }) => (order.state === 'created' ? unplaced(order) : (declined(order) ?? waiting(order))),
   close: closing,
   give_up: closing,
 };
+
+/** A payment that the channel has and does not give out yet. */
+function held(scene: Scene): Situation {
+  const { captureReason } = scene.order;
+  const listed = openOf(scene, 'capture_held');
+  const words = (captureReason && HELD_WORDS[captureReason]) ?? 'The channel is reviewing the payment';
+  const named = captureReason ? ` (${captureReason})` : '';
+  return {
+    code: listed ? 'capture_held' : 'capture_pending',
+    reason: `${words}${named}; the order does not expire meanwhile.`,
+    next: 'the channel is queried for the result',
+    ...(listed ? { fix: `payctl exception resolve ${listed.id} --action close --reason …` } : {}),
+  };
+}
+
+/** The payer can still do something about a capture that was refused. */
+function declined({ approvalsAsked, captureReason, approvalAskedAt }: OrderRow): Situation | undefined {
+  if (approvalsAsked === 0 || captureReason === null) return undefined;
+  const left = MOST_APPROVALS_ASKED - approvalsAsked;
+  return {
+    code: 'payer_must_act',
+    reason: `The channel refused the payer's way to pay (${captureReason}); nothing was charged. The payer has to choose another one at the channel${left > 0 ? '' : ', for the last time'}.`,
+    next:
+      approvalAskedAt === null
+        ? 'the channel is queried for the approval'
+        : 'the money is captured once the payer has approved again; otherwise the order expires',
+  };
+}
 
 function waiting({ scene }: OrderRow): Situation {
   if (scene === 'code')
@@ -127,15 +165,14 @@ function ended(scene: Scene): Situation {
   const { order } = scene;
   if (order.paid > 0n) return returned(scene);
   const next = 'the channel is queried once more for a late payment';
-  if (order.state === 'failed') {
-    const why = [order.failureCode, order.failureMessage].filter(Boolean).join(' ');
-    return { code: 'refused', reason: `The channel refused the order: ${why}. ${ifPaidNow(scene)}`, next };
-  }
+  const refusal = [order.failureCode, order.failureMessage].filter(Boolean).join(' ');
+  if (order.state === 'failed')
+    return { code: 'refused', reason: `The channel refused the order: ${refusal}. ${ifPaidNow(scene)}`, next };
   const why = {
     merchant: 'The merchant closed it.',
     admin: 'An administrator closed it.',
     expired: 'The order expired without a payment.',
-    channel: 'The channel closed it.',
+    channel: refusal === '' ? 'The channel closed it.' : `The channel refused the payment for good: ${refusal}.`,
   }[order.closeReason ?? 'channel'];
   return { code: 'closed', reason: `${why} ${ifPaidNow(scene)}`, next };
 }

@@ -10,6 +10,7 @@ export const PayWayName = z.enum(PAY_WAYS);
 const Status = z.enum(ORDER_STATUSES);
 const ModeName = z.enum(['simulator', 'sandbox', 'live']);
 const Failure = z.object({ code: z.string(), message: z.string() }).nullable();
+const Settled = z.object({ amount: z.number(), amountMinor: z.int(), currency: z.string() }).nullable();
 
 /** The body of a pay request (specification: place-payment request). */
 export const PlacePaymentRequest = z
@@ -111,7 +112,18 @@ export const Order = z
     product: z.string().nullable(),
     refundedAmount: z.number(),
     refundableAmount: z.number(),
+    channelOrderId: z.string().nullable().describe("The channel's own number of the order, where it has one (PayPal)."),
     channelTradeNo: z.string().nullable(),
+    captureReason: z
+      .string()
+      .nullable()
+      .describe(
+        "The channel's word why an approved payment is not there yet, or why the payer has to choose another way to pay (PayPal).",
+      ),
+    settlement: z
+      .object({ fee: Settled, net: Settled, received: Settled })
+      .nullable()
+      .describe('What the channel keeps and what is left, as the channel says it with the payment (PayPal).'),
     payment: z
       .object({
         type: z

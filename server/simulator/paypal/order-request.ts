@@ -26,6 +26,7 @@ const OrderRequest = z.object({
         description: text(127).optional(),
         custom_id: Reference.optional(),
         invoice_id: Reference.optional(),
+        soft_descriptor: text(22).optional(),
       }),
     )
     .length(1),
@@ -33,6 +34,15 @@ const OrderRequest = z.object({
     .object({
       paypal: z.object({
         experience_context: z.object({
+          brand_name: text(127).optional(),
+          locale: z
+            .string()
+            .min(2)
+            .max(10)
+            .regex(/^[a-z]{2}(?:-[A-Z][a-z]{3})?(?:-(?:[A-Z]{2}|\d{3}))?$/)
+            .optional(),
+          landing_page: z.enum(['LOGIN', 'GUEST_CHECKOUT', 'NO_PREFERENCE']).optional(),
+          payment_method_preference: z.enum(['UNRESTRICTED', 'IMMEDIATE_PAYMENT_REQUIRED']).optional(),
           return_url: Url,
           cancel_url: Url,
           user_action: z.enum(['CONTINUE', 'PAY_NOW']).default('CONTINUE'),

@@ -88,6 +88,7 @@ function draftOf(
       customId,
       merchantId: account.secrets['merchantId'],
       linkName: context ? 'payer-action' : 'approve',
+      isImmediate: context?.payment_method_preference === 'IMMEDIATE_PAYMENT_REQUIRED',
     },
   };
 }

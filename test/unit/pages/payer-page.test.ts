@@ -5,7 +5,18 @@ import type { PayerOrder, PayerState } from '../../../server/payments/payer.ts';
 
 const assets = { style: '/pay/assets/payer.css', script: '/pay/assets/payer.js' };
 const STATES = Object.keys(STATE_WORDS) as PayerState[];
-const ENDED = ['paid', 'partially_refunded', 'refunded', 'returning', 'not_returned', 'closed', 'expired', 'failed'];
+const ENDED = [
+  'declined',
+  'refused',
+  'paid',
+  'partially_refunded',
+  'refunded',
+  'returning',
+  'not_returned',
+  'closed',
+  'expired',
+  'failed',
+];
 
 function order(changes: Partial<PayerOrder> = {}): PayerOrder {
   return {
@@ -42,7 +53,7 @@ test('only what can still change is looked at again', async (t) => {
     const html = await payerPage(order({ state }), 'pay', assets);
     t.is(/data-poll/.test(html), !ENDED.includes(state), state);
     t.is(/http-equiv="refresh"/.test(html), !ENDED.includes(state), state);
-    t.is(/class="qr"/.test(html), state === 'waiting', state);
+    t.is(/class="qr"/.test(html), state === 'waiting' || state === 'declined', state);
   }
 });
 

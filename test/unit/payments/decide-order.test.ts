@@ -8,7 +8,7 @@ import { isListed as isMove } from '../../../server/payments/apply.ts';
 import { isOpen, ORDER_MOVES } from '../../../server/payments/core/moves.ts';
 import type { OrderWish } from '../../../server/payments/core/wish-order.ts';
 import { CLOSE_OUTCOMES, OUTCOMES, orders, WISHES } from '../../support/core-orders.ts';
-import { at, frozen, NOW } from '../../support/core-rows.ts';
+import { at, frozen, NOW, orderRow } from '../../support/core-rows.ts';
 
 const FACTS: readonly OrderFacts[] = [true, false].flatMap((sibling) =>
   (['new', 'open', 'ended'] as const).flatMap((mismatch) =>
@@ -152,7 +152,12 @@ function* faultsOfWish(order: OrderRow, input: OrderWish, change: Change): Gener
   if (wish === 'capture' && after.captures > order.captures) {
     if (!takesMoney || order.closeAsked || order.captureState !== null) yield 'a capture that nobody may make';
     if (after.captureState !== 'live' || after.captureLeasedUntil === null) yield 'a capture without a lease';
+    if (order.approvalAskedAt !== null) yield 'a second try without another approval';
+    if (order.captures > 0 && order.expiresAt <= NOW) yield 'a second try after the expiry';
   }
+  if (wish === 'approved_again' && after.approvalAskedAt !== null && takesMoney)
+    yield 'an approval that does not count';
+  if (wish === 'settle_capture') yield* faultsOfRefusal(order, input, change);
   if (
     wish === 'forget_capture' &&
     order.captureState === 'live' &&
@@ -167,6 +172,75 @@ function* faultsOfWish(order: OrderRow, input: OrderWish, change: Change): Gener
   if (wish === 'give_back' && change.open && (!change.open.row.surplus || Object.keys(change.open.sums).length > 0))
     yield 'money outside the order moves its sums';
 }
+
+/** A capture that was refused for certain took nothing: the payer acts, at most three times, or the order is over. */
+function* faultsOfRefusal(
+  order: OrderRow,
+  { captures, outcome }: Extract<OrderWish, { wish: 'settle_capture' }>,
+  change: Change,
+): Generator<string> {
+  if (outcome.kind !== 'declined' || !outcome.left || order.captures !== captures || !isOpen(order.state)) return;
+  const after = { ...order, ...change.order } as OrderRow;
+  const told = (change.tell ?? []).map(({ type }) => type);
+  if (after.captureState !== null || after.captureLeasedUntil !== null) yield 'a refused capture is still waited for';
+  if (order.state === 'closing') return;
+  const mayAct = outcome.left === 'payer' && order.approvalsAsked < 3;
+  if (mayAct && (after.state !== order.state || after.approvalAskedAt === null)) yield 'the payer is not asked';
+  if (mayAct && after.approvalsAsked !== order.approvalsAsked + 1) yield 'an approval that is not counted';
+  if (mayAct && !told.includes('order.payer_action_required')) yield 'the owner is not told that the payer must act';
+  if (!mayAct && (after.state !== 'closed' || after.failureCode !== outcome.code))
+    yield 'refused for good and still open';
+}
+
+test('a payment that waits for the merchant is listed once for each reason, until it does not wait any more', (t) => {
+  const held = (reason: string) =>
+    ({ kind: 'pending', capturePending: reason, waitsFor: 'merchant' }) as const satisfies Outcome;
+  const hear = (change: Partial<OrderRow>, outcome: Outcome) =>
+    decideOrder({ ...orderRow({ state: 'pending' }), ...change }, {}, { outcome, cause: 'check' }, NOW);
+  const listed = [{ kind: 'capture_held', dedupe: 'UNILATERAL', detail: { reason: 'UNILATERAL' } }];
+  t.deepEqual(hear({}, held('UNILATERAL')).raise, listed as never);
+  const waiting = { captureState: 'pending', captureReason: 'UNILATERAL' } as const;
+  t.deepEqual(hear(waiting, held('UNILATERAL')).raise ?? [], []);
+  t.is(hear(waiting, held('VERIFICATION_REQUIRED')).raise?.[0]?.dedupe, 'VERIFICATION_REQUIRED');
+  t.deepEqual(hear({}, { kind: 'pending', capturePending: 'ECHECK' }).raise ?? [], []);
+  const paid = { kind: 'paid', channelNo: 'T-1', amount: { minor: 1000n, currency: 'CNY' }, at: NOW } as const;
+  for (const outcome of [paid, { kind: 'closed' }, { kind: 'approved' }] as const)
+    t.true(
+      hear(waiting, outcome).resolve?.some(({ where }) => 'kind' in where && where.kind === 'capture_held'),
+      outcome.kind,
+    );
+  t.like(decideOrder(orderRow({ state: 'pending', ...waiting }), {}, { wish: 'abandon' }, NOW), { rule: 'O6' });
+});
+
+test('what was refused is captured again only after another approval, and never after the expiry', (t) => {
+  const refused = orderRow({
+    state: 'pending',
+    channelOrderId: 'C-1',
+    captures: 1,
+    captureReason: 'CARD',
+    approvalsAsked: 1,
+    approvalAskedAt: at(-30),
+  });
+  const approved = { outcome: { kind: 'approved' }, cause: 'check' } as const;
+  const claim = (order: OrderRow) => decideOrder(order, {}, { wish: 'capture' }, NOW);
+  t.is((decideOrder(refused, {}, approved, NOW) as Change).wake, undefined);
+  t.deepEqual(claim(refused), { rule: null });
+  const again = {
+    ...refused,
+    ...(decideOrder(refused, {}, { wish: 'approved_again' }, NOW) as Change).order,
+  } as OrderRow;
+  t.is((decideOrder(again, {}, approved, NOW) as Change).wake, 'capture');
+  t.like(claim(again), { order: { captures: 2, captureReason: null } });
+  t.deepEqual(claim({ ...again, expiresAt: NOW }), { rule: null });
+  const asksItself = {
+    outcome: { kind: 'pending', pay: { type: 'redirect', url: 'https://x' } },
+    cause: 'check',
+  } as const;
+  t.is((decideOrder(refused, {}, asksItself, NOW) as Change & { order: OrderRow }).order.approvalAskedAt, null);
+  const first = orderRow({ state: 'pending', channelOrderId: 'C-1', expiresAt: at(-659) });
+  t.like(claim(first), { order: { captures: 1 } });
+  t.deepEqual(claim({ ...first, expiresAt: at(-660) }), { rule: null });
+});
 
 test('a decision is the same for the same rows, facts and time', (t) => {
   let count = 0;

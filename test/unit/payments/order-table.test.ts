@@ -38,6 +38,8 @@ const TABLE: Readonly<Record<string, string>> = {
     /*         */ 'O2>pending  .        .        .             .           .         .           .                -',
   'pending with a capture under review':
     'O2>pending  .        .        .             .           .         .           .                -',
+  'pending with a capture that waits for the merchant':
+    'O2>pending! .!       .!       .!            .           .         .           .                -',
   approved:
     /*                            */ 'O2>pending  .        .        .             -           -         -           -                -',
   paid: /*                                */ 'O5>paid     O5>paid  O8>paid  O9>closed+R!  O9>closed+R! O9>paid! O9>closed+R! O9>failed+R!    .',
@@ -63,6 +65,10 @@ const TABLE: Readonly<Record<string, string>> = {
     /*              */ 'O3>failed   .        .        .             -           -         -           -                -',
   'declined, perhaps':
     /*                 */ '.           .        .        .             -           -         -           -                -',
+  'declined, the payer can act':
+    'O3>failed   .        .        .             -           -         -           -                -',
+  'declined, nobody can act':
+    'O3>failed   .        .        .             -           -         -           -                -',
   unknown:
     /*                             */ '.           .        .        .             -           -         -           -                -',
 };

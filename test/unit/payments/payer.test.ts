@@ -17,6 +17,9 @@ function row(changes: Partial<OrderRow> = {}): OrderRow {
     paid: 0n,
     refunded: 0n,
     captureState: null,
+    captureReason: null,
+    approvalsAsked: 0,
+    failureCode: null,
     closeReason: null,
     channelOrderId: 'PP-1',
     credential: qr,
@@ -34,6 +37,11 @@ test('what the payer is told follows from state, sums and time', (t) => {
     [{ state: 'created', credential: null }, 'preparing'],
     [{}, 'waiting'],
     [{ ...past }, 'ending'],
+    [{ approvalsAsked: 1, captureReason: 'INSTRUMENT_DECLINED' }, 'declined'],
+    [{ ...past, approvalsAsked: 1, captureReason: 'INSTRUMENT_DECLINED' }, 'ending'],
+    [{ approvalsAsked: 1, captureState: 'live' }, 'confirming'],
+    [{ approvalsAsked: 1 }, 'waiting'],
+    [{ state: 'closed', closeReason: 'channel', failureCode: 'PAYER_CANNOT_PAY' }, 'refused'],
     [{ captureState: 'live' }, 'confirming'],
     [{ ...past, captureState: 'pending' }, 'confirming'],
     [{ state: 'closing' }, 'ending'],
@@ -52,6 +60,7 @@ test('what the payer is told follows from state, sums and time', (t) => {
 
 test('a credential is shown only while it can be paid', (t) => {
   t.deepEqual(viewForPayer(row(), now).payment, qr);
+  t.deepEqual(viewForPayer(row({ approvalsAsked: 1, captureReason: 'INSTRUMENT_DECLINED' }), now).payment, qr);
   for (const changes of [{ state: 'closing' }, { expiresAt: now }, { captureState: 'live' }] as Partial<OrderRow>[])
     t.is(viewForPayer(row(changes), now).payment, null);
 });

@@ -44,6 +44,75 @@ test('a create carries our number three times, the amount in major units and ask
   });
 });
 
+test('what the merchant asks of PayPal beyond the order is passed on, and nothing else', async (t) => {
+  const { channel, sent } = s.scripted(() => s.json(201, created()));
+  const paypal = {
+    brandName: `The Kettle\n${'茶'.repeat(60)}`,
+    locale: 'en-GB',
+    landingPage: 'LOGIN',
+    immediatePayment: true,
+    softDescriptor: 'KETTLES',
+  } as const;
+  await channel.place({ ...s.placeOrder, options: { paypal } });
+  await channel.place({ ...s.placeOrder, options: { paypal: { immediatePayment: false } } });
+  const [full, bare] = [sent[1], sent[2]].map((request) => JSON.parse(request?.body ?? ''));
+  t.like(full.payment_source.paypal.experience_context, {
+    brand_name: `The Kettle ${'茶'.repeat(38)}`,
+    locale: 'en-GB',
+    landing_page: 'LOGIN',
+    payment_method_preference: 'IMMEDIATE_PAYMENT_REQUIRED',
+  });
+  t.is(full.purchase_units[0].soft_descriptor, 'KETTLES');
+  t.deepEqual(Object.keys(bare.payment_source.paypal.experience_context), [
+    'return_url',
+    'cancel_url',
+    'user_action',
+    'shipping_preference',
+  ]);
+});
+
+test('a payment says what PayPal keeps of it, where that can be read', async (t) => {
+  const read = async (seller_receivable_breakdown: object) => {
+    const outcome = await s
+      .scripted(() => s.json(200, s.paidOrder({ seller_receivable_breakdown })))
+      .channel.query(s.orderRef);
+    return outcome.kind === 'paid' ? outcome.settlement : t.fail();
+  };
+  const usd = (value: string) => ({ currency_code: 'USD', value });
+  t.deepEqual(await read({ gross_amount: usd('12.30'), paypal_fee: usd('0.73'), net_amount: usd('11.57') }), {
+    fee: { minor: 73n, currency: 'USD' },
+    net: { minor: 1157n, currency: 'USD' },
+  });
+  const cny = { currency_code: 'CNY', value: '82.10' };
+  t.deepEqual(await read({ paypal_fee_in_receivable_currency: cny, receivable_amount: cny }), {
+    fee: { minor: 8210n, currency: 'CNY' },
+    received: { minor: 8210n, currency: 'CNY' },
+  });
+  t.is(await read({ gross_amount: usd('12.30') }), undefined);
+  t.is(await read({ paypal_fee: usd('nothing') }), undefined);
+  t.is(await read({ paypal_fee: 7 }), undefined, 'nonsense about the fee is no reason to doubt the payment');
+});
+
+test('a pending capture says whether it waits for the merchant', async (t) => {
+  const reasons: [string, boolean][] = [
+    ['RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION', true],
+    ['VERIFICATION_REQUIRED', true],
+    ['INTERNATIONAL_WITHDRAWAL', true],
+    ['UNILATERAL', true],
+    ['ECHECK', false],
+    ['PENDING_REVIEW', false],
+    ['TRANSACTION_APPROVED_AWAITING_FUNDING', false],
+    ['OTHER', false],
+    ['SOMETHING_NEW', false],
+  ];
+  for (const [reason, waits] of reasons) {
+    const body = s.paidOrder({ status: 'PENDING', status_details: { reason } });
+    const outcome = await s.scripted(() => s.json(200, body)).channel.query(s.orderRef);
+    t.like(outcome, { kind: 'pending', capturePending: reason });
+    t.is('waitsFor' in outcome, waits, reason);
+  }
+});
+
 test('the same order is sent again byte for byte', async (t) => {
   const { channel, sent } = s.scripted(() => s.json(200, created()));
   await channel.place(s.placeOrder);

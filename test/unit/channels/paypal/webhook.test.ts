@@ -58,9 +58,11 @@ test('a webhook signed by the published rule gives ids and nothing else', async 
 
 test('each event leads to its order and refund', async (t) => {
   const read = async (body: Buffer) => withCertificate().channel.readNotice(signedHeaders(body), body);
-  t.like(await read(event('CHECKOUT.ORDER.APPROVED', orderBody())), {
+  const at = '2026-03-01T08:04:00.123Z';
+  t.like(await read(event('CHECKOUT.ORDER.APPROVED', orderBody(), { create_time: at })), {
     orderNo: ORDER_NO,
     channelOrderId: PAYPAL_ORDER,
+    approvedAt: new Date(at),
   });
   t.like(
     await read(
