@@ -118,7 +118,7 @@ export const nouns: readonly Noun[] = [
     group: 'Payments',
     name: 'order',
     plural: 'orders',
-    summary: 'find, track, close and export orders',
+    summary: 'find, track, capture, close and export orders',
     load: () => import('./order/index.ts'),
   },
   {

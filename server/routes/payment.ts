@@ -3,7 +3,7 @@ import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
 import { askerOf, forAdministrators, forApplications } from './wire/audience.ts';
-import { CLOSE_ERRORS, PAY_ERRORS, REFUND_ERRORS } from './wire/errors.ts';
+import { CAPTURE_ERRORS, CLOSE_ERRORS, PAY_ERRORS, REFUND_ERRORS } from './wire/errors.ts';
 import { Code, Id } from './wire/fields.ts';
 import { OwnOrdersQuery } from './wire/order-filters.ts';
 import { pageOf } from './wire/order-page.ts';
@@ -67,7 +67,7 @@ export function paymentRoutes(ports: PaymentPorts): RouteGroup {
 }
 
 function buildRoutes(
-  { payAs, query, close, refund, consoleClientId }: PaymentPorts,
+  { payAs, query, close, captureNow, refund, consoleClientId }: PaymentPorts,
   { prefix, read, write, request }: typeof anyOrder | typeof ownOrder,
 ): RouteGroup {
   const router = routeGroup(prefix);
@@ -143,6 +143,28 @@ function buildRoutes(
     endpoint(
       { auth: write, params: OrderParams, returns: Order, idempotent: true, errors: CLOSE_ERRORS },
       ({ params, caller, request: facts, claim }) => close(askerOf(caller, facts), params.orderNo, claim),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/console/payment/capture/{orderNo}:
+   *   post:
+   *     tags: [Console payments]
+   *     summary: Capture any approved order
+   * /api/v2/payment/capture/{orderNo}:
+   *   post:
+   *     tags: [Payments]
+   *     summary: Capture an approved order
+   *     description: >
+   *       For PayPal, after the payer has approved in a page of the shop (`onApprove` of PayPal's buttons): takes the money at
+   *       once instead of with PayPal's notification. PayPal is asked first, so the call is harmless at any time. Returns the order.
+   */
+  router.post(
+    '/capture/:orderNo',
+    endpoint(
+      { auth: write, params: OrderParams, returns: Order, errors: CAPTURE_ERRORS },
+      ({ params, caller, request: facts }) => captureNow(askerOf(caller, facts), params.orderNo),
     ),
   );
 

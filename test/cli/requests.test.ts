@@ -52,6 +52,7 @@ const CASES: [line: string, request: string, body?: unknown][] = [
   ],
   ['order get P1', 'GET /api/v1/orders/P1'],
   ['order timeline P1', 'GET /api/v1/orders/P1/timeline'],
+  ['order capture P1 -y', 'POST /api/v1/console/payment/capture/P1'],
   ['order close P1 -y', 'POST /api/v1/orders/P1/close'],
   ['order sync P1', 'POST /api/v1/orders/P1/sync'],
   ['order export --status paid --format ndjson', 'GET /api/v1/orders/export?status=paid&format=ndjson'],

@@ -130,6 +130,7 @@ const CHANGES = [
   `app enable ${ID}`,
   `app delete ${ID}`,
   `app rotate-secret ${ID}`,
+  'order capture P1',
   'order close P1',
   'refund create P1 --amount 1',
   'pay --subject x --amount 1 --pay-way alipay',

@@ -232,6 +232,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   ],
   [/^\/api\/v1\/console\/payment\/pay$/, () => ({ data: placed }), true],
   [/^\/api\/v1\/console\/payment\/query\//, () => ({ data: orderRow })],
+  [/^\/api\/v1\/console\/payment\/capture\//, () => ({ data: orderRow }), true],
   [
     /^\/api\/v1\/api-apps\/[^/]+\/rotate-secret$/,
     () => ({ data: { client_id: appRow['client_id'], client_secret: SECRET, previousSecretExpiresAt: null } }),

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { ContextOf } from '../../context.ts';
+import * as capture from './capture.ts';
 import * as close from './close.ts';
 import * as exporting from './export.ts';
 import * as get from './get.ts';
@@ -9,6 +10,6 @@ import * as timeline from './timeline.ts';
 
 /** Adds the verbs of `order`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('Find, track, sync, close and export orders.');
-  for (const verb of [list, get, timeline, close, sync, exporting]) verb.define(noun, context);
+  noun.description('Find, track, sync, capture, close and export orders.');
+  for (const verb of [list, get, timeline, capture, close, sync, exporting]) verb.define(noun, context);
 }

@@ -35,6 +35,9 @@ export const PAY_ERRORS: Errors = [
 /** Closing an order: the money may come first; 504 when the wish was kept and the answer could not be. */
 export const CLOSE_ERRORS: Errors = ['order_already_paid', 'channel_outcome_unknown'];
 
+/** Taking approved money: 504 when what became of it could not be kept. */
+export const CAPTURE_ERRORS: Errors = ['channel_outcome_unknown'];
+
 /** Giving money back, of any order and by whomever; 504 when it was accepted and the answer could not be kept. */
 export const REFUND_ERRORS: Errors = [
   'amount_invalid',

@@ -36,6 +36,11 @@ const BY_PATH: Record<string, Reach> = {
     what: 'order',
     ask: post((id) => `/api/v2/payment/close/${id}`),
   },
+  'POST /api/v2/payment/capture/{orderNo}': {
+    owner: 'app',
+    what: 'order',
+    ask: post((id) => `/api/v2/payment/capture/${id}`),
+  },
   'GET /api/v2/payment/refunds/{refundNo}': {
     owner: 'app',
     what: 'refund',

@@ -100,6 +100,17 @@ test.serial('the console closes the order of any application, and the order says
   t.like(body.data, { orderNo, status: 'closed', closeReason: 'admin' });
 });
 
+test.serial('the console captures what a payer of PayPal has approved', async (t) => {
+  const { shop } = await openMarket(file);
+  await service.sim('/sim/notices', { payWay: 'paypal', enabled: false });
+  const orderNo = await placeOrder(shop, { payWay: 'paypal', amount: 10 });
+  await service.sim('/sim/approve', { orderNo });
+  const { status, body } = await admin('POST', `/api/v1/console/payment/capture/${orderNo}`);
+  await service.sim('/sim/notices', { payWay: 'paypal', enabled: true });
+  t.is(status, 200);
+  t.like(body.data, { orderNo, status: 'paid' });
+});
+
 test.serial('the console cannot close a paid order', async (t) => {
   const { paid } = await openMarket(file);
   refused(t, await admin('POST', `/api/v1/console/payment/close/${await paid()}`), 409, 'order_already_paid');
@@ -122,6 +133,7 @@ test.serial('a refund request of the console names the member that it cannot tak
 test.serial('an order that nobody has is 404 at every operation', async (t) => {
   refused(t, await viewer('GET', `/api/v1/console/payment/query/${NOBODYS}`), 404, 'not_found');
   refused(t, await admin('POST', `/api/v1/console/payment/close/${NOBODYS}`), 404, 'not_found');
+  refused(t, await admin('POST', `/api/v1/console/payment/capture/${NOBODYS}`), 404, 'not_found');
   const refund = { orderNo: NOBODYS, refundAmount: 1 };
   refused(t, await admin('POST', '/api/v1/console/payment/refund', refund), 404, 'not_found');
 });

@@ -295,6 +295,7 @@ test.serial('an order that nobody has is 404 at every operation', async (t) => {
   const { shop } = await openMarket(file);
   refused(t, await shop.call('GET', `/api/v2/payment/query/${NOBODYS}`), 404, 'not_found');
   refused(t, await shop.call('POST', `/api/v2/payment/close/${NOBODYS}`), 404, 'not_found');
+  refused(t, await shop.call('POST', `/api/v2/payment/capture/${NOBODYS}`), 404, 'not_found');
   refused(t, await shop.call('GET', `/api/v2/payment/refunds/${NOBODYS}`), 404, 'not_found');
   const refund = { orderNo: NOBODYS, refundAmount: 1 };
   refused(t, await shop.call('POST', '/api/v2/payment/refund', refund), 404, 'not_found');
@@ -308,6 +309,7 @@ test.serial('an order of another application is 404 at every operation', async (
   const { refundNo } = (await shop.call('POST', '/api/v2/payment/refund', refund)).body.data;
   refused(t, await stranger.call('GET', `/api/v2/payment/query/${orderNo}`), 404, 'not_found');
   refused(t, await stranger.call('POST', `/api/v2/payment/close/${orderNo}`), 404, 'not_found');
+  refused(t, await stranger.call('POST', `/api/v2/payment/capture/${orderNo}`), 404, 'not_found');
   refused(t, await stranger.call('GET', `/api/v2/payment/refunds/${refundNo}`), 404, 'not_found');
   refused(t, await stranger.call('POST', '/api/v2/payment/refund', refund), 404, 'not_found');
 });
@@ -363,6 +365,30 @@ for (const [payWay, status] of [
       t.like(closed.body.data, { orderNo, status, closeReason: 'merchant', payment: undefined });
     }
   });
+
+test.serial(
+  'an order that the payer approved is captured when the shop says so, and shows numbers, fee and net',
+  async (t) => {
+    const { shop } = await openMarket(file);
+    await service.sim('/sim/notices', { payWay: 'paypal', enabled: false });
+    const orderNo = await placeOrder(shop, { ...coffee, payWay: 'paypal', amount: 10 });
+    const early = await shop.call('POST', `/api/v2/payment/capture/${orderNo}`);
+    t.is(early.status, 200);
+    t.like(early.body.data, { orderNo, status: 'pending', settlement: null });
+    t.truthy(early.body.data.channelOrderId);
+    await service.sim('/sim/approve', { orderNo });
+    const { status, body } = await shop.call('POST', `/api/v2/payment/capture/${orderNo}`);
+    await service.sim('/sim/notices', { payWay: 'paypal', enabled: true });
+    t.is(status, 200);
+    t.like(body.data, { orderNo, status: 'paid', channelOrderId: early.body.data.channelOrderId });
+    t.deepEqual(body.data.settlement, {
+      fee: { amount: 0.3, amountMinor: 30, currency: 'USD' },
+      net: { amount: 9.7, amountMinor: 970, currency: 'USD' },
+      received: null,
+    });
+    t.like((await shop.call('POST', `/api/v2/payment/capture/${orderNo}`)).body.data, { status: 'paid' });
+  },
+);
 
 test.serial('a paid order cannot be closed', async (t) => {
   const { shop, paid } = await openMarket(file);
