@@ -1,0 +1,114 @@
+import type { Money } from './money.ts';
+
+/** What a payer is handed; `code`: nothing, the payer confirms in the app whose code was read. */
+export const PAY_HINTS = ['qr', 'redirect', 'app', 'jsapi', 'code'] as const;
+
+/** What a payer needs to pay: exactly what the channel handed out for the scene. */
+export interface PayHint {
+  type: (typeof PAY_HINTS)[number];
+  /** Text of the QR code. */
+  qrCode?: string;
+  url?: string;
+  params?: Record<string, string>;
+}
+
+/** Filled in by whoever asked: how the channel's support finds the request again. */
+export interface Traced {
+  supportId?: string;
+}
+
+/** What is left of a payment for the merchant, as the channel says it. */
+export interface Settlement {
+  fee?: Money;
+  net?: Money;
+  /** What is credited, when the account has another currency. */
+  received?: Money;
+}
+
+/** What a channel said about an order. A word that no table lists is `pending`; silence and nonsense are `unknown`. */
+export type Outcome =
+  /**
+   * `paySeconds`: `pay` is to be renewed by the same create after so many seconds; absent = it lives as long as the order.
+   * `capturePending`: the channel's reason why the money is not there yet; `waitsFor` says whether the merchant has to do something about it.
+   */
+  | {
+      kind: 'pending';
+      pay?: PayHint;
+      paySeconds?: number;
+      channelOrderId?: string;
+      capturePending?: string;
+      waitsFor?: 'merchant';
+    }
+  | {
+      kind: 'paid';
+      channelNo: string;
+      amount: Money;
+      at: Date;
+      payer?: string;
+      channelOrderId?: string;
+      /** There are refunds; how much they are in all is `refundedTotal`, where the channel says it. */
+      refundsHint?: boolean;
+      /** What went back in all, in minor units of the amount's currency. */
+      refundedTotal?: bigint;
+      settlement?: Settlement;
+    }
+  | { kind: 'approved'; channelOrderId?: string }
+  /** The channel says that it is closed for good and was never paid. */
+  | { kind: 'closed' }
+  /** The channel knows no such trade; never moves an order by itself. */
+  | { kind: 'absent' }
+  /**
+   * Refused; `definite` only when the code is on the allow-list of codes that cannot hide a trade. `left` says of a refused capture
+   * who can still do something about it: the payer, who chooses another way to pay, or nobody.
+   */
+  | ({ kind: 'declined'; code: string; reason: string; definite: boolean; left?: 'payer' | 'nobody' } & Traced)
+  | ({ kind: 'unknown'; cause: UnknownCause; detail?: string } & Traced);
+
+/** Why an answer says nothing: stable words, distinct for each fault. */
+export type UnknownCause =
+  | 'timeout'
+  | 'network'
+  | 'http_status'
+  | 'redirected'
+  | 'too_large'
+  | 'unparsable'
+  | 'duplicate_key'
+  | 'unsigned'
+  | 'signature_invalid'
+  | 'serial_unknown'
+  | 'clock_skew'
+  | 'mismatch'
+  | 'busy'
+  | 'in_progress'
+  | 'rejected'
+  | 'chain_incomplete'
+  | 'misconfigured';
+
+/** A payment that the channel gave back when it closed the order (a payer's code that is cancelled). */
+export interface Returned {
+  /** The channel's id of the payment, where it says it. */
+  channelNo: string | null;
+  at: Date;
+}
+
+/** What a channel said when asked to close. `paid` and `refused` mean: query now. */
+export type CloseOutcome =
+  | { kind: 'closed'; returned?: Returned }
+  | { kind: 'absent' }
+  | { kind: 'paid' }
+  | { kind: 'refused'; code: string; reason: string }
+  | { kind: 'unknown'; cause: UnknownCause; detail?: string };
+
+/** What a channel said about a refund. `pending` = accepted for sure, not done yet. */
+export type RefundOutcome =
+  | { kind: 'pending'; channelRefundNo?: string }
+  /** `toMerchant`: paid out to the merchant's own account, because the payer's could not be credited (WeChat Pay). */
+  | { kind: 'succeeded'; amount: Money; at: Date; channelRefundNo?: string; toMerchant?: boolean }
+  /** Final at the channel: it will not happen (WeChat CLOSED, PayPal CANCELLED/FAILED). */
+  | { kind: 'failed'; code: string; reason: string }
+  /** This call was refused; the refund may still exist from an earlier call, unless the refusal is `definite`. */
+  | { kind: 'refused'; code: string; reason: string; definite?: boolean }
+  | { kind: 'abnormal'; code: string; reason: string; channelRefundNo?: string }
+  | { kind: 'absent' }
+  /** `repeat`: it cannot be asked any more; the same call under the same number tells. */
+  | { kind: 'unknown'; cause: UnknownCause; detail?: string; repeat?: true };
