@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import test from 'ava';
 import { PAY_WAYS } from '../../../server/payments/channel.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
@@ -215,68 +214,6 @@ test.serial('an openid of another official account pays when the request names i
   const wrong = await pay('o-of-second');
   refused(t, wrong, 422, 'channel_refused');
   t.like(wrong.body.channel, { payWay: 'wechat', code: 'PARAM_ERROR', message: 'appid和openid不匹配' });
-});
-
-const newPayCode = () => `13${String(randomInt(1e8, 1e9))}${String(randomInt(1e6, 1e7))}`;
-const atTheTill = () => ({
-  ...coffee,
-  payWay: 'wechat',
-  scene: 'code',
-  payCode: newPayCode(),
-  clientIp: '192.0.2.9',
-});
-
-test.serial(
-  'a code that a payer shows for WeChat Pay is paid when the payer confirms, and refunded like any other',
-  async (t) => {
-    const { shop } = await openMarket(file);
-    const placed = await shop.call('POST', '/api/v2/payment/pay', atTheTill());
-    t.is(placed.status, 201);
-    const { orderNo, payment } = placed.body.data;
-    t.is(payment.type, 'code');
-    await service.sim('/sim/pay', { orderNo });
-    service.clock.advance(6);
-    t.is((await shop.call('GET', `/api/v2/payment/query/${orderNo}`)).body.data.status, 'paid');
-    const refund = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 12.5 });
-    t.is(refund.body.data.status, 'processing', 'WeChat Pay has it');
-  },
-);
-
-test.serial(
-  'a code that pays at once is paid in the answer; one that is used up is refused with its reason',
-  async (t) => {
-    const { shop } = await openMarket(file);
-    const request = { ...atTheTill(), amount: 0.01 };
-    const { status, body } = await shop.call('POST', '/api/v2/payment/pay', request);
-    t.is(status, 201);
-    t.is(body.data.status, 'paid');
-    const again = await shop.call('POST', '/api/v2/payment/pay', request);
-    refused(t, again, 422, 'channel_refused');
-    t.is(again.body.channel.code, 'AUTH_CODE_INVALID');
-  },
-);
-
-test.serial('a close reverses a code that nobody paid, and never one that is paid', async (t) => {
-  const { shop } = await openMarket(file);
-  const [unpaid, paid] = [await placeOrder(shop, atTheTill()), await placeOrder(shop, atTheTill())];
-  t.is((await shop.call('POST', `/api/v2/payment/close/${unpaid}`)).body.data.status, 'closed');
-  t.like(await service.sim(`/sim/trades/${unpaid}`), { state: 'closed' });
-  await service.sim('/sim/pay', { orderNo: paid });
-  refused(t, await shop.call('POST', `/api/v2/payment/close/${paid}`), 409, 'order_already_paid');
-  t.is((await shop.call('GET', `/api/v2/payment/query/${paid}`)).body.data.refundedAmount, 0);
-});
-
-test.serial('money that a reverse gave back is in the books on both sides', async (t) => {
-  const { shop } = await openMarket(file);
-  const orderNo = await placeOrder(shop, atTheTill());
-  await service.sim('/sim/pay', { orderNo });
-  // The question before the reverse does not see the payment yet.
-  await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'query-lag', orderNo, times: 1 });
-  const { body } = await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
-  t.is(body.data.status, 'refunded', JSON.stringify(body));
-  t.like(body.data.refunds[0], { status: 'succeeded', refundAmount: 12.5 });
-  const { orders } = (await service.sim(`/sim/ledger?orderNo=${orderNo}`)) as unknown as { orders: object[] };
-  t.like(orders[0], { paid: 1250, refunded: 1250, refunds: 1 });
 });
 
 for (const payWay of PAY_WAYS)

@@ -1,0 +1,66 @@
+import { randomInt } from 'node:crypto';
+import test from 'ava';
+import { placeOrder } from '../../support/orders.ts';
+import { refused } from '../../support/route-file.ts';
+import { startService } from '../../support/service.ts';
+
+const newPayCode = () => `13${String(randomInt(1e8, 1e9))}${String(randomInt(1e6, 1e7))}`;
+const atTheTill = () => ({
+  subject: 'Two coffees',
+  amount: 12.5,
+  payWay: 'wechat',
+  scene: 'code',
+  payCode: newPayCode(),
+  clientIp: '192.0.2.9',
+});
+
+test('a code that a payer shows for WeChat Pay is paid when the payer confirms, and refunded like any other', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const placed = await shop.call('POST', '/api/v2/payment/pay', atTheTill());
+  t.is(placed.status, 201);
+  const { orderNo, payment } = placed.body.data;
+  t.is(payment.type, 'code');
+  await service.sim('/sim/pay', { orderNo });
+  service.clock.advance(6);
+  t.is((await shop.call('GET', `/api/v2/payment/query/${orderNo}`)).body.data.status, 'paid');
+  const refund = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 12.5 });
+  t.is(refund.body.data.status, 'processing', 'WeChat Pay has it');
+});
+
+test('a code that pays at once is paid in the answer; one that is used up is refused with its reason', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const request = { ...atTheTill(), amount: 0.01 };
+  const { status, body } = await shop.call('POST', '/api/v2/payment/pay', request);
+  t.is(status, 201);
+  t.is(body.data.status, 'paid');
+  const again = await shop.call('POST', '/api/v2/payment/pay', request);
+  refused(t, again, 422, 'channel_refused');
+  t.is(again.body.channel.code, 'AUTH_CODE_INVALID');
+});
+
+test('a close reverses a code that nobody paid, and never one that is paid', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const [unpaid, paid] = [await placeOrder(shop, atTheTill()), await placeOrder(shop, atTheTill())];
+  t.is((await shop.call('POST', `/api/v2/payment/close/${unpaid}`)).body.data.status, 'closed');
+  t.like(await service.sim(`/sim/trades/${unpaid}`), { state: 'closed' });
+  await service.sim('/sim/pay', { orderNo: paid });
+  refused(t, await shop.call('POST', `/api/v2/payment/close/${paid}`), 409, 'order_already_paid');
+  t.is((await shop.call('GET', `/api/v2/payment/query/${paid}`)).body.data.refundedAmount, 0);
+});
+
+test('money that a reverse gave back is in the books on both sides', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const orderNo = await placeOrder(shop, atTheTill());
+  await service.sim('/sim/pay', { orderNo });
+  // The question before the reverse does not see the payment yet.
+  await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'query-lag', orderNo, times: 1 });
+  const { body } = await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+  t.is(body.data.status, 'refunded', JSON.stringify(body));
+  t.like(body.data.refunds[0], { status: 'succeeded', refundAmount: 12.5 });
+  const { orders } = (await service.sim(`/sim/ledger?orderNo=${orderNo}`)) as unknown as { orders: object[] };
+  t.like(orders[0], { paid: 1250, refunded: 1250, refunds: 1 });
+});
