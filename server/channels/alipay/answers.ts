@@ -1,45 +1,11 @@
-import type { CloseOutcome, OrderRef, Outcome, PlaceOrder, RefundOutcome, RefundRef } from '../../payments/channel.ts';
+import type { CloseOutcome, OrderRef, Outcome, RefundOutcome, RefundRef } from '../../payments/channel.ts';
 import { readMajorText, sameMoney, type Money } from '../../payments/money.ts';
-import { unknown, unknownRefusal, type Said } from './reply.ts';
-import {
-  CODE,
-  CREATE_REFUSED,
-  DISCORDANT,
-  isBusinessRefusal,
-  NO_REFUND_TRADE,
-  NOT_EXIST,
-  saysNoProduct,
-  TRADE_STATUS,
-} from './status.ts';
+import { unknown, unknownRefusal, type Said, type Unknown } from './reply.ts';
+import { CODE, DISCORDANT, isBusinessRefusal, NO_REFUND_TRADE, NOT_EXIST, TRADE_STATUS } from './status.ts';
 
 type Content = Said['content'];
 /** What both a refund to be made and a known one say. */
 type RefundFacts = Pick<RefundRef, 'orderNo' | 'amount' | 'refundAmount'>;
-
-/**
- * The answer to precreate: pending with the QR text. A refusal is definite only for a code that CREATE_REFUSED lists or
- * for one of the gateway, which turns a request away before any trade can be made.
- */
-export function readPlaced(said: Said, order: PlaceOrder): Outcome {
-  const { content, code, subCode } = said;
-  if (code === '') return unknown('unparsable', 'The response has no code.');
-  if (code !== CODE.ok) {
-    const nothing = unknownRefusal(said);
-    if (nothing && nothing.cause !== 'misconfigured') return nothing;
-    const definite = nothing ? subCode.startsWith('isv.') : code === CODE.business && CREATE_REFUSED.has(subCode);
-    return { kind: 'declined', code: subCode || code, reason: reasonOf(said), definite };
-  }
-  if (content.out_trade_no !== order.orderNo) return otherThing(content);
-  if (typeof content.qr_code !== 'string' || content.qr_code === '')
-    return unknown('unparsable', 'The response has no qr_code.');
-  return { kind: 'pending', pay: { type: 'qr', qrCode: content.qr_code } };
-}
-
-/** Alipay's own words, which do not name the product that is missing. */
-function reasonOf(said: Said): string {
-  if (!saysNoProduct(said)) return said.message;
-  return `${said.message} The merchant has not signed for the product of this scene; the test of the configuration says which one.`;
-}
 
 /**
  * The answer to a query. Success carries the amount that Alipay names, also when it is not the order's (settling decides);
@@ -89,6 +55,26 @@ export function readClosed(said: Said, order: OrderRef): CloseOutcome {
   if (code === CODE.ok) return content.out_trade_no === order.orderNo ? { kind: 'closed' } : otherThing(content);
   if (code === CODE.business && subCode === NOT_EXIST) return { kind: 'absent' };
   return unknownRefusal(said) ?? { kind: 'refused', code: subCode || code, reason: message };
+}
+
+/**
+ * The answer to the cancelling of a payer's code: it closes, or gives back what was paid and says so (`action`). A success without
+ * an action knows no such trade; `retry_flag` Y asks for the same call again.
+ */
+export function readCancelled(said: Said, order: OrderRef, receivedAt: Date): CloseOutcome {
+  const { content, code, subCode, message } = said;
+  if (code !== CODE.ok) {
+    if (code === CODE.business && subCode === NOT_EXIST) return { kind: 'absent' };
+    return unknownRefusal(said) ?? { kind: 'refused', code: subCode || code, reason: message };
+  }
+  const { action, retry_flag: again, trade_no: tradeNo, gmt_refund_pay: refundedAt } = content;
+  if (content.out_trade_no !== order.orderNo) return otherThing(content);
+  if (again === 'Y') return unknown('busy', 'The same cancel is to be sent again (retry_flag).');
+  if (action === 'close') return { kind: 'closed' };
+  if (action === undefined || action === '') return { kind: 'absent' };
+  if (action !== 'refund') return unknown('unparsable', `action is ${String(action)}.`);
+  const at = readChinaTime(refundedAt) ?? receivedAt;
+  return { kind: 'closed', returned: { channelNo: hasText(tradeNo) ? tradeNo : null, at } };
 }
 
 /**
@@ -152,7 +138,8 @@ export function readChinaTime(text: unknown): Date | undefined {
   return Number.isNaN(at.getTime()) ? undefined : at;
 }
 
-function otherThing(content: Content) {
+/** An answer about something else says nothing. */
+export function otherThing(content: Content): Unknown {
   return unknown('mismatch', `The response is about order ${String(content.out_trade_no)}.`);
 }
 
@@ -164,6 +151,7 @@ function isOther(named: unknown, ours: string): boolean {
   return named !== undefined && named !== ours;
 }
 
-function hasText(value: unknown): value is string {
+/** Whether a member is there and says something. */
+export function hasText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }

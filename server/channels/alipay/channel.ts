@@ -1,14 +1,16 @@
 import { ChannelMisconfigured, NOTICE_STATUS } from '../../payments/channel.ts';
 import type { Channel, ChannelInput, Outcome, PlaceOrder, WireAnswer } from '../../payments/channel.ts';
-import { readClosed, readPlaced, readQueried, readRefunded, readRefundQueried } from './answers.ts';
+import { readCancelled, readClosed, readQueried, readRefunded, readRefundQueried } from './answers.ts';
 import type { Measure } from './chain.ts';
-import { isAlipayScene, placeCall } from './creates.ts';
+import { isAlipayScene, placeCall, type Seller } from './creates.ts';
 import { readDownloaded } from './downloaded.ts';
 import { readKeys, type AlipayKeys } from './keys.ts';
 import { readNotice } from './notice.ts';
+import { readCode, readCreated, readPaidByCode } from './placed.ts';
 import { probe } from './probe.ts';
 import { readReply, unknown, unknownFrom, type Reply, type Said, type Unknown } from './reply.ts';
 import {
+  cancelCall,
   certificateCall,
   closeCall,
   createTime,
@@ -32,8 +34,7 @@ interface Context {
   gateway: string;
   caller: Caller;
   keys: AlipayKeys;
-  /** The product of QR codes; empty = Alipay's own choice. */
-  qrProductCode: string;
+  seller: Seller;
   input: ChannelInput;
 }
 
@@ -45,14 +46,17 @@ interface About {
 /** One Alipay account; throws ChannelMisconfigured naming the field that cannot be used. */
 export function createAlipay(input: ChannelInput): Channel {
   const context = contextOf(input);
-  const { caller, keys, qrProductCode } = context;
+  const { caller, keys, seller } = context;
   const { now } = input;
   return {
     payWay: 'alipay',
     account: caller.appId,
     place: (order) => place(context, order),
     query: (order) => ask(context, queryCall(order), order, (said) => readQueried(said, order, now(), caller.sellerId)),
-    close: (order) => ask(context, closeCall(order), order, (said) => readClosed(said, order)),
+    close: (order) =>
+      order.scene === 'code'
+        ? ask(context, cancelCall(order), order, (said) => readCancelled(said, order, now()))
+        : ask(context, closeCall(order), order, (said) => readClosed(said, order)),
     refund: (refund) => ask(context, refundCall(refund), refund, (said) => readRefunded(said, refund, now())),
     queryRefund: (refund) =>
       ask(context, refundQueryCall(refund), refund, (said) => readRefundQueried(said, refund, now())),
@@ -66,19 +70,21 @@ export function createAlipay(input: ChannelInput): Channel {
       contentType: 'text/plain; charset=utf-8',
       body: verdict === 'accepted' ? 'success' : 'fail',
     }),
-    probe: () => probe({ ask: (call) => send(context, call, {}, now()), keys, qrProductCode, now }),
+    probe: () => probe({ ask: (call) => send(context, call, {}, now()), keys, ...seller, now }),
   };
 }
 
 function contextOf(input: ChannelInput): Context {
-  const { appId = '', sellerId = '', appAuthToken = '', qrProductCode = '' } = input.fields;
+  const { appId = '', sellerId = '', appAuthToken = '', qrProductCode = '', miniAppId = '' } = input.fields;
   if (appId === '') throw new ChannelMisconfigured('appId', 'appId is missing.');
   const gateway = gatewayOf(input);
   // Only asked once an answer has come, so the context is there by then.
   const keys = readKeys(input, (serial, measure) => download(context, serial, measure));
   const { appCertSerial, rootCertSerial } = keys;
   const caller = { appId, sellerId, appAuthToken, appCertSerial, rootCertSerial };
-  const context: Context = { gateway, caller, keys, qrProductCode, input };
+  // A mini program that is an app of its own takes payments with its own id.
+  const seller = { sellerId, qrProductCode, miniAppId: miniAppId || appId };
+  const context: Context = { gateway, caller, keys, seller, input };
   return context;
 }
 
@@ -88,16 +94,25 @@ function gatewayOf({ mode, simulatorUrl }: ChannelInput): string {
   return `${simulatorUrl.replace(/\/+$/, '')}/alipay/gateway.do`;
 }
 
-/** Only `qr` asks Alipay; the other scenes hand the payer a signed request, so nothing is sent here. */
+/** How the answer to a create is read, by the scenes that ask Alipay; the others hand the payer a signed request. */
+const READ: Readonly<Partial<Record<PlaceOrder['scene'], (said: Said, order: PlaceOrder, now: Date) => Outcome>>> = {
+  qr: readCode,
+  jsapi: readCreated,
+  mini: readCreated,
+  code: readPaidByCode,
+};
+
 async function place(context: Context, order: PlaceOrder): Promise<Outcome> {
   const { scene, amount } = order;
   if (!isAlipayScene(scene) || amount.currency !== 'CNY') {
     const reason = `Alipay does not support the scene ${scene} in ${amount.currency}.`;
     return { kind: 'declined', code: 'not_supported', reason, definite: true };
   }
-  const call = placeCall(order, scene, { ...context.caller, qrProductCode: context.qrProductCode });
-  const at = createTime(order.sentAt, context.input.now());
-  if (scene === 'qr') return ask(context, call, order, (said) => readPlaced(said, order), at);
+  const { now } = context.input;
+  const call = placeCall(order, scene, context.seller);
+  const at = createTime(order.sentAt, now());
+  const read = READ[scene];
+  if (read) return ask(context, call, order, (said) => read(said, order, now()), at);
   const form = encodeForm(await signed(context, call, at));
   if (scene === 'app') return { kind: 'pending', pay: { type: 'app', params: { orderString: form } } };
   return { kind: 'pending', pay: { type: 'redirect', url: `${context.gateway}?${form}` } };

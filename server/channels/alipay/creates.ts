@@ -2,11 +2,18 @@ import type { PlaceOrder } from '../../payments/channel.ts';
 import { majorText } from '../../payments/money.ts';
 import { chinaTime, compact, cutText, type AlipayCall } from './requests.ts';
 
-const CREATE: Readonly<Record<'qr' | 'page' | 'wap' | 'app', { method: string; productCode?: string }>> = {
+const MINI = { method: 'alipay.trade.create', productCode: 'JSAPI_PAY' } as const;
+
+const CREATE: Readonly<
+  Record<'qr' | 'page' | 'wap' | 'app' | 'jsapi' | 'mini' | 'code', { method: string; productCode?: string }>
+> = {
   qr: { method: 'alipay.trade.precreate' },
   page: { method: 'alipay.trade.page.pay', productCode: 'FAST_INSTANT_TRADE_PAY' },
   wap: { method: 'alipay.trade.wap.pay', productCode: 'QUICK_WAP_WAY' },
   app: { method: 'alipay.trade.app.pay', productCode: 'QUICK_MSECURITY_PAY' },
+  jsapi: MINI,
+  mini: MINI,
+  code: { method: 'alipay.trade.pay', productCode: 'FACE_TO_FACE_PAYMENT' },
 };
 
 type AlipayOptions = NonNullable<PlaceOrder['options']['alipay']>;
@@ -22,6 +29,8 @@ export const QR_PRODUCTS = ['FACE_TO_FACE_PAYMENT', 'QR_CODE_OFFLINE'] as const;
 export interface Seller {
   sellerId: string;
   qrProductCode: string;
+  /** The mini program's app id. */
+  miniAppId: string;
 }
 
 /** Whether Alipay has a scene. */
@@ -30,8 +39,8 @@ export function isAlipayScene(scene: PlaceOrder['scene']): scene is AlipayScene 
 }
 
 /** The create of a scene: total_amount in yuan with two decimals, time_expire in UTC+8; the same order gives the same content. */
-export function placeCall(order: PlaceOrder, scene: AlipayScene, { sellerId, qrProductCode }: Seller): AlipayCall {
-  const { method, productCode = qrProductCode } = CREATE[scene];
+export function placeCall(order: PlaceOrder, scene: AlipayScene, seller: Seller): AlipayCall {
+  const { method, productCode = seller.qrProductCode } = CREATE[scene];
   const isPage = scene === 'page' || scene === 'wap';
   const content = compact<unknown>({
     out_trade_no: order.orderNo,
@@ -40,11 +49,21 @@ export function placeCall(order: PlaceOrder, scene: AlipayScene, { sellerId, qrP
     subject: subjectText(order.subject) || order.orderNo,
     product_code: productCode,
     time_expire: chinaTime(order.expiresAt),
-    seller_id: sellerId,
+    seller_id: seller.sellerId,
+    ...payerOf(order, scene, seller),
     quit_url: scene === 'wap' ? order.cancelUrl : undefined,
     ...optionsOf(order.options.alipay ?? {}, isPage || scene === 'app'),
   });
   return { method, content, notifyUrl: order.notifyUrl, returnUrl: isPage ? order.returnUrl : undefined };
+}
+
+/** Who pays, where the merchant knows it: by the code that was read, or in the mini program whose user it is. */
+function payerOf({ payCode, openId }: PlaceOrder, scene: AlipayScene, { miniAppId }: Seller): Record<string, unknown> {
+  if (scene === 'code') return { scene: 'bar_code', auth_code: payCode };
+  if (scene !== 'jsapi' && scene !== 'mini') return {};
+  // The older user id and the newer open id are two members.
+  const isUserId = /^2088\d{12}$/.test(openId ?? '');
+  return { op_app_id: miniAppId, [isUserId ? 'buyer_id' : 'buyer_open_id']: openId };
 }
 
 /**

@@ -5,6 +5,9 @@ import { KINDS } from './keys.ts';
 /** A payer may open a page, wap or app payment this long after it was made (Alipay: at most 15 days). */
 const FIFTEEN_DAYS = 15 * 86_400;
 
+/** A payer who shows a code stands at the till: Alipay recommends five minutes at least. */
+const CODE_SECONDS = 300;
+
 const ALL_MODES = ['simulator', 'sandbox', 'live'] as const;
 
 /** Alipay (open API v2, RSA2): everything the service knows without an account. An app certificate means certificate mode. */
@@ -17,6 +20,9 @@ export const alipayKind: ChannelKind = {
     page: { type: 'redirect', maxSeconds: FIFTEEN_DAYS, needs: [] },
     wap: { type: 'redirect', maxSeconds: FIFTEEN_DAYS, needs: [] },
     app: { type: 'app', maxSeconds: FIFTEEN_DAYS, needs: [] },
+    jsapi: { type: 'jsapi', maxSeconds: FIFTEEN_DAYS, needs: ['openId'] },
+    mini: { type: 'jsapi', maxSeconds: FIFTEEN_DAYS, needs: ['openId'] },
+    code: { type: 'code', maxSeconds: CODE_SECONDS, needs: ['payCode'] },
   },
   defaultScene: 'qr',
   currencies: ['CNY'],
@@ -55,6 +61,14 @@ export const alipayKind: ChannelKind = {
       // A merchant may refresh it.
       pinned: { unless: 'sellerId' },
       help: 'Only for service providers (ISV) acting for another merchant. Without a seller ID orders stay bound to it.',
+    },
+    {
+      name: 'miniAppId',
+      label: 'Mini program app ID',
+      secret: false,
+      requiredIn: [],
+      pattern: /^\d{16}$/,
+      help: 'App id of the mini program that the scenes mini and jsapi pay in (op_app_id). Leave it empty if it is the app ID itself.',
     },
     {
       name: 'qrProductCode',

@@ -33,6 +33,11 @@ export function closeCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
   return { method: 'alipay.trade.close', content: { out_trade_no: orderNo } };
 }
 
+/** alipay.trade.cancel by our number: what closes a payer's code gives the money back if it was paid. */
+export function cancelCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
+  return { method: 'alipay.trade.cancel', content: { out_trade_no: orderNo } };
+}
+
 /** alipay.trade.refund; out_request_no makes a repeat the same refund. */
 export function refundCall(refund: RefundOrder): AlipayCall {
   const content = compact({

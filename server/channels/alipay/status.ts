@@ -34,6 +34,8 @@ export function saysNoProduct({ code, subCode }: { code: string; subCode: string
 /** sub_codes after which nothing is known, whatever the code beside them says; so is every one that speaks of BUSY. */
 const SILENT: ReadonlySet<string> = new Set([
   'ACQ.SYSTEM_ERROR',
+  // So written in the list of alipay.trade.cancel.
+  'AQC.SYSTEM_ERROR',
   'aop.ACQ.SYSTEM_ERROR',
   'isp.unknow-error',
   'isp.unknown-error',
@@ -47,52 +49,6 @@ export function isBusy(subCode: string): boolean {
 
 /** The sub_code of a refund number that was used with other facts before. */
 export const DISCORDANT = 'ACQ.DISCORDANT_REPEAT_REQUEST';
-
-/**
- * sub_codes of a refused create after which no trade of this number can exist: the codes of precreate in Alipay's own Java SDK
- * (API definition of 2026-09-23) and those that speak of a payer. Not here are those that say that a trade of this number
- * exists (TRADE_HAS_SUCCESS, TRADE_HAS_CLOSE, CONTEXT_INCONSISTENT, TRADE_BUYER_NOT_MATCH) or may (TRADE_SETTLE_ERROR).
- */
-export const CREATE_REFUSED: ReadonlySet<string> = new Set(
-  [
-    'ACCESS_FORBIDDEN',
-    'APPLY_PC_MERCHANT_CODE_ERROR',
-    'BEYOND_PAY_RESTRICTION',
-    'BEYOND_PER_RECEIPT_DAY_RESTRICTION',
-    'BEYOND_PER_RECEIPT_RESTRICTION',
-    'BEYOND_PER_RECEIPT_SINGLE_RESTRICTION',
-    'BUYER_BALANCE_NOT_ENOUGH',
-    'BUYER_BANKCARD_BALANCE_NOT_ENOUGH',
-    'BUYER_ENABLE_STATUS_FORBID',
-    'BUYER_NOT_EXIST',
-    'BUYER_PAYMENT_AMOUNT_DAY_LIMIT_ERROR',
-    'BUYER_PAYMENT_AMOUNT_MONTH_LIMIT_ERROR',
-    'BUYER_SELLER_EQUAL',
-    'DEFAULT_SETTLE_RULE_NOT_EXIST',
-    'ERROR_BUYER_CERTIFY_LEVEL_LIMIT',
-    'EXIST_FORBIDDEN_WORD',
-    'INVALID_PARAMETER',
-    'INVALID_RECEIVE_ACCOUNT',
-    'INVALID_STORE_ID',
-    'MERCHANT_PERM_RECEIPT_DAY_LIMIT',
-    'MERCHANT_PERM_RECEIPT_SINGLE_LIMIT',
-    'MERCHANT_PERM_RECEIPT_SUSPEND_LIMIT',
-    'MERCHANT_STATUS_NOT_NORMAL',
-    'NOW_TIME_AFTER_EXPIRE_TIME_ERROR',
-    'PARTNER_ERROR',
-    'RISK_MERCHANT_IP_NOT_EXIST',
-    'SECONDARY_MERCHANT_ALIPAY_ACCOUNT_INVALID',
-    'SECONDARY_MERCHANT_ID_BLANK',
-    'SECONDARY_MERCHANT_ID_INVALID',
-    'SECONDARY_MERCHANT_ISV_PUNISH_INDIRECT',
-    'SECONDARY_MERCHANT_NOT_MATCH',
-    'SECONDARY_MERCHANT_STATUS_ERROR',
-    'SELLER_BEEN_BLOCKED',
-    'SELLER_NOT_EXIST',
-    'SUB_GOODS_SIZE_MAX_COUNT',
-    'TOTAL_FEE_EXCEED',
-  ].map((code) => `ACQ.${code}`),
-);
 
 /** Whether a signed answer is a refusal of the business: its code and the prefix of its sub_code say so, whatever follows. */
 export function isBusinessRefusal({ code, subCode }: { code: string; subCode: string }): boolean {

@@ -3,10 +3,11 @@ import type { Call, FaultName } from '../faults.ts';
 import { moveRefund } from '../refunds.ts';
 import { paymentOf, refundableMinor, type Refund, type Trade } from '../trade.ts';
 import { chinaTime } from './china-time.ts';
-import { precreate } from './create.ts';
+import { createForMiniProgram, precreate } from './create.ts';
 import { exists, readText, readYuan, refundedSum, sellerOf, tradeNoOf, tradeStatus, yuan } from './model.ts';
 import { AlipayRefusal, refused, success, type Content } from './reply.ts';
 import type { AlipayRequest } from './request.ts';
+import { cancel, payByCode } from './till.ts';
 
 /** What a call says; `silent` = it happened, but the caller is never told. */
 export interface Said {
@@ -19,6 +20,9 @@ type Act = (core: Core, request: AlipayRequest, fault: FaultName | undefined) =>
 /** The methods of the gateway that answer JSON, with the name that faults know them by. */
 export const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
   'alipay.trade.precreate': { call: 'create', act: precreate },
+  'alipay.trade.create': { call: 'create', act: createForMiniProgram },
+  'alipay.trade.pay': { call: 'create', act: payByCode },
+  'alipay.trade.cancel': { call: 'close', act: cancel },
   'alipay.trade.query': { call: 'query', act: query },
   'alipay.trade.close': { call: 'close', act: close },
   'alipay.trade.refund': { call: 'refund', act: refund },

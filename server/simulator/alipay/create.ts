@@ -2,9 +2,9 @@ import { fixedOutcome } from '../fixed.ts';
 import type { Core } from '../half.ts';
 import type { Trade } from '../trade.ts';
 import { readChinaTime } from './china-time.ts';
-import { exists, newTradeNo, readText, readYuan } from './model.ts';
+import { exists, newTradeNo, readText, readYuan, tradeNoOf } from './model.ts';
 import { readOptions } from './options.ts';
-import { PRODUCTS, QR_PRODUCTS } from './products.ts';
+import { MINI_PRODUCT, PRODUCTS, QR_PRODUCTS } from './products.ts';
 import { refused, success, type Content } from './reply.ts';
 import type { AlipayRequest } from './request.ts';
 
@@ -24,6 +24,24 @@ export function precreate(core: Core, request: AlipayRequest): { content: Conten
   };
 }
 
+/** alipay.trade.create for a mini program: the payer is known, so the trade exists at once and waits for the payer's word. */
+export function createForMiniProgram(core: Core, request: AlipayRequest): { content: Content; silent: boolean } {
+  const { content } = request;
+  if (content['product_code'] !== MINI_PRODUCT) throw refused('INVALID_PARAMETER', 'product_code is not JSAPI_PAY.');
+  requireProduct(request, MINI_PRODUCT);
+  readText(content['op_app_id'], 'op_app_id', /^\d{16}$/);
+  const buyer =
+    content['buyer_id'] === undefined
+      ? readText(content['buyer_open_id'], 'buyer_open_id', /^[\w-]{1,128}$/)
+      : readText(content['buyer_id'], 'buyer_id', /^2088\d{12}$/);
+  const { trade, isNew } = createTrade(core, request, 'jsapi', { scanned: true, buyer });
+  if (trade.details['buyer'] !== buyer) throw refused('TRADE_BUYER_NOT_MATCH', 'The trade is of another payer.');
+  return {
+    content: success({ out_trade_no: trade.orderNo, trade_no: tradeNoOf(trade) }),
+    silent: isNew && trade.fixed === 'silent',
+  };
+}
+
 /** Opens a page, wap or app payment: what the payer's browser or app does with the signed request. */
 export function openPage(core: Core, request: AlipayRequest): Trade {
   const product = PRODUCTS[request.method];
@@ -35,13 +53,18 @@ export function openPage(core: Core, request: AlipayRequest): Trade {
 }
 
 /** What a merchant has not signed for is refused before anything else about the trade is looked at (our inference). */
-function requireProduct({ account }: AlipayRequest, product: string): void {
+export function requireProduct({ account }: AlipayRequest, product: string): void {
   if (!account.products.includes(product))
     throw refused('ACCESS_FORBIDDEN', 'The merchant has not signed for this product.');
 }
 
 /** Makes the trade or, for the same number and facts while unpaid, finds it again. */
-function createTrade(core: Core, request: AlipayRequest, scene: string): { trade: Trade; isNew: boolean } {
+export function createTrade(
+  core: Core,
+  request: AlipayRequest,
+  scene: string,
+  details: Record<string, unknown> = {},
+): { trade: Trade; isNew: boolean } {
   const draft = readDraft(core, request, scene);
   const known = core.trades.find(draft.orderNo, { payWay: 'alipay', account: request.account.name });
   // A code that nobody scanned leaves no trade behind, so its number is free again.
@@ -50,7 +73,9 @@ function createTrade(core: Core, request: AlipayRequest, scene: string): { trade
   if (fixedOutcome(draft.minor, 'CNY', 'alipay') === 'declined')
     throw refused('ACCESS_FORBIDDEN', 'Declined, as 0.02 asks for.');
   const expiresAt = readExpiry(request.content['time_expire'], core.clock.now(), scene);
-  const trade = core.trades.create({ ...draft, expiresAt, state: 'offered' });
+  // Where the payer is known there is a trade at once; elsewhere the scan or the login makes it.
+  const state = details['scanned'] === true ? 'open' : 'offered';
+  const trade = core.trades.create({ ...draft, details: { ...draft.details, ...details }, expiresAt, state });
   core.startFixed(trade);
   return { trade, isNew: true };
 }

@@ -7,6 +7,7 @@ import { paymentOf, type Refund, type Trade } from '../trade.ts';
 import { charsetOf, encode, type Charset } from './charset.ts';
 import { chinaTime } from './china-time.ts';
 import { formEncode } from './form.ts';
+import { CANCELLED } from './till.ts';
 import { refundedSum, sellerOf, tradeNoOf, tradeStatus, yuan } from './model.ts';
 import type { AlipayAccount } from './secrets.ts';
 
@@ -86,7 +87,7 @@ function signedText(params: Readonly<Record<string, string>>, charset: Charset):
 function refundFacts(core: Core, trade: Trade, refund: Refund | undefined, status: string): Record<string, string> {
   if (refund === undefined) return {};
   return {
-    out_biz_no: refund.refundNo,
+    ...(refund.refundNo.startsWith(CANCELLED) ? {} : { out_biz_no: refund.refundNo }),
     refund_fee: yuan(trade, refundedSum(trade)),
     gmt_refund: `${chinaTime(refund.doneAt ?? core.clock.now())}.000`,
     ...(status === 'TRADE_CLOSED' ? { gmt_close: chinaTime(core.clock.now()) } : {}),

@@ -126,6 +126,69 @@ for (const [name, content, expected] of closed) {
   test(`close: ${name}`, async (t) => t.like(await channelSaying(content).close(ref), expected));
 }
 
+const till = { ...order, scene: 'code' as const, payCode: '280000000000000001' };
+const paidByCode = {
+  ...ok,
+  trade_no: trade.trade_no,
+  total_amount: '12.34',
+  gmt_payment: paidAt,
+  buyer_user_id: '2088',
+};
+const byCode: [string, object, object][] = [
+  [
+    'paid',
+    paidByCode,
+    {
+      kind: 'paid',
+      channelNo: trade.trade_no,
+      amount: order.amount,
+      at: new Date('2026-03-01T03:59:00Z'),
+      payer: '2088',
+    },
+  ],
+  ['paid another amount', { ...paidByCode, total_amount: '12.35' }, { amount: { minor: 1235n, currency: 'CNY' } }],
+  ['paid, and nobody says when', { ...paidByCode, gmt_payment: undefined }, { kind: 'paid', at: NOW }],
+  [
+    'paid, and nobody says how much',
+    { ...paidByCode, total_amount: undefined },
+    { kind: 'unknown', cause: 'mismatch' },
+  ],
+  ['paid without a number', { ...paidByCode, trade_no: '' }, { kind: 'unknown', cause: 'unparsable' }],
+  ['about another order', { ...paidByCode, out_trade_no: 'x' }, { kind: 'unknown', cause: 'mismatch' }],
+  ['the payer types a password', { ...ok, code: '10003' }, { kind: 'pending' }],
+  ['another payer does', { ...ok, code: '10003', out_trade_no: 'x' }, { kind: 'unknown', cause: 'mismatch' }],
+  ['nobody knows', refusal('isp.unknow-error', '20000'), { kind: 'unknown', cause: 'busy' }],
+  ['an old code', refusal('ACQ.PAYMENT_AUTH_CODE_INVALID'), { kind: 'declined', definite: true }],
+  ['the cashier did not come up', refusal('ACQ.PULL_MOBILE_CASHIER_FAIL'), { kind: 'declined', definite: false }],
+];
+for (const [name, content, expected] of byCode) {
+  test(`a payer's code: ${name}`, async (t) => t.like(await channelSaying(content).place(till), expected));
+}
+
+const cancelled: [string, object, object][] = [
+  ['unpaid', { ...ok, retry_flag: 'N', action: 'close' }, { kind: 'closed' }],
+  [
+    'paid',
+    { ...ok, trade_no: '1', retry_flag: 'N', action: 'refund', gmt_refund_pay: paidAt },
+    { kind: 'closed', returned: { channelNo: '1', at: new Date('2026-03-01T03:59:00Z') } },
+  ],
+  [
+    'paid, without a number or time',
+    { ...ok, action: 'refund' },
+    { kind: 'closed', returned: { channelNo: null, at: NOW } },
+  ],
+  ['no such trade', { ...ok, retry_flag: 'N' }, { kind: 'absent' }],
+  ['to be said again', { ...ok, retry_flag: 'Y', action: 'close' }, { kind: 'unknown', cause: 'busy' }],
+  ['an action that nobody lists', { ...ok, retry_flag: 'N', action: 'wait' }, { kind: 'unknown', cause: 'unparsable' }],
+  ['another order', { ...ok, out_trade_no: 'x', action: 'close' }, { kind: 'unknown', cause: 'mismatch' }],
+  ['busy, as its list spells it', refusal('AQC.SYSTEM_ERROR'), { kind: 'unknown', cause: 'busy' }],
+  ['too late', refusal('ACQ.TRADE_CANCEL_TIME_OUT'), { kind: 'refused', code: 'ACQ.TRADE_CANCEL_TIME_OUT' }],
+];
+for (const [name, content, expected] of cancelled) {
+  test(`a code is cancelled: ${name}`, async (t) =>
+    t.like(await channelSaying(content).close({ ...ref, scene: 'code' }), expected));
+}
+
 const refundOk = { ...ok, trade_no: trade.trade_no, fund_change: 'Y', refund_fee: '2.34' };
 const refunded: [string, object, object][] = [
   [

@@ -7,16 +7,8 @@ import type { Channel, ChannelInput, OrderRef, PlaceOrder } from '../../../../se
 import { alipayHalf } from '../../../../server/simulator/alipay/half.ts';
 import { startSimulator, type RunningSimulator } from '../../../../server/simulator/simulator.ts';
 import { connect, newOrder, newRefund, show } from '../../../support/promises/subject.ts';
-import {
-  BUSY_WORDS,
-  CLOSE,
-  PRECREATE,
-  QUERY,
-  REFUND,
-  REFUND_QUERY,
-  type Codes,
-  type Meaning,
-} from './refusal-codes.ts';
+import * as codesOf from './refusal-codes.ts';
+import type { Codes, Meaning } from './refusal-codes.ts';
 
 /** Every way of being Alipay's merchant: how it verifies, and for whom it collects. */
 const WAYS = [
@@ -71,27 +63,41 @@ type Expected = (code: string) => Partial<Record<Meaning, object>>;
 interface Table {
   /** As faults name it. */
   call: string;
+  scene?: string;
   codes: Codes;
   ask: (merchant: Merchant) => Promise<object>;
   expected: Expected;
 }
 
 const asked = { kind: 'unknown', cause: 'busy' };
+const created: Expected = (code) => ({
+  final: { kind: 'declined', code, definite: true },
+  payer: { kind: 'declined', code, definite: true },
+  'hides-trade': { kind: 'declined', code, definite: false },
+  ask: asked,
+});
+const closed: Expected = (code) => ({ absent: { kind: 'absent' }, 'look-up': { kind: 'refused', code }, ask: asked });
+const CREATES = { qr: codesOf.PRECREATE, mini: codesOf.CREATE, code: codesOf.PAY };
+const PAYER = { payCode: '280000000000000003', openId: 'a-user' };
+
 const TABLES: readonly Table[] = [
-  {
+  ...(['qr', 'mini', 'code'] as const).map((scene) => ({
     call: 'create',
-    codes: { ...PRECREATE, ...BUSY_WORDS },
-    ask: ({ channel, order }) => channel.place(order),
-    expected: (code) => ({
-      final: { kind: 'declined', code, definite: true },
-      payer: { kind: 'declined', code, definite: true },
-      'hides-trade': { kind: 'declined', code, definite: false },
-      ask: asked,
-    }),
+    scene,
+    codes: { ...CREATES[scene], ...codesOf.BUSY_WORDS },
+    ask: ({ channel, order }: Merchant) => channel.place({ ...order, ...PAYER, scene }),
+    expected: created,
+  })),
+  {
+    call: 'close',
+    scene: 'code',
+    codes: { ...codesOf.CANCEL, ...codesOf.BUSY_WORDS },
+    ask: ({ channel, order }) => channel.close({ ...order, scene: 'code' }),
+    expected: closed,
   },
   {
     call: 'refund',
-    codes: { ...REFUND, ...BUSY_WORDS },
+    codes: { ...codesOf.REFUND, ...codesOf.BUSY_WORDS },
     ask: ({ channel, order }) => channel.refund(newRefund(order)),
     expected: (code) => ({
       final: { kind: 'refused', code },
@@ -100,34 +106,36 @@ const TABLES: readonly Table[] = [
   },
   {
     call: 'close',
-    codes: { ...CLOSE, ...BUSY_WORDS },
+    codes: { ...codesOf.CLOSE, ...codesOf.BUSY_WORDS },
     ask: ({ channel, order }) => channel.close(order),
-    expected: (code) => ({ absent: { kind: 'absent' }, 'look-up': { kind: 'refused', code }, ask: asked }),
+    expected: closed,
   },
   {
     call: 'query',
-    codes: { ...QUERY, ...BUSY_WORDS },
+    codes: { ...codesOf.QUERY, ...codesOf.BUSY_WORDS },
     ask: ({ channel, order }) => channel.query(order),
     expected: () => ({ absent: { kind: 'absent' }, ask: { kind: 'unknown' } }),
   },
   {
     call: 'refund-query',
-    codes: { ...REFUND_QUERY, ...BUSY_WORDS },
+    codes: { ...codesOf.REFUND_QUERY, ...codesOf.BUSY_WORDS },
     ask: ({ channel, order }) => channel.queryRefund(newRefund(order)),
     expected: () => ({ absent: { kind: 'absent' }, ask: { kind: 'unknown' } }),
   },
 ];
 
 test("the lists are as long as Alipay's", (t) => {
+  const { PRECREATE, CREATE, PAY, REFUND, CLOSE, CANCEL, QUERY, REFUND_QUERY } = codesOf;
+  const lists = [PRECREATE, CREATE, PAY, REFUND, CLOSE, CANCEL, QUERY, REFUND_QUERY];
   t.deepEqual(
-    [PRECREATE, REFUND, CLOSE, QUERY, REFUND_QUERY].map((codes) => Object.keys(codes).length),
-    [40, 31, 6, 4, 4],
+    lists.map((codes) => Object.keys(codes).length),
+    [40, 49, 98, 31, 6, 8, 4, 4],
   );
 });
 
 for (const { name } of WAYS) {
-  for (const { call, codes, ask, expected } of TABLES) {
-    test.serial(`${name}: every refusal of ${call}`, async (t) => {
+  for (const { call, scene = 'any scene', codes, ask, expected } of TABLES) {
+    test.serial(`${name}: every refusal of ${call}, ${scene}`, async (t) => {
       const merchant = merchants.get(name)!;
       const { orderNo } = merchant.order;
       for (const [code, meaning] of Object.entries(codes)) {

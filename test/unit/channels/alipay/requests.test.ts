@@ -23,36 +23,8 @@ import {
   serialOf,
 } from './fixture.ts';
 
-const NOBODY = { sellerId: '', qrProductCode: '' };
+const NOBODY = { sellerId: '', qrProductCode: '', miniAppId: '' };
 const CALLER = { appId: '1', sellerId: '', appAuthToken: '', appCertSerial: '', rootCertSerial: '' };
-
-test('a create carries our number, yuan with two decimals and the expiry in UTC+8', (t) => {
-  const { method, content, notifyUrl } = placeCall(order, 'qr', { sellerId: SELLER_ID, qrProductCode: '' });
-  t.is(method, 'alipay.trade.precreate');
-  t.is(notifyUrl, order.notifyUrl);
-  t.deepEqual(content, {
-    out_trade_no: order.orderNo,
-    total_amount: '12.34',
-    subject: 'A cup of tea',
-    time_expire: '2026-03-01 14:00:00',
-    seller_id: SELLER_ID,
-  });
-});
-
-test('a QR code names its product when there is a word for it; the other scenes have their own', (t) => {
-  const seller = { sellerId: '', qrProductCode: 'QR_CODE_OFFLINE' };
-  t.is(placeCall(order, 'qr', seller).content.product_code, 'QR_CODE_OFFLINE');
-  t.is(placeCall(order, 'page', seller).content.product_code, 'FAST_INSTANT_TRADE_PAY');
-});
-
-test('a subject loses what Alipay forbids and is cut without breaking a character', (t) => {
-  const subject = (text: string) => String(placeCall({ ...order, subject: text }, 'qr', NOBODY).content.subject);
-  t.is(subject('tea/milk=2&\u0000cake\n'), 'tea\uff0fmilk\uff1d2\uff06 cake');
-  t.is(subject('\u0007'), order.orderNo);
-  const long = subject(`${'a'.repeat(255)}\u{1f375}`);
-  t.is(long, 'a'.repeat(255));
-  t.true(subject('\ud800tea').isWellFormed());
-});
 
 const asked = {
   storeId: 'S1',
@@ -69,6 +41,61 @@ const passedOn = {
   enable_pay_channels: 'balance,pcredit',
   goods_detail: [{ goods_id: 'G1', goods_name: 'tea', quantity: 2, price: '6.17' }],
 };
+
+test('a create carries our number, yuan with two decimals and the expiry in UTC+8', (t) => {
+  const { method, content, notifyUrl } = placeCall(order, 'qr', {
+    sellerId: SELLER_ID,
+    qrProductCode: '',
+    miniAppId: '',
+  });
+  t.is(method, 'alipay.trade.precreate');
+  t.is(notifyUrl, order.notifyUrl);
+  t.deepEqual(content, {
+    out_trade_no: order.orderNo,
+    total_amount: '12.34',
+    subject: 'A cup of tea',
+    time_expire: '2026-03-01 14:00:00',
+    seller_id: SELLER_ID,
+  });
+});
+
+test('a QR code names its product when there is a word for it; the other scenes have their own', (t) => {
+  const seller = { sellerId: '', qrProductCode: 'QR_CODE_OFFLINE', miniAppId: '' };
+  t.is(placeCall(order, 'qr', seller).content.product_code, 'QR_CODE_OFFLINE');
+  t.is(placeCall(order, 'page', seller).content.product_code, 'FAST_INSTANT_TRADE_PAY');
+});
+
+test('a mini program names itself and its user, a till the code that was read', (t) => {
+  const create = (scene: 'mini' | 'jsapi' | 'code', also: object) =>
+    placeCall({ ...order, ...also, scene }, scene, { ...NOBODY, miniAppId: '2021000000000005' });
+  const mini = create('mini', { openId: '074a-x_Y' });
+  t.is(mini.method, 'alipay.trade.create');
+  t.like(mini.content, { product_code: 'JSAPI_PAY', op_app_id: '2021000000000005', buyer_open_id: '074a-x_Y' });
+  const page = create('jsapi', { openId: '2088000000000009' });
+  t.like(page.content, { op_app_id: '2021000000000005', buyer_id: '2088000000000009' });
+  t.false('buyer_open_id' in page.content);
+  const till = create('code', { payCode: '280000000000000001', options: { alipay: asked } });
+  t.is(till.method, 'alipay.trade.pay');
+  t.like(till.content, { scene: 'bar_code', auth_code: '280000000000000001', product_code: 'FACE_TO_FACE_PAYMENT' });
+  t.like(till.content, { operator_id: 'O1', terminal_id: 'T1', passback_params: 'a=1&b=2' });
+});
+
+test("a payer's code is cancelled, everything else is closed", async (t) => {
+  for (const scene of ['code', 'qr', 'mini', 'page'] as const) {
+    const { channel, sent } = channelWith(({ about }) => said(about.call, {}));
+    await channel.close({ ...refund, scene });
+    t.is(sent[0]?.about.call, scene === 'code' ? 'alipay.trade.cancel' : 'alipay.trade.close');
+  }
+});
+
+test('a subject loses what Alipay forbids and is cut without breaking a character', (t) => {
+  const subject = (text: string) => String(placeCall({ ...order, subject: text }, 'qr', NOBODY).content.subject);
+  t.is(subject('tea/milk=2&\u0000cake\n'), 'tea\uff0fmilk\uff1d2\uff06 cake');
+  t.is(subject('\u0007'), order.orderNo);
+  const long = subject(`${'a'.repeat(255)}\u{1f375}`);
+  t.is(long, 'a'.repeat(255));
+  t.true(subject('\ud800tea').isWellFormed());
+});
 
 test('what the merchant asks for beyond the order is passed on by the names of Alipay, and nothing else', (t) => {
   const plain = placeCall(order, 'qr', NOBODY).content;
@@ -178,7 +205,7 @@ test('certificate mode names the serials of the app and of the roots', async (t)
 
 test('another currency or scene is refused for certain and nothing is sent', async (t) => {
   const channel = channelSaying({});
-  for (const wrong of [{ scene: 'jsapi' as const }, { amount: { minor: 1n, currency: 'USD' } }]) {
+  for (const wrong of [{ scene: 'h5' as const }, { amount: { minor: 1n, currency: 'USD' } }]) {
     const outcome = await channel.place({ ...order, ...wrong });
     t.like(outcome, { kind: 'declined', code: 'not_supported', definite: true });
   }

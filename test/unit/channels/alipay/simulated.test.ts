@@ -11,6 +11,7 @@ import { issuedBy } from '../../../support/key-forgery.ts';
 import { simulatorDriver, type Driver } from '../../../support/promises/driver.ts';
 import { connect, newOrder, newRefund, paid, placed, until, type Subject } from '../../../support/promises/subject.ts';
 import { fixture, keyMode } from './fixture.ts';
+import { shownCode } from './shown-code.ts';
 
 type World = Pick<Subject, 'kind' | 'input' | 'channel' | 'driver'>;
 type Configs = { alipay: Pick<ChannelInput, 'fields' | 'pems'> };
@@ -87,6 +88,17 @@ test('the channel takes what the merchant asks for beyond the order, in every sc
     });
     t.is((await subject.channel.query(order)).kind, 'paid', scene);
   }
+});
+
+test("a payer's code that is cancelled after it was paid gives the money back, once, and says so", async (t) => {
+  const { channel } = world('certificate');
+  const order = { ...newOrder(alipayKind), scene: 'code' as const, payCode: shownCode('cancelled') };
+  t.like(await channel.place(order), { kind: 'paid', amount: order.amount });
+  const first = await channel.close(order);
+  t.is(first.kind === 'closed' ? typeof first.returned?.channelNo : '', 'string');
+  t.deepEqual(await channel.close(order), { kind: 'closed' });
+  t.like(await channel.query(order), { kind: 'paid', refundedTotal: order.amount.minor });
+  t.like(await driver.ledger(order.orderNo), { paid: 1234, refunded: 1234, refunds: 1 });
 });
 
 test('before the scan the trade does not exist, for close neither; after it close works', async (t) => {

@@ -26,7 +26,7 @@ const refusals: [string, Record<string, string>, string, string, 'none' | 'genui
   ['a timestamp in UTC', { timestamp: chinaTime(Date.now() - 8 * HOUR) }, '40002', 'isv.invalid-timestamp', 'none'],
   ['a timestamp that is none', { timestamp: '2026-13-01 00:00:00' }, '40002', 'isv.invalid-timestamp', 'none'],
   ['another version', { version: '2.0' }, '40002', 'isv.invalid-version', 'none'],
-  ['a method that it does not have', { method: 'alipay.trade.cancel' }, '40002', 'isv.invalid-method', 'none'],
+  ['a method that it does not have', { method: 'alipay.trade.advance.consult' }, '40002', 'isv.invalid-method', 'none'],
   ['a signature that is not its own', { sign: 'AAAA' }, '40002', 'isv.invalid-signature', 'genuine'],
   ['the serial of another certificate', { app_cert_sn: 'f'.repeat(32) }, '40002', 'isv.invalid-app-cert-sn', 'genuine'],
   ['content that is no object', { biz_content: '[]' }, '40002', 'isv.invalid-parameter', 'genuine'],

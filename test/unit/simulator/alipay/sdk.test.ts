@@ -1,6 +1,7 @@
 import test from 'ava';
 import { AlipaySdk } from 'alipay-sdk';
 import { certSerial, readCertificates } from '../../../../server/channels/alipay/signature.ts';
+import { shownCode } from '../../channels/alipay/shown-code.ts';
 import { startReceiver, startWorld, until, type World } from '../world.ts';
 
 // The package stamps its requests in the time zone of the process.
@@ -95,6 +96,24 @@ for (const account of ['default', 'certificate']) {
       }
     });
   }
+
+  test(`alipay-sdk (${account} account) takes a payer's code, cancels it, and creates for a mini program`, async (t) => {
+    const sdk = await sdkFor(account);
+    const order = { total_amount: '12.30', subject: '测试' };
+    const till = { ...order, out_trade_no: `SDK_TILL_${account}`, scene: 'bar_code', auth_code: shownCode(account) };
+    t.like(await call(sdk, 'alipay.trade.pay', till), { code: '10000', totalAmount: '12.30' });
+    const cancelled = await call(sdk, 'alipay.trade.cancel', { out_trade_no: till.out_trade_no });
+    t.like(cancelled, { code: '10000', action: 'refund', retryFlag: 'N' });
+    const asks = {
+      ...till,
+      out_trade_no: `${till.out_trade_no}_2`,
+      auth_code: shownCode(`${account}2`, 'asks-password'),
+    };
+    t.is((await call(sdk, 'alipay.trade.pay', asks)).code, '10003');
+    const mini = { ...order, product_code: 'JSAPI_PAY', op_app_id: '2021000000000005', buyer_open_id: 'a-user' };
+    const created = await call(sdk, 'alipay.trade.create', { ...mini, out_trade_no: `SDK_MINI_${account}` });
+    t.regex(String(created['tradeNo']), /^\d{28}$/);
+  });
 
   test(`alipay-sdk (${account} account) signs what an app is given`, async (t) => {
     const sdk = await sdkFor(account);

@@ -1,0 +1,147 @@
+import test, { type ExecutionContext } from 'ava';
+import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
+import { stateOf } from '../support/orders.ts';
+import { startService, until, type Merchant, type Service } from '../support/service.ts';
+import { shownCode } from '../unit/channels/alipay/shown-code.ts';
+
+async function stage(t: ExecutionContext) {
+  t.timeout(300_000);
+  const service = await startService(t);
+  return { service, shop: await service.merchant() };
+}
+
+let counted = 0;
+/** An order at the till, with a code that nobody has shown before. */
+function atTheTill(payer: Parameters<typeof shownCode>[1], also: object = {}) {
+  counted += 1;
+  const payCode = shownCode(`order ${counted}`, payer);
+  return {
+    subject: 'Tea',
+    amount: 10,
+    payWay: 'alipay',
+    scene: 'code',
+    merchantOrderNo: `till-${counted}`,
+    payCode,
+    ...also,
+  };
+}
+
+const pay = (shop: Merchant, order: object) => shop.call('POST', '/api/v2/payment/pay', order);
+
+async function refundsOf({ app }: Service, orderNo: string) {
+  const refunds = await app.store.read((tx) => tx.refunds.list({ orderNo }));
+  return refunds.map(({ state, amount, elsewhere }) => ({ state, amount, elsewhere }));
+}
+
+const openExceptions = ({ app }: Service) => app.store.read((tx) => tx.exceptions.list({ state: 'open' }));
+
+test("a payer's code pays at once, and the answer is the paid order", async (t) => {
+  const { service, shop } = await stage(t);
+  const { status, body } = await pay(shop, atTheTill('pays'));
+  t.is(status, 201, JSON.stringify(body));
+  t.like(body.data, { status: 'paid', scene: 'code' });
+  await assertBooksBalance(t, service);
+});
+
+test('a payer who types a password is waited for, and found within seconds without a notice', async (t) => {
+  const { service, shop } = await stage(t);
+  await service.sim('/sim/notices', { payWay: 'alipay', enabled: false });
+  const { status, body } = await pay(shop, atTheTill('asks-password'));
+  t.is(status, 201, JSON.stringify(body));
+  t.like(body.data, { status: 'pending', payment: { type: 'code' } });
+  const { orderNo } = body.data;
+  await service.sim('/sim/pay', { orderNo });
+  service.clock.advance(6);
+  await service.app.sweep.once();
+  t.is(await stateOf(service, orderNo), 'paid');
+  await assertBooksBalance(t, service);
+});
+
+test('a code that Alipay refuses fails the order, with the word that tells the payer what to do', async (t) => {
+  const { service, shop } = await stage(t);
+  for (const [payer, code] of [
+    ['has-no-money', 'ACQ.BUYER_BALANCE_NOT_ENOUGH'],
+    ['showed-it-long-ago', 'ACQ.PAYMENT_AUTH_CODE_INVALID'],
+  ] as const) {
+    const { status, body } = await pay(shop, atTheTill(payer));
+    t.is(status, 422, JSON.stringify(body));
+    t.true(JSON.stringify(body).includes(code));
+    t.is(await stateOf(service, body.orderNo), 'failed');
+  }
+  await assertBooksBalance(t, service);
+});
+
+for (const fault of ['500-after-commit', 'html', 'wrong-key']) {
+  test(`an answer that is lost (${fault}) charges nobody twice: the same request finds the payment`, async (t) => {
+    const { service, shop } = await stage(t);
+    await service.sim('/sim/notices', { payWay: 'alipay', enabled: false });
+    await service.sim('/sim/faults', { payWay: 'alipay', call: 'create', fault });
+    const order = atTheTill('pays');
+    const first = await pay(shop, order);
+    t.true(first.status >= 500, JSON.stringify(first.body));
+    const second = await pay(shop, order);
+    t.like(second.body.data, { status: 'paid', orderNo: first.body.orderNo });
+    t.like((await ledgerOf(service)).get(first.body.orderNo), { paid: 1000, payments: 1 });
+    await assertBooksBalance(t, service);
+  });
+}
+
+test('an order at the till that is closed is cancelled, and can no longer be paid', async (t) => {
+  const { service, shop } = await stage(t);
+  const { orderNo } = (await pay(shop, atTheTill('asks-password'))).body.data;
+  const closed = await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+  t.is(closed.body.data.status, 'closed', JSON.stringify(closed.body));
+  await t.throwsAsync(service.sim('/sim/pay', { orderNo }));
+  t.deepEqual(await refundsOf(service, orderNo), []);
+});
+
+test('a close that crosses the payment gives the money back, once, and nobody has anything to do', async (t) => {
+  const { service, shop } = await stage(t);
+  await service.sim('/sim/notices', { payWay: 'alipay', enabled: false });
+  const { orderNo } = (await pay(shop, atTheTill('asks-password'))).body.data;
+  await service.sim('/sim/pay', { orderNo });
+  const closed = await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+  t.is(closed.body.data.status, 'refunded', JSON.stringify(closed.body));
+  const gone = [{ state: 'succeeded', amount: 1000n, elsewhere: true }];
+  t.deepEqual(await refundsOf(service, orderNo), gone);
+  await service.sim('/sim/notices', { payWay: 'alipay', enabled: true });
+  await service.sim('/sim/notify', { orderNo });
+  await runUntilQuiet(service, 2 * 86_400, 3600);
+  t.deepEqual(await refundsOf(service, orderNo), gone, 'what comes late about it changes nothing');
+  t.deepEqual(await openExceptions(service), []);
+  t.like((await ledgerOf(service)).get(orderNo), { paid: 1000, refunded: 1000 });
+  await assertBooksBalance(t, service);
+});
+
+test('a payer who never confirms: the order expires, and Alipay is told to cancel it', async (t) => {
+  const { service, shop } = await stage(t);
+  const { orderNo } = (await pay(shop, atTheTill('asks-password', { expireSeconds: 60 }))).body.data;
+  await runUntilQuiet(service, 300, 60);
+  await until('closed', async () => (await stateOf(service, orderNo)) === 'closed');
+  const trade = await service.sim(`/sim/trades/${orderNo}`);
+  t.is((trade as { state?: string }).state, 'closed');
+});
+
+test('a code whose call never reached Alipay: the order ends after its expiry, and nothing was paid', async (t) => {
+  const { service, shop } = await stage(t);
+  await service.sim('/sim/faults', { payWay: 'alipay', call: 'create', fault: '502' });
+  const first = await pay(shop, atTheTill('pays', { expireSeconds: 60 }));
+  t.true(first.status >= 500);
+  await runUntilQuiet(service, 900, 61);
+  t.is(await stateOf(service, first.body.orderNo), 'closed');
+  t.deepEqual(await openExceptions(service), []);
+});
+
+test('a mini program is handed the number that it pays with', async (t) => {
+  const { service, shop } = await stage(t);
+  const order = { subject: 'Tea', amount: 10, payWay: 'alipay', scene: 'mini', openId: 'a-user' };
+  const { status, body } = await pay(shop, order);
+  t.is(status, 201, JSON.stringify(body));
+  t.is(body.data.payment.type, 'jsapi');
+  t.regex(body.data.payment.params.tradeNO, /^\d{28}$/);
+  await service.sim('/sim/pay', { orderNo: body.data.orderNo });
+  await until('paid', async () => (await stateOf(service, body.data.orderNo)) === 'paid');
+  const lacking = await pay(shop, { ...order, openId: undefined });
+  t.is(lacking.status, 400);
+  await assertBooksBalance(t, service);
+});
