@@ -31,6 +31,7 @@ export function composeCredentials(
     transportTo,
     now: channelTime,
     simulatorUrl,
+    publicUrl: config.server.publicUrl,
     debug: config.debug,
     masterKeys: config.security.masterKeys,
     log,

@@ -11,6 +11,8 @@ export type Unseal = Sealing['open'];
 /** What a channel is made from, beside its configuration. */
 export interface Surroundings {
   simulatorUrl: string | null;
+  /** Where this service is reached; left out = nobody looks where notices go. */
+  publicUrl?: string | undefined;
   transportTo: (payWay: PayWay) => Transport;
   now: () => Date;
   keep?: ChannelInput['keep'];
@@ -52,22 +54,33 @@ export function buildChannel(
   { config, certs, distrusted }: VersionRows,
   identity: ChannelConfigRow,
   unseal: Unseal,
-  { simulatorUrl, transportTo, now, keep }: Surroundings,
+  surroundings: Surroundings,
 ): Channel {
   const verifying = verifyingKinds(kind);
   const usable = certs.filter((cert) => isUsable(cert, verifying));
-  const input: ChannelInput = {
+  return kind.create(inputOf(kind, { config, certs: usable, distrusted }, identity, unseal, surroundings));
+}
+
+/** What a channel is made from: a version as it is, or for another identity. */
+export function inputOf(
+  kind: ChannelKind,
+  { config, certs, distrusted }: VersionRows,
+  identity: ChannelConfigRow,
+  unseal: Unseal,
+  { simulatorUrl, publicUrl, transportTo, now, keep }: Surroundings,
+): ChannelInput {
+  return {
     mode: config.mode,
     fields: fieldsOf(kind, config, identity, unseal),
-    pems: pemsOf(usable, unseal),
-    origins: originsOf(config, usable),
+    pems: pemsOf(certs, unseal),
+    origins: originsOf(config, certs),
     distrusted: pemsOf(distrusted, unseal),
     simulatorUrl,
+    notifyUrl: publicUrl && `${publicUrl}/notify/${kind.payWay}/${config.project}`,
     send: transportTo(kind.payWay),
     now,
     ...(keep && { keep }),
   };
-  return kind.create(input);
 }
 
 function fieldsOf(kind: ChannelKind, config: ChannelConfigRow, identity: ChannelConfigRow, unseal: Unseal) {

@@ -34,6 +34,7 @@ export interface ChannelsParts {
   transportTo: (payWay: PayWay) => Transport;
   now: () => Date;
   simulatorUrl: string | null;
+  publicUrl?: string | undefined;
   /** Without it simulator configurations count as none. */
   debug: boolean;
   /** With Debug: writes the simulator's configurations of a project that has none yet. */

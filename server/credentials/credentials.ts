@@ -4,9 +4,11 @@ import { createChannelConfigs, type ChannelConfigs } from './configs.ts';
 import { refuseDebugBesideLive } from './debug-guard.ts';
 import { watchExpiry, type EndingCert } from './expiry.ts';
 import { createFoundCerts } from './found-certs.ts';
-import type { CredentialPorts } from './ports.ts';
+import type { ProbeResult } from '../payments/channel.ts';
+import type { Acting, CredentialPorts } from './ports.ts';
 import { createSealing, type MasterKey, type Sealing } from './sealing.ts';
 import { seedSimulatorConfigs } from './simulator-configs.ts';
+import { registerNotices } from './register-notices.ts';
 import { publicChannels, type PublicChannel } from './status.ts';
 
 /** What credentials are made of. */
@@ -19,7 +21,7 @@ export interface CredentialParts extends Omit<CredentialPorts, 'sealing'> {
 export interface Credentials {
   sealing: Sealing;
   channels: ConfiguredChannels;
-  configs: ChannelConfigs;
+  configs: ChannelConfigs & { registerNotices(acting: Acting, payWay: string): Promise<ProbeResult> };
   certs: Certs;
   publicChannels(): Promise<PublicChannel[]>;
   /**
@@ -46,7 +48,10 @@ export function createCredentials({ masterKeys, log, ...parts }: CredentialParts
   return {
     sealing,
     channels: { ...channels, idle: async () => void (await Promise.all([channels.idle(), found.idle()])) },
-    configs: createChannelConfigs(ports, channels),
+    configs: {
+      ...createChannelConfigs(ports, channels),
+      registerNotices: (acting, payWay) => registerNotices(ports, acting, payWay),
+    },
     certs: createCerts(ports),
     publicChannels: () => publicChannels(ports),
     seedSimulator,

@@ -17,6 +17,8 @@ export interface CredentialPorts {
   transportTo: (payWay: PayWay) => Transport;
   now: () => Date;
   simulatorUrl: string | null;
+  /** Where channels reach this service. */
+  publicUrl?: string | undefined;
   debug: boolean;
 }
 

@@ -1,8 +1,10 @@
 import type { ChannelOptions } from './channel-options.ts';
+import type { Transport } from './channel-wire.ts';
 import type { Money } from './money.ts';
 import type { CloseOutcome, Outcome, PayHint, RefundOutcome, UnknownCause } from './outcomes.ts';
 import type { PayWay } from './pay-way.ts';
 
+export { TransportFailed, type Transport, type WireAnswer, type WireRequest } from './channel-wire.ts';
 export { PAY_WAYS, type PayWay } from './pay-way.ts';
 export * from './outcomes.ts';
 
@@ -165,6 +167,11 @@ export interface ProbeNote {
 /** The result of harmless signed calls with a configuration; one that works may still lack something that not everybody needs. */
 export type ProbeResult = { ok: true; note?: ProbeNote } | ({ ok: false } & ProbeNote);
 
+/** What became of the wish to get the channel's notices: the fields that go with it, or why not. */
+export type NoticesRegistered =
+  | { ok: true; fields: Readonly<Record<string, string>> }
+  | Extract<ProbeResult, { ok: false }>;
+
 /** What whoever sent a notice may still have us fetch: keys and certificates that it names and that do not exist are its own. */
 export interface FetchBudget {
   /** False: what is not known stays unknown. */
@@ -253,6 +260,8 @@ export interface ChannelInput {
   keep?: (kind: string, pem: string) => void;
   /** Base address of the simulator; only read when mode is `simulator`. */
   simulatorUrl: string | null;
+  /** Where the channel is to send its notices about this project. */
+  notifyUrl?: string | undefined;
   send: Transport;
   now: () => Date;
 }
@@ -275,6 +284,8 @@ export interface ChannelKind {
   missing(mode: Mode, fields: Readonly<Record<string, string>>, kinds: ReadonlySet<string>): string[];
   /** Throws ChannelMisconfigured naming the field when a key or certificate cannot be used. */
   create(input: ChannelInput): Channel;
+  /** Has the channel send its notices to `notifyUrl`, unless it does; throws ChannelMisconfigured. */
+  registerNotices?(input: ChannelInput): Promise<NoticesRegistered>;
 }
 
 /** A configuration that cannot be used; `field` is the field or certificate kind at fault. */
@@ -284,35 +295,5 @@ export class ChannelMisconfigured extends Error {
     super(message, options);
     this.name = 'ChannelMisconfigured';
     this.field = field;
-  }
-}
-
-/** One request to a channel. */
-export interface WireRequest {
-  method: 'GET' | 'POST' | 'DELETE';
-  url: string;
-  headers: Record<string, string>;
-  body?: string;
-  /** What it is about, for the timeline and the logs; never sent. */
-  about: { call: string; orderNo?: string; refundNo?: string };
-}
-
-/** The raw answer; `body` is the bytes that were received (≤ 1 MB). Header names are lower-case. */
-export interface WireAnswer {
-  status: number;
-  headers: Record<string, string>;
-  body: Buffer;
-}
-
-/** Sends once, follows no redirect, gives up after Channels.TimeoutMs; throws TransportFailed. */
-export type Transport = (request: WireRequest) => Promise<WireAnswer>;
-
-/** Nothing usable came back; whether the channel acted is not known (unless `notSent`). */
-export class TransportFailed extends Error {
-  readonly why: 'timeout' | 'network' | 'too_large';
-  constructor(why: TransportFailed['why'], detail: string, options?: ErrorOptions) {
-    super(detail, options);
-    this.name = 'TransportFailed';
-    this.why = why;
   }
 }

@@ -1,4 +1,4 @@
-import type { ChannelConfigs } from '../credentials/configs.ts';
+import type { Credentials } from '../credentials/credentials.ts';
 import { requireScope } from '../http/authenticate.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
@@ -15,12 +15,17 @@ import {
   ProbeAnswer,
   wholePage,
 } from './wire/credentials.ts';
-import { TEST_CONFIG_ERRORS, TOGGLE_CONFIG_ERRORS, WRITE_CONFIG_ERRORS } from './wire/errors.ts';
+import {
+  REGISTER_NOTICES_ERRORS,
+  TEST_CONFIG_ERRORS,
+  TOGGLE_CONFIG_ERRORS,
+  WRITE_CONFIG_ERRORS,
+} from './wire/errors.ts';
 import { Toggle } from './wire/identity.ts';
 
 /** What the routes of channel configurations call. */
 export interface ConfigPorts {
-  configs: ChannelConfigs;
+  configs: Credentials['configs'];
   now: () => Date;
 }
 
@@ -167,6 +172,31 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
     endpoint(
       { auth: probe, params: ByPayWay, query, returns: ProbeAnswer, errors: TEST_CONFIG_ERRORS },
       async (input) => presentProbe(await configs.probe(projectOf(input), input.params.payWay)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/payment/config/{payWay}/notices:
+   *   post:
+   *     tags: [Channel configuration]
+   *     summary: Register for the notifications of a channel
+   *     description: >
+   *       PayPal: finds or creates the webhook of the REST app for the notification URL of this project and the events that the service needs,
+   *       and keeps its id as `webhookId`. Calling it again changes nothing. The other channels learn the URL with each order and refuse with 400.
+   * /api/v2/payment/config/{payWay}/notices:
+   *   post:
+   *     tags: [Channel configuration]
+   *     summary: Register for the notifications of a channel
+   *     description: >
+   *       PayPal: finds or creates the webhook of the REST app for the notification URL of this project and the events that the service needs,
+   *       and keeps its id as `webhookId`. Calling it again changes nothing. Applies to the project of the token.
+   */
+  router.post(
+    '/:payWay/notices',
+    endpoint(
+      { auth: write, params: ByPayWay, query, returns: ProbeAnswer, errors: REGISTER_NOTICES_ERRORS },
+      async (input) => presentProbe(await configs.registerNotices(actingIn(input), input.params.payWay)),
     ),
   );
 

@@ -99,6 +99,7 @@ const CASES: [line: string, request: string, body?: unknown][] = [
     'POST /api/v1/payment/config/alipay',
     { mode: 'simulator', appId: '2021', key: 'secret text' },
   ],
+  ['channel set paypal -f paypal.toml', 'POST /api/v1/payment/config/paypal/notices'],
   ['channel test alipay', 'POST /api/v1/payment/config/alipay/test'],
   ['channel enable alipay', 'PUT /api/v1/payment/config/alipay/toggle', { enabled: true }],
   ['channel disable alipay -y', 'PUT /api/v1/payment/config/alipay/toggle', { enabled: false }],
@@ -165,6 +166,7 @@ for (const [line, request, body] of CASES) {
     t.teardown(() => Promise.all([place.close(), rm(cwd, { recursive: true })]));
     await writeFile(join(cwd, 'pw'), 'correct horse battery\n');
     await writeFile(join(cwd, 'key.txt'), 'secret text\n');
+    await writeFile(join(cwd, 'paypal.toml'), 'mode = "simulator"\nclientId = "AeA1QIZXiflr1"\n');
     await writeFile(join(cwd, 'alipay.toml'), 'mode = "simulator"\nappId = "2021"\nkey = { file = "key.txt" }\n');
     const { code, stderr } = await place.payctl(splitWords(line).words, { cwd });
     t.is(code, 0, stderr);

@@ -312,7 +312,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   [/^\/api\/v1\/exceptions\//, () => ({ data: { ...exceptionRow, status: 'resolved' } })],
   [/^\/api\/v1\/payment\/config\/list$/, () => listOf(configRow)],
   [/^\/api\/v1\/payment\/config\/[^/]+\/schema$/, () => ({ data: schema })],
-  [/^\/api\/v1\/payment\/config\/[^/]+\/test$/, () => ({ data: { ok: true } })],
+  [/^\/api\/v1\/payment\/config\/[^/]+\/(test|notices)$/, () => ({ data: { ok: true } })],
   [/^\/api\/v1\/payment\/config\//, () => ({ data: configRow })],
   [/^\/api\/v1\/certs\/list$/, () => listOf(certRow)],
   [

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
-import { FlagRequired, UsageError } from '../../errors.ts';
+import { CliError, EXIT, FlagRequired, UsageError } from '../../errors.ts';
 import { changes, examples } from '../../options.ts';
 import { projectFlag, segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
@@ -63,7 +63,16 @@ export async function run(context: Context, payWay: string, flags: SetFlags): Pr
   );
   if (!row) return;
   await context.print.item(row, channel.view);
+  if (payWay === 'paypal' && !body['webhookId']) await register(context, `${path}/notices`, query);
   await context.print.done(`Configured ${payWay}. Next: payctl channel test ${payWay}`);
+}
+
+/** PayPal tells only those who registered: its webhook for this service is found or made, and its id kept. */
+async function register({ api, print }: Context, path: string, query: { project?: string }): Promise<void> {
+  const answer = await api.data({ method: 'POST', path, query });
+  if (answer['ok'] === true) return print.done('PayPal sends its notifications to this service.');
+  const message = `PayPal's webhook could not be registered: ${String(answer['message'])}`;
+  throw new CliError('webhook_not_registered', EXIT.failed, message, { hint: 'payctl channel set paypal' });
 }
 
 /** Reads the fields of a configuration from a file; `{ file = "…" }` names a file whose text is the value. */

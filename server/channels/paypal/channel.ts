@@ -5,6 +5,7 @@ import type {
   CloseOutcome,
   FetchBudget,
   Notice,
+  NoticesRegistered,
   NoticeVerdict,
   OrderRef,
   Outcome,
@@ -37,6 +38,17 @@ import { readSettings } from './settings.ts';
 import { createTokenSource } from './token.ts';
 import type { Transmission } from './signature.ts';
 import { verifyWebhook } from './webhook.ts';
+import { faultOfWebhook, findOrMakeWebhook } from './webhooks.ts';
+
+/** Finds or makes the webhook of the REST app; the configuration needs no more than its client for that. */
+export async function registerPaypalNotices(input: ChannelInput): Promise<NoticesRegistered> {
+  const settings = readSettings({ ...input, fields: { webhookId: UNREGISTERED, ...input.fields } });
+  const tokens = createTokenSource(requests.tokenRequest(settings), input.send, input.now);
+  return findOrMakeWebhook(createCall(input.send, tokens), settings, input.notifyUrl);
+}
+
+/** In the place of the webhook's id before there is one. */
+const UNREGISTERED = 'UNREGISTERED';
 
 /** PayPal reads the status only. */
 const ACK_WORDS: Readonly<Record<NoticeVerdict, string>> = { accepted: 'ok', refused: 'refused', again: 'again' };
@@ -206,7 +218,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
       return { ok: false, field, code: field ? 'invalid_client' : token.cause, message: token.detail };
     }
     const reply = await call(requests.getWebhookRequest(settings));
-    if (reply.kind === 'ok') return { ok: true };
+    if (reply.kind === 'ok') return faultOfWebhook(reply.body, settings, input.notifyUrl) ?? { ok: true };
     if (reply.kind === 'unknown') return { ok: false, field: null, code: reply.cause, message: reply.detail };
     return {
       ok: false,

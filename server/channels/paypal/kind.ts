@@ -1,5 +1,5 @@
 import type { ChannelKind, FieldSpec, Mode } from '../../payments/channel.ts';
-import { createPaypalChannel } from './channel.ts';
+import { createPaypalChannel, registerPaypalNotices } from './channel.ts';
 import { SIMULATOR_CA, WEBHOOK_INTERMEDIATE } from './settings.ts';
 
 const MODES = ['simulator', 'sandbox', 'live'] as const satisfies readonly Mode[];
@@ -25,9 +25,10 @@ const FIELDS: readonly FieldSpec[] = [
     name: 'webhookId',
     label: 'Webhook ID',
     secret: false,
-    requiredIn: MODES,
+    // Without it nothing is usable, but PayPal gives it: it may be registered after everything else.
+    requiredIn: [],
     pattern: /^[A-Za-z0-9-]{8,64}$/,
-    help: 'Id of the webhook of the REST app that points to this service. Webhook signatures are verified with it.',
+    help: 'Id of the webhook of the REST app that points to this service; payctl channel set finds or creates it when it is left out. Webhook signatures are verified with it.',
   },
   {
     name: 'merchantId',
@@ -101,10 +102,10 @@ export const paypalKind: ChannelKind = {
   ],
   accountOf: (fields) => fields['clientId'] ?? '',
   missing(mode, fields, kinds) {
-    const absent = FIELDS.filter(({ name, requiredIn }) => requiredIn.includes(mode) && !fields[name]).map(
-      ({ name }) => name,
-    );
+    const needed = FIELDS.filter(({ name, requiredIn }) => name === 'webhookId' || requiredIn.includes(mode));
+    const absent = needed.map(({ name }) => name).filter((name) => !fields[name]);
     return mode === 'simulator' && !kinds.has(SIMULATOR_CA) ? [...absent, SIMULATOR_CA] : absent;
   },
   create: createPaypalChannel,
+  registerNotices: registerPaypalNotices,
 };

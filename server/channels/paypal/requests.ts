@@ -124,6 +124,36 @@ export function verifyWebhookRequest(settings: PaypalSettings, sent: Transmissio
   };
 }
 
+/** `GET /v1/notifications/webhooks`: all webhooks of the REST app. */
+export function listWebhooksRequest(settings: PaypalSettings): WireRequest {
+  return get(settings, '/v1/notifications/webhooks', { call: 'webhooks' });
+}
+
+/** `GET /v1/notifications/webhooks-event-types`: the events that a webhook can be subscribed to. */
+export function listEventTypesRequest(settings: PaypalSettings): WireRequest {
+  return get(settings, '/v1/notifications/webhooks-event-types', { call: 'webhooks' });
+}
+
+/** `POST /v1/notifications/webhooks`. PayPal has one webhook for an address, so a repeat is refused. */
+export function createWebhookRequest(settings: PaypalSettings, url: string, events: readonly string[]): WireRequest {
+  const event_types = events.map((name) => ({ name }));
+  return aboutWebhooks(settings, 'POST', '', { url, event_types });
+}
+
+/** `PATCH /v1/notifications/webhooks/{id}`: the whole list of events anew. */
+export function changeWebhookRequest(settings: PaypalSettings, id: string, events: readonly string[]): WireRequest {
+  const value = events.map((name) => ({ name }));
+  return aboutWebhooks(settings, 'PATCH', `/${encodeURIComponent(id)}`, [
+    { op: 'replace', path: '/event_types', value },
+  ]);
+}
+
+function aboutWebhooks({ apiUrl }: PaypalSettings, method: 'POST' | 'PATCH', path: string, body: unknown): WireRequest {
+  const headers = { ...COMMON, 'content-type': 'application/json' };
+  const url = `${apiUrl}/v1/notifications/webhooks${path}`;
+  return { method, url, headers, body: JSON.stringify(body), about: { call: 'webhooks' } };
+}
+
 /** An amount in PayPal's form: major units with the decimals that PayPal takes (HUF, JPY, TWD: none). */
 export function paypalAmount(money: Money): { currency_code: string; value: string } {
   return { currency_code: money.currency, value: majorText(money, 'paypal') };

@@ -86,6 +86,8 @@ export const CALL_SKILL_ERRORS: Errors = [
 export const WRITE_CONFIG_ERRORS: Errors = ['debug_refuses_live', 'configuration_broken'];
 /** The test call of a channel configuration. */
 export const TEST_CONFIG_ERRORS: Errors = channelUse;
+/** Registering for the notifications of a channel, whose answer becomes part of its configuration. */
+export const REGISTER_NOTICES_ERRORS: Errors = ['channel_not_configured', ...WRITE_CONFIG_ERRORS];
 /** Enabling or disabling a channel. */
 export const TOGGLE_CONFIG_ERRORS: Errors = ['channel_not_configured'];
 /** Uploading a certificate or key. */

@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import type { Account } from '../accounts.ts';
 import type { Core } from '../half.ts';
-import { readVerifyRequest, readWebhookRequest } from './order-request.ts';
+import { readVerifyRequest, readWebhookPatch, readWebhookRequest } from './order-request.ts';
 import { notFound, refuse } from './refusals.ts';
 import { json, type AddRoute } from './route.ts';
 import { apiUrlOf } from './scenery.ts';
@@ -63,14 +63,33 @@ function addWebhooks(add: AddRoute, core: Core): void {
     call: 'webhooks',
     act({ account, body }) {
       const { url, event_types } = readWebhookRequest(body);
+      const eventTypes = knownEvents(event_types);
       const all = webhooksOf(account);
       if (all.some((webhook) => webhook.url === url))
         throw refuse(400, 'WEBHOOK_URL_ALREADY_EXISTS', 'Webhook URL already exists.');
       if (all.length >= 10) throw refuse(400, 'WEBHOOK_NUMBER_LIMIT_EXCEEDED', 'Number of webhooks is over the limit.');
-      const webhook = { id: newPaypalId(), url, eventTypes: event_types.map(({ name }) => name) };
+      const webhook = { id: newPaypalId(), url, eventTypes };
       setWebhooks(account, [...all, webhook]);
       core.accounts.save();
       return json(201, present(core, webhook));
+    },
+  });
+  add('get', '/v1/notifications/webhooks-event-types', {
+    call: 'webhooks',
+    act: () => json(200, { event_types: EVENT_TYPES.map((name) => ({ name, status: 'ENABLED' })) }),
+  });
+  add('patch', `${path}/:id`, {
+    call: 'webhooks',
+    act({ account, params, body }) {
+      const all = webhooksOf(account);
+      const webhook = all.find(({ id }) => id === findWebhook(account, params['id']).id)!;
+      for (const change of readWebhookPatch(body)) {
+        if (change.path === '/url') webhook.url = change.value;
+        else webhook.eventTypes = knownEvents(change.value);
+      }
+      setWebhooks(account, all);
+      core.accounts.save();
+      return json(200, present(core, webhook));
     },
   });
   add('delete', `${path}/:id`, {
@@ -85,6 +104,34 @@ function addWebhooks(add: AddRoute, core: Core): void {
       return { status: 204, body: '' };
     },
   });
+}
+
+/** Some of the events that PayPal lists (developer.paypal.com, "Webhook event names"). */
+const EVENT_TYPES = [
+  'CHECKOUT.ORDER.APPROVED',
+  'CHECKOUT.ORDER.COMPLETED',
+  'CHECKOUT.PAYMENT-APPROVAL.REVERSED',
+  'CUSTOMER.DISPUTE.CREATED',
+  'CUSTOMER.DISPUTE.RESOLVED',
+  'CUSTOMER.DISPUTE.UPDATED',
+  'PAYMENT.AUTHORIZATION.CREATED',
+  'PAYMENT.AUTHORIZATION.VOIDED',
+  'PAYMENT.CAPTURE.COMPLETED',
+  'PAYMENT.CAPTURE.DECLINED',
+  'PAYMENT.CAPTURE.DENIED',
+  'PAYMENT.CAPTURE.PENDING',
+  'PAYMENT.CAPTURE.REFUNDED',
+  'PAYMENT.CAPTURE.REVERSED',
+  'PAYMENT.REFUND.FAILED',
+  'PAYMENT.REFUND.PENDING',
+] as const;
+
+function knownEvents(asked: readonly { name: string }[]): string[] {
+  const names = asked.map(({ name }) => name);
+  const stranger = names.find((name) => name !== '*' && !EVENT_TYPES.some((known) => known === name));
+  if (stranger !== undefined)
+    throw refuse(400, 'VALIDATION_ERROR', `${stranger} is not a valid event name.`, '/event_types');
+  return names;
 }
 
 function findWebhook(account: Account, id: string | undefined): Webhook {

@@ -67,6 +67,16 @@ const WebhookRequest = z.object({
   event_types: z.array(z.object({ name: z.string().min(1).max(127) })).min(1),
 });
 
+/** A JSON patch of a webhook: PayPal takes `replace` of the URL or of the whole list of events, and nothing else. */
+const WebhookPatch = z
+  .array(
+    z.discriminatedUnion('path', [
+      z.object({ op: z.literal('replace'), path: z.literal('/url'), value: Url }),
+      z.object({ op: z.literal('replace'), path: z.literal('/event_types'), value: WebhookRequest.shape.event_types }),
+    ]),
+  )
+  .min(1);
+
 const VerifyRequest = z.object({
   auth_algo: z.string().max(100),
   cert_url: z.string().max(500),
@@ -99,6 +109,11 @@ export function readRefundRequest(body: unknown): RefundRequest {
 /** Reads a webhook registration; throws PaypalRefusal. */
 export function readWebhookRequest(body: unknown): WebhookRequest {
   return read(WebhookRequest, body);
+}
+
+/** Reads the changes of a webhook; throws PaypalRefusal. */
+export function readWebhookPatch(body: unknown): z.infer<typeof WebhookPatch> {
+  return read(WebhookPatch, body);
 }
 
 /** Reads a request to verify a webhook's signature; throws PaypalRefusal. */

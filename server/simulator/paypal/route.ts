@@ -6,7 +6,7 @@ import type { Call, FaultName } from '../faults.ts';
 export interface Request {
   account: Account;
   params: Readonly<Record<string, string>>;
-  /** The parsed JSON body; undefined for a GET. */
+  /** The parsed JSON body; undefined for a GET and a DELETE. */
   body: unknown;
   requestId: string | undefined;
   /** Whether the caller asked for the whole resource (`Prefer: return=representation`). */
@@ -22,7 +22,7 @@ export interface Route {
 }
 
 /** Adds a route behind the token check. */
-export type AddRoute = (method: 'get' | 'post' | 'delete', path: string, route: Route) => void;
+export type AddRoute = (method: 'get' | 'post' | 'patch' | 'delete', path: string, route: Route) => void;
 
 /** A JSON answer. */
 export function json(status: number, body: unknown): Answer {

@@ -81,7 +81,7 @@ function readRequest(core: Core, ctx: Context & { params?: Record<string, string
     );
   }
   const whole = /(?:^|,)\s*return=representation\s*(?:,|$)/i.test(ctx.get('prefer'));
-  const body = ctx.method === 'POST' ? readJsonBody(ctx) : undefined;
+  const body = ctx.method === 'POST' || ctx.method === 'PATCH' ? readJsonBody(ctx) : undefined;
   return { account, params: ctx.params ?? {}, body, requestId, whole, header };
 }
 

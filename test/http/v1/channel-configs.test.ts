@@ -77,7 +77,7 @@ test.serial('a 400 names every field at fault, and nothing is written', async (t
   const refusals: [object, string[]][] = [
     [{ ...paypal, mode: undefined }, ['/mode']],
     [{ ...paypal, clientId: 'x', webhookId: ['8PT597110X687430L'] }, ['/clientId', '/webhookId']],
-    [{ mode: 'sandbox', clientId: paypal.clientId }, ['/clientSecret', '/webhookId']],
+    [{ mode: 'sandbox', clientId: paypal.clientId }, ['/clientSecret']],
     [{ ...paypal, clientSecret: '' }, ['/clientSecret']],
     [{ ...paypal, clientSecret: { $ne: '' } }, ['/clientSecret']],
     [{ ...paypal, paypal_simulator_ca: 'no certificate' }, ['/paypal_simulator_ca']],
@@ -222,11 +222,40 @@ test.serial('a key of a certificate that no master key opens is told as well', a
   t.regex(body.data.fault, /^certs \S+ cannot be decrypted/);
 });
 
+test.serial("PayPal's webhook is registered once, and its id becomes part of the configuration", async (t) => {
+  const { admin } = file;
+  const at = `?project=${await file.project()}`;
+  const read = async () => (await admin('GET', `${base}/paypal${at}`)).body.data;
+  t.like((await admin('POST', `${base}/paypal/test${at}`)).body.data, { ok: true });
+  const before = await read();
+  const answer = await admin('POST', `${base}/paypal/notices${at}`);
+  t.is(answer.status, 200, JSON.stringify(answer.body));
+  t.deepEqual(answer.body.data, { ok: true, field: null, code: null, message: null });
+  const after = await read();
+  t.is(after.version, before.version + 1);
+  t.not(after.fields.webhookId, before.fields.webhookId);
+  t.like((await admin('POST', `${base}/paypal/notices${at}`)).body.data, { ok: true });
+  t.is((await read()).version, after.version, 'what is registered stays');
+  t.like((await admin('POST', `${base}/paypal/test${at}`)).body.data, { ok: true });
+  refused(t, await admin('POST', `${base}/alipay/notices${at}`), 400, 'invalid_request');
+});
+
+test.serial('PayPal may be configured before its webhook is known, and is not usable until then', async (t) => {
+  const { call } = await startService(t);
+  const { webhookId, ...without } = paypal;
+  const first = await call('POST', `${base}/paypal`, { body: without });
+  t.is(first.status, 200, first.text);
+  t.like(first.body.data, { configured: false, missing: ['webhookId'] });
+  t.is((await call('POST', `${base}/paypal/test`)).body.code, 'channel_not_configured');
+  t.like((await call('POST', `${base}/paypal`, { body: { webhookId } })).body.data, { configured: true, missing: [] });
+});
+
 const OPERATIONS = [
   ['GET', '', undefined],
   ['GET', '/schema', undefined],
   ['POST', '', paypal],
   ['POST', '/test', undefined],
+  ['POST', '/notices', undefined],
   ['PUT', '/toggle', {}],
 ] as const;
 

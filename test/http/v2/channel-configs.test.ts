@@ -61,6 +61,13 @@ test.serial('a test makes one harmless call to the channel and says that it went
   t.is(body.data.ok, true);
 });
 
+test.serial('an application registers for the notifications of PayPal', async (t) => {
+  const shop = await file.shop({ scopes: ['config:write', 'config:read', 'payment:write'] });
+  await shop.call('POST', '/api/v2/payment/pay', { subject: 'Tea', amount: 1, payWay: 'paypal' });
+  t.like((await shop.call('POST', `${base}/paypal/notices`)).body.data, { ok: true });
+  t.like((await shop.call('GET', `${base}/paypal`)).body.data, { configured: true, missing: [] });
+});
+
 test.serial('what is not configured can be neither tested nor switched', async (t) => {
   const { send } = await ownProject(credentials);
   refused(t, await send('POST', `${base}/paypal/test`), 409, 'channel_not_configured');
@@ -143,6 +150,7 @@ test.serial('a channel that does not exist is 404 at every operation', async (t)
   refused(t, await send('GET', `${base}/cash/schema`), 404, 'not_found');
   refused(t, await send('POST', `${base}/cash`, paypal), 404, 'not_found');
   refused(t, await send('POST', `${base}/cash/test`), 404, 'not_found');
+  refused(t, await send('POST', `${base}/cash/notices`), 404, 'not_found');
   refused(t, await send('PUT', `${base}/cash/toggle`, {}), 404, 'not_found');
 });
 
@@ -162,6 +170,7 @@ test.serial('a token may not name a project', async (t) => {
     ['GET', '/paypal/schema', undefined],
     ['POST', '/paypal', paypal],
     ['POST', '/paypal/test', undefined],
+    ['POST', '/paypal/notices', undefined],
     ['PUT', '/paypal/toggle', {}],
   ] as const)
     refused(t, await send(method, `${base}${path}?project=default`, body), 400, 'invalid_request');

@@ -201,6 +201,36 @@ test('a probe tells a good configuration from a wrong secret and a wrong webhook
   t.like(await wrong({ webhookId: 'WRONG123' }), { ok: false, field: 'webhookId' });
 });
 
+test('the webhook of the service is made once, found again, and completed when events are missing', async (t) => {
+  const { createTransport } = await import('../../../../server/channels/transport.ts');
+  const { webhookId: _, ...fields } = shop.fields;
+  const notifyUrl = 'https://pay.example/notify/paypal/default';
+  const input = {
+    mode: 'simulator',
+    fields,
+    pems: {},
+    simulatorUrl: shop.world.url,
+    notifyUrl,
+    send: createTransport({ timeoutMs: 20_000 }),
+    now: () => new Date(),
+  } as const;
+  const first = await paypalKind.registerNotices?.(input);
+  t.true(first?.ok);
+  t.deepEqual(await paypalKind.registerNotices?.(input), first);
+  const webhookId = first?.ok ? (first.fields['webhookId'] ?? '') : '';
+  const { create } = paypalKind;
+  const probe = () => create({ ...input, fields: { ...fields, webhookId } }).probe();
+  t.deepEqual(await probe(), { ok: true });
+  const path = `/v1/notifications/webhooks/${webhookId}`;
+  const fewer = [{ op: 'replace', path: '/event_types', value: [{ name: 'PAYMENT.CAPTURE.COMPLETED' }] }];
+  t.is((await shop.call('PATCH', path, fewer, { 'content-type': 'application/json' })).status, 200);
+  t.like(await probe(), { ok: false, code: 'webhook_events' });
+  t.deepEqual(await paypalKind.registerNotices?.(input), first);
+  t.deepEqual(await probe(), { ok: true });
+  const strange = [{ op: 'replace', path: '/event_types', value: [{ name: 'NO.SUCH.EVENT' }] }];
+  t.is((await shop.call('PATCH', path, strange, { 'content-type': 'application/json' })).status, 400);
+});
+
 test('a token that ends early is renewed without anybody noticing', async (t) => {
   const own = await openShop();
   t.teardown(() => own.close());

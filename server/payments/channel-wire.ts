@@ -1,0 +1,29 @@
+/** One request to a channel. */
+export interface WireRequest {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  url: string;
+  headers: Record<string, string>;
+  body?: string;
+  /** What it is about, for the timeline and the logs; never sent. */
+  about: { call: string; orderNo?: string; refundNo?: string };
+}
+
+/** The raw answer; `body` is the bytes that were received (≤ 1 MB). Header names are lower-case. */
+export interface WireAnswer {
+  status: number;
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+/** Sends once, follows no redirect, gives up after Channels.TimeoutMs; throws TransportFailed. */
+export type Transport = (request: WireRequest) => Promise<WireAnswer>;
+
+/** Nothing usable came back; whether the channel acted is not known (unless `notSent`). */
+export class TransportFailed extends Error {
+  readonly why: 'timeout' | 'network' | 'too_large';
+  constructor(why: TransportFailed['why'], detail: string, options?: ErrorOptions) {
+    super(detail, options);
+    this.name = 'TransportFailed';
+    this.why = why;
+  }
+}
