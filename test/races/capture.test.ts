@@ -97,7 +97,7 @@ test('C4: a close that comes while a capture is on its way answers closing, and 
   const { service, shop } = await stage(t);
   const orderNo = await placeOrder(shop, { payWay, amount: 10 });
   await service.sim('/sim/approve', { orderNo });
-  await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'delay', times: 1, delayMs: 900 });
+  await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'delay', times: 1, delayMs: 6000 });
   const back = comeBack(service, orderNo);
   await until('the capture is on its way', async () => (await rowOf(service, orderNo)).captureState === 'live');
   const closed = await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
