@@ -39,7 +39,7 @@ const FIELDS: readonly Field[] = [
     help: 'what else is passed on, by channel: {"wechat":{"attach":"A1"}}',
     read: json,
   },
-  { name: 'clientIp', value: 'ip', help: 'IP address of the payer, for h5' },
+  { name: 'clientIp', value: 'ip', help: 'IP address of the payer, for h5, or of the till, for code' },
   { name: 'extra', value: 'text', help: 'custom data, returned unchanged' },
 ];
 

@@ -150,3 +150,17 @@ test('an order that was listed as overdue and is over after all is no longer lis
   t.is(await stateOf(service, orderNo), 'closed');
   t.deepEqual(await openKinds(service, orderNo), []);
 });
+
+test('a paid order that WeChat Pay does not find for a while is refunded all the same, once', async (t) => {
+  const { service, shop } = await stage(t);
+  const orderNo = await payOrder(service, shop, { payWay: 'wechat', amount: 10 });
+  await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: 'payment-not-found', orderNo, times: 3 });
+  const { body } = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 4 });
+  const { refundNo } = body.data;
+  t.is((await refundOf(service, refundNo)).refusedAt, null, 'nothing was refused');
+  await runUntilQuiet(service, 7200, 60);
+  t.is((await refundOf(service, refundNo)).state, 'succeeded');
+  t.is((await ledgerOf(service)).get(orderNo)?.refunded, 400);
+  t.deepEqual(await openKinds(service, orderNo), []);
+  await assertBooksBalance(t, service);
+});

@@ -53,7 +53,10 @@ export const PlacePaymentRequest = z
         'The code that the payer shows in the app of the channel, for the scene `code`. It works once, for about a minute.',
       ),
     channelOptions: ChannelOptions.optional(),
-    clientIp: z.union([z.ipv4(), z.ipv6()]).optional(),
+    clientIp: z
+      .union([z.ipv4(), z.ipv6()])
+      .optional()
+      .describe('IP address of the payer; for the scene `code`, of the till. WeChat Pay requires it in h5 and code.'),
     returnUrl: HttpUrl.optional(),
     notifyUrl: HttpUrl.optional().describe('Overrides the webhook URL of the application for this order.'),
     expireSeconds: z.int().min(60).max(604_800).optional(),

@@ -36,7 +36,7 @@ export const wechatHalf: Half = {
     core.trades.pay(trade, { number: core.trades.newNumber(() => `4200${randomDigits(24)}`) });
     sendNotice(core, trade, 'TRANSACTION.SUCCESS', trade.notifyUrl, describeTrade(trade), core.noticeDelay(trade));
   },
-  detailsOfAnother: (_core, { details }) => ({ ...details }),
+  detailsOfAnother: (_core, { details }) => ({ ...details, closed: false }),
   decline: (core, trade) => core.trades.decline(trade),
   tellRefund(core, trade, refund) {
     if (refund.state === 'processing') return;

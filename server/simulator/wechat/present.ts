@@ -27,6 +27,8 @@ export interface TradeDetails {
   authCode?: string;
   /** Ended by a reverse. */
   reversed?: boolean;
+  /** Ended by a close; one that nobody may pay any more is not closed by itself. */
+  closed?: boolean;
   /** The request that made it, to compare a repeat with. */
   request: string;
 }
@@ -56,9 +58,9 @@ export function describeTrade(trade: Trade, unseen = false): Record<string, unkn
 }
 
 function unpaidState(trade: Trade): string {
-  const { product, reversed } = detailsOf(trade);
+  const { product, reversed, closed } = detailsOf(trade);
   if (reversed) return 'REVOKED';
-  if (trade.state === 'closed') return 'CLOSED';
+  if (closed) return 'CLOSED';
   if (product !== 'codepay') return 'NOTPAY';
   return trade.declined ? 'PAYERROR' : 'USERPAYING';
 }

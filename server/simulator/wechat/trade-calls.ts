@@ -139,8 +139,10 @@ function close(asked: Asked, orderNo: string, mchid: string): Answer {
   const trade = findTrade(asked, orderNo);
   if (!trade) return refuse(404, 'ORDER_NOT_EXIST', '订单不存在');
   if (trade.state === 'paid') return refuse(400, 'ORDER_PAID', '该订单已支付');
-  if (trade.state === 'closed') return refuse(400, 'ORDER_CLOSED', '该订单已关闭');
-  asked.core.trades.close(trade);
+  if (detailsOf(trade).closed) return refuse(400, 'ORDER_CLOSED', '该订单已关闭');
+  trade.details['closed'] = true;
+  if (trade.state === 'closed') asked.core.trades.record(trade, 'updated');
+  else asked.core.trades.close(trade);
   return empty(204);
 }
 

@@ -89,13 +89,18 @@ test('a closed order is closed for good', async (t) => {
   t.like(await pay(orderNo), { error: { code: 'closed' } });
 });
 
-test('a trade dies at its time_expire', async (t) => {
+test('nobody pays a trade after its time_expire, but it is open until it is closed', async (t) => {
   const orderNo = newNo();
   const { now } = await world.get<{ now: string }>('/sim/clock');
   const expire = `${new Date(Date.parse(now) + 8 * 3_600_000 + 90_000).toISOString().slice(0, 19)}+08:00`;
   t.is((await create({ out_trade_no: orderNo, time_expire: expire })).status, 200);
   await world.post('/sim/clock', { advanceSeconds: 91 });
+  t.like(bodyOf(await query(orderNo)), { trade_state: 'NOTPAY' });
+  t.like(await pay(orderNo), { error: { code: 'closed' } });
+  t.is((await create({ out_trade_no: orderNo, time_expire: expire })).code, 'ORDER_CLOSED');
+  t.is((await close(orderNo)).status, 204);
   t.like(bodyOf(await query(orderNo)), { trade_state: 'CLOSED' });
+  t.is((await close(orderNo)).code, 'ORDER_CLOSED');
 });
 
 for (const [what, changes] of Object.entries({
