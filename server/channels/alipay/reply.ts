@@ -73,6 +73,9 @@ async function judged(envelope: Envelope, keys: AlipayKeys): Promise<Reply> {
   return { kind: 'said', said };
 }
 
+/** The MD5 that Alipay calls a serial. */
+const SERIAL = /^[0-9a-f]{32}$/;
+
 /** How a signature of Alipay's stands: by its serial in certificate mode; an answer without one is nobody's. */
 async function judgeAnswer(
   { ring, certificateMode }: AlipayKeys,
@@ -81,7 +84,8 @@ async function judgeAnswer(
   serial: string,
 ): Promise<'genuine' | 'serial_unknown' | 'signature_invalid'> {
   if (!certificateMode) return signerIn(ring, text, sign) ? 'genuine' : 'signature_invalid';
-  const found = await ring.find(serial);
+  // What is no serial is no reason to ask for a certificate.
+  const found = SERIAL.test(serial) ? await ring.find(serial) : undefined;
   if (!found) return 'serial_unknown';
   return verifyRsa2(text, sign, found.key) ? 'genuine' : 'signature_invalid';
 }

@@ -58,7 +58,10 @@ const current = (() => {
 const elliptic = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
 /** A channel whose answers are signed with the next key and name `pem`; what it may download, and what it kept. */
-function changed(pem: string, { offered = pem, distrusted = [] as string[], now = new Date() } = {}) {
+function changed(
+  pem: string,
+  { offered = pem, distrusted = [] as string[], now = new Date(), named = serialOf(pem) } = {},
+) {
   const downloads: string[] = [];
   const kept: string[] = [];
   const paid = { code: '10000', out_trade_no: ref.orderNo, trade_no: '1', trade_status: 'TRADE_SUCCESS' };
@@ -73,7 +76,7 @@ function changed(pem: string, { offered = pem, distrusted = [] as string[], now 
   const signed = async (call: string, content: object) => {
     const raw = JSON.stringify(content);
     const member = `${call.replaceAll('.', '_')}_response`;
-    return http(`{"${member}":${raw},"alipay_cert_sn":"${serialOf(pem)}","sign":"${await signRsa2(raw, keys.next)}"}`);
+    return http(`{"${member}":${raw},"alipay_cert_sn":"${named}","sign":"${await signRsa2(raw, keys.next)}"}`);
   };
   const channel = alipayKind.create({
     mode: 'live',
@@ -150,6 +153,14 @@ for (const [name, pem, options] of wrong) {
     t.deepEqual(kept, []);
   });
 }
+
+test('what is no serial has nothing downloaded', async (t) => {
+  for (const named of ['', 'F'.repeat(32), '1'.repeat(33)]) {
+    const { channel, downloads } = changed(issued(class2), { named });
+    t.like(await channel.query(ref), { kind: 'unknown', cause: 'serial_unknown' });
+    t.deepEqual(downloads, [], named);
+  }
+});
 
 test('one that an administrator distrusts is not even asked for', async (t) => {
   const pem = issued(class2);
