@@ -135,7 +135,7 @@ async function tooEarly(t: ExecutionContext, on: Stage, payWay: PayWay): Promise
   const { service, forger } = on;
   const donor = await untold(on, on.shop, payWay);
   const row = await service.app.store.read((tx) => tx.orders.find({ orderNo: donor.orderNo }));
-  const orderNo = `${donor.orderNo.slice(0, -4)}LATE`;
+  const orderNo = `${donor.orderNo.slice(0, -4)}SAFE`;
   const facts = withOrder(payWay, forger.factsOf(donor), orderNo, 'NOT-YET');
   if (payWay !== 'paypal') facts[payWay === 'alipay' ? 'trade_no' : 'transaction_id'] = '4200000000000000000000009999';
   const message = await forger.sign(payWay, 'default', facts, { certUrl: donor.headers['paypal-cert-url'] ?? '' });
