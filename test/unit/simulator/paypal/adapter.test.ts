@@ -231,6 +231,22 @@ test('the webhook of the service is made once, found again, and completed when e
   t.is((await shop.call('PATCH', path, strange, { 'content-type': 'application/json' })).status, 400);
 });
 
+test('what a merchant asks of PayPal is taken, and nonsense is refused', async (t) => {
+  const paypal = {
+    brandName: '茶'.repeat(60),
+    locale: 'zh-Hant-TW',
+    landingPage: 'GUEST_CHECKOUT',
+    immediatePayment: true,
+    softDescriptor: 'KETTLES*1',
+  } as const;
+  const order = placeOrder(nextNo());
+  t.is((await shop.channel.place({ ...order, options: { paypal } })).kind, 'pending');
+  const { details } = await shop.world.get<{ details: object }>(`/sim/trades/${order.orderNo}`);
+  t.like(details, { isImmediate: true });
+  const wrong = await shop.channel.place({ ...placeOrder(nextNo()), options: { paypal: { locale: 'english' } } });
+  t.like(wrong, { kind: 'declined', code: 'INVALID_PARAMETER_VALUE', definite: true });
+});
+
 test('a token that ends early is renewed without anybody noticing', async (t) => {
   const own = await openShop();
   t.teardown(() => own.close());
