@@ -280,7 +280,7 @@ test('the bash completion completes nouns, verbs, flags and the words of flags',
     return shell.stdout.trim();
   };
   t.is(await complete('ord'), 'order');
-  t.is(await complete('order', ''), 'list get timeline close sync export');
+  t.is(await complete('order', ''), 'list get timeline capture close sync export');
   t.is(await complete('order', 'list', '--st'), '--status');
   t.is(await complete('order', 'list', '--status', 'pa'), 'paid partially_refunded');
   t.is(await complete('app', 'list', '-o', 'js'), 'json jsonl');

@@ -20,6 +20,7 @@ const OPEN = [
   'GET /pay/{orderNo}',
   'GET /pay/{orderNo}/state',
   'GET /return/{payWay}/{orderNo}',
+  'GET /pay/{orderNo}/open',
   'POST /api/v1/login',
   'POST /notify/{payWay}/{project}',
   'POST /oauth/revoke',
