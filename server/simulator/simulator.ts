@@ -36,6 +36,8 @@ export async function startSimulator(options: SimulatorOptions): Promise<Running
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const core = await openCore({ dir, halves, timeFactor, clockOffset, log });
   const server = createServer(createApp(core).callback());
+  // As long as channels keep them: whoever asks now and then shall not meet a connection that is just being closed.
+  server.keepAliveTimeout = 65_000;
   try {
     core.url = await listenOn(server, listen);
   } catch (error) {

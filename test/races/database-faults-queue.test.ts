@@ -26,12 +26,16 @@ async function startQueue(t: ExecutionContext): Promise<Queue> {
   return { ...stage, receiver, isBlind: () => blind };
 }
 
-/** An order that is paid at its channel, of which nobody has heard; it becomes due with the commit of this. */
-async function makeDue({ calm, shop, receiver }: Queue): Promise<string> {
+/** An order that is paid at its channel, of which nobody has heard. */
+async function placePaid({ calm, shop, receiver }: Queue): Promise<string> {
   const orderNo = await placeOrder(shop, { amount: 10, payWay: 'wechat', notifyUrl: receiver.url });
   await calm.sim('/sim/pay', { orderNo });
-  await calm.app.store.autocommit((tx) => tx.orders.update({ orderNo }, { nextCheckAt: calm.clock.now() }));
   return orderNo;
+}
+
+/** It is due with the commit of this. */
+async function makeDue({ calm }: Queue, orderNo: string): Promise<void> {
+  await calm.app.store.autocommit((tx) => tx.orders.update({ orderNo }, { nextCheckAt: calm.clock.now() }));
 }
 
 /** Ids of the events that told the receiver of a payment. */
@@ -52,9 +56,10 @@ interface Pace {
 /** How soon a row that becomes due now is worked and its webhook delivered. */
 async function pace(queue: Queue): Promise<Pace> {
   const { cable } = queue;
+  const orderNo = await placePaid(queue);
   cable.count();
   const start = performance.now();
-  const orderNo = await makeDue(queue);
+  await makeDue(queue, orderNo);
   await until(`the webhook of ${orderNo}`, async () => toldOf(queue, orderNo).size > 0);
   const ms = performance.now() - start;
   const { seen } = cable;
@@ -72,8 +77,9 @@ async function pace(queue: Queue): Promise<Pace> {
 /** Has the n-th statement of the queue meet the fault while it works a row. */
 async function strike(queue: Queue, n: number, fault: StatementFault): Promise<string> {
   const { cable } = queue;
+  const orderNo = await placePaid(queue);
   cable.strikeAt(n, fault);
-  const orderNo = await makeDue(queue);
+  await makeDue(queue, orderNo);
   await until(`${fault} at statement ${n}`, async () => cable.struck !== undefined);
   if (fault === 'black-hole') await until('the queue is blind', async () => queue.isBlind());
   cable.mend();
