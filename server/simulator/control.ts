@@ -5,6 +5,8 @@ import type { PayWay } from '../payments/channel.ts';
 import { readMajorText } from '../payments/money.ts';
 import { rawBodyOf } from './body.ts';
 import { ensureAccount } from './core.ts';
+import { DisputeDeed } from './dispute-deed.ts';
+import { actOnDispute } from './disputes.ts';
 import { FAULTS } from './faults.ts';
 import type { Core, HalfConfig } from './half.ts';
 import { sumOrders } from './ledger.ts';
@@ -45,6 +47,7 @@ const Event = Which.extend({
   resource: z.record(z.string(), z.unknown()),
   isTest: z.boolean().default(false),
 });
+const Dispute = Which.omit({ payUrl: true }).extend(DisputeDeed.shape);
 const Silence = z.object({ payWay: PayWays, enabled: z.boolean() });
 const Fault = z.object({
   payWay: PayWays,
@@ -146,6 +149,10 @@ function addPayer(router: Router, core: Core): void {
     if (!tellEvent) throw new SimulatorRefusal(400, 'no_events', 'This channel tells of orders and refunds only.');
     tellEvent(core, trade, { type, resource, isTest });
     ctx.body = trade;
+  });
+  router.post('/dispute', (ctx) => {
+    const { orderNo, payWay, account, ...deed } = bodyOf(ctx, Dispute);
+    ctx.body = actOnDispute(core, tradeOf(core, { orderNo, payWay, account }), deed);
   });
   router.post('/refund-state', (ctx) => {
     const { refundNo, state, ...which } = bodyOf(ctx, RefundMove);

@@ -10,6 +10,8 @@ export const CALLS = [
   'capture',
   'refund',
   'refund-query',
+  'dispute',
+  'dispute-deed',
   'token',
   'certificates',
   'certificate',

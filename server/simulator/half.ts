@@ -5,6 +5,7 @@ import type { PayWay } from '../payments/channel.ts';
 import type { Account, Accounts } from './accounts.ts';
 import type { Authority } from './authority.ts';
 import type { Clock } from './clock.ts';
+import type { DisputeDeed } from './dispute-deed.ts';
 import type { Exchange } from './exchange.ts';
 import type { FaultName, Faults } from './faults.ts';
 import type { Ledger } from './ledger.ts';
@@ -76,6 +77,8 @@ export interface Half {
   open?(core: Core, payUrl: string): Trade | undefined;
   /** A refund made in the merchant's portal (origin `portal`, state succeeded) or one that has moved; tell the merchant. */
   tellRefund(core: Core, trade: Trade, refund: Refund): void;
+  /** What payer and channel do about a dispute; absent = this channel has none here. */
+  dispute?(core: Core, trade: Trade, deed: DisputeDeed): object;
   /** A new channel number for a refund. */
   newRefundNumber(core: Core): string;
   /** The bytes and headers of one delivery. `fault`: wrong-key, no-signature, clock-skew, unknown-serial, signtest, wrong-amount … */

@@ -23,7 +23,8 @@ export interface Refund {
   refundNo: string;
   minor: number;
   state: RefundState;
-  origin: 'merchant' | 'portal';
+  /** `dispute`: taken for a dispute, and shown as a refund nowhere. */
+  origin: 'merchant' | 'portal' | 'dispute';
   at: number;
   doneAt: number | null;
   notifyUrl: string | null;

@@ -15,6 +15,7 @@ const RESOURCE_TYPES: Readonly<Record<string, string>> = {
   'CHECKOUT.ORDER': 'checkout-order',
   'PAYMENT.CAPTURE': 'capture',
   'PAYMENT.REFUND': 'refund',
+  'CUSTOMER.DISPUTE': 'dispute',
 };
 
 /** In the place of the webhook's id for events that the dashboard makes up (developer.paypal.com, "Webhooks simulator"). */

@@ -6,6 +6,7 @@ import { SimulatorRefusal } from '../refusal.ts';
 import { duplicateFirstKey } from '../spoil.ts';
 import type { Trade } from '../trade.ts';
 import { moveCapture } from './captures.ts';
+import { actOnPaypalDispute } from './disputes.ts';
 import { tell, type EventFacts } from './events.ts';
 import { presentOrder } from './present.ts';
 import { tellRefund } from './refunds.ts';
@@ -50,6 +51,7 @@ export const paypalHalf: Half = {
   tellEvent: (core, trade, { type, resource, isTest }) => tell(core, trade, type, type, resource, isTest),
   decline: (core, trade) => core.trades.decline(trade),
   tellRefund,
+  dispute: actOnPaypalDispute,
   newRefundNumber: (core) => core.trades.newNumber(newPaypalId),
   signNotice,
   acknowledged: (status) => status >= 200 && status < 300,

@@ -100,7 +100,8 @@ const REFUND_STATUS: Readonly<Record<Refund['state'], string>> = {
 
 function presentUnit(trade: Trade, scenery: Scenery): Json {
   const captures = trade.payments.map((payment) => presentCapture(trade, payment, scenery));
-  const refunds = trade.refunds.map((refund) => presentRefund(trade, refund, scenery));
+  const shown = trade.refunds.filter(({ origin }) => origin !== 'dispute');
+  const refunds = shown.map((refund) => presentRefund(trade, refund, scenery));
   const payments = { captures, ...(refunds.length > 0 ? { refunds } : {}) };
   return {
     reference_id: 'default',
@@ -138,7 +139,8 @@ function captureStatus(trade: Trade, { state, minor }: Payment): string {
 }
 
 function refundedSum({ refunds }: Trade): number {
-  return refunds.filter(({ state }) => state === 'succeeded').reduce((sum, { minor }) => sum + minor, 0);
+  const shown = refunds.filter(({ state, origin }) => state === 'succeeded' && origin !== 'dispute');
+  return shown.reduce((sum, { minor }) => sum + minor, 0);
 }
 
 function captureIdOf({ payments }: Trade): string {

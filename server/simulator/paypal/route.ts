@@ -1,3 +1,4 @@
+import type { Context } from 'koa';
 import type { Account } from '../accounts.ts';
 import type { Answer } from '../exchange.ts';
 import type { Call, FaultName } from '../faults.ts';
@@ -8,6 +9,7 @@ export interface Request {
   params: Readonly<Record<string, string>>;
   /** The parsed JSON body; undefined for a GET and a DELETE. */
   body: unknown;
+  query: Readonly<Record<string, unknown>>;
   requestId: string | undefined;
   /** Whether the caller asked for the whole resource (`Prefer: return=representation`). */
   whole: boolean;
@@ -18,6 +20,8 @@ export interface Request {
 export interface Route {
   call: Call;
   orderNo?(request: Request): string | undefined;
+  /** Left out = the body of a POST is JSON. */
+  readBody?(ctx: Context): unknown;
   act(request: Request, fault: FaultName | undefined, word: string | undefined): Answer;
 }
 

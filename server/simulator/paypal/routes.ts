@@ -7,6 +7,7 @@ import { SimulatorRefusal } from '../refusal.ts';
 import { duplicateFirstKey } from '../spoil.ts';
 import { openBooks } from './books.ts';
 import { addCheckout } from './checkout-routes.ts';
+import { addDisputes } from './dispute-routes.ts';
 import { addNotifications } from './notification-routes.ts';
 import { PaypalRefusal, refuse, refuseToken, refuseWith } from './refusals.ts';
 import { json, type AddRoute, type Request, type Route } from './route.ts';
@@ -20,11 +21,12 @@ export function mountPaypal(router: Router, core: Core): void {
   };
   router.post('/paypal/v1/oauth2/token', (ctx) => answerToken(core, ctx));
   addCheckout(add, core, books);
+  addDisputes(add, core);
   addNotifications(router, add, core);
 }
 
 async function answer(core: Core, ctx: Context, route: Route): Promise<void> {
-  const read = attempt(() => readRequest(core, ctx));
+  const read = attempt(() => readRequest(core, ctx, route));
   if ('status' in read) return write(ctx, read);
   const { account } = read;
   await core.answer(ctx, {
@@ -68,7 +70,11 @@ async function answerToken(core: Core, ctx: Context): Promise<void> {
   });
 }
 
-function readRequest(core: Core, ctx: Context & { params?: Record<string, string> }): Request {
+function readRequest(
+  core: Core,
+  ctx: Context & { params?: Record<string, string> },
+  { readBody = readJsonBody }: Route,
+): Request {
   const header = (name: string) => ctx.get(name) || undefined;
   const account = accountOfBearer(core.accounts.of('paypal'), header('authorization'), core.clock.now());
   const requestId = header('paypal-request-id');
@@ -81,8 +87,8 @@ function readRequest(core: Core, ctx: Context & { params?: Record<string, string
     );
   }
   const whole = /(?:^|,)\s*return=representation\s*(?:,|$)/i.test(ctx.get('prefer'));
-  const body = ctx.method === 'POST' || ctx.method === 'PATCH' ? readJsonBody(ctx) : undefined;
-  return { account, params: ctx.params ?? {}, body, requestId, whole, header };
+  const body = ctx.method === 'POST' || ctx.method === 'PATCH' ? readBody(ctx) : undefined;
+  return { account, params: ctx.params ?? {}, query: ctx.query, body, requestId, whole, header };
 }
 
 function readJsonBody(ctx: Context): unknown {
