@@ -39,6 +39,8 @@ export interface App extends Pick<Base, 'store' | 'database' | 'schema' | 'logge
   sweep: Sweep;
   /** Sends by hand what merchants are to be told. */
   deliveries: Sweep;
+  /** Asks every account for disputes that changed lately. */
+  findDisputes(): Promise<void>;
   messages: MessageLog;
   /** With Debug: hands the simulator's configurations over, so that the first payment finds its channel. */
   prepare(): Promise<void>;
@@ -107,8 +109,9 @@ async function assemble(base: Base): Promise<App> {
     payments: payments.operations,
     skillpay: skillpay.operations,
     ports: payments.ports,
-    sweep: jobs.sweep('order', 'refund', 'refund-question', 'fulfilment', 'effect'),
+    sweep: jobs.sweep('order', 'refund', 'refund-question', 'dispute', 'fulfilment', 'effect'),
     deliveries: jobs.sweep('delivery'),
+    findDisputes: payments.findDisputes,
     messages: messages.log,
     prepare,
     startJobs: jobs.start,

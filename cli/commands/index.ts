@@ -130,6 +130,13 @@ export const nouns: readonly Noun[] = [
   },
   {
     group: 'Payments',
+    name: 'dispute',
+    plural: 'disputes',
+    summary: 'disputes and chargebacks of payers',
+    load: () => import('./dispute/index.ts'),
+  },
+  {
+    group: 'Payments',
     name: 'exception',
     plural: 'exceptions',
     summary: 'cases that need manual review',

@@ -1,5 +1,6 @@
 import {
   dueDeliveries,
+  dueDisputes,
   dueEffectRows,
   dueFulfilments,
   dueOrders,
@@ -26,7 +27,10 @@ interface Needs {
   identity: Pick<ComposedIdentity, 'deleteExpiredRevocations' | 'deleteExpiredSessions' | 'anchor'>;
   credentials: Pick<ComposedCredentials, 'watchExpiry'>;
   events: Pick<ComposedEvents, 'deliver'>;
-  payments: Pick<ComposedPayments, 'checkOrder' | 'checkRefund' | 'askAboutRefund' | 'doEffect'>;
+  payments: Pick<
+    ComposedPayments,
+    'checkOrder' | 'checkRefund' | 'askAboutRefund' | 'checkDispute' | 'findDisputes' | 'doEffect'
+  >;
   skillpay: Pick<ComposedSkillpay, 'operations'>;
   catalog: Pick<ComposedCatalog, 'forgetDue'>;
 }
@@ -52,6 +56,7 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
       { name: 'order', wokenBy: 'capture', rows: dueOrders(debug), run: payments.checkOrder, width: 32, laneWidth: 8 },
       { ...refunds, width: 32, laneWidth: 8 },
       { name: 'refund-question', rows: dueQuestions(debug), run: payments.askAboutRefund, width: 8, laneWidth: 4 },
+      { name: 'dispute', rows: dueDisputes(debug), run: payments.checkDispute, width: 8, laneWidth: 4 },
       { name: 'fulfilment', rows: dueFulfilments(debug), run: resume, width: 16, laneWidth: 4 },
       // A lane is a project, as above: its coins and its stock.
       { name: 'effect', rows: dueEffectRows(), run: payments.doEffect, width: 8, laneWidth: 4 },
@@ -71,6 +76,7 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
       { name: 'expired-limits', everySeconds: 3600, run: (goesOn) => limits.deleteExpired(now(), goesOn) },
       { name: 'old-keys', everySeconds: 3600, run: (goesOn) => deleteOldKeys(store, now(), goesOn) },
       ...composeRetention(base),
+      { name: 'disputes', everySeconds: 3600, run: payments.findDisputes },
       { name: 'forget-payers', everySeconds: 60, run: catalog.forgetDue },
       { name: 'certificate-expiry', everySeconds: 86_400, run: credentials.watchExpiry },
       { name: 'audit-anchor', everySeconds: 3600, run: identity.anchor },

@@ -5,8 +5,10 @@ import { checkOrder } from '../payments/check-order.ts';
 import { checkRefund } from '../payments/check-refund.ts';
 import { dueEffects } from '../payments/due-effects.ts';
 import { explainOrder } from '../payments/explain/explain.ts';
+import { findDisputes } from '../payments/find-disputes.ts';
 import { exportOrders } from '../payments/export.ts';
 import { composeEffects, raiseException } from '../payments/follow-ups.ts';
+import { checkDispute } from '../payments/hear-dispute.ts';
 import { paymentOperations, type PaymentOperations } from '../payments/operations.ts';
 import { payerOrders } from '../payments/payer.ts';
 import type { Effects, Ports } from '../payments/ports.ts';
@@ -16,11 +18,13 @@ import { notifyRoutes } from '../routes/notify.ts';
 import { payerRoutes } from '../routes/payer.ts';
 import { consolePaymentRoutes, paymentRoutes } from '../routes/payment.ts';
 import { bookRoutes } from '../routes/v1/books.ts';
+import { disputeRoutes } from '../routes/v1/disputes.ts';
 import { exceptionRoutes } from '../routes/v1/exceptions.ts';
 import { explainRoutes } from '../routes/v1/explain.ts';
 import { orderExportRoutes } from '../routes/v1/order-export.ts';
 import { orderRoutes } from '../routes/v1/orders.ts';
 import { refundRoutes } from '../routes/v1/refunds.ts';
+import { ownDisputeRoutes } from '../routes/v2/disputes.ts';
 import type { Base } from './base.ts';
 
 /** What payments need of other parts. */
@@ -41,6 +45,10 @@ export interface ComposedPayments {
   checkRefund(refundNo: string): Promise<void>;
   /** Asks what became of a refund that a channel named; the caller has claimed the row. */
   askAboutRefund(id: string): Promise<void>;
+  /** Asks what became of a dispute; the caller has claimed the row. */
+  checkDispute(disputeNo: string): Promise<void>;
+  /** Asks every account for disputes that changed lately. */
+  findDisputes(goesOn?: () => boolean): Promise<void>;
   /** Does what is due because an order moved; the caller has claimed the row. */
   doEffect(id: string): Promise<void>;
   groups: RouteGroup[];
@@ -73,16 +81,20 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
       consolePaymentRoutes({ ...operations, consoleClientId }),
       orderRoutes(operations),
       refundRoutes(operations),
+      disputeRoutes(operations),
       exceptionRoutes(operations),
       explainRoutes({ explain: explainOrder({ store, now, channels: needs.channels, debug }) }),
       bookRoutes({ prove: checkBooks(ports, auditChain) }),
       orderExportRoutes({ exportOrders: exportOrders(ports) }),
       paymentRoutes({ ...operations, consoleClientId }),
+      ownDisputeRoutes(operations),
       notifyRoutes(operations),
       payerRoutes(payerOrders(ports, operations)),
     ],
     checkOrder: checkOrder(ports),
     askAboutRefund: refundQuestions(ports),
+    checkDispute: checkDispute(ports),
+    findDisputes: findDisputes(ports),
     doEffect: dueEffects(ports).run,
   };
 }

@@ -302,6 +302,8 @@ export function watched(channel: Channel, tell: (failure: UnknownCause | null) =
         retryAbnormalRefund.call(channel, refund),
       ),
     }),
+    // A merchant whose account may not read disputes has a channel that works.
+    ...(channel.disputes && { disputes: channel.disputes }),
     async readNotice(...notice) {
       try {
         const read = await channel.readNotice(...notice);

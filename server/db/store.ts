@@ -6,6 +6,7 @@ import type { OpenDatabase } from './orm.ts';
 import { layoutOf, type Ran, ReadTable, type Statements, Table } from './table.ts';
 import * as catalog from './entities/catalog.ts';
 import type { RowOf } from './entities/columns.ts';
+import { DisputeEntity } from './entities/disputes.ts';
 import { DueEffectEntity } from './entities/effects.ts';
 import * as credentials from './entities/credentials.ts';
 import * as events from './entities/events.ts';
@@ -159,6 +160,7 @@ const TABLES = {
   exceptions: orders.OrderExceptionEntity,
   messages: orders.ChannelMessageEntity,
   notices: orders.NoticeEntity,
+  disputes: DisputeEntity,
   dueEffects: DueEffectEntity,
   keys: orders.IdempotencyKeyEntity,
   refunds: RefundEntity,

@@ -22,6 +22,11 @@ export const paymentsCodes = {
     meaning: 'The channel refused the request; `channel` has its code and message.',
     remedy: 'Correct what the channel reports.',
   },
+  dispute_closed: {
+    title: 'Dispute closed',
+    meaning: 'The channel has decided the dispute, so it can no longer be answered or accepted.',
+    remedy: 'Get the dispute to see how it ended.',
+  },
   exception_resolved: {
     title: 'Exception already resolved',
     meaning: 'The exception has already been resolved.',

@@ -158,12 +158,7 @@ function refuseImpossible(ports: Ports, { order, refund }: Rows, change: Change)
 }
 
 /** Whether a table has the move. */
-export function isListed(
-  moves: readonly Move<OrderState | RefundState>[],
-  rule: string,
-  from: OrderState | RefundState | null,
-  to: OrderState | RefundState,
-): boolean {
+export function isListed(moves: readonly Move<string>[], rule: string, from: string | null, to: string): boolean {
   return moves.some((move) => move.rule === rule && move.from === from && move.to === to);
 }
 

@@ -1,12 +1,16 @@
 import type { ChannelOptions } from './channel-options.ts';
 import type { Transport } from './channel-wire.ts';
+import type { DisputeDesk } from './dispute.ts';
 import type { Money } from './money.ts';
-import type { CloseOutcome, Outcome, PayHint, RefundOutcome, UnknownCause } from './outcomes.ts';
+import type { CloseOutcome, Outcome, PayHint, RefundOutcome } from './outcomes.ts';
 import type { PayWay } from './pay-way.ts';
+import type { UnknownCause } from './unknown-outcome.ts';
 
 export { TransportFailed, type Transport, type WireAnswer, type WireRequest } from './channel-wire.ts';
 export { PAY_WAYS, type PayWay } from './pay-way.ts';
+export type * from './dispute.ts';
 export * from './outcomes.ts';
+export type * from './unknown-outcome.ts';
 
 /** Where a configuration sends its traffic. */
 export const MODES = ['simulator', 'sandbox', 'live'] as const;
@@ -116,6 +120,8 @@ export interface Notice {
   isTest?: true;
   /** What is amiss with the way in which it was verified, although it is genuine. */
   amiss?: UnknownCause;
+  /** The channel's id of the dispute that the message is about: nothing else of it is settled, the channel is asked. */
+  disputeId?: string;
   /** The key that verified it; a message with an outcome always says. */
   verifiedBy?: KeyOrigin;
   /** Settled directly when present; a notice without one is a hint: query. */
@@ -200,6 +206,8 @@ export interface Channel {
   /** Throws NoticeNotGenuine or NoticeUndecided. `headers` has lower-case names. */
   readNotice(headers: Record<string, string | undefined>, rawBody: Buffer, budget?: FetchBudget): Promise<Notice>;
   ackNotice(verdict: NoticeVerdict): NoticeAck;
+  /** Absent = disputes of this channel are not followed. */
+  readonly disputes?: DisputeDesk;
   probe(): Promise<ProbeResult>;
 }
 

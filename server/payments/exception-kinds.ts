@@ -19,5 +19,6 @@ export const EXCEPTION_KINDS = [
   'unclaimed',
   'fulfilment_failed',
   'unmatched_notice',
+  'dispute',
 ] as const;
 export type ExceptionKind = (typeof EXCEPTION_KINDS)[number];

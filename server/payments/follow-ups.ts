@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { DisputeRow } from '../db/entities/disputes.ts';
 import type { DueEffectRow } from '../db/entities/effects.ts';
 import type { OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
@@ -6,7 +7,7 @@ import type { Tx } from '../db/store.ts';
 import type { EffectRun, Raised, Resolved } from './core/change.ts';
 import { later } from './core/plan.ts';
 import type { Asker, Effects, Ports } from './ports.ts';
-import { viewOrder, viewRefund } from './view.ts';
+import { viewDispute, viewOrder, viewRefund } from './view.ts';
 
 /** Tells the order's owner; `dedupe` makes it once. */
 export async function tellOrder(ports: Ports, tx: Tx, type: string, order: OrderRow, dedupe = 'once'): Promise<void> {
@@ -37,6 +38,25 @@ export async function tellRefund(
     objectNo: refund.refundNo,
     dedupe,
     object: jsonable(viewRefund(refund, order.payWay)),
+    notifyUrl: order.notifyUrl,
+  });
+}
+
+/** Tells the order's owner about a dispute; each change of it once. */
+export async function tellDispute(
+  ports: Ports,
+  tx: Tx,
+  type: string,
+  order: OrderRow,
+  dispute: DisputeRow,
+): Promise<void> {
+  await ports.recordEvent(tx, {
+    type,
+    clientId: order.clientId,
+    project: order.project,
+    objectNo: dispute.disputeNo,
+    dedupe: String(dispute.changes),
+    object: jsonable(viewDispute(dispute)),
     notifyUrl: order.notifyUrl,
   });
 }

@@ -1,4 +1,5 @@
 import type { OrderRow } from '../db/entities/orders.ts';
+import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
 import { apply, type Via } from './apply.ts';
 import type { RefundOutcome } from './channel.ts';
@@ -24,9 +25,21 @@ export async function settleForeignRefund(
   const known = channelRefundNo && (await tx.refunds.find({ orderNo: order.orderNo, channelRefundNo }));
   const asked = number ?? channelRefundNo;
   const also = { ...via, refundNo: newNumber('R', now), channelRefundNo, number: asked };
-  const change = decideForeignRefund(order, { isKnown: Boolean(known) }, outcome, also, now);
-  const { order: after } = await apply(ports, tx, { order }, change, via);
+  const ofDispute = known ? undefined : await lostMoney(tx, order, outcome);
+  const change = decideForeignRefund(order, { isKnown: Boolean(known), ofDispute }, outcome, also, now);
+  const { order: after } = await apply(ports, tx, { order, refund: ofDispute }, change, via);
   if (after.paid === 0n && asked) await openQuestion(ports, tx, after, { number: asked });
   else await explainSums(ports, tx, after);
   return after;
+}
+
+/** The refund of a lost dispute that took the same money, and for which the channel told no refund yet. */
+async function lostMoney(
+  tx: Tx,
+  { orderNo }: OrderRow,
+  { amount: { minor: amount, currency } }: Extract<RefundOutcome, { kind: 'succeeded' }>,
+): Promise<RefundRow | undefined> {
+  const where = { orderNo, origin: 'dispute', state: 'succeeded', amount, currency, channelRefundNo: null } as const;
+  const [found] = await tx.refunds.list(where);
+  return found;
 }

@@ -19,6 +19,7 @@ import { later } from './core/plan.ts';
 import { createFetchBudgets } from './fetch-budget.ts';
 import { raiseException } from './follow-ups.ts';
 import { settleForeignRefund } from './foreign-refund.ts';
+import { hearDispute } from './hear-dispute.ts';
 import { madeAt } from './numbers.ts';
 import { type Named, openQuestion } from './open-question.ts';
 import type { NoticeChannel, Ports } from './ports.ts';
@@ -87,6 +88,7 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
   const refresh = refreshOrder(ports);
   const confirm = confirmNotice(ports);
   const askQuestion = refundQuestions(ports);
+  const disputes = hearDispute(ports);
   const budgetOf = createFetchBudgets(ports.now);
 
   return async (payWay, project, headers, rawBody, address) => {
@@ -95,6 +97,11 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     if (!read) return refuse(candidates[0], payWay, project);
     if ('undecided' in read) return answer(read.undecided, payWay, 'undecided');
     const { notice, from } = read;
+    if (notice.disputeId !== undefined) {
+      const result = await disputes({ project, payWay, from }, notice.disputeId, notice);
+      ports.count('notice', { payWay, result });
+      return { ack: from.channel.ackNotice(VERDICTS[result]), result };
+    }
     const isConfirmed = await confirm({ project, payWay, from, notice });
     const done: Settled = isConfirmed
       ? await ports.store.transaction((tx) => settleNotice(tx, project, payWay, from, notice))

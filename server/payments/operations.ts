@@ -1,6 +1,7 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import { NotFound } from '../errors.ts';
 import { afterIntent } from './ask.ts';
+import { disputeDeeds } from './answer-dispute.ts';
 import { capturePayment } from './capture.ts';
 import { closePayment } from './close.ts';
 import { refundableOf } from './core/decide-refund.ts';
@@ -19,7 +20,7 @@ import { refundPayment, type RefundRequest } from './refund.ts';
 import { renewCredential } from './renew.ts';
 import type { Pair } from './settle.ts';
 import { orderTimeline } from './timeline.ts';
-import { type OrderView, viewException, viewRefund } from './view.ts';
+import { type OrderView, viewDispute, viewException, viewRefund } from './view.ts';
 
 /** A refund as its maker sees it: with the sums of its order. */
 function placed({ order, refund }: Pair) {
@@ -40,6 +41,7 @@ export function paymentOperations(ports: Ports) {
   const capture = capturePayment(ports);
   const renew = renewCredential(ports);
   const repairs = operatorRepairs(ports);
+  const deeds = disputeDeeds(ports);
   const reading = readPayments(ports);
   const timeline = orderTimeline(ports);
   /** What was done has been done when it cannot be shown. */
@@ -93,6 +95,12 @@ export function paymentOperations(ports: Ports) {
     retryRefund: async (asker: Asker, refundNo: string) => placed(await repairs.retryRefund(asker, refundNo)),
     resolveRefund: async (asker: Asker, refundNo: string, action: RefundAction, reason: string) =>
       placed(await repairs.resolveRefund(asker, refundNo, action, reason)),
+    readDispute: reading.dispute,
+    disputes: reading.disputes,
+    answerDispute: async (asker: Asker, disputeNo: string, text: string, claim?: KeyClaim) =>
+      viewDispute(await deeds.answer(asker, disputeNo, text, claim)),
+    acceptDispute: async (asker: Asker, disputeNo: string, note: string, claim?: KeyClaim) =>
+      viewDispute(await deeds.accept(asker, disputeNo, note, claim)),
     exceptions: reading.exceptions,
     resolveException: async (asker: Asker, id: string, action: ExceptionAction, reason: string) =>
       viewException(await repairs.resolveException(asker, id, action, reason)),

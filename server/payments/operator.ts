@@ -1,3 +1,4 @@
+import type { DisputeRow } from '../db/entities/disputes.ts';
 import type { OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
@@ -102,6 +103,8 @@ export function operatorRepairs(ports: Ports) {
   /** Nobody releases a reservation whose money may have left: the channel is asked in the same breath. */
   async function checkReleased(refundNo: string, action: 'release' | 'failed_at_channel'): Promise<void> {
     const { order, refund } = await ports.store.transaction((tx) => lockPair(tx, refundNo));
+    const dispute = await ports.store.read((tx) => tx.disputes.find({ refundNo }));
+    if (dispute) return refuseUnlessWon(dispute);
     const call = refundRef(order, refund, ports.publicUrl);
     const { kind } = await ask(ports, order, (channel) => channel.queryRefund(call));
     const forbids = action === 'release' ? ['succeeded', 'pending', 'unknown'] : ['succeeded'];
@@ -179,6 +182,12 @@ export function operatorRepairs(ports: Ports) {
     if (action === 'accept') return { wish: 'accept', received };
     throw invalidAction('An amount mismatch must be resolved with refund or accept.');
   }
+}
+
+/** What a dispute took comes back when it is won, and at no other time. */
+function refuseUnlessWon({ disputeNo, state }: DisputeRow): void {
+  if (state !== 'won')
+    throw new Conflict('refund_not_released', `The dispute ${disputeNo} is ${state}; its amount cannot be released.`);
 }
 
 /** Nothing follows for the money. */

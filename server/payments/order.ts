@@ -13,8 +13,8 @@ export type OrderStatus = (typeof ORDER_STATUSES)[number];
 /** Why an order was closed. */
 export type CloseReason = 'merchant' | 'admin' | 'expired' | 'channel';
 
-/** Who asked for a refund: `late`, `surplus` and `skillpay` are the service's own, `channel` was made elsewhere. */
-export type RefundOrigin = 'merchant' | 'admin' | 'late' | 'surplus' | 'skillpay' | 'channel';
+/** Who asked for a refund: `late`, `surplus` and `skillpay` are the service's own, `channel` was made elsewhere, `dispute` was lost to the payer. */
+export type RefundOrigin = 'merchant' | 'admin' | 'late' | 'surplus' | 'skillpay' | 'channel' | 'dispute';
 
 /** What an order remembers of its product. */
 export interface ProductSnapshot {

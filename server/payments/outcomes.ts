@@ -1,4 +1,5 @@
 import type { Money } from './money.ts';
+import type { Traced, UnknownOutcome } from './unknown-outcome.ts';
 
 /** What a payer is handed; `code`: nothing, the payer confirms in the app whose code was read. */
 export const PAY_HINTS = ['qr', 'redirect', 'app', 'jsapi', 'code'] as const;
@@ -10,11 +11,6 @@ export interface PayHint {
   qrCode?: string;
   url?: string;
   params?: Record<string, string>;
-}
-
-/** Filled in by whoever asked: how the channel's support finds the request again. */
-export interface Traced {
-  supportId?: string;
 }
 
 /** What is left of a payment for the merchant, as the channel says it. */
@@ -62,27 +58,7 @@ export type Outcome =
    * who can still do something about it: the payer, who chooses another way to pay, or nobody.
    */
   | ({ kind: 'declined'; code: string; reason: string; definite: boolean; left?: 'payer' | 'nobody' } & Traced)
-  | ({ kind: 'unknown'; cause: UnknownCause; detail?: string } & Traced);
-
-/** Why an answer says nothing: stable words, distinct for each fault. */
-export type UnknownCause =
-  | 'timeout'
-  | 'network'
-  | 'http_status'
-  | 'redirected'
-  | 'too_large'
-  | 'unparsable'
-  | 'duplicate_key'
-  | 'unsigned'
-  | 'signature_invalid'
-  | 'serial_unknown'
-  | 'clock_skew'
-  | 'mismatch'
-  | 'busy'
-  | 'in_progress'
-  | 'rejected'
-  | 'chain_incomplete'
-  | 'misconfigured';
+  | UnknownOutcome;
 
 /** A payment that the channel gave back when it closed the order (a payer's code that is cancelled). */
 export interface Returned {
@@ -97,7 +73,7 @@ export type CloseOutcome =
   | { kind: 'absent' }
   | { kind: 'paid' }
   | { kind: 'refused'; code: string; reason: string }
-  | { kind: 'unknown'; cause: UnknownCause; detail?: string };
+  | UnknownOutcome;
 
 /** What a channel said about a refund. `pending` = accepted for sure, not done yet. */
 export type RefundOutcome =
@@ -111,4 +87,4 @@ export type RefundOutcome =
   | { kind: 'abnormal'; code: string; reason: string; channelRefundNo?: string }
   | { kind: 'absent' }
   /** `repeat`: it cannot be asked any more; the same call under the same number tells. */
-  | { kind: 'unknown'; cause: UnknownCause; detail?: string; repeat?: true };
+  | (UnknownOutcome & { repeat?: true });

@@ -1,5 +1,6 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
+import { type DisputeFilter, listDisputes } from '../db/queries/disputes.ts';
 import { type ExceptionFilter, listExceptions } from '../db/queries/exceptions.ts';
 import {
   listOrders,
@@ -12,7 +13,16 @@ import {
 import type { ReadTx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import type { Asker, Owner, Ports } from './ports.ts';
-import { type OrderView, type RefundView, viewCredential, viewException, viewOrder, viewRefund } from './view.ts';
+import {
+  type DisputeView,
+  type OrderView,
+  type RefundView,
+  viewCredential,
+  viewDispute,
+  viewException,
+  viewOrder,
+  viewRefund,
+} from './view.ts';
 
 /** One page of a list, newest first; `next` is where the following page begins. */
 export interface PageOf<Item> {
@@ -53,6 +63,18 @@ export function readPayments({ store, publicUrl, now }: Pick<Ports, 'store' | 'p
         const payWays = new Map(orders.map(({ orderNo, payWay }) => [orderNo, payWay]));
         const items = page.map((refund) => viewRefund(refund, payWays.get(refund.orderNo) ?? 'alipay'));
         return { items, next: nextOf(rows.length > limit, page.at(-1), (row) => row.refundNo) };
+      }),
+    dispute: (asker: Asker, disputeNo: string) =>
+      store.read(async (tx) => {
+        const dispute = await tx.disputes.find({ disputeNo, ...(asker.owner === 'any' ? {} : asker.owner) });
+        if (!dispute) throw new NotFound('dispute');
+        return viewDispute(dispute);
+      }),
+    disputes: (filter: DisputeFilter, after: Position | undefined, limit: number) =>
+      store.read(async (tx): Promise<PageOf<DisputeView>> => {
+        const rows = await listDisputes(tx, filter, after, limit);
+        const page = rows.slice(0, limit);
+        return { items: page.map(viewDispute), next: nextOf(rows.length > limit, page.at(-1), (row) => row.disputeNo) };
       }),
     exceptions: (filter: ExceptionFilter, after: Position | undefined, limit: number) =>
       store.read(async (tx): Promise<PageOf<ReturnType<typeof viewException>>> => {

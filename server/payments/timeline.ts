@@ -21,7 +21,12 @@ export function orderTimeline({ store }: Pick<Ports, 'store'>) {
       const messages = await tx.messages.list({ orderNo }, { orderBy: { id: 'asc' }, limit: 1000 });
       const exceptions = await tx.exceptions.list({ orderNo });
       const refunds = await tx.refunds.list({ orderNo });
-      const numbers = [orderNo, ...refunds.map(({ refundNo }) => refundNo)];
+      const disputes = await tx.disputes.list({ orderNo });
+      const numbers = [
+        orderNo,
+        ...refunds.map(({ refundNo }) => refundNo),
+        ...disputes.map(({ disputeNo }) => disputeNo),
+      ];
       const events = await tx.events.list({ objectNo: numbers }, { orderBy: { sequence: 'asc' } });
       const deliveries = events.length === 0 ? [] : await tx.deliveries.list({ eventId: events.map(({ id }) => id) });
       const entries: TimelineEntry[] = [

@@ -1,3 +1,4 @@
+import type { DisputeRow } from '../db/entities/disputes.ts';
 import type { OrderExceptionRow, OrderRow, StoredMoney } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { PayHint } from './channel.ts';
@@ -33,6 +34,34 @@ export function viewRefund(refund: RefundRow, payWay: OrderRow['payWay']) {
     nextCheckAt: iso(refund.nextCheckAt),
     createdAt: refund.createdAt.toISOString(),
     finishedAt: iso(refund.finishedAt),
+  };
+}
+
+/** A dispute as it appears on the wire. */
+export function viewDispute(dispute: DisputeRow) {
+  const { payWay, currency } = dispute;
+  const major = (minor: bigint) => majorNumber({ minor, currency }, payWay);
+  return {
+    disputeNo: dispute.disputeNo,
+    orderNo: dispute.orderNo,
+    clientId: dispute.clientId,
+    project: dispute.project,
+    payWay,
+    channelDisputeNo: dispute.channelDisputeNo,
+    reason: dispute.reason,
+    amount: major(dispute.amount),
+    amountMinor: Number(dispute.amount),
+    currency,
+    status: dispute.state,
+    dueAt: iso(dispute.dueAt),
+    lostAmount: major(dispute.amountLost),
+    refundNo: dispute.refundNo,
+    answeredAt: iso(dispute.answeredAt),
+    acceptedAt: iso(dispute.acceptedAt),
+    nextCheckAt: iso(dispute.nextCheckAt),
+    openedAt: dispute.openedAt.toISOString(),
+    updatedAt: dispute.updatedAt.toISOString(),
+    closedAt: iso(dispute.closedAt),
   };
 }
 
@@ -103,6 +132,7 @@ export interface Credential {
 /** An order and a refund as they leave. */
 export type OrderView = ReturnType<typeof viewOrder> & Partial<Credential>;
 export type RefundView = ReturnType<typeof viewRefund>;
+export type DisputeView = ReturnType<typeof viewDispute>;
 
 /** The payer's credential, while there is something to pay; where it has died the page of this service renews it. */
 export function viewCredential(order: OrderRow, publicUrl: string, now: Date): Credential {

@@ -12,7 +12,7 @@ export interface Arrived {
 
 /** Whether a notice may speak about an order: everything that says whose money it is must be what the order pins. */
 export function speaksFor(
-  { project, payWay, from, notice }: Arrived,
+  { project, payWay, from, notice }: Omit<Arrived, 'notice'> & { notice: Pick<Notice, 'account' | 'appId'> },
   order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion' | 'appId'>,
 ): boolean {
   const isHere = order.project === project && order.payWay === payWay;

@@ -82,6 +82,7 @@ const SNAPSHOTS = [
   'order get P1',
   'order timeline P1',
   'refund list',
+  'dispute list',
   'exception list',
   'admin list',
   'channel list',

@@ -257,6 +257,16 @@ test('order, refund, exception: every filter of the list, each verb, the export'
       filter,
     );
 
+  const disputed = await payOrder(service, shop, { payWay: 'paypal' });
+  await payctl.done(`simulator dispute ${disputed} --act open --amount 4.00`);
+  const find = () => payctl.json(`dispute list --order ${disputed}`);
+  await until('the dispute', async () => (await find()).length === 1);
+  const [{ disputeNo }] = await find();
+  t.is((await payctl.json(`dispute get ${disputeNo}`)).status, 'open');
+  t.is((await payctl.json(`dispute answer ${disputeNo} --text "on its way" -y`)).status, 'open');
+  t.is((await payctl.json(`dispute accept ${disputeNo} --note sorry --confirm ${disputeNo}`)).status, 'lost');
+  t.is((await fails(payctl, `dispute accept ${disputeNo} --note sorry --confirm ${disputeNo}`)).exitCode, 6);
+
   const wrong = await placeOrder(shop, { payWay: 'wechat' });
   await payctl.done('simulator faults --pay-way wechat --fault wrong-amount --call query --times 1');
   await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });

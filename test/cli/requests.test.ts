@@ -70,6 +70,10 @@ const CASES: [line: string, request: string, body?: unknown][] = [
     'POST /api/v1/refunds/R1/resolve',
     { action: 'release', reason: 'agreed' },
   ],
+  ['dispute list --status lost --pay-way paypal', 'GET /api/v1/disputes?status=lost&payWay=paypal'],
+  ['dispute get D1', 'GET /api/v1/disputes/D1'],
+  ['dispute answer D1 --text delivered -y', 'POST /api/v1/disputes/D1/answer', { text: 'delivered' }],
+  ['dispute accept D1 --note sorry --confirm D1', 'POST /api/v1/disputes/D1/accept', { note: 'sorry' }],
   ['exception list --state open', 'GET /api/v1/exceptions?state=open'],
   [
     'exception resolve 42 --action acknowledge --reason ok --confirm 42',
@@ -147,6 +151,11 @@ const CASES: [line: string, request: string, body?: unknown][] = [
   ['skillpay stats', 'GET /api/v1/stats/skillpay'],
   ['simulator pay P1', 'POST /sim/pay', { orderNo: 'P1' }],
   ['simulator scan P1 --pay-way wechat', 'POST /sim/scan', { orderNo: 'P1', payWay: 'wechat' }],
+  [
+    'simulator dispute P1 --act lose --refund told',
+    'POST /sim/dispute',
+    { orderNo: 'P1', act: 'lose', refund: 'told' },
+  ],
   ['simulator notify P1 --times 50', 'POST /sim/notify', { orderNo: 'P1', times: 50 }],
   ['simulator ledger --order-no P1', 'GET /sim/ledger?orderNo=P1'],
   ['simulator clock advance 2h', 'POST /sim/clock', { advanceSeconds: 7200 }],

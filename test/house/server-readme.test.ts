@@ -2,7 +2,7 @@ import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { EXCEPTION_KINDS } from '../../server/payments/exception-kinds.ts';
-import { ORDER_MOVES, REFUND_MOVES } from '../../server/payments/core/moves.ts';
+import { DISPUTE_MOVES, ORDER_MOVES, REFUND_MOVES } from '../../server/payments/core/moves.ts';
 import { root } from './sources.ts';
 
 const server = join(root, 'server');
@@ -19,7 +19,7 @@ function movesOf(rule: string): string[] {
 }
 
 function movesInCode(rule: string): string[] {
-  return [...ORDER_MOVES, ...REFUND_MOVES]
+  return [...ORDER_MOVES, ...REFUND_MOVES, ...DISPUTE_MOVES]
     .filter((move) => move.rule === rule)
     .map(({ from, to }) => `${from ?? '–'} → ${to}`);
 }
@@ -28,13 +28,14 @@ test('the state tables say what the code does', (t) => {
   const rules = [
     ...Array.from({ length: 12 }, (_, index) => `O${index + 1}`),
     ...Array.from({ length: 8 }, (_, index) => `R${index + 1}`),
+    ...Array.from({ length: 6 }, (_, index) => `D${index + 1}`),
   ];
   for (const rule of rules) {
     t.regex(readme, new RegExp(`^\\| ${rule} `, 'm'), rule);
     t.deepEqual(movesOf(rule).toSorted(), movesInCode(rule).toSorted(), rule);
   }
   t.deepEqual(
-    [...ORDER_MOVES, ...REFUND_MOVES].filter(({ rule }) => !rules.includes(rule)),
+    [...ORDER_MOVES, ...REFUND_MOVES, ...DISPUTE_MOVES].filter(({ rule }) => !rules.includes(rule)),
     [],
   );
   for (const rule of ['C1', 'C2', 'C3', 'C4']) t.regex(readme, new RegExp(`^\\| ${rule} `, 'm'), rule);
@@ -44,7 +45,7 @@ test('every kind of exception says when it is opened and what ends it', (t) => {
   const rows = readme.slice(readme.indexOf('## Exceptions'), readme.indexOf('## Errors')).split('\n');
   for (const kind of EXCEPTION_KINDS) {
     const row = rows.find((line) => line.split('|')[1]?.includes(`\`${kind}\``));
-    t.regex(row?.split('|')[3] ?? '', /payctl (order|refund|exception) /, kind);
+    t.regex(row?.split('|')[3] ?? '', /payctl (order|refund|exception|dispute) /, kind);
   }
 });
 

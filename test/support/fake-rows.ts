@@ -65,6 +65,18 @@ const refundRow: Row = {
   createdAt: '2026-11-21T06:01:00.000Z',
 };
 
+const disputeRow: Row = {
+  disputeNo: 'D20261121060100D4N8ZR3VHC',
+  orderNo: orderRow['orderNo'],
+  payWay: 'paypal',
+  amount: 40,
+  currency: 'USD',
+  status: 'needs_answer',
+  reason: 'MERCHANDISE_OR_SERVICE_NOT_RECEIVED',
+  dueAt: '2026-12-01T06:00:00.000Z',
+  openedAt: '2026-11-21T06:00:00.000Z',
+};
+
 const adminRow: Row = {
   id: '01935a02-11c7-7d3e-a8b4-6c2f90e1d75a',
   username: 'bob',
@@ -306,6 +318,8 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   ],
   [/^\/api\/v1\/orders$/, () => listOf(orderRow)],
   [/^\/api\/v1\/orders\//, () => ({ data: orderRow })],
+  [/^\/api\/v1\/disputes$/, () => listOf(disputeRow)],
+  [/^\/api\/v1\/disputes\//, () => ({ data: disputeRow })],
   [/^\/api\/v1\/refunds$/, () => listOf(refundRow)],
   [/^\/api\/v1\/refunds\//, () => ({ data: refundRow })],
   [/^\/api\/v1\/exceptions$/, () => listOf(exceptionRow)],
@@ -358,6 +372,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
       orders: { one: { ...tradeRow, amount: 10_000, paid: 10_000, refunded: 0 } },
     }),
   ],
+  [/^\/sim\/dispute$/, () => ({ id: 'PP-R-1', status: 'OPEN', stage: 'INQUIRY', minor: 4000 })],
   [/^\/sim\/clock$/, () => ({ now: '2026-11-21T07:58:00.000Z' })],
   [
     /^\/sim\/faults$/,

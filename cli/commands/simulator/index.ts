@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { ContextOf } from '../../context.ts';
 import * as clock from './clock.ts';
+import * as dispute from './dispute.ts';
 import * as faults from './faults.ts';
 import * as ledger from './ledger.ts';
 import * as notify from './notify.ts';
@@ -10,5 +11,5 @@ import * as start from './start.ts';
 /** Adds the verbs of `simulator`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Control the simulated channels: act as the payer, read their ledger, inject faults.');
-  for (const verb of [start, payer, notify, ledger, clock, faults]) verb.define(noun, context);
+  for (const verb of [start, payer, dispute, notify, ledger, clock, faults]) verb.define(noun, context);
 }

@@ -20,6 +20,7 @@ import { readCapture, readOrder, readRefund, readVerification, unknown } from '.
 import type { Reply } from './answers.ts';
 import { createCall } from './call.ts';
 import { createCertificateCache } from './certificate-cache.ts';
+import { paypalDisputes } from './disputes.ts';
 import { captureEnds, refundEnds, refusesForCertain } from './issues.ts';
 import { readEvent } from './notice.ts';
 import {
@@ -72,6 +73,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     capture,
     refund,
     queryRefund,
+    disputes: paypalDisputes(call, settings),
     lookUpRefund: (order, refundId) => refundById(call, settings, order, refundId),
     readNotice,
     ackNotice: (verdict) => ({ status: NOTICE_STATUS[verdict], contentType: 'text/plain', body: ACK_WORDS[verdict] }),

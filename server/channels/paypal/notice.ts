@@ -20,6 +20,7 @@ const Related = z.object({ related_ids: z.object({ order_id: TheirId }).optional
 
 const Resource = Numbers.extend({
   id: TheirId,
+  dispute_id: TheirId,
   order_id: TheirId,
   purchase_units: z.array(Numbers).optional().catch(undefined),
   supplementary_data: Related.optional().catch(undefined),
@@ -43,7 +44,7 @@ const REFUND_EVENTS = new Set([
 /** What a webhook names, to be looked up. */
 export interface Named extends Pick<
   Notice,
-  'event' | 'orderNo' | 'refundNo' | 'channelOrderId' | 'paymentNo' | 'approvedAt'
+  'event' | 'orderNo' | 'refundNo' | 'channelOrderId' | 'paymentNo' | 'approvedAt' | 'disputeId'
 > {
   /** PayPal's id of the refund that the event is about. */
   refundId: string | null;
@@ -57,6 +58,8 @@ export function readEvent(body: Buffer): Named {
   const parsed = Event.safeParse(parse(body));
   if (!parsed.success) throw new NoticeNotGenuine('malformed', 'The message is not a PayPal event.');
   const { event_type: event, create_time: at, resource } = parsed.data;
+  if (event.startsWith('CUSTOMER.DISPUTE.') && resource.dispute_id !== undefined)
+    return { event, orderNo: null, refundNo: null, refundId: null, disputeId: resource.dispute_id };
   const channelOrderId = orderId(event, resource);
   if (REFUND_EVENTS.has(event)) {
     const { custom_id, invoice_id, id, links } = resource;

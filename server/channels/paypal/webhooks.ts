@@ -18,7 +18,13 @@ export const NEEDED_EVENTS = [
 ] as const;
 
 /** Events that are subscribed to where PayPal lists them. */
-const WELCOME_EVENTS = ['PAYMENT.REFUND.PENDING', 'PAYMENT.REFUND.FAILED'] as const;
+const WELCOME_EVENTS = [
+  'PAYMENT.REFUND.PENDING',
+  'PAYMENT.REFUND.FAILED',
+  'CUSTOMER.DISPUTE.CREATED',
+  'CUSTOMER.DISPUTE.UPDATED',
+  'CUSTOMER.DISPUTE.RESOLVED',
+] as const;
 
 const EventTypes = z.array(z.object({ name: z.string() }));
 const Webhook = z.object({

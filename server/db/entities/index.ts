@@ -7,6 +7,7 @@ import {
   ProductEntity,
   ProjectEntity,
 } from './catalog.ts';
+import { DisputeEntity } from './disputes.ts';
 import { DueEffectEntity } from './effects.ts';
 import { CertEntity, ChannelConfigEntity, ChannelStateEntity, SigningKeyEntity } from './credentials.ts';
 import { DeliveryAttemptEntity, DeliveryEntity, EventEntity, WebhookEntity } from './events.ts';
@@ -48,6 +49,7 @@ export const ENTITIES = [
   CoinEntryEntity,
   DeliveryAttemptEntity,
   DeliveryEntity,
+  DisputeEntity,
   DueEffectEntity,
   EventEntity,
   IdempotencyKeyEntity,

@@ -12,6 +12,7 @@ import { OrderApp } from './0011-order-app.ts';
 import { PaypalCaptures } from './0012-paypal-captures.ts';
 import { PayerCodes } from './0013-payer-codes.ts';
 import { SupportIds } from './0014-support-ids.ts';
+import { Disputes } from './0016-disputes.ts';
 
 /** Every migration in order; each one only adds. */
 export const MIGRATIONS = [
@@ -29,4 +30,5 @@ export const MIGRATIONS = [
   { name: '0012-paypal-captures', class: PaypalCaptures },
   { name: '0013-payer-codes', class: PayerCodes },
   { name: '0014-support-ids', class: SupportIds },
+  { name: '0016-disputes', class: Disputes },
 ];

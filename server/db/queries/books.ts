@@ -123,6 +123,18 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
     },
   },
   {
+    check: 'disputes',
+    promise: 'what a dispute took is a refund of its order, counted once',
+    in: {
+      orders: (
+        within,
+      ) => `select d.dispute_no as id, format('lost %s, refund %s', d.amount_lost, coalesce(d.refund_no, 'none')) as detail from disputes d
+      left join refunds r on r.refund_no = d.refund_no and r.order_no = d.order_no
+      where ${within('d.order_no')} and d.amount_lost > 0 and (r.amount is distinct from d.amount_lost
+        or exists (select 1 from disputes o where o.refund_no = d.refund_no and o.dispute_no <> d.dispute_no))`,
+    },
+  },
+  {
     check: 'sequence',
     promise: 'no history entry is missing',
     in: {

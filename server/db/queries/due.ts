@@ -64,6 +64,18 @@ export function dueQuestions(simulated: boolean): DueRows {
   });
 }
 
+/** Disputes that are not decided, by channel. */
+export function dueDisputes(simulated: boolean): DueRows {
+  return dueRows({
+    table: 'disputes',
+    key: 'dispute_no',
+    at: 'next_check_at',
+    lease: 'leased_until',
+    lane: 'd.pay_way',
+    condition: simulated ? 'true' : `d.mode <> 'simulator'`,
+  });
+}
+
 /** Pay-per-call fulfilments, by project; their own lease belongs to the work, so the next attempt is put off instead. */
 export function dueFulfilments(simulated: boolean): DueRows {
   return dueRows({

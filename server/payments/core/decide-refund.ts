@@ -77,15 +77,23 @@ function firstSlot(earlier: readonly RefundRow[], spacingSeconds: number, now: D
   return last > 0 && slot > now ? slot : now;
 }
 
+/** What a refund that was made elsewhere may be the news of. */
+export interface ForeignFacts {
+  readonly isKnown: boolean;
+  /** A lost dispute took the same money, and no refund of the channel was told for it yet. */
+  readonly ofDispute?: RefundRow | undefined;
+}
+
 /** A refund that was made elsewhere becomes known; before its payment is known the channel is asked, and a person looks. */
 export function decideForeignRefund(
   order: OrderRow,
-  { isKnown }: { readonly isKnown: boolean },
+  { isKnown, ofDispute }: ForeignFacts,
   outcome: Extract<RefundOutcome, { kind: 'succeeded' }>,
   also: { refundNo: string; channelRefundNo: string | null; number: string | null; actor: string; cause: string },
   now: Date,
 ): Change {
   if (isKnown) return STAY;
+  if (ofDispute) return { rule: null, refund: { channelRefundNo: also.channelRefundNo } };
   if (order.paid > 0n) return { rule: null, open: foreignRefund(order, outcome, also, now) };
   const dedupe = also.number ?? 'once';
   return {
@@ -136,10 +144,7 @@ export function wishRefund(order: OrderRow, refund: RefundRow, wish: RefundWish,
 const WISHES: { readonly [Name in RefundWish['wish']]: Grant<Name> } = {
   send: ({ refund }, _wish, now) => (isSendable(refund) ? sent(refund, now) : STAY),
   retry,
-  reopen: ({ refund }, _wish, now) =>
-    refund.state === 'abnormal'
-      ? { rule: 'R7', refund: { state: 'processing', nextCheckAt: now, checks: 0, leasedUntil: null } }
-      : notAbnormal(),
+  reopen,
   release: endedByPerson('released'),
   paid_elsewhere: paidElsewhere,
   failed_at_channel: endedByPerson('failed_at_channel'),
@@ -148,6 +153,12 @@ const WISHES: { readonly [Name in RefundWish['wish']]: Grant<Name> } = {
       ? STAY
       : { rule: null, refund: { nextCheckAt: null, leasedUntil: null } },
 };
+
+function reopen({ refund }: Pair, _wish: Wish<'reopen'>, now: Date): Change | Refusal {
+  if (refund.origin === 'dispute') return ofDispute();
+  if (refund.state !== 'abnormal') return notAbnormal();
+  return { rule: 'R7', refund: { state: 'processing', nextCheckAt: now, checks: 0, leasedUntil: null } };
+}
 
 /** The first `sentAt` is stored before the call, so that a re-send is byte-identical; the lease keeps the jobs away meanwhile. */
 function sent(refund: RefundRow, now: Date): Touched {
@@ -171,6 +182,7 @@ function sent(refund: RefundRow, now: Date): Touched {
 /** The guard and the reservation of a new refund again; one that is overdue is sent again as it is. */
 function retry({ order, refund }: Pair, { facts }: Wish<'retry'>, now: Date): Change | Refusal {
   const { blockedBy, limits } = facts;
+  if (refund.origin === 'dispute') return ofDispute();
   if (isRefundOverdue(refund, now)) return sendOverdue(refund, limits, now);
   if (refund.state !== 'failed') return notRetryable(`A refund in the state ${refund.state} cannot be retried.`);
   const isOwed = refund.surplus || refund.origin === 'late';
@@ -277,6 +289,13 @@ function paidElsewhere(
 
 function notRetryable(message: string): Refusal {
   return { refuse: { code: 'refund_not_retryable', message } };
+}
+
+/** Nobody here gave it, so to send it would pay the payer twice. */
+function ofDispute(): Refusal {
+  return notRetryable(
+    'The money was lost to a dispute; the service does not refund it again. Resolve the refund instead.',
+  );
 }
 
 function notAbnormal(): Refusal {

@@ -1,3 +1,4 @@
+import type { DisputeState } from '../dispute.ts';
 import type { OrderState, RefundState } from '../order.ts';
 
 /** One line of a table of moves; `from` null = the row begins to exist. */
@@ -58,9 +59,26 @@ export const REFUND_MOVES = [
   { rule: 'R8', from: null, to: 'succeeded' },
 ] as const satisfies readonly Move<RefundState>[];
 
+const DECIDED = ['won', 'lost'] as const;
+const UNDECIDED = ['open', 'needs_answer', 'under_review'] as const;
+
+/** The moves that a dispute may make; the channel decides, so it may say anything, and an appeal opens a dispute again. */
+export const DISPUTE_MOVES = [
+  ...[...UNDECIDED, ...DECIDED].map((to) => ({ rule: 'D1', from: null, to }) as const),
+  ...UNDECIDED.flatMap((from) =>
+    UNDECIDED.filter((to) => to !== from).map((to) => ({ rule: 'D2', from, to }) as const),
+  ),
+  ...UNDECIDED.map((from) => ({ rule: 'D3', from, to: 'won' }) as const),
+  ...UNDECIDED.map((from) => ({ rule: 'D4', from, to: 'lost' }) as const),
+  { rule: 'D5', from: 'lost', to: 'won' },
+  { rule: 'D5', from: 'won', to: 'lost' },
+  ...DECIDED.flatMap((from) => UNDECIDED.map((to) => ({ rule: 'D6', from, to }) as const)),
+] as const satisfies readonly Move<DisputeState>[];
+
 /** Rules that move orders, and rules that move refunds; the tables above are their only source. */
 export type OrderRule = (typeof ORDER_MOVES)[number]['rule'];
 export type RefundRule = (typeof REFUND_MOVES)[number]['rule'];
+export type DisputeRule = (typeof DISPUTE_MOVES)[number]['rule'];
 
 /** The states in which nothing will move an order but late money. */
 export const SETTLED_STATES: readonly OrderState[] = ['closed', 'failed', 'paid'];
@@ -68,6 +86,11 @@ export const SETTLED_STATES: readonly OrderState[] = ['closed', 'failed', 'paid'
 /** Whether the order is still on its way. */
 export function isOpen(state: OrderState): boolean {
   return !SETTLED_STATES.includes(state);
+}
+
+/** Whether the channel has decided a dispute; an appeal may open it again. */
+export function isDecided(state: DisputeState): boolean {
+  return state === 'won' || state === 'lost';
 }
 
 /** Whether the channel may still take the payer's money for it. */

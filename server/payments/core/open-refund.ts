@@ -1,6 +1,6 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
-import type { RefundOutcome } from '../channel.ts';
+import type { LostMoney, RefundOutcome } from '../channel.ts';
 import type { RefundOrigin } from '../order.ts';
 import type { EffectRun, OpenedRefund } from './change.ts';
 import { later } from './plan.ts';
@@ -64,6 +64,24 @@ export function reservation({ sequence }: OrderRow, { refundNo, origin }: Refund
 /** The same for a refund that was given up and happens after all: nobody can refuse it any more. */
 export function reservedAgain({ sequence }: OrderRow, { refundNo }: RefundRow): EffectRun {
   return { name: `refund-reserved:${refundNo}:${sequence + 1}`, run: ['refundReserved'] };
+}
+
+/** What the payer got by a dispute that was lost: a refund that nobody here made, inside the sums of the paid order. */
+export function lostToDispute(
+  order: OrderRow,
+  lost: LostMoney,
+  also: { refundNo: string; actor: string; cause: string },
+  now: Date,
+): OpenedRefund {
+  const { amount, at } = lost;
+  const opened = foreignRefund(order, { kind: 'succeeded', amount, at }, { ...also, channelRefundNo: null }, now);
+  const { refundNo } = also;
+  const { sums } = opened;
+  return {
+    ...opened,
+    row: { ...opened.row, origin: 'dispute', reason: 'Lost to a dispute of the payer.' },
+    raise: (sums.overrun ?? 0n) > order.overrun ? [{ kind: 'refund_overrun', dedupe: refundNo, refundNo }] : [],
+  };
 }
 
 /** A refund that was made elsewhere (portal, dispute): its own row, inside the sums of a paid order, with an exception. */

@@ -31,6 +31,9 @@ const REFUND_STEPS: readonly number[] = [10, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 
 /** Money that the payer approved is taken for the first time until this long after the order's end, should nobody have looked before. */
 const APPROVED_GRACE_SECONDS = 10 * MINUTE;
 
+/** Seconds to wait before the n-th question about a dispute; the last value repeats. */
+const DISPUTE_STEPS: readonly number[] = [10 * MINUTE, HOUR, 6 * HOUR];
+
 /** Two absences count only when they are this far apart. */
 export const ABSENCE_SECONDS = 60;
 
@@ -80,6 +83,11 @@ export function mayTakeApproved(
 ): boolean {
   const { approvalAskedAt, captures, expiresAt } = order;
   return approvalAskedAt === null && now < (captures === 0 ? later(endOf(order), APPROVED_GRACE_SECONDS) : expiresAt);
+}
+
+/** When to ask next about a dispute that is not decided: notices may be lost. */
+export function nextDisputeCheck(checks: number, now: Date): Date {
+  return later(now, DISPUTE_STEPS[Math.min(checks, DISPUTE_STEPS.length - 1)]!);
 }
 
 /** What the service does next about an order by itself. */

@@ -94,8 +94,12 @@ export function explain(
       refundable: Number(refundableOf(order)),
     },
     refunds: refundSteps,
-    exceptions: exceptions.map(({ id, kind }) => ({ id, kind, fix: `payctl exception resolve ${id}` })),
+    exceptions: exceptions.map(({ id, kind, dedupe }) => ({ id, kind, fix: fixOf(kind, id, dedupe) })),
   };
+}
+
+function fixOf(kind: string, id: string, dedupe: string): string {
+  return kind === 'dispute' ? `payctl dispute get ${dedupe}` : `payctl exception resolve ${id}`;
 }
 
 function explainRefund(

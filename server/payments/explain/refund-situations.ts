@@ -33,6 +33,7 @@ function ended(refund: RefundRow, canRetry: boolean): RefundSituation {
 }
 
 function whereElse({ origin, failureMessage }: RefundRow): string {
+  if (origin === 'dispute') return 'The money was lost to a dispute of the payer.';
   if (origin === 'channel')
     return 'The refund was made outside this service, for example in the portal of the channel.';
   // A person always gives a reason.

@@ -204,6 +204,8 @@ function paid(scene: Scene): Situation {
       reason: 'The payment arrived after the order had ended; the late-payment policy of the application accepts it.',
       fix: `payctl exception resolve ${late.id} --action acknowledge --reason …`,
     };
+  const dispute = openOf(scene, 'dispute');
+  if (dispute) return disputed(dispute);
   if (order.refunded >= order.paid) return { code: 'refunded', reason: 'The order was refunded in full.' };
   if (order.refunding > 0n)
     return {
@@ -213,6 +215,20 @@ function paid(scene: Scene): Situation {
     };
   if (order.refunded > 0n) return { code: 'partially_refunded', reason: 'The order is paid and partially refunded.' };
   return { code: 'paid', reason: 'The channel confirmed the payment.' };
+}
+
+function disputed({ dedupe, detail }: OrderExceptionRow): Situation {
+  const waits = detail?.['state'] === 'needs_answer';
+  const due = typeof detail?.['dueAt'] === 'string' ? ` until ${detail['dueAt']}` : '';
+  return {
+    code: 'disputed',
+    reason: waits
+      ? `The payer disputes the payment, and the channel waits for an answer${due}.`
+      : 'The payer disputes the payment; the channel has not decided yet.',
+    fix: waits
+      ? `payctl dispute answer ${dedupe} --text …, or payctl dispute accept ${dedupe}`
+      : `payctl dispute get ${dedupe}`,
+  };
 }
 
 /** What would happen if the channel reported the payment now, as the decision itself says it. */

@@ -20,7 +20,7 @@ const RefundsQuery = z.object({
   clientId: Id.optional(),
   project: Code.optional(),
   status: z.enum(REFUND_STATES).optional(),
-  origin: z.enum(['merchant', 'admin', 'late', 'surplus', 'skillpay', 'channel']).optional(),
+  origin: z.enum(['merchant', 'admin', 'late', 'surplus', 'skillpay', 'channel', 'dispute']).optional(),
 });
 
 const ResolveRefundRequest = z

@@ -53,6 +53,8 @@ export const REFUND_ERRORS: Errors = [
 export const RETRY_REFUND_ERRORS: Errors = [...giveBack, ...channelUse];
 /** Ending an abnormal refund by hand. */
 export const RESOLVE_REFUND_ERRORS: Errors = ['refund_not_abnormal', 'refund_not_released', ...channelUse];
+/** Answering a dispute, or accepting it; 504 when the channel did not say what became of it. */
+export const DISPUTE_ERRORS: Errors = ['dispute_closed', ...channelUse, ...channelCall];
 /** Resolving an exception of an order. */
 export const RESOLVE_EXCEPTION_ERRORS: Errors = ['exception_resolved', 'order_already_paid'];
 /** Finding orders: the bounds of the filter are amounts. */

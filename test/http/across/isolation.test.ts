@@ -1,6 +1,7 @@
 import test from 'ava';
 import { scopes } from '../../../server/identity/scopes.ts';
 import { firstAdmin } from '../../support/admin.ts';
+import { disputed } from '../../support/disputes.ts';
 import { payOrder } from '../../support/orders.ts';
 import { allRoutes } from '../../support/routes.ts';
 import { startService, type Answer, type Merchant } from '../../support/service.ts';
@@ -11,7 +12,7 @@ import { fingerprints } from '../../support/tables.ts';
 interface Reach {
   owner: 'app' | 'project';
   /** The thing that exists, by its name below. */
-  what: 'order' | 'refund' | 'offer' | 'user' | 'coin' | 'cert';
+  what: 'order' | 'refund' | 'dispute' | 'offer' | 'user' | 'coin' | 'cert';
   ask(caller: Merchant, id: string): Promise<Answer>;
 }
 
@@ -45,6 +46,11 @@ const BY_PATH: Record<string, Reach> = {
     owner: 'app',
     what: 'refund',
     ask: get((id) => `/api/v2/payment/refunds/${id}`),
+  },
+  'GET /api/v2/payment/disputes/{disputeNo}': {
+    owner: 'app',
+    what: 'dispute',
+    ask: get((id) => `/api/v2/payment/disputes/${id}`),
   },
   'GET /api/v2/skillpay/query/{outTradeNo}': {
     owner: 'app',
@@ -144,6 +150,8 @@ test('G15: what is another owner’s answers exactly like what does not exist, w
     refundAmount: 1,
     merchantRefundNo: 'my-refund',
   });
+  const disputedOrder = await payOrder(service, owner, { payWay: 'paypal' });
+  const disputeNo = await disputed(service, disputedOrder, 'open', 'open');
   t.is((await admin.call('POST', '/api/v1/coins', { code: 'gold', name: 'Gold' })).status, 201);
   const given = { userId: 'payer-1', amount: 5, reason: 'A gift' };
   t.is((await admin.call('POST', '/api/v1/coins/gold/adjustments', given)).status, 201);
@@ -151,6 +159,7 @@ test('G15: what is another owner’s answers exactly like what does not exist, w
   const exists: Record<Reach['what'], string> = {
     order,
     refund: refunded.body.data.refundNo,
+    dispute: disputeNo,
     offer: await offerSkill(owner),
     user: 'payer-1',
     coin: 'gold',
@@ -172,7 +181,7 @@ test('G15: what is another owner’s answers exactly like what does not exist, w
   }
   t.deepEqual(await fingerprints(service), before, 'nobody moved anything');
   for (const [who, stranger] of Object.entries(strangers)) {
-    for (const path of ['/api/v2/payment/orders', '/api/v2/events'])
+    for (const path of ['/api/v2/payment/orders', '/api/v2/payment/disputes', '/api/v2/events'])
       t.deepEqual((await stranger.call('GET', path)).body.data, [], `${path}, ${who}`);
     const filtered = await stranger.call('GET', '/api/v2/payment/orders?merchantOrderNo=mine-1');
     t.deepEqual(filtered.body.data, [], who);

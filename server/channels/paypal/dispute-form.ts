@@ -1,0 +1,58 @@
+import { randomBytes } from 'node:crypto';
+import type { WireRequest } from '../../payments/channel.ts';
+import type { PaypalSettings } from './settings.ts';
+
+const JSON_TYPE = 'application/json';
+
+/** `GET /v1/customer/disputes/{id}`. */
+export function getDisputeRequest(settings: PaypalSettings, id: string): WireRequest {
+  return get(settings, `/v1/customer/disputes/${encodeURIComponent(id)}`);
+}
+
+/**
+ * `GET /v1/customer/disputes`: those that changed after an instant, 50 at a time, the next page by PayPal's token. Source:
+ * PayPal's OpenAPI description of Disputes v1.
+ */
+export function listDisputesRequest(settings: PaypalSettings, since: Date, pageToken?: string): WireRequest {
+  const query = new URLSearchParams({ update_time_after: since.toISOString(), page_size: '50' });
+  if (pageToken !== undefined) query.set('next_page_token', pageToken);
+  return get(settings, `/v1/customer/disputes?${query.toString()}`);
+}
+
+/** `POST …/provide-evidence`: a note of 2000 characters at most; PayPal takes a form with the JSON as its part `input`. */
+export function evidenceRequest(settings: PaypalSettings, id: string, notes: string): WireRequest {
+  return postForm(settings, id, 'provide-evidence', { evidences: [{ evidence_type: 'OTHER', notes }] });
+}
+
+/** `POST …/send-message`: to the payer, while PayPal does not examine the dispute yet. */
+export function messageRequest(settings: PaypalSettings, id: string, message: string): WireRequest {
+  return postForm(settings, id, 'send-message', { message });
+}
+
+/** `POST …/accept-claim`: PayPal refunds the payer the disputed amount. */
+export function acceptRequest(settings: PaypalSettings, id: string, note: string): WireRequest {
+  const body = JSON.stringify({ note, accept_claim_type: 'REFUND' });
+  return post(settings, id, 'accept-claim', { 'content-type': JSON_TYPE }, body);
+}
+
+function postForm(settings: PaypalSettings, id: string, verb: string, input: object): WireRequest {
+  const boundary = `form-${randomBytes(16).toString('hex')}`;
+  const head = `content-disposition: form-data; name="input"\r\ncontent-type: ${JSON_TYPE}`;
+  const body = `--${boundary}\r\n${head}\r\n\r\n${JSON.stringify(input)}\r\n--${boundary}--\r\n`;
+  return post(settings, id, verb, { 'content-type': `multipart/form-data; boundary=${boundary}` }, body);
+}
+
+function get({ apiUrl }: PaypalSettings, path: string): WireRequest {
+  return { method: 'GET', url: apiUrl + path, headers: { accept: JSON_TYPE }, about: { call: 'dispute' } };
+}
+
+function post(
+  { apiUrl }: PaypalSettings,
+  id: string,
+  verb: string,
+  headers: Record<string, string>,
+  body: string,
+): WireRequest {
+  const url = `${apiUrl}/v1/customer/disputes/${encodeURIComponent(id)}/${verb}`;
+  return { method: 'POST', url, headers: { accept: JSON_TYPE, ...headers }, body, about: { call: `dispute ${verb}` } };
+}

@@ -1,0 +1,86 @@
+import type { DisputeDeed, DisputeDesk, DisputeList, DisputeOutcome } from '../../payments/channel.ts';
+import { type Reply, type Unknown, unknown } from './answers.ts';
+import type { Call } from './call.ts';
+import {
+  acceptRequest,
+  evidenceRequest,
+  getDisputeRequest,
+  listDisputesRequest,
+  messageRequest,
+} from './dispute-form.ts';
+import { disputeOf, isPayee, offers, type PaypalDispute, readDispute, readDisputePage } from './dispute-words.ts';
+import type { PaypalSettings } from './settings.ts';
+
+/** Pages of one list that are read at most: 50 disputes each. */
+const MOST_PAGES = 20;
+
+/** PayPal's disputes (Disputes v1). The REST app needs the feature "Disputes"; without it PayPal answers 403. */
+export function paypalDisputes(call: Call, settings: PaypalSettings): DisputeDesk {
+  return { read, changedSince, answer, accept };
+
+  async function read(id: string): Promise<DisputeOutcome> {
+    const found = await find(id);
+    if ('kind' in found) return found;
+    const dispute = disputeOf(found);
+    return typeof dispute === 'string' ? unknown('mismatch', dispute) : { kind: 'found', dispute };
+  }
+
+  async function changedSince(since: Date): Promise<DisputeList> {
+    const disputeNos: string[] = [];
+    let token: string | undefined;
+    for (let page = 0; page < MOST_PAGES; page += 1) {
+      const reply = await call(listDisputesRequest(settings, since, token));
+      if (reply.kind !== 'ok') return notFound(reply);
+      const read = readDisputePage(reply.body);
+      if (!read) return unknown('unparsable', 'The response is not a list of disputes.');
+      disputeNos.push(...read.ids);
+      token = read.next;
+      if (token === undefined) return { kind: 'listed', disputeNos, more: false };
+    }
+    return { kind: 'listed', disputeNos, more: true };
+  }
+
+  /** Evidence for PayPal, or a message to the payer while PayPal does not examine the dispute: what PayPal offers now. */
+  async function answer(id: string, text: string): Promise<DisputeDeed> {
+    const found = await find(id);
+    if ('kind' in found) return found.kind === 'absent' ? gone() : found;
+    if (offers(found, 'provide_evidence')) return deed(await call(evidenceRequest(settings, id, text)));
+    if (offers(found, 'send_message')) return deed(await call(messageRequest(settings, id, text)));
+    return notNow(found);
+  }
+
+  async function accept(id: string, note: string): Promise<DisputeDeed> {
+    const found = await find(id);
+    if ('kind' in found) return found.kind === 'absent' ? gone() : found;
+    return offers(found, 'accept_claim') ? deed(await call(acceptRequest(settings, id, note))) : notNow(found);
+  }
+
+  async function find(id: string): Promise<PaypalDispute | Unknown | { kind: 'absent' }> {
+    const reply = await call(getDisputeRequest(settings, id));
+    if (reply.kind === 'refused' && reply.status === 404) return { kind: 'absent' };
+    if (reply.kind !== 'ok') return notFound(reply);
+    const found = readDispute(reply.body);
+    if (!found) return unknown('unparsable', 'The response is not a dispute.');
+    if (found.dispute_id !== id) return unknown('mismatch', 'The dispute has a different id.');
+    return isPayee(found, settings.merchantId) ? found : { kind: 'absent' };
+  }
+}
+
+function notFound(reply: Exclude<Reply, { kind: 'ok' }>): Unknown {
+  return reply.kind === 'unknown' ? reply : unknown('rejected', `${reply.code}: ${reply.reason}`);
+}
+
+function deed(reply: Reply): DisputeDeed {
+  if (reply.kind === 'refused') return { kind: 'refused', code: reply.code, reason: reply.reason };
+  return reply.kind === 'ok' ? { kind: 'done' } : reply;
+}
+
+function gone(): DisputeDeed {
+  return { kind: 'refused', code: 'RESOURCE_NOT_FOUND', reason: 'PayPal does not know the dispute.' };
+}
+
+/** PayPal's word for an action that is not among its links. */
+function notNow({ status }: PaypalDispute): DisputeDeed {
+  const code = 'ACTION_NOT_ALLOWED_IN_CURRENT_DISPUTE_STATE';
+  return { kind: 'refused', code, reason: `PayPal does not offer this while the dispute is ${status}.` };
+}

@@ -1,0 +1,232 @@
+import type { DisputeRow } from '../../db/entities/disputes.ts';
+import type { OrderRow } from '../../db/entities/orders.ts';
+import type { RefundRow } from '../../db/entities/refunds.ts';
+import type { ChannelDispute, LostMoney } from '../channel.ts';
+import type { DisputeState } from '../dispute.ts';
+import { type Change, type Raised, type Resolved, STAY } from './change.ts';
+import { hearRefund } from './hear-refund.ts';
+import { DISPUTE_MOVES, type DisputeRule, isDecided } from './moves.ts';
+import { lostToDispute } from './open-refund.ts';
+import { later, nextDisputeCheck } from './plan.ts';
+
+/** What a decision about a dispute needs beyond the order: read under its lock. */
+export interface DisputeFacts {
+  /** Undefined = it is heard of for the first time. */
+  readonly dispute: DisputeRow | undefined;
+  /** All refunds of the order. */
+  readonly refunds: readonly RefundRow[];
+  /** Refunds by which other disputes of the order are counted. */
+  readonly claimed: ReadonlySet<string>;
+}
+
+/** Numbers for what may begin to exist, and who says so. */
+export interface DisputeNames {
+  readonly disputeNo: string;
+  readonly refundNo: string;
+  readonly actor: string;
+  readonly cause: string;
+}
+
+/** What one word of the channel does: the row as it is then, the money that moves with it, and what is told. */
+export interface DisputeChange {
+  /** Null = its state stays. */
+  readonly rule: DisputeRule | null;
+  readonly dispute: DisputeRow;
+  /** The refund that `money` is about, when that exists. */
+  readonly refund?: RefundRow;
+  readonly money: Change;
+  readonly tell: readonly `dispute.${'opened' | 'updated' | 'closed'}`[];
+}
+
+/** What the channel says about a dispute of an order, decided: the same answer for the same rows, words and time. */
+export function decideDispute(
+  order: OrderRow,
+  facts: DisputeFacts,
+  said: ChannelDispute,
+  names: DisputeNames,
+  now: Date,
+): DisputeChange {
+  const before = facts.dispute ?? newDispute(order, said, names.disputeNo, now);
+  const taken = moneyOf(order, before, facts, said, names, now);
+  const state = taken.isWaiting ? 'under_review' : said.state;
+  const heard = { ...before, ...wordsOf(said), state };
+  const isChanged = facts.dispute === undefined || WORDS.some((word) => !isSame(before[word], heard[word]));
+  const checks = isChanged ? 0 : before.checks + 1;
+  const isOver = isDecided(state);
+  const dispute: DisputeRow = {
+    ...heard,
+    ...taken.dispute,
+    checks,
+    nextCheckAt: isOver ? null : nextDisputeCheck(checks, now),
+    leasedUntil: null,
+    ...(isChanged
+      ? { changes: before.changes + 1, updatedAt: now, closedAt: isOver ? (before.closedAt ?? now) : null }
+      : {}),
+  };
+  const from = facts.dispute?.state ?? null;
+  return {
+    rule: ruleOf(from, state),
+    dispute,
+    ...(taken.refund ? { refund: taken.refund } : {}),
+    money: withListed(taken.money, order, dispute, isChanged),
+    tell: [
+      ...(from === null ? (['dispute.opened'] as const) : []),
+      ...(isChanged && isOver ? (['dispute.closed'] as const) : []),
+      ...(isChanged && from !== null && !isOver ? (['dispute.updated'] as const) : []),
+    ],
+  };
+}
+
+/** Channels write the times of refunds and disputes with different precision. */
+const SAME_SECONDS = 60;
+
+const WORDS = ['state', 'reason', 'amount', 'currency', 'dueAt'] as const satisfies readonly (keyof DisputeRow)[];
+
+function wordsOf({ reason, amount, dueAt }: ChannelDispute) {
+  return { reason: reason.slice(0, 128), amount: amount.minor, currency: amount.currency, dueAt };
+}
+
+function isSame(one: DisputeRow[(typeof WORDS)[number]], other: DisputeRow[(typeof WORDS)[number]]): boolean {
+  return one instanceof Date && other instanceof Date ? one.getTime() === other.getTime() : one === other;
+}
+
+/** The line of the table that the move is; null when the state stays. */
+function ruleOf(from: DisputeState | null, to: DisputeState): DisputeRule | null {
+  return from === to ? null : (DISPUTE_MOVES.find((move) => move.from === from && move.to === to)?.rule ?? null);
+}
+
+interface Taken {
+  money: Change;
+  refund?: RefundRow;
+  dispute?: Pick<DisputeRow, 'amountLost' | 'refundNo'>;
+  /** The payment, or a refund that may be meant, is not settled yet: nor is the end of the dispute. */
+  isWaiting?: true;
+}
+
+function moneyOf(
+  order: OrderRow,
+  dispute: DisputeRow,
+  facts: DisputeFacts,
+  said: ChannelDispute,
+  names: DisputeNames,
+  now: Date,
+): Taken {
+  const counted = facts.refunds.find(({ refundNo }) => refundNo === dispute.refundNo);
+  if (said.state === 'won') return givenBack(order, dispute, counted, now);
+  if (said.state !== 'lost' || !said.lost) return { money: STAY };
+  if (order.paid === 0n)
+    return { money: { rule: null, order: { nextCheckAt: now, leasedUntil: null } }, isWaiting: true };
+  if (counted) return takenAgain(order, counted, said.lost, now);
+  if (facts.dispute?.state === 'lost') return { money: STAY };
+  return taken(order, facts, said, said.lost, names, now);
+}
+
+/** One loss is counted once: by a refund that the channel told for it, by one of ours that it means, or by a row of its own. */
+function taken(
+  order: OrderRow,
+  { refunds, claimed }: DisputeFacts,
+  { openedAt, channelDisputeNo }: ChannelDispute,
+  lost: LostMoney,
+  names: DisputeNames,
+  now: Date,
+): Taken {
+  const { minor, currency } = lost.amount;
+  if (currency !== order.currency) return { money: { rule: null, raise: [otherCurrency(channelDisputeNo, lost)] } };
+  const since = later(openedAt, -SAME_SECONDS);
+  const others = refunds.filter((one) => !one.surplus && one.origin !== 'dispute' && !claimed.has(one.refundNo));
+  const done = others.filter(
+    ({ state, finishedAt }) => state === 'succeeded' && finishedAt !== null && finishedAt >= since,
+  );
+  const told = done.find(({ origin, amount }) => origin === 'channel' && amount === minor);
+  if (told) return { money: STAY, dispute: { amountLost: minor, refundNo: told.refundNo } };
+  if (!lost.booked) {
+    // The payer may have got it by a refund of ours; one that is under way has to end before that can be said.
+    const given = done.reduce((sum, { origin, amount }) => sum + (origin === 'channel' ? 0n : amount), 0n);
+    if (given >= minor) return { money: STAY };
+    if (others.some(({ state }) => state === 'pending' || state === 'processing'))
+      return { money: STAY, isWaiting: true };
+  }
+  return {
+    money: { rule: null, open: lostToDispute(order, lost, names, now) },
+    dispute: { amountLost: minor, refundNo: names.refundNo },
+  };
+}
+
+/** Lost a second time, after an appeal was won: the money that came back is gone again. */
+function takenAgain(order: OrderRow, refund: RefundRow, { amount, at }: LostMoney, now: Date): Taken {
+  if (refund.state === 'succeeded')
+    return { money: STAY, dispute: { amountLost: refund.amount, refundNo: refund.refundNo } };
+  const { refundNo, amount: amountLost } = refund;
+  const money = hearRefund(order, refund, { outcome: { kind: 'succeeded', amount, at } }, now);
+  const over: Resolved = { where: { refundNo, kind: 'refund_reversed' }, resolution: 'lost', by: 'service' };
+  return {
+    money: { ...money, resolve: [...(money.resolve ?? []), over] },
+    refund,
+    dispute: { amountLost, refundNo },
+  };
+}
+
+/** Won after it was lost: the channel gives the money back, and a person says what becomes of the refund that the payer lost. */
+function givenBack(order: OrderRow, { refundNo }: DisputeRow, refund: RefundRow | undefined, now: Date): Taken {
+  if (!refund) return { money: STAY };
+  const outcome = { kind: 'abnormal', code: WON, reason: 'The dispute was won after it had been lost.' } as const;
+  const dispute = { amountLost: 0n, refundNo };
+  if (refund.state !== 'succeeded') return { money: STAY, dispute };
+  return { money: hearRefund(order, refund, { outcome }, now), refund, dispute };
+}
+
+/** The code of a refund whose dispute was won after all. */
+export const WON = 'dispute_won';
+
+function otherCurrency(channelDisputeNo: string, { amount }: LostMoney): Raised {
+  const dedupe = `dispute:${channelDisputeNo}`;
+  return { kind: 'refund_unexplained', dedupe, received: amount, detail: { channelDisputeNo }, blocksRefunds: true };
+}
+
+/** A dispute waits for a person until it is decided. */
+function withListed(money: Change, { orderNo }: OrderRow, dispute: DisputeRow, isChanged: boolean): Change {
+  const { disputeNo, state, dueAt, reason, amount, currency } = dispute;
+  const raise: readonly Raised[] =
+    isChanged && !isDecided(state)
+      ? [
+          {
+            kind: 'dispute',
+            dedupe: disputeNo,
+            detail: { disputeNo, state, dueAt, reason, amount, currency },
+            again: true,
+          },
+        ]
+      : [];
+  const resolve: readonly Resolved[] = isDecided(state)
+    ? [{ where: { orderNo, kind: 'dispute', dedupe: disputeNo }, resolution: state, by: 'service' }]
+    : [];
+  return { ...money, raise: [...(money.raise ?? []), ...raise], resolve: [...(money.resolve ?? []), ...resolve] };
+}
+
+function newDispute(order: OrderRow, said: ChannelDispute, disputeNo: string, now: Date): DisputeRow {
+  const { orderNo, clientId, project, payWay, account, mode } = order;
+  return {
+    disputeNo,
+    orderNo,
+    clientId,
+    project,
+    payWay,
+    account,
+    mode,
+    channelDisputeNo: said.channelDisputeNo,
+    ...wordsOf(said),
+    state: said.state,
+    amountLost: 0n,
+    refundNo: null,
+    answeredAt: null,
+    acceptedAt: null,
+    changes: 0,
+    checks: 0,
+    nextCheckAt: null,
+    leasedUntil: null,
+    openedAt: said.openedAt,
+    createdAt: now,
+    updatedAt: now,
+    closedAt: null,
+  };
+}

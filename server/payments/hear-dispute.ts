@@ -1,0 +1,104 @@
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { ReadTx } from '../db/store.ts';
+import { ask } from './ask.ts';
+import type { Channel, ChannelDispute, Notice, PayWay } from './channel.ts';
+import type { DisputeOutcome } from './dispute.ts';
+import { madeAt } from './numbers.ts';
+import type { NoticeChannel, Ports } from './ports.ts';
+import { nextDisputeCheck } from './core/plan.ts';
+import { settleDispute } from './settle-dispute.ts';
+import { listUnmatched } from './unmatched-notice.ts';
+import { speaksFor } from './whose-notice.ts';
+
+/** Where a dispute was named: the channel that is asked about it. */
+export interface DisputeSource {
+  project: string;
+  payWay: PayWay;
+  from: NoticeChannel;
+}
+
+/** What became of a hint at a dispute. */
+export type DisputeHeard = 'settled' | 'irrelevant' | 'unknown_order' | 'not_genuine' | 'unconfirmed';
+
+/** A message only names a dispute: the channel is asked, outside any transaction, and what it says is settled. */
+export function hearDispute(ports: Ports) {
+  return async (source: DisputeSource, channelDisputeNo: string, notice?: Notice): Promise<DisputeHeard> => {
+    const said = await readDispute(source.from.channel, channelDisputeNo);
+    ports.checkpoint('dispute.asked');
+    if (said.kind === 'unknown') return 'unconfirmed';
+    if (said.kind === 'absent') return 'not_genuine';
+    const result = await settleHeard(ports, source, said.dispute, notice);
+    ports.checkpoint('dispute.settled');
+    return result;
+  };
+}
+
+function settleHeard(ports: Ports, source: DisputeSource, dispute: ChannelDispute, notice?: Notice) {
+  const { project, payWay, from } = source;
+  const { account } = from.channel;
+  return ports.store.transaction(async (tx): Promise<DisputeHeard> => {
+    const found = await findDisputed(tx, source, dispute);
+    if (!found) {
+      // The account's messages tell of payments of its other systems, too.
+      if (notice?.isShared && !madeAt(dispute.orderNo ?? '')) return 'irrelevant';
+      const number = { orderNo: dispute.orderNo, channelOrderId: dispute.tradeNos[0] ?? dispute.channelDisputeNo };
+      if (notice) await listUnmatched(ports, tx, { project, payWay }, { ...notice, ...number });
+      return 'unknown_order';
+    }
+    const order = (await tx.orders.lock({ orderNo: found.orderNo }))!;
+    if (!speaksFor({ project, payWay, from, notice: { account } }, order))
+      return notice?.isShared && order.account === account && order.project !== project ? 'irrelevant' : 'not_genuine';
+    await settleDispute(ports, tx, order, dispute, { cause: 'dispute', actor: `channel:${payWay}` });
+    return 'settled';
+  });
+}
+
+/** By the payment, or by our own number where the channel repeats it. */
+async function findDisputed(
+  tx: ReadTx,
+  { payWay, from }: DisputeSource,
+  { tradeNos, orderNo }: ChannelDispute,
+): Promise<OrderRow | undefined> {
+  const { account } = from.channel;
+  if (tradeNos.length > 0) {
+    const [found] = await tx.orders.list({ payWay, account, channelTradeNo: tradeNos }, { limit: 1 });
+    if (found) return found;
+  }
+  return orderNo === null ? undefined : tx.orders.find({ orderNo });
+}
+
+function readDispute(channel: Channel, channelDisputeNo: string): Promise<DisputeOutcome> {
+  return channel.disputes?.read(channelDisputeNo) ?? Promise.resolve({ kind: 'absent' });
+}
+
+/** Asks the channel what became of a dispute; the caller has claimed its row, or somebody wants to know now. */
+export function checkDispute(ports: Ports) {
+  return async (disputeNo: string): Promise<void> => {
+    const read = await ports.store.read(async (tx) => {
+      const dispute = await tx.disputes.find({ disputeNo });
+      const order = dispute && (await tx.orders.find({ orderNo: dispute.orderNo }));
+      return order && { order, dispute };
+    });
+    if (!read) return;
+    const { channelDisputeNo } = read.dispute;
+    const said = await ask(ports, read.order, (channel) => readDispute(channel, channelDisputeNo));
+    ports.checkpoint('dispute-check.asked');
+    await ports.store.transaction(async (tx) => {
+      const order = (await tx.orders.lock({ orderNo: read.order.orderNo }))!;
+      const via = { cause: 'dispute-check', actor: `channel:${order.payWay}` };
+      if (said.kind === 'found') await settleDispute(ports, tx, order, said.dispute, via);
+      else await askLater(tx.disputes, disputeNo, ports.now());
+    });
+  };
+}
+
+async function askLater(
+  disputes: Parameters<Parameters<Ports['store']['transaction']>[0]>[0]['disputes'],
+  disputeNo: string,
+  now: Date,
+): Promise<void> {
+  const dispute = await disputes.lock({ disputeNo });
+  if (!dispute || dispute.nextCheckAt === null) return;
+  const checks = dispute.checks + 1;
+  await disputes.update({ disputeNo }, { checks, nextCheckAt: nextDisputeCheck(checks, now), leasedUntil: null });
+}

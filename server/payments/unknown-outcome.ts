@@ -1,0 +1,27 @@
+/** Filled in by whoever asked: how the channel's support finds the request again. */
+export interface Traced {
+  supportId?: string;
+}
+
+/** Silence, or an answer that says nothing. */
+export type UnknownOutcome = { kind: 'unknown'; cause: UnknownCause; detail?: string } & Traced;
+
+/** Why an answer says nothing: stable words, distinct for each fault. */
+export type UnknownCause =
+  | 'timeout'
+  | 'network'
+  | 'http_status'
+  | 'redirected'
+  | 'too_large'
+  | 'unparsable'
+  | 'duplicate_key'
+  | 'unsigned'
+  | 'signature_invalid'
+  | 'serial_unknown'
+  | 'clock_skew'
+  | 'mismatch'
+  | 'busy'
+  | 'in_progress'
+  | 'rejected'
+  | 'chain_incomplete'
+  | 'misconfigured';

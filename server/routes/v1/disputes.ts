@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { endpoint } from '../../http/endpoint.ts';
+import type { PaymentOperations } from '../../payments/operations.ts';
+import { type RouteGroup, routeGroup } from '../index.ts';
+import { askerOf } from '../wire/audience.ts';
+import { Dispute, DisputeParams, DisputesQuery } from '../wire/disputes.ts';
+import { DISPUTE_ERRORS } from '../wire/errors.ts';
+import { SafeText } from '../wire/fields.ts';
+import { pageOf } from '../wire/order-page.ts';
+
+const AnswerRequest = z
+  .object({ text: SafeText(1, 2000).describe('What the merchant says to the dispute.') })
+  .meta({ id: 'AnswerDisputeRequest' });
+const AcceptRequest = z
+  .object({ note: SafeText(1, 500).describe('Sent to the channel, which may show it to the payer.') })
+  .meta({ id: 'AcceptDisputeRequest' });
+
+/** Disputes of all orders: find, read, answer, accept. */
+export function disputeRoutes(operations: PaymentOperations): RouteGroup {
+  const router = routeGroup('/api/v1/disputes');
+
+  /**
+   * @openapi
+   * /api/v1/disputes:
+   *   get:
+   *     tags: [Disputes]
+   *     summary: List disputes
+   *     description: Newest first; `status=needs_answer` lists those that the channel waits for.
+   */
+  router.get(
+    '/',
+    endpoint({ auth: { admin: 'viewer' }, query: DisputesQuery, returns: Dispute, list: true }, async ({ query }) => {
+      const { limit, cursor, ...filter } = query;
+      return pageOf(await operations.disputes(filter, cursor, limit));
+    }),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/disputes/{disputeNo}:
+   *   get:
+   *     tags: [Disputes]
+   *     summary: Get a dispute
+   */
+  router.get(
+    '/:disputeNo',
+    endpoint({ auth: { admin: 'viewer' }, params: DisputeParams, returns: Dispute }, ({ params, caller, request }) =>
+      operations.readDispute(askerOf(caller, request), params.disputeNo),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/disputes/{disputeNo}/answer:
+   *   post:
+   *     tags: [Disputes]
+   *     summary: Answer a dispute
+   *     description: The text goes to the payer or, once the channel examines the dispute, to the channel.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { text: Delivered on 2026-11-20 and signed for by the customer }
+   */
+  router.post(
+    '/:disputeNo/answer',
+    endpoint(
+      {
+        auth: { admin: 'admin' },
+        params: DisputeParams,
+        body: AnswerRequest,
+        returns: Dispute,
+        idempotent: true,
+        errors: DISPUTE_ERRORS,
+      },
+      ({ params, body, caller, request, claim }) =>
+        operations.answerDispute(askerOf(caller, request), params.disputeNo, body.text, claim),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/disputes/{disputeNo}/accept:
+   *   post:
+   *     tags: [Disputes]
+   *     summary: Accept a dispute
+   *     description: The channel refunds the payer from the account of the merchant. This cannot be undone.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { note: We are sorry that the parcel was lost }
+   */
+  router.post(
+    '/:disputeNo/accept',
+    endpoint(
+      {
+        auth: { admin: 'admin' },
+        params: DisputeParams,
+        body: AcceptRequest,
+        returns: Dispute,
+        idempotent: true,
+        errors: DISPUTE_ERRORS,
+      },
+      ({ params, body, caller, request, claim }) =>
+        operations.acceptDispute(askerOf(caller, request), params.disputeNo, body.note, claim),
+    ),
+  );
+  return router;
+}

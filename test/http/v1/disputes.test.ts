@@ -1,0 +1,189 @@
+import test from 'ava';
+import { disputed, disputeOf, toldOf } from '../../support/disputes.ts';
+import { serviceOfFile } from '../../support/file-service.ts';
+import { openMarket } from '../../support/market.ts';
+import { coverRoutes, refused } from '../../support/route-file.ts';
+
+const file = await serviceOfFile(import.meta.filename);
+const { service, admin, viewer } = file;
+coverRoutes(test, file);
+
+const NOBODYS = 'D20300101000000ABCDEFGHJK';
+const text = { text: 'Delivered and signed for' };
+const note = { note: 'We are sorry' };
+
+/** An order of 10 USD at PayPal that its payer disputes, and the application that sold it. */
+async function open(more: object = {}) {
+  const { paid, shop } = await openMarket(file);
+  const orderNo = await paid({ payWay: 'paypal' });
+  const disputeNo = await disputed(service, orderNo, 'open', 'open', more);
+  return { orderNo, disputeNo, shop };
+}
+
+test.serial('disputes are listed, newest first, in pages, and by each filter', async (t) => {
+  const { orderNo, disputeNo, shop } = await open();
+  const { disputeNo: newer } = await open();
+  const { channelDisputeNo } = (await disputeOf(service, orderNo))!;
+  const first = await viewer('GET', '/api/v1/disputes?limit=1');
+  t.is(first.status, 200);
+  t.is(first.body.data[0].disputeNo, newer);
+  const rest = await viewer('GET', `/api/v1/disputes?limit=1&cursor=${first.body.page.nextCursor}`);
+  t.is(rest.body.data[0].disputeNo, disputeNo);
+  const numbers = async (query: string) =>
+    (await viewer('GET', `/api/v1/disputes?clientId=${shop.clientId}&${query}`)).body.data.map(
+      (row: { disputeNo: string }) => row.disputeNo,
+    );
+  const own = [`orderNo=${orderNo}`, 'status=open', `channelDisputeNo=${channelDisputeNo}`, 'payWay=paypal'];
+  for (const query of [...own, 'project=default']) t.deepEqual(await numbers(query), [disputeNo], query);
+  for (const query of ['status=won', 'payWay=alipay', 'project=other', `orderNo=${NOBODYS}`])
+    t.deepEqual(await numbers(query), [], query);
+});
+
+test.serial('a filter of the disputes that cannot be meant is 400', async (t) => {
+  for (const query of ['status=eaten', 'payWay=cash', 'limit=0', 'cursor=x', 'colour=red'])
+    refused(t, await viewer('GET', `/api/v1/disputes?${query}`), 400, 'invalid_request');
+});
+
+test.serial(
+  'a dispute is shown with what the payer disputes, told to the application and listed for a person',
+  async (t) => {
+    const { orderNo, disputeNo } = await open({ amount: 4, reason: 'INCORRECT_AMOUNT' });
+    const { status, body } = await viewer('GET', `/api/v1/disputes/${disputeNo}`);
+    t.is(status, 200);
+    const shown = {
+      orderNo,
+      payWay: 'paypal',
+      reason: 'INCORRECT_AMOUNT',
+      amount: 4,
+      amountMinor: 400,
+      currency: 'USD',
+    };
+    t.like(body.data, { disputeNo, ...shown, status: 'open', lostAmount: 0, refundNo: null, closedAt: null });
+    t.deepEqual(await toldOf(service, disputeNo), ['dispute.opened']);
+    const { data } = (await viewer('GET', `/api/v1/exceptions?state=open&kind=dispute&orderNo=${orderNo}`)).body;
+    t.like(data[0], { kind: 'dispute', blocksRefunds: false, detail: { disputeNo, state: 'open' } });
+    const explained = (await viewer('GET', `/api/v1/orders/${orderNo}/explain`)).body.data;
+    t.is(explained.situation, 'disputed');
+    t.is(explained.exceptions[0].fix, `payctl dispute get ${disputeNo}`);
+    const timeline = (await viewer('GET', `/api/v1/orders/${orderNo}/timeline`)).body.data;
+    t.true(timeline.some(({ summary }: { summary: string }) => summary === 'event dispute.opened'));
+  },
+);
+
+test.serial(
+  'a message goes to the payer, evidence to the channel once it asks, and both are told as changes',
+  async (t) => {
+    const { orderNo, disputeNo } = await open();
+    const talked = await admin('POST', `/api/v1/disputes/${disputeNo}/answer`, text);
+    t.is(talked.status, 200, JSON.stringify(talked.body));
+    t.is(talked.body.data.status, 'open');
+    t.truthy(talked.body.data.answeredAt);
+    await disputed(service, orderNo, 'escalate', 'needs_answer');
+    const listed = (await viewer('GET', `/api/v1/exceptions?state=open&orderNo=${orderNo}`)).body.data;
+    t.is(listed[0].detail.dueAt, (await viewer('GET', `/api/v1/disputes/${disputeNo}`)).body.data.dueAt);
+    const answered = await admin('POST', `/api/v1/disputes/${disputeNo}/answer`, text);
+    t.like(answered.body.data, { status: 'under_review', dueAt: null });
+    refused(t, await admin('POST', `/api/v1/disputes/${disputeNo}/answer`, text), 422, 'channel_refused');
+    await disputed(service, orderNo, 'win', 'won');
+    t.deepEqual(await toldOf(service, disputeNo), [
+      'dispute.opened',
+      'dispute.updated',
+      'dispute.updated',
+      'dispute.closed',
+    ]);
+    const ended = (await viewer('GET', `/api/v1/exceptions?orderNo=${orderNo}`)).body.data;
+    t.like(ended[0], { kind: 'dispute', state: 'resolved', resolution: 'won', resolvedBy: 'service' });
+  },
+);
+
+test.serial('a dispute that is accepted is lost, and the order counts it once', async (t) => {
+  const { orderNo, disputeNo } = await open({ amount: 4 });
+  const { status, body } = await admin('POST', `/api/v1/disputes/${disputeNo}/accept`, note);
+  t.is(status, 200, JSON.stringify(body));
+  t.like(body.data, { status: 'lost', lostAmount: 4 });
+  const order = (await viewer('GET', `/api/v1/orders/${orderNo}`)).body.data;
+  t.like(order, { refundedAmount: 4, refundableAmount: 6, status: 'partially_refunded' });
+  t.is(order.refunds.length, 1);
+  t.is(order.refunds[0].refundNo, body.data.refundNo);
+  for (const verb of ['accept', 'answer']) {
+    const request = verb === 'accept' ? note : text;
+    refused(t, await admin('POST', `/api/v1/disputes/${disputeNo}/${verb}`, request), 409, 'dispute_closed');
+  }
+});
+
+test.serial('the same key does it once, and the same answer is given again', async (t) => {
+  const { disputeNo } = await open();
+  for (const [verb, request] of [
+    ['answer', text],
+    ['accept', note],
+  ] as const) {
+    const path = `/api/v1/disputes/${disputeNo}/${verb}`;
+    const key = { 'idempotency-key': `${verb}-${disputeNo}` };
+    const first = await admin('POST', path, request, key);
+    t.is(first.status, 200, JSON.stringify(first.body));
+    const second = await admin('POST', path, request, key);
+    t.deepEqual(second.body, first.body);
+    const other = verb === 'answer' ? { text: 'Other' } : { note: 'Other' };
+    refused(t, await admin('POST', path, other, key), 422, 'idempotency_conflict');
+  }
+});
+
+test.serial('an acceptance whose answer is lost is told by what the channel shows afterwards', async (t) => {
+  const { disputeNo, orderNo } = await open();
+  const fault = { payWay: 'paypal', call: 'dispute-deed', fault: '500-after-commit', times: 1, orderNo };
+  await service.sim('/sim/faults', fault);
+  await service.sim('/sim/faults', { payWay: 'paypal', call: 'notice', fault: 'drop-notify', orderNo, probability: 1 });
+  const key = { 'idempotency-key': `lost-${disputeNo}` };
+  const first = await admin('POST', `/api/v1/disputes/${disputeNo}/accept`, note, key);
+  t.is(first.status, 200, 'the channel was asked what became of it');
+  t.is(first.body.data.status, 'lost');
+});
+
+test.serial('a call that the channel never got is told as unknown, and can be repeated', async (t) => {
+  const { disputeNo, orderNo } = await open();
+  const path = `/api/v1/disputes/${disputeNo}/accept`;
+  await service.sim('/sim/faults', { payWay: 'paypal', call: 'dispute-deed', fault: '502', times: 1, orderNo });
+  const key = { 'idempotency-key': `unknown-${disputeNo}` };
+  refused(t, await admin('POST', path, note, key), 504, 'channel_outcome_unknown');
+  service.clock.advance(60);
+  const again = await admin('POST', path, note, key);
+  t.is(again.status, 200, JSON.stringify(again.body));
+  t.is(again.body.data.status, 'lost');
+});
+
+test.serial('what is sent has words, and not too many', async (t) => {
+  for (const [verb, body] of [
+    ['answer', {}],
+    ['answer', { text: 'x'.repeat(2001) }],
+    ['accept', {}],
+    ['accept', { note: '' }],
+  ] as const)
+    refused(t, await admin('POST', `/api/v1/disputes/${NOBODYS}/${verb}`, body), 400, 'invalid_request');
+});
+
+test.serial('a dispute that nobody has is 404 at every operation', async (t) => {
+  refused(t, await viewer('GET', `/api/v1/disputes/${NOBODYS}`), 404, 'not_found');
+  refused(t, await admin('POST', `/api/v1/disputes/${NOBODYS}/answer`, text), 404, 'not_found');
+  refused(t, await admin('POST', `/api/v1/disputes/${NOBODYS}/accept`, note), 404, 'not_found');
+});
+
+test.serial(
+  'a dispute that is won after it was lost waits for a person, who gives the money back to the order',
+  async (t) => {
+    const { orderNo, disputeNo } = await open();
+    await disputed(service, orderNo, 'lose', 'lost');
+    const { refundNo } = (await disputeOf(service, orderNo))!;
+    const early = { action: 'failed_at_channel', reason: 'x' };
+    refused(t, await admin('POST', `/api/v1/refunds/${refundNo}/retry`), 409, 'refund_not_retryable');
+    refused(t, await admin('POST', `/api/v1/refunds/${refundNo}/resolve`, early), 409, 'refund_not_released');
+    await disputed(service, orderNo, 'win', 'won');
+    t.is((await viewer('GET', `/api/v1/refunds/${refundNo}`)).body.data.status, 'abnormal');
+    refused(t, await admin('POST', `/api/v1/refunds/${refundNo}/retry`), 409, 'refund_not_retryable');
+    const request = { action: 'failed_at_channel', reason: 'The appeal was won' };
+    const { status, body } = await admin('POST', `/api/v1/refunds/${refundNo}/resolve`, request);
+    t.is(status, 200, JSON.stringify(body));
+    t.like(body.data, { status: 'failed', refundedAmount: 0, refundableAmount: 10 });
+    t.is((await viewer('GET', `/api/v1/exceptions?state=open&orderNo=${orderNo}`)).body.data.length, 0);
+    t.like((await viewer('GET', `/api/v1/disputes/${disputeNo}`)).body.data, { status: 'won', lostAmount: 0 });
+  },
+);
