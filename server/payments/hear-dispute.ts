@@ -53,15 +53,20 @@ function settleHeard(ports: Ports, source: DisputeSource, dispute: ChannelDisput
   });
 }
 
-/** By the payment, or by our own number where the channel repeats it. */
+/** The order that is known to have it; else by the payment, or by our own number where the channel repeats it. */
 async function findDisputed(
   tx: ReadTx,
   { payWay, from }: DisputeSource,
-  { tradeNos, orderNo }: ChannelDispute,
+  { channelDisputeNo, tradeNos, orderNo }: ChannelDispute,
 ): Promise<OrderRow | undefined> {
   const { account } = from.channel;
+  const known = await tx.disputes.find({ payWay, account, channelDisputeNo });
+  if (known) return tx.orders.find({ orderNo: known.orderNo });
   if (tradeNos.length > 0) {
-    const [found] = await tx.orders.list({ payWay, account, channelTradeNo: tradeNos }, { limit: 1 });
+    const [found] = await tx.orders.list(
+      { payWay, account, channelTradeNo: tradeNos },
+      { orderBy: { createdAt: 'asc' }, limit: 1 },
+    );
     if (found) return found;
   }
   return orderNo === null ? undefined : tx.orders.find({ orderNo });

@@ -98,7 +98,7 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     if ('undecided' in read) return answer(read.undecided, payWay, 'undecided');
     const { notice, from } = read;
     if (notice.disputeId !== undefined) {
-      const result = await disputes({ project, payWay, from }, notice.disputeId, notice);
+      const result = await hearOfDispute({ project, payWay }, [from, ...candidates], notice.disputeId, notice);
       ports.count('notice', { payWay, result });
       return { ack: from.channel.ackNotice(VERDICTS[result]), result };
     }
@@ -117,6 +117,22 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
   function answer(from: NoticeChannel, payWay: PayWay, result: NoticeResult['result']): NoticeResult {
     ports.count('notice', { payWay, result });
     return { ack: from.channel.ackNotice(VERDICTS[result]), result };
+  }
+
+  /** A message about a dispute says nothing of whose order it is: each identity of the account is asked, the one that read it first. */
+  async function hearOfDispute(
+    to: { project: string; payWay: PayWay },
+    [first, ...others]: readonly [NoticeChannel, ...NoticeChannel[]],
+    disputeId: string,
+    notice: Notice,
+  ): Promise<NoticeResult['result']> {
+    let result = await disputes({ ...to, from: first }, disputeId, notice);
+    for (const from of others) {
+      if (result !== 'not_genuine') break;
+      const isOther = from.account !== first.account || from.mode !== first.mode || from === first;
+      if (!isOther) result = await disputes({ ...to, from }, disputeId, notice);
+    }
+    return result;
   }
 
   function remember(payWay: PayWay, notice: Notice, rawBody: Buffer, ack: NoticeAck, word: string): void {

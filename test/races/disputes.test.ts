@@ -1,11 +1,13 @@
 import test from 'ava';
+import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { configure } from '../support/changed-identity.ts';
 import { dispute, disputed, disputeOf, toldOf } from '../support/disputes.ts';
 import { freePort } from '../support/free-port.ts';
 import { payOrder } from '../support/orders.ts';
 import { proveBooks } from '../support/prove.ts';
 import { startReplica } from '../support/replica.ts';
-import { startService, until, type Merchant, type Service } from '../support/service.ts';
+import { ownSimulator, startService, until, type Merchant, type Service } from '../support/service.ts';
 
 const HOUR = 3600;
 
@@ -159,6 +161,25 @@ test.serial('a dispute whose notices never came is found, followed and closed', 
   t.is((await known(service, orderNo)).order.refunded, 1000n);
   await balanced(t, service);
 });
+
+test.serial(
+  'a dispute about an order of a former identity of the account is heard, whoever reads the message',
+  async (t) => {
+    const simulator = await ownSimulator(t);
+    const service = await startService(t, { simulator });
+    const { logIn } = await firstAdmin(service);
+    const shop = await service.merchant();
+    const orders = [await payOrder(service, shop, { payWay: 'paypal', amount: 10 })];
+    await configure({ service, shop, logIn, payWay: 'paypal' }, 'merchant');
+    orders.push(await payOrder(service, shop, { payWay: 'paypal', amount: 10 }));
+    for (const orderNo of orders) {
+      const disputeNo = await disputed(service, orderNo, 'open', 'open');
+      const [created] = await deliveriesOf(service, orderNo, 'CUSTOMER.DISPUTE.CREATED');
+      t.is(await post(service.url, created!), 200, orderNo);
+      t.deepEqual(await toldOf(service, disputeNo), ['dispute.opened']);
+    }
+  },
+);
 
 test.serial('a dispute about a payment that nobody knows is refused, and listed', async (t) => {
   const { service, orderNo } = await stage(t);

@@ -9,7 +9,8 @@ import type { Notice } from '../../server/payments/channel.ts';
 import { closePayment } from '../../server/payments/close.ts';
 import { receiveNotice } from '../../server/payments/notice.ts';
 import { operatorRepairs } from '../../server/payments/operator.ts';
-import { settleRefund } from '../../server/payments/settle.ts';
+import { settleDispute } from '../../server/payments/settle-dispute.ts';
+import { lockOrder, settleRefund } from '../../server/payments/settle.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../support/catalog-world.ts';
 import { count, isLong } from '../support/counts.ts';
 import { postgresDatabase } from '../support/database.ts';
@@ -64,6 +65,15 @@ const OPERATIONS: Record<string, Operation> = {
   'adjust coins': ({ world }) => world.catalog.coins.adjust(operator, gold, { userId: 'ann', amount: 1, reason: 'x' }),
   'product update': ({ world }, turn) => world.catalog.products.update(operator, tea, { price: 10 + (turn % 2) }),
   'coin update': ({ world }, turn) => world.catalog.coins.update(operator, gold, { name: `Gold ${turn}` }),
+  'dispute lost': ({ world, sold }, turn) =>
+    world.store.transaction(async (tx) => {
+      const order = await lockOrder(tx, sold, 'any');
+      const amount = { minor: 1n, currency: order.currency };
+      const lost = { amount, at: world.ports.now(), booked: true };
+      const named = { channelDisputeNo: `D${sold}${turn}`, tradeNos: [], orderNo: sold, reason: 'OTHER', dueAt: null };
+      const said = { ...named, amount, state: 'lost', openedAt: world.ports.now(), lost } as const;
+      await settleDispute(world.ports, tx, order, said, via);
+    }),
   'exception ended': ({ world, exceptionId }) =>
     operatorRepairs(world.ports).resolveException(asker, exceptionId, 'acknowledge', 'seen'),
 };
