@@ -1,6 +1,6 @@
 import type { DisputeRow } from '../db/entities/disputes.ts';
 import type { Tx } from '../db/store.ts';
-import { Conflict, NotAllowed } from '../errors.ts';
+import { Conflict } from '../errors.ts';
 import { afterIntent, ask, intend } from './ask.ts';
 import type { DisputeDeed, DisputeDesk } from './channel.ts';
 import { isDecided } from './core/moves.ts';
@@ -80,5 +80,6 @@ async function intendDeed(
 function send(desk: DisputeDesk | undefined, deed: Deed, no: string, text: string): Promise<DisputeDeed> {
   if (deed === 'answer' && desk) return desk.answer(no, text);
   if (desk?.accept) return desk.accept(no, text);
-  throw new NotAllowed('channel_refused', 'The channel does not take this for disputes.');
+  const reason = 'The channel does not take this for its disputes.';
+  return Promise.resolve({ kind: 'refused', code: 'NOT_OFFERED', reason });
 }

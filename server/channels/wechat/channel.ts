@@ -22,6 +22,7 @@ import {
 } from './answers.ts';
 import { readCertificates } from './certificates.ts';
 import { createAsk, createSender } from './client.ts';
+import { wechatComplaints } from './complaints.ts';
 import { createJudge } from './genuine.ts';
 import { readNotice } from './notice.ts';
 import { needsAddress } from './options.ts';
@@ -96,6 +97,7 @@ export function createWechatChannel(input: ChannelInput): Channel {
         return { kind: 'unknown', cause: 'unparsable', detail: 'The response of WeChat Pay has no refund_id.' };
       return readRefunded(await ask(requests.abnormalRefundRequest(refund, refundId)), refund, now());
     },
+    disputes: wechatComplaints(ask, settings),
     readNotice: (headers, rawBody, budget) => readNotice(reader, headers, rawBody, now(), budget),
     ackNotice,
     probe: () => probe(settings, ask, send, now),

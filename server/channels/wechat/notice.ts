@@ -29,6 +29,7 @@ export async function readNotice(
   const envelope = readMembers(rawBody);
   const resource = openResource(objectIn(envelope, 'resource'), reader.apiV3Key);
   const event = textIn(envelope, 'event_type');
+  if (event.startsWith('COMPLAINT.')) return complaintNotice(reader, event, envelope, resource);
   const isRefund = event.startsWith('REFUND.');
   const { mchid } = reader;
   // A refund's resource names no appid.
@@ -50,6 +51,20 @@ function knownApp({ appIds }: NoticeReader, resource: Members): string {
   const appId = textIn(resource, 'appid');
   if (appIds.includes(appId)) return appId;
   throw new NoticeNotGenuine('wrong_account', `appid is ${appId}.`);
+}
+
+/** A complaint names no merchant; that its resource opens with the merchant's own key says whose it is. */
+function complaintNotice(
+  { mchid: account }: NoticeReader,
+  event: string,
+  envelope: Members,
+  resource: Members,
+): Notice {
+  const noticeId = textIn(envelope, 'id');
+  const disputeId = textIn(resource, 'complaint_id');
+  if (!noticeId || !disputeId)
+    throw new NoticeNotGenuine('malformed', 'The notification has no id or no complaint_id.');
+  return { noticeId, account, event, orderNo: null, refundNo: null, disputeId };
 }
 
 function tradePart(resource: Members, receivedAt: Date): Pick<Notice, 'outcome'> {

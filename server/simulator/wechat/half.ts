@@ -8,6 +8,7 @@ import { randomDigits } from '../trades.ts';
 import { configOfMerchant, newMerchant, readMerchant, rotateMerchant } from './account.ts';
 import { CODE_CALLS } from './code-calls.ts';
 import { CERTIFICATE_CALLS } from './certificate-calls.ts';
+import { actOnComplaint, COMPLAINT_CALLS } from './complaint-calls.ts';
 import { enter, isRefused } from './gate.ts';
 import { H5_PATH, openH5 } from './h5-page.ts';
 import { describeRefundNotice, describeTrade, refundEvent } from './present.ts';
@@ -16,7 +17,7 @@ import { empty } from './refusals.ts';
 import { sealAnswer, sealNotice } from './seal.ts';
 import { TRADE_CALLS } from './trade-calls.ts';
 
-const CALLS = [...TRADE_CALLS, ...CODE_CALLS, ...REFUND_CALLS, ...CERTIFICATE_CALLS];
+const CALLS = [...TRADE_CALLS, ...CODE_CALLS, ...REFUND_CALLS, ...CERTIFICATE_CALLS, ...COMPLAINT_CALLS];
 
 /** 15 s twice, 30 s, 3, 10 and 20 min, 30 min three times, 1 h, 3 h three times, 6 h twice. */
 const SCHEDULE = [15, 15, 30, 180, 600, 1200, 1800, 1800, 1800, 3600, 10_800, 10_800, 10_800, 21_600, 21_600];
@@ -42,6 +43,7 @@ export const wechatHalf: Half = {
     if (refund.state === 'processing') return;
     sendNotice(core, trade, refundEvent(refund), refund.notifyUrl, describeRefundNotice(trade, refund));
   },
+  dispute: actOnComplaint,
   newRefundNumber: (core) => core.trades.newNumber(() => `503${randomDigits(25)}`),
   signNotice(core, notice, fault) {
     const account = core.accounts.get('wechat', notice.account);

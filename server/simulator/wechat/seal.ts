@@ -72,17 +72,24 @@ function noticeKeyOf(merchant: Merchant, { attempts }: NoticeRecord): SigningKey
 }
 
 function noticeOf({ apiV3Key }: Merchant, { id, event, facts, createdAt }: NoticeRecord, fault: FaultName | undefined) {
-  const kind = event.startsWith('REFUND.') ? 'refund' : 'transaction';
+  const kind = KINDS[event.split('.')[0] ?? ''] ?? 'transaction';
   const told = fault === 'wrong-amount' ? withWrongAmount(facts) : facts;
   return {
     id,
     create_time: beijingTime(createdAt),
     resource_type: 'encrypt-resource',
     event_type: event,
-    summary: kind === 'refund' ? '退款通知' : '支付成功',
+    summary: SUMMARIES[kind],
     resource: { original_type: kind, ...encrypted(JSON.stringify(told), kind, apiV3Key, fault) },
   };
 }
+
+const KINDS: Readonly<Record<string, string>> = { REFUND: 'refund', COMPLAINT: 'complaint' };
+const SUMMARIES: Readonly<Record<string, string>> = {
+  refund: '退款通知',
+  complaint: '投诉通知',
+  transaction: '支付成功',
+};
 
 /** Facts whose amounts are one fen too high. */
 export function withWrongAmount(facts: Readonly<Record<string, unknown>>): Record<string, unknown> {

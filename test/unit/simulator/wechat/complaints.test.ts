@@ -1,0 +1,108 @@
+import test from 'ava';
+import { createPrivateKey, privateDecrypt, constants } from 'node:crypto';
+import type { DisputeDesk, PlaceOrder } from '../../../../server/payments/channel.ts';
+import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import type { World } from '../world.ts';
+import { call, channelOf, configOf, newNo, startWechat } from './merchant.ts';
+
+const PATH = '/v3/merchant-service/complaints-v2';
+
+let world: World;
+let config: HalfConfig;
+test.before(async () => {
+  world = await startWechat();
+  config = await configOf(world);
+});
+test.after.always(() => world.close());
+
+const desk = (of = config) => channelOf(world, of).disputes as DisputeDesk;
+
+/** A paid order over 12.34 CNY. */
+async function paid(): Promise<string> {
+  const order: PlaceOrder = {
+    orderNo: newNo(),
+    subject: 'A cup of tea',
+    amount: { minor: 1234n, currency: 'CNY' },
+    scene: 'qr',
+    expiresAt: new Date(Date.now() + 3_600_000),
+    sentAt: new Date(),
+    notifyUrl: 'http://127.0.0.1:9/notify',
+    returnUrl: '',
+    cancelUrl: '',
+    clientIp: null,
+    openId: null,
+    payCode: null,
+    options: {},
+  };
+  await channelOf(world, config).place(order);
+  await world.post('/sim/pay', { orderNo: order.orderNo });
+  return order.orderNo;
+}
+
+async function act(orderNo: string, deed: string, more: object = {}): Promise<string> {
+  const { id } = await world.post<{ id: string }>('/sim/dispute', { orderNo, act: deed, ...more });
+  return id;
+}
+
+async function stateOf(id: string): Promise<string> {
+  const said = await desk().read(id);
+  return said.kind === 'found' ? said.dispute.state : said.kind;
+}
+
+test('a complaint is read with its payment, what is asked back, and whose turn it is', async (t) => {
+  const orderNo = await paid();
+  const id = await act(orderNo, 'open', { amount: '4.00' });
+  const said = await desk().read(id);
+  t.is(said.kind, 'found');
+  if (said.kind !== 'found') return;
+  const { dispute } = said;
+  t.like(dispute, { channelDisputeNo: id, orderNo, reason: 'REFUND', state: 'needs_answer', dueAt: null });
+  t.deepEqual(dispute.amount, { minor: 400n, currency: 'CNY' });
+  t.regex(dispute.tradeNos[0] ?? '', /^4200/);
+  t.deepEqual(await desk().answer(id, '已经发货'), { kind: 'done' });
+  t.is(await stateOf(id), 'under_review');
+  await act(orderNo, 'ask');
+  t.is(await stateOf(id), 'needs_answer', 'the payer wrote again');
+  await act(orderNo, 'win');
+  t.is(await stateOf(id), 'won');
+  t.like(await desk().answer(id, '已经发货'), { kind: 'refused', code: 'INVALID_REQUEST' });
+  t.is(desk().accept, undefined);
+});
+
+test('an answer that is too long is not sent, and nobody else’s complaint is there', async (t) => {
+  const id = await act(await paid(), 'open');
+  t.like(await desk().answer(id, '字'.repeat(201)), { kind: 'refused', code: 'PARAM_ERROR' });
+  t.is(await stateOf(id), 'needs_answer');
+  t.is((await call(world, config, 'POST', `${PATH}/${id}/response`, { response_content: '好' })).code, 'PARAM_ERROR');
+  const other = await configOf(world, 'other');
+  t.deepEqual(await desk(other).read(id), { kind: 'absent' });
+  t.like(await desk(other).answer(id, '好'), { kind: 'refused', code: 'RESOURCE_NOT_EXISTS' });
+});
+
+test('complaints are listed by their days, 30 at most, and a list goes through its pages', async (t) => {
+  const orderNo = await paid();
+  const ids = [];
+  for (let n = 0; n < 51; n += 1) ids.push(await act(orderNo, 'open'));
+  const listed = await desk().changedSince(new Date(Date.now() - 86_400_000));
+  t.is(listed.kind, 'listed');
+  if (listed.kind === 'listed') t.true(ids.every((id) => listed.disputeNos.includes(id)));
+  t.like(await desk().changedSince(new Date(Date.now() - 40 * 86_400_000)), { kind: 'listed', disputeNos: [] });
+  for (const query of [
+    '',
+    'begin_date=2026-01-01&end_date=2026-03-01',
+    'limit=51&begin_date=2026-01-01&end_date=2026-01-02',
+  ])
+    t.is((await call(world, config, 'GET', `${PATH}?${query}`)).code, 'PARAM_ERROR', query);
+});
+
+test('the phone number of the payer is encrypted for the merchant alone, and is nothing that is read', async (t) => {
+  const id = await act(await paid(), 'open');
+  const { payer_phone: sealed } = JSON.parse((await call(world, config, 'GET', `${PATH}/${id}`)).body) as {
+    payer_phone: string;
+  };
+  const key = createPrivateKey(config.pems['wechat_merchant_key']?.[0] ?? '');
+  const opened = privateDecrypt({ key, padding: constants.RSA_PKCS1_OAEP_PADDING }, Buffer.from(sealed, 'base64'));
+  t.regex(opened.toString(), /^\d{11}$/);
+  const said = JSON.stringify(await desk().read(id), (_name, one: unknown) => (typeof one === 'bigint' ? '' : one));
+  t.false(said.includes(sealed));
+});
