@@ -50,6 +50,8 @@ export interface DisputeDesk {
   changedSince(since: Date): Promise<DisputeList>;
   /** Sends text to the payer or to the channel, whichever the stage of the dispute calls for. */
   answer(channelDisputeNo: string, text: string): Promise<DisputeDeed>;
+  /** Says that the merchant has dealt with it. Absent = the channel decides that alone. */
+  finish?(channelDisputeNo: string): Promise<DisputeDeed>;
   /** Gives in: the payer gets the disputed money from the merchant. Absent = the channel does not take it. */
   accept?(channelDisputeNo: string, note: string): Promise<DisputeDeed>;
 }

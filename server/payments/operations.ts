@@ -101,6 +101,8 @@ export function paymentOperations(ports: Ports) {
       viewDispute(await deeds.answer(asker, disputeNo, text, claim)),
     acceptDispute: async (asker: Asker, disputeNo: string, note: string, claim?: KeyClaim) =>
       viewDispute(await deeds.accept(asker, disputeNo, note, claim)),
+    finishDispute: async (asker: Asker, disputeNo: string, claim?: KeyClaim) =>
+      viewDispute(await deeds.finish(asker, disputeNo, claim)),
     exceptions: reading.exceptions,
     resolveException: async (asker: Asker, id: string, action: ExceptionAction, reason: string) =>
       viewException(await repairs.resolveException(asker, id, action, reason)),

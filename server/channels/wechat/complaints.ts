@@ -37,10 +37,10 @@ const Page = z.object({ data: z.array(z.object({ complaint_id: z.string() })).de
 
 /**
  * Complaints of payers (消费者投诉 2.0). A complaint takes no money: what the merchant or WeChat Pay gives back is a refund, and
- * told as such. It ends in WeChat Pay's merchant platform, where the merchant says that it is dealt with.
+ * told as such. It ends when the merchant says that it is dealt with.
  */
 export function wechatComplaints(ask: Ask, { mchid }: { mchid: string }): DisputeDesk {
-  return { read, changedSince, answer };
+  return { read, changedSince, answer, finish };
 
   async function read(id: string): Promise<DisputeOutcome> {
     const reply = await ask(get(`${PATH}/${encodeURIComponent(id)}`));
@@ -71,9 +71,18 @@ export function wechatComplaints(ask: Ask, { mchid }: { mchid: string }): Disput
   async function answer(id: string, text: string): Promise<DisputeDeed> {
     if ([...text].length > LONGEST_ANSWER)
       return { kind: 'refused', code: 'PARAM_ERROR', reason: `WeChat Pay takes ${LONGEST_ANSWER} characters.` };
-    const body = JSON.stringify({ complainted_mchid: mchid, response_content: text });
-    const target = `${PATH}/${encodeURIComponent(id)}/response`;
-    const reply = await ask({ method: 'POST', target, body, about: { call: 'dispute answer' } });
+    return post(id, 'response', { response_content: text });
+  }
+
+  /** The merchant's word ends it; the payer may complain again. */
+  function finish(id: string): Promise<DisputeDeed> {
+    return post(id, 'complete', {});
+  }
+
+  async function post(id: string, verb: string, members: object): Promise<DisputeDeed> {
+    const body = JSON.stringify({ complainted_mchid: mchid, ...members });
+    const target = `${PATH}/${encodeURIComponent(id)}/${verb}`;
+    const reply = await ask({ method: 'POST', target, body, about: { call: `dispute ${verb}` } });
     if (reply.kind === 'said') return { kind: 'done' };
     if (reply.kind === 'unknown') return reply;
     return unknownRefusal(reply) ?? { kind: 'refused', code: reply.code, reason: reply.message };

@@ -104,5 +104,28 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
         operations.acceptDispute(askerOf(caller, request), params.disputeNo, body.note, claim),
     ),
   );
+
+  /**
+   * @openapi
+   * /api/v1/disputes/{disputeNo}/finish:
+   *   post:
+   *     tags: [Disputes]
+   *     summary: Say that a complaint has been dealt with
+   *     description: Complaints of WeChat Pay only; the other channels decide by themselves.
+   */
+  router.post(
+    '/:disputeNo/finish',
+    endpoint(
+      {
+        auth: { admin: 'admin' },
+        params: DisputeParams,
+        returns: Dispute,
+        idempotent: true,
+        errors: DISPUTE_ERRORS,
+      },
+      ({ params, caller, request, claim }) =>
+        operations.finishDispute(askerOf(caller, request), params.disputeNo, claim),
+    ),
+  );
   return router;
 }

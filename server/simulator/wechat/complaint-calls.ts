@@ -38,6 +38,8 @@ const ResponseBody = z.object({
   response_content: z.string().min(1).max(200),
 });
 
+const CompleteBody = ResponseBody.omit({ response_content: true });
+
 /** Complaints, version 2: paths, members, words and limits as in the vendor's documents of 消费者投诉 2.0. */
 export const COMPLAINT_CALLS: readonly CallRoute[] = [
   { method: 'GET', path: /^\/v3\/merchant-service\/complaints-v2$/, call: 'dispute', plan: planList },
@@ -46,7 +48,13 @@ export const COMPLAINT_CALLS: readonly CallRoute[] = [
     method: 'POST',
     path: /^\/v3\/merchant-service\/complaints-v2\/([^/]+)\/response$/,
     call: 'dispute-deed',
-    plan: planAnswer,
+    plan: (asked) => planDeed(asked, ResponseBody, (found, body) => answer(asked, found, body.response_content)),
+  },
+  {
+    method: 'POST',
+    path: /^\/v3\/merchant-service\/complaints-v2\/([^/]+)\/complete$/,
+    call: 'dispute-deed',
+    plan: (asked) => planDeed(asked, CompleteBody, (found) => complete(asked, found)),
   },
 ];
 
@@ -121,21 +129,36 @@ function planRead(asked: Asked): Planned {
   return { orderNo: found.trade.orderNo, act: () => tell(present(asked, found)) };
 }
 
-function planAnswer(asked: Asked): Planned {
-  const read = readBody(ResponseBody, asked.rawBody);
+function planDeed<Body extends z.infer<typeof CompleteBody>>(
+  asked: Asked,
+  schema: z.ZodType<Body>,
+  act: (found: Found, body: Body) => Answer,
+): Planned {
+  const read = readBody(schema, asked.rawBody);
   if (!read.ok) return settled(badParameter(read.field, read.issue));
   const found = allOf(asked).find(({ complaint }) => complaint.id === asked.parts[0]);
   if (!found || read.body.complainted_mchid !== asked.merchant.mchid)
     return settled(refuse(404, 'RESOURCE_NOT_EXISTS', '投诉单不存在'));
-  const { trade, complaint } = found;
-  return { orderNo: trade.orderNo, act: () => answer(asked, trade, complaint, read.body.response_content) };
+  return { orderNo: found.trade.orderNo, act: () => (isOver(found) ? over() : act(found, read.body)) };
 }
 
-function answer({ core }: Asked, trade: Trade, complaint: Complaint, text: string): Answer {
-  if (complaint.state === 'PROCESSED') return refuse(400, 'INVALID_REQUEST', '投诉单已处理完成');
+function answer({ core }: Asked, { trade, complaint }: Found, text: string): Answer {
   complaint.answers.push(text);
   move(core, trade, complaint, { state: 'PROCESSING', waits: false }, 'MERCHANT_RESPONSE');
   return empty(204);
+}
+
+function complete({ core }: Asked, { trade, complaint }: Found): Answer {
+  move(core, trade, complaint, { state: 'PROCESSED', waits: false }, 'MERCHANT_CONFIRM_COMPLETE');
+  return empty(204);
+}
+
+function isOver({ complaint }: Found): boolean {
+  return complaint.state === 'PROCESSED';
+}
+
+function over(): Answer {
+  return refuse(400, 'INVALID_REQUEST', '投诉单已处理完成');
 }
 
 function present({ merchant }: Asked, { trade, complaint }: Found): Record<string, unknown> {

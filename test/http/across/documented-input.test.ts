@@ -71,7 +71,7 @@ test('an Idempotency-Key is honoured, or the answer says that it was not, exactl
     t.is((await send(method, path)).headers.get('idempotency-key-ignored'), null, 'without a key nothing is said');
   }
   t.true(honoured.includes('POST /api/v2/payment/pay'));
-  t.is(honoured.length, 14, honoured.join('\n'));
+  t.is(honoured.length, 15, honoured.join('\n'));
 });
 
 test('what only reads says nothing about a key', async (t) => {

@@ -161,10 +161,27 @@ test.serial('what is sent has words, and not too many', async (t) => {
     refused(t, await admin('POST', `/api/v1/disputes/${NOBODYS}/${verb}`, body), 400, 'invalid_request');
 });
 
+test.serial('a complaint of WeChat Pay that was dealt with is over; PayPal decides by itself', async (t) => {
+  const { paid } = await openMarket(file);
+  const orderNo = await paid({ payWay: 'wechat' });
+  const disputeNo = await disputed(service, orderNo, 'open', 'needs_answer');
+  const key = { 'idempotency-key': `finish-${disputeNo}` };
+  const finish = (no: string) => admin('POST', `/api/v1/disputes/${no}/finish`, undefined, key);
+  const { status, body } = await finish(disputeNo);
+  t.is(status, 200, JSON.stringify(body));
+  t.like(body.data, { status: 'won', lostAmount: 0 });
+  t.deepEqual((await finish(disputeNo)).body, body);
+  const { disputeNo: other } = await open();
+  refused(t, await finish(other), 422, 'idempotency_conflict');
+  refused(t, await admin('POST', `/api/v1/disputes/${other}/finish`), 422, 'channel_refused');
+  refused(t, await admin('POST', `/api/v1/disputes/${disputeNo}/finish`), 409, 'dispute_closed');
+});
+
 test.serial('a dispute that nobody has is 404 at every operation', async (t) => {
   refused(t, await viewer('GET', `/api/v1/disputes/${NOBODYS}`), 404, 'not_found');
   refused(t, await admin('POST', `/api/v1/disputes/${NOBODYS}/answer`, text), 404, 'not_found');
   refused(t, await admin('POST', `/api/v1/disputes/${NOBODYS}/accept`, note), 404, 'not_found');
+  refused(t, await admin('POST', `/api/v1/disputes/${NOBODYS}/finish`), 404, 'not_found');
 });
 
 test.serial(

@@ -67,6 +67,10 @@ test('a complaint is read with its payment, what is asked back, and whose turn i
   t.is(await stateOf(id), 'won');
   t.like(await desk().answer(id, '已经发货'), { kind: 'refused', code: 'INVALID_REQUEST' });
   t.is(desk().accept, undefined);
+  const again = await act(orderNo, 'open');
+  t.deepEqual(await desk().finish?.(again), { kind: 'done' });
+  t.is(await stateOf(again), 'won');
+  t.like(await desk().finish?.(again), { kind: 'refused', code: 'INVALID_REQUEST' });
 });
 
 test('an answer that is too long is not sent, and nobody else’s complaint is there', async (t) => {
