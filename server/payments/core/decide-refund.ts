@@ -5,7 +5,7 @@ import type { ChannelLimits, RefundOutcome } from '../channel.ts';
 import { type Change, type Refusal, STAY, type Touched } from './change.ts';
 import type { RefundFacts } from './facts.ts';
 import { failedRefund, hearRefund, type RefundHeard } from './hear-refund.ts';
-import { foreignRefund, newRefund, type RefundIntent, reservation } from './open-refund.ts';
+import { foreignRefund, isForeign, newRefund, type RefundIntent, reservation } from './open-refund.ts';
 import { isRefundOverdue, isSendable, later } from './plan.ts';
 
 /** What an outcome does to a refund and the sums of its order. */
@@ -183,6 +183,7 @@ function sent(refund: RefundRow, now: Date): Touched {
 function retry({ order, refund }: Pair, { facts }: Wish<'retry'>, now: Date): Change | Refusal {
   const { blockedBy, limits } = facts;
   if (refund.origin === 'dispute') return ofDispute();
+  if (isForeign(refund.origin)) return madeElsewhere();
   if (isRefundOverdue(refund, now)) return sendOverdue(refund, limits, now);
   if (refund.state !== 'failed') return notRetryable(`A refund in the state ${refund.state} cannot be retried.`);
   const isOwed = refund.surplus || refund.origin === 'late';
@@ -295,6 +296,13 @@ function notRetryable(message: string): Refusal {
 function ofDispute(): Refusal {
   return notRetryable(
     'The money was lost to a dispute; the service does not refund it again. Resolve the refund instead.',
+  );
+}
+
+/** A refund under our number beside one that the portal of the channel may still make. */
+function madeElsewhere(): Refusal {
+  return notRetryable(
+    'The refund was made outside this service, which does not send it again. Resolve it, or make a new refund.',
   );
 }
 

@@ -2,7 +2,7 @@ import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { RefundOutcome } from '../channel.ts';
 import { type Change, type Raised, type RefundMoved, type Resolved, STAY, type Touched } from './change.ts';
-import { reservedAgain, withOverrun, withRefunded } from './open-refund.ts';
+import { isForeign, reservedAgain, withOverrun, withRefunded } from './open-refund.ts';
 import { ABSENCE_SECONDS, isRefundOverdue, later, nextRefundCheck } from './plan.ts';
 
 /** A call whose outcome is unknown may still land for this long. */
@@ -88,7 +88,10 @@ function unpaidPayer({ refundNo }: RefundRow): Raised {
 /** A refund that came through answers the exceptions that were opened about it, and about the late money that it gives back. */
 function resolvedBy({ refundNo, orderNo, origin }: RefundRow): Resolved[] {
   const how = { resolution: 'refunded', by: 'service' } as const;
-  const own = (['refund_abnormal', 'refund_overdue'] as const).map((kind) => ({ where: { refundNo, kind }, ...how }));
+  const own = (['refund_abnormal', 'refund_reversed', 'refund_overdue'] as const).map((kind) => ({
+    where: { refundNo, kind },
+    ...how,
+  }));
   return origin === 'late' ? [...own, { where: { orderNo, kind: 'late_paid' }, ...how }] : own;
 }
 
@@ -267,9 +270,12 @@ function overdue(refund: RefundRow, now: Date): Raised[] {
   return [{ kind: 'refund_overdue', dedupe: refundNo, refundNo, detail: { failureCode }, again: true }];
 }
 
-/** A channel that took a refund and then knows nothing of it, twice, does not have it: the same number is sent again. */
-function isDisowned({ accepted, absentCount }: RefundRow): boolean {
-  return accepted && absentCount >= 2;
+/**
+ * A channel that took a refund and then knows nothing of it, twice, does not have it: the same number is sent again. What was
+ * made elsewhere was never sent by anybody here.
+ */
+function isDisowned({ accepted, absentCount, origin }: RefundRow): boolean {
+  return accepted && absentCount >= 2 && !isForeign(origin);
 }
 
 const DISOWNED = { accepted: false, absentCount: 0, absentFirstAt: null } as const;

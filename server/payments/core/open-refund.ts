@@ -66,6 +66,11 @@ export function reservedAgain({ sequence }: OrderRow, { refundNo }: RefundRow): 
   return { name: `refund-reserved:${refundNo}:${sequence + 1}`, run: ['refundReserved'] };
 }
 
+/** Whether a refund was made by nobody here, so that the service must never send it. */
+export function isForeign(origin: RefundOrigin): boolean {
+  return origin === 'channel' || origin === 'dispute';
+}
+
 /** What the payer got by a dispute that was lost: a refund that nobody here made, inside the sums of the paid order. */
 export function lostToDispute(
   order: OrderRow,

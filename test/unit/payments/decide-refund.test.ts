@@ -6,6 +6,7 @@ import { decideNewRefund, decideRefund } from '../../../server/payments/core/dec
 import type { RefundHeard } from '../../../server/payments/core/hear-refund.ts';
 import { isListed } from '../../../server/payments/apply.ts';
 import { REFUND_MOVES } from '../../../server/payments/core/moves.ts';
+import { nextRefundStep } from '../../../server/payments/core/plan.ts';
 import { LIMITS, pairs, REFUND_FACTS, REFUND_HEARD, REFUND_WISHES } from '../../support/core-refunds.ts';
 import { at, frozen, NOW, orderRow, refundRow } from '../../support/core-rows.ts';
 
@@ -182,4 +183,29 @@ test('a new refund: paid money, no blocking exception, enough left, the limits o
   t.deepEqual(opened.open?.sums, { refunding: 400n });
   t.deepEqual(opened.open?.row.sentAt, at(57), 'a minute after the earlier one was sent');
   t.is(REFUND_FACTS.length, 4);
+});
+
+for (const origin of ['channel', 'dispute'] as const)
+  test(`a refund that was made elsewhere (${origin}) is never sent, however often the channel knows nothing of it`, (t) => {
+    const order = orderRow({ state: 'paid', paid: 1000n, refunding: 400n });
+    const asked = { state: 'processing', origin, accepted: true, absentCount: 1, absentFirstAt: at(-61) } as const;
+    const change = decideRefund(order, refundRow(asked), { outcome: { kind: 'absent' } }, NOW);
+    if ('refuse' in change) return t.fail();
+    const after = { ...refundRow(asked), ...change.refund };
+    t.true(after.accepted);
+    t.not(nextRefundStep(after, NOW), 'send');
+    t.not(nextRefundStep(after, NOW), 'ask_if_known');
+    const facts = { blockedBy: null, limits: LIMITS[0]! };
+    for (const state of ['failed', 'processing'] as const) {
+      const old = refundRow({ ...asked, state, createdAt: at(-9 * 86_400), sentAt: null });
+      t.like(decideRefund(order, old, { wish: 'retry', facts }, NOW), { refuse: { code: 'refund_not_retryable' } });
+    }
+  });
+
+test('a refund that the channel took back and then did is no longer listed as taken back', (t) => {
+  const order = orderRow({ state: 'paid', paid: 1000n, refunding: 400n });
+  const outcome = { kind: 'succeeded', amount: { minor: 400n, currency: 'CNY' }, at: NOW } as const;
+  const change = decideRefund(order, refundRow({ state: 'abnormal', accepted: true }), { outcome }, NOW);
+  if ('refuse' in change) return t.fail();
+  t.true(change.resolve?.some(({ where }) => 'kind' in where && where.kind === 'refund_reversed'));
 });
