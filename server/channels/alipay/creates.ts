@@ -1,6 +1,7 @@
 import type { PlaceOrder } from '../../payments/channel.ts';
 import { majorText } from '../../payments/money.ts';
-import { chinaTime, compact, cutText, type AlipayCall } from './requests.ts';
+import { plainText } from '../plain-text.ts';
+import { chinaTime, compact, type AlipayCall } from './requests.ts';
 
 const MINI = { method: 'alipay.trade.create', productCode: 'JSAPI_PAY' } as const;
 
@@ -92,5 +93,5 @@ function goodsDetail({ id, name, quantity, price }: Goods): Record<string, unkno
 /** A subject that Alipay takes: `/ = &` as their full-width forms, no control characters, at most 256 characters. */
 function subjectText(subject: string): string {
   const wide = subject.replace(/[/=&]/g, (char) => String.fromCharCode(char.charCodeAt(0) + 0xfee0));
-  return cutText(wide, 256);
+  return plainText(wide, 256);
 }

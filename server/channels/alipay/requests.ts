@@ -1,5 +1,6 @@
 import type { OrderRef, RefundOrder, RefundRef } from '../../payments/channel.ts';
 import { majorText } from '../../payments/money.ts';
+import { plainText } from '../plain-text.ts';
 
 /** One call before it is signed: the method, its business content and the addresses that go beside it. */
 export interface AlipayCall {
@@ -44,7 +45,7 @@ export function refundCall(refund: RefundOrder): AlipayCall {
     ...paymentOf(refund),
     out_request_no: refund.refundNo,
     refund_amount: majorText(refund.refundAmount, 'alipay'),
-    refund_reason: cutText(refund.reason, 256),
+    refund_reason: plainText(refund.reason, 256),
   });
   return { method: 'alipay.trade.refund', content };
 }
@@ -102,20 +103,6 @@ export function encodeForm(params: Readonly<Record<string, string>>): string {
 /** Writes an instant as Alipay does: `yyyy-MM-dd HH:mm:ss` in UTC+8, whatever zone the process runs in. */
 export function chinaTime(at: Date): string {
   return new Date(at.getTime() + CHINA_MS).toISOString().slice(0, 19).replace('T', ' ');
-}
-
-/** At most `max` UTF-16 units of a text, with no broken character and no control characters. */
-export function cutText(text: string, max: number): string {
-  const clean = text
-    .toWellFormed()
-    .replace(/\p{Cc}+/gu, ' ')
-    .trim();
-  return clean.length <= max
-    ? clean
-    : clean
-        .slice(0, max)
-        .toWellFormed()
-        .replace(/\uFFFD$/, '');
 }
 
 /** Only what is there: empty values are not sent. */

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import type { CaptureRef, OrderRef, PlaceOrder, RefundOrder, RefundRef, WireRequest } from '../../payments/channel.ts';
 import { majorText } from '../../payments/money.ts';
 import type { Money } from '../../payments/money.ts';
+import { plainText } from '../plain-text.ts';
 import type { PaypalSettings } from './settings.ts';
 import type { Transmission } from './signature.ts';
 
@@ -36,7 +37,7 @@ export function createOrderRequest(settings: PaypalSettings, order: PlaceOrder):
       {
         reference_id: 'default',
         amount: paypalAmount(order.amount),
-        description: plainText(order.subject, LONGEST.description) || undefined,
+        description: plainText(order.subject, LONGEST.description, 'bytes') || undefined,
         custom_id: order.orderNo,
         invoice_id: order.orderNo,
         soft_descriptor: options.softDescriptor,
@@ -45,7 +46,7 @@ export function createOrderRequest(settings: PaypalSettings, order: PlaceOrder):
     payment_source: {
       paypal: {
         experience_context: {
-          brand_name: options.brandName && (plainText(options.brandName, LONGEST.brandName) || undefined),
+          brand_name: options.brandName && (plainText(options.brandName, LONGEST.brandName, 'bytes') || undefined),
           locale: options.locale,
           landing_page: options.landingPage,
           payment_method_preference: options.immediatePayment ? 'IMMEDIATE_PAYMENT_REQUIRED' : undefined,
@@ -88,7 +89,7 @@ export function refundRequest(settings: PaypalSettings, captureId: string, refun
     amount: paypalAmount(refund.refundAmount),
     custom_id: refund.orderNo,
     invoice_id: refund.refundNo,
-    note_to_payer: plainText(refund.reason, LONGEST.noteToPayer) || undefined,
+    note_to_payer: plainText(refund.reason, LONGEST.noteToPayer, 'bytes') || undefined,
   };
   const path = `/v2/payments/captures/${encodeURIComponent(captureId)}/refund`;
   return post(settings, path, refund.refundNo, body, aboutRefund('refund', refund));
@@ -178,20 +179,4 @@ function post(
 ): WireRequest {
   const headers = { ...COMMON, 'content-type': 'application/json', 'paypal-request-id': requestId };
   return { method: 'POST', url: apiUrl + path, headers, body: JSON.stringify(body), about };
-}
-
-/** Control characters become spaces, and the text is cut to so many bytes without splitting a character. */
-function plainText(text: string, mostBytes: number): string {
-  const clean = text
-    .toWellFormed()
-    .replace(/\p{Cc}+/gu, ' ')
-    .trim();
-  let cut = '';
-  let bytes = 0;
-  for (const character of clean) {
-    bytes += Buffer.byteLength(character);
-    if (bytes > mostBytes) break;
-    cut += character;
-  }
-  return cut;
 }

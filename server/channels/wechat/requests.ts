@@ -1,3 +1,4 @@
+import { plainText } from '../plain-text.ts';
 import type { OrderRef, PlaceOrder, RefundOrder, RefundRef, Scene, WireRequest } from '../../payments/channel.ts';
 import { optionsOf, sceneInfo } from './options.ts';
 import type { Settings } from './settings.ts';
@@ -47,6 +48,7 @@ export function placeRequest(account: Account, order: PlaceOrder): Call {
     {
       appid: appOf(account, order),
       mchid: account.mchid,
+      // Characters ("H5下单"); a refund's reason is bytes of UTF-8 ("申请退款").
       description: plainText(order.subject, 127, 'characters') || order.orderNo,
       out_trade_no: order.orderNo,
       time_expire: order.scene === 'code' ? undefined : beijingTime(order.expiresAt),
@@ -124,25 +126,6 @@ export function certificatesRequest(): Call {
 /** An instant as WeChat writes it: RFC 3339 in UTC+8, whole seconds (a fraction is dropped, so a trade never outlives its order). */
 export function beijingTime(at: Date): string {
   return `${new Date(Math.floor(at.getTime() / 1000) * 1000 + 8 * 3_600_000).toISOString().slice(0, 19)}+08:00`;
-}
-
-/**
- * A text as the channel takes it: no controls or lone surrogates, cut to `limit` without splitting a character. WeChat counts
- * most texts in characters (description 127, attach 128: "H5下单"), a refund's reason in bytes of UTF-8 ("申请退款").
- */
-export function plainText(text: string, limit: number, unit: 'characters' | 'bytes'): string {
-  const clean = text
-    .toWellFormed()
-    .replace(/[\p{Cc}\p{Zl}\p{Zp}\ufffd]+/gu, ' ')
-    .trim();
-  let cut = '';
-  let length = 0;
-  for (const character of clean) {
-    length += unit === 'bytes' ? Buffer.byteLength(character) : character.length;
-    if (length > limit) break;
-    cut += character;
-  }
-  return cut.trimEnd();
 }
 
 function tradePath(orderNo: string): string {

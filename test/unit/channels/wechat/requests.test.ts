@@ -1,7 +1,8 @@
 import { createVerify, X509Certificate } from 'node:crypto';
 import test from 'ava';
 import { readAuthorization } from '../../../../server/channels/wechat/signature.ts';
-import { beijingTime, plainText } from '../../../../server/channels/wechat/requests.ts';
+import { plainText } from '../../../../server/channels/plain-text.ts';
+import { beijingTime } from '../../../../server/channels/wechat/requests.ts';
 import {
   APP_ID,
   channelWith,
