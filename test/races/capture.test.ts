@@ -104,6 +104,8 @@ test('C4: a close that comes while a capture is on its way answers closing, and 
   t.is(closed.status, 200);
   t.is(closed.body.data.status, 'closing');
   await back;
+  // The payer's page waits three seconds at most, the capture takes longer.
+  await until('the capture was answered', async () => (await rowOf(service, orderNo)).captureState !== 'live');
   await runUntilQuiet(service, 86_400, 1800);
   const row = await rowOf(service, orderNo);
   t.is(row.state, 'closed');
