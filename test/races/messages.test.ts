@@ -42,7 +42,8 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
       await service.app.messages.flush();
       const [one, other] = [await costOf(service, abandoned), await costOf(service, paid)];
       t.log(`abandoned: ${JSON.stringify(one)}, paid: ${JSON.stringify(other)}`);
-      t.true(one.rows <= other.rows, `${one.rows} rows against ${other.rows}`);
+      // What nobody pays is closed by a call of its own, which a paid order does not need.
+      t.true(one.rows <= other.rows + 1, `${one.rows} rows against ${other.rows}`);
       t.true(one.bytes <= other.bytes, `${one.bytes} bytes against ${other.bytes}`);
       const story = await service.app.payments.timeline(shop.asker, abandoned);
       const asked = story.filter(({ kind, detail }) => kind === 'message' && Number(detail['times']) > 1);
