@@ -78,7 +78,7 @@ async function freePort(): Promise<number> {
 
 /** Resolves with how to stop it once it accepts connections; rejects with its log when it ends before. */
 function start({ postgres }: Binaries, run: Identity, port: number): Promise<() => Promise<void>> {
-  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200'];
+  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=400'];
   if (!durable) settings.push('fsync=off', 'synchronous_commit=off', 'full_page_writes=off');
   const flags = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
   const child = spawn(postgres, flags, { ...run, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
