@@ -52,8 +52,16 @@ async function sayEverything(t: ExecutionContext, service: Service, shop: Mercha
   };
   await expect(201, shop.call('POST', '/api/v2/users', { userId: USER, ...said }));
   const words = { subject: `Tea for ${MARK}`, extra: JSON.stringify({ name: MARK }), clientIp: ADDRESS, userId: USER };
+  const channelOptions = { alipay: { passbackParams: MARK }, wechat: { attach: MARK }, paypal: { brandName: MARK } };
   const pay = async (payWay: string, more: object = {}) => {
-    const request = { ...words, payWay, amount: 10, returnUrl: `https://shop.example/?who=${MARK}`, ...more };
+    const request = {
+      ...words,
+      channelOptions,
+      payWay,
+      amount: 10,
+      returnUrl: `https://shop.example/?who=${MARK}`,
+      ...more,
+    };
     const { orderNo } = await expect(
       201,
       shop.call('POST', '/api/v2/payment/pay', request, { 'idempotency-key': `pay-${payWay}` }),
@@ -106,6 +114,7 @@ test.serial(
       'orders.subject',
       'orders.extra',
       'orders.return_url',
+      'orders.channel_options',
       'refunds.reason',
       'events.payload',
       'channel_messages.request',
@@ -142,7 +151,14 @@ test.serial(
     t.true(String(exported.body).includes(orders[0]!));
     t.false(JSON.stringify(exported.body).includes(MARK));
     const paid = { subject: `Tea for ${MARK}`, extra: JSON.stringify({ name: MARK }), clientIp: ADDRESS, userId: USER };
-    const request = { ...paid, payWay: 'alipay', amount: 10, returnUrl: `https://shop.example/?who=${MARK}` };
+    const channelOptions = { alipay: { passbackParams: MARK }, wechat: { attach: MARK }, paypal: { brandName: MARK } };
+    const request = {
+      ...paid,
+      channelOptions,
+      payWay: 'alipay',
+      amount: 10,
+      returnUrl: `https://shop.example/?who=${MARK}`,
+    };
     const replayed = await shop.call('POST', '/api/v2/payment/pay', request, { 'idempotency-key': 'pay-alipay' });
     t.is(replayed.status, 201);
     t.is(replayed.body.data.orderNo, orders[0], 'a retry is still no second payment');

@@ -96,9 +96,10 @@ async function eraseOrders(tx: Tx, orderNos: readonly string[]): Promise<void> {
   await tx.prepared(
     `with o as (
        update orders set subject = '', extra = null, payer = null, client_ip = null, open_id = null, credential = null,
-              return_url = null, failure_message = null
+              return_url = null, failure_message = null, pay_code = null, channel_options = null
         where order_no = any ($1)
-          and (subject <> '' or coalesce(extra, payer, client_ip, open_id, credential::text, return_url, failure_message) is not null)),
+          and (subject <> '' or coalesce(extra, payer, client_ip, open_id, credential::text, return_url, failure_message, pay_code, channel_options::text)
+                 is not null)),
      r as (
        update refunds set reason = null, failure_message = null
         where order_no = any ($1) and coalesce(reason, failure_message) is not null),
