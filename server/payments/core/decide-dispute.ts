@@ -158,12 +158,7 @@ function takenAgain(order: OrderRow, refund: RefundRow, { amount, at }: LostMone
     return { money: STAY, dispute: { amountLost: refund.amount, refundNo: refund.refundNo } };
   const { refundNo, amount: amountLost } = refund;
   const money = hearRefund(order, refund, { outcome: { kind: 'succeeded', amount, at } }, now);
-  const over: Resolved = { where: { refundNo, kind: 'refund_reversed' }, resolution: 'lost', by: 'service' };
-  return {
-    money: { ...money, resolve: [...(money.resolve ?? []), over] },
-    refund,
-    dispute: { amountLost, refundNo },
-  };
+  return { money, refund, dispute: { amountLost, refundNo } };
 }
 
 /** Won after it was lost: the channel gives the money back, and a person says what becomes of the refund that the payer lost. */
