@@ -1,6 +1,6 @@
 import type { PlaceOrder } from '../../payments/channel.ts';
 import { majorText } from '../../payments/money.ts';
-import { plainText } from '../plain-text.ts';
+import { plainText } from '../transport.ts';
 import { chinaTime, compact, type AlipayCall } from './requests.ts';
 
 const MINI = { method: 'alipay.trade.create', productCode: 'JSAPI_PAY' } as const;

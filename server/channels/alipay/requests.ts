@@ -1,6 +1,6 @@
 import type { OrderRef, RefundOrder, RefundRef } from '../../payments/channel.ts';
 import { majorText } from '../../payments/money.ts';
-import { plainText } from '../plain-text.ts';
+import { plainText } from '../transport.ts';
 
 /** One call before it is signed: the method, its business content and the addresses that go beside it. */
 export interface AlipayCall {

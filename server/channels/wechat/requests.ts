@@ -1,4 +1,4 @@
-import { plainText } from '../plain-text.ts';
+import { plainText } from '../transport.ts';
 import type { OrderRef, PlaceOrder, RefundOrder, RefundRef, Scene, WireRequest } from '../../payments/channel.ts';
 import { optionsOf, sceneInfo } from './options.ts';
 import type { Settings } from './settings.ts';

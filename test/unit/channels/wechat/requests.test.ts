@@ -1,7 +1,7 @@
 import { createVerify, X509Certificate } from 'node:crypto';
 import test from 'ava';
 import { readAuthorization } from '../../../../server/channels/wechat/signature.ts';
-import { plainText } from '../../../../server/channels/plain-text.ts';
+import { plainText } from '../../../../server/channels/transport.ts';
 import { beijingTime } from '../../../../server/channels/wechat/requests.ts';
 import {
   APP_ID,
