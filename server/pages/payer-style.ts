@@ -18,7 +18,8 @@ header { text-align: center; }
 .status p { color: var(--soft); font-size: 0.9375rem; }
 .busy .status { border-color: var(--go); } .good .status { border-color: var(--good); } .bad .status { border-color: var(--bad); }
 .good .status h1 { color: var(--good); } .bad .status h1 { color: var(--bad); }
-.busy .status h1::after { content: ""; display: inline-block; width: 0.5rem; height: 0.5rem; margin-left: 0.5rem; border-radius: 50%; background: var(--go); animation: pulse 1.6s ease-in-out infinite; }
+.busy .status h1 { position: relative; padding-right: 1rem; }
+.busy .status h1::after { content: ""; position: absolute; top: 0.5rem; right: 0; width: 0.5rem; height: 0.5rem; border-radius: 50%; background: var(--go); animation: pulse 1.6s ease-in-out infinite; }
 @keyframes pulse { 50% { opacity: 0.15; } }
 @media (prefers-reduced-motion: reduce) { .busy .status h1::after { animation: none; } }
 .pay { display: grid; gap: 0.75rem; justify-items: center; text-align: center; }

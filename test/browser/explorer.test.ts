@@ -1,31 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import test, { type ExecutionContext } from 'ava';
-import { type BrowserContext, chromium } from 'playwright-core';
+import test from 'ava';
 import { publicRoutes } from '../../server/routes/public.ts';
+import { openBrowser } from '../support/browser.ts';
 import { startEdge } from '../support/edge.ts';
-
-const executablePath = process.env['PAY_TEST_CHROMIUM'] ?? '/usr/bin/chromium';
-const args = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
-
-async function openBrowser(t: ExecutionContext): Promise<BrowserContext> {
-  const profile = await mkdtemp(join(tmpdir(), 'explorer-'));
-  const browser = await chromium.launchPersistentContext(profile, { executablePath, headless: true, args });
-  t.teardown(async () => {
-    await browser.close();
-    await rm(profile, { recursive: true, force: true });
-  });
-  return browser;
-}
 
 const SERVED = /^\/(health(\/db)?|api\/v1\/info|swagger\/[\w.]+)$/;
 

@@ -1,68 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import test, { type ExecutionContext } from 'ava';
-import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import test from 'ava';
+import { fits, openBrowser, picture, watch } from '../support/browser.ts';
 import { startService, type Service } from '../support/service.ts';
-
-const executablePath = process.env['PAY_TEST_CHROMIUM'] ?? '/usr/bin/chromium';
-const args = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
-
-async function openBrowser(t: ExecutionContext, options: BrowserContextOptions = {}): Promise<BrowserContext> {
-  const profile = await mkdtemp(join(tmpdir(), 'payer-'));
-  const browser = await chromium.launchPersistentContext(profile, { executablePath, headless: true, args, ...options });
-  t.teardown(async () => {
-    await browser.close();
-    await rm(profile, { recursive: true, force: true });
-  });
-  return browser;
-}
-
-/** Faults of the page: errors, and what its policy refused. */
-function watch(page: Page): string[] {
-  const faults: string[] = [];
-  page.on('console', (message) => {
-    // The shop of these tests is a JSON document, for which the browser looks for an icon by itself.
-    const isIcon = message.location().url.endsWith('/favicon.ico');
-    if (message.type() === 'error' && !isIcon) faults.push(message.text());
-  });
-  page.on('pageerror', (error) => faults.push(error.message));
-  return faults;
-}
 
 async function place(service: Service, order: object): Promise<{ orderNo: string; payUrl: string }> {
   const shop = await service.merchant();
   const { body } = await shop.call('POST', '/api/v2/payment/pay', { subject: 'Two coffees', amount: 12.5, ...order });
   return body.data;
-}
-
-/** Writes a picture when somebody wants to look at it. */
-async function picture(page: Page, name: string): Promise<void> {
-  const folder = process.env['PAY_TEST_PICTURES'];
-  if (!folder) return;
-  for (const [size, viewport] of Object.entries({
-    wide: { width: 1280, height: 800 },
-    narrow: { width: 360, height: 740 },
-  })) {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.setViewportSize(viewport);
-      await page.emulateMedia({ colorScheme });
-      await page.screenshot({ path: join(folder, `${name}-${size}-${colorScheme}.png`), fullPage: true });
-    }
-  }
-}
-
-/** Whether everything fits into the width of the window. */
-async function fits(page: Page): Promise<boolean> {
-  return page.evaluate('document.documentElement.scrollWidth <= innerWidth');
 }
 
 test('a payer pays through the page, and it says so without being reloaded', async (t) => {

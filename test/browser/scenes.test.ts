@@ -1,0 +1,100 @@
+import { randomInt } from 'node:crypto';
+import test from 'ava';
+import { payerPage, type Place } from '../../server/pages/payer-page.ts';
+import { STATE_WORDS } from '../../server/pages/payer-words.ts';
+import { CHANNEL_KINDS } from '../../server/channels/registry.ts';
+import type { PayWay } from '../../server/payments/channel.ts';
+import type { PayerOrder, PayerState } from '../../server/payments/payer.ts';
+import { fits, openBrowser, picture, watch } from '../support/browser.ts';
+import { placeOrder } from '../support/orders.ts';
+import { startService } from '../support/service.ts';
+
+/** A code as the wallet shows it: Alipay's begin with 28, WeChat Pay's with 13; the payer of one that ends in 1 types a password. */
+const payCode = (begin: number) => `${begin}${randomInt(1e8, 1e9)}${randomInt(1e5, 1e6)}1`;
+
+/** What an order of each scene carries, and what its page tells the payer to do. */
+const SCENES: readonly (readonly [PayWay, scene: string, order: object, tells: string])[] = [
+  ['alipay', 'qr', {}, 'Scan this code with the Alipay app, or open it on this device.'],
+  ['alipay', 'page', {}, 'Pay with Alipay'],
+  ['alipay', 'wap', {}, 'Pay with Alipay'],
+  ['alipay', 'app', {}, 'Please complete the payment in the app where you started it.'],
+  ['alipay', 'jsapi', { openId: 'payer-1' }, 'Please complete the payment in the app where you started it.'],
+  ['alipay', 'mini', { openId: 'payer-1' }, 'Please complete the payment in the app where you started it.'],
+  ['alipay', 'code', { payCode: payCode(28) }, 'Please confirm the payment in the Alipay app on your phone.'],
+  ['wechat', 'qr', {}, 'Scan this code with the WeChat Pay app, or open it on this device.'],
+  ['wechat', 'h5', { clientIp: '192.0.2.7' }, 'Pay with WeChat Pay'],
+  ['wechat', 'app', {}, 'Please complete the payment in the app where you started it.'],
+  ['wechat', 'jsapi', { openId: 'payer-1' }, 'Please complete the payment in the app where you started it.'],
+  ['wechat', 'mini', { openId: 'payer-1' }, 'Please complete the payment in the app where you started it.'],
+  [
+    'wechat',
+    'code',
+    { payCode: payCode(13), clientIp: '192.0.2.7' },
+    'Please confirm the payment in the WeChat Pay app on your phone.',
+  ],
+  ['paypal', 'redirect', {}, 'Pay with PayPal'],
+];
+
+test('the page of every scene tells the payer what to do, and fits a small phone', async (t) => {
+  t.timeout(180_000);
+  const known = [...CHANNEL_KINDS].flatMap(([payWay, { scenes }]) =>
+    Object.keys(scenes).map((scene) => `${payWay} ${scene}`),
+  );
+  t.deepEqual(SCENES.map(([payWay, scene]) => `${payWay} ${scene}`).toSorted(), known.toSorted());
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const page = await (await openBrowser(t)).newPage();
+  const faults = watch(page);
+  for (const [payWay, scene, order, tells] of SCENES) {
+    const request = { payWay, scene, subject: 'Two coffees and a very long name of a shop, 两杯咖啡', amount: 12.5 };
+    const orderNo = await placeOrder(shop, { ...request, ...order });
+    await page.setViewportSize({ width: 320, height: 640 });
+    await page.goto(`${service.url}/pay/${orderNo}`);
+    await page.getByRole('heading', { name: 'Waiting for your payment' }).waitFor();
+    t.is(await page.locator('.pay :is(p, a.go)').first().innerText(), tells, `${payWay} ${scene}`);
+    t.true(await fits(page), `${payWay} ${scene}`);
+    await picture(page, `scene-${payWay}-${scene}`);
+  }
+  t.deepEqual(faults, []);
+});
+
+/** An order in a state as the page sees it; the longest words and numbers that may be shown. */
+function orderIn(state: PayerState, payWay: PayWay): PayerOrder {
+  return {
+    orderNo: 'P20300101000000ABCDEFGHJK',
+    payWay,
+    mode: 'live',
+    subject: 'W'.repeat(127),
+    amount: '1000000.00',
+    refunded: '999999.99',
+    currency: payWay === 'paypal' ? 'USD' : 'CNY',
+    state,
+    status: 'pending',
+    expiresAt: new Date('2030-01-01T00:15:00Z'),
+    secondsLeft: 900,
+    payment: state === 'waiting' || state === 'declined' ? { type: 'redirect', url: 'https://pay.example.com/' } : null,
+    isBrief: false,
+    returnUrl: 'https://shop.example.com/thanks',
+  };
+}
+
+test('the page of every state fits a small phone, whatever the order is called', async (t) => {
+  t.timeout(180_000);
+  const service = await startService(t);
+  const browser = await openBrowser(t, { javaScriptEnabled: false });
+  const page = await browser.newPage();
+  const assets = { style: '/pay/assets/payer.css', script: '/pay/assets/payer.js' };
+  const shown: [PayerState, Place][] = Object.keys(STATE_WORDS).map((state) => [state as PayerState, 'pay']);
+  for (const [state, place] of [...shown, ['waiting', 'returned'], ['waiting', 'cancelled']] as const) {
+    const body = await payerPage(orderIn(state, 'wechat'), place, assets);
+    // Without the reload, so that the page stands still.
+    const still = body.replace(/<noscript>.*<\/noscript>/, '');
+    await page.route('**/pay/P*', (route) => route.fulfill({ contentType: 'text/html; charset=utf-8', body: still }));
+    await page.setViewportSize({ width: 320, height: 640 });
+    await page.goto(`${service.url}/pay/P20300101000000ABCDEFGHJK`);
+    t.true(await fits(page), `${state} ${place}`);
+    t.is(await page.locator('h1').count(), 1);
+    await picture(page, `state-${state}-${place}`);
+    await page.unrouteAll();
+  }
+});

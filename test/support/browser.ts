@@ -1,0 +1,60 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ExecutionContext } from 'ava';
+import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+
+const executablePath = process.env['PAY_TEST_CHROMIUM'] ?? '/usr/bin/chromium';
+const args = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** A browser with a profile of its own, which ends with the test. */
+export async function openBrowser(t: ExecutionContext, options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  const profile = await mkdtemp(join(tmpdir(), 'browser-'));
+  const browser = await chromium.launchPersistentContext(profile, { executablePath, headless: true, args, ...options });
+  t.teardown(async () => {
+    await browser.close();
+    await rm(profile, { recursive: true, force: true });
+  });
+  return browser;
+}
+
+/** Faults of the page: errors, and what its policy refused. */
+export function watch(page: Page): string[] {
+  const faults: string[] = [];
+  page.on('console', (message) => {
+    // The shop of these tests is a JSON document, for which the browser looks for an icon by itself.
+    const isIcon = message.location().url.endsWith('/favicon.ico');
+    if (message.type() === 'error' && !isIcon) faults.push(message.text());
+  });
+  page.on('pageerror', (error) => faults.push(error.message));
+  return faults;
+}
+
+/** Writes pictures of a page when somebody wants to look at it: phone and desktop, light and dark. */
+export async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env['PAY_TEST_PICTURES'];
+  if (!folder) return;
+  for (const [size, viewport] of Object.entries({
+    wide: { width: 1280, height: 800 },
+    narrow: { width: 360, height: 740 },
+  })) {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.setViewportSize(viewport);
+      await page.emulateMedia({ colorScheme });
+      await page.screenshot({ path: join(folder, `${name}-${size}-${colorScheme}.png`), fullPage: true });
+    }
+  }
+}
+
+/** Whether everything fits into the width of the window. */
+export async function fits(page: Page): Promise<boolean> {
+  return page.evaluate('document.documentElement.scrollWidth <= innerWidth');
+}
