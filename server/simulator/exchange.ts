@@ -10,6 +10,8 @@ export interface Answer {
   body: string;
   headers?: Record<string, string>;
   silent?: boolean;
+  /** How the body becomes bytes: UTF-8 unless this says otherwise. */
+  encode?(text: string): Buffer;
 }
 
 /** One authenticated call: what it does and how its answer is signed. Faults are drawn for it and applied around it. */
@@ -41,15 +43,17 @@ export async function answerExchange(
 }
 
 /** Writes an answer as it is: for refusals that a half sends before it knows whom it talks to. */
-export function write(ctx: Context, { status, body, headers = {} }: Answer): void {
+export function write(ctx: Context, { status, body, headers = {}, encode = utf8 }: Answer): void {
   ctx.status = status;
   const traced = SUPPORT_IDS[ctx.path.split('/')[1] ?? ''];
   if (traced) ctx.set(traced, supportId(body));
   for (const [name, value] of Object.entries(headers)) ctx.set(name, value);
-  ctx.body = body === '' ? null : Buffer.from(body, 'utf8');
+  ctx.body = body === '' ? null : encode(body);
   // Koa turns an empty body into 204; the channel's own status is what was meant.
   ctx.status = status;
 }
+
+const utf8 = (text: string) => Buffer.from(text, 'utf8');
 
 /** The header by which a channel's support finds a request again: Alipay's gateway, API v3 of WeChat Pay, PayPal's REST API. */
 const SUPPORT_IDS: Readonly<Record<string, string>> = {
@@ -86,9 +90,9 @@ function silence(ctx: Context, delayMs: number): Promise<void> {
 }
 
 /** Announces the whole body and sends half of it. */
-function writeHalf(ctx: Context, { status, body, headers = {} }: Answer): void {
+function writeHalf(ctx: Context, { status, body, headers = {}, encode = utf8 }: Answer): void {
   ctx.respond = false;
-  const bytes = Buffer.from(body, 'utf8');
+  const bytes = encode(body);
   ctx.res.writeHead(status, { ...headers, 'content-length': String(bytes.length) });
   ctx.res.write(bytes.subarray(0, bytes.length >> 1), () => ctx.req.socket.destroy());
 }

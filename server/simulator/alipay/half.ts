@@ -56,7 +56,7 @@ async function serve(core: Core, ctx: Context): Promise<void> {
   if (PAGE_METHODS.has(raw.method)) return servePage(core, ctx);
   const request = await checked(core, ctx, raw);
   if (request === undefined) return;
-  const { account, certificateMode, content } = request;
+  const { account, certificateMode, content, charset } = request;
   const orderNo = typeof content['out_trade_no'] === 'string' ? content['out_trade_no'] : undefined;
   const member = memberOf(raw.method);
   await core.answer(ctx, {
@@ -68,7 +68,7 @@ async function serve(core: Core, ctx: Context): Promise<void> {
       const said = perform(core, request, fault, word);
       return { status: 200, body: contentText(said.content), silent: said.silent };
     },
-    seal: ({ body: text }, fault) => sealAnswer(core, account, { member, text, certificateMode }, fault),
+    seal: ({ body: text }, fault) => sealAnswer(core, account, { member, text, certificateMode, charset }, fault),
   });
 }
 
@@ -89,7 +89,7 @@ async function checked(core: Core, ctx: Context, raw: RawRequest): Promise<Alipa
         await sealAnswer(
           core,
           account,
-          { member, text, certificateMode: raw.form.values.has('app_cert_sn') },
+          { member, text, certificateMode: raw.form.values.has('app_cert_sn'), charset: 'utf-8' },
           undefined,
         ),
       );
@@ -100,8 +100,8 @@ async function checked(core: Core, ctx: Context, raw: RawRequest): Promise<Alipa
 /** A payer's browser at a signed address: on to the page where he decides, or an error in words. */
 function servePage(core: Core, ctx: Context): void {
   try {
-    const query = ctx.method === 'POST' ? `${ctx.querystring}&${rawBodyOf(ctx).toString('latin1')}` : ctx.querystring;
-    ctx.redirect(core.payUrl(openChecked(core, readRequest(query, ''))));
+    const body = ctx.method === 'POST' ? rawBodyOf(ctx).toString('latin1') : '';
+    ctx.redirect(core.payUrl(openChecked(core, readRequest(ctx.querystring, body))));
   } catch (error) {
     if (!(error instanceof AlipayRefusal)) throw error;
     ctx.status = 400;

@@ -4,6 +4,7 @@ import type { Core } from '../half.ts';
 import type { Answer } from '../exchange.ts';
 import type { FaultName } from '../faults.ts';
 import { duplicateFirstKey } from '../spoil.ts';
+import { encode, type Charset } from './charset.ts';
 import type { AlipayAccount } from './secrets.ts';
 
 /** The content of a response member. */
@@ -44,27 +45,35 @@ export function contentText(content: Content): string {
 }
 
 /** A whole answer that carries no signature: of errors that came before the caller was known, or by a fault. */
-export function unsignedAnswer(member: string, text: string): Answer {
-  return json(`{"${member}":${text}}`);
+export function unsignedAnswer(member: string, text: string, charset: Charset = 'utf-8'): Answer {
+  return json(`{"${member}":${text}}`, charset);
 }
 
-/** Signs the exact text of the response member and wraps it; spoilt as `fault` says. */
+/** A response member before it is signed. */
+export interface Unsigned {
+  member: string;
+  text: string;
+  certificateMode: boolean;
+  charset: Charset;
+}
+
+/** Signs the exact bytes of the response member, which are in the request's charset, and wraps it; spoilt as `fault` says. */
 export async function sealAnswer(
   core: Core,
   account: AlipayAccount,
-  { member, text, certificateMode }: { member: string; text: string; certificateMode: boolean },
+  { member, text, certificateMode, charset }: Unsigned,
   fault: FaultName | undefined,
 ): Promise<Answer> {
-  if (fault === 'no-signature') return unsignedAnswer(member, text);
+  if (fault === 'no-signature') return unsignedAnswer(member, text, charset);
   const stranger = fault === 'wrong-key' || (fault === 'unknown-serial' && !certificateMode);
   const sign =
     fault === 'signtest'
       ? randomBytes(256).toString('base64')
-      : await signRsa2(text, stranger ? core.strangerKey : account.alipayKey);
+      : await signRsa2(encode(text, charset), stranger ? core.strangerKey : account.alipayKey);
   const serial = fault === 'unknown-serial' ? 'f'.repeat(32) : account.alipayCertSerial;
   const serialText = certificateMode ? `"alipay_cert_sn":"${serial}",` : '';
   const body = `{"${member}":${text},${serialText}"sign":"${sign}"}`;
-  return json(fault === 'duplicate-key' ? duplicateFirstKey(body, forge(text)) : body);
+  return json(fault === 'duplicate-key' ? duplicateFirstKey(body, forge(text)) : body, charset);
 }
 
 /** What somebody between would like the answer to say. */
@@ -78,6 +87,7 @@ function forge(text: string): string {
   });
 }
 
-function json(body: string): Answer {
-  return { status: 200, body, headers: { 'content-type': 'application/json;charset=utf-8' } };
+function json(body: string, charset: Charset): Answer {
+  const headers = { 'content-type': `application/json;charset=${charset}` };
+  return { status: 200, body, headers, encode: (text) => encode(text, charset) };
 }

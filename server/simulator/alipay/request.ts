@@ -78,10 +78,14 @@ function sellersFor({ sellers, authorised }: AlipayAccount, token: string): read
   throw new AlipayRefusal('20001', 'aop.invalid-app-auth-token', 'The app_auth_token is invalid.');
 }
 
+/** Alipay's own client for PHP sends no version when it downloads a certificate, so the gateway cannot insist on one. */
+const DOWNLOAD = 'alipay.open.app.alipaycert.download';
+
 function checkCommon(form: RawForm, methods: ReadonlySet<string>): void {
   if (form.repeated.length > 0) {
     throw new AlipayRefusal('40002', 'isv.invalid-parameter', `${form.repeated[0]} occurs twice.`, false);
   }
+  const mayLackVersion = text(form, 'method') === DOWNLOAD && !form.values.has('version');
   const required = [
     ['app_id', 'isv.missing-app-id'],
     ['method', 'isv.missing-method'],
@@ -93,6 +97,7 @@ function checkCommon(form: RawForm, methods: ReadonlySet<string>): void {
     ['biz_content', 'isv.missing-biz-content'],
   ] as const;
   for (const [name, subCode] of required) {
+    if (name === 'version' && mayLackVersion) continue;
     if (text(form, name) === '') throw new AlipayRefusal('40001', subCode, `${name} is missing.`, false);
   }
   const allowed = (name: string, good: boolean, subCode: string) => {
@@ -100,7 +105,7 @@ function checkCommon(form: RawForm, methods: ReadonlySet<string>): void {
   };
   allowed('sign_type', text(form, 'sign_type') === 'RSA2', 'isv.invalid-signature-type');
   allowed('format', ['', 'JSON', 'json'].includes(text(form, 'format')), 'isv.invalid-format');
-  allowed('version', text(form, 'version') === '1.0', 'isv.invalid-version');
+  allowed('version', mayLackVersion || text(form, 'version') === '1.0', 'isv.invalid-version');
   allowed('charset', charsetOf(text(form, 'charset')) !== undefined, 'isv.invalid-charset');
   allowed('method', methods.has(text(form, 'method')), 'isv.invalid-method');
 }

@@ -80,7 +80,7 @@ export function describeRefund(trade: Trade, refund: Refund): Record<string, unk
     create_time: beijingTime(refund.at),
     status: REFUND_WORDS[refund.state],
     ...(refund.doneAt === null ? {} : { success_time: beijingTime(refund.doneAt) }),
-    amount: { ...refundAmount(trade, refund), currency: 'CNY' },
+    amount: { ...refundAmount(trade, refund), ...settledAmount(trade, refund), currency: 'CNY' },
   };
 }
 
@@ -118,6 +118,11 @@ function refundNames(trade: Trade, refund: Refund): Record<string, unknown> {
     transaction_id: paymentOf(trade)?.number,
     out_trade_no: trade.orderNo,
   };
+}
+
+/** What an answer says beside the sums of a notice: nobody here pays with a coupon, so nothing is taken off. */
+function settledAmount(trade: Trade, { minor }: Refund): Record<string, number> {
+  return { settlement_total: paymentOf(trade)?.minor ?? trade.minor, settlement_refund: minor, discount_refund: 0 };
 }
 
 function refundAmount(trade: Trade, { minor }: Refund): Record<string, number> {

@@ -9,7 +9,7 @@ const OutTradeNo = z.string().regex(/^[0-9A-Za-z_\-*]{6,32}$/);
 const OutRefundNo = z.string().regex(/^[0-9A-Za-z_\-|*@]{1,64}$/);
 /** The document limits it in bytes (pay.weixin.qq.com, "申请退款": 不可超过80个字节长度); other texts are counted in characters. */
 const Reason = z.string().refine((text) => Buffer.byteLength(text) <= 80, 'longer than 80 bytes');
-const Time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d$/, 'RFC 3339 with an offset');
+const Time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)$/, 'RFC 3339 with an offset');
 
 /** Goods as the payer sees them. */
 const Detail = z.object({

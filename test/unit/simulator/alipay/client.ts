@@ -15,6 +15,7 @@ export interface Client {
   call(method: string, content: object, overrides?: Record<string, string>): Promise<GatewayAnswer>;
   send(params: Record<string, string>): Promise<GatewayAnswer>;
   sign(method: string, content: object, overrides?: Record<string, string>): Promise<Record<string, string>>;
+  signParams(params: Record<string, string>): Promise<string>;
 }
 
 /** A client for an account in key mode. */
@@ -23,6 +24,7 @@ export async function clientFor(world: World, account = 'default'): Promise<Clie
   const key = createPrivateKey(pems['alipay_app_key']![0]!);
   const alipayKey = createPublicKey(pems['alipay_public_key']![0]!);
 
+  const signParams: Client['signParams'] = (params) => signRsa2(requestText(params), key);
   const sign: Client['sign'] = async (method, content, overrides = {}) => {
     const common = { app_id: fields['appId']!, method, format: 'JSON', charset: 'utf-8', sign_type: 'RSA2' };
     const given = {
@@ -32,7 +34,7 @@ export async function clientFor(world: World, account = 'default'): Promise<Clie
       biz_content: JSON.stringify(content),
       ...overrides,
     };
-    return { sign: await signRsa2(requestText(given), key), ...given };
+    return { sign: await signParams(given), ...given };
   };
   const send: Client['send'] = async (params) => {
     const answer = await fetch(`${world.url}/alipay/gateway.do`, { method: 'POST', body: new URLSearchParams(params) });
@@ -43,7 +45,12 @@ export async function clientFor(world: World, account = 'default'): Promise<Clie
     const signed = signature === undefined ? 'none' : verifyRsa2(member, signature, alipayKey) ? 'genuine' : 'wrong';
     return { content: JSON.parse(member) as Record<string, string>, text, signed };
   };
-  return { sign, send, call: async (method, content, overrides) => send(await sign(method, content, overrides)) };
+  return {
+    sign,
+    signParams,
+    send,
+    call: async (method, content, overrides) => send(await sign(method, content, overrides)),
+  };
 }
 
 /** The business content of an order. */

@@ -1,7 +1,10 @@
+import { createPublicKey } from 'node:crypto';
 import test from 'ava';
+import { verifyRsa2 } from '../../../../server/channels/alipay/signature.ts';
 import { chinaTime } from '../../../../server/simulator/alipay/china-time.ts';
 import { startWorld, type World } from '../world.ts';
 import { clientFor, order, type Client } from './client.ts';
+import { askInGbk } from './gbk.ts';
 
 let world: World;
 let client: Client;
@@ -158,4 +161,49 @@ test('a code is sold as a product that the merchant has signed for, FACE_TO_FACE
   t.is(await subCode('FACE_TO_FACE_PAYMENT'), 'ACQ.ACCESS_FORBIDDEN');
   t.is(await subCode('QUICK_WAP_WAY'), 'ACQ.INVALID_PARAMETER');
   t.is(await subCode('QR_CODE_OFFLINE'), undefined);
+});
+
+// Alipay's own client decodes an answer, and checks its signature, in the charset of the request (alipay/alipay-sdk-python-all@6cba10e
+// alipay/aop/api/DefaultAlipayClient.py, __parse_response).
+test('a request in GBK is answered in GBK, and the signature is over those bytes', async (t) => {
+  const nowhere = 'http://127.0.0.1:9/';
+  await askInGbk(world, 'alipay.trade.precreate', { ...order('GBK1'), subject: '咖啡' }, nowhere);
+  await world.post('/sim/pay', { orderNo: 'GBK1' });
+  const asked = { out_trade_no: 'GBK1', refund_amount: '1.00', out_request_no: 'GBK1R', refund_reason: '茶凉了' };
+  await askInGbk(world, 'alipay.trade.refund', asked, nowhere);
+  const { type, bytes } = await askInGbk(world, 'alipay.trade.fastpay.refund.query', asked, nowhere);
+  t.is(type, 'application/json;charset=GBK');
+  const text = new TextDecoder('gbk', { fatal: true }).decode(bytes);
+  t.true(text.includes('茶凉了'), text);
+  const [, member = '', sign = ''] = /^\{"\w+":(\{.*?\}),"sign":"(.*)"\}$/s.exec(bytes.toString('latin1'))!;
+  const { pems } = (await world.config())['alipay']!;
+  const key = createPublicKey(pems['alipay_public_key']![0]!);
+  t.true(verifyRsa2(Buffer.from(member, 'latin1'), sign, key));
+});
+
+// The form of Alipay's own client for PHP names the charset in its address and among its fields (alipay/alipay-sdk-php-all@d95249a
+// v2/aop/AopCertClient.php, buildRequestForm).
+test('a form that names its charset in the address too opens the page', async (t) => {
+  const content = { ...order('FORM1'), product_code: 'FAST_INSTANT_TRADE_PAY' };
+  const fields = await client.sign('alipay.trade.page.pay', content);
+  const post = (charset: string) =>
+    fetch(`${world.url}/alipay/gateway.do?charset=${charset}`, {
+      method: 'POST',
+      body: new URLSearchParams(fields),
+      redirect: 'manual',
+    });
+  t.is((await post('utf-8')).status, 302);
+  t.is((await post('gbk')).status, 400);
+});
+
+// The same client leaves the version out when it downloads a certificate, and only then (checkResponseSign).
+test('a certificate is downloaded without a version, nothing else is', async (t) => {
+  const ask = async (method: string, content: object) => {
+    const { version: _version, sign: _sign, ...params } = await client.sign(method, content);
+    return client.send({ ...params, sign: await client.signParams(params) });
+  };
+  const unknown = { alipay_cert_sn: 'f'.repeat(32) };
+  t.is((await ask('alipay.open.app.alipaycert.download', unknown)).content['code'], '40004');
+  const asked = await ask('alipay.trade.query', { out_trade_no: 'NONE' });
+  t.is(asked.content['sub_code'], 'isv.missing-version');
 });

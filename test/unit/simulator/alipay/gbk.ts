@@ -7,12 +7,22 @@ import type { World } from '../world.ts';
 
 /** Creates an order by a request in GBK; the text of the answer. */
 export async function gbkClient(world: World, content: object, notifyUrl: string): Promise<string> {
+  return (await askInGbk(world, 'alipay.trade.precreate', content, notifyUrl)).bytes.toString();
+}
+
+/** Makes one call of the gateway in GBK; its answer as it came. */
+export async function askInGbk(
+  world: World,
+  method: string,
+  content: object,
+  notifyUrl: string,
+): Promise<{ type: string | null; bytes: Buffer }> {
   const { fields, pems } = (await world.config())['alipay']!;
   const params: Record<string, string> = {
     app_id: fields['appId']!,
     biz_content: JSON.stringify(content),
     charset: 'GBK',
-    method: 'alipay.trade.precreate',
+    method,
     notify_url: notifyUrl,
     sign_type: 'RSA2',
     timestamp: chinaTime(Date.now()),
@@ -24,7 +34,7 @@ export async function gbkClient(world: World, content: object, notifyUrl: string
     ([name, value]) => `${name}=${formEncode(encode(value, 'GBK'))}`,
   );
   const answer = await fetch(`${world.url}/alipay/gateway.do`, { method: 'POST', body: pairs.join('&') });
-  return answer.text();
+  return { type: answer.headers.get('content-type'), bytes: Buffer.from(await answer.arrayBuffer()) };
 }
 
 /** Whether a notice is signed over its own bytes by the key of the default account. */

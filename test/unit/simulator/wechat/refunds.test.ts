@@ -40,6 +40,8 @@ test.serial('a refund is accepted first and done later', async (t) => {
     out_refund_no: refundNo,
     amount: { refund: 100, total: 1234, currency: 'CNY' },
   });
+  // What an answer always has (wechatpay-apiv3/wechatpay-go@6dbd7ce services/refunddomestic/models.go, Amount).
+  t.like(accepted.amount, { settlement_refund: 100, settlement_total: 1234, discount_refund: 0 });
   const done = await succeeded(refundNo);
   t.is(done.refund_id, accepted.refund_id);
   t.truthy(done.success_time);

@@ -58,6 +58,20 @@ test('a paid trade tells its amount, number, time and payer', async (t) => {
   t.deepEqual(bodyOf(byId), paid);
 });
 
+// A time of Go on a machine in UTC, as WeChat Pay's own client sends it (wechatpay-apiv3/wechatpay-go@6dbd7ce services/payments/native/models.go).
+for (const [name, offset, minutes] of [
+  ['UTC', 'Z', 0],
+  ['another zone', '-09:30', -570],
+] as const) {
+  test(`an expiry may be written in ${name}`, async (t) => {
+    const orderNo = newNo();
+    const at = Math.floor(Date.now() / 1000) * 1000 + 3_600_000;
+    const time_expire = `${new Date(at + minutes * 60_000).toISOString().slice(0, 19)}${offset}`;
+    t.is((await create({ out_trade_no: orderNo, time_expire })).status, 200);
+    t.is((await world.get<{ expiresAt: number }>(`/sim/trades/${orderNo}`)).expiresAt, at);
+  });
+}
+
 test('the same order is given again while it is unpaid, another one under its number is not', async (t) => {
   const orderNo = newNo();
   const first = await create({ out_trade_no: orderNo });
