@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { startSimulator } from '../../server/simulator/simulator.ts';
+import { firstAdmin } from '../support/admin.ts';
+import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../support/books.ts';
+import { configure, type Shop } from '../support/changed-identity.ts';
+import { MOMENTS, type Flight, type Recognised } from '../support/changed-moments.ts';
+import { count, isLong } from '../support/counts.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { placeOrder, stateOf } from '../support/orders.ts';
+import { startService } from '../support/service.ts';
+
+/** What an administrator changes while orders are in flight: one row of the matrix. */
+interface Change {
+  payWay: Shop['payWay'];
+  /** What the channel replaces, as `/sim/rotate` calls it. */
+  what: string;
+  /** Replaced before the first order. */
+  before?: string;
+  /** Fields that the configuration leaves out until then, and from then on. */
+  without?: { before?: string[]; after?: string[] };
+  order?: () => Record<string, unknown>;
+  /** The payee of an order that the channel has never seen is the new one, and the order is bound to the former one. */
+  isNotPlaced?: boolean;
+  /** Part of every run; the others only of a long one. */
+  isSample?: boolean;
+}
+
+const byOpenId = (scene: string) => () => ({ scene, openId: `o${randomUUID()}` });
+
+const CHANGES: readonly Change[] = [
+  { payWay: 'wechat', what: 'app-id' },
+  { payWay: 'wechat', what: 'app-id-jsapi', before: 'app-id-jsapi', order: byOpenId('jsapi') },
+  { payWay: 'wechat', what: 'app-id-mini', before: 'app-id-mini', order: byOpenId('mini') },
+  { payWay: 'wechat', what: 'app-id-app', before: 'app-id-app', order: () => ({ scene: 'app' }) },
+  { payWay: 'wechat', what: 'api-v3-key', isSample: true },
+  { payWay: 'wechat', what: 'merchant-certificate' },
+  { payWay: 'wechat', what: 'platform-certificate' },
+  { payWay: 'wechat', what: 'public-key' },
+  {
+    payWay: 'wechat',
+    what: 'platform-certificate',
+    without: { before: ['publicKeyId', 'wechat_public_key'], after: ['wechat_platform_cert'] },
+  },
+  {
+    payWay: 'wechat',
+    what: 'public-key',
+    without: { before: ['wechat_platform_cert'], after: ['publicKeyId', 'wechat_public_key'] },
+  },
+  { payWay: 'alipay', what: 'seller' },
+  { payWay: 'alipay', what: 'merchant', before: 'merchant', isSample: true },
+  { payWay: 'alipay', what: 'app-auth-token', before: 'merchant' },
+  { payWay: 'alipay', what: 'app-key' },
+  { payWay: 'alipay', what: 'alipay-key' },
+  { payWay: 'paypal', what: 'merchant', isNotPlaced: true, isSample: true },
+  { payWay: 'paypal', what: 'clientSecret' },
+  { payWay: 'paypal', what: 'certificate' },
+];
+
+test.beforeEach((t) => t.timeout(900_000));
+
+const matrix: { row: string; cells: Recognised[] }[] = [];
+test.after('the matrix', (t) => {
+  const cells = matrix.flatMap((row) => row.cells);
+  t.log(
+    [
+      `of ${MOMENTS.length} moments each: ${MOMENTS.map(({ name }) => name).join(' | ')}`,
+      ...matrix.map(({ row, cells: said }) => `${row}: ${said.join(' | ')}`),
+    ].join('\n'),
+  );
+  t.is(cells.length, matrix.length * MOMENTS.length);
+});
+
+for (const change of CHANGES.filter(({ isSample }) => isLong || isSample)) {
+  const { payWay, what, before, without = {}, order, isNotPlaced = false } = change;
+  const row = `${payWay} ${what}${without.after ? ` without ${without.after.join(' and ')}` : ''}`;
+
+  test.serial(`${row}: every payment is recognised and given back, whatever moment it changed at`, async (t) => {
+    const simulator = await startSimulator({ dir: temporaryFolder(t), listen: { host: '127.0.0.1', port: 0 } });
+    t.teardown(() => simulator.close());
+    const service = await startService(t, { simulator });
+    const { logIn } = await firstAdmin(service);
+    const shop = await service.merchant();
+    const on: Shop = { service, shop, logIn, payWay };
+    await service.sim('/sim/notices', { payWay, enabled: false });
+    await placeOrder(shop, { payWay });
+    if (before ?? without.before) await configure(on, before ?? what, without.before);
+
+    const flights: { at: (typeof MOMENTS)[number]; flight: Flight }[] = [];
+    for (const at of MOMENTS)
+      for (let copy = 0; copy < count(3, 1); copy += 1)
+        flights.push({ at, flight: await at.arrive(on, order?.() ?? {}) });
+    await configure(on, what, without.after);
+
+    const cells: Recognised[] = [];
+    const paid: typeof flights = [];
+    for (const { at, flight } of flights) {
+      const recognised = await at.goOn(on, flight);
+      if (flights.find((one) => one.at === at)?.flight === flight) cells.push(recognised);
+      t.is(recognised === 'not placed', at === MOMENTS[0] && isNotPlaced, at.name);
+      if (recognised !== 'not placed') paid.push({ at, flight });
+      t.is(await stateOf(service, flight.orderNo), recognised === 'not placed' ? 'created' : 'paid', at.name);
+    }
+    matrix.push({ row, cells });
+
+    await runUntilQuiet(service, 1800, 120);
+    for (const { at, flight } of paid) {
+      const { orderNo, refundNo } = flight;
+      const found = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
+      t.is(found?.refunding, 0n, `${at.name}: the refund from before has ended`);
+      t.is(found?.refunded, refundNo ? 400n : 0n, `${at.name}: the refund from before is done`);
+      const wanted = { orderNo, refundAmount: refundNo ? 6 : 10 };
+      const { status, body } = await shop.call('POST', '/api/v2/payment/refund', wanted);
+      t.true([200, 201, 202].includes(status), `${at.name}: ${status} ${JSON.stringify(body)}`);
+    }
+    await runUntilQuiet(service, 3600, 120);
+    const ledger = await ledgerOf(service);
+    for (const { at, flight } of paid) t.like(ledger.get(flight.orderNo), { paid: 1000, refunded: 1000 }, at.name);
+    t.deepEqual(await unexplained(service), []);
+    await assertBooksBalance(t, service);
+  });
+}
