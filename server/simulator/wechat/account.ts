@@ -6,6 +6,7 @@ import { newRsaKeys } from '../certificates.ts';
 import type { Core, HalfConfig } from '../half.ts';
 import { SimulatorRefusal } from '../refusal.ts';
 import { randomDigits } from '../trades.ts';
+import { addSubMerchant, linkSubApp, type SubMerchant } from './sub-merchants.ts';
 
 /** How a merchant verifies WeChat Pay: by platform certificates, by public keys, or by both while changing over. */
 export const VERIFY_MODES = ['both', 'certificate', 'public-key'] as const;
@@ -18,7 +19,7 @@ export interface SigningKey {
   publicPem: string;
 }
 
-/** A merchant at WeChat Pay; of every list the newest comes first and the older ones are still good. */
+/** A merchant or a partner at WeChat Pay; of every list the newest comes first and the older ones are still good. */
 export interface Merchant {
   mchid: string;
   /** The one that is handed over. */
@@ -29,6 +30,8 @@ export interface Merchant {
   sceneAppIds: Readonly<Record<string, readonly string[]>>;
   apiV3Key: string;
   verifyMode: VerifyMode;
+  /** Those of a partner, the one that is handed over first; a direct merchant has none. */
+  subMerchants: readonly SubMerchant[];
   /** Domains whose pages may lead to an h5_url, and back; with their subdomains. */
   h5Domains: readonly string[];
   merchantKeys: Credential[];
@@ -37,7 +40,15 @@ export interface Merchant {
 }
 
 /** What is stored as JSON. */
-const LISTS = ['appIds', 'sceneAppIds', 'h5Domains', 'merchantKeys', 'platformKeys', 'publicKeys'] as const;
+const LISTS = [
+  'appIds',
+  'sceneAppIds',
+  'subMerchants',
+  'h5Domains',
+  'merchantKeys',
+  'platformKeys',
+  'publicKeys',
+] as const;
 
 /** The domains of a new merchant: this machine. */
 const THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
@@ -56,6 +67,12 @@ const ROTATIONS: Readonly<Record<string, (core: Core, merchant: Merchant, to: st
   'app-id-jsapi': async (_core, merchant) => linkApp(merchant, 'appIdJsapi'),
   'app-id-mini': async (_core, merchant) => linkApp(merchant, 'appIdMini'),
   'app-id-app': async (_core, merchant) => linkApp(merchant, 'appIdApp'),
+  'sub-merchant': async (core, merchant) =>
+    void (merchant.subMerchants = addSubMerchant(merchant.subMerchants, newMchid(core))),
+  'sub-app-id': async (_core, merchant) => handOverSubApp(merchant, 'subAppId'),
+  'sub-app-id-jsapi': async (_core, merchant) => handOverSubApp(merchant, 'subAppIdJsapi'),
+  'sub-app-id-mini': async (_core, merchant) => handOverSubApp(merchant, 'subAppIdMini'),
+  'sub-app-id-app': async (_core, merchant) => handOverSubApp(merchant, 'subAppIdApp'),
   'h5-domains': async (_core, merchant, to) => void (merchant.h5Domains = to.split(',').filter(Boolean)),
 };
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
@@ -66,21 +83,26 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['apiV3Key', 'api-v3-key'],
 ]);
 
-/** Makes a merchant; `mode` among the options is one of VERIFY_MODES. */
+/**
+ * Makes a merchant; `mode` among the options is one of VERIFY_MODES. With `partner` a partner and its first sub-merchant, with
+ * `subApp` an app of that one, too.
+ */
 export async function newMerchant(
   core: Core,
   options: Readonly<Record<string, unknown>>,
 ): Promise<Record<string, string>> {
-  const { mode = 'both' } = options;
+  const { mode = 'both', partner = false, subApp = false } = options;
   const verifyMode = VERIFY_MODES.find((candidate) => candidate === mode);
   if (!verifyMode) throw new SimulatorRefusal(400, 'unknown_mode', `mode must be one of ${VERIFY_MODES.join(', ')}.`);
-  const mchid = core.trades.newNumber(() => `19${randomDigits(8)}`);
+  const mchid = newMchid(core);
   const [merchantKey, platformKey, publicKey] = await Promise.all([
     core.authority.issue(mchid),
     newPlatformKey(core),
     newPublicKey(mchid),
   ]);
   const appId = newAppId();
+  const alone = { mchid: newMchid(core), appIds: [], fields: {} };
+  const subMerchants = subApp === true ? linkSubApp([alone], 'subAppId', newAppId()) : [alone];
   return writeMerchant({
     mchid,
     appId,
@@ -88,6 +110,7 @@ export async function newMerchant(
     sceneAppIds: {},
     apiV3Key: newApiV3Key(),
     verifyMode,
+    subMerchants: partner === true ? subMerchants : [],
     h5Domains: THIS_MACHINE,
     merchantKeys: [merchantKey],
     platformKeys: [platformKey],
@@ -123,7 +146,9 @@ export async function rotateMerchant(core: Core, account: Account, what: string,
 }
 
 /** The merchant as ordinary channel configuration. */
-export function configOfMerchant({ mchid, appId, sceneAppIds, apiV3Key, verifyMode, ...keys }: Merchant): HalfConfig {
+export function configOfMerchant(merchant: Merchant): HalfConfig {
+  const { mchid, appId, sceneAppIds, apiV3Key, verifyMode, subMerchants, ...keys } = merchant;
+  const [sub] = subMerchants;
   const usesPublicKeys = verifyMode !== 'certificate';
   const usesCertificates = verifyMode !== 'public-key';
   const publicPems = (list: readonly SigningKey[]) => list.map(({ publicPem }) => publicPem);
@@ -133,6 +158,7 @@ export function configOfMerchant({ mchid, appId, sceneAppIds, apiV3Key, verifyMo
       appId,
       ...Object.fromEntries(Object.entries(sceneAppIds).map(([field, [newest = '']]) => [field, newest])),
       apiV3Key,
+      ...(sub && { subMchId: sub.mchid, ...sub.fields }),
       ...(usesPublicKeys ? { publicKeyId: keys.publicKeys.map(({ serial }) => serial).join(',') } : {}),
     },
     pems: {
@@ -178,6 +204,14 @@ function linkApp(merchant: Merchant, field: string): void {
   const appId = newAppId();
   merchant.appIds = [...merchant.appIds, appId];
   merchant.sceneAppIds = { ...merchant.sceneAppIds, [field]: [appId, ...(merchant.sceneAppIds[field] ?? [])] };
+}
+
+function handOverSubApp(merchant: Merchant, field: string): void {
+  merchant.subMerchants = linkSubApp(merchant.subMerchants, field, newAppId());
+}
+
+function newMchid(core: Core): string {
+  return core.trades.newNumber(() => `19${randomDigits(8)}`);
 }
 
 function newAppId(): string {

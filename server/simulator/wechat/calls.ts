@@ -6,6 +6,8 @@ import type { Caller } from './gate.ts';
 /** One request that was let in. */
 export interface Asked extends Caller {
   core: Core;
+  /** By which of the two sets of paths: a partner's have /partner in them. */
+  mode: 'direct' | 'partner';
   /** The decoded parts of the path that the route names. */
   parts: readonly string[];
   query: URLSearchParams;

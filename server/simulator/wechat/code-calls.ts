@@ -2,9 +2,10 @@ import { fixedOutcome } from '../fixed.ts';
 import type { Answer } from '../exchange.ts';
 import { paymentOf, refundableMinor, refundedMinor, type Trade } from '../trade.ts';
 import { settled, type Asked, type CallRoute, type Planned } from './calls.ts';
-import { describeTrade, detailsOf } from './present.ts';
+import { namesIn, namesOf, refuseNames, type Names } from './names.ts';
+import { describeTrade, detailsOf, isFor } from './present.ts';
 import { badParameter, refuse, tell } from './refusals.ts';
-import { CodepayBody, readBody, ReverseBody } from './schemas.ts';
+import { CODEPAY_BODIES, type CodepayBody, readBody, REVERSE_BODIES } from './schemas.ts';
 
 /** Paying by a code that the payer shows in a shop, and ending it. */
 export const CODE_CALLS: readonly CallRoute[] = [
@@ -18,7 +19,7 @@ export const CODE_CALLS: readonly CallRoute[] = [
 ];
 
 function planPay(asked: Asked): Planned {
-  const read = readBody(CodepayBody, asked.rawBody);
+  const read = readBody<CodepayBody>(CODEPAY_BODIES[asked.mode], asked.rawBody);
   if (!read.ok) return settled(badParameter(read.field, read.issue));
   return { orderNo: read.body.out_trade_no, act: () => pay(asked, read.body) };
 }
@@ -26,8 +27,9 @@ function planPay(asked: Asked): Planned {
 /** The payer is asked for the password, unless the amount pays by itself; who pays, pays or declines on the phone. */
 function pay(asked: Asked, body: CodepayBody): Answer {
   const { core, account, merchant } = asked;
-  if (body.mchid !== merchant.mchid) return badParameter('/mchid', 'mchid is not that of the signature');
-  if (!merchant.appIds.includes(body.appid)) return refuse(400, 'APPID_MCHID_NOT_MATCH', '商户号与appid不匹配');
+  const names = namesIn(body);
+  const wrong = refuseNames(merchant, names);
+  if (wrong) return wrong;
   const known = findTrade(asked, body.out_trade_no);
   if (known) return refuseRepeat(known);
   if (isUsed(asked, body.payer.auth_code))
@@ -45,10 +47,10 @@ function pay(asked: Asked, body: CodepayBody): Answer {
     // Payments by code are told by the answer and by queries alone.
     notifyUrl: null,
     details: {
-      mchid: merchant.mchid,
-      appid: body.appid,
+      ...names,
       product: 'codepay',
       openid: 'oSimulatedPayer',
+      ...(names.subAppid === undefined ? {} : { subOpenid: 'oSimulatedPayerOfSub' }),
       authCode: body.payer.auth_code,
       ...(body.attach === undefined ? {} : { attach: body.attach }),
       request: JSON.stringify(body),
@@ -74,20 +76,24 @@ function isUsed({ core, account }: Asked, authCode: string): boolean {
 
 function planReverse(asked: Asked): Planned {
   const orderNo = asked.parts[0] ?? '';
-  const read = readBody(ReverseBody, asked.rawBody);
+  const read = readBody<Parameters<typeof namesIn>[0]>(REVERSE_BODIES[asked.mode], asked.rawBody);
   if (!read.ok) return settled(badParameter(read.field, read.issue), orderNo);
-  return { orderNo, act: () => reverse(asked, orderNo, read.body) };
+  return { orderNo, act: () => reverse(asked, orderNo, namesIn(read.body)) };
 }
 
 /** Ends an unpaid trade, gives a paid one back whole, and says the same again. */
-function reverse(asked: Asked, orderNo: string, { appid, mchid }: { appid: string; mchid: string }): Answer {
+function reverse(asked: Asked, orderNo: string, names: Names): Answer {
   const { core, merchant } = asked;
-  if (mchid !== merchant.mchid) return badParameter('/mchid', 'mchid is not that of the signature');
+  const { mchid, subMchid } = names;
+  const wrong = refuseNames(merchant, { mchid, subMchid });
+  if (wrong) return wrong;
   const trade = findTrade(asked, orderNo);
-  if (!trade) return refuse(404, 'ORDER_NOT_EXIST', '订单不存在');
+  if (!trade || !isFor(trade, names)) return refuse(404, 'ORDER_NOT_EXIST', '订单不存在');
   const details = detailsOf(trade);
-  if (details.product !== 'codepay' || details.appid !== appid) return refuse(400, 'INVALID_REQUEST', '无效请求');
-  const done = tell({ appid, mchid, out_trade_no: orderNo });
+  const { appid = details.appid, subAppid } = names;
+  const isSameApp = details.appid === appid && details.subAppid === subAppid;
+  if (details.product !== 'codepay' || !isSameApp) return refuse(400, 'INVALID_REQUEST', '无效请求');
+  const done = tell({ ...namesOf(names), out_trade_no: orderNo });
   if (details.reversed) return done;
   if (refundedMinor(trade) > 0) return refuse(400, 'INVALID_REQUEST', '订单已转入退款');
   trade.details['reversed'] = true;

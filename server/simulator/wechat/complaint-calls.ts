@@ -7,7 +7,7 @@ import { SimulatorRefusal } from '../refusal.ts';
 import { paymentOf, type Trade } from '../trade.ts';
 import { randomDigits } from '../trades.ts';
 import { settled, type Asked, type CallRoute, type Planned } from './calls.ts';
-import { beijingTime } from './present.ts';
+import { beijingTime, detailsOf } from './present.ts';
 import { badParameter, empty, refuse, tell } from './refusals.ts';
 import { readBody } from './schemas.ts';
 
@@ -32,6 +32,8 @@ const ListQuery = z.object({
   offset: z.coerce.number().int().min(0).default(0),
   begin_date: Day,
   end_date: Day,
+  /** A partner's sub-merchant; left out, those of all of them ("查询投诉单列表"). */
+  complainted_mchid: z.string().max(64).optional(),
 });
 const ResponseBody = z.object({
   complainted_mchid: z.string().min(1).max(64),
@@ -112,12 +114,12 @@ function allOf({ core, account }: Asked): Found[] {
 function planList(asked: Asked): Planned {
   const read = ListQuery.safeParse(Object.fromEntries(asked.query));
   if (!read.success) return settled(badParameter('/query', read.error.issues[0]?.message ?? ''));
-  const { limit, offset, begin_date: begin, end_date: end } = read.data;
+  const { limit, offset, begin_date: begin, end_date: end, complainted_mchid: about } = read.data;
   if (Date.parse(end) < Date.parse(begin) || Date.parse(end) - Date.parse(begin) > MOST_DAYS * DAY_MS)
     return settled(badParameter('/query/end_date', 'the days are more than 30 apart'));
-  const found = allOf(asked).filter(({ complaint }) => {
+  const found = allOf(asked).filter(({ trade, complaint }) => {
     const day = beijingTime(complaint.createdAt).slice(0, 10);
-    return day >= begin && day <= end;
+    return day >= begin && day <= end && (about === undefined || about === complainedOf(trade));
   });
   const data = found.slice(offset, offset + limit).map((one) => present(asked, one));
   return { act: () => tell({ data, limit, offset, ...(offset === 0 ? { total_count: found.length } : {}) }) };
@@ -137,7 +139,7 @@ function planDeed<Body extends z.infer<typeof CompleteBody>>(
   const read = readBody(schema, asked.rawBody);
   if (!read.ok) return settled(badParameter(read.field, read.issue));
   const found = allOf(asked).find(({ complaint }) => complaint.id === asked.parts[0]);
-  if (!found || read.body.complainted_mchid !== asked.merchant.mchid)
+  if (!found || read.body.complainted_mchid !== complainedOf(found.trade))
     return settled(refuse(404, 'RESOURCE_NOT_EXISTS', '投诉单不存在'));
   return { orderNo: found.trade.orderNo, act: () => (isOver(found) ? over() : act(found, read.body)) };
 }
@@ -168,7 +170,7 @@ function present({ merchant }: Asked, { trade, complaint }: Found): Record<strin
     complaint_time: beijingTime(createdAt),
     complaint_detail: '商品没有收到',
     complaint_state: state,
-    complainted_mchid: merchant.mchid,
+    complainted_mchid: complainedOf(trade),
     payer_phone: encryptedPhone(merchant.merchantKeys[0]?.certificate ?? ''),
     complaint_order_info: [
       { transaction_id: paymentOf(trade)?.number ?? '', out_trade_no: trade.orderNo, amount: trade.minor },
@@ -180,6 +182,12 @@ function present({ merchant }: Asked, { trade, complaint }: Found): Record<strin
     problem_type: reason,
     ...(reason === 'REFUND' ? { apply_refund_amount: minor } : {}),
   };
+}
+
+/** Who is complained about: never a partner, always its sub-merchant. */
+function complainedOf(trade: Trade): string {
+  const { mchid, subMchid = mchid } = detailsOf(trade);
+  return subMchid;
 }
 
 /** As sensitive members are written: RSA-OAEP for the merchant's own certificate. */

@@ -22,7 +22,10 @@ const CALLS = [...TRADE_CALLS, ...CODE_CALLS, ...REFUND_CALLS, ...CERTIFICATE_CA
 /** 15 s twice, 30 s, 3, 10 and 20 min, 30 min three times, 1 h, 3 h three times, 6 h twice. */
 const SCHEDULE = [15, 15, 30, 180, 600, 1200, 1800, 1800, 1800, 3600, 10_800, 10_800, 10_800, 21_600, 21_600];
 
-/** WeChat Pay, API v3, direct merchants, below `/wechat`. */
+/** A partner's paths of basic payment are those of a direct merchant with one step more. */
+const PARTNER = /^\/v3\/pay\/partner\//;
+
+/** WeChat Pay, API v3, direct merchants and partners, below `/wechat`. */
 export const wechatHalf: Half = {
   payWay: 'wechat',
   noticeSchedule: SCHEDULE,
@@ -55,7 +58,8 @@ export const wechatHalf: Half = {
 };
 
 async function serve(ctx: Context, core: Core): Promise<void> {
-  const path = ctx.path.slice('/wechat'.length);
+  const asked = ctx.path.slice('/wechat'.length);
+  const path = asked.replace(PARTNER, '/v3/pay/');
   const matching = CALLS.filter((call) => call.path.test(path));
   const call = matching.find(({ method }) => method === ctx.method);
   if (!call) return write(ctx, empty(matching.length > 0 ? 405 : 404));
@@ -65,6 +69,7 @@ async function serve(ctx: Context, core: Core): Promise<void> {
   const parts = (call.path.exec(path)?.slice(1) ?? []).map(decode);
   const { orderNo, act } = call.plan({
     core,
+    mode: path === asked ? 'direct' : 'partner',
     account,
     merchant,
     parts,

@@ -1,3 +1,4 @@
+import { namesOf, type Names } from './names.ts';
 import { paymentOf, refundedMinor, type Refund, type Trade } from '../trade.ts';
 
 /** What WeChat calls each product. */
@@ -17,11 +18,11 @@ const REFUND_WORDS = {
 } as const;
 
 /** What only this half keeps about a trade. */
-export interface TradeDetails {
-  mchid: string;
-  appid: string;
+export interface TradeDetails extends Names {
   product: string;
   openid: string;
+  /** A partner's trade in the name of the sub-merchant's app: the payer in its eyes. */
+  subOpenid?: string;
   attach?: string;
   /** The payer's code that was read (codepay); each can be used once. */
   authCode?: string;
@@ -38,11 +39,16 @@ export function detailsOf(trade: Trade): TradeDetails {
   return trade.details as unknown as TradeDetails;
 }
 
+/** Whether a trade is that of whoever is named: of two sub-merchants of one partner neither sees the other's. */
+export function isFor(trade: Trade, { subMchid }: Pick<Names, 'subMchid'>): boolean {
+  return detailsOf(trade).subMchid === subMchid;
+}
+
 /** A trade as a query or notice describes it; `unseen` = the payment has not reached this reader yet. Amounts in fen. */
 export function describeTrade(trade: Trade, unseen = false): Record<string, unknown> {
-  const { mchid, appid, product, openid, attach } = detailsOf(trade);
+  const { product, attach, ...details } = detailsOf(trade);
   const payment = unseen ? undefined : paymentOf(trade);
-  const names = { mchid, appid, out_trade_no: trade.orderNo, ...(attach === undefined ? {} : { attach }) };
+  const names = { ...namesOf(details), out_trade_no: trade.orderNo, ...(attach === undefined ? {} : { attach }) };
   if (!payment) return { ...names, trade_state: unpaidState(trade), trade_state_desc: '订单未支付' };
   return {
     ...names,
@@ -52,9 +58,14 @@ export function describeTrade(trade: Trade, unseen = false): Record<string, unkn
     trade_state_desc: '支付成功',
     bank_type: 'OTHERS',
     success_time: beijingTime(payment.at),
-    payer: { openid },
+    payer: payerOf(details),
     amount: { total: payment.minor, payer_total: payment.minor, currency: 'CNY', payer_currency: 'CNY' },
   };
+}
+
+function payerOf({ subMchid, openid, subOpenid }: Pick<TradeDetails, 'subMchid' | 'openid' | 'subOpenid'>) {
+  if (subMchid === undefined) return { openid };
+  return { sp_openid: openid, ...(subOpenid === undefined ? {} : { sub_openid: subOpenid }) };
 }
 
 function unpaidState(trade: Trade): string {
@@ -87,13 +98,19 @@ export function describeRefund(trade: Trade, refund: Refund): Record<string, unk
 /** A refund as a notice describes it: another name for the status, and no currency. Amounts in fen. */
 export function describeRefundNotice(trade: Trade, refund: Refund): Record<string, unknown> {
   return {
-    mchid: detailsOf(trade).mchid,
+    ...merchantOf(trade),
     ...refundNames(trade, refund),
     user_received_account: receivedBy(refund),
     refund_status: REFUND_WORDS[refund.state],
     ...(refund.doneAt === null ? {} : { success_time: beijingTime(refund.doneAt) }),
     amount: refundAmount(trade, refund),
   };
+}
+
+/** No app is named. A partner's has the members of its notices of payments (apiv3_partner, "退款结果通知"). */
+function merchantOf(trade: Trade): Record<string, unknown> {
+  const { mchid, subMchid } = detailsOf(trade);
+  return subMchid === undefined ? { mchid } : { sp_mchid: mchid, sub_mchid: subMchid };
 }
 
 /** Who has the money, in the words of the refund query (pay.weixin.qq.com, "查询单笔退款", user_received_account). */

@@ -4,7 +4,8 @@ import type { FaultName } from '../faults.ts';
 import { moveRefund } from '../refunds.ts';
 import { paymentOf, refundableMinor, type Refund, type Trade } from '../trade.ts';
 import { settled, type Asked, type CallRoute, type Planned } from './calls.ts';
-import { describeRefund } from './present.ts';
+import { refuseSub } from './names.ts';
+import { describeRefund, isFor } from './present.ts';
 import { badParameter, refuse, tell } from './refusals.ts';
 import { AbnormalBody, readBody, RefundBody } from './schemas.ts';
 import { withWrongAmount } from './seal.ts';
@@ -49,6 +50,8 @@ function planRefund(asked: Asked): Planned {
   const read = readBody(RefundBody, asked.rawBody);
   if (!read.ok) return settled(badParameter(read.field, read.issue));
   const { body } = read;
+  const wrong = refuseSub(asked.merchant, body.sub_mchid);
+  if (wrong) return settled(wrong, body.out_trade_no);
   const trade = findTrade(asked, body);
   return { orderNo: trade?.orderNo ?? body.out_trade_no, act: (fault) => refund(asked, trade, body, fault) };
 }
@@ -60,7 +63,7 @@ function refund(
   fault: FaultName | undefined,
 ): Answer {
   if (!trade || fault === 'payment-not-found') return refuse(404, 'RESOURCE_NOT_EXISTS', '订单不存在');
-  const known = findRefund({ core, ...asked }, ({ refundNo }) => refundNo === body.out_refund_no);
+  const known = findRefund({ core, ...asked }, ({ refundNo }) => refundNo === body.out_refund_no, body.sub_mchid);
   if (known) return repeatRefund(known, trade, body);
   const refused = refuseRefund(trade, body, core.clock.now());
   if (refused) return refused;
@@ -97,7 +100,10 @@ function refuseRefund(trade: Trade, { amount }: RefundBody, now: number): Answer
 
 function planQuery(asked: Asked): Planned {
   const [number = ''] = asked.parts;
-  const found = () => findRefund(asked, ({ refundNo }) => refundNo === number);
+  const subMchid = asked.query.get('sub_mchid') ?? undefined;
+  const wrong = refuseSub(asked.merchant, subMchid);
+  if (wrong) return settled(wrong);
+  const found = () => findRefund(asked, ({ refundNo }) => refundNo === number, subMchid);
   return {
     orderNo: found()?.trade.orderNo,
     act(fault) {
@@ -110,7 +116,9 @@ function planQuery(asked: Asked): Planned {
 function planRetry(asked: Asked): Planned {
   const read = readBody(AbnormalBody, asked.rawBody);
   if (!read.ok) return settled(badParameter(read.field, read.issue));
-  const found = findRefund(asked, ({ number }) => number === asked.parts[0]);
+  const wrong = refuseSub(asked.merchant, read.body.sub_mchid);
+  if (wrong) return settled(wrong);
+  const found = findRefund(asked, ({ number }) => number === asked.parts[0], read.body.sub_mchid);
   return { orderNo: found?.trade.orderNo, act: (fault) => retry(asked, found, read.body, fault) };
 }
 
@@ -129,14 +137,18 @@ function answerRefund({ trade, refund: described }: Found, fault?: FaultName): A
   return tell(fault === 'wrong-amount' ? withWrongAmount(members) : members);
 }
 
-function findTrade(asked: Asked, { out_trade_no: orderNo, transaction_id: number }: RefundBody): Trade | undefined {
+function findTrade(asked: Asked, body: RefundBody): Trade | undefined {
   const { core, account } = asked;
-  if (orderNo !== undefined) return core.trades.find(orderNo, { payWay: 'wechat', account: account.name });
-  return tradesOf(asked).find((trade) => paymentOf(trade)?.number === number);
+  const { out_trade_no: orderNo, transaction_id: number, sub_mchid: subMchid } = body;
+  const found =
+    orderNo === undefined
+      ? tradesOf(asked).find((trade) => paymentOf(trade)?.number === number)
+      : core.trades.find(orderNo, { payWay: 'wechat', account: account.name });
+  return found && isFor(found, { subMchid }) ? found : undefined;
 }
 
-function findRefund(asked: Asked, isIt: (refund: Refund) => boolean): Found | undefined {
-  for (const trade of tradesOf(asked)) {
+function findRefund(asked: Asked, isIt: (refund: Refund) => boolean, subMchid: string | undefined): Found | undefined {
+  for (const trade of tradesOf(asked).filter((one) => isFor(one, { subMchid }))) {
     const found = trade.refunds.find(isIt);
     if (found) return { trade, refund: found };
   }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DirectMchid, DirectNames, PartnerMchids, PartnerNames } from './names.ts';
 
 const Url = z
   .string()
@@ -35,17 +36,16 @@ const Extras = {
   settle_info: z.object({ profit_sharing: z.boolean().optional() }).optional(),
 };
 
-/** POST /v3/pay/transactions/*; what only one product needs is checked by `productNeeds`. */
-export const CreateBody = z.object({
-  appid: z.string().min(1).max(32),
-  mchid: z.string().min(1).max(32),
+const OpenId = z.string().min(1).max(128);
+
+/** What a create says, whoever makes it. */
+const Order = {
   description: z.string().min(1).max(127),
   out_trade_no: OutTradeNo,
   notify_url: Url,
   time_expire: Time.optional(),
   ...Extras,
   amount: z.object({ total: Fen, currency: z.literal('CNY').default('CNY') }),
-  payer: z.object({ openid: z.string().min(1).max(128) }).optional(),
   scene_info: z
     .object({
       payer_client_ip: z.union([z.ipv4(), z.ipv6()]),
@@ -54,16 +54,30 @@ export const CreateBody = z.object({
       h5_info: z.object({ type: z.enum(['Wap', 'iOS', 'Android']) }).optional(),
     })
     .optional(),
-});
-export type CreateBody = z.infer<typeof CreateBody>;
+};
+
+/** POST /v3/pay/transactions/*; what only one product needs is checked by `productNeeds`. */
+const DirectCreateBody = z.object({ ...DirectNames, ...Order, payer: z.object({ openid: OpenId }).optional() });
 
 /**
- * POST /v3/pay/transactions/codepay ("付款码支付"): no address for notices and no expiry; the code has 18 digits and begins with
- * 10 to 15; a shop is named by WeChat's number of it or by the merchant's own.
+ * POST /v3/pay/partner/transactions/* (pay.weixin.qq.com/docs/partner, "JSAPI/小程序下单"): the payer by the partner's app or by
+ * the sub-merchant's.
  */
-export const CodepayBody = z.strictObject({
-  appid: z.string().min(1).max(32),
-  mchid: z.string().min(1).max(32),
+const PartnerCreateBody = z.object({
+  ...PartnerNames,
+  ...Order,
+  payer: z.object({ sp_openid: OpenId.optional(), sub_openid: OpenId.optional() }).optional(),
+});
+/** A create by either set of paths. */
+export const CREATE_BODIES = { direct: DirectCreateBody, partner: PartnerCreateBody };
+/** A create that was read. */
+export type CreateBody = z.infer<typeof DirectCreateBody> | z.infer<typeof PartnerCreateBody>;
+
+/**
+ * POST /v3/pay/transactions/codepay ("付款码支付"), whoever makes it: no address for notices and no expiry; the code has 18 digits
+ * and begins with 10 to 15; a shop is named by WeChat's number of it or by the merchant's own.
+ */
+const Codepay = {
   description: z.string().min(1).max(127),
   out_trade_no: OutTradeNo,
   ...Extras,
@@ -86,14 +100,25 @@ export const CodepayBody = z.strictObject({
       .refine(({ id, out_id: outId }) => id !== undefined || outId !== undefined, 'id or out_id')
       .optional(),
   }),
-});
-export type CodepayBody = z.infer<typeof CodepayBody>;
+};
+const DirectCodepayBody = z.strictObject({ ...DirectNames, ...Codepay });
+const PartnerCodepayBody = z.strictObject({ ...PartnerNames, ...Codepay });
+/** A charge by either set of paths. */
+export const CODEPAY_BODIES = { direct: DirectCodepayBody, partner: PartnerCodepayBody };
+/** A charge that was read. */
+export type CodepayBody = z.infer<typeof DirectCodepayBody> | z.infer<typeof PartnerCodepayBody>;
 
-/** POST …/reverse. */
-export const ReverseBody = z.object({ appid: z.string(), mchid: z.string() });
+/** POST …/reverse; a partner may leave its app out ("撤销", sp_appid). */
+export const REVERSE_BODIES = {
+  direct: z.object(DirectNames),
+  partner: z.object({ ...PartnerNames, sp_appid: PartnerNames.sp_appid.optional() }),
+};
 
 /** POST …/close. */
-export const CloseBody = z.object({ mchid: z.string() });
+export const CLOSE_BODIES = { direct: z.object(DirectMchid), partner: z.object(PartnerMchids) };
+
+/** The query of …/out-trade-no/{no} and …/id/{id}. */
+export const QUERIES = CLOSE_BODIES;
 
 /** POST /v3/refund/domestic/refunds. */
 export const RefundBody = z
@@ -105,6 +130,8 @@ export const RefundBody = z
     notify_url: Url.optional(),
     amount: z.object({ refund: Fen, total: Fen, currency: z.literal('CNY') }),
     funds_account: z.enum(['AVAILABLE', 'UNSETTLED']).optional(),
+    /** Only a partner's, and then it must be there ("退款申请"). */
+    sub_mchid: PartnerMchids.sub_mchid.optional(),
   })
   .refine((body) => (body.transaction_id === undefined) !== (body.out_trade_no === undefined), {
     path: ['out_trade_no'],
@@ -116,12 +143,17 @@ export type RefundBody = z.infer<typeof RefundBody>;
 export const AbnormalBody = z.object({
   out_refund_no: OutRefundNo,
   type: z.enum(['MERCHANT_BANK_CARD', 'USER_BANK_CARD']),
+  sub_mchid: PartnerMchids.sub_mchid.optional(),
 });
 export type AbnormalBody = z.infer<typeof AbnormalBody>;
 
 /** The first member that a product needs and the body lacks. */
 export function productNeeds(product: string, body: CreateBody): string | undefined {
-  if (product === 'jsapi' && !body.payer) return '/payer/openid';
+  if ('sp_mchid' in body) {
+    const { sp_openid: spOpenid, sub_openid: subOpenid } = body.payer ?? {};
+    if (product === 'jsapi' && !spOpenid && !subOpenid) return '/payer/sp_openid';
+    if (subOpenid && !body.sub_appid) return '/sub_appid';
+  } else if (product === 'jsapi' && !body.payer) return '/payer/openid';
   return product === 'h5' && !body.scene_info?.h5_info ? '/scene_info/h5_info' : undefined;
 }
 

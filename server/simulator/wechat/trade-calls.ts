@@ -4,9 +4,10 @@ import type { Answer } from '../exchange.ts';
 import { paymentOf, type Trade } from '../trade.ts';
 import { settled, type Asked, type CallRoute, type Planned } from './calls.ts';
 import { newH5Url } from './h5-page.ts';
-import { describeTrade, detailsOf } from './present.ts';
+import { namesIn, refuseNames, type Names } from './names.ts';
+import { describeTrade, detailsOf, isFor, type TradeDetails } from './present.ts';
 import { badParameter, empty, refuse, tell } from './refusals.ts';
-import { CloseBody, CreateBody, productNeeds, readBody } from './schemas.ts';
+import { CLOSE_BODIES, CREATE_BODIES, type CreateBody, productNeeds, QUERIES, readBody } from './schemas.ts';
 import { withWrongAmount } from './seal.ts';
 
 const MINUTE = 60_000;
@@ -22,7 +23,7 @@ export const TRADE_CALLS: readonly CallRoute[] = [
 ];
 
 function planCreate(asked: Asked): Planned {
-  const read = readBody(CreateBody, asked.rawBody);
+  const read = readBody<CreateBody>(CREATE_BODIES[asked.mode], asked.rawBody);
   if (!read.ok) return settled(badParameter(read.field, read.issue));
   const { body } = read;
   const product = asked.parts[0] ?? '';
@@ -32,7 +33,7 @@ function planCreate(asked: Asked): Planned {
 }
 
 function create(asked: Asked, product: string, body: CreateBody): Answer {
-  const { core, account, merchant } = asked;
+  const { core, account } = asked;
   const refused = refuseCreate(asked, body);
   if (refused) return refused;
   const request = JSON.stringify({ product, ...body });
@@ -55,10 +56,9 @@ function create(asked: Asked, product: string, body: CreateBody): Answer {
     notifyUrl: body.notify_url,
     expiresAt: body.time_expire ? Date.parse(body.time_expire) : core.clock.now() + USUAL_LIFE,
     details: {
-      mchid: merchant.mchid,
-      appid: body.appid,
+      ...namesIn(body),
       product,
-      openid: body.payer?.openid ?? 'oSimulatedPayer',
+      ...payerOf(body),
       ...(body.attach === undefined ? {} : { attach: body.attach }),
       request,
     },
@@ -68,10 +68,17 @@ function create(asked: Asked, product: string, body: CreateBody): Answer {
 }
 
 function refuseCreate(asked: Asked, body: CreateBody): Answer | undefined {
-  const { merchant } = asked;
-  if (body.mchid !== merchant.mchid) return badParameter('/mchid', 'mchid is not that of the signature');
-  if (!merchant.appIds.includes(body.appid)) return refuse(400, 'APPID_MCHID_NOT_MATCH', '商户号与appid不匹配');
+  const wrong = refuseNames(asked.merchant, namesIn(body));
+  if (wrong) return wrong;
   return isOfAnotherApp(asked, body) ? refuse(400, 'PARAM_ERROR', 'appid和openid不匹配') : undefined;
+}
+
+/** Who pays, as far as the request says. To a partner a payer has an openid of the partner's app, whichever app was named. */
+function payerOf(body: CreateBody): Pick<TradeDetails, 'openid' | 'subOpenid'> {
+  const somebody = 'oSimulatedPayer';
+  if (!('sp_mchid' in body)) return { openid: body.payer?.openid ?? somebody };
+  const { sp_openid: openid = somebody, sub_openid: subOpenid } = body.payer ?? {};
+  return body.sub_appid === undefined ? { openid } : { openid, subOpenid: subOpenid ?? `${somebody}OfSub` };
 }
 
 /** Only of a new trade: until it expires the same request may be made again ("H5下单", time_expire). */
@@ -83,12 +90,23 @@ function refuseExpiry({ core }: Asked, { time_expire: expire }: CreateBody): Ans
 }
 
 /** An openid is a payer in the eyes of one app ("JSAPI下单", payer.openid); here it belongs to the app that it first came with. */
-function isOfAnotherApp({ core, account }: Asked, { appid, payer }: CreateBody): boolean {
-  if (!payer) return false;
-  const ofPayer = [...core.ledger.trades.values()].find(
-    (trade) => trade.payWay === 'wechat' && trade.account === account.name && detailsOf(trade).openid === payer.openid,
-  );
-  return ofPayer !== undefined && detailsOf(ofPayer).appid !== appid;
+function isOfAnotherApp({ core, account }: Asked, body: CreateBody): boolean {
+  if (!body.payer) return false;
+  const named = payersIn({ ...namesIn(body), ...payerOf(body) });
+  const known = [...core.ledger.trades.values()]
+    .filter((trade) => trade.payWay === 'wechat' && trade.account === account.name)
+    .flatMap((trade) => payersIn(detailsOf(trade)));
+  return named.some(({ app, openid }) => known.some((one) => one.openid === openid && one.app !== app));
+}
+
+/** The openids of a payer that a request brought, with the app of each. */
+function payersIn(details: Names & Pick<TradeDetails, 'openid' | 'subOpenid'>) {
+  const { appid, openid, subAppid, subOpenid } = details;
+  const all = [
+    { app: appid, openid },
+    { app: subAppid, openid: subOpenid },
+  ];
+  return all.filter((one) => one.openid !== undefined && !one.openid.startsWith('oSimulatedPayer'));
 }
 
 /** The same order may be asked for again while nobody has paid it. */
@@ -120,24 +138,33 @@ function planQueryById(asked: Asked): Planned {
   return { orderNo: trade?.orderNo, act: (fault) => query(asked, trade, fault) };
 }
 
-function query({ query: parameters, merchant }: Asked, trade: Trade | undefined, fault: FaultName | undefined): Answer {
-  if (parameters.get('mchid') !== merchant.mchid) return badParameter('mchid', 'mchid is not that of the signature');
-  if (!trade) return refuse(404, 'ORDER_NOT_EXIST', '订单不存在');
+function query(asked: Asked, trade: Trade | undefined, fault: FaultName | undefined): Answer {
+  const read = readQuery(asked);
+  if ('status' in read) return read;
+  if (!trade || !isFor(trade, read)) return refuse(404, 'ORDER_NOT_EXIST', '订单不存在');
   const described = describeTrade(trade, fault === 'query-lag');
   return tell(fault === 'wrong-amount' ? withWrongAmount(described) : described);
 }
 
-function planClose(asked: Asked): Planned {
-  const orderNo = asked.parts[0] ?? '';
-  const read = readBody(CloseBody, asked.rawBody);
-  if (!read.ok) return settled(badParameter(read.field, read.issue), orderNo);
-  return { orderNo, act: () => close(asked, orderNo, read.body.mchid) };
+function readQuery({ query: parameters, merchant, mode }: Asked): Names | Answer {
+  const read = QUERIES[mode].safeParse(Object.fromEntries(parameters));
+  if (!read.success) return badParameter(String(read.error.issues[0]?.path[0] ?? ''), 'missing');
+  const names = namesIn(read.data);
+  return refuseNames(merchant, names) ?? names;
 }
 
-function close(asked: Asked, orderNo: string, mchid: string): Answer {
-  if (mchid !== asked.merchant.mchid) return badParameter('/mchid', 'mchid is not that of the signature');
+function planClose(asked: Asked): Planned {
+  const orderNo = asked.parts[0] ?? '';
+  const read = readBody<Parameters<typeof namesIn>[0]>(CLOSE_BODIES[asked.mode], asked.rawBody);
+  if (!read.ok) return settled(badParameter(read.field, read.issue), orderNo);
+  return { orderNo, act: () => close(asked, orderNo, namesIn(read.body)) };
+}
+
+function close(asked: Asked, orderNo: string, names: Names): Answer {
+  const wrong = refuseNames(asked.merchant, names);
+  if (wrong) return wrong;
   const trade = findTrade(asked, orderNo);
-  if (!trade) return refuse(404, 'ORDER_NOT_EXIST', '订单不存在');
+  if (!trade || !isFor(trade, names)) return refuse(404, 'ORDER_NOT_EXIST', '订单不存在');
   if (trade.state === 'paid') return refuse(400, 'ORDER_PAID', '该订单已支付');
   if (detailsOf(trade).closed) return refuse(400, 'ORDER_CLOSED', '该订单已关闭');
   trade.details['closed'] = true;

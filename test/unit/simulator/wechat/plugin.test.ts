@@ -1,9 +1,8 @@
-import { randomInt, X509Certificate } from 'node:crypto';
 import test from 'ava';
-import { Aes, Decorator, Formatter, Rsa } from 'wechatpay-axios-plugin';
-import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import { Aes, Formatter, Rsa } from 'wechatpay-axios-plugin';
 import { startReceiver, until, type World } from '../world.ts';
 import { configOf, newNo, startWechat } from './merchant.ts';
+import { certsOf, clientOf as clientAt, newDigits, type Answer, type Sealed } from './plugin.ts';
 
 let world: World;
 test.before(async () => {
@@ -11,36 +10,7 @@ test.before(async () => {
 });
 test.after.always(() => world.close());
 
-interface Answer {
-  status: number;
-  data: Record<string, unknown>;
-}
-interface Client {
-  request(path: string, method: string, data?: object, config?: object): Promise<Answer>;
-}
-
-/** The package as it is; only the base address is ours, and `Wechatpay-Serial` has to be added by its caller. */
-function clientOf({ fields, pems }: HalfConfig, certs = certsOf({ fields, pems })): Client {
-  const merchant = new X509Certificate(pems.wechat_merchant_cert?.[0] ?? '');
-  const headers: Record<string, string> = {};
-  if (fields.publicKeyId) headers['Wechatpay-Serial'] = fields.publicKeyId;
-  const options = {
-    baseURL: `${world.url}/wechat/`,
-    mchid: fields.mchid ?? '',
-    serial: merchant.serialNumber,
-    privateKey: pems.wechat_merchant_key?.[0] ?? '',
-    certs,
-    headers,
-    proxy: false as const,
-  };
-  return new Decorator(options) as unknown as Client;
-}
-
-function certsOf({ fields, pems }: HalfConfig): Record<string, string> {
-  const certificates = (pems.wechat_platform_cert ?? []).map((pem) => [new X509Certificate(pem).serialNumber, pem]);
-  const keys = (pems.wechat_public_key ?? []).map((pem) => [fields.publicKeyId, pem]);
-  return Object.fromEntries([...certificates, ...keys]) as Record<string, string>;
-}
+const clientOf = (config: Parameters<typeof clientAt>[1]) => clientAt(world, config);
 
 for (const mode of ['certificate', 'public-key', 'both']) {
   test(`wechatpay-axios-plugin works and verifies every answer and notice (${mode})`, async (t) => {
@@ -84,12 +54,6 @@ for (const mode of ['certificate', 'public-key', 'both']) {
     });
     t.deepEqual(new Set(events), new Set(['TRANSACTION.SUCCESS', 'REFUND.SUCCESS']));
   });
-}
-
-interface Sealed {
-  ciphertext: string;
-  nonce: string;
-  associated_data: string;
 }
 
 for (const mode of ['certificate', 'public-key']) {
@@ -158,11 +122,6 @@ for (const mode of ['certificate', 'public-key']) {
     const reversed = await client.request(`${trades}/out-trade-no/${codeNo}/reverse`, 'POST', { appid, mchid });
     t.deepEqual(reversed.data, { appid, mchid, out_trade_no: codeNo });
   });
-}
-
-/** Random digits. */
-function newDigits(count: number): string {
-  return Array.from({ length: count }, () => randomInt(10)).join('');
 }
 
 test('the package opens the platform certificates, and they are the ones that sign', async (t) => {

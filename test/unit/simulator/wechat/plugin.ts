@@ -1,0 +1,50 @@
+import { randomInt, X509Certificate } from 'node:crypto';
+import { Decorator } from 'wechatpay-axios-plugin';
+import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import type { World } from '../world.ts';
+
+/** What the package resolves to. */
+export interface Answer {
+  status: number;
+  data: Record<string, unknown>;
+}
+/** The package's client. */
+export interface Client {
+  request(path: string, method: string, data?: object, config?: object): Promise<Answer>;
+}
+
+/** The package as it is; only the base address is ours, and `Wechatpay-Serial` has to be added by its caller. */
+export function clientOf(world: World, { fields, pems }: HalfConfig): Client {
+  const merchant = new X509Certificate(pems.wechat_merchant_cert?.[0] ?? '');
+  const headers: Record<string, string> = {};
+  if (fields.publicKeyId) headers['Wechatpay-Serial'] = fields.publicKeyId;
+  const options = {
+    baseURL: `${world.url}/wechat/`,
+    mchid: fields.mchid ?? '',
+    serial: merchant.serialNumber,
+    privateKey: pems.wechat_merchant_key?.[0] ?? '',
+    certs: certsOf({ fields, pems }),
+    headers,
+    proxy: false as const,
+  };
+  return new Decorator(options) as unknown as Client;
+}
+
+/** Every key that verifies, by its serial. */
+export function certsOf({ fields, pems }: HalfConfig): Record<string, string> {
+  const certificates = (pems.wechat_platform_cert ?? []).map((pem) => [new X509Certificate(pem).serialNumber, pem]);
+  const keys = (pems.wechat_public_key ?? []).map((pem) => [fields.publicKeyId, pem]);
+  return Object.fromEntries([...certificates, ...keys]) as Record<string, string>;
+}
+
+/** An encrypted member of a notice. */
+export interface Sealed {
+  ciphertext: string;
+  nonce: string;
+  associated_data: string;
+}
+
+/** Random digits. */
+export function newDigits(count: number): string {
+  return Array.from({ length: count }, () => randomInt(10)).join('');
+}
