@@ -164,18 +164,23 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
       const kind = kindOf(payWay);
       const days = kind.limits.refundWindowDays + LONGEST_ORDER_DAYS;
       const since = new Date(now().getTime() - days * 86_400_000);
-      const found = await store.read((tx) => identitiesSince(tx, { project, payWay, since }, identityFields(kind)));
+      const found = await store.read((tx) =>
+        identitiesSince(tx, { project, payWay, since }, identityFields(kind), payeeFields(kind)),
+      );
       const identities = found.filter(counts);
       const channels = await Promise.all(
         identities.map(async (identity): Promise<NoticeChannel[]> => {
-          const { mode, account, versions } = identity;
+          const { mode, account, versions, payee } = identity;
           const ofAccount = identities.filter((one) => one.account === account && one.mode === mode);
           const ways = waysToBuild(ofAccount, [identity]);
           // One account that is broken must not keep the notices of the others out.
           const channel = await firstUsable(ways, (...pair) => channelOf(project, payWay, ...pair), payWay).catch(
             onlyRefusals,
           );
-          return channel ? [{ channel, mode, account, versions: new Set(versions) }] : [];
+          const alike = ofAccount.filter((one) => one.payee === payee).flatMap((one) => one.versions);
+          return channel
+            ? [{ channel, mode, account, versions: new Set(versions), payeeVersions: new Set(alike) }]
+            : [];
         }),
       );
       return channels.flat();
@@ -195,7 +200,14 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
 
 /** The fields that say whose money it is, of a channel's kind. */
 function identityFields({ fields }: ChannelKind): IdentityFields {
-  return fields.flatMap(({ name, pinned }) => (pinned ? [{ name, unless: pinned === true ? '' : pinned.unless }] : []));
+  return fields.flatMap(({ name, pinned }) =>
+    pinned ? [{ name, unless: typeof pinned === 'object' ? pinned.unless : '' }] : [],
+  );
+}
+
+/** Those of them that an order does not name itself. */
+function payeeFields(kind: ChannelKind): IdentityFields {
+  return identityFields({ ...kind, fields: kind.fields.filter(({ pinned }) => pinned !== 'app') });
 }
 
 type Way = [keys: VersionName, identity: VersionName];

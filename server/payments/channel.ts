@@ -106,8 +106,8 @@ export interface Notice {
   channelOrderId?: string;
   /** PayPal: its own id of the refund that the message is about. */
   refundId?: string;
-  /** WeChat Pay: the app in whose name the payment was made; must equal the one the order pins. */
-  appId?: string;
+  /** WeChat Pay: the apps in whose name the payment was made; the one that the order pins must be among them. */
+  appIds?: readonly string[];
   /** PayPal: the payment that the message is about, by the channel's number of it. */
   paymentNo?: string;
   /** When the payer agreed, according to the message: only ever a reason to ask (PayPal). */
@@ -220,9 +220,10 @@ export interface FieldSpec {
   pattern?: RegExp;
   /**
    * Says whose money it is, beside the account: an order keeps what its version says. `unless` names another such field: where
-   * that is given, it is enough to have a value at all, and the newest one is used.
+   * that is given, it is enough to have a value at all, and the newest one is used. `app`: an order names the one that it was
+   * placed with itself, so of a payment only that one counts.
    */
-  pinned?: true | { unless: string };
+  pinned?: true | 'app' | { unless: string };
   help: string;
 }
 

@@ -25,6 +25,8 @@ export interface NoticeChannel {
   account: string;
   /** The configuration versions that it speaks for: those with the same identity. */
   versions: ReadonlySet<number>;
+  /** The same, whatever apps they name: money of theirs is the same party's. */
+  payeeVersions: ReadonlySet<number>;
 }
 
 /** Where channels come from (credentials/channels.ts). */

@@ -170,7 +170,8 @@ function hearNotices({ ports }: CatalogWorld): void {
         outcome: { kind: 'paid', channelNo, amount, at: new Date() },
       } as unknown as Notice;
     };
-    return [{ channel: { ...channel, readNotice }, mode, account, versions: new Set([configVersion]) }];
+    const versions = new Set([configVersion]);
+    return [{ channel: { ...channel, readNotice }, mode, account, versions, payeeVersions: versions }];
   };
 }
 

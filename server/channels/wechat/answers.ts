@@ -2,7 +2,7 @@ import type { CloseOutcome, OrderRef, Outcome, RefundOrder, RefundOutcome, Refun
 import { sameMoney, type Money } from '../../payments/money.ts';
 import { objectIn, textIn, type Members } from './json.ts';
 import { unknown, unknownRefusal, type Refused, type Reply } from './reply.ts';
-import { type Account, appOf } from './requests.ts';
+import { type Account, merchantOf, namesOf } from './requests.ts';
 import { isDefinite, REFUND_STATES, SPENT_CODES, TRADE_STATES } from './status.ts';
 
 /** The answer to a payer's code: the trade itself, paid at once or while the payer types the password. */
@@ -30,8 +30,7 @@ export function readQueried(reply: Reply, account: Account, order: OrderRef, rec
     return isAbsent(reply, 'ORDER_NOT_EXIST') ? { kind: 'absent' } : (unknownRefusal(reply) ?? rejected(reply));
   }
   const { members } = reply;
-  const names = { mchid: account.mchid, appid: appOf(account, order), out_trade_no: order.orderNo };
-  const stranger = strangerIn(members, names);
+  const stranger = strangerIn(members, { ...namesOf(account, order), out_trade_no: order.orderNo });
   return stranger ? unknown('mismatch', stranger) : readTrade(members, receivedAt, order.amount);
 }
 
@@ -46,7 +45,7 @@ export function readTrade(members: Members, receivedAt: Date, expected?: Money):
   if (meaning === 'paid' || meaning === 'refunded') {
     const channelNo = textIn(members, 'transaction_id');
     if (!channelNo || !amount) return unknown('unparsable', 'The paid trade has no transaction_id or amount.total.');
-    const payer = textIn(objectIn(members, 'payer'), 'openid') || undefined;
+    const payer = readPayer(objectIn(members, 'payer'));
     const at = readTime(members, 'success_time') ?? receivedAt;
     return { kind: 'paid', channelNo, amount, at, payer, ...(meaning === 'refunded' ? { refundsHint: true } : {}) };
   }
@@ -55,6 +54,11 @@ export function readTrade(members: Members, receivedAt: Date, expected?: Money):
     return unknown('mismatch', `amount.total is ${String(written.total)}.`);
   }
   return { kind: meaning };
+}
+
+/** The openid in the eyes of the app that the order was placed with: a partner's answer has the sub-merchant's only then. */
+function readPayer(payer: Members): string | undefined {
+  return textIn(payer, 'openid') || textIn(payer, 'sub_openid') || textIn(payer, 'sp_openid') || undefined;
 }
 
 /**
@@ -68,10 +72,11 @@ function readRevoked(members: Members, amount: Money | undefined, receivedAt: Da
   return { kind: 'paid', channelNo, amount, at, refundsHint: true, refundedTotal: amount.minor };
 }
 
-/** The answer to a reverse: it names the order again. Like that of a close, but it may have given back what was paid. */
-export function readReversed(reply: Reply, order: OrderRef): CloseOutcome {
+/** The answer to a reverse: it names the order again, and a partner's the merchant ("撤销", sp_mchid and sub_mchid). Like that of a close, but it may have given back what was paid. */
+export function readReversed(reply: Reply, account: Account, order: OrderRef): CloseOutcome {
   if (reply.kind !== 'said') return readClosed(reply);
-  const stranger = strangerIn(reply.members, { out_trade_no: order.orderNo });
+  const whose = account.sub ? merchantOf(account) : {};
+  const stranger = strangerIn(reply.members, { ...whose, out_trade_no: order.orderNo });
   return stranger ? unknown('mismatch', stranger) : { kind: 'closed' };
 }
 

@@ -32,7 +32,7 @@ import * as requests from './requests.ts';
 import { appIdsOf, readSettings } from './settings.ts';
 
 /**
- * One WeChat Pay merchant (API v3). The instance holds the platform's keys: keep it for the life of its configuration
+ * One WeChat Pay merchant, or one of a partner (API v3). The instance holds the platform's keys: keep it for the life of its configuration
  * version. Throws ChannelMisconfigured for a configuration that cannot work.
  */
 export function createWechatChannel(input: ChannelInput): Channel {
@@ -57,7 +57,7 @@ export function createWechatChannel(input: ChannelInput): Channel {
     const before = await query(order);
     const ended = readEnded(before);
     if (ended) return ended;
-    const said = readReversed(await ask(requests.reverseRequest(settings, order)), order);
+    const said = readReversed(await ask(requests.reverseRequest(settings, order)), settings, order);
     if (said.kind !== 'closed') return said;
     const after = await query(order);
     if (after.kind === 'unknown') return after;
@@ -65,7 +65,7 @@ export function createWechatChannel(input: ChannelInput): Channel {
   }
 
   async function queryRefund(refund: RefundRef): Promise<RefundOutcome> {
-    return readRefundQueried(await ask(requests.queryRefundRequest(refund)), refund, now());
+    return readRefundQueried(await ask(requests.queryRefundRequest(settings, refund)), refund, now());
   }
 
   return {
@@ -87,7 +87,7 @@ export function createWechatChannel(input: ChannelInput): Channel {
     queryRefund,
     async lookUpRefund(order, refundNo) {
       const refund = { ...order, refundNo };
-      return readRefundQueried(await ask(requests.queryRefundRequest(refund)), refund, now());
+      return readRefundQueried(await ask(requests.queryRefundRequest(settings, refund)), refund, now());
     },
     async retryAbnormalRefund(refund) {
       const found = await queryRefund(refund);
@@ -95,7 +95,7 @@ export function createWechatChannel(input: ChannelInput): Channel {
       const refundId = found.channelRefundNo ?? refund.channelRefundNo;
       if (!refundId)
         return { kind: 'unknown', cause: 'unparsable', detail: 'The response of WeChat Pay has no refund_id.' };
-      return readRefunded(await ask(requests.abnormalRefundRequest(refund, refundId)), refund, now());
+      return readRefunded(await ask(requests.abnormalRefundRequest(settings, refund, refundId)), refund, now());
     },
     disputes: wechatComplaints(ask, settings),
     readNotice: (headers, rawBody, budget) => readNotice(reader, headers, rawBody, now(), budget),

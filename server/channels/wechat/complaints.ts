@@ -9,7 +9,7 @@ import type {
 } from '../../payments/channel.ts';
 import type { Ask } from './client.ts';
 import { type Refused, type Unknown, unknown, unknownRefusal } from './reply.ts';
-import { beijingTime, type Call } from './requests.ts';
+import { type Account, beijingTime, type Call } from './requests.ts';
 
 const PATH = '/v3/merchant-service/complaints-v2';
 /** Complaints of one page, and pages of one list that are read at most. */
@@ -39,7 +39,9 @@ const Page = z.object({ data: z.array(z.object({ complaint_id: z.string() })).de
  * Complaints of payers (消费者投诉 2.0). A complaint takes no money: what the merchant or WeChat Pay gives back is a refund, and
  * told as such. It ends when the merchant says that it is dealt with.
  */
-export function wechatComplaints(ask: Ask, { mchid }: { mchid: string }): DisputeDesk {
+export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
+  // A partner reads the complaints of all its merchants; who is complained about is one of them.
+  const mchid = account.sub?.mchid ?? account.mchid;
   return { read, changedSince, answer, finish };
 
   async function read(id: string): Promise<DisputeOutcome> {
@@ -56,8 +58,9 @@ export function wechatComplaints(ask: Ask, { mchid }: { mchid: string }): Disput
   async function changedSince(since: Date): Promise<DisputeList> {
     const disputeNos: string[] = [];
     const days = { begin_date: dayOf(since), end_date: dayOf(new Date(since.getTime() + LIST_MS)) };
+    const whose: Record<string, string> = account.sub ? { complainted_mchid: mchid } : {};
     for (let page = 0; page < MOST_PAGES; page += 1) {
-      const query = new URLSearchParams({ limit: String(PAGE), offset: String(page * PAGE), ...days });
+      const query = new URLSearchParams({ limit: String(PAGE), offset: String(page * PAGE), ...days, ...whose });
       const reply = await ask(get(`${PATH}?${query.toString()}`));
       if (reply.kind !== 'said') return silence(reply);
       const read = Page.safeParse(reply.members).data;

@@ -19,7 +19,7 @@ const FIELDS: readonly FieldSpec[] = [
     secret: false,
     requiredIn: MODES,
     pattern: /^\d{8,12}$/,
-    help: 'Merchant number (mchid). Orders stay bound to it. For the scene h5 the domain of Server.PublicUrl must be registered in the merchant platform as an H5 payment domain (Product center, Development configuration), and so must the domain of any other page that leads payers to the h5 address: WeChat Pay refuses payers who come from elsewhere, or are to return elsewhere.',
+    help: 'Merchant number (mchid); of a partner (service provider) its own. Orders stay bound to it. For the scene h5 the domain of Server.PublicUrl must be registered in the merchant platform as an H5 payment domain (Product center, Development configuration), and so must the domain of any other page that leads payers to the h5 address: WeChat Pay refuses payers who come from elsewhere, or are to return elsewhere.',
   },
   {
     name: 'appId',
@@ -27,8 +27,8 @@ const FIELDS: readonly FieldSpec[] = [
     secret: false,
     requiredIn: MODES,
     pattern: /^[A-Za-z0-9_-]{6,32}$/,
-    pinned: true,
-    help: 'The appid of the official account, mini program or app that is linked to the merchant. Orders stay bound to it.',
+    pinned: 'app',
+    help: 'The appid of the official account, mini program or app that is linked to the merchant number. Orders stay bound to it.',
   },
   {
     name: 'appIdJsapi',
@@ -36,7 +36,7 @@ const FIELDS: readonly FieldSpec[] = [
     secret: false,
     requiredIn: [],
     pattern: SEVERAL_APPS,
-    pinned: true,
+    pinned: 'app',
     help: 'The official accounts whose pages pay (jsapi), comma-separated, if not the App ID; the first is used unless a request names another with appId. The openid of a payer belongs to one of them.',
   },
   {
@@ -45,7 +45,7 @@ const FIELDS: readonly FieldSpec[] = [
     secret: false,
     requiredIn: [],
     pattern: SEVERAL_APPS,
-    pinned: true,
+    pinned: 'app',
     help: 'The mini programs that pay (mini), comma-separated, if not the App ID; the first is used unless a request names another with appId. The openid of a payer belongs to one of them.',
   },
   {
@@ -54,8 +54,53 @@ const FIELDS: readonly FieldSpec[] = [
     secret: false,
     requiredIn: [],
     pattern: SEVERAL_APPS,
-    pinned: true,
+    pinned: 'app',
     help: 'The mobile apps that pay (app), comma-separated, if not the App ID; the first is used unless a request names another with appId.',
+  },
+  {
+    name: 'subMchId',
+    label: 'Sub-merchant number',
+    secret: false,
+    requiredIn: [],
+    pattern: /^\d{8,12}$/,
+    pinned: true,
+    help: 'Only for partners (service providers): the number of the merchant that you take money for (sub_mchid). Merchant number, App ID, keys and certificates are the partner’s then. Orders stay bound to it. Leave it empty if the merchant number takes money itself.',
+  },
+  {
+    name: 'subAppId',
+    label: 'App ID of the sub-merchant',
+    secret: false,
+    requiredIn: [],
+    pattern: /^[A-Za-z0-9_-]{6,32}$/,
+    pinned: 'app',
+    help: 'Only for partners: the appid that is linked to the sub-merchant (sub_appid), if payers pay in its app and not in yours. Then the openid of a payer is one of this app.',
+  },
+  {
+    name: 'subAppIdJsapi',
+    label: 'App IDs of the sub-merchant in the scene jsapi',
+    secret: false,
+    requiredIn: [],
+    pattern: SEVERAL_APPS,
+    pinned: 'app',
+    help: 'Only for partners: the official accounts of the sub-merchant (jsapi), comma-separated; the first is used unless a request names another with appId, which may also be one of yours.',
+  },
+  {
+    name: 'subAppIdMini',
+    label: 'App IDs of the sub-merchant in the scene mini',
+    secret: false,
+    requiredIn: [],
+    pattern: SEVERAL_APPS,
+    pinned: 'app',
+    help: 'Only for partners: the mini programs of the sub-merchant (mini), comma-separated; the first is used unless a request names another with appId, which may also be one of yours.',
+  },
+  {
+    name: 'subAppIdApp',
+    label: 'App IDs of the sub-merchant in the scene app',
+    secret: false,
+    requiredIn: [],
+    pattern: SEVERAL_APPS,
+    pinned: 'app',
+    help: 'Only for partners: the mobile apps of the sub-merchant (app), comma-separated; the first is used unless a request names another with appId, which may also be one of yours.',
   },
   {
     name: 'apiV3Key',
@@ -91,6 +136,9 @@ const FIELDS: readonly FieldSpec[] = [
   },
 ];
 
+/** What says something only beside a sub-merchant. */
+const SUB_APPS = ['subAppId', 'subAppIdJsapi', 'subAppIdMini', 'subAppIdApp'];
+
 const CERT_KINDS: readonly CertKindSpec[] = [
   {
     kind: KINDS.merchantKey,
@@ -122,7 +170,7 @@ const CERT_KINDS: readonly CertKindSpec[] = [
   },
 ];
 
-/** WeChat Pay, API v3, direct merchant: what it needs, what it can do and where its limits are. */
+/** WeChat Pay, API v3, direct merchants and partners: what it needs, what it can do and where its limits are. */
 export const wechatKind: ChannelKind = {
   payWay: 'wechat',
   name: 'WeChat Pay',
@@ -153,6 +201,7 @@ export const wechatKind: ChannelKind = {
     const absent = FIELDS.filter(({ name, requiredIn }) => requiredIn.includes(mode) && !fields[name]).map(
       ({ name }) => name,
     );
+    if (!fields.subMchId && SUB_APPS.some((name) => fields[name])) absent.push('subMchId');
     if (!kinds.has(KINDS.merchantKey)) absent.push(KINDS.merchantKey);
     // The serial can be named instead of uploading the certificate, so the certificate is the simpler wish.
     if (!kinds.has(KINDS.merchantCert) && !fields.merchantSerial) absent.push(KINDS.merchantCert);

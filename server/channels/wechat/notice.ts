@@ -3,10 +3,10 @@ import { openText } from './aead.ts';
 import { readRefund, readTrade, strangerIn } from './answers.ts';
 import type { Headers, Judge } from './genuine.ts';
 import { objectIn, readObject, textIn, UnreadableJson, type Members } from './json.ts';
+import { type Account, merchantOf } from './requests.ts';
 
 /** Whose notices are genuine. */
-export interface NoticeReader {
-  mchid: string;
+export interface NoticeReader extends Account {
   /** Every app of the configuration. */
   appIds: readonly string[];
   apiV3Key: Buffer;
@@ -14,7 +14,7 @@ export interface NoticeReader {
 }
 
 /**
- * Reads a notice: RSA signature over the raw bytes, then the sealed resource, then mchid and appid; throws NoticeNotGenuine.
+ * Reads a notice: RSA signature over the raw bytes, then the sealed resource, then merchant and app; throws NoticeNotGenuine.
  * `outcome.amount` is what WeChat names: whether it is the order's is for settling to compare.
  */
 export async function readNotice(
@@ -31,26 +31,31 @@ export async function readNotice(
   const event = textIn(envelope, 'event_type');
   if (event.startsWith('COMPLAINT.')) return complaintNotice(reader, event, envelope, resource);
   const isRefund = event.startsWith('REFUND.');
-  const { mchid } = reader;
-  // A refund's resource names no appid.
-  const appId = isRefund ? undefined : knownApp(reader, resource);
-  const stranger = strangerIn(resource, { mchid });
+  // A refund's resource names no app.
+  const appIds = isRefund ? undefined : knownApps(reader, resource);
+  const stranger = strangerIn(resource, merchantOf(reader));
   if (stranger) throw new NoticeNotGenuine('wrong_account', stranger);
   const noticeId = textIn(envelope, 'id');
   const orderNo = textIn(resource, 'out_trade_no');
   if (!noticeId || !orderNo) throw new NoticeNotGenuine('malformed', 'The notification has no id or no out_trade_no.');
   const verifiedBy = { certId: signer.certId, since: signer.since };
-  const notice = { noticeId, account: mchid, event, orderNo, refundNo: null, verifiedBy };
-  return appId === undefined
+  const notice = { noticeId, account: reader.mchid, event, orderNo, refundNo: null, verifiedBy };
+  return appIds === undefined
     ? { ...notice, ...refundPart(resource, receivedAt) }
-    : { ...notice, appId, ...tradePart(resource, receivedAt) };
+    : { ...notice, appIds, ...tradePart(resource, receivedAt) };
 }
 
-/** The app of a trade; whether it is that of the order is for whoever has the order to compare. */
-function knownApp({ appIds }: NoticeReader, resource: Members): string {
-  const appId = textIn(resource, 'appid');
-  if (appIds.includes(appId)) return appId;
-  throw new NoticeNotGenuine('wrong_account', `appid is ${appId}.`);
+/**
+ * The app of a trade, in partner mode the partner's and, if the trade names it, the sub-merchant's; whether one is that of the
+ * order is for whoever has the order to compare.
+ */
+function knownApps({ appIds, sub }: NoticeReader, resource: Members): string[] {
+  const members = sub ? ['sp_appid', ...('sub_appid' in resource ? ['sub_appid'] : [])] : ['appid'];
+  return members.map((member) => {
+    const appId = textIn(resource, member);
+    if (appIds.includes(appId)) return appId;
+    throw new NoticeNotGenuine('wrong_account', `${member} is ${appId}.`);
+  });
 }
 
 /** A complaint names no merchant; that its resource opens with the merchant's own key says whose it is. */

@@ -54,7 +54,7 @@ async function jsapiParams({ merchantKey }: Settings, { appId, prepayId, timesta
   return { appId, timeStamp: timestamp, nonceStr: nonce, package: `prepay_id=${prepayId}`, signType: 'RSA', paySign };
 }
 
-/** The parameters of the open SDK's `PayReq`. */
+/** The parameters of the open SDK's `PayReq`. A partner names itself there, too (wechatpay-java, partnerpayments `AppServiceExtension`). */
 async function appParams({ mchid, merchantKey }: Settings, { appId, prepayId, timestamp, nonce }: Signed) {
   const sign = await signRsa(appText(appId, timestamp, nonce, prepayId), merchantKey);
   return {

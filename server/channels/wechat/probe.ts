@@ -34,6 +34,9 @@ function judgeQuery(reply: Reply, settings: Settings): ProbeResult {
   const { status, code, message } = reply;
   if (code === 'ORDER_NOT_EXIST') return { ok: true };
   if (status === 401) return wrong(fieldOfSignError(message, settings), code || 'SIGN_ERROR', message);
+  // Whether somebody is a partner, and of whom, WeChat Pay says about the sub-merchant.
+  if (/sub_mch_?id/i.test(message)) return wrong('subMchId', code, message);
+  if (code === 'NO_AUTH' && settings.sub) return wrong('subMchId', code, message);
   if (code === 'MCH_NOT_EXISTS' || code === 'NO_AUTH') return wrong('mchid', code, message);
   return wrong(code === 'PARAM_ERROR' && /mchid/i.test(message) ? 'mchid' : null, code || `HTTP_${status}`, message);
 }

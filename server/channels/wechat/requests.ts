@@ -1,18 +1,42 @@
 import { plainText } from '../transport.ts';
 import type { OrderRef, PlaceOrder, RefundOrder, RefundRef, Scene, WireRequest } from '../../payments/channel.ts';
 import { optionsOf, sceneInfo } from './options.ts';
-import type { Settings } from './settings.ts';
+import { subAppIdsOf, type Settings, type SubMerchant } from './settings.ts';
 
 /** What every request of an account says about it. */
 export interface Account {
   mchid: string;
   /** The app of orders that name none. */
   appId: string;
+  /** In partner mode whose money it is. */
+  sub?: SubMerchant | undefined;
 }
 
 /** The app in whose name an order was or is placed: an order keeps it. */
 export function appOf(account: Account, order: Pick<OrderRef, 'appId'>): string {
-  return order.appId ?? account.appId;
+  return order.appId ?? account.sub?.appId ?? account.appId;
+}
+
+/** Whose money it is, as members of every request, answer and notice; in partner mode the partner's number alone says nothing. */
+export function merchantOf({ mchid, sub }: Account): Record<string, string> {
+  return sub ? { sp_mchid: mchid, sub_mchid: sub.mchid } : { mchid };
+}
+
+/**
+ * The same with the app of an order. In partner mode the partner's is always named, and the sub-merchant's if the order is placed
+ * in its name ("JSAPI/小程序下单", sub_appid; an answer has it exactly if the order had).
+ */
+export function namesOf(account: Account, order: Pick<OrderRef, 'appId'>): Record<string, string> {
+  const app = appOf(account, order);
+  if (!account.sub) return { appid: app, ...merchantOf(account) };
+  const merchant = merchantOf(account);
+  return isSubApp(account, order)
+    ? { sp_appid: account.appId, sub_appid: app, ...merchant }
+    : { sp_appid: app, ...merchant };
+}
+
+function isSubApp(account: Account, order: Pick<OrderRef, 'appId'>): boolean {
+  return subAppIdsOf(account.sub).includes(appOf(account, order));
 }
 
 /** One API v3 call before it is signed. `target` is path and query, as signed and as sent. */
@@ -34,63 +58,71 @@ export const PRODUCTS: Readonly<Partial<Record<Scene, string>>> = {
 };
 
 const TRADES = '/v3/pay/transactions';
+const PARTNER_TRADES = '/v3/pay/partner/transactions';
 const REFUNDS = '/v3/refund/domestic/refunds';
 
 /**
- * POST /v3/pay/transactions/{product}: the same bytes for the same order, however often it is sent (amounts in fen). A payer's
+ * POST /v3/pay[/partner]/transactions/{product}: the same bytes for the same order, however often it is sent (amounts in fen). A payer's
  * code (codepay) has neither an expiry nor an address for notices: the answer or a query tells, and a reverse ends it.
  */
 export function placeRequest(account: Account, order: PlaceOrder): Call {
   return post(
     'place',
-    `${TRADES}/${PRODUCTS[order.scene]}`,
+    `${tradesOf(account)}/${PRODUCTS[order.scene]}`,
     { orderNo: order.orderNo },
     {
-      appid: appOf(account, order),
-      mchid: account.mchid,
+      ...namesOf(account, order),
       // Characters ("H5下单"); a refund's reason is bytes of UTF-8 ("申请退款").
       description: plainText(order.subject, 127, 'characters') || order.orderNo,
       out_trade_no: order.orderNo,
       time_expire: order.scene === 'code' ? undefined : beijingTime(order.expiresAt),
       notify_url: order.scene === 'code' ? undefined : bareUrl(order.notifyUrl),
       amount: { total: Number(order.amount.minor), currency: order.amount.currency },
-      payer: payerOf(order),
+      payer: payerOf(account, order),
       scene_info: sceneInfo(order),
       ...optionsOf(order),
     },
   );
 }
 
-function payerOf({ scene, openId, payCode }: PlaceOrder): object | undefined {
+/** An openid is one in the eyes of the app in whose name the order is placed. */
+function payerOf(account: Account, order: PlaceOrder): object | undefined {
+  const { scene, openId, payCode } = order;
   if (scene === 'code') return { auth_code: payCode };
-  return scene === 'jsapi' || scene === 'mini' ? { openid: openId } : undefined;
+  if (scene !== 'jsapi' && scene !== 'mini') return undefined;
+  if (!account.sub) return { openid: openId };
+  return isSubApp(account, order) ? { sub_openid: openId } : { sp_openid: openId };
 }
 
-/** GET /v3/pay/transactions/out-trade-no/{no}. */
-export function queryRequest({ mchid }: Account, order: Pick<OrderRef, 'orderNo'>): Call {
-  return get('query', `${tradePath(order.orderNo)}?mchid=${encodeURIComponent(mchid)}`, { orderNo: order.orderNo });
+/** GET /v3/pay[/partner]/transactions/out-trade-no/{no}. */
+export function queryRequest(account: Account, order: Pick<OrderRef, 'orderNo'>): Call {
+  const whose = new URLSearchParams(merchantOf(account)).toString();
+  return get('query', `${tradePath(account, order.orderNo)}?${whose}`, { orderNo: order.orderNo });
 }
 
 /**
- * POST /v3/pay/transactions/out-trade-no/{no}/reverse: ends the trade of a payer's code; what was paid goes back to the payer.
+ * POST /v3/pay[/partner]/transactions/out-trade-no/{no}/reverse: ends the trade of a payer's code; what was paid goes back to the payer.
  */
 export function reverseRequest(account: Account, order: OrderRef): Call {
-  const names = { appid: appOf(account, order), mchid: account.mchid };
-  return post('reverse', `${tradePath(order.orderNo)}/reverse`, { orderNo: order.orderNo }, names);
+  const path = `${tradePath(account, order.orderNo)}/reverse`;
+  return post('reverse', path, { orderNo: order.orderNo }, namesOf(account, order));
 }
 
-/** POST /v3/pay/transactions/out-trade-no/{no}/close. */
-export function closeRequest({ mchid }: Account, order: OrderRef): Call {
-  return post('close', `${tradePath(order.orderNo)}/close`, { orderNo: order.orderNo }, { mchid });
+/** POST /v3/pay[/partner]/transactions/out-trade-no/{no}/close. */
+export function closeRequest(account: Account, order: OrderRef): Call {
+  const path = `${tradePath(account, order.orderNo)}/close`;
+  return post('close', path, { orderNo: order.orderNo }, merchantOf(account));
 }
 
 /**
  * POST /v3/refund/domestic/refunds: the same bytes for the same refund (amounts in fen). By WeChat's number of the payment as
- * soon as it is known, as WeChat advises: by ours a paid order is now and then not found.
+ * soon as it is known, as WeChat advises: by ours a paid order is now and then not found. A partner's path is the same, and names
+ * the sub-merchant ("退款申请").
  */
-export function refundRequest({ refundFunds }: Pick<Settings, 'refundFunds'>, refund: RefundOrder): Call {
+export function refundRequest({ refundFunds, sub }: Pick<Settings, 'refundFunds' | 'sub'>, refund: RefundOrder): Call {
   const transactionId = refund.paymentNo ?? refund.channelTradeNo;
   return post('refund', REFUNDS, numbersOf(refund), {
+    sub_mchid: sub?.mchid,
     // Either one, never both.
     ...(transactionId === null ? { out_trade_no: refund.orderNo } : { transaction_id: transactionId }),
     out_refund_no: refund.refundNo,
@@ -106,13 +138,15 @@ export function refundRequest({ refundFunds }: Pick<Settings, 'refundFunds'>, re
 }
 
 /** GET /v3/refund/domestic/refunds/{out_refund_no}. */
-export function queryRefundRequest(refund: Pick<RefundRef, 'orderNo' | 'refundNo'>): Call {
-  return get('query-refund', `${REFUNDS}/${encodeURIComponent(refund.refundNo)}`, numbersOf(refund));
+export function queryRefundRequest({ sub }: Account, refund: Pick<RefundRef, 'orderNo' | 'refundNo'>): Call {
+  const whose = sub ? `?sub_mchid=${encodeURIComponent(sub.mchid)}` : '';
+  return get('query-refund', `${REFUNDS}/${encodeURIComponent(refund.refundNo)}${whose}`, numbersOf(refund));
 }
 
 /** POST …/refunds/{refund_id}/apply-abnormal-refund: pays the refund out to the merchant's own bank account instead. */
-export function abnormalRefundRequest(refund: RefundRef, refundId: string): Call {
+export function abnormalRefundRequest({ sub }: Account, refund: RefundRef, refundId: string): Call {
   return post('retry-refund', `${REFUNDS}/${encodeURIComponent(refundId)}/apply-abnormal-refund`, numbersOf(refund), {
+    sub_mchid: sub?.mchid,
     out_refund_no: refund.refundNo,
     type: 'MERCHANT_BANK_CARD',
   });
@@ -128,8 +162,12 @@ export function beijingTime(at: Date): string {
   return `${new Date(Math.floor(at.getTime() / 1000) * 1000 + 8 * 3_600_000).toISOString().slice(0, 19)}+08:00`;
 }
 
-function tradePath(orderNo: string): string {
-  return `${TRADES}/out-trade-no/${encodeURIComponent(orderNo)}`;
+function tradesOf({ sub }: Account): string {
+  return sub ? PARTNER_TRADES : TRADES;
+}
+
+function tradePath(account: Account, orderNo: string): string {
+  return `${tradesOf(account)}/out-trade-no/${encodeURIComponent(orderNo)}`;
 }
 
 /** The channel refuses a notify_url with a query. */

@@ -16,6 +16,16 @@ const LIVE = 'https://api.mch.weixin.qq.com';
 /** Another way to the same service ("备域名" in the document of every call; "跨城冗灾升级指引"). */
 const LIVE_SPARE = 'https://api2.mch.weixin.qq.com';
 
+type SceneAppIds = Readonly<Partial<Record<Scene, readonly string[]>>>;
+
+/** A merchant that a partner (服务商) acts for. */
+export interface SubMerchant {
+  mchid: string;
+  /** An app of its own for orders that name none; without one they are placed in the name of the partner's. */
+  appId: string | undefined;
+  sceneAppIds: SceneAppIds;
+}
+
 /** One configuration, its keys imported once. */
 export interface Settings {
   /** Address before `/v3`; its path, if any, is part of what is signed. */
@@ -26,7 +36,9 @@ export interface Settings {
   /** The default app, and that of orders that name none. */
   appId: string;
   /** The apps of scenes that have their own, the default of the scene first. */
-  sceneAppIds: Readonly<Partial<Record<Scene, readonly string[]>>>;
+  sceneAppIds: SceneAppIds;
+  /** In partner mode whose money it is; then the account and the apps above are the partner's. */
+  sub: SubMerchant | undefined;
   apiV3Key: Buffer;
   /** The account that refunds are paid from; undefined = what has not been settled yet, as WeChat does by itself. */
   refundFunds: string | undefined;
@@ -58,6 +70,7 @@ export function readSettings(input: ChannelInput): Settings {
       mini: readIds(fields.appIdMini),
       app: readIds(fields.appIdApp),
     },
+    sub: readSub(fields),
     refundFunds: fields.refundFunds,
     apiV3Key: readApiV3Key(required(fields, 'apiV3Key')),
     merchantSerial: readMerchantSerial(fields.merchantSerial, pems[KINDS.merchantCert]?.[0], merchantKey),
@@ -69,10 +82,37 @@ export function readSettings(input: ChannelInput): Settings {
   };
 }
 
-/** Every app that the configuration names: first those of the scene, if it has its own, then the default, then the others. */
-export function appIdsOf({ appId, sceneAppIds }: Pick<Settings, 'appId' | 'sceneAppIds'>, scene?: Scene): string[] {
-  const own = scene === undefined ? [] : (sceneAppIds[scene] ?? []);
-  return [...new Set([...own, appId, ...Object.values(sceneAppIds).flat()])];
+/**
+ * Every app that the configuration names: first those of the scene, if it has its own, then the default, then the others; each
+ * time the sub-merchant's before the partner's.
+ */
+export function appIdsOf(settings: Pick<Settings, 'appId' | 'sceneAppIds' | 'sub'>, scene?: Scene): string[] {
+  const { appId, sceneAppIds, sub } = settings;
+  const ofScene = (apps: SceneAppIds | undefined) => (scene === undefined ? [] : (apps?.[scene] ?? []));
+  const own = [...ofScene(sub?.sceneAppIds), ...ofScene(sceneAppIds)];
+  return [...new Set([...own, ...(sub?.appId ? [sub.appId] : []), appId, ...subAppIdsOf(sub), ...all(sceneAppIds)])];
+}
+
+/** The apps that are the sub-merchant's: a payer there has an openid of its own. */
+export function subAppIdsOf(sub: SubMerchant | undefined): string[] {
+  return sub ? [...(sub.appId ? [sub.appId] : []), ...all(sub.sceneAppIds)] : [];
+}
+
+function all(apps: SceneAppIds): string[] {
+  return Object.values(apps).flat();
+}
+
+function readSub(fields: ChannelInput['fields']): SubMerchant | undefined {
+  const { subMchId: mchid, subAppId, subAppIdJsapi, subAppIdMini, subAppIdApp } = fields;
+  if (!mchid) {
+    if (subAppId || subAppIdJsapi || subAppIdMini || subAppIdApp)
+      throw new ChannelMisconfigured('subMchId', 'subMchId is missing: apps of a sub-merchant are named.');
+    return undefined;
+  }
+  if (mchid === fields.mchid)
+    throw new ChannelMisconfigured('subMchId', 'subMchId must differ from mchid, which is the partner.');
+  const sceneAppIds = { jsapi: readIds(subAppIdJsapi), mini: readIds(subAppIdMini), app: readIds(subAppIdApp) };
+  return { mchid, appId: subAppId, sceneAppIds };
 }
 
 /** The ids in a field, separated by commas: several keys while one is being replaced, or several apps of a scene. */

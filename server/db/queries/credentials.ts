@@ -102,6 +102,8 @@ export async function versionsOfAccount(
 /** The newest usable version of an identity, and all that have it. */
 export interface IdentityVersions extends VersionOfAccount {
   versions: number[];
+  /** The identity without what an order names itself. */
+  payee: string;
 }
 
 /**
@@ -112,19 +114,21 @@ export async function identitiesSince(
   tx: ReadTx,
   { project, payWay, since }: { project: string; payWay: PayWay; since: Date },
   fields: IdentityFields,
+  payeeFields: IdentityFields,
 ): Promise<IdentityVersions[]> {
   return tx.sql<IdentityVersions>(
     `select (array_agg(c.id order by c.version desc))[1]::text as "configId", max(c.version) as version, c.mode, c.account,
-            s.trust_revision as "trustRevision", c.identity, jsonb_agg(c.version) as versions
-       from (select v.*, lead(v.created_at) over (order by v.version) as ended_at, ${identityOf('v')} as identity
+            s.trust_revision as "trustRevision", c.identity, c.payee, jsonb_agg(c.version) as versions
+       from (select v.*, lead(v.created_at) over (order by v.version) as ended_at, ${identityOf('v')} as identity,
+                    ${identityOf('v')} as payee
                from channel_configs v
               where v.project = ? and v.pay_way = ?) c
        join channel_states s on s.project = c.project and s.pay_way = c.pay_way
       where cardinality(c.missing) = 0
-      group by c.account, c.mode, c.identity, s.trust_revision
+      group by c.account, c.mode, c.identity, c.payee, s.trust_revision
      having bool_or(c.ended_at is null or c.ended_at >= ?)
       order by version desc`,
-    [...identityValues(fields), project, payWay, since],
+    [...identityValues(fields), ...identityValues(payeeFields), project, payWay, since],
   );
 }
 

@@ -15,6 +15,8 @@ import { issueCertificate } from '../../../../server/simulator/certificates.ts';
 /** The moment at which these tests take place: now, because the certificates made here are good from now. */
 export const NOW = new Date(Math.floor(Date.now() / 1000) * 1000);
 export const MCHID = '1900000109';
+/** A merchant that a partner acts for. */
+export const SUB_MCHID = '1900000208';
 export const APP_ID = 'wx0000000000000001';
 export const API_V3_KEY = '0123456789abcdef0123456789ABCDEF';
 export const PUBLIC_KEY_ID = 'PUB_KEY_ID_0119000001092026030400000001';
@@ -212,6 +214,13 @@ export function trade(overrides: Record<string, unknown> = {}): Record<string, u
     amount: { total: 1234, payer_total: 1234, currency: 'CNY', payer_currency: 'CNY' },
     ...overrides,
   };
+}
+
+/** The same of a partner, whose numbers are those of the others. */
+export function partnerTrade(overrides: Record<string, unknown> = {}): Record<string, unknown> {
+  const { mchid, appid, ...rest } = trade();
+  const names = { sp_mchid: mchid, sp_appid: appid, sub_mchid: SUB_MCHID };
+  return { ...rest, ...names, payer: { sp_openid: 'sp-1' }, ...overrides };
 }
 
 /** A refund as WeChat describes it, under way unless told otherwise. */

@@ -65,7 +65,7 @@ test('a payment is told with its order, account, number, amount and time', async
     event: 'TRANSACTION.SUCCESS',
     orderNo: 'ORDER00001',
     refundNo: null,
-    appId: APP_ID,
+    appIds: [APP_ID],
     verifiedBy: { certId: null, since: null },
     outcome: {
       kind: 'paid',

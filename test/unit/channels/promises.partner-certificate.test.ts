@@ -1,0 +1,4 @@
+import test from 'ava';
+import { testPartnerPromises } from './wechat/partner-promises.ts';
+
+testPartnerPromises(test, 'certificate');
