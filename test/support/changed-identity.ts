@@ -10,6 +10,8 @@ export interface Shop {
   shop: Merchant;
   logIn: Admin['logIn'];
   payWay: 'alipay' | 'wechat' | 'paypal';
+  /** Whose configuration is written; left out = that of the project `default`. */
+  project?: string;
 }
 
 interface Configuration {
@@ -18,23 +20,31 @@ interface Configuration {
 }
 
 /** Has the channel replace something of the account, and writes what it hands over as the configuration; `without` clears fields. */
-export async function configure({ service, logIn, payWay }: Shop, what: string, without: string[] = []): Promise<void> {
-  const given = (await service.sim('/sim/rotate', { payWay, account: 'default', what })) as unknown as Record<
+export async function configure(on: Shop, what: string, without: string[] = []): Promise<void> {
+  await configureAs(on, 'default', what, without);
+}
+
+/** The same for another account at the simulator, which the shop has from then on. */
+export async function configureAs(on: Shop, account: string, what: string, without: string[] = []): Promise<void> {
+  const { service, logIn, payWay, project = 'default' } = on;
+  const given = (await service.sim('/sim/rotate', { payWay, account, what })) as unknown as Record<
     string,
     Configuration
   >;
   const { fields, pems } = given[payWay]!;
   const cleared = Object.fromEntries(without.map((name) => [name, null]));
   const admin = await logIn();
-  const sent = { mode: 'simulator', ...noToken(payWay), ...fields, ...pems, ...cleared };
-  const { status, body } = await admin.call('POST', `/api/v1/payment/config/${payWay}`, sent);
+  const sent = { mode: 'simulator', ...NOT_KEPT[payWay], ...fields, ...pems, ...cleared };
+  const { status, body } = await admin.call('POST', `/api/v1/payment/config/${payWay}?project=${project}`, sent);
   if (status !== 200) throw new Error(`config: ${status} ${JSON.stringify(body)}`);
 }
 
 /** What the channel hands over no more is not kept. */
-function noToken(payWay: Shop['payWay']): Record<string, null> {
-  return payWay === 'alipay' ? { appAuthToken: null } : {};
-}
+const NOT_KEPT: Record<Shop['payWay'], Record<string, null>> = {
+  alipay: { appAuthToken: null },
+  wechat: { subMchId: null, subAppId: null },
+  paypal: {},
+};
 
 /** Lets the payer pay and has the channel write the message that says so; it is delivered to nobody. */
 export async function paidUntold(on: Shop, orderNo: string): Promise<Delivery> {
