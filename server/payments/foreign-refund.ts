@@ -3,6 +3,7 @@ import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
 import { apply, type Via } from './apply.ts';
 import type { RefundOutcome } from './channel.ts';
+import { isAfterOpening } from './core/decide-dispute.ts';
 import { decideForeignRefund } from './core/decide-refund.ts';
 import { explainSums, openQuestion } from './open-question.ts';
 import { newNumber } from './numbers.ts';
@@ -33,13 +34,20 @@ export async function settleForeignRefund(
   return after;
 }
 
-/** The refund of a lost dispute that took the same money, and for which the channel told no refund yet. */
+/**
+ * The refund of a lost dispute that took the same money, and for which the channel told no refund yet: the oldest. What went back
+ * before the dispute was there is another refund.
+ */
 async function lostMoney(
   tx: Tx,
   { orderNo }: OrderRow,
-  { amount: { minor: amount, currency } }: Extract<RefundOutcome, { kind: 'succeeded' }>,
+  { amount: { minor: amount, currency }, at }: Extract<RefundOutcome, { kind: 'succeeded' }>,
 ): Promise<RefundRow | undefined> {
   const where = { orderNo, origin: 'dispute', state: 'succeeded', amount, currency, channelRefundNo: null } as const;
-  const [found] = await tx.refunds.list(where);
-  return found;
+  const lost = await tx.refunds.list(where, { orderBy: { createdAt: 'asc', refundNo: 'asc' } });
+  if (lost.length === 0) return undefined;
+  const disputes = await tx.disputes.list({ orderNo });
+  return lost.find(({ refundNo }) =>
+    disputes.some((dispute) => dispute.refundNo === refundNo && isAfterOpening(at, dispute.openedAt)),
+  );
 }

@@ -55,11 +55,10 @@ async function loadFacts(tx: Tx, { orderNo, payWay, account }: OrderRow, said: C
   const { channelDisputeNo } = said;
   const dispute = await tx.disputes.lock({ payWay, account, channelDisputeNo, orderNo });
   const refunds = await tx.refunds.list({ orderNo }, { orderBy: { createdAt: 'asc', refundNo: 'asc' } });
-  const others = await tx.disputes.list({ orderNo });
-  const claimed = others.flatMap((one) =>
-    one.refundNo === null || one.disputeNo === dispute?.disputeNo ? [] : [one.refundNo],
-  );
-  return { dispute, refunds, claimed: new Set(claimed) };
+  const others = (await tx.disputes.list({ orderNo })).filter(({ disputeNo }) => disputeNo !== dispute?.disputeNo);
+  const claimed = others.flatMap(({ refundNo }) => refundNo ?? []);
+  const covered = others.filter(({ state, refundNo }) => state === 'lost' && refundNo === null);
+  return { dispute, refunds, claimed: new Set(claimed), covered };
 }
 
 /** What is listed for a person says what is known now, the due date above all. */

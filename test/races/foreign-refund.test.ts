@@ -1,6 +1,7 @@
 import test from 'ava';
 import { settleForeignRefund } from '../../server/payments/foreign-refund.ts';
-import { placeOrder, stateOf } from '../support/orders.ts';
+import { disputed, disputeOf } from '../support/disputes.ts';
+import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
 import { startService } from '../support/service.ts';
 
 test('a refund that is told before its payment gives nothing back: the channel is asked, and a person looks', async (t) => {
@@ -26,4 +27,26 @@ test('a refund that is told before its payment gives nothing back: the channel i
   t.like(listed, { state: 'open', blocksRefunds: true, receivedMinor: 400n });
   await service.app.sweep.once();
   t.is(await stateOf(service, orderNo), 'pending');
+});
+
+test('a refund of before the dispute is not the money that the dispute took', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const { ports } = service.app;
+  const orderNo = await payOrder(service, shop, { payWay: 'paypal', amount: 10 });
+  await disputed(service, orderNo, 'open', 'open', { amount: 4 });
+  await disputed(service, orderNo, 'lose', 'lost');
+  const { openedAt } = (await disputeOf(service, orderNo))!;
+  const tell = (at: Date, channelRefundNo: string) =>
+    ports.store.transaction(async (tx) => {
+      const order = await tx.orders.lock({ orderNo });
+      const told = { kind: 'succeeded', amount: { minor: 400n, currency: 'USD' }, at, channelRefundNo } as const;
+      await settleForeignRefund(ports, tx, order!, told, null, { cause: 'notice', actor: 'channel:paypal' });
+    });
+  const refunded = async () => (await ports.store.read((tx) => tx.orders.find({ orderNo })))!.refunded;
+  t.is(await refunded(), 400n);
+  await tell(new Date(openedAt.getTime() - 3_600_000), 'EARLIER');
+  t.is(await refunded(), 800n, 'another refund');
+  await tell(openedAt, 'SAME');
+  t.is(await refunded(), 800n, 'the same money');
 });

@@ -17,6 +17,8 @@ export interface DisputeFacts {
   readonly refunds: readonly RefundRow[];
   /** Refunds by which other disputes of the order are counted. */
   readonly claimed: ReadonlySet<string>;
+  /** Other disputes of the order whose loss refunds of ours had paid. */
+  readonly covered: readonly Pick<DisputeRow, 'openedAt' | 'amount'>[];
 }
 
 /** Numbers for what may begin to exist, and who says so. */
@@ -124,7 +126,7 @@ function moneyOf(
 /** One loss is counted once: by a refund that the channel told for it, by one of ours that it means, or by a row of its own. */
 function taken(
   order: OrderRow,
-  { refunds, claimed }: DisputeFacts,
+  { refunds, claimed, covered }: DisputeFacts,
   { openedAt, channelDisputeNo }: ChannelDispute,
   lost: LostMoney,
   names: DisputeNames,
@@ -132,17 +134,13 @@ function taken(
 ): Taken {
   const { minor, currency } = lost.amount;
   if (currency !== order.currency) return { money: { rule: null, raise: [otherCurrency(channelDisputeNo, lost)] } };
-  const since = later(openedAt, -SAME_SECONDS);
   const others = refunds.filter((one) => !one.surplus && one.origin !== 'dispute' && !claimed.has(one.refundNo));
-  const done = others.filter(
-    ({ state, finishedAt }) => state === 'succeeded' && finishedAt !== null && finishedAt >= since,
-  );
+  const done = others.filter((one) => isSince(one, openedAt));
   const told = done.find(({ origin, amount }) => origin === 'channel' && amount === minor);
   if (told) return { money: STAY, dispute: { amountLost: minor, refundNo: told.refundNo } };
   if (!lost.booked) {
     // The payer may have got it by a refund of ours; one that is under way has to end before that can be said.
-    const given = done.reduce((sum, { origin, amount }) => sum + (origin === 'channel' ? 0n : amount), 0n);
-    if (given >= minor) return { money: STAY };
+    if (givenFor(others, covered, openedAt) >= minor) return { money: STAY };
     if (others.some(({ state }) => state === 'pending' || state === 'processing'))
       return { money: STAY, isWaiting: true };
   }
@@ -150,6 +148,30 @@ function taken(
     money: { rule: null, open: lostToDispute(order, lost, names, now) },
     dispute: { amountLost: minor, refundNo: names.refundNo },
   };
+}
+
+function isSince({ state, finishedAt }: RefundRow, openedAt: Date): boolean {
+  return state === 'succeeded' && finishedAt !== null && isAfterOpening(finishedAt, openedAt);
+}
+
+/** Whether money that went back then may be what a dispute took, and not an earlier refund. */
+export function isAfterOpening(at: Date, openedAt: Date): boolean {
+  return at >= later(openedAt, -SAME_SECONDS);
+}
+
+/** What our own refunds gave back since a dispute was opened, without what they gave for other disputes: the oldest one first. */
+function givenFor(refunds: readonly RefundRow[], covered: DisputeFacts['covered'], openedAt: Date): bigint {
+  const own = refunds.filter(({ origin }) => origin !== 'channel').map((refund) => ({ refund, left: refund.amount }));
+  const before = covered.toSorted((a, b) => a.openedAt.getTime() - b.openedAt.getTime());
+  for (const { openedAt: since, amount } of before) {
+    let missing = amount;
+    for (const one of own.filter(({ refund }) => isSince(refund, since))) {
+      const used = one.left < missing ? one.left : missing;
+      one.left -= used;
+      missing -= used;
+    }
+  }
+  return own.reduce((sum, { refund, left }) => sum + (isSince(refund, openedAt) ? left : 0n), 0n);
 }
 
 /** Lost a second time, after an appeal was won: the money that came back is gone again. */

@@ -87,6 +87,7 @@ function* scenes(): Generator<Scene> {
               dispute: row && frozen(row),
               refunds: refunds.map((one) => frozen(one)),
               claimed: new Set<string>(),
+              covered: [],
             };
             yield { order: frozen(order), facts, word: frozen(word) };
           }
@@ -141,7 +142,7 @@ test('whatever a channel says of a dispute: listed moves only, sums that hold, a
     const mayWait = word.state === 'lost' && (order.paid === 0n || !word.lost!.booked);
     check(dispute.state === word.state || (mayWait && dispute.state === 'under_review'), 'what was said is kept');
     // The same word again changes no money and tells nothing.
-    const again = { dispute, refunds, claimed: facts.claimed };
+    const again = { dispute, refunds, claimed: facts.claimed, covered: [] };
     const repeated = decideDispute({ ...order, ...sums }, again, word, NAMES, NOW);
     check(repeated.rule === null && repeated.tell.length === 0, 'a repeated word is told twice');
     check(repeated.money.rule === null && repeated.money.open === undefined, 'a repeated word moves money twice');
@@ -155,7 +156,7 @@ test('a loss is counted by a refund of its own, and once', (t) => {
   const order = orderRow({ state: 'paid', paid: 1000n });
   const own = decideDispute(
     order,
-    { dispute: undefined, refunds: [], claimed: new Set() },
+    { dispute: undefined, refunds: [], claimed: new Set(), covered: [] },
     said({ state: 'lost', lost }),
     NAMES,
     NOW,
@@ -178,7 +179,7 @@ test('a refund that the channel told before is the same money, one of ours only 
   const decide = (refunds: readonly RefundRow[], lost: LostMoney, claimed: readonly string[] = []) =>
     decideDispute(
       order,
-      { dispute: disputeRow(), refunds, claimed: new Set(claimed) },
+      { dispute: disputeRow(), refunds, claimed: new Set(claimed), covered: [] },
       said({ state: 'lost', lost }),
       NAMES,
       NOW,
@@ -194,9 +195,28 @@ test('a refund that the channel told before is the same money, one of ours only 
   t.like(decide(less, LOSSES[0]!).dispute, { refundNo: 'R-NEW', amountLost: 400n });
 });
 
+test('one refund of ours pays for one dispute, whichever of them is decided first', (t) => {
+  const lost = LOSSES[0]!;
+  const order = orderRow({ state: 'paid', paid: 1000n, refunded: 400n });
+  const ours = refundRow({ refundNo: 'R-OWN', origin: 'merchant', state: 'succeeded', finishedAt: at(-10) });
+  const decide = (refunds: readonly RefundRow[], covered: DisputeFacts['covered']) =>
+    decideDispute(
+      order,
+      { dispute: disputeRow(), refunds, claimed: new Set(), covered },
+      said({ state: 'lost', lost }),
+      NAMES,
+      NOW,
+    ).dispute.refundNo;
+  t.is(decide([ours], []), null);
+  t.is(decide([ours], [{ openedAt: at(-500), amount: 400n }]), 'R-NEW', 'it paid for the other one');
+  const before = { ...ours, refundNo: 'R-BEFORE', finishedAt: at(-5000) };
+  t.is(decide([before, ours], [{ openedAt: at(-6000), amount: 400n }]), null, 'the other one had a refund of its own');
+  t.is(decide([{ ...ours, amount: 800n }], [{ openedAt: at(-500), amount: 400n }]), null, 'it paid for both');
+});
+
 test('a loss that a refund under way may mean waits for its end, unless it was booked for the dispute', (t) => {
   const order = orderRow({ state: 'paid', paid: 1000n, refunding: 400n });
-  const facts = { dispute: disputeRow(), refunds: REFUNDS[5]!, claimed: new Set<string>() };
+  const facts = { dispute: disputeRow(), refunds: REFUNDS[5]!, claimed: new Set<string>(), covered: [] };
   const [open, booked] = LOSSES.map((lost) => decideDispute(order, facts, said({ state: 'lost', lost }), NAMES, NOW));
   t.like(open!.dispute, { state: 'under_review', refundNo: null, nextCheckAt: at(600) });
   t.like(booked!.dispute, { state: 'lost', refundNo: 'R-NEW' });
@@ -204,7 +224,7 @@ test('a loss that a refund under way may mean waits for its end, unless it was b
 
 test('more than was left is an overrun that a person sees; another currency is not put into the sums', (t) => {
   const order = orderRow({ state: 'paid', paid: 1000n, refunded: 400n, refunding: 600n });
-  const none = { dispute: undefined, refunds: [], claimed: new Set<string>() };
+  const none = { dispute: undefined, refunds: [], claimed: new Set<string>(), covered: [] };
   const over = decideDispute(order, none, said({ state: 'lost', lost: LOSSES[1]! }), NAMES, NOW);
   t.deepEqual(over.money.open?.sums, { refunded: 800n, refunding: 600n, overrun: 400n });
   t.like(over.money.open?.raise?.[0], { kind: 'refund_overrun', refundNo: 'R-NEW' });
@@ -214,7 +234,7 @@ test('more than was left is an overrun that a person sees; another currency is n
 });
 
 test('a loss before the payment is known waits for it', (t) => {
-  const none = { dispute: undefined, refunds: [], claimed: new Set<string>() };
+  const none = { dispute: undefined, refunds: [], claimed: new Set<string>(), covered: [] };
   const early = decideDispute(
     orderRow({ state: 'pending' }),
     none,
@@ -233,7 +253,7 @@ test('won after it was lost takes the refund back, and only a person ends what i
   const dispute = disputeRow({ state: 'lost', refundNo: 'R-D', amountLost: 400n });
   const won = decideDispute(
     order,
-    { dispute, refunds: [refund], claimed: new Set() },
+    { dispute, refunds: [refund], claimed: new Set(), covered: [] },
     said({ state: 'won' }),
     NAMES,
     NOW,
@@ -265,7 +285,7 @@ test('a refund that the channel tells after the end of the dispute is the same m
 
 test('a dispute is listed until it is decided, again when something changes, and with each change told once', (t) => {
   const order = orderRow({ state: 'paid', paid: 1000n });
-  const facts = { dispute: disputeRow(), refunds: [], claimed: new Set<string>() };
+  const facts = { dispute: disputeRow(), refunds: [], claimed: new Set<string>(), covered: [] };
   const due = decideDispute(order, facts, said({ state: 'needs_answer', dueAt: at(86_400) }), NAMES, NOW);
   t.deepEqual(due.tell, ['dispute.updated']);
   t.like(due.money.raise?.[0], { kind: 'dispute', dedupe: 'D-1', again: true, detail: { dueAt: at(86_400) } });
