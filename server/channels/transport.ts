@@ -66,9 +66,9 @@ export function createTransport({ timeoutMs, recording }: TransportOptions): Tra
 }
 
 async function exchange(request: WireRequest, timeoutMs: number): Promise<WireAnswer> {
-  const { method, headers, body } = request;
+  const { method, headers, body, bytes: form } = request;
   const signal = AbortSignal.timeout(timeoutMs);
-  const response = await fetch(request.url, { method, headers, body, redirect: 'manual', signal });
+  const response = await fetch(request.url, { method, headers, body: form ?? body, redirect: 'manual', signal });
   const bytes = await readCapped(response);
   return { status: response.status, headers: Object.fromEntries(response.headers), body: bytes };
 }

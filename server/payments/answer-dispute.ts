@@ -1,8 +1,9 @@
+import { hash } from 'node:crypto';
 import type { DisputeRow } from '../db/entities/disputes.ts';
 import type { Tx } from '../db/store.ts';
 import { Conflict } from '../errors.ts';
 import { afterIntent, ask, intend } from './ask.ts';
-import type { DisputeDeed, DisputeDesk } from './channel.ts';
+import type { ComplaintResult, DisputeDeed, DisputeDesk, EvidenceFile } from './channel.ts';
 import { isDecided } from './core/moves.ts';
 import { later } from './core/plan.ts';
 import { noteDeed } from './follow-ups.ts';
@@ -15,39 +16,49 @@ import { type DisputePair, lockDispute } from './settle-dispute.ts';
 /** The channel was asked and this long is left to whoever asked, before the jobs ask what became of it. */
 const OWN_SECONDS = 30;
 
-type Deed = 'answer' | 'accept' | 'finish';
+/** What is said to a dispute, and the files that prove it. */
+export interface DisputeAnswer {
+  text: string;
+  files: readonly EvidenceFile[];
+}
+
+type Deed =
+  | ({ deed: 'answer' } & DisputeAnswer)
+  | { deed: 'accept'; text: string }
+  | { deed: 'finish'; result: ComplaintResult };
 
 /** What administrators do about disputes: intent, channel, and what the channel makes of it. */
 export function disputeDeeds(ports: Ports) {
   const check = checkDispute(ports);
   return {
     /** Sends text for the merchant's side; a dispute that is decided takes none. */
-    answer: (asker: Asker, disputeNo: string, text: string, claim?: KeyClaim) =>
-      act(asker, disputeNo, 'answer', text, claim),
+    answer: (asker: Asker, disputeNo: string, { text, files }: DisputeAnswer, claim?: KeyClaim) =>
+      act(asker, disputeNo, { deed: 'answer', text, files }, claim),
     /** Gives in: the payer gets the money, and the order counts it when the channel says so. */
     accept: (asker: Asker, disputeNo: string, note: string, claim?: KeyClaim) =>
-      act(asker, disputeNo, 'accept', note, claim),
+      act(asker, disputeNo, { deed: 'accept', text: note }, claim),
     /** Says that the merchant has dealt with it, where the channel leaves that to the merchant. */
-    finish: (asker: Asker, disputeNo: string, claim?: KeyClaim) => act(asker, disputeNo, 'finish', '', claim),
+    finish: (asker: Asker, disputeNo: string, result: ComplaintResult, claim?: KeyClaim) =>
+      act(asker, disputeNo, { deed: 'finish', result }, claim),
   };
 
-  async function act(asker: Asker, disputeNo: string, deed: Deed, text: string, claim?: KeyClaim): Promise<DisputeRow> {
+  async function act(asker: Asker, disputeNo: string, deed: Deed, claim?: KeyClaim): Promise<DisputeRow> {
     const isAgain = claim !== undefined && claim.resume !== null;
     const { order, dispute } = await intend(
       ports,
-      (tx) => intendDeed(ports, tx, asker, disputeNo, deed, text, claim),
+      (tx) => intendDeed(ports, tx, asker, disputeNo, deed, claim),
       (pair) => pair.order,
     );
     ports.checkpoint('dispute.intent');
     const { orderNo } = order;
     if (isDecided(dispute.state)) return dispute;
     return afterIntent({ orderNo }, async () => {
-      const said = await ask(ports, order, (channel) => send(channel.disputes, deed, dispute.channelDisputeNo, text));
+      const said = await ask(ports, order, (channel) => send(channel.disputes, deed, dispute.channelDisputeNo));
       ports.checkpoint('dispute.sent');
       await check(disputeNo);
       const after = (await ports.store.read((tx) => tx.disputes.find({ disputeNo })))!;
       // A call whose answer was lost may have done it: what the channel shows now decides.
-      const isDone = isDoneBy(deed, after.state, isAgain);
+      const isDone = isDoneBy(deed.deed, after.state, isAgain);
       if (said.kind === 'done' || isDone) return after;
       if (said.kind === 'unknown') throw unknownOutcome(orderNo, said.cause, said.supportId);
       const { code, reason: message, supportId } = said;
@@ -57,7 +68,7 @@ export function disputeDeeds(ports: Ports) {
 }
 
 /** Whether the dispute shows that a call did what it was for, although its answer says otherwise or was lost. */
-function isDoneBy(deed: Deed, state: DisputeRow['state'], isAgain: boolean): boolean {
+function isDoneBy(deed: Deed['deed'], state: DisputeRow['state'], isAgain: boolean): boolean {
   if (deed === 'accept') return state === 'lost';
   return deed === 'finish' ? isDecided(state) : isAgain && state !== 'needs_answer';
 }
@@ -68,7 +79,6 @@ async function intendDeed(
   asker: Asker,
   disputeNo: string,
   deed: Deed,
-  text: string,
   claim: KeyClaim | undefined,
 ): Promise<DisputePair> {
   const now = ports.now();
@@ -77,19 +87,26 @@ async function intendDeed(
   if (isOver && !claim?.resume)
     throw new Conflict('dispute_closed', 'The dispute is decided.', { extra: { orderNo: order.orderNo, disputeNo } });
   if (claim) await claimKey(tx, claim, disputeNo, now);
-  const sent = { answer: { answeredAt: now }, accept: { acceptedAt: now }, finish: {} }[deed];
+  const sent = { answer: { answeredAt: now }, accept: { acceptedAt: now }, finish: {} }[deed.deed];
   const patch = isOver ? {} : { ...sent, nextCheckAt: later(now, OWN_SECONDS), checks: 0 };
   await tx.disputes.update({ disputeNo }, patch);
-  const said = deed === 'finish' ? {} : { text };
-  const after = { orderNo: order.orderNo, channelDisputeNo: dispute.channelDisputeNo, ...said };
-  await noteDeed(ports, tx, asker, { action: `dispute.${deed}`, target: disputeNo, after });
+  const after = { orderNo: order.orderNo, channelDisputeNo: dispute.channelDisputeNo, ...auditedOf(deed) };
+  await noteDeed(ports, tx, asker, { action: `dispute.${deed.deed}`, target: disputeNo, after });
   return { order, dispute: { ...dispute, ...patch } };
 }
 
-function send(desk: DisputeDesk | undefined, deed: Deed, no: string, text: string): Promise<DisputeDeed> {
-  if (deed === 'answer' && desk) return desk.answer(no, text);
-  if (deed === 'accept' && desk?.accept) return desk.accept(no, text);
-  if (deed === 'finish' && desk?.finish) return desk.finish(no);
+/** Of files their names, sizes and fingerprints: the files themselves are not kept. */
+function auditedOf(deed: Deed): Record<string, unknown> {
+  if (deed.deed === 'finish') return { result: deed.result };
+  if (deed.deed === 'accept' || deed.files.length === 0) return { text: deed.text };
+  const files = deed.files.map(({ name, bytes }) => ({ name, bytes: bytes.length, sha256: hash('sha256', bytes) }));
+  return { text: deed.text, files };
+}
+
+function send(desk: DisputeDesk | undefined, deed: Deed, no: string): Promise<DisputeDeed> {
+  if (deed.deed === 'answer' && desk) return desk.answer(no, deed.text, deed.files);
+  if (deed.deed === 'accept' && desk?.accept) return desk.accept(no, deed.text);
+  if (deed.deed === 'finish' && desk?.finish) return desk.finish(no, deed.result);
   const reason = 'The channel does not take this for its disputes.';
   return Promise.resolve({ kind: 'refused', code: 'NOT_OFFERED', reason });
 }

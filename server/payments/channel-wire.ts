@@ -1,9 +1,11 @@
 /** One request to a channel. */
 export interface WireRequest {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   url: string;
   headers: Record<string, string>;
   body?: string;
+  /** Sent instead of `body`: a form with files. */
+  bytes?: Buffer;
   /** What it is about, for the timeline and the logs; never sent. */
   about: { call: string; orderNo?: string; refundNo?: string };
 }

@@ -35,8 +35,16 @@ export interface LostMoney {
 /** What a channel said about one dispute. */
 export type DisputeOutcome = { kind: 'found'; dispute: ChannelDispute } | { kind: 'absent' } | UnknownOutcome;
 
-/** Disputes that changed since a time; `more` = the channel has further ones, which were not read. */
-export type DisputeList = { kind: 'listed'; disputeNos: readonly string[]; more: boolean } | UnknownOutcome;
+/** One dispute in a list. `mark` is another text when something about the dispute is: what has the same one need not be read again. */
+export interface ListedDispute {
+  channelDisputeNo: string;
+  mark: string;
+}
+
+/** One page of a list; `next` asks for the page after it. */
+export type DisputePage =
+  | { kind: 'listed'; disputes: readonly ListedDispute[]; next: string | undefined }
+  | UnknownOutcome;
 
 /** What a channel said to an answer or to the acceptance of a claim. */
 export type DisputeDeed =
@@ -44,14 +52,25 @@ export type DisputeDeed =
   | ({ kind: 'refused'; code: string; reason: string } & Traced)
   | UnknownOutcome;
 
+/** What a merchant may say that became of a complaint, where the channel asks for it. */
+export const COMPLAINT_RESULTS = ['agreed', 'refunded', 'corrected', 'proven', 'other'] as const;
+export type ComplaintResult = (typeof COMPLAINT_RESULTS)[number];
+
+/** A file that goes with an answer; the channel gets it and nobody keeps it. */
+export interface EvidenceFile {
+  name: string;
+  bytes: Buffer;
+}
+
 /** What a channel offers for disputes. No method throws for anything the channel does. */
 export interface DisputeDesk {
   read(channelDisputeNo: string): Promise<DisputeOutcome>;
-  changedSince(since: Date): Promise<DisputeList>;
+  /** Disputes that were opened or changed since then. */
+  list(since: Date, page?: string): Promise<DisputePage>;
   /** Sends text to the payer or to the channel, whichever the stage of the dispute calls for. */
-  answer(channelDisputeNo: string, text: string): Promise<DisputeDeed>;
+  answer(channelDisputeNo: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeDeed>;
   /** Says that the merchant has dealt with it. Absent = the channel decides that alone. */
-  finish?(channelDisputeNo: string): Promise<DisputeDeed>;
+  finish?(channelDisputeNo: string, result: ComplaintResult): Promise<DisputeDeed>;
   /** Gives in: the payer gets the disputed money from the merchant. Absent = the channel does not take it. */
   accept?(channelDisputeNo: string, note: string): Promise<DisputeDeed>;
 }

@@ -1,7 +1,8 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import { NotFound } from '../errors.ts';
 import { afterIntent } from './ask.ts';
-import { disputeDeeds } from './answer-dispute.ts';
+import { type DisputeAnswer, disputeDeeds } from './answer-dispute.ts';
+import type { ComplaintResult } from './channel.ts';
 import { capturePayment } from './capture.ts';
 import { closePayment } from './close.ts';
 import { refundableOf } from './core/decide-refund.ts';
@@ -97,12 +98,12 @@ export function paymentOperations(ports: Ports) {
       placed(await repairs.resolveRefund(asker, refundNo, action, reason)),
     readDispute: reading.dispute,
     disputes: reading.disputes,
-    answerDispute: async (asker: Asker, disputeNo: string, text: string, claim?: KeyClaim) =>
-      viewDispute(await deeds.answer(asker, disputeNo, text, claim)),
+    answerDispute: async (asker: Asker, disputeNo: string, answer: DisputeAnswer, claim?: KeyClaim) =>
+      viewDispute(await deeds.answer(asker, disputeNo, answer, claim)),
     acceptDispute: async (asker: Asker, disputeNo: string, note: string, claim?: KeyClaim) =>
       viewDispute(await deeds.accept(asker, disputeNo, note, claim)),
-    finishDispute: async (asker: Asker, disputeNo: string, claim?: KeyClaim) =>
-      viewDispute(await deeds.finish(asker, disputeNo, claim)),
+    finishDispute: async (asker: Asker, disputeNo: string, result: ComplaintResult, claim?: KeyClaim) =>
+      viewDispute(await deeds.finish(asker, disputeNo, result, claim)),
     exceptions: reading.exceptions,
     resolveException: async (asker: Asker, id: string, action: ExceptionAction, reason: string) =>
       viewException(await repairs.resolveException(asker, id, action, reason)),

@@ -1,9 +1,12 @@
 import test from 'ava';
+import type { Delivery } from '../../server/simulator/notice.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { dispute, disputed, disputeOf, toldOf } from '../support/disputes.ts';
+import { freePort } from '../support/free-port.ts';
 import { payOrder } from '../support/orders.ts';
-import { startService } from '../support/service.ts';
+import { startReplica } from '../support/replica.ts';
+import { startService, until, type Service } from '../support/service.ts';
 
 test.beforeEach((t) => t.timeout(600_000));
 
@@ -42,4 +45,105 @@ test.serial('a complaint whose notifications never came is found and followed', 
   await dispute(service, orderNo, 'win');
   await runUntilQuiet(service, 3600, 600);
   t.is((await disputeOf(service, orderNo))?.state, 'won');
+});
+
+test.serial('a complaint at Alipay is found, has its due date, is answered, and takes no money', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const { call } = await firstAdmin(service);
+  const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
+  await dispute(service, orderNo, 'open', { amount: 4, dueDays: 3 });
+  t.is(await disputeOf(service, orderNo), undefined, 'Alipay tells nobody');
+  await Promise.all([service.app.findDisputes(), service.app.findDisputes()]);
+  const found = (await disputeOf(service, orderNo))!;
+  t.like(found, { amount: 400n, state: 'needs_answer', reason: 'COMPLAINT' });
+  t.deepEqual(await toldOf(service, found.disputeNo), ['dispute.opened']);
+  const open = await service.app.store.read((tx) => tx.exceptions.list({ orderNo, state: 'open' }));
+  t.deepEqual(
+    open.map(({ kind, detail }) => [kind, (detail as { dueAt: string }).dueAt]),
+    [['dispute', found.dueAt!.toISOString()]],
+  );
+  const path = `/api/v1/disputes/${found.disputeNo}`;
+  const accepted = await call('POST', `${path}/accept`, { note: 'Sorry' });
+  t.deepEqual([accepted.status, accepted.body.code], [422, 'channel_refused']);
+  const back = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 4 });
+  t.is(back.status, 200, JSON.stringify(back.body));
+  const ended = await call('POST', `${path}/finish`, { result: 'refunded' });
+  t.like(ended.body.data, { status: 'won', lostAmount: 0 }, JSON.stringify(ended.body));
+  await service.app.findDisputes();
+  await runUntilQuiet(service, 3600, 600);
+  t.deepEqual(await toldOf(service, found.disputeNo), ['dispute.opened', 'dispute.closed']);
+  const order = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
+  t.is(order?.refunded, 400n, 'by the refund alone');
+  t.is(await service.app.store.read((tx) => tx.exceptions.count({ orderNo, state: 'open' })), 0);
+  await assertBooksBalance(t, service);
+});
+
+test.serial(
+  'a complaint that two replicas are told of and look for at once is one dispute with one event',
+  async (t) => {
+    const service = await startService(t);
+    const shop = await service.merchant();
+    const { environment, simulator } = service;
+    const replica = await startReplica(t, {
+      environment: { ...environment, PAY_SERVER_PUBLIC_URL: service.url },
+      simulatorUrl: simulator.url,
+      port: await freePort(),
+    });
+    await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
+    for (let n = 0; n < 5; n += 1) {
+      const orderNo = await payOrder(service, shop, { payWay: 'wechat', amount: 10 });
+      await dispute(service, orderNo, 'open');
+      const told = await complaintNotice(service, orderNo);
+      const [first, second] = await Promise.all([
+        tell(service.url, told),
+        tell(replica.url, told),
+        service.app.findDisputes(),
+        service.app.findDisputes(),
+      ]);
+      t.deepEqual([first, second], [200, 200]);
+      const disputes = await service.app.store.read((tx) => tx.disputes.list({ orderNo }));
+      t.is(disputes.length, 1);
+      t.deepEqual(await toldOf(service, disputes[0]!.disputeNo), ['dispute.opened']);
+    }
+  },
+);
+
+async function complaintNotice(service: Service, orderNo: string): Promise<Delivery> {
+  const read = async () => {
+    const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
+      deliveries: Delivery[];
+    };
+    return deliveries.find(({ event }) => event.startsWith('COMPLAINT.'));
+  };
+  await until('the notification of the complaint is made', async () => (await read()) !== undefined);
+  return (await read())!;
+}
+
+async function tell(url: string, { headers, bodyBase64 }: Delivery): Promise<number> {
+  const body = Buffer.from(bodyBase64, 'base64');
+  return (await fetch(`${url}/notify/wechat/default`, { method: 'POST', headers, body })).status;
+}
+
+test.serial('a look reads only what its list says is new', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
+  await dispute(service, orderNo, 'open');
+  await service.app.findDisputes();
+  await service.app.findDisputes();
+  t.like(await disputeOf(service, orderNo), { state: 'needs_answer', checks: 0 }, 'read once');
+  await dispute(service, orderNo, 'cancel');
+  await service.app.findDisputes();
+  t.like(await disputeOf(service, orderNo), { state: 'won', changes: 2 });
+  await dispute(service, orderNo, 'open');
+  service.clock.advance(86_400 + 60);
+  const { checks } = (await disputeOf(service, orderNo))!;
+  await service.app.findDisputes();
+  const all = await service.app.store.read((tx) => tx.disputes.list({ orderNo }, { orderBy: { createdAt: 'asc' } }));
+  t.deepEqual(
+    all.map((one) => one.state),
+    ['won', 'needs_answer'],
+  );
+  t.is(all[0]!.checks, checks + 1, 'everything is read again after a day');
 });

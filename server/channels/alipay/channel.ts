@@ -1,7 +1,9 @@
 import { ChannelMisconfigured, NOTICE_STATUS } from '../../payments/channel.ts';
 import type { Channel, ChannelInput, Outcome, PlaceOrder, WireAnswer } from '../../payments/channel.ts';
+import { multipartForm } from '../evidence.ts';
 import { readCancelled, readClosed, readQueried, readRefunded, readRefundQueried } from './answers.ts';
 import type { Measure } from './chain.ts';
+import { alipayComplaints } from './complaints.ts';
 import { isAlipayScene, placeCall, type Seller } from './creates.ts';
 import { readDownloaded } from './downloaded.ts';
 import { readKeys, type AlipayKeys } from './keys.ts';
@@ -20,6 +22,7 @@ import {
   refundCall,
   refundQueryCall,
   type AlipayCall,
+  type AlipayUpload,
   type Caller,
 } from './requests.ts';
 import { requestText, signRsa2 } from './signature.ts';
@@ -64,6 +67,11 @@ export function createAlipay(input: ChannelInput): Channel {
       const refund = { ...order, refundNo };
       return ask(context, refundQueryCall(refund), refund, (said) => readRefundQueried(said, refund, now()));
     },
+    disputes: alipayComplaints({
+      ask: (call) => send(context, call, {}, now()),
+      upload: (file) => upload(context, file, now()),
+      sellerId: caller.sellerId,
+    }),
     readNotice: async (_headers, rawBody) => readNotice({ ...caller, ring: keys.ring }, rawBody, now()),
     ackNotice: (verdict) => ({
       status: NOTICE_STATUS[verdict],
@@ -138,6 +146,23 @@ async function send(context: Context, call: AlipayCall, about: About, at: Date):
   }
 }
 
+/** A file goes as Alipay's own clients send it: a form beside the signed parameters. */
+async function upload(context: Context, file: AlipayUpload, at: Date): Promise<Reply> {
+  try {
+    const { contentType, bytes } = multipartForm([file.part]);
+    const answer = await context.input.send({
+      method: 'POST',
+      url: `${context.gateway}?${encodeForm(await signed(context, file, at))}`,
+      headers: { 'content-type': contentType, accept: 'application/json' },
+      bytes,
+      about: { call: file.method },
+    });
+    return await readReply(answer, file.method, context.keys);
+  } catch (error) {
+    return unknownFrom(error);
+  }
+}
+
 async function post(context: Context, call: AlipayCall, { orderNo, refundNo }: About, at: Date): Promise<WireAnswer> {
   // In the address as in Alipay's own clients: it says how the bytes behind it are to be read.
   const { charset, ...params } = await signed(context, call, at);
@@ -157,7 +182,11 @@ async function download(context: Context, serial: string, measure: Measure): Pro
   return readDownloaded(body, call.method, serial, measure);
 }
 
-async function signed({ caller, keys }: Context, call: AlipayCall, at: Date): Promise<Record<string, string>> {
+async function signed(
+  { caller, keys }: Context,
+  call: AlipayCall | AlipayUpload,
+  at: Date,
+): Promise<Record<string, string>> {
   const params = parametersOf(call, caller, at);
   return { ...params, sign: await signRsa2(requestText(params), keys.appKey) };
 }

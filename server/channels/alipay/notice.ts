@@ -32,11 +32,22 @@ export function readNotice({ appId, sellerId, ring }: NoticeReader, rawBody: Buf
   const params = decodeFields(fields);
   if (params.app_id !== appId)
     throw new NoticeNotGenuine('wrong_account', `The notification is for app_id ${params.app_id}.`);
+  const { certId, since } = signer;
+  const verifiedBy = { certId, since };
+  if (params.msg_method) return { ...messageOf(params.msg_method, params), verifiedBy };
   if (sellerId !== '' && params.seller_id !== sellerId) {
     throw new NoticeNotGenuine('wrong_account', `The notification is for seller_id ${params.seller_id}.`);
   }
-  const { certId, since } = signer;
-  return { ...noticeOf(params, receivedAt), verifiedBy: { certId, since } };
+  return { ...noticeOf(params, receivedAt), verifiedBy };
+}
+
+/** What comes to the app's gateway address: of subscriptions of all systems of the app, never about a payment of ours. */
+function messageOf(
+  event: string,
+  { notify_id: noticeId, app_id: account = '' }: Readonly<Record<string, string>>,
+): Notice {
+  if (!noticeId) throw new NoticeNotGenuine('malformed', 'The message has no notify_id.');
+  return { noticeId, account, event, orderNo: null, refundNo: null, isShared: true };
 }
 
 /** A refund shows only its cumulative sum, so it is named (`refundNo`) and left to a query. */

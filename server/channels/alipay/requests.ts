@@ -1,5 +1,6 @@
 import type { OrderRef, RefundOrder, RefundRef } from '../../payments/channel.ts';
 import { majorText } from '../../payments/money.ts';
+import type { FormPart } from '../evidence.ts';
 import { plainText } from '../transport.ts';
 
 /** One call before it is signed: the method, its business content and the addresses that go beside it. */
@@ -8,6 +9,12 @@ export interface AlipayCall {
   content: Readonly<Record<string, unknown>>;
   notifyUrl?: string;
   returnUrl?: string;
+}
+
+/** A file for Alipay: its bytes are the body, and only the parameters in the address are signed. */
+export interface AlipayUpload {
+  method: string;
+  part: FormPart;
 }
 
 /** What every request says about the caller; empty values are not sent. */
@@ -70,7 +77,7 @@ function paymentOf({ orderNo, paymentNo }: Pick<RefundRef, 'orderNo' | 'paymentN
 }
 
 /** The parameters of a call without `sign`; empty ones are left out. */
-export function parametersOf(call: AlipayCall, caller: Caller, at: Date): Record<string, string> {
+export function parametersOf(call: AlipayCall | AlipayUpload, caller: Caller, at: Date): Record<string, string> {
   return compact({
     app_id: caller.appId,
     method: call.method,
@@ -79,12 +86,11 @@ export function parametersOf(call: AlipayCall, caller: Caller, at: Date): Record
     sign_type: 'RSA2',
     timestamp: chinaTime(at),
     version: '1.0',
-    notify_url: call.notifyUrl,
-    return_url: call.returnUrl,
+    ...('part' in call ? {} : { notify_url: call.notifyUrl, return_url: call.returnUrl }),
     app_auth_token: caller.appAuthToken,
     app_cert_sn: caller.appCertSerial,
     alipay_root_cert_sn: caller.rootCertSerial,
-    biz_content: JSON.stringify(call.content),
+    ...('part' in call ? {} : { biz_content: JSON.stringify(call.content) }),
   });
 }
 

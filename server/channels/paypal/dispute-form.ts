@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import type { WireRequest } from '../../payments/channel.ts';
+import { multipartForm, type TypedFile } from '../evidence.ts';
 import type { PaypalSettings } from './settings.ts';
 
 const JSON_TYPE = 'application/json';
@@ -19,9 +19,19 @@ export function listDisputesRequest(settings: PaypalSettings, since: Date, pageT
   return get(settings, `/v1/customer/disputes?${query.toString()}`);
 }
 
-/** `POST …/provide-evidence`: a note of 2000 characters at most; PayPal takes a form with the JSON as its part `input`. */
-export function evidenceRequest(settings: PaypalSettings, id: string, notes: string): WireRequest {
-  return postForm(settings, id, 'provide-evidence', { evidences: [{ evidence_type: 'OTHER', notes }] });
+/**
+ * `POST …/provide-evidence`: a note of 2000 characters at most, and files beside it; PayPal takes a form with the JSON as its part
+ * `input`, in which the files are named. Source: PayPal's OpenAPI description of Disputes v1.
+ */
+export function evidenceRequest(
+  settings: PaypalSettings,
+  id: string,
+  notes: string,
+  files: readonly TypedFile[] = [],
+): WireRequest {
+  const documents = files.map(({ name }) => ({ name }));
+  const evidence = { evidence_type: 'OTHER', notes, ...(files.length > 0 ? { documents } : {}) };
+  return postForm(settings, id, 'provide-evidence', { evidences: [evidence] }, files);
 }
 
 /** `POST …/send-message`: to the payer, while PayPal does not examine the dispute yet. */
@@ -32,14 +42,26 @@ export function messageRequest(settings: PaypalSettings, id: string, message: st
 /** `POST …/accept-claim`: PayPal refunds the payer the disputed amount. */
 export function acceptRequest(settings: PaypalSettings, id: string, note: string): WireRequest {
   const body = JSON.stringify({ note, accept_claim_type: 'REFUND' });
-  return post(settings, id, 'accept-claim', { 'content-type': JSON_TYPE }, body);
+  return post(settings, id, 'accept-claim', { 'content-type': JSON_TYPE }, { body });
 }
 
-function postForm(settings: PaypalSettings, id: string, verb: string, input: object): WireRequest {
-  const boundary = `form-${randomBytes(16).toString('hex')}`;
-  const head = `content-disposition: form-data; name="input"\r\ncontent-type: ${JSON_TYPE}`;
-  const body = `--${boundary}\r\n${head}\r\n\r\n${JSON.stringify(input)}\r\n--${boundary}--\r\n`;
-  return post(settings, id, verb, { 'content-type': `multipart/form-data; boundary=${boundary}` }, body);
+function postForm(
+  settings: PaypalSettings,
+  id: string,
+  verb: string,
+  input: object,
+  files: readonly TypedFile[] = [],
+): WireRequest {
+  const { contentType, bytes } = multipartForm([
+    { name: 'input', type: JSON_TYPE, content: JSON.stringify(input) },
+    ...files.map(({ name, kind, bytes }, index) => ({
+      name: `file${index + 1}`,
+      type: kind,
+      fileName: name,
+      content: bytes,
+    })),
+  ]);
+  return post(settings, id, verb, { 'content-type': contentType }, { bytes });
 }
 
 function get({ apiUrl }: PaypalSettings, path: string): WireRequest {
@@ -51,8 +73,14 @@ function post(
   id: string,
   verb: string,
   headers: Record<string, string>,
-  body: string,
+  sent: Pick<WireRequest, 'body' | 'bytes'>,
 ): WireRequest {
   const url = `${apiUrl}/v1/customer/disputes/${encodeURIComponent(id)}/${verb}`;
-  return { method: 'POST', url, headers: { accept: JSON_TYPE, ...headers }, body, about: { call: `dispute ${verb}` } };
+  return {
+    method: 'POST',
+    url,
+    headers: { accept: JSON_TYPE, ...headers },
+    ...sent,
+    about: { call: `dispute ${verb}` },
+  };
 }

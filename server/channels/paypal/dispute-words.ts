@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ChannelDispute, DisputeState, LostMoney } from '../../payments/channel.ts';
+import type { ChannelDispute, DisputeState, ListedDispute, LostMoney } from '../../payments/channel.ts';
 import { readMajorText } from '../../payments/money.ts';
 import type { Money } from '../../payments/money.ts';
 
@@ -44,7 +44,7 @@ const Dispute = z.object({
 });
 
 const Page = z.object({
-  items: z.array(z.object({ dispute_id: Id })).default([]),
+  items: z.array(z.object({ dispute_id: Id, update_time: Text, status: Text })).default([]),
   links: z
     .array(z.object({ rel: z.string(), href: z.string() }))
     .catch([])
@@ -60,12 +60,18 @@ export function readDispute(body: unknown): PaypalDispute | undefined {
 }
 
 /** One page of the list and the token of the next one; undefined when it is none. */
-export function readDisputePage(body: unknown): { ids: string[]; next: string | undefined } | undefined {
+export function readDisputePage(
+  body: unknown,
+): { disputes: readonly ListedDispute[]; next: string | undefined } | undefined {
   const page = Page.safeParse(body).data;
   if (!page) return undefined;
   const href = page.links.find(({ rel }) => rel === 'next')?.href;
   const next = href === undefined ? undefined : (URL.parse(href)?.searchParams.get('next_page_token') ?? undefined);
-  return { ids: page.items.map(({ dispute_id }) => dispute_id), next };
+  const disputes = page.items.map(({ dispute_id, update_time, status }) => ({
+    channelDisputeNo: dispute_id,
+    mark: [update_time, status].join(' '),
+  }));
+  return { disputes, next };
 }
 
 /** Whether PayPal offers an action now; its links have underscores or hyphens. */

@@ -1,4 +1,5 @@
-import type { DisputeDeed, DisputeDesk, DisputeList, DisputeOutcome } from '../../payments/channel.ts';
+import type { DisputeDeed, DisputeDesk, DisputeOutcome, DisputePage, EvidenceFile } from '../../payments/channel.ts';
+import { typedFiles } from '../evidence.ts';
 import { type Reply, type Unknown, unknown } from './answers.ts';
 import type { Call } from './call.ts';
 import {
@@ -11,12 +12,18 @@ import {
 import { disputeOf, isPayee, offers, type PaypalDispute, readDispute, readDisputePage } from './dispute-words.ts';
 import type { PaypalSettings } from './settings.ts';
 
-/** Pages of one list that are read at most: 50 disputes each. */
-const MOST_PAGES = 20;
+/** Less than 10 MB a file, 50 MB with a call: developer.paypal.com, "Supported file types and sizes" of disputes. */
+const DOCUMENTS = {
+  channel: 'PayPal',
+  kinds: ['image/jpeg', 'image/gif', 'image/png', 'application/pdf'],
+  mostFiles: 100,
+  mostBytes: 10 * 1024 * 1024 - 1,
+  mostBytesInAll: 50 * 1024 * 1024,
+} as const;
 
 /** PayPal's disputes (Disputes v1). The REST app needs the feature "Disputes"; without it PayPal answers 403. */
 export function paypalDisputes(call: Call, settings: PaypalSettings): DisputeDesk {
-  return { read, changedSince, answer, accept };
+  return { read, list, answer, accept };
 
   async function read(id: string): Promise<DisputeOutcome> {
     const found = await find(id);
@@ -25,26 +32,21 @@ export function paypalDisputes(call: Call, settings: PaypalSettings): DisputeDes
     return typeof dispute === 'string' ? unknown('mismatch', dispute) : { kind: 'found', dispute };
   }
 
-  async function changedSince(since: Date): Promise<DisputeList> {
-    const disputeNos: string[] = [];
-    let token: string | undefined;
-    for (let page = 0; page < MOST_PAGES; page += 1) {
-      const reply = await call(listDisputesRequest(settings, since, token));
-      if (reply.kind !== 'ok') return notFound(reply);
-      const read = readDisputePage(reply.body);
-      if (!read) return unknown('unparsable', 'The response is not a list of disputes.');
-      disputeNos.push(...read.ids);
-      token = read.next;
-      if (token === undefined) return { kind: 'listed', disputeNos, more: false };
-    }
-    return { kind: 'listed', disputeNos, more: true };
+  async function list(since: Date, page?: string): Promise<DisputePage> {
+    const reply = await call(listDisputesRequest(settings, since, page));
+    if (reply.kind !== 'ok') return notFound(reply);
+    const found = readDisputePage(reply.body);
+    return found ? { kind: 'listed', ...found } : unknown('unparsable', 'The response is not a list of disputes.');
   }
 
   /** Evidence for PayPal, or a message to the payer while PayPal does not examine the dispute: what PayPal offers now. */
-  async function answer(id: string, text: string): Promise<DisputeDeed> {
+  async function answer(id: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeDeed> {
+    const typed = typedFiles(files, DOCUMENTS);
+    if ('kind' in typed) return typed;
     const found = await find(id);
     if ('kind' in found) return found.kind === 'absent' ? gone() : found;
-    if (offers(found, 'provide_evidence')) return deed(await call(evidenceRequest(settings, id, text)));
+    if (offers(found, 'provide_evidence')) return deed(await call(evidenceRequest(settings, id, text, typed)));
+    if (typed.length > 0) return notNow(found, 'files');
     if (offers(found, 'send_message')) return deed(await call(messageRequest(settings, id, text)));
     return notNow(found);
   }
@@ -80,7 +82,7 @@ function gone(): DisputeDeed {
 }
 
 /** PayPal's word for an action that is not among its links. */
-function notNow({ status }: PaypalDispute): DisputeDeed {
+function notNow({ status }: PaypalDispute, what = 'this'): DisputeDeed {
   const code = 'ACTION_NOT_ALLOWED_IN_CURRENT_DISPUTE_STATE';
-  return { kind: 'refused', code, reason: `PayPal does not offer this while the dispute is ${status}.` };
+  return { kind: 'refused', code, reason: `PayPal does not take ${what} while the dispute is ${status}.` };
 }

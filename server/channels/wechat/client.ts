@@ -18,18 +18,18 @@ export function createSender(settings: Settings, send: Transport, now: () => Dat
   const { publicKeyIds } = settings;
   const accessPoint = createAccessPoint(settings, now);
   return async (call) => {
-    const { method, target, body, about } = call;
+    const { method, target, body, form, about } = call;
     const headers: Record<string, string> = {
       accept: 'application/json',
       'user-agent': 'unified-payment-service',
       authorization: await authorize(settings, call, now()),
     };
-    if (body !== undefined) headers['content-type'] = 'application/json';
+    if (body !== undefined) headers['content-type'] = form?.contentType ?? 'application/json';
     // Without it an answer may be signed by a platform certificate while keys are being switched.
     if (publicKeyIds[0]) headers['wechatpay-serial'] = publicKeyIds[0];
     const base = accessPoint.current();
     try {
-      return await send({ method, url: base + target, headers, body, about });
+      return await send({ method, url: base + target, headers, body, about, ...(form ? { bytes: form.bytes } : {}) });
     } catch (error) {
       accessPoint.failed(base, error);
       throw error;

@@ -1,20 +1,31 @@
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type {
   ChannelDispute,
   DisputeDeed,
   DisputeDesk,
-  DisputeList,
+  DisputePage,
   DisputeOutcome,
   DisputeState,
+  EvidenceFile,
 } from '../../payments/channel.ts';
+import { multipartForm, type TypedFile, typedFiles } from '../evidence.ts';
 import type { Ask } from './client.ts';
 import { type Refused, type Unknown, unknown, unknownRefusal } from './reply.ts';
 import { type Account, beijingTime, type Call } from './requests.ts';
 
 const PATH = '/v3/merchant-service/complaints-v2';
-/** Complaints of one page, and pages of one list that are read at most. */
+/** Complaints of one page. */
 const PAGE = 50;
-const MOST_PAGES = 20;
+const UPLOAD = '/v3/merchant-service/images/upload';
+/** Images of 2 MB (pay.weixin.qq.com, chapter10_2_10 of API v3), four with an answer. */
+const IMAGES = {
+  channel: 'WeChat Pay',
+  kinds: ['image/jpeg', 'image/png', 'image/bmp'],
+  mostFiles: 4,
+  mostBytes: 2 * 1024 * 1024,
+} as const;
+const Uploaded = z.object({ media_id: z.string().min(1) });
 /** Characters of an answer. */
 const LONGEST_ANSWER = 200;
 
@@ -33,7 +44,20 @@ const Complaint = z.object({
 });
 type Complaint = z.infer<typeof Complaint>;
 
-const Page = z.object({ data: z.array(z.object({ complaint_id: z.string() })).default([]) });
+const Word = z.union([z.string(), z.number(), z.boolean()]).optional().catch(undefined);
+const Page = z.object({
+  data: z
+    .array(
+      z.object({
+        complaint_id: z.string(),
+        complaint_state: Word,
+        incoming_user_response: Word,
+        user_complaint_times: Word,
+        apply_refund_amount: Word,
+      }),
+    )
+    .default([]),
+});
 
 /**
  * Complaints of payers (消费者投诉 2.0). A complaint takes no money: what the merchant or WeChat Pay gives back is a refund, and
@@ -42,7 +66,7 @@ const Page = z.object({ data: z.array(z.object({ complaint_id: z.string() })).de
 export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
   // A partner reads the complaints of all its merchants; who is complained about is one of them.
   const mchid = account.sub?.mchid ?? account.mchid;
-  return { read, changedSince, answer, finish };
+  return { read, list, answer, finish };
 
   async function read(id: string): Promise<DisputeOutcome> {
     const reply = await ask(get(`${PATH}/${encodeURIComponent(id)}`));
@@ -54,27 +78,49 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
     return found.complainted_mchid === mchid ? { kind: 'found', dispute: disputeOf(found) } : { kind: 'absent' };
   }
 
-  /** WeChat Pay lists by the day of the complaint; one that is known is asked about by its own schedule. */
-  async function changedSince(since: Date): Promise<DisputeList> {
-    const disputeNos: string[] = [];
+  /** WeChat Pay lists by the day of the complaint. */
+  async function list(since: Date, page = '0'): Promise<DisputePage> {
     const days = { begin_date: dayOf(since), end_date: dayOf(new Date(since.getTime() + LIST_MS)) };
     const whose: Record<string, string> = account.sub ? { complainted_mchid: mchid } : {};
-    for (let page = 0; page < MOST_PAGES; page += 1) {
-      const query = new URLSearchParams({ limit: String(PAGE), offset: String(page * PAGE), ...days, ...whose });
-      const reply = await ask(get(`${PATH}?${query.toString()}`));
-      if (reply.kind !== 'said') return silence(reply);
-      const read = Page.safeParse(reply.members).data;
-      if (!read) return unknown('unparsable', 'The response is not a list of complaints.');
-      disputeNos.push(...read.data.map(({ complaint_id }) => complaint_id));
-      if (read.data.length < PAGE) return { kind: 'listed', disputeNos, more: false };
-    }
-    return { kind: 'listed', disputeNos, more: true };
+    const query = new URLSearchParams({ limit: String(PAGE), offset: page, ...days, ...whose });
+    const reply = await ask(get(`${PATH}?${query.toString()}`));
+    if (reply.kind !== 'said') return silence(reply);
+    const read = Page.safeParse(reply.members).data;
+    if (!read) return unknown('unparsable', 'The response is not a list of complaints.');
+    const disputes = read.data.map(({ complaint_id: channelDisputeNo, ...words }) => ({
+      channelDisputeNo,
+      mark: Object.values(words).join(' '),
+    }));
+    const next = disputes.length < PAGE ? undefined : String(Number(page) + PAGE);
+    return { kind: 'listed', disputes, next };
   }
 
-  async function answer(id: string, text: string): Promise<DisputeDeed> {
+  async function answer(id: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeDeed> {
     if ([...text].length > LONGEST_ANSWER)
       return { kind: 'refused', code: 'PARAM_ERROR', reason: `WeChat Pay takes ${LONGEST_ANSWER} characters.` };
-    return post(id, 'response', { response_content: text });
+    const typed = typedFiles(files, IMAGES);
+    if ('kind' in typed) return typed;
+    const images: string[] = [];
+    for (const file of typed) {
+      const image = await uploaded(file);
+      if (typeof image !== 'string') return image;
+      images.push(image);
+    }
+    return post(id, 'response', { response_content: text, ...(images.length > 0 ? { response_images: images } : {}) });
+  }
+
+  /** The number by which an answer names the image. Only `meta` is signed (pay.weixin.qq.com, chapter10_2_10 of API v3). */
+  async function uploaded({ name, kind, bytes }: TypedFile): Promise<string | DisputeDeed> {
+    const meta = JSON.stringify({ filename: name, sha256: hash('sha256', bytes) });
+    const form = multipartForm([
+      { name: 'meta', type: 'application/json', content: meta },
+      { name: 'file', type: kind, fileName: name, content: bytes },
+    ]);
+    const about = { call: 'dispute image' };
+    const reply = await ask({ method: 'POST', target: UPLOAD, body: meta, form, about });
+    if (reply.kind === 'said')
+      return Uploaded.safeParse(reply.members).data?.media_id ?? unknown('unparsable', 'The response names no image.');
+    return reply.kind === 'unknown' ? reply : refusal(reply);
   }
 
   /** The merchant's word ends it; the payer may complain again. */
@@ -88,8 +134,12 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
     const reply = await ask({ method: 'POST', target, body, about: { call: `dispute ${verb}` } });
     if (reply.kind === 'said') return { kind: 'done' };
     if (reply.kind === 'unknown') return reply;
-    return unknownRefusal(reply) ?? { kind: 'refused', code: reply.code, reason: reply.message };
+    return refusal(reply);
   }
+}
+
+function refusal(reply: Refused): DisputeDeed {
+  return unknownRefusal(reply) ?? { kind: 'refused', code: reply.code, reason: reply.message };
 }
 
 /** A list reaches over 30 days at most, so it ends this long after its beginning: today or a day that is to come. */

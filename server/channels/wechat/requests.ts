@@ -41,9 +41,11 @@ function isSubApp(account: Account, order: Pick<OrderRef, 'appId'>): boolean {
 
 /** One API v3 call before it is signed. `target` is path and query, as signed and as sent. */
 export interface Call {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PUT';
   target: string;
   body?: string;
+  /** Sent instead of `body`, which is what is signed of it: a file goes beside its description. */
+  form?: { contentType: string; bytes: Buffer };
   about: WireRequest['about'];
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
+import { COMPLAINT_RESULTS } from '../../payments/dispute.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { askerOf } from '../wire/audience.ts';
@@ -14,6 +15,15 @@ const AnswerRequest = z
 const AcceptRequest = z
   .object({ note: SafeText(1, 500).describe('Sent to the channel, which may show it to the payer.') })
   .meta({ id: 'AcceptDisputeRequest' });
+const FinishRequest = z
+  .object({
+    result: z
+      .enum(COMPLAINT_RESULTS)
+      .optional()
+      .describe('What became of it, for Alipay: `other` unless it is said; WeChat Pay does not ask.'),
+  })
+  .meta({ id: 'FinishDisputeRequest' })
+  .optional();
 
 /** Disputes of all orders: find, read, answer, accept. */
 export function disputeRoutes(operations: PaymentOperations): RouteGroup {
@@ -73,7 +83,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
         errors: DISPUTE_ERRORS,
       },
       ({ params, body, caller, request, claim }) =>
-        operations.answerDispute(askerOf(caller, request), params.disputeNo, body.text, claim),
+        operations.answerDispute(askerOf(caller, request), params.disputeNo, { text: body.text, files: [] }, claim),
     ),
   );
 
@@ -111,7 +121,11 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    *   post:
    *     tags: [Disputes]
    *     summary: Say that a complaint has been dealt with
-   *     description: Complaints of WeChat Pay only; the other channels decide by themselves.
+   *     description: Complaints of Alipay and WeChat Pay only; PayPal decides by itself. Alipay is told `result`, too.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { result: refunded }
    */
   router.post(
     '/:disputeNo/finish',
@@ -119,12 +133,13 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
       {
         auth: { admin: 'admin' },
         params: DisputeParams,
+        body: FinishRequest,
         returns: Dispute,
         idempotent: true,
         errors: DISPUTE_ERRORS,
       },
-      ({ params, caller, request, claim }) =>
-        operations.finishDispute(askerOf(caller, request), params.disputeNo, claim),
+      ({ params, body, caller, request, claim }) =>
+        operations.finishDispute(askerOf(caller, request), params.disputeNo, body?.result ?? 'other', claim),
     ),
   );
   return router;

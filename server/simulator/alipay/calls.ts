@@ -3,6 +3,7 @@ import type { Call, FaultName } from '../faults.ts';
 import { moveRefund } from '../refunds.ts';
 import { paymentOf, refundableMinor, type Refund, type Trade } from '../trade.ts';
 import { chinaTime } from './china-time.ts';
+import { COMPLAINT_METHODS } from './complaint-calls.ts';
 import { createForMiniProgram, precreate } from './create.ts';
 import { exists, readText, readYuan, refundedSum, sellerOf, tradeNoOf, tradeStatus, yuan } from './model.ts';
 import { AlipayRefusal, refused, success, type Content } from './reply.ts';
@@ -28,6 +29,7 @@ export const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
   'alipay.trade.refund': { call: 'refund', act: refund },
   'alipay.trade.fastpay.refund.query': { call: 'refund-query', act: refundQuery },
   'alipay.open.app.alipaycert.download': { call: 'certificate', act: downloadCertificate },
+  ...COMPLAINT_METHODS,
 };
 
 /** Does what a checked request asks; a refusal of the business is an answer like any other. */

@@ -5,6 +5,7 @@ import type { Core, Half } from '../half.ts';
 import { write } from '../exchange.ts';
 import type { Trade } from '../trade.ts';
 import { METHODS, perform } from './calls.ts';
+import { actOnComplaint } from './complaints.ts';
 import { openPage } from './create.ts';
 import { newTradeNo, tradeNoOf } from './model.ts';
 import { signNotice, tell } from './notice.ts';
@@ -47,6 +48,7 @@ export const alipayHalf: Half = {
   tellRefund(core, trade, refund) {
     if (refund.state === 'succeeded') tell(core, trade, keysOf(core).byName(trade.account), refund);
   },
+  dispute: actOnComplaint,
   signNotice: (core, notice, fault) => signNotice(core, keysOf(core).byName(notice.account), notice, fault),
   acknowledged: (status, body) => status === 200 && body === 'success',
 };

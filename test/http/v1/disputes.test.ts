@@ -157,6 +157,7 @@ test.serial('what is sent has words, and not too many', async (t) => {
     ['answer', { text: 'x'.repeat(2001) }],
     ['accept', {}],
     ['accept', { note: '' }],
+    ['finish', { result: 'eaten' }],
   ] as const)
     refused(t, await admin('POST', `/api/v1/disputes/${NOBODYS}/${verb}`, body), 400, 'invalid_request');
 });

@@ -57,6 +57,36 @@ const refused: [string, string, NoticeNotGenuine['why']][] = [
   ['success without a trade number', await form({ ...paid, trade_no: '' }), 'malformed'],
 ];
 
+const message = {
+  notify_id: 'm1',
+  msg_method: 'alipay.merchant.tradecomplain.changed',
+  app_id: APP_ID,
+  charset: 'GBK',
+  sign_type: 'RSA2',
+  utc_timestamp: '1516797622752',
+  version: '1.1',
+  biz_content: '{"complain_event_id":"2020092300102000000001459758"}',
+};
+
+test('what Alipay tells the app besides payments is genuine, names no merchant, and is nobody’s payment', async (t) => {
+  t.deepEqual(await read(await form(message)), {
+    noticeId: 'm1',
+    account: APP_ID,
+    event: message.msg_method,
+    orderNo: null,
+    refundNo: null,
+    isShared: true,
+    verifiedBy: { certId: null, since: null },
+  });
+  const more = { ...message, out_trade_no: order.orderNo, trade_status: 'TRADE_SUCCESS', total_amount: '12.34' };
+  t.like(await read(await form(more)), { orderNo: null, outcome: undefined });
+  const why = async (params: Record<string, string>, key = keys.channel) =>
+    (await t.throwsAsync<NoticeNotGenuine>(async () => read(await form(params, key))))?.why;
+  t.is(await why(message, keys.next), 'signature_invalid');
+  t.is(await why({ ...message, app_id: '2021000000000002' }), 'wrong_account');
+  t.is(await why({ ...message, notify_id: '' }), 'malformed');
+});
+
 test('a payment is settled from the notice', async (t) => {
   t.deepEqual(await read(await form(paid)), {
     noticeId: 'n1',

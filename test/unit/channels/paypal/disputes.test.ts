@@ -88,27 +88,31 @@ test('evidence goes where PayPal asks for it, a message before, and nothing when
     ['send_message', 'send-message'],
   ] as const) {
     const { desk: paypal, sent } = desk(() => json(200, body({ links: [{ rel }] })));
-    t.deepEqual(await paypal.answer(ID, 'Delivered 送达'), { kind: 'done' });
+    t.deepEqual(await paypal.answer(ID, 'Delivered 送达', []), { kind: 'done' });
     const last = sent.at(-1)!;
     t.true(last.url.endsWith(`/v1/customer/disputes/${ID}/${verb}`));
-    const form = await new Response(last.body, { headers: last.headers }).formData();
+    const form = await new Response(new Uint8Array(last.bytes!), { headers: last.headers }).formData();
     t.true(String(form.get('input')).includes('Delivered 送达'));
   }
   const { desk: closed, sent } = desk(() => json(200, body({ status: 'UNDER_REVIEW' })));
-  t.like(await closed.answer(ID, 'x'), { kind: 'refused', code: 'ACTION_NOT_ALLOWED_IN_CURRENT_DISPUTE_STATE' });
+  t.like(await closed.answer(ID, 'x', []), { kind: 'refused', code: 'ACTION_NOT_ALLOWED_IN_CURRENT_DISPUTE_STATE' });
   t.like(await closed.accept!(ID, 'x'), { kind: 'refused' });
   t.true(sent.every(({ method, about }) => method === 'GET' || about.call === 'token'));
 });
 
-test('the list follows its pages to the end', async (t) => {
+test('the list is read page by page, and says what has changed', async (t) => {
   const pages = ['a', 'b'].map((id, at) => ({
-    items: [{ dispute_id: `PP-${id}` }],
+    items: [{ dispute_id: `PP-${id}`, update_time: `2026-02-0${at + 1}`, status: 'OPEN' }],
     links:
       at === 0 ? [{ rel: 'next', href: 'https://api-m.paypal.com/v1/customer/disputes?next_page_token=two%3D' }] : [],
   }));
   const { desk: paypal, sent } = desk(() => json(200, pages[sent.length - 2]));
   const since = new Date('2026-02-01T00:00:00Z');
-  t.deepEqual(await paypal.changedSince(since), { kind: 'listed', disputeNos: ['PP-a', 'PP-b'], more: false });
+  const first = await paypal.list(since);
+  const one = { channelDisputeNo: 'PP-a', mark: '2026-02-01 OPEN' };
+  t.deepEqual(first, { kind: 'listed', disputes: [one], next: 'two=' });
+  const two = { channelDisputeNo: 'PP-b', mark: '2026-02-02 OPEN' };
+  t.deepEqual(await paypal.list(since, 'two='), { kind: 'listed', disputes: [two], next: undefined });
   t.is(new URL(sent.at(-1)!.url).searchParams.get('next_page_token'), 'two=');
-  t.is((await desk(() => json(502, {})).desk.changedSince(since)).kind, 'unknown');
+  t.is((await desk(() => json(502, {})).desk.list(since)).kind, 'unknown');
 });

@@ -125,6 +125,25 @@ for (const account of ['default', 'certificate']) {
   });
 }
 
+for (const account of ['default', 'certificate']) {
+  test(`alipay-sdk (${account} account) lists, reads and ends complaints`, async (t) => {
+    const sdk = await sdkFor(account);
+    const orderNo = `SDK_COMPLAINT_${account}`;
+    await precreate(sdk, orderNo);
+    await world.post('/sim/pay', { orderNo });
+    const { id } = await world.post<{ id: string }>('/sim/dispute', { orderNo, act: 'open' });
+    const family = 'alipay.security.risk.complaint';
+    const listed = await call(sdk, `${family}.info.batchquery`, { current_page_num: 1, page_size: 20 });
+    t.is(listed.code, '10000');
+    t.true((listed['complaintList'] as { id: number }[]).some((one) => String(one.id) === id));
+    const shown = await call(sdk, `${family}.info.query`, { complain_id: id });
+    t.like(shown, { code: '10000', status: 'WAIT_PROCESS', complainAmount: '12.30' });
+    const done = { id_list: [Number(id)], process_code: 'CONSENSUS_WITH_CLIENT', remark: '已退款' };
+    t.true((await call(sdk, `${family}.process.finish`, done))['complaintProcessSuccess']);
+    t.is((await call(sdk, `${family}.info.query`, { complain_id: id }))['status'], 'PROCESSED');
+  });
+}
+
 /** What a browser does with the form that the package writes. */
 function submit(form: string): Promise<Response> {
   const action = /action="([^"]+)"/.exec(form)?.[1]?.replaceAll('&amp;', '&') ?? '';

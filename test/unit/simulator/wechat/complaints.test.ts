@@ -59,38 +59,53 @@ test('a complaint is read with its payment, what is asked back, and whose turn i
   t.like(dispute, { channelDisputeNo: id, orderNo, reason: 'REFUND', state: 'needs_answer', dueAt: null });
   t.deepEqual(dispute.amount, { minor: 400n, currency: 'CNY' });
   t.regex(dispute.tradeNos[0] ?? '', /^4200/);
-  t.deepEqual(await desk().answer(id, '已经发货'), { kind: 'done' });
+  t.deepEqual(await desk().answer(id, '已经发货', []), { kind: 'done' });
   t.is(await stateOf(id), 'under_review');
   await act(orderNo, 'ask');
   t.is(await stateOf(id), 'needs_answer', 'the payer wrote again');
   await act(orderNo, 'win');
   t.is(await stateOf(id), 'won');
-  t.like(await desk().answer(id, '已经发货'), { kind: 'refused', code: 'INVALID_REQUEST' });
+  t.like(await desk().answer(id, '已经发货', []), { kind: 'refused', code: 'INVALID_REQUEST' });
   t.is(desk().accept, undefined);
   const again = await act(orderNo, 'open');
-  t.deepEqual(await desk().finish?.(again), { kind: 'done' });
+  t.deepEqual(await desk().finish?.(again, 'other'), { kind: 'done' });
   t.is(await stateOf(again), 'won');
-  t.like(await desk().finish?.(again), { kind: 'refused', code: 'INVALID_REQUEST' });
+  t.like(await desk().finish?.(again, 'other'), { kind: 'refused', code: 'INVALID_REQUEST' });
 });
 
 test('an answer that is too long is not sent, and nobody else’s complaint is there', async (t) => {
   const id = await act(await paid(), 'open');
-  t.like(await desk().answer(id, '字'.repeat(201)), { kind: 'refused', code: 'PARAM_ERROR' });
+  t.like(await desk().answer(id, '字'.repeat(201), []), { kind: 'refused', code: 'PARAM_ERROR' });
   t.is(await stateOf(id), 'needs_answer');
   t.is((await call(world, config, 'POST', `${PATH}/${id}/response`, { response_content: '好' })).code, 'PARAM_ERROR');
   const other = await configOf(world, 'other');
   t.deepEqual(await desk(other).read(id), { kind: 'absent' });
-  t.like(await desk(other).answer(id, '好'), { kind: 'refused', code: 'RESOURCE_NOT_EXISTS' });
+  t.like(await desk(other).answer(id, '好', []), { kind: 'refused', code: 'RESOURCE_NOT_EXISTS' });
 });
 
 test('complaints are listed by their days, 30 at most, and a list goes through its pages', async (t) => {
   const orderNo = await paid();
   const ids = [];
   for (let n = 0; n < 51; n += 1) ids.push(await act(orderNo, 'open'));
-  const listed = await desk().changedSince(new Date(Date.now() - 86_400_000));
-  t.is(listed.kind, 'listed');
-  if (listed.kind === 'listed') t.true(ids.every((id) => listed.disputeNos.includes(id)));
-  t.like(await desk().changedSince(new Date(Date.now() - 40 * 86_400_000)), { kind: 'listed', disputeNos: [] });
+  const since = new Date(Date.now() - 86_400_000);
+  const listed = new Map<string, string>();
+  let next: string | undefined;
+  let pages = 0;
+  do {
+    const page = await desk().list(since, next);
+    if (page.kind !== 'listed') return t.fail(page.detail);
+    for (const { channelDisputeNo, mark } of page.disputes) listed.set(channelDisputeNo, mark);
+    next = page.next;
+    pages += 1;
+  } while (next !== undefined);
+  t.true(pages >= 2);
+  t.true(ids.every((id) => listed.has(id)));
+  const last = ids.at(-1)!;
+  await act(orderNo, 'ask');
+  const [, after] = await Promise.all([desk().list(since), desk().list(since, String(ids.length - 1))]);
+  const asked = after.kind === 'listed' && after.disputes.find((one) => one.channelDisputeNo === last);
+  t.true(asked && asked.mark !== listed.get(last), 'a payer who writes again shows in the list');
+  t.like(await desk().list(new Date(Date.now() - 40 * 86_400_000)), { kind: 'listed', disputes: [] });
   for (const query of [
     '',
     'begin_date=2026-01-01&end_date=2026-03-01',
