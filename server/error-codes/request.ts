@@ -18,7 +18,8 @@ export const requestCodes = {
   },
   body_too_large: {
     title: 'Body too large',
-    meaning: 'The body or one of its files is larger than allowed: JSON 100 KB, a file 64 KB, a channel notice 256 KB.',
+    meaning:
+      'The body or one of its files is larger than allowed: JSON 100 KB, a file 64 KB (10 MB with an answer to a dispute), a channel notice 256 KB.',
     remedy: 'Send less.',
   },
   change_unknown: {

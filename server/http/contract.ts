@@ -20,6 +20,14 @@ export type Accepts = 'json' | 'form' | 'multipart' | 'raw';
 /** Media types of an answer, each with the shape of its JSON, or with any text or bytes. */
 export type MediaTypes = Readonly<Record<string, z.ZodType | 'text' | 'bytes'>>;
 
+/** How large files may be, and which member of the form may be several. */
+export interface UploadLimits {
+  readonly several?: string;
+  readonly mostFiles: number;
+  readonly mostBytes: number;
+  readonly mostBytesInAll: number;
+}
+
 /** What an endpoint takes and gives: the only source of its shapes, its auth and its place in the OpenAPI document. */
 export interface Contract {
   readonly auth: Auth;
@@ -50,6 +58,8 @@ export interface Contract {
   readonly errors?: readonly ErrorCode[];
   /** Default `['json']`. */
   readonly accepts?: readonly Accepts[];
+  /** Files of a multipart body; left out = a few small ones. */
+  readonly uploads?: UploadLimits;
   /** Errors in the shape of RFC 6749 instead of problem details; implies `bare`. */
   readonly style?: 'oauth';
   /** Kept out of the OpenAPI document (pages and assets for people). */

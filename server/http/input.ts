@@ -137,7 +137,7 @@ async function readBody(ctx: EdgeContext, contract: Contract): Promise<ReadBody>
   if (!announcesBody(ctx.req)) return { value: undefined, raw: noBytes };
   requireIdentity(ctx.req);
   const type = acceptedType(ctx.req, accepts);
-  if (type === 'multipart') return { value: await readMultipart(ctx), raw: noBytes };
+  if (type === 'multipart') return { value: await readMultipart(ctx, contract.uploads), raw: noBytes };
   const raw = await readBytes(ctx.req, limits.parsed);
   if (raw.length === 0) return { value: undefined, raw };
   const text = decode(raw);

@@ -2,11 +2,14 @@ import { Writable } from 'node:stream';
 import type { ExtendedFormidableOptions } from 'koa-body';
 import { z } from 'zod';
 import { AppError, InvalidRequest } from '../errors.ts';
+import type { UploadLimits } from './contract.ts';
 import type { EdgeContext } from './edge.ts';
 import { requirePlainTree } from './strict-text.ts';
 
-/** A file of a multipart body, in memory; the name that the caller gave it is not kept. */
+/** A file of a multipart body, in memory. */
 export interface Upload {
+  /** What the caller calls it, in plain characters. */
+  name: string;
   bytes: Buffer;
 }
 
@@ -15,12 +18,14 @@ export const UploadedFile = z
   .custom<Upload>(isUpload, 'must be a file')
   .meta({ id: 'UploadedFile', type: 'string', format: 'binary' });
 
-const maxFileSize = 64 * 1024;
+const MOST_TEXT = 64 * 1024;
+const SMALL: UploadLimits = { mostFiles: 4, mostBytes: MOST_TEXT, mostBytesInAll: 2 * MOST_TEXT };
 type Handler = NonNullable<ExtendedFormidableOptions['fileWriteStreamHandler']>;
 type VolatileFile = Parameters<Handler>[0];
 
-/** Reads a multipart body into fields and files (`{ bytes }`), nothing touches the disk; throws 413 or 400. */
-export async function readMultipart(ctx: EdgeContext): Promise<Record<string, unknown>> {
+/** Reads a multipart body into fields and files (`{ name, bytes }`), nothing touches the disk; throws 413 or 400. */
+export async function readMultipart(ctx: EdgeContext, limits = SMALL): Promise<Record<string, unknown>> {
+  const { several, mostFiles: maxFiles, mostBytes: maxFileSize, mostBytesInAll: maxTotalFileSize } = limits;
   const contents = new Map<unknown, Buffer[]>();
   // Few requests are uploads; loading the parser costs a start a tenth of a second.
   const { koaBody } = await import('koa-body');
@@ -30,28 +35,42 @@ export async function readMultipart(ctx: EdgeContext): Promise<Record<string, un
     urlencoded: false,
     text: false,
     formidable: {
-      maxFiles: 4,
+      maxFiles,
       maxFields: 20,
-      maxFieldsSize: maxFileSize,
+      maxFieldsSize: MOST_TEXT,
       maxFileSize,
-      maxTotalFileSize: 2 * maxFileSize,
+      maxTotalFileSize,
       allowEmptyFiles: true,
       minFileSize: 0,
       fileWriteStreamHandler: (file) => keepIn(contents, file),
     },
     onError: (error) => {
-      throw translate(error);
+      throw translate(error, limits);
     },
   });
   await read(ctx, async () => {});
   const fields: Record<string, unknown> = { ...(ctx.request.body as Record<string, unknown> | undefined) };
   requirePlainTree(fields);
   for (const [name, value] of Object.entries(fields)) if (Array.isArray(value)) throw duplicate(name);
-  for (const [name, file] of Object.entries(ctx.request.files ?? {})) {
-    if (Array.isArray(file) || name in fields) throw duplicate(name);
-    fields[name] = { bytes: Buffer.concat(contents.get(file) ?? []) };
+  for (const [name, given] of Object.entries(ctx.request.files ?? {})) {
+    const files = [given].flat();
+    if ((files.length > 1 && name !== several) || name in fields) throw duplicate(name);
+    const uploads = files.map((file) => ({
+      name: plainName(file.originalFilename),
+      bytes: Buffer.concat(contents.get(file) ?? []),
+    }));
+    fields[name] = name === several ? uploads : uploads[0];
   }
   return fields;
+}
+
+function plainName(name: string | null): string {
+  return (
+    (name ?? '')
+      .toWellFormed()
+      .replace(/[^\p{L}\p{N}._ -]+/gu, '-')
+      .slice(-100) || 'file'
+  );
 }
 
 function isUpload(value: unknown): boolean {
@@ -75,8 +94,14 @@ function duplicate(name: string): InvalidRequest {
   ]);
 }
 
-function translate(error: Error): AppError {
+function translate(error: Error, { mostFiles, mostBytes, mostBytesInAll }: UploadLimits): AppError {
   const { httpCode } = error as { httpCode?: unknown };
-  if (httpCode === 413) return new AppError('body_too_large', 413, `The file is larger than ${maxFileSize / 1024} KB.`);
+  const [one, all] = [mostBytes, mostBytesInAll].map((bytes) => bytes / 1024);
+  if (httpCode === 413)
+    return new AppError(
+      'body_too_large',
+      413,
+      `A file is larger than ${one} KB, all of them than ${all} KB, or they are more than ${mostFiles}.`,
+    );
   return new InvalidRequest('The multipart body is malformed.', [], 'body_malformed');
 }

@@ -93,6 +93,8 @@ export async function claimKey(tx: Tx, claim: KeyClaim, intentNo: string, now: D
 /** RFC 8785: members sorted by UTF-16 code units, numbers and strings as ECMAScript writes them. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  // The bytes of a file count by their fingerprint.
+  if (value instanceof Uint8Array) return JSON.stringify(`sha256:${hash('sha256', value)}`);
   if (typeof value === 'object' && value !== null) {
     const members = Object.entries(value)
       .filter(([, one]) => one !== undefined)

@@ -12,6 +12,7 @@ export const CALLS = [
   'refund-query',
   'dispute',
   'dispute-deed',
+  'dispute-image',
   'token',
   'certificates',
   'certificate',

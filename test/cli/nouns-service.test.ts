@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { logIn, operatorAt, type Operator } from '../support/operator.ts';
@@ -264,6 +264,18 @@ test('order, refund, exception: every filter of the list, each verb, the export'
   const [{ disputeNo }] = await find();
   t.is((await payctl.json(`dispute get ${disputeNo}`)).status, 'open');
   t.is((await payctl.json(`dispute answer ${disputeNo} --text "on its way" -y`)).status, 'open');
+  await payctl.done(`simulator dispute ${disputed} --act escalate`);
+  await until('the claim', async () => (await payctl.json(`dispute get ${disputeNo}`)).status === 'needs_answer');
+  const [photo, proof, text] = ['photo.png', 'proof.pdf', 'notes.txt'].map((name) => join(payctl.folder, name));
+  await writeFile(photo!, Buffer.from('89504e470d0a1a0a', 'hex'));
+  await writeFile(proof!, '%PDF-1.7');
+  await writeFile(text!, 'Signed for');
+  const none = await fails(payctl, `dispute answer ${disputeNo} --text x --file ${text} -y`);
+  t.regex(String(none['message']), /notes\.txt is none of what PayPal takes/);
+  const files = `--file ${photo} --file ${proof}`;
+  t.is((await payctl.json(`dispute answer ${disputeNo} --text "signed for" ${files} -y`)).status, 'under_review');
+  await payctl.done(`simulator dispute ${disputed} --act ask`);
+  await until('the claim', async () => (await payctl.json(`dispute get ${disputeNo}`)).status === 'needs_answer');
   t.is((await payctl.json(`dispute accept ${disputeNo} --note sorry --confirm ${disputeNo}`)).status, 'lost');
   t.is((await fails(payctl, `dispute accept ${disputeNo} --note sorry --confirm ${disputeNo}`)).exitCode, 6);
 

@@ -75,6 +75,7 @@ const CASES: [line: string, request: string, body?: unknown][] = [
   ['dispute answer D1 --text delivered -y', 'POST /api/v1/disputes/D1/answer', { text: 'delivered' }],
   ['dispute accept D1 --note sorry --confirm D1', 'POST /api/v1/disputes/D1/accept', { note: 'sorry' }],
   ['dispute finish D1 -y', 'POST /api/v1/disputes/D1/finish'],
+  ['dispute finish D1 --result refunded -y', 'POST /api/v1/disputes/D1/finish', { result: 'refunded' }],
   ['exception list --state open', 'GET /api/v1/exceptions?state=open'],
   [
     'exception resolve 42 --action acknowledge --reason ok --confirm 42',

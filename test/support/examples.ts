@@ -34,6 +34,8 @@ const FILES: Record<string, string> = {
   'alipay.toml': 'mode = "simulator"\nappId = "2021"\n',
   'code.txt': `${CODE}\n`,
   'receipt.txt': `${CODE}\n`,
+  'receipt.pdf': '%PDF-1.7',
+  'photo.jpg': 'a photo',
   'alice.password': 'correct horse battery\n',
   'bob.password': 'correct horse battery\n',
   'shop.secret.in': 'pays_0123456789abcdef0123456789abcdef\n',

@@ -196,7 +196,7 @@ async function fresh(ask: () => Promise<Answer>): Promise<Answer> {
   }
 }
 
-/** Sends JSON and reads JSON. */
+/** Sends JSON, or a form, and reads JSON. */
 export async function request(
   url: string,
   method: string,
@@ -204,10 +204,11 @@ export async function request(
   body?: unknown,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
+  const isJson = body !== undefined && !(body instanceof FormData);
   const answer = await fetch(url + path, {
     method,
-    headers: body === undefined ? headers : { 'content-type': 'application/json', ...headers },
-    body: body === undefined ? undefined : JSON.stringify(body),
+    headers: isJson ? { 'content-type': 'application/json', ...headers } : headers,
+    body: body instanceof FormData ? body : isJson ? JSON.stringify(body) : undefined,
   });
   const text = await answer.text();
   const read = text.startsWith('{') ? JSON.parse(text) : text;

@@ -20,8 +20,8 @@ export function listDisputesRequest(settings: PaypalSettings, since: Date, pageT
 }
 
 /**
- * `POST …/provide-evidence`: a note of 2000 characters at most, and files beside it; PayPal takes a form with the JSON as its part
- * `input`, in which the files are named. Source: PayPal's OpenAPI description of Disputes v1.
+ * `POST …/provide-evidence`: a note of 2000 characters at most, and files; PayPal takes a form with the JSON as its part
+ * `input` and the files beside it. Source: PayPal's OpenAPI description of Disputes v1 and its guide.
  */
 export function evidenceRequest(
   settings: PaypalSettings,
@@ -29,9 +29,7 @@ export function evidenceRequest(
   notes: string,
   files: readonly TypedFile[] = [],
 ): WireRequest {
-  const documents = files.map(({ name }) => ({ name }));
-  const evidence = { evidence_type: 'OTHER', notes, ...(files.length > 0 ? { documents } : {}) };
-  return postForm(settings, id, 'provide-evidence', { evidences: [evidence] }, files);
+  return postForm(settings, id, 'provide-evidence', { evidences: [{ evidence_type: 'OTHER', notes }] }, files);
 }
 
 /** `POST …/send-message`: to the payer, while PayPal does not examine the dispute yet. */

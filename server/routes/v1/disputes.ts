@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
+import { UploadedFile } from '../../http/multipart.ts';
 import { COMPLAINT_RESULTS } from '../../payments/dispute.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
@@ -10,8 +11,16 @@ import { SafeText } from '../wire/fields.ts';
 import { pageOf } from '../wire/order-page.ts';
 
 const AnswerRequest = z
-  .object({ text: SafeText(1, 2000).describe('What the merchant says to the dispute.') })
+  .object({
+    text: SafeText(1, 2000).describe('What the merchant says to the dispute.'),
+    file: z
+      .array(UploadedFile)
+      .optional()
+      .describe('Files that prove it, as parts of a form: images, at PayPal PDF, too.'),
+  })
   .meta({ id: 'AnswerDisputeRequest' });
+/** The most that a channel takes; each of them says more precisely what it refuses. */
+const EVIDENCE = { several: 'file', mostFiles: 10, mostBytes: 10 * 1024 * 1024, mostBytesInAll: 50 * 1024 * 1024 };
 const AcceptRequest = z
   .object({ note: SafeText(1, 500).describe('Sent to the channel, which may show it to the payer.') })
   .meta({ id: 'AcceptDisputeRequest' });
@@ -65,7 +74,9 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    *   post:
    *     tags: [Disputes]
    *     summary: Answer a dispute
-   *     description: The text goes to the payer or, once the channel examines the dispute, to the channel.
+   *     description: >
+   *       The text goes to the payer or, once the channel examines the dispute, to the channel. With files the request is a form whose parts are named
+   *       `text` and `file`, ten files at most, of 10 MB each and 50 MB in all; they are sent on and not kept. At Alipay an answer ends the complaint.
    *     requestBody:
    *       content:
    *         application/json:
@@ -77,13 +88,20 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
       {
         auth: { admin: 'admin' },
         params: DisputeParams,
+        accepts: ['json', 'multipart'],
+        uploads: EVIDENCE,
         body: AnswerRequest,
         returns: Dispute,
         idempotent: true,
         errors: DISPUTE_ERRORS,
       },
       ({ params, body, caller, request, claim }) =>
-        operations.answerDispute(askerOf(caller, request), params.disputeNo, { text: body.text, files: [] }, claim),
+        operations.answerDispute(
+          askerOf(caller, request),
+          params.disputeNo,
+          { text: body.text, files: body.file ?? [] },
+          claim,
+        ),
     ),
   );
 

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Call } from '../faults.ts';
+import { isOfKind } from '../file-kind.ts';
 import type { Core } from '../half.ts';
 import type { Trade } from '../trade.ts';
 import { readChinaTime } from './china-time.ts';
@@ -53,6 +55,7 @@ export const COMPLAINT_METHODS: Readonly<
   'alipay.security.risk.complaint.info.batchquery': { call: 'dispute', act: list },
   'alipay.security.risk.complaint.info.query': { call: 'dispute', act: read },
   'alipay.security.risk.complaint.process.finish': { call: 'dispute-deed', act: finish },
+  'alipay.security.risk.complaint.file.upload': { call: 'dispute-image', act: upload },
 };
 
 interface Found {
@@ -94,12 +97,35 @@ function finish(core: Core, request: AlipayRequest): { content: Content } {
   const found = ids.map((id) => named(core, request, id));
   if (found.some(({ complaint }) => isOver(complaint)))
     throw new AlipayRefusal('40004', 'COMPLAINT_PROCESSED', 'The complaint was dealt with already.');
+  if (images.some(({ img_url, img_url_key: key }) => filesOf(core).get(key) !== `${request.account.name} ${img_url}`))
+    throw new AlipayRefusal('40002', 'isv.invalid-parameter', 'img_file_list is invalid.');
   const urls = images.map(({ img_url: url }) => url);
   for (const { trade, complaint } of found) {
     process(core, complaint, code, remark, urls);
     core.trades.record(trade, 'updated', { number: String(complaint.id) });
   }
   return { content: success({ complaint_process_success: true }) };
+}
+
+/** By the simulator, whose each file is and where: they do not outlive it. */
+const uploaded = new WeakMap<Core, Map<string, string>>();
+
+function filesOf(core: Core): Map<string, string> {
+  const files = uploaded.get(core) ?? new Map<string, string>();
+  uploaded.set(core, files);
+  return files;
+}
+
+/** One image of 5 MB at most (comment of `file_content` in alipay-sdk-java-all). */
+function upload(core: Core, { account, files }: AlipayRequest): { content: Content } {
+  const file = files.find(({ name }) => name === 'file_content');
+  const { bytes = Buffer.alloc(0), fileName = '' } = file ?? {};
+  if (bytes.length > 5 * 1024 * 1024 || !isOfKind(bytes, fileName, ['jpg', 'png', 'gif', 'bmp']))
+    throw new AlipayRefusal('40002', 'isv.invalid-parameter', 'file_content is invalid.');
+  const key = randomUUID();
+  const url = `${core.url}/afts/img/${key}`;
+  filesOf(core).set(key, `${account.name} ${url}`);
+  return { content: success({ file_key: key, file_name: fileName, file_url: url }) };
 }
 
 function allOf(core: Core, { account, sellers }: AlipayRequest): Found[] {

@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { rawBodyOf } from '../body.ts';
 import type { Core, Half } from '../half.ts';
 import { write } from '../exchange.ts';
+import { readParts } from '../multipart.ts';
 import type { Trade } from '../trade.ts';
 import { METHODS, perform } from './calls.ts';
 import { actOnComplaint } from './complaints.ts';
@@ -54,7 +55,9 @@ export const alipayHalf: Half = {
 };
 
 async function serve(core: Core, ctx: Context): Promise<void> {
-  const raw = readRequest(ctx.querystring, rawBodyOf(ctx).toString('latin1'));
+  const body = rawBodyOf(ctx);
+  const parts = readParts(ctx.get('content-type'), body);
+  const raw = readRequest(ctx.querystring, parts ?? body.toString('latin1'));
   if (PAGE_METHODS.has(raw.method)) return servePage(core, ctx);
   const request = await checked(core, ctx, raw);
   if (request === undefined) return;

@@ -1,6 +1,7 @@
 import { verifyRsa2 } from '../../channels/alipay/signature.ts';
 import { charsetOf, decode, type Charset } from './charset.ts';
 import { readChinaTime } from './china-time.ts';
+import type { Part } from '../multipart.ts';
 import { readForm, signedBytes, type RawForm } from './form.ts';
 import { AlipayRefusal } from './reply.ts';
 import type { AlipayAccount } from './secrets.ts';
@@ -19,33 +20,47 @@ export interface AlipayRequest {
   notifyUrl: string | null;
   returnUrl: string | null;
   content: Readonly<Record<string, unknown>>;
+  /** Files beside the parameters, which are not signed. */
+  files: readonly Part[];
 }
 
 /** A parsed request that was not checked yet. */
 export interface RawRequest {
   form: RawForm;
   method: string;
+  files: readonly Part[];
 }
 
 /**
  * Reads the parameters from the query and the body. Alipay's own PHP and .NET clients write the charset into both of them, and it
  * counts once.
  */
-export function readRequest(query: string, body: string): RawRequest {
+export function readRequest(query: string, body: string | readonly Part[]): RawRequest {
+  if (typeof body !== 'string') return readUpload(query, body);
   const form = readForm(query, body);
   const [inQuery, inBody] = [readForm(query), readForm(body)].map(({ values }) => values.get('charset'));
   if (inQuery !== undefined && inBody?.equals(inQuery)) form.repeated.splice(form.repeated.indexOf('charset'), 1);
-  return { form, method: text(form, 'method') };
+  return { form, method: text(form, 'method'), files: [] };
+}
+
+/** A form with files: its texts are parameters like those of the address. */
+function readUpload(query: string, parts: readonly Part[]): RawRequest {
+  const form = readForm(query);
+  for (const { name, bytes } of parts.filter(({ fileName }) => fileName === undefined)) {
+    if (form.values.has(name)) form.repeated.push(name);
+    form.values.set(name, bytes);
+  }
+  return { form, method: text(form, 'method'), files: parts.filter(({ fileName }) => fileName !== undefined) };
 }
 
 /** Checks a request as the gateway does; throws AlipayRefusal. A payer's page may be opened long after it was signed. */
 export function checkRequest(
-  { form, method }: RawRequest,
+  { form, method, files }: RawRequest,
   accountOf: (appId: string) => AlipayAccount | undefined,
   methods: ReadonlySet<string>,
   { checkTime }: { checkTime: boolean },
 ): AlipayRequest {
-  checkCommon(form, methods);
+  checkCommon(form, methods, files.length > 0);
   const account = accountOf(text(form, 'app_id'));
   if (account === undefined) throw new AlipayRefusal('40002', 'isv.invalid-app-id', 'The AppID is invalid.', false);
   if (checkTime) checkTimestamp(text(form, 'timestamp'));
@@ -66,7 +81,8 @@ export function checkRequest(
     certificateMode,
     notifyUrl: addressOf(form, 'notify_url'),
     returnUrl: addressOf(form, 'return_url'),
-    content: contentOf(decode(form.values.get('biz_content') ?? Buffer.alloc(0), charset)),
+    content: files.length > 0 ? {} : contentOf(decode(form.values.get('biz_content') ?? Buffer.alloc(0), charset)),
+    files,
   };
 }
 
@@ -81,7 +97,7 @@ function sellersFor({ sellers, authorised }: AlipayAccount, token: string): read
 /** Alipay's own client for PHP sends no version when it downloads a certificate, so the gateway cannot insist on one. */
 const DOWNLOAD = 'alipay.open.app.alipaycert.download';
 
-function checkCommon(form: RawForm, methods: ReadonlySet<string>): void {
+function checkCommon(form: RawForm, methods: ReadonlySet<string>, isUpload: boolean): void {
   if (form.repeated.length > 0) {
     throw new AlipayRefusal('40002', 'isv.invalid-parameter', `${form.repeated[0]} occurs twice.`, false);
   }
@@ -94,7 +110,8 @@ function checkCommon(form: RawForm, methods: ReadonlySet<string>): void {
     ['timestamp', 'isv.missing-timestamp'],
     ['version', 'isv.missing-version'],
     ['charset', 'isv.missing-charset'],
-    ['biz_content', 'isv.missing-biz-content'],
+    // A file comes without it.
+    ...(isUpload ? [] : [['biz_content', 'isv.missing-biz-content'] as const]),
   ] as const;
   for (const [name, subCode] of required) {
     if (name === 'version' && mayLackVersion) continue;

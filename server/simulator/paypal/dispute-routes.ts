@@ -1,7 +1,9 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { rawBodyOf } from '../body.ts';
+import { isOfKind } from '../file-kind.ts';
 import type { Core } from '../half.ts';
+import { readParts } from '../multipart.ts';
 import type { Trade } from '../trade.ts';
 import { presentAction, presentDispute, presentDisputeInfo } from './dispute-events.ts';
 import { disputesOf, type SimulatedDispute } from './dispute-state.ts';
@@ -69,16 +71,17 @@ export function addDisputes(add: AddRoute, core: Core): void {
   action(
     'provide-evidence',
     ({ trade, dispute }, { body }) => {
-      const { evidences } = read(Evidence, body);
+      const { input, files } = body as Form;
+      const { evidences } = read(Evidence, input);
       const notes = evidences.map((one) => one.notes);
-      provideEvidence(core, trade, dispute, notes);
+      provideEvidence(core, trade, dispute, { notes, files });
     },
-    readInput,
+    readForm,
   );
   action(
     'send-message',
-    ({ trade, dispute }, { body }) => sendMessage(core, trade, dispute, read(Message, body).message),
-    readInput,
+    ({ trade, dispute }, { body }) => sendMessage(core, trade, dispute, read(Message, (body as Form).input).message),
+    readForm,
   );
   action('accept-claim', ({ trade, dispute }, { body }) => {
     read(Claim, body);
@@ -126,19 +129,29 @@ function find(core: Core, request: Request): Found {
   return found;
 }
 
-/** The part `input` of a form: JSON with its own type, as PayPal's guide sends it. */
-function readInput(ctx: Context): unknown {
-  const boundary = /^multipart\/form-data;\s*boundary="?([\w'()+,./:=? -]{1,70})"?$/i.exec(
-    ctx.get('content-type'),
-  )?.[1];
-  if (boundary === undefined)
-    throw refuse(415, 'UNSUPPORTED_MEDIA_TYPE', 'The request payload is not multipart/form-data.');
-  const parts = rawBodyOf(ctx).toString('utf8').split(`--${boundary}`).slice(1, -1);
-  const input = parts.find((part) => /content-disposition:[^\r\n]*;\s*name="input"/i.test(part));
-  const isJson = input !== undefined && /content-type:\s*application\/json/i.test(input);
-  if (!isJson) throw refuse(400, 'INVALID_REQUEST', 'The part input is missing, or is not JSON.');
+/** What a form brings: the JSON of its part `input`, and how many files. */
+interface Form {
+  input: unknown;
+  files: number;
+}
+
+const MEGABYTE = 1024 * 1024;
+
+/** The part `input`: JSON with its own type, as PayPal's guide sends it. Files: "Supported file types and sizes" of disputes. */
+function readForm(ctx: Context): Form {
+  const parts = readParts(ctx.get('content-type'), rawBodyOf(ctx));
+  if (!parts) throw refuse(415, 'UNSUPPORTED_MEDIA_TYPE', 'The request payload is not multipart/form-data.');
+  const input = parts.find(({ name }) => name === 'input');
+  if (!input || !/^application\/json$/i.test(input.type))
+    throw refuse(400, 'INVALID_REQUEST', 'The part input is missing, or is not JSON.');
+  const files = parts.filter(({ name }) => name !== 'input');
+  for (const { bytes, fileName = '' } of files)
+    if (bytes.length >= 10 * MEGABYTE || !isOfKind(bytes, fileName, ['jpg', 'gif', 'png', 'pdf']))
+      throw refuse(400, 'INVALID_REQUEST', 'A file is too large, or of a type that is not supported.');
+  if (files.reduce((sum, { bytes }) => sum + bytes.length, 0) > 50 * MEGABYTE)
+    throw refuse(400, 'INVALID_REQUEST', 'The files are too large.');
   try {
-    return JSON.parse(input.slice(input.indexOf('\r\n\r\n') + 4)) as unknown;
+    return { input: JSON.parse(input.bytes.toString('utf8')) as unknown, files: files.length };
   } catch {
     throw refuse(400, 'MALFORMED_REQUEST_JSON', 'The request JSON is not well formed.');
   }

@@ -17,6 +17,8 @@ export interface SimulatedDispute {
   movements: boolean;
   messages: { by: 'BUYER' | 'SELLER'; text: string; at: number }[];
   evidence: string[];
+  /** How many files came with the evidence. */
+  files: number;
   dueAt: number | null;
   createdAt: number;
   updatedAt: number;

@@ -49,9 +49,15 @@ export function lose(
 }
 
 /** Evidence arrives: PayPal examines it. */
-export function provideEvidence(core: Core, trade: Trade, dispute: SimulatedDispute, notes: readonly string[]): void {
+export function provideEvidence(
+  core: Core,
+  trade: Trade,
+  dispute: SimulatedDispute,
+  { notes, files }: { notes: readonly string[]; files: number },
+): void {
   refuseUnless(dispute.status === 'WAITING_FOR_SELLER_RESPONSE' && dispute.stage !== 'INQUIRY');
   dispute.evidence.push(...notes);
+  dispute.files += files;
   move(core, trade, dispute, { status: 'UNDER_REVIEW', dueAt: null });
 }
 
@@ -93,6 +99,7 @@ function open(core: Core, trade: Trade, deed: DisputeDeed): SimulatedDispute {
     movements: false,
     messages: [],
     evidence: [],
+    files: 0,
     dueAt: null,
     createdAt: now,
     updatedAt: now,

@@ -12,6 +12,7 @@ export interface Asked extends Caller {
   parts: readonly string[];
   query: URLSearchParams;
   rawBody: Buffer;
+  contentType: string;
 }
 
 /** What a request is about, and what it does. */

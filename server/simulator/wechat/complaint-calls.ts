@@ -7,6 +7,7 @@ import { SimulatorRefusal } from '../refusal.ts';
 import { paymentOf, type Trade } from '../trade.ts';
 import { randomDigits } from '../trades.ts';
 import { settled, type Asked, type CallRoute, type Planned } from './calls.ts';
+import { hasImage } from './image-calls.ts';
 import { beijingTime, detailsOf } from './present.ts';
 import { badParameter, empty, refuse, tell } from './refusals.ts';
 import { readBody } from './schemas.ts';
@@ -20,6 +21,8 @@ interface Complaint {
   /** The payer wrote something that nobody answered. */
   waits: boolean;
   answers: string[];
+  /** Images that went with the answers. */
+  images?: string[];
   createdAt: number;
 }
 
@@ -38,9 +41,10 @@ const ListQuery = z.object({
 const ResponseBody = z.object({
   complainted_mchid: z.string().min(1).max(64),
   response_content: z.string().min(1).max(200),
+  response_images: z.array(z.string().min(1)).max(4).default([]),
 });
 
-const CompleteBody = ResponseBody.omit({ response_content: true });
+const CompleteBody = ResponseBody.pick({ complainted_mchid: true });
 
 /** Complaints, version 2: paths, members, words and limits as in the vendor's documents of 消费者投诉 2.0. */
 export const COMPLAINT_CALLS: readonly CallRoute[] = [
@@ -50,7 +54,7 @@ export const COMPLAINT_CALLS: readonly CallRoute[] = [
     method: 'POST',
     path: /^\/v3\/merchant-service\/complaints-v2\/([^/]+)\/response$/,
     call: 'dispute-deed',
-    plan: (asked) => planDeed(asked, ResponseBody, (found, body) => answer(asked, found, body.response_content)),
+    plan: (asked) => planDeed(asked, ResponseBody, (found, body) => answer(asked, found, body)),
   },
   {
     method: 'POST',
@@ -144,8 +148,12 @@ function planDeed<Body extends z.infer<typeof CompleteBody>>(
   return { orderNo: found.trade.orderNo, act: () => (isOver(found) ? over() : act(found, read.body)) };
 }
 
-function answer({ core }: Asked, { trade, complaint }: Found, text: string): Answer {
-  complaint.answers.push(text);
+function answer(asked: Asked, { trade, complaint }: Found, body: z.infer<typeof ResponseBody>): Answer {
+  const { core } = asked;
+  const unknown = body.response_images.findIndex((id) => !hasImage(asked, id));
+  if (unknown >= 0) return badParameter(`/response_images/${unknown}`, 'no such image');
+  complaint.answers.push(body.response_content);
+  complaint.images = [...(complaint.images ?? []), ...body.response_images];
   move(core, trade, complaint, { state: 'PROCESSING', waits: false }, 'MERCHANT_RESPONSE');
   return empty(204);
 }

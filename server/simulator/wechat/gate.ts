@@ -10,6 +10,7 @@ import type { Account } from '../accounts.ts';
 import { rawBodyOf } from '../body.ts';
 import type { Core } from '../half.ts';
 import type { Answer } from '../exchange.ts';
+import { readParts } from '../multipart.ts';
 import { findAccount, merchantKeyOf, readMerchant, type Merchant } from './account.ts';
 import { refuse } from './refusals.ts';
 
@@ -50,8 +51,14 @@ function checkSignature(
 ): Caller | Answer {
   const key = merchantKeyOf(caller.merchant, serial);
   if (!key) return signError('商户证书序列号(serial_no)有误，请使用签名私钥匹配的证书序列号');
-  const text = requestText({ method: ctx.method, target: ctx.req.url ?? '', timestamp, nonce, body: rawBodyOf(ctx) });
+  const text = requestText({ method: ctx.method, target: ctx.req.url ?? '', timestamp, nonce, body: signedBody(ctx) });
   return verifyRsa(text, signature, key) ? caller : signError('错误的签名，验签失败');
+}
+
+/** Of a form only `meta` is signed: the file beside it is not. */
+function signedBody(ctx: Context): Buffer {
+  const parts = readParts(ctx.get('content-type'), rawBodyOf(ctx));
+  return parts ? (parts.find(({ name }) => name === 'meta')?.bytes ?? Buffer.alloc(0)) : rawBodyOf(ctx);
 }
 
 function signError(message: string): Answer {

@@ -12,12 +12,20 @@ import { actOnComplaint, COMPLAINT_CALLS } from './complaint-calls.ts';
 import { enter, isRefused } from './gate.ts';
 import { H5_PATH, openH5 } from './h5-page.ts';
 import { describeRefundNotice, describeTrade, refundEvent } from './present.ts';
+import { IMAGE_CALLS } from './image-calls.ts';
 import { REFUND_CALLS, resumeRefunds } from './refund-calls.ts';
 import { empty } from './refusals.ts';
 import { sealAnswer, sealNotice } from './seal.ts';
 import { TRADE_CALLS } from './trade-calls.ts';
 
-const CALLS = [...TRADE_CALLS, ...CODE_CALLS, ...REFUND_CALLS, ...CERTIFICATE_CALLS, ...COMPLAINT_CALLS];
+const CALLS = [
+  ...TRADE_CALLS,
+  ...CODE_CALLS,
+  ...REFUND_CALLS,
+  ...CERTIFICATE_CALLS,
+  ...COMPLAINT_CALLS,
+  ...IMAGE_CALLS,
+];
 
 /** 15 s twice, 30 s, 3, 10 and 20 min, 30 min three times, 1 h, 3 h three times, 6 h twice. */
 const SCHEDULE = [15, 15, 30, 180, 600, 1200, 1800, 1800, 1800, 3600, 10_800, 10_800, 10_800, 21_600, 21_600];
@@ -75,6 +83,7 @@ async function serve(ctx: Context, core: Core): Promise<void> {
     parts,
     query: ctx.URL.searchParams,
     rawBody: rawBodyOf(ctx),
+    contentType: ctx.get('content-type'),
   });
   const askedSerial = ctx.get('wechatpay-serial');
   await core.answer(ctx, {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import test from 'ava';
 import { disputed, disputeOf, toldOf } from '../../support/disputes.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
@@ -93,6 +94,39 @@ test.serial(
     ]);
     const ended = (await viewer('GET', `/api/v1/exceptions?orderNo=${orderNo}`)).body.data;
     t.like(ended[0], { kind: 'dispute', state: 'resolved', resolution: 'won', resolvedBy: 'service' });
+  },
+);
+
+test.serial(
+  'files go with an answer, are named in the audit log, and are refused when the channel takes none such',
+  async (t) => {
+    const { orderNo, disputeNo } = await open();
+    await disputed(service, orderNo, 'escalate', 'needs_answer');
+    const path = `/api/v1/disputes/${disputeNo}/answer`;
+    const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(100_000)]);
+    const withFiles = (...files: [string, Buffer][]) => {
+      const form = new FormData();
+      form.append('text', text.text);
+      for (const [name, bytes] of files) form.append('file', new Blob([new Uint8Array(bytes)]), name);
+      return form;
+    };
+    const key = { 'idempotency-key': `files-${disputeNo}` };
+    refused(t, await admin('POST', path, withFiles(['notes.txt', Buffer.from('x')])), 422, 'channel_refused');
+    const huge = withFiles(['huge.png', Buffer.alloc(10 * 1024 * 1024 + 1)]);
+    refused(t, await admin('POST', path, huge), 413, 'body_too_large');
+    const sent = withFiles(['a photo.png', png], ['proof.pdf', Buffer.from('%PDF-1.7')]);
+    const { status, body } = await admin('POST', path, sent, key);
+    t.is(status, 200, JSON.stringify(body));
+    t.like(body.data, { status: 'under_review' });
+    const other = withFiles(['a photo.png', png], ['proof.pdf', Buffer.from('%PDF-1.6')]);
+    refused(t, await admin('POST', path, other, key), 422, 'idempotency_conflict');
+    const [line] = await service.app.store.read((tx) =>
+      tx.audit.list({ action: 'dispute.answer', target: disputeNo }, { orderBy: { id: 'desc' }, limit: 1 }),
+    );
+    t.deepEqual(line?.after?.['files'], [
+      { name: 'a photo.png', bytes: png.length, sha256: hash('sha256', png) },
+      { name: 'proof.pdf', bytes: 8, sha256: hash('sha256', '%PDF-1.7') },
+    ]);
   },
 );
 

@@ -1,4 +1,7 @@
 import test from 'ava';
+import { alipayKind } from '../../../../server/channels/alipay/kind.ts';
+import { createTransport } from '../../../../server/channels/transport.ts';
+import type { DisputeDesk } from '../../../../server/payments/channel.ts';
 import { startWorld, type World } from '../world.ts';
 import { clientFor, order, type Client } from './client.ts';
 
@@ -94,6 +97,29 @@ test('complaints are listed newest first, in pages, and by each filter', async (
   t.deepEqual(await ids({ trade_no: tradeNo, gmt_process_start: '2020-01-01 00:00:00' }), []);
   for (const wrong of [{ page_size: 0 }, { gmt_complaint_start: 'today' }, { status_list: ['EATEN'] }])
     t.is((await list(wrong)).code, '40002', JSON.stringify(wrong));
+});
+
+test('the client sends images before the word that names them, and reads what came of it', async (t) => {
+  const { id } = await act(await paid(), 'open');
+  const { fields, pems } = (await world.config())['alipay']!;
+  const send = createTransport({ timeoutMs: 20_000 });
+  const now = () => new Date();
+  const channel = alipayKind.create({ mode: 'simulator', fields, pems, simulatorUrl: world.url, send, now });
+  const desk = channel.disputes as DisputeDesk;
+  const png = { name: '照片.png', bytes: Buffer.from('89504e470d0a1a0a00', 'hex') };
+  t.like(await desk.answer(id, '已发货', [{ name: 'a.pdf', bytes: Buffer.from('%PDF-1.7') }]), { kind: 'refused' });
+  t.deepEqual(await desk.answer(id, '已发货', [png, png]), { kind: 'done' });
+  const shown = await read(id);
+  t.like(shown, { status: 'PROCESSED', process_code: 'SUBMIT_PROOF_NOT_CONTACTED', process_remark: '已发货' });
+  t.is((shown['process_img_url_list'] as string[]).length, 2);
+  t.like(await desk.read(id), { kind: 'found', dispute: { state: 'won' } });
+  t.like(await desk.answer(id, '已发货', []), { kind: 'refused', code: 'COMPLAINT_PROCESSED' });
+  const unknown = {
+    id_list: [Number(id)],
+    process_code: 'REFUND',
+    img_file_list: [{ img_url: 'x', img_url_key: 'y' }],
+  };
+  t.is((await client.call(FINISH, unknown)).content['code'], '40004');
 });
 
 test('what is not whole, or another merchant’s, is refused', async (t) => {

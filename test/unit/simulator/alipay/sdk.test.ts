@@ -1,5 +1,5 @@
 import test from 'ava';
-import { AlipaySdk } from 'alipay-sdk';
+import { AlipayFormData, AlipaySdk } from 'alipay-sdk';
 import { certSerial, readCertificates } from '../../../../server/channels/alipay/signature.ts';
 import { shownCode } from '../../channels/alipay/shown-code.ts';
 import { startReceiver, startWorld, until, type World } from '../world.ts';
@@ -138,7 +138,13 @@ for (const account of ['default', 'certificate']) {
     t.true((listed['complaintList'] as { id: number }[]).some((one) => String(one.id) === id));
     const shown = await call(sdk, `${family}.info.query`, { complain_id: id });
     t.like(shown, { code: '10000', status: 'WAIT_PROCESS', complainAmount: '12.30' });
-    const done = { id_list: [Number(id)], process_code: 'CONSENSUS_WITH_CLIENT', remark: '已退款' };
+    const formData = new AlipayFormData();
+    formData.addFile('file_content', 'photo.png', Buffer.from('89504e470d0a1a0a00', 'hex'));
+    const file = await sdk.exec(`${family}.file.upload`, {}, { formData, validateSign: true });
+    t.like(file, { code: '10000', fileName: 'photo.png' });
+    const images = [{ img_url: file['fileUrl'], img_url_key: file['fileKey'] }];
+    const said = { process_code: 'CONSENSUS_WITH_CLIENT', remark: '已退款' };
+    const done = { id_list: [Number(id)], ...said, img_file_list: images };
     t.true((await call(sdk, `${family}.process.finish`, done))['complaintProcessSuccess']);
     t.is((await call(sdk, `${family}.info.query`, { complain_id: id }))['status'], 'PROCESSED');
   });

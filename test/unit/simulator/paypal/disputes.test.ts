@@ -83,6 +83,28 @@ test('what is not offered is refused, and so is a form without its JSON', async 
   t.is((await shop.call('GET', `${PATH}/PP-R-NO-1`)).status, 404);
 });
 
+test('evidence comes with files of the kinds and sizes that PayPal takes', async (t) => {
+  const { orderNo } = await paid();
+  const id = await act(orderNo, 'open');
+  await act(orderNo, 'escalate');
+  const evidence = { evidences: [{ evidence_type: 'OTHER', notes: 'Delivered' }] };
+  const send = async (name: string, bytes: Buffer) => {
+    const body = new FormData();
+    body.append('input', new Blob([JSON.stringify(evidence)], { type: 'application/json' }));
+    body.append('file1', new Blob([new Uint8Array(bytes)]), name);
+    const headers = { authorization: `Bearer ${shop.token}` };
+    const url = `${shop.world.url}/paypal${PATH}/${id}/provide-evidence`;
+    return (await fetch(url, { method: 'POST', headers, body })).status;
+  };
+  const pdf = Buffer.from('%PDF-1.7');
+  t.is(await send('notes.txt', Buffer.from('Delivered')), 400);
+  t.is(await send('proof.png', pdf), 400, 'its bytes are those of another kind');
+  t.is(await send('proof.pdf', Buffer.concat([pdf, Buffer.alloc(10 * 1024 * 1024)])), 400);
+  t.is((await get(id))['status'], 'WAITING_FOR_SELLER_RESPONSE');
+  t.is(await send('proof.pdf', pdf), 200);
+  t.is((await get(id))['status'], 'UNDER_REVIEW');
+});
+
 test('a claim that is accepted is a refund of the capture; a loss without one is only in the dispute', async (t) => {
   const first = await paid();
   const accepted = await act(first.orderNo, 'open');

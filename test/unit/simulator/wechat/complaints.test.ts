@@ -83,6 +83,32 @@ test('an answer that is too long is not sent, and nobody else’s complaint is t
   t.like(await desk(other).answer(id, '好', []), { kind: 'refused', code: 'RESOURCE_NOT_EXISTS' });
 });
 
+test('images go before the answer that names them, each with its fingerprint, and only the merchant’s own', async (t) => {
+  const id = await act(await paid(), 'open');
+  const png = { name: 'a photo.png', bytes: Buffer.from('89504e470d0a1a0a00', 'hex') };
+  t.like(await desk().answer(id, '好', [{ name: 'x.pdf', bytes: Buffer.from('%PDF-1.7') }]), {
+    kind: 'refused',
+    code: 'FILE_TYPE_INVALID',
+  });
+  t.like(await desk().answer(id, '好', [{ ...png, bytes: Buffer.concat([png.bytes, Buffer.alloc(2 ** 21)]) }]), {
+    kind: 'refused',
+    code: 'FILE_TOO_LARGE',
+  });
+  t.like(
+    await desk().answer(
+      id,
+      '好',
+      Array.from({ length: 5 }, () => png),
+    ),
+    { kind: 'refused' },
+  );
+  t.is(await stateOf(id), 'needs_answer');
+  t.deepEqual(await desk().answer(id, '好', [png, png]), { kind: 'done' });
+  t.is(await stateOf(id), 'under_review');
+  const body = { complainted_mchid: config.fields['mchid'], response_content: '好', response_images: ['nobodys'] };
+  t.is((await call(world, config, 'POST', `${PATH}/${id}/response`, body)).code, 'PARAM_ERROR');
+});
+
 test('complaints are listed by their days, 30 at most, and a list goes through its pages', async (t) => {
   const orderNo = await paid();
   const ids = [];

@@ -1,5 +1,6 @@
+import { hash } from 'node:crypto';
 import test from 'ava';
-import { Aes, Formatter, Rsa } from 'wechatpay-axios-plugin';
+import { Aes, Formatter, Multipart, Rsa } from 'wechatpay-axios-plugin';
 import { startReceiver, until, type World } from '../world.ts';
 import { configOf, newNo, startWechat } from './merchant.ts';
 import { certsOf, clientOf as clientAt, newDigits, type Answer, type Sealed } from './plugin.ts';
@@ -55,6 +56,20 @@ for (const mode of ['certificate', 'public-key', 'both']) {
     t.deepEqual(new Set(events), new Set(['TRANSACTION.SUCCESS', 'REFUND.SUCCESS']));
   });
 }
+
+test('wechatpay-axios-plugin uploads an image for an answer to a complaint, and only meta is signed', async (t) => {
+  const config = await configOf(world, 'plugin-images');
+  const client = clientOf(config);
+  const image = Buffer.from('89504e470d0a1a0a00', 'hex');
+  const form = new Multipart();
+  form.append('meta', JSON.stringify({ filename: 'photo.png', sha256: hash('sha256', image) }), 'meta.json');
+  form.append('file', image, 'photo.png');
+  const { status, data } = await client.request('v3/merchant-service/images/upload', 'POST', form, {
+    headers: form.getHeaders(),
+  });
+  t.is(status, 200, JSON.stringify(data));
+  t.is(typeof data['media_id'], 'string');
+});
 
 for (const mode of ['certificate', 'public-key']) {
   test(`wechatpay-axios-plugin places in every product, asks by every number and ends in every way (${mode})`, async (t) => {
