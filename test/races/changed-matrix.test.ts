@@ -52,6 +52,13 @@ const CHANGES: readonly Change[] = [
   { payWay: 'alipay', what: 'app-auth-token', before: 'merchant' },
   { payWay: 'alipay', what: 'app-key' },
   { payWay: 'alipay', what: 'alipay-key' },
+  { payWay: 'alipay', what: 'sign-mode', without: { after: ['alipay_public_key'] } },
+  {
+    payWay: 'alipay',
+    what: 'sign-mode',
+    before: 'sign-mode',
+    without: { before: ['alipay_public_key'], after: ['alipay_app_cert', 'alipay_public_cert', 'alipay_root_cert'] },
+  },
   { payWay: 'paypal', what: 'merchant', isNotPlaced: true, isSample: true },
   { payWay: 'paypal', what: 'clientSecret' },
   { payWay: 'paypal', what: 'certificate' },

@@ -100,7 +100,7 @@ export async function rotate(core: Core, { secrets }: Account, what: string): Pr
   Object.assign(secrets, { [`${whose}Key`]: privateKey, [`${whose}Cert`]: certificate });
 }
 
-/** What `/sim/rotate` changes about the merchants of an app; those before stay merchants of it. */
+/** What `/sim/rotate` changes about the merchants of an app (those before stay merchants of it), and about its way of signing. */
 const MERCHANT_CHANGES: Readonly<Record<string, (secrets: Account['secrets'], sellerId: string) => void>> = {
   seller(secrets, sellerId) {
     secrets['sellers'] = JSON.stringify([...sellersOf(secrets), sellerId]);
@@ -116,6 +116,10 @@ const MERCHANT_CHANGES: Readonly<Record<string, (secrets: Account['secrets'], se
     const { [secrets['appAuthToken'] ?? '']: _, ...others } = authorisedIn(secrets);
     secrets['authorised'] = JSON.stringify(others);
     authorise(secrets, newToken());
+  },
+  /** From the public key to certificates, or back: what is handed over from now on; requests say themselves which it is. */
+  'sign-mode'(secrets) {
+    secrets['signMode'] = secrets['signMode'] === 'certificate' ? 'key' : 'certificate';
   },
 };
 
