@@ -1,0 +1,86 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import test from 'ava';
+import { firstAdmin } from '../support/admin.ts';
+import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
+import { accept, configureAs, type Shop } from '../support/changed-identity.ts';
+import { disputed, disputeOf } from '../support/disputes.ts';
+import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
+import { startService, type Merchant, type Service } from '../support/service.ts';
+
+/** 18 digits that nobody has shown before. */
+const newPayCode = () => `13${String(randomInt(1e8, 1e9))}${String(randomInt(1e6, 1e7))}`;
+
+/** What an order says in each scene; `bySp` = in the name of the partner's own app, though the sub-merchant has one. */
+const SCENES: Readonly<Record<string, { bySp?: true; more: () => object }>> = {
+  qr: { more: () => ({}) },
+  h5: { more: () => ({ clientIp: '192.0.2.7' }) },
+  app: { more: () => ({}) },
+  jsapi: { bySp: true, more: () => ({ openId: `o${randomUUID()}` }) },
+  mini: { more: () => ({ openId: `o${randomUUID()}` }) },
+  code: { more: () => ({ payCode: newPayCode(), clientIp: '192.0.2.9' }) },
+};
+
+/** Nobody is notified of a code: the order is asked about while the payer stands there. */
+async function payAtTill(service: Service, shop: Merchant, request: Record<string, unknown>): Promise<string> {
+  const orderNo = await placeOrder(shop, request);
+  await service.sim('/sim/pay', { orderNo });
+  service.clock.advance(6);
+  const { body } = await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+  if (body.data.status !== 'paid') throw new Error(JSON.stringify(body));
+  return orderNo;
+}
+
+for (const mode of ['certificate', 'public-key'] as const) {
+  test(`a partner's orders are paid, closed, complained about and refunded in every scene (${mode})`, async (t) => {
+    const service = await startService(t);
+    const { logIn } = await firstAdmin(service);
+    const shop = await service.merchant();
+    const on: Shop = { service, shop, logIn, payWay: 'wechat' };
+    await service.sim('/sim/accounts', { payWay: 'wechat', name: 'partner', mode, partner: true });
+    await configureAs(on, 'partner', 'sub-app-id');
+    const admin = await logIn();
+    const { fields } = (await admin.call('GET', '/api/v1/payment/config/wechat')).body.data;
+    t.truthy(fields.subMchId);
+    const probe = await admin.call('POST', '/api/v1/payment/config/wechat/test');
+    t.like(probe.body.data, { ok: true }, JSON.stringify(probe.body));
+
+    const orders: string[] = [];
+    for (const [scene, { bySp, more }] of Object.entries(SCENES)) {
+      const request = { payWay: 'wechat', scene, ...more(), ...(bySp && { appId: fields.appId }) };
+      const orderNo =
+        scene === 'code' ? await payAtTill(service, shop, request) : await payOrder(service, shop, request);
+      orders.push(orderNo);
+      const { details } = (await service.sim(`/sim/trades/${orderNo}`)) as unknown as { details: object };
+      const names = { mchid: fields.mchid, subMchid: fields.subMchId, appid: fields.appId };
+      t.like(details, bySp ? names : { ...names, subAppid: fields.subAppId }, scene);
+      t.is('subAppid' in details && details.subAppid !== undefined, !bySp, scene);
+      const { openId } = request as { openId?: string };
+      if (openId) t.like(details, bySp ? { openid: openId } : { subOpenid: openId }, scene);
+      const open = await placeOrder(shop, { ...request, ...more() });
+      t.is((await shop.call('POST', `/api/v2/payment/close/${open}`)).body.data.status, 'closed', scene);
+    }
+
+    // From here on the account is another sub-merchant's; what was paid before stays with the former.
+    await configureAs(on, 'partner', 'sub-merchant');
+    const [complained = ''] = orders;
+    await disputed(service, complained, 'open', 'needs_answer');
+    await disputed(service, complained, 'win', 'won');
+    t.is((await disputeOf(service, complained))?.state, 'won');
+    for (const orderNo of orders) await accept(t, on, orderNo);
+    await runUntilQuiet(service, 3600, 60);
+    const ledger = await ledgerOf(service);
+    for (const orderNo of orders) {
+      t.is(ledger.get(orderNo)?.refunded, 1000, orderNo);
+      t.is(await stateOf(service, orderNo), 'paid');
+    }
+    await assertBooksBalance(t, service);
+
+    const foreign = { mode: 'simulator', subMchId: '1900000999', subAppId: null };
+    await admin.call('POST', '/api/v1/payment/config/wechat', foreign);
+    const wrong = await admin.call('POST', '/api/v1/payment/config/wechat/test');
+    t.like(wrong.body.data, { ok: false, field: 'subMchId', code: 'NO_AUTH' }, JSON.stringify(wrong.body));
+    const self = await admin.call('POST', '/api/v1/payment/config/wechat', { ...foreign, subMchId: fields.mchid });
+    t.is(self.status, 400, JSON.stringify(self.body));
+    t.regex(JSON.stringify(self.body), /subMchId/);
+  });
+}
