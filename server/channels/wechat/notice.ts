@@ -50,7 +50,7 @@ export async function readNotice(
  * order is for whoever has the order to compare.
  */
 function knownApps({ appIds, sub }: NoticeReader, resource: Members): string[] {
-  const members = sub ? ['sp_appid', ...('sub_appid' in resource ? ['sub_appid'] : [])] : ['appid'];
+  const members = sub ? ['sp_appid', ...(textIn(resource, 'sub_appid') ? ['sub_appid'] : [])] : ['appid'];
   return members.map((member) => {
     const appId = textIn(resource, member);
     if (appIds.includes(appId)) return appId;

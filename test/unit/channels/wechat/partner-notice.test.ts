@@ -1,0 +1,93 @@
+import test from 'ava';
+import { sealText } from '../../../../server/channels/wechat/aead.ts';
+import { NoticeNotGenuine, type Notice } from '../../../../server/payments/channel.ts';
+import {
+  API_V3_KEY,
+  APP_ID,
+  channelWith,
+  MCHID,
+  partnerTrade,
+  platformInput,
+  PUBLIC,
+  publicKeyInput,
+  signedHeaders,
+  SUB_MCHID,
+  trade,
+  unsigned,
+} from './fake.ts';
+
+const SUB_APP = 'wx00000000000000d1';
+const OTHER_APP = 'wx00000000000000d9';
+
+const REFUND = {
+  sp_mchid: MCHID,
+  sub_mchid: SUB_MCHID,
+  out_trade_no: 'ORDER00001',
+  transaction_id: '42',
+  out_refund_no: 'REFUND0001',
+  refund_id: '50',
+  refund_status: 'SUCCESS',
+  success_time: '2026-03-04T13:06:00+08:00',
+  amount: { total: 1234, refund: 100, payer_total: 1234, payer_refund: 100 },
+};
+
+/** What a partner's channel makes of a notice; as a direct merchant's channel without a sub-merchant. */
+function read(resource: object, event = 'TRANSACTION.SUCCESS', subMchId = SUB_MCHID, base = platformInput()) {
+  const { ciphertext, nonce } = sealText(
+    JSON.stringify(resource),
+    'abcdefghijkl',
+    'transaction',
+    Buffer.from(API_V3_KEY),
+  );
+  const sealed = { algorithm: 'AEAD_AES_256_GCM', ciphertext, nonce, associated_data: 'transaction' };
+  const text = JSON.stringify({ id: 'EV-1', event_type: event, resource: sealed });
+  const fields = subMchId === '' ? base.fields : { ...base.fields, subMchId, subAppId: SUB_APP };
+  const { channel } = channelWith(() => unsigned(404), { fields, pems: base.pems });
+  const how = base.fields.publicKeyId ? { signer: PUBLIC } : {};
+  return channel.readNotice(signedHeaders(text, how), Buffer.from(text));
+}
+
+for (const base of [platformInput(), publicKeyInput()]) {
+  const way = base.fields.publicKeyId ? 'a public key' : 'a certificate';
+
+  test(`a payment of the sub-merchant is told by ${way}, with every app that it names`, async (t) => {
+    const bySp: Notice = await read(partnerTrade(), undefined, undefined, base);
+    t.like(bySp, { account: MCHID, orderNo: 'ORDER00001', appIds: [APP_ID], outcome: { kind: 'paid', payer: 'sp-1' } });
+    t.deepEqual((await read(partnerTrade({ sub_appid: '' }), undefined, undefined, base)).appIds, [APP_ID]);
+    const payer = { sp_openid: 'sp-1', sub_openid: 'sub-1' };
+    const bySub = await read(partnerTrade({ sub_appid: SUB_APP, payer }), undefined, undefined, base);
+    t.like(bySub, { appIds: [APP_ID, SUB_APP], outcome: { kind: 'paid', payer: 'sub-1' } });
+    const refund = await read(REFUND, 'REFUND.SUCCESS', undefined, base);
+    t.like(refund, { account: MCHID, refundNo: 'REFUND0001', refund: { kind: 'succeeded' } });
+    t.is(refund.appIds, undefined);
+  });
+}
+
+for (const [what, resource, event] of [
+  ['another sub-merchant', partnerTrade({ sub_mchid: '1900000307' })],
+  ['no sub-merchant', partnerTrade({ sub_mchid: undefined })],
+  ['another partner', partnerTrade({ sp_mchid: '1900000999' })],
+  ['the partner as a direct merchant', trade()],
+  ['the sub-merchant as a direct merchant', trade({ mchid: SUB_MCHID, appid: SUB_APP })],
+  ['another app of the partner', partnerTrade({ sp_appid: OTHER_APP })],
+  ['another app of the sub-merchant', partnerTrade({ sub_appid: OTHER_APP })],
+  ['no app of the partner', partnerTrade({ sp_appid: undefined, sub_appid: SUB_APP })],
+  ['a refund of another sub-merchant', { ...REFUND, sub_mchid: '1900000307' }, 'REFUND.SUCCESS'],
+  ['a refund of another partner', { ...REFUND, sp_mchid: '1900000999' }, 'REFUND.SUCCESS'],
+  ['a refund of the partner as a direct merchant', { ...REFUND, sp_mchid: undefined, mchid: MCHID }, 'REFUND.SUCCESS'],
+] as const) {
+  test(`${what} is not for this account`, async (t) => {
+    const error = await t.throwsAsync(read(resource, event), { instanceOf: NoticeNotGenuine });
+    t.is(error.why, 'wrong_account');
+  });
+}
+
+test('a partner’s notices are not a direct merchant’s of the same number', async (t) => {
+  for (const [resource, event] of [
+    [partnerTrade(), 'TRANSACTION.SUCCESS'],
+    [REFUND, 'REFUND.SUCCESS'],
+  ] as const) {
+    const error = await t.throwsAsync(read(resource, event, ''), { instanceOf: NoticeNotGenuine });
+    t.is(error.why, 'wrong_account');
+  }
+});
