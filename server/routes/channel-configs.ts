@@ -183,14 +183,15 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     summary: Register for the notifications of a channel
    *     description: >
    *       PayPal: finds or creates the webhook of the REST app for the notification URL of this project and the events that the service needs,
-   *       and keeps its id as `webhookId`. Calling it again changes nothing. The other channels learn the URL with each order and refuse with 400.
+   *       and keeps its id as `webhookId`. WeChat Pay: registers the URL for complaints, unless another system's is there. Calling it again changes nothing.
+   *       Alipay learns the URL with each order and refuses with 400.
    * /api/v2/payment/config/{payWay}/notices:
    *   post:
    *     tags: [Channel configuration]
    *     summary: Register for the notifications of a channel
    *     description: >
    *       PayPal: finds or creates the webhook of the REST app for the notification URL of this project and the events that the service needs,
-   *       and keeps its id as `webhookId`. Calling it again changes nothing. Applies to the project of the token.
+   *       and keeps its id as `webhookId`. WeChat Pay: registers the URL for complaints. Calling it again changes nothing. Applies to the project of the token.
    */
   router.post(
     '/:payWay/notices',

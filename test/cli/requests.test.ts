@@ -106,6 +106,7 @@ const CASES: [line: string, request: string, body?: unknown][] = [
     { mode: 'simulator', appId: '2021', key: 'secret text' },
   ],
   ['channel set paypal -f paypal.toml', 'POST /api/v1/payment/config/paypal/notices'],
+  ['channel set wechat -f paypal.toml', 'POST /api/v1/payment/config/wechat/notices'],
   ['channel test alipay', 'POST /api/v1/payment/config/alipay/test'],
   ['channel enable alipay', 'PUT /api/v1/payment/config/alipay/toggle', { enabled: true }],
   ['channel disable alipay -y', 'PUT /api/v1/payment/config/alipay/toggle', { enabled: false }],

@@ -1,4 +1,7 @@
 import test from 'ava';
+import { createTransport } from '../../server/channels/transport.ts';
+import { wechatKind } from '../../server/channels/wechat/kind.ts';
+import type { HalfConfig } from '../../server/simulator/half.ts';
 import type { Delivery } from '../../server/simulator/notice.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
@@ -106,6 +109,46 @@ test.serial(
       t.is(disputes.length, 1);
       t.deepEqual(await toldOf(service, disputes[0]!.disputeNo), ['dispute.opened']);
     }
+  },
+);
+
+test.serial(
+  'a complaint about another system’s order is acknowledged and nothing else; a forged one is refused',
+  async (t) => {
+    const service = await startService(t);
+    await payOrder(service, await service.merchant(), { payWay: 'wechat', amount: 10 });
+    await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
+    const { wechat } = (await service.sim('/sim/config')) as unknown as { wechat: HalfConfig };
+    const send = createTransport({ timeoutMs: 20_000 });
+    const input = { mode: 'simulator', simulatorUrl: service.simulator.url, send, now: () => new Date() } as const;
+    const orderNo = 'OTHERSYSTEM0001';
+    const rest = {
+      scene: 'qr',
+      sentAt: new Date(),
+      returnUrl: '',
+      cancelUrl: '',
+      clientIp: null,
+      options: {},
+    } as const;
+    await wechatKind.create({ ...input, ...wechat }).place({
+      ...rest,
+      orderNo,
+      subject: 'Tea',
+      amount: { minor: 1000n, currency: 'CNY' },
+      expiresAt: new Date(Date.now() + 3_600_000),
+      notifyUrl: `${service.url}/notify/wechat/default`,
+      openId: null,
+      payCode: null,
+    });
+    await service.sim('/sim/pay', { orderNo });
+    await dispute(service, orderNo, 'open');
+    const told = await complaintNotice(service, orderNo);
+    t.is(await tell(service.url, told), 200);
+    const forged = Buffer.from(told.bodyBase64, 'base64').toString().replace('COMPLAINT.CREATE', 'COMPLAINT.OTHERS');
+    t.is(await tell(service.url, { ...told, bodyBase64: Buffer.from(forged).toString('base64') }), 400);
+    await service.app.findDisputes();
+    t.is(await service.app.store.read((tx) => tx.disputes.count({})), 0);
+    t.is(await service.app.store.read((tx) => tx.exceptions.count({ kind: 'unmatched_notice' })), 0);
   },
 );
 

@@ -64,6 +64,7 @@ export async function run(context: Context, payWay: string, flags: SetFlags): Pr
   if (!row) return;
   await context.print.item(row, channel.view);
   if (payWay === 'paypal' && !body['webhookId']) await register(context, `${path}/notices`, query);
+  if (payWay === 'wechat') await registerForComplaints(context, `${path}/notices`, query);
   await context.print.done(`Configured ${payWay}. Next: payctl channel test ${payWay}`);
 }
 
@@ -73,6 +74,19 @@ async function register({ api, print }: Context, path: string, query: { project?
   if (answer['ok'] === true) return print.done('PayPal sends its notifications to this service.');
   const message = `PayPal's webhook could not be registered: ${String(answer['message'])}`;
   throw new CliError('webhook_not_registered', EXIT.failed, message, { hint: 'payctl channel set paypal' });
+}
+
+/** WeChat Pay tells of complaints only where it is registered; without it they are found within the hour, so this is no failure. */
+async function registerForComplaints(
+  { api, print }: Context,
+  path: string,
+  query: { project?: string },
+): Promise<void> {
+  const answer = await api.data({ method: 'POST', path, query });
+  if (answer['ok'] === true) return print.done('WeChat Pay tells complaints to this service.');
+  await print.note(
+    `WeChat Pay does not tell complaints to this service: ${String(answer['message'])} Once the keys are uploaded, set the channel again.`,
+  );
 }
 
 /** Reads the fields of a configuration from a file; `{ file = "…" }` names a file whose text is the value. */

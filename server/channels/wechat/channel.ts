@@ -3,6 +3,7 @@ import type {
   ChannelInput,
   CloseOutcome,
   NoticeAck,
+  NoticesRegistered,
   NoticeVerdict,
   OrderRef,
   Outcome,
@@ -22,6 +23,7 @@ import {
 } from './answers.ts';
 import { readCertificates } from './certificates.ts';
 import { createAsk, createSender } from './client.ts';
+import { noteOnComplaints, registerComplaintNotices } from './complaint-notices.ts';
 import { wechatComplaints } from './complaints.ts';
 import { createJudge } from './genuine.ts';
 import { readNotice } from './notice.ts';
@@ -100,8 +102,23 @@ export function createWechatChannel(input: ChannelInput): Channel {
     disputes: wechatComplaints(ask, settings),
     readNotice: (headers, rawBody, budget) => readNotice(reader, headers, rawBody, now(), budget),
     ackNotice,
-    probe: () => probe(settings, ask, send, now),
+    async probe() {
+      const verdict = await probe(settings, ask, send, now);
+      const note = verdict.ok ? await noteOnComplaints({ ...input, ask }) : undefined;
+      return note ? { ok: true, note } : verdict;
+    },
   };
+}
+
+/** Has WeChat Pay tell complaints at the notification URL of the project. */
+export async function registerWechatNotices(input: ChannelInput): Promise<NoticesRegistered> {
+  const settings = readSettings(input);
+  const { now } = input;
+  const send = createSender(settings, input.send, now);
+  const judge = createJudge(settings, now, async () =>
+    readCertificates(await send(requests.certificatesRequest()), settings, now()),
+  );
+  return registerComplaintNotices({ ...input, ask: createAsk(send, judge) });
 }
 
 /** What a trade that is not to be reversed any more says about its end; undefined = it can still be paid. */

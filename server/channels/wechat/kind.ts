@@ -1,5 +1,5 @@
 import type { CertKindSpec, ChannelKind, FieldSpec, Mode } from '../../payments/channel.ts';
-import { createWechatChannel } from './channel.ts';
+import { createWechatChannel, registerWechatNotices } from './channel.ts';
 import { KINDS, readIds } from './settings.ts';
 
 const MODES = ['simulator', 'live'] as const satisfies readonly Mode[];
@@ -211,4 +211,5 @@ export const wechatKind: ChannelKind = {
     return absent;
   },
   create: createWechatChannel,
+  registerNotices: registerWechatNotices,
 };

@@ -69,7 +69,8 @@ function complaintNotice(
   const disputeId = textIn(resource, 'complaint_id');
   if (!noticeId || !disputeId)
     throw new NoticeNotGenuine('malformed', 'The notification has no id or no complaint_id.');
-  return { noticeId, account, event, orderNo: null, refundNo: null, disputeId };
+  // The address is one for all systems of the merchant.
+  return { noticeId, account, event, orderNo: null, refundNo: null, disputeId, isShared: true };
 }
 
 function tradePart(resource: Members, receivedAt: Date): Pick<Notice, 'outcome'> {

@@ -34,6 +34,8 @@ export interface Merchant {
   subMerchants: readonly SubMerchant[];
   /** Domains whose pages may lead to an h5_url, and back; with their subdomains. */
   h5Domains: readonly string[];
+  /** Where complaints are told; empty = nothing is registered. */
+  complaintUrl?: string;
   merchantKeys: Credential[];
   platformKeys: SigningKey[];
   publicKeys: SigningKey[];
@@ -195,8 +197,8 @@ export function signingKeyOf({ verifyMode, platformKeys, publicKeys }: Merchant,
 
 function writeMerchant(merchant: Merchant): Record<string, string> {
   const lists = Object.fromEntries(LISTS.map((name) => [name, JSON.stringify(merchant[name])]));
-  const { mchid, appId, apiV3Key, verifyMode } = merchant;
-  return { mchid, appId, apiV3Key, verifyMode, ...lists };
+  const { mchid, appId, apiV3Key, verifyMode, complaintUrl = '' } = merchant;
+  return { mchid, appId, apiV3Key, verifyMode, complaintUrl, ...lists };
 }
 
 /** One more app of the merchant, handed over for a scene of its own; those before it stay linked. */

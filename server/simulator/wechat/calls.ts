@@ -23,7 +23,7 @@ export interface Planned {
 
 /** One route: a verb, a path, the word that faults are set on, and what it does. */
 export interface CallRoute {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   path: RegExp;
   call: CallName;
   plan(asked: Asked): Planned;

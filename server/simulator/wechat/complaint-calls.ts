@@ -7,6 +7,7 @@ import { SimulatorRefusal } from '../refusal.ts';
 import { paymentOf, type Trade } from '../trade.ts';
 import { randomDigits } from '../trades.ts';
 import { settled, type Asked, type CallRoute, type Planned } from './calls.ts';
+import { complaintUrlOf } from './complaint-notices.ts';
 import { hasImage } from './image-calls.ts';
 import { beijingTime, detailsOf } from './present.ts';
 import { badParameter, empty, refuse, tell } from './refusals.ts';
@@ -95,8 +96,10 @@ function move(core: Core, trade: Trade, complaint: Complaint, change: Partial<Co
 function tellMerchant(core: Core, trade: Trade, complaint: Complaint, event: string, action: string): Complaint {
   core.trades.record(trade, 'updated', { number: complaint.id });
   const facts = { complaint_id: complaint.id, action_type: action };
-  if (trade.notifyUrl !== null)
-    core.notices.send(trade, { id: randomUUID(), event, url: trade.notifyUrl, facts }, core.noticeDelay(trade));
+  const account = core.accounts.get('wechat', trade.account);
+  // To the registered address; without one, as with other messages here, to that of the order.
+  const url = (account && complaintUrlOf(account)) ?? trade.notifyUrl;
+  if (url !== null) core.notices.send(trade, { id: randomUUID(), event, url, facts }, core.noticeDelay(trade));
   return complaint;
 }
 

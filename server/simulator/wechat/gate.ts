@@ -21,7 +21,7 @@ export interface Caller {
 }
 
 /** Paths that want to know who is asking before they look at the signature. */
-const PICKY = /^\/v3\/(?:refund|certificates)(?:\/|$)/;
+const PICKY = /^\/v3\/(?:refund|certificates|merchant-service\/complaint-notifications)(?:\/|$)/;
 
 /** Lets a request in as strictly, and in the same order, as WeChat does; a refusal here is never signed. */
 export function enter(ctx: Context, core: Core, path: string): Caller | Answer {

@@ -9,6 +9,7 @@ import { configOfMerchant, newMerchant, readMerchant, rotateMerchant } from './a
 import { CODE_CALLS } from './code-calls.ts';
 import { CERTIFICATE_CALLS } from './certificate-calls.ts';
 import { actOnComplaint, COMPLAINT_CALLS } from './complaint-calls.ts';
+import { COMPLAINT_NOTICE_CALLS } from './complaint-notices.ts';
 import { enter, isRefused } from './gate.ts';
 import { H5_PATH, openH5 } from './h5-page.ts';
 import { describeRefundNotice, describeTrade, refundEvent } from './present.ts';
@@ -25,6 +26,7 @@ const CALLS = [
   ...CERTIFICATE_CALLS,
   ...COMPLAINT_CALLS,
   ...IMAGE_CALLS,
+  ...COMPLAINT_NOTICE_CALLS,
 ];
 
 /** 15 s twice, 30 s, 3, 10 and 20 min, 30 min three times, 1 h, 3 h three times, 6 h twice. */

@@ -240,6 +240,22 @@ test.serial("PayPal's webhook is registered once, and its id becomes part of the
   refused(t, await admin('POST', `${base}/alipay/notices${at}`), 400, 'invalid_request');
 });
 
+test.serial(
+  'WeChat Pay is told once where complaints go, and a test of the channel compares the address',
+  async (t) => {
+    const { admin } = file;
+    const at = `?project=${await file.project()}`;
+    const post = async (path: string) => (await admin('POST', `${base}/wechat/${path}${at}`)).body.data;
+    const version = async () => (await admin('GET', `${base}/wechat${at}`)).body.data.version;
+    t.like(await post('test'), { ok: true, code: null }, 'the simulator tells without an address, too');
+    const before = await version();
+    t.deepEqual(await post('notices'), { ok: true, field: null, code: null, message: null });
+    t.like(await post('notices'), { ok: true });
+    t.is(await version(), before, 'nothing of it is part of the configuration');
+    t.like(await post('test'), { ok: true, code: null });
+  },
+);
+
 test.serial('PayPal may be configured before its webhook is known, and is not usable until then', async (t) => {
   const { call } = await startService(t);
   const { webhookId, ...without } = paypal;

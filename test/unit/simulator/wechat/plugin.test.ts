@@ -71,6 +71,16 @@ test('wechatpay-axios-plugin uploads an image for an answer to a complaint, and 
   t.is(typeof data['media_id'], 'string');
 });
 
+test('wechatpay-axios-plugin makes, reads, changes and removes the address for complaints', async (t) => {
+  const client = clientOf(await configOf(world, 'plugin-complaints'));
+  const path = 'v3/merchant-service/complaint-notifications';
+  const [first, second] = ['https://pay.example/notify', 'https://pay.example/other'];
+  t.is((await client.request(path, 'POST', { url: first })).data['url'], first);
+  t.is((await client.request(path, 'PUT', { url: second })).data['url'], second);
+  t.is((await client.request(path, 'GET')).data['url'], second);
+  t.is((await client.request(path, 'DELETE')).status, 204);
+});
+
 for (const mode of ['certificate', 'public-key']) {
   test(`wechatpay-axios-plugin places in every product, asks by every number and ends in every way (${mode})`, async (t) => {
     const config = await configOf(world, `plugin-products-${mode}`, { mode });

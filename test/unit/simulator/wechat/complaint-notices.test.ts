@@ -1,0 +1,75 @@
+import test from 'ava';
+import { createTransport } from '../../../../server/channels/transport.ts';
+import { wechatKind } from '../../../../server/channels/wechat/kind.ts';
+import type { ChannelInput } from '../../../../server/payments/channel.ts';
+import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import { startReceiver, until, type World } from '../world.ts';
+import { call, configOf, newNo, startWechat } from './merchant.ts';
+
+const PATH = '/v3/merchant-service/complaint-notifications';
+const HERE = 'https://pay.example/notify/wechat/default';
+
+let world: World;
+test.before(async () => {
+  world = await startWechat();
+});
+test.after.always(() => world.close());
+
+function inputOf({ fields, pems }: HalfConfig, change: Partial<ChannelInput> = {}): ChannelInput {
+  const send = createTransport({ timeoutMs: 20_000 });
+  const base = { mode: 'simulator', simulatorUrl: world.url, notifyUrl: HERE, send, now: () => new Date() } as const;
+  return { ...base, fields, pems, ...change };
+}
+const register = (config: HalfConfig, change: Partial<ChannelInput> = {}) =>
+  wechatKind.registerNotices!(inputOf(config, change));
+const urlOf = async (config: HalfConfig) =>
+  (JSON.parse((await call(world, config, 'GET', PATH)).body) as { url?: string }).url;
+
+test('the address for complaints is made, found, changed within this service, and left alone elsewhere', async (t) => {
+  const config = await configOf(world, 'register');
+  t.deepEqual(await register(config), { ok: true, fields: {} });
+  t.is(await urlOf(config), HERE);
+  t.deepEqual(await register(config), { ok: true, fields: {} });
+  const notifyUrl = 'https://pay.example/notify/wechat/other';
+  t.deepEqual(await register(config, { notifyUrl }), { ok: true, fields: {} });
+  t.is(await urlOf(config), notifyUrl);
+  const stranger = 'https://shop.example/complaints';
+  await call(world, config, 'PUT', PATH, { url: stranger });
+  t.like(await register(config), { ok: false, code: 'complaint_url' });
+  t.is(await urlOf(config), stranger);
+  t.like(await register(config, { notifyUrl: undefined }), { ok: false, code: 'no_notify_url' });
+});
+
+test('a test of the account says where complaints are told when that is not here', async (t) => {
+  const config = await configOf(world, 'probe');
+  const probe = (change: Partial<ChannelInput> = {}) => wechatKind.create(inputOf(config, change)).probe();
+  t.deepEqual(await probe(), { ok: true });
+  await call(world, config, 'POST', PATH, { url: 'https://shop.example/complaints' });
+  t.like(await probe(), { ok: true, note: { field: null, code: 'complaint_url' } });
+  await call(world, config, 'PUT', PATH, { url: HERE });
+  t.deepEqual(await probe(), { ok: true });
+  t.deepEqual(await probe({ notifyUrl: undefined }), { ok: true });
+});
+
+test('the simulator keeps one address, https only, and tells complaints there', async (t) => {
+  const config = await configOf(world, 'calls');
+  const send = (method: string, body?: object) => call(world, config, method, PATH, body);
+  t.like(await send('GET'), { status: 400, code: 'RESOURCE_NOT_EXISTS' });
+  t.like(await send('PUT', { url: HERE }), { status: 400, code: 'RESOURCE_NOT_EXISTS' });
+  t.like(await send('POST', { url: 'http://shop.example/complaints' }), { status: 400, code: 'PARAM_ERROR' });
+  const receiver = await startReceiver('');
+  t.teardown(() => receiver.close());
+  t.is((await send('POST', { url: receiver.url })).status, 200);
+  t.like(await send('POST', { url: HERE }), { status: 400, code: 'INVALID_REQUEST' });
+  const orderNo = newNo();
+  const { mchid, appId: appid } = config.fields;
+  const order = { appid, mchid, description: '茶', out_trade_no: orderNo, notify_url: 'http://127.0.0.1:9/notify' };
+  await call(world, config, 'POST', '/v3/pay/transactions/native', { ...order, amount: { total: 100 } });
+  await world.post('/sim/pay', { orderNo });
+  await world.post('/sim/dispute', { orderNo, act: 'open' });
+  await until(() => receiver.received.length > 0);
+  const told = JSON.parse(receiver.received[0]!.body.toString()) as { event_type: string };
+  t.is(told.event_type, 'COMPLAINT.CREATE');
+  t.is((await send('DELETE')).status, 204);
+  t.is((await send('GET')).code, 'RESOURCE_NOT_EXISTS');
+});
