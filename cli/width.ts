@@ -41,15 +41,23 @@ export function padTo(text: string, width: number, side: 'left' | 'right' = 'rig
   return side === 'right' ? text + gap : gap + text;
 }
 
-/** Breaks a text at blanks into lines of at most `width` columns. */
+/** Breaks a text into lines of at most `width` columns: at blanks, and between wide characters, which have no blanks between them. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && displayWidth(line) + 1 + displayWidth(word) > width) {
+  for (const [gap, part] of parts(text, width)) {
+    if (line !== '' && displayWidth(line) + gap.length + displayWidth(part) > width) {
       lines.push(line);
-      line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
+      line = part;
+    } else line = line === '' ? part : `${line}${gap}${part}`;
   }
   return [...lines, line];
+}
+
+/** What stays together, with what stands before it; a word in wide characters stays whole where it fits into a line. */
+function parts(text: string, width: number): [gap: string, part: string][] {
+  return text.split(' ').flatMap((word): [string, string][] => {
+    if (displayWidth(word) <= width || !WIDE.test(word)) return [[' ', word]];
+    return graphemes(word).map((grapheme, index) => [index === 0 ? ' ' : '', grapheme]);
+  });
 }

@@ -18,6 +18,7 @@ import {
   NoticeNotGenuine,
   type PayWay,
   type ProbeResult,
+  type ProbeWish,
   type Transport,
   type UnknownCause,
 } from '../payments/channel.ts';
@@ -46,8 +47,8 @@ export interface ChannelsParts {
 
 /** The channels of all projects, as they are configured at this moment. */
 export interface ConfiguredChannels extends Channels {
-  /** One harmless signed call with the current configuration; also while it is disabled. Throws NothingConfigured. */
-  probe(project: string, payWay: PayWay): Promise<ProbeResult>;
+  /** Tests the current configuration; also while it is disabled. Throws NothingConfigured. */
+  probe(project: string, payWay: PayWay, wish?: ProbeWish): Promise<ProbeResult>;
   /** Resolves when what is noted beside the work is written. */
   idle(): Promise<void>;
 }
@@ -185,11 +186,11 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
       );
       return channels.flat();
     },
-    async probe(project, payWay) {
+    async probe(project, payWay, wish) {
       const found = await current(project, payWay);
       if (!found) throw new NothingConfigured(payWay);
       try {
-        return await (await channelOf(project, payWay, found)).probe();
+        return await (await channelOf(project, payWay, found)).probe(wish);
       } catch (error) {
         if (!(error instanceof ChannelNotConfigured) || !(error.cause instanceof ChannelMisconfigured)) throw error;
         return { ok: false, field: error.cause.field, code: 'misconfigured', message: error.cause.message };
@@ -327,6 +328,6 @@ export function watched(channel: Channel, tell: (failure: UnknownCause | null) =
       }
     },
     ackNotice: (verdict) => channel.ackNotice(verdict),
-    probe: () => channel.probe(),
+    probe: (wish) => channel.probe(wish),
   };
 }

@@ -1,7 +1,7 @@
 import type { ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { InvalidRequest, type FieldError } from '../errors.ts';
-import { ChannelMisconfigured, type ChannelKind, type ProbeResult } from '../payments/channel.ts';
+import { ChannelMisconfigured, type ChannelKind, type ProbeResult, type Scene } from '../payments/channel.ts';
 import { lockCredentials, type LockedCredentials } from './locked-credentials.ts';
 import { openSecrets } from './build.ts';
 import type { ConfiguredChannels } from './channels.ts';
@@ -26,7 +26,8 @@ export interface ChannelConfigs {
   write(acting: Acting, payWay: string, input: ConfigInput): Promise<ConfigView>;
   /** Without `enabled` it flips; orders in flight go on either way. */
   toggle(acting: Acting, payWay: string, enabled: boolean | undefined): Promise<ConfigView>;
-  probe(project: string, payWay: string): Promise<ProbeResult>;
+  /** `products` = the scenes whose products are tried, too. */
+  probe(project: string, payWay: string, products?: 'all' | readonly Scene[]): Promise<ProbeResult>;
 }
 
 /** Makes the operations; each change is one transaction, and those of one (project, payWay) come one after the other. */
@@ -72,11 +73,22 @@ export function createChannelConfigs(
         await ports.audit(tx, { ...whoDid(actor), action, target: `${project}/${payWay}`, before, after });
         return view(tx, project, kind);
       }),
-    probe: async (project, payWay) => {
+    probe: async (project, payWay, products) => {
       await store.read((tx) => requireProject(tx, project));
-      return channels.probe(project, kindOf(ports, payWay).payWay);
+      const kind = kindOf(ports, payWay);
+      return channels.probe(project, kind.payWay, products && { products: scenesOf(kind, products) });
     },
   };
+}
+
+function scenesOf({ scenes, name }: ChannelKind, asked: 'all' | readonly Scene[]): Scene[] {
+  if (asked === 'all') return Object.keys(scenes) as Scene[];
+  const unknown = asked.findIndex((scene) => !scenes[scene]);
+  if (unknown < 0) return [...new Set(asked)];
+  const detail = `must be one of ${Object.keys(scenes).join(', ')}`;
+  throw new InvalidRequest(`${name} has no scene ${asked[unknown]}.`, [
+    { pointer: `/products/${unknown}`, code: 'unknown_scene', detail },
+  ]);
 }
 
 /** Writes the next version of the locked credentials, with its audit line. Throws a 400 that names the field at fault. */

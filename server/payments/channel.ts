@@ -4,11 +4,13 @@ import type { DisputeDesk } from './dispute.ts';
 import type { Money } from './money.ts';
 import type { CloseOutcome, Outcome, PayHint, RefundOutcome } from './outcomes.ts';
 import type { PayWay } from './pay-way.ts';
+import type { ProbeNote, ProbeResult } from './probe.ts';
 import type { UnknownCause } from './unknown-outcome.ts';
 
 export { TransportFailed, type Transport, type WireAnswer, type WireRequest } from './channel-wire.ts';
 export { PAY_WAYS, type PayWay } from './pay-way.ts';
 export type * from './dispute.ts';
+export * from './probe.ts';
 export * from './outcomes.ts';
 export type * from './unknown-outcome.ts';
 
@@ -163,20 +165,14 @@ export interface NoticeAck {
   body: string;
 }
 
-/** What a test found wanting: the field or certificate kind at fault, if it is one of ours. */
-export interface ProbeNote {
-  field: string | null;
-  code: string;
-  message: string;
+/** What is to be tested beyond what proves the credentials and moves nothing. */
+export interface ProbeWish {
+  /** Orders that nobody can pay are made in these scenes, and ended at once where the channel can end them. */
+  products?: readonly Scene[];
 }
 
-/** The result of harmless signed calls with a configuration; one that works may still lack something that not everybody needs. */
-export type ProbeResult = { ok: true; note?: ProbeNote } | ({ ok: false } & ProbeNote);
-
 /** What became of the wish to get the channel's notices: the fields that go with it, or why not. */
-export type NoticesRegistered =
-  | { ok: true; fields: Readonly<Record<string, string>> }
-  | Extract<ProbeResult, { ok: false }>;
+export type NoticesRegistered = { ok: true; fields: Readonly<Record<string, string>> } | ({ ok: false } & ProbeNote);
 
 /** What whoever sent a notice may still have us fetch: keys and certificates that it names and that do not exist are its own. */
 export interface FetchBudget {
@@ -208,7 +204,7 @@ export interface Channel {
   ackNotice(verdict: NoticeVerdict): NoticeAck;
   /** Absent = disputes of this channel are not followed. */
   readonly disputes?: DisputeDesk;
-  probe(): Promise<ProbeResult>;
+  probe(wish?: ProbeWish): Promise<ProbeResult>;
 }
 
 /** One field of a channel configuration (ids and scalar secrets; PEMs live in the certificate store). */

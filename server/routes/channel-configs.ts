@@ -12,7 +12,10 @@ import {
   presentConfig,
   presentProbe,
   presentSchema,
+  presentVerdict,
   ProbeAnswer,
+  TestBody,
+  Verdict,
   wholePage,
 } from './wire/credentials.ts';
 import {
@@ -160,18 +163,32 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *   post:
    *     tags: [Channel configuration]
    *     summary: Test a channel configuration
-   *     description: Sends signed requests that move nothing to the channel; `field` names the wrong credential.
+   *     description: >
+   *       Sends signed requests that move nothing to the channel and lists each credential and webhook that they prove; `field` names the first that is wrong.
+   *       With `products` orders of a small amount are made that nobody can pay, because nobody is given what a payer needs, and closed at once; PayPal's
+   *       cannot be closed and end by themselves.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { products: all }
    * /api/v2/payment/config/{payWay}/test:
    *   post:
    *     tags: [Channel configuration]
    *     summary: Test a channel configuration
-   *     description: Sends signed requests that move nothing to the channel; `field` names the wrong credential. Applies to the project of the token.
+   *     description: >
+   *       Sends signed requests that move nothing to the channel and lists each credential and webhook that they prove; `field` names the first that is wrong.
+   *       With `products` orders of a small amount are made that nobody can pay, because nobody is given what a payer needs, and closed at once; PayPal's
+   *       cannot be closed and end by themselves. Applies to the project of the token.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { products: all }
    */
   router.post(
     '/:payWay/test',
     endpoint(
-      { auth: probe, params: ByPayWay, query, returns: ProbeAnswer, errors: TEST_CONFIG_ERRORS },
-      async (input) => presentProbe(await configs.probe(projectOf(input), input.params.payWay)),
+      { auth: probe, params: ByPayWay, query, body: TestBody, returns: ProbeAnswer, errors: TEST_CONFIG_ERRORS },
+      async (input) => presentProbe(await configs.probe(projectOf(input), input.params.payWay, input.body?.products)),
     ),
   );
 
@@ -196,8 +213,8 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
   router.post(
     '/:payWay/notices',
     endpoint(
-      { auth: write, params: ByPayWay, query, returns: ProbeAnswer, errors: REGISTER_NOTICES_ERRORS },
-      async (input) => presentProbe(await configs.registerNotices(actingIn(input), input.params.payWay)),
+      { auth: write, params: ByPayWay, query, returns: Verdict, errors: REGISTER_NOTICES_ERRORS },
+      async (input) => presentVerdict(await configs.registerNotices(actingIn(input), input.params.payWay)),
     ),
   );
 

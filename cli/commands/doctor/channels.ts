@@ -1,6 +1,7 @@
 import type { Context } from '../../context.ts';
 import { CliError, EXIT } from '../../errors.ts';
 import { plain, type Row } from '../../values.ts';
+import { fixOf } from '../channel/checks.ts';
 import { channel } from '../channel/view.ts';
 import {
   attempt,
@@ -57,9 +58,7 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
   return failed(
     name,
     [lack || 'the test request was refused', field && `(${field})`].filter(Boolean).join(' '),
-    field.startsWith(`${payWay}_`)
-      ? `payctl cert upload FILE --kind ${field}${inProject(project)}`
-      : `payctl channel set ${payWay}${inProject(project)}`,
+    fixOf(payWay, field, inProject(project)),
   );
 }
 

@@ -78,7 +78,7 @@ export function createAlipay(input: ChannelInput): Channel {
       contentType: 'text/plain; charset=utf-8',
       body: verdict === 'accepted' ? 'success' : 'fail',
     }),
-    probe: () => probe({ ask: (call) => send(context, call, {}, now()), keys, ...seller, now }),
+    probe: (wish) => probe({ ask: (call) => send(context, call, {}, now()), keys, ...seller, now }, wish),
   };
 }
 

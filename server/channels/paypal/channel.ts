@@ -10,7 +10,6 @@ import type {
   OrderRef,
   Outcome,
   PlaceOrder,
-  ProbeResult,
   RefundOrder,
   RefundOutcome,
   RefundRef,
@@ -33,13 +32,14 @@ import {
   strangerCapture,
 } from './outcomes.ts';
 import type { Expected } from './outcomes.ts';
+import { probe } from './probe.ts';
 import { lookUpRefund, refundById } from './refund-lookup.ts';
 import * as requests from './requests.ts';
 import { readSettings } from './settings.ts';
 import { createTokenSource } from './token.ts';
 import type { Transmission } from './signature.ts';
 import { verifyWebhook } from './webhook.ts';
-import { faultOfWebhook, findOrMakeWebhook } from './webhooks.ts';
+import { findOrMakeWebhook } from './webhooks.ts';
 
 /** Finds or makes the webhook of the REST app; the configuration needs no more than its client for that. */
 export async function registerPaypalNotices(input: ChannelInput): Promise<NoticesRegistered> {
@@ -77,7 +77,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     lookUpRefund: (order, refundId) => refundById(call, settings, order, refundId),
     readNotice,
     ackNotice: (verdict) => ({ status: NOTICE_STATUS[verdict], contentType: 'text/plain', body: ACK_WORDS[verdict] }),
-    probe,
+    probe: (wish) => probe({ settings, tokens, call, notifyUrl: input.notifyUrl, now: input.now }, wish),
   };
 
   async function readNotice(
@@ -211,22 +211,5 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     if (reply.kind === 'unknown') return reply;
     const found = readRefund(reply.body);
     return found ? refundOutcome(found, ref) : unknown('unparsable', 'The response is not a refund.');
-  }
-
-  async function probe(): Promise<ProbeResult> {
-    const token = await tokens.renew();
-    if (token.kind === 'unknown') {
-      const field = token.cause === 'misconfigured' ? 'clientSecret' : null;
-      return { ok: false, field, code: field ? 'invalid_client' : token.cause, message: token.detail };
-    }
-    const reply = await call(requests.getWebhookRequest(settings));
-    if (reply.kind === 'ok') return faultOfWebhook(reply.body, settings, input.notifyUrl) ?? { ok: true };
-    if (reply.kind === 'unknown') return { ok: false, field: null, code: reply.cause, message: reply.detail };
-    return {
-      ok: false,
-      field: 'webhookId',
-      code: reply.code,
-      message: `The webhook does not exist in this account: ${reply.reason}`,
-    };
   }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { NoticesRegistered, ProbeResult } from '../../payments/channel.ts';
+import type { NoticesRegistered, ProbeCheck } from '../../payments/channel.ts';
+import { notReached, passed, wanting } from '../checks.ts';
 import type { Reply } from './answers.ts';
 import type { Call } from './call.ts';
 import * as requests from './requests.ts';
@@ -36,7 +37,7 @@ const Webhooks = z.object({ webhooks: z.array(Webhook) });
 const EventList = z.object({ event_types: EventTypes });
 
 type Webhook = z.infer<typeof Webhook>;
-type Failed = Extract<ProbeResult, { ok: false }>;
+type Failed = Extract<NoticesRegistered, { ok: false }>;
 
 /** Finds the webhook for the notify URL or makes it, with every event that is needed; what else it is subscribed to stays. */
 export async function findOrMakeWebhook(
@@ -71,21 +72,39 @@ async function completed(
   return read(await call(requests.changeWebhookRequest(settings, webhook.id, [...events])), Webhook);
 }
 
-/** What is wrong with the configured webhook; undefined when it leads here and brings every event that is needed. */
-export function faultOfWebhook(
+/** What of a webhook can be wrong. */
+export const WEBHOOK_SUBJECTS = ['Webhook ID', 'Webhook address', 'Webhook events'] as const;
+
+/** How it stands with the configured webhook: it exists, leads here and brings every event that is needed. */
+export function webhookChecks(
   body: unknown,
   { mode }: PaypalSettings,
   notifyUrl: string | undefined,
-): Failed | undefined {
+): readonly ProbeCheck[] {
+  const [id, address, events] = WEBHOOK_SUBJECTS;
   const webhook = Webhook.safeParse(body).data;
-  if (!webhook) return failed('unparsable', 'PayPal did not describe the webhook.');
+  if (!webhook) {
+    const fault = failed('unparsable', 'PayPal did not describe the webhook.');
+    return [
+      wanting('notifications', id, 'failed', fault),
+      ...[address, events].map((name) => notReached('notifications', name)),
+    ];
+  }
   // The simulator is told the address with each order.
   const leadsNowhere = mode === 'simulator' && webhook.url === undefined;
-  if (notifyUrl !== undefined && !leadsNowhere && webhook.url !== notifyUrl)
-    return failed('webhook_url', `The webhook leads to ${webhook.url ?? 'no address'} instead of ${notifyUrl}.`);
+  const leadsHere = notifyUrl === undefined || leadsNowhere || webhook.url === notifyUrl;
+  const elsewhere = `The webhook leads to ${webhook.url ?? 'no address'} instead of ${notifyUrl}.`;
   const missing = missingIn(webhook, NEEDED_EVENTS);
-  if (missing.length === 0) return undefined;
-  return failed('webhook_events', `The webhook is not subscribed to ${missing.join(', ')}.`);
+  const few = `The webhook is not subscribed to ${missing.join(', ')}.`;
+  return [
+    passed('notifications', id),
+    leadsHere
+      ? passed('notifications', address)
+      : wanting('notifications', address, 'failed', failed('webhook_url', elsewhere)),
+    missing.length === 0
+      ? passed('notifications', events)
+      : wanting('notifications', events, 'failed', failed('webhook_events', few)),
+  ];
 }
 
 function missingIn({ event_types }: Webhook, wanted: readonly string[]): string[] {

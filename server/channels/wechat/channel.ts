@@ -23,7 +23,7 @@ import {
 } from './answers.ts';
 import { readCertificates } from './certificates.ts';
 import { createAsk, createSender } from './client.ts';
-import { noteOnComplaints, registerComplaintNotices } from './complaint-notices.ts';
+import { registerComplaintNotices } from './complaint-notices.ts';
 import { wechatComplaints } from './complaints.ts';
 import { createJudge } from './genuine.ts';
 import { readNotice } from './notice.ts';
@@ -102,11 +102,7 @@ export function createWechatChannel(input: ChannelInput): Channel {
     disputes: wechatComplaints(ask, settings),
     readNotice: (headers, rawBody, budget) => readNotice(reader, headers, rawBody, now(), budget),
     ackNotice,
-    async probe() {
-      const verdict = await probe(settings, ask, send, now);
-      const note = verdict.ok ? await noteOnComplaints({ ...input, ask }) : undefined;
-      return note ? { ok: true, note } : verdict;
-    },
+    probe: (wish) => probe({ settings, ask, send, mode: input.mode, notifyUrl: input.notifyUrl, now }, wish),
   };
 }
 

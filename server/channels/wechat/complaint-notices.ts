@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { Mode, NoticesRegistered, ProbeNote } from '../../payments/channel.ts';
+import type { Mode, NoticesRegistered, ProbeCheck } from '../../payments/channel.ts';
+import { notReached, passed, wanting } from '../checks.ts';
 import type { Ask } from './client.ts';
 import type { Reply } from './reply.ts';
 
@@ -31,15 +32,23 @@ export async function registerComplaintNotices({ ask, mode, notifyUrl }: Complai
   return reply.kind === 'said' ? { ok: true, fields: {} } : notKnown(reply);
 }
 
-/** What a test of the account says about the address; the simulator tells the address of each order. */
-export async function noteOnComplaints({ ask, mode, notifyUrl }: ComplaintNotices): Promise<ProbeNote | undefined> {
-  if (notifyUrl === undefined) return undefined;
+const ADDRESS = 'Address for complaints';
+
+/** How a test of the account finds the address; the simulator tells the address of each order. */
+export async function complaintChecks({ ask, mode, notifyUrl }: ComplaintNotices): Promise<ProbeCheck[]> {
+  if (notifyUrl === undefined) return [];
   const known = await readUrl(ask);
-  if ('ok' in known) return note(known.code, `The address for complaints cannot be read: ${known.message}`);
-  if (known.url === notifyUrl || (known.url === null && mode === 'simulator')) return undefined;
+  if ('ok' in known) return [lacking(known.code, `The address for complaints cannot be read: ${known.message}`)];
+  if (known.url === notifyUrl || (known.url === null && mode === 'simulator'))
+    return [passed('notifications', ADDRESS)];
   const none =
     'No address is registered for complaints, so they are found within the hour. Register it: payctl channel set wechat';
-  return note('complaint_url', known.url === null ? none : elsewhere(known.url));
+  return [lacking('complaint_url', known.url === null ? none : elsewhere(known.url))];
+}
+
+/** The same, when the credentials do not work. */
+export function untestedComplaints({ notifyUrl }: Pick<ComplaintNotices, 'notifyUrl'>): ProbeCheck[] {
+  return notifyUrl === undefined ? [] : [notReached('notifications', ADDRESS)];
 }
 
 async function readUrl(ask: Ask): Promise<{ url: string | null } | Extract<NoticesRegistered, { ok: false }>> {
@@ -64,10 +73,10 @@ function isSameHost(one: string, other: string): boolean {
   return URL.parse(one)?.host === URL.parse(other)?.host;
 }
 
-function note(code: string, message: string): ProbeNote {
-  return { field: null, code, message };
+function lacking(code: string | null, message: string): ProbeCheck {
+  return wanting('notifications', ADDRESS, 'lacking', { code, message });
 }
 
 function failed(code: string, message: string): Extract<NoticesRegistered, { ok: false }> {
-  return { ok: false, ...note(code, message) };
+  return { ok: false, field: null, code, message };
 }

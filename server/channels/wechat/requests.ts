@@ -111,7 +111,7 @@ export function reverseRequest(account: Account, order: OrderRef): Call {
 }
 
 /** POST /v3/pay[/partner]/transactions/out-trade-no/{no}/close. */
-export function closeRequest(account: Account, order: OrderRef): Call {
+export function closeRequest(account: Account, order: Pick<OrderRef, 'orderNo'>): Call {
   const path = `${tradePath(account, order.orderNo)}/close`;
   return post('close', path, { orderNo: order.orderNo }, merchantOf(account));
 }

@@ -7,7 +7,7 @@ import { InvalidRequest } from '../../errors.ts';
 import type { CertUpload, CertView } from '../../credentials/certs.ts';
 import type { ConfigView, ShownCert } from '../../credentials/config-view.ts';
 import type { PublicChannel } from '../../credentials/status.ts';
-import { MODES, PAY_WAYS, type ChannelKind, type ProbeResult } from '../../payments/channel.ts';
+import { MODES, PAY_WAYS, SCENES, type ChannelKind, type ProbeResult } from '../../payments/channel.ts';
 import { Code, Id, SafeText, Timestamp } from './fields.ts';
 
 const DAY = 86_400_000;
@@ -132,7 +132,46 @@ export const ConfigSchema = z
   })
   .meta({ id: 'ChannelConfigSchema' });
 
-/** What the test call found. */
+/** What is to be tested beyond the credentials. */
+export const TestBody = z
+  .strictObject({
+    products: z
+      .union([z.literal('all'), z.array(z.enum(SCENES)).min(1).max(SCENES.length)])
+      .optional()
+      .describe(
+        'Scenes whose products are tried with orders of a small amount that nobody can pay; `all` = every scene of the channel.',
+      ),
+  })
+  .optional()
+  .meta({ id: 'ChannelTestWish' });
+
+const ChannelCheck = z
+  .object({
+    about: z.enum(['credential', 'product', 'notifications']),
+    name: z.string(),
+    status: z
+      .enum(['ok', 'failed', 'lacking', 'unproven'])
+      .describe(
+        '`lacking`: not everybody needs it. `unproven`: nothing harmless proves it, or what comes first is wrong.',
+      ),
+    field: z.string().nullable().describe('The field or certificate kind to change.'),
+    code: z.string().nullable().describe("The channel's own code, or a word of the service."),
+    message: z.string().nullable(),
+    supportId: z.string().nullable().describe('What the support of the channel asks for.'),
+  })
+  .meta({ id: 'ChannelCheck' });
+
+/** What a registration or a download said. */
+export const Verdict = z
+  .object({
+    ok: z.boolean(),
+    field: z.string().nullable(),
+    code: z.string().nullable(),
+    message: z.string().nullable(),
+  })
+  .meta({ id: 'ChannelVerdict' });
+
+/** What the test found. */
 export const ProbeAnswer = z
   .object({
     ok: z.boolean(),
@@ -142,6 +181,7 @@ export const ProbeAnswer = z
       .string()
       .nullable()
       .describe('What is wrong; with `ok`, what not every merchant needs and this one lacks, such as a product.'),
+    checks: z.array(ChannelCheck).describe('Each credential, product and webhook that was looked at.'),
   })
   .meta({ id: 'ChannelTest' });
 
@@ -240,9 +280,16 @@ export function presentSchema(kind: ChannelKind): z.input<typeof ConfigSchema> {
   };
 }
 
-/** How the result of a test call is shown. */
+/** How what a registration said is shown. */
+export function presentVerdict(result: ProbeResult): z.input<typeof Verdict> {
+  if (result.ok) return { ok: true, ...(result.note ?? { field: null, code: null, message: null }) };
+  const { field, code, message } = result;
+  return { ok: false, field, code, message };
+}
+
+/** How the result of a test is shown. */
 export function presentProbe(result: ProbeResult): z.input<typeof ProbeAnswer> {
-  return result.ok ? { ok: true, ...(result.note ?? { field: null, code: null, message: null }) } : result;
+  return { ...presentVerdict(result), checks: [...(result.checks ?? [])] };
 }
 
 /** How a certificate is shown. */

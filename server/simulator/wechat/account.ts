@@ -36,6 +36,8 @@ export interface Merchant {
   h5Domains: readonly string[];
   /** Where complaints are told; empty = nothing is registered. */
   complaintUrl?: string;
+  /** The products that are opened for the merchant, as the last part of the path of a create. */
+  products: readonly string[];
   merchantKeys: Credential[];
   platformKeys: SigningKey[];
   publicKeys: SigningKey[];
@@ -47,6 +49,7 @@ const LISTS = [
   'sceneAppIds',
   'subMerchants',
   'h5Domains',
+  'products',
   'merchantKeys',
   'platformKeys',
   'publicKeys',
@@ -54,6 +57,9 @@ const LISTS = [
 
 /** The domains of a new merchant: this machine. */
 const THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
+
+/** Every product of a merchant. */
+const PRODUCTS = ['native', 'jsapi', 'h5', 'app', 'codepay'];
 
 /** What `/sim/rotate` can replace, with its other names. */
 const ROTATIONS: Readonly<Record<string, (core: Core, merchant: Merchant, to: string) => Promise<void>>> = {
@@ -75,6 +81,7 @@ const ROTATIONS: Readonly<Record<string, (core: Core, merchant: Merchant, to: st
   'sub-app-id-jsapi': async (_core, merchant) => handOverSubApp(merchant, 'subAppIdJsapi'),
   'sub-app-id-mini': async (_core, merchant) => handOverSubApp(merchant, 'subAppIdMini'),
   'sub-app-id-app': async (_core, merchant) => handOverSubApp(merchant, 'subAppIdApp'),
+  products: async (_core, merchant, to) => void (merchant.products = to.split(',').filter(Boolean)),
   'h5-domains': async (_core, merchant, to) => void (merchant.h5Domains = to.split(',').filter(Boolean)),
 };
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
@@ -86,14 +93,14 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Makes a merchant; `mode` among the options is one of VERIFY_MODES. With `partner` a partner and its first sub-merchant, with
+ * Makes a merchant; `mode` among the options is one of VERIFY_MODES, `products` all that it has opened. With `partner` a partner and its first sub-merchant, with
  * `subApp` an app of that one, too.
  */
 export async function newMerchant(
   core: Core,
   options: Readonly<Record<string, unknown>>,
 ): Promise<Record<string, string>> {
-  const { mode = 'both', partner = false, subApp = false } = options;
+  const { mode = 'both', partner = false, subApp = false, products } = options;
   const verifyMode = VERIFY_MODES.find((candidate) => candidate === mode);
   if (!verifyMode) throw new SimulatorRefusal(400, 'unknown_mode', `mode must be one of ${VERIFY_MODES.join(', ')}.`);
   const mchid = newMchid(core);
@@ -114,6 +121,7 @@ export async function newMerchant(
     verifyMode,
     subMerchants: partner === true ? subMerchants : [],
     h5Domains: THIS_MACHINE,
+    products: Array.isArray(products) ? products : PRODUCTS,
     merchantKeys: [merchantKey],
     platformKeys: [platformKey],
     publicKeys: [publicKey],
@@ -133,7 +141,9 @@ function parseMerchant(secrets: Account['secrets']): Merchant {
   const lists = Object.fromEntries(LISTS.map((name) => [name, JSON.parse(secrets[name] ?? '[]') as unknown]));
   const merchant = { ...secrets, ...lists } as unknown as Merchant;
   const appIds = merchant.appIds.length > 0 ? merchant.appIds : [merchant.appId];
-  return { ...merchant, appIds, h5Domains: secrets['h5Domains'] === undefined ? THIS_MACHINE : merchant.h5Domains };
+  const h5Domains = secrets['h5Domains'] === undefined ? THIS_MACHINE : merchant.h5Domains;
+  const products = secrets['products'] === undefined ? PRODUCTS : merchant.products;
+  return { ...merchant, appIds, h5Domains, products };
 }
 
 /** Replaces a key or certificate; the old one stays good, as it does at WeChat for a day, but signs nothing new. Or a setting. */

@@ -4,7 +4,7 @@ import { paymentOf, refundableMinor, refundedMinor, type Trade } from '../trade.
 import { settled, type Asked, type CallRoute, type Planned } from './calls.ts';
 import { namesIn, namesOf, refuseNames, type Names } from './names.ts';
 import { describeTrade, detailsOf, isFor } from './present.ts';
-import { badParameter, refuse, tell } from './refusals.ts';
+import { badParameter, notOpened, refuse, tell } from './refusals.ts';
 import { CODEPAY_BODIES, type CodepayBody, readBody, REVERSE_BODIES } from './schemas.ts';
 
 /** Paying by a code that the payer shows in a shop, and ending it. */
@@ -30,6 +30,7 @@ function pay(asked: Asked, body: CodepayBody): Answer {
   const names = namesIn(body);
   const wrong = refuseNames(merchant, names);
   if (wrong) return wrong;
+  if (!merchant.products.includes('codepay')) return notOpened();
   const known = findTrade(asked, body.out_trade_no);
   if (known) return refuseRepeat(known);
   if (isUsed(asked, body.payer.auth_code))

@@ -6,7 +6,7 @@ import { settled, type Asked, type CallRoute, type Planned } from './calls.ts';
 import { newH5Url } from './h5-page.ts';
 import { namesIn, refuseNames, type Names } from './names.ts';
 import { describeTrade, detailsOf, isFor, type TradeDetails } from './present.ts';
-import { badParameter, empty, refuse, tell } from './refusals.ts';
+import { badParameter, empty, notOpened, refuse, tell } from './refusals.ts';
 import { CLOSE_BODIES, CREATE_BODIES, type CreateBody, productNeeds, QUERIES, readBody } from './schemas.ts';
 import { withWrongAmount } from './seal.ts';
 
@@ -34,7 +34,7 @@ function planCreate(asked: Asked): Planned {
 
 function create(asked: Asked, product: string, body: CreateBody): Answer {
   const { core, account } = asked;
-  const refused = refuseCreate(asked, body);
+  const refused = refuseCreate(asked, product, body);
   if (refused) return refused;
   const request = JSON.stringify({ product, ...body });
   const known = core.trades.find(body.out_trade_no, { payWay: 'wechat', account: account.name });
@@ -67,9 +67,14 @@ function create(asked: Asked, product: string, body: CreateBody): Answer {
   return { ...credentialOf(asked, trade), silent: trade.fixed === 'silent' };
 }
 
-function refuseCreate(asked: Asked, body: CreateBody): Answer | undefined {
-  const wrong = refuseNames(asked.merchant, namesIn(body));
+function refuseCreate(asked: Asked, product: string, body: CreateBody): Answer | undefined {
+  const { merchant } = asked;
+  const wrong = refuseNames(merchant, namesIn(body));
   if (wrong) return wrong;
+  if (!merchant.products.includes(product)) return notOpened();
+  // What no openid looks like is nobody's; the words of the refusal are our inference.
+  if (!Object.values(body.payer ?? {}).every((openid) => /^[\w-]+$/.test(openid)))
+    return refuse(400, 'PARAM_ERROR', '无效的openid');
   return isOfAnotherApp(asked, body) ? refuse(400, 'PARAM_ERROR', 'appid和openid不匹配') : undefined;
 }
 

@@ -32,7 +32,9 @@ test('padding counts columns, not characters', (t) => {
   t.is(padTo('abcdef', 3), 'abcdef');
 });
 
-test('wrapping breaks at blanks only', (t) => {
+test('wrapping breaks at blanks, and within a long word only between wide characters', (t) => {
   t.deepEqual(wrap('one two three', 7), ['one two', 'three']);
   t.deepEqual(wrap('unbreakable', 3), ['unbreakable']);
+  t.deepEqual(wrap('a 红茶 b', 5), ['a', '红茶', 'b']);
+  t.deepEqual(wrap('a 红茶红茶 b', 5), ['a 红', '茶红', '茶 b']);
 });

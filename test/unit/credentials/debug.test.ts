@@ -26,12 +26,12 @@ test('with Debug every project gets the simulator wherever it has nothing, once 
   ]);
   t.is(new Set(rows.map(({ account }) => account)).size, 6, 'projects have accounts of their own');
   for (const payWay of ['alipay', 'wechat'] as const)
-    t.deepEqual(await channels.probe('default', payWay), { ok: true }, payWay);
-  t.deepEqual(await channels.probe('other', 'paypal'), { ok: true });
+    t.like(await channels.probe('default', payWay), { ok: true }, payWay);
+  t.like(await channels.probe('other', 'paypal'), { ok: true });
   const lost = await startService(t, same);
   await t.throwsAsync(lost.channels.forNew('other', 'alipay'), { message: /cannot be decrypted/ });
   await seedSimulatorConfigs(lost.ports);
-  t.deepEqual(await lost.channels.probe('other', 'alipay'), { ok: true }, 'a lost master key is got over');
+  t.like(await lost.channels.probe('other', 'alipay'), { ok: true }, 'a lost master key is got over');
 });
 
 test('a project made later gets its simulator with its first order, and changed keys are followed at the next start', async (t) => {
@@ -44,7 +44,7 @@ test('a project made later gets its simulator with its first order, and changed 
   t.like(await channels.probe('other', 'alipay'), { ok: false });
   await seedSimulatorConfigs(ports);
   t.is((await channels.forNew('other', 'alipay')).configVersion, 2);
-  t.deepEqual(await channels.probe('other', 'alipay'), { ok: true });
+  t.like(await channels.probe('other', 'alipay'), { ok: true });
   await seedSimulatorConfigs(ports);
   for (const payWay of ['wechat', 'paypal'] as const) t.is((await channels.forNew('other', payWay)).configVersion, 1);
   t.is((await channels.forNew('other', 'alipay')).configVersion, 2);

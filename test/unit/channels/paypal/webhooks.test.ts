@@ -87,8 +87,8 @@ test('what stands in the way is said', async (t) => {
 test('the test call says where the webhook leads and what it does not bring', async (t) => {
   const probe = async (body: object, notifyUrl: string | undefined = NOTIFY) =>
     s.scripted(() => s.json(200, body), { notifyUrl }).channel.probe();
-  t.deepEqual(await probe(webhook('HERE00001', NOTIFY, EVERY)), { ok: true });
-  t.deepEqual(await probe(webhook('HERE00001', NOTIFY, events('*'))), { ok: true });
+  t.like(await probe(webhook('HERE00001', NOTIFY, EVERY)), { ok: true, note: undefined });
+  t.like(await probe(webhook('HERE00001', NOTIFY, events('*'))), { ok: true, note: undefined });
   const elsewhere = await probe(webhook('HERE00001', 'https://old.example/', EVERY));
   t.like(elsewhere, { ok: false, field: 'webhookId', code: 'webhook_url' });
   t.true(!elsewhere.ok && elsewhere.message.includes(NOTIFY) && elsewhere.message.includes('https://old.example/'));

@@ -188,7 +188,7 @@ test('complaints are asked for and answered in the name of the sub-merchant', as
     },
   );
   const desk = channel.disputes!;
-  await desk.changedSince(new Date('2026-03-04T00:00:00Z'));
+  await desk.list(new Date('2026-03-04T00:00:00Z'), undefined);
   t.is(new URL(sent[0]!.url).searchParams.get('complainted_mchid'), SUB_MCHID);
   t.is((await desk.read('C1')).kind, 'found');
   await desk.finish?.('C1');

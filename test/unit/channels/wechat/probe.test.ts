@@ -74,8 +74,8 @@ test('a wrong merchant key is named when only its serial is known', async (t) =>
 });
 
 test('a good configuration passes in either mode, also before any certificate was fetched', async (t) => {
-  t.deepEqual(await probe('certificate', () => ({ pems: { wechat_platform_cert: [] } })), { ok: true });
-  t.deepEqual(await probe('public-key', () => ({})), { ok: true });
+  t.like(await probe('certificate', () => ({ pems: { wechat_platform_cert: [] } })), { ok: true, note: undefined });
+  t.like(await probe('public-key', () => ({})), { ok: true, note: undefined });
 });
 
 test('a channel that is not there blames no field', async (t) => {

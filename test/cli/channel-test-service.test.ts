@@ -1,0 +1,56 @@
+import test from 'ava';
+import { displayWidth } from '../../cli/width.ts';
+import { operatorAt } from '../support/operator.ts';
+import { startService } from '../support/service.ts';
+
+type Row = Record<string, unknown>;
+
+test('channel test --products: a table for a person, lines in a pipe, stable JSON, and 1 when something is wrong', async (t) => {
+  const service = await startService(t);
+  await service.app.prepare();
+  const payctl = await operatorAt(t, service);
+  for (const [payWay, proven] of [
+    ['alipay', ['qr', 'code']],
+    ['wechat', ['qr', 'h5', 'app']],
+    ['paypal', ['redirect']],
+  ] as const) {
+    const answer = await payctl.json(`channel test ${payWay} --products`);
+    t.like(answer, { payWay, ok: true, field: null, code: null });
+    const ok = answer.checks.filter(({ about, status }: Row) => about === 'product' && status === 'ok');
+    t.deepEqual(
+      ok.map(({ name }: { name: string }) => /\((\w+)\)$/.exec(name)?.[1]),
+      proven,
+    );
+    t.true((await payctl.json(`channel test ${payWay}`)).checks.every(({ status }: Row) => status !== 'failed'));
+  }
+
+  const post = (path: string, body: object) =>
+    fetch(`${service.simulator.url}/sim${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  t.is((await post('/rotate', { payWay: 'wechat', what: 'products', to: 'native,app' })).status, 200);
+  for (const columns of [80, 120, 200]) {
+    const { code, stdout, stderr } = await payctl.payctl('channel test wechat --products qr,h5', {
+      terminal: columns,
+      env: { NO_COLOR: '1' },
+    });
+    t.is(code, 1, stderr);
+    t.regex(stdout, /^ok +Native \(qr\)/m);
+    const words = stdout.replaceAll(/\s+/g, ' ');
+    t.regex(words, /fail H5 \(h5\) The merchant has not opened this product: .* \(NO_AUTH, support id [\w-]+\)/);
+    t.true(
+      stdout.split('\n').every((line) => displayWidth(line) <= columns),
+      stdout,
+    );
+  }
+  const piped = await payctl.payctl('channel test wechat --products qr,h5');
+  t.is(piped.code, 1);
+  t.regex(piped.stdout, /^product\tH5 \(h5\)\tfailed\t\tNO_AUTH\t/m);
+  t.regex(piped.stderr, /has not opened this product/);
+  t.is((await payctl.payctl('channel test wechat --products qr')).code, 0, 'only what was asked for counts');
+  const strange = await payctl.payctl('channel test wechat --products page');
+  t.not(strange.code, 0);
+  t.regex(strange.stderr, /WeChat Pay has no scene page/);
+});

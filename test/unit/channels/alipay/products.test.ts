@@ -1,0 +1,97 @@
+import test from 'ava';
+import { alipayKind } from '../../../../server/channels/alipay/kind.ts';
+import { createTransport } from '../../../../server/channels/transport.ts';
+import type { ChannelInput, ProbeCheck, ProbeResult, Scene } from '../../../../server/payments/channel.ts';
+import { alipayHalf } from '../../../../server/simulator/alipay/half.ts';
+import { startWorld, type World } from '../../simulator/world.ts';
+
+const EVERY = Object.keys(alipayKind.scenes) as Scene[];
+
+let world: World;
+test.before(async () => {
+  world = await startWorld({ timeFactor: 0.001, halves: [alipayHalf] });
+});
+test.after.always(() => world.close());
+
+type Config = Pick<ChannelInput, 'fields' | 'pems'>;
+
+async function accountOf(name: string, options: object = {}): Promise<Config> {
+  const { alipay } = await world.post<{ alipay: Config }>('/sim/accounts', { payWay: 'alipay', name, ...options });
+  return alipay;
+}
+
+function probe({ fields, pems }: Config, products?: readonly Scene[]): Promise<ProbeResult> {
+  const send = createTransport({ timeoutMs: 20_000 });
+  const input = { mode: 'simulator', fields, pems, simulatorUrl: world.url, send, now: () => new Date() } as const;
+  return alipayKind.create(input).probe(products && { products });
+}
+
+const words = ({ checks }: ProbeResult) => checks?.map(({ name, status }) => `${name}: ${status}`);
+const named = ({ checks }: ProbeResult, part: string): ProbeCheck | undefined =>
+  checks?.find(({ name }) => name.includes(part));
+
+for (const [signMode, keys] of [
+  ['key', ["Alipay's public key: ok"]],
+  ['certificate', ['App certificate: ok', "Alipay's root certificates: ok", "Alipay's public certificate: ok"]],
+] as const) {
+  test(`a good merchant in ${signMode} mode: what can be proven is, and of the rest it is said why not`, async (t) => {
+    const result = await probe(await accountOf(`good-${signMode}`, { signMode }), EVERY);
+    t.true(result.ok);
+    t.deepEqual(words(result), [
+      'App ID: ok',
+      'App private key: ok',
+      ...keys,
+      'Seller ID: ok',
+      'QR codes, FACE_TO_FACE_PAYMENT (qr): ok',
+      'Web pages, FAST_INSTANT_TRADE_PAY (page): unproven',
+      'Mobile pages, QUICK_WAP_WAY (wap): unproven',
+      'Apps, QUICK_MSECURITY_PAY (app): unproven',
+      'Pages in Alipay, JSAPI_PAY (jsapi): unproven',
+      'Mini programs, JSAPI_PAY (mini): unproven',
+      "Payer's code, FACE_TO_FACE_PAYMENT (code): ok",
+    ]);
+    const { entries } = await world.get<{ entries: { kind: string }[] }>(`/sim/ledger?account=good-${signMode}`);
+    t.false(entries.some(({ kind }) => kind === 'paid'));
+  });
+}
+
+for (const [scene, missing, field] of [
+  ['qr', 'FACE_TO_FACE_PAYMENT', 'qrProductCode'],
+  ['code', 'FACE_TO_FACE_PAYMENT', null],
+  ['jsapi', 'JSAPI_PAY', null],
+  ['mini', 'JSAPI_PAY', null],
+] as const) {
+  test(`a merchant who has not signed for ${missing}: the scene ${scene} fails with Alipay's code and support id`, async (t) => {
+    const products = ['FACE_TO_FACE_PAYMENT', 'QR_CODE_OFFLINE', 'JSAPI_PAY'].filter((one) => one !== missing);
+    const result = await probe(await accountOf(`without-${scene}`, { products }), [scene]);
+    t.like(result, { ok: false, code: 'ACQ.ACCESS_FORBIDDEN', field });
+    const check = named(result, `(${scene})`);
+    t.like(check, { about: 'product', status: 'failed' });
+    t.regex(check?.message ?? '', /has not signed for this product/);
+    t.truthy(check?.supportId);
+  });
+}
+
+test('a seller whom the app does not collect for is named, without any wish for products', async (t) => {
+  const { fields, pems } = await accountOf('seller');
+  const result = await probe({ fields: { ...fields, sellerId: '2088999999999999' }, pems });
+  t.like(result, { ok: false, field: 'sellerId', code: 'ACQ.PARTNER_ERROR' });
+  t.like(named(result, 'App ID'), { status: 'ok' });
+});
+
+test('a wrong key is the only thing that fails, and no product is tried with it', async (t) => {
+  const { fields, pems } = await accountOf('wrong');
+  const other = await accountOf('other');
+  const result = await probe({ fields, pems: { ...pems, alipay_app_key: other.pems['alipay_app_key']! } }, [
+    'qr',
+    'page',
+  ]);
+  t.like(result, { ok: false, field: 'alipay_app_key' });
+  t.deepEqual(words(result), [
+    'App ID: unproven',
+    'App private key: failed',
+    "Alipay's public key: unproven",
+    'QR codes, FACE_TO_FACE_PAYMENT (qr): unproven',
+    'Web pages, FAST_INSTANT_TRADE_PAY (page): unproven',
+  ]);
+});
