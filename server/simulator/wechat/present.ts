@@ -107,7 +107,7 @@ export function describeRefundNotice(trade: Trade, refund: Refund): Record<strin
   };
 }
 
-/** No app is named. A partner's has the members of its notices of payments (apiv3_partner, "退款结果通知"). */
+/** No app is named. A partner's has those of its notices of payments: an inference. */
 function merchantOf(trade: Trade): Record<string, unknown> {
   const { mchid, subMchid } = detailsOf(trade);
   return subMchid === undefined ? { mchid } : { sp_mchid: mchid, sub_mchid: subMchid };
