@@ -61,6 +61,11 @@ export function buildChannel(
   return kind.create(inputOf(kind, { config, certs: usable, distrusted }, identity, unseal, surroundings));
 }
 
+/** Where a channel sends its notices about a project. */
+export function notifyUrlOf(publicUrl: string, payWay: PayWay, project: string): string {
+  return `${publicUrl}/notify/${payWay}/${project}`;
+}
+
 /** What a channel is made from: a version as it is, or for another identity. */
 export function inputOf(
   kind: ChannelKind,
@@ -76,7 +81,7 @@ export function inputOf(
     origins: originsOf(config, certs),
     distrusted: pemsOf(distrusted, unseal),
     simulatorUrl,
-    notifyUrl: publicUrl && `${publicUrl}/notify/${kind.payWay}/${config.project}`,
+    notifyUrl: publicUrl && notifyUrlOf(publicUrl, kind.payWay, config.project),
     send: transportTo(kind.payWay),
     now,
     ...(keep && { keep }),

@@ -1,7 +1,7 @@
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
 import type { ReadTx } from '../db/store.ts';
-import type { ChannelKind, Mode, PayWay } from '../payments/channel.ts';
-import type { Unseal } from './build.ts';
+import type { ChannelKind, Mode, PayWay, Registration, Scene } from '../payments/channel.ts';
+import { notifyUrlOf, type Unseal } from './build.ts';
 import { MASKED } from './config-change.ts';
 import { sealFaultOf } from './seal-fault.ts';
 import { statusOf, type ChannelStatus } from './status.ts';
@@ -26,6 +26,8 @@ export interface ConfigView {
   /** What verifies nothing yet: it waits for an administrator. */
   untrusted: ShownCert[];
   missing: string[];
+  /** What must be registered at the channel for its scenes; empty where nobody knows our own address. */
+  registrations: readonly Registration<Scene>[];
   status: ChannelStatus;
   /** Why its secrets do not open. */
   fault: string | null;
@@ -41,6 +43,8 @@ export interface ViewSurroundings {
   debug: boolean;
   now: Date;
   unseal: Unseal;
+  /** Where this service is reached. */
+  publicUrl?: string | undefined;
 }
 
 /** Reads the current configuration of (project, payWay) as it may be shown. */
@@ -70,7 +74,7 @@ export function show(
   state: ChannelStateRow,
   config: ChannelConfigRow,
   { usable, untrusted, fault }: { usable: readonly CertRow[]; untrusted: CertRow[]; fault: string | null },
-  { debug, now }: Omit<ViewSurroundings, 'unseal'>,
+  { debug, now, publicUrl }: Omit<ViewSurroundings, 'unseal'>,
 ): ConfigView {
   const { project, payWay, mode, account, version, fields, fingerprints, missing } = config;
   const secrets = Object.fromEntries(Object.keys(fingerprints).map((name) => [name, MASKED]));
@@ -89,6 +93,7 @@ export function show(
     certificates: config.certIds.flatMap((id) => usable.find((cert) => cert.id === id) ?? []),
     untrusted,
     missing,
+    registrations: registrationsOf(kind, config, publicUrl),
     status: statusOf(
       { ...state, configured: isWhole, awaitsTrust: untrusted.length > 0, isSealed: fault !== null },
       now,
@@ -100,6 +105,15 @@ export function show(
     updatedAt: config.createdAt,
     updatedBy: config.createdBy,
   };
+}
+
+function registrationsOf(
+  kind: ChannelKind,
+  { project, fields }: ChannelConfigRow,
+  publicUrl: string | undefined,
+): readonly Registration<Scene>[] {
+  if (publicUrl === undefined) return [];
+  return kind.registrations(fields, { publicUrl, notifyUrl: notifyUrlOf(publicUrl, kind.payWay, project) });
 }
 
 function nothing(project: string, { payWay, name }: ChannelKind): ConfigView {
@@ -117,6 +131,7 @@ function nothing(project: string, { payWay, name }: ChannelKind): ConfigView {
     certificates: [],
     untrusted: [],
     missing: [],
+    registrations: [],
     status: 'unconfigured',
     fault: null,
     lastSuccessAt: null,

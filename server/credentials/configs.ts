@@ -37,7 +37,7 @@ export function createChannelConfigs(
 ): ChannelConfigs {
   const { store, kinds, debug, now } = ports;
   const view = (tx: ReadTx, project: string, kind: ChannelKind) =>
-    readView(tx, project, kind, { debug, now: now(), unseal: ports.sealing.open });
+    readView(tx, project, kind, { debug, now: now(), unseal: ports.sealing.open, publicUrl: ports.publicUrl });
   return {
     list: (project) =>
       store.read(async (tx) => {

@@ -2,6 +2,7 @@ import { createCerts, type Certs } from './certs.ts';
 import { type ConfiguredChannels, createChannels, type HealthPorts } from './channels.ts';
 import { createChannelConfigs, type ChannelConfigs } from './configs.ts';
 import { refuseDebugBesideLive } from './debug-guard.ts';
+import { downloadCerts, type Download } from './download-certs.ts';
 import { watchExpiry, type EndingCert } from './expiry.ts';
 import { createFoundCerts } from './found-certs.ts';
 import type { ProbeResult } from '../payments/channel.ts';
@@ -21,7 +22,10 @@ export interface CredentialParts extends Omit<CredentialPorts, 'sealing'> {
 export interface Credentials {
   sealing: Sealing;
   channels: ConfiguredChannels;
-  configs: ChannelConfigs & { registerNotices(acting: Acting, payWay: string): Promise<ProbeResult> };
+  configs: ChannelConfigs & {
+    registerNotices(acting: Acting, payWay: string): Promise<ProbeResult>;
+    downloadCerts(acting: Acting, payWay: string): Promise<Download>;
+  };
   certs: Certs;
   publicChannels(): Promise<PublicChannel[]>;
   /**
@@ -51,6 +55,7 @@ export function createCredentials({ masterKeys, log, ...parts }: CredentialParts
     configs: {
       ...createChannelConfigs(ports, channels),
       registerNotices: (acting, payWay) => registerNotices(ports, acting, payWay),
+      downloadCerts: (acting, payWay) => downloadCerts(ports, acting, payWay),
     },
     certs: createCerts(ports),
     publicChannels: () => publicChannels(ports),

@@ -4,7 +4,8 @@ import type { Finder } from './build.ts';
 import { parseCert } from './cert-parse.ts';
 import { facts } from './certs.ts';
 import type { HealthPorts } from './channels.ts';
-import { keepCert } from './keep-cert.ts';
+import { keepCert, mayBeDefault } from './keep-cert.ts';
+import type { Actor } from '../identity/ports.ts';
 import { lockCredentials, makeDefault } from './locked-credentials.ts';
 import { kindOf, whoDid, type CredentialPorts } from './ports.ts';
 import { followCerts } from './versions.ts';
@@ -50,12 +51,14 @@ export function createFoundCerts(ports: CredentialPorts & { log: HealthPorts['lo
   };
 }
 
-async function keepFound(
+/** Undefined when it is not kept: it is known here, whatever became of it, or not of the current account. */
+export async function keepFound(
   tx: Tx,
   ports: CredentialPorts,
   { project, payWay, mode, account }: Finder,
   name: string,
   pem: string,
+  actor: Actor = { kind: 'system', name: `channel:${payWay}` },
 ): Promise<CertRow | undefined> {
   const kind = kindOf(ports, payWay);
   const spec = kind.certKinds.find((one) => one.kind === name);
@@ -66,12 +69,12 @@ async function keepFound(
   const parsed = parseCert(spec, { bytes: Buffer.from(pem) }, { now: now(), serialOf });
   const { serialNumber } = parsed;
   if (await tx.certs.find({ project, payWay, kind: name, serialNumber })) return undefined;
-  const actor = { kind: 'system', name: `channel:${payWay}` } as const;
   const { cert } = await keepCert(tx, ports, locked, spec, parsed, { actor });
-  await makeDefault(tx, locked, cert);
+  const isDefault = mayBeDefault(locked, cert, spec);
+  if (isDefault) await makeDefault(tx, locked, cert);
   // Nobody changed the configuration: it stays whose it is.
   await followCerts(tx, ports, kind, locked, config.createdBy);
-  const kept = { ...cert, isDefault: true };
+  const kept = { ...cert, isDefault };
   const target = `${project}/${payWay}/${cert.id}`;
   await ports.audit(tx, { ...whoDid(actor), action: 'cert.download', target, after: facts(kept) });
   return kept;

@@ -26,7 +26,8 @@ export async function registerNotices(ports: CredentialPorts, acting: Acting, pa
   return (await keep(ports, acting, kind, rows.config, said.fields)) ?? { ok: true };
 }
 
-async function currentRows(ports: CredentialPorts, project: string, kind: ChannelKind): Promise<VersionRows> {
+/** The current version with its certificates; throws NothingConfigured. */
+export async function currentRows(ports: CredentialPorts, project: string, kind: ChannelKind): Promise<VersionRows> {
   const rows = await ports.store.transaction(async (tx) => {
     await requireProject(tx, project);
     const { config } = await lockCredentials(tx, project, kind.payWay);

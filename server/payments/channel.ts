@@ -5,12 +5,14 @@ import type { Money } from './money.ts';
 import type { CloseOutcome, Outcome, PayHint, RefundOutcome } from './outcomes.ts';
 import type { PayWay } from './pay-way.ts';
 import type { ProbeNote, ProbeResult } from './probe.ts';
+import type { Addresses, Registration } from './registration.ts';
 import type { UnknownCause } from './unknown-outcome.ts';
 
 export { TransportFailed, type Transport, type WireAnswer, type WireRequest } from './channel-wire.ts';
 export { PAY_WAYS, type PayWay } from './pay-way.ts';
 export type * from './dispute.ts';
 export * from './probe.ts';
+export type * from './registration.ts';
 export * from './outcomes.ts';
 export type * from './unknown-outcome.ts';
 
@@ -174,6 +176,11 @@ export interface ProbeWish {
 /** What became of the wish to get the channel's notices: the fields that go with it, or why not. */
 export type NoticesRegistered = { ok: true; fields: Readonly<Record<string, string>> } | ({ ok: false } & ProbeNote);
 
+/** What a channel handed out and proved, as PEM texts by kind, and what a person must still fetch. */
+export type CertsDownloaded =
+  | { ok: true; certs: readonly { kind: string; pem: string }[]; byHand: string | null }
+  | ({ ok: false } & ProbeNote);
+
 /** What whoever sent a notice may still have us fetch: keys and certificates that it names and that do not exist are its own. */
 export interface FetchBudget {
   /** False: what is not known stays unknown. */
@@ -287,10 +294,14 @@ export interface ChannelKind {
   accountOf(fields: Readonly<Record<string, string>>): string;
   /** Names of fields and certificate kinds that are still missing for this mode. Empty = usable. */
   missing(mode: Mode, fields: Readonly<Record<string, string>>, kinds: ReadonlySet<string>): string[];
+  /** What must be registered at the channel for its scenes, from the fields that are no secrets and our addresses. */
+  registrations(fields: Readonly<Record<string, string>>, addresses: Addresses): Registration<Scene>[];
   /** Throws ChannelMisconfigured naming the field when a key or certificate cannot be used. */
   create(input: ChannelInput): Channel;
   /** Has the channel send its notices to `notifyUrl`, unless it does; throws ChannelMisconfigured. */
   registerNotices?(input: ChannelInput): Promise<NoticesRegistered>;
+  /** Fetches the certificates that the channel hands out, and proves them; throws ChannelMisconfigured. */
+  downloadCerts?(input: ChannelInput): Promise<CertsDownloaded>;
 }
 
 /** A configuration that cannot be used; `field` is the field or certificate kind at fault. */

@@ -9,7 +9,9 @@ import {
   ConfigBody,
   ConfigSchema,
   OwnConfigBody,
+  DownloadAnswer,
   presentConfig,
+  presentDownload,
   presentProbe,
   presentSchema,
   presentVerdict,
@@ -188,7 +190,11 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
     '/:payWay/test',
     endpoint(
       { auth: probe, params: ByPayWay, query, body: TestBody, returns: ProbeAnswer, errors: TEST_CONFIG_ERRORS },
-      async (input) => presentProbe(await configs.probe(projectOf(input), input.params.payWay, input.body?.products)),
+      async (input) => {
+        const [project, { payWay }] = [projectOf(input), input.params];
+        const result = await configs.probe(project, payWay, input.body?.products);
+        return presentProbe(result, await configs.read(project, payWay));
+      },
     ),
   );
 
@@ -215,6 +221,34 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
     endpoint(
       { auth: write, params: ByPayWay, query, returns: Verdict, errors: REGISTER_NOTICES_ERRORS },
       async (input) => presentVerdict(await configs.registerNotices(actingIn(input), input.params.payWay)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/payment/config/{payWay}/certificates:
+   *   post:
+   *     tags: [Channel configuration]
+   *     summary: Download the certificates of a channel
+   *     description: >
+   *       WeChat Pay: the platform certificates, proven by the APIv3 key and their own signature. Alipay in certificate mode: the public certificate that follows one
+   *       that is trusted, by its serial. What is new is trusted by the administrator who asks, as by an upload; what was here before stays as it was. PayPal refuses with 400.
+   * /api/v2/payment/config/{payWay}/certificates:
+   *   post:
+   *     tags: [Channel configuration]
+   *     summary: Download the certificates of a channel
+   *     description: >
+   *       WeChat Pay: the platform certificates, proven by the APIv3 key and their own signature. Alipay in certificate mode: the public certificate that follows one
+   *       that is trusted, by its serial. What is new waits for the trust of an administrator. PayPal refuses with 400. Requires the scope cert:manage, too.
+   */
+  router.post(
+    '/:payWay/certificates',
+    endpoint(
+      { auth: write, params: ByPayWay, query, returns: DownloadAnswer, errors: REGISTER_NOTICES_ERRORS },
+      async (input) => {
+        if (input.caller.kind === 'app') requireScope(input.caller, 'cert:manage');
+        return presentDownload(await configs.downloadCerts(actingIn(input), input.params.payWay), now());
+      },
     ),
   );
 

@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import test from 'ava';
 import { displayWidth } from '../../cli/width.ts';
 import { operatorAt } from '../support/operator.ts';
@@ -53,4 +55,48 @@ test('channel test --products: a table for a person, lines in a pipe, stable JSO
   const strange = await payctl.payctl('channel test wechat --products page');
   t.not(strange.code, 0);
   t.regex(strange.stderr, /WeChat Pay has no scene page/);
+});
+
+test('channel get and test say what must be registered at the channel: the exact domain, address and events', async (t) => {
+  const service = await startService(t);
+  await service.app.prepare();
+  const payctl = await operatorAt(t, service);
+  const { hostname } = new URL(service.url);
+  const found = async (line: string, name: string) =>
+    (await payctl.json(line)).registrations.find((row: Row) => row['name'] === name);
+  for (const verb of ['get', 'test']) {
+    t.like(await found(`channel ${verb} wechat`, 'H5 payment domain'), {
+      values: [hostname],
+      scenes: ['h5'],
+      by: 'hand',
+    });
+    const webhook = await found(`channel ${verb} paypal`, 'Webhook address');
+    t.like(webhook, { values: [`${service.url}/notify/paypal/default`], by: 'payctl' });
+    for (const columns of [80, 120, 200]) {
+      const text = await payctl.done(`channel ${verb} wechat`, { terminal: columns, env: { NO_COLOR: '1' } });
+      t.regex(text, /^To be registered at the channel$/m);
+      t.regex(text, new RegExp(`^ {2}H5 payment domain \\(h5; by hand\\)\n {6}${hostname}$`, 'm'));
+      const [, list = ''] = text.split('To be registered');
+      t.true(
+        list.split('\n').every((line) => displayWidth(line) <= columns),
+        text,
+      );
+    }
+  }
+});
+
+test('channel set says what was downloaded, until when it is valid, and what is left to do by hand', async (t) => {
+  const service = await startService(t);
+  await service.app.prepare();
+  const payctl = await operatorAt(t, service);
+  await writeFile(join(payctl.folder, 'same.toml'), 'mode = "simulator"\n');
+  await service.sim('/sim/rotate', { payWay: 'wechat', what: 'platform-certificate' });
+  const wechat = await payctl.payctl('channel set wechat -f same.toml');
+  t.is(wechat.code, 0, wechat.stderr);
+  t.regex(wechat.stderr, /^Known: wechat_platform_cert [0-9A-F]+, valid until \d{4}-\d\d-\d\d, trusted$/m);
+  t.regex(wechat.stderr, /^Downloaded: wechat_platform_cert [0-9A-F]+, valid until \d{4}-\d\d-\d\d, trusted$/m);
+  t.regex(wechat.stderr, /merchant certificate is not handed out by the API: renew it by hand/);
+  const alipay = await payctl.payctl('channel set alipay -f same.toml');
+  t.is(alipay.code, 0, alipay.stderr);
+  t.regex(alipay.stderr, /copy Alipay's public key by hand/);
 });

@@ -105,6 +105,7 @@ const CASES: [line: string, request: string, body?: unknown][] = [
     'POST /api/v1/payment/config/alipay',
     { mode: 'simulator', appId: '2021', key: 'secret text' },
   ],
+  ['channel set wechat -f alipay.toml', 'POST /api/v1/payment/config/wechat/certificates'],
   ['channel set paypal -f paypal.toml', 'POST /api/v1/payment/config/paypal/notices'],
   ['channel set wechat -f paypal.toml', 'POST /api/v1/payment/config/wechat/notices'],
   ['channel test alipay', 'POST /api/v1/payment/config/alipay/test'],
@@ -182,7 +183,8 @@ for (const [line, request, body] of CASES) {
     await writeFile(join(cwd, 'alipay.toml'), 'mode = "simulator"\nappId = "2021"\nkey = { file = "key.txt" }\n');
     const { code, stderr } = await place.payctl(splitWords(line).words, { cwd });
     t.is(code, 0, stderr);
-    const last = place.api.seen.at(-1);
+    const wanted = new URL(`http://x${request.slice(request.indexOf('/'))}`).pathname;
+    const last = place.api.seen.findLast(({ path }) => path === wanted) ?? place.api.seen.at(-1);
     const query = new URLSearchParams(last?.query).toString();
     t.is(
       `${last?.method} ${last?.path}${query ? `?${query}` : ''}`,

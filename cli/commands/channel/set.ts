@@ -8,6 +8,7 @@ import { projectFlag, segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
 import { readSecretText } from '../../secrets.ts';
 import type { Row } from '../../values.ts';
+import { printConfig } from './registrations.ts';
 import { channel } from './view.ts';
 
 /** The flags of `channel set`. */
@@ -62,10 +63,27 @@ export async function run(context: Context, payWay: string, flags: SetFlags): Pr
     flags,
   );
   if (!row) return;
-  await context.print.item(row, channel.view);
+  await printConfig(context, row, channel.view);
+  if (HANDS_OUT_CERTS.has(payWay) && row['configured'] === true) await download(context, `${path}/certificates`, query);
   if (payWay === 'paypal' && !body['webhookId']) await register(context, `${path}/notices`, query);
   if (payWay === 'wechat') await registerForComplaints(context, `${path}/notices`, query);
   await context.print.done(`Configured ${payWay}. Next: payctl channel test ${payWay}`);
+}
+
+/** The channels that hand out the certificates by which they are verified. */
+const HANDS_OUT_CERTS: ReadonlySet<string> = new Set(['alipay', 'wechat']);
+
+/** Says what was downloaded, until when it is valid, and what is left to do by hand; a failure leaves the configuration as it is. */
+async function download({ api, print }: Context, path: string, query: { project?: string }): Promise<void> {
+  const answer = await api.data({ method: 'POST', path, query });
+  if (answer['ok'] === false) return print.done(`Certificates could not be downloaded: ${String(answer['message'])}`);
+  const certificates = Array.isArray(answer['certificates']) ? (answer['certificates'] as Row[]) : [];
+  for (const { id, kind, serialNumber, notAfter, isNew, trust } of certificates) {
+    const what = `${String(kind)} ${String(serialNumber)}, valid until ${String(notAfter).slice(0, 10)}`;
+    await print.done(`${isNew ? 'Downloaded' : 'Known'}: ${what}, ${String(trust)}`);
+    if (trust === 'waiting') await print.done(`  compare the fingerprint: payctl cert trust ${String(id)}`);
+  }
+  if (typeof answer['byHand'] === 'string') await print.done(answer['byHand']);
 }
 
 /** PayPal tells only those who registered: its webhook for this service is found or made, and its id kept. */

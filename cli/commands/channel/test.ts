@@ -7,6 +7,7 @@ import type { ChangeFlags } from '../../safety.ts';
 import { withSpinner } from '../../spinner.ts';
 import type { Row, View } from '../../values.ts';
 import { fixOf, printChecks } from './checks.ts';
+import { printRegistrations } from './registrations.ts';
 import { channel } from './view.ts';
 
 /** The flags of `channel test`. */
@@ -49,6 +50,7 @@ export async function run(context: Context, payWay: string, flags: TestFlags): P
   const isForPeople = ['table', 'tsv'].includes(print.format) && !print.fields && context.flags.quiet !== true;
   if (isForPeople && checks.length > 0) await printChecks(context, payWay, checks, inProject);
   else await print.item({ payWay, ...row }, VIEW);
+  await printRegistrations(context, row['registrations']);
   if (row['ok'] !== false) return;
   const message = `${payWay}: ${String(row['message'] ?? 'the test request was refused')}`;
   const field = typeof row['field'] === 'string' ? row['field'] : '';

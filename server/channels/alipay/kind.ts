@@ -1,6 +1,8 @@
 import type { ChannelKind } from '../../payments/channel.ts';
 import { createAlipay } from './channel.ts';
+import { downloadAlipayCerts } from './download.ts';
 import { KINDS } from './keys.ts';
+import { alipayRegistrations } from './registrations.ts';
 
 /** A payer may open a page, wap or app payment this long after it was made (Alipay: at most 15 days). */
 const FIFTEEN_DAYS = 15 * 86_400;
@@ -121,7 +123,9 @@ export const alipayKind: ChannelKind = {
     ...alipayKind.fields.filter(({ name, requiredIn }) => requiredIn.includes(mode) && !fields[name]).map(nameOf),
     ...neededKinds(kinds).filter((kind) => !kinds.has(kind)),
   ],
+  registrations: (_fields, addresses) => alipayRegistrations(addresses),
   create: createAlipay,
+  downloadCerts: downloadAlipayCerts,
 };
 
 function neededKinds(kinds: ReadonlySet<string>): string[] {

@@ -1,6 +1,7 @@
 import type { ChannelKind, FieldSpec, Mode } from '../../payments/channel.ts';
 import { createPaypalChannel, registerPaypalNotices } from './channel.ts';
 import { SIMULATOR_CA, WEBHOOK_INTERMEDIATE } from './settings.ts';
+import { paypalRegistrations } from './registrations.ts';
 
 const MODES = ['simulator', 'sandbox', 'live'] as const satisfies readonly Mode[];
 
@@ -106,6 +107,7 @@ export const paypalKind: ChannelKind = {
     const absent = needed.map(({ name }) => name).filter((name) => !fields[name]);
     return mode === 'simulator' && !kinds.has(SIMULATOR_CA) ? [...absent, SIMULATOR_CA] : absent;
   },
+  registrations: (_fields, addresses) => paypalRegistrations(addresses),
   create: createPaypalChannel,
   registerNotices: registerPaypalNotices,
 };

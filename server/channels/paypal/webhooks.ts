@@ -19,7 +19,7 @@ export const NEEDED_EVENTS = [
 ] as const;
 
 /** Events that are subscribed to where PayPal lists them. */
-const WELCOME_EVENTS = [
+export const WELCOME_EVENTS = [
   'PAYMENT.REFUND.PENDING',
   'PAYMENT.REFUND.FAILED',
   'CUSTOMER.DISPUTE.CREATED',

@@ -15,6 +15,23 @@ export class SealNotOpened extends Error {
   }
 }
 
+/** What `GET /v3/certificates` hands out and may be used now, as PEM texts, the one that is valid longest last; throws for anything doubtful. */
+export function readCertificatePems(
+  answer: WireAnswer,
+  settings: Pick<Settings, 'apiV3Key' | 'publicKeyIds' | 'publicKeys' | 'distrustedSerials'>,
+  now: Date,
+): string[] {
+  const keys = readCertificates(answer, settings, now);
+  const { data } = readObject(answer.body);
+  const opened = (Array.isArray(data) ? data : []).map((item) =>
+    openCertificate(objectIn({ item }, 'item'), settings.apiV3Key, now),
+  );
+  return opened
+    .filter(({ serial }) => keys.has(plainSerial(serial)) && !settings.distrustedSerials.has(plainSerial(serial)))
+    .toSorted((one, other) => one.until.getTime() - other.until.getTime())
+    .map(({ pem }) => pem);
+}
+
 /**
  * Reads `GET /v3/certificates` into verify keys by serial; throws for anything doubtful. The APIv3 key vouches for the
  * certificates, and one of them (or a WeChat Pay public key) for the answer, so the first fetch needs no key beforehand.
@@ -48,7 +65,8 @@ function openCertificate(item: Members, apiV3Key: Buffer, now: Date) {
   const key = certificate.publicKey;
   const strong = key.asymmetricKeyType === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
   const valid = strong && certificate.validFromDate <= now && now < certificate.validToDate;
-  return { serial, key, since: certificate.validFromDate, valid };
+  const { validFromDate: since, validToDate: until } = certificate;
+  return { serial, key, since, until, valid, pem: certificate.toString() };
 }
 
 function open(sealed: Members, apiV3Key: Buffer): string {

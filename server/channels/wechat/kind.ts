@@ -1,6 +1,8 @@
 import type { CertKindSpec, ChannelKind, FieldSpec, Mode } from '../../payments/channel.ts';
 import { createWechatChannel, registerWechatNotices } from './channel.ts';
+import { downloadWechatCerts } from './download.ts';
 import { KINDS, readIds } from './settings.ts';
+import { wechatRegistrations } from './registrations.ts';
 
 const MODES = ['simulator', 'live'] as const satisfies readonly Mode[];
 
@@ -210,6 +212,8 @@ export const wechatKind: ChannelKind = {
     if (!hasIds && kinds.has(KINDS.publicKey)) absent.push('publicKeyId');
     return absent;
   },
+  registrations: (fields, addresses) => wechatRegistrations(fields, addresses),
   create: createWechatChannel,
   registerNotices: registerWechatNotices,
+  downloadCerts: downloadWechatCerts,
 };

@@ -6,6 +6,7 @@ import { UploadedFile } from '../../http/multipart.ts';
 import { InvalidRequest } from '../../errors.ts';
 import type { CertUpload, CertView } from '../../credentials/certs.ts';
 import type { ConfigView, ShownCert } from '../../credentials/config-view.ts';
+import type { Download } from '../../credentials/download-certs.ts';
 import type { PublicChannel } from '../../credentials/status.ts';
 import { MODES, PAY_WAYS, SCENES, type ChannelKind, type ProbeResult } from '../../payments/channel.ts';
 import { Code, Id, SafeText, Timestamp } from './fields.ts';
@@ -68,6 +69,19 @@ const UsedCertificate = z
   })
   .meta({ id: 'UsedCertificate' });
 
+const ToRegister = z
+  .object({
+    name: z.string(),
+    where: z.string().describe('The page of the channel, in words.'),
+    values: z
+      .array(z.string())
+      .describe('What exactly is registered; empty when it is no address of this service, and the note says whose.'),
+    scenes: z.array(z.enum(SCENES)),
+    by: z.enum(['hand', 'payctl']).describe('Who registers it: a person, or `payctl channel set`.'),
+    note: z.string().nullable(),
+  })
+  .meta({ id: 'ChannelRegistration' });
+
 /** A channel configuration in an answer. */
 export const ChannelConfig = z
   .object({
@@ -90,6 +104,7 @@ export const ChannelConfig = z
       .array(UsedCertificate)
       .describe('Uploaded to verify, and not used: an administrator has to trust them first.'),
     missing: z.array(z.string()),
+    registrations: z.array(ToRegister).describe('What must be registered at the channel for the scenes in use.'),
     status: StatusWord,
     fault: z
       .string()
@@ -171,6 +186,25 @@ export const Verdict = z
   })
   .meta({ id: 'ChannelVerdict' });
 
+/** What a download of certificates brought. */
+export const DownloadAnswer = z
+  .object({
+    ...Verdict.shape,
+    certificates: z.array(
+      z.object({
+        id: Id,
+        kind: z.string(),
+        serialNumber: z.string().nullable(),
+        notAfter: Timestamp.nullable(),
+        daysLeft: z.int().nullable(),
+        isNew: z.boolean().describe('False: it was here before, and stays as it was.'),
+        trust: z.enum(['trusted', 'waiting', 'distrusted', 'deleted']).nullable(),
+      }),
+    ),
+    byHand: z.string().nullable().describe('What the channel does not hand out.'),
+  })
+  .meta({ id: 'DownloadedCertificates' });
+
 /** What the test found. */
 export const ProbeAnswer = z
   .object({
@@ -182,6 +216,7 @@ export const ProbeAnswer = z
       .nullable()
       .describe('What is wrong; with `ok`, what not every merchant needs and this one lacks, such as a product.'),
     checks: z.array(ChannelCheck).describe('Each credential, product and webhook that was looked at.'),
+    registrations: z.array(ToRegister).describe('What must be registered at the channel, which no call can see.'),
   })
   .meta({ id: 'ChannelTest' });
 
@@ -259,6 +294,7 @@ export function presentConfig(view: ConfigView, now: Date, reader: Caller): z.in
     fault: reader.kind === 'admin' ? view.fault : null,
     certificates: view.certificates.map(used),
     untrusted: view.untrusted.map(used),
+    registrations: presentRegistrations(view),
     lastSuccessAt: iso(view.lastSuccessAt),
     lastFailureAt: iso(view.lastFailureAt),
     updatedAt: iso(view.updatedAt),
@@ -280,6 +316,22 @@ export function presentSchema(kind: ChannelKind): z.input<typeof ConfigSchema> {
   };
 }
 
+/** How a download is shown. */
+export function presentDownload(download: Download, now: Date): z.input<typeof DownloadAnswer> {
+  if (!download.ok) return { ...download, certificates: [], byHand: null };
+  const certificates = download.certs.map(({ notAfter, ...cert }) => {
+    return { ...cert, notAfter: iso(notAfter), daysLeft: daysLeft(notAfter, now) };
+  });
+  return { ok: true, field: null, code: null, message: null, certificates, byHand: download.byHand };
+}
+
+/** What must be registered, as it is shown. */
+export function presentRegistrations({
+  registrations,
+}: Pick<ConfigView, 'registrations'>): z.input<typeof ToRegister>[] {
+  return registrations.map(({ values, scenes, ...rest }) => ({ ...rest, values: [...values], scenes: [...scenes] }));
+}
+
 /** How what a registration said is shown. */
 export function presentVerdict(result: ProbeResult): z.input<typeof Verdict> {
   if (result.ok) return { ok: true, ...(result.note ?? { field: null, code: null, message: null }) };
@@ -288,8 +340,12 @@ export function presentVerdict(result: ProbeResult): z.input<typeof Verdict> {
 }
 
 /** How the result of a test is shown. */
-export function presentProbe(result: ProbeResult): z.input<typeof ProbeAnswer> {
-  return { ...presentVerdict(result), checks: [...(result.checks ?? [])] };
+export function presentProbe(
+  result: ProbeResult,
+  config: Pick<ConfigView, 'registrations'>,
+): z.input<typeof ProbeAnswer> {
+  const checks = [...(result.checks ?? [])];
+  return { ...presentVerdict(result), checks, registrations: presentRegistrations(config) };
 }
 
 /** How a certificate is shown. */

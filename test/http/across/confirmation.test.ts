@@ -20,6 +20,7 @@ const WHERE_LIVE = [
   'POST /api/v1/certs/{id}/distrust',
   'POST /api/v1/certs/{id}/trust',
   'POST /api/v1/payment/config/{payWay}',
+  'POST /api/v1/payment/config/{payWay}/certificates',
   'POST /api/v1/payment/config/{payWay}/notices',
   'PUT /api/v1/payment/config/{payWay}/toggle',
 ];

@@ -8,6 +8,8 @@ import { coverRoutes, refused } from '../../support/route-file.ts';
 const file = await serviceOfFile(import.meta.filename);
 coverRoutes(test, file);
 
+type Row = Record<string, unknown>;
+
 const base = '/api/v1/payment/config';
 
 test.serial('before anything is configured there is one entry for each channel', async (t) => {
@@ -256,6 +258,75 @@ test.serial(
   },
 );
 
+test.serial(
+  'the platform certificates of WeChat Pay are downloaded once, and trusted by the administrator who asks',
+  async (t) => {
+    const { admin, service } = file;
+    const project = await file.project();
+    const at = `?project=${project}`;
+    t.is((await admin('POST', `${base}/wechat/test${at}`)).status, 200);
+    const download = async () => (await admin('POST', `${base}/wechat/certificates${at}`)).body.data;
+    const first = await download();
+    t.like(first, { ok: true, field: null, code: null, message: null });
+    t.deepEqual(
+      first.certificates.map(({ isNew, trust }: Row) => [isNew, trust]),
+      [[false, 'trusted']],
+    );
+    t.regex(first.byHand, /renew it by hand/);
+    await service.sim('/sim/rotate', { payWay: 'wechat', account: project, what: 'platform-certificate' });
+    const second = await download();
+    const [fresh] = second.certificates.filter(({ isNew }: Row) => isNew);
+    t.like(fresh, { kind: 'wechat_platform_cert', trust: 'trusted' });
+    t.true(fresh.daysLeft > 0);
+    const { body } = await admin('GET', `${base}/wechat${at}`);
+    t.true(
+      body.data.certificates.some(({ id }: Row) => id === fresh.id),
+      'the configuration has it',
+    );
+    const distrusted = await admin('POST', `/api/v1/certs/${fresh.id}/distrust`);
+    t.is(distrusted.status, 200, JSON.stringify(distrusted.body));
+    const third = (await download()).certificates.find(({ id }: Row) => id === fresh.id);
+    t.true(third === undefined || third.trust === 'distrusted', 'what a person distrusts is not trusted by a download');
+    t.false((await admin('GET', `${base}/wechat${at}`)).body.data.certificates.some(({ id }: Row) => id === fresh.id));
+    refused(t, await admin('POST', `${base}/paypal/certificates${at}`), 400, 'invalid_request');
+  },
+);
+
+test.serial(
+  'a download with a wrong APIv3 key says so and keeps nothing; before there is a configuration it is refused',
+  async (t) => {
+    const { admin } = file;
+    const at = `?project=${await file.project()}`;
+    t.is((await admin('POST', `${base}/wechat/test${at}`)).status, 200);
+    t.is((await admin('POST', `${base}/wechat${at}`, { apiV3Key: 'x'.repeat(32) })).status, 200);
+    const { data } = (await admin('POST', `${base}/wechat/certificates${at}`)).body;
+    t.like(data, { ok: false, field: 'apiV3Key', code: 'SEAL_NOT_OPENED', certificates: [] });
+    const send = sendAs(await startService(t), CONSOLE);
+    refused(t, await send('POST', `${base}/wechat/certificates`), 409, 'channel_not_configured');
+  },
+);
+
+test.serial('Alipay: key mode has nothing to download, and says what is done by hand', async (t) => {
+  const { admin } = file;
+  const at = `?project=${await file.project()}`;
+  t.is((await admin('POST', `${base}/alipay/test${at}`)).status, 200);
+  const { data } = (await admin('POST', `${base}/alipay/certificates${at}`)).body;
+  t.like(data, { ok: true, certificates: [] });
+  t.regex(data.byHand, /public key by hand/);
+});
+
+test.serial('a test of products names the scenes of the channel, and refuses others', async (t) => {
+  const { admin } = file;
+  const at = `?project=${await file.project()}`;
+  const { data } = (await admin('POST', `${base}/wechat/test${at}`, { products: ['qr'] })).body;
+  t.like(data, { ok: true });
+  t.like(data.checks.at(-1), { about: 'product', name: 'Native (qr)', status: 'ok' });
+  t.true(data.registrations.some(({ name }: Row) => name === 'H5 payment domain'));
+  const strange = await admin('POST', `${base}/wechat/test${at}`, { products: ['page'] });
+  refused(t, strange, 400, 'invalid_request');
+  t.is(strange.body.errors[0].pointer, '/products/0');
+});
+
 test.serial('PayPal may be configured before its webhook is known, and is not usable until then', async (t) => {
   const { call } = await startService(t);
   const { webhookId, ...without } = paypal;
@@ -272,6 +343,7 @@ const OPERATIONS = [
   ['POST', '', paypal],
   ['POST', '/test', undefined],
   ['POST', '/notices', undefined],
+  ['POST', '/certificates', undefined],
   ['PUT', '/toggle', {}],
 ] as const;
 

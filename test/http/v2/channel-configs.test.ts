@@ -68,6 +68,21 @@ test.serial('an application registers for the notifications of PayPal', async (t
   t.like((await shop.call('GET', `${base}/paypal`)).body.data, { configured: true, missing: [] });
 });
 
+test.serial('what an application downloads waits for an administrator, and takes cert:manage', async (t) => {
+  const project = await file.project();
+  const shop = await file.shop({ scopes: ['config:write', 'config:read', 'payment:write', 'cert:manage'], project });
+  await shop.call('POST', '/api/v2/payment/pay', { subject: 'Tea', amount: 1, payWay: 'wechat' });
+  await file.service.sim('/sim/rotate', { payWay: 'wechat', account: project, what: 'platform-certificate' });
+  const { data } = (await shop.call('POST', `${base}/wechat/certificates`)).body;
+  const fresh = data.certificates.find(({ isNew }: { isNew: boolean }) => isNew);
+  t.like(fresh, { kind: 'wechat_platform_cert', trust: 'waiting' });
+  const { certificates, untrusted } = (await shop.call('GET', `${base}/wechat`)).body.data;
+  const has = (rows: { id: string }[]) => rows.some(({ id }) => id === fresh.id);
+  t.deepEqual([has(certificates), has(untrusted)], [false, true]);
+  const plain = await file.shop({ scopes: ['config:write'], project });
+  refused(t, await plain.call('POST', `${base}/wechat/certificates`), 403, 'insufficient_scope');
+});
+
 test.serial('what is not configured can be neither tested nor switched', async (t) => {
   const { send } = await ownProject(credentials);
   refused(t, await send('POST', `${base}/paypal/test`), 409, 'channel_not_configured');
@@ -151,6 +166,7 @@ test.serial('a channel that does not exist is 404 at every operation', async (t)
   refused(t, await send('POST', `${base}/cash`, paypal), 404, 'not_found');
   refused(t, await send('POST', `${base}/cash/test`), 404, 'not_found');
   refused(t, await send('POST', `${base}/cash/notices`), 404, 'not_found');
+  refused(t, await send('POST', `${base}/cash/certificates`), 404, 'not_found');
   refused(t, await send('PUT', `${base}/cash/toggle`, {}), 404, 'not_found');
 });
 
@@ -171,6 +187,7 @@ test.serial('a token may not name a project', async (t) => {
     ['POST', '/paypal', paypal],
     ['POST', '/paypal/test', undefined],
     ['POST', '/paypal/notices', undefined],
+    ['POST', '/wechat/certificates', undefined],
     ['PUT', '/paypal/toggle', {}],
   ] as const)
     refused(t, await send(method, `${base}${path}?project=default`, body), 400, 'invalid_request');

@@ -41,7 +41,7 @@ const PROMISES: readonly ChannelPromise[] = [
   {
     name: 'the probe says yes',
     async run(t, { channel }) {
-      t.deepEqual(await channel.probe(), { ok: true });
+      t.like(await channel.probe(), { ok: true, note: undefined });
     },
   },
   {

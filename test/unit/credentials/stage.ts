@@ -49,6 +49,7 @@ export function fakeKind(payWay: PayWay = 'alipay', made: MadeChannel[] = []): C
     ],
     certKinds: [],
     accountOf: ({ appId = '' }) => appId,
+    registrations: () => [],
     missing: (_mode, fields) => ['appId', 'apiKey'].filter((name) => !fields[name]),
     create(input) {
       if (input.fields.apiKey === 'unusable') throw new ChannelMisconfigured('apiKey', 'apiKey is unusable');

@@ -191,7 +191,7 @@ test('complaints are asked for and answered in the name of the sub-merchant', as
   await desk.list(new Date('2026-03-04T00:00:00Z'));
   t.is(new URL(sent[0]!.url).searchParams.get('complainted_mchid'), SUB_MCHID);
   t.is((await desk.read('C1')).kind, 'found');
-  await desk.finish?.('C1', '');
+  await desk.finish?.('C1', 'agreed');
   t.deepEqual(bodyOf(sent[2]!), { complainted_mchid: SUB_MCHID });
   for (const stranger of [MCHID, OTHER_SUB]) {
     const other = channelWith(() => signed(200, complaint(stranger)), { fields });
