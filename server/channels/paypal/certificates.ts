@@ -84,8 +84,9 @@ function checkStrength({ publicKey }: X509Certificate): void {
 }
 
 /**
- * Walks from a certificate to a trusted root; every step is in date, signed, and by a certificate that may sign. False when the issuer
- * of a certificate is missing; throws when there is one and it is not the issuer.
+ * Walks from a certificate to a trusted root, by every way at once: an authority may have several certificates of one name and key, of
+ * which some have ended. Every step is in date, signed, and by a certificate that may sign; each certificate is passed once. False when
+ * the issuer of a certificate is missing; throws when there is one and it is not the issuer.
  */
 function climb(
   from: X509Certificate,
@@ -93,19 +94,21 @@ function climb(
   roots: readonly X509Certificate[],
   at: Date,
 ): boolean {
-  let current = from;
-  for (let step = 0; step < LONGEST_CHAIN; step += 1) {
-    checkDates(current, at);
-    const root = roots.find((candidate) => issued(candidate, current));
-    if (root) {
-      checkDates(root, at);
-      return true;
-    }
-    const parent = others.find((candidate) => candidate !== current && candidate.ca && issued(candidate, current));
-    if (!parent && current.issuer !== current.subject && !isNamed([...roots, ...others], current)) return false;
-    if (!parent) break;
-    current = parent;
+  if (!isInDate(from, at)) throw new CertificateRefused('The certificate has expired or is not valid yet.');
+  const known = [...roots, ...others];
+  const passed = new Set([from]);
+  let lacksIssuer = false;
+  for (let [step, level] = [0, [from]]; step < LONGEST_CHAIN && level.length > 0; step += 1) {
+    const isRooted = (one: X509Certificate) => roots.some((root) => root.ca && isInDate(root, at) && issued(root, one));
+    if (level.some(isRooted)) return true;
+    lacksIssuer ||= level.some((one) => one.issuer !== one.subject && !isNamed(known, one));
+    const above = others.filter(
+      (one) => !passed.has(one) && one.ca && isInDate(one, at) && level.some((below) => issued(one, below)),
+    );
+    for (const one of above) passed.add(one);
+    level = above;
   }
+  if (lacksIssuer) return false;
   throw new CertificateRefused('The certificate chain does not lead to a trusted root.');
 }
 
@@ -118,7 +121,6 @@ function issued(issuer: X509Certificate, certificate: X509Certificate): boolean 
   return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
 }
 
-function checkDates({ validFromDate, validToDate }: X509Certificate, at: Date): void {
-  if (at < validFromDate || at > validToDate)
-    throw new CertificateRefused('A certificate of the chain has expired or is not valid yet.');
+function isInDate({ validFromDate, validToDate }: X509Certificate, at: Date): boolean {
+  return validFromDate <= at && at <= validToDate;
 }
