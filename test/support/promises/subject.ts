@@ -77,9 +77,11 @@ export function newRefund(order: OrderRef): RefundOrder & RefundRef {
   };
 }
 
-/** Places the order and gives it back with what the channel calls it. */
+/** Places the order and gives it back with what the channel calls it. A connection that broke is answered as by the service: the same again. */
 export async function placed<T extends PlaceOrder & OrderRef>({ channel }: Subject, order: T): Promise<T> {
-  const outcome = await channel.place(order);
+  const isBroken = (said: Outcome) => said.kind === 'unknown' && said.cause === 'network';
+  let outcome = await channel.place(order);
+  for (let tries = 1; tries < 3 && isBroken(outcome); tries += 1) outcome = await channel.place(order);
   if (outcome.kind !== 'pending') throw new Error(`place: ${show(outcome)}`);
   return { ...order, channelOrderId: outcome.channelOrderId ?? null };
 }
