@@ -1,7 +1,7 @@
 import type { PayWay } from '../../../server/payments/channel.ts';
 
 /** How long a silent channel keeps the connection, and after how long it does what it did not say: longer than a client waits. */
-const SILENCE_MS = 1500;
+const SILENCE_MS = 2_500;
 
 /** A delivery of a notice as the simulator recorded it, whether or not anybody listened. */
 export interface RecordedNotice {
@@ -20,8 +20,8 @@ export interface LedgerSums {
 
 /** What a test may do at a channel, apart from being its client. */
 export interface Driver {
-  /** The payer pays; PayPal: agrees. */
-  pay(orderNo: string): Promise<void>;
+  /** The payer pays, at this address first where the order begins with it; PayPal: agrees. */
+  pay(orderNo: string, payUrl?: string): Promise<void>;
   /** The next call of this kind for the order suffers this fault, once; `notice` for the deliveries. */
   fault(call: string, fault: string, orderNo: string): Promise<void>;
   /** Undefined when the channel never heard of the order. */
@@ -43,7 +43,7 @@ export function simulatorDriver(simulatorUrl: string, payWay: PayWay): Driver {
     return text === '' ? undefined : JSON.parse(text);
   };
   return {
-    pay: async (orderNo) => void (await call('POST', '/pay', { payWay, orderNo })),
+    pay: async (orderNo, payUrl) => void (await call('POST', '/pay', { payWay, orderNo, payUrl })),
     fault: async (name, fault, orderNo) =>
       void (await call('POST', '/faults', { payWay, call: name, fault, orderNo, times: 1, delayMs: SILENCE_MS })),
     ledger: async (orderNo) => {

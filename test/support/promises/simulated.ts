@@ -2,13 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestFn } from 'ava';
-import type { ChannelInput, ChannelKind, PayWay } from '../../../server/payments/channel.ts';
+import type { Channel, ChannelInput, ChannelKind, PayHint, PayWay } from '../../../server/payments/channel.ts';
 import type { Half } from '../../../server/simulator/half.ts';
 import { startSimulator, type RunningSimulator } from '../../../server/simulator/simulator.ts';
 import { simulatorDriver } from './driver.ts';
 import type { FaultWords } from './faults.ts';
 import { promisesOf } from './promises.ts';
-import { connect, IMPATIENT_MS, type Subject } from './subject.ts';
+import { connect, IMPATIENT_MS, newOrder, until, type Subject } from './subject.ts';
 
 type Config = Pick<ChannelInput, 'fields' | 'pems'>;
 type Configs = Partial<Record<PayWay, Config>>;
@@ -21,6 +21,8 @@ export interface PromiseOptions {
   half?: Half;
   /** What POST /sim/accounts is told beside the name. */
   account?: object;
+  /** What POST /sim/rotate replaces of it before the first order. */
+  rotate?: string;
   /** The configuration of the other account, when its ids must be those of the first to reach the key check. */
   strangerConfig?(own: Config, other: Config): Config;
   /** Faults that this way of using the channel tells apart otherwise, or at all. */
@@ -28,6 +30,8 @@ export interface PromiseOptions {
   unknownWord: Subject['unknownWord'];
   /** What is different about each order; the default scene needs nothing. */
   order?: Subject['order'];
+  /** The address that an order of this scene begins at: nobody is asked before the payer opens it. */
+  opens?(pay: PayHint, simulatorUrl: string): string;
   /** Names of promises that cannot be made in this scene; whoever leaves one out tests what holds instead. */
   without?: RegExp;
 }
@@ -61,27 +65,57 @@ export function testPromises(test: TestFn, kind: ChannelKind, options: PromiseOp
 }
 
 async function subjectAt(simulatorUrl: string, kind: ChannelKind, options: PromiseOptions): Promise<Subject> {
-  const { account = {}, strangerConfig = (_own, other) => other, unknownWord, order } = options;
-  const own = await openAccount(simulatorUrl, kind.payWay, 'promises', account);
+  const { account = {}, strangerConfig = (_own, other) => other, unknownWord, order, opens, rotate } = options;
+  let own = await openAccount(simulatorUrl, kind.payWay, 'promises', account);
+  if (rotate)
+    own = await control(simulatorUrl, '/sim/rotate', { payWay: kind.payWay, account: 'promises', what: rotate });
   const other = await openAccount(simulatorUrl, kind.payWay, 'stranger', account);
   const input = { mode: 'simulator', simulatorUrl, ...own } as const;
+  const driver = simulatorDriver(simulatorUrl, kind.payWay);
+  const impatient = connect(kind, input, IMPATIENT_MS);
+  // With its token at hand, what it asks later reaches the channel in the little time that it has.
+  await until(
+    () => impatient.query({ ...newOrder(kind, order?.()), channelOrderId: 'WARMING' }),
+    ({ kind: outcome }) => outcome !== 'unknown',
+  );
+  const addresses = new Map<string, string>();
+  const remembering = (channel: Channel): Channel => {
+    if (!opens) return channel;
+    const place: Channel['place'] = async (asked) => {
+      const outcome = await channel.place(asked);
+      if (outcome.kind === 'pending' && outcome.pay) addresses.set(asked.orderNo, opens(outcome.pay, simulatorUrl));
+      return outcome;
+    };
+    return { ...channel, place };
+  };
   return {
     kind,
     input,
-    driver: simulatorDriver(simulatorUrl, kind.payWay),
-    channel: connect(kind, input),
-    impatient: connect(kind, input, IMPATIENT_MS),
+    driver: { ...driver, pay: (orderNo) => driver.pay(orderNo, addresses.get(orderNo)) },
+    channel: remembering(connect(kind, input)),
+    impatient: remembering(impatient),
+    isPlacedUnasked: opens !== undefined,
     stranger: connect(kind, { ...input, ...strangerConfig(own, other) }),
     unknownWord,
     order,
   };
 }
 
-async function openAccount(simulatorUrl: string, payWay: PayWay, name: string, options: object): Promise<Config> {
-  const response = await fetch(`${simulatorUrl}/sim/accounts`, {
+function openAccount(simulatorUrl: string, payWay: PayWay, name: string, options: object): Promise<Config> {
+  return control(simulatorUrl, '/sim/accounts', { ...options, payWay, name });
+}
+
+/** A call of the control API that hands a configuration over. */
+async function control<Body extends { payWay: PayWay }>(
+  simulatorUrl: string,
+  path: string,
+  body: Body,
+): Promise<Config> {
+  const { payWay } = body;
+  const response = await fetch(simulatorUrl + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ ...options, payWay, name }),
+    body: JSON.stringify(body),
   });
   const configs = (await response.json()) as Configs;
   const config = configs[payWay];

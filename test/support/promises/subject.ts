@@ -26,6 +26,8 @@ export interface Subject {
   stranger?: Channel;
   /** Asks about an order and hears, genuinely, a status that no table lists. */
   unknownWord(order: OrderRef): Promise<Outcome>;
+  /** Placing asks the channel nothing: the order begins when the payer opens its address. */
+  isPlacedUnasked?: boolean;
   /** What is different about each of its orders; the default scene needs nothing. */
   order?: (() => Partial<PlaceOrder>) | undefined;
 }
@@ -34,7 +36,7 @@ export interface Subject {
 const PATIENT_MS = 60_000;
 
 /** Short enough for a channel that says nothing. */
-export const IMPATIENT_MS = 400;
+export const IMPATIENT_MS = 1_000;
 
 /** A channel of this configuration on a real transport. */
 export function connect(kind: ChannelKind, input: Subject['input'], timeoutMs = PATIENT_MS): Channel {
