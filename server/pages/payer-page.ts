@@ -1,6 +1,7 @@
 import type { PayerOrder } from '../payments/payer.ts';
 import { escapeHtml, webAddress } from './html.ts';
 import {
+  APP_NAMES,
   CANCELLED_WORDS,
   CHANNEL_NAMES,
   PAID_WORDS,
@@ -89,19 +90,19 @@ async function howToPay(order: PayerOrder, place: Place): Promise<string> {
 }
 
 async function credential({ payment, payWay, orderNo, isBrief }: PayerOrder): Promise<string> {
-  const name = CHANNEL_NAMES[payWay];
+  const [name, appName] = [CHANNEL_NAMES[payWay], APP_NAMES[payWay]];
   if (payment?.qrCode !== undefined) {
     const app = webAddress(payment.qrCode);
     return `${await qrSvg(payment.qrCode, `QR code to pay with ${name}`)}
-<p>Scan this code with the ${name} app${app ? ', or open it on this device' : ''}.</p>
-${app ? `<a class="button" rel="noreferrer" href="${escapeHtml(app.href)}">Open ${name}</a>` : ''}`;
+<p>Scan this code with the ${appName} app${app ? ', or open it on this device' : ''}.</p>
+${app ? `<a class="button" rel="noreferrer" href="${escapeHtml(app.href)}">Open ${appName}</a>` : ''}`;
   }
   const url = webAddress(payment?.url);
   const href = isBrief ? `/pay/${orderNo}/open` : escapeHtml(url?.href ?? '');
   // WeChat Pay lets nobody in who comes from nowhere; the page's own policy keeps all but its origin to itself.
   const rel = payWay === 'wechat' ? '' : ' rel="noreferrer"';
   if (url) return `<a class="button go"${rel} href="${href}">Pay with ${name}</a>`;
-  if (payment?.type === 'code') return `<p>Please confirm the payment in the ${name} app on your phone.</p>`;
+  if (payment?.type === 'code') return `<p>Please confirm the payment in the ${appName} app on your phone.</p>`;
   return `<p>Please complete the payment in the app where you started it.</p>`;
 }
 

@@ -8,6 +8,9 @@ export const CHANNEL_NAMES: Readonly<Record<PayWay, string>> = {
   paypal: 'PayPal',
 };
 
+/** The apps in which payers pay, as their phones call them. */
+export const APP_NAMES: Readonly<Record<PayWay, string>> = { alipay: 'Alipay', wechat: 'WeChat', paypal: 'PayPal' };
+
 /** How a state is shown: `busy` is polled, the others are final. */
 export interface StateWords {
   tone: 'busy' | 'good' | 'quiet' | 'bad';

@@ -83,7 +83,7 @@ test('without scripts the page works too', async (t) => {
   const { orderNo, payUrl } = await place(service, { payWay: 'wechat' });
   const page = await browser.newPage();
   await page.goto(payUrl);
-  await page.getByText('Scan this code with the WeChat Pay app').waitFor();
+  await page.getByText('Scan this code with the WeChat app').waitFor();
   t.regex((await page.locator('#left').textContent()) ?? '', /1 h 59 min/);
   await service.sim('/sim/pay', { orderNo });
   await page.getByRole('heading', { name: 'Paid', exact: true }).waitFor();

@@ -125,3 +125,11 @@ test('a payer goes to WeChat Pay with the origin of this page, by an address tha
   const other = await payerPage(order({ payWay: 'paypal', payment }), 'pay', assets);
   t.regex(other, /<a class="button go" rel="noreferrer" href="https:/);
 });
+
+test('an app is called as it is on the phone of the payer: WeChat Pay is no app', async (t) => {
+  const qr = await payerPage(order({ payWay: 'wechat', payment: { type: 'qr', qrCode: 'weixin://x' } }), 'pay', assets);
+  t.regex(qr, /Scan this code with the WeChat app\./);
+  const code = await payerPage(order({ payWay: 'wechat', payment: { type: 'code' } }), 'pay', assets);
+  t.regex(code, /confirm the payment in the WeChat app on your phone/);
+  t.regex(await payerPage(order(), 'pay', assets), /with the Alipay app, or open it on this device/);
+});
