@@ -21,7 +21,7 @@ const SCENES: readonly (readonly [PayWay, scene: string, order: object, tells: s
   ['alipay', 'jsapi', { openId: 'payer-1' }, 'Please complete the payment in the app where you started it.'],
   ['alipay', 'mini', { openId: 'payer-1' }, 'Please complete the payment in the app where you started it.'],
   ['alipay', 'code', { payCode: payCode(28) }, 'Please confirm the payment in the Alipay app on your phone.'],
-  ['wechat', 'qr', {}, 'Scan this code with the WeChat Pay app, or open it on this device.'],
+  ['wechat', 'qr', {}, 'Scan this code with the WeChat app, or open it on this device.'],
   ['wechat', 'h5', { clientIp: '192.0.2.7' }, 'Pay with WeChat Pay'],
   ['wechat', 'app', {}, 'Please complete the payment in the app where you started it.'],
   ['wechat', 'jsapi', { openId: 'payer-1' }, 'Please complete the payment in the app where you started it.'],
@@ -30,7 +30,7 @@ const SCENES: readonly (readonly [PayWay, scene: string, order: object, tells: s
     'wechat',
     'code',
     { payCode: payCode(13), clientIp: '192.0.2.7' },
-    'Please confirm the payment in the WeChat Pay app on your phone.',
+    'Please confirm the payment in the WeChat app on your phone.',
   ],
   ['paypal', 'redirect', {}, 'Pay with PayPal'],
 ];

@@ -3,7 +3,7 @@ import test from 'ava';
 import { startSimulator } from '../../server/simulator/simulator.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../support/books.ts';
-import { configure, type Shop } from '../support/changed-identity.ts';
+import { configureAs, type Shop } from '../support/changed-identity.ts';
 import { MOMENTS, type Flight, type Recognised } from '../support/changed-moments.ts';
 import { count, isLong } from '../support/counts.ts';
 import { temporaryFolder } from '../support/folder.ts';
@@ -20,6 +20,8 @@ interface Change {
   /** Fields that the configuration leaves out until then, and from then on. */
   without?: { before?: string[]; after?: string[] };
   order?: () => Record<string, unknown>;
+  /** When WeChat Pay's shop is a partner's sub-merchant; at other times it is a direct merchant. */
+  asPartner?: 'before' | 'after' | 'both';
   /** The payee of an order that the channel has never seen is the new one, and the order is bound to the former one. */
   isNotPlaced?: boolean;
   /** Part of every run; the others only of a long one. */
@@ -47,6 +49,11 @@ const CHANGES: readonly Change[] = [
     what: 'public-key',
     without: { before: ['wechat_platform_cert'], after: ['publicKeyId', 'wechat_public_key'] },
   },
+  { payWay: 'wechat', what: 'sub-merchant', asPartner: 'after', isSample: true },
+  { payWay: 'wechat', what: 'sub-merchant', before: 'sub-merchant', asPartner: 'both' },
+  { payWay: 'wechat', what: 'sub-app-id', before: 'sub-merchant', asPartner: 'both' },
+  { payWay: 'wechat', what: 'merchant-certificate', before: 'sub-merchant', asPartner: 'both' },
+  { payWay: 'wechat', what: 'app-id', before: 'sub-merchant', asPartner: 'before' },
   { payWay: 'alipay', what: 'seller' },
   { payWay: 'alipay', what: 'merchant', before: 'merchant', isSample: true },
   { payWay: 'alipay', what: 'app-auth-token', before: 'merchant' },
@@ -79,8 +86,10 @@ test.after('the matrix', (t) => {
 });
 
 for (const change of CHANGES.filter(({ isSample }) => isLong || isSample)) {
-  const { payWay, what, before, without = {}, order, isNotPlaced = false } = change;
-  const row = `${payWay} ${what}${without.after ? ` without ${without.after.join(' and ')}` : ''}`;
+  const { payWay, what, before, without = {}, order, asPartner, isNotPlaced = false } = change;
+  const partner = asPartner ? ` (a partner ${asPartner})` : '';
+  const row = `${payWay} ${what}${without.after ? ` without ${without.after.join(' and ')}` : ''}${partner}`;
+  const accountAt = (time: 'before' | 'after') => (asPartner === time || asPartner === 'both' ? 'partner' : 'default');
 
   test.serial(`${row}: every payment is recognised and given back, whatever moment it changed at`, async (t) => {
     const simulator = await startSimulator({ dir: temporaryFolder(t), listen: { host: '127.0.0.1', port: 0 } });
@@ -90,14 +99,15 @@ for (const change of CHANGES.filter(({ isSample }) => isLong || isSample)) {
     const shop = await service.merchant();
     const on: Shop = { service, shop, logIn, payWay };
     await service.sim('/sim/notices', { payWay, enabled: false });
+    if (asPartner) await service.sim('/sim/accounts', { payWay, name: 'partner', partner: true });
     await placeOrder(shop, { payWay });
-    if (before ?? without.before) await configure(on, before ?? what, without.before);
+    if (before ?? without.before) await configureAs(on, accountAt('before'), before ?? what, without.before);
 
     const flights: { at: (typeof MOMENTS)[number]; flight: Flight }[] = [];
     for (const at of MOMENTS)
       for (let copy = 0; copy < count(3, 1); copy += 1)
         flights.push({ at, flight: await at.arrive(on, order?.() ?? {}) });
-    await configure(on, what, without.after);
+    await configureAs(on, accountAt('after'), what, without.after);
 
     const cells: Recognised[] = [];
     const paid: typeof flights = [];
