@@ -15,23 +15,23 @@ test('G5: a key makes one order, one refund and one close, whatever is repeated,
   const keys = count(200, 12);
   let replayed = 0;
 
-  const repeat = async (path: string, body: (index: number) => unknown) =>
+  const repeat = async (deed: string, body: (index: number) => unknown, path = (_index: number) => deed) =>
     inParallel(keys, 4, async (index) => {
-      const headers = { 'idempotency-key': `${path}-${index}` };
-      const call = (at: string) => shop.callAt(at, 'POST', path.replace('#', `${index}`), body(index), headers);
+      const headers = { 'idempotency-key': `${deed}-${index}` };
+      const call = (at: string) => shop.callAt(at, 'POST', `/api/v2/payment/${path(index)}`, body(index), headers);
       const pair = await Promise.all([call(service.url), call(replica.url)]);
       const later = [await call(service.url), await call(replica.url), await call(service.url)];
       const finished = [...pair, ...later].filter(({ status }) => status < 300);
       t.true(
         [...pair, ...later].every(({ status, body: said }) => status < 300 || said.code === 'idempotency_in_progress'),
       );
-      t.true(finished.length >= 4, `${path}: ${finished.length} of 5 answered`);
+      t.true(finished.length >= 4, `${deed}: ${finished.length} of 5 answered`);
       t.is(new Set(finished.map(({ body: said }) => JSON.stringify(said))).size, 1, 'byte for byte the same');
       replayed += finished.filter(({ headers: said }) => said.get('idempotent-replayed') === 'true').length;
       return finished[0]!.body.data;
     });
 
-  const placed = await repeat('/api/v2/payment/pay', (index) => ({
+  const placed = await repeat('pay', (index) => ({
     subject: 'Key',
     amount: 20 + index,
     payWay: 'wechat',
@@ -42,10 +42,18 @@ test('G5: a key makes one order, one refund and one close, whatever is repeated,
   t.is(orders, keys);
 
   const paid = await inParallel(keys, 4, () => payOrder(service, shop, { payWay: 'alipay', amount: 30 }));
-  const refunds = await repeat('/api/v2/payment/refund', (index) => ({ orderNo: paid[index], refundAmount: 5 }));
+  const refunds = await repeat('refund', (index) => ({ orderNo: paid[index], refundAmount: 5 }));
   t.is(new Set(refunds.map(({ refundNo }) => refundNo)).size, keys);
   t.is(await service.app.store.read((tx) => tx.refunds.count({})), keys);
-  t.log(`${keys} keys × 5 tries for pay and refund: ${replayed} replays, nothing twice`);
+  const closed = await repeat(
+    'close',
+    () => undefined,
+    (index) => `close/${placed[index].orderNo}`,
+  );
+  t.true(closed.every(({ status }) => status === 'closed'));
+  const closes = await service.app.store.read((tx) => tx.events.count({ type: 'order.closed' }));
+  t.is(closes, keys);
+  t.log(`${keys} keys × 5 tries for pay, refund and close: ${replayed} replays, nothing twice`);
   await assertBooksBalance(t, service);
 });
 
