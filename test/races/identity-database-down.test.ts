@@ -1,9 +1,10 @@
 import test from 'ava';
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { openDatabase } from '../../server/db/orm.ts';
 import { createStore } from '../../server/db/store.ts';
 import { postgresDatabase } from '../support/database.ts';
+import { listenOnFreePort } from '../support/free-port.ts';
 import { alice, appWithToken, identityApp } from '../support/identity-app.ts';
 
 test('without a database nobody is let in: 503, and everything works again when it is back', async (t) => {
@@ -61,9 +62,8 @@ async function cable(t: Parameters<typeof postgresDatabase>[0], to: string) {
     near.on('close', () => far.destroy());
     far.on('close', () => near.destroy());
   };
-  let server = createServer(plug).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  let server = createServer(plug);
+  const port = await listenOnFreePort(server);
   const cut = (): void => {
     server.close();
     for (const socket of sockets) socket.destroy();

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { eventRow, samples, type Seen } from './fake-rows.ts';
+import { listenOnFreePort } from './free-port.ts';
 
 /** An answer of the fake service. */
 export interface FakeAnswer {
@@ -40,9 +40,9 @@ export async function startFakeApi(): Promise<FakeApi> {
       send(response, change(answer(received)));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listenOnFreePort(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     seen,
     on: (route, answer) => void routes.set(route, answer),
     changeAll: (by) => (change = by),

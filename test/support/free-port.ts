@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { mkdirSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -10,7 +10,14 @@ const claims = join(tmpdir(), 'pay-test-ports');
 /** Of a process that was killed. */
 const STALE_MS = 6 * 3_600_000;
 const own: string[] = [];
-process.once('exit', () => own.forEach((file) => rmSync(file, { force: true })));
+process.once('exit', () => {
+  for (const file of own) rmSync(file, { force: true });
+  try {
+    rmdirSync(claims);
+  } catch {
+    // Others still have claims in it, or took it with them already.
+  }
+});
 
 /** A port that nobody listens on, below the range from which the system takes its own, and never the same twice. */
 export async function freePort(): Promise<number> {
@@ -18,6 +25,17 @@ export async function freePort(): Promise<number> {
     const port = randomInt(12_000, 32_000);
     if (claim(port) && (await isFree(port))) return port;
   }
+}
+
+/**
+ * Lets a server listen on a port of its own. The system would give the port of a server that was closed to the next one
+ * that asks: whoever is told that nobody listens there any more would then reach a stranger.
+ */
+export async function listenOnFreePort(server: Server): Promise<number> {
+  const port = await freePort();
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return port;
 }
 
 function claim(port: number): boolean {

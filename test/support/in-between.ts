@@ -1,7 +1,7 @@
 import type { ExecutionContext } from 'ava';
-import { once } from 'node:events';
 import { createServer, request as send, type IncomingMessage } from 'node:http';
-import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer as createTcpServer, type Socket } from 'node:net';
+import { listenOnFreePort } from './free-port.ts';
 
 /** An answer in the place of the real one. */
 export interface Instead {
@@ -30,13 +30,12 @@ export async function startInBetween(
     onward.on('error', () => response.destroy());
     incoming.pipe(onward);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listenOnFreePort(server);
   t.teardown(() => {
     server.closeAllConnections();
     server.close();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  return { url: `http://127.0.0.1:${port}` };
 }
 
 /** A cable whose bytes can be stopped without any of its ends noticing. */
@@ -98,8 +97,8 @@ export async function layCable(t: ExecutionContext, to: string): Promise<Cable> 
     const far = keep(connect(Number(target.port), target.hostname));
     pump(near, far, true);
     pump(far, near, false);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
+  const port = await listenOnFreePort(server);
   const drop = () => sockets.forEach((socket) => socket.destroy());
   t.teardown(() => {
     drop();
@@ -107,7 +106,7 @@ export async function layCable(t: ExecutionContext, to: string): Promise<Cable> 
   });
   const own = new URL(to);
   own.hostname = '127.0.0.1';
-  own.port = String((server.address() as AddressInfo).port);
+  own.port = String(port);
   return {
     url: own.href,
     swallow: () => void (swallowing = true),

@@ -3,9 +3,9 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chownSync, cpSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { arch, platform, tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
+import { freePort } from './free-port.ts';
 
 interface Binaries {
   initdb: string;
@@ -66,14 +66,6 @@ function initialise({ initdb }: Binaries, run: Identity, password: string): void
   ];
   const { status, stderr } = spawnSync(initdb, [...flags, ...locale], { ...run, cwd: folder, encoding: 'utf8' });
   if (status !== 0) throw new Error(`initdb failed: ${stderr}`);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** Resolves with how to stop it once it accepts connections; rejects with its log when it ends before. */

@@ -1,7 +1,6 @@
 import type { ExecutionContext } from 'ava';
-import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOnFreePort } from './free-port.ts';
 
 /** One message that a receiver got. */
 export interface Received {
@@ -30,12 +29,11 @@ export async function startReceiver(t: ExecutionContext): Promise<Receiver> {
       response.writeHead(status, headers).end();
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listenOnFreePort(server);
   t.teardown(() => {
     server.closeAllConnections();
     server.close();
   });
-  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  receiver.url = `http://127.0.0.1:${port}/hook`;
   return receiver;
 }

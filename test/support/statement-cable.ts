@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
-import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { listenOnFreePort } from './free-port.ts';
 
 /** What can happen to a statement on its way to the database and back. */
 export const STATEMENT_FAULTS = [
@@ -217,15 +217,14 @@ export async function layStatementCable(t: Pick<ExecutionContext, 'teardown'>, t
       if (mode !== 'dead') near.destroy();
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listenOnFreePort(server);
   t.teardown(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
   const own = new URL(to);
   own.hostname = '127.0.0.1';
-  own.port = String((server.address() as AddressInfo).port);
+  own.port = String(port);
   return {
     url: own.href,
     count: () => {

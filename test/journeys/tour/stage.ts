@@ -1,10 +1,10 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { freePort } from '../../support/free-port.ts';
 
 const payctlPath = join(import.meta.dirname, '../../../bin/payctl.ts');
 
@@ -33,7 +33,7 @@ export interface Stage {
 /** Makes the folder and chooses free ports; nothing runs yet. */
 export async function openStage(prefix: string, extra: Readonly<Record<string, string>> = {}): Promise<Stage> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), prefix)));
-  const [port, simulatorPort] = await freePorts(2);
+  const [port, simulatorPort] = [await freePort(), await freePort()];
   const url = `http://127.0.0.1:${port}`;
   const simulatorUrl = `http://127.0.0.1:${simulatorPort}`;
   await writeConfig(folder, { url, port, simulatorPort }, extra);
@@ -148,13 +148,4 @@ async function stop(child: ChildProcess): Promise<void> {
   const impatience = setTimeout(() => child.kill('SIGKILL'), 15_000);
   await ended;
   clearTimeout(impatience);
-}
-
-/** Ports that were free a moment ago, all different. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

@@ -1,6 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { HalfConfig } from '../../../server/simulator/half.ts';
@@ -8,6 +7,7 @@ import type { OrderSums } from '../../../server/simulator/ledger.ts';
 import type { Delivery } from '../../../server/simulator/notice.ts';
 import { startSimulator, type RunningSimulator, type SimulatorOptions } from '../../../server/simulator/simulator.ts';
 import type { LedgerEntry } from '../../../server/simulator/trade.ts';
+import { listenOnFreePort } from '../../support/free-port.ts';
 
 /** A merchant's notify address: what it received, and what it answers. */
 export interface Receiver {
@@ -28,8 +28,8 @@ export async function startReceiver(body = 'success'): Promise<Receiver> {
       response.writeHead(receiver.answer.status).end(receiver.answer.body);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/notify`;
+  const port = await listenOnFreePort(server);
+  receiver.url = `http://127.0.0.1:${port}/notify`;
   receiver.close = () => {
     server.close();
     server.closeAllConnections();
