@@ -1,7 +1,6 @@
 import type { ExecutionContext } from 'ava';
-import { once } from 'node:events';
 import { Agent, createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOnFreePort } from './free-port.ts';
 
 /** Spreads requests over replicas; one that is taken out gets no new ones, and finishes those that it has. */
 export interface Balancer {
@@ -35,8 +34,7 @@ export async function startBalancer(t: ExecutionContext, { checksEveryMs }: Bala
     });
     incoming.pipe(onward);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listenOnFreePort(server);
   const check = async (replica: string): Promise<void> => {
     const answer = await fetch(`${replica}/health/db`).catch(() => undefined);
     if (answer?.ok) sick.delete(replica);
@@ -50,7 +48,7 @@ export async function startBalancer(t: ExecutionContext, { checksEveryMs }: Bala
     server.close();
   });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     add: (replica) => void replicas.push(replica),
     takeOut: (replica) => void replicas.splice(replicas.indexOf(replica), 1),
   };

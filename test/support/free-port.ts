@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { Server as HttpServer } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,6 +34,8 @@ export async function freePort(): Promise<number> {
  */
 export async function listenOnFreePort(server: Server): Promise<number> {
   const port = await freePort();
+  // A connection that is kept is not ended by the server: on a slow machine the next request would meet that.
+  if (server instanceof HttpServer) server.keepAliveTimeout = 0;
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   return port;
