@@ -26,7 +26,7 @@ function statusWithHost(path: string, host: string): Promise<number | undefined>
   });
 }
 
-test('the control API answers only JSON callers with a loopback Host', async (t) => {
+test.serial('the control API answers only JSON callers with a loopback Host', async (t) => {
   t.is(await statusWithHost('/sim/config', 'attacker.example'), 403);
   t.is(await statusWithHost('/sim/config', 'localhost:8081'), 200);
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp']) {
@@ -48,7 +48,7 @@ for (const [path, body, status_, code] of [
   ['/sim/accounts', { payWay: 'alipay', name: 'default' }, 409, 'account_exists'],
   ['/sim/rotate', { payWay: 'alipay', what: 'everything' }, 400, 'unknown_rotation'],
 ] as const) {
-  test(`POST ${path} ${JSON.stringify(body)} is ${code}`, async (t) => {
+  test.serial(`POST ${path} ${JSON.stringify(body)} is ${code}`, async (t) => {
     const answer = await fetch(world.url + path, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -59,7 +59,7 @@ for (const [path, body, status_, code] of [
   });
 }
 
-test('every channel has an account from the start, as ordinary configuration', async (t) => {
+test.serial('every channel has an account from the start, as ordinary configuration', async (t) => {
   const config = await world.config();
   t.deepEqual(Object.keys(config), ['alipay', 'wechat', 'paypal']);
   for (const { fields, pems } of Object.values(config)) {
@@ -70,7 +70,7 @@ test('every channel has an account from the start, as ordinary configuration', a
   }
 });
 
-test('paying twice is paying once; a closed order is not paid', async (t) => {
+test.serial('paying twice is paying once; a closed order is not paid', async (t) => {
   await client.call('alipay.trade.precreate', order('ONCE'));
   await world.post('/sim/pay', { orderNo: 'ONCE' });
   await world.post('/sim/pay', { orderNo: 'ONCE' });
@@ -81,7 +81,7 @@ test('paying twice is paying once; a closed order is not paid', async (t) => {
   t.like(await world.post('/sim/pay', { orderNo: 'CLOSED' }), { error: { code: 'closed' } });
 });
 
-test('force makes money that crossed the close on its way', async (t) => {
+test.serial('force makes money that crossed the close on its way', async (t) => {
   await client.call('alipay.trade.precreate', order('CROSSED'));
   await world.post('/sim/scan', { orderNo: 'CROSSED' });
   await client.call('alipay.trade.close', { out_trade_no: 'CROSSED' });
@@ -90,7 +90,7 @@ test('force makes money that crossed the close on its way', async (t) => {
   t.like((await world.ledger('CROSSED')).orders[0], { paid: 1230, payments: 1 });
 });
 
-test('faults are listed and cleared', async (t) => {
+test.serial('faults are listed and cleared', async (t) => {
   const rule = await world.post<{ id: string }>('/sim/faults', {
     payWay: 'wechat',
     call: 'refund',
@@ -120,7 +120,7 @@ test.serial('the clock decides when a code is dead, not when a signature is old'
   t.is((await client.call('alipay.trade.precreate', order('DEAD'))).content['code'], '10000');
 });
 
-test('0.01 pays by itself, 0.02 is declined, 0.05 refuses refunds, 0.06 commits in silence', async (t) => {
+test.serial('0.01 pays by itself, 0.02 is declined, 0.05 refuses refunds, 0.06 commits in silence', async (t) => {
   await client.call('alipay.trade.precreate', order('FIX1', '0.01'));
   t.is(await status('FIX1'), 'TRADE_SUCCESS');
   t.is((await client.call('alipay.trade.precreate', order('FIX2', '0.02'))).content['code'], '40004');

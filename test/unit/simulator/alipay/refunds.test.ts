@@ -25,7 +25,7 @@ async function refundQuery(orderNo: string, refundNo: string, options = {}): Pro
   return (await client.call('alipay.trade.fastpay.refund.query', content)).content;
 }
 
-test('refund_fee is cumulative, a repeat moves nothing and another amount is discordant', async (t) => {
+test.serial('refund_fee is cumulative, a repeat moves nothing and another amount is discordant', async (t) => {
   await paid('SUM');
   t.like(await refund('SUM', 'R1', '30.00'), { code: '10000', fund_change: 'Y', refund_fee: '30.00' });
   t.like(await refund('SUM', 'R2', '20.00'), { fund_change: 'Y', refund_fee: '50.00' });
@@ -36,7 +36,7 @@ test('refund_fee is cumulative, a repeat moves nothing and another amount is dis
   t.like(orders[0], { paid: 10_000, refunded: 5000, refunds: 2 });
 });
 
-test('a trade that is refunded in full says TRADE_CLOSED and when it was paid', async (t) => {
+test.serial('a trade that is refunded in full says TRADE_CLOSED and when it was paid', async (t) => {
   await paid('FULL');
   await refund('FULL', 'F1', '100.00');
   const { content } = await client.call('alipay.trade.query', { out_trade_no: 'FULL' });
@@ -44,14 +44,14 @@ test('a trade that is refunded in full says TRADE_CLOSED and when it was paid', 
   t.truthy(content['send_pay_date']);
 });
 
-test('an unpaid trade is not refunded', async (t) => {
+test.serial('an unpaid trade is not refunded', async (t) => {
   await client.call('alipay.trade.precreate', order('UNPAID'));
   t.like(await refund('UNPAID', 'U1', '1.00'), { sub_code: 'ACQ.TRADE_NOT_EXIST' });
   await world.post('/sim/scan', { orderNo: 'UNPAID' });
   t.like(await refund('UNPAID', 'U1', '1.00'), { sub_code: 'ACQ.TRADE_STATUS_ERROR' });
 });
 
-test('the refund query names the refund, and says nothing of one that is not there', async (t) => {
+test.serial('the refund query names the refund, and says nothing of one that is not there', async (t) => {
   await paid('ASK');
   await refund('ASK', 'A1', '10.00');
   t.like(await refundQuery('ASK', 'A1'), {
@@ -65,7 +65,7 @@ test('the refund query names the refund, and says nothing of one that is not the
   t.is(unknown['refund_status'], undefined);
 });
 
-test('the refund query tells the time of the refund only when it is asked for', async (t) => {
+test.serial('the refund query tells the time of the refund only when it is asked for', async (t) => {
   await paid('TIME');
   await refund('TIME', 'T1', '10.00');
   t.is((await refundQuery('TIME', 'T1'))['gmt_refund_pay'], undefined);
@@ -106,7 +106,7 @@ test.serial('a refund can come back after its success, and succeed after its ref
   t.like((await world.ledger('BACK')).orders[0], { refunded: 2000, refunds: 1 });
 });
 
-test('a refund in the portal counts with the others', async (t) => {
+test.serial('a refund in the portal counts with the others', async (t) => {
   await paid('PORTAL');
   await world.post('/sim/refund-elsewhere', { orderNo: 'PORTAL', amount: '60.00' });
   t.like(await refund('PORTAL', 'O1', '60.00'), { sub_code: 'ACQ.REFUND_AMT_NOT_EQUAL_TOTAL' });

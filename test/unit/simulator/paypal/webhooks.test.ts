@@ -39,7 +39,7 @@ async function approved(orderNo: string, at = shop, to = receiver): Promise<Deli
 
 const bytesOf = ({ bodyBase64 }: Delivery) => Buffer.from(bodyBase64, 'base64');
 
-test('a delivery verifies by the published algorithm, and our adapter reads ids from it', async (t) => {
+test.serial('a delivery verifies by the published algorithm, and our adapter reads ids from it', async (t) => {
   const delivery = await approved('HOOK000001');
   const { headers } = delivery;
   const certificate = new X509Certificate(await (await fetch(headers['paypal-cert-url'] ?? '')).text());
@@ -58,7 +58,7 @@ test('a delivery verifies by the published algorithm, and our adapter reads ids 
   t.false('outcome' in notice);
 });
 
-test('the channel’s own verify call agrees, and refuses what is changed', async (t) => {
+test.serial('the channel’s own verify call agrees, and refuses what is changed', async (t) => {
   const delivery = await approved('HOOK000002');
   const { headers } = delivery;
   const question = {
@@ -81,7 +81,7 @@ test('the channel’s own verify call agrees, and refuses what is changed', asyn
   t.is(await ask({ webhook_event: { ...question.webhook_event, id: 'WH-2' } }), 'FAILURE');
 });
 
-test('a certificate that is served without its intermediate verifies when PayPal is asked', async (t) => {
+test.serial('a certificate that is served without its intermediate verifies when PayPal is asked', async (t) => {
   const own = await openShop({ notifyUrl: receiver.url });
   t.teardown(() => own.close());
   await own.world.post('/sim/rotate', { payWay: 'paypal', account: 'shop', what: 'leaf-only' });
@@ -90,7 +90,7 @@ test('a certificate that is served without its intermediate verifies when PayPal
   t.like(notice, { orderNo: 'HOOKLEAF01', amiss: 'chain_incomplete' });
 });
 
-test('an event of the dashboard is signed for no webhook, and PayPal itself does not verify it', async (t) => {
+test.serial('an event of the dashboard is signed for no webhook, and PayPal itself does not verify it', async (t) => {
   await place(shop, order(receiver, 'HOOKTEST01'));
   const resource = { id: 'TEST00000001', custom_id: 'HOOKTEST01' };
   await shop.world.post('/sim/event', {
@@ -114,18 +114,23 @@ test('an event of the dashboard is signed for no webhook, and PayPal itself does
   t.is(body['verification_status'], 'FAILURE');
 });
 
-test('a forged twin of a captured delivery is a hint for the same order, and the truth is asked for', async (t) => {
-  const delivery = await approved('HOOK000003');
-  const genuine = bytesOf(delivery);
-  const event = JSON.parse(delivery.body) as Record<string, unknown>;
-  const twin = forgeTwin(genuine, (pad) => JSON.stringify({ ...event, event_type: 'PAYMENT.CAPTURE.COMPLETED', pad }));
-  const forged = await shop.channel.readNotice(delivery.headers, twin);
-  t.false('outcome' in forged || 'refund' in forged);
-  t.not(forged.noticeId, (await shop.channel.readNotice(delivery.headers, genuine)).noticeId);
-  t.is((await shop.world.ledger('HOOK000003')).orders[0]?.paid, 0);
-});
+test.serial(
+  'a forged twin of a captured delivery is a hint for the same order, and the truth is asked for',
+  async (t) => {
+    const delivery = await approved('HOOK000003');
+    const genuine = bytesOf(delivery);
+    const event = JSON.parse(delivery.body) as Record<string, unknown>;
+    const twin = forgeTwin(genuine, (pad) =>
+      JSON.stringify({ ...event, event_type: 'PAYMENT.CAPTURE.COMPLETED', pad }),
+    );
+    const forged = await shop.channel.readNotice(delivery.headers, twin);
+    t.false('outcome' in forged || 'refund' in forged);
+    t.not(forged.noticeId, (await shop.channel.readNotice(delivery.headers, genuine)).noticeId);
+    t.is((await shop.world.ledger('HOOK000003')).orders[0]?.paid, 0);
+  },
+);
 
-test('an order’s life is told: approved, captured, refunded', async (t) => {
+test.serial('an order’s life is told: approved, captured, refunded', async (t) => {
   const first = await approved('HOOK000004');
   const { id } = (JSON.parse(first.body) as { resource: { id: string } }).resource;
   const ref = {
@@ -171,14 +176,14 @@ const told = async (orderNo: string, event: string) => {
   return shop.channel.readNotice(delivery.headers, bytesOf(delivery));
 };
 
-test('a refund made elsewhere is told with its amount and no number of ours', async (t) => {
+test.serial('a refund made elsewhere is told with its amount and no number of ours', async (t) => {
   const { orderNo } = await captured('HOOK000020');
   await shop.world.post('/sim/refund-elsewhere', { orderNo, amount: '2.00' });
   const notice = await told(orderNo, 'PAYMENT.CAPTURE.REFUNDED');
   t.like(notice, { orderNo, refundNo: null, refund: { kind: 'succeeded', amount: { minor: 200n, currency: 'USD' } } });
 });
 
-test('a refund that fails after its success is told as failed', async (t) => {
+test.serial('a refund that fails after its success is told as failed', async (t) => {
   const ref = await captured('HOOK000021');
   const refundAmount = { minor: 100n, currency: 'USD' };
   const refund = { refundNo: 'HOOKREFUND2', refundAmount, reason: '', notifyUrl: '', refundSentAt: new Date() };
@@ -188,7 +193,7 @@ test('a refund that fails after its success is told as failed', async (t) => {
   t.like(notice, { orderNo: ref.orderNo, refundNo: 'HOOKREFUND2', refund: { kind: 'failed', code: 'FAILED' } });
 });
 
-test('an unacknowledged delivery comes 25 times in three days, always the same; any 2xx ends it', async (t) => {
+test.serial('an unacknowledged delivery comes 25 times in three days, always the same; any 2xx ends it', async (t) => {
   const [deaf, polite] = [await startReceiver(), await startReceiver()];
   [deaf.answer.status, polite.answer.status] = [500, 204];
   const own = await openShop();
@@ -236,7 +241,7 @@ for (const [fault, why] of [
   ['no-signature', 'unsigned'],
   ['duplicate-key', 'malformed'],
 ] as const) {
-  test(`a bad delivery is not genuine: ${fault}`, async (t) => {
+  test.serial(`a bad delivery is not genuine: ${fault}`, async (t) => {
     const delivery = await badly(`BAD${fault.replaceAll('-', '_')}`, fault);
     const error = await t.throwsAsync(shop.channel.readNotice(delivery.headers, bytesOf(delivery)), {
       instanceOf: NoticeNotGenuine,
@@ -245,7 +250,7 @@ for (const [fault, why] of [
   });
 }
 
-test('a skewed time and a wrong amount are still only hints', async (t) => {
+test.serial('a skewed time and a wrong amount are still only hints', async (t) => {
   for (const [orderNo, fault] of [
     ['HOOK000008', 'clock-skew'],
     ['HOOK000009', 'wrong-amount'],
@@ -257,7 +262,7 @@ test('a skewed time and a wrong amount are still only hints', async (t) => {
   }
 });
 
-test('after the certificate is rotated, new and old deliveries verify', async (t) => {
+test.serial('after the certificate is rotated, new and old deliveries verify', async (t) => {
   const before = await approved('HOOK000010');
   await shop.world.post('/sim/rotate', { payWay: 'paypal', account: 'shop', what: 'certificate' });
   const after = await approved('HOOK000011');
@@ -266,7 +271,7 @@ test('after the certificate is rotated, new and old deliveries verify', async (t
     await t.notThrowsAsync(shop.channel.readNotice(delivery.headers, bytesOf(delivery)));
 });
 
-test('another account’s channel takes none of it', async (t) => {
+test.serial('another account’s channel takes none of it', async (t) => {
   const delivery = await approved('HOOK000012');
   await shop.world.post('/sim/accounts', { payWay: 'paypal', name: 'other' });
   const { paypal } = await shop.world.config('other');
@@ -276,7 +281,7 @@ test('another account’s channel takes none of it', async (t) => {
   await t.throwsAsync(other.readNotice(delivery.headers, bytesOf(delivery)), { instanceOf: NoticeNotGenuine });
 });
 
-test('webhooks can be registered, listed and removed', async (t) => {
+test.serial('webhooks can be registered, listed and removed', async (t) => {
   const path = '/v1/notifications/webhooks';
   const request = { url: `${receiver.url}/second`, event_types: [{ name: 'CHECKOUT.ORDER.APPROVED' }] };
   const made = await shop.call('POST', path, request);
@@ -289,7 +294,7 @@ test('webhooks can be registered, listed and removed', async (t) => {
   t.is((await shop.call('GET', `${path}/${String(made.body['id'])}`)).status, 404);
 });
 
-test('a new process knows the orders, the pending captures and the repeats', async (t) => {
+test.serial('a new process knows the orders, the pending captures and the repeats', async (t) => {
   const dir = newDir();
   const first = await openShop({ dir });
   const done = await paid(first, 'AGAIN00001');

@@ -16,7 +16,7 @@ const create = (how: How) => call(world, config, 'POST', NATIVE, nativeOrder(con
 const isSigned = ({ headers }: Raw) => headers['wechatpay-signature'] !== undefined;
 const messageOf = ({ body }: Raw) => (JSON.parse(body) as { message: string }).message;
 
-test('a well-signed request is let in, and its answer is signed', async (t) => {
+test.serial('a well-signed request is let in, and its answer is signed', async (t) => {
   const answer = await create({});
   t.is(answer.status, 200, answer.body);
   t.true(isSigned(answer));
@@ -34,7 +34,7 @@ for (const [what, how, message] of [
   ['an unknown serial', { serial: 'ABCDEF' }, /serial/],
   ['a wrong signature', { signature: Buffer.alloc(256).toString('base64') }, /签名/],
 ] as const) {
-  test(`${what}: 401 SIGN_ERROR, unsigned`, async (t) => {
+  test.serial(`${what}: 401 SIGN_ERROR, unsigned`, async (t) => {
     const answer = await create(how);
     t.is(answer.status, 401);
     t.is(answer.code, 'SIGN_ERROR');
@@ -43,7 +43,7 @@ for (const [what, how, message] of [
   });
 }
 
-test('the serial is compared without regard to case and zeros', async (t) => {
+test.serial('the serial is compared without regard to case and zeros', async (t) => {
   const { X509Certificate } = await import('node:crypto');
   const { serialNumber } = new X509Certificate(config.pems.wechat_merchant_cert?.[0] ?? '');
   t.is((await create({ serial: `00${serialNumber.toLowerCase()}` })).status, 200);
@@ -55,7 +55,7 @@ for (const header of ['user-agent', 'accept']) {
     ['POST', '/v3/refund/domestic/refunds'],
     ['GET', '/v3/refund/domestic/refunds/R1'],
   ] as const) {
-    test(`${method} ${path} without ${header}: 400 before the signature is looked at`, async (t) => {
+    test.serial(`${method} ${path} without ${header}: 400 before the signature is looked at`, async (t) => {
       const body = method === 'POST' ? {} : undefined;
       const answer = await call(world, config, method, path, body, { without: [header, 'authorization'] });
       t.is(answer.status, 400);
@@ -63,7 +63,7 @@ for (const header of ['user-agent', 'accept']) {
       t.false(isSigned(answer));
     });
   }
-  test(`a create needs no ${header}`, async (t) => {
+  test.serial(`a create needs no ${header}`, async (t) => {
     t.is((await create({ without: [header] })).status, 200);
   });
 }
@@ -76,7 +76,7 @@ for (const [method, path, status] of [
   ['POST', '/v3/pay/transactions/barcode', 404],
   ['GET', '/', 404],
 ] as const) {
-  test(`${method} ${path}: ${status} without a body`, async (t) => {
+  test.serial(`${method} ${path}: ${status} without a body`, async (t) => {
     const answer = await call(world, config, method, path);
     t.is(answer.status, status);
     t.is(answer.body, '');
@@ -84,12 +84,12 @@ for (const [method, path, status] of [
   });
 }
 
-test('an old clock of the simulator does not matter to signatures', async (t) => {
+test.serial('an old clock of the simulator does not matter to signatures', async (t) => {
   await world.post('/sim/clock', { advanceSeconds: 3600 });
   t.is((await create({})).status, 200);
 });
 
-test('a refusal after the signature is signed', async (t) => {
+test.serial('a refusal after the signature is signed', async (t) => {
   const answer = await call(
     world,
     config,

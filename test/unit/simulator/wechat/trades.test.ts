@@ -21,7 +21,7 @@ const close = (orderNo: string) =>
 const pay = (orderNo: string) => world.post('/sim/pay', { payWay: 'wechat', orderNo });
 const bodyOf = ({ body }: Raw) => JSON.parse(body) as Record<string, unknown>;
 
-test('a trade exists from its creation', async (t) => {
+test.serial('a trade exists from its creation', async (t) => {
   const orderNo = newNo();
   t.is(typeof bodyOf(await create({ out_trade_no: orderNo })).code_url, 'string');
   t.like(bodyOf(await query(orderNo)), { trade_state: 'NOTPAY', out_trade_no: orderNo });
@@ -32,12 +32,12 @@ for (const [product, changes, member] of [
   ['app', {}, 'prepay_id'],
   ['h5', { scene_info: { payer_client_ip: '192.0.2.7', h5_info: { type: 'Wap' } } }, 'h5_url'],
 ] as const) {
-  test(`${product} answers a ${member}`, async (t) => {
+  test.serial(`${product} answers a ${member}`, async (t) => {
     t.is(typeof bodyOf(await create(changes, product))[member], 'string');
   });
 }
 
-test('a paid trade tells its amount, number, time and payer', async (t) => {
+test.serial('a paid trade tells its amount, number, time and payer', async (t) => {
   const orderNo = newNo();
   await create({ out_trade_no: orderNo, attach: 'a' });
   await pay(orderNo);
@@ -63,7 +63,7 @@ for (const [name, offset, minutes] of [
   ['UTC', 'Z', 0],
   ['another zone', '-09:30', -570],
 ] as const) {
-  test(`an expiry may be written in ${name}`, async (t) => {
+  test.serial(`an expiry may be written in ${name}`, async (t) => {
     const orderNo = newNo();
     const at = Math.floor(Date.now() / 1000) * 1000 + 3_600_000;
     const time_expire = `${new Date(at + minutes * 60_000).toISOString().slice(0, 19)}${offset}`;
@@ -72,7 +72,7 @@ for (const [name, offset, minutes] of [
   });
 }
 
-test('the same order is given again while it is unpaid, another one under its number is not', async (t) => {
+test.serial('the same order is given again while it is unpaid, another one under its number is not', async (t) => {
   const orderNo = newNo();
   const first = await create({ out_trade_no: orderNo });
   t.is((await create({ out_trade_no: orderNo })).body, first.body);
@@ -81,7 +81,7 @@ test('the same order is given again while it is unpaid, another one under its nu
   t.is((await world.ledger(orderNo)).orders[0]?.created, 1);
 });
 
-test('a paid order is neither created nor closed again', async (t) => {
+test.serial('a paid order is neither created nor closed again', async (t) => {
   const orderNo = newNo();
   await create({ out_trade_no: orderNo });
   await pay(orderNo);
@@ -90,7 +90,7 @@ test('a paid order is neither created nor closed again', async (t) => {
   t.like(bodyOf(await query(orderNo)), { trade_state: 'SUCCESS' });
 });
 
-test('a closed order is closed for good', async (t) => {
+test.serial('a closed order is closed for good', async (t) => {
   const orderNo = newNo();
   await create({ out_trade_no: orderNo });
   const closed = await close(orderNo);
@@ -103,7 +103,7 @@ test('a closed order is closed for good', async (t) => {
   t.like(await pay(orderNo), { error: { code: 'closed' } });
 });
 
-test('nobody pays a trade after its time_expire, but it is open until it is closed', async (t) => {
+test.serial('nobody pays a trade after its time_expire, but it is open until it is closed', async (t) => {
   const orderNo = newNo();
   const { now } = await world.get<{ now: string }>('/sim/clock');
   const expire = `${new Date(Date.parse(now) + 8 * 3_600_000 + 90_000).toISOString().slice(0, 19)}+08:00`;
@@ -133,7 +133,7 @@ for (const [what, changes] of Object.entries({
   'a time_expire that is over': { time_expire: '2020-01-01T00:00:00+08:00' },
   "another merchant's number": { mchid: '1900000999' },
 })) {
-  test(`${what}: 400 PARAM_ERROR and no trade`, async (t) => {
+  test.serial(`${what}: 400 PARAM_ERROR and no trade`, async (t) => {
     const orderNo = newNo();
     const answer = await create({ out_trade_no: orderNo, ...changes });
     t.is(answer.status, 400, answer.body);
@@ -142,16 +142,16 @@ for (const [what, changes] of Object.entries({
   });
 }
 
-test('jsapi without a payer and h5 without a scene are refused', async (t) => {
+test.serial('jsapi without a payer and h5 without a scene are refused', async (t) => {
   t.is((await create({}, 'jsapi')).code, 'PARAM_ERROR');
   t.is((await create({}, 'h5')).code, 'PARAM_ERROR');
 });
 
-test('an app that is not the merchant’s is refused', async (t) => {
+test.serial('an app that is not the merchant’s is refused', async (t) => {
   t.is((await create({ appid: 'wx9999999999999999' })).code, 'APPID_MCHID_NOT_MATCH');
 });
 
-test('an openid belongs to one of the merchant’s apps', async (t) => {
+test.serial('an openid belongs to one of the merchant’s apps', async (t) => {
   const { wechat: own } = await world.post<Record<string, HalfConfig>>('/sim/accounts', {
     payWay: 'wechat',
     name: 'apps',
@@ -173,7 +173,7 @@ test('an openid belongs to one of the merchant’s apps', async (t) => {
   }
 });
 
-test('a merchant does not see the orders of another one', async (t) => {
+test.serial('a merchant does not see the orders of another one', async (t) => {
   const orderNo = newNo();
   await create({ out_trade_no: orderNo });
   const other = await configOf(world, 'other');
@@ -181,7 +181,7 @@ test('a merchant does not see the orders of another one', async (t) => {
   t.is((await call(world, config, 'GET', `${pathOf(orderNo)}?mchid=${other.fields.mchid}`)).code, 'PARAM_ERROR');
 });
 
-test('an amount of 0.02 is refused for certain, 0.01 pays by itself', async (t) => {
+test.serial('an amount of 0.02 is refused for certain, 0.01 pays by itself', async (t) => {
   const [declined, paid] = [newNo(), newNo()];
   t.is((await create({ out_trade_no: declined, amount: { total: 2 } })).code, 'RULE_LIMIT');
   t.is((await query(declined)).status, 404);
