@@ -291,9 +291,11 @@ export function createHealth({ store, now, log }: HealthPorts): Health {
 /** The same channel; `tell` hears whether each call got an answer that can be used. */
 export function watched(channel: Channel, tell: (failure: UnknownCause | null) => void): Channel {
   const watch =
-    <Asked, Said extends { kind: string; cause?: UnknownCause }>(call: (asked: Asked) => Promise<Said>) =>
-    async (asked: Asked): Promise<Said> => {
-      const said = await call(asked);
+    <Asked extends readonly unknown[], Said extends { kind: string; cause?: UnknownCause }>(
+      call: (...asked: Asked) => Promise<Said>,
+    ) =>
+    async (...asked: Asked): Promise<Said> => {
+      const said = await call(...asked);
       if (said.kind !== 'unknown') tell(null);
       else if (said.cause !== undefined && !HARMLESS.has(said.cause)) tell(said.cause);
       return said;
@@ -302,19 +304,15 @@ export function watched(channel: Channel, tell: (failure: UnknownCause | null) =
   return {
     payWay: channel.payWay,
     account: channel.account,
-    ...(appIds && { appIds: (scene) => appIds.call(channel, scene) }),
-    place: watch((order) => channel.place(order)),
-    query: watch((order) => channel.query(order)),
-    close: watch((order) => channel.close(order)),
-    ...(capture && { capture: watch((order: Parameters<typeof capture>[0]) => capture.call(channel, order)) }),
-    refund: watch((refund) => channel.refund(refund)),
-    queryRefund: watch((refund) => channel.queryRefund(refund)),
-    lookUpRefund: (order, number) => watch(() => channel.lookUpRefund(order, number))(order),
-    ...(retryAbnormalRefund && {
-      retryAbnormalRefund: watch((refund: Parameters<typeof retryAbnormalRefund>[0]) =>
-        retryAbnormalRefund.call(channel, refund),
-      ),
-    }),
+    ...(appIds && { appIds: appIds.bind(channel) }),
+    place: watch(channel.place.bind(channel)),
+    query: watch(channel.query.bind(channel)),
+    close: watch(channel.close.bind(channel)),
+    ...(capture && { capture: watch(capture.bind(channel)) }),
+    refund: watch(channel.refund.bind(channel)),
+    queryRefund: watch(channel.queryRefund.bind(channel)),
+    lookUpRefund: watch(channel.lookUpRefund.bind(channel)),
+    ...(retryAbnormalRefund && { retryAbnormalRefund: watch(retryAbnormalRefund.bind(channel)) }),
     // A merchant whose account may not read disputes has a channel that works.
     ...(channel.disputes && { disputes: channel.disputes }),
     async readNotice(...notice) {

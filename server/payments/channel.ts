@@ -197,7 +197,11 @@ export interface Channel {
   appIds?(scene: Scene): readonly string[];
   place(order: PlaceOrder): Promise<Outcome>;
   query(order: OrderRef): Promise<Outcome>;
-  close(order: OrderRef): Promise<CloseOutcome>;
+  /**
+   * Ends what is unpaid. Of a payer's code it gives back what was paid meanwhile; `again`: nobody knows what became of an earlier
+   * call, so it is sent whatever the channel shows by now.
+   */
+  close(order: OrderRef, again?: boolean): Promise<CloseOutcome>;
   /** PayPal only: take the approved money. */
   capture?(order: CaptureRef): Promise<Outcome>;
   refund(refund: RefundOrder): Promise<RefundOutcome>;

@@ -2,6 +2,7 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/store.ts';
 import type { Via } from './apply.ts';
 import { afterIntent, ask, intend, orderRef } from './ask.ts';
+import { type Reverse, reverseOf } from './core/wish-reverse.ts';
 import { noteDeed } from './follow-ups.ts';
 import { claimKey, type KeyClaim } from './idempotency.ts';
 import type { CloseReason } from './order.ts';
@@ -56,10 +57,24 @@ export function pursueClose(ports: Ports) {
   const refresh = refreshOrder(ports);
   return async (order: OrderRow, via: Via): Promise<OrderRow> => {
     if (order.captureState !== null) return (await refresh(order, via)).order;
-    const outcome = await ask(ports, order, (channel) => channel.close(orderRef(order)));
+    const { claimed, reverse } = await claim(order, via);
+    if (reverse === 'running' || claimed.state !== 'closing') return claimed;
+    ports.checkpoint('close.claimed');
+    const outcome = await ask(ports, claimed, (channel) => channel.close(orderRef(claimed), reverse === 'again'));
     ports.checkpoint('close.asked');
-    const settled = await settle(ports, order.orderNo, { wish: 'settle_close', outcome }, via);
+    const own = reverse === 'plain' ? undefined : (claimed.reverseDoubtAt ?? undefined);
+    const settled = await settle(ports, order.orderNo, { wish: 'settle_close', outcome, reverse: own }, via);
     if (settled.state !== 'closing' || outcome.kind === 'unknown') return settled;
     return (await refresh(settled, via)).order;
   };
+
+  /** What may give money back is written down before it is sent: one call at a time, and none that is forgotten. */
+  async function claim(order: OrderRow, via: Via): Promise<{ claimed: OrderRow; reverse: Reverse }> {
+    if (reverseOf(order, ports.now()) === 'plain') return { claimed: order, reverse: 'plain' };
+    return ports.store.transaction(async (tx) => {
+      const found = await lockOrder(tx, order.orderNo, 'any');
+      const reverse = reverseOf(found, ports.now());
+      return { claimed: await settleLocked(ports, tx, found, { wish: 'reverse' }, via), reverse };
+    });
+  }
 }

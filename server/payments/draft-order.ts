@@ -85,6 +85,7 @@ export function draftOrder(
     captureReason: null,
     approvalsAsked: 0,
     approvalAskedAt: null,
+    reverseDoubtAt: null,
     settlement: null,
     checks: 0,
     nextCheckAt: null,

@@ -49,7 +49,10 @@ export const CLOSE_OUTCOMES: readonly CloseOutcome[] = [
 /** Every wish, with every member that a decision reads. */
 export const WISHES: readonly OrderWish[] = [
   ...(['merchant', 'admin', 'expired', 'channel'] as const).map((reason) => ({ wish: 'close' as const, reason })),
-  ...CLOSE_OUTCOMES.map((outcome) => ({ wish: 'settle_close' as const, outcome })),
+  { wish: 'reverse' },
+  ...CLOSE_OUTCOMES.flatMap((outcome) =>
+    [undefined, at(20)].map((reverse) => ({ wish: 'settle_close' as const, outcome, reverse })),
+  ),
   { wish: 'give_up' },
   { wish: 'answer_closing' },
   { wish: 'send_again' },
@@ -105,6 +108,13 @@ function timesOf(state: OrderState): (readonly Partial<OrderRow>[])[] {
     : [times];
 }
 
+/** A close of a payer's code: answered, under way, and one of which nobody knows what became. */
+const REVERSES: readonly Partial<OrderRow>[] = [
+  { scene: 'code', reverseDoubtAt: null },
+  { scene: 'code', reverseDoubtAt: at(20) },
+  { scene: 'code', reverseDoubtAt: at(-1) },
+];
+
 function flagsOf(state: OrderState): (readonly Partial<OrderRow>[])[] {
   const policies = each('latePayment', late('accept'), late('refund'));
   const reasons = each('closeReason', 'merchant' as const, 'expired' as const);
@@ -114,7 +124,13 @@ function flagsOf(state: OrderState): (readonly Partial<OrderRow>[])[] {
     case 'pending':
       return [CAPTURES, each('credential', null, pay)];
     case 'closing':
-      return [CAPTURES, policies, reasons, each('closeAsked', false, true), each('closeAnswered', false, true)];
+      return [
+        [...CAPTURES, ...REVERSES],
+        policies,
+        reasons,
+        each('closeAsked', false, true),
+        each('closeAnswered', false, true),
+      ];
     case 'paid':
       return [each('refunded', 0n, 400n, 1000n), each('refunding', 0n, 600n)];
     case 'closed':

@@ -64,6 +64,7 @@ export function orderRow(change: Partial<OrderRow> = {}): OrderRow {
     captureReason: null,
     approvalsAsked: 0,
     approvalAskedAt: null,
+    reverseDoubtAt: null,
     settlement: null,
     checks: 1,
     nextCheckAt: at(30),

@@ -1,5 +1,13 @@
 import { ChannelMisconfigured, NOTICE_STATUS } from '../../payments/channel.ts';
-import type { Channel, ChannelInput, Outcome, PlaceOrder, WireAnswer } from '../../payments/channel.ts';
+import type {
+  Channel,
+  ChannelInput,
+  CloseOutcome,
+  OrderRef,
+  Outcome,
+  PlaceOrder,
+  WireAnswer,
+} from '../../payments/channel.ts';
 import { multipartForm } from '../evidence.ts';
 import { readCancelled, readClosed, readQueried, readRefunded, readRefundQueried } from './answers.ts';
 import type { Measure } from './chain.ts';
@@ -55,10 +63,10 @@ export function createAlipay(input: ChannelInput): Channel {
     payWay: 'alipay',
     account: caller.appId,
     place: (order) => place(context, order),
-    query: (order) => ask(context, queryCall(order), order, (said) => readQueried(said, order, now(), caller.sellerId)),
-    close: (order) =>
+    query: (order) => query(context, order),
+    close: (order, again = false) =>
       order.scene === 'code'
-        ? ask(context, cancelCall(order), order, (said) => readCancelled(said, order, now()))
+        ? cancel(context, order, again)
         : ask(context, closeCall(order), order, (said) => readClosed(said, order)),
     refund: (refund) => ask(context, refundCall(refund), refund, (said) => readRefunded(said, refund, now())),
     queryRefund: (refund) =>
@@ -124,6 +132,24 @@ async function place(context: Context, order: PlaceOrder): Promise<Outcome> {
   const form = encodeForm(await signed(context, call, at));
   if (scene === 'app') return { kind: 'pending', pay: { type: 'app', params: { orderString: form } } };
   return { kind: 'pending', pay: { type: 'redirect', url: `${context.gateway}?${form}` } };
+}
+
+function query(context: Context, order: OrderRef): Promise<Outcome> {
+  const { caller, input } = context;
+  return ask(context, queryCall(order), order, (said) => readQueried(said, order, input.now(), caller.sellerId));
+}
+
+/** `again`: an earlier cancel may have given the money back; this one does not say so any more, only a question does. */
+async function cancel(context: Context, order: OrderRef, again: boolean): Promise<CloseOutcome> {
+  const said = await ask(context, cancelCall(order), order, (one) => readCancelled(one, order, context.input.now()));
+  if (!again || said.kind !== 'closed' || said.returned) return said;
+  const after = await query(context, order);
+  if (after.kind === 'closed' || after.kind === 'absent' || after.kind === 'unknown')
+    return after.kind === 'unknown' ? after : said;
+  const isBack = after.kind === 'paid' && (after.refundedTotal ?? 0n) >= after.amount.minor;
+  // A question that lags behind the cancel says nothing about the money.
+  if (!isBack) return unknown('busy', `It is cancelled, and still shown as ${after.kind}.`);
+  return { kind: 'closed', returned: { channelNo: after.channelNo, at: after.at } };
 }
 
 async function ask<T>(

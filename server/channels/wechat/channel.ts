@@ -53,17 +53,23 @@ export function createWechatChannel(input: ChannelInput): Channel {
 
   /**
    * Ends the trade of a payer's code. One that is paid is told and not touched: a reverse would give the money back. What is
-   * paid between the question and the reverse does go back, and is found by asking once more.
+   * paid between the question and the reverse does go back, and is found by asking once more. `again`: an earlier reverse may
+   * have been made, or may still be: one more makes certain that the money goes back.
    */
-  async function reverse(order: OrderRef): Promise<CloseOutcome> {
+  async function reverse(order: OrderRef, again = false): Promise<CloseOutcome> {
     const before = await query(order);
     const ended = readEnded(before);
-    if (ended) return ended;
+    if (ended && !(again && ended.kind === 'paid')) return ended;
     const said = readReversed(await ask(requests.reverseRequest(settings, order)), settings, order);
     if (said.kind !== 'closed') return said;
     const after = await query(order);
     if (after.kind === 'unknown') return after;
-    return after.kind === 'paid' ? { ...said, returned: { channelNo: after.channelNo, at: after.at } } : said;
+    if (after.kind === 'paid') return { ...said, returned: { channelNo: after.channelNo, at: after.at } };
+    // A question that lags behind the reverse says nothing about the money.
+    const isEnded = after.kind === 'closed' || after.kind === 'absent';
+    return isEnded
+      ? said
+      : { kind: 'unknown', cause: 'busy', detail: `It is reversed, and still shown as ${after.kind}.` };
   }
 
   async function queryRefund(refund: RefundRef): Promise<RefundOutcome> {
@@ -83,8 +89,8 @@ export function createWechatChannel(input: ChannelInput): Channel {
         : readPlaced(reply, settings, order, now());
     },
     query,
-    close: async (order) =>
-      order.scene === 'code' ? reverse(order) : readClosed(await ask(requests.closeRequest(settings, order))),
+    close: async (order, again) =>
+      order.scene === 'code' ? reverse(order, again) : readClosed(await ask(requests.closeRequest(settings, order))),
     refund: async (refund) => readRefundMade(await ask(requests.refundRequest(settings, refund)), refund, now()),
     queryRefund,
     async lookUpRefund(order, refundNo) {

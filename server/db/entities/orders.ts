@@ -85,6 +85,8 @@ export const OrderEntity = defineEntity({
     /** How often the payer was sent back to choose another way to pay, and since when that is awaited. */
     approvalsAsked: p.integer().default(0),
     approvalAskedAt: instant().nullable(),
+    /** A close that gives back what was paid (a payer's code) is under way; from then on nobody knows what became of it. */
+    reverseDoubtAt: instant().nullable(),
     settlement: json<StoredSettlement>().nullable(),
     checks: p.integer(),
     nextCheckAt: instant().nullable(),

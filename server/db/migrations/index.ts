@@ -13,6 +13,7 @@ import { PaypalCaptures } from './0012-paypal-captures.ts';
 import { PayerCodes } from './0013-payer-codes.ts';
 import { SupportIds } from './0014-support-ids.ts';
 import { Disputes } from './0016-disputes.ts';
+import { ReverseDoubt } from './0017-reverse-doubt.ts';
 
 /** Every migration in order; each one only adds. */
 export const MIGRATIONS = [
@@ -31,4 +32,5 @@ export const MIGRATIONS = [
   { name: '0013-payer-codes', class: PayerCodes },
   { name: '0014-support-ids', class: SupportIds },
   { name: '0016-disputes', class: Disputes },
+  { name: '0017-reverse-doubt', class: ReverseDoubt },
 ];

@@ -9,6 +9,7 @@ export type Decision =
   | 'capture' // take the approved money
   | 'pay'
   | 'late' // money after the end
+  | 'await_reverse' // the close may be giving it back
   | 'again' // paid before
   | 'hint' // the channel calls a paid order closed
   | 'close'

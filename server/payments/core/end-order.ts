@@ -14,6 +14,7 @@ export function closed(
     closeReason,
     closedAt: now,
     credential: null,
+    reverseDoubtAt: null,
     checks: 0,
     leasedUntil: null,
   } as const;

@@ -7,6 +7,7 @@ import { type Heard, type Hearing, isAmountOf, isLate, type OrderFacts, type Sai
 import { againPaid, cameAndWent, differentAmount, latePaid, paidPatch } from './money-came.ts';
 import { ABSENCE_SECONDS, endOf, later, mayTakeApproved, nextOrderCheck } from './plan.ts';
 import { unexplainedRefunds } from './unexplained.ts';
+import { awaitReverse } from './wish-reverse.ts';
 
 /** What an outcome does to an order: the table decides, the facts refine. */
 export function hearOrder(order: OrderRow, facts: OrderFacts, heard: Heard, now: Date): Change {
@@ -21,12 +22,15 @@ function decisionOf(order: OrderRow, facts: OrderFacts, { outcome, firstWord }: 
   if (decision === 'capture' && order.state === 'pending' && !mayTakeApproved(order, now)) return 'note';
   if (decision !== 'pay' && decision !== 'late') return decision;
   if (order.paid > 0n) return 'again';
+  if (order.state === 'closing' && order.reverseDoubtAt !== null && outcome.kind === 'paid')
+    return wentBack(outcome) ? 'late' : 'await_reverse';
   return isLate(order, facts) ? 'late' : 'pay';
 }
 
 const STEPS: Readonly<Record<Decision, (hearing: Hearing<never>) => Change>> = {
   accept,
   note,
+  await_reverse: ({ order, now }) => awaitReverse(order, now),
   withhold,
   capture,
   pay,

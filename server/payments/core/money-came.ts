@@ -35,6 +35,7 @@ export function paidPatch(outcome: Came, order: OrderRow, now: Date): OrderMoved
     captureReason: null,
     captureLeasedUntil: null,
     approvalAskedAt: null,
+    reverseDoubtAt: null,
     ...settlementPatch(outcome),
     checkedAt: now,
     nextCheckAt: null,
@@ -90,7 +91,7 @@ export function cameAndWent({ order, outcome, now }: { order: OrderRow; outcome:
     rule: 'O9',
     order: ended,
     outcome,
-    tell: endTold(order),
+    tell: [{ type: 'order.paid_late' }, ...endTold(order)],
     effects: endEffects(order),
     open: { ...returned, raise: [] },
   };

@@ -10,6 +10,7 @@ import { isOpen, takesMoney } from './moves.ts';
 import { newRefund, type RefundIntent } from './open-refund.ts';
 import { isGone, isOrderOverdue, later, nextOrderCheck } from './plan.ts';
 import { approvedAgain, claimCapture, forgetCapture, settleCapture } from './wish-capture.ts';
+import { afterReverse, claimReverse } from './wish-reverse.ts';
 
 /** An unconfirmed claim is looked into after this long. */
 const SOON_SECONDS = 15;
@@ -21,8 +22,10 @@ const PATIENCE_SECONDS = 4 * 86_400;
 export type OrderWish =
   /** The intent to close, committed before the channel is asked. */
   | { readonly wish: 'close'; readonly reason: CloseReason }
-  /** What the channel answered to the close. */
-  | { readonly wish: 'settle_close'; readonly outcome: CloseOutcome }
+  /** The intent to send a close that gives back what was paid. */
+  | { readonly wish: 'reverse' }
+  /** What the channel answered to the close; `reverse`: the end of the lease under which it was sent. */
+  | { readonly wish: 'settle_close'; readonly outcome: CloseOutcome; readonly reverse?: Date | undefined }
   /** The channel's expiry is past and it knows nothing, twice. */
   | { readonly wish: 'give_up' }
   /** The caller is told `closing`: from here on money is late. */
@@ -73,6 +76,7 @@ type Grant<Name extends OrderWish['wish']> = (
 
 const WISHES: { readonly [Name in OrderWish['wish']]: Grant<Name> } = {
   close: beginClose,
+  reverse: (order, _wish, now) => claimReverse(order, now),
   settle_close: settleClose,
   give_up: (order, _wish, now) =>
     order.state === 'closing' && isGone(order) ? closed(order, order.closeReason ?? 'expired', now) : STAY,
@@ -114,13 +118,14 @@ function beginClose(order: OrderRow, { reason }: Wish<'close'>, now: Date): Chan
 }
 
 /** The channel's confirmation ends it; everything else waits for its next question. */
-function settleClose(order: OrderRow, { outcome }: Wish<'settle_close'>, now: Date): Change {
+function settleClose(order: OrderRow, { outcome, reverse }: Wish<'settle_close'>, now: Date): Change {
   if (outcome.kind === 'closed' && outcome.returned) return settleReturned(order, outcome.returned, now);
   if (order.state !== 'closing') return STAY;
   if (outcome.kind === 'closed' && order.captureState === null)
     return closed(order, order.closeReason ?? 'merchant', now, outcome);
+  const doubt = afterReverse(order, reverse, outcome.kind !== 'unknown', now);
   const nextCheckAt = nextOrderCheck(order, now);
-  return { rule: null, order: { checks: order.checks + 1, nextCheckAt, leasedUntil: null } };
+  return { rule: null, order: { ...doubt, checks: order.checks + 1, nextCheckAt, leasedUntil: null } };
 }
 
 /** The close gave back a payment: one that nobody had heard of, or one that was told while the close was under way. */

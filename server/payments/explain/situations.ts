@@ -147,7 +147,14 @@ function unplaced({ placeTries }: OrderRow): Situation {
 
 function closing(scene: Scene): Situation {
   const { order, now } = scene;
-  if (order.payWay === 'alipay' && now < endOf(order))
+  if (order.reverseDoubtAt !== null)
+    return {
+      code: 'closing_unanswered',
+      reason:
+        "A close of the payer's code was sent, and its response is not here or was lost. It gives back what the payer has paid, so a payment that is reported meanwhile does not count.",
+      next: 'the close is sent again until the channel answers; then the order is closed, and what was paid is refunded',
+    };
+  if (order.payWay === 'alipay' && order.scene !== 'code' && now < endOf(order))
     return {
       code: 'closing_unscanned',
       reason:

@@ -64,6 +64,17 @@ const STORIES: readonly [situation: string, story: Story, next: boolean][] = [
     true,
   ],
   [
+    'closing_unanswered',
+    async ({ service, shop }) => {
+      const code = { scene: 'code', payCode: '281234567890123451', payWay: 'alipay' };
+      const orderNo = await placeOrder(shop, { amount: 10, ...code });
+      await service.sim('/sim/faults', { payWay: 'alipay', call: 'close', fault: '502', orderNo, times: 1 });
+      await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+      return orderNo;
+    },
+    true,
+  ],
+  [
     'closed',
     async ({ shop }) => {
       const orderNo = await placeOrder(shop, { amount: 10, payWay: 'wechat' });
