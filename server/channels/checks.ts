@@ -1,5 +1,5 @@
 import type { ProbeCheck, ProbeNote } from '../payments/channel.ts';
-import { inChannelCall } from '../payments/numbers.ts';
+import { inChannelCall, noteSupportId } from '../payments/numbers.ts';
 
 /** Something that one call to a channel proves, and the fields that are wrong when it does not. */
 export interface Subject {
@@ -47,4 +47,15 @@ export function credentialChecks(channel: string, subjects: readonly Subject[], 
 export async function traced(work: () => Promise<readonly ProbeCheck[]>): Promise<ProbeCheck[]> {
   const { said, supportId } = await inChannelCall(work);
   return said.map((check) => (check.status === 'ok' || check.supportId ? check : { ...check, supportId }));
+}
+
+/** A question for several checks: it is asked when the first of them comes, and each of them has the support id of its last request. */
+export function askedOnce<T>(ask: () => Promise<T>): () => Promise<T> {
+  let asked: ReturnType<typeof inChannelCall<T>> | undefined;
+  return async () => {
+    asked ??= inChannelCall(ask);
+    const { said, supportId } = await asked;
+    if (supportId) noteSupportId(supportId);
+    return said;
+  };
 }

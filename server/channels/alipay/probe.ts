@@ -2,7 +2,16 @@ import { verdictOf, type ProbeCheck, type ProbeResult, type ProbeWish } from '..
 import { credentialChecks, notReached, passed, traced, wanting, type Fault, type Subject } from '../checks.ts';
 import { QR_PRODUCTS } from './creates.ts';
 import { KINDS } from './keys.ts';
-import { productChecks, productName, productRefusal, sellerChecks, unseenCode, type Prober } from './products.ts';
+import {
+  productChecks,
+  productName,
+  productRefusal,
+  qrProductOf,
+  sellerChecks,
+  unseenCodes,
+  type Prober,
+  type UnseenCodes,
+} from './products.ts';
 import type { Reply, Said } from './reply.ts';
 import { queryCall } from './requests.ts';
 import { blamedField, CODE, NOT_EXIST } from './status.ts';
@@ -25,8 +34,9 @@ export async function probe(prober: Prober, { products }: ProbeWish = {}): Promi
     const names = products?.map((scene) => notReached('product', productName(scene, prober.qrProductCode)));
     return verdictOf([...credentials, ...(names ?? [])]);
   }
-  const rest = products ? await productChecks(prober, products) : await testQrCodes(prober);
-  return verdictOf([...credentials, ...(await sellerChecks(prober)), ...rest]);
+  const codes = unseenCodes(prober);
+  const rest = products ? await productChecks(prober, codes, products) : await testQrCodes(prober, codes);
+  return verdictOf([...credentials, ...(await sellerChecks(prober, codes)), ...rest]);
 }
 
 function subjectsOf({ keys: { certificateMode } }: Prober): Subject[] {
@@ -68,16 +78,16 @@ function saidOf({ code, subCode, message }: Said) {
 }
 
 /** A merchant may do without QR codes, so a product that is missing is told and is no failure; other answers say nothing about it. */
-function testQrCodes(prober: Prober): Promise<ProbeCheck[]> {
-  const used = prober.qrProductCode || QR_PRODUCTS[0];
+function testQrCodes(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck[]> {
+  const used = qrProductOf(prober);
   return traced(async () => {
     const name = productName('qr', used);
-    const reply = await prober.ask(unseenCode(prober, used));
+    const reply = await codes(used);
     const refusal = productRefusal(reply);
     if (!refusal)
       return [reply.kind === 'said' && reply.said.code === CODE.ok ? passed('product', name) : unclear(name, reply)];
     const other = QR_PRODUCTS.find((product) => product !== used)!;
-    const isOtherRefused = productRefusal(await prober.ask(unseenCode(prober, other))) !== undefined;
+    const isOtherRefused = productRefusal(await codes(other)) !== undefined;
     const remedy = isOtherRefused
       ? `Sign for ${QR_PRODUCTS.join(' or ')} at Alipay, or use other scenes.`
       : `It has signed for ${other}: set qrProductCode to ${other}.`;

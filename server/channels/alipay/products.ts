@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { ProbeCheck, Scene } from '../../payments/channel.ts';
-import { passed, traced, wanting } from '../checks.ts';
+import { askedOnce, passed, traced, wanting } from '../checks.ts';
 import { QR_PRODUCTS, type Seller } from './creates.ts';
 import type { AlipayKeys } from './keys.ts';
 import type { Reply } from './reply.ts';
@@ -20,16 +20,38 @@ export interface Prober extends Seller {
   now: () => Date;
 }
 
+/** What Alipay answers to a code of a product that nobody ever sees. */
+export type UnseenCodes = (product: string) => Promise<Reply>;
+
+/** A code of each product is made once and cancelled, however many checks read the answer. */
+export function unseenCodes(prober: Prober): UnseenCodes {
+  const made = new Map<string, () => Promise<Reply>>();
+  return (product) => {
+    const code = made.get(product) ?? askedOnce(() => tryAndCancel(prober, unseenCode(prober, product)));
+    made.set(product, code);
+    return code();
+  };
+}
+
 /** Tries each scene without a payer: a code that nobody sees, or an order for somebody who does not exist. */
-export async function productChecks(prober: Prober, scenes: readonly Scene[]): Promise<ProbeCheck[]> {
-  const products = await Promise.all(scenes.map((scene) => traced(async () => [await testProduct(prober, scene)])));
-  return products.flat();
+export async function productChecks(
+  prober: Prober,
+  codes: UnseenCodes,
+  scenes: readonly Scene[],
+): Promise<ProbeCheck[]> {
+  const test = (scene: Scene) => traced(async () => [await testProduct(prober, codes, scene)]);
+  return (await Promise.all(scenes.map(test))).flat();
+}
+
+/** The product that QR codes are sold as. */
+export function qrProductOf({ qrProductCode }: Pick<Prober, 'qrProductCode'>): string {
+  return qrProductCode || QR_PRODUCTS[0];
 }
 
 /** How a product is called in a test. */
 export function productName(scene: Scene, qrProductCode: string): string {
   const words: Readonly<Partial<Record<Scene, string>>> = {
-    qr: `QR codes, ${qrProductCode || QR_PRODUCTS[0]}`,
+    qr: `QR codes, ${qrProductOf({ qrProductCode })}`,
     code: `Payer's code, ${QR_PRODUCTS[0]}`,
     jsapi: 'Pages in Alipay, JSAPI_PAY',
     mini: 'Mini programs, JSAPI_PAY',
@@ -46,7 +68,7 @@ export function productRefusal(reply: Reply): string | undefined {
 }
 
 /** A code that nobody ever sees: there is no trade before one is scanned. */
-export function unseenCode({ sellerId, now }: Pick<Prober, 'sellerId' | 'now'>, product: string): AlipayCall {
+function unseenCode({ sellerId, now }: Pick<Prober, 'sellerId' | 'now'>, product: string): AlipayCall {
   return { method: 'alipay.trade.precreate', content: { ...unseenOrder(sellerId, now()), product_code: product } };
 }
 
@@ -61,13 +83,13 @@ function unseenOrder(sellerId: string, now: Date): Record<string, unknown> {
 }
 
 /** Whose money it is, where the configuration says so: Alipay refuses an order for a merchant whom the app does not collect for. */
-export function sellerChecks(prober: Prober): Promise<ProbeCheck[]> {
-  return traced(async () => (prober.sellerId ? [await testSeller(prober)] : []));
+export function sellerChecks(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck[]> {
+  return traced(async () => (prober.sellerId ? [await testSeller(prober, codes)] : []));
 }
 
-async function testSeller(prober: Prober): Promise<ProbeCheck> {
+async function testSeller(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck> {
   const name = 'Seller ID';
-  const reply = await tryAndCancel(prober, unseenCode(prober, prober.qrProductCode || QR_PRODUCTS[0]));
+  const reply = await codes(qrProductOf(prober));
   if (reply.kind === 'said' && reply.said.code === CODE.ok) return passed('credential', name);
   if (reply.kind !== 'said')
     return wanting('credential', name, 'unproven', { code: reply.cause, message: reply.detail });
@@ -78,11 +100,10 @@ async function testSeller(prober: Prober): Promise<ProbeCheck> {
   return wanting('credential', name, isBlamed ? 'failed' : 'unproven', note);
 }
 
-async function testProduct(prober: Prober, scene: Scene): Promise<ProbeCheck> {
+async function testProduct(prober: Prober, codes: UnseenCodes, scene: Scene): Promise<ProbeCheck> {
   const name = productName(scene, prober.qrProductCode);
-  const call = harmlessCall(prober, scene);
-  if (!call) return wanting('product', name, 'unproven', { message: NOT_ASKED });
-  const reply = await tryAndCancel(prober, call);
+  const reply = await tryScene(prober, codes, scene);
+  if (!reply) return wanting('product', name, 'unproven', { message: NOT_ASKED });
   if (reply.kind !== 'said') return wanting('product', name, 'failed', { code: reply.cause, message: reply.detail });
   const { code, subCode, message } = reply.said;
   if (code === CODE.ok) return passed('product', name);
@@ -108,14 +129,15 @@ const NOT_ASKED =
 const NO_HARMLESS_PAYER =
   'Alipay refuses only the payer, whom the test invents: not the product. One small payment of your own proves it.';
 
-/** What can be asked for without a payer. A payer's code is sold as the same product as a QR code, so it needs no code of a payer. */
-function harmlessCall(prober: Prober, scene: Scene): AlipayCall | undefined {
-  if (scene === 'qr') return unseenCode(prober, prober.qrProductCode || QR_PRODUCTS[0]);
-  if (scene === 'code') return unseenCode(prober, QR_PRODUCTS[0]);
+/** The answer to what can be asked for without a payer. A payer's code is sold as the same product as a QR code, so it needs no code of a payer. */
+async function tryScene(prober: Prober, codes: UnseenCodes, scene: Scene): Promise<Reply | undefined> {
+  if (scene === 'qr') return codes(qrProductOf(prober));
+  if (scene === 'code') return codes(QR_PRODUCTS[0]);
   if (scene !== 'jsapi' && scene !== 'mini') return undefined;
   const { sellerId, miniAppId, now } = prober;
   const payer = { op_app_id: miniAppId, buyer_open_id: NOBODY, product_code: 'JSAPI_PAY' };
-  return { method: 'alipay.trade.create', content: { ...unseenOrder(sellerId, now()), ...payer } };
+  const content = { ...unseenOrder(sellerId, now()), ...payer };
+  return tryAndCancel(prober, { method: 'alipay.trade.create', content });
 }
 
 /** What was made, or may have been, is cancelled; there is nothing to cancel before a code is scanned, and then Alipay says so. */

@@ -20,8 +20,11 @@ async function accountOf(name: string, options: object = {}): Promise<Config> {
   return alipay;
 }
 
-function probe({ fields, pems }: Config, products?: readonly Scene[]): Promise<ProbeResult> {
-  const send = createTransport({ timeoutMs: 20_000 });
+function probe(
+  { fields, pems }: Config,
+  products?: readonly Scene[],
+  send = createTransport({ timeoutMs: 20_000 }),
+): Promise<ProbeResult> {
   const input = { mode: 'simulator', fields, pems, simulatorUrl: world.url, send, now: () => new Date() } as const;
   return alipayKind.create(input).probe(products && { products });
 }
@@ -71,6 +74,41 @@ for (const [scene, missing, field] of [
     t.truthy(check?.supportId);
   });
 }
+
+/** The result, and the methods that Alipay was called with, the query of the credentials left out. */
+async function counted(config: Config, products?: readonly Scene[]) {
+  const send = createTransport({ timeoutMs: 20_000 });
+  const methods: string[] = [];
+  const result = await probe(config, products, (request) => {
+    methods.push(new URLSearchParams(request.body ?? '').get('method') ?? request.url);
+    return send(request);
+  });
+  return { result, calls: methods.filter((method) => method !== 'alipay.trade.query').toSorted() };
+}
+
+const [MAKE, CANCEL] = ['alipay.trade.precreate', 'alipay.trade.cancel'];
+
+test("one code that nobody sees proves the seller's row and the product's, with or without a wish for products", async (t) => {
+  const account = await accountOf('counted');
+  t.truthy(account.fields['sellerId']);
+  for (const products of [undefined, ['qr'], ['qr', 'code']] as const) {
+    const { result, calls } = await counted(account, products);
+    t.like(named(result, 'Seller ID'), { status: 'ok' });
+    t.like(named(result, 'QR codes'), { status: 'ok' });
+    t.deepEqual(calls, [CANCEL, MAKE], String(products));
+  }
+});
+
+test('a code that is refused is asked for once, too, and both rows have the support id of that answer', async (t) => {
+  const { fields, pems } = await accountOf('refused', { products: ['JSAPI_PAY'] });
+  const { result, calls } = await counted({ fields, pems });
+  t.deepEqual(calls, [MAKE, MAKE], 'one of each product that QR codes can be sold as');
+  const [seller, code] = [named(result, 'Seller ID'), named(result, 'QR codes')];
+  t.like(seller, { status: 'unproven', code: 'ACQ.ACCESS_FORBIDDEN' });
+  t.like(code, { status: 'lacking', code: 'ACQ.ACCESS_FORBIDDEN' });
+  t.truthy(seller?.supportId);
+  t.truthy(code?.supportId);
+});
 
 test('a seller whom the app does not collect for is named, without any wish for products', async (t) => {
   const { fields, pems } = await accountOf('seller');
