@@ -16,14 +16,16 @@ export interface LedgerSums {
   paid: number;
   refunded: number;
   refunds: number;
+  /** How often money was taken. */
+  payments: number;
 }
 
 /** What a test may do at a channel, apart from being its client. */
 export interface Driver {
   /** The payer pays, at this address first where the order begins with it; PayPal: agrees. */
   pay(orderNo: string, payUrl?: string): Promise<void>;
-  /** The next call of this kind for the order suffers this fault, once; `notice` for the deliveries. */
-  fault(call: string, fault: string, orderNo: string): Promise<void>;
+  /** The next call of this kind for the order suffers this fault, once; `notice` for the deliveries. `word` is the channel's own for it. */
+  fault(call: string, fault: string, orderNo: string, word?: string): Promise<void>;
   /** Undefined when the channel never heard of the order. */
   ledger(orderNo: string): Promise<LedgerSums | undefined>;
   /** Notices that were sent (or would have been) for the order, the oldest first. */
@@ -44,8 +46,8 @@ export function simulatorDriver(simulatorUrl: string, payWay: PayWay): Driver {
   };
   return {
     pay: async (orderNo, payUrl) => void (await call('POST', '/pay', { payWay, orderNo, payUrl })),
-    fault: async (name, fault, orderNo) =>
-      void (await call('POST', '/faults', { payWay, call: name, fault, orderNo, times: 1, delayMs: SILENCE_MS })),
+    fault: async (name, fault, orderNo, word) =>
+      void (await call('POST', '/faults', { payWay, call: name, fault, orderNo, word, times: 1, delayMs: SILENCE_MS })),
     ledger: async (orderNo) => {
       const { orders } = (await call('GET', `/ledger?orderNo=${orderNo}`)) as {
         orders: (LedgerSums & { orderNo: string })[];
@@ -66,4 +68,12 @@ interface Recorded {
   event: string;
   headers: Record<string, string>;
   bodyBase64: string;
+}
+
+/** The payer agrees in the page that the channel opens by its own number of the order (PayPal's buttons). */
+export async function agreeInPage(simulatorUrl: string, payWay: PayWay, channelOrderId: string): Promise<void> {
+  const sent = { method: 'POST', body: new URLSearchParams({ choice: 'pay' }) };
+  const answer = await fetch(`${simulatorUrl}/pay/${payWay}/${channelOrderId}`, sent);
+  const page = await answer.text();
+  if (!page.includes('Approved.')) throw new Error(`${payWay} ${channelOrderId}: ${answer.status} ${page}`);
 }

@@ -5,9 +5,9 @@ import type { TestFn } from 'ava';
 import type { Channel, ChannelInput, ChannelKind, PayHint, PayWay } from '../../../server/payments/channel.ts';
 import type { Half } from '../../../server/simulator/half.ts';
 import { startSimulator, type RunningSimulator } from '../../../server/simulator/simulator.ts';
-import { simulatorDriver } from './driver.ts';
+import { agreeInPage, simulatorDriver } from './driver.ts';
 import type { FaultWords } from './faults.ts';
-import { promisesOf } from './promises.ts';
+import { promisesOf, type ChannelPromise } from './promises.ts';
 import { connect, IMPATIENT_MS, newOrder, until, type Subject } from './subject.ts';
 
 type Config = Pick<ChannelInput, 'fields' | 'pems'>;
@@ -32,6 +32,10 @@ export interface PromiseOptions {
   order?: Subject['order'];
   /** The address that an order of this scene begins at: nobody is asked before the payer opens it. */
   opens?(pay: PayHint, simulatorUrl: string): string;
+  /** The payer agrees in a page that the channel opens by its own number, and the shop has the money taken at once (PayPal's buttons). */
+  buttons?: true;
+  /** Promises of this way of paying beyond those of every channel. */
+  more?: readonly ChannelPromise[];
   /** Names of promises that cannot be made in this scene; whoever leaves one out tests what holds instead. */
   without?: RegExp;
 }
@@ -57,8 +61,8 @@ export function testPromises(test: TestFn, kind: ChannelKind, options: PromiseOp
     await rm(folder, { recursive: true, force: true });
   });
 
-  const { title, words, without } = options;
-  for (const { name, run } of promisesOf(kind.payWay, words)) {
+  const { title, words, more = [], without } = options;
+  for (const { name, run } of [...promisesOf(kind.payWay, words), ...more]) {
     if (without?.test(name)) continue;
     test(title ? `${title}: ${name}` : name, (t) => run(t, subject));
   }
@@ -78,23 +82,29 @@ async function subjectAt(simulatorUrl: string, kind: ChannelKind, options: Promi
     () => impatient.query({ ...newOrder(kind, order?.()), channelOrderId: 'WARMING' }),
     ({ kind: outcome }) => outcome !== 'unknown',
   );
-  const addresses = new Map<string, string>();
+  const known = new Map<string, { payUrl?: string; channelOrderId?: string | undefined }>();
   const remembering = (channel: Channel): Channel => {
-    if (!opens) return channel;
     const place: Channel['place'] = async (asked) => {
       const outcome = await channel.place(asked);
-      if (outcome.kind === 'pending' && outcome.pay) addresses.set(asked.orderNo, opens(outcome.pay, simulatorUrl));
+      if (outcome.kind !== 'pending') return outcome;
+      const { pay, channelOrderId } = outcome;
+      known.set(asked.orderNo, { channelOrderId, ...(opens && pay && { payUrl: opens(pay, simulatorUrl) }) });
       return outcome;
     };
     return { ...channel, place };
   };
+  const pay = (orderNo: string): Promise<void> => {
+    const { payUrl, channelOrderId = '' } = known.get(orderNo) ?? {};
+    return options.buttons ? agreeInPage(simulatorUrl, kind.payWay, channelOrderId) : driver.pay(orderNo, payUrl);
+  };
   return {
     kind,
     input,
-    driver: { ...driver, pay: (orderNo) => driver.pay(orderNo, addresses.get(orderNo)) },
+    driver: { ...driver, pay },
     channel: remembering(connect(kind, input)),
     impatient: remembering(impatient),
     isPlacedUnasked: opens !== undefined,
+    takesAtOnce: options.buttons === true,
     stranger: connect(kind, { ...input, ...strangerConfig(own, other) }),
     unknownWord,
     order,

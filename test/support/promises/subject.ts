@@ -28,6 +28,8 @@ export interface Subject {
   unknownWord(order: OrderRef): Promise<Outcome>;
   /** Placing asks the channel nothing: the order begins when the payer opens its address. */
   isPlacedUnasked?: boolean;
+  /** The money is taken without a question before, as soon as the shop says that the payer has agreed. */
+  takesAtOnce?: boolean;
   /** What is different about each of its orders; the default scene needs nothing. */
   order?: (() => Partial<PlaceOrder>) | undefined;
 }
@@ -97,11 +99,17 @@ export async function paid(subject: Subject): Promise<PlaceOrder & OrderRef> {
   return { ...order, channelTradeNo: outcome.channelNo };
 }
 
-/** Asks how the order stands; takes approved money where that is ours to do. */
-export async function settle({ channel }: Subject, order: OrderRef): Promise<Outcome> {
+/** Asks how the order stands, unless the shop knows; takes approved money where that is ours to do. */
+export async function settle({ channel, takesAtOnce }: Subject, order: OrderRef): Promise<Outcome> {
+  if (takesAtOnce) return capture(channel, order);
   const outcome = await channel.query(order);
-  if (outcome.kind !== 'approved' || !channel.capture) return outcome;
-  return channel.capture({ ...order, captureNo: `${order.orderNo}-c1` });
+  return outcome.kind === 'approved' && channel.capture ? capture(channel, order) : outcome;
+}
+
+/** The call that takes approved money, under the first of our numbers unless another try is meant. */
+export async function capture(channel: Channel, order: OrderRef, attempt = 1): Promise<Outcome> {
+  if (!channel.capture) throw new Error('The channel takes money by itself.');
+  return channel.capture({ ...order, captureNo: `${order.orderNo}-c${attempt}` });
 }
 
 /** Repeats a question until the answer is good; the channel does some things a moment later. */

@@ -2,21 +2,9 @@ import test from 'ava';
 import { paypalKind } from '../../../server/channels/paypal/kind.ts';
 import { isLong } from '../../support/counts.ts';
 import { testPromises } from '../../support/promises/simulated.ts';
-import { json, orderBody, scripted } from './paypal/scripted.ts';
+import { unknownWord } from './paypal/scripted.ts';
 
 // A webhook's certificate comes with its intermediate, or without: then PayPal itself is asked about the message. A long run
 // (PAY_TEST_LONG) has both.
 for (const rotate of isLong ? ['certificate', 'leaf-only'] : ['leaf-only'])
-  testPromises(test, paypalKind, {
-    title: rotate,
-    rotate,
-    unknownWord: (order) => {
-      const unit = {
-        custom_id: order.orderNo,
-        invoice_id: order.orderNo,
-        amount: { currency_code: 'USD', value: '12.34' },
-      };
-      const wonderful = orderBody({ id: 'WONDERFUL', status: 'WONDERFUL' }, unit);
-      return scripted(() => json(200, wonderful)).channel.query({ ...order, channelOrderId: 'WONDERFUL' });
-    },
-  });
+  testPromises(test, paypalKind, { title: rotate, rotate, unknownWord });

@@ -4,6 +4,8 @@ import type {
   CaptureRef,
   Channel,
   ChannelInput,
+  OrderRef,
+  Outcome,
   PlaceOrder,
   RefundOrder,
   RefundRef,
@@ -158,3 +160,14 @@ export const refundOrder: RefundOrder = {
 };
 
 export const refundRef: RefundRef = { ...refundOrder, channelRefundNo: null };
+
+/** What the adapter makes of an order with a status that no table lists. */
+export function unknownWord(order: OrderRef): Promise<Outcome> {
+  const unit = {
+    custom_id: order.orderNo,
+    invoice_id: order.orderNo,
+    amount: { currency_code: 'USD', value: '12.34' },
+  };
+  const wonderful = orderBody({ id: 'WONDERFUL', status: 'WONDERFUL' }, unit);
+  return scripted(() => json(200, wonderful)).channel.query({ ...order, channelOrderId: 'WONDERFUL' });
+}
