@@ -9,11 +9,15 @@ export interface Instead {
   body: unknown;
 }
 
-/** Stands between the service and the simulator, and answers for it where `answer` has something to say. */
+/**
+ * Stands between the service and the simulator, and answers for it where `answer` has something to say. The real answer goes
+ * back once `answered` lets it.
+ */
 export async function startInBetween(
   t: ExecutionContext,
   target: string,
   answer: (method: string, path: string) => Instead | undefined | Promise<Instead | undefined>,
+  answered: (method: string, path: string) => unknown = () => undefined,
 ): Promise<{ url: string }> {
   const server = createServer(async (incoming, response) => {
     const instead = await answer(incoming.method ?? '', incoming.url ?? '');
@@ -23,9 +27,10 @@ export async function startInBetween(
       return;
     }
     const { method, headers } = incoming;
-    const onward = send(target + incoming.url, { method, headers }, (answered: IncomingMessage) => {
-      response.writeHead(answered.statusCode ?? 502, answered.headers);
-      answered.pipe(response);
+    const onward = send(target + incoming.url, { method, headers }, async (answering: IncomingMessage) => {
+      await answered(method ?? '', incoming.url ?? '');
+      response.writeHead(answering.statusCode ?? 502, answering.headers);
+      answering.pipe(response);
     });
     onward.on('error', () => response.destroy());
     incoming.pipe(onward);

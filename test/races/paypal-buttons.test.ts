@@ -1,0 +1,262 @@
+import test, { type ExecutionContext } from 'ava';
+import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../support/books.ts';
+import {
+  agree,
+  agreedOrder,
+  type ButtonShop,
+  callAt,
+  comeBack,
+  deliverApprovals,
+  openButtonShop,
+  openGatedShop,
+  rowOf,
+} from '../support/buttons.ts';
+import { count, inParallel } from '../support/counts.ts';
+import { type Answer, until } from '../support/service.ts';
+
+const DAY = 86_400;
+/** Shorter than the silence of PayPal in the faults. */
+const TIMEOUT_MS = 2_000;
+const SILENCE_MS = 2_500;
+
+test.beforeEach((t) => t.timeout(1_800_000));
+
+/** What is to be seen of an order once everything is quiet; amounts of the ledger in minor units. */
+interface End {
+  state: 'paid' | 'closed';
+  /** How often PayPal took the money; left out = once at most. */
+  payments?: 0 | 1;
+}
+
+/** Everything ends, nothing is taken twice, and each order ends as it must. Returns how many had their money back. */
+async function assertEnds(t: ExecutionContext, on: ButtonShop, ends: ReadonlyMap<string, End>): Promise<number> {
+  const { one } = on;
+  await until('no capture is under way', async () => {
+    const live = await one.app.store.read((tx) => tx.orders.count({ captureState: 'live' }));
+    return live === 0 || void one.clock.advance(31) || (await one.app.sweep.once(), false);
+  });
+  // Small steps first: what PayPal still shows as approved is taken before it expires.
+  await runUntilQuiet(one, 900, 60);
+  await runUntilQuiet(one, 4 * DAY, 6 * 3600);
+  const ledger = await ledgerOf(one);
+  for (const [orderNo, { state, payments }] of ends) {
+    t.is((await rowOf(on, orderNo)).state, state, orderNo);
+    const theirs = ledger.get(orderNo)!;
+    if (payments === undefined) t.true(theirs.payments <= 1, `${orderNo}: taken ${theirs.payments} times`);
+    else t.is(theirs.payments, payments, `${orderNo}: taken`);
+    t.is(theirs.paid - theirs.refunded, state === 'paid' ? 1000 : 0, `${orderNo}: what the shop has`);
+    const events = await one.app.store.read((tx) =>
+      tx.events.list({ objectNo: orderNo, type: ['order.paid', 'order.closed'] }),
+    );
+    t.deepEqual(
+      events.map(({ type }) => type),
+      [`order.${state}`],
+      orderNo,
+    );
+  }
+  t.deepEqual(await unexplained(one), []);
+  t.is(await assertBooksBalance(t, one), ends.size);
+  return [...ledger.values()].filter(({ refunded }) => refunded > 0).length;
+}
+
+/** The state that an answer tells; every one of these calls is answered with the order. */
+function toldBy(t: ExecutionContext, { status, body }: Answer): string {
+  t.is(status, 200, JSON.stringify(body));
+  return body.data.status;
+}
+
+test('the money is taken before a close: whoever captures is told paid, and the close is refused', async (t) => {
+  const on = await openGatedShop(t);
+  const orderNo = await agreedOrder(on);
+  const { arrived, open } = on.shut('back');
+  const first = callAt(on, on.one, orderNo).capture();
+  await arrived;
+  t.is(toldBy(t, await callAt(on, on.two, orderNo, 'again').capture()), 'pending', 'another one is at it');
+  const closed = await callAt(on, on.two, orderNo).close();
+  t.is(closed.status, 409);
+  t.is(closed.body.code, 'order_already_paid');
+  open();
+  t.is(toldBy(t, await first), 'paid');
+  t.is(toldBy(t, await callAt(on, on.two, orderNo).capture()), 'paid');
+  await assertEnds(t, on, new Map([[orderNo, { state: 'paid', payments: 1 }]]));
+});
+
+test('a close comes while the capture is on its way there: the close is kept, and the money goes back', async (t) => {
+  const on = await openGatedShop(t);
+  const orderNo = await agreedOrder(on);
+  const { arrived, open } = on.shut('there');
+  const first = callAt(on, on.one, orderNo).capture();
+  await arrived;
+  t.is(toldBy(t, await callAt(on, on.two, orderNo).close()), 'closing');
+  t.is(toldBy(t, await callAt(on, on.two, orderNo).capture()), 'closing');
+  open();
+  t.is(toldBy(t, await first), 'closed');
+  await assertEnds(t, on, new Map([[orderNo, { state: 'closed', payments: 1 }]]));
+});
+
+test('a close before any capture: nothing is taken, and whoever captures is told closed', async (t) => {
+  const on = await openGatedShop(t);
+  const orderNo = await agreedOrder(on);
+  t.is(toldBy(t, await callAt(on, on.two, orderNo).close()), 'closed');
+  const told = await Promise.all([on.one, on.two].map((at) => callAt(on, at, orderNo).capture()));
+  for (const answer of told) t.is(toldBy(t, answer), 'closed');
+  await assertEnds(t, on, new Map([[orderNo, { state: 'closed', payments: 0 }]]));
+});
+
+test('a capture outlives its lease: another replica takes the money, and the first one finds it taken', async (t) => {
+  const on = await openGatedShop(t);
+  const orderNo = await agreedOrder(on);
+  const { arrived, open } = on.shut('there');
+  const first = callAt(on, on.one, orderNo).capture();
+  await arrived;
+  on.one.clock.advance(31);
+  t.is(toldBy(t, await callAt(on, on.two, orderNo).capture()), 'pending', 'PayPal shows no capture: the doubt is over');
+  t.is(toldBy(t, await callAt(on, on.two, orderNo).capture()), 'paid');
+  open();
+  t.is(toldBy(t, await first), 'paid');
+  t.is((await rowOf(on, orderNo)).captures, 2);
+  await assertEnds(t, on, new Map([[orderNo, { state: 'paid', payments: 1 }]]));
+});
+
+test('a capture outlives its lease and a close: what it still takes goes back', async (t) => {
+  const on = await openGatedShop(t);
+  const orderNo = await agreedOrder(on);
+  const { arrived, open } = on.shut('there');
+  const first = callAt(on, on.one, orderNo).capture();
+  await arrived;
+  on.one.clock.advance(31);
+  t.is(toldBy(t, await callAt(on, on.two, orderNo).close()), 'closing');
+  await until('closed', async () => {
+    on.one.clock.advance(60);
+    await on.two.app.sweep.once();
+    return (await rowOf(on, orderNo)).state === 'closed';
+  });
+  t.is(toldBy(t, await callAt(on, on.two, orderNo).capture()), 'closed');
+  open();
+  t.is(toldBy(t, await first), 'closed');
+  await assertEnds(t, on, new Map([[orderNo, { state: 'closed', payments: 1 }]]));
+});
+
+const refuse = ({ one }: ButtonShop, orderNo: string, word: string) =>
+  one.sim('/sim/faults', { payWay: 'paypal', call: 'capture', fault: 'refused', word, orderNo, times: 1 });
+
+for (const word of ['INSTRUMENT_DECLINED', 'PAYER_ACTION_REQUIRED'])
+  test(`${word}: the order stays payable, is not tried again, and is paid with the next instrument`, async (t) => {
+    const on = await openGatedShop(t);
+    const orderNo = await agreedOrder(on);
+    await refuse(on, orderNo, word);
+    const { arrived, open } = on.shut('back');
+    const first = callAt(on, on.one, orderNo).capture();
+    await arrived;
+    t.is(toldBy(t, await callAt(on, on.two, orderNo).capture()), 'pending', 'said of the same approval');
+    t.is(await comeBack(on, on.two, orderNo), 'confirming');
+    open();
+    const { body } = await first;
+    t.like(body.data, { orderNo, status: 'pending', captureReason: word, channelTradeNo: null });
+    t.truthy(body.data.payment.url, 'the way back to PayPal');
+    const waiting = { state: 'pending', captures: 1, approvalsAsked: 1, captureReason: word };
+    on.one.clock.advance(60);
+    await Promise.all([on.one.app.sweep.once(), on.two.app.sweep.once()]);
+    t.like(await rowOf(on, orderNo), waiting, 'nobody tries the same instrument again');
+    await agree(on, orderNo);
+    const told = await Promise.all([on.one, on.two].map((at) => callAt(on, at, orderNo).capture()));
+    t.true(told.map((answer) => toldBy(t, answer)).includes('paid'));
+    t.like(await rowOf(on, orderNo), { state: 'paid', captures: 2, captureReason: null });
+    await assertEnds(t, on, new Map([[orderNo, { state: 'paid', payments: 1 }]]));
+  });
+
+/** What PayPal does to the calls about an order. */
+const WEATHERS: readonly {
+  name: string;
+  faults: readonly (readonly [call: string, fault: string, times: number])[];
+}[] = [
+  { name: 'clear', faults: [] },
+  { name: 'the answer is lost', faults: [['capture', 'commit-then-timeout', 1]] },
+  { name: 'nothing is done, and nothing said', faults: [['capture', 'timeout', 1]] },
+  { name: 'it is done later', faults: [['capture', 'timeout-then-commit', 1]] },
+  { name: '500 after it was done', faults: [['capture', '500-after-commit', 1]] },
+  { name: '502', faults: [['capture', '502', 2]] },
+  { name: 'half an answer', faults: [['capture', 'half-body', 1]] },
+  { name: 'a twin is refused', faults: [['capture', 'same-id-concurrent-refusal', 1]] },
+  { name: 'queries lag', faults: [['query', 'query-lag', 2]] },
+  {
+    name: 'queries lag behind a lost answer',
+    faults: [
+      ['capture', '500-after-commit', 1],
+      ['query', 'query-lag', 4],
+    ],
+  },
+  { name: 'queries fail', faults: [['query', '502', 3]] },
+  { name: 'the first instrument is declined', faults: [] },
+];
+
+/** Starts the sides of a race apart by a few turns of the network, so that each can be first. */
+async function after<T>(turns: number, work: () => Promise<T>): Promise<T> {
+  for (let turn = 0; turn < turns * 3; turn += 1) await new Promise((resolve) => setTimeout(resolve, 1));
+  return work();
+}
+
+/** The first instrument is declined at whoever captures, and the payer agrees with another one. */
+async function declineFirst(t: ExecutionContext, on: ButtonShop, orderNo: string, key: string): Promise<void> {
+  await refuse(on, orderNo, 'INSTRUMENT_DECLINED');
+  const [first, second] = await Promise.all([
+    callAt(on, on.one, orderNo, key).capture(),
+    callAt(on, on.two, orderNo, key).capture(),
+    deliverApprovals(on, on.one, orderNo),
+    deliverApprovals(on, on.two, orderNo),
+    callAt(on, on.two, orderNo).query(),
+  ]);
+  for (const answer of [first, second]) t.is(toldBy(t, answer), 'pending');
+  const row = await until('the refusal is known', async () => {
+    const now = await rowOf(on, orderNo);
+    return now.captureState === null && now;
+  });
+  t.like(row, { state: 'pending', captureReason: 'INSTRUMENT_DECLINED', captures: row.approvalsAsked });
+  t.true(row.approvalsAsked <= 2, `${orderNo}: asked ${row.approvalsAsked} times about one approval`);
+  t.like((await callAt(on, on.one, orderNo).query()).body.data, { status: 'pending' });
+  await agree(on, orderNo);
+}
+
+test('both replicas capture beside the webhook, the return page, a query and a close, whatever PayPal answers', async (t) => {
+  const on = await openButtonShop(t, { timeoutMs: TIMEOUT_MS });
+  const { one, two } = on;
+  const rounds = count(24, 2);
+  const seen = { closed: 0, refusedAsPaid: 0 };
+  const ends = new Map<string, End>();
+  await inParallel(rounds * WEATHERS.length, 6, async (index) => {
+    const { name, faults } = WEATHERS[index % WEATHERS.length]!;
+    const round = Math.floor(index / WEATHERS.length);
+    const key = `key-${index}`;
+    const orderNo = await agreedOrder(on);
+    if (name === 'the first instrument is declined') await declineFirst(t, on, orderNo, key);
+    for (const [call, fault, times] of faults)
+      await one.sim('/sim/faults', { payWay: 'paypal', call, fault, times, orderNo, delayMs: SILENCE_MS });
+    const turn = (factor: number) => (index * factor + round) % 5;
+    const capture = (at: typeof one, turns: number, under?: string) =>
+      after(turns, () => callAt(on, at, orderNo, under).capture());
+    const [closed, page, queried, , , ...captures] = await Promise.all([
+      round % 2 === 1 ? after(turn(3), () => callAt(on, index % 2 ? one : two, orderNo, key).close()) : undefined,
+      after(turn(2), () => comeBack(on, index % 2 ? one : two, orderNo)),
+      after(turn(5), () => callAt(on, index % 2 ? two : one, orderNo).query()),
+      after(turn(7), () => deliverApprovals(on, one, orderNo)),
+      after(turn(4), () => deliverApprovals(on, two, orderNo)),
+      capture(one, 0, key),
+      capture(two, 0, key),
+      capture(one, turn(3)),
+      capture(two, turn(4)),
+    ]);
+    captures.push(...(await Promise.all([capture(one, 0, key), capture(two, 0)])));
+    for (const { headers } of captures.slice(0, 2)) t.is(headers.get('idempotency-key-ignored'), 'true');
+    const told = new Set([page, queried.body.data.status, ...captures.map((answer) => toldBy(t, answer))]);
+    // A close that is refused says that the money is there; one that is accepted that the shop has nothing of it in the end.
+    const isClosed = closed?.status === 200;
+    if (closed && !isClosed) t.is(closed.body.code, 'order_already_paid', `${name}: ${JSON.stringify(closed.body)}`);
+    t.false(told.has(isClosed ? 'paid' : 'closed'), `${name} ${orderNo}: ${[...told].join(' ')}`);
+    ends.set(orderNo, isClosed ? { state: 'closed' } : { state: 'paid', payments: 1 });
+    if (closed) seen[isClosed ? 'closed' : 'refusedAsPaid'] += 1;
+  });
+  const givenBack = await assertEnds(t, on, ends);
+  t.log(
+    `${ends.size} orders; of the closes ${seen.closed} were kept (${givenBack} gave money back), ${seen.refusedAsPaid} refused`,
+  );
+});
