@@ -83,7 +83,7 @@ export function multipartForm(parts: readonly FormPart[]): { contentType: string
   const chunks = parts.flatMap(({ name, type, fileName, content }) => {
     const file = fileName === undefined ? '' : `; filename="${fileName}"`;
     const head = `--${boundary}\r\ncontent-disposition: form-data; name="${name}"${file}\r\ncontent-type: ${type}\r\n\r\n`;
-    return [Buffer.from(head), Buffer.from(content), Buffer.from('\r\n')];
+    return [Buffer.from(head), typeof content === 'string' ? Buffer.from(content) : content, Buffer.from('\r\n')];
   });
   const bytes = Buffer.concat([...chunks, Buffer.from(`--${boundary}--\r\n`)]);
   return { contentType: `multipart/form-data; boundary=${boundary}`, bytes };

@@ -6,7 +6,7 @@ import { triedClient, withoutEmpty } from './oauth-request.ts';
 import { readJson, requirePlainText } from './strict-text.ts';
 import type { Accepts, Contract, RequestFacts } from './contract.ts';
 import type { EdgeContext } from './edge.ts';
-import { readMultipart } from './multipart.ts';
+import { mostBytesOf, readMultipart } from './multipart.ts';
 
 /** What the reader of a contract gives; the handler sees it with the contract's own types. */
 export interface ReadInput {
@@ -137,8 +137,8 @@ async function readBody(ctx: EdgeContext, contract: Contract): Promise<ReadBody>
   if (!announcesBody(ctx.req)) return { value: undefined, raw: noBytes };
   requireIdentity(ctx.req);
   const type = acceptedType(ctx.req, accepts);
-  if (type === 'multipart') return { value: await readMultipart(ctx, contract.uploads), raw: noBytes };
-  const raw = await readBytes(ctx.req, limits.parsed);
+  const raw = await readBytes(ctx.req, type === 'multipart' ? mostBytesOf(contract.uploads) : limits.parsed);
+  if (type === 'multipart') return { value: await readMultipart(ctx, raw, contract.uploads), raw: noBytes };
   if (raw.length === 0) return { value: undefined, raw };
   const text = decode(raw);
   return { value: type === 'json' ? readJson(text) : parseForm(text), raw };
@@ -152,8 +152,10 @@ function readBytes(req: IncomingMessage, limit: number): Promise<Buffer> {
     let size = 0;
     req.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      if (size <= limit) chunks.push(chunk);
-      else reject(tooLarge(limit));
+      if (size <= limit) return void chunks.push(chunk);
+      // What is refused is not kept while the rest of it comes in.
+      chunks.length = 0;
+      reject(tooLarge(limit));
     });
     req.on('end', () => resolve(chunks.length === 1 ? (chunks[0] ?? noBytes) : Buffer.concat(chunks)));
     req.on('error', () => reject(incomplete()));

@@ -1,4 +1,4 @@
-import { Writable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import type { ExtendedFormidableOptions } from 'koa-body';
 import { z } from 'zod';
 import { AppError, InvalidRequest } from '../errors.ts';
@@ -19,13 +19,22 @@ export const UploadedFile = z
   .meta({ id: 'UploadedFile', type: 'string', format: 'binary' });
 
 const MOST_TEXT = 64 * 1024;
+const MOST_FIELDS = 20;
+/** The head of a part says its name, its file name and its type. */
+const MOST_HEAD = 2 * 1024;
 const SMALL: UploadLimits = { mostFiles: 4, mostBytes: MOST_TEXT, mostBytesInAll: 2 * MOST_TEXT };
 type Handler = NonNullable<ExtendedFormidableOptions['fileWriteStreamHandler']>;
 type VolatileFile = Parameters<Handler>[0];
 
+/** How long a multipart body may be, with the heads of its parts. */
+export function mostBytesOf({ mostFiles, mostBytesInAll } = SMALL): number {
+  return mostBytesInAll + MOST_TEXT + (mostFiles + MOST_FIELDS) * MOST_HEAD;
+}
+
 /** Reads a multipart body into fields and files (`{ name, bytes }`), nothing touches the disk; throws 413 or 400. */
-export async function readMultipart(ctx: EdgeContext, limits = SMALL): Promise<Record<string, unknown>> {
+export async function readMultipart(ctx: EdgeContext, body: Buffer, limits = SMALL): Promise<Record<string, unknown>> {
   const { several, mostFiles: maxFiles, mostBytes: maxFileSize, mostBytesInAll: maxTotalFileSize } = limits;
+  requireShortHeads(body, ctx.req.headers['content-type'] ?? '');
   const contents = new Map<unknown, Buffer[]>();
   // Few requests are uploads; loading the parser costs a start a tenth of a second.
   const { koaBody } = await import('koa-body');
@@ -36,7 +45,7 @@ export async function readMultipart(ctx: EdgeContext, limits = SMALL): Promise<R
     text: false,
     formidable: {
       maxFiles,
-      maxFields: 20,
+      maxFields: MOST_FIELDS,
       maxFieldsSize: MOST_TEXT,
       maxFileSize,
       maxTotalFileSize,
@@ -48,7 +57,9 @@ export async function readMultipart(ctx: EdgeContext, limits = SMALL): Promise<R
       throw translate(error, limits);
     },
   });
-  await read(ctx, async () => {});
+  const { headers } = ctx.req;
+  const req = Object.assign(Readable.from(piecesOf(body), { objectMode: false }), { headers });
+  await read(Object.create(ctx, { req: { value: req } }), async () => {});
   const fields: Record<string, unknown> = { ...(ctx.request.body as Record<string, unknown> | undefined) };
   requirePlainTree(fields);
   for (const [name, value] of Object.entries(fields)) if (Array.isArray(value)) throw duplicate(name);
@@ -62,6 +73,29 @@ export async function readMultipart(ctx: EdgeContext, limits = SMALL): Promise<R
     fields[name] = name === several ? uploads : uploads[0];
   }
   return fields;
+}
+
+/**
+ * The parser collects the head of a part however long it is, and looks for a file name in it with an expression whose time grows with
+ * the square of its length: no head may be longer than honest ones are.
+ */
+function requireShortHeads(body: Buffer, contentType: string): void {
+  const [, quoted, plain] = /boundary=(?:"([^"]+)"|([^;]+))/i.exec(contentType) ?? [];
+  const mark = Buffer.from(`--${quoted ?? plain ?? ''}`);
+  const onOwnLine = Buffer.concat([Buffer.from('\r\n'), mark]);
+  // The first one may stand behind whatever precedes the form.
+  let at = body.indexOf(mark);
+  for (let end = at + mark.length; at >= 0; end = at + onOwnLine.length) {
+    const head = body.subarray(end, end + MOST_HEAD);
+    const isLast = head.toString('latin1', 0, 2) === '--';
+    if (!isLast && head.length === MOST_HEAD && !head.includes('\r\n\r\n')) throw malformed();
+    at = body.indexOf(onOwnLine, end);
+  }
+}
+
+/** The parser stops at a fault between two pieces, not within one. */
+function* piecesOf(body: Buffer): Generator<Buffer> {
+  for (let at = 0; at < body.length; at += MOST_TEXT) yield body.subarray(at, at + MOST_TEXT);
 }
 
 function plainName(name: string | null): string {
@@ -103,5 +137,9 @@ function translate(error: Error, { mostFiles, mostBytes, mostBytesInAll }: Uploa
       413,
       `A file is larger than ${one} KB, all of them than ${all} KB, or they are more than ${mostFiles}.`,
     );
+  return malformed();
+}
+
+function malformed(): InvalidRequest {
   return new InvalidRequest('The multipart body is malformed.', [], 'body_malformed');
 }
