@@ -58,7 +58,7 @@ export function disputeDeeds(ports: Ports) {
       await check(disputeNo);
       const after = (await ports.store.read((tx) => tx.disputes.find({ disputeNo })))!;
       // A call whose answer was lost may have done it: what the channel shows now decides.
-      const isDone = isDoneBy(deed.deed, after.state, isAgain);
+      const isDone = isDoneBy(deed.deed, after.state, isAgain && said.kind === 'refused');
       if (said.kind === 'done' || isDone) return after;
       if (said.kind === 'unknown') throw unknownOutcome(orderNo, said.cause, said.supportId);
       const { code, reason: message, supportId } = said;
@@ -67,10 +67,13 @@ export function disputeDeeds(ports: Ports) {
   }
 }
 
-/** Whether the dispute shows that a call did what it was for, although its answer says otherwise or was lost. */
-function isDoneBy(deed: Deed['deed'], state: DisputeRow['state'], isAgain: boolean): boolean {
+/**
+ * Whether the dispute shows that a call did what it was for, although its answer says otherwise or was lost. `isTaken`: the channel
+ * refuses to take it again. A dispute that waits for no answer proves none: it may never have waited.
+ */
+function isDoneBy(deed: Deed['deed'], state: DisputeRow['state'], isTaken: boolean): boolean {
   if (deed === 'accept') return state === 'lost';
-  return deed === 'finish' ? isDecided(state) : isAgain && state !== 'needs_answer';
+  return deed === 'finish' ? isDecided(state) : isTaken && state !== 'needs_answer';
 }
 
 async function intendDeed(

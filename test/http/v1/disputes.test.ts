@@ -111,6 +111,10 @@ test.serial(
       return form;
     };
     const key = { 'idempotency-key': `files-${disputeNo}` };
+    const misnamed = withFiles();
+    misnamed.append('files', new Blob([new Uint8Array(png)]), 'a photo.png');
+    refused(t, await admin('POST', path, misnamed, key), 400, 'invalid_request');
+    t.is((await disputeOf(service, orderNo))?.answeredAt, null, 'nothing is sent without its files');
     refused(t, await admin('POST', path, withFiles(['notes.txt', Buffer.from('x')])), 422, 'channel_refused');
     const huge = withFiles(['huge.png', Buffer.alloc(10 * 1024 * 1024 + 1)]);
     refused(t, await admin('POST', path, huge), 413, 'body_too_large');
@@ -183,6 +187,20 @@ test.serial('a call that the channel never got is told as unknown, and can be re
   const again = await admin('POST', path, note, key);
   t.is(again.status, 200, JSON.stringify(again.body));
   t.is(again.body.data.status, 'lost');
+});
+
+test.serial('an answer that never got there stays unknown, however often it is repeated, until one does', async (t) => {
+  const { disputeNo, orderNo } = await open();
+  const answer = () =>
+    admin('POST', `/api/v1/disputes/${disputeNo}/answer`, text, { 'idempotency-key': `lost-answer-${disputeNo}` });
+  await service.sim('/sim/faults', { payWay: 'paypal', call: 'dispute-deed', fault: '502', times: 2, orderNo });
+  for (let tries = 0; tries < 2; tries += 1) {
+    refused(t, await answer(), 504, 'channel_outcome_unknown');
+    service.clock.advance(60);
+  }
+  const { status, body } = await answer();
+  t.is(status, 200, JSON.stringify(body));
+  t.is(body.data.status, 'open');
 });
 
 test.serial('what is sent has words, and not too many', async (t) => {
