@@ -111,5 +111,13 @@ export async function openGatedShop(t: ExecutionContext): Promise<ButtonShop & C
     gates[where] = { arrive: arrival.resolve, opened: opening.promise };
     return { arrived: arrival.promise, open: opening.resolve };
   };
-  return { ...(await openButtonShop(t, { simulator: between, paypalUrl: simulator.url })), shut };
+  return {
+    ...(await openButtonShop(t, {
+      simulator: between,
+      paypalUrl: simulator.url,
+      // While the gate is shut nobody may give up.
+      timeoutMs: 60_000,
+    })),
+    shut,
+  };
 }
