@@ -23,8 +23,15 @@ import {
   type UnknownCause,
 } from '../payments/channel.ts';
 import type { Channels, NoticeChannel } from '../payments/ports.ts';
+import { DebugBesideLive } from './debug-guard.ts';
 import { buildChannel, type Finder, readVersion, type Unseal } from './build.ts';
-import { ChannelDisabled, ChannelNotConfigured, ConfigurationBroken, NothingConfigured } from './refusals.ts';
+import {
+  ChannelDisabled,
+  ChannelNotConfigured,
+  ConfigurationBroken,
+  NothingConfigured,
+  SimulatorSilent,
+} from './refusals.ts';
 import { SealBroken } from './sealing.ts';
 
 /** What channels are made from. */
@@ -128,10 +135,15 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     kindOf(payWay);
     let found = await store.read((tx) => currentVersion(tx, project, payWay));
     if (!found && debug && parts.seedProject) {
-      await parts
-        .seedProject(project)
-        .catch((error: unknown) => log('error', 'the simulator is not available', { project, error }));
+      let fault: unknown;
+      await parts.seedProject(project).catch((error: unknown) => {
+        fault = error;
+        log('error', 'the simulator is not available', { project, error });
+      });
       found = await store.read((tx) => currentVersion(tx, project, payWay));
+      // A start that Debug refuses stays one without a configuration.
+      if (!found && fault !== undefined && !(fault instanceof DebugBesideLive))
+        throw new SimulatorSilent(payWay, fault);
     }
     return found && counts(found) && found.missing.length === 0 ? found : undefined;
   }

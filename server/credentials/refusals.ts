@@ -1,4 +1,4 @@
-import { AppError, Conflict, InvalidRequest, NotAllowed } from '../errors.ts';
+import { AppError, Conflict, InvalidRequest, NotAllowed, Unavailable } from '../errors.ts';
 import type { PayWay } from '../payments/channel.ts';
 
 /** The channel takes no new orders (422); those in flight go on. */
@@ -12,6 +12,15 @@ export class ChannelDisabled extends NotAllowed {
 export class ChannelNotConfigured extends NotAllowed {
   constructor(payWay: PayWay, detail = 'is not configured', cause?: unknown) {
     super('channel_not_configured', `The channel ${payWay} ${detail}.`, { cause });
+  }
+}
+
+/** With Debug: the simulator did not hand its configuration over (503), so nobody knows that there is none. */
+export class SimulatorSilent extends Unavailable {
+  constructor(payWay: PayWay, cause: unknown) {
+    super('channel_not_configured', `The channel ${payWay} is not configured yet: the simulator did not answer.`, {
+      cause,
+    });
   }
 }
 

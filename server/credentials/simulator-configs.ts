@@ -15,6 +15,9 @@ interface SimulatedConfig {
 }
 type SimulatedConfigs = Partial<Record<PayWay, SimulatedConfig>>;
 
+/** It may have to make several pairs of keys first. */
+const PATIENCE_MS = 20_000;
+
 const ACTOR = { kind: 'system', name: SIMULATOR } as const;
 
 /**
@@ -93,7 +96,7 @@ async function accountOf(simulatorUrl: string, project: string): Promise<Simulat
 }
 
 async function get(url: string): Promise<SimulatedConfigs | undefined> {
-  const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(5000) });
+  const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(PATIENCE_MS) });
   if (response.status === 404) return undefined;
   if (!response.ok) throw new Error(`The simulator returned HTTP ${response.status}.`);
   return (await response.json()) as SimulatedConfigs;
@@ -101,7 +104,7 @@ async function get(url: string): Promise<SimulatedConfigs | undefined> {
 
 async function post(url: string, body: object): Promise<void> {
   const headers = { 'content-type': 'application/json' };
-  const signal = AbortSignal.timeout(5000);
+  const signal = AbortSignal.timeout(PATIENCE_MS);
   const response = await fetch(url, {
     method: 'POST',
     headers,

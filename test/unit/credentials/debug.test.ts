@@ -2,6 +2,7 @@ import test from 'ava';
 import { CHANNEL_KINDS } from '../../../server/channels/registry.ts';
 import { DebugBesideLive, refuseDebugBesideLive } from '../../../server/credentials/debug-guard.ts';
 import { seedSimulatorConfigs } from '../../../server/credentials/simulator-configs.ts';
+import type { AppError } from '../../../server/errors.ts';
 import { startWorld } from '../simulator/world.ts';
 import { paypal } from './material.ts';
 import { insertOrder, startService } from './service.ts';
@@ -48,6 +49,17 @@ test('a project made later gets its simulator with its first order, and changed 
   await seedSimulatorConfigs(ports);
   for (const payWay of ['wechat', 'paypal'] as const) t.is((await channels.forNew('other', payWay)).configVersion, 1);
   t.is((await channels.forNew('other', 'alipay')).configVersion, 2);
+});
+
+test('a simulator that does not answer is no missing configuration: the order may be placed again', async (t) => {
+  const dark = await startService(t, { debug: true, simulatorUrl: 'http://127.0.0.1:1' });
+  const error = await t.throwsAsync<AppError>(dark.channels.forNew('default', 'alipay'));
+  t.like(error, { code: 'channel_not_configured', status: 503 });
+  const none = await startService(t, { debug: true });
+  t.like(await t.throwsAsync(none.channels.forNew('default', 'alipay')), {
+    code: 'channel_not_configured',
+    status: 422,
+  });
 });
 
 test('without Debug nothing is seeded, and what was is worth nothing', async (t) => {
