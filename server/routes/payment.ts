@@ -137,6 +137,7 @@ function buildRoutes(
    *     summary: Close an order
    *     description: >
    *       Returns the status `closed`, or `closing` until the channel confirms it. Closing twice is allowed; a paid order returns 409.
+   *       Closing an order of the scene `code` may cross the payment; then the channel gives it back, and the status is `refunded`.
    */
   router.post(
     '/close/:orderNo',

@@ -68,6 +68,11 @@ export function wentBack({ amount, refundedTotal = 0n }: Said<'paid'>): boolean 
   return refundedTotal >= amount.minor;
 }
 
+/** Whether the close of a payer's code has given the payment back: whatever asks meanwhile hears of money that is gone. */
+export function isCancelled(order: Pick<OrderRow, 'state' | 'scene'>, outcome: Said<'paid'>): boolean {
+  return order.state === 'closing' && order.scene === 'code' && wentBack(outcome);
+}
+
 /** Whether the application keeps money that comes after the end; a sibling overrules it. */
 export function isWelcomeLate({ state, closeReason, latePayment }: OrderRow, { sibling }: OrderFacts): boolean {
   if (sibling) return false;

@@ -3,7 +3,16 @@ import type { Outcome } from '../channel.ts';
 import { type Change, STAY } from './change.ts';
 import { type Decision, DECISIONS } from './decisions.ts';
 import { closed } from './end-order.ts';
-import { type Heard, type Hearing, isAmountOf, isLate, type OrderFacts, type Said, wentBack } from './facts.ts';
+import {
+  type Heard,
+  type Hearing,
+  isAmountOf,
+  isCancelled,
+  isLate,
+  type OrderFacts,
+  type Said,
+  wentBack,
+} from './facts.ts';
 import { againPaid, cameAndWent, differentAmount, latePaid, paidPatch } from './money-came.ts';
 import { ABSENCE_SECONDS, endOf, later, mayTakeApproved, nextOrderCheck } from './plan.ts';
 import { unexplainedRefunds } from './unexplained.ts';
@@ -22,8 +31,8 @@ function decisionOf(order: OrderRow, facts: OrderFacts, { outcome, firstWord }: 
   if (decision === 'capture' && order.state === 'pending' && !mayTakeApproved(order, now)) return 'note';
   if (decision !== 'pay' && decision !== 'late') return decision;
   if (order.paid > 0n) return 'again';
-  if (order.state === 'closing' && order.reverseDoubtAt !== null && outcome.kind === 'paid')
-    return wentBack(outcome) ? 'late' : 'await_reverse';
+  if (outcome.kind === 'paid' && isCancelled(order, outcome)) return 'late';
+  if (order.state === 'closing' && order.reverseDoubtAt !== null) return 'await_reverse';
   return isLate(order, facts) ? 'late' : 'pay';
 }
 

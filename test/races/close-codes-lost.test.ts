@@ -1,0 +1,68 @@
+import test, { type ExecutionContext } from 'ava';
+import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
+import { closeIn } from '../support/closes.ts';
+import { isTold, openShops, payerOf, placeIn, RACED_SCENES, type RacedScene, type Shops } from '../support/scenes.ts';
+
+const CODES = RACED_SCENES.filter(({ scene }) => scene === 'code');
+
+/** On the simulator's clock, which the test puts forward. */
+const LATER_SECONDS = 600;
+
+/** The payer has paid with a code, nobody here knows it, and nobody hears what became of the close. */
+async function closeUnheard(t: ExecutionContext, on: RacedScene, fault: string, delayMs: number) {
+  const { payWay } = on;
+  const shops = await openShops(t, [on], { timeoutMs: 1000 });
+  const { service } = shops;
+  await service.sim('/sim/notices', { payWay, enabled: false });
+  const orderNo = await placeIn(shops, on);
+  await (
+    await payerOf(shops, on, orderNo)
+  )();
+  const once = { payWay, orderNo, times: 1 };
+  // WeChat Pay is asked before it is told to reverse, and does not know of the payment yet.
+  if (payWay === 'wechat') await service.sim('/sim/faults', { ...once, call: 'query', fault: 'query-lag' });
+  await service.sim('/sim/faults', { ...once, call: 'close', fault, delayMs });
+  t.is((await closeIn(shops, on, orderNo)).answer, 'closing');
+  return { shops, orderNo };
+}
+
+/** The money went back once, by the channel's own cancel, and nobody has anything to do. */
+async function isGoneOnce(t: ExecutionContext, { service }: Shops, orderNo: string): Promise<void> {
+  t.is((await ledgerOf(service)).get(orderNo)?.refunded, 1000, 'by the channel itself');
+  await runUntilQuiet(service, 2 * 86_400, 1800);
+  const { order, refunds, open } = await service.app.store.read(async (tx) => ({
+    order: await tx.orders.find({ orderNo }),
+    refunds: await tx.refunds.list({ orderNo }),
+    open: await tx.exceptions.list({ orderNo, state: 'open' }),
+  }));
+  t.like(order, { state: 'closed', paid: 1000n, refunded: 1000n, refunding: 0n });
+  t.deepEqual(
+    refunds.map(({ state, amount }) => [state, amount]),
+    [['succeeded', 1000n]],
+  );
+  t.deepEqual(open, []);
+  t.like((await ledgerOf(service)).get(orderNo), { paid: 1000, refunded: 1000 });
+  await assertBooksBalance(t, service);
+}
+
+for (const on of CODES) {
+  test(`${on.title}: a close that lands late, after the payment was seen, has given the money back for us`, async (t) => {
+    const { shops, orderNo } = await closeUnheard(t, on, 'timeout-then-commit', LATER_SECONDS * 1000);
+    const { store } = shops.service.app;
+    await store.autocommit((tx) => tx.orders.update({ orderNo }, { checkedAt: null }));
+    await shops.shopOf(on).call('GET', `/api/v2/payment/query/${orderNo}`);
+    t.like(await store.read((tx) => tx.refunds.find({ orderNo })), { origin: 'late', state: 'pending' });
+    await shops.service.sim('/sim/clock', { advanceSeconds: LATER_SECONDS });
+    await isGoneOnce(t, shops, orderNo);
+  });
+}
+
+for (const on of CODES.filter(isTold)) {
+  test(`${on.title}: a payment that is told after a close whose answer was lost has gone back already`, async (t) => {
+    const { shops, orderNo } = await closeUnheard(t, on, 'commit-then-timeout', 2000);
+    await shops.service.sim('/sim/notices', { payWay: on.payWay, enabled: true });
+    await shops.service.sim('/sim/notify', { orderNo, kind: 'TRADE_SUCCESS' });
+    t.like(await shops.service.app.store.read((tx) => tx.refunds.find({ orderNo })), { origin: 'late' });
+    await isGoneOnce(t, shops, orderNo);
+  });
+}

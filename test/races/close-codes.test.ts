@@ -1,0 +1,104 @@
+import test, { type ExecutionContext } from 'ava';
+import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
+import { agreesWithLedger, closeIn, type Closed } from '../support/closes.ts';
+import { startInBetween } from '../support/in-between.ts';
+import { stateOf } from '../support/orders.ts';
+import { isTold, openShops, payerOf, placeIn, RACED_SCENES, type RacedScene, type Shops } from '../support/scenes.ts';
+import { ownSimulator, until } from '../support/service.ts';
+
+const CODES = RACED_SCENES.filter(({ scene }) => scene === 'code');
+
+/** A till's close that crosses the payment: the channel has given the money back, and its answer is held. */
+interface Crossing {
+  shops: Shops;
+  orderNo: string;
+  /** Lets the answer through. */
+  answered(): Promise<Closed>;
+}
+
+async function cross(t: ExecutionContext, on: RacedScene): Promise<Crossing> {
+  const { payWay } = on;
+  const simulator = await ownSimulator(t);
+  const answer = Promise.withResolvers<void>();
+  let isHeld = false;
+  const between = await startInBetween(
+    t,
+    simulator.url,
+    () => undefined,
+    (_method, path) => {
+      const isClose = isHeld && (payWay === 'alipay' ? path.startsWith('/alipay/') : path.endsWith('/reverse'));
+      if (!isClose) return undefined;
+      isHeld = false;
+      return answer.promise;
+    },
+  );
+  const shops = await openShops(t, [on], { simulator: between });
+  const { service } = shops;
+  const orderNo = await placeIn(shops, on);
+  await service.sim('/sim/notices', { payWay, enabled: false });
+  await (
+    await payerOf(shops, on, orderNo)
+  )();
+  // WeChat Pay is asked before it is told to reverse, and does not know of the payment yet.
+  const lag = { payWay, orderNo, times: 1, call: 'query', fault: 'query-lag' };
+  if (payWay === 'wechat') await service.sim('/sim/faults', lag);
+  isHeld = true;
+  const closing = closeIn(shops, on, orderNo);
+  closing.catch(() => {});
+  await until('the channel gave it back', async () => (await ledgerOf(service)).get(orderNo)?.refunded === 1000);
+  return {
+    shops,
+    orderNo,
+    answered: () => {
+      answer.resolve();
+      return closing;
+    },
+  };
+}
+
+async function ends(t: ExecutionContext, { shops, orderNo, answered }: Crossing): Promise<void> {
+  const { service } = shops;
+  const closed = await answered();
+  t.is(closed.answer, 'refunded');
+  await runUntilQuiet(service, 2 * 86_400, 3 * 3600);
+  await agreesWithLedger(t, service, closed);
+  const open = await service.app.store.read((tx) => tx.exceptions.list({ orderNo, state: 'open' }));
+  // Only what had been told as paid is for a person to look at: the goods may be gone.
+  const kinds = (await stateOf(service, orderNo)) === 'paid' ? ['refund_elsewhere'] : [];
+  t.deepEqual(
+    open.map(({ kind }) => kind),
+    kinds,
+  );
+  await assertBooksBalance(t, service);
+}
+
+for (const on of CODES) {
+  const { title } = on;
+
+  test(`${title}: a close that crosses the payment is answered refunded`, async (t) => {
+    const crossing = await cross(t, on);
+    await ends(t, crossing);
+  });
+
+  test(`${title}: who asks while the close is giving the money back is not told that it is paid`, async (t) => {
+    const crossing = await cross(t, on);
+    const { shops, orderNo } = crossing;
+    await shops.service.app.store.autocommit((tx) => tx.orders.update({ orderNo }, { checkedAt: null }));
+    const seen = await shops.shopOf(on).call('GET', `/api/v2/payment/query/${orderNo}`);
+    t.is(seen.body.data.status, 'refunded', JSON.stringify(seen.body));
+    await ends(t, crossing);
+  });
+}
+
+for (const on of CODES.filter(isTold)) {
+  test(`${on.title}: a payment that is told while the close is giving it back is no reason to call the order paid`, async (t) => {
+    const crossing = await cross(t, on);
+    const { shops, orderNo } = crossing;
+    await shops.service.sim('/sim/notices', { payWay: on.payWay, enabled: true });
+    for (const kind of ['TRADE_SUCCESS', 'refund']) {
+      await shops.service.sim('/sim/notify', { orderNo, kind });
+      t.is(await stateOf(shops.service, orderNo), 'paid', 'it was told before the close was answered');
+    }
+    await ends(t, crossing);
+  });
+}
