@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import test from 'ava';
 import { payerPage, type Place } from '../../server/pages/payer-page.ts';
 import { STATE_WORDS } from '../../server/pages/payer-words.ts';
@@ -6,52 +5,49 @@ import { CHANNEL_KINDS } from '../../server/channels/registry.ts';
 import type { PayWay } from '../../server/payments/channel.ts';
 import type { PayerOrder, PayerState } from '../../server/payments/payer.ts';
 import { fits, openBrowser, picture, watch } from '../support/browser.ts';
+import { ORDER_SCENES, requestIn } from '../support/order-scenes.ts';
 import { placeOrder } from '../support/orders.ts';
 import { startService } from '../support/service.ts';
 
-/** A code as the wallet shows it: Alipay's begin with 28, WeChat Pay's with 13; the payer of one that ends in 1 types a password. */
-const payCode = (begin: number) => `${begin}${randomInt(1e8, 1e9)}${randomInt(1e5, 1e6)}1`;
+const IN_THE_APP = 'Please complete the payment in the app where you started it.';
 
-/** What an order of each scene carries, and what its page tells the payer to do. */
-const SCENES: readonly (readonly [PayWay, scene: string, order: object, tells: string])[] = [
-  ['alipay', 'qr', {}, 'Scan this code with the Alipay app, or open it on this device.'],
-  ['alipay', 'page', {}, 'Pay with Alipay'],
-  ['alipay', 'wap', {}, 'Pay with Alipay'],
-  ['alipay', 'app', {}, 'Please complete the payment in the app where you started it.'],
-  ['alipay', 'jsapi', { openId: 'payer-1' }, 'Please complete the payment in the app where you started it.'],
-  ['alipay', 'mini', { openId: 'payer-1' }, 'Please complete the payment in the app where you started it.'],
-  ['alipay', 'code', { payCode: payCode(28) }, 'Please confirm the payment in the Alipay app on your phone.'],
-  ['wechat', 'qr', {}, 'Scan this code with the WeChat app, or open it on this device.'],
-  ['wechat', 'h5', { clientIp: '192.0.2.7' }, 'Pay with WeChat Pay'],
-  ['wechat', 'app', {}, 'Please complete the payment in the app where you started it.'],
-  ['wechat', 'jsapi', { openId: 'payer-1' }, 'Please complete the payment in the app where you started it.'],
-  ['wechat', 'mini', { openId: 'payer-1' }, 'Please complete the payment in the app where you started it.'],
-  [
-    'wechat',
-    'code',
-    { payCode: payCode(13), clientIp: '192.0.2.7' },
-    'Please confirm the payment in the WeChat app on your phone.',
-  ],
-  ['paypal', 'redirect', {}, 'Pay with PayPal'],
-];
+/** What the page of each scene tells the payer to do. */
+const TELLS: Readonly<Record<string, string>> = {
+  'alipay qr': 'Scan this code with the Alipay app, or open it on this device.',
+  'alipay page': 'Pay with Alipay',
+  'alipay wap': 'Pay with Alipay',
+  'alipay app': IN_THE_APP,
+  'alipay jsapi': IN_THE_APP,
+  'alipay mini': IN_THE_APP,
+  'alipay code': 'Please confirm the payment in the Alipay app on your phone.',
+  'wechat qr': 'Scan this code with the WeChat app, or open it on this device.',
+  'wechat h5': 'Pay with WeChat Pay',
+  'wechat app': IN_THE_APP,
+  'wechat jsapi': IN_THE_APP,
+  'wechat mini': IN_THE_APP,
+  'wechat code': 'Please confirm the payment in the WeChat app on your phone.',
+  'paypal redirect': 'Pay with PayPal',
+};
 
 test('the page of every scene tells the payer what to do, and fits a small phone', async (t) => {
   t.timeout(180_000);
   const known = [...CHANNEL_KINDS].flatMap(([payWay, { scenes }]) =>
     Object.keys(scenes).map((scene) => `${payWay} ${scene}`),
   );
-  t.deepEqual(SCENES.map(([payWay, scene]) => `${payWay} ${scene}`).toSorted(), known.toSorted());
+  t.deepEqual(ORDER_SCENES.map(({ payWay, scene }) => `${payWay} ${scene}`).toSorted(), known.toSorted());
   const service = await startService(t);
   const shop = await service.merchant();
   const page = await (await openBrowser(t)).newPage();
   const faults = watch(page);
-  for (const [payWay, scene, order, tells] of SCENES) {
-    const request = { payWay, scene, subject: 'Two coffees and a very long name of a shop, 两杯咖啡', amount: 12.5 };
-    const orderNo = await placeOrder(shop, { ...request, ...order });
+  for (const one of ORDER_SCENES) {
+    const { payWay, scene } = one;
+    const request = { subject: 'Two coffees and a very long name of a shop, 两杯咖啡', amount: 12.5 };
+    const orderNo = await placeOrder(shop, requestIn(one, request));
     await page.setViewportSize({ width: 320, height: 640 });
     await page.goto(`${service.url}/pay/${orderNo}`);
     await page.getByRole('heading', { name: 'Waiting for your payment' }).waitFor();
-    t.is(await page.locator('.pay :is(p, a.go)').first().innerText(), tells, `${payWay} ${scene}`);
+    const told = await page.locator('.pay :is(p, a.go)').first().innerText();
+    t.is(told, TELLS[`${payWay} ${scene}`] ?? 'nothing', `${payWay} ${scene}`);
     t.true(await fits(page), `${payWay} ${scene}`);
     await picture(page, `scene-${payWay}-${scene}`);
   }

@@ -1,24 +1,14 @@
-import { randomInt, randomUUID } from 'node:crypto';
 import test from 'ava';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
 import { accept, configureAs, type Shop } from '../support/changed-identity.ts';
 import { disputed, disputeOf } from '../support/disputes.ts';
+import { scenesOf } from '../support/order-scenes.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
 import { startService, type Merchant, type Service } from '../support/service.ts';
 
-/** 18 digits that nobody has shown before. */
-const newPayCode = () => `13${String(randomInt(1e8, 1e9))}${String(randomInt(1e6, 1e7))}`;
-
-/** What an order says in each scene; `bySp` = in the name of the partner's own app, though the sub-merchant has one. */
-const SCENES: Readonly<Record<string, { bySp?: true; more: () => object }>> = {
-  qr: { more: () => ({}) },
-  h5: { more: () => ({ clientIp: '192.0.2.7' }) },
-  app: { more: () => ({}) },
-  jsapi: { bySp: true, more: () => ({ openId: `o${randomUUID()}` }) },
-  mini: { more: () => ({ openId: `o${randomUUID()}` }) },
-  code: { more: () => ({ payCode: newPayCode(), clientIp: '192.0.2.9' }) },
-};
+/** Placed in the name of the partner's own app, though the sub-merchant has one. */
+const BY_PARTNER = 'jsapi';
 
 /** Nobody is notified of a code: the order is asked about while the payer stands there. */
 async function payAtTill(service: Service, shop: Merchant, request: Record<string, unknown>): Promise<string> {
@@ -45,8 +35,9 @@ for (const mode of ['certificate', 'public-key'] as const) {
     t.like(probe.body.data, { ok: true }, JSON.stringify(probe.body));
 
     const orders: string[] = [];
-    for (const [scene, { bySp, more }] of Object.entries(SCENES)) {
-      const request = { payWay: 'wechat', scene, ...more(), ...(bySp && { appId: fields.appId }) };
+    for (const { scene, members } of scenesOf('wechat')) {
+      const bySp = scene === BY_PARTNER;
+      const request = { payWay: 'wechat', scene, ...members(), ...(bySp && { appId: fields.appId }) };
       const orderNo =
         scene === 'code' ? await payAtTill(service, shop, request) : await payOrder(service, shop, request);
       orders.push(orderNo);
@@ -54,9 +45,9 @@ for (const mode of ['certificate', 'public-key'] as const) {
       const names = { mchid: fields.mchid, subMchid: fields.subMchId, appid: fields.appId };
       t.like(details, bySp ? names : { ...names, subAppid: fields.subAppId }, scene);
       t.is('subAppid' in details && details.subAppid !== undefined, !bySp, scene);
-      const { openId } = request as { openId?: string };
+      const { openId } = request;
       if (openId) t.like(details, bySp ? { openid: openId } : { subOpenid: openId }, scene);
-      const open = await placeOrder(shop, { ...request, ...more() });
+      const open = await placeOrder(shop, { ...request, ...members() });
       t.is((await shop.call('POST', `/api/v2/payment/close/${open}`)).body.data.status, 'closed', scene);
     }
 

@@ -11,15 +11,17 @@ interface Orders {
   crashAt?: string;
   sweepEveryMs?: number;
   jobs?: boolean;
+  aheadMs?: number;
 }
 
 /** A replica in a process of its own, so that it can be killed: its orders come as JSON in PAY_TEST_REPLICA. */
 const orders = JSON.parse(process.env.PAY_TEST_REPLICA ?? '{}') as Orders;
-const { simulatorUrl, crashAt } = orders;
+const { simulatorUrl, crashAt, aheadMs = 0 } = orders;
 const config = loadConfig({ env: process.env, cwd: process.cwd() }) as Config;
 const app = await buildApp(config, {
   simulatorUrl,
   databaseTimeouts: PATIENT,
+  now: () => new Date(Date.now() + aheadMs),
   logger: pino({ level: process.env.PAY_TEST_LOG ?? 'silent' }),
   checkpoint: (name) => {
     if (name === crashAt) process.kill(process.pid, 'SIGKILL');

@@ -12,6 +12,8 @@ export interface ReplicaOptions {
   /** Checkpoint at which it kills itself. */
   crashAt?: string;
   sweepEveryMs?: number;
+  /** Milliseconds that its clock is ahead, as that of a service whose test put it forward. */
+  aheadMs?: number;
   /** Works what is due as the service does, with its own scheduler. */
   jobs?: boolean;
 }

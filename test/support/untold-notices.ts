@@ -6,12 +6,13 @@ import { firstAdmin, type Admin } from './admin.ts';
 import { temporaryFolder } from './folder.ts';
 import { createForger, type Forger, type Message } from './forge.ts';
 import { placeOrder } from './orders.ts';
+import { payIn, placeIn, type RacedScene, type Shops, shopsOf } from './scenes.ts';
 import { startService, type Merchant, type Service } from './service.ts';
 
 export const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
 
 /** Two projects with accounts of their own at a simulator whose keys are known; no notice is delivered by itself. */
-export interface Stage {
+export interface Stage extends Shops {
   service: Service;
   shop: Merchant;
   neighbour: Merchant;
@@ -19,8 +20,8 @@ export interface Stage {
   forger: Forger;
 }
 
-/** Starts it. */
-export async function stage(t: ExecutionContext): Promise<Stage> {
+/** Starts it, with the shops of these scenes. */
+export async function stage(t: ExecutionContext, scenes: readonly RacedScene[] = []): Promise<Stage> {
   const dir = temporaryFolder(t);
   const simulator = await startSimulator({ dir, listen: { host: '127.0.0.1', port: 0 } });
   t.teardown(() => simulator.close());
@@ -30,18 +31,43 @@ export async function stage(t: ExecutionContext): Promise<Stage> {
   await service.app.prepare();
   for (const payWay of PAY_WAYS) await service.sim('/sim/notices', { payWay, enabled: false });
   const neighbour = await service.merchant({ project: 'other' });
-  return { service, shop: await service.merchant(), neighbour, admin, forger: createForger(dir) };
+  const shop = await service.merchant();
+  const shopOf = await shopsOf(service, scenes, shop);
+  return { service, shop, shopOf, neighbour, admin, forger: createForger(dir) };
 }
 
 /** An order that the payer has paid (PayPal: approved) without us knowing, and the message that says so. */
 export async function untold({ service }: Stage, shop: Merchant, payWay: PayWay, amount = 10): Promise<Delivery> {
   const orderNo = await placeOrder(shop, { payWay, amount });
   await service.sim('/sim/pay', { orderNo });
+  return firstMessage(service, orderNo);
+}
+
+/**
+ * The same in a scene. Of PayPal's buttons it is the message that the money was taken: the shop asked for it, and nobody here heard
+ * the answer.
+ */
+export async function untoldIn(on: Stage, scene: RacedScene, amount = 10): Promise<Delivery> {
+  const orderNo = await placeIn(on, scene, { amount });
+  await payUnheard(on, scene, orderNo);
+  return firstMessage(on.service, orderNo, scene.hasButtons ? 'PAYMENT.CAPTURE.COMPLETED' : undefined);
+}
+
+/** The payer of an order pays, and the service does not know it. */
+export async function payUnheard(on: Stage, scene: RacedScene, orderNo: string): Promise<void> {
+  const lost = { payWay: scene.payWay, call: 'capture', orderNo, fault: '500-after-commit', times: 1 };
+  if (scene.hasButtons) await on.service.sim('/sim/faults', lost);
+  await payIn(on, scene, orderNo);
+}
+
+async function firstMessage(service: Service, orderNo: string, event?: string): Promise<Delivery> {
   await service.sim('/sim/notify', { orderNo });
   const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
     deliveries: Delivery[];
   };
-  return deliveries[0]!;
+  const found = deliveries.find((delivery) => event === undefined || delivery.event === event);
+  if (!found) throw new Error(`${orderNo}: nothing was told`);
+  return found;
 }
 
 /** A delivery as it is posted again. */

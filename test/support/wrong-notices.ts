@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { PayWay } from '../../server/payments/channel.ts';
 import type { Delivery } from '../../server/simulator/notice.ts';
 import type { Envelope, Facts, Forger } from './forge.ts';
@@ -76,12 +77,16 @@ const ONLY: Record<PayWay, (scene: Scene) => Wrong[]> = {
   },
   wechat({ template, forger, refundNo, victim, foreign }) {
     const other = forger.secretsOf('wechat', 'other');
+    const isPartner = template['sp_mchid'] !== undefined;
+    const [mchid, appid] = isPartner ? ['sp_mchid', 'sp_appid'] : ['mchid', 'appid'];
+    const { [mchid]: own, sub_mchid } = template;
     const amount = template['amount'] as Facts;
     const facts = (changes: Facts): Facts => ({ ...template, ...changes });
     const refund = (changes: Facts): Wrong => ({
       name: `a refund: ${JSON.stringify(changes)}`,
       facts: {
-        mchid: template['mchid'],
+        [mchid]: own,
+        ...(isPartner ? { sub_mchid } : {}),
         transaction_id: template['transaction_id'],
         out_trade_no: victim,
         refund_id: '50300000000000000000000000001',
@@ -95,9 +100,10 @@ const ONLY: Record<PayWay, (scene: Scene) => Wrong[]> = {
       envelope: { event: 'REFUND.SUCCESS' },
     });
     return [
-      { name: 'another mchid', facts: facts({ mchid: other['mchid'] }) },
-      { name: 'another appid', facts: facts({ appid: other['appId'] }) },
-      { name: 'no mchid', facts: facts({ mchid: undefined }) },
+      { name: 'another mchid', facts: facts({ [mchid]: other['mchid'] }) },
+      { name: 'another appid', facts: facts({ [appid]: other['appId'] }) },
+      { name: 'no mchid', facts: facts({ [mchid]: undefined }) },
+      ...(isPartner ? wrongSubs(template, other) : []),
       {
         name: 'sealed with the APIv3 key of another account',
         envelope: { secrets: { apiV3Key: other['apiV3Key'] ?? '' } },
@@ -117,7 +123,7 @@ const ONLY: Record<PayWay, (scene: Scene) => Wrong[]> = {
       { name: 'no transaction number', facts: facts({ transaction_id: '' }) },
       { name: 'no id of the message', envelope: { id: '' } },
       refund({}),
-      refund({ mchid: other['mchid'] }),
+      refund({ [mchid]: other['mchid'] }),
       refund({ out_refund_no: '' }),
       refund({ out_trade_no: foreign }),
       refund({ out_refund_no: refundNo, refund_status: 'CLOSED' }),
@@ -187,14 +193,33 @@ const ONLY: Record<PayWay, (scene: Scene) => Wrong[]> = {
 
 /** The same facts about another order. */
 export function withOrder(payWay: PayWay, facts: Facts, orderNo: string, channelOrderId: string): Facts {
-  if (payWay === 'alipay') return { ...facts, out_trade_no: orderNo, trade_no: '2030010122001400000000000001' };
-  if (payWay === 'wechat') return { ...facts, out_trade_no: orderNo, transaction_id: '4200000000000000000000000001' };
+  if (payWay === 'alipay') return { ...facts, out_trade_no: orderNo, trade_no: `20300101${digitsOf(orderNo)}` };
+  if (payWay === 'wechat') return { ...facts, out_trade_no: orderNo, transaction_id: `42000000${digitsOf(orderNo)}` };
   const resource = facts['resource'] as Facts;
-  const [unit] = resource['purchase_units'] as Facts[];
-  const purchase_units = [{ ...unit, custom_id: orderNo, invoice_id: orderNo }];
-  return {
-    ...facts,
-    id: `WH-${orderNo}`,
-    resource: { ...resource, id: channelOrderId, custom_id: orderNo, purchase_units },
-  };
+  const numbers = { custom_id: orderNo, invoice_id: orderNo };
+  const [unit] = (resource['purchase_units'] ?? []) as Facts[];
+  // A capture names the order that it is of; an order is named by its own id.
+  const its = unit
+    ? { id: channelOrderId, custom_id: orderNo, purchase_units: [{ ...unit, ...numbers }] }
+    : { ...numbers, supplementary_data: { related_ids: { order_id: channelOrderId } } };
+  return { ...facts, id: `WH-${orderNo}`, resource: { ...resource, ...its } };
+}
+
+/** Twenty digits, the same for the same order. */
+function digitsOf(orderNo: string): string {
+  return BigInt(`0x${hash('sha256', orderNo)}`)
+    .toString()
+    .slice(0, 20);
+}
+
+/** A partner's message that is about another sub-merchant, or about nobody's. */
+function wrongSubs(template: Facts, other: Record<string, string>): Wrong[] {
+  const { sp_mchid, sub_mchid, sp_appid, sub_appid: _, ...rest } = template;
+  return [
+    { name: 'another sub-merchant', facts: { ...template, sub_mchid: other['mchid'] } },
+    { name: 'no sub-merchant', facts: { ...template, sub_mchid: undefined } },
+    { name: 'another app of the sub-merchant', facts: { ...template, sub_appid: other['appId'] } },
+    { name: 'the partner as a direct merchant', facts: { ...rest, mchid: sp_mchid, appid: sp_appid } },
+    { name: 'the sub-merchant as a direct merchant', facts: { ...rest, mchid: sub_mchid, appid: sp_appid } },
+  ];
 }

@@ -1,16 +1,15 @@
-import { randomInt } from 'node:crypto';
 import test from 'ava';
+import { newPayCode } from '../../support/order-scenes.ts';
 import { placeOrder } from '../../support/orders.ts';
 import { refused } from '../../support/route-file.ts';
 import { startService } from '../../support/service.ts';
 
-const newPayCode = () => `13${String(randomInt(1e8, 1e9))}${String(randomInt(1e6, 1e7))}`;
 const atTheTill = () => ({
   subject: 'Two coffees',
   amount: 12.5,
   payWay: 'wechat',
   scene: 'code',
-  payCode: newPayCode(),
+  payCode: newPayCode(13),
   clientIp: '192.0.2.9',
 });
 

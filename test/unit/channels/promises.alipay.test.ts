@@ -1,12 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { alipayKind } from '../../../server/channels/alipay/kind.ts';
 import type { PayHint } from '../../../server/payments/channel.ts';
 import { alipayHalf } from '../../../server/simulator/alipay/half.ts';
 import { isLong } from '../../support/counts.ts';
+import { isOpenedByPayer, type OrderScene, scenesOf } from '../../support/order-scenes.ts';
 import { testPromises, type PromiseOptions } from '../../support/promises/simulated.ts';
 import { channelSaying } from './alipay/fixture.ts';
-import { shownCode } from './alipay/shown-code.ts';
 
 const trade = { code: '10000', total_amount: '12.34', trade_no: '1', trade_status: 'TRADE_WONDERFUL' };
 
@@ -17,31 +16,26 @@ function opens({ type, url, params }: PayHint, simulatorUrl: string): string {
   return address;
 }
 
-type Scene = Pick<PromiseOptions, 'order' | 'opens' | 'without'>;
-
-// A trade that begins when the payer opens it has no create whose answer is lost.
-const opened = { opens, without: /^a create that was answered too late/ };
-
-const SCENES: Readonly<Record<string, Scene>> = {
-  qr: {},
-  page: { ...opened, order: () => ({ scene: 'page' }) },
-  wap: { ...opened, order: () => ({ scene: 'wap' }) },
-  app: { ...opened, order: () => ({ scene: 'app' }) },
-  mini: { order: () => ({ scene: 'mini', openId: '074aQiZ1zBcBsVq3bOPdmUq' }) },
-  jsapi: { order: () => ({ scene: 'jsapi', openId: '2088000000000011' }) },
+/** What is other in a scene than in the default one. */
+function specialOf(one: OrderScene): Pick<PromiseOptions, 'order' | 'opens' | 'without'> {
+  const { scene, members } = one;
+  const order = () => ({ scene, ...members() });
+  // A trade that begins when the payer opens it has no create whose answer is lost.
+  if (isOpenedByPayer(one)) return { order, opens, without: /^a create that was answered too late/ };
   // A payer's code that is closed is cancelled, and what was paid goes back: alipay-till.test.ts and simulated.test.ts say so.
-  code: {
-    order: () => ({ scene: 'code', payCode: shownCode(randomUUID(), 'asks-password') }),
-    without: /^a paid order does not close$/,
-  },
-};
+  return scene === 'code' ? { order, without: /^a paid order does not close$/ } : { order };
+}
+
+const SCENES = scenesOf('alipay');
 
 test('every scene is here', (t) => {
-  t.deepEqual(Object.keys(SCENES).toSorted(), Object.keys(alipayKind.scenes).toSorted());
+  t.deepEqual(SCENES.map(({ scene }) => scene).toSorted(), Object.keys(alipayKind.scenes).toSorted());
 });
 
 // Every scene in one way of signing and some in the other; in a long run (PAY_TEST_LONG) every scene in both.
-for (const [scene, special] of Object.entries(SCENES)) {
+for (const one of SCENES) {
+  const { scene } = one;
+  const special = specialOf(one);
   for (const signMode of ['key', 'certificate']) {
     if (!isLong && signMode === 'key' && special.opens) continue;
     testPromises(test, alipayKind, {
