@@ -275,6 +275,21 @@ test('the close that the channel confirms ends the order, whatever the close was
       }
 });
 
+test('what the close of a code gave back is told as closed, whoever hears of it before the close is answered', (t) => {
+  const amount = { minor: 1000n, currency: 'CNY' };
+  const gone = { kind: 'paid', channelNo: 'T-1', amount, at: NOW, refundedTotal: 1000n } as const;
+  for (const cause of ['query', 'notice', 'check'])
+    for (const scene of ['code', 'qr'] as const) {
+      const order = orderRow({ state: 'closing', closeAsked: true, scene });
+      const change = decideOrder(order, { sibling: false }, { outcome: gone, cause }, NOW) as Change;
+      const told = change.tell?.map(({ type }) => type);
+      // Elsewhere no close gives anything back: a payment that came first counts, and its refund is a question.
+      t.is(change.rule, scene === 'code' ? 'O9' : 'O8', cause);
+      t.deepEqual(told, [scene === 'code' ? 'order.closed' : 'order.paid'], cause);
+      t.is(change.open?.row.elsewhere, scene === 'code' ? true : undefined, cause);
+    }
+});
+
 test('what was claimed and not confirmed is looked into soon, whatever the state, and never later than planned', (t) => {
   const soon = new Date(NOW.getTime() + 15_000);
   for (const order of orders({ few: true }))
