@@ -1,10 +1,7 @@
-import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Via } from './apply.ts';
-import { ask, orderRef, refundRef } from './ask.ts';
-import type { RefundOutcome } from './channel.ts';
+import { ask, refundRef } from './ask.ts';
 import { isForgotten } from './core/decide-refund.ts';
-import { wentBack } from './core/facts.ts';
 import { type NextRefundStep, nextRefundStep } from './core/plan.ts';
 import type { Ports } from './ports.ts';
 import { sendRefund } from './refund.ts';
@@ -32,25 +29,14 @@ export function checkRefund(ports: Ports) {
     const { refundNo, orderNo } = refund;
     const order = await ports.store.read((tx) => tx.orders.find({ orderNo }));
     if (!order) throw new Error('a refund has no order');
-    const said = await ask(ports, order, (channel) => channel.queryRefund(refundRef(order, refund, ports.publicUrl)));
+    const outcome = await ask(ports, order, (channel) =>
+      channel.queryRefund(refundRef(order, refund, ports.publicUrl)),
+    );
     ports.checkpoint('refund-check.asked');
-    const outcome = (said.kind === 'absent' && (await doneByClose(order, refund))) || said;
     const isUnheardOf = step === 'ask_if_known' && outcome.kind === 'absent';
     const tellsAgain = step !== 'ask_if_done' && outcome.kind === 'unknown' && 'repeat' in outcome;
     const canRepeat = !isForgotten(refund, ports.channels.kindOf(order.payWay).limits, ports.now());
     if ((isUnheardOf || tellsAgain) && canRepeat) await send(refundNo, via);
     else await settleRefund(ports, refundNo, { outcome: isUnheardOf ? LOST : outcome }, via);
-  }
-
-  /**
-   * The close of a payer's code gives the money back by itself, and nobody may have heard its answer: then late money that is to go back
-   * under our own number is gone already.
-   */
-  async function doneByClose(order: OrderRow, refund: RefundRow): Promise<RefundOutcome | undefined> {
-    if (order.scene !== 'code' || refund.origin !== 'late' || order.refunded > 0n) return undefined;
-    const said = await ask(ports, order, (channel) => channel.query(orderRef(order)));
-    if (said.kind !== 'paid' || !wentBack(said)) return undefined;
-    const { amount: minor, currency } = refund;
-    return { kind: 'succeeded', amount: { minor, currency }, at: ports.now() };
   }
 }

@@ -10,7 +10,6 @@ import type { Asker, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
 import { OrderAlreadyPaid } from './refusals.ts';
 import { lockOrder, settle, settleLocked } from './settle.ts';
-import { statusOf } from './view.ts';
 
 /** Closes an order: 'closed' when the channel confirmed it, 'closing' while it did not; a paid order is refused. */
 export type ClosePayment = (asker: Asker, orderNo: string, claim?: KeyClaim) => Promise<OrderRow>;
@@ -23,21 +22,16 @@ export function closePayment(ports: Ports): ClosePayment {
     const reason = owner === 'any' ? 'admin' : 'merchant';
     const order = await intendClose(ports, orderNo, reason, via, { owner, person, claim });
     ports.checkpoint('close.intent');
-    if (isPaid(order)) throw new OrderAlreadyPaid(orderNo);
+    if (order.state === 'paid') throw new OrderAlreadyPaid(orderNo);
     if (order.state !== 'closing') return order;
     return afterIntent({ orderNo }, async () => {
       await pursue(order, via);
       // Decided under the lock: once 'closing' was said, later money is late money.
       const told = await settle(ports, orderNo, { wish: 'answer_closing' }, via);
-      if (isPaid(told)) throw new OrderAlreadyPaid(orderNo);
+      if (told.state === 'paid') throw new OrderAlreadyPaid(orderNo);
       return told;
     });
   };
-}
-
-/** Whether there is a payment that the close came too late for; one that the close gave back (a payer's code) is none, even if it was told. */
-function isPaid(order: OrderRow): boolean {
-  return order.state === 'paid' && !(order.closeAsked && statusOf(order) === 'refunded');
 }
 
 /** The intent to close, committed before the channel is asked. */

@@ -138,15 +138,7 @@ function settleReturned(order: OrderRow, { channelNo, at }: Returned, now: Date)
   }
   const minor = order.paid - order.refunded - order.refunding;
   if (minor <= 0n) return STAY;
-  // Nothing of the payment is left that another refund could have taken.
-  const resolve = [
-    { where: { orderNo: order.orderNo, kind: 'refund_unexplained' }, resolution: 'explained', by: 'service' } as const,
-  ];
-  return {
-    rule: null,
-    resolve,
-    open: refundByClose(order, { kind: 'succeeded', amount: { minor, currency }, at }, now),
-  };
+  return { rule: null, open: refundByClose(order, { kind: 'succeeded', amount: { minor, currency }, at }, now) };
 }
 
 /** Whether the payer has something to pay with: what the channel handed out may die before the order does. */
