@@ -78,9 +78,10 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
     return found.complainted_mchid === mchid ? { kind: 'found', dispute: disputeOf(found) } : { kind: 'absent' };
   }
 
-  /** WeChat Pay lists by the day of the complaint. */
+  /** WeChat Pay lists by the day of the complaint, and the payer may go on with one that was over: the list begins long before. */
   async function list(since: Date, page = '0'): Promise<DisputePage> {
-    const days = { begin_date: dayOf(since), end_date: dayOf(new Date(since.getTime() + LIST_MS)) };
+    const begin = new Date(since.getTime() - EARLIER_MS);
+    const days = { begin_date: dayOf(begin), end_date: dayOf(new Date(begin.getTime() + LIST_MS)) };
     const whose: Record<string, string> = account.sub ? { complainted_mchid: mchid } : {};
     const query = new URLSearchParams({ limit: String(PAGE), offset: page, ...days, ...whose });
     const reply = await ask(get(`${PATH}?${query.toString()}`));
@@ -142,8 +143,9 @@ function refusal(reply: Refused): DisputeDeed {
   return unknownRefusal(reply) ?? { kind: 'refused', code: reply.code, reason: reply.message };
 }
 
-/** A list reaches over 30 days at most, so it ends this long after its beginning: today or a day that is to come. */
-const LIST_MS = 20 * 86_400_000;
+/** A list reaches over 30 days at most, of which this much is before the time that is asked for; it ends on a day that is to come. */
+const LIST_MS = 29 * 86_400_000;
+const EARLIER_MS = 24 * 86_400_000;
 
 /** Whatever is not listed is examined: nothing ends by a word that nobody knows. */
 const STATES: Readonly<Record<string, DisputeState>> = { PENDING: 'needs_answer', PROCESSED: 'won' };

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import type { Call } from '../faults.ts';
+import type { Call, FaultName } from '../faults.ts';
 import { isOfKind } from '../file-kind.ts';
 import type { Core } from '../half.ts';
 import type { Trade } from '../trade.ts';
@@ -50,7 +50,10 @@ const FinishRequest = z.object({
 
 /** Complaints of consumers (RiskGO): methods and members are those of the request and response models of alipay-sdk-java-all. */
 export const COMPLAINT_METHODS: Readonly<
-  Record<string, { call: Call; act: (core: Core, request: AlipayRequest) => { content: Content } }>
+  Record<
+    string,
+    { call: Call; act: (core: Core, request: AlipayRequest, fault: FaultName | undefined) => { content: Content } }
+  >
 > = {
   'alipay.security.risk.complaint.info.batchquery': { call: 'dispute', act: list },
   'alipay.security.risk.complaint.info.query': { call: 'dispute', act: read },
@@ -63,10 +66,10 @@ interface Found {
   complaint: AlipayComplaint;
 }
 
-function list(core: Core, request: AlipayRequest): { content: Content } {
+function list(core: Core, request: AlipayRequest, fault: FaultName | undefined): { content: Content } {
   const asked = parse(ListRequest, request);
   const { status_list: states, task_id: task, task_id_list: tasks, trade_no: tradeNo } = asked;
-  const found = allOf(core, request)
+  const found = (fault === 'query-lag' ? [] : allOf(core, request))
     .filter(({ complaint: { createdAt } }) => isWithin(createdAt, asked.gmt_complaint_start, asked.gmt_complaint_end))
     .filter(({ complaint: { processedAt } }) => isWithin(processedAt, asked.gmt_process_start, asked.gmt_process_end))
     .filter(({ complaint }) => states === undefined || states.includes(statusOf(core, complaint)))
@@ -86,7 +89,8 @@ function list(core: Core, request: AlipayRequest): { content: Content } {
   };
 }
 
-function read(core: Core, request: AlipayRequest): { content: Content } {
+function read(core: Core, request: AlipayRequest, fault: FaultName | undefined): { content: Content } {
+  if (fault === 'query-lag') throw unknownHere();
   const { trade, complaint } = named(core, request, parse(ReadRequest, request).complain_id);
   return { content: success({ ...present(core, trade, complaint, request.account.sellerId) }) };
 }
@@ -137,8 +141,12 @@ function allOf(core: Core, { account, sellers }: AlipayRequest): Found[] {
 
 function named(core: Core, request: AlipayRequest, id: number): Found {
   const found = allOf(core, request).find(({ complaint }) => complaint.id === id);
-  if (!found) throw new AlipayRefusal('40004', 'COMPLAINT_NOT_EXIST', 'The complaint does not exist.');
+  if (!found) throw unknownHere();
   return found;
+}
+
+function unknownHere(): AlipayRefusal {
+  return new AlipayRefusal('40004', 'COMPLAINT_NOT_EXIST', 'The complaint does not exist.');
 }
 
 function isWithin(at: number | null, from: number | undefined, to: number | undefined): boolean {

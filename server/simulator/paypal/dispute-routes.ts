@@ -48,11 +48,15 @@ export function addDisputes(add: AddRoute, core: Core): void {
   const path = '/v1/customer/disputes';
   const orderNo = (request: Request) => search(core, request)?.trade.orderNo;
 
-  add('get', path, { call: 'dispute', act: (request) => json(200, list(core, request)) });
+  add('get', path, {
+    call: 'dispute',
+    act: (request, fault) => json(200, fault === 'query-lag' ? { items: [], links: [] } : list(core, request)),
+  });
   add('get', `${path}/:id`, {
     call: 'dispute',
     orderNo,
-    act(request) {
+    act(request, fault) {
+      if (fault === 'query-lag') throw notFound();
       const { trade, dispute } = find(core, request);
       return json(200, presentDispute(core, trade, dispute));
     },

@@ -4,7 +4,7 @@ import type { Answer } from '../exchange.ts';
 import { disputedMinor, type DisputeDeed } from '../dispute-deed.ts';
 import type { Core } from '../half.ts';
 import { SimulatorRefusal } from '../refusal.ts';
-import { paymentOf, type Trade } from '../trade.ts';
+import { paymentOf, refundableMinor, type Trade } from '../trade.ts';
 import { randomDigits } from '../trades.ts';
 import { settled, type Asked, type CallRoute, type Planned } from './calls.ts';
 import { complaintUrlOf } from './complaint-notices.ts';
@@ -22,6 +22,8 @@ interface Complaint {
   /** The payer wrote something that nobody answered. */
   waits: boolean;
   answers: string[];
+  /** How often the payer complained, the first time included. */
+  times?: number;
   /** Images that went with the answers. */
   images?: string[];
   createdAt: number;
@@ -65,13 +67,18 @@ export const COMPLAINT_CALLS: readonly CallRoute[] = [
   },
 ];
 
-/** What a payer does, or the merchant in WeChat Pay's own platform: `open`, `ask` (again), `review`, `win` (dealt with). */
+/**
+ * What a payer does, or the merchant in WeChat Pay's own platform: `open`, `ask` (another message), `review`, `win` (dealt with), `appeal`
+ * (the payer goes on complaining). Action types: pay.weixin.qq.com, chapter10_2_16 of API v3, 2023.06.06; which state a complaint
+ * has that goes on is not said there.
+ */
 export function actOnComplaint(core: Core, trade: Trade, deed: DisputeDeed): object {
   if (deed.act === 'open') return open(core, trade, deed);
   const complaint = complaintsOf(trade).at(-1);
   if (!complaint) throw new SimulatorRefusal(404, 'no_such_dispute', `Order ${trade.orderNo} has no complaint.`);
   if (deed.act === 'ask') return move(core, trade, complaint, { state: 'PROCESSING', waits: true }, 'USER_RESPONSE');
   if (deed.act === 'review') return move(core, trade, complaint, { state: 'PROCESSING' }, 'MERCHANT_RESPONSE');
+  if (deed.act === 'appeal') return goOn(core, trade, complaint);
   if (deed.act !== 'win' && deed.act !== 'cancel')
     throw new SimulatorRefusal(400, 'no_such_act', 'A complaint takes no money, so nobody loses or appeals.');
   return move(core, trade, complaint, { state: 'PROCESSED', waits: false }, 'MERCHANT_CONFIRM_COMPLETE');
@@ -86,6 +93,11 @@ function open(core: Core, trade: Trade, deed: DisputeDeed): Complaint {
   const complaint: Complaint = { id, minor, reason, state: 'PENDING', ...rest };
   trade.details['complaints'] = [...complaintsOf(trade), complaint];
   return tellMerchant(core, trade, complaint, 'COMPLAINT.CREATE', 'CREATE_COMPLAINT');
+}
+
+function goOn(core: Core, trade: Trade, complaint: Complaint): Complaint {
+  const times = (complaint.times ?? 1) + 1;
+  return move(core, trade, complaint, { state: 'PENDING', waits: true, times }, 'CONTINUE_COMPLAINT');
 }
 
 function move(core: Core, trade: Trade, complaint: Complaint, change: Partial<Complaint>, action: string): Complaint {
@@ -129,13 +141,16 @@ function planList(asked: Asked): Planned {
     return day >= begin && day <= end && (about === undefined || about === complainedOf(trade));
   });
   const data = found.slice(offset, offset + limit).map((one) => present(asked, one));
-  return { act: () => tell({ data, limit, offset, ...(offset === 0 ? { total_count: found.length } : {}) }) };
+  const page = { data, limit, offset, ...(offset === 0 ? { total_count: found.length } : {}) };
+  const none = { data: [], limit, offset, total_count: 0 };
+  return { act: (fault) => tell(fault === 'query-lag' ? none : page) };
 }
 
 function planRead(asked: Asked): Planned {
   const found = allOf(asked).find(({ complaint }) => complaint.id === asked.parts[0]);
-  if (!found) return settled(refuse(404, 'RESOURCE_NOT_EXISTS', '投诉单不存在'));
-  return { orderNo: found.trade.orderNo, act: () => tell(present(asked, found)) };
+  if (!found) return settled(unknownHere());
+  const { orderNo } = found.trade;
+  return { orderNo, act: (fault) => (fault === 'query-lag' ? unknownHere() : tell(present(asked, found))) };
 }
 
 function planDeed<Body extends z.infer<typeof CompleteBody>>(
@@ -146,8 +161,7 @@ function planDeed<Body extends z.infer<typeof CompleteBody>>(
   const read = readBody(schema, asked.rawBody);
   if (!read.ok) return settled(badParameter(read.field, read.issue));
   const found = allOf(asked).find(({ complaint }) => complaint.id === asked.parts[0]);
-  if (!found || read.body.complainted_mchid !== complainedOf(found.trade))
-    return settled(refuse(404, 'RESOURCE_NOT_EXISTS', '投诉单不存在'));
+  if (!found || read.body.complainted_mchid !== complainedOf(found.trade)) return settled(unknownHere());
   return { orderNo: found.trade.orderNo, act: () => (isOver(found) ? over() : act(found, read.body)) };
 }
 
@@ -170,12 +184,16 @@ function isOver({ complaint }: Found): boolean {
   return complaint.state === 'PROCESSED';
 }
 
+function unknownHere(): Answer {
+  return refuse(404, 'RESOURCE_NOT_EXISTS', '投诉单不存在');
+}
+
 function over(): Answer {
   return refuse(400, 'INVALID_REQUEST', '投诉单已处理完成');
 }
 
 function present({ merchant }: Asked, { trade, complaint }: Found): Record<string, unknown> {
-  const { id, minor, reason, state, waits, createdAt } = complaint;
+  const { id, minor, reason, state, waits, times = 1, createdAt } = complaint;
   return {
     complaint_id: id,
     complaint_time: beijingTime(createdAt),
@@ -186,9 +204,9 @@ function present({ merchant }: Asked, { trade, complaint }: Found): Record<strin
     complaint_order_info: [
       { transaction_id: paymentOf(trade)?.number ?? '', out_trade_no: trade.orderNo, amount: trade.minor },
     ],
-    complaint_full_refunded: false,
+    complaint_full_refunded: refundableMinor(trade) === 0,
     incoming_user_response: waits,
-    user_complaint_times: 1,
+    user_complaint_times: times,
     problem_description: '没有收到',
     problem_type: reason,
     ...(reason === 'REFUND' ? { apply_refund_amount: minor } : {}),

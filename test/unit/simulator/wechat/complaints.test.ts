@@ -73,6 +73,39 @@ test('a complaint is read with its payment, what is asked back, and whose turn i
   t.like(await desk().finish?.(again, 'other'), { kind: 'refused', code: 'INVALID_REQUEST' });
 });
 
+test('a payer who goes on complaining opens the same complaint again, and the list still has it weeks later', async (t) => {
+  const orderNo = await paid();
+  const id = await act(orderNo, 'open');
+  await act(orderNo, 'win');
+  t.is(await stateOf(id), 'won');
+  const marks = async (since: Date) => {
+    const said = await desk().list(since);
+    return said.kind === 'listed'
+      ? said.disputes.filter((one) => one.channelDisputeNo === id).map(({ mark }) => mark)
+      : said;
+  };
+  const before = await marks(new Date());
+  await act(orderNo, 'appeal');
+  t.is(await stateOf(id), 'needs_answer');
+  const after = await marks(new Date());
+  t.notDeepEqual(after, before, 'its mark is another one');
+  t.deepEqual(
+    await marks(new Date(Date.now() + 20 * 86_400_000)),
+    after,
+    'WeChat Pay lists by the day of the complaint',
+  );
+});
+
+test.serial('while a query lags a complaint is neither listed nor known', async (t) => {
+  const id = await act(await paid(), 'open');
+  const lag = () => world.post('/sim/faults', { payWay: 'wechat', call: 'dispute', fault: 'query-lag' });
+  await lag();
+  t.deepEqual(await desk().read(id), { kind: 'absent' });
+  await lag();
+  t.deepEqual(await desk().list(new Date()), { kind: 'listed', disputes: [], next: undefined });
+  t.is(await stateOf(id), 'needs_answer');
+});
+
 test('an answer that is too long is not sent, and nobody else’s complaint is there', async (t) => {
   const id = await act(await paid(), 'open');
   t.like(await desk().answer(id, '字'.repeat(201), []), { kind: 'refused', code: 'PARAM_ERROR' });
