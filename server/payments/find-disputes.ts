@@ -11,7 +11,8 @@ const MOST_READ = 500;
 
 /**
  * Asks every account for disputes that changed lately, so that a notification that never came loses nothing. What was read once
- * is read again when its list says something else, or a day later. An account that does not answer is asked again with the next look.
+ * is read again when its list says something else, or a day later; what was listed and then not known, with the next looks, because
+ * details may lag behind a list. An account that does not answer is asked again with the next look.
  */
 export function findDisputes(ports: Ports) {
   const hear = hearDispute(ports);
@@ -57,7 +58,7 @@ export function findDisputes(ports: Ports) {
         if (left === 0 || !goesOn()) return;
         left -= 1;
         const heard = await hear(source, channelDisputeNo);
-        if (heard !== 'unconfirmed') read.add(key, mark);
+        if (heard !== 'unconfirmed') read.add(key, mark, heard !== 'not_genuine');
       }
       page = said.next;
       if (page === undefined) return;
@@ -69,18 +70,25 @@ export function findDisputes(ports: Ports) {
 /** Marks that are remembered; those that were not seen for the longest time are forgotten first. */
 const MOST_MARKS = 50_000;
 const FRESH_SECONDS = 86_400;
+/** Looks in which the same dispute was listed and not known, after which it is taken for another merchant's. */
+const MOST_MISSES = 3;
 
 /** What this process has read lately; another one, or the same one after a start, reads it once more. */
 function rememberMarks(now: () => Date) {
-  const marks = new Map<string, { mark: string; at: Date }>();
+  const marks = new Map<string, { mark: string; at: Date; misses: number }>();
+  const known = (key: string, mark: string) => {
+    const one = marks.get(key);
+    return one !== undefined && one.mark === mark && later(one.at, FRESH_SECONDS) > now() ? one : undefined;
+  };
   return {
     has(key: string, mark: string): boolean {
-      const known = marks.get(key);
-      return known !== undefined && known.mark === mark && later(known.at, FRESH_SECONDS) > now();
+      const one = known(key, mark);
+      return one !== undefined && (one.misses === 0 || one.misses >= MOST_MISSES);
     },
-    add(key: string, mark: string): void {
+    add(key: string, mark: string, isFound: boolean): void {
+      const misses = isFound ? 0 : (known(key, mark)?.misses ?? 0) + 1;
       marks.delete(key);
-      marks.set(key, { mark, at: now() });
+      marks.set(key, { mark, at: now(), misses });
       const [oldest] = marks.keys();
       if (marks.size > MOST_MARKS && oldest !== undefined) marks.delete(oldest);
     },

@@ -1,0 +1,227 @@
+import test, { type ExecutionContext } from 'ava';
+import type { FaultName } from '../../server/simulator/faults.ts';
+import type { Delivery } from '../../server/simulator/notice.ts';
+import { firstAdmin, type Admin } from '../support/admin.ts';
+import { assertBooksBalance, unexplained } from '../support/books.ts';
+import { COMPLAINT_COURSES, type Course, type Deed } from '../support/complaint-courses.ts';
+import { count, isLong } from '../support/counts.ts';
+import { assertStands, CLERK, tell } from '../support/dispute-courses.ts';
+import { dispute, disputeOf } from '../support/disputes.ts';
+import { freePort } from '../support/free-port.ts';
+import { payOrder } from '../support/orders.ts';
+import { proveBooks } from '../support/prove.ts';
+import { startReplica } from '../support/replica.ts';
+import { ownSimulator, startService, until, type Merchant, type Service } from '../support/service.ts';
+
+/** How the news of a complaint fares. Alipay tells of none, so messages are WeChat Pay's; both are looked for. */
+interface Weather {
+  name: string;
+  /** Of the calls that list, read and answer complaints; `onRead`: of the second alone, where the simulator can tell them apart. */
+  fault?: FaultName;
+  onRead?: true;
+  /** The messages are kept back, and come like this. */
+  deliver?: (messages: readonly Delivery[]) => readonly Delivery[];
+  replicas?: 2;
+  crashAt?: string;
+}
+
+const isComplaint = ({ event }: Delivery) => event.startsWith('COMPLAINT.');
+
+/** What is told besides complaints. */
+function unsaid(all: readonly Delivery[]): readonly Delivery[] {
+  return all.filter((one) => !isComplaint(one));
+}
+
+const WEATHERS: readonly Weather[] = [
+  { name: 'nobody is told', deliver: unsaid },
+  { name: 'queries lag', fault: 'query-lag' },
+  { name: 'details lag behind the list', fault: 'query-lag', onRead: true, deliver: unsaid },
+  { name: 'no answer comes', fault: 'timeout' },
+  { name: 'answers come too late', fault: 'commit-then-timeout' },
+  { name: 'messages come three times, the newest first', deliver: (all) => [1, 2, 3].flatMap(() => all.toReversed()) },
+  { name: 'two replicas look at once', replicas: 2, deliver: unsaid },
+  ...(isLong ? [{ name: 'answers are errors', fault: '500-after-commit' } as const] : []),
+  ...(isLong
+    ? ['dispute.asked', 'dispute.settled'].map((crashAt) => ({
+        name: `a replica dies at ${crashAt}`,
+        crashAt,
+        deliver: (all: readonly Delivery[]) => all,
+      }))
+    : []),
+];
+
+test.beforeEach((t) => t.timeout(900_000));
+
+interface Flight {
+  course: Course;
+  orderNo: string;
+}
+
+interface Stage {
+  service: Service;
+  replicas: readonly Service[];
+  shop: Merchant;
+  clerk: Admin;
+  flights: readonly Flight[];
+  weather: Weather;
+}
+
+for (const [w, weather] of WEATHERS.entries()) {
+  const courses = COMPLAINT_COURSES.filter((_, c) => isLong || (c + w) % 7 === 0);
+
+  test.serial(`complaints, ${weather.name}: ${courses.map(({ name }) => name).join('; ')}`, async (t) => {
+    const stage = await setUp(t, weather, courses);
+    const { service, flights } = stage;
+    for (let n = 0; n < Math.max(...courses.map(({ phases }) => phases.length)); n += 1) {
+      await playPhase(t, stage, n);
+      if (n === 0 && weather.crashAt) await killOne(t, stage, weather.crashAt);
+      await lookAround(stage);
+      for (const { course, orderNo } of flights) {
+        const phase = course.phases[n];
+        if (!phase) continue;
+        const refunded = phase.standing.refunded;
+        await until(
+          `refunds of ${course.name}`,
+          async () => (await orderOf(service, orderNo)).refunded === refunded,
+          20_000,
+        ).catch(() => {});
+        await assertStands(t, service, orderNo, `${course.name}, step ${n + 1}`, phase.standing);
+      }
+    }
+    for (const { course, orderNo } of flights) {
+      await acknowledgeAll(service, orderNo);
+      await assertStands(t, service, orderNo, `${course.name}, in the end`, {
+        ...course.phases.at(-1)!.standing,
+        listed: [],
+      });
+    }
+    t.deepEqual(await unexplained(service), []);
+    await assertBooksBalance(t, service);
+    const { proofs } = await proveBooks(service.app);
+    t.deepEqual(
+      proofs.filter(({ ok }) => !ok),
+      [],
+    );
+    t.log(`${courses.length} cells, ${flights.length} orders`);
+  });
+}
+
+async function setUp(t: ExecutionContext, weather: Weather, courses: readonly Course[]): Promise<Stage> {
+  const isSilent = weather.fault === 'timeout' || weather.fault === 'commit-then-timeout';
+  const options = { simulator: await ownSimulator(t), ...(isSilent ? { timeoutMs: 2_500 } : {}) };
+  const service = await startService(t, options);
+  const second = { ...options, url: service.databaseUrl, now: service.clock.now };
+  const replicas = weather.replicas ? [service, await startService(t, second)] : [service];
+  const shop = await service.merchant();
+  const flights: Flight[] = [];
+  for (const course of courses)
+    for (let copy = 0; copy < count(3, 1); copy += 1)
+      flights.push({ course, orderNo: await payOrder(service, shop, { payWay: course.payWay, amount: 10 }) });
+  if (weather.deliver) await silence(service);
+  return { service, replicas, shop, clerk: await firstAdmin(service), flights, weather };
+}
+
+/** One step of every course, and what WeChat Pay tells of it. */
+async function playPhase(t: ExecutionContext, stage: Stage, n: number): Promise<void> {
+  const { service, flights, weather } = stage;
+  const days = Math.max(0, ...flights.map(({ course }) => course.phases[n]?.days ?? 0));
+  if (days > 0) await pass(stage, days * 86_400);
+  const clerk = await stage.clerk.logIn();
+  for (const { course, orderNo } of flights) {
+    const deeds = course.phases[n]?.deeds ?? [];
+    const { fault, onRead } = weather;
+    const rule = { payWay: course.payWay, fault, delayMs: 4_000, times: 1 };
+    if (fault && deeds.length > 0) {
+      await service.sim('/sim/faults', { ...rule, call: 'dispute', ...(onRead ? { orderNo } : {}) });
+      await service.sim('/sim/faults', { ...rule, call: 'dispute-deed', orderNo });
+    }
+    for (const deed of deeds) await act(t, { ...stage, clerk }, orderNo, deed, n);
+  }
+  if (!weather.deliver) return;
+  for (const { course, orderNo } of flights) {
+    if (course.payWay !== 'wechat' || !course.phases[n]) continue;
+    for (const message of weather.deliver(await messagesOf(service, orderNo)))
+      t.true([200, 204, 503].includes(await tell(service.url, 'wechat', message)), `${course.name}: ${message.event}`);
+  }
+}
+
+async function act(
+  t: ExecutionContext,
+  { service, shop, clerk }: Stage,
+  orderNo: string,
+  deed: Deed,
+  n: number,
+): Promise<void> {
+  if (deed.by === 'payer') return dispute(service, orderNo, deed.act, deed.more);
+  if (deed.by === 'portal') return void (await service.sim('/sim/refund-elsewhere', { orderNo, amount: deed.refund }));
+  if (deed.refund !== undefined)
+    return void (await service.app.payments.refund(shop.asker, { orderNo, refundAmount: deed.refund }));
+  const { disputeNo } = (await disputeOf(service, orderNo))!;
+  const [path, body] = deed.finish ? ['finish', { result: deed.finish }] : ['answer', { text: 'It is on its way' }];
+  // As an operator does: again under the same key until it is known what became of it.
+  await until(`${path} of ${orderNo}`, async () => {
+    const answer = await clerk.call('POST', `/api/v1/disputes/${disputeNo}/${path}`, body, {
+      'idempotency-key': `${disputeNo}-${n}`,
+    });
+    if (answer.status >= 500) return false;
+    t.is(answer.status, 200, JSON.stringify(answer.body));
+    return true;
+  });
+}
+
+/** Every message about an order once, signed now, in the order in which it came to be. */
+async function messagesOf(service: Service, orderNo: string): Promise<Delivery[]> {
+  await service.sim('/sim/notify', { orderNo });
+  const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
+    deliveries: Delivery[];
+  };
+  const newest = new Map<string, Delivery>();
+  for (const one of deliveries) newest.set(JSON.parse(Buffer.from(one.bodyBase64, 'base64').toString()).id, one);
+  return [...newest.values()];
+}
+
+/** A message goes to a replica that dies of it. */
+async function killOne(t: ExecutionContext, { service, flights }: Stage, crashAt: string): Promise<void> {
+  const victim = await startReplica(t, {
+    environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },
+    simulatorUrl: service.simulator.url,
+    port: await freePort(),
+    crashAt,
+    sweepEveryMs: 60_000,
+  });
+  const { orderNo } = flights.find(({ course }) => course.payWay === 'wechat')!;
+  const message = (await messagesOf(service, orderNo)).find(isComplaint)!;
+  await tell(victim.url, 'wechat', message).catch(() => {});
+  t.is(await victim.ended, 'SIGKILL');
+}
+
+/** The service looks for complaints and asks about those that it knows, first while the faults last. */
+async function lookAround(stage: Stage): Promise<void> {
+  const { service, replicas, weather } = stage;
+  for (let round = 0; round < 3; round += 1) {
+    await Promise.all(replicas.flatMap(({ app }) => [app.findDisputes(), app.sweep.once()]));
+    if (round === 0) await service.sim('/sim/reset-faults', {});
+    // The end of all faults is the end of silence, too.
+    if (round === 0 && weather.deliver) await silence(service);
+    await pass(stage, 7 * 3600);
+    await Promise.all(replicas.map(({ app }) => app.sweep.once()));
+  }
+}
+
+async function silence(service: Service): Promise<void> {
+  await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
+}
+
+async function pass({ service }: Stage, seconds: number): Promise<void> {
+  service.clock.advance(seconds);
+  await service.sim('/sim/clock', { advanceSeconds: seconds });
+}
+
+async function orderOf({ app }: Service, orderNo: string) {
+  return (await app.store.read((tx) => tx.orders.find({ orderNo })))!;
+}
+
+async function acknowledgeAll({ app }: Service, orderNo: string): Promise<void> {
+  const open = await app.store.read((tx) => tx.exceptions.list({ orderNo, state: 'open' }));
+  for (const { id } of open) await app.payments.resolveException(CLERK, id, 'acknowledge', 'The payer has it.');
+}
