@@ -58,7 +58,7 @@ export interface Cable {
 }
 
 /** A cable to the host and port of `to`, which is otherwise kept as it is. */
-export async function layCable(t: ExecutionContext, to: string): Promise<Cable> {
+export async function layCable(t: Pick<ExecutionContext, 'teardown'>, to: string): Promise<Cable> {
   const target = new URL(to);
   const sockets = new Set<Socket>();
   let swallowing = false;

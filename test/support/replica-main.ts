@@ -4,23 +4,17 @@ import { loadConfig } from '../../config/load.ts';
 import { buildApp } from '../../server/app.ts';
 import { listen } from '../../server/http/server.ts';
 import { PATIENT } from './database.ts';
-
-interface Orders {
-  simulatorUrl: string;
-  port: number;
-  crashAt?: string;
-  sweepEveryMs?: number;
-  jobs?: boolean;
-  aheadMs?: number;
-}
+import type { ReplicaOptions } from './replica.ts';
 
 /** A replica in a process of its own, so that it can be killed: its orders come as JSON in PAY_TEST_REPLICA. */
-const orders = JSON.parse(process.env.PAY_TEST_REPLICA ?? '{}') as Orders;
-const { simulatorUrl, crashAt, aheadMs = 0 } = orders;
+const orders = JSON.parse(process.env.PAY_TEST_REPLICA ?? '{}') as ReplicaOptions;
+const { simulatorUrl, crashAt, ownTimeouts = false, jumpSeconds = 0 } = orders;
+let { aheadMs = 0 } = orders;
+process.on('SIGUSR2', () => void (aheadMs += jumpSeconds * 1000));
 const config = loadConfig({ env: process.env, cwd: process.cwd() }) as Config;
 const app = await buildApp(config, {
   simulatorUrl,
-  databaseTimeouts: PATIENT,
+  ...(!ownTimeouts && { databaseTimeouts: PATIENT }),
   now: () => new Date(Date.now() + aheadMs),
   logger: pino({ level: process.env.PAY_TEST_LOG ?? 'silent' }),
   checkpoint: (name) => {

@@ -16,6 +16,12 @@ export interface ReplicaOptions {
   aheadMs?: number;
   /** Works what is due as the service does, with its own scheduler. */
   jobs?: boolean;
+  /** Has the service's own bounds for the database, not the patient ones of tests. */
+  ownTimeouts?: boolean;
+  /** How far the service's clock goes forward with each `jump`. */
+  jumpSeconds?: number;
+  /** Says nothing when it cannot start. */
+  quiet?: boolean;
 }
 
 /** A replica in its own process. */
@@ -24,12 +30,14 @@ export interface Replica {
   /** Resolves with the signal or exit code when it ends. */
   ended: Promise<string | number>;
   kill(signal?: NodeJS.Signals): Promise<string | number>;
+  /** Puts its clock forward. */
+  jump(): void;
 }
 
 const MAIN = fileURLToPath(new URL('./replica-main.ts', import.meta.url));
 
 /** Starts a replica and waits until it is ready; it is killed when the test ends. */
-export async function startReplica(t: ExecutionContext, options: ReplicaOptions): Promise<Replica> {
+export async function startReplica(t: Pick<ExecutionContext, 'teardown'>, options: ReplicaOptions): Promise<Replica> {
   const url = `http://127.0.0.1:${options.port}`;
   checkAnswersOf(url);
   const child = spawn(process.execPath, [MAIN], {
@@ -39,7 +47,7 @@ export async function startReplica(t: ExecutionContext, options: ReplicaOptions)
       ...options.environment,
       PAY_TEST_REPLICA: JSON.stringify(options),
     },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', options.quiet ? 'ignore' : 'inherit'],
   });
   t.teardown(() => void child.kill('SIGKILL'));
   const ended = once(child, 'exit').then(([code, signal]: unknown[]) => (signal ?? code) as string | number);
@@ -51,6 +59,7 @@ export async function startReplica(t: ExecutionContext, options: ReplicaOptions)
       child.kill(signal);
       return ended;
     },
+    jump: () => void child.kill('SIGUSR2'),
   };
 }
 

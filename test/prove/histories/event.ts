@@ -1,0 +1,22 @@
+/** What an event may carry. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json | undefined };
+
+/** The members of an event's value. */
+export type Facts = Readonly<Record<string, Json | undefined>>;
+
+/** Who acts: a client by its number, whatever does the damage, and the channel, which tells at the end what it has. */
+export type Actor = number | 'nemesis' | 'channel';
+
+/** How an operation of a client ended: done, refused for certain, or nobody knows. */
+export type Ending = 'ok' | 'fail' | 'info';
+
+/** One line of a history, in the form that Jepsen's tools read. */
+export interface HistoryEvent {
+  index: number;
+  type: 'invoke' | Ending;
+  process: Actor;
+  f: string;
+  value: Facts;
+  /** Nanoseconds since the recording began. */
+  time: number;
+}

@@ -1,0 +1,37 @@
+import { appendFileSync, writeFileSync } from 'node:fs';
+import type { Actor, Facts, HistoryEvent } from './event.ts';
+import { writeEdn } from './edn.ts';
+
+/** Where a history is written: each event at once, so that a recording that breaks off leaves what it saw. */
+export interface Journal {
+  readonly events: readonly HistoryEvent[];
+  note(type: HistoryEvent['type'], process: Actor, f: string, value: Facts): HistoryEvent;
+  /** A client whose number nobody had: one whose operation ended in doubt never acts again. */
+  newProcess(): number;
+  /** The history's own time of a moment by the clock on the wall (ms). */
+  timeOf(wallMs: number): number;
+  /** Writes the same history for Elle. */
+  writeEdn(file: string): void;
+}
+
+/** Begins a history; `file` is made anew. */
+export function openJournal(file: string): Journal {
+  const events: HistoryEvent[] = [];
+  const beganMs = Date.now();
+  const began = process.hrtime.bigint();
+  let processes = 0;
+  writeFileSync(file, '');
+  return {
+    events,
+    note(type, actor, f, value) {
+      const time = Number(process.hrtime.bigint() - began);
+      const event = { index: events.length, type, process: actor, f, value, time };
+      events.push(event);
+      appendFileSync(file, `${JSON.stringify(event)}\n`);
+      return event;
+    },
+    newProcess: () => processes++,
+    timeOf: (wallMs) => (wallMs - beganMs) * 1e6,
+    writeEdn: (path) => writeFileSync(path, events.map((event) => `${writeEdn(event)}\n`).join('')),
+  };
+}

@@ -1,0 +1,28 @@
+// The entry of `npm run prove`: chooses the form of the command by its options.
+import { parseArgs } from 'node:util';
+import type { Command } from './commands/command.ts';
+import { historyCommand } from './commands/history.ts';
+import { recordCommand } from './commands/record.ts';
+
+/** The first whose own option is there is run. */
+const COMMANDS: readonly Command[] = [historyCommand, recordCommand];
+
+const options = Object.assign({}, ...COMMANDS.map((command) => command.options)) as Command['options'];
+
+function usage(problem: string): never {
+  const forms = COMMANDS.map((command) => `  npm run prove -- ${command.usage}`);
+  console.error([problem, ...forms].join('\n'));
+  process.exit(2);
+}
+
+function readValues(): Record<string, string | undefined> {
+  try {
+    return parseArgs({ options }).values as Record<string, string | undefined>;
+  } catch (error) {
+    return usage((error as Error).message);
+  }
+}
+
+const values = readValues();
+const command = COMMANDS.find(({ name }) => values[name] !== undefined) ?? usage('Which form is meant?');
+process.exitCode = (await command.run(values)) ? 0 : 1;

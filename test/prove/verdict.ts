@@ -1,0 +1,16 @@
+import { readFileSync } from 'node:fs';
+import type { Line, Violation } from './check-history.ts';
+
+/** The events of a file. */
+export function readLines(file: string): Line[] {
+  const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean);
+  return lines.map((line) => JSON.parse(line) as Line);
+}
+
+/** What there was, and every violation in words with the indices of the events that show it. */
+export function describeVerdict(lines: readonly Line[], violations: readonly Violation[]): string {
+  const count = (type: string) => lines.filter((one) => one.type === type && typeof one.process === 'number').length;
+  const words = violations.map(({ rule, words: what, events }) => `  ${rule}: ${what} (events ${events.join(', ')})`);
+  const ends = ['ok', 'fail', 'info'].map((end) => `${count(end)} ${end}`).join(', ');
+  return [...words, `${count('invoke')} operations: ${ends}; ${violations.length} violations`].join('\n');
+}
