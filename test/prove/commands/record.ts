@@ -22,6 +22,8 @@ export const recordCommand: Command = {
     mkdirSync(dir, { recursive: true });
     const seed = given === undefined ? Date.now() % 1_000_000 : Number(given);
     const ends = collectEnds();
+    for (const signal of ['SIGINT', 'SIGTERM'] as const)
+      process.once(signal, () => void ends.run().finally(() => process.exit(1)));
     try {
       const options = { seconds: Number(minutes) * 60, seed, dir, replicas: Number(replicas) };
       const { file, edn, pooled, faults, undocumented } = await record(ends, options);

@@ -61,10 +61,12 @@ export function createNemesis(stage: Stage, journal: Journal, chance: Chance, lo
     async kill() {
       const replica = anyStand();
       const stand = stands[replica]!;
-      await during(stand.kill, async () => {
+      // One at a time: without any there is nobody to tell anything.
+      await during('replicas', async () => {
         struck('kill', { replica });
         await stand.kill();
         await pause(chance.whole(0, longestMs));
+        while (broken.has(postgres) || broken.has(stand.cable)) await pause(50);
         await stand.start();
         note('restarted', { replica });
       });

@@ -4,7 +4,8 @@ import { writeEdn } from './edn.ts';
 
 /** Where a history is written: each event at once, so that a recording that breaks off leaves what it saw. */
 export interface Journal {
-  readonly events: readonly HistoryEvent[];
+  /** How many operations were done. */
+  readonly answered: number;
   note(type: HistoryEvent['type'], process: Actor, f: string, value: Facts): HistoryEvent;
   /** A client whose number nobody had: one whose operation ended in doubt never acts again. */
   newProcess(): number;
@@ -20,13 +21,17 @@ export function openJournal(file: string): Journal {
   const beganMs = Date.now();
   const began = process.hrtime.bigint();
   let processes = 0;
+  let answered = 0;
   writeFileSync(file, '');
   return {
-    events,
+    get answered() {
+      return answered;
+    },
     note(type, actor, f, value) {
       const time = Number(process.hrtime.bigint() - began);
       const event = { index: events.length, type, process: actor, f, value, time };
       events.push(event);
+      if (type === 'ok') answered += 1;
       appendFileSync(file, `${JSON.stringify(event)}\n`);
       return event;
     },

@@ -41,7 +41,9 @@ ignore_startup_parameters = statement_timeout,lock_timeout,idle_in_transaction_s
   chmodSync(folder, 0o755);
   if (run.uid !== undefined && run.gid !== undefined) chownSync(join(folder, 'users.txt'), run.uid, run.gid);
   const child = spawn(PROGRAM, ['-q', join(folder, 'pgbouncer.ini')], { ...run, stdio: 'ignore' });
-  ends.teardown(() => void child.kill('SIGKILL'));
+  const end = () => void child.kill('SIGKILL');
+  ends.teardown(end);
+  process.once('exit', end);
   await until('PgBouncer listens', () => listens(own));
   const address = new URL(url);
   address.hostname = '127.0.0.1';

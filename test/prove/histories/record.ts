@@ -14,6 +14,8 @@ import { openStage, type StageOptions } from './stage.ts';
 /** How a history is recorded. */
 export interface RecordOptions extends Partial<StageOptions> {
   seconds: number;
+  /** It goes on until so many operations were done, too, however slow the machine is. */
+  operations?: number;
   seed: number;
   /** Where `history.jsonl` and `history.edn` are written. */
   dir: string;
@@ -41,7 +43,8 @@ const CLERKS = 4;
 
 /** Has clients and faults meet for a while, lets everything come to its end, and leaves the history in files. */
 export async function record(ends: Ends, options: RecordOptions): Promise<Recorded> {
-  const { seconds, seed, dir, replicas = 2, facade, faultLanes = 2, faultMs = 3_000, thinkMs = 60 } = options;
+  const { seconds, operations = 0, seed, dir, replicas = 2, facade } = options;
+  const { faultLanes = 2, faultMs = 3_000, thinkMs = 60 } = options;
   const chance = createChance(seed);
   const stage = await openStage(ends, { replicas, facade });
   const { market, stands } = stage;
@@ -52,7 +55,7 @@ export async function record(ends: Ends, options: RecordOptions): Promise<Record
   const nemesis = createNemesis(stage, journal, chance.fork(), faultMs);
   const end = performance.now() + seconds * 1000;
   const lane = async (act: () => Promise<void>, own: Chance, pauseMs: number) => {
-    while (performance.now() < end) {
+    while (performance.now() < end || journal.answered < operations) {
       await pause(own.whole(0, pauseMs));
       await act();
     }
