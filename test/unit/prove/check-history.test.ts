@@ -1,5 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { readFileSync } from 'node:fs';
 import { checkHistory, type Line } from '../../prove/check-history.ts';
 import { ASK, order, refund, REFUNDED, type Story, tell } from './story.ts';
 
@@ -180,6 +181,12 @@ function moreOrders(): Line[] {
   for (const orderNo of ['P1', 'P2']) tale.ledger({ orderNo, payments: 0 });
   return tale.lines;
 }
+
+test('the checker is short and imports nothing, so that a stranger can judge it', (t) => {
+  const text = readFileSync(new URL('../../prove/check-history.ts', import.meta.url), 'utf8');
+  t.true(text.split('\n').length <= 200);
+  t.notRegex(text, /^import |\bimport\(|\brequire\(/m);
+});
 
 test('a history that could have happened passes', (t) => {
   t.deepEqual(checkHistory(story()), []);
