@@ -77,7 +77,6 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
     `G1 ${payWay}: death at every checkpoint loses nothing and repeats nothing, in every scene`,
     async (t) => {
       const scenes = racedOf(payWay);
-      const shops = await openShops(t, scenes);
       // Nine deaths of a process in every scene take minutes: less than a full count gives each scene but the default its turn at some,
       // so that together they meet all.
       const each = count(DEATHS.length, 2);
@@ -85,18 +84,31 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
         const some = Array.from({ length: each }, (_, at) => DEATHS[(place * each + at) % DEATHS.length]!);
         return (on.isDefault ? DEATHS : some).map((make) => ({ on, death: make() }));
       });
-      for (const { on, death } of deaths) await die(t, shops, on, death);
-      const { service } = shops;
-      await runUntilQuiet(service, 10 * 3600, 1800);
-      t.deepEqual(await unexplained(service), []);
-      const refunds = await service.app.store.read((tx) => tx.refunds.list({}));
-      t.true(refunds.every(({ state }) => state === 'succeeded'));
-      await assertBooksBalance(t, service);
+      for (let first = 0; first < deaths.length; first += AT_ONE_SERVICE)
+        await dieInTurn(t, scenes, deaths.slice(first, first + AT_ONE_SERVICE));
       t.log(
         `${deaths.length} deaths at ${DEATHS.length} checkpoints in ${scenes.length} scenes: nothing lost, nothing twice`,
       );
     },
   );
+}
+
+/** After each death the clock goes a minute ahead, and a channel refuses signatures from a time that it does not believe. */
+const AT_ONE_SERVICE = 11;
+
+async function dieInTurn(
+  t: ExecutionContext,
+  scenes: readonly RacedScene[],
+  deaths: readonly { on: RacedScene; death: Death }[],
+): Promise<void> {
+  const shops = await openShops(t, scenes);
+  const { service } = shops;
+  for (const { on, death } of deaths) await die(t, shops, on, death);
+  await runUntilQuiet(service, 10 * 3600, 1800);
+  t.deepEqual(await unexplained(service), []);
+  const refunds = await service.app.store.read((tx) => tx.refunds.list({}));
+  t.true(refunds.every(({ state }) => state === 'succeeded'));
+  await assertBooksBalance(t, service);
 }
 
 /** A replica dies at the checkpoint; the merchant repeats what was not answered at another one. */
