@@ -163,8 +163,13 @@ test('an answer is about an order of this partner, this sub-merchant and this ap
 
 test('what was reversed must be this sub-merchant’s', async (t) => {
   const close = (reversed: object) => {
-    const unpaid = signed(200, partnerTrade({ trade_state: 'NOTPAY', transaction_id: undefined, amount: undefined }));
-    const answer = ({ method }: { method: string }) => (method === 'GET' ? unpaid : signed(200, reversed));
+    let state = 'NOTPAY';
+    const answer = ({ method }: { method: string }) => {
+      if (method === 'GET')
+        return signed(200, partnerTrade({ trade_state: state, transaction_id: undefined, amount: undefined }));
+      state = 'REVOKED';
+      return signed(200, reversed);
+    };
     return channelWith(answer, { fields }).channel.close(orderRef({ scene: 'code' }));
   };
   const reversed = { ...SP, out_trade_no: 'ORDER00001' };
