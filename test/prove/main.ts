@@ -1,11 +1,12 @@
 // The entry of `npm run prove`: chooses the form of the command by its options.
 import { parseArgs } from 'node:util';
 import type { Command } from './commands/command.ts';
+import { exploreCommand } from './commands/explore.ts';
 import { historyCommand } from './commands/history.ts';
 import { recordCommand } from './commands/record.ts';
 
 /** The first whose own option is there is run. */
-const COMMANDS: readonly Command[] = [historyCommand, recordCommand];
+const COMMANDS: readonly Command[] = [exploreCommand, historyCommand, recordCommand];
 
 const options = Object.assign({}, ...COMMANDS.map((command) => command.options)) as Command['options'];
 

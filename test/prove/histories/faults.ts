@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Chance } from './chance.ts';
+import type { Chance } from '../chance.ts';
 import type { Facts } from './event.ts';
 import type { Journal } from './journal.ts';
 import type { Stage } from './stage.ts';

@@ -1,4 +1,4 @@
-import type { Chance } from './chance.ts';
+import type { Chance } from '../chance.ts';
 
 /** An order as those who act know it. */
 export interface KnownOrder {

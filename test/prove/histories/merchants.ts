@@ -1,4 +1,4 @@
-import type { Chance } from './chance.ts';
+import type { Chance } from '../chance.ts';
 import type { Client, Sent } from './clients.ts';
 import type { Facts } from './event.ts';
 import { hot, type Market, orderFacts, type PayWay, type Repeatable, type Shop, type Token } from './market.ts';

@@ -1,4 +1,4 @@
-import type { Chance } from './chance.ts';
+import type { Chance } from '../chance.ts';
 import type { Client } from './clients.ts';
 import { hot, type Market } from './market.ts';
 

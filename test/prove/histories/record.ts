@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { administrator } from './administrators.ts';
-import { type Chance, createChance } from './chance.ts';
+import { type Chance, createChance } from '../chance.ts';
 import { createClient, undocumented } from './clients.ts';
 import { drain } from './drain.ts';
 import type { Ends } from './ends.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { createChance } from '../../prove/histories/chance.ts';
+import { createChance } from '../../prove/chance.ts';
 
 const seeds = fc.integer({ min: 0, max: 2 ** 32 - 1 });
 

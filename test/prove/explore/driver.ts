@@ -1,0 +1,190 @@
+import { CommitUnknown } from '../../../server/errors.ts';
+import type { ReadTx, Store, Tx } from '../../../server/db/store.ts';
+import { alipayKind } from '../../../server/channels/alipay/kind.ts';
+import { paypalKind } from '../../../server/channels/paypal/kind.ts';
+import { wechatKind } from '../../../server/channels/wechat/kind.ts';
+import type {
+  Channel,
+  ChannelKind,
+  Notice,
+  OrderRef,
+  PlaceOrder,
+  RefundRef,
+} from '../../../server/payments/channel.ts';
+import { composeEffects } from '../../../server/payments/follow-ups.ts';
+import type { Ports } from '../../../server/payments/ports.ts';
+import { runRead, runTransaction } from '../memory/memory-store.ts';
+import type { Snapshot } from '../memory/tables.ts';
+import { reseed } from './seeded-random.ts';
+import { ACCOUNT, type Call, type Flavour } from './truth.ts';
+
+/** One thing that an operation did with the world outside of it, and what came of it. */
+export type Step =
+  | { readonly kind: 'read'; readonly on: Snapshot; readonly now: number }
+  /** `told`: the commit was answered; `lost`: it was made, and nobody heard; `refused`: it was not made, and nobody heard. */
+  | {
+      readonly kind: 'write';
+      readonly on: Snapshot;
+      readonly now: number;
+      readonly commit: 'told' | 'lost' | 'refused';
+    }
+  | { readonly kind: 'call'; readonly said: unknown; readonly now: number };
+
+/** What an operation wants next. */
+export type Wanted = { readonly kind: 'read' | 'write' } | { readonly kind: 'call'; readonly call: Call };
+
+/** How an operation ended: what it gives, or the error that its caller hears. */
+export type Ended = { readonly result: unknown } | { readonly error: unknown };
+
+/** Where an operation stands after its steps. */
+export interface Standing {
+  /** The database after its last step, when that was a write that was made. */
+  readonly snapshot?: Snapshot;
+  /** What the last read or write gave the operation; tells two places in its course apart. */
+  readonly saw?: unknown;
+  readonly wants?: Wanted;
+  readonly ended?: Ended;
+}
+
+/** An operation of the service, given the ports that it works with. */
+export type Operation = (ports: Ports) => Promise<unknown>;
+
+/** What the ports of a run are made for. */
+export interface Setting {
+  readonly flavour: Flavour;
+  readonly startedAt: number;
+  readonly seed: string;
+  /** Messages that an operation may be handed, by their place. */
+  readonly notices: readonly Notice[];
+}
+
+const KINDS: Readonly<Record<Flavour, ChannelKind>> = {
+  scanned: alipayKind,
+  opened: wechatKind,
+  till: wechatKind,
+  approved: paypalKind,
+};
+
+/**
+ * Runs an operation from its beginning through steps that are known, the last of them for the first time, and says what it wants
+ * then. The same steps always lead to the same place: the clock, the random numbers and everything outside come from here.
+ */
+export async function follow(operation: Operation, setting: Setting, steps: readonly Step[]): Promise<Standing> {
+  reseed(setting.seed);
+  let at = 0;
+  let now = setting.startedAt;
+  let snapshot: Snapshot | undefined;
+  let saw: unknown;
+  let reached: (wanted: Wanted) => void = () => {};
+  const stop = new Promise<Wanted>((resolve) => (reached = resolve));
+
+  /** The next step if it is known; otherwise the operation is left standing here for ever. */
+  async function next<Kind extends Step['kind']>(
+    wanted: Wanted & { kind: Kind },
+  ): Promise<Extract<Step, { kind: Kind }>> {
+    const step = steps[at++];
+    if (!step) {
+      if (at > steps.length + 1) throw new Error('an operation did two things at once');
+      reached(wanted);
+      return new Promise(() => {});
+    }
+    if (step.kind !== wanted.kind) throw new Error(`an operation wanted to ${wanted.kind} where it would ${step.kind}`);
+    ({ now } = step);
+    return step as Extract<Step, { kind: Kind }>;
+  }
+
+  async function write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const { on, commit } = await next({ kind: 'write' });
+    snapshot = undefined;
+    const isLast = at === steps.length;
+    const done = await runTransaction(on, work);
+    if (isLast && commit !== 'refused') ({ snapshot } = done);
+    if (commit !== 'told') throw new CommitUnknown(new Error('the connection broke'));
+    saw = done.result;
+    return done.result;
+  }
+
+  async function read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T> {
+    const { on } = await next({ kind: 'read' });
+    const result = await runRead(on, work);
+    saw = result;
+    return result;
+  }
+
+  const store: Store = { transaction: write, autocommit: write, read };
+  const call = async (wanted: Call) => (await next({ kind: 'call', call: wanted })).said as never;
+  const ports = portsOf(setting, store, call, () => new Date(now));
+  const run = operation(ports).then(
+    (result): Ended => ({ result }),
+    (error: unknown): Ended => ({ error }),
+  );
+  const first = await Promise.race([stop.then((wants) => ({ wants })), run.then((ended) => ({ ended }))]);
+  return { ...first, ...(snapshot ? { snapshot } : {}), saw };
+}
+
+function portsOf(
+  { flavour, notices }: Setting,
+  store: Store,
+  call: (wanted: Call) => Promise<never>,
+  now: () => Date,
+): Ports {
+  const kind = KINDS[flavour];
+  const channel = channelOf(kind, notices, call);
+  return {
+    store,
+    now,
+    channels: {
+      forNew: async () => ({ channel, kind, mode: 'live', account: ACCOUNT, configVersion: 1 }),
+      forOrder: async () => channel,
+      forNotices: async () => [
+        { channel, mode: 'live', account: ACCOUNT, versions: new Set([1]), payeeVersions: new Set([1]) },
+      ],
+      kindOf: () => kind,
+    },
+    recordEvent: async (tx, event) => {
+      const { object: payload, notifyUrl = null, ...named } = event;
+      const id = `${event.objectNo}:${event.type}:${event.dedupe}`;
+      await tx.events.insertIfNew({ ...named, id, payload, notifyUrl, createdAt: now() });
+    },
+    audit: async () => {},
+    effects: composeEffects(),
+    publicUrl: 'https://pay.example.com',
+    urlFault: () => undefined,
+    confirmAbove: 1_000_000,
+    log: () => {},
+    checkpoint: () => {},
+    heard: () => {},
+    count: () => {},
+  };
+}
+
+function channelOf(kind: ChannelKind, notices: readonly Notice[], call: (wanted: Call) => Promise<never>): Channel {
+  const about = (method: Call['method'], order: OrderRef | PlaceOrder, more: Partial<Call> = {}): Promise<never> =>
+    call({
+      method,
+      orderNo: order.orderNo,
+      amount: order.amount.minor,
+      expiresAt: order.expiresAt.getTime(),
+      number: null,
+      refundAmount: null,
+      ...more,
+    });
+  const refundCall = (method: Call['method'], ref: RefundRef | (RefundRef & { reason: string })) =>
+    about(method, ref, { number: ref.refundNo, refundAmount: ref.refundAmount.minor });
+  return {
+    payWay: kind.payWay,
+    account: ACCOUNT,
+    place: (order) => about('place', order),
+    query: (order) => about('query', order),
+    close: (order) => about('close', order),
+    ...(kind.payWay === 'paypal' ? { capture: (order) => about('capture', order) } : {}),
+    refund: (order) => about('refund', order, { number: order.refundNo, refundAmount: order.refundAmount.minor }),
+    queryRefund: (order) => refundCall('queryRefund', order),
+    lookUpRefund: (order, number) => about('lookUpRefund', order, { number }),
+    readNotice: async (_headers, rawBody) => notices[Number(rawBody.toString())]!,
+    ackNotice: (verdict) => ({ status: verdict === 'accepted' ? 200 : 400, contentType: 'text/plain', body: verdict }),
+    probe: async () => {
+      throw new Error('nobody tests this channel');
+    },
+  };
+}

@@ -1,0 +1,183 @@
+import type { OrderExceptionRow } from '../../../server/db/entities/orders.ts';
+import type { Snapshot } from '../memory/tables.ts';
+import type { Bounds, Scope } from './bounds.ts';
+import { dueJobs, keyOf, Moves, nextMoment, operatorDeeds, type State } from './search.ts';
+import type { Deed, States } from './state.ts';
+import { wrongAtTheEnd, type Wrong } from './rules.ts';
+import { worldActs } from './world-acts.ts';
+
+/** More than any way to an end takes. */
+const MOST_STEPS = 600;
+
+/**
+ * Shows that a state is no dead end: from here on the channel answers, nobody does anything new, and what is due is done. Every order
+ * comes to an end that agrees with the channel's, or is listed; and for what is listed an administrator has an action that ends it.
+ */
+export class FairEnd {
+  readonly #states: States;
+  readonly #moves: Moves;
+  readonly #good = new Set<string>();
+  readonly #ends = new Map<string, Wrong>();
+  /** Ends that were reached, and of those the ones with something listed. */
+  readonly counts = { ends: 0, listed: 0, ways: 0 };
+
+  constructor(states: States, moves: Moves) {
+    this.#states = states;
+    this.#moves = moves;
+  }
+
+  /** An order that is placed, or paid, with nothing going wrong. */
+  async prepared(state: State, start: Scope['start']): Promise<State> {
+    if (start === 'nothing') return state;
+    const placed = await this.#alone(state, { name: 'pay', about: [], turn: 0 });
+    if (start === 'placed') return placed;
+    const [payer] = worldActs(this.#states.truths.get(placed.truth), placed.now).filter(({ uses }) => uses === 'payer');
+    const paid = { ...placed, truth: this.#states.truth(payer!.truth) };
+    const orderNo = String(this.#states.snapshots.get(paid.snapshot).orders[0]!['orderNo']);
+    return this.#alone(paid, { name: 'sync', about: [orderNo], turn: 0 });
+  }
+
+  /** One operation from its beginning to its end. */
+  async #alone(state: State, deed: Deed): Promise<State> {
+    let { state: now } = await this.#moves.begin(state, deed);
+    while (now.running.length > 0) now = await this.#goOn(now);
+    return { ...now, told: [] };
+  }
+
+  /** What is wrong where this state leads. */
+  async wrong(from: State): Promise<Wrong> {
+    const way: string[] = [];
+    let state = withoutBounds(from);
+    for (let step = 0; step < MOST_STEPS; step += 1) {
+      const key = keyOf(state);
+      if (this.#good.has(key)) return this.#remember(way);
+      way.push(key);
+      const next = await this.step(state);
+      if (!next) {
+        const wrong = await this.#judgeEnd(state);
+        return wrong.length > 0 ? wrong : this.#remember(way);
+      }
+      state = next;
+    }
+    return [`after ${MOST_STEPS} steps nothing has come to an end`];
+  }
+
+  #remember(way: readonly string[]): Wrong {
+    for (const key of way) this.#good.add(key);
+    this.counts.ways = this.#good.size;
+    return [];
+  }
+
+  /** The next thing that happens by itself; undefined = nothing does any more. */
+  async step(state: State): Promise<State | undefined> {
+    const { now } = state;
+    const truth = this.#states.truths.get(state.truth);
+    if (state.running.length > 0) return this.#goOn(state);
+    const [call, ...rest] = truth.astray;
+    if (call)
+      return { ...state, truth: this.#states.truth(this.#moves.channel({ ...truth, astray: rest }, call, now).truth) };
+    const notice = truth.notices[state.come];
+    if (notice) {
+      // A channel repeats its messages until they are taken.
+      const deed: Deed = { name: 'notice', about: [notice.noticeId], turn: 0, notice };
+      return (await this.#moves.begin({ ...state, come: state.come + 1 }, deed)).state;
+    }
+    const act = worldActs(truth, now).find(({ uses }) => uses === 'channel');
+    if (act) return { ...state, truth: this.#states.truth(act.truth) };
+    const snapshot = this.#states.snapshots.get(state.snapshot);
+    const [job] = dueJobs(snapshot, now, 0);
+    if (job) return (await this.#moves.begin(state, job)).state;
+    const at = nextMoment(snapshot, truth, now);
+    return at === undefined ? undefined : { ...state, now: at };
+  }
+
+  /** The first operation under way goes on, and is answered at once. */
+  async #goOn(state: State): Promise<State> {
+    const { number, said } = state.running[0]!;
+    const { wants } = this.#states.running.get(number);
+    const { now } = state;
+    if (wants.kind === 'call') {
+      if (said !== undefined) return (await this.#moves.settle(state, 0, { kind: 'call', said, now }, 'hears')).state;
+      const done = this.#moves.channel(this.#states.truths.get(state.truth), wants.call, now);
+      return {
+        ...state,
+        truth: this.#states.truth(done.truth),
+        running: state.running.with(0, { number, said: done.said }),
+      };
+    }
+    const on = this.#states.snapshots.get(state.snapshot);
+    const step =
+      wants.kind === 'read'
+        ? ({ kind: 'read', on, now } as const)
+        : ({ kind: 'write', on, now, commit: 'told' } as const);
+    return (await this.#moves.settle(state, 0, step, 'goes on')).state;
+  }
+
+  async #judgeEnd(state: State): Promise<Wrong> {
+    const key = `${state.snapshot}|${state.truth}|${state.told.join(',')}`;
+    const known = this.#ends.get(key);
+    if (known) return known;
+    const snapshot = this.#states.snapshots.get(state.snapshot);
+    const wrong = [
+      ...wrongAtTheEnd(snapshot, this.#states.truths.get(state.truth), state.told),
+      ...(await this.#dead(state)),
+    ];
+    this.#ends.set(key, wrong);
+    this.counts.ends += 1;
+    return wrong;
+  }
+
+  /** What is listed and has no action that ends it. */
+  async #dead(state: State): Promise<Wrong> {
+    const open = openIn(this.#states.snapshots.get(state.snapshot));
+    if (open.length === 0) return [];
+    this.counts.listed += 1;
+    const wrong: string[] = [];
+    for (const one of open)
+      if (!(await this.#canEnd(state, one))) wrong.push(`nothing ends ${one.kind} of ${one.orderNo}`);
+    return wrong;
+  }
+
+  async #canEnd(state: State, { id, kind }: OrderExceptionRow): Promise<boolean> {
+    for (const deed of operatorDeeds(this.#states.snapshots.get(state.snapshot), -1)) {
+      const isMeant = deed.name !== 'resolveException' || deed.about[0] === id;
+      if (!isMeant) continue;
+      let after: State | undefined = (await this.#moves.begin({ ...state, told: [] }, deed)).state;
+      for (let step = 0; after && step < MOST_STEPS; step += 1) {
+        const next = await this.step(after);
+        if (!next) break;
+        after = next;
+      }
+      const left = openIn(this.#states.snapshots.get(after.snapshot));
+      if (!left.some((one) => one.id === id && one.kind === kind)) return true;
+    }
+    return false;
+  }
+}
+
+function openIn({ exceptions }: Snapshot): OrderExceptionRow[] {
+  return exceptions.filter(({ state }) => state === 'open') as unknown as OrderExceptionRow[];
+}
+
+const NOTHING = Object.freeze({
+  pay: 0,
+  close: 0,
+  query: 0,
+  capture: 0,
+  refund: 0,
+  notice: 0,
+  job: 0,
+  operator: 0,
+  payer: 0,
+  portal: 0,
+  channel: 0,
+  silence: 0,
+  commit: 0,
+  death: 0,
+  tick: 0,
+  atOnce: 1,
+}) satisfies Bounds;
+
+function withoutBounds(state: State): State {
+  return { ...state, left: NOTHING };
+}

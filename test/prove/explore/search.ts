@@ -1,0 +1,330 @@
+import type { OrderExceptionRow } from '../../../server/db/entities/orders.ts';
+import type { Snapshot } from '../memory/tables.ts';
+import type { Bounds, Scope } from './bounds.ts';
+import type { Step } from './driver.ts';
+import { type Advanced, type Deed, States } from './state.ts';
+import { answer, type Answered, type Call, emptyTruth, type How, type Truth } from './truth.ts';
+import { worldActs } from './world-acts.ts';
+
+/** Everything at one moment, in numbers of what is kept once. */
+export interface State {
+  readonly snapshot: number;
+  readonly truth: number;
+  readonly now: number;
+  /** Operations under way, and the answers that are on their way to them. */
+  readonly running: readonly Underway[];
+  /** How often each thing may still happen. */
+  readonly left: Bounds;
+  /** What callers were told and may rely on. */
+  readonly told: readonly string[];
+  /** How many of the channel's messages have come at last, once nothing goes wrong any more. */
+  readonly come: number;
+}
+
+export interface Underway {
+  readonly number: number;
+  readonly said?: unknown;
+}
+
+/** One thing that can happen, in words, and the state after it. */
+export interface Next {
+  readonly what: string;
+  readonly state: State;
+}
+
+/** The moment at which every exploration begins. */
+export const BEGINNING = Date.UTC(2026, 0, 1, 8);
+
+/** Where an exploration begins. */
+export function firstState(states: States, { flavour, bounds }: Scope): State {
+  return {
+    snapshot: 0,
+    truth: states.truth(emptyTruth(flavour)),
+    now: BEGINNING,
+    running: [],
+    left: bounds,
+    told: [],
+    come: 0,
+  };
+}
+
+/** Tells two states apart. */
+export function keyOf({ snapshot, truth, now, running, left, told, come }: State): string {
+  const under = running.map(({ number, said }) =>
+    said === undefined ? number : `${number}:${JSON.stringify(said, big)}`,
+  );
+  return `${snapshot}|${truth}|${(now - BEGINNING) / 1000}|${under.toSorted().join(',')}|${Object.values(left).join('')}|${told.join(',')}|${come}`;
+}
+
+function big(_name: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? `${value}n` : value;
+}
+
+/** What a caller may rely on after an operation that ended so. */
+export type Judge = (deed: Deed, ended: NonNullable<Advanced['ended']>) => readonly string[];
+
+/** What can happen next, each thing with its state. */
+export class Moves {
+  readonly #states: States;
+  readonly #judge: Judge;
+  readonly #channel: typeof answer;
+
+  constructor(states: States, judge: Judge, channel = answer) {
+    this.#states = states;
+    this.#judge = judge;
+    this.#channel = channel;
+  }
+
+  /** What the channel makes of a call. */
+  channel(truth: Truth, call: Call, now: number, how?: How): Answered {
+    return this.#channel(truth, call, now, how);
+  }
+
+  async from(state: State): Promise<Next[]> {
+    const nexts: Next[] = [];
+    for (let at = 0; at < state.running.length; at += 1) nexts.push(...(await this.#goesOn(state, at)));
+    nexts.push(...this.#world(state));
+    if (state.running.length < state.left.atOnce) nexts.push(...(await this.#begins(state)));
+    const ticked = this.#tick(state);
+    if (ticked) nexts.push(ticked);
+    return nexts;
+  }
+
+  /** Everything that an operation under way can meet. */
+  async #goesOn(state: State, at: number): Promise<Next[]> {
+    const { left } = state;
+    const { number, said } = state.running[at]!;
+    const { deed, wants } = this.#states.running.get(number);
+    const who = nameOf(deed);
+    const nexts: Next[] = [];
+    if (left.death > 0)
+      nexts.push({ what: `${who} dies`, state: without({ ...state, left: used(left, 'death') }, at) });
+    if (wants.kind === 'call') {
+      if (said !== undefined) nexts.push(await this.settle(state, at, { kind: 'call', said, now: state.now }, 'hears'));
+      else nexts.push(...(await this.#asks(state, at)));
+      return nexts;
+    }
+    const on = this.#states.snapshots.get(state.snapshot);
+    const step = { kind: wants.kind, on, now: state.now } as const;
+    if (wants.kind === 'read') return [...nexts, await this.settle(state, at, step as Step, 'reads')];
+    const write = (commit: 'told' | 'lost' | 'refused'): Step => ({ kind: 'write', on, now: state.now, commit });
+    nexts.push(await this.settle(state, at, write('told'), 'writes'));
+    if (left.commit === 0) return nexts;
+    const broken = { ...state, left: used(left, 'commit') };
+    nexts.push(await this.settle(broken, at, write('lost'), 'writes, and the answer to COMMIT is lost,'));
+    nexts.push(await this.settle(broken, at, write('refused'), 'loses the connection at COMMIT'));
+    return nexts;
+  }
+
+  /** A call of the channel: it arrives and is answered later, or goes astray. */
+  async #asks(state: State, at: number): Promise<Next[]> {
+    const { left, now } = state;
+    const { number } = state.running[at]!;
+    const { deed, wants } = this.#states.running.get(number);
+    if (wants.kind !== 'call') return [];
+    const { call } = wants;
+    const who = `${nameOf(deed)} asks to ${call.method}`;
+    const truth = this.#states.truths.get(state.truth);
+    const nexts: Next[] = [];
+    const arrive = (what: string, how: How, from: State): void => {
+      const done = this.channel(truth, call, now, how);
+      const running = state.running.with(at, { number, said: done.said });
+      nexts.push({ what, state: { ...from, truth: this.#states.truth(done.truth), running } });
+    };
+    arrive(who, 'well', state);
+    const trade = truth.trades.find(({ orderNo }) => orderNo === call.orderNo);
+    if (left.channel > 0) {
+      const by = { ...state, left: used(left, 'channel') };
+      if (call.method === 'capture' && trade?.state === 'agreed') {
+        arrive(`${who}, which is held`, 'held', by);
+        arrive(`${who}, which is declined`, 'declined', by);
+      }
+      if (call.method === 'place' && !trade) {
+        const refusal = { kind: 'declined', code: 'NOT_ALLOWED', reason: 'not allowed', definite: true } as const;
+        const running = state.running.with(at, { number, said: refusal });
+        nexts.push({ what: `${who}, which is refused`, state: { ...by, running } });
+      }
+    }
+    if (left.silence > 0) {
+      const silent = { ...state, left: used(left, 'silence') };
+      const step: Step = { kind: 'call', said: { kind: 'unknown', cause: 'timeout' }, now };
+      nexts.push(await this.settle(silent, at, step, `(${call.method}) hears nothing of`));
+      const isWrite = call.method !== 'query' && call.method !== 'queryRefund' && call.method !== 'lookUpRefund';
+      if (isWrite) {
+        const done = { ...silent, truth: this.#states.truth(this.channel(truth, call, now).truth) };
+        nexts.push(await this.settle(done, at, step, `(${call.method}) is done, and hears nothing of`));
+        const later = { ...silent, truth: this.#states.truth({ ...truth, astray: [...truth.astray, call] }) };
+        nexts.push(await this.settle(later, at, step, `(${call.method}) is done later, and hears nothing of`));
+      }
+    }
+    return nexts;
+  }
+
+  /** One step of an operation, and what its caller is told when it ends. */
+  async settle(state: State, at: number, step: Step, verb: string): Promise<Next> {
+    const { number } = state.running[at]!;
+    const { deed } = this.#states.running.get(number);
+    const on =
+      step.kind === 'call'
+        ? `${step.now}c${JSON.stringify(step.said, big)}`
+        : `${step.now}${step.kind}${step.kind === 'write' ? step.commit : ''}${state.snapshot}`;
+    const done = await this.#states.advance(number, step, on);
+    return { what: `${nameOf(deed)} ${verb}`, state: this.#after(state, at, deed, done) };
+  }
+
+  #after(state: State, at: number, deed: Deed, { running, ended, snapshot }: Advanced): State {
+    const after = { ...state, snapshot: snapshot ?? state.snapshot };
+    if (running !== undefined) return { ...after, running: state.running.with(at, { number: running }) };
+    const over = without(after, at);
+    const told = ended ? this.#judge(deed, ended) : [];
+    return told.length === 0 ? over : { ...over, told: [...new Set([...over.told, ...told])].toSorted() };
+  }
+
+  #world(state: State): Next[] {
+    const { left, now } = state;
+    const truth = this.#states.truths.get(state.truth);
+    const acts = worldActs(truth, now).filter(({ uses }) => left[uses] > 0);
+    const nexts = acts.map(({ name, uses, truth: after }) => ({
+      what: name,
+      state: { ...state, truth: this.#states.truth(after), left: used(left, uses) },
+    }));
+    for (const [at, call] of truth.astray.entries()) {
+      const arrived = this.channel({ ...truth, astray: truth.astray.toSpliced(at, 1) }, call, now).truth;
+      nexts.push({
+        what: `the call to ${call.method} arrives late`,
+        state: { ...state, truth: this.#states.truth(arrived) },
+      });
+    }
+    return nexts;
+  }
+
+  /** Operations that somebody can begin now. */
+  async #begins(state: State): Promise<Next[]> {
+    const snapshot = this.#states.snapshots.get(state.snapshot);
+    const truth = this.#states.truths.get(state.truth);
+    const nexts: Next[] = [];
+    for (const [uses, deed] of deedsOf(snapshot, truth, state)) {
+      if (state.left[uses] === 0) continue;
+      nexts.push(await this.begin({ ...state, left: used(state.left, uses) }, deed));
+    }
+    return nexts;
+  }
+
+  /** An operation begins. */
+  async begin(state: State, deed: Deed): Promise<Next> {
+    const truth = this.#states.truths.get(state.truth);
+    const begun = await this.#states.begin(deed, truth, state.now);
+    const at = state.running.length;
+    const started = { ...state, running: [...state.running, { number: -1 }] };
+    return { what: `${nameOf(deed)} begins`, state: this.#after(started, at, deed, begun) };
+  }
+
+  #tick(state: State): Next | undefined {
+    if (state.left.tick === 0) return undefined;
+    const at = nextMoment(this.#states.snapshots.get(state.snapshot), this.#states.truths.get(state.truth), state.now);
+    if (at === undefined) return undefined;
+    const seconds = (at - state.now) / 1000;
+    return { what: `${seconds} s pass`, state: { ...state, now: at, left: used(state.left, 'tick') } };
+  }
+}
+
+/** An operation as a story calls it. */
+export function nameOf({ name, about, turn }: Deed): string {
+  return `${name}${about.length > 0 ? ` ${about.join(' ')}` : ''}${turn > 0 ? ` (${turn + 1})` : ''}`;
+}
+
+function used(left: Bounds, what: keyof Bounds): Bounds {
+  return { ...left, [what]: left[what] - 1 };
+}
+
+function without(state: State, at: number): State {
+  return { ...state, running: state.running.toSpliced(at, 1) };
+}
+
+interface Due {
+  leasedUntil: Date | null;
+  nextCheckAt?: Date | null;
+  nextAt?: Date | null;
+}
+
+/** From when a row can be taken by a job; undefined = it is not due at any time. */
+export function dueAt({ leasedUntil, nextCheckAt, nextAt }: Due): number | undefined {
+  const at = nextCheckAt ?? nextAt;
+  return at ? Math.max(at.getTime(), leasedUntil?.getTime() ?? 0) : undefined;
+}
+
+/** The jobs that can be taken now. */
+export function dueJobs({ orders, refunds, refundQuestions }: Snapshot, now: number, turn: number): Deed[] {
+  const isDue = (row: object) => (dueAt(row as Due) ?? Infinity) <= now;
+  return [
+    ...orders.filter(isDue).map((row): Deed => ({ name: 'orderJob', about: [String(row['orderNo'])], turn })),
+    ...refunds.filter(isDue).map((row): Deed => ({ name: 'refundJob', about: [String(row['refundNo'])], turn })),
+    ...refundQuestions
+      .filter((row) => row['state'] === 'open' && isDue(row))
+      .map((row): Deed => ({ name: 'questionJob', about: [String(row['id'])], turn })),
+  ];
+}
+
+/** The next moment at which something is due, or a trade can no longer be paid; undefined = never. */
+export function nextMoment(
+  { orders, refunds, refundQuestions }: Snapshot,
+  { trades }: Truth,
+  now: number,
+): number | undefined {
+  const due = [...orders, ...refunds, ...refundQuestions.filter(({ state }) => state === 'open')].map((row) =>
+    dueAt(row as unknown as Due),
+  );
+  const ends = trades.filter(({ state }) => state !== 'paid' && state !== 'closed').map(({ expiresAt }) => expiresAt);
+  const later = [...due, ...ends].filter((at): at is number => at !== undefined && at > now);
+  return later.length > 0 ? Math.min(...later) : undefined;
+}
+
+function* deedsOf(snapshot: Snapshot, truth: Truth, { now, left }: State): Generator<[keyof Bounds, Deed]> {
+  const { orders } = snapshot;
+  yield ['pay', { name: 'pay', about: [], turn: left.pay }];
+  for (const row of orders) {
+    const orderNo = String(row['orderNo']);
+    yield ['close', { name: 'close', about: [orderNo], turn: left.close }];
+    yield ['query', { name: 'query', about: [orderNo], turn: left.query }];
+    if (truth.flavour === 'approved') yield ['capture', { name: 'capture', about: [orderNo], turn: left.capture }];
+    // Two refunds that together are more than what was paid, and one that is repeated.
+    yield [
+      'refund',
+      {
+        name: 'refund',
+        about: [orderNo, left.refund % 2 === 0 ? '6.00' : '5.00', `r-${left.refund % 2}`],
+        turn: left.refund,
+      },
+    ];
+    yield ['operator', { name: 'sync', about: [orderNo], turn: left.operator }];
+  }
+  for (const notice of truth.notices)
+    yield ['notice', { name: 'notice', about: [notice.noticeId], turn: left.notice, notice }];
+  for (const deed of dueJobs(snapshot, now, left.job)) yield ['job', deed];
+  for (const deed of operatorDeeds(snapshot, left.operator)) yield ['operator', deed];
+}
+
+/** What an administrator can do about what is listed. */
+export function operatorDeeds({ exceptions, refunds }: Snapshot, turn: number): Deed[] {
+  const open = exceptions.filter(({ state }) => state === 'open') as unknown as OrderExceptionRow[];
+  return [
+    ...open.flatMap(({ id }) =>
+      ['acknowledge', 'refund', 'accept', 'close', 'retry'].map((how): Deed => ({
+        name: 'resolveException',
+        about: [id, how],
+        turn,
+      })),
+    ),
+    ...refunds.flatMap((row) => {
+      const refundNo = String(row['refundNo']);
+      return [
+        { name: 'retryRefund', about: [refundNo], turn } as const,
+        ...['paid_elsewhere', 'release', 'failed_at_channel'].map((how): Deed => ({
+          name: 'resolveRefund',
+          about: [refundNo, how],
+          turn,
+        })),
+      ];
+    }),
+  ];
+}

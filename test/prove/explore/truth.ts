@@ -1,0 +1,260 @@
+import type { CloseOutcome, Notice, Outcome, RefundOutcome } from '../../../server/payments/channel.ts';
+
+/**
+ * How a channel behaves where the three differ. `scanned`: the trade begins when the payer scans the code (Alipay). `opened`: it is
+ * there from the create, and refunds take their time (WeChat Pay). `till`: the same with a payer's code, whose close gives the
+ * money back (reverse). `approved`: the payer agrees, and the merchant takes the money (PayPal).
+ */
+export type Flavour = 'scanned' | 'opened' | 'till' | 'approved';
+
+/** A refund as the channel has it. */
+export interface ChannelRefund {
+  readonly number: string;
+  readonly amount: bigint;
+  readonly state: 'pending' | 'succeeded' | 'failed' | 'abnormal';
+  /** Made in the channel's own portal. */
+  readonly isForeign: boolean;
+  readonly at: number;
+}
+
+/** One payment of an order, as the channel has it. */
+export interface Trade {
+  readonly orderNo: string;
+  readonly amount: bigint;
+  readonly state: 'unscanned' | 'open' | 'agreed' | 'held' | 'paid' | 'closed';
+  /** Milliseconds; nobody can pay from then on. */
+  readonly expiresAt: number;
+  readonly paidAt: number;
+  readonly refunds: readonly ChannelRefund[];
+}
+
+/** A call of ours on its way to the channel. */
+export interface Call {
+  readonly method: 'place' | 'query' | 'close' | 'capture' | 'refund' | 'queryRefund' | 'lookUpRefund';
+  readonly orderNo: string;
+  readonly amount: bigint;
+  readonly expiresAt: number;
+  readonly number: string | null;
+  readonly refundAmount: bigint | null;
+}
+
+/** Everything that the channel knows. Nothing in it is ever changed: whatever happens makes another one. */
+export interface Truth {
+  readonly flavour: Flavour;
+  readonly trades: readonly Trade[];
+  /** Messages that the channel has sent: each may arrive any number of times, in any order, or never. */
+  readonly notices: readonly Notice[];
+  /** Calls that arrive after their caller has given up. */
+  readonly astray: readonly Call[];
+}
+
+/** What the channel answers, and what it knows afterwards. */
+export interface Answered {
+  readonly truth: Truth;
+  readonly said: Outcome | CloseOutcome | RefundOutcome;
+}
+
+/** The account that every order and notice of the exploration names. */
+export const ACCOUNT = 'account-1';
+
+/** The currency of every order at a channel of this flavour. */
+export function currencyOf(flavour: Flavour): string {
+  return flavour === 'approved' ? 'USD' : 'CNY';
+}
+
+/** Nothing has happened at the channel. */
+export function emptyTruth(flavour: Flavour): Truth {
+  return { flavour, trades: [], notices: [], astray: [] };
+}
+
+/** The trade of an order, if the channel has heard of it. */
+export function tradeOf(truth: Truth, orderNo: string): Trade | undefined {
+  return truth.trades.find((trade) => trade.orderNo === orderNo);
+}
+
+/** What went back of a trade, in minor units; of refunds that are not ended for good also what is on its way. */
+export function givenBack({ refunds }: Trade, states: readonly ChannelRefund['state'][] = ['succeeded']): bigint {
+  return refunds.filter(({ state }) => states.includes(state)).reduce((sum, { amount }) => sum + amount, 0n);
+}
+
+/** What becomes of a capture that could be made. */
+export type How = 'well' | 'held' | 'declined';
+
+/** The channel does what it is asked, and answers. */
+export function answer(truth: Truth, call: Call, now: number, how: How = 'well'): Answered {
+  const { method, orderNo } = call;
+  const trade = tradeOf(truth, orderNo);
+  if (method === 'place') return place(truth, call);
+  if (method === 'query') return { truth, said: seen(truth, trade) };
+  if (!trade || (trade.state === 'unscanned' && method !== 'close')) return { truth, said: { kind: 'absent' } };
+  if (method === 'close') return close(truth, trade, now);
+  if (method === 'capture') return capture(truth, trade, now, how);
+  if (method === 'refund') return refund(truth, trade, call, now);
+  return {
+    truth,
+    said: seenRefund(
+      truth,
+      trade.refunds.find(({ number }) => number === call.number),
+    ),
+  };
+}
+
+function place(truth: Truth, { orderNo, amount, expiresAt }: Call): Answered {
+  const { flavour, trades } = truth;
+  const trade = tradeOf(truth, orderNo);
+  if (!trade) {
+    const state = flavour === 'scanned' ? ('unscanned' as const) : ('open' as const);
+    const made: Trade = { orderNo, amount, state, expiresAt, paidAt: 0, refunds: [] };
+    return { truth: { ...truth, trades: [...trades, made] }, said: waiting(flavour, orderNo) };
+  }
+  if (trade.state === 'open' || trade.state === 'unscanned') return { truth, said: waiting(flavour, orderNo) };
+  if (flavour === 'approved') return { truth, said: seen(truth, trade) };
+  const code = trade.state === 'paid' ? 'ORDERPAID' : 'ORDERCLOSED';
+  return { truth, said: { kind: 'declined', code, reason: code, definite: false } };
+}
+
+function waiting(flavour: Flavour, orderNo: string): Outcome {
+  if (flavour === 'till') return { kind: 'pending' };
+  if (flavour === 'approved')
+    return {
+      kind: 'pending',
+      pay: { type: 'redirect', url: `https://pay/${orderNo}` },
+      channelOrderId: `C-${orderNo}`,
+    };
+  return { kind: 'pending', pay: { type: 'qr', qrCode: `code-${orderNo}` } };
+}
+
+function seen({ flavour }: Truth, trade: Trade | undefined): Outcome {
+  if (!trade) return { kind: 'absent' };
+  const named = flavour === 'approved' ? { channelOrderId: `C-${trade.orderNo}` } : {};
+  switch (trade.state) {
+    case 'unscanned':
+      return { kind: 'absent' };
+    case 'open':
+      // Only PayPal hands its link out again.
+      return flavour === 'approved' ? waiting(flavour, trade.orderNo) : { kind: 'pending' };
+    case 'agreed':
+      return { kind: 'approved', ...named };
+    case 'held':
+      return { kind: 'pending', capturePending: 'PENDING_REVIEW', ...named };
+    case 'closed':
+      return { kind: 'closed' };
+    case 'paid':
+      return { ...paidOutcome(flavour, trade), ...named };
+  }
+}
+
+function paidOutcome(flavour: Flavour, trade: Trade): Extract<Outcome, { kind: 'paid' }> {
+  const { orderNo, amount: minor, paidAt } = trade;
+  const back = givenBack(trade);
+  const all = { refundsHint: true, refundedTotal: back };
+  const hint = flavour === 'opened' || flavour === 'till' ? { refundsHint: true } : flavour === 'approved' ? all : {};
+  const refunds = back === 0n ? {} : back === minor ? all : hint;
+  return {
+    kind: 'paid',
+    channelNo: `T-${orderNo}`,
+    amount: { minor, currency: currencyOf(flavour) },
+    at: new Date(paidAt),
+    ...refunds,
+  };
+}
+
+function close(truth: Truth, trade: Trade, now: number): Answered {
+  const { flavour } = truth;
+  if (trade.state === 'paid' && flavour === 'till') return reverse(truth, trade, now);
+  if (trade.state === 'paid') return { truth, said: { kind: 'paid' } };
+  if (trade.state === 'unscanned') return { truth, said: { kind: 'absent' } };
+  // PayPal has no close: an order whose money nobody takes lapses by itself.
+  if (flavour === 'approved')
+    return trade.state === 'held'
+      ? { truth, said: { kind: 'refused', code: 'NOT_CLOSABLE', reason: 'PENDING_REVIEW' } }
+      : { truth, said: { kind: 'closed' } };
+  return { truth: withTrade(truth, { ...trade, state: 'closed' }), said: { kind: 'closed' } };
+}
+
+/** A payer's code that is cancelled: what was paid goes back. */
+function reverse(truth: Truth, trade: Trade, now: number): Answered {
+  const left = trade.amount - givenBack(trade, ['succeeded', 'pending', 'abnormal']);
+  const made: ChannelRefund = {
+    number: `reverse-${trade.orderNo}`,
+    amount: left,
+    state: 'succeeded',
+    isForeign: true,
+    at: now,
+  };
+  const refunds = left > 0n ? [...trade.refunds, made] : trade.refunds;
+  const returned = { channelNo: `T-${trade.orderNo}`, at: new Date(now) };
+  return { truth: withTrade(truth, { ...trade, refunds }), said: { kind: 'closed', returned } };
+}
+
+/** The same answer however often it is asked: the money is taken once. */
+function capture(truth: Truth, trade: Trade, now: number, how: How): Answered {
+  if (trade.state !== 'agreed') return { truth, said: seen(truth, trade) };
+  if (how === 'held') {
+    const held: Trade = { ...trade, state: 'held' };
+    return { truth: withTrade(truth, held), said: seen(truth, held) };
+  }
+  if (how === 'declined') {
+    const code = 'INSTRUMENT_DECLINED';
+    const said = {
+      kind: 'declined',
+      code,
+      reason: 'the payer must choose another way',
+      definite: true,
+      left: 'payer',
+    } as const;
+    return { truth: withTrade(truth, { ...trade, state: 'open' }), said };
+  }
+  const paid: Trade = { ...trade, state: 'paid', paidAt: now };
+  return { truth: tellPaid(withTrade(truth, paid), paid), said: seen(truth, paid) };
+}
+
+function refund(truth: Truth, trade: Trade, call: Call, now: number): Answered {
+  const number = call.number ?? '';
+  const amount = call.refundAmount ?? 0n;
+  const known = trade.refunds.find((one) => one.number === number);
+  if (known) return { truth, said: seenRefund(truth, known) };
+  if (trade.state !== 'paid') return { truth, said: { kind: 'refused', code: 'TRADE_NOT_PAID', reason: 'not paid' } };
+  if (givenBack(trade, ['succeeded', 'pending', 'abnormal']) + amount > trade.amount)
+    return { truth, said: { kind: 'refused', code: 'REFUND_TOO_MUCH', reason: 'more than was paid' } };
+  const isSlow = truth.flavour === 'opened' || truth.flavour === 'till';
+  const made: ChannelRefund = { number, amount, state: isSlow ? 'pending' : 'succeeded', isForeign: false, at: now };
+  return { truth: withTrade(truth, { ...trade, refunds: [...trade.refunds, made] }), said: seenRefund(truth, made) };
+}
+
+function seenRefund({ flavour }: Truth, found: ChannelRefund | undefined): RefundOutcome {
+  if (!found) return { kind: 'absent' };
+  const { state, amount: minor, number, at } = found;
+  const named = { channelRefundNo: `CR-${number}` };
+  if (state === 'succeeded')
+    return { kind: 'succeeded', amount: { minor, currency: currencyOf(flavour) }, at: new Date(at), ...named };
+  if (state === 'pending') return { kind: 'pending', ...named };
+  return { kind: state, code: state.toUpperCase(), reason: state };
+}
+
+/** The channel tells that a trade was paid. */
+export function tellPaid(truth: Truth, trade: Trade): Truth {
+  const outcome = paidOutcome(truth.flavour, { ...trade, refunds: [] });
+  return tell(truth, { event: 'paid', orderNo: trade.orderNo, refundNo: null, outcome });
+}
+
+/** The channel tells what became of a refund, under the number that we gave it or under its own. */
+export function tellRefund(truth: Truth, trade: Trade, one: ChannelRefund): Truth {
+  // PayPal's message names the refund, and has to be asked what became of it.
+  if (truth.flavour === 'approved')
+    return tell(truth, { event: 'refund', orderNo: trade.orderNo, refundNo: null, refundId: one.number });
+  if (truth.flavour === 'scanned')
+    return tell(truth, { event: 'refund', orderNo: trade.orderNo, refundNo: one.number });
+  return tell(truth, { event: 'refund', orderNo: trade.orderNo, refundNo: one.number, refund: seenRefund(truth, one) });
+}
+
+function tell(truth: Truth, said: Omit<Notice, 'noticeId' | 'account' | 'verifiedBy'>): Truth {
+  const noticeId = `n-${truth.notices.length}`;
+  const notice: Notice = { ...said, noticeId, account: ACCOUNT, verifiedBy: { certId: null, since: null } };
+  return { ...truth, notices: [...truth.notices, notice] };
+}
+
+/** The truth with one trade as it is now. */
+export function withTrade(truth: Truth, trade: Trade): Truth {
+  return { ...truth, trades: truth.trades.map((one) => (one.orderNo === trade.orderNo ? trade : one)) };
+}

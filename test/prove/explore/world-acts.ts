@@ -1,0 +1,69 @@
+import { type ChannelRefund, givenBack, tellPaid, tellRefund, type Trade, type Truth, withTrade } from './truth.ts';
+
+/** Something that a payer, the channel's portal or the channel itself does, by a name that a story can tell. */
+export interface Act {
+  readonly name: string;
+  /** Which of the bounds it uses up. */
+  readonly uses: 'payer' | 'portal' | 'channel';
+  readonly truth: Truth;
+}
+
+/** The channel's clock may be this much behind ours: a payer may still pay in that time. */
+const CLOCK_SKEW_MS = 59_000;
+/** What somebody gives back in the channel's portal, in minor units. */
+const PORTAL_REFUND = 300n;
+
+/** Everything that can happen at the channel now without us. */
+export function worldActs(truth: Truth, now: number): Act[] {
+  return truth.trades.flatMap((trade) => [
+    ...payerActs(truth, trade, now),
+    ...portalActs(truth, trade, now),
+    ...channelActs(truth, trade, now),
+  ]);
+}
+
+function payerActs(truth: Truth, trade: Trade, now: number): Act[] {
+  const { orderNo, state } = trade;
+  if ((state !== 'open' && state !== 'unscanned') || now > trade.expiresAt + CLOCK_SKEW_MS) return [];
+  if (truth.flavour === 'approved')
+    return [act('payer', `the payer agrees to ${orderNo}`, withTrade(truth, { ...trade, state: 'agreed' }))];
+  const paid: Trade = { ...trade, state: 'paid', paidAt: now };
+  return [act('payer', `the payer pays ${orderNo}`, tellPaid(withTrade(truth, paid), paid))];
+}
+
+function portalActs(truth: Truth, trade: Trade, now: number): Act[] {
+  const { orderNo, state, refunds, amount } = trade;
+  const number = `E-${refunds.length}`;
+  const isPossible = givenBack(trade, ['succeeded', 'pending', 'abnormal']) + PORTAL_REFUND <= amount;
+  if (state !== 'paid' || !isPossible || refunds.some(({ isForeign }) => isForeign)) return [];
+  const made: ChannelRefund = { number, amount: PORTAL_REFUND, state: 'succeeded', isForeign: true, at: now };
+  const after = withTrade(truth, { ...trade, refunds: [...refunds, made] });
+  return [act('portal', `the portal gives back 3.00 of ${orderNo}`, tellRefund(after, trade, made))];
+}
+
+/** A refund comes to its end, a review is decided, what was never paid lapses. */
+function channelActs(truth: Truth, trade: Trade, now: number): Act[] {
+  const { orderNo, state } = trade;
+  const acts: Act[] = [];
+  for (const [at, one] of trade.refunds.entries()) {
+    if (one.state !== 'pending') continue;
+    for (const end of ['succeeded', 'abnormal', 'failed'] as const) {
+      const ended: ChannelRefund = { ...one, state: end, at: now };
+      const after = withTrade(truth, { ...trade, refunds: trade.refunds.with(at, ended) });
+      acts.push(act('channel', `the refund ${one.number} is ${end}`, tellRefund(after, trade, ended)));
+    }
+  }
+  if (state === 'held') {
+    const paid: Trade = { ...trade, state: 'paid', paidAt: now };
+    acts.push(act('channel', `the review of ${orderNo} ends well`, tellPaid(withTrade(truth, paid), paid)));
+    acts.push(act('channel', `the review of ${orderNo} ends badly`, withTrade(truth, { ...trade, state: 'closed' })));
+  }
+  const isUnpaid = state === 'open' || state === 'agreed';
+  if (isUnpaid && now >= trade.expiresAt)
+    acts.push(act('channel', `${orderNo} lapses`, withTrade(truth, { ...trade, state: 'closed' })));
+  return acts;
+}
+
+function act(uses: Act['uses'], name: string, truth: Truth): Act {
+  return { uses, name, truth };
+}

@@ -1,0 +1,99 @@
+/** What the database holds of a table beyond its columns: which columns are taken once, what must hold, what is left out. */
+export interface TableRules {
+  /** Columns that no two rows share; `when` = only among rows of which it holds. A null is never shared. */
+  readonly uniques: readonly Unique[];
+  /** Conditions of the table, by the name that its violation has. */
+  readonly checks?: Readonly<Record<string, (row: never) => boolean>>;
+  /** Values of columns that an insert leaves out; every other one is null then. */
+  readonly defaults?: Readonly<Record<string, unknown>>;
+  /** A column that is numbered by the database. */
+  readonly numbered?: string;
+}
+
+interface Unique {
+  readonly columns: readonly string[];
+  readonly when?: (row: never) => boolean;
+}
+
+interface Sums {
+  amount: bigint;
+  paid: bigint;
+  refunded: bigint;
+  refunding: bigint;
+  overrun: bigint;
+}
+
+const ENDED = ['closing', 'closed', 'failed'];
+const MOST_MINOR = 10_000_000_000n;
+
+/** The tables that payments touch, as `server/db/entities` describes them (test/unit/prove/memory-tables.test.ts compares). */
+export const MEMORY_TABLES = {
+  orders: {
+    uniques: [
+      { columns: ['orderNo'] },
+      {
+        columns: ['clientId', 'merchantOrderNo'],
+        when: ({ state }: { state: string }) => !ENDED.includes(state),
+      },
+      { columns: ['payWay', 'account', 'channelTradeNo'] },
+    ],
+    checks: {
+      orders_amount_check: ({ amount }: Sums) => amount > 0n && amount <= MOST_MINOR,
+      orders_refunds_check: ({ paid, refunded, refunding, overrun }: Sums) =>
+        refunded >= 0n && refunding >= 0n && overrun >= 0n && paid >= 0n && refunded + refunding <= paid + overrun,
+    },
+    defaults: { effectsDue: false, approvalsAsked: 0 },
+  },
+  refunds: {
+    uniques: [{ columns: ['refundNo'] }, { columns: ['clientId', 'merchantRefundNo'] }],
+    checks: { refunds_amount_check: ({ amount }: Sums) => amount > 0n },
+    defaults: { attempt: 1 },
+  },
+  refundQuestions: { uniques: [{ columns: ['id'] }, { columns: ['orderNo', 'number'] }] },
+  moves: { uniques: [{ columns: ['id'] }, { columns: ['orderNo', 'sequence'] }], numbered: 'id' },
+  exceptions: { uniques: [{ columns: ['id'] }, { columns: ['orderNo', 'kind', 'dedupe'] }] },
+  notices: { uniques: [{ columns: ['payWay', 'account', 'noticeId'] }], defaults: { copies: 1 } },
+  keys: { uniques: [{ columns: ['scope', 'route', 'key'] }] },
+  events: {
+    uniques: [{ columns: ['sequence'] }, { columns: ['id'] }, { columns: ['objectNo', 'type', 'dedupe'] }],
+    numbered: 'sequence',
+  },
+  dueEffects: { uniques: [{ columns: ['id'] }, { columns: ['orderNo', 'sequence', 'name'] }] },
+  disputes: {
+    uniques: [{ columns: ['disputeNo'] }, { columns: ['payWay', 'account', 'channelDisputeNo'] }],
+  },
+} as const satisfies Readonly<Record<string, TableRules>>;
+
+/** The name of a table in memory, as a transaction has it. */
+export type TableName = keyof typeof MEMORY_TABLES;
+
+/** A row, whatever its table. */
+export type AnyRow = Readonly<Record<string, unknown>>;
+
+/** Every table at one moment. Nothing in it is ever changed: a write makes another snapshot. */
+export type Snapshot = Readonly<Record<TableName, readonly AnyRow[]>>;
+
+/** The names of the tables. */
+export const TABLE_NAMES = Object.keys(MEMORY_TABLES) as readonly TableName[];
+
+/** A database in which nothing has happened yet. */
+export const EMPTY = Object.freeze(Object.fromEntries(TABLE_NAMES.map((name) => [name, []]))) as unknown as Snapshot;
+
+/** The columns that a row would share with another one, if there is such a row. */
+export function takenBy(name: TableName, row: AnyRow, others: readonly AnyRow[]): readonly string[] | undefined {
+  for (const { columns, when } of MEMORY_TABLES[name].uniques as readonly Unique[]) {
+    if (columns.some((column) => (row[column] ?? null) === null)) continue;
+    if (when && !when(row as never)) continue;
+    const isShared = others.some(
+      (other) => columns.every((column) => other[column] === row[column]) && (!when || when(other as never)),
+    );
+    if (isShared) return columns;
+  }
+  return undefined;
+}
+
+/** The name of a condition that a row breaks, if it breaks one. */
+export function brokenBy(name: TableName, row: AnyRow): string | undefined {
+  const checks: TableRules['checks'] = (MEMORY_TABLES[name] as TableRules).checks ?? {};
+  return Object.keys(checks).find((check) => !checks[check]!(row as never));
+}
