@@ -27,23 +27,24 @@ export function createNotices(
   const stopping = new AbortController();
   const turn = createTurnstile(AT_ONCE);
 
-  const schedule = (notice: NoticeRecord, delayMs: number, scaled: boolean) => {
-    notice.dueAt = clock.schedule(delayMs, () => attempt(notice), scaled);
+  const schedule = (notice: NoticeRecord, delayMs: number, scaled: boolean, isLost = false) => {
+    notice.dueAt = clock.schedule(delayMs, () => attempt(notice, isLost), scaled);
   };
-  const attempt = async (notice: NoticeRecord) => {
+  const attempt = async (notice: NoticeRecord, isLost: boolean) => {
     if (notice.acknowledged) return;
-    await deliverOnce(notice);
+    await deliverOnce(notice, isLost);
     const seconds = halfOf(notice.payWay).noticeSchedule[notice.attempts - 1];
     notice.dueAt = null;
     if (!notice.acknowledged && seconds !== undefined) schedule(notice, seconds * 1000, true);
     ledger.writeNotice(notice);
   };
-  const deliverOnce = async (notice: NoticeRecord) => {
+  const deliverOnce = async (notice: NoticeRecord, isLost = false) => {
     notice.attempts += 1;
     const { payWay, account, orderNo } = notice;
     const strike = faults.draw({ payWay, account, call: 'notice', orderNo });
     const signed = await sign(notice, strike?.name);
-    const dropped = silenced.has(payWay) ? 'notices off' : strike?.name === 'drop-notify' ? 'drop-notify' : null;
+    const dropped =
+      isLost || silenced.has(payWay) ? 'notices off' : strike?.name === 'drop-notify' ? 'drop-notify' : null;
     if (strike?.name === 'duplicate-notify')
       await Promise.all([post(notice, signed, null), post(notice, signed, null)]);
     else await post(notice, signed, dropped);
@@ -78,8 +79,10 @@ export function createNotices(
         attempts: 0,
         acknowledged: false,
       };
-      if (delayMs === 0) schedule(notice, FIRST_MS, false);
-      else schedule(notice, delayMs, true);
+      // What happens while notices are off is not told the first time, however soon they are on again.
+      const isLost = silenced.has(payWay);
+      if (delayMs === 0) schedule(notice, FIRST_MS, false, isLost);
+      else schedule(notice, delayMs, true, isLost);
       ledger.writeNotice(notice);
     },
     async repeat(trade, times, event) {

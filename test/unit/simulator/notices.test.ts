@@ -64,6 +64,17 @@ test('drop-notify loses a delivery, duplicate-notify doubles one, and notices ca
     t.is(receiver.received.length, 2);
   }));
 
+test('what happens while notices are off is told by the second delivery, however soon they are on again', (t) =>
+  withWorld(async (world, receiver) => {
+    await world.post('/sim/notices', { payWay: 'alipay', enabled: false });
+    await payOrder(world, receiver, 'OFF');
+    await world.post('/sim/notices', { payWay: 'alipay', enabled: true });
+    await until(async () => (await world.deliveries('OFF'))[0]?.dropped === 'notices off');
+    t.is(receiver.received.length, 0);
+    await world.post('/sim/clock', { advanceSeconds: 5 * 60 });
+    t.is(receiver.received.length, 1);
+  }));
+
 test('the control API sends a notice again as often as asked', (t) =>
   withWorld(async (world, receiver) => {
     await payOrder(world, receiver, 'REPEAT');
