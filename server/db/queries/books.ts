@@ -1,3 +1,4 @@
+import type { InvariantName } from '../../payments/core/invariants.ts';
 import type { ReadTx } from '../store.ts';
 
 /** Whose rows a check goes through, by their keys. */
@@ -27,11 +28,9 @@ export interface KeyRange {
 /** The condition that a column is in the range; each call binds the range once more. */
 type Within = (column: string) => string;
 
-/** One check of ledger consistency: what must hold, and the statements that find the violations. */
+/** One check of ledger consistency: the statements that find where an invariant does not hold. */
 export interface BookCheck {
-  check: string;
-  /** What holds when nothing is found. */
-  promise: string;
+  check: InvariantName;
   /** Selects `id` and `detail` of every violation in a range of a walk. */
   in: Partial<Record<WalkName, (within: Within) => string>>;
 }
@@ -50,7 +49,6 @@ const lastMove = (of: string) =>
 export const BOOK_CHECKS: readonly BookCheck[] = [
   {
     check: 'refunded',
-    promise: 'the refunded amount of an order equals the sum of its succeeded refunds',
     in: {
       orders: (
         within,
@@ -61,7 +59,6 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
   },
   {
     check: 'refunding',
-    promise: 'the refunding amount of an order equals the sum of its refunds in progress',
     in: {
       orders: (
         within,
@@ -72,7 +69,6 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
   },
   {
     check: 'overrun',
-    promise: 'refunds do not exceed the payment, unless an exception is recorded',
     in: {
       orders: (
         within,
@@ -83,7 +79,6 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
   },
   {
     check: 'paid',
-    promise: 'a paid order has its paid amount and a channel transaction number',
     in: {
       orders: (
         within,
@@ -94,7 +89,6 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
   },
   {
     check: 'unpaid',
-    promise: 'only orders that were paid, in time or late, have a paid amount',
     in: {
       orders: (within) => `select order_no as id, format('%s with %s', state, paid) as detail from orders
       where ${within('order_no')} and paid > 0 and state not in ('paid', 'closed', 'failed')`,
@@ -102,7 +96,6 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
   },
   {
     check: 'order-history',
-    promise: 'the last history entry of an order matches its state',
     in: {
       orders: (
         within,
@@ -113,7 +106,6 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
   },
   {
     check: 'refund-history',
-    promise: 'the last history entry of a refund matches its state',
     in: {
       orders: (
         within,
@@ -124,7 +116,6 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
   },
   {
     check: 'disputes',
-    promise: 'what a dispute took is a refund of its order, counted once',
     in: {
       orders: (
         within,
@@ -136,7 +127,6 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
   },
   {
     check: 'sequence',
-    promise: 'no history entry is missing',
     in: {
       orders: (
         within,
@@ -147,7 +137,6 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
   },
   {
     check: 'order-events',
-    promise: 'every payment has exactly one event',
     in: {
       orders: (within) => `select o.order_no as id, format('%s events', e.n) as detail from orders o
       cross join lateral (select count(*) as n from events where object_no = o.order_no and type in ('order.paid', 'order.paid_late')) e
@@ -156,7 +145,6 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
   },
   {
     check: 'refund-events',
-    promise: 'every succeeded refund has an event',
     in: {
       orders: (within) => `select r.refund_no as id, 'no event' as detail from refunds r
       cross join lateral (select count(*) as n from events where object_no = r.refund_no and type = 'refund.succeeded') e
@@ -165,7 +153,6 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
   },
   {
     check: 'closed-events',
-    promise: 'every closed order has an event',
     in: {
       orders: (within) => `select o.order_no as id, 'no event' as detail from orders o
       cross join lateral (select count(*) as n from events where object_no = o.order_no and type = 'order.closed') e
@@ -174,7 +161,6 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
   },
   {
     check: 'coins',
-    promise: 'every balance equals the sum of its ledger entries',
     in: {
       // A balance is what its last entry says, and each entry is the one before it and its own amount: together, the sum.
       accounts: (
@@ -197,7 +183,6 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
   },
   {
     check: 'due',
-    promise: 'every order or refund that is not final is scheduled or has an open exception',
     in: {
       orders: (within) => `select o.order_no as id, format('%s, not scheduled', o.state) as detail from orders o
         where ${within('o.order_no')} and o.state in ('created', 'pending', 'closing') and o.next_check_at is null

@@ -17,6 +17,8 @@ export interface Bounds {
   readonly operator: number;
   /** The payer does something. */
   readonly payer: number;
+  /** The payer pays another amount than that of the order. */
+  readonly otherAmount: number;
   /** A refund in the channel's portal. */
   readonly portal: number;
   /** The channel does something by itself: a refund or a review ends, a trade lapses, a create or a capture is refused. */
@@ -52,6 +54,7 @@ const NONE: Bounds = {
   job: 0,
   operator: 0,
   payer: 1,
+  otherAmount: 0,
   portal: 0,
   channel: 0,
   silence: 0,
@@ -100,6 +103,11 @@ const QUESTIONS: readonly Question[] = [
     'a replica dies, or loses its connection, in a refund',
     'paid',
     { refund: 2, death: 1, commit: 1, job: 1, tick: 1, channel: 1 },
+  ],
+  [
+    'another amount is paid, and an administrator decides',
+    'placed',
+    { payer: 0, otherAmount: 1, notice: 2, operator: 2, refund: 1, tick: 1, job: 1, capture: 1, channel: 1 },
   ],
   ['an administrator repairs refunds', 'paid', { refund: 1, operator: 2, silence: 1, channel: 1, tick: 2, job: 1 }],
 ];

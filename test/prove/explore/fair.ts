@@ -169,6 +169,7 @@ const NOTHING = Object.freeze({
   job: 0,
   operator: 0,
   payer: 0,
+  otherAmount: 0,
   portal: 0,
   channel: 0,
   silence: 0,

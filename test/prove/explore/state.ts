@@ -119,11 +119,23 @@ function operationOf({ name, about, notice }: Deed, { flavour }: Pick<Truth, 'fl
 /** The history is what led here, so two databases that differ in nothing else are one. */
 function keyOfSnapshot({ moves: _moves, events, ...rest }: Snapshot): string {
   const told = events.map(({ id }) => id).toSorted();
-  return digest(textOf([Object.entries(rest).map(([name, rows]) => [name, rows.map(keyOfRow)]), told]));
+  const tables = Object.entries(rest).map(([name, rows]) => `${name}:${rows.map(keyOfRow).join()}`);
+  return digest(`${tables.join(';')};${told.join()}`);
+}
+
+/** A row is never changed, so most of those of a database were written out before. */
+const rowKeys = new WeakMap<AnyRow, string>();
+
+function keyOfRow(row: AnyRow): string {
+  const known = rowKeys.get(row);
+  if (known !== undefined) return known;
+  const key = digest(textOf(membersOf(row)));
+  rowKeys.set(row, key);
+  return key;
 }
 
 /** When something was listed or heard is read by nobody who decides. */
-function keyOfRow(row: AnyRow): [string, unknown][] {
+function membersOf(row: AnyRow): [string, unknown][] {
   const isListed = 'dedupe' in row || 'noticeId' in row;
   const isRead = (name: string) => !isListed || !['createdAt', 'resolvedAt', 'receivedAt'].includes(name);
   return Object.entries(row)

@@ -4,7 +4,7 @@ import { type ChannelRefund, givenBack, tellPaid, tellRefund, type Trade, type T
 export interface Act {
   readonly name: string;
   /** Which of the bounds it uses up. */
-  readonly uses: 'payer' | 'portal' | 'channel';
+  readonly uses: 'payer' | 'otherAmount' | 'portal' | 'channel';
   readonly truth: Truth;
 }
 
@@ -12,6 +12,8 @@ export interface Act {
 const CLOCK_SKEW_MS = 59_000;
 /** What somebody gives back in the channel's portal, in minor units. */
 const PORTAL_REFUND = 300n;
+/** How much less than the order's amount may be paid, in minor units. */
+const LESS = 100n;
 
 /** Everything that can happen at the channel now without us. */
 export function worldActs(truth: Truth, now: number): Act[] {
@@ -25,10 +27,22 @@ export function worldActs(truth: Truth, now: number): Act[] {
 function payerActs(truth: Truth, trade: Trade, now: number): Act[] {
   const { orderNo, state } = trade;
   if ((state !== 'open' && state !== 'unscanned') || now > trade.expiresAt + CLOCK_SKEW_MS) return [];
-  if (truth.flavour === 'approved')
-    return [act('payer', `the payer agrees to ${orderNo}`, withTrade(truth, { ...trade, state: 'agreed' }))];
+  const other: Trade = { ...trade, amount: trade.amount - LESS };
+  return [
+    pays('payer', `the payer ${verbOf(truth)} ${orderNo}`, truth, trade, now),
+    pays('otherAmount', `the payer ${verbOf(truth)} ${orderNo} with 1.00 less`, truth, other, now),
+  ];
+}
+
+function verbOf({ flavour }: Truth): string {
+  return flavour === 'approved' ? 'agrees to' : 'pays';
+}
+
+/** Only PayPal's merchant takes the money himself. */
+function pays(uses: Act['uses'], name: string, truth: Truth, trade: Trade, now: number): Act {
+  if (truth.flavour === 'approved') return act(uses, name, withTrade(truth, { ...trade, state: 'agreed' }));
   const paid: Trade = { ...trade, state: 'paid', paidAt: now };
-  return [act('payer', `the payer pays ${orderNo}`, tellPaid(withTrade(truth, paid), paid))];
+  return act(uses, name, tellPaid(withTrade(truth, paid), paid));
 }
 
 function portalActs(truth: Truth, trade: Trade, now: number): Act[] {

@@ -1,0 +1,287 @@
+import test from 'ava';
+import type { DisputeRow } from '../../../server/db/entities/disputes.ts';
+import type { EventRow } from '../../../server/db/entities/events.ts';
+import type { MoveRow, OrderExceptionRow, OrderRow } from '../../../server/db/entities/orders.ts';
+import { BOOK_CHECKS, findViolations, WALKS } from '../../../server/db/queries/books.ts';
+import type { Store } from '../../../server/db/store.ts';
+import {
+  ANSWER_INVARIANTS,
+  type Book,
+  type Broken,
+  brokenOf,
+  CHANNEL_INVARIANTS,
+  type ChannelBook,
+  END_INVARIANTS,
+  ORDER_INVARIANTS,
+  STEP_INVARIANTS,
+  type Told,
+} from '../../../server/payments/core/invariants.ts';
+import { at, orderRow, refundRow } from '../../support/core-rows.ts';
+import { embeddedDatabase } from '../../support/database.ts';
+
+const PAID = {
+  state: 'paid',
+  paid: 1000n,
+  channelTradeNo: 'T-1',
+  paidAt: at(-50),
+  nextCheckAt: null,
+  leasedUntil: null,
+} as const;
+const { orderNo } = orderRow();
+const GONE = { state: 'succeeded', nextCheckAt: null } as const;
+const [FIRST, SECOND] = ['R-1', 'R-2'];
+
+const move = (sequence: number, toState: string, refundNo: string | null = null): MoveRow => ({
+  id: BigInt(sequence),
+  orderNo,
+  refundNo,
+  sequence,
+  fromState: null,
+  toState,
+  rule: 'O1',
+  cause: 'pay',
+  outcome: null,
+  actor: 'service',
+  at: at(sequence),
+});
+
+const told = (type: string, objectNo: string): EventRow => ({
+  sequence: 0n,
+  id: `evt_${type}_${objectNo}`,
+  type,
+  clientId: 'app_1',
+  project: 'default',
+  objectNo,
+  dedupe: 'once',
+  payload: {},
+  notifyUrl: null,
+  createdAt: at(0),
+});
+
+const listed = (kind: OrderExceptionRow['kind'], state: 'open' | 'resolved' = 'resolved'): OrderExceptionRow => ({
+  id: '00000000-0000-4000-8000-000000000001',
+  orderNo,
+  refundNo: null,
+  clientId: 'app_1',
+  project: 'default',
+  kind,
+  dedupe: 'once',
+  detail: null,
+  receivedMinor: null,
+  receivedCurrency: null,
+  blocksRefunds: false,
+  state,
+  resolution: null,
+  reason: null,
+  resolvedBy: null,
+  createdAt: at(0),
+  resolvedAt: null,
+});
+
+const dispute = (change: Partial<DisputeRow> = {}): DisputeRow => ({
+  disputeNo: 'D-1',
+  orderNo,
+  clientId: 'app_1',
+  project: 'default',
+  payWay: 'wechat',
+  account: '1900000001',
+  mode: 'live',
+  channelDisputeNo: 'C-1',
+  reason: 'goods',
+  amount: 400n,
+  currency: 'CNY',
+  state: 'lost',
+  dueAt: null,
+  amountLost: 400n,
+  refundNo: FIRST!,
+  answeredAt: null,
+  acceptedAt: null,
+  changes: 1,
+  checks: 0,
+  nextCheckAt: null,
+  leasedUntil: null,
+  openedAt: at(0),
+  createdAt: at(0),
+  updatedAt: at(0),
+  closedAt: at(0),
+  ...change,
+});
+
+/** An order that was paid; 4.00 went back by a dispute, 1.00 is on its way back. */
+const HONEST: Book = {
+  order: orderRow({ ...PAID, refunded: 400n, refunding: 100n, sequence: 5 }),
+  refunds: [refundRow({ ...GONE, refundNo: FIRST! }), refundRow({ refundNo: SECOND!, amount: 100n })],
+  moves: [
+    move(1, 'created'),
+    move(2, 'paid'),
+    move(3, 'pending', FIRST),
+    move(4, 'succeeded', FIRST),
+    move(5, 'pending', SECOND),
+  ],
+  events: [told('order.paid', orderNo), told('refund.succeeded', FIRST!)],
+  exceptions: [],
+  disputes: [dispute()],
+};
+
+const order = (change: Parameters<typeof orderRow>[0]) => ({ order: { ...HONEST.order, ...change } });
+const second = (change: Parameters<typeof refundRow>[0]) => ({
+  refunds: [HONEST.refunds[0]!, { ...HONEST.refunds[1]!, ...change }],
+});
+
+/** Books that lie, each with the invariants that it breaks. */
+const LIES: readonly [what: string, lie: Partial<Book>, broken: readonly string[]][] = [
+  ['more is told to be given back than was', order({ refunded: 500n }), ['refunded']],
+  ['less is reserved than is on its way', order({ refunding: 0n }), ['refunding']],
+  [
+    'a refund beyond the payment',
+    { ...order({ refunding: 700n, overrun: 100n }), ...second({ amount: 700n }) },
+    ['overrun'],
+  ],
+  ['paid without the channel’s number', order({ channelTradeNo: null }), ['paid']],
+  ['paid without a time', order({ paidAt: null }), ['paid']],
+  ['paid with another amount', order({ paid: 999n }), ['paid']],
+  [
+    'money of an order that is open',
+    { ...order({ state: 'pending', nextCheckAt: at(9) }), moves: HONEST.moves.with(1, move(2, 'pending')) },
+    ['unpaid'],
+  ],
+  ['a state without its history', { moves: HONEST.moves.with(1, move(2, 'pending')) }, ['order-history']],
+  ['a refund without its history', { moves: HONEST.moves.with(4, move(5, 'processing', SECOND)) }, ['refund-history']],
+  ['a dispute of another amount', { disputes: [dispute({ amountLost: 300n })] }, ['disputes']],
+  ['a dispute without its refund', { disputes: [dispute({ refundNo: null })] }, ['disputes']],
+  [
+    'two disputes over one refund',
+    { disputes: [dispute(), dispute({ disputeNo: 'D-2', channelDisputeNo: 'C-2' })] },
+    ['disputes'],
+  ],
+  ['a line of history is missing', { moves: HONEST.moves.toSpliced(2, 1) }, ['sequence']],
+  ['a line of history too many', order({ sequence: 4 }), ['sequence']],
+  ['a payment nobody was told of', { events: HONEST.events.slice(1) }, ['order-events']],
+  ['a payment that was told twice', { events: [...HONEST.events, told('order.paid_late', orderNo)] }, ['order-events']],
+  ['a refund nobody was told of', { events: HONEST.events.slice(0, 1) }, ['refund-events']],
+  [
+    'a close nobody was told of',
+    { ...order({ state: 'closed' }), moves: HONEST.moves.with(1, move(2, 'closed')) },
+    ['closed-events'],
+  ],
+  [
+    'an order that nobody looks at',
+    {
+      ...order({ state: 'closing', paid: 0n, refunded: 0n, refunding: 0n, sequence: 2 }),
+      refunds: [],
+      disputes: [],
+      moves: [move(1, 'created'), move(2, 'closing')],
+    },
+    ['due'],
+  ],
+  ['a refund that nobody looks at', second({ nextCheckAt: null }), ['due']],
+];
+
+/** Books that look like lies and are not. */
+const TRUTHS: readonly [what: string, book: Partial<Book>][] = [
+  [
+    'what is reserved is listed',
+    {
+      ...order({ refunding: 700n, overrun: 100n }),
+      ...second({ amount: 700n }),
+      exceptions: [listed('refund_elsewhere')],
+    },
+  ],
+  ['another amount is listed', { ...order({ paid: 999n }), exceptions: [listed('amount_mismatch')] }],
+  [
+    'nobody looks, and it is listed',
+    { ...second({ nextCheckAt: null }), exceptions: [listed('refund_overdue', 'open')] },
+  ],
+  ['surplus has sums of its own', { ...order({ refunding: 0n }), ...second({ surplus: true }) }],
+];
+
+const namesOf = (broken: readonly Broken[]) => broken.map(({ name }) => name);
+const predicatesOf = (book: Book) => namesOf(brokenOf(ORDER_INVARIANTS, book));
+
+/** What the statements of `payctl audit` find of a book; nothing of it is kept. */
+async function statementsOf(store: Store, book: Book): Promise<string[]> {
+  const found: string[] = [];
+  class Undo extends Error {}
+  await store
+    .transaction(async (tx) => {
+      await tx.orders.insert(book.order);
+      await tx.refunds.insertMany([...book.refunds]);
+      for (const { id: _id, ...row } of book.moves) await tx.moves.insert(row);
+      for (const { sequence: _sequence, ...row } of book.events as EventRow[]) await tx.events.insert(row);
+      await tx.exceptions.insertMany([...book.exceptions]);
+      await tx.disputes.insertMany([...book.disputes]);
+      for (const check of BOOK_CHECKS) {
+        const { count } = await findViolations(tx, check, 'orders', { after: WALKS.orders.first, upTo: null });
+        if (count > 0) found.push(check.check);
+      }
+      throw new Undo();
+    })
+    .catch((error: unknown) => {
+      if (!(error instanceof Undo)) throw error;
+    });
+  return found;
+}
+
+test('what tests hold against every state and what payctl audit finds in a database are the same', async (t) => {
+  const { store } = await embeddedDatabase(t);
+  for (const [what, change, broken] of [
+    ['honest', {}, []] as const,
+    ...LIES,
+    ...TRUTHS.map(([name, book]) => [name, book, []] as const),
+  ]) {
+    const book = { ...HONEST, ...change };
+    t.deepEqual(predicatesOf(book), broken, `${what}: by the predicates`);
+    t.deepEqual(await statementsOf(store, book), broken, `${what}: by the statements`);
+  }
+  const lied = new Set(LIES.flatMap(([, , broken]) => broken));
+  t.deepEqual(
+    Object.keys(ORDER_INVARIANTS).filter((name) => !lied.has(name)),
+    [],
+    'each of them has a lie',
+  );
+});
+
+test('payctl audit has a statement for every invariant of an order, in the same order', (t) => {
+  t.deepEqual(
+    BOOK_CHECKS.map(({ check }) => check).filter((name) => name !== 'coins'),
+    Object.keys(ORDER_INVARIANTS) as never,
+  );
+});
+
+const CHANNEL: ChannelBook = { came: 1000n, refunds: [{ intent: FIRST!, amount: 400n }] };
+const NOTHING_TOLD = { paid: false, closed: false, refunds: [] };
+const ENDED = { ...HONEST, order: { ...HONEST.order, refunding: 0n }, refunds: HONEST.refunds.slice(0, 1) };
+
+test('what one commit may not do is found', (t) => {
+  const found = (after: OrderRow | undefined) => namesOf(brokenOf(STEP_INVARIANTS, HONEST.order, after));
+  t.deepEqual(found(HONEST.order), []);
+  t.deepEqual(found(undefined), ['kept']);
+  t.deepEqual(found({ ...HONEST.order, state: 'closed' }), ['absorbing']);
+  t.deepEqual(found({ ...HONEST.order, paid: 900n }), ['growing']);
+});
+
+test('what the channel does not have, or has twice, is found', (t) => {
+  const found = (channel: ChannelBook) => namesOf(brokenOf(CHANNEL_INVARIANTS, HONEST, channel));
+  t.deepEqual(found(CHANNEL), []);
+  t.deepEqual(found({ came: 0n, refunds: [] }), ['money-came', 'refund-happened']);
+  t.deepEqual(found({ ...CHANNEL, refunds: [{ intent: SECOND!, amount: 400n }] }), ['refund-happened']);
+  t.deepEqual(found({ ...CHANNEL, refunds: [{ intent: null, amount: 400n }] }), []);
+  t.deepEqual(found({ ...CHANNEL, refunds: [...CHANNEL.refunds, ...CHANNEL.refunds] }), ['once']);
+  t.deepEqual(found({ came: 1000n, refunds: [...CHANNEL.refunds, { intent: null, amount: 601n }] }), ['money-out']);
+});
+
+test('what is not over, not the channel’s, or not what was told is found at the end', (t) => {
+  const found = (book: Book, channel: ChannelBook, told: Told = NOTHING_TOLD) =>
+    namesOf([...brokenOf(END_INVARIANTS, book, channel), ...brokenOf(ANSWER_INVARIANTS, book, told, channel)]);
+  const unpaid = { ...ENDED, order: { ...ENDED.order, state: 'closed', paid: 0n, refunded: 0n } as const, refunds: [] };
+  const nothing = { came: 0n, refunds: [] };
+  t.deepEqual(found(ENDED, CHANNEL, { paid: true, closed: false, refunds: [FIRST!] }), []);
+  t.deepEqual(found(HONEST, CHANNEL), ['ended']);
+  t.deepEqual(found({ ...ENDED, order: { ...ENDED.order, state: 'closing' } as const }, CHANNEL), ['ended']);
+  t.deepEqual(found(unpaid, { came: 1000n, refunds: [] }), ['same-money']);
+  t.deepEqual(found(unpaid, { came: 1000n, refunds: [{ intent: null, amount: 1000n }] }), []);
+  t.deepEqual(found(ENDED, { came: 1000n, refunds: [] }), ['same-refunds']);
+  t.deepEqual(found(unpaid, nothing, { paid: true, closed: true, refunds: [] }), ['told-paid']);
+  t.deepEqual(found(ENDED, CHANNEL, { ...NOTHING_TOLD, closed: true }), ['told-closed']);
+  t.deepEqual(found(ENDED, CHANNEL, { ...NOTHING_TOLD, refunds: ['R-9'] }), ['told-refund']);
+});
