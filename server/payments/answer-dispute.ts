@@ -44,7 +44,7 @@ export function disputeDeeds(ports: Ports) {
 
   async function act(asker: Asker, disputeNo: string, deed: Deed, claim?: KeyClaim): Promise<DisputeRow> {
     const isAgain = claim !== undefined && claim.resume !== null;
-    const { order, dispute } = await intend(
+    const { order, dispute, before } = await intend(
       ports,
       (tx) => intendDeed(ports, tx, asker, disputeNo, deed, claim),
       (pair) => pair.order,
@@ -53,6 +53,7 @@ export function disputeDeeds(ports: Ports) {
     const { orderNo } = order;
     if (isDecided(dispute.state)) return dispute;
     return afterIntent({ orderNo }, async () => {
+      const sent = timesOf(dispute);
       const said = await ask(ports, order, (channel) => send(channel.disputes, deed, dispute.channelDisputeNo));
       ports.checkpoint('dispute.sent');
       await check(disputeNo);
@@ -61,6 +62,7 @@ export function disputeDeeds(ports: Ports) {
       const isDone = isDoneBy(deed.deed, after.state, isAgain && said.kind === 'refused');
       if (said.kind === 'done' || isDone) return after;
       if (said.kind === 'unknown') throw unknownOutcome(orderNo, said.cause, said.supportId);
+      await takeBack(ports, disputeNo, sent, before);
       const { code, reason: message, supportId } = said;
       throw new ChannelRefused({ payWay: order.payWay, code, message, supportId }, { orderNo });
     });
@@ -83,7 +85,7 @@ async function intendDeed(
   disputeNo: string,
   deed: Deed,
   claim: KeyClaim | undefined,
-): Promise<DisputePair> {
+): Promise<DisputePair & { before: SentTimes }> {
   const now = ports.now();
   const { order, dispute } = await lockDispute(tx, disputeNo, asker.owner);
   const isOver = isDecided(dispute.state);
@@ -95,7 +97,23 @@ async function intendDeed(
   await tx.disputes.update({ disputeNo }, patch);
   const after = { orderNo: order.orderNo, channelDisputeNo: dispute.channelDisputeNo, ...auditedOf(deed) };
   await noteDeed(ports, tx, asker, { action: `dispute.${deed.deed}`, target: disputeNo, after });
-  return { order, dispute: { ...dispute, ...patch } };
+  return { order, dispute: { ...dispute, ...patch }, before: timesOf(dispute) };
+}
+
+/** When something was last sent to the channel. */
+type SentTimes = Pick<DisputeRow, 'answeredAt' | 'acceptedAt'>;
+
+function timesOf({ answeredAt, acceptedAt }: DisputeRow): SentTimes {
+  return { answeredAt, acceptedAt };
+}
+
+/** What the channel refused was not said: the dispute shows again what it showed before, unless something else was sent since. */
+async function takeBack(ports: Ports, disputeNo: string, sent: SentTimes, before: SentTimes): Promise<void> {
+  await ports.store.transaction(async (tx) => {
+    const { dispute } = await lockDispute(tx, disputeNo, 'any');
+    const isLatest = (name: keyof SentTimes) => dispute[name]?.getTime() === sent[name]?.getTime();
+    if (isLatest('answeredAt') && isLatest('acceptedAt')) await tx.disputes.update({ disputeNo }, before);
+  });
 }
 
 /** Of files their names, sizes and fingerprints: the files themselves are not kept. */

@@ -84,7 +84,10 @@ test.serial(
     t.is(listed[0].detail.dueAt, (await viewer('GET', `/api/v1/disputes/${disputeNo}`)).body.data.dueAt);
     const answered = await admin('POST', `/api/v1/disputes/${disputeNo}/answer`, text);
     t.like(answered.body.data, { status: 'under_review', dueAt: null });
+    service.clock.advance(1);
     refused(t, await admin('POST', `/api/v1/disputes/${disputeNo}/answer`, text), 422, 'channel_refused');
+    const { answeredAt } = (await viewer('GET', `/api/v1/disputes/${disputeNo}`)).body.data;
+    t.is(answeredAt, answered.body.data.answeredAt, 'what was refused was not said');
     await disputed(service, orderNo, 'win', 'won');
     t.deepEqual(await toldOf(service, disputeNo), [
       'dispute.opened',
@@ -116,6 +119,7 @@ test.serial(
     refused(t, await admin('POST', path, misnamed, key), 400, 'invalid_request');
     t.is((await disputeOf(service, orderNo))?.answeredAt, null, 'nothing is sent without its files');
     refused(t, await admin('POST', path, withFiles(['notes.txt', Buffer.from('x')])), 422, 'channel_refused');
+    t.is((await disputeOf(service, orderNo))?.answeredAt, null, 'what was refused was not said');
     const huge = withFiles(['huge.png', Buffer.alloc(10 * 1024 * 1024 + 1)]);
     refused(t, await admin('POST', path, huge), 413, 'body_too_large');
     const sent = withFiles(['a photo.png', png], ['proof.pdf', Buffer.from('%PDF-1.7')]);
