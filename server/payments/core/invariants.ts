@@ -219,7 +219,9 @@ export const END_INVARIANTS = {
     breach: ({ order: { paid, refunded }, refunds }: Book, channel: ChannelBook) => {
       const succeeded = refunds.filter(({ state }) => state === 'succeeded');
       const surplus = sum(succeeded.filter((one) => one.surplus));
-      const elsewhere = sum(succeeded.filter((one) => one.elsewhere && one.origin !== 'channel'));
+      const elsewhere = sum(
+        succeeded.filter((one) => one.elsewhere && one.origin !== 'channel' && one.origin !== 'dispute'),
+      );
       const went = sum(channel.refunds);
       const isSame = refunded + surplus - elsewhere === went;
       return paid > 0n && !isSame && `gave back ${refunded + surplus}, the channel ${went}`;

@@ -19,6 +19,8 @@ export interface Bounds {
   readonly payer: number;
   /** The payer pays another amount than that of the order. */
   readonly otherAmount: number;
+  /** The payer disputes the payment, or the appeal of a lost dispute is won. */
+  readonly dispute: number;
   /** A refund in the channel's portal. */
   readonly portal: number;
   /** The channel does something by itself: a refund or a review ends, a trade lapses, a create or a capture is refused. */
@@ -55,6 +57,7 @@ const NONE: Bounds = {
   operator: 0,
   payer: 1,
   otherAmount: 0,
+  dispute: 0,
   portal: 0,
   channel: 0,
   silence: 0,
@@ -127,9 +130,23 @@ const CAPTURES: readonly Question[] = [
   ],
 ];
 
+/** What is asked of a channel whose disputes move money by themselves. */
+const DISPUTES: readonly Question[] = [
+  [
+    'the payer disputes what is being given back',
+    'paid',
+    { dispute: 2, refund: 1, channel: 1, notice: 2, job: 1, tick: 1 },
+  ],
+  [
+    'an administrator gives in to a dispute',
+    'paid',
+    { dispute: 1, operator: 2, channel: 1, notice: 1, silence: 1, death: 1 },
+  ],
+];
+
 /** Everything that is explored: of every channel the same questions. */
 export const SCOPES: readonly Scope[] = FLAVOURS.flatMap((flavour) =>
-  [...QUESTIONS, ...(flavour === 'approved' ? CAPTURES : [])].map(([name, start, bounds]): Scope => {
+  [...QUESTIONS, ...(flavour === 'approved' ? [...CAPTURES, ...DISPUTES] : [])].map(([name, start, bounds]): Scope => {
     const isPlaced = start !== 'nothing';
     const base = { ...NONE, ...(isPlaced ? { pay: 0 } : {}), ...(start === 'paid' ? { payer: 0 } : {}) };
     return { name: `${flavour}: ${name}`, flavour, start, bounds: { ...base, ...bounds } };

@@ -6,6 +6,7 @@ import { wechatKind } from '../../../server/channels/wechat/kind.ts';
 import type {
   Channel,
   ChannelKind,
+  DisputeDesk,
   Notice,
   OrderRef,
   PlaceOrder,
@@ -158,6 +159,21 @@ function portsOf(
   };
 }
 
+/** Only what is explored is ever asked of it. */
+function disputeDesk(call: (wanted: Call) => Promise<never>): DisputeDesk {
+  const about = (method: Call['method'], number: string) =>
+    call({ method, orderNo: number.slice('D-'.length), amount: 0n, expiresAt: 0, number, refundAmount: null });
+  const never = async () => {
+    throw new Error('nobody does this here');
+  };
+  return {
+    read: (number) => about('readDispute', number),
+    accept: (number) => about('acceptDispute', number),
+    list: never,
+    answer: never,
+  };
+}
+
 function channelOf(kind: ChannelKind, notices: readonly Notice[], call: (wanted: Call) => Promise<never>): Channel {
   const about = (method: Call['method'], order: OrderRef | PlaceOrder, more: Partial<Call> = {}): Promise<never> =>
     call({
@@ -181,6 +197,7 @@ function channelOf(kind: ChannelKind, notices: readonly Notice[], call: (wanted:
     refund: (order) => about('refund', order, { number: order.refundNo, refundAmount: order.refundAmount.minor }),
     queryRefund: (order) => refundCall('queryRefund', order),
     lookUpRefund: (order, number) => about('lookUpRefund', order, { number }),
+    ...(kind.payWay === 'paypal' ? { disputes: disputeDesk(call) } : {}),
     readNotice: async (_headers, rawBody) => notices[Number(rawBody.toString())]!,
     ackNotice: (verdict) => ({ status: verdict === 'accepted' ? 200 : 400, contentType: 'text/plain', body: verdict }),
     probe: async () => {

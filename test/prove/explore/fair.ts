@@ -170,6 +170,7 @@ const NOTHING = Object.freeze({
   operator: 0,
   payer: 0,
   otherAmount: 0,
+  dispute: 0,
   portal: 0,
   channel: 0,
   silence: 0,

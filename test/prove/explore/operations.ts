@@ -1,8 +1,10 @@
+import { disputeDeeds } from '../../../server/payments/answer-dispute.ts';
 import { checkOrder } from '../../../server/payments/check-order.ts';
 import { checkRefund } from '../../../server/payments/check-refund.ts';
 import { capturePayment } from '../../../server/payments/capture.ts';
 import { closePayment } from '../../../server/payments/close.ts';
 import { receiveNotice } from '../../../server/payments/notice.ts';
+import { checkDispute } from '../../../server/payments/hear-dispute.ts';
 import { operatorRepairs } from '../../../server/payments/operator.ts';
 import { placePayment } from '../../../server/payments/place.ts';
 import type { Asker, Ports } from '../../../server/payments/ports.ts';
@@ -85,6 +87,18 @@ export const OPERATIONS = {
         (tx, now) => lease(tx.refundQuestions, { id }, 'nextAt', now),
         () => refundQuestions(ports)(id),
       ),
+  disputeJob:
+    (disputeNo: string): Operation =>
+    (ports) =>
+      job(
+        ports,
+        (tx, now) => lease(tx.disputes, { disputeNo }, 'nextCheckAt', now),
+        () => checkDispute(ports)(disputeNo),
+      ),
+  acceptDispute:
+    (disputeNo: string): Operation =>
+    (ports) =>
+      disputeDeeds(ports).accept(OPERATOR, disputeNo, 'we give in'),
   sync:
     (orderNo: string): Operation =>
     (ports) =>

@@ -6,6 +6,9 @@ import { type Advanced, type Deed, States } from './state.ts';
 import { answer, type Answered, type Call, emptyTruth, type How, type Truth } from './truth.ts';
 import { worldActs } from './world-acts.ts';
 
+/** Calls that change nothing at the channel. */
+const READS: readonly Call['method'][] = ['query', 'queryRefund', 'lookUpRefund', 'readDispute'];
+
 /** Everything at one moment, in numbers of what is kept once. */
 export interface State {
   readonly snapshot: number;
@@ -149,8 +152,7 @@ export class Moves {
       const silent = { ...state, left: used(left, 'silence') };
       const step: Step = { kind: 'call', said: { kind: 'unknown', cause: 'timeout' }, now };
       nexts.push(await this.settle(silent, at, step, `(${call.method}) hears nothing of`));
-      const isWrite = call.method !== 'query' && call.method !== 'queryRefund' && call.method !== 'lookUpRefund';
-      if (isWrite) {
+      if (!READS.includes(call.method)) {
         const done = { ...silent, truth: this.#states.truth(this.channel(truth, call, now).truth) };
         nexts.push(await this.settle(done, at, step, `(${call.method}) is done, and hears nothing of`));
         const later = { ...silent, truth: this.#states.truth({ ...truth, astray: [...truth.astray, call] }) };
@@ -254,11 +256,12 @@ export function dueAt({ leasedUntil, nextCheckAt, nextAt }: Due): number | undef
 }
 
 /** The jobs that can be taken now. */
-export function dueJobs({ orders, refunds, refundQuestions }: Snapshot, now: number, turn: number): Deed[] {
+export function dueJobs({ orders, refunds, refundQuestions, disputes }: Snapshot, now: number, turn: number): Deed[] {
   const isDue = (row: object) => (dueAt(row as Due) ?? Infinity) <= now;
   return [
     ...orders.filter(isDue).map((row): Deed => ({ name: 'orderJob', about: [String(row['orderNo'])], turn })),
     ...refunds.filter(isDue).map((row): Deed => ({ name: 'refundJob', about: [String(row['refundNo'])], turn })),
+    ...disputes.filter(isDue).map((row): Deed => ({ name: 'disputeJob', about: [String(row['disputeNo'])], turn })),
     ...refundQuestions
       .filter((row) => row['state'] === 'open' && isDue(row))
       .map((row): Deed => ({ name: 'questionJob', about: [String(row['id'])], turn })),
@@ -267,12 +270,12 @@ export function dueJobs({ orders, refunds, refundQuestions }: Snapshot, now: num
 
 /** The next moment at which something is due, or a trade can no longer be paid; undefined = never. */
 export function nextMoment(
-  { orders, refunds, refundQuestions }: Snapshot,
+  { orders, refunds, refundQuestions, disputes }: Snapshot,
   { trades }: Truth,
   now: number,
 ): number | undefined {
-  const due = [...orders, ...refunds, ...refundQuestions.filter(({ state }) => state === 'open')].map((row) =>
-    dueAt(row as unknown as Due),
+  const due = [...orders, ...refunds, ...refundQuestions.filter(({ state }) => state === 'open'), ...disputes].map(
+    (row) => dueAt(row as unknown as Due),
   );
   const ends = trades.filter(({ state }) => state !== 'paid' && state !== 'closed').map(({ expiresAt }) => expiresAt);
   const later = [...due, ...ends].filter((at): at is number => at !== undefined && at > now);
@@ -305,7 +308,7 @@ function* deedsOf(snapshot: Snapshot, truth: Truth, { now, left }: State): Gener
 }
 
 /** What an administrator can do about what is listed. */
-export function operatorDeeds({ exceptions, refunds }: Snapshot, turn: number): Deed[] {
+export function operatorDeeds({ exceptions, refunds, disputes }: Snapshot, turn: number): Deed[] {
   const open = exceptions.filter(({ state }) => state === 'open') as unknown as OrderExceptionRow[];
   return [
     ...open.flatMap(({ id }) =>
@@ -315,6 +318,9 @@ export function operatorDeeds({ exceptions, refunds }: Snapshot, turn: number): 
         turn,
       })),
     ),
+    ...disputes
+      .filter(({ state }) => state !== 'won' && state !== 'lost')
+      .map(({ disputeNo }): Deed => ({ name: 'acceptDispute', about: [String(disputeNo)], turn })),
     ...refunds.flatMap((row) => {
       const refundNo = String(row['refundNo']);
       return [

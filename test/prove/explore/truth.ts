@@ -1,4 +1,11 @@
-import type { CloseOutcome, Notice, Outcome, RefundOutcome } from '../../../server/payments/channel.ts';
+import type {
+  CloseOutcome,
+  DisputeDeed,
+  DisputeOutcome,
+  Notice,
+  Outcome,
+  RefundOutcome,
+} from '../../../server/payments/channel.ts';
 
 /**
  * How a channel behaves where the three differ. `scanned`: the trade begins when the payer scans the code (Alipay). `opened`: it is
@@ -12,9 +19,17 @@ export interface ChannelRefund {
   readonly number: string;
   readonly amount: bigint;
   readonly state: 'pending' | 'succeeded' | 'failed' | 'abnormal';
-  /** Made in the channel's own portal. */
+  /** Made in the channel's own portal, or taken for a dispute. */
   readonly isForeign: boolean;
   readonly at: number;
+}
+
+/** A dispute of the payer; what it took when it was lost is among the refunds. */
+export interface Dispute {
+  readonly state: 'needs_answer' | 'won' | 'lost';
+  readonly amount: bigint;
+  readonly openedAt: number;
+  readonly lostAt: number;
 }
 
 /** One payment of an order, as the channel has it. */
@@ -26,11 +41,21 @@ export interface Trade {
   readonly expiresAt: number;
   readonly paidAt: number;
   readonly refunds: readonly ChannelRefund[];
+  readonly dispute: Dispute | null;
 }
 
 /** A call of ours on its way to the channel. */
 export interface Call {
-  readonly method: 'place' | 'query' | 'close' | 'capture' | 'refund' | 'queryRefund' | 'lookUpRefund';
+  readonly method:
+    | 'place'
+    | 'query'
+    | 'close'
+    | 'capture'
+    | 'refund'
+    | 'queryRefund'
+    | 'lookUpRefund'
+    | 'readDispute'
+    | 'acceptDispute';
   readonly orderNo: string;
   readonly amount: bigint;
   readonly expiresAt: number;
@@ -51,7 +76,7 @@ export interface Truth {
 /** What the channel answers, and what it knows afterwards. */
 export interface Answered {
   readonly truth: Truth;
-  readonly said: Outcome | CloseOutcome | RefundOutcome;
+  readonly said: Outcome | CloseOutcome | RefundOutcome | DisputeOutcome | DisputeDeed;
 }
 
 /** The account that every order and notice of the exploration names. */
@@ -86,6 +111,8 @@ export function answer(truth: Truth, call: Call, now: number, how: How = 'well')
   const trade = tradeOf(truth, orderNo);
   if (method === 'place') return place(truth, call);
   if (method === 'query') return { truth, said: seen(truth, trade) };
+  if (method === 'readDispute') return { truth, said: seenDispute(truth, trade) };
+  if (method === 'acceptDispute') return accept(truth, trade, now);
   if (!trade || (trade.state === 'unscanned' && method !== 'close')) return { truth, said: { kind: 'absent' } };
   if (method === 'close') return close(truth, trade, now);
   if (method === 'capture') return capture(truth, trade, now, how);
@@ -104,7 +131,7 @@ function place(truth: Truth, { orderNo, amount, expiresAt }: Call): Answered {
   const trade = tradeOf(truth, orderNo);
   if (!trade) {
     const state = flavour === 'scanned' ? ('unscanned' as const) : ('open' as const);
-    const made: Trade = { orderNo, amount, state, expiresAt, paidAt: 0, refunds: [] };
+    const made: Trade = { orderNo, amount, state, expiresAt, paidAt: 0, refunds: [], dispute: null };
     return { truth: { ...truth, trades: [...trades, made] }, said: waiting(flavour, orderNo) };
   }
   if (trade.state === 'open' || trade.state === 'unscanned') return { truth, said: waiting(flavour, orderNo) };
@@ -146,7 +173,9 @@ function seen({ flavour }: Truth, trade: Trade | undefined): Outcome {
 
 function paidOutcome(flavour: Flavour, trade: Trade): Extract<Outcome, { kind: 'paid' }> {
   const { orderNo, amount: minor, paidAt } = trade;
-  const back = givenBack(trade);
+  // PayPal does not show what a dispute took among the refunds of a payment.
+  const refunded = trade.refunds.filter(({ number }) => number !== takenFor(trade));
+  const back = givenBack({ ...trade, refunds: refunded });
   const all = { refundsHint: true, refundedTotal: back };
   const hint = flavour === 'opened' || flavour === 'till' ? { refundsHint: true } : flavour === 'approved' ? all : {};
   const refunds = back === 0n ? {} : back === minor ? all : hint;
@@ -230,6 +259,72 @@ function seenRefund({ flavour }: Truth, found: ChannelRefund | undefined): Refun
     return { kind: 'succeeded', amount: { minor, currency: currencyOf(flavour) }, at: new Date(at), ...named };
   if (state === 'pending') return { kind: 'pending', ...named };
   return { kind: state, code: state.toUpperCase(), reason: state };
+}
+
+/** The number under which a dispute of a trade takes its money. */
+function takenFor({ orderNo }: Trade): string {
+  return `dispute-${orderNo}`;
+}
+
+/** The channel's number of the dispute of a trade. */
+export function disputeOf({ orderNo }: Pick<Trade, 'orderNo'>): string {
+  return `D-${orderNo}`;
+}
+
+function seenDispute({ flavour }: Truth, trade: Trade | undefined): DisputeOutcome {
+  if (!trade?.dispute) return { kind: 'absent' };
+  const { state, amount: minor, openedAt, lostAt } = trade.dispute;
+  const taken = trade.refunds.find(({ number }) => number === takenFor(trade));
+  const money = (amount: bigint) => ({ minor: amount, currency: currencyOf(flavour) });
+  const lost = { amount: money(taken?.amount ?? 0n), at: new Date(lostAt), booked: true };
+  return {
+    kind: 'found',
+    dispute: {
+      channelDisputeNo: disputeOf(trade),
+      tradeNos: [`T-${trade.orderNo}`],
+      orderNo: trade.orderNo,
+      reason: 'goods_not_received',
+      amount: money(minor),
+      state,
+      dueAt: state === 'needs_answer' ? new Date(openedAt + WEEK_MS) : null,
+      openedAt: new Date(openedAt),
+      ...(state === 'lost' && taken ? { lost } : {}),
+    },
+  };
+}
+
+const WEEK_MS = 7 * 86_400_000;
+
+function accept(truth: Truth, trade: Trade | undefined, now: number): Answered {
+  if (trade?.dispute?.state !== 'needs_answer')
+    return { truth, said: { kind: 'refused', code: 'INVALID_DISPUTE_STATE', reason: 'it is decided' } };
+  return { truth: lose(truth, trade, trade.dispute, now), said: { kind: 'done' } };
+}
+
+/** The payer disputes a payment. */
+export function dispute(truth: Truth, trade: Trade, amount: bigint, now: number): Truth {
+  const opened: Dispute = { state: 'needs_answer', amount, openedAt: now, lostAt: 0 };
+  return tellDispute(withTrade(truth, { ...trade, dispute: opened }), trade);
+}
+
+/** A dispute is lost: the channel takes what is left of the disputed money. */
+export function lose(truth: Truth, trade: Trade, opened: Dispute, now: number): Truth {
+  const left = trade.amount - givenBack(trade, ['succeeded', 'pending', 'abnormal']);
+  const amount = left < opened.amount ? left : opened.amount;
+  const taken = { number: takenFor(trade), amount, state: 'succeeded', isForeign: true, at: now } as const;
+  const refunds = amount > 0n ? [...trade.refunds, taken] : trade.refunds;
+  const lost: Dispute = { ...opened, state: 'lost', lostAt: now };
+  return tellDispute(withTrade(truth, { ...trade, refunds, dispute: lost }), trade);
+}
+
+/** A dispute is won, at once or after it had been lost: then the money comes back. */
+export function win(truth: Truth, trade: Trade, opened: Dispute): Truth {
+  const refunds = trade.refunds.filter(({ number }) => number !== takenFor(trade));
+  return tellDispute(withTrade(truth, { ...trade, refunds, dispute: { ...opened, state: 'won' } }), trade);
+}
+
+function tellDispute(truth: Truth, trade: Trade): Truth {
+  return tell(truth, { event: 'dispute', orderNo: null, refundNo: null, disputeId: disputeOf(trade) });
 }
 
 /** The channel tells that a trade was paid. */

@@ -1,10 +1,21 @@
-import { type ChannelRefund, givenBack, tellPaid, tellRefund, type Trade, type Truth, withTrade } from './truth.ts';
+import {
+  type ChannelRefund,
+  dispute,
+  givenBack,
+  lose,
+  tellPaid,
+  tellRefund,
+  type Trade,
+  type Truth,
+  win,
+  withTrade,
+} from './truth.ts';
 
 /** Something that a payer, the channel's portal or the channel itself does, by a name that a story can tell. */
 export interface Act {
   readonly name: string;
   /** Which of the bounds it uses up. */
-  readonly uses: 'payer' | 'otherAmount' | 'portal' | 'channel';
+  readonly uses: 'payer' | 'otherAmount' | 'dispute' | 'portal' | 'channel';
   readonly truth: Truth;
 }
 
@@ -12,6 +23,8 @@ export interface Act {
 const CLOCK_SKEW_MS = 59_000;
 /** What somebody gives back in the channel's portal, in minor units. */
 const PORTAL_REFUND = 300n;
+/** What a payer disputes, in minor units. */
+const DISPUTED = 600n;
 /** How much less than the order's amount may be paid, in minor units. */
 const LESS = 100n;
 
@@ -21,6 +34,7 @@ export function worldActs(truth: Truth, now: number): Act[] {
     ...payerActs(truth, trade, now),
     ...portalActs(truth, trade, now),
     ...channelActs(truth, trade, now),
+    ...disputeActs(truth, trade, now),
   ]);
 }
 
@@ -76,6 +90,20 @@ function channelActs(truth: Truth, trade: Trade, now: number): Act[] {
   if (isUnpaid && now >= trade.expiresAt)
     acts.push(act('channel', `${orderNo} lapses`, withTrade(truth, { ...trade, state: 'closed' })));
   return acts;
+}
+
+/** A payer disputes once; whoever lost may win the appeal. */
+function disputeActs(truth: Truth, trade: Trade, now: number): Act[] {
+  const { orderNo, state, dispute: opened } = trade;
+  if (truth.flavour !== 'approved' || state !== 'paid') return [];
+  if (opened === null) return [act('dispute', `the payer disputes ${orderNo}`, dispute(truth, trade, DISPUTED, now))];
+  if (opened.state === 'won') return [];
+  const won = win(truth, trade, opened);
+  if (opened.state === 'lost') return [act('dispute', `the appeal of ${orderNo} is won`, won)];
+  return [
+    act('channel', `the dispute of ${orderNo} is lost`, lose(truth, trade, opened, now)),
+    act('channel', `the dispute of ${orderNo} is won`, won),
+  ];
 }
 
 function act(uses: Act['uses'], name: string, truth: Truth): Act {
