@@ -21,7 +21,7 @@ test.serial('what clients were told while everything broke could have happened',
   const seconds = asked < FULL_SECONDS ? Math.min(asked, SHARE_SECONDS) : asked;
   const seed = Date.now() % 1_000_000;
   const dir = temporaryFolder(t);
-  const { file, pooled, faults, undocumented } = await record(t, {
+  const { file, pooled, faults, undocumented, unproven } = await record(t, {
     seconds,
     operations: OPERATIONS,
     seed,
@@ -36,6 +36,7 @@ test.serial('what clients were told while everything broke could have happened',
   t.log(describeVerdict(lines, violations));
   t.deepEqual(violations, []);
   t.deepEqual(undocumented, []);
+  t.deepEqual(unproven, []);
   const paid = lines.filter(({ f, value }) => f === 'ledger' && value['paid'] > 0);
   t.true(paid.length > 5, 'money was taken');
   t.true(Object.keys(faults).length > 0, 'faults struck');

@@ -26,7 +26,7 @@ export const recordCommand: Command = {
       process.once(signal, () => void ends.run().finally(() => process.exit(1)));
     try {
       const options = { seconds: Number(minutes) * 60, seed, dir, replicas: Number(replicas) };
-      const { file, edn, pooled, faults, undocumented } = await record(ends, options);
+      const { file, edn, pooled, faults, undocumented, unproven } = await record(ends, options);
       const lines = readLines(file);
       const violations = checkHistory(lines);
       console.log(
@@ -38,8 +38,9 @@ export const recordCommand: Command = {
           .join(', ')}`,
       );
       for (const one of undocumented) console.log(`  not in the document of the service: ${one}`);
+      for (const one of unproven) console.log(`  the audit of the database: ${one}`);
       console.log(`${describeVerdict(lines, violations)}\n${file}\n${edn}`);
-      return violations.length + undocumented.length === 0;
+      return violations.length + undocumented.length + unproven.length === 0;
     } finally {
       await ends.run();
     }

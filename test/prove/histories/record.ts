@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { administrator } from './administrators.ts';
+import { auditBooks } from './audit.ts';
 import { type Chance, createChance } from '../chance.ts';
 import { createClient, undocumented } from './clients.ts';
 import { drain } from './drain.ts';
@@ -35,6 +36,8 @@ export interface Recorded {
   faults: Readonly<Partial<Record<string, number>>>;
   /** Answers that the document of the service does not have. */
   undocumented: readonly string[];
+  /** What the service's own audit of its database does not find in order. */
+  unproven: readonly string[];
 }
 
 const MERCHANTS_OF_A_SHOP = 3;
@@ -72,7 +75,9 @@ export async function record(ends: Ends, options: RecordOptions): Promise<Record
   ]);
   await nemesis.mendAll();
   await drain(stage, journal, clerks);
+  const unproven = await auditBooks(market);
   const edn = join(dir, 'history.edn');
   journal.writeEdn(edn);
-  return { file, edn, pooled: stands.some(({ isPooled }) => isPooled), faults: nemesis.counts, undocumented };
+  const pooled = stands.some(({ isPooled }) => isPooled);
+  return { file, edn, pooled, faults: nemesis.counts, undocumented, unproven };
 }
