@@ -66,6 +66,7 @@ export async function drain(stage: Stage, journal: Journal, clerks: readonly Adm
   for (let round = 0; (await settle(ledger)) > 0 && round < ROUNDS; round += 1) {
     if (round > 0) {
       journal.note('info', 'nemesis', 'clocks-ahead', { seconds: JUMP_SECONDS });
+      journal.jump(JUMP_SECONDS * 1000);
       for (const stand of stands) stand.jump();
       await sim('/sim/clock', { advanceSeconds: JUMP_SECONDS });
       await pause(1_500);

@@ -9,8 +9,10 @@ export interface Journal {
   note(type: HistoryEvent['type'], process: Actor, f: string, value: Facts): HistoryEvent;
   /** A client whose number nobody had: one whose operation ended in doubt never acts again. */
   newProcess(): number;
-  /** The history's own time of a moment by the clock on the wall (ms). */
-  timeOf(wallMs: number): number;
+  /** From now on the clock of the channel is so much further ahead (ms). */
+  jump(byMs: number): void;
+  /** The history's own time of a moment by the clock of the channel (ms). */
+  timeOf(channelMs: number): number;
   /** Writes the same history for Elle. */
   writeEdn(file: string): void;
 }
@@ -20,6 +22,7 @@ export function openJournal(file: string): Journal {
   const events: HistoryEvent[] = [];
   const beganMs = Date.now();
   const began = process.hrtime.bigint();
+  const jumps: { at: number; byMs: number }[] = [];
   let processes = 0;
   let answered = 0;
   writeFileSync(file, '');
@@ -36,7 +39,12 @@ export function openJournal(file: string): Journal {
       return event;
     },
     newProcess: () => processes++,
-    timeOf: (wallMs) => (wallMs - beganMs) * 1e6,
+    jump: (byMs) => void jumps.push({ at: Date.now(), byMs }),
+    timeOf(channelMs) {
+      // What happened before a jump lies further back than what it adds.
+      const wallMs = jumps.reduce((ms, { at, byMs }) => (ms - byMs >= at ? ms - byMs : ms), channelMs);
+      return (wallMs - beganMs) * 1e6;
+    },
     writeEdn: (path) => writeFileSync(path, events.map((event) => `${writeEdn(event)}\n`).join('')),
   };
 }

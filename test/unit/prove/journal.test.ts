@@ -1,0 +1,26 @@
+import test from 'ava';
+import { join } from 'node:path';
+import { openJournal } from '../../prove/histories/journal.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+
+const JUMP_MS = 600_000;
+
+test('what a channel dates by a clock that jumped ahead has its place in the time of the history', (t) => {
+  const journal = openJournal(join(temporaryFolder(t), 'history.jsonl'));
+  const before = Date.now();
+  journal.jump(JUMP_MS);
+  const between = Date.now();
+  journal.jump(JUMP_MS);
+  const after = Date.now();
+  const { time } = journal.note('info', 'nemesis', 'drained', {});
+  const times = [before, between + JUMP_MS, after + 2 * JUMP_MS].map(journal.timeOf);
+  t.deepEqual(
+    times,
+    times.toSorted((a, b) => a - b),
+  );
+  t.true(times.every((one) => one <= time + 1e6));
+  t.deepEqual(
+    times,
+    [before, between, after].map((at) => times[0]! + (at - before) * 1e6),
+  );
+});
