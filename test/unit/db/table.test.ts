@@ -30,8 +30,10 @@ const word = fc
   .map((parts) => parts.join('').replaceAll('\0', '').slice(0, 60).toWellFormed());
 const instant = fc.date({ min: new Date('1970-01-01'), max: new Date('9999-12-31'), noInvalidDate: true });
 const bigint = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+// V8 13.6 takes a member's name that is written with an escape for one that it read before and that has a backslash at that place:
+// after {"":1,"\\":1} it reads {"":1,"\n":1} as {"":1,"\\":1}. None of ours has a backslash.
 const json = fc.dictionary(
-  word.filter((name) => name !== '__proto__'),
+  word.filter((name) => name !== '__proto__' && !name.includes('\\')),
   fc.oneof(word, fc.integer(), fc.boolean(), fc.constant(null), fc.array(word, { maxLength: 3 })),
   { maxKeys: 4 },
 );
