@@ -8,14 +8,17 @@ import type { Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
 import { lockOrder, settle, settleLocked } from './settle.ts';
 
+/** When the payer was asked to agree once more, as the caller knows it. */
+type Refused = Pick<OrderRow, 'approvalAskedAt'>;
+
 /**
- * Takes approved money (PayPal). Return page, webhook, query and jobs may all call it at once: one capture is made. `approvedAgain`: the
- * caller knows that the payer has just agreed, which counts when a capture was refused before.
+ * Takes approved money (PayPal). Return page, webhook, query and jobs may all call it at once: one capture is made. `agreed`: the order
+ * as the caller knew it when the payer had just agreed, which counts when a capture was refused before.
  */
 export function capturePayment(ports: Ports) {
   const refresh = refreshOrder(ports);
-  return async (orderNo: string, via: Via, { approvedAgain = false } = {}): Promise<OrderRow> => {
-    const { order, mine } = await intend(orderNo, via, approvedAgain);
+  return async (orderNo: string, via: Via, agreed?: Refused): Promise<OrderRow> => {
+    const { order, mine } = await intend(orderNo, via, agreed);
     if (!mine) return isDoubtful(order, ports.now()) ? settleDoubt(order, via) : order;
     ports.checkpoint('capture.intent');
     const outcome = await askForMoney(order);
@@ -25,10 +28,11 @@ export function capturePayment(ports: Ports) {
   };
 
   /** The intent, written under the order's lock: one capture at a time, and only of an order that nobody wants closed. */
-  function intend(orderNo: string, via: Via, approvedAgain: boolean): Promise<{ order: OrderRow; mine: boolean }> {
+  function intend(orderNo: string, via: Via, agreed?: Refused): Promise<{ order: OrderRow; mine: boolean }> {
     return ports.store.transaction(async (tx) => {
       const found = await lockOrder(tx, orderNo, 'any');
-      const order = approvedAgain ? await settleLocked(ports, tx, found, { wish: 'approved_again' }, via) : found;
+      const again = agreed && ({ wish: 'approved_again', refusedAt: agreed.approvalAskedAt } as const);
+      const order = again ? await settleLocked(ports, tx, found, again, via) : found;
       const mine = canCapture(order, ports.now());
       return { order: await settleLocked(ports, tx, order, { wish: 'capture' }, via), mine };
     });

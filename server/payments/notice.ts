@@ -222,7 +222,9 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     const { approvalAskedAt: asked } = found;
     const isNewApproval = notice.approvedAt !== undefined && asked !== null && notice.approvedAt > asked;
     const via = { cause: 'notice', actor: `channel:${found.payWay}` };
-    const order = isNewApproval ? await settleLocked(ports, tx, found, { wish: 'approved_again' }, via) : found;
+    const order = isNewApproval
+      ? await settleLocked(ports, tx, found, { wish: 'approved_again', refusedAt: asked }, via)
+      : found;
     const named = await namedRefund(tx, order, notice);
     const question = named && (await openQuestion(ports, tx, order, named));
     if (named && notice.reversed) {

@@ -67,8 +67,8 @@ export function paymentOperations(ports: Ports) {
     close: async (asker: Asker, orderNo: string, claim?: KeyClaim) => show(await close(asker, orderNo, claim)),
     refund: async (asker: Asker, request: RefundRequest, claim?: KeyClaim) =>
       placed(await refund(asker, request, { claim })),
-    /** The payer comes back from the channel. */
-    capture: (orderNo: string, cause: string) => capture(orderNo, { cause, actor: 'service' }, { approvedAgain: true }),
+    /** The payer comes back from the channel, to the order as it was then. */
+    capture: (order: OrderRow, cause: string) => capture(order.orderNo, { cause, actor: 'service' }, order),
     /** Somebody knows that the payer has agreed (PayPal's buttons in a shop): the money is taken, if there is any to take. */
     async captureNow(asker: Asker, orderNo: string): Promise<OrderView> {
       const via = { cause: 'capture', actor: asker.actor };
@@ -78,7 +78,7 @@ export function paymentOperations(ports: Ports) {
         return found;
       });
       if (!takesMoney(order.state)) return show(order);
-      return show(await afterIntent({ orderNo }, () => capture(orderNo, via, { approvedAgain: true })));
+      return show(await afterIntent({ orderNo }, () => capture(orderNo, via, order)));
     },
     renew: (order: OrderRow) => renew(order, { cause: 'query', actor: 'payer' }),
     receiveNotice: receiveNotice(ports),

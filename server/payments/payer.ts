@@ -51,7 +51,7 @@ export interface PayerOrder {
 /** What the pages ask of the operations. */
 export interface PayerActions {
   query(asker: Asker, orderNo: string): Promise<unknown>;
-  capture(orderNo: string, cause: string): Promise<unknown>;
+  capture(order: OrderRow, cause: string): Promise<unknown>;
   renew(order: OrderRow): Promise<OrderRow>;
 }
 
@@ -109,7 +109,7 @@ export function payerOrders({ store, now, log }: Pick<Ports, 'store' | 'now' | '
     const { orderNo } = order;
     const running = asked.get(orderNo);
     if (running) return running;
-    const work = (hasApproved(order, token) ? actions.capture(orderNo, 'return') : actions.query(PAYER, orderNo))
+    const work = (hasApproved(order, token) ? actions.capture(order, 'return') : actions.query(PAYER, orderNo))
       .catch((error: unknown) => log('warn', 'a return page could not query the channel', { orderNo, error }))
       .then(() => void asked.delete(orderNo));
     asked.set(orderNo, work);

@@ -19,7 +19,7 @@ export interface SkillPayments {
   /** Asks the channel in any state, and settles what it says. */
   refresh: (order: OrderRow, via: { cause: string; actor: string }) => Promise<Seen>;
   /** Takes money that a payer approved (PayPal). */
-  capture: (orderNo: string, cause: string) => Promise<unknown>;
+  capture: (order: OrderRow, cause: string) => Promise<unknown>;
   refund: PaymentOperations['refund'];
   /** R1 in the caller's transaction, under the order's lock. */
   openRefund: (tx: Tx, order: OrderRow, intent: RefundIntent) => Promise<unknown>;

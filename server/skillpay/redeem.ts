@@ -84,7 +84,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
     const via = { cause: 'dev-mode', actor: `app:${order.clientId}` };
     let seen = await payments.refresh(order, via);
     if (seen.said?.kind === 'approved') {
-      await payments.capture(orderNo, 'dev-mode');
+      await payments.capture(seen.order, 'dev-mode');
       seen = await payments.refresh(seen.order, via);
     }
     return { order: seen.order, silent: seen.stale, scanSkipped: seen.order.state === 'paid' };

@@ -166,6 +166,47 @@ for (const word of ['INSTRUMENT_DECLINED', 'PAYER_ACTION_REQUIRED'])
     await assertEnds(t, on, new Map([[orderNo, { state: 'paid', payments: 1 }]]));
   });
 
+/** How many statements wait for a lock. */
+async function waiting({ one }: ButtonShop): Promise<number> {
+  const asked =
+    "select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+  const [row] = await one.app.store.read((tx) => tx.sql<{ n: number }>(asked));
+  return row?.n ?? 0;
+}
+
+test('what is said of an approval before its refusal is known does not count as another approval', async (t) => {
+  const on = await openGatedShop(t);
+  const orderNo = await agreedOrder(on);
+  await refuse(on, orderNo, 'INSTRUMENT_DECLINED');
+  const { arrived, open } = on.shut('back');
+  const first = callAt(on, on.one, orderNo).capture();
+  await arrived;
+  const [locked, unlock] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holding = on.one.app.store.transaction(async (tx) => {
+    await tx.orders.lock({ orderNo });
+    locked.resolve();
+    await unlock.promise;
+  });
+  await locked.promise;
+  open();
+  await until('the refusal waits to be written', async () => (await waiting(on)) === 1);
+  const second = callAt(on, on.two, orderNo).capture();
+  await until('the second one waits behind it', async () => (await waiting(on)) === 2);
+  unlock.resolve();
+  await holding;
+  for (const answer of await Promise.all([first, second])) t.is(toldBy(t, answer), 'pending');
+  t.like(await rowOf(on, orderNo), { state: 'pending', captures: 1, approvalsAsked: 1 });
+  t.is(
+    toldBy(t, await callAt(on, on.two, orderNo).capture()),
+    'pending',
+    'said afterwards it counts, and is refused as well',
+  );
+  t.like(await rowOf(on, orderNo), { state: 'pending', captures: 2, approvalsAsked: 2 });
+  await agree(on, orderNo);
+  t.is(toldBy(t, await callAt(on, on.one, orderNo).capture()), 'paid');
+  await assertEnds(t, on, new Map([[orderNo, { state: 'paid', payments: 1 }]]));
+});
+
 /** What PayPal does to the calls about an order. */
 const WEATHERS: readonly {
   name: string;

@@ -57,7 +57,7 @@ export const WISHES: readonly OrderWish[] = [
   { wish: 'answer_closing' },
   { wish: 'send_again' },
   { wish: 'capture' },
-  { wish: 'approved_again' },
+  ...[at(-30), at(-31), null].map((refusedAt) => ({ wish: 'approved_again' as const, refusedAt })),
   ...[1, 2].flatMap((captures) =>
     OUTCOMES.map(([, outcome]) => ({ wish: 'settle_capture' as const, captures, outcome })),
   ),

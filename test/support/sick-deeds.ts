@@ -87,11 +87,12 @@ function pay(by: With, product?: string): Deed {
     },
     made: async (stage, subject) => (await ordersOf(stage, subject)).map(({ orderNo }) => orderNo),
     async follow(stage, subject) {
-      for (const { orderNo, state } of await ordersOf(stage, subject)) {
+      for (const order of await ordersOf(stage, subject)) {
+        const { orderNo, state } = order;
         if (state === 'created') await stage.calm.app.sweep.once();
         await stage.calm.sim('/sim/pay', { orderNo }).catch(() => {});
         await atCalm(stage, orderNo);
-        if (subject.payWay === 'paypal') await stage.calm.app.payments.capture(orderNo, 'test');
+        if (subject.payWay === 'paypal') await stage.calm.app.payments.capture(order, 'test');
       }
     },
     async outcome(stage, subject) {

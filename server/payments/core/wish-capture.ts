@@ -41,9 +41,13 @@ export function forgetCapture(order: OrderRow, captures: number, now: Date): Cha
   return { rule: null, order: { captureState: null, captureLeasedUntil: null, nextCheckAt: now } };
 }
 
-/** The payer has agreed once more, after the channel refused the way to pay that was chosen before. */
-export function approvedAgain(order: OrderRow, now: Date): Change {
-  if (!takesMoney(order.state) || order.approvalAskedAt === null) return STAY;
+/**
+ * The payer has agreed once more, after the channel refused the way to pay that was chosen before. Who knew of an earlier refusal only,
+ * or of none, speaks of the approval that was refused.
+ */
+export function approvedAgain(order: OrderRow, refusedAt: Date | null, now: Date): Change {
+  const { state, approvalAskedAt } = order;
+  if (!takesMoney(state) || approvalAskedAt === null || approvalAskedAt.getTime() !== refusedAt?.getTime()) return STAY;
   return { rule: null, order: { approvalAskedAt: null, nextCheckAt: now } };
 }
 

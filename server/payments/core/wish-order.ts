@@ -34,8 +34,8 @@ export type OrderWish =
   | { readonly wish: 'send_again' }
   /** The intent to take approved money. */
   | { readonly wish: 'capture' }
-  /** The payer, or the shop for the payer, says that the payer has agreed at the channel once more. */
-  | { readonly wish: 'approved_again' }
+  /** The payer, or the shop for the payer, says that the payer has agreed at the channel once more: after the refusal of this time, if any. */
+  | { readonly wish: 'approved_again'; readonly refusedAt: Date | null }
   /** What the channel answered to the capture of this number. */
   | { readonly wish: 'settle_capture'; readonly captures: number; readonly outcome: Outcome }
   /** The channel was asked and shows no capture of this number. */
@@ -85,7 +85,7 @@ const WISHES: { readonly [Name in OrderWish['wish']]: Grant<Name> } = {
   send_again: (order, _wish, now) =>
     canSendAgain(order, now) ? { rule: null, order: { placeTries: order.placeTries + 1 } } : STAY,
   capture: (order, _wish, now) => claimCapture(order, now),
-  approved_again: (order, _wish, now) => approvedAgain(order, now),
+  approved_again: (order, { refusedAt }, now) => approvedAgain(order, refusedAt, now),
   settle_capture: settleCapture,
   forget_capture: (order, { captures }, now) => forgetCapture(order, captures, now),
   plan_late_check: planLateCheck,

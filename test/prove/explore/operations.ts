@@ -53,8 +53,11 @@ export const OPERATIONS = {
       queryPayment(ports)(SHOP, orderNo),
   capture:
     (orderNo: string): Operation =>
-    (ports) =>
-      capturePayment(ports)(orderNo, { cause: 'return', actor: 'service' }, { approvedAgain: true }),
+    async (ports) => {
+      // As the page to which the payer comes back: the order is read, then its money is taken.
+      const order = await ports.store.read((tx) => tx.orders.find({ orderNo }));
+      return capturePayment(ports)(orderNo, { cause: 'return', actor: 'service' }, order);
+    },
   refund:
     (orderNo: string, refundAmount: string, merchantRefundNo: string): Operation =>
     (ports) =>

@@ -157,8 +157,11 @@ function* faultsOfWish(order: OrderRow, input: OrderWish, change: Change): Gener
     if (order.approvalAskedAt !== null) yield 'a second try without another approval';
     if (order.captures > 0 && order.expiresAt <= NOW) yield 'a second try after the expiry';
   }
-  if (wish === 'approved_again' && after.approvalAskedAt !== null && takesMoney)
-    yield 'an approval that does not count';
+  if (wish === 'approved_again' && takesMoney && order.approvalAskedAt !== null) {
+    const isKnown = order.approvalAskedAt.getTime() === input.refusedAt?.getTime();
+    if (isKnown && after.approvalAskedAt !== null) yield 'an approval that does not count';
+    if (!isKnown && after.approvalAskedAt === null) yield 'the approval that was refused counts again';
+  }
   if (wish === 'settle_capture') yield* faultsOfRefusal(order, input, change);
   if (
     wish === 'forget_capture' &&
@@ -227,10 +230,13 @@ test('what was refused is captured again only after another approval, and never 
   const claim = (order: OrderRow) => decideOrder(order, {}, { wish: 'capture' }, NOW);
   t.is((decideOrder(refused, {}, approved, NOW) as Change).wake, undefined);
   t.deepEqual(claim(refused), { rule: null });
-  const again = {
-    ...refused,
-    ...(decideOrder(refused, {}, { wish: 'approved_again' }, NOW) as Change).order,
-  } as OrderRow;
+  const agreed = (refusedAt: Date | null) => {
+    const change = decideOrder(refused, {}, { wish: 'approved_again', refusedAt }, NOW) as Change;
+    return { ...refused, ...change.order } as OrderRow;
+  };
+  for (const earlier of [null, at(-31)])
+    t.deepEqual(claim(agreed(earlier)), { rule: null }, 'of the one that was refused');
+  const again = agreed(refused.approvalAskedAt);
   t.is((decideOrder(again, {}, approved, NOW) as Change).wake, 'capture');
   t.like(claim(again), { order: { captures: 2, captureReason: null } });
   t.deepEqual(claim({ ...again, expiresAt: NOW }), { rule: null });
