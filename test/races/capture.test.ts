@@ -65,6 +65,9 @@ test('C1 C2: return page, webhook, query and jobs at once capture once', async (
   await assertBooksBalance(t, service);
   const moves = await service.app.store.read((tx) => tx.moves.list({ toState: 'paid' }));
   t.is(moves.length, orders);
+  const rows = await service.app.store.read((tx) => tx.orders.list({ orderNo: seen }));
+  const twice = rows.filter(({ captures }) => captures !== 1).map(({ orderNo, captures }) => `${orderNo}: ${captures}`);
+  t.deepEqual(twice, [], 'nobody asks for the money beside somebody else');
   t.log(`${orders} orders, five sides each: one capture each`);
 });
 

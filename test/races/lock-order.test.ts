@@ -131,6 +131,24 @@ test.serial('every pair of operations at once: no deadlock, and stock and coins 
   t.log(`${pairs} pairs`, found);
 });
 
+test.serial('a refund that is settled while notices tell of it: its order is locked first by everybody', async (t) => {
+  let store: JitteryStore | undefined;
+  const world = await catalogWorld(t, 10, (inner) => (store = withJitter(inner, 4)));
+  await world.soldPackage('debt');
+  hearNotices(world);
+  const rounds = count(100, 20);
+  for (let round = 0; round < rounds; round++) {
+    const { orderNo } = await world.pay(await world.place({ product: 'coins-100', userId: 'ann' }));
+    const refundNo = await world.refund(orderNo, 1);
+    const tell = (number: number) => notifyOfRefund(world, orderNo, refundNo, `${round}-${number}`);
+    const settle = () => world.finish(refundNo, 'succeeded');
+    await Promise.all([settle(), tell(1), settle(), tell(2), settle(), tell(3)]);
+    t.is((await world.store.read((tx) => tx.orders.find({ orderNo })))?.refunding, 0n);
+  }
+  t.deepEqual(store?.failures, [], 'PostgreSQL refused nothing');
+  t.is(await deadlocksOf(world), 0);
+});
+
 async function sceneOf(world: CatalogWorld, name: string): Promise<Scene> {
   const number = name.replaceAll(/\W+/g, '-').slice(0, 60);
   const { orderNo: live } = await world.place({ product: 'tea', userId: 'ann', merchantOrderNo: number });
@@ -158,16 +176,19 @@ function hearNotices({ ports }: CatalogWorld): void {
   ports.channels.forNotices = async (project, payWay) => {
     const { channel, mode, account, configVersion } = await forNew(project, payWay);
     const readNotice = async (_: unknown, body: Buffer): Promise<Notice> => {
-      const { orderNo, channelNo, minor, noticeId } = JSON.parse(body.toString());
+      const { orderNo, channelNo, minor, noticeId, refundNo = null } = JSON.parse(body.toString());
       const amount = { minor: BigInt(minor), currency: 'CNY' };
+      const at = new Date();
       return {
         noticeId,
         orderNo,
-        refundNo: null,
+        refundNo,
         channelOrderId: null,
         account,
-        event: 'paid',
-        outcome: { kind: 'paid', channelNo, amount, at: new Date() },
+        event: refundNo === null ? 'paid' : 'refund',
+        ...(refundNo === null
+          ? { outcome: { kind: 'paid', channelNo, amount, at } }
+          : { refund: { kind: 'succeeded', amount, at } }),
       } as unknown as Notice;
     };
     const versions = new Set([configVersion]);
@@ -178,6 +199,12 @@ function hearNotices({ ports }: CatalogWorld): void {
 async function notify(world: CatalogWorld, orderNo: string, channelNo = `T${orderNo}`): Promise<void> {
   const order = await world.store.read((tx) => tx.orders.find({ orderNo }));
   const body = JSON.stringify({ orderNo, channelNo, minor: String(order!.amount), noticeId: `n-${channelNo}` });
+  await receiveNotice(world.ports)('alipay', 'default', {}, Buffer.from(body), '127.0.0.1');
+}
+
+async function notifyOfRefund(world: CatalogWorld, orderNo: string, refundNo: string, noticeId: string) {
+  const refund = await world.store.read((tx) => tx.refunds.find({ refundNo }));
+  const body = JSON.stringify({ orderNo, refundNo, minor: String(refund!.amount), noticeId });
   await receiveNotice(world.ports)('alipay', 'default', {}, Buffer.from(body), '127.0.0.1');
 }
 
