@@ -144,9 +144,38 @@ const DISPUTES: readonly Question[] = [
   ],
 ];
 
+/** What mutants asked for. */
+const MORE_QUESTIONS: readonly Question[] = [
+  [
+    'the portal gives back, and the channel is silent about it',
+    'paid',
+    { portal: 1, notice: 2, silence: 2, death: 1, job: 1, tick: 1 },
+  ],
+  ['a payment is heard of while the channel is asked', 'placed', { query: 1, tick: 1, notice: 1 }],
+  ['two replicas ask about a refund', 'paid', { refund: 1, job: 2, tick: 1, notice: 1, channel: 1 }],
+  [
+    'an order is closed, and asked about later',
+    'placed',
+    { close: 2, query: 1, job: 1, tick: 1, notice: 1, silence: 1 },
+  ],
+];
+
+/** The same of a channel whose money the merchant takes. */
+const MORE_CAPTURES: readonly Question[] = [
+  [
+    'the money is taken late, after the order was closed',
+    'placed',
+    { capture: 1, close: 2, job: 1, tick: 1, silence: 1, notice: 1 },
+  ],
+];
+
 /** Everything that is explored: of every channel the same questions. */
 export const SCOPES: readonly Scope[] = FLAVOURS.flatMap((flavour) =>
-  [...QUESTIONS, ...(flavour === 'approved' ? [...CAPTURES, ...DISPUTES] : [])].map(([name, start, bounds]): Scope => {
+  [
+    ...QUESTIONS,
+    ...MORE_QUESTIONS,
+    ...(flavour === 'approved' ? [...CAPTURES, ...DISPUTES, ...MORE_CAPTURES] : []),
+  ].map(([name, start, bounds]): Scope => {
     const isPlaced = start !== 'nothing';
     const base = { ...NONE, ...(isPlaced ? { pay: 0 } : {}), ...(start === 'paid' ? { payer: 0 } : {}) };
     return { name: `${flavour}: ${name}`, flavour, start, bounds: { ...base, ...bounds } };

@@ -4,6 +4,7 @@ import { toldBy, type Wrong, wrongBetween, wrongIn, wrongStep } from './rules.ts
 import { firstState, type Judge, keyOf, Moves, type Next, type State } from './search.ts';
 import { takeOverRandom } from './seeded-random.ts';
 import { States } from './state.ts';
+import { takenBy } from './taken.ts';
 import { answer } from './truth.ts';
 
 /** What was found in a scope. */
@@ -44,7 +45,7 @@ export async function explore(scope: Scope, { mostStates, mostFaults }: Limits, 
   const judge: Judge = (deed, ended) => {
     const { told, wrong } = toldBy(deed, ended);
     found.push(...wrong);
-    return told;
+    return [...told, ...takenBy(deed, ended)];
   };
   const moves = new Moves(states, judge, channel);
   const fair = new FairEnd(states, moves);

@@ -4,6 +4,7 @@ import type { Bounds, Scope } from './bounds.ts';
 import { dueJobs, keyOf, Moves, nextMoment, operatorDeeds, type State } from './search.ts';
 import type { Deed, States } from './state.ts';
 import { wrongAtTheEnd, type Wrong } from './rules.ts';
+import { taken } from './taken.ts';
 import { worldActs } from './world-acts.ts';
 
 /** More than any way to an end takes. */
@@ -77,8 +78,9 @@ export class FairEnd {
     if (call)
       return { ...state, truth: this.#states.truth(this.#moves.channel({ ...truth, astray: rest }, call, now).truth) };
     const notice = truth.notices[state.come];
+    // A channel repeats its messages until they are taken, and not afterwards.
+    if (notice && state.told.includes(taken(notice))) return { ...state, come: state.come + 1 };
     if (notice) {
-      // A channel repeats its messages until they are taken.
       const deed: Deed = { name: 'notice', about: [notice.noticeId], turn: 0, notice };
       return (await this.#moves.begin({ ...state, come: state.come + 1 }, deed)).state;
     }

@@ -22,7 +22,7 @@ export interface Act {
 /** The channel's clock may be this much behind ours: a payer may still pay in that time. */
 const CLOCK_SKEW_MS = 59_000;
 /** What somebody gives back in the channel's portal, in minor units. */
-const PORTAL_REFUND = 300n;
+const PORTAL_REFUND = 500n;
 /** What a payer disputes, in minor units. */
 const DISPUTED = 600n;
 /** How much less than the order's amount may be paid, in minor units. */
@@ -66,7 +66,7 @@ function portalActs(truth: Truth, trade: Trade, now: number): Act[] {
   if (state !== 'paid' || !isPossible || refunds.some(({ isForeign }) => isForeign)) return [];
   const made: ChannelRefund = { number, amount: PORTAL_REFUND, state: 'succeeded', isForeign: true, at: now };
   const after = withTrade(truth, { ...trade, refunds: [...refunds, made] });
-  return [act('portal', `the portal gives back 3.00 of ${orderNo}`, tellRefund(after, trade, made))];
+  return [act('portal', `the portal gives back 5.00 of ${orderNo}`, tellRefund(after, trade, made))];
 }
 
 /** A refund comes to its end, a review is decided, what was never paid lapses. */
@@ -80,6 +80,8 @@ function channelActs(truth: Truth, trade: Trade, now: number): Act[] {
       const after = withTrade(truth, { ...trade, refunds: trade.refunds.with(at, ended) });
       acts.push(act('channel', `the refund ${one.number} is ${end}`, tellRefund(after, trade, ended)));
     }
+    const forgotten = withTrade(truth, { ...trade, refunds: trade.refunds.toSpliced(at, 1) });
+    acts.push(act('channel', `the refund ${one.number} is forgotten`, forgotten));
   }
   if (state === 'held') {
     const paid: Trade = { ...trade, state: 'paid', paidAt: now };
