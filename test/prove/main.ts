@@ -3,10 +3,11 @@ import { parseArgs } from 'node:util';
 import type { Command } from './commands/command.ts';
 import { exploreCommand } from './commands/explore.ts';
 import { historyCommand } from './commands/history.ts';
+import { mutantsCommand } from './commands/mutants.ts';
 import { recordCommand } from './commands/record.ts';
 
 /** The first whose own option is there is run. */
-const COMMANDS: readonly Command[] = [exploreCommand, historyCommand, recordCommand];
+const COMMANDS: readonly Command[] = [exploreCommand, historyCommand, recordCommand, mutantsCommand];
 
 const options = Object.assign({}, ...COMMANDS.map((command) => command.options)) as Command['options'];
 

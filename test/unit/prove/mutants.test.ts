@@ -1,0 +1,68 @@
+import test from 'ava';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { SCOPES } from '../../prove/explore/bounds.ts';
+import { MUTANTS } from '../../prove/mutants/all.ts';
+import { CHECKOUT, copyCheckout, planting } from '../../prove/mutants/copy.ts';
+import { judge } from '../../prove/mutants/killers.ts';
+import { explored, type Mutant, plantIn, witnessed } from '../../prove/mutants/mutant.ts';
+
+test('every mutant finds its places exactly once, and changes them', (t) => {
+  t.true(MUTANTS.length >= 40);
+  t.is(new Set(MUTANTS.map(({ name }) => name)).size, MUTANTS.length);
+  for (const mutant of MUTANTS)
+    t.notThrows(() => {
+      for (const [file, text] of planting(mutant)) t.not(text, readFileSync(join(CHECKOUT, file), 'utf8'), mutant.name);
+    }, mutant.name);
+});
+
+test('every killer is there', (t) => {
+  for (const { name, killedBy } of MUTANTS)
+    if (killedBy.layer === 1) t.is(SCOPES.filter((scope) => scope.name.includes(killedBy.scope)).length, 1, name);
+    else if (killedBy.layer === 3) t.true(existsSync(join(CHECKOUT, killedBy.file)), name);
+  const quick = MUTANTS.filter(({ isQuick }) => isQuick);
+  t.is(quick.length, 6);
+  t.true(quick.every(({ killedBy }) => killedBy.layer === 1));
+});
+
+test('text that is not there, or is there twice, is no place of a mutant', (t) => {
+  const place = { file: 'a.ts', find: 'b', put: '$&' };
+  t.is(plantIn('abc', place), 'a$&c');
+  for (const source of ['ac', 'abbc']) t.throws(() => plantIn(source, place), { message: /^a\.ts has [02] times: b$/ });
+});
+
+test('what is planted is in the copy alone, and is taken out again', (t) => {
+  const [mutant] = MUTANTS as readonly [Mutant];
+  const { file, put } = mutant;
+  const copy = copyCheckout();
+  t.teardown(() => copy.remove());
+  const read = (dir: string) => readFileSync(join(dir, file), 'utf8');
+  const before = read(CHECKOUT);
+  t.is(read(copy.dir), before);
+  const takeOut = copy.plant(mutant);
+  t.true(read(copy.dir).includes(put));
+  t.is(read(CHECKOUT), before);
+  takeOut();
+  t.is(read(copy.dir), before);
+  copy.remove();
+  t.false(existsSync(copy.dir));
+});
+
+test('a fault is what the killer calls one; a killer that breaks has found nothing', (t) => {
+  const states = explored('till', 10);
+  const tests = witnessed('test/races/refunds.test.ts', 'G4*');
+  t.is(judge(states, 0, 'till: 10 states').found, 'nothing');
+  t.deepEqual(judge(states, 1, 'till: 10 states\n  ✘ P1 (paid): more goes back than came\n      pay'), {
+    found: 'a fault',
+    words: 'P1 (paid): more goes back than came',
+  });
+  t.deepEqual(judge(states, 1, 'SyntaxError: x\n'), { found: 'no verdict', words: 'exit 1: SyntaxError: x' });
+  t.deepEqual(judge(tests, 1, '  ✔ a\n  ✘ [fail]: G4 alipay Difference'), {
+    found: 'a fault',
+    words: 'G4 alipay Difference',
+  });
+  t.is(judge(tests, 1, '  ✘ Timed out while running tests').found, 'a fault');
+  t.is(judge(tests, 1, '  ✘ 1 test remaining in test/races/refunds.test.ts').found, 'a fault');
+  t.is(judge(tests, 1, '  ✘ test/races/refunds.test.ts exited with a non-zero exit code: 1').found, 'no verdict');
+  t.is(judge(tests, 1, '  ✘ No tests found').found, 'no verdict');
+});
