@@ -26,7 +26,7 @@ export function checkRefund(ports: Ports) {
   };
 
   async function question(refund: RefundRow, via: Via, step: NextRefundStep): Promise<void> {
-    const { refundNo, orderNo } = refund;
+    const { refundNo, orderNo, attempt } = refund;
     const order = await ports.store.read((tx) => tx.orders.find({ orderNo }));
     if (!order) throw new Error('a refund has no order');
     const outcome = await ask(ports, order, (channel) =>
@@ -37,6 +37,6 @@ export function checkRefund(ports: Ports) {
     const tellsAgain = step !== 'ask_if_done' && outcome.kind === 'unknown' && 'repeat' in outcome;
     const canRepeat = !isForgotten(refund, ports.channels.kindOf(order.payWay).limits, ports.now());
     if ((isUnheardOf || tellsAgain) && canRepeat) await send(refundNo, via);
-    else await settleRefund(ports, refundNo, { outcome: isUnheardOf ? LOST : outcome }, via);
+    else await settleRefund(ports, refundNo, { outcome: isUnheardOf ? LOST : outcome, attempt }, via);
   }
 }

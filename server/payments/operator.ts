@@ -78,7 +78,7 @@ export function operatorRepairs(ports: Ports) {
     const outcome = await ask(ports, pair.order, (channel) =>
       channel.retryAbnormalRefund ? channel.retryAbnormalRefund(call) : channel.queryRefund(call),
     );
-    return settleRefund(ports, refundNo, { outcome, sent: true }, via);
+    return settleRefund(ports, refundNo, { outcome, sent: true, attempt: pair.refund.attempt }, via);
   }
 
   /**

@@ -55,7 +55,8 @@ export function sendRefund(ports: Ports) {
     const call = refundOrder(pair.order, pair.refund, ports.publicUrl);
     const outcome = await ask(ports, pair.order, (channel) => channel.refund(call));
     ports.checkpoint('refund.asked');
-    const settled = await settleRefund(ports, refundNo, { outcome, sent: true }, via);
+    const { attempt } = pair.refund;
+    const settled = await settleRefund(ports, refundNo, { outcome, sent: true, attempt }, via);
     ports.checkpoint('refund.settled');
     return settled;
   };

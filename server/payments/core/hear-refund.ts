@@ -13,6 +13,8 @@ export interface RefundHeard {
   readonly outcome: RefundOutcome;
   /** It answers a refund call rather than a question about one. */
   readonly sent?: boolean;
+  /** The attempt that was sent or asked about; left out = the present one. */
+  readonly attempt?: number;
 }
 
 interface Hearing<Said extends RefundOutcome = RefundOutcome> {
@@ -30,9 +32,11 @@ type Said<Kind extends RefundOutcome['kind']> = Extract<RefundOutcome, { kind: K
 export function hearRefund(
   order: OrderRow,
   refund: RefundRow,
-  { outcome, sent = false }: RefundHeard,
+  { outcome, sent = false, attempt = refund.attempt }: RefundHeard,
   now: Date,
 ): Change {
+  // What is said of an earlier attempt says nothing of this one, unless the money went back.
+  if (attempt !== refund.attempt && outcome.kind !== 'succeeded') return STAY;
   return STEPS[outcome.kind]({ order, refund, outcome, sent, now } as never);
 }
 

@@ -134,8 +134,8 @@ export type NextRefundStep = 'rest' | 'await_slot' | 'send' | 'confirm_refusal' 
 export function nextRefundStep(refund: RefundRow, now: Date): NextRefundStep {
   const { state, tries, sentAt, refusedAt, accepted } = refund;
   if (state !== 'pending' && state !== 'processing') return 'rest';
-  if (tries === 0) return sentAt !== null && sentAt > now ? 'await_slot' : 'send';
   if (accepted) return 'ask_if_done';
+  if (tries === 0) return sentAt !== null && sentAt > now ? 'await_slot' : 'send';
   return refusedAt === null ? 'ask_if_known' : 'confirm_refusal';
 }
 

@@ -107,4 +107,12 @@ export const REFUNDS: readonly Mutant[] = [
     put: 'if (tellsAgain && canRepeat) await send(refundNo, via);\n    else await',
     killedBy: witnessed('test/races/alipay-refunds.test.ts', 'a refund call that moved nothing*'),
   },
+  {
+    name: 'what is said of an earlier attempt is taken for the present one',
+    from: 'found by layer 1',
+    file: 'server/payments/core/hear-refund.ts',
+    find: "if (attempt !== refund.attempt && outcome.kind !== 'succeeded') return STAY;",
+    put: 'if (attempt < 1) return STAY;',
+    killedBy: witnessed('test/races/repeated-refunds.test.ts'),
+  },
 ];
