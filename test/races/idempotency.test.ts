@@ -1,4 +1,5 @@
 import test from 'ava';
+import { claimKey, createWithKey, type KeyClaim } from '../../server/payments/idempotency.ts';
 import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { isOpenedByPayer, requestIn } from '../support/order-scenes.ts';
@@ -122,4 +123,22 @@ test('the same merchantOrderNo with the same facts is the same order; other fact
   t.is(other.body.code, 'merchant_number_used');
   t.is((await shop.call('POST', `/api/v2/payment/close/${numbers[0]}`)).status, 200);
   t.not(await placeOrder(shop, { ...facts, amount: 11 }), numbers[0]);
+});
+
+test('a key that somebody is working on is refused to everybody else, until its lease is over', async (t) => {
+  const service = await startService(t);
+  const { store, ports } = service.app;
+  const once = createWithKey({ store, now: ports.now });
+  const request = { scope: 'app:shop', route: 'POST /x', key: 'busy', body: {} } as const;
+  const done = { status: 200, headers: {}, body: '{}' };
+  const claimIn = (claim: KeyClaim) => store.transaction((tx) => claimKey(tx, claim, 'R1', ports.now()));
+  const other = () => once(request, async (claim) => (await claimIn(claim), done));
+  await once(request, async (claim) => {
+    await claimIn(claim);
+    await t.throwsAsync(other(), { code: 'idempotency_in_progress' });
+    await t.throwsAsync(claimIn({ ...claim, resume: 'R1' }), { code: 'idempotency_in_progress' });
+    service.clock.advance(31);
+    t.is((await other()).status, 200);
+    return done;
+  });
 });
