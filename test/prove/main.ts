@@ -4,9 +4,10 @@ import type { Command } from './commands/command.ts';
 import { exploreCommand } from './commands/explore.ts';
 import { historyCommand } from './commands/history.ts';
 import { recordCommand } from './commands/record.ts';
+import { seedCommand, seedsCommand } from './commands/seeds.ts';
 
 /** The first whose own option is there is run. */
-const COMMANDS: readonly Command[] = [exploreCommand, historyCommand, recordCommand];
+const COMMANDS: readonly Command[] = [exploreCommand, historyCommand, recordCommand, seedsCommand, seedCommand];
 
 const options = Object.assign({}, ...COMMANDS.map((command) => command.options)) as Command['options'];
 

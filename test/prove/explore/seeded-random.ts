@@ -11,6 +11,7 @@ export function takeOverRandom(): void {
   crypto.randomUUID = (() => uuid()) as never;
   crypto.randomInt = ((low: number, high?: number) =>
     high === undefined ? chance.whole(0, low - 1) : chance.whole(low, high - 1)) as never;
+  Math.random = () => chance.next();
   syncBuiltinESMExports();
 }
 
