@@ -45,11 +45,6 @@ export class People {
     this.#deeds[act.deed]({ order, act, orderNo, known });
   }
 
-  /** Every number that anybody was told. */
-  get numbers(): string[] {
-    return [...this.#known.values()].flatMap(({ numbers }) => numbers);
-  }
-
   readonly #deeds: Readonly<Record<Exclude<Deed, 'place'>, (about: About) => void>> = {
     query: ({ order, act, orderNo }) => void this.#clients.query(order.shop, orderNo, act),
     close: ({ order, act, orderNo }) => void this.#clients.close(order.shop, orderNo, act),
@@ -62,7 +57,8 @@ export class People {
     'payer declines': (about) => this.#atChannel(about, (trade) => this.#half(trade).decline(this.#world.core, trade)),
     'money crosses the close': (about) =>
       this.#atChannel(about, (trade) => {
-        if (trade.state !== 'closed' || trade.payWay === 'paypal') return;
+        // A code is dead when it was reversed, and PayPal's payer agrees again.
+        if (trade.state !== 'closed' || trade.payWay === 'paypal' || trade.notifyUrl === null) return;
         this.#world.core.trades.reopen(trade);
         this.#half(trade).pay(this.#world.core, trade);
       }),
@@ -70,7 +66,8 @@ export class People {
     'portal refund': (about) =>
       this.#atChannel(about, (trade) => {
         const minor = Math.min(about.act.amount ?? 1, refundableMinor(trade));
-        if (minor > 0) refundElsewhere(this.#world.core, trade, minor);
+        // Of a payer's code at WeChat Pay nobody is told, and no question shows a sum: only a person hears of it.
+        if (minor > 0 && trade.notifyUrl !== null) refundElsewhere(this.#world.core, trade, minor);
       }),
     'channel repeats': (about) => this.#atChannel(about, (trade) => void this.#world.core.notices.repeat(trade, 1)),
     'somebody forges': (about) =>

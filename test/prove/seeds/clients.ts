@@ -103,11 +103,11 @@ export class Clients {
     });
   }
 
-  /** What an administrator asks for; `work` gives an order or nothing. */
+  /** What an administrator does about an order. */
   administer(name: string, f: string, orderNo: string, replica: number, work: (operations: Operations) => Promise<unknown>): Promise<Heard> {
-    return this.#ask(name, { f, asked: { orderNo }, replica }, async (operations) => {
+    return this.#ask(name, { f, asked: { about: orderNo }, replica }, async (operations) => {
       await work(operations);
-      return { orderNo };
+      return {};
     });
   }
 

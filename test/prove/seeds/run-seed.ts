@@ -72,15 +72,15 @@ export async function runSeed(plan: Plan, options: SeedOptions): Promise<SeedOut
     if (replica.life.dead) start(replica);
   }
   world.note('from now on nothing goes wrong');
-  await jobs.runUntil(BEGINNING + MOST_DAYS * 86_400_000);
+  await jobs.runUntil(world.now + MOST_DAYS * 86_400_000);
   await lookAtEverything(world, journal, clients, jobs);
   const end = await world.database.snapshot();
   weighRows(world, end);
   const wrong = [...world.wrong, ...judgeEnd(world, end, journal.lines)];
   const listed = (await people.endEverythingListed()).length;
-  await jobs.runUntil(BEGINNING + 2 * MOST_DAYS * 86_400_000);
+  await jobs.runUntil(world.now + MOST_DAYS * 86_400_000);
   await people.endEverythingListed();
-  await jobs.runUntil(BEGINNING + 3 * MOST_DAYS * 86_400_000);
+  await jobs.runUntil(world.now + MOST_DAYS * 86_400_000);
   const over = await world.database.snapshot();
   weighRows(world, over);
   wrong.push(...judgeOver(over), ...world.wrong.slice(wrong.length));

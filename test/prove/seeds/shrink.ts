@@ -17,7 +17,7 @@ export interface Shrunk {
 type Run = (left: ReadonlySet<string>, isTold: boolean) => Promise<SeedOutcome>;
 
 /** More tries than this cost more than they shorten. */
-const MOST_TRIES = 400;
+const MOST_TRIES = 200;
 
 /** Leaves out whatever can be left out while the same still goes wrong: first orders, then acts and weather, then fates. */
 export async function shrink(seed: number, orders: number, before: ReadonlySet<string>, run: Run): Promise<Shrunk> {

@@ -24,17 +24,22 @@ export interface SeedResult extends Omit<SeedOutcome, 'struck'> {
   readonly shrunk?: Shrunk;
 }
 
+/** To make one short takes many runs; when many seeds find something, they find the same. */
+const MOST_SHORT = 2;
+
 /** Runs seeds in this thread, and tells each as soon as it is done. */
 export async function runOrder(order: WorkOrder, tell: (result: SeedResult) => void): Promise<void> {
   const worlds: Worlds = await prepareWorlds(order.on);
   const { orders, isTold = false, isShrunk = true, planted } = order;
   const spoil = planted && PLANTED[planted];
+  let short = 0;
   for (const seed of order.seeds) {
     const run = (left: ReadonlySet<string>, tellsStory: boolean) =>
       worlds.run(planWithout(seed, orders, left), { spared: left, isTold: tellsStory, ...(spoil && { spoil }) });
     const left = new Set(order.without);
     const { struck, ...outcome } = await run(left, isTold);
-    const shrunk = outcome.wrong.length > 0 && isShrunk ? await shrink(seed, orders, left, run) : undefined;
+    const isWorthIt = outcome.wrong.length > 0 && isShrunk && (short += 1) <= MOST_SHORT;
+    const shrunk = isWorthIt ? await shrink(seed, orders, left, run) : undefined;
     tell({ ...outcome, struck: [...struck], ...(shrunk && { shrunk }) });
   }
 }
