@@ -32,21 +32,22 @@ export interface WorldDatabase {
 
 /** An empty database in memory. */
 export function openMemory(committed: (changes: readonly Written[]) => void): WorldDatabase {
-  const store = indexedStore(committed);
+  const due = new Map<string, DueThing>();
+  const store = indexedStore((changes) => {
+    for (const { name, before, after } of changes) {
+      const kind = KINDS.find(({ table }) => table === name);
+      if (!kind) continue;
+      const thing = after && thingOf(kind, after);
+      const id = `${name} ${String((after ?? before)?.[kind.key])}`;
+      if (thing) due.set(id, thing);
+      else due.delete(id);
+    }
+    committed(changes);
+  });
   return {
     store,
     indexed: store,
-    schedule: async () =>
-      KINDS.flatMap(({ kind, table, key, at }) =>
-        store.rowsOf(table).flatMap((row) => {
-          const due = row[at] as Date | null;
-          if (!due || (row['state'] !== 'open' && kind === 'question') || (row['state'] !== 'due' && kind === 'effect'))
-            return [];
-          const lease = row['leasedUntil'] as Date | null;
-          const moment = Math.max(due.getTime(), lease?.getTime() ?? 0);
-          return [{ kind, id: String(row[key]), orderNo: String(row['orderNo']), at: moment }];
-        }),
-      ),
+    schedule: async () => [...due.values()],
     async claim(tx, kind, id, now) {
       const { table, key, at } = KINDS.find((one) => one.kind === kind)!;
       const rows = tx[table] as unknown as Claimable;
@@ -58,6 +59,16 @@ export function openMemory(committed: (changes: readonly Written[]) => void): Wo
     },
     snapshot: async () => store.snapshot(),
   };
+}
+
+/** When a row is due, if it is at any time. */
+function thingOf({ kind, key, at }: (typeof KINDS)[number], row: AnyRow): DueThing | undefined {
+  const due = row[at] as Date | null;
+  const isOver = (kind === 'question' && row['state'] !== 'open') || (kind === 'effect' && row['state'] !== 'due');
+  if (!due || isOver) return undefined;
+  const lease = row['leasedUntil'] as Date | null;
+  const moment = Math.max(due.getTime(), lease?.getTime() ?? 0);
+  return { kind, id: String(row[key]), orderNo: String(row['orderNo']), at: moment };
 }
 
 /** As `db/queries/due.ts` leases what is claimed. */

@@ -2,12 +2,19 @@ import type { DueThing } from './databases.ts';
 import type { Replica } from './replica.ts';
 import type { World } from './world.ts';
 
+/** What is due at some time, after so many transactions, and when the first of it is. */
+interface Schedule {
+  readonly after: number;
+  readonly things: readonly DueThing[];
+  readonly first: number;
+}
+
 /** Has what is due looked at by the replicas, as their schedulers do it once a second. */
 export class Jobs {
   readonly #world: World;
   readonly #replicas: readonly Replica[];
   #looks = 0;
-  #schedule: { readonly after: number; readonly things: readonly DueThing[] } = { after: -1, things: [] };
+  #schedule: Schedule = { after: -1, things: [], first: Infinity };
 
   constructor(world: World, replicas: readonly Replica[]) {
     this.#world = world;
@@ -19,10 +26,9 @@ export class Jobs {
     const { clockwork } = this.#world;
     let lookedAt = 0;
     for (;;) {
-      const things = await this.#readSchedule();
-      const dueAt = Math.min(...things.map(({ at }) => at));
+      const { things, first } = await this.#readSchedule();
       // A row that a look has found is leased a moment later; until then it is not looked for again.
-      const lookAt = Math.max(dueAt, lookedAt + LOOK_MS, clockwork.now);
+      const lookAt = Math.max(first, lookedAt + LOOK_MS, clockwork.now);
       const { next = Infinity } = clockwork;
       if (Math.min(next, lookAt) > end) break;
       if (next <= lookAt) {
@@ -36,11 +42,12 @@ export class Jobs {
   }
 
   /** Only a transaction changes what is due. */
-  async #readSchedule(): Promise<readonly DueThing[]> {
+  async #readSchedule(): Promise<Schedule> {
     const { counts, database } = this.#world;
-    if (this.#schedule.after !== counts.transactions)
-      this.#schedule = { after: counts.transactions, things: await database.schedule() };
-    return this.#schedule.things;
+    if (this.#schedule.after === counts.transactions) return this.#schedule;
+    const things = await database.schedule();
+    const first = things.reduce((soonest, { at }) => Math.min(soonest, at), Infinity);
+    return (this.#schedule = { after: counts.transactions, things, first });
   }
 
   /** Each replica looks; which of them is first is chance. */
