@@ -63,7 +63,10 @@ export const seedsCommand: Command = {
   },
 };
 
-function readOptions({ on = 'memory', orders }: Readonly<Record<string, string | undefined>>): Omit<WorkOrder, 'seeds'> {
+function readOptions({
+  on = 'memory',
+  orders,
+}: Readonly<Record<string, string | undefined>>): Omit<WorkOrder, 'seeds'> {
   if (!(DATABASES as readonly string[]).includes(on)) throw new TypeError(`--on is one of ${DATABASES.join(', ')}`);
   return { on: on as DatabaseName, orders: Number(orders ?? ORDERS) };
 }

@@ -89,7 +89,9 @@ export class People {
     'console close': ({ act, orderNo }) =>
       void this.#administer(act, 'console-close', orderNo, ({ close }) => close(ADMINISTRATOR, orderNo)),
     'sync refunds': (about) =>
-      this.#eachRefund(about, 'sync-refund', ({ refundNo }, { repairs }) => repairs.syncRefund(ADMINISTRATOR, refundNo)),
+      this.#eachRefund(about, 'sync-refund', ({ refundNo }, { repairs }) =>
+        repairs.syncRefund(ADMINISTRATOR, refundNo),
+      ),
     'retry refunds': (about) =>
       this.#eachRefund(about, 'retry', ({ refundNo }, { repairs }) => repairs.retryRefund(ADMINISTRATOR, refundNo)),
     'end a refund': (about) => {
@@ -145,7 +147,9 @@ export class People {
     work: (refund: RefundRow, operations: Parameters<Parameters<Clients['administer']>[4]>[0]) => Promise<unknown>,
   ): void {
     void this.#administer(act, f, orderNo, async (operations) => {
-      const refunds = await operations.store.read((tx) => tx.refunds.list({ orderNo }, { orderBy: { refundNo: 'asc' } }));
+      const refunds = await operations.store.read((tx) =>
+        tx.refunds.list({ orderNo }, { orderBy: { refundNo: 'asc' } }),
+      );
       for (const refund of refunds) await work(refund, operations);
     });
   }
@@ -154,7 +158,9 @@ export class People {
   async #endListed({ act, orderNo }: About): Promise<void> {
     await this.#administer(act, 'resolve', orderNo, async (operations) => {
       const where = { orderNo, state: 'open' } as const;
-      const open = await operations.store.read((tx) => tx.exceptions.list(where, { orderBy: { kind: 'asc', dedupe: 'asc' } }));
+      const open = await operations.store.read((tx) =>
+        tx.exceptions.list(where, { orderBy: { kind: 'asc', dedupe: 'asc' } }),
+      );
       for (const one of open)
         for (const how of ACTIONS[one.kind] ?? ['acknowledge'])
           await operations.repairs.resolveException(ADMINISTRATOR, one.id, how, 'looked at').catch(() => {});
@@ -167,13 +173,21 @@ export class People {
     const { exceptions, refunds } = await world.database.snapshot();
     const open = exceptions.filter(({ state }) => state === 'open') as unknown as OrderExceptionRow[];
     const replica = this.#replicas[0]!;
-    for (const one of open.toSorted((a, b) => (`${a.orderNo}${a.kind}${a.dedupe}` < `${b.orderNo}${b.kind}${b.dedupe}` ? -1 : 1))) {
-      const stuck = refunds.find(({ refundNo, state }) => refundNo === one.refundNo && state !== 'succeeded' && state !== 'failed');
+    for (const one of open.toSorted((a, b) =>
+      `${a.orderNo}${a.kind}${a.dedupe}` < `${b.orderNo}${b.kind}${b.dedupe}` ? -1 : 1,
+    )) {
+      const stuck = refunds.find(
+        ({ refundNo, state }) => refundNo === one.refundNo && state !== 'succeeded' && state !== 'failed',
+      );
       const name = `the clerk, ${one.kind} of ${world.planned(one.orderNo)}`;
       void world.begin(name, FOREVER, async () => {
         const { repairs } = replica.operations;
         const tries: (() => Promise<unknown>)[] = [
-          ...(stuck ? WAYS_TO_END.map((how) => () => repairs.resolveRefund(ADMINISTRATOR, String(stuck['refundNo']), how, 'over')) : []),
+          ...(stuck
+            ? WAYS_TO_END.map(
+                (how) => () => repairs.resolveRefund(ADMINISTRATOR, String(stuck['refundNo']), how, 'over'),
+              )
+            : []),
           ...ALL_ACTIONS.map((how) => () => repairs.resolveException(ADMINISTRATOR, one.id, how, 'over')),
         ];
         for (const attempt of tries) await attempt().catch(() => {});

@@ -104,7 +104,13 @@ export class Clients {
   }
 
   /** What an administrator does about an order. */
-  administer(name: string, f: string, orderNo: string, replica: number, work: (operations: Operations) => Promise<unknown>): Promise<Heard> {
+  administer(
+    name: string,
+    f: string,
+    orderNo: string,
+    replica: number,
+    work: (operations: Operations) => Promise<unknown>,
+  ): Promise<Heard> {
     return this.#ask(name, { f, asked: { about: orderNo }, replica }, async (operations) => {
       await work(operations);
       return {};
@@ -127,17 +133,24 @@ export class Clients {
     return this.#journal.ask(f, known, async () => {
       if (!replica) return { end: 'fail', facts: { code: 'ECONNREFUSED' } };
       const task = `${replica.name}, ${name}`;
-      return world.begin(task, replica.life, async () => {
-        const { operations } = replica;
-        const run = (claim?: KeyClaim) => answerOf(world, task, () => work(operations, claim));
-        const request = { scope: `app:${shop ?? 'admin'}` as const, route: `POST /${f}`, key: key ?? '', body };
-        const heard = await (key === undefined ? run() : operations.withKey(request, run)).catch((error: unknown) =>
-          refusalOf(world, task, error),
-        );
-        const facts = this.#factsOf(heard);
-        world.note(`${task}: ${facts.end} ${String(facts.facts['code'] ?? facts.facts['status'] ?? facts.facts['refundStatus'] ?? '')}`);
-        return facts;
-      }, about);
+      return world.begin(
+        task,
+        replica.life,
+        async () => {
+          const { operations } = replica;
+          const run = (claim?: KeyClaim) => answerOf(world, task, () => work(operations, claim));
+          const request = { scope: `app:${shop ?? 'admin'}` as const, route: `POST /${f}`, key: key ?? '', body };
+          const heard = await (key === undefined ? run() : operations.withKey(request, run)).catch((error: unknown) =>
+            refusalOf(world, task, error),
+          );
+          const facts = this.#factsOf(heard);
+          world.note(
+            `${task}: ${facts.end} ${String(facts.facts['code'] ?? facts.facts['status'] ?? facts.facts['refundStatus'] ?? '')}`,
+          );
+          return facts;
+        },
+        about,
+      );
     });
   }
 

@@ -45,11 +45,7 @@ function truthOf({ core }: World, orderNos: readonly string[], when: 'ever' | 'n
   return { ...emptyTruth('opened'), trades };
 }
 
-function tradeOf(
-  trade: ChannelTrade,
-  entries: World['core']['ledger']['entries'],
-  when: 'ever' | 'now',
-): Trade {
+function tradeOf(trade: ChannelTrade, entries: World['core']['ledger']['entries'], when: 'ever' | 'now'): Trade {
   const payment = paymentOf(trade);
   const { orderNo, expiresAt } = trade;
   const refunds = trade.refunds.map(({ refundNo, minor, state, origin, at, number }): ChannelRefund => {
@@ -77,15 +73,21 @@ export function judgeEnd(world: World, snapshot: Snapshot, lines: readonly Line[
     snapshot.orders.map((row) => String(row['orderNo'])),
     'now',
   );
-  const wrong = [...wrongIn(snapshot), ...wrongBetween(snapshot, truthEver(world, snapshot)), ...wrongAtTheEnd(snapshot, truth, toldIn(lines))];
+  const wrong = [
+    ...wrongIn(snapshot),
+    ...wrongBetween(snapshot, truthEver(world, snapshot)),
+    ...wrongAtTheEnd(snapshot, truth, toldIn(lines)),
+  ];
   const listed = listedIn(snapshot);
   for (const { rule, words } of checkHistory(lines)) {
     const about = numbersIn(words, snapshot);
     // What is listed is for a person to explain; that paid stays paid holds of every order.
-    if (rule === 'paidStaysPaid' || about.length === 0 || !about.every((one) => listed.has(one))) wrong.push(`${rule}: ${words}`);
+    if (rule === 'paidStaysPaid' || about.length === 0 || !about.every((one) => listed.has(one)))
+      wrong.push(`${rule}: ${words}`);
   }
   for (const orderNo of new Set([...world.core.ledger.trades.values()].map((trade) => trade.orderNo)))
-    if (!snapshot.orders.some((row) => row['orderNo'] === orderNo)) wrong.push(`the channel has ${orderNo}, and we do not`);
+    if (!snapshot.orders.some((row) => row['orderNo'] === orderNo))
+      wrong.push(`the channel has ${orderNo}, and we do not`);
   return wrong;
 }
 
@@ -101,7 +103,9 @@ function truthEver(world: World, { orders }: Snapshot): Truth {
 export function judgeOver({ orders, refunds, exceptions }: Snapshot): string[] {
   const isOpen = (states: readonly string[]) => (row: AnyRow) => !states.includes(String(row['state']));
   return [
-    ...orders.filter(isOpen(['paid', 'closed', 'failed'])).map((row) => `${row['orderNo']} is ${row['state']} for ever`),
+    ...orders
+      .filter(isOpen(['paid', 'closed', 'failed']))
+      .map((row) => `${row['orderNo']} is ${row['state']} for ever`),
     ...refunds.filter(isOpen(['succeeded', 'failed'])).map((row) => `${row['refundNo']} is ${row['state']} for ever`),
     ...exceptions.filter(isOpen(['resolved'])).map((row) => `nothing ends ${row['kind']} of ${row['orderNo']}`),
   ];

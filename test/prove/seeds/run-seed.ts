@@ -47,9 +47,7 @@ const MOST_DAYS = 60;
 export async function runSeed(plan: Plan, options: SeedOptions): Promise<SeedOutcome> {
   reseed(`world ${plan.seed}`);
   const fates = createFates(plan.seed, options.spared);
-  const memory = options.database
-    ? undefined
-    : openMemory((changes) => judgeCommit(world, memory!.indexed!, changes));
+  const memory = options.database ? undefined : openMemory((changes) => judgeCommit(world, memory!.indexed!, changes));
   const world: World = new World({ fates, database: options.database ?? memory!, isTold: options.isTold ?? false });
   takeOverTime(world.clockwork, () => world.tasks.getStore()?.life);
   const replicas = Array.from({ length: REPLICAS }, (_, at) => new Replica(world, `replica ${at + 1}`));

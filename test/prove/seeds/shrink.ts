@@ -34,7 +34,7 @@ export async function shrink(seed: number, orders: number, before: ReadonlySet<s
     return true;
   };
   const drop = async (candidates: readonly string[]) => {
-    for (let size = Math.ceil(candidates.length / 2), rest = [...candidates]; size >= 1 && tries < MOST_TRIES; ) {
+    for (let size = Math.ceil(candidates.length / 2), rest = [...candidates]; size >= 1 && tries < MOST_TRIES;) {
       const kept: string[] = [];
       for (let at = 0; at < rest.length; at += size) {
         const some = rest.slice(at, at + size);

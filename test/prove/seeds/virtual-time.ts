@@ -17,8 +17,8 @@ export function takeOverTime(of: Clockwork, life: () => Life | undefined): void 
   globalThis.Date = VirtualDate as unknown as DateConstructor;
   globalThis.setTimeout = setVirtualTimeout as unknown as typeof setTimeout;
   globalThis.clearTimeout = clearVirtualTimeout as unknown as typeof clearTimeout;
-  timers.setTimeout = ((delayMs: number, value: unknown) =>
-    new Promise((resolve) => void setVirtualTimeout(() => resolve(value), delayMs))) as typeof timers.setTimeout;
+  timers.setTimeout = <T>(delayMs?: number, value?: T) =>
+    new Promise<T>((resolve) => void setVirtualTimeout(() => resolve(value!), delayMs));
   syncBuiltinESMExports();
 }
 

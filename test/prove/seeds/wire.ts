@@ -1,4 +1,10 @@
-import { type PayWay, type Transport, TransportFailed, type WireAnswer, type WireRequest } from '../../../server/payments/channel.ts';
+import {
+  type PayWay,
+  type Transport,
+  TransportFailed,
+  type WireAnswer,
+  type WireRequest,
+} from '../../../server/payments/channel.ts';
 import type { Deliver, Receipt } from '../../../server/simulator/deliver.ts';
 import type { FaultName } from '../../../server/simulator/faults.ts';
 import type { Life } from './clockwork.ts';
@@ -129,13 +135,22 @@ export function transportOf(world: World, payWay: PayWay): Transport {
       const silence = () => reject(new TransportFailed('timeout', `No complete response within ${TIMEOUT_MS} ms.`));
       const giveUp = () => clockwork.at(began + TIMEOUT_MS, `${name} hears nothing`, silence, task.life);
       if (fate === 'refused')
-        return clockwork.at(began + 2, label + WORDS[fate], () => reject(new TransportFailed('network', 'fetch failed: ECONNREFUSED')), task.life);
+        return clockwork.at(
+          began + 2,
+          label + WORDS[fate],
+          () => reject(new TransportFailed('network', 'fetch failed: ECONNREFUSED')),
+          task.life,
+        );
       if (fate === 'lost') {
         world.note(label + WORDS[fate]);
         return giveUp();
       }
       const there =
-        fate === 'late' ? TIMEOUT_MS + luck.whole(1, 240_000) : fate === 'slow' ? luck.whole(500, 4_500) : luck.whole(15, 120);
+        fate === 'late'
+          ? TIMEOUT_MS + luck.whole(1, 240_000)
+          : fate === 'slow'
+            ? luck.whole(500, 4_500)
+            : luck.whole(15, 120);
       if (fate === 'late') giveUp();
       return clockwork.at(began + there, label + WORDS[fate], async () => {
         const answer = await serve(world, payWay, name, request);
@@ -160,7 +175,12 @@ function wordsOf({ about: { call, orderNo, refundNo } }: WireRequest): string {
 }
 
 /** The channel does what it is asked, perhaps with a whim. */
-async function serve(world: World, payWay: PayWay, name: string, request: WireRequest): Promise<WireAnswer | undefined> {
+async function serve(
+  world: World,
+  payWay: PayWay,
+  name: string,
+  request: WireRequest,
+): Promise<WireAnswer | undefined> {
   const { faults } = world.core;
   const call = callOf(payWay, request);
   const whim: Whim =
