@@ -8,6 +8,9 @@ import type { Command } from './command.ts';
 /** Orders of one world. */
 const ORDERS = 50;
 
+/** After so many worlds it is told how far it is. */
+const TOLD_EVERY = 100;
+
 const OPTIONS = { on: { type: 'string' }, orders: { type: 'string' } } as const;
 
 /** `--seed N`: one world, its whole story, its hash. */
@@ -40,14 +43,21 @@ export const seedsCommand: Command = {
     const sums: Record<string, number> = {};
     const faults = new Map<string, number>();
     let failed = 0;
+    let done = 0;
     const begun = performance.now();
     await runMany({ ...readOptions(rest), seeds }, availableParallelism(), (one) => {
       hash.update(one.hash);
       for (const [name, count] of Object.entries(one.counts)) sums[name] = (sums[name] ?? 0) + count;
       for (const [, fate] of one.struck) faults.set(fate, (faults.get(fate) ?? 0) + 1);
-      if (one.wrong.length === 0) return;
-      failed += 1;
-      console.log(describe(one, rest['orders']));
+      done += 1;
+      if (one.wrong.length > 0) {
+        failed += 1;
+        console.log(describe(one, rest['orders']));
+      }
+      if (done % TOLD_EVERY === 0 && done < seeds.length)
+        console.log(
+          `${first}..${one.seed}: ${failed} with something wrong, hash ${hash.copy().digest('hex').slice(0, 32)}`,
+        );
     });
     const seconds = (performance.now() - begun) / 1000;
     const counted = (all: Iterable<[string, number]>) => [...all].map(([name, count]) => `${count} ${name}`).join(', ');

@@ -34,12 +34,11 @@ export function takeOverKeyPairs(): void {
 
 type Told = (error: Error | null, signature: Buffer) => void;
 
-/** Bytes of a signature by an RSA key of 2048 bits, in hashes. */
-const HASHES = 8;
+/** As long as a signature by an RSA key of 2048 bits. */
+const LENGTH = 256;
 
 function signatureOf(data: Uint8Array, key: KeyObject): Buffer {
-  const once = crypto.createHash('sha256').update(fingerprintOf(key)).update(data).digest();
-  return Buffer.concat(Array.from({ length: HASHES }, () => once));
+  return Buffer.alloc(LENGTH, crypto.createHash('sha256').update(fingerprintOf(key)).update(data).digest());
 }
 
 const fingerprints = new WeakMap<KeyObject, string>();

@@ -4,6 +4,8 @@ import { type Chance, createChance } from '../chance.ts';
 export interface Fates {
   /** Chance of its own for something with a name. */
   of(name: string): Chance;
+  /** The first number of that chance, from 0 to below 1. */
+  luck(name: string): number;
   /** One of the fates by its weight, for something with a name; the first, which is the ordinary one, in calm weather or when it was left out. */
   draw<Fate extends string>(name: string, weights: readonly (readonly [Fate, number])[]): Fate;
   /** What went otherwise than it should, by name. */
@@ -17,13 +19,15 @@ export function createFates(seed: number, spared: ReadonlySet<string> = new Set(
   const struck = new Map<string, string>();
   let isCalm = false;
   const of = (name: string) => createChance(mixed(seed, name));
+  const luck = (name: string) => mixed(seed, name) / 2 ** 32;
   return {
     of,
+    luck,
     struck,
     draw(name, weights) {
       const [[ordinary]] = weights as [(typeof weights)[number]];
       if (isCalm || spared.has(name)) return ordinary;
-      let left = of(`fate of ${name}`).next() * weights.reduce((sum, [, weight]) => sum + weight, 0);
+      let left = luck(`fate of ${name}`) * weights.reduce((sum, [, weight]) => sum + weight, 0);
       const [fate] = weights.find(([, weight]) => (left -= weight) < 0) ?? [ordinary];
       if (fate !== ordinary) struck.set(name, fate);
       return fate;

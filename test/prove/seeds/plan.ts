@@ -84,10 +84,10 @@ const BEGIN_WITHIN = 10 * MINUTE;
 const WAY_WEIGHTS = {
   'alipay qr': 4,
   'alipay page': 1,
-  'alipay code': 2,
+  'alipay code': 1,
   'wechat qr': 4,
   'wechat h5': 1,
-  'wechat code': 2,
+  'wechat code': 1,
   paypal: 5,
 } as const;
 
@@ -132,7 +132,7 @@ function orderPlan(id: string, chance: Chance): OrderPlan {
   const refunds = refundIdentities(chance, amount);
   // Most acts about an order come in a few bursts, so that they meet.
   const bursts = [0, ...Array.from({ length: 3 }, () => burst(chance, expireSeconds * SECOND))];
-  const acts = Array.from({ length: chance.whole(2, 9) }, (_, at): Act => {
+  const acts = Array.from({ length: chance.whole(2, 7) }, (_, at): Act => {
     const deed = chance.weighted(DEED_WEIGHTS);
     const moment = begin + chance.pick(bursts) + Math.floor(chance.next() ** 3 * 8 * SECOND);
     const base = { id: `${id}.${at + 1}`, at: moment, deed, replica: chance.whole(0, REPLICAS - 1) };

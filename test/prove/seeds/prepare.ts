@@ -20,6 +20,8 @@ export interface Worlds {
 /** Takes the process over. */
 export async function prepareWorlds(on: DatabaseName = 'memory'): Promise<Worlds> {
   const pglite = on === 'pglite' ? await openPglite() : undefined;
+  // A refusal is an answer here, and nobody looks where it came from.
+  Error.stackTraceLimit = 0;
   takeOverRandom();
   takeOverKeyPairs();
   reseed('keys');

@@ -49,7 +49,7 @@ export async function runSeed(plan: Plan, options: SeedOptions): Promise<SeedOut
   const fates = createFates(plan.seed, options.spared);
   const memory = options.database ? undefined : openMemory((changes) => judgeCommit(world, memory!.indexed!, changes));
   const world: World = new World({ fates, database: options.database ?? memory!, isTold: options.isTold ?? false });
-  takeOverTime(world.clockwork, () => world.tasks.getStore()?.life);
+  takeOverTime(world.clockwork, () => world.tasks.getStore());
   const replicas = Array.from({ length: REPLICAS }, (_, at) => new Replica(world, `replica ${at + 1}`));
   world.channels = await openChannels(options.keys, deliverTo(world, replicas));
   const journal = new Journal(world);

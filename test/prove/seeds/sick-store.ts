@@ -39,7 +39,7 @@ export function sickStore(world: World): Store {
 
   function paceOf(name: string): number {
     const pace = fates.draw(name, PACES);
-    const luck = fates.of(`pace of ${name}`).next();
+    const luck = fates.luck(`pace of ${name}`);
     if (pace === 'quick') return 1 + Math.floor(luck * 6);
     return pace === 'slow' ? 50 + Math.floor(luck * 2_500) : 40_000 + Math.floor(luck * 60_000);
   }

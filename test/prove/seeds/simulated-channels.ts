@@ -9,8 +9,9 @@ import type { Core } from '../../../server/simulator/half.ts';
 import { HALVES } from '../../../server/simulator/halves.ts';
 import { createApp } from '../../../server/simulator/simulator.ts';
 
+const CHANNELS_HOST = '127.0.0.1:8081';
 /** Where the channels seem to be. */
-export const CHANNELS_URL = 'http://127.0.0.1:8081';
+export const CHANNELS_URL = `http://${CHANNELS_HOST}`;
 
 /** What is the same in every world: accounts with their keys. */
 export interface ChannelKeys extends Pick<Core, 'authority' | 'strangerKey'> {
@@ -98,12 +99,11 @@ function textOf(body: unknown): string {
 
 /** As much of a request as Koa looks at; its connection ends as soon as somebody wants that. */
 function requestOf({ method, url, headers, body }: InnerRequest): object {
-  const { pathname, search, host } = new URL(url);
   const socket = { destroyed: true, once: () => {}, destroy: () => {} };
   return {
     method,
-    url: pathname + search,
-    headers: { host, ...headers },
+    url: url.slice(CHANNELS_URL.length),
+    headers: { host: CHANNELS_HOST, ...headers },
     httpVersion: '1.1',
     httpVersionMajor: 1,
     socket,

@@ -1,18 +1,19 @@
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
-import type { Clockwork, Life } from './clockwork.ts';
+import type { Clockwork } from './clockwork.ts';
+import type { Task } from './world.ts';
 
 /** Whose time it is; nobody's = as long as this process waits for no world. */
 let clockwork: Clockwork | undefined;
-/** For whose sake the code that runs now sets its timers. */
-let lifeOfNow: () => Life | undefined = () => undefined;
+/** What is under way when a timer is set; nothing = it is one of the channels'. */
+let taskOfNow: () => Task | undefined = () => undefined;
 
 const RealDate = Date;
 
 /** The time and the timers of this process are those of a world from now on. For a process of its own: nothing else may wait in it. */
-export function takeOverTime(of: Clockwork, life: () => Life | undefined): void {
+export function takeOverTime(of: Clockwork, task: () => Task | undefined): void {
   clockwork = of;
-  lifeOfNow = life;
+  taskOfNow = task;
   if (globalThis.Date !== RealDate) return;
   globalThis.Date = VirtualDate as unknown as DateConstructor;
   globalThis.setTimeout = setVirtualTimeout as unknown as typeof setTimeout;
@@ -44,7 +45,9 @@ interface VirtualTimer {
 }
 
 function setVirtualTimeout(run: (...words: unknown[]) => unknown, delayMs = 0, ...words: unknown[]): VirtualTimer {
-  const takeBack = clockwork!.at(now() + Number(delayMs), 'a timer', () => void run(...words), lifeOfNow());
+  const task = taskOfNow();
+  const label = task ? `${task.name} has waited for ${delayMs} ms` : 'something of a channel is due';
+  const takeBack = clockwork!.at(now() + Number(delayMs), label, () => void run(...words), task?.life);
   const timer: VirtualTimer = { takeBack, unref: () => timer, ref: () => timer, hasRef: () => true };
   return timer;
 }

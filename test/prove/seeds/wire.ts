@@ -200,8 +200,8 @@ async function serve(
 /** The call as the simulator names it. */
 function callOf(payWay: PayWay, { about, url }: WireRequest): string {
   if (payWay === 'alipay') return ALIPAY_CALLS[about.call] ?? about.call;
-  const path = new URL(url).pathname;
-  for (const [pattern, call] of PATHS) if (pattern.test(path)) return call;
+  const [path] = url.split('?');
+  for (const [pattern, call] of PATHS) if (pattern.test(path!)) return call;
   return about.call;
 }
 

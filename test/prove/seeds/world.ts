@@ -21,6 +21,9 @@ export interface Task {
   steps: number;
 }
 
+/** Characters that are hashed at once. */
+const MOST_UNWEIGHED = 16_384;
+
 /** The life of what is not of any replica. */
 export const FOREVER: Life = { dead: false };
 
@@ -45,6 +48,7 @@ export class World {
   readonly tasks = new AsyncLocalStorage<Task>();
   readonly #digest: Hash = createHash('sha256');
   readonly #isTold: boolean;
+  #unweighed = '';
   readonly #named = new Map<string, number>();
   /** Orders by their numbers: what the plan calls them. */
   readonly orders = new Map<string, string>();
@@ -68,18 +72,24 @@ export class World {
   /** Something happened. It is part of the hash. */
   note(words: string): void {
     this.counts.steps += 1;
-    const line = `${this.now - BEGINNING} ${words}`;
-    this.#digest.update(line);
+    this.weigh(`${this.now - BEGINNING} ${words}`);
     if (this.#isTold) this.story.push(`${clockOf(this.now)} ${words}`);
   }
 
   /** Something that is part of the hash and too long for the story. */
   weigh(text: string): void {
+    this.#unweighed += `${text}\n`;
+    if (this.#unweighed.length > MOST_UNWEIGHED) this.#weighAll();
+  }
+
+  #weighAll(): void {
     // Keys are made anew in every process, so what is signed with them is not of the seed.
-    this.#digest.update(text.replaceAll(/sign=[^&"]+/g, 'sign='));
+    this.#digest.update(this.#unweighed.replaceAll(/sign=[^&"]+/g, 'sign='));
+    this.#unweighed = '';
   }
 
   get hash(): string {
+    this.#weighAll();
     return this.#digest.copy().digest('hex').slice(0, 32);
   }
 
