@@ -40,15 +40,16 @@ export const seedsCommand: Command = {
     const [first, last = first] = range.split('..').map(Number) as [number, number?];
     const seeds = Array.from({ length: last! - first + 1 }, (_, at) => first + at);
     const hash = createHash('sha256');
-    const sums: Record<string, number> = {};
-    const faults = new Map<string, number>();
+    const [sums, moves, exceptions, faults] = [new Sums(), new Sums(), new Sums(), new Sums()];
     let failed = 0;
     let done = 0;
     const begun = performance.now();
     await runMany({ ...readOptions(rest), seeds }, availableParallelism(), (one) => {
       hash.update(one.hash);
-      for (const [name, count] of Object.entries(one.counts)) sums[name] = (sums[name] ?? 0) + count;
-      for (const [, fate] of one.struck) faults.set(fate, (faults.get(fate) ?? 0) + 1);
+      sums.add(one.counts);
+      moves.add(one.moves);
+      exceptions.add(one.exceptions);
+      for (const [, fate] of one.struck) faults.add({ [fate]: 1 });
       done += 1;
       if (one.wrong.length > 0) {
         failed += 1;
@@ -60,18 +61,34 @@ export const seedsCommand: Command = {
         );
     });
     const seconds = (performance.now() - begun) / 1000;
-    const counted = (all: Iterable<[string, number]>) => [...all].map(([name, count]) => `${count} ${name}`).join(', ');
     console.log(
       [
         `${seeds.length} worlds in ${seconds.toFixed(1)} s, ${(seeds.length / seconds).toFixed(1)} a second: ${failed} with something wrong`,
-        counted(Object.entries(sums).filter(([name]) => name !== 'days')),
-        `faults: ${counted([...faults].toSorted((a, b) => b[1] - a[1]))}`,
+        sums.inWords(),
+        `faults: ${faults.inWords()}`,
+        `moves: ${moves.inWords()}`,
+        `listed: ${exceptions.inWords()}`,
         `hash ${hash.digest('hex').slice(0, 32)}`,
       ].join('\n'),
     );
     return failed === 0;
   },
 };
+
+/** How often each thing happened in all worlds. */
+class Sums {
+  readonly #sums = new Map<string, number>();
+
+  add(counts: Readonly<Record<string, number>>): void {
+    for (const [name, count] of Object.entries(counts)) this.#sums.set(name, (this.#sums.get(name) ?? 0) + count);
+  }
+
+  /** What was most often comes first. */
+  inWords(): string {
+    const all = [...this.#sums].toSorted((a, b) => b[1] - a[1]);
+    return all.map(([name, count]) => `${count} ${name}`).join(', ');
+  }
+}
 
 function readOptions({
   on = 'memory',

@@ -97,22 +97,34 @@ const DEED_WEIGHTS: Readonly<Record<Deed, number>> = {
   query: 8,
   close: 6,
   capture: 2,
-  refund: 14,
-  'payer pays': 14,
+  refund: 18,
+  'payer pays': 5,
   'payer declines': 1,
   'money crosses the close': 1,
-  'payer comes back': 3,
-  'portal refund': 1.5,
+  'payer comes back': 4,
+  'portal refund': 2,
   'channel repeats': 3,
   'somebody forges': 0.5,
-  'capture ends': 1,
+  'capture ends': 1.5,
   sync: 3,
   'sync refunds': 1,
-  'retry refunds': 1.5,
+  'retry refunds': 3,
   'end a refund': 0.7,
   'end what is listed': 1.5,
   'console close': 1,
 };
+
+/** What is done about what was paid. */
+const AFTERWARDS: ReadonlySet<Deed> = new Set([
+  'refund',
+  'portal refund',
+  'channel repeats',
+  'capture ends',
+  'sync refunds',
+  'retry refunds',
+  'end a refund',
+  'end what is listed',
+]);
 
 /** What a seed makes happen. */
 export function createPlan(seed: number, orders: number): Plan {
@@ -130,12 +142,19 @@ function orderPlan(id: string, chance: Chance): OrderPlan {
   const expireSeconds = chance.pick([60, 120, 300, 900]);
   const amount = chance.happens(0.08) ? chance.whole(3, 6) : chance.whole(100, 9_000);
   const refunds = refundIdentities(chance, amount);
-  // Most acts about an order come in a few bursts, so that they meet.
-  const bursts = [0, ...Array.from({ length: 3 }, () => burst(chance, expireSeconds * SECOND))];
-  const acts = Array.from({ length: chance.whole(2, 7) }, (_, at): Act => {
-    const deed = chance.weighted(DEED_WEIGHTS);
-    const moment = begin + chance.pick(bursts) + Math.floor(chance.next() ** 3 * 8 * SECOND);
-    const base = { id: `${id}.${at + 1}`, at: moment, deed, replica: chance.whole(0, REPLICAS - 1) };
+  // Most acts about an order come in a few bursts, so that they meet: when it begins, is paid, is refunded, and ends.
+  const life = expireSeconds * SECOND;
+  const paid = chance.happens(0.7)
+    ? chance.whole(4 * SECOND, 50 * SECOND)
+    : life + chance.whole(-20 * SECOND, 2 * MINUTE);
+  const refunded = paid + chance.whole(2 * SECOND, 4 * MINUTE);
+  const early = [0, Math.floor(chance.next() * MINUTE), paid, paid, life + MINUTE + chance.whole(-20 * SECOND, MINUTE)];
+  const deeds = Array.from({ length: chance.whole(2, 6) }, () => chance.weighted(DEED_WEIGHTS));
+  if (chance.happens(0.7)) deeds.push('payer pays');
+  const acts = deeds.map((deed, at): Act => {
+    const moment = deed === 'payer pays' ? paid : AFTERWARDS.has(deed) ? refunded : chance.pick(early);
+    const when = begin + moment + Math.floor(chance.next() ** 3 * 8 * SECOND);
+    const base = { id: `${id}.${at + 1}`, at: when, deed, replica: chance.whole(0, REPLICAS - 1) };
     if (deed === 'refund') return { ...base, ...chance.pick(refunds) };
     if (deed === 'portal refund') return { ...base, amount: chance.whole(1, Math.ceil(amount / 3)) };
     return base;
@@ -151,13 +170,6 @@ function orderPlan(id: string, chance: Chance): OrderPlan {
     expireSeconds,
     acts: [first, ...acts].toSorted((a, b) => a.at - b.at),
   };
-}
-
-/** Soon, or around the order's end. */
-function burst(chance: Chance, life: number): number {
-  return chance.happens(0.6)
-    ? Math.floor(chance.next() ** 2 * MINUTE)
-    : life + MINUTE + chance.whole(-MINUTE, 2 * MINUTE);
 }
 
 /** A few refunds that may be asked for again as they were: together more than the order, perhaps. */

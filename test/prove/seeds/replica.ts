@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { alipayKind } from '../../../server/channels/alipay/kind.ts';
 import { paypalKind } from '../../../server/channels/paypal/kind.ts';
 import { wechatKind } from '../../../server/channels/wechat/kind.ts';
@@ -96,7 +97,7 @@ export class Replica {
       now,
       channels: channelsOf(world, (channel) => this.#change(channel)),
       recordEvent: async (tx, { object: payload, notifyUrl = null, ...named }) => {
-        const id = `${named.objectNo}:${named.type}:${named.dedupe}`;
+        const id = `evt_${hash('sha256', `${named.objectNo}:${named.type}:${named.dedupe}`).slice(0, 24)}`;
         await tx.events.insertIfNew({ ...named, id, payload, notifyUrl, createdAt: now() });
       },
       audit: async () => {},

@@ -35,7 +35,10 @@ export interface SeedOutcome {
   readonly wrong: readonly string[];
   readonly story: readonly string[];
   readonly struck: ReadonlyMap<string, string>;
-  readonly counts: World['counts'] & { orders: number; refunds: number; listed: number; days: number };
+  readonly counts: World['counts'] & { orders: number; refunds: number; listed: number };
+  /** How often each move of `server/README.md` was made, and what was listed for a person. */
+  readonly moves: Readonly<Record<string, number>>;
+  readonly exceptions: Readonly<Record<string, number>>;
 }
 
 /** From then on nothing new happens, and nothing goes wrong any more. */
@@ -94,9 +97,16 @@ export async function runSeed(plan: Plan, options: SeedOptions): Promise<SeedOut
       orders: over.orders.length,
       refunds: over.refunds.length,
       listed,
-      days: Math.round((world.now - BEGINNING) / 86_400_000),
     },
+    moves: countBy(over.moves, 'rule'),
+    exceptions: countBy(over.exceptions, 'kind'),
   };
+}
+
+function countBy(rows: readonly AnyRow[], column: string): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const row of rows) counts[String(row[column])] = (counts[String(row[column])] ?? 0) + 1;
+  return counts;
 }
 
 /** Writes into the clockwork what the plan wants. */

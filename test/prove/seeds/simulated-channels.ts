@@ -103,7 +103,7 @@ function requestOf({ method, url, headers, body }: InnerRequest): object {
   return {
     method,
     url: url.slice(CHANNELS_URL.length),
-    headers: { host: CHANNELS_HOST, ...headers },
+    headers: { host: CHANNELS_HOST, ...(body.length > 0 && { 'content-length': String(body.length) }), ...headers },
     httpVersion: '1.1',
     httpVersionMajor: 1,
     socket,

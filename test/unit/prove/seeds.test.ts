@@ -35,26 +35,25 @@ test.serial('a world on the embedded database is the world in memory', async (t)
   t.is(pglite!.hash, memory!.hash);
 });
 
-test.serial('a service whose every try of a refund is another refund is found out, with a short story', async (t) => {
-  t.timeout(300_000);
-  const found = await run({ ...SMALL, orders: 20, seeds: [1, 2], planted: 'each try has its own number' });
-  const { wrong, shrunk } = found.find((one) => one.shrunk) ?? t.fail();
-  t.regex(wrong.join('\n'), /happened \d+ times/);
-  t.regex(shrunk!.wrong.join('\n'), /happened \d+ times/);
-  t.true(shrunk!.acts <= 6, `${shrunk!.acts} acts`);
-  const story = shrunk!.story.join('\n');
-  t.regex(story, /payer pays|\(place\): ok paid/);
-  t.regex(story, /asks \w+: [\w.]*refund P\w+ R\w+_3/);
-});
-
-test.serial('a short story is told again by what is left out', async (t) => {
-  t.timeout(300_000);
-  const order = { ...SMALL, orders: 20, seeds: [1], planted: 'each try has its own number' } as const;
-  const [{ shrunk } = t.fail()] = await run(order);
-  const [again] = await run({ ...order, without: shrunk!.without, isTold: true, isShrunk: false });
-  t.deepEqual(again!.story, shrunk!.story);
-  t.deepEqual(again!.wrong, shrunk!.wrong);
-});
+test.serial(
+  'a service whose every try of a refund is another refund is found out, and its short story is told again',
+  async (t) => {
+    t.timeout(300_000);
+    const order = { ...SMALL, orders: 25, planted: 'each try has its own number' } as const;
+    const found = await run(order, 2);
+    const { seed, wrong, shrunk } = found.find((one) => one.shrunk) ?? t.fail();
+    t.regex(wrong.join('\n'), /happened \d+ times|gave back \d+, the channel \d+/);
+    t.regex(shrunk!.wrong.join('\n'), /happened \d+ times|gave back \d+, the channel \d+/);
+    t.true(shrunk!.acts <= 6, `${shrunk!.acts} acts`);
+    const story = shrunk!.story.join('\n');
+    t.regex(story, /\(place\)/);
+    t.regex(story, /asks \w+: [\w.]*refund P\w+ R\w+_\d/);
+    const { without } = shrunk!;
+    const [again] = await run({ ...order, seeds: [seed], without, isTold: true, isShrunk: false });
+    t.deepEqual(again!.story, shrunk!.story);
+    t.deepEqual(again!.wrong, shrunk!.wrong);
+  },
+);
 
 test.serial('a service that forgets Idempotency-Keys is found out by what clients were told', async (t) => {
   t.timeout(300_000);
