@@ -24,8 +24,13 @@ export interface Accounts {
 /** Opens the accounts in `dir`. */
 export function openAccounts(dir: string): Accounts {
   const file = join(dir, 'accounts.json');
-  const accounts: Account[] = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Account[]) : [];
-  const save = () => writePrivately(file, JSON.stringify(accounts, null, 2));
+  const known = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Account[]) : [];
+  return keepAccounts(known, (accounts) => writePrivately(file, JSON.stringify(accounts, null, 2)));
+}
+
+/** These accounts and those that are added; `keep` is told of each change. */
+export function keepAccounts(accounts: Account[], keep: (accounts: readonly Account[]) => void): Accounts {
+  const save = () => keep(accounts);
   const get = (payWay: PayWay, name: string) =>
     accounts.find((account) => account.payWay === payWay && account.name === name);
   return {

@@ -2,13 +2,14 @@ import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PayWay } from '../payments/channel.ts';
-import { openAccounts } from './accounts.ts';
-import { openAuthority, pkcs8 } from './authority.ts';
+import { type Accounts, openAccounts } from './accounts.ts';
+import { type Authority, openAuthority, pkcs8 } from './authority.ts';
 import { newRsaKeys } from './certificates.ts';
 import { createClock } from './clock.ts';
+import { deliver, type Deliver } from './deliver.ts';
 import { answerExchange } from './exchange.ts';
 import { createFaults } from './faults.ts';
-import { writePrivately } from './files.ts';
+import { openJournal, type OpenJournal, writePrivately } from './files.ts';
 import type { Core, Half } from './half.ts';
 import { openLedger, type Ledger } from './ledger.ts';
 import { takeSimulatorFolder } from './lock.ts';
@@ -18,30 +19,56 @@ import { SimulatorRefusal } from './refusal.ts';
 import type { Trade } from './trade.ts';
 import { createTrades } from './trades.ts';
 
-/** What a core is made from. */
-export interface CoreOptions {
-  dir: string;
+/** What a core is told, wherever it keeps what it must not forget. */
+interface Settings {
   halves: readonly Half[];
   timeFactor: number;
   clockOffset: number | undefined;
   log: Core['log'];
 }
 
+/** A core whose keys, accounts and ledger are in a folder. */
+export interface CoreOptions extends Settings {
+  dir: string;
+}
+
+/** What a core is made from. */
+export interface CoreParts extends Settings {
+  authority: Authority;
+  strangerKey: KeyObject;
+  accounts: Accounts;
+  openJournal: OpenJournal;
+  deliver: Deliver;
+  /** What is given back when the core is closed. */
+  release(): void;
+}
+
 /** Opens keys, accounts and ledger in `dir`, making them at the first start; every channel has an account `default`. */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const unlock = takeSimulatorFolder(options.dir);
+  const { dir } = options;
   try {
-    return await assemble(options, unlock);
+    const [authority, strangerKey] = await Promise.all([openAuthority(dir), openStranger(dir)]);
+    return await createCore({
+      ...options,
+      authority,
+      strangerKey,
+      accounts: openAccounts(dir),
+      openJournal: (replay) => openJournal(join(dir, 'ledger.jsonl'), replay),
+      deliver,
+      release: unlock,
+    });
   } catch (error) {
     unlock();
     throw error;
   }
 }
 
-async function assemble({ dir, halves, timeFactor, clockOffset, log }: CoreOptions, unlock: () => void): Promise<Core> {
-  const [authority, strangerKey] = await Promise.all([openAuthority(dir), openStranger(dir)]);
+/** Assembles what the channels share; every channel has an account `default`. */
+export async function createCore(parts: CoreParts): Promise<Core> {
+  const { halves, timeFactor, clockOffset, log, authority, strangerKey, accounts, openJournal: open } = parts;
   // The ledger stamps its lines with the clock, whose offset it remembers: it is only written after both exist.
-  const ledger: Ledger = openLedger(dir, () => clock.now());
+  const ledger: Ledger = openLedger(open, () => clock.now());
   const clock = createClock(clockOffset ?? ledger.clockOffset, timeFactor, (error) =>
     log('a task failed', { error: String(error) }),
   );
@@ -53,14 +80,14 @@ async function assemble({ dir, halves, timeFactor, clockOffset, log }: CoreOptio
       throw new SimulatorRefusal(404, 'no_such_channel', `The channel ${payWay} is not simulated.`);
     return found;
   };
-  const notices = createNotices(() => core, half, { ledger, clock, faults });
+  const notices = createNotices(() => core, half, { ledger, clock, faults, deliver: parts.deliver });
   const core: Core = {
     url: '',
     halves,
     clock,
     ledger,
     trades,
-    accounts: openAccounts(dir),
+    accounts,
     authority,
     faults,
     notices,
@@ -76,7 +103,7 @@ async function assemble({ dir, halves, timeFactor, clockOffset, log }: CoreOptio
       clock.stop();
       notices.stop();
       ledger.close();
-      unlock();
+      parts.release();
     },
   };
   await Promise.all(halves.map((each) => ensureAccount(core, each, 'default')));

@@ -8,15 +8,13 @@ export interface Receipt {
   body: string;
 }
 
+/** Posts a notice once and gives up after `timeoutMs`; never throws, follows nothing. */
+export type Deliver = (url: string, notice: SignedNotice, timeoutMs: number, stop: AbortSignal) => Promise<Receipt>;
+
 const MOST_BYTES = 64 * 1024;
 
-/** Posts a notice once and gives up after `timeoutMs`; never throws, follows nothing, reuses no connection. */
-export function deliver(
-  url: string,
-  { headers, body }: SignedNotice,
-  timeoutMs: number,
-  stop: AbortSignal,
-): Promise<Receipt> {
+/** Over the network, each on a connection of its own. */
+export const deliver: Deliver = (url, { headers, body }, timeoutMs, stop) => {
   return new Promise((resolve) => {
     const nothing = () => resolve({ status: null, body: '' });
     const send = url.startsWith('https:') ? tlsRequest : plainRequest;
@@ -44,4 +42,4 @@ export function deliver(
       nothing();
     }
   });
-}
+};

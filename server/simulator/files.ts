@@ -23,6 +23,9 @@ export interface Journal {
   close(): void;
 }
 
+/** Opens a journal and calls `replay` with every whole line that was in it. */
+export type OpenJournal = (replay: (line: Record<string, unknown>) => void) => Journal;
+
 /** Opens a journal, calls `replay` with every whole line in it and cuts off a line that a crash tore. */
 export function openJournal(file: string, replay: (line: Record<string, unknown>) => void): Journal {
   const bytes = existsSync(file) ? readFileSync(file) : Buffer.alloc(0);

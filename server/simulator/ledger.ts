@@ -1,6 +1,5 @@
-import { join } from 'node:path';
 import type { PayWay } from '../payments/channel.ts';
-import { openJournal, type Journal } from './files.ts';
+import type { OpenJournal } from './files.ts';
 import type { NoticeRecord } from './notice.ts';
 import type { EntryType, LedgerEntry, Refund, Trade, TradeState } from './trade.ts';
 
@@ -37,8 +36,8 @@ export interface Ledger {
   close(): void;
 }
 
-/** Opens the ledger in `dir` and replays it; a line that a crash tore is dropped. */
-export function openLedger(dir: string, now: () => number): Ledger {
+/** Opens the ledger over its journal and replays it. */
+export function openLedger(openJournal: OpenJournal, now: () => number): Ledger {
   const entries: LedgerEntry[] = [];
   const trades = new Map<string, Trade>();
   const notices = new Map<string, NoticeRecord>();
@@ -48,7 +47,7 @@ export function openLedger(dir: string, now: () => number): Ledger {
     entries.push(entry);
     numbers.add(entry.number);
   };
-  const journal: Journal = openJournal(join(dir, 'ledger.jsonl'), (line) => {
+  const journal = openJournal((line) => {
     if (line['entry'] !== undefined) remember(line['entry'] as LedgerEntry);
     if (line['trade'] !== undefined) trades.set((line['trade'] as Trade).id, line['trade'] as Trade);
     if (line['notice'] !== undefined) notices.set((line['notice'] as NoticeRecord).id, line['notice'] as NoticeRecord);

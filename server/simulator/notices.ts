@@ -1,6 +1,6 @@
 import type { PayWay } from '../payments/channel.ts';
 import type { Clock } from './clock.ts';
-import { deliver } from './deliver.ts';
+import type { Deliver } from './deliver.ts';
 import type { FaultName, Faults } from './faults.ts';
 import type { Core, Half } from './half.ts';
 import type { Ledger } from './ledger.ts';
@@ -20,7 +20,7 @@ const FIRST_MS = 100;
 export function createNotices(
   core: () => Core,
   halfOf: (payWay: PayWay) => Half,
-  { ledger, clock, faults }: { ledger: Ledger; clock: Clock; faults: Faults },
+  { ledger, clock, faults, deliver }: { ledger: Ledger; clock: Clock; faults: Faults; deliver: Deliver },
 ): Notices {
   const deliveries: Delivery[] = [];
   const silenced = new Set<PayWay>();

@@ -54,7 +54,8 @@ export async function startSimulator(options: SimulatorOptions): Promise<Running
   };
 }
 
-function createApp(core: Core): Koa {
+/** The simulator's app: its channels, the payer's pages and the control API. */
+export function createApp(core: Core): Koa {
   const app = new Koa();
   // A client that gives up in the middle of a silence is what the silence is for.
   app.on('error', (error: Error & { status?: number }) => core.log('request failed', { error: String(error) }));

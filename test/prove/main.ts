@@ -1,18 +1,30 @@
 // The entry of `npm run prove`: chooses the form of the command by its options.
 import { parseArgs } from 'node:util';
 import type { Command } from './commands/command.ts';
+import { everythingCommand } from './commands/everything.ts';
 import { exploreCommand } from './commands/explore.ts';
 import { historyCommand } from './commands/history.ts';
 import { mutantsCommand } from './commands/mutants.ts';
 import { recordCommand } from './commands/record.ts';
+import { seedCommand, seedsCommand } from './commands/seeds.ts';
 
 /** The first whose own option is there is run. */
-const COMMANDS: readonly Command[] = [exploreCommand, historyCommand, recordCommand, mutantsCommand];
+const COMMANDS: readonly Command[] = [
+  exploreCommand,
+  historyCommand,
+  recordCommand,
+  mutantsCommand,
+  seedsCommand,
+  seedCommand,
+];
 
-const options = Object.assign({}, ...COMMANDS.map((command) => command.options)) as Command['options'];
+const options = Object.assign(
+  {},
+  ...[...COMMANDS, everythingCommand].map((command) => command.options),
+) as Command['options'];
 
 function usage(problem: string): never {
-  const forms = COMMANDS.map((command) => `  npm run prove -- ${command.usage}`);
+  const forms = [everythingCommand, ...COMMANDS].map((command) => `  npm run prove -- ${command.usage}`);
   console.error([problem, ...forms].join('\n'));
   process.exit(2);
 }
@@ -26,5 +38,8 @@ function readValues(): Record<string, string | undefined> {
 }
 
 const values = readValues();
-const command = COMMANDS.find(({ name }) => values[name] !== undefined) ?? usage('Which form is meant?');
+const isAll = Object.keys(values).every((name) => name in everythingCommand.options);
+const command =
+  COMMANDS.find(({ name }) => values[name] !== undefined) ??
+  (isAll ? everythingCommand : usage('Which form is meant?'));
 process.exitCode = (await command.run(values)) ? 0 : 1;

@@ -3,6 +3,7 @@ import type { OrderExceptionRow, OrderRow } from '../../server/db/entities/order
 import type { RefundRow } from '../../server/db/entities/refunds.ts';
 import type { Store, Tx } from '../../server/db/store.ts';
 import { type Chance, createChance } from '../prove/chance.ts';
+import { indexedStore } from '../prove/memory/indexed-store.ts';
 import { memoryStore } from '../prove/memory/memory-store.ts';
 import { EMPTY } from '../prove/memory/tables.ts';
 import { at, orderRow, refundRow } from '../support/core-rows.ts';
@@ -105,10 +106,11 @@ function run(store: Store, statements: readonly Statement[]): Promise<unknown> {
   });
 }
 
-test('the memory that states are explored in does what PostgreSQL does', async (t) => {
+test('the memories that states are explored and seeds are run in do what PostgreSQL does', async (t) => {
   t.timeout(600_000);
   const { store } = await postgresDatabase(t);
   const memory = memoryStore(EMPTY);
+  const indexed = indexedStore();
   const chance = createChance(20_261_123);
   const transactions = count(3_000, 300);
   let refused = 0;
@@ -121,13 +123,15 @@ test('the memory that states are explored in does what PostgreSQL does', async (
     };
     const [theirs, ours] = [await run(store, statements()), await run(memory, statements())];
     t.deepEqual(ours, theirs, `transaction ${turn}`);
+    t.deepEqual(await run(indexed, statements()), theirs, `transaction ${turn} of the indexed one`);
     if (theirs === 'refused') refused += 1;
   }
   for (const table of ['orders', 'refunds', 'exceptions'] as const) {
     const key = { orders: 'orderNo', refunds: 'refundNo', exceptions: 'id' }[table];
     const all = (from: Store) => from.read((tx) => (tx[table] as Tx['orders']).list({}, { orderBy: { [key]: 'asc' } }));
     t.deepEqual(await all(memory), await all(store), table);
+    t.deepEqual(await all(indexed), await all(store), table);
   }
   t.true(refused > 0 && refused < transactions / 2, `${refused} of ${transactions}`);
-  t.log(`${transactions} transactions, ${refused} refused by both`);
+  t.log(`${transactions} transactions, ${refused} refused by all`);
 });

@@ -7,10 +7,15 @@ let chance: Chance = createChance(0);
 /** Every random number of this process comes from a seed from now on. */
 export function takeOverRandom(): void {
   const byte = () => chance.whole(0, 255);
-  crypto.randomBytes = ((size: number) => Buffer.from(Array.from({ length: size }, byte))) as never;
+  crypto.randomBytes = ((size: number) => {
+    const bytes = Buffer.alloc(size);
+    for (let at = 0; at < size; at += 1) bytes[at] = byte();
+    return bytes;
+  }) as never;
   crypto.randomUUID = (() => uuid()) as never;
   crypto.randomInt = ((low: number, high?: number) =>
     high === undefined ? chance.whole(0, low - 1) : chance.whole(low, high - 1)) as never;
+  Math.random = () => chance.next();
   syncBuiltinESMExports();
 }
 

@@ -79,15 +79,23 @@ export const TABLE_NAMES = Object.keys(MEMORY_TABLES) as readonly TableName[];
 /** A database in which nothing has happened yet. */
 export const EMPTY = Object.freeze(Object.fromEntries(TABLE_NAMES.map((name) => [name, []]))) as unknown as Snapshot;
 
-/** The columns that a row would share with another one, if there is such a row. */
-export function takenBy(name: TableName, row: AnyRow, others: readonly AnyRow[]): readonly string[] | undefined {
+/** Which rows are meant: those that have these values, of a list any one. */
+export type Where = Readonly<Record<string, unknown>>;
+
+/** The columns that a row would share with another one, if there is such a row; `among` gives the others, the row itself perhaps too. */
+export function takenBy(
+  name: TableName,
+  row: AnyRow,
+  among: (where: Where) => Iterable<AnyRow>,
+): readonly string[] | undefined {
   for (const { columns, when } of MEMORY_TABLES[name].uniques as readonly Unique[]) {
     if (columns.some((column) => (row[column] ?? null) === null)) continue;
     if (when && !when(row as never)) continue;
-    const isShared = others.some(
-      (other) => columns.every((column) => other[column] === row[column]) && (!when || when(other as never)),
-    );
-    if (isShared) return columns;
+    const same = Object.fromEntries(columns.map((column) => [column, row[column]]));
+    for (const other of among(same)) {
+      const isShared = columns.every((column) => other[column] === row[column]) && (!when || when(other as never));
+      if (isShared && other !== row) return columns;
+    }
   }
   return undefined;
 }
@@ -96,4 +104,12 @@ export function takenBy(name: TableName, row: AnyRow, others: readonly AnyRow[])
 export function brokenBy(name: TableName, row: AnyRow): string | undefined {
   const checks: TableRules['checks'] = (MEMORY_TABLES[name] as TableRules).checks ?? {};
   return Object.keys(checks).find((check) => !checks[check]!(row as never));
+}
+
+/** A unique column is taken, or a condition of a table broken: what the database would have refused. */
+export class RefusedByDatabase extends Error {
+  constructor(table: TableName, why: string) {
+    super(`${table}: ${why}`);
+    this.name = 'RefusedByDatabase';
+  }
 }

@@ -1,0 +1,164 @@
+import type { Store, Tx } from '../../../server/db/store.ts';
+import type { Shelf } from './memory-table.ts';
+import { memoryTx, type Shelves } from './memory-tx.ts';
+import { type AnyRow, MEMORY_TABLES, type Snapshot, TABLE_NAMES, type TableName, type Where } from './tables.ts';
+
+/** Columns by which rows are looked up beside the unique ones. */
+const ALSO: Readonly<Partial<Record<TableName, readonly string[]>>> = {
+  orders: ['merchantOrderNo', 'channelTradeNo', 'channelOrderId'],
+  refunds: ['orderNo', 'channelRefundNo', 'merchantRefundNo'],
+  refundQuestions: ['orderNo'],
+  moves: ['orderNo'],
+  exceptions: ['orderNo', 'refundNo'],
+  notices: ['noticeId'],
+  keys: ['key'],
+  events: ['objectNo'],
+  dueEffects: ['orderNo'],
+  disputes: ['orderNo', 'refundNo', 'channelDisputeNo'],
+};
+
+/** A store in memory for one transaction at a time, which finds rows by their keys. */
+export interface IndexedStore extends Store {
+  /** Rows that have this value in a column that is indexed, in the order in which they came. */
+  rowsBy(name: TableName, column: string, value: unknown): readonly AnyRow[];
+  rowsOf(name: TableName): readonly AnyRow[];
+  snapshot(): Snapshot;
+}
+
+/** Opens an empty one. `committed` hears of the rows that a commit wrote, each with what it was before. */
+export function indexedStore(committed: (changes: readonly Written[]) => void = () => {}): IndexedStore {
+  const shelves = new IndexedShelves();
+  const tx = memoryTx(shelves);
+  const commit = async <T>(work: (one: Tx) => Promise<T>): Promise<T> => {
+    const putBack = shelves.remember();
+    let result: T;
+    try {
+      result = await work(tx);
+    } catch (error) {
+      putBack();
+      shelves.forget();
+      throw error;
+    }
+    const written = shelves.forget();
+    if (written.length > 0) committed(written);
+    return result;
+  };
+  return {
+    transaction: commit,
+    autocommit: commit,
+    read: (work) => work(tx),
+    rowsBy: (name, column, value) => [...shelves.of(name).among({ [column]: value })],
+    rowsOf: (name) => [...shelves.of(name).among({})],
+    snapshot: () =>
+      Object.fromEntries(TABLE_NAMES.map((name) => [name, [...shelves.of(name).among({})]])) as unknown as Snapshot,
+  };
+}
+
+/** One row before and after it was written; undefined = it was not there. */
+export interface Written {
+  readonly name: TableName;
+  readonly before: AnyRow | undefined;
+  readonly after: AnyRow | undefined;
+}
+
+class IndexedShelves implements Shelves {
+  readonly #shelves = new Map<TableName, IndexedShelf>();
+  #written: Written[] = [];
+
+  constructor() {
+    for (const name of TABLE_NAMES)
+      this.#shelves.set(name, new IndexedShelf(name, (one) => void this.#written.push(one)));
+  }
+
+  of(name: TableName): Shelf {
+    return this.#shelves.get(name)!;
+  }
+
+  remember(): () => void {
+    const from = this.#written.length;
+    return () => {
+      for (const one of this.#written.splice(from).toReversed()) this.#shelves.get(one.name)!.undo(one);
+    };
+  }
+
+  /** Nothing before this can be put back any more; gives what was written. */
+  forget(): readonly Written[] {
+    const written = this.#written;
+    this.#written = [];
+    return written;
+  }
+}
+
+class IndexedShelf implements Shelf {
+  readonly #name: TableName;
+  readonly #note: (written: Written) => void;
+  /** By their places, which never change. */
+  readonly #rows = new Map<number, AnyRow>();
+  readonly #places = new Map<AnyRow, number>();
+  readonly #indexes: ReadonlyMap<string, Map<unknown, Set<number>>>;
+  #next = 0;
+
+  constructor(name: TableName, note: (written: Written) => void) {
+    this.#name = name;
+    this.#note = note;
+    const single = MEMORY_TABLES[name].uniques.flatMap(({ columns }) => (columns.length === 1 ? columns : []));
+    this.#indexes = new Map([...single, ...(ALSO[name] ?? [])].map((column) => [column, new Map()]));
+  }
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  among(where: Where): Iterable<AnyRow> {
+    for (const [column, index] of this.#indexes) {
+      const { [column]: wanted } = where;
+      if (wanted === undefined || wanted === null) continue;
+      const values = Array.isArray(wanted) ? (wanted as unknown[]) : [wanted];
+      const places = values.flatMap((value) => [...(index.get(value) ?? [])]);
+      return places.toSorted((a, b) => a - b).map((place) => this.#rows.get(place)!);
+    }
+    return this.#rows.values();
+  }
+
+  add(row: AnyRow): void {
+    this.#put(this.#next++, row);
+    this.#note({ name: this.#name, before: undefined, after: row });
+  }
+
+  replace(before: AnyRow, after: AnyRow): void {
+    this.#put(this.#take(before), after);
+    this.#note({ name: this.#name, before, after });
+  }
+
+  remove(rows: readonly AnyRow[]): void {
+    for (const before of rows) {
+      this.#rows.delete(this.#take(before));
+      this.#note({ name: this.#name, before, after: undefined });
+    }
+  }
+
+  undo({ before, after }: Written): void {
+    const place = after ? this.#take(after) : this.#next++;
+    if (before) this.#put(place, before);
+    else this.#rows.delete(place);
+  }
+
+  #put(place: number, row: AnyRow): void {
+    this.#rows.set(place, row);
+    this.#places.set(row, place);
+    for (const [column, index] of this.#indexes) {
+      const value = row[column] ?? null;
+      if (value === null) continue;
+      const known = index.get(value);
+      if (known) known.add(place);
+      else index.set(value, new Set([place]));
+    }
+  }
+
+  #take(row: AnyRow): number {
+    const place = this.#places.get(row)!;
+    this.#places.delete(row);
+    for (const [column, index] of this.#indexes) index.get(row[column])?.delete(place);
+    return place;
+  }
+}

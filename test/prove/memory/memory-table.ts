@@ -1,0 +1,152 @@
+import {
+  type AnyRow,
+  brokenBy,
+  MEMORY_TABLES,
+  RefusedByDatabase,
+  takenBy,
+  type TableName,
+  type TableRules,
+  type Where,
+} from './tables.ts';
+
+/** Where the rows of a table lie. */
+export interface Shelf {
+  readonly size: number;
+  /** Every row that matches, in the order in which they came, and perhaps others. */
+  among(where: Where): Iterable<AnyRow>;
+  add(row: AnyRow): void;
+  replace(before: AnyRow, after: AnyRow): void;
+  remove(rows: readonly AnyRow[]): void;
+}
+
+interface Listing {
+  orderBy?: Readonly<Record<string, 'asc' | 'desc'>>;
+  limit?: number;
+  offset?: number;
+}
+
+/** One table, with the methods of `server/db/table.ts` and its meaning. */
+export class MemoryTable {
+  readonly #name: TableName;
+  readonly #shelf: Shelf;
+
+  constructor(name: TableName, shelf: Shelf) {
+    this.#name = name;
+    this.#shelf = shelf;
+  }
+
+  async find(where: Where): Promise<AnyRow | undefined> {
+    for (const row of this.#shelf.among(where)) if (matches(row, where)) return { ...row };
+    return undefined;
+  }
+
+  lock(where: Where): Promise<AnyRow | undefined> {
+    return this.find(where);
+  }
+
+  async list(where: Where, { orderBy = {}, limit, offset = 0 }: Listing = {}): Promise<AnyRow[]> {
+    const found = this.#matching(where).toSorted((a, b) => compareRows(a, b, orderBy));
+    return found.slice(offset, limit === undefined ? undefined : offset + limit).map((row) => ({ ...row }));
+  }
+
+  async count(where: Where): Promise<number> {
+    return this.#matching(where).length;
+  }
+
+  async insert(row: AnyRow): Promise<void> {
+    const taken = this.#insert(row);
+    if (taken) throw new RefusedByDatabase(this.#name, `${taken.join(', ')} is taken`);
+  }
+
+  async insertMany(rows: readonly AnyRow[]): Promise<void> {
+    for (const row of rows) await this.insert(row);
+  }
+
+  async insertIfNew(row: AnyRow): Promise<boolean> {
+    return this.#insert(row) === undefined;
+  }
+
+  async update(where: Where, patch: AnyRow): Promise<number> {
+    return this.change(where, () => patch);
+  }
+
+  async delete(where: Where): Promise<number> {
+    const found = this.#matching(where);
+    if (found.length > 0) this.#shelf.remove(found);
+    return found.length;
+  }
+
+  /** Changes the rows that match, each by itself; returns how many. */
+  change(where: Where, patchOf: (row: AnyRow) => AnyRow): number {
+    const changed = this.#matching(where).flatMap((row) => {
+      const changes = given(patchOf(row));
+      return changes.length === 0 ? [] : [{ row, after: { ...row, ...Object.fromEntries(changes) } }];
+    });
+    for (const { row, after } of changed) this.#shelf.replace(row, after);
+    for (const { after } of changed) {
+      const taken = this.#refuseBroken(after);
+      if (taken) throw new RefusedByDatabase(this.#name, `${taken.join(', ')} is taken`);
+    }
+    return changed.length;
+  }
+
+  #matching(where: Where): AnyRow[] {
+    const found: AnyRow[] = [];
+    for (const row of this.#shelf.among(where)) if (matches(row, where)) found.push(row);
+    return found;
+  }
+
+  /** Gives the columns that are taken, or undefined when the row is in. */
+  #insert(wanted: AnyRow): readonly string[] | undefined {
+    const { defaults = {}, numbered } = MEMORY_TABLES[this.#name] as TableRules;
+    const row: Record<string, unknown> = { ...defaults, ...Object.fromEntries(given(wanted)) };
+    if (numbered !== undefined) row[numbered] ??= BigInt(this.#shelf.size + 1);
+    const taken = this.#refuseBroken(row);
+    if (!taken) this.#shelf.add(row);
+    return taken;
+  }
+
+  #refuseBroken(row: AnyRow): readonly string[] | undefined {
+    const broken = brokenBy(this.#name, row);
+    if (broken) throw new RefusedByDatabase(this.#name, broken);
+    return takenBy(this.#name, row, (where) => this.#shelf.among(where));
+  }
+}
+
+/** Members with `undefined` are not there. */
+function given(row: AnyRow): [string, unknown][] {
+  return Object.entries(row).flatMap(([name, value]): [string, unknown][] =>
+    value === undefined ? [] : [[name, stored(value)]],
+  );
+}
+
+function matches(row: AnyRow, where: Where): boolean {
+  for (const name in where) {
+    const wanted = where[name];
+    if (wanted === undefined) throw new TypeError(`${name}: only plain values can be looked up`);
+    const value = row[name] ?? null;
+    const isWanted = Array.isArray(wanted) ? wanted.some((one) => isEqual(value, one)) : isEqual(value, wanted);
+    if (!isWanted) return false;
+  }
+  return true;
+}
+
+function isEqual(one: unknown, other: unknown): boolean {
+  if (one instanceof Date && other instanceof Date) return one.getTime() === other.getTime();
+  return one === other;
+}
+
+function compareRows(a: AnyRow, b: AnyRow, orderBy: NonNullable<Listing['orderBy']>): number {
+  for (const [name, way] of Object.entries(orderBy)) {
+    const [left, right] = [a[name] as number, b[name] as number];
+    if (isEqual(left, right)) continue;
+    return (left < right ? -1 : 1) * (way === 'desc' ? -1 : 1);
+  }
+  return 0;
+}
+
+/** As the database gives it back: documents as plain JSON of their own. */
+function stored(value: unknown): unknown {
+  const isDocument = typeof value === 'object' && value !== null && !(value instanceof Date) && !Array.isArray(value);
+  return isDocument ? (JSON.parse(JSON.stringify(value)) as unknown) : value;
+}

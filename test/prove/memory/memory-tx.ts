@@ -1,0 +1,53 @@
+import type { Tx } from '../../../server/db/store.ts';
+import { MemoryTable, type Shelf } from './memory-table.ts';
+import { type AnyRow, TABLE_NAMES, type TableName } from './tables.ts';
+
+/** Rows that can be put back as they were. */
+export interface Shelves {
+  of(name: TableName): Shelf;
+  /** Remembers how everything is; what it gives puts it back. */
+  remember(): () => void;
+}
+
+/** A transaction over shelves: whoever runs it puts them back when it fails. */
+export function memoryTx(shelves: Shelves): Tx {
+  const tables = Object.fromEntries(
+    TABLE_NAMES.map((name) => [name, new MemoryTable(name, shelves.of(name))]),
+  ) as Record<TableName, MemoryTable>;
+  const sql = async (statement: string, parameters: readonly unknown[] = []) => runSql(tables, statement, parameters);
+  const tx = {
+    ...tables,
+    sql,
+    prepared: sql,
+    async savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T> {
+      const putBack = shelves.remember();
+      try {
+        return await part(tx as unknown as Tx);
+      } catch (error) {
+        putBack();
+        throw error;
+      }
+    },
+    advisoryLock: async () => {},
+    wake: async () => {},
+  };
+  return tx as unknown as Tx;
+}
+
+/** The one statement of payments that is written in SQL: another message about what is listed (db/queries/exceptions.ts). */
+async function runSql(
+  { exceptions }: Record<TableName, MemoryTable>,
+  statement: string,
+  parameters: readonly unknown[],
+): Promise<AnyRow[]> {
+  if (!/^update order_exceptions\s+set detail = detail/.test(statement))
+    throw new TypeError(`no such statement in memory: ${statement.slice(0, 80)}`);
+  const [detail, orderNo, kind, dedupe] = parameters as string[];
+  const where = { orderNo, kind, dedupe };
+  const found = await exceptions.list(where);
+  exceptions.change(where, (row) => {
+    const known = row['detail'] as { notices?: string | number };
+    return { detail: { ...known, ...(JSON.parse(detail!) as object), notices: Number(known.notices) + 1 } };
+  });
+  return found.map(({ id }) => ({ id }));
+}

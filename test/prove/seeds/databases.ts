@@ -1,0 +1,146 @@
+import { migrate } from '../../../server/db/migrate.ts';
+import { openDatabase } from '../../../server/db/orm.ts';
+import { type DueRows, dueEffectRows, dueOrders, dueQuestions, dueRefunds } from '../../../server/db/queries/due.ts';
+import { createStore, type ReadTx, type Store, type Tx } from '../../../server/db/store.ts';
+import { indexedStore, type IndexedStore, type Written } from '../memory/indexed-store.ts';
+import { type AnyRow, type Snapshot, TABLE_NAMES, type TableName } from '../memory/tables.ts';
+
+/** Rows that can be due, by what is done about them. */
+export type DueKind = 'order' | 'refund' | 'question' | 'effect';
+
+/** A row that is due at some time. */
+export interface DueThing {
+  readonly kind: DueKind;
+  readonly id: string;
+  /** Of which order it is. */
+  readonly orderNo: string;
+  /** Milliseconds: not before this, and not before the lease of whoever works on it ends. */
+  readonly at: number;
+}
+
+/** The database of a world. */
+export interface WorldDatabase {
+  readonly store: Store;
+  /** Every row that is due at some time. */
+  schedule(): Promise<DueThing[]>;
+  /** Leases a row if it is due and nobody has it. */
+  claim(tx: Tx, kind: DueKind, id: string, now: Date): Promise<boolean>;
+  snapshot(): Promise<Snapshot>;
+  /** In memory only: what it has of an order. */
+  readonly indexed?: IndexedStore;
+}
+
+/** An empty database in memory. */
+export function openMemory(committed: (changes: readonly Written[]) => void): WorldDatabase {
+  const due = new Map<string, DueThing>();
+  const store = indexedStore((changes) => {
+    for (const { name, before, after } of changes) {
+      const kind = KINDS.find(({ table }) => table === name);
+      if (!kind) continue;
+      const thing = after && thingOf(kind, after);
+      const id = `${name} ${String((after ?? before)?.[kind.key])}`;
+      if (thing) due.set(id, thing);
+      else due.delete(id);
+    }
+    committed(changes);
+  });
+  return {
+    store,
+    indexed: store,
+    schedule: async () => [...due.values()],
+    async claim(tx, kind, id, now) {
+      const { table, key, at } = KINDS.find((one) => one.kind === kind)!;
+      const rows = tx[table] as unknown as Claimable;
+      const row = await rows.find({ [key]: id });
+      const due = row?.[at] as Date | null;
+      const lease = row?.['leasedUntil'] as Date | null;
+      if (!row || !due || due > now || (lease && lease > now)) return false;
+      return (await rows.update({ [key]: id }, { leasedUntil: new Date(now.getTime() + LEASE_MS) })) === 1;
+    },
+    snapshot: async () => store.snapshot(),
+  };
+}
+
+/** When a row is due, if it is at any time. */
+function thingOf({ kind, key, at }: (typeof KINDS)[number], row: AnyRow): DueThing | undefined {
+  const due = row[at] as Date | null;
+  const isOver = (kind === 'question' && row['state'] !== 'open') || (kind === 'effect' && row['state'] !== 'due');
+  if (!due || isOver) return undefined;
+  const lease = row['leasedUntil'] as Date | null;
+  const moment = Math.max(due.getTime(), lease?.getTime() ?? 0);
+  return { kind, id: String(row[key]), orderNo: String(row['orderNo']), at: moment };
+}
+
+/** As `db/queries/due.ts` leases what is claimed. */
+const LEASE_MS = 60_000;
+
+interface Claimable {
+  find(where: object): Promise<AnyRow | undefined>;
+  update(where: object, patch: object): Promise<number>;
+}
+
+const KINDS = [
+  { kind: 'order', table: 'orders', key: 'orderNo', at: 'nextCheckAt' },
+  { kind: 'refund', table: 'refunds', key: 'refundNo', at: 'nextCheckAt' },
+  { kind: 'question', table: 'refundQuestions', key: 'id', at: 'nextAt' },
+  { kind: 'effect', table: 'dueEffects', key: 'id', at: 'nextAt' },
+] as const satisfies readonly { kind: DueKind; table: TableName; key: string; at: string }[];
+
+const DUE_ROWS: Readonly<Record<DueKind, DueRows>> = {
+  order: dueOrders(true),
+  refund: dueRefunds(true),
+  question: dueQuestions(true),
+  effect: dueEffectRows(),
+};
+
+const SCHEDULE = `
+  select kind, id, order_no as "orderNo", cast(extract(epoch from greatest(at, leased_until)) * 1000 as text) as at from (
+    select 'order' as kind, order_no as id, order_no, next_check_at as at, leased_until from orders
+    union all select 'refund', refund_no, order_no, next_check_at, leased_until from refunds
+    union all select 'question', id::text, order_no, next_at, leased_until from refund_questions where state = 'open'
+    union all select 'effect', id::text, order_no, next_at, leased_until from due_effects where state = 'due'
+  ) due where at is not null`;
+
+/** Opens a database like the embedded one of the service, in memory; it is emptied for each world. */
+export async function openPglite(): Promise<{ empty(): Promise<WorldDatabase>; close(): Promise<void> }> {
+  const database = await openDatabase({ kind: 'pglite', url: 'memory://' });
+  await migrate(database);
+  const store = createStore(database, () => {});
+  const world: WorldDatabase = {
+    store,
+    schedule: () =>
+      store.read(async (tx) => {
+        const rows = await tx.sql<Omit<DueThing, 'at'> & { at: string }>(SCHEDULE);
+        return rows.map((row) => ({ ...row, at: Math.round(Number(row.at)) }));
+      }),
+    claim: async (tx, kind, id, now) => (await DUE_ROWS[kind].claim(tx, { now, limit: 1, only: [id] })).length === 1,
+    snapshot: () =>
+      store.read(async (tx) => {
+        const all: [TableName, readonly AnyRow[]][] = [];
+        for (const name of TABLE_NAMES) all.push([name, await (tx[name] as unknown as Listable).list({})]);
+        return Object.fromEntries(all) as unknown as Snapshot;
+      }),
+  };
+  return {
+    async empty() {
+      await store.transaction((tx) => tx.sql(`truncate ${SQL_NAMES.join(', ')} restart identity`));
+      return world;
+    },
+    close: () => database.close(),
+  };
+}
+
+type Listable = { list(where: object): ReturnType<ReadTx['orders']['list']> } & Record<string, never>;
+
+const SQL_NAMES = [
+  'orders',
+  'refunds',
+  'refund_questions',
+  'moves',
+  'order_exceptions',
+  'notices',
+  'idempotency_keys',
+  'events',
+  'due_effects',
+  'disputes',
+];

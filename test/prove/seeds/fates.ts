@@ -1,0 +1,46 @@
+import { type Chance, createChance } from '../chance.ts';
+
+/** What becomes of every step of a world: of the same name always the same, whatever else happens. */
+export interface Fates {
+  /** Chance of its own for something with a name. */
+  of(name: string): Chance;
+  /** The first number of that chance, from 0 to below 1. */
+  luck(name: string): number;
+  /** One of the fates by its weight, for something with a name; the first, which is the ordinary one, in calm weather or when it was left out. */
+  draw<Fate extends string>(name: string, weights: readonly (readonly [Fate, number])[]): Fate;
+  /** What went otherwise than it should, by name. */
+  readonly struck: ReadonlyMap<string, string>;
+  /** From now on nothing goes wrong any more. */
+  calm(): void;
+}
+
+/** The fates of a seed. `spared`: names of which everything goes as it should. */
+export function createFates(seed: number, spared: ReadonlySet<string> = new Set()): Fates {
+  const struck = new Map<string, string>();
+  let isCalm = false;
+  const of = (name: string) => createChance(mixed(seed, name));
+  const luck = (name: string) => mixed(seed, name) / 2 ** 32;
+  return {
+    of,
+    luck,
+    struck,
+    draw(name, weights) {
+      const [[ordinary]] = weights as [(typeof weights)[number]];
+      if (isCalm || spared.has(name)) return ordinary;
+      let left = luck(`fate of ${name}`) * weights.reduce((sum, [, weight]) => sum + weight, 0);
+      const [fate] = weights.find(([, weight]) => (left -= weight) < 0) ?? [ordinary];
+      if (fate !== ordinary) struck.set(name, fate);
+      return fate;
+    },
+    calm: () => void (isCalm = true),
+  };
+}
+
+/** A seed for a name under a seed (FNV-1a, and the finish of MurmurHash 3). */
+function mixed(seed: number, name: string): number {
+  let sum = (2_166_136_261 ^ seed) >>> 0;
+  for (let at = 0; at < name.length; at += 1) sum = Math.imul(sum ^ name.charCodeAt(at), 16_777_619) >>> 0;
+  sum = Math.imul(sum ^ (sum >>> 16), 0x85eb_ca6b) >>> 0;
+  sum = Math.imul(sum ^ (sum >>> 13), 0xc2b2_ae35) >>> 0;
+  return (sum ^ (sum >>> 16)) >>> 0;
+}

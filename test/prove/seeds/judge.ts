@@ -1,0 +1,141 @@
+import type { Trade as ChannelTrade } from '../../../server/simulator/trade.ts';
+import { paymentOf } from '../../../server/simulator/trade.ts';
+import { checkHistory, type Line } from '../check-history.ts';
+import { wrongAtTheEnd, wrongBetween, wrongIn, wrongStep } from '../explore/rules.ts';
+import { type ChannelRefund, emptyTruth, type Trade, type Truth } from '../explore/truth.ts';
+import type { IndexedStore, Written } from '../memory/indexed-store.ts';
+import { type AnyRow, EMPTY, type Snapshot } from '../memory/tables.ts';
+import type { World } from './world.ts';
+
+/** What every commit is held against: the rules of `explore/rules.ts`, for the orders that it touched. */
+export function judgeCommit(world: World, store: IndexedStore, changes: readonly Written[]): void {
+  const touched = new Set<string>();
+  for (const { before, after } of changes) {
+    const row = after ?? before;
+    if (row && typeof row['orderNo'] === 'string') touched.add(row['orderNo']);
+  }
+  for (const orderNo of touched) {
+    const now = bookOf(store, orderNo);
+    const [first] = changes.filter(({ name, before }) => name === 'orders' && before?.['orderNo'] === orderNo);
+    const wrong = [
+      ...wrongIn(now),
+      ...(first?.before ? wrongStep({ ...EMPTY, orders: [first.before] }, now) : []),
+      ...wrongBetween(now, truthOf(world, [orderNo], 'ever')),
+    ];
+    world.wrong.push(...wrong);
+  }
+}
+
+/** The rows of one order. */
+function bookOf(store: IndexedStore, orderNo: string): Snapshot {
+  const by = (name: 'orders' | 'refunds' | 'moves' | 'exceptions') => store.rowsBy(name, 'orderNo', orderNo);
+  const refunds = by('refunds');
+  const numbers = [orderNo, ...refunds.map((row) => row['refundNo'])];
+  const events = numbers.flatMap((number) => store.rowsBy('events', 'objectNo', number));
+  return { ...EMPTY, orders: by('orders'), refunds, moves: by('moves'), exceptions: by('exceptions'), events };
+}
+
+/** What the simulator has, as the rules look at a channel. `ever`: what succeeded once counts, whatever became of it since. */
+function truthOf({ core }: World, orderNos: readonly string[], when: 'ever' | 'now'): Truth {
+  const trades = orderNos.flatMap((orderNo) => {
+    const all = [...core.ledger.trades.values()].filter((trade) => trade.orderNo === orderNo);
+    const trade = all.find((one) => paymentOf(one)) ?? all.at(-1);
+    return trade ? [tradeOf(trade, core.ledger.entries, when)] : [];
+  });
+  return { ...emptyTruth('opened'), trades };
+}
+
+function tradeOf(trade: ChannelTrade, entries: World['core']['ledger']['entries'], when: 'ever' | 'now'): Trade {
+  const payment = paymentOf(trade);
+  const { orderNo, expiresAt } = trade;
+  const refunds = trade.refunds.map(({ refundNo, minor, state, origin, at, number }): ChannelRefund => {
+    const hasSucceeded =
+      when === 'ever' &&
+      state !== 'succeeded' &&
+      entries.some((entry) => entry.type === 'refunded' && entry.number === number);
+    return {
+      number: refundNo,
+      amount: BigInt(minor),
+      state: hasSucceeded ? 'succeeded' : state === 'processing' ? 'pending' : state,
+      isForeign: origin !== 'merchant' || /^(cancel_|reverse)/.test(refundNo),
+      at,
+    };
+  });
+  const state = payment ? 'paid' : trade.state === 'closed' ? 'closed' : trade.state === 'paid' ? 'held' : 'open';
+  const amount = BigInt(payment?.minor ?? trade.minor);
+  return { orderNo, amount, state, expiresAt: expiresAt ?? 0, paidAt: payment?.at ?? 0, refunds, dispute: null };
+}
+
+/** What is wrong when nothing is due any more: by the rows and the channel, and by what was told (`check-history.ts`). */
+export function judgeEnd(world: World, snapshot: Snapshot, lines: readonly Line[]): string[] {
+  const truth = truthOf(
+    world,
+    snapshot.orders.map((row) => String(row['orderNo'])),
+    'now',
+  );
+  const wrong = [
+    ...wrongIn(snapshot),
+    ...wrongBetween(snapshot, truthEver(world, snapshot)),
+    ...wrongAtTheEnd(snapshot, truth, toldIn(lines)),
+  ];
+  const listed = listedIn(snapshot);
+  for (const { rule, words } of checkHistory(lines)) {
+    const about = numbersIn(words, snapshot);
+    // What is listed is for a person to explain; that paid stays paid holds of every order.
+    if (rule === 'paidStaysPaid' || about.length === 0 || !about.every((one) => listed.has(one)))
+      wrong.push(`${rule}: ${words}`);
+  }
+  for (const orderNo of new Set([...world.core.ledger.trades.values()].map((trade) => trade.orderNo)))
+    if (!snapshot.orders.some((row) => row['orderNo'] === orderNo))
+      wrong.push(`the channel has ${orderNo}, and we do not`);
+  return wrong;
+}
+
+function truthEver(world: World, { orders }: Snapshot): Truth {
+  return truthOf(
+    world,
+    orders.map((row) => String(row['orderNo'])),
+    'ever',
+  );
+}
+
+/** What is still open when a person has ended all that was listed. */
+export function judgeOver({ orders, refunds, exceptions }: Snapshot): string[] {
+  const isOpen = (states: readonly string[]) => (row: AnyRow) => !states.includes(String(row['state']));
+  return [
+    ...orders
+      .filter(isOpen(['paid', 'closed', 'failed']))
+      .map((row) => `${row['orderNo']} is ${row['state']} for ever`),
+    ...refunds.filter(isOpen(['succeeded', 'failed'])).map((row) => `${row['refundNo']} is ${row['state']} for ever`),
+    ...exceptions.filter(isOpen(['resolved'])).map((row) => `nothing ends ${row['kind']} of ${row['orderNo']}`),
+  ];
+}
+
+function listedIn({ exceptions }: Snapshot): ReadonlySet<string> {
+  return new Set(exceptions.filter(({ state }) => state === 'open').map((row) => String(row['orderNo'])));
+}
+
+/** Orders of which a sentence speaks. */
+function numbersIn(words: string, { refunds }: Snapshot): string[] {
+  const orders = words.match(/\bP\d{14}\w{10}\b/g) ?? [];
+  const ofRefunds = (words.match(/\bR\d{14}\w{10}\b/g) ?? []).flatMap((number) =>
+    refunds.filter(({ refundNo }) => refundNo === number).map((row) => String(row['orderNo'])),
+  );
+  return [...orders, ...ofRefunds];
+}
+
+const PAID = ['paid', 'partially_refunded', 'refunded'];
+
+/** What callers may rely on. */
+function toldIn(lines: readonly Line[]): string[] {
+  const told = new Set<string>();
+  for (const { type, f, value } of lines) {
+    const { orderNo, status, code, refundNo } = value;
+    if (type === 'fail' && code === 'order_already_paid' && f === 'close') told.add(`paid ${orderNo}`);
+    if (type !== 'ok') continue;
+    if (refundNo) told.add(`refund ${refundNo} ${orderNo}`);
+    if (PAID.includes(status)) told.add(`paid ${orderNo}`);
+    else if (f === 'close' && (status === 'closed' || status === 'closing')) told.add(`closed ${orderNo}`);
+  }
+  return [...told];
+}

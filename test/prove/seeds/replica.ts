@@ -1,0 +1,199 @@
+import { hash } from 'node:crypto';
+import { alipayKind } from '../../../server/channels/alipay/kind.ts';
+import { paypalKind } from '../../../server/channels/paypal/kind.ts';
+import { wechatKind } from '../../../server/channels/wechat/kind.ts';
+import type { Store } from '../../../server/db/store.ts';
+import { AppError } from '../../../server/errors.ts';
+import { capturePayment } from '../../../server/payments/capture.ts';
+import type { Channel, ChannelKind, PayWay } from '../../../server/payments/channel.ts';
+import { checkOrder } from '../../../server/payments/check-order.ts';
+import { checkRefund } from '../../../server/payments/check-refund.ts';
+import { closePayment } from '../../../server/payments/close.ts';
+import { dueEffects } from '../../../server/payments/due-effects.ts';
+import { composeEffects } from '../../../server/payments/follow-ups.ts';
+import { createWithKey } from '../../../server/payments/idempotency.ts';
+import { receiveNotice } from '../../../server/payments/notice.ts';
+import { operatorRepairs } from '../../../server/payments/operator.ts';
+import { payerOrders } from '../../../server/payments/payer.ts';
+import { placePayment } from '../../../server/payments/place.ts';
+import type { Channels, Ports } from '../../../server/payments/ports.ts';
+import { queryPayment } from '../../../server/payments/query.ts';
+import { readPayments } from '../../../server/payments/read.ts';
+import { refundPayment } from '../../../server/payments/refund.ts';
+import { refundQuestions } from '../../../server/payments/refund-questions.ts';
+import { renewCredential } from '../../../server/payments/renew.ts';
+import type { Receipt } from '../../../server/simulator/deliver.ts';
+import type { Life } from './clockwork.ts';
+import type { DueKind, DueThing } from './databases.ts';
+import { CHANNELS_URL } from './simulated-channels.ts';
+import { worldEffects } from './world-effects.ts';
+import { DatabaseGone, sickStore } from './sick-store.ts';
+import { transportOf } from './wire.ts';
+import type { World } from './world.ts';
+
+const KINDS: Readonly<Record<PayWay, ChannelKind>> = { alipay: alipayKind, wechat: wechatKind, paypal: paypalKind };
+
+/** The project of every order of a world. */
+export const PROJECT = 'default';
+const PUBLIC_URL = 'http://127.0.0.1:8080';
+/** Below that, messages about payments are believed (major units). */
+const CONFIRM_ABOVE = 60;
+
+/** Everything that can be asked of the payments of one running service. */
+export type Operations = ReturnType<typeof operationsOf>;
+
+function operationsOf(ports: Ports, store: Store) {
+  const refunds = checkRefund(ports);
+  const capture = capturePayment(ports);
+  const query = queryPayment(ports);
+  const renew = renewCredential(ports);
+  return {
+    withKey: createWithKey(ports),
+    place: placePayment(ports),
+    query,
+    close: closePayment(ports),
+    refund: refundPayment(ports),
+    capture,
+    view: readPayments(ports).complete,
+    repairs: operatorRepairs(ports),
+    payer: payerOrders(ports, {
+      query,
+      capture: (order, cause) => capture(order.orderNo, { cause, actor: 'service' }, order),
+      renew: (order) => renew(order, { cause: 'query', actor: 'payer' }),
+    }),
+    hear: receiveNotice(ports),
+    store,
+    jobs: {
+      order: checkOrder(ports),
+      refund: (refundNo: string) => refunds(refundNo),
+      question: refundQuestions(ports),
+      effect: dueEffects(ports).run,
+    } satisfies Record<DueKind, (id: string) => Promise<void>>,
+  };
+}
+
+/** One process of the service. When it dies nothing of it goes on; what comes back afterwards remembers nothing. */
+export class Replica {
+  readonly name: string;
+  life: Life = { dead: true };
+  /** Its clock is this much ahead. */
+  skewMs = 0;
+  operations!: Operations;
+  readonly #world: World;
+  #change: (channel: Channel) => Channel = (channel) => channel;
+
+  constructor(world: World, name: string) {
+    this.#world = world;
+    this.name = name;
+  }
+
+  start(): void {
+    const world = this.#world;
+    this.life = { dead: false };
+    const store = sickStore(world);
+    const now = () => new Date(world.now + this.skewMs);
+    const ports: Ports = {
+      store,
+      now,
+      channels: channelsOf(world, (channel) => this.#change(channel)),
+      recordEvent: async (tx, { object: payload, notifyUrl = null, ...named }) => {
+        const id = `evt_${hash('sha256', `${named.objectNo}:${named.type}:${named.dedupe}`).slice(0, 24)}`;
+        await tx.events.insertIfNew({ ...named, id, payload, notifyUrl, createdAt: now() });
+      },
+      audit: async () => {},
+      effects: composeEffects(worldEffects(world)),
+      publicUrl: PUBLIC_URL,
+      urlFault: () => undefined,
+      confirmAbove: CONFIRM_ABOVE,
+      log: () => {},
+      checkpoint: () => {},
+      heard: () => {},
+      count: () => {},
+    };
+    this.operations = operationsOf(ports, store);
+  }
+
+  /** Every channel that it asks from now on is one that was made of it. */
+  spoilChannels(change: (channel: Channel) => Channel): void {
+    this.#change = change;
+  }
+
+  die(): void {
+    this.life.dead = true;
+    this.#world.counts.deaths += 1;
+  }
+
+  /** A message of a channel comes; gives what the channel hears, or nothing when the replica dies over it. */
+  hear(payWay: PayWay, project: string, name: string, headers: Record<string, string>, body: Buffer): Promise<Receipt> {
+    const world = this.#world;
+    return world.begin(`${this.name}, ${name}`, this.life, async () => {
+      try {
+        const { ack, result } = await this.operations.hear(payWay, project, headers, body, '192.0.2.1');
+        world.note(`${this.name}, ${name}: ${result}`);
+        return { status: ack.status, body: ack.body };
+      } catch (error) {
+        world.note(`${this.name}, ${name}: ${String(error)}`);
+        blameUnforeseen(world, `a message (${name})`, error);
+        return { status: 503, body: '' };
+      }
+    });
+  }
+
+  /** Works a row that was due a moment ago, if nobody else has it. */
+  work({ kind, id, orderNo }: DueThing): void {
+    const world = this.#world;
+    const { database } = world;
+    const name = `${this.name}, ${kind} of ${world.planned(orderNo)}`;
+    void world.begin(name, this.life, async () => {
+      try {
+        const now = () => new Date(world.now + this.skewMs);
+        const { store, jobs } = this.operations;
+        const isMine = await store.transaction((tx) => database.claim(tx, kind, id, now()));
+        if (isMine) await jobs[kind](id);
+      } catch (error) {
+        world.note(`${name} fails: ${String(error)}`);
+        blameUnforeseen(world, name, error);
+      }
+    });
+  }
+}
+
+/** Only what a broken connection does may end a piece of work without a refusal. */
+export function blameUnforeseen(world: World, what: string, error: unknown): void {
+  if (error instanceof DatabaseGone || error instanceof AppError) return;
+  world.wrong.push(`${what} ends with ${String(error)}`);
+}
+
+/** Channels of the one account at each of the three, as a configuration in simulator mode makes them. */
+function channelsOf(world: World, change: (channel: Channel) => Channel): Channels {
+  const built = new Map<PayWay, Channel>();
+  const channelOf = (payWay: PayWay): Channel => {
+    const known = built.get(payWay) ?? change(build(payWay));
+    built.set(payWay, known);
+    return known;
+  };
+  const build = (payWay: PayWay) => {
+    const account = world.core.accounts.get(payWay, 'default')!;
+    return KINDS[payWay].create({
+      ...world.core.half(payWay).configFor(account, world.core),
+      mode: 'simulator',
+      simulatorUrl: CHANNELS_URL,
+      notifyUrl: `${PUBLIC_URL}/notify/${payWay}/${PROJECT}`,
+      send: transportOf(world, payWay),
+      now: () => new Date(),
+    });
+  };
+  const versions = new Set([1]);
+  return {
+    async forNew(_project, payWay) {
+      const channel = channelOf(payWay);
+      return { channel, kind: KINDS[payWay], mode: 'simulator', account: channel.account, configVersion: 1 };
+    },
+    forOrder: async ({ payWay }) => channelOf(payWay),
+    async forNotices(_project, payWay) {
+      const channel = channelOf(payWay);
+      return [{ channel, mode: 'simulator', account: channel.account, versions, payeeVersions: versions }];
+    },
+    kindOf: (payWay) => KINDS[payWay],
+  };
+}

@@ -1,0 +1,182 @@
+import { sumOrders } from '../../../server/simulator/ledger.ts';
+import type { Line } from '../check-history.ts';
+import { reseed } from '../explore/seeded-random.ts';
+import type { AnyRow, Snapshot } from '../memory/tables.ts';
+import { People } from './acts.ts';
+import { Clients } from './clients.ts';
+import { openMemory, type WorldDatabase } from './databases.ts';
+import { createFates } from './fates.ts';
+import { Jobs } from './jobs.ts';
+import { Journal } from './journal.ts';
+import { judgeCommit, judgeEnd, judgeOver } from './judge.ts';
+import { type Plan, REPLICAS } from './plan.ts';
+import { Replica } from './replica.ts';
+import { type ChannelKeys, openChannels } from './simulated-channels.ts';
+import { takeOverTime } from './virtual-time.ts';
+import { deliverTo } from './wire.ts';
+import { BEGINNING, World } from './world.ts';
+
+/** How a world is run. */
+export interface SeedOptions {
+  readonly keys: ChannelKeys;
+  /** In memory unless it is given. */
+  readonly database?: WorldDatabase | undefined;
+  /** Fates, by name, that do not strike. */
+  readonly spared?: ReadonlySet<string>;
+  readonly isTold?: boolean;
+  /** A fault that is planted in the replicas, for tests. */
+  readonly spoil?: (replica: Replica, world: World) => void;
+}
+
+/** What came of a world. */
+export interface SeedOutcome {
+  readonly seed: number;
+  readonly hash: string;
+  readonly wrong: readonly string[];
+  readonly story: readonly string[];
+  readonly struck: ReadonlyMap<string, string>;
+  readonly counts: World['counts'] & { orders: number; refunds: number; listed: number };
+  /** How often each move of `server/README.md` was made, and what was listed for a person. */
+  readonly moves: Readonly<Record<string, number>>;
+  readonly exceptions: Readonly<Record<string, number>>;
+}
+
+/** From then on nothing new happens, and nothing goes wrong any more. */
+const STORM_MS = 30 * 60_000;
+/** More than any order or refund needs to come to its end. */
+const MOST_DAYS = 60;
+
+/** Runs a plan to its end: the storm, then calm until nothing is due, then a clerk who ends what is listed. */
+export async function runSeed(plan: Plan, options: SeedOptions): Promise<SeedOutcome> {
+  reseed(`world ${plan.seed}`);
+  const fates = createFates(plan.seed, options.spared);
+  const memory = options.database ? undefined : openMemory((changes) => judgeCommit(world, memory!.indexed!, changes));
+  const world: World = new World({ fates, database: options.database ?? memory!, isTold: options.isTold ?? false });
+  takeOverTime(world.clockwork, () => world.tasks.getStore());
+  const replicas = Array.from({ length: REPLICAS }, (_, at) => new Replica(world, `replica ${at + 1}`));
+  world.channels = await openChannels(options.keys, deliverTo(world, replicas));
+  const journal = new Journal(world);
+  const clients = new Clients(world, journal, replicas);
+  const people = new People(world, clients, replicas);
+  const start = (replica: Replica) => {
+    replica.start();
+    options.spoil?.(replica, world);
+  };
+  for (const replica of replicas) start(replica);
+  schedule(world, plan, people, replicas, start);
+
+  const jobs = new Jobs(world, replicas);
+  await jobs.runUntil(BEGINNING + STORM_MS);
+  fates.calm();
+  for (const replica of replicas) {
+    replica.skewMs = 0;
+    if (replica.life.dead) start(replica);
+  }
+  world.note('from now on nothing goes wrong');
+  await jobs.runUntil(world.now + MOST_DAYS * 86_400_000);
+  await lookAtEverything(world, journal, clients, jobs);
+  const end = await world.database.snapshot();
+  weighRows(world, end);
+  const wrong = [...world.wrong, ...judgeEnd(world, end, journal.lines)];
+  const listed = (await people.endEverythingListed()).length;
+  await jobs.runUntil(world.now + MOST_DAYS * 86_400_000);
+  await people.endEverythingListed();
+  await jobs.runUntil(world.now + MOST_DAYS * 86_400_000);
+  const over = await world.database.snapshot();
+  weighRows(world, over);
+  wrong.push(...judgeOver(over), ...world.wrong.slice(wrong.length));
+  world.channels.core.close();
+  return {
+    seed: plan.seed,
+    hash: world.hash,
+    wrong: [...new Set(wrong)],
+    story: world.story,
+    struck: fates.struck,
+    counts: {
+      ...world.counts,
+      orders: over.orders.length,
+      refunds: over.refunds.length,
+      listed,
+    },
+    moves: countBy(over.moves, 'rule'),
+    exceptions: countBy(over.exceptions, 'kind'),
+  };
+}
+
+function countBy(rows: readonly AnyRow[], column: string): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const row of rows) counts[String(row[column])] = (counts[String(row[column])] ?? 0) + 1;
+  return counts;
+}
+
+/** Writes into the clockwork what the plan wants. */
+function schedule(
+  { clockwork }: World,
+  { orders, weather }: Plan,
+  people: People,
+  replicas: readonly Replica[],
+  start: (replica: Replica) => void,
+): void {
+  for (const order of orders)
+    for (const act of order.acts)
+      clockwork.at(BEGINNING + act.at, `${act.id}: ${act.deed}`, () => people.act(order, act));
+  for (const one of weather) {
+    const replica = replicas[one.replica]!;
+    if (one.kind === 'clock') {
+      const step = () => void (replica.skewMs += one.ms);
+      clockwork.at(BEGINNING + one.at, `the clock of ${replica.name} goes ${one.ms} ms on`, step);
+      continue;
+    }
+    clockwork.at(BEGINNING + one.at, `${replica.name} dies`, () => replica.die());
+    clockwork.at(BEGINNING + one.at + one.ms, `${replica.name} comes back`, () => {
+      if (replica.life.dead) start(replica);
+    });
+  }
+}
+
+/** Asks the service about every order, and writes down what the channels have. */
+async function lookAtEverything(world: World, journal: Journal, clients: Clients, jobs: Jobs): Promise<void> {
+  const { orders } = await world.database.snapshot();
+  journal.note('info', 'nemesis', 'drained', {});
+  for (const orderNo of orders.map((row) => String(row['orderNo'])).toSorted()) {
+    void clients.look(orderNo);
+    await jobs.runUntil(world.now + 2_000);
+  }
+  const { entries, trades } = world.core.ledger;
+  const firstPaid = new Map<string, number>();
+  for (const { orderNo, type, at } of entries)
+    if ((type === 'paid' || type === 'captured') && !firstPaid.has(orderNo)) firstPaid.set(orderNo, Date.parse(at));
+  const known = new Map<string, Line['value']>();
+  for (const { orderNo, payWay, paid, payments, refunded, refunds } of sumOrders(entries, trades)) {
+    const at = firstPaid.get(orderNo);
+    const paidAt = at === undefined ? undefined : (at - BEGINNING) * 1e6;
+    known.set(orderNo, { orderNo, payWay, paid, payments, paidAt, refunded, returns: refunds });
+  }
+  for (const value of known.values()) journal.note('info', 'channel', 'ledger', value);
+  for (const { type, orderNo, minor, at } of entries) world.weigh(JSON.stringify([type, orderNo, minor, at]));
+}
+
+/** Columns that only say in which order the database counted. */
+const COUNTED: ReadonlySet<string> = new Set(['sequence of events', 'id of moves']);
+
+/** Every row becomes part of the hash, in a form that both databases have. */
+function weighRows(world: World, snapshot: Snapshot): void {
+  for (const [table, rows] of Object.entries(snapshot) as [string, readonly AnyRow[]][]) {
+    const texts = rows.map((row) =>
+      JSON.stringify(
+        Object.entries(row)
+          .filter(([name]) => !COUNTED.has(`${name} of ${table}`))
+          .toSorted(([a], [b]) => (a < b ? -1 : 1)),
+        plain,
+      ),
+    );
+    world.weigh(`${table} ${texts.toSorted().join('\n')}`);
+  }
+}
+
+/** Members of documents in one order, numbers of any size as text. */
+function plain(_name: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}

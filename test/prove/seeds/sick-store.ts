@@ -1,0 +1,92 @@
+import { CommitUnknown } from '../../../server/errors.ts';
+import type { ReadTx, Store, Tx } from '../../../server/db/store.ts';
+import type { World } from './world.ts';
+
+/** The database said nothing, and nothing was done. */
+export class DatabaseGone extends Error {
+  constructor() {
+    super('the connection to the database broke');
+    this.name = 'DatabaseGone';
+  }
+}
+
+const READS = [
+  ['told', 1000],
+  ['gone', 2],
+] as const;
+
+/** `lost`: made, and nobody heard; `undone`: not made, and nobody heard; `gone`: it never began. */
+const WRITES = [
+  ['told', 1000],
+  ['lost', 6],
+  ['undone', 6],
+  ['gone', 3],
+] as const;
+
+/** How long the database, or the replica, takes for a step. */
+const PACES = [
+  ['quick', 1000],
+  ['slow', 25],
+  ['stalled', 2],
+] as const;
+
+class Undone extends Error {}
+
+/** The store of a world as a replica has it: each read and each transaction is one step, which may end in any way. */
+export function sickStore(world: World): Store {
+  const { database, fates, counts } = world;
+  const { store } = database;
+
+  function paceOf(name: string): number {
+    const pace = fates.draw(name, PACES);
+    const luck = fates.luck(`pace of ${name}`);
+    if (pace === 'quick') return 1 + Math.floor(luck * 6);
+    return pace === 'slow' ? 50 + Math.floor(luck * 2_500) : 40_000 + Math.floor(luck * 60_000);
+  }
+
+  async function read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T> {
+    const { task, name } = world.nextStep();
+    if (task.life.dead) return new Promise(() => {});
+    const fate = fates.draw(`answer of ${name}`, READS);
+    return world.later(task, `${name} reads${WORDS[fate]}`, paceOf(name), async () => {
+      if (fate === 'gone') throw new DatabaseGone();
+      return store.read(work);
+    });
+  }
+
+  async function write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const { task, name } = world.nextStep();
+    if (task.life.dead) return new Promise(() => {});
+    const fate = fates.draw(`answer of ${name}`, WRITES);
+    return world.later(task, `${name} commits${WORDS[fate]}`, paceOf(name), async () => {
+      if (fate === 'gone') throw new DatabaseGone();
+      counts.transactions += 1;
+      if (fate === 'undone') await undone(work);
+      const result = await store.transaction(work);
+      if (fate === 'lost') throw new CommitUnknown(new DatabaseGone());
+      return result;
+    });
+  }
+
+  /** Everything but the COMMIT. */
+  async function undone(work: (tx: Tx) => Promise<unknown>): Promise<never> {
+    await store
+      .transaction(async (tx) => {
+        await work(tx);
+        throw new Undone();
+      })
+      .catch((error: unknown) => {
+        if (!(error instanceof Undone)) throw error;
+      });
+    throw new CommitUnknown(new DatabaseGone());
+  }
+
+  return { read, transaction: write, autocommit: write };
+}
+
+const WORDS = {
+  told: '',
+  lost: ', and the answer to COMMIT is lost',
+  undone: ', and the connection breaks at COMMIT',
+  gone: ', and the database is gone',
+} as const;
