@@ -1,4 +1,5 @@
 import type { OrderRow } from '../db/entities/orders.ts';
+import type { RefundRow } from '../db/entities/refunds.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import {
   type FetchBudget,
@@ -15,6 +16,7 @@ import { checkOrder } from './check-order.ts';
 import { checkRefund } from './check-refund.ts';
 import { confirmNotice } from './confirm-notice.ts';
 import { unanswered } from './core/decide-question.ts';
+import { mayBeOldNews } from './core/hear-refund.ts';
 import { later } from './core/plan.ts';
 import { createFetchBudgets } from './fetch-budget.ts';
 import { raiseException } from './follow-ups.ts';
@@ -24,7 +26,7 @@ import { madeAt } from './numbers.ts';
 import { type Named, openQuestion } from './open-question.ts';
 import type { NoticeChannel, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
-import { findByNumber, refundQuestions } from './refund-questions.ts';
+import { findByNumber, findKnown, refundNumberIn, refundQuestions } from './refund-questions.ts';
 import { settleLocked, settleRefundLocked } from './settle.ts';
 import { listUnmatched } from './unmatched-notice.ts';
 import { speaksFor, type Arrived } from './whose-notice.ts';
@@ -242,14 +244,17 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     via: { cause: string; actor: string },
   ): Promise<Settled> {
     const { orderNo } = order;
-    const known = notice.refundNo ? await findByNumber(tx, notice.refundNo) : undefined;
+    const own = notice.refundNo ? await findByNumber(tx, notice.refundNo) : undefined;
+    if (own && own.orderNo !== orderNo) return { result: 'settled', order };
+    const number = numberOf(notice);
+    const known = own ?? (await findKnown(tx, orderNo, [number, refundNumberIn(outcome)]));
     const refund = known && (await tx.refunds.lock({ refundNo: known.refundNo }));
+    if (refund && number !== null && mayBeOldNews(refund, outcome))
+      return { result: 'settled', order, question: await openQuestion(ports, tx, order, { number }) };
     if (refund) {
-      if (refund.orderNo !== orderNo) return { result: 'settled', order };
       await settleRefundLocked(ports, tx, { order, refund }, { outcome }, via);
       return { result: 'settled', order };
     }
-    const number = numberOf(notice);
     if (outcome.kind === 'succeeded') {
       await settleForeignRefund(ports, tx, order, outcome, number, via);
       return { result: 'settled', order };
@@ -306,14 +311,21 @@ function numberOf({ refundId, refundNo }: Notice): string | null {
   return refundId ?? refundNo;
 }
 
-/** The refund that a notice names without its result, unless it is one of ours that is asked about anyway or is known already. */
+/** The refund that a notice names without its result, unless there is nothing to ask about it. */
 async function namedRefund(tx: Tx, { orderNo }: OrderRow, notice: Notice): Promise<Named | undefined> {
   const number = numberOf(notice);
   if (number === null) return undefined;
   const own = notice.refundNo ? await findByNumber(tx, notice.refundNo) : undefined;
-  if (own && (own.orderNo !== orderNo || own.state !== 'failed')) return undefined;
-  if (!own && (await tx.refunds.find({ orderNo, channelRefundNo: number }))) return undefined;
+  if (own && own.orderNo !== orderNo) return undefined;
+  const known = own ?? (await findKnown(tx, orderNo, [number]));
+  if (known && !isWorthAsking(known, notice)) return undefined;
   return { number, total: notice.outcome?.kind === 'paid' ? notice.outcome.refundedTotal : undefined };
+}
+
+/** What is open is asked about anyway. What is over may have become something else, of which only some channels tell. */
+function isWorthAsking({ state }: RefundRow, { refundId, reversed }: Notice): boolean {
+  if (state === 'pending' || state === 'processing' || reversed) return false;
+  return state === 'failed' || refundId !== undefined;
 }
 
 /** What is asked about need not be listed, too. */

@@ -81,7 +81,7 @@ export type RefundOutcome =
   /** `toMerchant`: paid out to the merchant's own account, because the payer's could not be credited (WeChat Pay). */
   | { kind: 'succeeded'; amount: Money; at: Date; channelRefundNo?: string; toMerchant?: boolean }
   /** Final at the channel: it will not happen (WeChat CLOSED, PayPal CANCELLED/FAILED). */
-  | { kind: 'failed'; code: string; reason: string }
+  | { kind: 'failed'; code: string; reason: string; channelRefundNo?: string }
   /** This call was refused; the refund may still exist from an earlier call, unless the refusal is `definite`. */
   | { kind: 'refused'; code: string; reason: string; definite?: boolean }
   | { kind: 'abnormal'; code: string; reason: string; channelRefundNo?: string }

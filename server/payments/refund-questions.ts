@@ -5,7 +5,7 @@ import { apply } from './apply.ts';
 import { ask, foreignRef } from './ask.ts';
 import { checkOrder } from './check-order.ts';
 import type { RefundOutcome } from './channel.ts';
-import { decideQuestion } from './core/decide-question.ts';
+import { decideQuestion, type RefundEnd } from './core/decide-question.ts';
 import { unexplainedRefunds } from './core/unexplained.ts';
 import { settleForeignRefund } from './foreign-refund.ts';
 import { readNumberAtChannel } from './numbers.ts';
@@ -41,7 +41,9 @@ export function refundQuestions(ports: Ports) {
     const question = await tx.refundQuestions.lock({ id });
     if (!order || question?.state !== 'open') return;
     const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
-    const { patch, raise, resolve, settle } = decideQuestion(order, question, outcome, ports.now());
+    const known = await findKnown(tx, orderNo, [question.number, refundNumberIn(outcome)]);
+    const isKnown = known !== undefined;
+    const { patch, raise, resolve, settle } = decideQuestion({ ...order, isKnown }, question, outcome, ports.now());
     await tx.refundQuestions.update({ id }, patch);
     const { order: heard } = await apply(
       ports,
@@ -51,23 +53,28 @@ export function refundQuestions(ports: Ports) {
       via,
     );
     if (!settle) return;
-    const after = await settleAnswer(tx, heard, question, settle);
+    const after = known
+      ? await settleKnown(tx, heard, known, settle)
+      : await settleForeign(tx, heard, question, settle);
     await compareTold(tx, after);
   }
 
-  async function settleAnswer(
-    tx: Tx,
-    order: OrderRow,
-    { number }: RefundQuestionRow,
-    outcome: Extract<RefundOutcome, { kind: 'succeeded' }>,
-  ): Promise<OrderRow> {
+  async function settleKnown(tx: Tx, order: OrderRow, { refundNo }: RefundRow, outcome: RefundEnd): Promise<OrderRow> {
     const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
-    const own = await findByNumber(tx, number);
-    if (own?.orderNo !== order.orderNo) return settleForeignRefund(ports, tx, order, outcome, number, via);
-    const refund = await tx.refunds.lock({ refundNo: own.refundNo });
+    const refund = await tx.refunds.lock({ refundNo });
     const { order: after } = await settleRefundLocked(ports, tx, { order, refund: refund! }, { outcome }, via);
     await explainSums(ports, tx, after);
     return after;
+  }
+
+  async function settleForeign(
+    tx: Tx,
+    order: OrderRow,
+    { number }: RefundQuestionRow,
+    outcome: RefundEnd,
+  ): Promise<OrderRow> {
+    const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
+    return outcome.kind === 'succeeded' ? settleForeignRefund(ports, tx, order, outcome, number, via) : order;
   }
 
   /** When nothing is asked any more, what the channel counted in all must be what we know. */
@@ -79,6 +86,27 @@ export function refundQuestions(ports: Ports) {
     const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
     await apply(ports, tx, { order }, { rule: null, raise: unexplainedRefunds(order, { refundedTotal }) }, via);
   }
+}
+
+/** The refund of an order that bears one of these numbers, ours or the channel's own. */
+export async function findKnown(
+  tx: ReadTx,
+  orderNo: string,
+  numbers: readonly (string | null | undefined)[],
+): Promise<RefundRow | undefined> {
+  for (const number of numbers) {
+    if (!number) continue;
+    const own = await findByNumber(tx, number);
+    if (own?.orderNo === orderNo) return own;
+    const named = await tx.refunds.find({ orderNo, channelRefundNo: number });
+    if (named) return named;
+  }
+  return undefined;
+}
+
+/** The channel's own number of a refund, if it said it. */
+export function refundNumberIn(outcome: RefundOutcome): string | undefined {
+  return 'channelRefundNo' in outcome ? outcome.channelRefundNo : undefined;
 }
 
 /** The refund that the channel knows by this number now; the number of an earlier attempt is not it any more. */

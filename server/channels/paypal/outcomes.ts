@@ -192,7 +192,12 @@ export function refundState(refund: PaypalRefund): RefundOutcome {
     case 'succeeded':
       return { kind: 'succeeded', amount, at: refund.create_time, channelRefundNo: refund.id };
     case 'failed':
-      return { kind: 'failed', code: refund.status, reason: refund.status_details?.reason ?? refund.status };
+      return {
+        kind: 'failed',
+        code: refund.status,
+        reason: refund.status_details?.reason ?? refund.status,
+        channelRefundNo: refund.id,
+      };
     default:
       return { kind: 'pending', channelRefundNo: refund.id };
   }

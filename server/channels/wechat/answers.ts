@@ -143,7 +143,8 @@ export function readRefund(members: Members, word: string, receivedAt: Date, exp
   if (expected && !(amount && sameMoney(amount, expected))) {
     return unknown('mismatch', `amount.refund is ${String(written.refund)}.`);
   }
-  if (meaning === 'failed') return { kind: 'failed', code: word, reason: 'WeChat Pay closed the refund.' };
+  if (meaning === 'failed')
+    return { kind: 'failed', code: word, reason: 'WeChat Pay closed the refund.', channelRefundNo };
   if (meaning === 'abnormal') {
     return { kind: 'abnormal', code: word, reason: 'The refund could not be credited to the payer.', channelRefundNo };
   }

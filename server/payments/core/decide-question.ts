@@ -12,24 +12,32 @@ export interface QuestionMoved {
   readonly patch: Partial<RefundQuestionRow>;
   readonly raise?: readonly Raised[];
   readonly resolve?: readonly Resolved[];
-  /** The refund is done and belongs into the sums. */
-  readonly settle?: Extract<RefundOutcome, { kind: 'succeeded' }>;
+  /** What became of the refund belongs into the books. */
+  readonly settle?: RefundEnd;
 }
 
-/** Only done and failed are answers; whatever else is said, or not said, the channel is asked again, without an end. */
+/** A refund that came to an end, or that waits for a person. */
+export type RefundEnd = Extract<RefundOutcome, { kind: 'succeeded' | 'failed' | 'abnormal' }>;
+
+/** What an answer is about. */
+export interface Questioned extends Pick<OrderRow, 'paid'> {
+  /** The refund has a row: it is one of ours, or was done elsewhere before. */
+  readonly isKnown: boolean;
+}
+
+/** Only an end is an answer; whatever else is said, or not said, the channel is asked again, without an end. */
 export function decideQuestion(
-  { paid }: Pick<OrderRow, 'paid'>,
+  { paid, isKnown }: Questioned,
   question: RefundQuestionRow,
   outcome: RefundOutcome,
   now: Date,
 ): QuestionMoved {
   const { orderNo, number, checks, createdAt } = question;
-  const isAnswer = outcome.kind === 'failed' || (outcome.kind === 'succeeded' && paid > 0n);
-  if (isAnswer)
+  if (isEnd(outcome) && (isKnown || outcome.kind === 'failed' || (outcome.kind === 'succeeded' && paid > 0n)))
     return {
       patch: { state: 'answered', nextAt: null, leasedUntil: null, lastAnswer: outcome.kind, finishedAt: now },
       resolve: [{ where: listedAs(orderNo, number), resolution: outcome.kind, by: 'service' }],
-      ...(outcome.kind === 'succeeded' ? { settle: outcome } : {}),
+      ...(isKnown || outcome.kind === 'succeeded' ? { settle: outcome } : {}),
     };
   const listedAt = later(createdAt, LISTED_SECONDS);
   const regular = nextRefundCheck(checks, now);
@@ -38,6 +46,10 @@ export function decideQuestion(
     patch: { checks: checks + 1, nextAt, leasedUntil: null, lastAnswer: outcome.kind },
     raise: now < listedAt ? [] : [unanswered(number, outcome)],
   };
+}
+
+function isEnd(outcome: RefundOutcome): outcome is RefundEnd {
+  return outcome.kind === 'succeeded' || outcome.kind === 'failed' || outcome.kind === 'abnormal';
 }
 
 /** A refund that the channel named, and about which it says nothing that can be settled. */

@@ -156,6 +156,7 @@ const WISHES: { readonly [Name in RefundWish['wish']]: Grant<Name> } = {
 
 function reopen({ refund }: Pair, _wish: Wish<'reopen'>, now: Date): Change | Refusal {
   if (refund.origin === 'dispute') return ofDispute();
+  if (isForeign(refund.origin)) return madeElsewhere();
   if (refund.state !== 'abnormal') return notAbnormal();
   return { rule: 'R7', refund: { state: 'processing', nextCheckAt: now, checks: 0, leasedUntil: null } };
 }

@@ -50,6 +50,14 @@ const STEPS: { readonly [Kind in RefundOutcome['kind']]: (hearing: Hearing<Said<
   unknown: unsettled,
 };
 
+/**
+ * Whether a message says that a refund is done of which something else was heard since. It may be older than that: a channel
+ * repeats what was not acknowledged. So the channel is asked. What is worse than we thought is listed at once.
+ */
+export function mayBeOldNews({ state }: Pick<RefundRow, 'state'>, { kind }: Pick<RefundOutcome, 'kind'>): boolean {
+  return kind === 'succeeded' && (state === 'failed' || state === 'abnormal');
+}
+
 /** From failed too, because a fact beats our opinion; overrun pays for it when the sums no longer have room. */
 function succeeded(hearing: Hearing<Said<'succeeded'>>): Change {
   const { order, refund, outcome } = hearing;
@@ -134,6 +142,8 @@ function revived(order: OrderRow, refund: RefundRow, patch: NonNullable<Touched[
 function refusedForGood(hearing: Hearing<Said<'failed'>>): Change {
   const { order, refund, outcome, now } = hearing;
   if (refund.state === 'succeeded') return abnormal({ ...hearing, outcome: { ...outcome, kind: 'abnormal' } });
+  // The reversal that is listed, told again.
+  if (refund.state === 'abnormal' && refund.failureCode === outcome.code) return STAY;
   // A number that the channel ended is spent.
   return failedRefund(order, refund, { code: outcome.code, message: outcome.reason, isSpent: true }, now);
 }

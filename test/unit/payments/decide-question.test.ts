@@ -19,7 +19,7 @@ const silent: readonly RefundOutcome[] = [
   { kind: 'abnormal', code: 'ABNORMAL', reason: 'no' },
   { kind: 'refused', code: 'NO', reason: 'no' },
 ];
-const paid = { paid: 1000n };
+const paid = { paid: 1000n, isKnown: false };
 
 test('done and failed answer a question and end what was listed; done before the payment is known does not', (t) => {
   for (const outcome of [done, failed]) {
@@ -29,9 +29,17 @@ test('done and failed answer a question and end what was listed; done before the
     t.is(raise, undefined);
     t.is(settle, outcome.kind === 'succeeded' ? outcome : undefined);
   }
-  const early = decideQuestion({ paid: 0n }, question(), done, NOW);
+  const early = decideQuestion({ paid: 0n, isKnown: false }, question(), done, NOW);
   t.is(early.settle, undefined);
   t.is(early.patch.state, undefined);
+});
+
+test('every end answers a question about a refund that is known, and is settled', (t) => {
+  for (const outcome of [done, failed, silent[3]!]) {
+    const { patch, settle } = decideQuestion({ paid: 1000n, isKnown: true }, question(), outcome, NOW);
+    t.like(patch, { state: 'answered', lastAnswer: outcome.kind });
+    t.is(settle, outcome as typeof settle);
+  }
 });
 
 test('whatever else is said is asked again, listed from the first day on, and each time anew', (t) => {
