@@ -20,8 +20,16 @@ export interface Book {
 export interface ChannelBook {
   /** What the payer paid, whatever went back since. */
   readonly came: bigint;
-  /** Refunds that succeeded there. `intent`: the number of our refund, whichever number it bore there; null = made in the channel's portal. */
-  readonly refunds: readonly { readonly intent: string | null; readonly amount: bigint }[];
+  /** Refunds that succeeded there. */
+  readonly refunds: readonly ChannelBookRefund[];
+}
+
+interface ChannelBookRefund {
+  /** The number of our refund, whichever number it bore there; null = made in the channel's portal. */
+  readonly intent: string | null;
+  readonly amount: bigint;
+  /** It succeeded once, and the merchant has the money again. */
+  readonly cameBack?: boolean;
 }
 
 /** Something that must hold, in the words that people read. */
@@ -35,6 +43,7 @@ type Breach = (book: Book) => string | false;
 const RESERVED: readonly RefundState[] = ['pending', 'processing', 'abnormal'];
 const ENDED: readonly OrderState[] = ['paid', 'closed', 'failed'];
 const OVERRUNS = ['refund_overrun', 'refund_elsewhere'];
+const ENDED_BY_PERSON = ['released', 'failed_at_channel'];
 const PAYMENTS = ['order.paid', 'order.paid_late'];
 
 /**
@@ -188,15 +197,15 @@ export const CHANNEL_INVARIANTS = {
   once: {
     promise: 'whatever was wished for once happened at most once at the channel',
     breach: (_book: Book, channel: ChannelBook) => {
-      const counts = Map.groupBy(channel.refunds, ({ intent }) => intent);
+      const counts = Map.groupBy(kept(channel), ({ intent }) => intent);
       const twice = [...counts].find(([intent, all]) => intent !== null && all.length > 1);
       return twice !== undefined && `${twice[0]} happened ${twice[1].length} times`;
     },
   },
   'money-out': {
     promise: 'no more goes back than came',
-    breach: (_book: Book, { came, refunds }: ChannelBook) =>
-      sum(refunds) > came && `${sum(refunds)} of ${came} went back`,
+    breach: (_book: Book, channel: ChannelBook) =>
+      sum(kept(channel)) > channel.came && `${sum(kept(channel))} of ${channel.came} went back`,
   },
 } as const;
 
@@ -209,21 +218,22 @@ export const END_INVARIANTS = {
       'is open, and nothing is due',
   },
   'same-money': {
-    promise: 'what is told to be paid is what the channel has',
-    breach: ({ order: { paid } }: Book, { came, refunds }: ChannelBook) =>
-      // What came and went before anybody here heard of it leaves nothing behind.
-      paid !== came && (paid !== 0n || came !== sum(refunds)) && `has ${paid}, the channel ${came}`,
+    promise: 'what is told to be paid is what the channel has, but for money that a person left there',
+    breach: (book: Book, channel: ChannelBook) => {
+      const { paid } = book.order;
+      const { came } = channel;
+      // What came and went, here or elsewhere, leaves nothing behind.
+      const isNothingLeft = paid === 0n && came === sum(kept(channel)) + givenElsewhere(book.refunds) + leftThere(book);
+      return paid !== came && !isNothingLeft && `has ${paid}, the channel ${came}`;
+    },
   },
   'same-refunds': {
     promise: 'what is told to be given back is what the channel gave back',
     breach: ({ order: { paid, refunded }, refunds }: Book, channel: ChannelBook) => {
       const succeeded = refunds.filter(({ state }) => state === 'succeeded');
       const surplus = sum(succeeded.filter((one) => one.surplus));
-      const elsewhere = sum(
-        succeeded.filter((one) => one.elsewhere && one.origin !== 'channel' && one.origin !== 'dispute'),
-      );
-      const went = sum(channel.refunds);
-      const isSame = refunded + surplus - elsewhere === went;
+      const went = sum(kept(channel));
+      const isSame = refunded + surplus - givenElsewhere(refunds) === went;
       return paid > 0n && !isSame && `gave back ${refunded + surplus}, the channel ${went}`;
     },
   },
@@ -264,8 +274,10 @@ export const ANSWER_INVARIANTS = {
   },
   'told-closed': {
     promise: 'an order that was told to be closed keeps no money',
-    breach: ({ order: { state } }: Book, told: Told, { came, refunds }: ChannelBook) =>
-      told.closed && (state !== 'closed' || came !== sum(refunds)) && 'was told to be closed',
+    breach: ({ order: { state }, refunds }: Book, told: Told, channel: ChannelBook) => {
+      const isEmpty = channel.came === sum(kept(channel)) + givenElsewhere(refunds);
+      return told.closed && (state !== 'closed' || !isEmpty) && 'was told to be closed';
+    },
   },
   'told-refund': {
     promise: 'a refund that was answered exists',
@@ -273,6 +285,27 @@ export const ANSWER_INVARIANTS = {
       ofEach(told.refunds, (number) => !refunds.some(({ refundNo }) => refundNo === number) && `${number} is gone`),
   },
 } as const;
+
+/** Money that is owed to a payer, and whose refund a person ended, or knows to have failed, without giving it back. */
+function leftThere({ refunds, exceptions }: Book): bigint {
+  const isKnown = ({ refundNo }: RefundRow) =>
+    exceptions.some((one) => one.refundNo === refundNo && one.resolution === 'acknowledge');
+  const isLeft = ({ failureCode }: RefundRow) => ENDED_BY_PERSON.includes(failureCode ?? '');
+  const owed = refunds.filter(({ surplus, origin, state }) => (surplus || origin === 'late') && state === 'failed');
+  return sum(owed.filter((one) => isLeft(one) || isKnown(one)));
+}
+
+/** Refunds of a channel whose money the payer has. */
+function kept({ refunds }: ChannelBook): readonly ChannelBookRefund[] {
+  return refunds.filter(({ cameBack }) => !cameBack);
+}
+
+/** What a person gave back by another way than the channel, perhaps because the channel's own refund came back. */
+function givenElsewhere(refunds: readonly RefundRow[]): bigint {
+  const isByPerson = ({ origin, failureCode }: RefundRow) =>
+    (origin !== 'channel' && origin !== 'dispute') || failureCode !== null;
+  return sum(refunds.filter((one) => one.state === 'succeeded' && one.elsewhere && isByPerson(one)));
+}
 
 function sumOf(refunds: readonly RefundRow[], states: readonly RefundState[]): bigint {
   return sum(refunds.filter(({ state, surplus }) => !surplus && states.includes(state)));

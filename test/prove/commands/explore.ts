@@ -5,7 +5,7 @@ import { exploreAll } from '../explore/explore-all.ts';
 import type { Command } from './command.ts';
 
 /** Bounds the memory; a scope that has more is told as not whole. */
-const MOST_STATES = 400_000;
+const MOST_STATES = 250_000;
 const MOST_FAULTS = 3;
 
 /** `--explore [WORDS]`: every state that the bounds allow, of the scopes whose name has these words. */

@@ -41,15 +41,16 @@ export function booksOf({ orders, refunds, moves, events, exceptions, disputes }
   });
 }
 
-/** What the channel has of an order: only what is over. */
+/** What the channel has of an order: only what was done. */
 function channelBookOf(trade: Trade | undefined): ChannelBook {
   return {
     came: trade?.state === 'paid' ? trade.amount : 0n,
     refunds: (trade?.refunds ?? [])
-      .filter(({ state }) => state === 'succeeded')
-      .map(({ number, amount, isForeign }) => ({
+      .filter(({ state, wasDone }) => state === 'succeeded' || wasDone)
+      .map(({ number, amount, state, isForeign }) => ({
         intent: isForeign ? null : readNumberAtChannel(number).refundNo,
         amount,
+        cameBack: state !== 'succeeded',
       })),
   };
 }

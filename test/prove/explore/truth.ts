@@ -22,6 +22,8 @@ export interface ChannelRefund {
   /** Made in the channel's own portal, or taken for a dispute. */
   readonly isForeign: boolean;
   readonly at: number;
+  /** It succeeded once, whatever became of it since. */
+  readonly wasDone?: true;
 }
 
 /** A dispute of the payer; what it took when it was lost is among the refunds. */

@@ -95,8 +95,8 @@ export const FIRST_RELEASE: readonly Mutant[] = [
     name: 'silence about a portal refund ends the question',
     from: 'first release',
     file: 'server/payments/core/decide-question.ts',
-    find: "const isAnswer = outcome.kind === 'failed' || (",
-    put: "const isAnswer = outcome.kind === 'failed' || outcome.kind === 'unknown' || (",
+    find: 'if (isEnd(outcome) && (isKnown',
+    put: "if (outcome.kind === 'unknown' || isEnd(outcome) && (isKnown",
     killedBy: explored('scanned: the portal gives back, and the channel is silent about it'),
   },
   {

@@ -20,7 +20,7 @@ export function judgeCommit(world: World, store: IndexedStore, changes: readonly
     const wrong = [
       ...wrongIn(now),
       ...(first?.before ? wrongStep({ ...EMPTY, orders: [first.before] }, now) : []),
-      ...wrongBetween(now, truthOf(world, [orderNo], 'ever')),
+      ...wrongBetween(now, truthOf(world, [orderNo])),
     ];
     world.wrong.push(...wrong);
   }
@@ -35,28 +35,27 @@ function bookOf(store: IndexedStore, orderNo: string): Snapshot {
   return { ...EMPTY, orders: by('orders'), refunds, moves: by('moves'), exceptions: by('exceptions'), events };
 }
 
-/** What the simulator has, as the rules look at a channel. `ever`: what succeeded once counts, whatever became of it since. */
-function truthOf({ core }: World, orderNos: readonly string[], when: 'ever' | 'now'): Truth {
+/** What the simulator has, as the rules look at a channel. */
+function truthOf({ core }: World, orderNos: readonly string[]): Truth {
   const trades = orderNos.flatMap((orderNo) => {
     const all = [...core.ledger.trades.values()].filter((trade) => trade.orderNo === orderNo);
     const trade = all.find((one) => paymentOf(one)) ?? all.at(-1);
-    return trade ? [tradeOf(trade, core.ledger.entries, when)] : [];
+    return trade ? [tradeOf(trade, core.ledger.entries)] : [];
   });
   return { ...emptyTruth('opened'), trades };
 }
 
-function tradeOf(trade: ChannelTrade, entries: World['core']['ledger']['entries'], when: 'ever' | 'now'): Trade {
+function tradeOf(trade: ChannelTrade, entries: World['core']['ledger']['entries']): Trade {
   const payment = paymentOf(trade);
   const { orderNo, expiresAt } = trade;
   const refunds = trade.refunds.map(({ refundNo, minor, state, origin, at, number }): ChannelRefund => {
-    const hasSucceeded =
-      when === 'ever' &&
-      state !== 'succeeded' &&
-      entries.some((entry) => entry.type === 'refunded' && entry.number === number);
+    const wasDone =
+      state !== 'succeeded' && entries.some((entry) => entry.type === 'refunded' && entry.number === number);
     return {
       number: refundNo,
       amount: BigInt(minor),
-      state: hasSucceeded ? 'succeeded' : state === 'processing' ? 'pending' : state,
+      state: state === 'processing' ? 'pending' : state,
+      ...(wasDone ? { wasDone } : {}),
       isForeign: origin !== 'merchant' || /^(cancel_|reverse)/.test(refundNo),
       at,
     };
@@ -71,32 +70,25 @@ export function judgeEnd(world: World, snapshot: Snapshot, lines: readonly Line[
   const truth = truthOf(
     world,
     snapshot.orders.map((row) => String(row['orderNo'])),
-    'now',
   );
   const wrong = [
     ...wrongIn(snapshot),
-    ...wrongBetween(snapshot, truthEver(world, snapshot)),
+    ...wrongBetween(snapshot, truth),
     ...wrongAtTheEnd(snapshot, truth, toldIn(lines)),
   ];
   const listed = listedIn(snapshot);
-  for (const { rule, words } of checkHistory(lines)) {
-    const about = numbersIn(words, snapshot);
-    // What is listed is for a person to explain; that paid stays paid holds of every order.
-    if (rule === 'paidStaysPaid' || about.length === 0 || !about.every((one) => listed.has(one)))
-      wrong.push(`${rule}: ${words}`);
+  for (const { rule, words, events } of checkHistory(lines)) {
+    const named = numbersIn(words, snapshot);
+    const shown = lines.filter(({ index }) => events.includes(index)).map(({ value }) => String(value.orderNo));
+    // What is listed is for a person to explain: the order that is named, or one of several that do not go together.
+    const isListed = named.length > 0 ? named.every((one) => listed.has(one)) : shown.some((one) => listed.has(one));
+    // That paid stays paid holds of every order.
+    if (rule === 'paidStaysPaid' || !isListed) wrong.push(`${rule}: ${words}`);
   }
   for (const orderNo of new Set([...world.core.ledger.trades.values()].map((trade) => trade.orderNo)))
     if (!snapshot.orders.some((row) => row['orderNo'] === orderNo))
       wrong.push(`the channel has ${orderNo}, and we do not`);
   return wrong;
-}
-
-function truthEver(world: World, { orders }: Snapshot): Truth {
-  return truthOf(
-    world,
-    orders.map((row) => String(row['orderNo'])),
-    'ever',
-  );
 }
 
 /** What is still open when a person has ended all that was listed. */

@@ -74,7 +74,8 @@ const WHIMS: Readonly<Record<PayWay, Readonly<Record<string, readonly (readonly 
       ['payment-not-found', 20],
       ['pending-refund', 20],
       ['abnormal-refund', 20],
-      ['refund-success-then-fail', 10],
+      ['refund-success-then-fail', 20],
+      ['success-after-failed', 10],
     ],
     'refund-query': [
       ['', 1000],
@@ -101,10 +102,12 @@ const WHIMS: Readonly<Record<PayWay, Readonly<Record<string, readonly (readonly 
     refund: [
       ['', 1000],
       ['pending-refund', 40],
+      ['refund-success-then-fail', 20],
     ],
     'refund-query': [
       ['', 1000],
       ['query-lag', 30],
+      ['refused INTERNAL_SERVER_ERROR', 20],
     ],
   },
 };
@@ -255,18 +258,24 @@ export function deliverTo(world: World, replicas: readonly Hearer[]): Deliver {
     counts.notices += 1;
     const nothing: Receipt = { status: null, body: '' };
     return new Promise((resolve) => {
-      const giveUp = () => clockwork.at(world.now + timeoutMs, `${name}, and nobody answers`, () => resolve(nothing));
-      if (fate === 'lost' || !url.startsWith('http')) return giveUp();
-      if (fate === 'late' || fate === 'unheard') giveUp();
-      const comes = (delay: number, answered: (receipt: Receipt) => void) =>
+      // Whoever takes it may die over it.
+      const hearsNothing = `${name}, and nobody answers`;
+      const answered = clockwork.at(world.now + timeoutMs, hearsNothing, () => resolve(nothing));
+      if (fate === 'lost' || !url.startsWith('http')) return;
+      const hears = (receipt: Receipt) => {
+        if (fate === 'unheard') return;
+        answered();
+        resolve(receipt);
+      };
+      const comes = (delay: number, told: (receipt: Receipt) => void) =>
         clockwork.at(world.now + delay, `${name}${fate === 'well' ? '' : ` (${fate})`}`, () => {
           const to = replicas[luck.whole(0, replicas.length - 1)]!;
-          if (to.life.dead) return answered(nothing);
+          if (to.life.dead) return told(nothing);
           // Whoever tells waits for the answer; the world does not.
-          void to.hear(payWay as PayWay, project, name, lowered(headers), body).then(answered);
+          void to.hear(payWay as PayWay, project, name, lowered(headers), body).then(told);
         });
       if (fate === 'twice') comes(luck.whole(1, 400), () => {});
-      return comes(fate === 'late' ? luck.whole(20_000, 1_500_000) : luck.whole(5, 80), resolve);
+      return comes(fate === 'late' ? luck.whole(20_000, 1_500_000) : luck.whole(5, 80), hears);
     });
   };
 }

@@ -268,6 +268,8 @@ test('what the channel does not have, or has twice, is found', (t) => {
   t.deepEqual(found({ ...CHANNEL, refunds: [{ intent: null, amount: 400n }] }), []);
   t.deepEqual(found({ ...CHANNEL, refunds: [...CHANNEL.refunds, ...CHANNEL.refunds] }), ['once']);
   t.deepEqual(found({ came: 1000n, refunds: [...CHANNEL.refunds, { intent: null, amount: 601n }] }), ['money-out']);
+  const back = CHANNEL.refunds.map((one) => ({ ...one, cameBack: true }));
+  t.deepEqual(found({ ...CHANNEL, refunds: [...back, ...CHANNEL.refunds] }), [], 'what came back was not twice');
 });
 
 test('what is not over, not the channel’s, or not what was told is found at the end', (t) => {
@@ -280,7 +282,15 @@ test('what is not over, not the channel’s, or not what was told is found at th
   t.deepEqual(found({ ...ENDED, order: { ...ENDED.order, state: 'closing' } as const }, CHANNEL), ['ended']);
   t.deepEqual(found(unpaid, { came: 1000n, refunds: [] }), ['same-money']);
   t.deepEqual(found(unpaid, { came: 1000n, refunds: [{ intent: null, amount: 1000n }] }), []);
+  const surplus = { ...ENDED.refunds[0]!, amount: 1000n, surplus: true, elsewhere: true };
+  t.deepEqual(found({ ...unpaid, refunds: [surplus] }, { came: 1000n, refunds: [] }), [], 'given back elsewhere');
+  const left = { ...surplus, elsewhere: false, state: 'failed', failureCode: 'released' } as const;
+  t.deepEqual(found({ ...unpaid, refunds: [left] }, { came: 1000n, refunds: [] }), [], 'left by a person');
+  const forgotten = { ...left, failureCode: 'CLOSED' };
+  t.deepEqual(found({ ...unpaid, refunds: [forgotten] }, { came: 1000n, refunds: [] }), ['same-money']);
   t.deepEqual(found(ENDED, { came: 1000n, refunds: [] }), ['same-refunds']);
+  const back = CHANNEL.refunds.map((one) => ({ ...one, cameBack: true }));
+  t.deepEqual(found(ENDED, { ...CHANNEL, refunds: back }), ['same-refunds'], 'it came back');
   t.deepEqual(found(unpaid, nothing, { paid: true, closed: true, refunds: [] }), ['told-paid']);
   t.deepEqual(found(ENDED, CHANNEL, { ...NOTHING_TOLD, closed: true }), ['told-closed']);
   t.deepEqual(found(ENDED, CHANNEL, { ...NOTHING_TOLD, refunds: ['R-9'] }), ['told-refund']);
