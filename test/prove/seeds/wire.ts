@@ -75,7 +75,6 @@ const WHIMS: Readonly<Record<PayWay, Readonly<Record<string, readonly (readonly 
       ['pending-refund', 20],
       ['abnormal-refund', 20],
       ['refund-success-then-fail', 20],
-      ['success-after-failed', 10],
     ],
     'refund-query': [
       ['', 1000],
