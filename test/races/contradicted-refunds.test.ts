@@ -125,6 +125,9 @@ test('paypal: a refund of the portal that came back is listed, holds its sum, an
   t.true((await on.state()).includes('refund_reversed'));
   const again = await admin.call('POST', `/api/v1/refunds/${known!.refundNo}/retry`);
   t.is(again.body.code, 'refund_not_retryable', 'nobody here made it');
+  const told = JSON.stringify((await admin.call('GET', `/api/v1/orders/${orderNo}/explain`)).body);
+  t.true(told.includes(`payctl refund resolve ${known!.refundNo}`), told);
+  t.false(told.includes(`payctl refund retry ${known!.refundNo}`), 'what is refused is not advised');
   const ended = { action: 'failed_at_channel', reason: 'The bank sent it back' };
   t.is((await admin.call('POST', `/api/v1/refunds/${known!.refundNo}/resolve`, ended)).status, 200);
   t.deepEqual(await on.state(), ['succeeded']);

@@ -1,4 +1,5 @@
 import type { RefundRow } from '../../db/entities/refunds.ts';
+import { isForeign } from '../core/open-refund.ts';
 import { type NextRefundStep, nextRefundStep } from '../core/plan.ts';
 
 /** Why a refund is in its state, what happens next, and what a person can do. */
@@ -25,10 +26,12 @@ function ended(refund: RefundRow, canRetry: boolean): RefundSituation {
       reason: `The channel refused the refund: ${failureOf(refund)}.`,
       ...(canRetry ? { fix: `payctl refund retry ${refundNo}` } : {}),
     };
+  const resolve = `payctl refund resolve ${refundNo}`;
   return {
     code: 'abnormal',
     reason: `The refund needs manual review: ${failureOf(refund)}.`,
-    fix: `payctl refund retry ${refundNo}, or payctl refund resolve ${refundNo}`,
+    // What nobody here made is never sent, and so cannot be retried.
+    fix: isForeign(refund.origin) ? resolve : `payctl refund retry ${refundNo}, or ${resolve}`,
   };
 }
 
