@@ -16,14 +16,13 @@ import { checkOrder } from './check-order.ts';
 import { checkRefund } from './check-refund.ts';
 import { confirmNotice } from './confirm-notice.ts';
 import { unanswered } from './core/decide-question.ts';
-import { mayBeOldNews } from './core/hear-refund.ts';
+import { isReversal, mayBeOldNews } from './core/hear-refund.ts';
 import { later } from './core/plan.ts';
 import { createFetchBudgets } from './fetch-budget.ts';
 import { raiseException } from './follow-ups.ts';
-import { settleForeignRefund } from './foreign-refund.ts';
 import { hearDispute } from './hear-dispute.ts';
-import { madeAt } from './numbers.ts';
-import { type Named, openQuestion } from './open-question.ts';
+import { madeAt, numberAtChannel } from './numbers.ts';
+import { askAnew, isAsked, type Named, openQuestion } from './open-question.ts';
 import type { NoticeChannel, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
 import { findByNumber, findKnown, refundNumberIn, refundQuestions } from './refund-questions.ts';
@@ -249,17 +248,18 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     const number = numberOf(notice);
     const known = own ?? (await findKnown(tx, orderNo, [number, refundNumberIn(outcome)]));
     const refund = known && (await tx.refunds.lock({ refundNo: known.refundNo }));
-    if (refund && number !== null && mayBeOldNews(refund, outcome))
-      return { result: 'settled', order, question: await openQuestion(ports, tx, order, { number }) };
     if (refund) {
+      const isOld = mayBeOldNews(refund, outcome);
+      const named = { number: own || number === null ? numberAtChannel(refund) : number };
+      const isDoubtful = isOld || isReversal(refund, outcome);
+      const question = isDoubtful ? await openQuestion(ports, tx, order, named) : undefined;
+      if (isOld) return { result: 'settled', order, question };
+      await askAnew(ports, tx, refund);
       await settleRefundLocked(ports, tx, { order, refund }, { outcome }, via);
-      return { result: 'settled', order };
+      return { result: 'settled', order, question };
     }
-    if (outcome.kind === 'succeeded') {
-      await settleForeignRefund(ports, tx, order, outcome, number, via);
-      return { result: 'settled', order };
-    }
-    const isOver = outcome.kind === 'failed' || number === null;
+    // What is unknown may have ended since, in a message that came first: the channel is asked. What never was needs no question.
+    const isOver = number === null || (outcome.kind === 'failed' && !(await isAsked(tx, orderNo, number)));
     const question = isOver ? undefined : await openQuestion(ports, tx, order, { number });
     return { result: 'settled', order, question };
   }
@@ -319,13 +319,15 @@ async function namedRefund(tx: Tx, { orderNo }: OrderRow, notice: Notice): Promi
   if (own && own.orderNo !== orderNo) return undefined;
   const known = own ?? (await findKnown(tx, orderNo, [number]));
   if (known && !isWorthAsking(known, notice)) return undefined;
-  return { number, total: notice.outcome?.kind === 'paid' ? notice.outcome.refundedTotal : undefined };
+  return {
+    number: own ? numberAtChannel(own) : number,
+    total: notice.outcome?.kind === 'paid' ? notice.outcome.refundedTotal : undefined,
+  };
 }
 
-/** What is open is asked about anyway. What is over may have become something else, of which only some channels tell. */
+/** What is open is asked about anyway, but an answer under way does not know of news. Only some channels tell news of what is over. */
 function isWorthAsking({ state }: RefundRow, { refundId, reversed }: Notice): boolean {
-  if (state === 'pending' || state === 'processing' || reversed) return false;
-  return state === 'failed' || refundId !== undefined;
+  return !reversed && (state === 'failed' || refundId !== undefined);
 }
 
 /** What is asked about need not be listed, too. */

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { OrderRow } from '../db/entities/orders.ts';
+import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
 import { unanswered } from './core/decide-question.ts';
 import { later } from './core/plan.ts';
 import { explainedBy } from './core/unexplained.ts';
 import { raiseException, resolveExceptions } from './follow-ups.ts';
+import { numberAtChannel } from './numbers.ts';
 import type { Ports } from './ports.ts';
 
 /** No channel allows more refunds of one order; what names more is listed instead of asked about. */
@@ -31,8 +33,8 @@ export async function openQuestion(
   const now = ports.now();
   const found = await tx.refundQuestions.find({ orderNo, number });
   if (found?.state === 'open') {
-    if (total !== undefined && total > (found.total ?? 0n))
-      await tx.refundQuestions.update({ id: found.id }, { total });
+    const more = total !== undefined && total > (found.total ?? 0n) ? { total } : {};
+    await tx.refundQuestions.update({ id: found.id }, { ...more, told: found.told + 1 });
     return found.id;
   }
   if ((await tx.refundQuestions.count({ orderNo, state: 'open' })) >= MOST_OPEN) {
@@ -44,6 +46,7 @@ export async function openQuestion(
     total: total ?? found?.total ?? null,
     state: 'open' as const,
     checks: 0,
+    told: (found?.told ?? 0) + 1,
     nextAt: later(now, FIRST_SECONDS),
     leasedUntil: null,
     lastAnswer: null,
@@ -53,6 +56,19 @@ export async function openQuestion(
   if (found) await tx.refundQuestions.update({ id }, fresh);
   else await tx.refundQuestions.insert({ id, orderNo, number, ...fresh });
   return id;
+}
+
+/** Answers that are under way do not know yet what was heard of this refund now; it is asked again. */
+export async function askAnew(ports: Ports, tx: Tx, refund: RefundRow): Promise<void> {
+  const { orderNo, channelRefundNo } = refund;
+  const names = [numberAtChannel(refund), ...(channelRefundNo === null ? [] : [channelRefundNo])];
+  for (const { id, told } of await tx.refundQuestions.list({ orderNo, number: names, state: 'open' }))
+    await tx.refundQuestions.update({ id }, { told: told + 1, nextAt: ports.now() });
+}
+
+/** Whether an answer about it may be under way. */
+export async function isAsked(tx: Tx, orderNo: string, number: string): Promise<boolean> {
+  return (await tx.refundQuestions.find({ orderNo, number, state: 'open' })) !== undefined;
 }
 
 /** A person answers the question: it is not asked any more. */

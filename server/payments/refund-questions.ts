@@ -2,10 +2,11 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundQuestionRow, RefundRow } from '../db/entities/refunds.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { apply } from './apply.ts';
-import { ask, foreignRef } from './ask.ts';
+import { ask, foreignRef, refundRef } from './ask.ts';
 import { checkOrder } from './check-order.ts';
 import type { RefundOutcome } from './channel.ts';
-import { decideQuestion, type RefundEnd } from './core/decide-question.ts';
+import { decideQuestion, type RefundSaid } from './core/decide-question.ts';
+import { isForeign } from './core/open-refund.ts';
 import { unexplainedRefunds } from './core/unexplained.ts';
 import { settleForeignRefund } from './foreign-refund.ts';
 import { readNumberAtChannel } from './numbers.ts';
@@ -25,9 +26,14 @@ export function refundQuestions(ports: Ports) {
     // Only what was paid can have gone back: the payment first.
     if (before.paid === 0n) await check(orderNo);
     const order = before.paid === 0n ? await readOrder(orderNo) : before;
-    const outcome = await ask(ports, order, (channel) => channel.lookUpRefund(foreignRef(order), number));
+    const own = await ports.store.read((tx) => findOwn(tx, orderNo, number));
+    const outcome = await ask(ports, order, (channel) =>
+      own
+        ? channel.queryRefund(refundRef(order, own, ports.publicUrl))
+        : channel.lookUpRefund(foreignRef(order), number),
+    );
     ports.checkpoint('refund-question.asked');
-    await ports.store.transaction((tx) => answer(tx, id, orderNo, outcome));
+    await ports.store.transaction((tx) => answer(tx, question, outcome));
   };
 
   async function readOrder(orderNo: string): Promise<OrderRow> {
@@ -36,10 +42,11 @@ export function refundQuestions(ports: Ports) {
     return order;
   }
 
-  async function answer(tx: Tx, id: string, orderNo: string, outcome: RefundOutcome): Promise<void> {
+  async function answer(tx: Tx, { id, orderNo, told }: RefundQuestionRow, outcome: RefundOutcome): Promise<void> {
     const order = await tx.orders.lock({ orderNo });
     const question = await tx.refundQuestions.lock({ id });
-    if (!order || question?.state !== 'open') return;
+    // What was heard meanwhile is not in this answer.
+    if (!order || question?.state !== 'open' || question.told !== told) return;
     const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
     const known = await findKnown(tx, orderNo, [question.number, refundNumberIn(outcome)]);
     const isKnown = known !== undefined;
@@ -59,7 +66,7 @@ export function refundQuestions(ports: Ports) {
     await compareTold(tx, after);
   }
 
-  async function settleKnown(tx: Tx, order: OrderRow, { refundNo }: RefundRow, outcome: RefundEnd): Promise<OrderRow> {
+  async function settleKnown(tx: Tx, order: OrderRow, { refundNo }: RefundRow, outcome: RefundSaid): Promise<OrderRow> {
     const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
     const refund = await tx.refunds.lock({ refundNo });
     const { order: after } = await settleRefundLocked(ports, tx, { order, refund: refund! }, { outcome }, via);
@@ -71,7 +78,7 @@ export function refundQuestions(ports: Ports) {
     tx: Tx,
     order: OrderRow,
     { number }: RefundQuestionRow,
-    outcome: RefundEnd,
+    outcome: RefundSaid,
   ): Promise<OrderRow> {
     const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
     return outcome.kind === 'succeeded' ? settleForeignRefund(ports, tx, order, outcome, number, via) : order;
@@ -102,6 +109,15 @@ export async function findKnown(
     if (named) return named;
   }
   return undefined;
+}
+
+/** The refund of ours that a number means, as the attempt that bore it. */
+async function findOwn(tx: ReadTx, orderNo: string, number: string): Promise<RefundRow | undefined> {
+  const known = await findKnown(tx, orderNo, [number]);
+  if (known) return isForeign(known.origin) ? undefined : known;
+  const { refundNo, attempt } = readNumberAtChannel(number);
+  const now = await tx.refunds.find({ orderNo, refundNo });
+  return now && { ...now, attempt, channelRefundNo: null };
 }
 
 /** The channel's own number of a refund, if it said it. */

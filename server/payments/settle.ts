@@ -7,9 +7,11 @@ import type { Change, Refusal } from './core/change.ts';
 import { decideOrder, orderNeeds } from './core/decide-order.ts';
 import { decideRefund, type RefundWish } from './core/decide-refund.ts';
 import type { Heard, OrderFacts, RefundFacts } from './core/facts.ts';
-import type { RefundHeard } from './core/hear-refund.ts';
+import { isReversal, mayBeOldNews, type RefundHeard } from './core/hear-refund.ts';
 import type { OrderWish } from './core/wish-order.ts';
 import { raiseException } from './follow-ups.ts';
+import { numberAtChannel } from './numbers.ts';
+import { openQuestion } from './open-question.ts';
 import type { Owner, Ports } from './ports.ts';
 import { refusalFor } from './refusals.ts';
 
@@ -82,7 +84,20 @@ export async function settleRefund(
   input: RefundHeard | RefundWish,
   via: Via,
 ): Promise<Pair> {
-  return ports.store.transaction(async (tx) => settleRefundLocked(ports, tx, await lockPair(tx, refundNo), input, via));
+  return ports.store.transaction(async (tx) => {
+    const pair = await lockPair(tx, refundNo);
+    const { order, refund } = pair;
+    if ('wish' in input || !isOvertaken(refund, input)) return settleRefundLocked(ports, tx, pair, input, via);
+    const { attempt = refund.attempt } = input;
+    await openQuestion(ports, tx, order, { number: numberAtChannel({ refundNo, attempt }) });
+    return pair;
+  });
+}
+
+/** An answer that was under way while something else was heard, or done, may be older than that. */
+function isOvertaken(refund: RefundRow, { outcome, attempt = refund.attempt }: RefundHeard): boolean {
+  if (attempt !== refund.attempt) return outcome.kind === 'succeeded';
+  return mayBeOldNews(refund, outcome) || isReversal(refund, outcome);
 }
 
 /** What was decided; a refusal is thrown, so that nothing is written. */

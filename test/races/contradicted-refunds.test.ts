@@ -1,8 +1,13 @@
 import test, { type ExecutionContext } from 'ava';
+import type { RefundOutcome } from '../../server/payments/channel.ts';
+import type { RefundAction } from '../../server/payments/operator.ts';
+import type { Ports } from '../../server/payments/ports.ts';
+import { refundQuestions } from '../../server/payments/refund-questions.ts';
+import { settleRefund } from '../../server/payments/settle.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { payOrder } from '../support/orders.ts';
-import { startService, until } from '../support/service.ts';
+import { type Service, startService, until } from '../support/service.ts';
 
 /** A message of a channel as it was sent. */
 interface Delivery {
@@ -11,7 +16,9 @@ interface Delivery {
   event: string;
 }
 
-type RefundState = 'succeeded' | 'failed' | 'abnormal';
+type RefundState = 'processing' | 'succeeded' | 'failed' | 'abnormal';
+
+const VIA = { cause: 'test', actor: 'test' };
 
 const ABOUT_REFUNDS = /^(REFUND|PAYMENT\.(REFUND|CAPTURE\.REFUNDED))/;
 
@@ -51,6 +58,17 @@ async function refunded(t: ExecutionContext, payWay: 'wechat' | 'paypal') {
       await until(`told ${state}`, async () => (await told()).length > before);
       return (await told()).at(-1)!;
     },
+    /** A refund in the portal of the channel; the message of it. */
+    async portal(amount: number) {
+      const before = (await told()).length;
+      const { refundNo: theirs } = await service.sim('/sim/refund-elsewhere', { orderNo, amount });
+      await until('told', async () => (await told()).length > before);
+      return { theirs: String(theirs), message: (await told()).at(-1)! };
+    },
+    /** What is known of refunds of the portal. */
+    foreign: () => service.app.store.read((tx) => tx.refunds.list({ orderNo, origin: 'channel' })),
+    resolve: (action: RefundAction, which = refundNo) =>
+      admin.call('POST', `/api/v1/refunds/${which}/resolve`, { action, reason: 'The bank sent it back' }),
     async state() {
       await runUntilQuiet(service, 600, 60);
       const { app } = service;
@@ -69,8 +87,7 @@ for (const payWay of ['wechat', 'paypal'] as const) {
     t.deepEqual(await on.state(), ['abnormal', 'refund_reversed']);
     await on.hand(on.done);
     t.deepEqual(await on.state(), ['abnormal', 'refund_reversed'], 'that it was done once is no news');
-    const ended = { action: 'failed_at_channel', reason: 'The bank sent it back' };
-    t.is((await on.admin.call('POST', `/api/v1/refunds/${on.refundNo}/resolve`, ended)).status, 200);
+    t.is((await on.resolve('failed_at_channel')).status, 200);
     t.deepEqual(await on.state(), ['failed']);
     await assertBooksBalance(t, on.service);
   });
@@ -88,14 +105,113 @@ for (const payWay of ['wechat', 'paypal'] as const) {
     const on = await refunded(t, payWay);
     await on.hand(await on.becomes('failed'));
     await on.state();
-    const ended = { action: 'failed_at_channel', reason: 'The bank sent it back' };
-    t.is((await on.admin.call('POST', `/api/v1/refunds/${on.refundNo}/resolve`, ended)).status, 200);
+    t.is((await on.resolve('failed_at_channel')).status, 200);
     await on.hand(on.done);
     t.deepEqual(await on.state(), ['failed'], 'that it was done once is no news');
     await on.hand(await on.becomes('succeeded'));
     t.deepEqual(await on.state(), ['succeeded']);
     await assertBooksBalance(t, on.service);
   });
+}
+
+for (const payWay of ['wechat', 'paypal'] as const) {
+  test(`${payWay}: that a refund came back is no news after it was done after all`, async (t) => {
+    const on = await refunded(t, payWay);
+    const back = await on.becomes('failed');
+    await on.hand(await on.becomes('succeeded'));
+    await on.hand(back);
+    t.deepEqual(await on.state(), ['succeeded'], 'it is asked about, and what is listed meanwhile ends by itself');
+    await assertBooksBalance(t, on.service);
+  });
+
+  test(`${payWay}: a refund that a person gave by another way, and that is done after all, is listed`, async (t) => {
+    const on = await refunded(t, payWay);
+    const back = await on.becomes('failed');
+    await on.hand(back);
+    await on.state();
+    t.is((await on.resolve('paid_elsewhere')).status, 200);
+    await on.hand(on.done);
+    t.deepEqual(await on.state(), ['succeeded'], 'that it was done once is no news');
+    await on.hand(await on.becomes('succeeded'));
+    t.deepEqual(await on.state(), ['succeeded', 'refund_elsewhere']);
+    const { body } = await on.admin.call('GET', `/api/v1/orders/${on.orderNo}/explain`);
+    t.like(body.data.refunds[0], { situation: 'paid_twice' });
+    t.true(body.data.refunds[0].reason.includes('The bank sent it back'), body.data.refunds[0].reason);
+    const [listed] = body.data.exceptions;
+    const seen = { action: 'acknowledge', reason: 'The payer sent it back' };
+    t.is((await on.admin.call('POST', `/api/v1/exceptions/${listed.id}/resolve`, seen)).status, 200);
+    t.deepEqual(await on.state(), ['succeeded']);
+    await assertBooksBalance(t, on.service);
+  });
+
+  test(`${payWay}: a refund of the portal is booked with its message, unless it came back before that`, async (t) => {
+    const on = await refunded(t, payWay);
+    const { theirs, message } = await on.portal(2);
+    const back = await on.becomes('failed', theirs);
+    await on.hand(back);
+    await on.hand(message);
+    t.deepEqual(await on.foreign(), [], 'the older message is not believed');
+    const other = await on.portal(3);
+    await on.hand(other.message);
+    const [known] = await on.foreign();
+    t.like(known, { state: 'succeeded', amount: 300n, elsewhere: true });
+    t.deepEqual(await on.state(), ['succeeded', 'refund_elsewhere']);
+    await assertBooksBalance(t, on.service);
+  });
+}
+
+test('wechat: an answer from before the news does not count, and the channel is asked again', async (t) => {
+  const on = await refunded(t, 'wechat');
+  const { ports } = on.service.app;
+  const failed = { kind: 'failed', code: 'CLOSED', reason: 'closed' } as const;
+  await settleRefund(ports, on.refundNo, { outcome: failed }, VIA);
+  t.deepEqual(await on.state(), ['succeeded'], 'it was done since');
+  await on.hand(await on.becomes('failed'));
+  t.deepEqual(await on.state(), ['abnormal', 'refund_reversed']);
+  t.is((await on.resolve('failed_at_channel')).status, 200);
+  await settleRefund(ports, on.refundNo, { outcome: { kind: 'pending' } }, VIA);
+  t.deepEqual(await on.state(), ['failed'], 'it has ended since');
+  await on.service.sim('/sim/refund-state', { orderNo: on.orderNo, refundNo: on.refundNo, state: 'processing' });
+  await settleRefund(ports, on.refundNo, { outcome: { kind: 'pending' } }, VIA);
+  t.deepEqual(await on.state(), ['processing'], 'it is on its way again');
+  const order = await on.service.app.store.read((tx) => tx.orders.find({ orderNo: on.orderNo }));
+  t.deepEqual([order?.refunded, order?.refunding], [0n, 400n], 'its money is reserved');
+  await on.hand(await on.becomes('succeeded'));
+  t.deepEqual(await on.state(), ['succeeded']);
+  await assertBooksBalance(t, on.service);
+});
+
+test('wechat: what is heard while a question is answered counts more than the answer', async (t) => {
+  const on = await refunded(t, 'wechat');
+  const { store, ports } = on.service.app;
+  await on.hand(await on.becomes('failed'));
+  await on.hand(await on.becomes('succeeded'));
+  t.deepEqual(await on.state(), ['succeeded']);
+  await on.service.sim('/sim/faults', { payWay: 'wechat', call: 'refund-query', fault: '502', times: 1 });
+  await on.hand(await on.becomes('failed'));
+  const [open] = await store.read((tx) => tx.refundQuestions.list({ orderNo: on.orderNo, state: 'open' }));
+  const done = {
+    kind: 'succeeded',
+    amount: { minor: 400n, currency: 'CNY' },
+    at: ports.now(),
+  } as const;
+  const again = await on.becomes('abnormal');
+  const late = asking(on.service, async () => {
+    await on.service.sim('/sim/faults', { payWay: 'wechat', call: 'refund-query', fault: '502', times: 1 });
+    await on.hand(again);
+    return done;
+  });
+  await refundQuestions(late)(open!.id);
+  t.deepEqual(await on.state(), ['abnormal', 'refund_reversed'], 'the answer is older');
+});
+
+/** The ports of a service whose channel is asked about refunds like this. */
+function asking({ app: { ports } }: Service, queryRefund: () => Promise<RefundOutcome>): Ports {
+  const forOrder: Ports['channels']['forOrder'] = async (order) => ({
+    ...(await ports.channels.forOrder(order)),
+    queryRefund,
+  });
+  return { ...ports, channels: { ...ports.channels, forOrder } };
 }
 
 test('paypal: news of a refund that was done is not lost when PayPal cannot be asked about it', async (t) => {
@@ -109,27 +225,25 @@ test('paypal: news of a refund that was done is not lost when PayPal cannot be a
   t.deepEqual(await on.state(), ['succeeded']);
 });
 
-test('paypal: a refund of the portal that came back is listed, holds its sum, and a person ends it', async (t) => {
-  const on = await refunded(t, 'paypal');
-  const { service, admin, orderNo } = on;
-  const before = await on.told();
-  const { refundNo: theirs } = await service.sim('/sim/refund-elsewhere', { orderNo, amount: 2 });
-  await until('told', async () => (await on.told()).length > before.length);
-  await on.hand((await on.told()).at(-1)!);
-  const [known] = await service.app.store.read((tx) => tx.refunds.list({ orderNo, origin: 'channel' }));
-  t.like(known, { state: 'succeeded', amount: 200n });
-  await on.hand(await on.becomes('failed', String(theirs)));
-  await runUntilQuiet(service, 600, 60);
-  const order = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
-  t.deepEqual([order?.refunded, order?.refunding], [400n, 200n]);
-  t.true((await on.state()).includes('refund_reversed'));
-  const again = await admin.call('POST', `/api/v1/refunds/${known!.refundNo}/retry`);
-  t.is(again.body.code, 'refund_not_retryable', 'nobody here made it');
-  const told = JSON.stringify((await admin.call('GET', `/api/v1/orders/${orderNo}/explain`)).body);
-  t.true(told.includes(`payctl refund resolve ${known!.refundNo}`), told);
-  t.false(told.includes(`payctl refund retry ${known!.refundNo}`), 'what is refused is not advised');
-  const ended = { action: 'failed_at_channel', reason: 'The bank sent it back' };
-  t.is((await admin.call('POST', `/api/v1/refunds/${known!.refundNo}/resolve`, ended)).status, 200);
-  t.deepEqual(await on.state(), ['succeeded']);
-  await assertBooksBalance(t, service);
-});
+for (const payWay of ['wechat', 'paypal'] as const)
+  test(`${payWay}: a refund of the portal that came back is listed, holds its sum, and a person ends it`, async (t) => {
+    const on = await refunded(t, payWay);
+    const { service, admin, orderNo } = on;
+    const { theirs, message } = await on.portal(2);
+    await on.hand(message);
+    const [known] = await on.foreign();
+    t.like(known, { state: 'succeeded', amount: 200n });
+    await on.hand(await on.becomes('failed', theirs));
+    await runUntilQuiet(service, 600, 60);
+    const order = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
+    t.deepEqual([order?.refunded, order?.refunding], [400n, 200n]);
+    t.true((await on.state()).includes('refund_reversed'));
+    const again = await admin.call('POST', `/api/v1/refunds/${known!.refundNo}/retry`);
+    t.is(again.body.code, 'refund_not_retryable', 'nobody here made it');
+    const told = JSON.stringify((await admin.call('GET', `/api/v1/orders/${orderNo}/explain`)).body);
+    t.true(told.includes(`payctl refund resolve ${known!.refundNo}`), told);
+    t.false(told.includes(`payctl refund retry ${known!.refundNo}`), 'what is refused is not advised');
+    t.is((await on.resolve('failed_at_channel', known!.refundNo)).status, 200);
+    t.deepEqual(await on.state(), ['succeeded']);
+    await assertBooksBalance(t, service);
+  });

@@ -52,6 +52,8 @@ const OPERATIONS: Record<string, Operation> = {
   'refund done': ({ world, refundNo }) => world.finish(refundNo, 'succeeded'),
   'refund failed': ({ world, refundNo }) => world.finish(refundNo, 'failed'),
   'refund taken back': ({ world, refundNo }) =>
+    world.hear(refundNo, { kind: 'abnormal', code: 'RETURNED', reason: 'returned' }),
+  'an answer that may be old': ({ world, refundNo }) =>
     settleRefund(world.ports, refundNo, { outcome: { kind: 'abnormal', code: 'RETURNED', reason: 'returned' } }, via),
   'spend coins': ({ world }, turn) =>
     world.catalog.coins.debit('shop', gold, {

@@ -173,11 +173,13 @@ test('one app serves two merchants of a partner: a notice of one pays and refund
     user_received_account: 'somebody',
     amount: { total: 1000, refund: 400, payer_total: 1000, payer_refund: 400 },
   };
-  const refunded = async () => (await service.app.store.read((tx) => tx.orders.find({ orderNo: ofA })))?.refunded;
+  const asked = async () => service.app.store.read((tx) => tx.refundQuestions.list({ orderNo: ofA }));
   t.is(await forge(refund, 'REFUND.SUCCESS'), 400);
-  t.is(await refunded(), 0n);
+  t.deepEqual(await asked(), []);
   t.is(await forge({ ...refund, sub_mchid: byA['sub_mchid'] }, 'REFUND.SUCCESS'), 200);
-  t.is(await refunded(), 400n);
+  const [question, ...others] = await asked();
+  t.deepEqual(others, []);
+  t.like(question, { number: 'R-elsewhere', lastAnswer: 'absent' }, 'the channel is asked, and has none');
 });
 
 test('two projects with one partner and different merchants never hear each other’s notices', async (t) => {

@@ -14,14 +14,14 @@ import { defaultLatePayment } from '../../server/identity/api-app-rules.ts';
 import { createAudit } from '../../server/identity/audit.ts';
 import { auditKey } from './audit-keys.ts';
 import type { Actor } from '../../server/identity/ports.ts';
-import type { Channel, Outcome } from '../../server/payments/channel.ts';
+import type { Channel, Outcome, RefundOutcome } from '../../server/payments/channel.ts';
 import { raiseException } from '../../server/payments/follow-ups.ts';
 import { placePayment } from '../../server/payments/place.ts';
 import type { PayRequest } from '../../server/payments/pay-request.ts';
 import type { Ports } from '../../server/payments/ports.ts';
 import { refundPayment } from '../../server/payments/refund.ts';
 import { createUrlRule } from '../../server/outgoing/url-rule.ts';
-import { settle, settleRefund } from '../../server/payments/settle.ts';
+import { lockPair, settle, settleRefundLocked } from '../../server/payments/settle.ts';
 import { inParallel } from './counts.ts';
 import { postgresDatabase, type TestDatabase } from './database.ts';
 
@@ -58,6 +58,8 @@ export interface CatalogWorld extends TestDatabase {
   /** A refund of so many yuan, still at the channel; `forced` as if the service made it itself. */
   refund(orderNo: string, yuan: number): Promise<string>;
   finish(refundNo: string, how: 'succeeded' | 'failed'): Promise<void>;
+  /** The channel's word of now about a refund, as a message of it. */
+  hear(refundNo: string, outcome: RefundOutcome): Promise<void>;
   /** A coin `gold`, a package of 100 for 10 yuan that is paid, and what is spent of it. */
   soldPackage(clawback: CoinRow['clawback'], spent?: number): Promise<OrderRow>;
   account(userId?: string): Promise<{ balance: number; held: number; debt: number }>;
@@ -154,8 +156,13 @@ export async function catalogWorld(
         how === 'succeeded'
           ? ({ kind: 'succeeded', amount, at: now() } as const)
           : ({ kind: 'failed', code: 'NO', reason: 'no' } as const);
-      await settleRefund(ports, refundNo, { outcome }, { cause: 'test', actor: 'test' });
+      await world.hear(refundNo, outcome);
     },
+    hear: (refundNo, outcome) =>
+      store.transaction(async (tx) => {
+        const pair = await lockPair(tx, refundNo);
+        await settleRefundLocked(ports, tx, pair, { outcome }, { cause: 'test', actor: 'test' });
+      }),
     soldPackage: async (clawback, spent = 0) => {
       await catalog.coins.create(operator, { project: 'default', code: 'gold' }, { name: 'Gold', clawback });
       const coin = { code: 'gold', amount: 90, bonus: 10 };

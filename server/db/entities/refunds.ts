@@ -80,6 +80,8 @@ export const RefundQuestionEntity = defineEntity({
     total: minor().nullable(),
     state: p.string().length(16).$type<'open' | 'answered' | 'given_up'>(),
     checks: p.integer(),
+    /** How often something was heard that an answer under way cannot know yet. */
+    told: p.integer().default(1),
     nextAt: instant().nullable(),
     leasedUntil: instant().nullable(),
     lastAnswer: p.string().length(16).nullable(),

@@ -14,6 +14,7 @@ import { PayerCodes } from './0013-payer-codes.ts';
 import { SupportIds } from './0014-support-ids.ts';
 import { Disputes } from './0016-disputes.ts';
 import { ReverseDoubt } from './0017-reverse-doubt.ts';
+import { QuestionTold } from './0018-question-told.ts';
 
 /** Every migration in order; each one only adds. */
 export const MIGRATIONS = [
@@ -33,4 +34,5 @@ export const MIGRATIONS = [
   { name: '0014-support-ids', class: SupportIds },
   { name: '0016-disputes', class: Disputes },
   { name: '0017-reverse-doubt', class: ReverseDoubt },
+  { name: '0018-question-told', class: QuestionTold },
 ];

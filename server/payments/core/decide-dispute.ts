@@ -176,8 +176,6 @@ function givenFor(refunds: readonly RefundRow[], covered: DisputeFacts['covered'
 
 /** Lost a second time, after an appeal was won: the money that came back is gone again. */
 function takenAgain(order: OrderRow, refund: RefundRow, { amount, at }: LostMoney, now: Date): Taken {
-  if (refund.state === 'succeeded')
-    return { money: STAY, dispute: { amountLost: refund.amount, refundNo: refund.refundNo } };
   const { refundNo, amount: amountLost } = refund;
   const money = hearRefund(order, refund, { outcome: { kind: 'succeeded', amount, at } }, now);
   return { money, refund, dispute: { amountLost, refundNo } };

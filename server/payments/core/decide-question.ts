@@ -13,11 +13,13 @@ export interface QuestionMoved {
   readonly raise?: readonly Raised[];
   readonly resolve?: readonly Resolved[];
   /** What became of the refund belongs into the books. */
-  readonly settle?: RefundEnd;
+  readonly settle?: RefundSaid;
 }
 
 /** A refund that came to an end, or that waits for a person. */
-export type RefundEnd = Extract<RefundOutcome, { kind: 'succeeded' | 'failed' | 'abnormal' }>;
+type RefundEnd = Extract<RefundOutcome, { kind: 'succeeded' | 'failed' | 'abnormal' }>;
+/** What the channel has; one that is on its way may be one that was called failed. */
+export type RefundSaid = RefundEnd | Extract<RefundOutcome, { kind: 'pending' }>;
 
 /** What an answer is about. */
 export interface Questioned extends Pick<OrderRow, 'paid'> {
@@ -45,6 +47,7 @@ export function decideQuestion(
   return {
     patch: { checks: checks + 1, nextAt, leasedUntil: null, lastAnswer: outcome.kind },
     raise: now < listedAt ? [] : [unanswered(number, outcome)],
+    ...(isKnown && outcome.kind === 'pending' ? { settle: outcome } : {}),
   };
 }
 

@@ -35,8 +35,8 @@ export function hearRefund(
   { outcome, sent = false, attempt = refund.attempt }: RefundHeard,
   now: Date,
 ): Change {
-  // What is said of an earlier attempt says nothing of this one, unless the money went back.
-  if (attempt !== refund.attempt && outcome.kind !== 'succeeded') return STAY;
+  // What is said of an earlier attempt says nothing of this one.
+  if (attempt !== refund.attempt) return STAY;
   return STEPS[outcome.kind]({ order, refund, outcome, sent, now } as never);
 }
 
@@ -51,16 +51,27 @@ const STEPS: { readonly [Kind in RefundOutcome['kind']]: (hearing: Hearing<Said<
 };
 
 /**
- * Whether a message says that a refund is done of which something else was heard since. It may be older than that: a channel
- * repeats what was not acknowledged. So the channel is asked. What is worse than we thought is listed at once.
+ * Whether a message says that a refund is done, or on its way, of which something else was heard since. It may be older than that: a
+ * channel repeats what was not acknowledged. So the channel is asked. What is worse than we thought is listed at once.
  */
-export function mayBeOldNews({ state }: Pick<RefundRow, 'state'>, { kind }: Pick<RefundOutcome, 'kind'>): boolean {
-  return kind === 'succeeded' && (state === 'failed' || state === 'abnormal');
+export function mayBeOldNews(refund: RefundRow, { kind }: RefundOutcome): boolean {
+  const { state } = refund;
+  if (kind === 'pending') return state === 'failed';
+  return kind === 'succeeded' && (state === 'failed' || state === 'abnormal' || wasPaidByPerson(refund));
+}
+
+/**
+ * Whether something says that a refund which was done came back. That is listed at once, and may be older than what was heard last,
+ * so the channel is asked as well.
+ */
+export function isReversal(refund: RefundRow, { kind }: RefundOutcome): boolean {
+  return refund.state === 'succeeded' && (kind === 'failed' || kind === 'abnormal') && !wasPaidByPerson(refund);
 }
 
 /** From failed too, because a fact beats our opinion; overrun pays for it when the sums no longer have room. */
 function succeeded(hearing: Hearing<Said<'succeeded'>>): Change {
   const { order, refund, outcome } = hearing;
+  if (wasPaidByPerson(refund)) return paidTwice(hearing);
   if (refund.state === 'succeeded') return STAY;
   if (outcome.amount.minor !== refund.amount || outcome.amount.currency !== refund.currency)
     return differentAmount(hearing);
@@ -72,7 +83,7 @@ function succeeded(hearing: Hearing<Said<'succeeded'>>): Change {
     refund: {
       state: 'succeeded',
       accepted: true,
-      elsewhere: toMerchant,
+      elsewhere: toMerchant || isForeign(refund.origin),
       channelRefundNo: outcome.channelRefundNo ?? refund.channelRefundNo,
       finishedAt: outcome.at,
       failureCode: null,
@@ -89,6 +100,33 @@ function succeeded(hearing: Hearing<Said<'succeeded'>>): Change {
       ...(isBack ? [reservedAgain(order, refund)] : []),
       { name: `refund-succeeded:${refund.refundNo}:${order.sequence + 1}`, run: ['refundSucceeded'] },
     ],
+  };
+}
+
+/** A person gave the money back by another way, and says so with a reason. */
+function wasPaidByPerson({ state, elsewhere, failureMessage }: RefundRow): boolean {
+  return state === 'succeeded' && elsewhere && failureMessage !== null;
+}
+
+/** The channel is done with it after all: its money counts, and what the person gave beside it is listed. */
+function paidTwice({ refund, outcome }: Hearing<Said<'succeeded'>>): Change {
+  const { refundNo, failureMessage: reason } = refund;
+  const { amount: received, at: finishedAt, channelRefundNo = refund.channelRefundNo } = outcome;
+  if (outcome.toMerchant) return STAY;
+  const isSame = received.minor === refund.amount && received.currency === refund.currency;
+  const counted = {
+    accepted: true,
+    elsewhere: isForeign(refund.origin),
+    channelRefundNo,
+    failureCode: null,
+    failureMessage: null,
+    finishedAt,
+  };
+  const detail = { paidTwice: true, reason };
+  return {
+    rule: null,
+    ...(isSame ? { refund: counted } : {}),
+    raise: [{ kind: 'refund_elsewhere', dedupe: `${refundNo}:twice`, refundNo, received, detail, again: true }],
   };
 }
 
@@ -181,7 +219,8 @@ export function failedRefund(
 /** The money may be on neither side; a person must look. A refund that we called failed takes its reservation again. */
 function abnormal({ order, refund, outcome }: Hearing<Said<'abnormal'>>): Change {
   const { refundNo, state, surplus } = refund;
-  if (state === 'abnormal') return STAY;
+  // What the payer has by another way does not come back from the channel.
+  if (state === 'abnormal' || wasPaidByPerson(refund)) return STAY;
   const isBack = state === 'failed';
   const sums: Sums = surplus ? {} : sumsOfAbnormal(order, refund);
   return {

@@ -6,7 +6,7 @@ import type { Asker, Ports } from '../ports.ts';
 import { findOrder } from '../read.ts';
 import { hasSibling, loadRefundFacts } from '../settle.ts';
 import { statusOf } from '../view.ts';
-import { refundSituation } from './refund-situations.ts';
+import { isPaidTwice, paidTwice, refundSituation } from './refund-situations.ts';
 import { situationOf } from './situations.ts';
 
 /** Something that will happen by itself. */
@@ -74,7 +74,9 @@ export function explain(
   debug: boolean,
 ): Explanation {
   const situation = situationOf({ order, exceptions, now, debug, sibling });
-  const refundSteps = refunds.map((refund) => explainRefund(order, refund, facts, now));
+  const refundSteps = refunds.map((refund) =>
+    explainRefund(order, refund, { facts, twice: exceptions.find((one) => isPaidTwice(one, refund)) }, now),
+  );
   const soonest = refundSteps.map(({ next }) => next).find((next) => next !== null) ?? null;
   return {
     orderNo: order.orderNo,
@@ -105,11 +107,11 @@ function fixOf(kind: string, id: string, dedupe: string): string {
 function explainRefund(
   order: OrderRow,
   refund: RefundRow,
-  facts: RefundFacts,
+  { facts, twice }: { facts: RefundFacts; twice: OrderExceptionRow | undefined },
   now: Date,
 ): Explanation['refunds'][number] {
   const canRetry = !('refuse' in decideRefund(order, refund, { wish: 'retry', facts }, now));
-  const situation = refundSituation(refund, now, canRetry);
+  const situation = twice ? paidTwice(twice) : refundSituation(refund, now, canRetry);
   return {
     refundNo: refund.refundNo,
     amountMinor: Number(refund.amount),

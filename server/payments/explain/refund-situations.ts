@@ -1,3 +1,4 @@
+import type { OrderExceptionRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
 import { isForeign } from '../core/open-refund.ts';
 import { type NextRefundStep, nextRefundStep } from '../core/plan.ts';
@@ -43,6 +44,20 @@ function whereElse({ origin, failureMessage }: RefundRow): string {
   return failureMessage === null
     ? 'The channel paid the refund to the own account of the merchant, who has to pay the payer.'
     : 'The payer was refunded outside the channel.';
+}
+
+/** Whether an open exception says that the channel made a refund which a person had given by another way. */
+export function isPaidTwice({ kind, refundNo, detail }: OrderExceptionRow, refund: RefundRow): boolean {
+  return kind === 'refund_elsewhere' && refundNo === refund.refundNo && detail?.['paidTwice'] === true;
+}
+
+/** What a person who gave the money back has to know. */
+export function paidTwice({ id, detail }: OrderExceptionRow): RefundSituation {
+  return {
+    code: 'paid_twice',
+    reason: `The channel made the refund after all, and the payer was refunded outside the channel as well (${String(detail?.['reason'])}). The payer has the money twice.`,
+    fix: `payctl exception resolve ${id} --action acknowledge --reason …`,
+  };
 }
 
 const UNDER_WAY: Readonly<Record<Exclude<NextRefundStep, 'rest'>, (refund: RefundRow) => RefundSituation>> = {

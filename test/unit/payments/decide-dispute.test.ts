@@ -274,6 +274,21 @@ test('won after it was lost takes the refund back, and only a person ends what i
   t.like(decideRefund(held, abnormal, person, NOW), { rule: 'R7', order: { refunding: 0n } });
 });
 
+test('lost again after a person gave the money back by another way is listed: the payer has it twice', (t) => {
+  const given = { origin: 'dispute', state: 'succeeded', elsewhere: true, failureMessage: 'by bank' } as const;
+  const refund = refundRow({ refundNo: 'R-D', ...given, finishedAt: at(-20) });
+  const order = orderRow({ state: 'paid', paid: 1000n, refunded: 400n });
+  const facts = {
+    dispute: disputeRow({ state: 'won', refundNo: 'R-D' }),
+    refunds: [refund],
+    claimed: new Set<string>(),
+    covered: [],
+  };
+  const lost = decideDispute(order, facts, said({ state: 'lost', lost: LOSSES[1]! }), NAMES, NOW);
+  t.like(lost.money.raise?.[0], { kind: 'refund_elsewhere', refundNo: 'R-D', detail: { paidTwice: true } });
+  t.like(lost.dispute, { amountLost: 400n, refundNo: 'R-D' });
+});
+
 test('a refund that the channel tells after the end of the dispute is the same money', (t) => {
   const ofDispute = refundRow({ refundNo: 'R-D', origin: 'dispute', state: 'succeeded', finishedAt: at(-20) });
   const outcome = { kind: 'succeeded', amount: money(400n), at: NOW, channelRefundNo: 'CR-9' } as const;

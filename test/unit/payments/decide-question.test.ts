@@ -6,7 +6,7 @@ import { explainedBy, unexplainedRefunds } from '../../../server/payments/core/u
 import { at, NOW } from '../../support/core-rows.ts';
 
 function question(change: Partial<RefundQuestionRow> = {}): RefundQuestionRow {
-  const none = { total: null, nextAt: NOW, leasedUntil: null, lastAnswer: null, finishedAt: null };
+  const none = { told: 1, total: null, nextAt: NOW, leasedUntil: null, lastAnswer: null, finishedAt: null };
   return { id: 'q', orderNo: 'P1', number: 'portal-1', state: 'open', checks: 0, createdAt: NOW, ...none, ...change };
 }
 
@@ -40,6 +40,15 @@ test('every end answers a question about a refund that is known, and is settled'
     t.like(patch, { state: 'answered', lastAnswer: outcome.kind });
     t.is(settle, outcome as typeof settle);
   }
+});
+
+test('a refund that is known and on its way is settled, and asked about again', (t) => {
+  const pending = { kind: 'pending' } as const;
+  const { patch, settle } = decideQuestion({ paid: 1000n, isKnown: true }, question(), pending, NOW);
+  t.is(settle, pending);
+  t.is(patch.state, undefined);
+  t.true(patch.nextAt! > NOW);
+  t.is(decideQuestion(paid, question(), pending, NOW).settle, undefined);
 });
 
 test('whatever else is said is asked again, listed from the first day on, and each time anew', (t) => {

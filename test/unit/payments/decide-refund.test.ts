@@ -3,7 +3,7 @@ import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { RefundRow } from '../../../server/db/entities/refunds.ts';
 import { type Change, MOVED_OF_REFUND } from '../../../server/payments/core/change.ts';
 import { decideNewRefund, decideRefund } from '../../../server/payments/core/decide-refund.ts';
-import type { RefundHeard } from '../../../server/payments/core/hear-refund.ts';
+import { isReversal, mayBeOldNews, type RefundHeard } from '../../../server/payments/core/hear-refund.ts';
 import { isListed } from '../../../server/payments/apply.ts';
 import { REFUND_MOVES } from '../../../server/payments/core/moves.ts';
 import { nextRefundStep } from '../../../server/payments/core/plan.ts';
@@ -208,4 +208,45 @@ test('a refund that the channel took back and then did is no longer listed as ta
   const change = decideRefund(order, refundRow({ state: 'abnormal', accepted: true }), { outcome }, NOW);
   if ('refuse' in change) return t.fail();
   t.true(change.resolve?.some(({ where }) => 'kind' in where && where.kind === 'refund_reversed'));
+});
+
+const DONE = {
+  kind: 'succeeded',
+  amount: { minor: 400n, currency: 'CNY' },
+  at: at(-1),
+  channelRefundNo: 'CR-1',
+} as const;
+const FAILED = { kind: 'failed', code: 'CLOSED', reason: 'closed' } as const;
+const BY_PERSON = { state: 'succeeded', elsewhere: true, failureCode: 'CLOSED', failureMessage: 'by bank' } as const;
+
+test('news that may be older than what was heard last is asked about; only a reversal counts at once', (t) => {
+  const kinds = (judge: typeof mayBeOldNews, change: Partial<RefundRow>) =>
+    REFUND_HEARD.filter(({ sent }) => !sent)
+      .filter(({ outcome }) => judge(refundRow(change), outcome))
+      .map(({ outcome }) => outcome.kind);
+  const done = ['succeeded', 'succeeded', 'succeeded', 'succeeded'];
+  t.deepEqual(kinds(mayBeOldNews, { state: 'failed' }), ['pending', ...done]);
+  t.deepEqual(kinds(mayBeOldNews, { state: 'abnormal' }), done);
+  t.deepEqual(kinds(mayBeOldNews, BY_PERSON), done);
+  for (const state of ['pending', 'processing', 'succeeded'] as const) t.deepEqual(kinds(mayBeOldNews, { state }), []);
+  t.deepEqual(kinds(isReversal, { state: 'succeeded' }), ['failed', 'abnormal']);
+  t.deepEqual(kinds(isReversal, BY_PERSON), [], 'the payer has it by another way');
+  for (const state of ['pending', 'processing', 'failed', 'abnormal'] as const)
+    t.deepEqual(kinds(isReversal, { state }), []);
+});
+
+test('a refund that a person gave by another way, and the channel too, is the channel’s, and listed', (t) => {
+  const order = orderRow({ state: 'paid', paid: 1000n, refunded: 400n });
+  const hear = (change: Partial<RefundRow>, outcome: RefundHeard['outcome']) =>
+    decideRefund(order, refundRow({ ...BY_PERSON, ...change }), { outcome }, NOW);
+  const twice = hear({}, DONE);
+  t.like(twice.refund, { elsewhere: false, failureCode: null, failureMessage: null, channelRefundNo: 'CR-1' });
+  t.like(twice.raise?.[0], { kind: 'refund_elsewhere', detail: { paidTwice: true, reason: 'by bank' }, again: true });
+  t.is(hear({ origin: 'channel' }, DONE).refund?.elsewhere, true, 'nobody here made it');
+  const less = hear({}, { ...DONE, amount: { minor: 399n, currency: 'CNY' } });
+  t.is(less.refund, undefined, 'another amount is listed and counts as little as before');
+  t.like(less.raise?.[0], { kind: 'refund_elsewhere', received: { minor: 399n } });
+  t.is(hear({}, { ...DONE, toMerchant: true }).raise, undefined, 'the merchant has it, and the payer has the other');
+  t.is(hear({}, FAILED).rule, null);
+  t.is(hear({}, { ...FAILED, kind: 'abnormal' }).raise, undefined);
 });
