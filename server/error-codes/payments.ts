@@ -70,7 +70,7 @@ export const paymentsCodes = {
   },
   refund_not_released: {
     title: 'Refund not released',
-    meaning: 'The channel still has the refund, so its amount cannot be released.',
+    meaning: 'The channel has the refund, or may have it, so its amount cannot be released.',
     remedy: 'Sync the refund and check it again.',
   },
   refund_not_retryable: {

@@ -3,12 +3,13 @@ import type { OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
 import { Conflict, NotFound } from '../errors.ts';
-import { ask, intend, refundRef } from './ask.ts';
+import { ask, foreignRef, intend, refundRef } from './ask.ts';
 import { type Deed, noteDeed, resolveExceptions } from './follow-ups.ts';
 import { checkOrder } from './check-order.ts';
 import { checkRefund } from './check-refund.ts';
 import type { Resolved } from './core/change.ts';
 import { isOpen } from './core/moves.ts';
+import { isForeign } from './core/open-refund.ts';
 import { isSendable } from './core/plan.ts';
 import type { OrderWish } from './core/wish-order.ts';
 import { dueEffects, giveUpEffect, isEffectDue } from './due-effects.ts';
@@ -86,10 +87,11 @@ export function operatorRepairs(ports: Ports) {
    * (the channel knows nothing of it) or `failed_at_channel` (the channel said so, for example in its portal).
    */
   async function resolveRefund(asker: Asker, refundNo: string, action: RefundAction, reason: string): Promise<Pair> {
-    if (action !== 'paid_elsewhere') await checkReleased(refundNo, action);
+    const asked = action === 'paid_elsewhere' ? undefined : await checkReleased(refundNo, action);
     const { actor } = asker;
     return ports.store.transaction(async (tx) => {
       const pair = await lockPair(tx, refundNo);
+      if (asked !== undefined && asked !== pair.order.sequence) throw changedMeanwhile();
       const listed = (await tx.exceptions.count({ refundNo, state: 'open' })) > 0;
       const via = { cause: `resolve:${action}`, actor };
       const after = await settleRefundLocked(ports, tx, pair, { wish: action, reason, actor, listed }, via);
@@ -100,16 +102,23 @@ export function operatorRepairs(ports: Ports) {
     });
   }
 
-  /** Nobody releases a reservation whose money may have left: the channel is asked in the same breath. */
-  async function checkReleased(refundNo: string, action: 'release' | 'failed_at_channel'): Promise<void> {
+  /**
+   * Nobody releases a reservation whose money may have left: the channel is asked in the same breath. Gives the order's sequence by
+   * then, because the answer counts only while nothing has moved.
+   */
+  async function checkReleased(refundNo: string, action: 'release' | 'failed_at_channel'): Promise<number> {
     const { order, refund } = await ports.store.transaction((tx) => lockPair(tx, refundNo));
     const dispute = await ports.store.read((tx) => tx.disputes.find({ refundNo }));
-    if (dispute) return refuseUnlessWon(dispute);
+    if (dispute) return refuseUnlessWon(dispute, order);
     const call = refundRef(order, refund, ports.publicUrl);
-    const { kind } = await ask(ports, order, (channel) => channel.queryRefund(call));
+    const theirs = isForeign(refund.origin) ? refund.channelRefundNo : null;
+    const { kind } = await ask(ports, order, (channel) =>
+      theirs === null ? channel.queryRefund(call) : channel.lookUpRefund(foreignRef(order), theirs),
+    );
     const forbids = action === 'release' ? ['succeeded', 'pending', 'unknown'] : ['succeeded'];
     if (forbids.includes(kind))
       throw new Conflict('refund_not_released', `The refund is ${kind} at the channel; its amount cannot be released.`);
+    return order.sequence;
   }
 
   /**
@@ -185,9 +194,15 @@ export function operatorRepairs(ports: Ports) {
 }
 
 /** What a dispute took comes back when it is won, and at no other time. */
-function refuseUnlessWon({ disputeNo, state }: DisputeRow): void {
+function refuseUnlessWon({ disputeNo, state }: DisputeRow, { sequence }: OrderRow): number {
   if (state !== 'won')
     throw new Conflict('refund_not_released', `The dispute ${disputeNo} is ${state}; its amount cannot be released.`);
+  return sequence;
+}
+
+/** Something was heard or done while the channel was asked, so nobody knows what its answer is about. */
+function changedMeanwhile(): Conflict {
+  return new Conflict('changed_meanwhile', 'The order changed while the channel was queried; read the refund again.');
 }
 
 /** Nothing follows for the money. */

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import type { RefundOutcome } from '../../server/payments/channel.ts';
-import type { RefundAction } from '../../server/payments/operator.ts';
+import { operatorRepairs, type RefundAction } from '../../server/payments/operator.ts';
 import type { Ports } from '../../server/payments/ports.ts';
 import { refundQuestions } from '../../server/payments/refund-questions.ts';
 import { settleRefund } from '../../server/payments/settle.ts';
@@ -19,6 +19,7 @@ interface Delivery {
 type RefundState = 'processing' | 'succeeded' | 'failed' | 'abnormal';
 
 const VIA = { cause: 'test', actor: 'test' };
+const ADMIN = { owner: 'any', actor: 'admin:test' } as const;
 
 const ABOUT_REFUNDS = /^(REFUND|PAYMENT\.(REFUND|CAPTURE\.REFUNDED))/;
 
@@ -205,6 +206,21 @@ test('wechat: what is heard while a question is answered counts more than the an
   t.deepEqual(await on.state(), ['abnormal', 'refund_reversed'], 'the answer is older');
 });
 
+test('wechat: a person ends a refund only as it was when the channel was asked', async (t) => {
+  const on = await refunded(t, 'wechat');
+  await on.hand(await on.becomes('failed'));
+  t.deepEqual(await on.state(), ['abnormal', 'refund_reversed']);
+  const news = await on.becomes('succeeded');
+  const late = asking(on.service, async () => {
+    await on.hand(news);
+    return { kind: 'failed', code: 'CLOSED', reason: 'closed' };
+  });
+  const ending = operatorRepairs(late).resolveRefund(ADMIN, on.refundNo, 'failed_at_channel', 'closed');
+  await t.throwsAsync(ending, { code: 'changed_meanwhile' });
+  t.deepEqual(await on.state(), ['succeeded']);
+  await assertBooksBalance(t, on.service);
+});
+
 /** The ports of a service whose channel is asked about refunds like this. */
 function asking({ app: { ports } }: Service, queryRefund: () => Promise<RefundOutcome>): Ports {
   const forOrder: Ports['channels']['forOrder'] = async (order) => ({
@@ -243,7 +259,20 @@ for (const payWay of ['wechat', 'paypal'] as const)
     const told = JSON.stringify((await admin.call('GET', `/api/v1/orders/${orderNo}/explain`)).body);
     t.true(told.includes(`payctl refund resolve ${known!.refundNo}`), told);
     t.false(told.includes(`payctl refund retry ${known!.refundNo}`), 'what is refused is not advised');
+    const released = await on.resolve('release', known!.refundNo);
+    t.is(released.body.code, 'refund_not_released', 'that the channel does not know our number says nothing');
     t.is((await on.resolve('failed_at_channel', known!.refundNo)).status, 200);
     t.deepEqual(await on.state(), ['succeeded']);
     await assertBooksBalance(t, service);
   });
+
+test('paypal: a refund of the portal that is done is not called failed', async (t) => {
+  const on = await refunded(t, 'paypal');
+  const { theirs, message } = await on.portal(2);
+  await on.hand(message);
+  const [known] = await on.foreign();
+  await on.hand(await on.becomes('failed', theirs));
+  await on.state();
+  await on.becomes('succeeded', theirs);
+  t.is((await on.resolve('failed_at_channel', known!.refundNo)).body.code, 'refund_not_released');
+});

@@ -117,6 +117,6 @@ export interface Refusal {
     | { readonly code: 'refund_in_progress'; readonly refundNo: string }
     | { readonly code: 'order_already_paid'; readonly message: string }
     | { readonly code: 'refund_not_retryable' | 'refund_not_abnormal' | 'refund_window_over'; readonly message: string }
-    | { readonly code: 'refund_limit_reached'; readonly message: string }
+    | { readonly code: 'refund_limit_reached' | 'refund_not_released'; readonly message: string }
     | { readonly code: 'invalid_action'; readonly message: string };
 }

@@ -265,6 +265,7 @@ function endedByPerson(code: string) {
     now: Date,
   ): Change | Refusal => {
     if (!needsPerson(refund, listed, now)) return notAbnormal();
+    if (wish === 'release' && isForeign(refund.origin)) return notReleased();
     const isSpent = refund.accepted || wish === 'failed_at_channel';
     const ended = failedRefund(order, refund, { code, message: reason, byPerson: true, isSpent }, now);
     return { ...ended, resolve: [{ where: { refundNo: refund.refundNo }, resolution: wish, by: actor, reason }] };
@@ -305,6 +306,16 @@ function madeElsewhere(): Refusal {
   return notRetryable(
     'The refund was made outside this service, which does not send it again. Resolve it, or make a new refund.',
   );
+}
+
+/** The channel knows it, by a number that is not ours: that it knows none of ours says nothing. */
+function notReleased(): Refusal {
+  return {
+    refuse: {
+      code: 'refund_not_released',
+      message: 'The refund was made outside this service. Resolve it with failed_at_channel or paid_elsewhere.',
+    },
+  };
 }
 
 function notAbnormal(): Refusal {

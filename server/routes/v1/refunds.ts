@@ -28,7 +28,7 @@ const ResolveRefundRequest = z
     action: z
       .enum(['paid_elsewhere', 'release', 'failed_at_channel'])
       .describe(
-        '`release`: the channel is queried first and must not know the refund. `failed_at_channel`: the channel confirmed outside this service that it will not refund.',
+        '`release`: the channel is queried first and must not know the refund; refused for refunds that were made outside this service. `failed_at_channel`: the channel confirmed outside this service that it will not refund.',
       ),
     reason: SafeText(1, 500),
   })

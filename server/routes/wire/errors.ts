@@ -52,7 +52,12 @@ export const REFUND_ERRORS: Errors = [
 /** Sending a failed or abnormal refund again. */
 export const RETRY_REFUND_ERRORS: Errors = [...giveBack, ...channelUse];
 /** Ending an abnormal refund by hand. */
-export const RESOLVE_REFUND_ERRORS: Errors = ['refund_not_abnormal', 'refund_not_released', ...channelUse];
+export const RESOLVE_REFUND_ERRORS: Errors = [
+  'refund_not_abnormal',
+  'refund_not_released',
+  'changed_meanwhile',
+  ...channelUse,
+];
 /** Answering a dispute, or accepting it; 504 when the channel did not say what became of it. */
 export const DISPUTE_ERRORS: Errors = ['dispute_closed', ...channelUse, ...channelCall];
 /** Resolving an exception of an order. */

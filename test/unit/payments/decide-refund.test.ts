@@ -250,3 +250,14 @@ test('a refund that a person gave by another way, and the channel too, is the ch
   t.is(hear({}, FAILED).rule, null);
   t.is(hear({}, { ...FAILED, kind: 'abnormal' }).raise, undefined);
 });
+
+test('what was made elsewhere is not released, because the channel does not know our number for it', (t) => {
+  const order = orderRow({ state: 'paid', paid: 1000n, refunding: 400n });
+  const asked = { reason: 'x', actor: 'admin:1', listed: true };
+  for (const origin of ['channel', 'dispute'] as const) {
+    const refund = refundRow({ origin, state: 'abnormal' });
+    const released = decideRefund(order, refund, { wish: 'release', ...asked }, NOW);
+    t.like(released, { refuse: { code: 'refund_not_released' } });
+    t.like(decideRefund(order, refund, { wish: 'failed_at_channel', ...asked }, NOW), { rule: 'R7' });
+  }
+});
