@@ -137,11 +137,12 @@ function paidStaysPaid({ operations, ledger, blame }: History): void {
     const tellPaid = all.filter(({ told }) => PAID.includes(told.status) || told.code === 'order_already_paid');
     const first = firstOf(tellPaid);
     if (!first) continue;
-    // Late money that went back leaves a closed order "refunded", with nothing to refund.
+    // Late money that went back leaves a closed order "refunded", with nothing to refund, and "closed" when its refund came back.
     const refundable = firstOf(tellPaid.filter(({ told }) => told.status !== 'refunded'));
     for (const one of all) {
-      if (one.told.status && !PAID.includes(one.told.status) && isBefore(first, one))
-        blame(`${orderNo} was told paid, then ${one.told.status}`, first, one);
+      const was = ['closed', 'failed'].includes(one.told.status) ? refundable : first;
+      if (one.told.status && !PAID.includes(one.told.status) && was && isBefore(was, one))
+        blame(`${orderNo} was told paid, then ${one.told.status}`, was, one);
       if (one.told.code === 'order_not_paid' && refundable && isBefore(refundable, one))
         blame(`${orderNo} was told paid, then not paid`, refundable, one);
     }

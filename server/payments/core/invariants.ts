@@ -273,10 +273,10 @@ export const ANSWER_INVARIANTS = {
     breach: ({ order }: Book, told: Told) => told.paid && order.paid === 0n && 'was told to be paid',
   },
   'told-closed': {
-    promise: 'an order that was told to be closed keeps no money',
-    breach: ({ order: { state }, refunds }: Book, told: Told, channel: ChannelBook) => {
-      const isEmpty = channel.came === sum(kept(channel)) + givenElsewhere(refunds);
-      return told.closed && (state !== 'closed' || !isEmpty) && 'was told to be closed';
+    promise: 'an order that was told to be closed keeps no money, but for what a person left there',
+    breach: (book: Book, told: Told, channel: ChannelBook) => {
+      const isEmpty = channel.came === sum(kept(channel)) + givenElsewhere(book.refunds) + leftThere(book);
+      return told.closed && (book.order.state !== 'closed' || !isEmpty) && 'was told to be closed';
     },
   },
   'told-refund': {

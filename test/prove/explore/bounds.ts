@@ -23,6 +23,8 @@ export interface Bounds {
   readonly dispute: number;
   /** A refund in the channel's portal. */
   readonly portal: number;
+  /** A refund that was done comes back, or one that was not is done after all. */
+  readonly comesBack: number;
   /** The channel does something by itself: a refund or a review ends, a trade lapses, a create or a capture is refused. */
   readonly channel: number;
   /** An answer of the channel does not come: the call was never made, was made, or is made later. */
@@ -59,6 +61,7 @@ const NONE: Bounds = {
   otherAmount: 0,
   dispute: 0,
   portal: 0,
+  comesBack: 0,
   channel: 0,
   silence: 0,
   commit: 0,
@@ -144,6 +147,26 @@ const DISPUTES: readonly Question[] = [
   ],
 ];
 
+/** What is asked of channels that tell when the payer's bank sends a refund back. */
+const RETURNS: readonly Question[] = [
+  [
+    'a refund comes back after it was done, and is done after all',
+    'paid',
+    { refund: 1, channel: 1, comesBack: 2, notice: 3 },
+  ],
+  [
+    'a refund comes back, with silence, and an administrator decides',
+    'paid',
+    { refund: 1, channel: 1, comesBack: 1, notice: 2, silence: 1, operator: 1 },
+  ],
+  [
+    'a refund comes back while two replicas ask about it',
+    'paid',
+    { refund: 1, channel: 1, comesBack: 2, notice: 2, job: 2, tick: 1 },
+  ],
+  ['a refund of the portal comes back', 'paid', { portal: 1, comesBack: 2, notice: 3, operator: 1 }],
+];
+
 /** What mutants asked for. */
 const MORE_QUESTIONS: readonly Question[] = [
   [
@@ -174,6 +197,7 @@ export const SCOPES: readonly Scope[] = FLAVOURS.flatMap((flavour) =>
   [
     ...QUESTIONS,
     ...MORE_QUESTIONS,
+    ...(flavour === 'scanned' ? [] : RETURNS),
     ...(flavour === 'approved' ? [...CAPTURES, ...DISPUTES, ...MORE_CAPTURES] : []),
   ].map(([name, start, bounds]): Scope => {
     const isPlaced = start !== 'nothing';

@@ -174,6 +174,7 @@ const NOTHING = Object.freeze({
   otherAmount: 0,
   dispute: 0,
   portal: 0,
+  comesBack: 0,
   channel: 0,
   silence: 0,
   commit: 0,

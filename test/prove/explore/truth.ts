@@ -123,7 +123,7 @@ export function answer(truth: Truth, call: Call, now: number, how: How = 'well')
     truth,
     said: seenRefund(
       truth,
-      trade.refunds.find(({ number }) => number === call.number),
+      trade.refunds.find((one) => one.number === call.number || channelNumberOf(one) === call.number),
     ),
   };
 }
@@ -255,12 +255,17 @@ function refund(truth: Truth, trade: Trade, call: Call, now: number): Answered {
 
 function seenRefund({ flavour }: Truth, found: ChannelRefund | undefined): RefundOutcome {
   if (!found) return { kind: 'absent' };
-  const { state, amount: minor, number, at } = found;
-  const named = { channelRefundNo: `CR-${number}` };
+  const { state, amount: minor, at } = found;
+  const named = { channelRefundNo: channelNumberOf(found) };
   if (state === 'succeeded')
     return { kind: 'succeeded', amount: { minor, currency: currencyOf(flavour) }, at: new Date(at), ...named };
   if (state === 'pending') return { kind: 'pending', ...named };
-  return { kind: state, code: state.toUpperCase(), reason: state };
+  return { kind: state, code: state.toUpperCase(), reason: state, ...named };
+}
+
+/** The channel's own number of a refund. */
+function channelNumberOf({ number }: ChannelRefund): string {
+  return `CR-${number}`;
 }
 
 /** The number under which a dispute of a trade takes its money. */
@@ -339,7 +344,12 @@ export function tellPaid(truth: Truth, trade: Trade): Truth {
 export function tellRefund(truth: Truth, trade: Trade, one: ChannelRefund): Truth {
   // PayPal's message names the refund, and has to be asked what became of it.
   if (truth.flavour === 'approved')
-    return tell(truth, { event: 'refund', orderNo: trade.orderNo, refundNo: null, refundId: one.number });
+    return tell(truth, {
+      event: 'refund',
+      orderNo: trade.orderNo,
+      refundNo: one.isForeign ? null : one.number,
+      refundId: channelNumberOf(one),
+    });
   if (truth.flavour === 'scanned')
     return tell(truth, { event: 'refund', orderNo: trade.orderNo, refundNo: one.number });
   return tell(truth, { event: 'refund', orderNo: trade.orderNo, refundNo: one.number, refund: seenRefund(truth, one) });

@@ -15,7 +15,7 @@ import {
 export interface Act {
   readonly name: string;
   /** Which of the bounds it uses up. */
-  readonly uses: 'payer' | 'otherAmount' | 'dispute' | 'portal' | 'channel';
+  readonly uses: 'payer' | 'otherAmount' | 'dispute' | 'portal' | 'comesBack' | 'channel';
   readonly truth: Truth;
 }
 
@@ -34,6 +34,7 @@ export function worldActs(truth: Truth, now: number): Act[] {
     ...payerActs(truth, trade, now),
     ...portalActs(truth, trade, now),
     ...channelActs(truth, trade, now),
+    ...returningActs(truth, trade, now),
     ...disputeActs(truth, trade, now),
   ]);
 }
@@ -92,6 +93,23 @@ function channelActs(truth: Truth, trade: Trade, now: number): Act[] {
   if (isUnpaid && now >= trade.expiresAt)
     acts.push(act('channel', `${orderNo} lapses`, withTrade(truth, { ...trade, state: 'closed' })));
   return acts;
+}
+
+/** The payer's bank sends a refund back after it was done, or takes it after all. Of Alipay's nobody is told. */
+function returningActs(truth: Truth, trade: Trade, now: number): Act[] {
+  if (truth.flavour === 'scanned') return [];
+  const left = trade.amount - givenBack(trade, ['succeeded', 'pending', 'abnormal']);
+  return trade.refunds.flatMap((one, at) => {
+    const becomes = (state: ChannelRefund['state'], verb: string): Act => {
+      const after: ChannelRefund = { ...one, state, at: now, wasDone: true };
+      const known = withTrade(truth, { ...trade, refunds: trade.refunds.with(at, after) });
+      return act('comesBack', `the refund ${one.number} ${verb}`, tellRefund(known, trade, after));
+    };
+    if (/^(dispute|reverse)-/.test(one.number)) return [];
+    if (one.state === 'succeeded') return [becomes('failed', 'comes back')];
+    const hasRoom = one.state === 'abnormal' || (one.state === 'failed' && one.amount <= left);
+    return hasRoom ? [becomes('succeeded', 'is done after all')] : [];
+  });
 }
 
 /** A payer disputes once; whoever lost may win the appeal. */

@@ -286,12 +286,16 @@ test('what is not over, not the channel’s, or not what was told is found at th
   t.deepEqual(found({ ...unpaid, refunds: [surplus] }, { came: 1000n, refunds: [] }), [], 'given back elsewhere');
   const left = { ...surplus, elsewhere: false, state: 'failed', failureCode: 'released' } as const;
   t.deepEqual(found({ ...unpaid, refunds: [left] }, { came: 1000n, refunds: [] }), [], 'left by a person');
+  const closed = { ...NOTHING_TOLD, closed: true };
+  t.deepEqual(found({ ...unpaid, refunds: [left] }, { came: 1000n, refunds: [] }, closed), [], 'left by a person');
   const forgotten = { ...left, failureCode: 'CLOSED' };
   t.deepEqual(found({ ...unpaid, refunds: [forgotten] }, { came: 1000n, refunds: [] }), ['same-money']);
+  const told = found({ ...unpaid, refunds: [forgotten] }, { came: 1000n, refunds: [] }, closed);
+  t.deepEqual(told, ['same-money', 'told-closed']);
   t.deepEqual(found(ENDED, { came: 1000n, refunds: [] }), ['same-refunds']);
   const back = CHANNEL.refunds.map((one) => ({ ...one, cameBack: true }));
   t.deepEqual(found(ENDED, { ...CHANNEL, refunds: back }), ['same-refunds'], 'it came back');
   t.deepEqual(found(unpaid, nothing, { paid: true, closed: true, refunds: [] }), ['told-paid']);
-  t.deepEqual(found(ENDED, CHANNEL, { ...NOTHING_TOLD, closed: true }), ['told-closed']);
+  t.deepEqual(found(ENDED, CHANNEL, closed), ['told-closed']);
   t.deepEqual(found(ENDED, CHANNEL, { ...NOTHING_TOLD, refunds: ['R-9'] }), ['told-refund']);
 });

@@ -209,6 +209,18 @@ test('money that came for a closed order and went back passes', (t) => {
   t.deepEqual(checkHistory(tale.lines), []);
 });
 
+test('money that came for a closed order, went back and was sent back again is no payment; one that was told paid stays paid', (t) => {
+  for (const word of ['refunded', 'paid']) {
+    const tale = tell();
+    tale.done(0, 'place', ASK.place, order());
+    tale.done(1, 'query', ASK.query, order({ status: word }));
+    tale.done(1, 'query', ASK.query, order({ status: 'closed' }));
+    tale.ledger({ orderNo: 'P1', paid: 1000 });
+    const rules = checkHistory(tale.lines).map(({ rule }) => rule);
+    t.is(rules.includes('paidStaysPaid'), word === 'paid');
+  }
+});
+
 for (const [what, rule, lines] of PLANTED)
   test(`found: ${what}`, (t) => {
     const found = checkHistory(lines);
