@@ -45,7 +45,8 @@ export class MemoryTable {
   }
 
   async list(where: Where, { orderBy = {}, limit, offset = 0 }: Listing = {}): Promise<AnyRow[]> {
-    const found = this.#matching(where).toSorted((a, b) => compareRows(a, b, orderBy));
+    const ways = Object.entries(orderBy);
+    const found = this.#matching(where).toSorted((a, b) => compareRows(a, b, ways));
     return found.slice(offset, limit === undefined ? undefined : offset + limit).map((row) => ({ ...row }));
   }
 
@@ -79,8 +80,8 @@ export class MemoryTable {
   /** Changes the rows that match, each by itself; returns how many. */
   change(where: Where, patchOf: (row: AnyRow) => AnyRow): number {
     const changed = this.#matching(where).flatMap((row) => {
-      const changes = given(patchOf(row));
-      return changes.length === 0 ? [] : [{ row, after: { ...row, ...Object.fromEntries(changes) } }];
+      const after: Record<string, unknown> = { ...row };
+      return setGiven(after, patchOf(row)) ? [{ row, after }] : [];
     });
     for (const { row, after } of changed) this.#shelf.replace(row, after);
     for (const { after } of changed) {
@@ -99,7 +100,8 @@ export class MemoryTable {
   /** Gives the columns that are taken, or undefined when the row is in. */
   #insert(wanted: AnyRow): readonly string[] | undefined {
     const { defaults = {}, numbered } = MEMORY_TABLES[this.#name] as TableRules;
-    const row: Record<string, unknown> = { ...defaults, ...Object.fromEntries(given(wanted)) };
+    const row: Record<string, unknown> = { ...defaults };
+    setGiven(row, wanted);
     if (numbered !== undefined) row[numbered] ??= BigInt(this.#shelf.size + 1);
     const taken = this.#refuseBroken(row);
     if (!taken) this.#shelf.add(row);
@@ -113,11 +115,16 @@ export class MemoryTable {
   }
 }
 
-/** Members with `undefined` are not there. */
-function given(row: AnyRow): [string, unknown][] {
-  return Object.entries(row).flatMap(([name, value]): [string, unknown][] =>
-    value === undefined ? [] : [[name, stored(value)]],
-  );
+/** Sets the columns that are given, and says whether any is; members with `undefined` are not there. */
+function setGiven(row: Record<string, unknown>, columns: AnyRow): boolean {
+  let isAny = false;
+  for (const name in columns) {
+    const value = columns[name];
+    if (value === undefined) continue;
+    row[name] = stored(value);
+    isAny = true;
+  }
+  return isAny;
 }
 
 function matches(row: AnyRow, where: Where): boolean {
@@ -136,8 +143,8 @@ function isEqual(one: unknown, other: unknown): boolean {
   return one === other;
 }
 
-function compareRows(a: AnyRow, b: AnyRow, orderBy: NonNullable<Listing['orderBy']>): number {
-  for (const [name, way] of Object.entries(orderBy)) {
+function compareRows(a: AnyRow, b: AnyRow, ways: readonly [string, 'asc' | 'desc'][]): number {
+  for (const [name, way] of ways) {
     const [left, right] = [a[name] as number, b[name] as number];
     if (isEqual(left, right)) continue;
     return (left < right ? -1 : 1) * (way === 'desc' ? -1 : 1);
