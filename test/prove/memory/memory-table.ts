@@ -80,8 +80,11 @@ export class MemoryTable {
   /** Changes the rows that match, each by itself; returns how many. */
   change(where: Where, patchOf: (row: AnyRow) => AnyRow): number {
     const changed = this.#matching(where).flatMap((row) => {
+      const changes = given(patchOf(row));
+      if (changes.length === 0) return [];
       const after: Record<string, unknown> = { ...row };
-      return setGiven(after, patchOf(row)) ? [{ row, after }] : [];
+      for (const [column, value] of changes) after[column] = value;
+      return [{ row, after }];
     });
     for (const { row, after } of changed) this.#shelf.replace(row, after);
     for (const { after } of changed) {
@@ -100,8 +103,7 @@ export class MemoryTable {
   /** Gives the columns that are taken, or undefined when the row is in. */
   #insert(wanted: AnyRow): readonly string[] | undefined {
     const { defaults = {}, numbered } = MEMORY_TABLES[this.#name] as TableRules;
-    const row: Record<string, unknown> = { ...defaults };
-    setGiven(row, wanted);
+    const row: Record<string, unknown> = { ...defaults, ...Object.fromEntries(given(wanted)) };
     if (numbered !== undefined) row[numbered] ??= BigInt(this.#shelf.size + 1);
     const taken = this.#refuseBroken(row);
     if (!taken) this.#shelf.add(row);
@@ -115,16 +117,11 @@ export class MemoryTable {
   }
 }
 
-/** Sets the columns that are given, and says whether any is; members with `undefined` are not there. */
-function setGiven(row: Record<string, unknown>, columns: AnyRow): boolean {
-  let isAny = false;
-  for (const name in columns) {
-    const value = columns[name];
-    if (value === undefined) continue;
-    row[name] = stored(value);
-    isAny = true;
-  }
-  return isAny;
+/** Members with `undefined` are not there. */
+function given(row: AnyRow): [string, unknown][] {
+  const columns: [string, unknown][] = [];
+  for (const name in row) if (row[name] !== undefined) columns.push([name, stored(row[name])]);
+  return columns;
 }
 
 function matches(row: AnyRow, where: Where): boolean {
