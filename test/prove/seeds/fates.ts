@@ -27,10 +27,16 @@ export function createFates(seed: number, spared: ReadonlySet<string> = new Set(
     draw(name, weights) {
       const [[ordinary]] = weights as [(typeof weights)[number]];
       if (isCalm || spared.has(name)) return ordinary;
-      let left = luck(`fate of ${name}`) * weights.reduce((sum, [, weight]) => sum + weight, 0);
-      const [fate] = weights.find(([, weight]) => (left -= weight) < 0) ?? [ordinary];
-      if (fate !== ordinary) struck.set(name, fate);
-      return fate;
+      let sum = 0;
+      for (const [, weight] of weights) sum += weight;
+      let left = luck(`fate of ${name}`) * sum;
+      for (const [fate, weight] of weights) {
+        left -= weight;
+        if (left >= 0) continue;
+        if (fate !== ordinary) struck.set(name, fate);
+        return fate;
+      }
+      return ordinary;
     },
     calm: () => void (isCalm = true),
   };

@@ -38,7 +38,8 @@ function bookOf(store: IndexedStore, orderNo: string): Snapshot {
 /** What the simulator has, as the rules look at a channel. */
 function truthOf({ core }: World, orderNos: readonly string[]): Truth {
   const trades = orderNos.flatMap((orderNo) => {
-    const all = [...core.ledger.trades.values()].filter((trade) => trade.orderNo === orderNo);
+    const all: ChannelTrade[] = [];
+    for (const trade of core.ledger.trades.values()) if (trade.orderNo === orderNo) all.push(trade);
     const trade = all.find((one) => paymentOf(one)) ?? all.at(-1);
     return trade ? [tradeOf(trade, core.ledger.entries)] : [];
   });

@@ -176,14 +176,16 @@ function weighRows(world: World, snapshot: Snapshot): void {
 
 function textOf(table: string, row: AnyRow): string {
   const columns = Object.entries(row).filter(([name]) => !COUNTED.has(`${name} of ${table}`));
-  return JSON.stringify(columns.toSorted(byName), plain);
+  return JSON.stringify(columns.toSorted(byName).map(([name, value]) => [name, plain(value)]));
 }
 
 /** Members of documents in one order, numbers of any size as text. */
-function plain(_name: string, value: unknown): unknown {
+function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).toSorted(byName));
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value;
+  if (Array.isArray(value)) return value.map(plain);
+  const members = Object.entries(value).toSorted(byName);
+  return Object.fromEntries(members.map(([name, one]) => [name, plain(one)]));
 }
 
 function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
