@@ -36,7 +36,7 @@ export class MemoryTable {
   }
 
   async find(where: Where): Promise<AnyRow | undefined> {
-    for (const row of this.#shelf.among(where)) if (matches(row, where)) return { ...row };
+    for (const row of this.#shelf.among(where)) if (matches(row, where)) return copyOf(row);
     return undefined;
   }
 
@@ -47,7 +47,7 @@ export class MemoryTable {
   async list(where: Where, { orderBy = {}, limit, offset = 0 }: Listing = {}): Promise<AnyRow[]> {
     const ways = Object.entries(orderBy);
     const found = this.#matching(where).toSorted((a, b) => compareRows(a, b, ways));
-    return found.slice(offset, limit === undefined ? undefined : offset + limit).map((row) => ({ ...row }));
+    return found.slice(offset, limit === undefined ? undefined : offset + limit).map(copyOf);
   }
 
   async count(where: Where): Promise<number> {
@@ -82,7 +82,7 @@ export class MemoryTable {
     const changed = this.#matching(where).flatMap((row) => {
       const changes = given(patchOf(row));
       if (changes.length === 0) return [];
-      const after: Record<string, unknown> = { ...row };
+      const after = copyOf(row);
       for (const [column, value] of changes) after[column] = value;
       return [{ row, after }];
     });
@@ -115,6 +115,12 @@ export class MemoryTable {
     if (broken) throw new RefusedByDatabase(this.#name, broken);
     return takenBy(this.#name, row, (where) => this.#shelf.among(where));
   }
+}
+
+/** Copies a row of any table. Where rows of many shapes come by, this is several times as fast as `{ ...row }`. */
+function copyOf(row: AnyRow): Record<string, unknown> {
+  // oxlint-disable-next-line prefer-object-spread
+  return Object.assign({}, row);
 }
 
 /** Members with `undefined` are not there. */
