@@ -44,9 +44,9 @@ export function createFates(seed: number, spared: ReadonlySet<string> = new Set(
 
 /** A seed for a name under a seed (FNV-1a, and the finish of MurmurHash 3). */
 function mixed(seed: number, name: string): number {
-  let sum = (2_166_136_261 ^ seed) >>> 0;
-  for (let at = 0; at < name.length; at += 1) sum = Math.imul(sum ^ name.charCodeAt(at), 16_777_619) >>> 0;
-  sum = Math.imul(sum ^ (sum >>> 16), 0x85eb_ca6b) >>> 0;
-  sum = Math.imul(sum ^ (sum >>> 13), 0xc2b2_ae35) >>> 0;
+  let sum = 2_166_136_261 ^ seed;
+  for (let at = 0; at < name.length; at += 1) sum = Math.imul(sum ^ name.charCodeAt(at), 16_777_619);
+  sum = Math.imul(sum ^ (sum >>> 16), 0x85eb_ca6b);
+  sum = Math.imul(sum ^ (sum >>> 13), 0xc2b2_ae35);
   return (sum ^ (sum >>> 16)) >>> 0;
 }
