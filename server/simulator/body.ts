@@ -16,8 +16,13 @@ export async function readBody(ctx: Context, next: Next): Promise<void> {
     if (size > most) throw new SimulatorRefusal(413, 'too_large', `The body is larger than ${most / MOST_BYTES} MB.`);
     chunks.push(chunk);
   }
-  (ctx.state as Record<symbol, Buffer>)[KEY] = Buffer.concat(chunks);
+  keepBody(ctx, Buffer.concat(chunks));
   await next();
+}
+
+/** From now on these bytes are the body of the request. */
+export function keepBody(ctx: Context, body: Buffer): void {
+  (ctx.state as Record<symbol, Buffer>)[KEY] = body;
 }
 
 /** The exact bytes of the request's body. */

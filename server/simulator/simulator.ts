@@ -67,7 +67,8 @@ export function createApp(core: Core): Koa {
   return app;
 }
 
-async function refuseReadably(ctx: Context, next: Next): Promise<void> {
+/** Answers refusals in words. */
+export async function refuseReadably(ctx: Context, next: Next): Promise<void> {
   try {
     await next();
   } catch (error) {

@@ -17,6 +17,8 @@ export interface Trades {
   byId(id: string): Trade | undefined;
   /** The newest trade of this number; its expiry has been looked at. */
   find(orderNo: string, filter?: TradeFilter): Trade | undefined;
+  /** Every trade of this number as it was left, the oldest first. */
+  ofOrder(orderNo: string): readonly Trade[];
   /** Writes a change that a half made to `trade` itself, with the ledger entry that tells it. */
   record(
     trade: Trade,
@@ -73,6 +75,7 @@ export function createTrades(ledger: Ledger, now: () => number): Trades {
       );
       return expire(found, now(), self);
     },
+    ofOrder: (orderNo) => byOrderNo.get(orderNo) ?? [],
     record(trade, type, about = {}) {
       ledger.write(trade, { type, number: trade.id, minor: 0, ...about });
     },

@@ -1,3 +1,5 @@
+import { hasUniqueMembers } from '../unique-members.ts';
+
 /** Text that must not be read: it is not JSON, or an object in it names a member twice. */
 export class UnreadableJson extends Error {
   readonly why: 'unparsable' | 'duplicate_key';
@@ -12,8 +14,8 @@ export class UnreadableJson extends Error {
 export function readJson(bytes: Buffer): unknown {
   const text = decode(bytes);
   const value = parse(text);
-  const twice = duplicateMember(text);
-  if (twice !== undefined) throw new UnreadableJson('duplicate_key', `Duplicate member ${twice}.`);
+  if (!hasUniqueMembers(text, value))
+    throw new UnreadableJson('duplicate_key', `Duplicate member ${duplicateMember(text)}.`);
   return value;
 }
 

@@ -15,23 +15,24 @@ export type SendSigned = (call: Call) => Promise<WireAnswer>;
 
 /** Signs every call with the merchant key, a fresh nonce and `now`; the host is not part of what is signed. */
 export function createSender(settings: Settings, send: Transport, now: () => Date): SendSigned {
-  const { publicKeyIds } = settings;
+  const { publicKeyIds, base } = settings;
+  const root = new URL(base).pathname.replace(/\/$/, '');
   const accessPoint = createAccessPoint(settings, now);
   return async (call) => {
     const { method, target, body, form, about } = call;
     const headers: Record<string, string> = {
       accept: 'application/json',
       'user-agent': 'unified-payment-service',
-      authorization: await authorize(settings, call, now()),
+      authorization: await authorize(settings, { ...call, target: root + target }, now()),
     };
     if (body !== undefined) headers['content-type'] = form?.contentType ?? 'application/json';
     // Without it an answer may be signed by a platform certificate while keys are being switched.
     if (publicKeyIds[0]) headers['wechatpay-serial'] = publicKeyIds[0];
-    const base = accessPoint.current();
+    const point = accessPoint.current();
     try {
-      return await send({ method, url: base + target, headers, body, about, ...(form ? { bytes: form.bytes } : {}) });
+      return await send({ method, url: point + target, headers, body, about, ...(form ? { bytes: form.bytes } : {}) });
     } catch (error) {
-      accessPoint.failed(base, error);
+      accessPoint.failed(point, error);
       throw error;
     }
   };
@@ -48,9 +49,8 @@ export function createAsk(send: SendSigned, judge: Judge): Ask {
   };
 }
 
-async function authorize(settings: Settings, { method, target: path, body = '' }: Call, now: Date): Promise<string> {
-  const { base, mchid, merchantSerial: serial, merchantKey } = settings;
-  const target = new URL(base).pathname.replace(/\/$/, '') + path;
+async function authorize(settings: Settings, { method, target, body = '' }: Call, now: Date): Promise<string> {
+  const { mchid, merchantSerial: serial, merchantKey } = settings;
   const timestamp = String(Math.floor(now.getTime() / 1000));
   const nonce = randomBytes(16).toString('hex');
   const signature = await signRsa(requestText({ method, target, timestamp, nonce, body }), merchantKey);

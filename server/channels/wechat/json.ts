@@ -1,4 +1,5 @@
 import type { UnknownCause } from '../../payments/channel.ts';
+import { hasUniqueMembers } from '../unique-members.ts';
 
 /** Bytes that are not one JSON object with unique member names; `why` is the stable word for it. */
 export class UnreadableJson extends Error {
@@ -15,11 +16,9 @@ export type Members = Readonly<Record<string, unknown>>;
 
 /** Reads UTF-8 bytes as one JSON object; throws UnreadableJson, also when a member name occurs twice in one object. */
 export function readObject(bytes: Buffer | string): Members {
-  const { value, members, text } = parse(bytes);
+  const { value, text } = parse(bytes);
   if (!isObject(value)) throw new UnreadableJson('unparsable', 'The text is not a JSON object.');
-  // Of two members with one name JSON.parse keeps one, so the text then has more colons than the value has members.
-  const colons = text.replace(/"(?:[^"\\]|\\.)*"/gs, '').split(':').length - 1;
-  if (colons !== members) throw new UnreadableJson('duplicate_key', 'Duplicate member name.');
+  if (!hasUniqueMembers(text, value)) throw new UnreadableJson('duplicate_key', 'Duplicate member name.');
   return value;
 }
 
@@ -35,15 +34,10 @@ export function textIn(members: Members, name: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-function parse(bytes: Buffer | string): { value: unknown; members: number; text: string } {
+function parse(bytes: Buffer | string): { value: unknown; text: string } {
   try {
     const text = typeof bytes === 'string' ? bytes : new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    let members = -1;
-    const value: unknown = JSON.parse(text, function count(this: unknown, _name, member: unknown) {
-      if (!Array.isArray(this)) members += 1;
-      return member;
-    });
-    return { value, members, text };
+    return { value: JSON.parse(text), text };
   } catch {
     throw new UnreadableJson('unparsable', `The text (${bytes.length} bytes) is not UTF-8 JSON.`);
   }

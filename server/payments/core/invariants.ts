@@ -252,10 +252,13 @@ export function brokenOf<Facts extends readonly unknown[]>(
   invariants: Readonly<Record<string, Promised & { breach: (...facts: Facts) => string | false }>>,
   ...facts: Facts
 ): Broken[] {
-  return Object.entries(invariants).flatMap(([name, { promise, breach }]) => {
+  const broken: Broken[] = [];
+  for (const name in invariants) {
+    const { promise, breach } = invariants[name]!;
     const detail = breach(...facts);
-    return detail === false ? [] : [{ name, promise, detail }];
-  });
+    if (detail !== false) broken.push({ name, promise, detail });
+  }
+  return broken;
 }
 
 /** What a caller was told of an order, and may rely on. */

@@ -4,14 +4,14 @@ export interface RawForm {
   repeated: string[];
 }
 
-/** Reads form text (query or body) without deciding on a charset; `+` is a blank. */
-export function readForm(...texts: readonly string[]): RawForm {
-  const form: RawForm = { values: new Map(), repeated: [] };
-  for (const pair of texts.flatMap((text) => text.split('&')).filter((part) => part !== '')) {
-    const [rawName = '', ...rest] = pair.split('=');
-    const name = percentDecode(rawName).toString('latin1');
+/** Reads form text (query or body) without deciding on a charset; `+` is a blank. Goes on with a form that was begun. */
+export function readForm(text: string, form: RawForm = { values: new Map(), repeated: [] }): RawForm {
+  for (const pair of text.split('&')) {
+    if (pair === '') continue;
+    const end = pair.includes('=') ? pair.indexOf('=') : pair.length;
+    const name = percentDecode(pair.slice(0, end)).toString('latin1');
     if (form.values.has(name)) form.repeated.push(name);
-    form.values.set(name, percentDecode(rest.join('=')));
+    form.values.set(name, percentDecode(pair.slice(end + 1)));
   }
   return form;
 }
@@ -32,8 +32,21 @@ export function formEncode(bytes: Buffer): string {
 }
 
 function percentDecode(text: string): Buffer {
-  const bytes = text
-    .replaceAll('+', ' ')
-    .replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-  return Buffer.from(bytes, 'latin1');
+  const bytes = Buffer.from(text, 'latin1');
+  let length = 0;
+  for (let at = 0; at < bytes.length; at += 1, length += 1) {
+    const byte = bytes[at]!;
+    const escaped = byte === PERCENT ? ESCAPED.get(text.slice(at + 1, at + 3).toUpperCase()) : undefined;
+    if (escaped !== undefined) at += 2;
+    bytes[length] = escaped ?? (byte === PLUS ? BLANK : byte);
+  }
+  return bytes.subarray(0, length);
 }
+
+const PERCENT = '%'.charCodeAt(0);
+const PLUS = '+'.charCodeAt(0);
+const BLANK = ' '.charCodeAt(0);
+/** Each byte by its two digits. */
+const ESCAPED = new Map(
+  Array.from({ length: 256 }, (_, byte) => [byte.toString(16).toUpperCase().padStart(2, '0'), byte]),
+);

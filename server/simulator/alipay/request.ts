@@ -37,9 +37,11 @@ export interface RawRequest {
  */
 export function readRequest(query: string, body: string | readonly Part[]): RawRequest {
   if (typeof body !== 'string') return readUpload(query, body);
-  const form = readForm(query, body);
-  const [inQuery, inBody] = [readForm(query), readForm(body)].map(({ values }) => values.get('charset'));
-  if (inQuery !== undefined && inBody?.equals(inQuery)) form.repeated.splice(form.repeated.indexOf('charset'), 1);
+  const form = readForm(query);
+  const inQuery = form.values.get('charset');
+  const inBoth = readForm(body, form).values.get('charset');
+  const isSaidTwice = inQuery !== undefined && inBoth !== inQuery && inBoth?.equals(inQuery);
+  if (isSaidTwice) form.repeated.splice(form.repeated.indexOf('charset'), 1);
   return { form, method: text(form, 'method'), files: [] };
 }
 

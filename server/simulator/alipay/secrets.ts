@@ -150,13 +150,12 @@ export function createKeyring(core: Core): {
   byAppId(appId: string): AlipayAccount | undefined;
   byName(name: string): AlipayAccount;
 } {
-  const parsed = new Map<string, { from: string; account: AlipayAccount }>();
+  const parsed = new Map<string, { from: Account['secrets']; account: AlipayAccount }>();
   const parse = (account: Account): AlipayAccount => {
-    const from = JSON.stringify(account.secrets);
     const known = parsed.get(account.name);
-    if (known?.from === from) return known.account;
+    if (known && isSame(known.from, account.secrets)) return known.account;
     const fresh = readAccount(account, core);
-    parsed.set(account.name, { from, account: fresh });
+    parsed.set(account.name, { from: { ...account.secrets }, account: fresh });
     return fresh;
   };
   return {
@@ -171,6 +170,11 @@ export function createKeyring(core: Core): {
       return parse(account);
     },
   };
+}
+
+function isSame(one: Account['secrets'], other: Account['secrets']): boolean {
+  const names = Object.keys(other);
+  return names.length === Object.keys(one).length && names.every((name) => one[name] === other[name]);
 }
 
 function readAccount({ name, secrets }: Account, core: Core): AlipayAccount {

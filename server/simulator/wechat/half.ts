@@ -70,9 +70,8 @@ export const wechatHalf: Half = {
 async function serve(ctx: Context, core: Core): Promise<void> {
   const asked = ctx.path.slice('/wechat'.length);
   const path = asked.replace(PARTNER, '/v3/pay/');
-  const matching = CALLS.filter((call) => call.path.test(path));
-  const call = matching.find(({ method }) => method === ctx.method);
-  if (!call) return write(ctx, empty(matching.length > 0 ? 405 : 404));
+  const call = CALLS.find((one) => one.method === ctx.method && one.path.test(path));
+  if (!call) return write(ctx, empty(CALLS.some((one) => one.path.test(path)) ? 405 : 404));
   const entered = enter(ctx, core, path);
   if (isRefused(entered)) return write(ctx, entered);
   const { account, merchant } = entered;

@@ -82,6 +82,17 @@ export function wrongBetween(snapshot: Snapshot, truth: Truth): Wrong {
   });
 }
 
+/** Both of an order at once. */
+export function wrongNow(snapshot: Snapshot, truth: Truth): Wrong {
+  return booksOf(snapshot).flatMap((book) => {
+    const { orderNo } = book.order;
+    const broken = brokenOf(ORDER_INVARIANTS, book);
+    return [...broken, ...brokenOf(CHANNEL_INVARIANTS, book, channelBookOf(tradeOf(truth, orderNo)))].map(
+      inWords(orderNo),
+    );
+  });
+}
+
 /** What a caller may rely on from now on, or what is wrong with its answer. */
 export function toldBy({ name, about }: Deed, ended: Ended): { told: readonly string[]; wrong: Wrong } {
   if ('error' in ended) {

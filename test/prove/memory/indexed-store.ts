@@ -95,14 +95,15 @@ class IndexedShelf implements Shelf {
   /** By their places, which never change. */
   readonly #rows = new Map<number, AnyRow>();
   readonly #places = new Map<AnyRow, number>();
-  readonly #indexes: ReadonlyMap<string, Map<unknown, Set<number>>>;
+  readonly #indexes: readonly Index[];
   #next = 0;
 
   constructor(name: TableName, note: (written: Written) => void) {
     this.#name = name;
     this.#note = note;
     const single = MEMORY_TABLES[name].uniques.flatMap(({ columns }) => (columns.length === 1 ? columns : []));
-    this.#indexes = new Map([...single, ...(ALSO[name] ?? [])].map((column) => [column, new Map()]));
+    const columns = new Set([...single, ...(ALSO[name] ?? [])]);
+    this.#indexes = Array.from(columns, (column) => ({ column, rows: new Map() }));
   }
 
   get size(): number {
@@ -110,12 +111,11 @@ class IndexedShelf implements Shelf {
   }
 
   among(where: Where): Iterable<AnyRow> {
-    for (const [column, index] of this.#indexes) {
-      const { [column]: wanted } = where;
+    for (const { column, rows } of this.#indexes) {
+      const wanted = where[column];
       if (wanted === undefined || wanted === null) continue;
-      const values = Array.isArray(wanted) ? (wanted as unknown[]) : [wanted];
-      const places = values.flatMap((value) => [...(index.get(value) ?? [])]);
-      return places.toSorted((a, b) => a - b).map((place) => this.#rows.get(place)!);
+      if (!Array.isArray(wanted)) return rows.get(wanted) ?? [];
+      return this.#inOrder((wanted as unknown[]).flatMap((value) => rows.get(value) ?? []));
     }
     return this.#rows.values();
   }
@@ -126,39 +126,70 @@ class IndexedShelf implements Shelf {
   }
 
   replace(before: AnyRow, after: AnyRow): void {
-    this.#put(this.#take(before), after);
+    this.#change(before, after);
     this.#note({ name: this.#name, before, after });
   }
 
   remove(rows: readonly AnyRow[]): void {
     for (const before of rows) {
-      this.#rows.delete(this.#take(before));
+      this.#take(before);
       this.#note({ name: this.#name, before, after: undefined });
     }
   }
 
   undo({ before, after }: Written): void {
-    const place = after ? this.#take(after) : this.#next++;
-    if (before) this.#put(place, before);
-    else this.#rows.delete(place);
+    if (before && after) this.#change(after, before);
+    else if (after) this.#take(after);
+    else if (before) this.#put(this.#next++, before);
   }
 
   #put(place: number, row: AnyRow): void {
     this.#rows.set(place, row);
     this.#places.set(row, place);
-    for (const [column, index] of this.#indexes) {
-      const value = row[column] ?? null;
-      if (value === null) continue;
-      const known = index.get(value);
-      if (known) known.add(place);
-      else index.set(value, new Set([place]));
+    for (const index of this.#indexes) this.#enter(index, row);
+  }
+
+  #take(row: AnyRow): void {
+    this.#rows.delete(this.#places.get(row)!);
+    this.#places.delete(row);
+    for (const index of this.#indexes) leave(index, row);
+  }
+
+  #change(before: AnyRow, after: AnyRow): void {
+    const place = this.#places.get(before)!;
+    this.#rows.set(place, after);
+    this.#places.delete(before);
+    this.#places.set(after, place);
+    for (const index of this.#indexes) {
+      const same = before[index.column] === after[index.column] ? index.rows.get(after[index.column]) : undefined;
+      if (same) {
+        same[same.indexOf(before)] = after;
+        continue;
+      }
+      leave(index, before);
+      this.#enter(index, after);
     }
   }
 
-  #take(row: AnyRow): number {
-    const place = this.#places.get(row)!;
-    this.#places.delete(row);
-    for (const [column, index] of this.#indexes) index.get(row[column])?.delete(place);
-    return place;
+  #enter({ column, rows }: Index, row: AnyRow): void {
+    const value = row[column] ?? null;
+    if (value === null) return;
+    const same = rows.get(value);
+    rows.set(value, same ? this.#inOrder([...same, row]) : [row]);
   }
+
+  #inOrder(rows: AnyRow[]): AnyRow[] {
+    return rows.toSorted((a, b) => this.#places.get(a)! - this.#places.get(b)!);
+  }
+}
+
+/** The rows of a table by the value of a column, those of one value in the order in which they came. */
+interface Index {
+  readonly column: string;
+  readonly rows: Map<unknown, AnyRow[]>;
+}
+
+function leave({ column, rows }: Index, row: AnyRow): void {
+  const same = rows.get(row[column]);
+  if (same) same.splice(same.indexOf(row), 1);
 }

@@ -36,7 +36,7 @@ export class MemoryTable {
   }
 
   async find(where: Where): Promise<AnyRow | undefined> {
-    for (const row of this.#shelf.among(where)) if (matches(row, where)) return { ...row };
+    for (const row of this.#shelf.among(where)) if (matches(row, where)) return copyOf(row);
     return undefined;
   }
 
@@ -45,8 +45,9 @@ export class MemoryTable {
   }
 
   async list(where: Where, { orderBy = {}, limit, offset = 0 }: Listing = {}): Promise<AnyRow[]> {
-    const found = this.#matching(where).toSorted((a, b) => compareRows(a, b, orderBy));
-    return found.slice(offset, limit === undefined ? undefined : offset + limit).map((row) => ({ ...row }));
+    const ways = Object.entries(orderBy);
+    const found = this.#matching(where).toSorted((a, b) => compareRows(a, b, ways));
+    return found.slice(offset, limit === undefined ? undefined : offset + limit).map(copyOf);
   }
 
   async count(where: Where): Promise<number> {
@@ -80,7 +81,10 @@ export class MemoryTable {
   change(where: Where, patchOf: (row: AnyRow) => AnyRow): number {
     const changed = this.#matching(where).flatMap((row) => {
       const changes = given(patchOf(row));
-      return changes.length === 0 ? [] : [{ row, after: { ...row, ...Object.fromEntries(changes) } }];
+      if (changes.length === 0) return [];
+      const after = copyOf(row);
+      for (const [column, value] of changes) after[column] = value;
+      return [{ row, after }];
     });
     for (const { row, after } of changed) this.#shelf.replace(row, after);
     for (const { after } of changed) {
@@ -113,11 +117,16 @@ export class MemoryTable {
   }
 }
 
+/** Copies a row of any table. Where rows of many shapes come by, this is several times as fast as `{ ...row }`. */
+function copyOf(row: AnyRow): Record<string, unknown> {
+  return Object.assign({}, row);
+}
+
 /** Members with `undefined` are not there. */
 function given(row: AnyRow): [string, unknown][] {
-  return Object.entries(row).flatMap(([name, value]): [string, unknown][] =>
-    value === undefined ? [] : [[name, stored(value)]],
-  );
+  const columns: [string, unknown][] = [];
+  for (const name in row) if (row[name] !== undefined) columns.push([name, stored(row[name])]);
+  return columns;
 }
 
 function matches(row: AnyRow, where: Where): boolean {
@@ -136,8 +145,8 @@ function isEqual(one: unknown, other: unknown): boolean {
   return one === other;
 }
 
-function compareRows(a: AnyRow, b: AnyRow, orderBy: NonNullable<Listing['orderBy']>): number {
-  for (const [name, way] of Object.entries(orderBy)) {
+function compareRows(a: AnyRow, b: AnyRow, ways: readonly [string, 'asc' | 'desc'][]): number {
+  for (const [name, way] of ways) {
     const [left, right] = [a[name] as number, b[name] as number];
     if (isEqual(left, right)) continue;
     return (left < right ? -1 : 1) * (way === 'desc' ? -1 : 1);

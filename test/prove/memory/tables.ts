@@ -91,10 +91,12 @@ export function takenBy(
   for (const { columns, when } of MEMORY_TABLES[name].uniques as readonly Unique[]) {
     if (columns.some((column) => (row[column] ?? null) === null)) continue;
     if (when && !when(row as never)) continue;
-    const same = Object.fromEntries(columns.map((column) => [column, row[column]]));
+    const same: Record<string, unknown> = {};
+    for (const column of columns) same[column] = row[column];
     for (const other of among(same)) {
+      if (other === row) continue;
       const isShared = columns.every((column) => other[column] === row[column]) && (!when || when(other as never));
-      if (isShared && other !== row) return columns;
+      if (isShared) return columns;
     }
   }
   return undefined;

@@ -37,8 +37,9 @@ type Told = (error: Error | null, signature: Buffer) => void;
 /** As long as a signature by an RSA key of 2048 bits. */
 const LENGTH = 256;
 
+/** The hash of what is signed beside that of the key. */
 function signatureOf(data: Uint8Array, key: KeyObject): Buffer {
-  return Buffer.alloc(LENGTH, crypto.createHash('sha256').update(fingerprintOf(key)).update(data).digest());
+  return Buffer.alloc(LENGTH, crypto.hash('sha256', data) + fingerprintOf(key), 'latin1');
 }
 
 const fingerprints = new WeakMap<KeyObject, string>();

@@ -56,11 +56,9 @@ interface Waiting {
   isOver?: boolean;
 }
 
-const { setImmediate: afterPromises } = globalThis;
-
-/** Resolves when no promise has anything left to do. */
+/** Resolves when no promise has anything left to do: only then does Node what is to be done next. Nothing else here waits for anything but promises. */
 function settled(): Promise<void> {
-  return new Promise((resolve) => void afterPromises(resolve));
+  return new Promise((resolve) => void process.nextTick(resolve));
 }
 
 function isBefore(one: Waiting, other: Waiting): boolean {

@@ -18,29 +18,42 @@ export interface Fates {
 export function createFates(seed: number, spared: ReadonlySet<string> = new Set()): Fates {
   const struck = new Map<string, string>();
   let isCalm = false;
-  const of = (name: string) => createChance(mixed(seed, name));
-  const luck = (name: string) => mixed(seed, name) / 2 ** 32;
+  const begun = 2_166_136_261 ^ seed;
+  const fated = spelt(begun, 'fate of ');
+  const of = (name: string) => createChance(mixed(spelt(begun, name)));
+  const luck = (name: string) => mixed(spelt(begun, name)) / 2 ** 32;
   return {
     of,
     luck,
     struck,
     draw(name, weights) {
       const [[ordinary]] = weights as [(typeof weights)[number]];
-      if (isCalm || spared.has(name)) return ordinary;
-      let left = luck(`fate of ${name}`) * weights.reduce((sum, [, weight]) => sum + weight, 0);
-      const [fate] = weights.find(([, weight]) => (left -= weight) < 0) ?? [ordinary];
-      if (fate !== ordinary) struck.set(name, fate);
-      return fate;
+      if (isCalm || (spared.size > 0 && spared.has(name))) return ordinary;
+      let sum = 0;
+      for (const [, weight] of weights) sum += weight;
+      let left = (mixed(spelt(fated, name)) / 2 ** 32) * sum;
+      for (const [fate, weight] of weights) {
+        left -= weight;
+        if (left >= 0) continue;
+        if (fate !== ordinary) struck.set(name, fate);
+        return fate;
+      }
+      return ordinary;
     },
     calm: () => void (isCalm = true),
   };
 }
 
-/** A seed for a name under a seed (FNV-1a, and the finish of MurmurHash 3). */
-function mixed(seed: number, name: string): number {
-  let sum = (2_166_136_261 ^ seed) >>> 0;
-  for (let at = 0; at < name.length; at += 1) sum = Math.imul(sum ^ name.charCodeAt(at), 16_777_619) >>> 0;
-  sum = Math.imul(sum ^ (sum >>> 16), 0x85eb_ca6b) >>> 0;
-  sum = Math.imul(sum ^ (sum >>> 13), 0xc2b2_ae35) >>> 0;
+/** The sum of letters after those before (FNV-1a). */
+function spelt(sum: number, letters: string): number {
+  let after = sum;
+  for (let at = 0; at < letters.length; at += 1) after = Math.imul(after ^ letters.charCodeAt(at), 16_777_619);
+  return after;
+}
+
+/** A seed by such a sum (the finish of MurmurHash 3). */
+function mixed(spelled: number): number {
+  let sum = Math.imul(spelled ^ (spelled >>> 16), 0x85eb_ca6b);
+  sum = Math.imul(sum ^ (sum >>> 13), 0xc2b2_ae35);
   return (sum ^ (sum >>> 16)) >>> 0;
 }

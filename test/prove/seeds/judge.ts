@@ -1,7 +1,7 @@
 import type { Trade as ChannelTrade } from '../../../server/simulator/trade.ts';
 import { paymentOf } from '../../../server/simulator/trade.ts';
 import { checkHistory, type Line } from '../check-history.ts';
-import { wrongAtTheEnd, wrongBetween, wrongIn, wrongStep } from '../explore/rules.ts';
+import { wrongAtTheEnd, wrongNow, wrongStep } from '../explore/rules.ts';
 import { type ChannelRefund, emptyTruth, type Trade, type Truth } from '../explore/truth.ts';
 import type { IndexedStore, Written } from '../memory/indexed-store.ts';
 import { type AnyRow, EMPTY, type Snapshot } from '../memory/tables.ts';
@@ -18,9 +18,8 @@ export function judgeCommit(world: World, store: IndexedStore, changes: readonly
     const now = bookOf(store, orderNo);
     const [first] = changes.filter(({ name, before }) => name === 'orders' && before?.['orderNo'] === orderNo);
     const wrong = [
-      ...wrongIn(now),
+      ...wrongNow(now, truthOf(world, [orderNo])),
       ...(first?.before ? wrongStep({ ...EMPTY, orders: [first.before] }, now) : []),
-      ...wrongBetween(now, truthOf(world, [orderNo])),
     ];
     world.wrong.push(...wrong);
   }
@@ -38,7 +37,7 @@ function bookOf(store: IndexedStore, orderNo: string): Snapshot {
 /** What the simulator has, as the rules look at a channel. */
 function truthOf({ core }: World, orderNos: readonly string[]): Truth {
   const trades = orderNos.flatMap((orderNo) => {
-    const all = [...core.ledger.trades.values()].filter((trade) => trade.orderNo === orderNo);
+    const all = core.trades.ofOrder(orderNo);
     const trade = all.find((one) => paymentOf(one)) ?? all.at(-1);
     return trade ? [tradeOf(trade, core.ledger.entries)] : [];
   });
@@ -71,11 +70,7 @@ export function judgeEnd(world: World, snapshot: Snapshot, lines: readonly Line[
     world,
     snapshot.orders.map((row) => String(row['orderNo'])),
   );
-  const wrong = [
-    ...wrongIn(snapshot),
-    ...wrongBetween(snapshot, truth),
-    ...wrongAtTheEnd(snapshot, truth, toldIn(lines)),
-  ];
+  const wrong = [...wrongNow(snapshot, truth), ...wrongAtTheEnd(snapshot, truth, toldIn(lines))];
   const listed = listedIn(snapshot);
   for (const { rule, words, events } of checkHistory(lines)) {
     const named = numbersIn(words, snapshot);

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { reseed, takeOverRandom } from '../explore/seeded-random.ts';
 import { takeOverKeyPairs, takeOverSignatures } from './cheap-signatures.ts';
 import { Clockwork } from './clockwork.ts';
@@ -30,6 +31,8 @@ export async function prepareWorlds(on: DatabaseName = 'memory'): Promise<Worlds
   takeOverSignatures();
   return {
     async run(plan, options) {
+      // Within a world the event loop never has its turn, and Node clears away there what is gone.
+      await turn();
       const database: WorldDatabase | undefined = await pglite?.empty();
       return runSeed(plan, { ...options, keys, database });
     },

@@ -25,7 +25,7 @@ import { renewCredential } from '../../../server/payments/renew.ts';
 import type { Receipt } from '../../../server/simulator/deliver.ts';
 import type { Life } from './clockwork.ts';
 import type { DueKind, DueThing } from './databases.ts';
-import { CHANNELS_URL } from './simulated-channels.ts';
+import { CHANNELS_URL } from './channel-door.ts';
 import { worldEffects } from './world-effects.ts';
 import { DatabaseGone, sickStore } from './sick-store.ts';
 import { transportOf } from './wire.ts';

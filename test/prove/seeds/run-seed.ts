@@ -159,24 +159,35 @@ async function lookAtEverything(world: World, journal: Journal, clients: Clients
 /** Columns that only say in which order the database counted. */
 const COUNTED: ReadonlySet<string> = new Set(['sequence of events', 'id of moves']);
 
+/** What was weighed of a row; a row in memory is another one when it was written. */
+const weighed = new WeakMap<AnyRow, string>();
+
 /** Every row becomes part of the hash, in a form that both databases have. */
 function weighRows(world: World, snapshot: Snapshot): void {
   for (const [table, rows] of Object.entries(snapshot) as [string, readonly AnyRow[]][]) {
-    const texts = rows.map((row) =>
-      JSON.stringify(
-        Object.entries(row)
-          .filter(([name]) => !COUNTED.has(`${name} of ${table}`))
-          .toSorted(([a], [b]) => (a < b ? -1 : 1)),
-        plain,
-      ),
-    );
+    const texts = rows.map((row) => {
+      const text = weighed.get(row) ?? textOf(table, row);
+      weighed.set(row, text);
+      return text;
+    });
     world.weigh(`${table} ${texts.toSorted().join('\n')}`);
   }
 }
 
+function textOf(table: string, row: AnyRow): string {
+  const columns = Object.entries(row).filter(([name]) => !COUNTED.has(`${name} of ${table}`));
+  return JSON.stringify(columns.toSorted(byName).map(([name, value]) => [name, plain(value)]));
+}
+
 /** Members of documents in one order, numbers of any size as text. */
-function plain(_name: string, value: unknown): unknown {
+function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value;
+  if (Array.isArray(value)) return value.map(plain);
+  const members = Object.entries(value).toSorted(byName);
+  return Object.fromEntries(members.map(([name, one]) => [name, plain(one)]));
+}
+
+function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
 }

@@ -7,11 +7,7 @@ import { createCore, openCore } from '../../../server/simulator/core.ts';
 import type { Deliver } from '../../../server/simulator/deliver.ts';
 import type { Core } from '../../../server/simulator/half.ts';
 import { HALVES } from '../../../server/simulator/halves.ts';
-import { createApp } from '../../../server/simulator/simulator.ts';
-
-const CHANNELS_HOST = '127.0.0.1:8081';
-/** Where the channels seem to be. */
-export const CHANNELS_URL = `http://${CHANNELS_HOST}`;
+import { type AskChannels, CHANNELS_URL, openDoor } from './channel-door.ts';
 
 /** What is the same in every world: accounts with their keys. */
 export interface ChannelKeys extends Pick<Core, 'authority' | 'strangerKey'> {
@@ -34,24 +30,10 @@ export async function makeChannelKeys(): Promise<ChannelKeys> {
   }
 }
 
-/** The simulator of one world: its core, and its app behind no socket. */
+/** The simulator of one world. */
 export interface SimulatedChannels {
   readonly core: Core;
-  /** Answers a request, or undefined when the channel says nothing. */
-  ask(request: InnerRequest): Promise<InnerAnswer | undefined>;
-}
-
-export interface InnerRequest {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
-}
-
-export interface InnerAnswer {
-  readonly status: number;
-  readonly headers: Record<string, string>;
-  readonly body: Buffer;
+  readonly ask: AskChannels;
 }
 
 /** Opens channels that have heard of nothing yet. */
@@ -72,72 +54,5 @@ export async function openChannels(
     release: () => {},
   });
   core.url = CHANNELS_URL;
-  const app = createApp(core);
-  const serve = (app as object as Composing).compose(app.middleware);
-  return {
-    core,
-    async ask(request) {
-      const res = new InnerResponse();
-      const ctx = app.createContext(requestOf(request) as never, res as never);
-      await serve(ctx);
-      if (ctx.respond === false) return undefined;
-      const { body, status } = ctx;
-      const bytes = Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : textOf(body));
-      return { status, headers: res.headers, body: bytes };
-    },
-  };
-}
-
-/** What Koa has and its types do not say. */
-interface Composing {
-  compose(middleware: readonly unknown[]): (ctx: unknown) => Promise<void>;
-}
-
-function textOf(body: unknown): string {
-  return body === null || body === undefined ? '' : JSON.stringify(body);
-}
-
-/** As much of a request as Koa looks at; its connection ends as soon as somebody wants that. */
-function requestOf({ method, url, headers, body }: InnerRequest): object {
-  const socket = { destroyed: true, once: () => {}, destroy: () => {} };
-  return {
-    method,
-    url: url.slice(CHANNELS_URL.length),
-    headers: { host: CHANNELS_HOST, ...(body.length > 0 && { 'content-length': String(body.length) }), ...headers },
-    httpVersion: '1.1',
-    httpVersionMajor: 1,
-    socket,
-    async *[Symbol.asyncIterator]() {
-      if (body.length > 0) yield body;
-    },
-  };
-}
-
-/** As much of an answer as Koa writes to. */
-class InnerResponse {
-  statusCode = 404;
-  statusMessage = '';
-  headersSent = false;
-  writableEnded = false;
-  readonly headers: Record<string, string> = {};
-
-  setHeader(name: string, value: unknown): void {
-    this.headers[name.toLowerCase()] = String(value);
-  }
-
-  getHeader(name: string): string | undefined {
-    return this.headers[name.toLowerCase()];
-  }
-
-  getHeaders(): Record<string, string> {
-    return this.headers;
-  }
-
-  hasHeader(name: string): boolean {
-    return name.toLowerCase() in this.headers;
-  }
-
-  removeHeader(name: string): void {
-    delete this.headers[name.toLowerCase()];
-  }
+  return { core, ask: openDoor(core) };
 }

@@ -1,0 +1,119 @@
+import { parse, type ParsedUrlQuery } from 'node:querystring';
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { keepBody } from '../../../server/simulator/body.ts';
+import type { Core } from '../../../server/simulator/half.ts';
+import { refuseReadably } from '../../../server/simulator/simulator.ts';
+
+const CHANNELS_HOST = '127.0.0.1:8081';
+/** Where the channels seem to be. */
+export const CHANNELS_URL = `http://${CHANNELS_HOST}`;
+
+export interface InnerRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+export interface InnerAnswer {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: Buffer;
+}
+
+/** Answers a request, or gives undefined when the channel says nothing. */
+export type AskChannels = (request: InnerRequest) => Promise<InnerAnswer | undefined>;
+
+/** The channels of a simulator behind no socket: its handlers without Koa, which costs more than most of them. */
+export function openDoor(core: Core): AskChannels {
+  const routes = new InnerRoutes();
+  for (const half of core.halves) half.mount(routes as unknown as Router, core);
+  return async (request) => {
+    const ctx = new InnerContext(request);
+    keepBody(ctx as unknown as Context, request.body);
+    await refuseReadably(ctx as unknown as Context, () => routes.serve(ctx));
+    if (!ctx.respond) return undefined;
+    const { body, status, headers } = ctx;
+    // HTTP has no body with this status, whatever was to be said.
+    if (body === null || status === 204) return { status, headers, body: Buffer.alloc(0) };
+    return { status, headers, body: Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body)) };
+  };
+}
+
+type Handler = (ctx: InnerContext) => unknown;
+
+/** As much of a router as the channels use: the first route that fits answers. */
+class InnerRoutes {
+  readonly #routes: { method: string | undefined; path: RegExp; handler: Handler }[] = [];
+  readonly get = this.#adds('GET');
+  readonly post = this.#adds('POST');
+  readonly patch = this.#adds('PATCH');
+  readonly delete = this.#adds('DELETE');
+  readonly all = this.#adds();
+
+  #adds(method?: string): (path: string, handler: Handler) => void {
+    return (path, handler) => {
+      const pattern = path
+        .replaceAll('.', String.raw`\.`)
+        .replace(/\{\*\w+\}$/, '.*')
+        .replaceAll(/:(\w+)/g, '(?<$1>[^/]+)');
+      this.#routes.push({ method, path: new RegExp(`^${pattern}$`), handler });
+    };
+  }
+
+  async serve(ctx: InnerContext): Promise<void> {
+    for (const { method, path, handler } of this.#routes) {
+      if (method !== undefined && method !== ctx.method) continue;
+      const found = path.exec(ctx.path);
+      if (!found) continue;
+      ctx.params = { ...found.groups };
+      return void (await handler(ctx));
+    }
+  }
+}
+
+/** As much of Koa's context as the channels look at and write to; its connection ends as soon as somebody wants that. */
+class InnerContext {
+  readonly state = {};
+  readonly req: { readonly url: string; readonly socket: { readonly destroyed: true } };
+  readonly method: string;
+  readonly path: string;
+  readonly querystring: string;
+  readonly headers: Record<string, string> = {};
+  readonly #request: InnerRequest;
+  params: Record<string, string> = {};
+  status = 404;
+  body: Buffer | object | null = null;
+  respond = true;
+
+  constructor(request: InnerRequest) {
+    const url = request.url.slice(CHANNELS_URL.length);
+    const end = url.indexOf('?');
+    this.#request = request;
+    this.method = request.method;
+    this.path = end < 0 ? url : url.slice(0, end);
+    this.querystring = end < 0 ? '' : url.slice(end + 1);
+    this.req = { url, socket: { destroyed: true } };
+  }
+
+  get URL(): URL {
+    return new URL(this.#request.url);
+  }
+
+  get query(): ParsedUrlQuery {
+    return parse(this.querystring);
+  }
+
+  get(name: string): string {
+    return this.#request.headers[name.toLowerCase()] ?? '';
+  }
+
+  is(type: string): boolean {
+    return this.#request.body.length > 0 && this.get('content-type').split(';')[0] === type;
+  }
+
+  set(name: string, value: string): void {
+    this.headers[name.toLowerCase()] = value;
+  }
+}

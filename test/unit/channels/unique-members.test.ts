@@ -1,0 +1,26 @@
+import test from 'ava';
+import { hasUniqueMembers } from '../../../server/channels/unique-members.ts';
+
+const isUnique = (text: string) => hasUniqueMembers(text, JSON.parse(text));
+
+test('a name that an object has twice is seen at any depth, however it is written', (t) => {
+  for (const text of ['{"a":1,"a":1}', '[{"b":{"a":1,"a":2}}]', '{"a":1,"\\u0061":2}', '{"__proto__":1,"__proto__":2}'])
+    t.false(isUnique(text), text);
+});
+
+test('names of several objects, and colons and quotes inside strings, are no second name', (t) => {
+  const odd = JSON.stringify({
+    'a:"\\': ':"a":1,\\',
+    b: ['":"', { a: '\\"', 'a:': '\\\\' }],
+    __proto: {},
+    c: { a: 1, b: {} },
+  });
+  for (const text of ['{}', '[]', '"a:b"', '1', '{"a":{"a":{"a":[{"a":1},{"a":2}]}}}', '{"__proto__":{"a":1}}', odd])
+    t.true(isUnique(text), text);
+});
+
+test('a text may be as deep as it is long', (t) => {
+  const deep = `${'['.repeat(100_000)}{"a":1}${']'.repeat(100_000)}`;
+  t.true(isUnique(deep));
+  t.false(isUnique(deep.replace('1}', '1,"a":2}')));
+});
