@@ -3,22 +3,25 @@ export interface Life {
   dead: boolean;
 }
 
+/** What happens, in words that are made when somebody wants to read them. */
+export type Label = string | { toString(): string };
+
 /** Everything that happens in a simulated world, one thing after the other, on virtual time. */
 export class Clockwork {
   /** Milliseconds since 1970. */
   now: number;
   /** Is told of every step before it is done. */
-  readonly #tell: (label: string) => void;
+  readonly #tell: (label: Label) => void;
   readonly #heap: Waiting[] = [];
   #sequence = 0;
 
-  constructor(beginning: number, tell: (label: string) => void) {
+  constructor(beginning: number, tell: (label: Label) => void) {
     this.now = beginning;
     this.#tell = tell;
   }
 
   /** Has something done at a moment, or after everything that is due by now; `life` may end before. What it gives takes it back. */
-  at(moment: number, label: string, run: () => unknown, life?: Life): () => void {
+  at(moment: number, label: Label, run: () => unknown, life?: Life): () => void {
     const one: Waiting = { moment: Math.max(moment, this.now), sequence: this.#sequence++, label, run, life };
     push(this.#heap, one);
     return () => void (one.isOver = true);
@@ -50,7 +53,7 @@ export class Clockwork {
 interface Waiting {
   readonly moment: number;
   readonly sequence: number;
-  readonly label: string;
+  readonly label: Label;
   readonly run: () => unknown;
   readonly life: Life | undefined;
   isOver?: boolean;

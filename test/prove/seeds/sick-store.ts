@@ -1,6 +1,7 @@
 import { CommitUnknown } from '../../../server/errors.ts';
 import type { ReadTx, Store, Tx } from '../../../server/db/store.ts';
-import type { World } from './world.ts';
+import { aspectOf } from './fates.ts';
+import type { Step, World } from './world.ts';
 
 /** The database said nothing, and nothing was done. */
 export class DatabaseGone extends Error {
@@ -30,6 +31,9 @@ const PACES = [
   ['stalled', 2],
 ] as const;
 
+const ANSWER = aspectOf('answer of ');
+const PACE = aspectOf('pace of ');
+
 class Undone extends Error {}
 
 /** The store of a world as a replica has it: each read and each transaction is one step, which may end in any way. */
@@ -37,28 +41,28 @@ export function sickStore(world: World): Store {
   const { database, fates, counts } = world;
   const { store } = database;
 
-  function paceOf(name: string): number {
-    const pace = fates.draw(name, PACES);
-    const luck = fates.luck(`pace of ${name}`);
+  function paceOf(step: Step): number {
+    const pace = fates.draw(step, PACES);
+    const luck = fates.luck(step, PACE);
     if (pace === 'quick') return 1 + Math.floor(luck * 6);
     return pace === 'slow' ? 50 + Math.floor(luck * 2_500) : 40_000 + Math.floor(luck * 60_000);
   }
 
   async function read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T> {
-    const { task, name } = world.nextStep();
-    if (task.life.dead) return new Promise(() => {});
-    const fate = fates.draw(`answer of ${name}`, READS);
-    return world.later(task, `${name} reads${WORDS[fate]}`, paceOf(name), async () => {
+    const step = world.nextStep();
+    if (step.task.life.dead) return new Promise(() => {});
+    const fate = fates.draw(step, READS, ANSWER);
+    return world.later(step, ` reads${WORDS[fate]}`, paceOf(step), async () => {
       if (fate === 'gone') throw new DatabaseGone();
       return store.read(work);
     });
   }
 
   async function write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-    const { task, name } = world.nextStep();
-    if (task.life.dead) return new Promise(() => {});
-    const fate = fates.draw(`answer of ${name}`, WRITES);
-    return world.later(task, `${name} commits${WORDS[fate]}`, paceOf(name), async () => {
+    const step = world.nextStep();
+    if (step.task.life.dead) return new Promise(() => {});
+    const fate = fates.draw(step, WRITES, ANSWER);
+    return world.later(step, ` commits${WORDS[fate]}`, paceOf(step), async () => {
       if (fate === 'gone') throw new DatabaseGone();
       counts.transactions += 1;
       if (fate === 'undone') await undone(work);

@@ -8,7 +8,8 @@ import {
 import type { Deliver, Receipt } from '../../../server/simulator/deliver.ts';
 import type { FaultName } from '../../../server/simulator/faults.ts';
 import type { Life } from './clockwork.ts';
-import type { World } from './world.ts';
+import { aspectOf } from './fates.ts';
+import { type Step, StepLabel, type World } from './world.ts';
 
 /** As long as the service waits for a channel (Channels.TimeoutMs). */
 const TIMEOUT_MS = 6_000;
@@ -121,30 +122,35 @@ const FORGERIES = [
 
 type Whim = '' | FaultName | `refused ${string}`;
 
+const PACE = aspectOf('pace of ');
+const WHIM = aspectOf('whim of ');
+const FORGERY = aspectOf('forgery of ');
+
 /** How the replicas of a world reach its channels. */
 export function transportOf(world: World, payWay: PayWay): Transport {
   const { fates, counts } = world;
   return (request) => {
-    const { task, name } = world.nextStep();
-    if (task.life.dead) return new Promise(() => {});
-    const label = `${name} asks ${payWay}: ${wordsOf(request)}`;
-    const fate = fates.draw(name, CALLS);
-    const luck = fates.of(`pace of ${name}`);
+    const step = world.nextStep();
+    const { life } = step.task;
+    if (life.dead) return new Promise(() => {});
+    const fate = fates.draw(step, CALLS);
+    const label = new StepLabel(step, ` asks ${payWay}: ${wordsOf(request)}${WORDS[fate]}`);
+    const luck = fates.of(step, PACE);
     const began = world.now;
     counts.calls += 1;
     return new Promise((resolve, reject) => {
       const { clockwork } = world;
       const silence = () => reject(new TransportFailed('timeout', `No complete response within ${TIMEOUT_MS} ms.`));
-      const giveUp = () => clockwork.at(began + TIMEOUT_MS, `${name} hears nothing`, silence, task.life);
+      const giveUp = () => clockwork.at(began + TIMEOUT_MS, new StepLabel(step, ' hears nothing'), silence, life);
       if (fate === 'refused')
         return clockwork.at(
           began + 2,
-          label + WORDS[fate],
+          label,
           () => reject(new TransportFailed('network', 'fetch failed: ECONNREFUSED')),
-          task.life,
+          life,
         );
       if (fate === 'lost') {
-        world.note(label + WORDS[fate]);
+        world.note(label);
         return giveUp();
       }
       const there =
@@ -154,13 +160,14 @@ export function transportOf(world: World, payWay: PayWay): Transport {
             ? luck.whole(500, 4_500)
             : luck.whole(15, 120);
       if (fate === 'late') giveUp();
-      return clockwork.at(began + there, label + WORDS[fate], async () => {
-        const answer = await serve(world, payWay, name, request);
+      return clockwork.at(began + there, label, async () => {
+        const answer = await serve(world, payWay, step, request);
         if (fate === 'late') return;
         const back = fate === 'slow' ? luck.whole(200, 3_000) : luck.whole(10, 90);
         const isInTime = world.now + back < began + TIMEOUT_MS;
         if (!answer || fate === 'unheard' || !isInTime) return void giveUp();
-        clockwork.at(world.now + back, `${name}: ${answer.status}`, () => resolve(spoilt(answer, fate)), task.life);
+        const told = new StepLabel(step, `: ${answer.status}`);
+        clockwork.at(world.now + back, told, () => resolve(spoilt(answer, fate)), life);
       });
     });
   };
@@ -177,17 +184,12 @@ function wordsOf({ about: { call, orderNo, refundNo } }: WireRequest): string {
 }
 
 /** The channel does what it is asked, perhaps with a whim. */
-async function serve(
-  world: World,
-  payWay: PayWay,
-  name: string,
-  request: WireRequest,
-): Promise<WireAnswer | undefined> {
+async function serve(world: World, payWay: PayWay, step: Step, request: WireRequest): Promise<WireAnswer | undefined> {
   const { faults } = world.core;
   const call = callOf(payWay, request);
   const whim: Whim =
-    world.fates.draw(`whim of ${name}`, WHIMS[payWay][call] ?? [['', 1]]) ||
-    (payWay === 'paypal' ? '' : world.fates.draw(`forgery of ${name}`, FORGERIES));
+    world.fates.draw(step, WHIMS[payWay][call] ?? [['', 1]], WHIM) ||
+    (payWay === 'paypal' ? '' : world.fates.draw(step, FORGERIES, FORGERY));
   if (whim) {
     const [fault, word] = whim.split(' ') as [FaultName, string?];
     faults.set({ payWay, fault, call: '*', times: 1, ...(word ? { word } : {}) });
@@ -253,7 +255,7 @@ export function deliverTo(world: World, replicas: readonly Hearer[]): Deliver {
     const { orderNo = '', event = '' } = world.core.notices.deliveries.at(-1) ?? {};
     const name = world.nameOf(`${payWay} tells ${world.planned(orderNo)}: ${event}`);
     const fate = fates.draw(name, NOTICES);
-    const luck = fates.of(`pace of ${name}`);
+    const luck = fates.of(name, PACE);
     counts.notices += 1;
     const nothing: Receipt = { status: null, body: '' };
     return new Promise((resolve) => {

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash, type Hash } from 'node:crypto';
 import type { Core } from '../../../server/simulator/half.ts';
-import type { Fates } from './fates.ts';
-import { Clockwork, type Life } from './clockwork.ts';
+import { type Fates, type Named, sumOf, sumWith } from './fates.ts';
+import { Clockwork, type Label, type Life } from './clockwork.ts';
 import type { WorldDatabase } from './databases.ts';
 import type { SimulatedChannels } from './simulated-channels.ts';
 
@@ -13,12 +13,52 @@ export const BEGINNING = Date.UTC(2026, 0, 1, 8);
 export interface Task {
   /** The same in every run of the seed, also when something else is left out. */
   readonly name: string;
+  /** Of its letters. */
+  readonly sum: number;
+  /** Which of the tasks of its world it is. */
+  readonly number: number;
   /** Of the replica that does it. */
   readonly life: Life;
   /** The order of the plan that it is for. */
   readonly about: string | undefined;
   /** How many steps it has wanted so far. */
   steps: number;
+}
+
+/** One step of a task. Its name does not depend on anything drawn at random. */
+export class Step implements Named {
+  readonly task: Task;
+  readonly number: number;
+  readonly sum: number;
+
+  constructor(task: Task) {
+    this.task = task;
+    this.number = task.steps += 1;
+    this.sum = sumWith(task.sum, this.number);
+  }
+
+  toString(): string {
+    return `${this.task.name} #${this.number}`;
+  }
+}
+
+/** What a step does. In the hash the task is a number, which its name has there since it began. */
+export class StepLabel {
+  readonly #step: Step;
+  readonly #words: string;
+
+  constructor(step: Step, words: string) {
+    this.#step = step;
+    this.#words = words;
+  }
+
+  get short(): string {
+    return `${this.#step.task.number}.${this.#step.number}${this.#words}`;
+  }
+
+  toString(): string {
+    return `${String(this.#step)}${this.#words}`;
+  }
 }
 
 /** Characters that are hashed at once. */
@@ -49,6 +89,7 @@ export class World {
   readonly #digest: Hash = createHash('sha256');
   readonly #isTold: boolean;
   #unweighed = '';
+  #tasks = 0;
   readonly #named = new Map<string, number>();
   /** Orders by their numbers: what the plan calls them. */
   readonly orders = new Map<string, string>();
@@ -70,10 +111,10 @@ export class World {
   }
 
   /** Something happened. It is part of the hash. */
-  note(words: string): void {
+  note(label: Label): void {
     this.counts.steps += 1;
-    this.weigh(`${this.now - BEGINNING} ${words}`);
-    if (this.#isTold) this.story.push(`${clockOf(this.now)} ${words}`);
+    this.weigh(`${this.now - BEGINNING} ${label instanceof StepLabel ? label.short : String(label)}`);
+    if (this.#isTold) this.story.push(`${clockOf(this.now)} ${String(label)}`);
   }
 
   /** Something that is part of the hash and too long for the story. */
@@ -102,14 +143,19 @@ export class World {
 
   /** Begins something for whose sake steps are done. */
   begin<T>(name: string, life: Life, work: () => Promise<T>, about?: string): Promise<T> {
-    return this.tasks.run({ name: this.nameOf(name), life, about, steps: 0 }, work);
+    return this.tasks.run(this.#taskOf(name, life, about), work);
   }
 
-  /** What is under way, and a name of its next step that does not depend on anything drawn at random. */
-  nextStep(): { task: Task; name: string } {
-    const task = this.tasks.getStore() ?? { name: 'nobody', life: FOREVER, about: undefined, steps: 0 };
-    task.steps += 1;
-    return { task, name: `${task.name} #${task.steps}` };
+  #taskOf(wanted: string, life: Life, about?: string): Task {
+    const name = this.nameOf(wanted);
+    const number = (this.#tasks += 1);
+    this.weigh(`${number} is ${name}`);
+    return { name, sum: sumOf(name), number, life, about, steps: 0 };
+  }
+
+  /** The next step of what is under way. */
+  nextStep(): Step {
+    return new Step(this.tasks.getStore() ?? this.#taskOf('nobody', FOREVER));
   }
 
   /** An order's name in the plan, for as long as somebody knows which it is; otherwise its number. */
@@ -117,11 +163,12 @@ export class World {
     return this.orders.get(orderNo) ?? orderNo;
   }
 
-  /** Does something for the running task after a while; never, when its replica is dead by then. */
-  later<T>(task: Task, label: string, delayMs: number, run: () => Promise<T>): Promise<T> {
+  /** Does a step of the running task after a while; never, when its replica is dead by then. */
+  later<T>(step: Step, words: string, delayMs: number, run: () => Promise<T>): Promise<T> {
+    const { task } = step;
     return new Promise((resolve, reject) => {
-      const step = () => this.tasks.run(task, run).then(resolve, reject);
-      this.clockwork.at(this.now + delayMs, label, step, task.life);
+      const work = () => this.tasks.run(task, run).then(resolve, reject);
+      this.clockwork.at(this.now + delayMs, new StepLabel(step, words), work, task.life);
     });
   }
 }

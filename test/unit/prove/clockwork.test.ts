@@ -7,7 +7,7 @@ import { createFates } from '../../prove/seeds/fates.ts';
 test('what happens in a world happens at its moment, what comes at once in the order in which it was wished', async (t) => {
   const chance = createChance(7);
   const told: string[] = [];
-  const clockwork = new Clockwork(1_000, (label) => void told.push(label));
+  const clockwork = new Clockwork(1_000, (label) => void told.push(String(label)));
   const wished = Array.from({ length: 500 }, (_, at) => ({ moment: 1_000 + chance.whole(0, 60), label: String(at) }));
   for (const { moment, label } of wished) clockwork.at(moment, label, () => {});
   await clockwork.runUntil(1_030);
@@ -24,7 +24,7 @@ test('what happens in a world happens at its moment, what comes at once in the o
 
 test('nothing happens for the dead, nor what was taken back; and nothing while something is not over', async (t) => {
   const told: string[] = [];
-  const clockwork = new Clockwork(0, (label) => void told.push(label));
+  const clockwork = new Clockwork(0, (label) => void told.push(String(label)));
   const life = { dead: false };
   clockwork.at(1, 'slow', async () => {
     await pause(20);
