@@ -68,10 +68,17 @@ export function wrongIn(snapshot: Snapshot): Wrong {
 /** What one commit may not do to what was there before it. */
 export function wrongStep(before: Snapshot, after: Snapshot): Wrong {
   const orders = after.orders as unknown as OrderRow[];
-  return (before.orders as unknown as OrderRow[]).flatMap((old) => {
-    const now = orders.find(({ orderNo }) => orderNo === old.orderNo);
-    return brokenOf(STEP_INVARIANTS, old, now).map(inWords(old.orderNo));
-  });
+  return (before.orders as unknown as OrderRow[]).flatMap((old) =>
+    wrongSince(
+      old,
+      orders.find(({ orderNo }) => orderNo === old.orderNo),
+    ),
+  );
+}
+
+/** The same for one order. */
+export function wrongSince(old: OrderRow, now: OrderRow | undefined): Wrong {
+  return brokenOf(STEP_INVARIANTS, old, now).map(inWords(old.orderNo));
 }
 
 /** What holds between what we have written down and what the channel did, at any moment. */
@@ -84,13 +91,13 @@ export function wrongBetween(snapshot: Snapshot, truth: Truth): Wrong {
 
 /** Both of an order at once. */
 export function wrongNow(snapshot: Snapshot, truth: Truth): Wrong {
-  return booksOf(snapshot).flatMap((book) => {
-    const { orderNo } = book.order;
-    const broken = brokenOf(ORDER_INVARIANTS, book);
-    return [...broken, ...brokenOf(CHANNEL_INVARIANTS, book, channelBookOf(tradeOf(truth, orderNo)))].map(
-      inWords(orderNo),
-    );
-  });
+  return booksOf(snapshot).flatMap((book) => wrongInBook(book, tradeOf(truth, book.order.orderNo)));
+}
+
+/** The same for one order. */
+export function wrongInBook(book: Book, trade: Trade | undefined): Wrong {
+  const broken = [...brokenOf(ORDER_INVARIANTS, book), ...brokenOf(CHANNEL_INVARIANTS, book, channelBookOf(trade))];
+  return broken.map(inWords(book.order.orderNo));
 }
 
 /** What a caller may rely on from now on, or what is wrong with its answer. */

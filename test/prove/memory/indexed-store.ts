@@ -19,9 +19,8 @@ const ALSO: Readonly<Partial<Record<TableName, readonly string[]>>> = {
 
 /** A store in memory for one transaction at a time, which finds rows by their keys. */
 export interface IndexedStore extends Store {
-  /** Rows that have this value in a column that is indexed, in the order in which they came. */
+  /** Rows that have this value in a column that is indexed, in the order in which they came, as they are until the next write. */
   rowsBy(name: TableName, column: string, value: unknown): readonly AnyRow[];
-  rowsOf(name: TableName): readonly AnyRow[];
   snapshot(): Snapshot;
 }
 
@@ -47,8 +46,7 @@ export function indexedStore(committed: (changes: readonly Written[]) => void = 
     transaction: commit,
     autocommit: commit,
     read: (work) => work(tx),
-    rowsBy: (name, column, value) => [...shelves.of(name).among({ [column]: value })],
-    rowsOf: (name) => [...shelves.of(name).among({})],
+    rowsBy: (name, column, value) => shelves.of(name).by(column, value),
     snapshot: () =>
       Object.fromEntries(TABLE_NAMES.map((name) => [name, [...shelves.of(name).among({})]])) as unknown as Snapshot,
   };
@@ -70,7 +68,7 @@ class IndexedShelves implements Shelves {
       this.#shelves.set(name, new IndexedShelf(name, (one) => void this.#written.push(one)));
   }
 
-  of(name: TableName): Shelf {
+  of(name: TableName): IndexedShelf {
     return this.#shelves.get(name)!;
   }
 
@@ -118,6 +116,11 @@ class IndexedShelf implements Shelf {
       return this.#inOrder((wanted as unknown[]).flatMap((value) => rows.get(value) ?? []));
     }
     return this.#rows.values();
+  }
+
+  /** Those that have a value in a column that is indexed. */
+  by(column: string, value: unknown): readonly AnyRow[] {
+    return this.#indexes.find((index) => index.column === column)!.rows.get(value) ?? [];
   }
 
   add(row: AnyRow): void {
@@ -175,7 +178,10 @@ class IndexedShelf implements Shelf {
     const value = row[column] ?? null;
     if (value === null) return;
     const same = rows.get(value);
-    rows.set(value, same ? this.#inOrder([...same, row]) : [row]);
+    const last = same?.at(-1);
+    if (!same || !last) rows.set(value, [row]);
+    else if (this.#places.get(last)! < this.#places.get(row)!) same.push(row);
+    else rows.set(value, this.#inOrder([...same, row]));
   }
 
   #inOrder(rows: AnyRow[]): AnyRow[] {

@@ -46,7 +46,8 @@ export class MemoryTable {
 
   async list(where: Where, { orderBy = {}, limit, offset = 0 }: Listing = {}): Promise<AnyRow[]> {
     const ways = Object.entries(orderBy);
-    const found = this.#matching(where).toSorted((a, b) => compareRows(a, b, ways));
+    const found = this.#matching(where);
+    if (ways.length > 0) found.sort((a, b) => compareRows(a, b, ways));
     return found.slice(offset, limit === undefined ? undefined : offset + limit).map(copyOf);
   }
 
@@ -80,11 +81,15 @@ export class MemoryTable {
   /** Changes the rows that match, each by itself; returns how many. */
   change(where: Where, patchOf: (row: AnyRow) => AnyRow): number {
     const changed = this.#matching(where).flatMap((row) => {
-      const changes = given(patchOf(row));
-      if (changes.length === 0) return [];
+      const patch = patchOf(row);
       const after = copyOf(row);
-      for (const [column, value] of changes) after[column] = value;
-      return [{ row, after }];
+      let isChanged = false;
+      for (const column in patch) {
+        if (patch[column] === undefined) continue;
+        after[column] = stored(patch[column]);
+        isChanged = true;
+      }
+      return isChanged ? [{ row, after }] : [];
     });
     for (const { row, after } of changed) this.#shelf.replace(row, after);
     for (const { after } of changed) {
@@ -103,7 +108,12 @@ export class MemoryTable {
   /** Gives the columns that are taken, or undefined when the row is in. */
   #insert(wanted: AnyRow): readonly string[] | undefined {
     const { defaults = {}, numbered } = MEMORY_TABLES[this.#name] as TableRules;
-    const row: Record<string, unknown> = { ...defaults, ...Object.fromEntries(given(wanted)) };
+    const row: Record<string, unknown> = Object.assign({}, defaults, wanted);
+    // Members with `undefined` are not there.
+    for (const column in wanted) {
+      const value = wanted[column];
+      row[column] = value === undefined ? (defaults[column] ?? null) : stored(value);
+    }
     if (numbered !== undefined) row[numbered] ??= BigInt(this.#shelf.size + 1);
     const taken = this.#refuseBroken(row);
     if (!taken) this.#shelf.add(row);
@@ -120,13 +130,6 @@ export class MemoryTable {
 /** Copies a row of any table. Where rows of many shapes come by, this is several times as fast as `{ ...row }`. */
 function copyOf(row: AnyRow): Record<string, unknown> {
   return Object.assign({}, row);
-}
-
-/** Members with `undefined` are not there. */
-function given(row: AnyRow): [string, unknown][] {
-  const columns: [string, unknown][] = [];
-  for (const name in row) if (row[name] !== undefined) columns.push([name, stored(row[name])]);
-  return columns;
 }
 
 function matches(row: AnyRow, where: Where): boolean {

@@ -43,9 +43,24 @@ export function openDoor(core: Core): AskChannels {
 
 type Handler = (ctx: InnerContext) => unknown;
 
+/** The same routes come with every world. */
+const patterns = new Map<string, RegExp>();
+
+function patternOf(path: string): RegExp {
+  const known = patterns.get(path);
+  if (known) return known;
+  const pattern = path
+    .replaceAll('.', String.raw`\.`)
+    .replace(/\{\*\w+\}$/, '.*')
+    .replaceAll(/:(\w+)/g, '(?<$1>[^/]+)');
+  const made = new RegExp(`^${pattern}$`);
+  patterns.set(path, made);
+  return made;
+}
+
 /** As much of a router as the channels use: the first route that fits answers. */
 class InnerRoutes {
-  readonly #routes: { method: string | undefined; path: RegExp; handler: Handler }[] = [];
+  readonly #routes: { method: string | undefined; begin: string; path: RegExp; handler: Handler }[] = [];
   readonly get = this.#adds('GET');
   readonly post = this.#adds('POST');
   readonly patch = this.#adds('PATCH');
@@ -54,17 +69,15 @@ class InnerRoutes {
 
   #adds(method?: string): (path: string, handler: Handler) => void {
     return (path, handler) => {
-      const pattern = path
-        .replaceAll('.', String.raw`\.`)
-        .replace(/\{\*\w+\}$/, '.*')
-        .replaceAll(/:(\w+)/g, '(?<$1>[^/]+)');
-      this.#routes.push({ method, path: new RegExp(`^${pattern}$`), handler });
+      const [begin = ''] = path.split(/[:{]/, 1);
+      this.#routes.push({ method, begin, path: patternOf(path), handler });
     };
   }
 
   async serve(ctx: InnerContext): Promise<void> {
-    for (const { method, path, handler } of this.#routes) {
+    for (const { method, begin, path, handler } of this.#routes) {
       if (method !== undefined && method !== ctx.method) continue;
+      if (!ctx.path.startsWith(begin)) continue;
       const found = path.exec(ctx.path);
       if (!found) continue;
       ctx.params = { ...found.groups };

@@ -34,12 +34,10 @@ export function takeOverKeyPairs(): void {
 
 type Told = (error: Error | null, signature: Buffer) => void;
 
-/** As long as a signature by an RSA key of 2048 bits. */
-const LENGTH = 256;
-
-/** The hash of what is signed beside that of the key. */
+/** The hash of what is signed beside that of the key, twice: as long as a signature by an RSA key of 2048 bits. */
 function signatureOf(data: Uint8Array, key: KeyObject): Buffer {
-  return Buffer.alloc(LENGTH, crypto.hash('sha256', data) + fingerprintOf(key), 'latin1');
+  const half = crypto.hash('sha256', data) + fingerprintOf(key);
+  return Buffer.from(half + half, 'latin1');
 }
 
 const fingerprints = new WeakMap<KeyObject, string>();

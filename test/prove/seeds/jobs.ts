@@ -26,7 +26,9 @@ export class Jobs {
     const { clockwork } = this.#world;
     let lookedAt = 0;
     for (;;) {
-      const { things, first } = await this.#readSchedule();
+      // Only a transaction changes what is due.
+      if (this.#schedule.after !== this.#world.counts.transactions) await this.#readSchedule();
+      const { things, first } = this.#schedule;
       // A row that a look has found is leased a moment later; until then it is not looked for again.
       const lookAt = Math.max(first, lookedAt + LOOK_MS, clockwork.now);
       const { next = Infinity } = clockwork;
@@ -41,13 +43,12 @@ export class Jobs {
     }
   }
 
-  /** Only a transaction changes what is due. */
-  async #readSchedule(): Promise<Schedule> {
+  async #readSchedule(): Promise<void> {
     const { counts, database } = this.#world;
-    if (this.#schedule.after === counts.transactions) return this.#schedule;
     const things = await database.schedule();
-    const first = things.reduce((soonest, { at }) => Math.min(soonest, at), Infinity);
-    return (this.#schedule = { after: counts.transactions, things, first });
+    let first = Infinity;
+    for (const { at } of things) if (at < first) first = at;
+    this.#schedule = { after: counts.transactions, things, first };
   }
 
   /** Each replica looks; which of them is first is chance. */

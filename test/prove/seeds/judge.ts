@@ -1,47 +1,55 @@
+import type { EventRow } from '../../../server/db/entities/events.ts';
+import type { OrderRow } from '../../../server/db/entities/orders.ts';
+import type { RefundRow } from '../../../server/db/entities/refunds.ts';
+import type { Book } from '../../../server/payments/core/invariants.ts';
 import type { Trade as ChannelTrade } from '../../../server/simulator/trade.ts';
 import { paymentOf } from '../../../server/simulator/trade.ts';
 import { checkHistory, type Line } from '../check-history.ts';
-import { wrongAtTheEnd, wrongNow, wrongStep } from '../explore/rules.ts';
+import { wrongAtTheEnd, wrongInBook, wrongNow, wrongSince } from '../explore/rules.ts';
 import { type ChannelRefund, emptyTruth, type Trade, type Truth } from '../explore/truth.ts';
 import type { IndexedStore, Written } from '../memory/indexed-store.ts';
-import { type AnyRow, EMPTY, type Snapshot } from '../memory/tables.ts';
+import type { AnyRow, Snapshot } from '../memory/tables.ts';
 import type { World } from './world.ts';
 
 /** What every commit is held against: the rules of `explore/rules.ts`, for the orders that it touched. */
 export function judgeCommit(world: World, store: IndexedStore, changes: readonly Written[]): void {
-  const touched = new Set<string>();
-  for (const { before, after } of changes) {
-    const row = after ?? before;
-    if (row && typeof row['orderNo'] === 'string') touched.add(row['orderNo']);
+  /** Each order with what it was before the commit, if it was there and has changed. */
+  const touched = new Map<string, OrderRow | undefined>();
+  for (const { name, before, after } of changes) {
+    const orderNo = (after ?? before)?.['orderNo'];
+    if (typeof orderNo !== 'string') continue;
+    touched.set(orderNo, touched.get(orderNo) ?? (name === 'orders' ? (before as unknown as OrderRow) : undefined));
   }
-  for (const orderNo of touched) {
-    const now = bookOf(store, orderNo);
-    const [first] = changes.filter(({ name, before }) => name === 'orders' && before?.['orderNo'] === orderNo);
-    const wrong = [
-      ...wrongNow(now, truthOf(world, [orderNo])),
-      ...(first?.before ? wrongStep({ ...EMPTY, orders: [first.before] }, now) : []),
-    ];
-    world.wrong.push(...wrong);
+  for (const [orderNo, before] of touched) {
+    const book = bookOf(store, orderNo);
+    if (book) world.wrong.push(...wrongInBook(book, tradeAtChannel(world, orderNo)));
+    if (before) world.wrong.push(...wrongSince(before, book?.order));
   }
 }
 
-/** The rows of one order. */
-function bookOf(store: IndexedStore, orderNo: string): Snapshot {
-  const by = (name: 'orders' | 'refunds' | 'moves' | 'exceptions') => store.rowsBy(name, 'orderNo', orderNo);
-  const refunds = by('refunds');
-  const numbers = [orderNo, ...refunds.map((row) => row['refundNo'])];
-  const events = numbers.flatMap((number) => store.rowsBy('events', 'objectNo', number));
-  return { ...EMPTY, orders: by('orders'), refunds, moves: by('moves'), exceptions: by('exceptions'), events };
+/** The rows of one order, if it is there. */
+function bookOf(store: IndexedStore, orderNo: string): Book | undefined {
+  const by = <Row>(name: 'orders' | 'refunds' | 'moves' | 'exceptions' | 'disputes') =>
+    store.rowsBy(name, 'orderNo', orderNo) as unknown as readonly Row[];
+  const [order] = by<OrderRow>('orders');
+  if (!order) return undefined;
+  const refunds = by<RefundRow>('refunds');
+  const events = [orderNo, ...refunds.map(({ refundNo }) => refundNo)].flatMap(
+    (number) => store.rowsBy('events', 'objectNo', number) as unknown as readonly EventRow[],
+  );
+  return { order, refunds, moves: by('moves'), exceptions: by('exceptions'), events, disputes: by('disputes') };
 }
 
 /** What the simulator has, as the rules look at a channel. */
-function truthOf({ core }: World, orderNos: readonly string[]): Truth {
-  const trades = orderNos.flatMap((orderNo) => {
-    const all = core.trades.ofOrder(orderNo);
-    const trade = all.find((one) => paymentOf(one)) ?? all.at(-1);
-    return trade ? [tradeOf(trade, core.ledger.entries)] : [];
-  });
+function truthOf(world: World, orderNos: readonly string[]): Truth {
+  const trades = orderNos.flatMap((orderNo) => tradeAtChannel(world, orderNo) ?? []);
   return { ...emptyTruth('opened'), trades };
+}
+
+function tradeAtChannel({ core }: World, orderNo: string): Trade | undefined {
+  const all = core.trades.ofOrder(orderNo);
+  const trade = all.find((one) => paymentOf(one)) ?? all.at(-1);
+  return trade && tradeOf(trade, core.ledger.entries);
 }
 
 function tradeOf(trade: ChannelTrade, entries: World['core']['ledger']['entries']): Trade {

@@ -174,15 +174,27 @@ function weighRows(world: World, snapshot: Snapshot): void {
   }
 }
 
+/** The values of a row by the names of their columns. */
 function textOf(table: string, row: AnyRow): string {
-  const columns = Object.entries(row).filter(([name]) => !COUNTED.has(`${name} of ${table}`));
-  return JSON.stringify(columns.toSorted(byName).map(([name, value]) => [name, plain(value)]));
+  return JSON.stringify(columnsOf(table, row).map((name) => plain(row[name])));
 }
 
-/** Members of documents in one order, numbers of any size as text. */
+/** Columns in their order, by the table and the order that they have in a row. */
+const sortedColumns = new Map<string, readonly string[]>();
+
+function columnsOf(table: string, row: AnyRow): readonly string[] {
+  const names = Object.keys(row);
+  const key = `${table} ${names.join(' ')}`;
+  const known = sortedColumns.get(key) ?? names.filter((name) => !COUNTED.has(`${name} of ${table}`)).toSorted();
+  sortedColumns.set(key, known);
+  return known;
+}
+
+/** Members of documents in one order, numbers of any size as text, moments as numbers. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);
-  if (typeof value !== 'object' || value === null || value instanceof Date) return value;
+  if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof Date) return value.getTime();
   if (Array.isArray(value)) return value.map(plain);
   const members = Object.entries(value).toSorted(byName);
   return Object.fromEntries(members.map(([name, one]) => [name, plain(one)]));
