@@ -110,8 +110,8 @@ class InnerContext {
     this.req = { url, socket: { destroyed: true } };
   }
 
-  get URL(): URL {
-    return new URL(this.#request.url);
+  get URL(): Pick<URL, 'searchParams'> {
+    return { searchParams: new URLSearchParams(this.querystring) };
   }
 
   get query(): ParsedUrlQuery {

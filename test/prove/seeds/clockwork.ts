@@ -40,7 +40,8 @@ export class Clockwork {
       this.now = next;
       this.#tell(label);
       // A database may need its time; nothing else happens meanwhile.
-      await run();
+      const work = run();
+      if (work instanceof Promise) await work;
       await settled();
     }
   }
