@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { claimWork } from '../../server/skillpay/claim.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { startReplica } from '../support/replica.ts';
@@ -81,6 +82,21 @@ test.serial('G13: 100 paid repeats at once, at two replicas: one execution, one 
     t.like(await rowOf(service, outTradeNo), { attempts: 1, fencing: 1 });
   }
   await assertBooksBalance(t, service);
+});
+
+test.serial('work that is done is not claimed again, by a repeat that saw it running or by a job', async (t) => {
+  const { url, calls } = await upstream(t);
+  const service = await startService(t, { env: open });
+  const shop = await service.merchant();
+  await addSkill(service, { resource: { handler: 'http', url } });
+  const outTradeNo = await paidSkill(service, shop);
+  t.is((await untilAnswered(() => redeemAt(service.url, shop, outTradeNo))).status, 200);
+  const { store } = service.app;
+  const { now } = service.clock;
+  t.is((await claimWork({ store, now }, outTradeNo)).kind, 'done');
+  t.is((await claimWork({ store, now }, outTradeNo, { due: true })).kind, 'done');
+  t.is(calls.get(outTradeNo), 1);
+  await assertFulfilledOnce(t, service, outTradeNo);
 });
 
 test.serial('G13: kill -9 at every step of the work: done once after the restart', async (t) => {

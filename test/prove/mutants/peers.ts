@@ -180,7 +180,7 @@ export const PEERS: readonly Mutant[] = [
     file: 'server/skillpay/claim.ts',
     find: "if (skill.fulfilment === 'done') return { kind: 'done', pair };",
     put: '',
-    killedBy: witnessed('test/races/skillpay.test.ts', 'G13: 100 paid repeats at once*'),
+    killedBy: witnessed('test/races/skillpay.test.ts', 'work that is done is not claimed again*'),
   },
   {
     name: 'a webhook about an order that is not committed yet is acknowledged',
