@@ -76,7 +76,7 @@ export function wrongStep(before: Snapshot, after: Snapshot): Wrong {
   );
 }
 
-/** The same for one order. */
+/** What one commit may not do to one order; `now` is undefined when it is gone. */
 export function wrongSince(old: OrderRow, now: OrderRow | undefined): Wrong {
   return brokenOf(STEP_INVARIANTS, old, now).map(inWords(old.orderNo));
 }
@@ -89,12 +89,12 @@ export function wrongBetween(snapshot: Snapshot, truth: Truth): Wrong {
   });
 }
 
-/** Both of an order at once. */
+/** What `wrongIn` and `wrongBetween` find, with the books of each order put together once. */
 export function wrongNow(snapshot: Snapshot, truth: Truth): Wrong {
   return booksOf(snapshot).flatMap((book) => wrongInBook(book, tradeOf(truth, book.order.orderNo)));
 }
 
-/** The same for one order. */
+/** What holds of one order, in its rows and between them and the channel. */
 export function wrongInBook(book: Book, trade: Trade | undefined): Wrong {
   const broken = [...brokenOf(ORDER_INVARIANTS, book), ...brokenOf(CHANNEL_INVARIANTS, book, channelBookOf(trade))];
   return broken.map(inWords(book.order.orderNo));
