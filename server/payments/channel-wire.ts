@@ -20,6 +20,17 @@ export interface WireAnswer {
 /** Sends once, follows no redirect, gives up after Channels.TimeoutMs; throws TransportFailed. */
 export type Transport = (request: WireRequest) => Promise<WireAnswer>;
 
+/** A file that a channel hands out: its size is bounded by whoever reads it. */
+export interface WireFile {
+  status: number;
+  headers: Record<string, string>;
+  /** Throws TransportFailed when it ends early. Leaving the iteration ends the download. */
+  bytes: AsyncIterable<Uint8Array>;
+}
+
+/** Downloads a file, following no redirect; what takes longer than allowed between two pieces fails. Throws TransportFailed. */
+export type Download = (request: WireRequest) => Promise<WireFile>;
+
 /** Nothing usable came back; whether the channel acted is not known (unless `notSent`). */
 export class TransportFailed extends Error {
   readonly why: 'timeout' | 'network' | 'too_large';

@@ -1,5 +1,6 @@
+import type { BillCalendar, BillDesk } from './bills/bill.ts';
 import type { ChannelOptions } from './channel-options.ts';
-import type { Transport } from './channel-wire.ts';
+import type { Download, Transport } from './channel-wire.ts';
 import type { DisputeDesk } from './dispute.ts';
 import type { Money } from './money.ts';
 import type { CloseOutcome, Outcome, PayHint, RefundOutcome } from './outcomes.ts';
@@ -8,7 +9,15 @@ import type { ProbeNote, ProbeResult } from './probe.ts';
 import type { Addresses, Registration } from './registration.ts';
 import type { UnknownCause } from './unknown-outcome.ts';
 
-export { TransportFailed, type Transport, type WireAnswer, type WireRequest } from './channel-wire.ts';
+export {
+  TransportFailed,
+  type Download,
+  type Transport,
+  type WireAnswer,
+  type WireFile,
+  type WireRequest,
+} from './channel-wire.ts';
+export * from './bills/bill.ts';
 export { PAY_WAYS, type PayWay } from './pay-way.ts';
 export type * from './dispute.ts';
 export * from './probe.ts';
@@ -215,6 +224,8 @@ export interface Channel {
   ackNotice(verdict: NoticeVerdict): NoticeAck;
   /** Absent = disputes of this channel are not followed. */
   readonly disputes?: DisputeDesk;
+  /** Absent = this channel gives no bills, or this configuration cannot ask for them. */
+  readonly bills?: BillDesk;
   probe(wish?: ProbeWish): Promise<ProbeResult>;
 }
 
@@ -279,6 +290,8 @@ export interface ChannelInput {
   /** Where the channel is to send its notices about this project. */
   notifyUrl?: string | undefined;
   send: Transport;
+  /** Absent where files of channels cannot be had. */
+  download?: Download;
   now: () => Date;
 }
 
@@ -292,6 +305,8 @@ export interface ChannelKind {
   currencies: readonly string[];
   defaultCurrency: string;
   limits: ChannelLimits;
+  /** Absent = the channel gives no bills. */
+  bills?: BillCalendar;
   fields: readonly FieldSpec[];
   certKinds: readonly CertKindSpec[];
   /** The account id that orders pin, from the fields (e.g. Alipay app_id, WeChat mchid, PayPal client id). */

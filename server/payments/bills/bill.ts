@@ -1,0 +1,107 @@
+import type { Traced, UnknownOutcome } from '../unknown-outcome.ts';
+
+/** What a line of a bill is about; `other` is whatever moves no payment or refund of an order (a refund that is under way, a transfer). */
+export const BILL_LINE_KINDS = ['payment', 'refund', 'fee', 'other'] as const;
+export type BillLineKind = (typeof BILL_LINE_KINDS)[number];
+
+/** One line of a bill. Amounts are minor units of `currency`. */
+export interface BillLine {
+  /** Its place in the bill, from 1, without gaps: a bill is read alike each time. */
+  line: number;
+  kind: BillLineKind;
+  /** The channel's own word for what happened. */
+  event: string;
+  /** The number of the order that the channel repeats, ours or another system's. */
+  orderNo: string | null;
+  /** The number of the refund that the channel repeats, ours or another system's. */
+  refundNo: string | null;
+  /** The channel's number of the payment. */
+  channelTradeNo: string | null;
+  /** The channel's number of the refund. */
+  channelRefundNo: string | null;
+  currency: string;
+  /** Of a payment what the payer paid, of a refund what goes back, both never negative; of others what the account gained or lost. */
+  amount: bigint;
+  /** What the channel kept of it; negative when it gave a fee back. Of a line that is a fee this is the fee, and `amount` is 0. */
+  fee: bigint;
+  at: Date;
+  /** The line as the channel wrote it, decoded. */
+  raw: string;
+}
+
+/** What a bill says of itself, to be compared with the sum of its lines. Minor units of one currency. */
+export interface BillTotals {
+  currency: string;
+  payments: number;
+  paid: bigint;
+  refunds: number;
+  refunded: bigint;
+  fees: bigint;
+}
+
+/** What a reader gives: lines, some hundred at a time, and at the end the bill's own summary where it has one. */
+export type BillPart =
+  | { kind: 'lines'; lines: readonly BillLine[] }
+  | { kind: 'totals'; totals: readonly BillTotals[] };
+
+/** Why a bill is refused as a whole. */
+export const BILL_FAULTS = [
+  'not_a_bill',
+  'cut_short',
+  'wrong_charset',
+  'wrong_columns',
+  'wrong_cell',
+  'wrong_account',
+  'wrong_day',
+  'wrong_hash',
+  'wrong_sums',
+  'too_large',
+] as const;
+export type BillFault = (typeof BILL_FAULTS)[number];
+
+/** A file that is not the bill that it should be; nothing of it counts. */
+export class BillMalformed extends Error {
+  readonly fault: BillFault;
+  /** Where, counted from 1; a column is a cell of a table or a character of a line. Absent where the fault is the whole file's. */
+  readonly line: number | undefined;
+  readonly column: number | undefined;
+  constructor(fault: BillFault, detail: string, at: { line?: number; column?: number } = {}) {
+    super(detail);
+    this.name = 'BillMalformed';
+    this.fault = fault;
+    this.line = at.line;
+    this.column = at.column;
+  }
+}
+
+/**
+ * What a channel said when it was asked for a bill. `bill`: the file as it came, complete only when its last byte came; the iteration
+ * throws BillMalformed (`wrong_hash`, `too_large`) or TransportFailed. `empty`: the channel says that nothing happened on that day, which
+ * is a bill without lines. `not_ready`: there is none yet. `gone`: too old, there will be none.
+ */
+export type BillAnswer =
+  | { kind: 'bill'; bytes: AsyncIterable<Uint8Array> }
+  | { kind: 'empty' | 'not_ready' | 'gone'; code: string }
+  | ({ kind: 'refused'; code: string; reason: string } & Traced)
+  | UnknownOutcome;
+
+/** What a channel offers for bills. */
+export interface BillDesk {
+  /** Asks for the bill of a day, `yyyy-MM-dd` as the channel counts days; throws nothing for what the channel does. */
+  fetch(day: string): Promise<BillAnswer>;
+  /**
+   * Reads a file, fetched or brought by hand, without holding it in memory. Throws BillMalformed for whatever is not this account's
+   * bill of that day, and for sums that are not those of its lines.
+   */
+  read(file: string, day: string): AsyncIterable<BillPart>;
+}
+
+/** When a channel makes its bills. */
+export interface BillCalendar {
+  /** Its days begin that many minutes before those of UTC: 480 in Beijing. */
+  utcOffsetMinutes: number;
+  /** From when on the bill of a day is asked for, in minutes after that day's end. */
+  readyAfterMinutes: number;
+  /** How many days back there are bills. */
+  backDays: number;
+}
