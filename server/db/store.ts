@@ -4,6 +4,7 @@ import { CompiledQuery } from 'kysely';
 import { AppError, CommitUnknown } from '../errors.ts';
 import type { OpenDatabase } from './orm.ts';
 import { layoutOf, type Ran, ReadTable, type Statements, Table } from './table.ts';
+import * as bills from './entities/bills.ts';
 import * as catalog from './entities/catalog.ts';
 import type { RowOf } from './entities/columns.ts';
 import { DisputeEntity } from './entities/disputes.ts';
@@ -162,6 +163,10 @@ const TABLES = {
   notices: orders.NoticeEntity,
   disputes: DisputeEntity,
   dueEffects: DueEffectEntity,
+  bills: bills.BillEntity,
+  billLines: bills.BillLineEntity,
+  billDifferences: bills.BillDifferenceEntity,
+  orderFees: bills.OrderFeeEntity,
   keys: orders.IdempotencyKeyEntity,
   refunds: RefundEntity,
   refundQuestions: RefundQuestionEntity,

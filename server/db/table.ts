@@ -244,6 +244,7 @@ function codecOf({ name, type, customType, columnTypes }: EntityProperty): Codec
   if (type === 'JsonType') return whenPresent(JSON.stringify, same);
   if (type === 'BigIntType') return whenPresent(String, (value) => BigInt(value as string | number | bigint));
   if (type === 'ArrayType') return whenPresent(arrayText, same);
+  if (type === 'DateType') return whenPresent(same, dayText);
   if (type === 'Date') return whenPresent(instantText, readInstant);
   if (customType && type !== 'UuidType') throw new TypeError(`${name}: ${columnTypes.join()} has no codec`);
   return { encode: (value) => value ?? null, decode: same };
@@ -260,9 +261,18 @@ function same(value: unknown): unknown {
   return value;
 }
 
-/** PostgreSQL's own text of an array; every element in quotes. */
+/** PostgreSQL's own text of an array; every element in quotes but null. */
 export function arrayText(values: readonly unknown[]): string {
-  return `{${values.map((value) => `"${String(value).replaceAll(/["\\]/g, String.raw`\$&`)}"`).join(',')}}`;
+  return `{${values.map(elementText).join(',')}}`;
+}
+
+function elementText(value: unknown): string {
+  return value === null ? 'null' : `"${String(value).replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+}
+
+/** A day, `yyyy-MM-dd`; the embedded driver makes an instant of it. */
+function dayText(value: unknown): string {
+  return value instanceof Date ? value.toISOString().slice(0, 10) : String(value).slice(0, 10);
 }
 
 function instantText(value: Date): string {

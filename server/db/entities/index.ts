@@ -7,6 +7,7 @@ import {
   ProductEntity,
   ProjectEntity,
 } from './catalog.ts';
+import { BillDifferenceEntity, BillEntity, BillLineEntity, OrderFeeEntity } from './bills.ts';
 import { DisputeEntity } from './disputes.ts';
 import { DueEffectEntity } from './effects.ts';
 import { CertEntity, ChannelConfigEntity, ChannelStateEntity, SigningKeyEntity } from './credentials.ts';
@@ -39,6 +40,9 @@ export const ENTITIES = [
   ApiAppEntity,
   AuditEntity,
   AuditKeyEntity,
+  BillDifferenceEntity,
+  BillEntity,
+  BillLineEntity,
   CertEntity,
   ChannelConfigEntity,
   ChannelMessageEntity,
@@ -58,6 +62,7 @@ export const ENTITIES = [
   NoticeEntity,
   OrderEntity,
   OrderExceptionEntity,
+  OrderFeeEntity,
   PayerEntity,
   ProductEntity,
   ProjectEntity,

@@ -15,6 +15,7 @@ import { SupportIds } from './0014-support-ids.ts';
 import { Disputes } from './0016-disputes.ts';
 import { ReverseDoubt } from './0017-reverse-doubt.ts';
 import { QuestionTold } from './0018-question-told.ts';
+import { Bills } from './0019-bills.ts';
 
 /** Every migration in order; each one only adds. */
 export const MIGRATIONS = [
@@ -35,4 +36,5 @@ export const MIGRATIONS = [
   { name: '0016-disputes', class: Disputes },
   { name: '0017-reverse-doubt', class: ReverseDoubt },
   { name: '0018-question-told', class: QuestionTold },
+  { name: '0019-bills', class: Bills },
 ];

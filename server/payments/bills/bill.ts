@@ -1,7 +1,10 @@
 import type { Traced, UnknownOutcome } from '../unknown-outcome.ts';
 
-/** What a line of a bill is about; `other` is whatever moves no payment or refund of an order (a refund that is under way, a transfer). */
-export const BILL_LINE_KINDS = ['payment', 'refund', 'fee', 'other'] as const;
+/**
+ * What a line of a bill is about. `dispute`: what a chargeback took or gave back. `other`: whatever is none of these (a refund that is
+ * under way, a transfer).
+ */
+export const BILL_LINE_KINDS = ['payment', 'refund', 'dispute', 'fee', 'other'] as const;
 export type BillLineKind = (typeof BILL_LINE_KINDS)[number];
 
 /** One line of a bill. Amounts are minor units of `currency`. */

@@ -1,0 +1,156 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import type {
+  BillSource,
+  BillState,
+  BillSum,
+  DifferenceKind,
+  DifferenceSide,
+  DifferenceState,
+} from '../../payments/bills/bill-states.ts';
+import type { BillLineKind, Mode, PayWay } from '../../payments/channel.ts';
+import { code, instant, json, minor, text, type RowOf } from './columns.ts';
+
+/** What a bill says of itself; minor units as text. */
+export interface StoredTotals {
+  currency: string;
+  payments: number;
+  paid: string;
+  refunds: number;
+  refunded: string;
+  fees: string;
+}
+
+/** One day of one account, as its channel wrote it. */
+export const BillEntity = defineEntity({
+  name: 'Bill',
+  tableName: 'bills',
+  properties: {
+    billNo: code().primary(),
+    payWay: p.string().length(16).$type<PayWay>(),
+    account: p.string().length(128),
+    mode: p.string().length(16).$type<Mode>(),
+    /** By whose configuration the channel is asked. */
+    project: code(),
+    /** As the channel counts days. */
+    day: p.date(),
+    state: p.string().length(16).$type<BillState>(),
+    source: p.string().length(16).$type<BillSource>().nullable(),
+    /** The reading that counts; 0 = none yet. Every try to read the file is another one. */
+    reading: p.integer(),
+    readings: p.integer(),
+    lines: p.integer(),
+    /** Lines of other systems at the account. */
+    notOurs: p.integer(),
+    bytes: p.bigint().nullable(),
+    sha256: p.string().length(64).nullable(),
+    totals: json<StoredTotals[]>().nullable(),
+    sums: json<BillSum[]>().nullable(),
+    /** Why there is no bill, or none that counts. */
+    fault: p.string().length(64).nullable(),
+    faultDetail: text().nullable(),
+    faultLine: p.integer().nullable(),
+    faultColumn: p.integer().nullable(),
+    checks: p.integer(),
+    nextCheckAt: instant().nullable(),
+    leasedUntil: instant().nullable(),
+    createdAt: instant(),
+    askedAt: instant().nullable(),
+    readAt: instant().nullable(),
+    matchedAt: instant().nullable(),
+  },
+  uniques: [{ name: 'bills_of_day', properties: ['payWay', 'account', 'mode', 'day'] }],
+  indexes: [
+    {
+      name: 'bills_due',
+      expression: `create index "bills_due" on "bills" ("next_check_at") where next_check_at is not null`,
+    },
+    { name: 'bills_day', properties: ['day', 'billNo'] },
+  ],
+});
+
+/** A line of a bill; a table for each month, and one for the days of no other. */
+export const BillLineEntity = defineEntity({
+  name: 'BillLine',
+  tableName: 'bill_lines',
+  properties: {
+    billNo: code().primary(),
+    reading: p.integer().primary(),
+    line: p.integer().primary(),
+    day: p.date().primary(),
+    kind: p.string().length(8).$type<BillLineKind>(),
+    event: p.string().length(64),
+    /** As the channel repeats it, or found by the payment's number. */
+    orderNo: p.string().length(128).nullable(),
+    refundNo: p.string().length(128).nullable(),
+    channelTradeNo: p.string().length(128).nullable(),
+    channelRefundNo: p.string().length(128).nullable(),
+    currency: p.string().length(3),
+    amount: minor(),
+    fee: minor(),
+    at: instant(),
+    raw: text(),
+  },
+  indexes: [
+    {
+      name: 'bill_lines_order',
+      expression: `create index "bill_lines_order" on "bill_lines" ("order_no") where order_no is not null`,
+    },
+  ],
+});
+
+/** Where a bill and our books differ. */
+export const BillDifferenceEntity = defineEntity({
+  name: 'BillDifference',
+  tableName: 'bill_differences',
+  properties: {
+    id: p.uuid().primary(),
+    billNo: code(),
+    payWay: p.string().length(16).$type<PayWay>(),
+    project: code(),
+    day: p.date(),
+    kind: p.string().length(32).$type<DifferenceKind>(),
+    orderNo: code(),
+    /** Our number of the refund, or the one that the bill gives. */
+    refundNo: p.string().length(128).nullable(),
+    /** Tells it from others of its kind at the same order. */
+    key: p.string().length(128),
+    ours: json<DifferenceSide>().nullable(),
+    theirs: json<DifferenceSide>().nullable(),
+    state: p.string().length(16).$type<DifferenceState>(),
+    checks: p.integer(),
+    nextCheckAt: instant().nullable(),
+    leasedUntil: instant().nullable(),
+    /** What the channel said when it was asked. */
+    answer: json<Record<string, unknown>>().nullable(),
+    createdAt: instant(),
+    finishedAt: instant().nullable(),
+  },
+  uniques: [{ name: 'bill_differences_once', properties: ['billNo', 'kind', 'orderNo', 'key'] }],
+  indexes: [
+    {
+      name: 'bill_differences_due',
+      expression: `create index "bill_differences_due" on "bill_differences" ("next_check_at") where next_check_at is not null`,
+    },
+    { name: 'bill_differences_order', properties: ['orderNo'] },
+    { name: 'bill_differences_state', properties: ['state', 'day', 'id'] },
+  ],
+});
+
+/** What a channel kept of a payment, or gave back with a refund, according to its bill. */
+export const OrderFeeEntity = defineEntity({
+  name: 'OrderFee',
+  tableName: 'order_fees',
+  properties: {
+    orderNo: code().primary(),
+    /** Our number of the refund; empty = the payment itself. */
+    refundNo: code().primary(),
+    fee: minor(),
+    currency: p.string().length(3),
+    billNo: code(),
+  },
+});
+
+export type BillRow = RowOf<typeof BillEntity>;
+export type BillLineRow = RowOf<typeof BillLineEntity>;
+export type BillDifferenceRow = RowOf<typeof BillDifferenceEntity>;
+export type OrderFeeRow = RowOf<typeof OrderFeeEntity>;

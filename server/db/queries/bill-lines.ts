@@ -1,0 +1,108 @@
+import type { BillLine } from '../../payments/channel.ts';
+import type { Store } from '../store.ts';
+import { arrayText } from '../table.ts';
+import { inParts } from './parts.ts';
+
+/** Which lines of a bill: those of one try to read its file. */
+export interface Reading {
+  billNo: string;
+  reading: number;
+  /** `yyyy-MM-dd` */
+  day: string;
+}
+
+/** Lines of one statement: few enough that their text is small. */
+const PART_LINES = 500;
+
+const INSERT = `insert into bill_lines
+    (bill_no, reading, line, day, kind, event, order_no, refund_no, channel_trade_no, channel_refund_no, currency, amount, fee, at, raw)
+  select cast(? as varchar), cast(? as int), cast(? as int) + l.n::int, cast(? as date),
+         l.kind, l.event, l.order_no, l.refund_no, l.trade_no, l.back_no, l.currency, l.amount, l.fee, l.at, l.raw
+    from unnest(cast(? as text[]), cast(? as text[]), cast(? as text[]), cast(? as text[]), cast(? as text[]), cast(? as text[]),
+                cast(? as text[]), cast(? as bigint[]), cast(? as bigint[]), cast(? as timestamptz[]), cast(? as text[]))
+         with ordinality as l(kind, event, order_no, refund_no, trade_no, back_no, currency, amount, fee, at, raw, n)`;
+
+/** Writes lines that follow each other; each part is a commit of its own, and nothing counts before the reading does. */
+export async function writeLines(store: Store, of: Reading, lines: readonly BillLine[]): Promise<void> {
+  for (let from = 0; from < lines.length; from += PART_LINES) {
+    const part = lines.slice(from, from + PART_LINES);
+    const column = (cell: (line: BillLine) => string | null): string => arrayText(part.map(cell));
+    const columns = [
+      column(({ kind }) => kind),
+      column(({ event }) => kept(event, 64)),
+      column(({ orderNo }) => kept(orderNo, 128)),
+      column(({ refundNo }) => kept(refundNo, 128)),
+      column(({ channelTradeNo }) => kept(channelTradeNo, 128)),
+      column(({ channelRefundNo }) => kept(channelRefundNo, 128)),
+      column(({ currency }) => currency),
+      column(({ amount }) => String(amount)),
+      column(({ fee }) => String(fee)),
+      column(({ at }) => at.toISOString()),
+      column(({ raw }) => kept(raw)),
+    ];
+    const before = part[0]!.line - 1;
+    await store.autocommit((tx) => tx.prepared(INSERT, [of.billNo, of.reading, before, of.day, ...columns]));
+  }
+}
+
+/** A text as PostgreSQL takes it, which has no NUL; what is longer than a number can be is another system's. */
+function kept<Text extends string | null>(text: Text, most?: number): Text | string {
+  if (text === null) return text;
+  const whole = text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text;
+  return most === undefined || whole.length <= most ? whole : whole.slice(0, most);
+}
+
+/** Lines that one part removes. */
+const PART_REMOVED = 5_000;
+
+/** Removes the lines of all readings of a bill but one; returns how many. */
+export async function removeOtherLines(
+  store: Store,
+  { billNo, reading }: Omit<Reading, 'day'>,
+  goesOn?: () => boolean,
+): Promise<number> {
+  return inParts<true>(async () => {
+    const { length } = await store.autocommit((tx) =>
+      tx.prepared(
+        `delete from bill_lines where (bill_no, reading, line, day) in (
+           select bill_no, reading, line, day from bill_lines where bill_no = ? and reading <> ? limit ${PART_REMOVED}) returning 1`,
+        [billNo, reading],
+      ),
+    );
+    return { removed: length, next: length < PART_REMOVED ? undefined : true };
+  }, goesOn);
+}
+
+/** Where a line has no order number, the order whose payment it names; of PayPal's refunds and disputes. */
+export async function nameOrders(store: Store, { billNo, reading, day }: Reading): Promise<void> {
+  await store.autocommit((tx) =>
+    tx.prepared(
+      `update bill_lines l set order_no = o.order_no
+         from bills b, orders o
+        where b.bill_no = l.bill_no and l.bill_no = ? and l.reading = ? and l.day = ? and l.order_no is null
+          and o.pay_way = b.pay_way and o.account = b.account and o.channel_trade_no = l.channel_trade_no`,
+      [billNo, reading, day],
+    ),
+  );
+}
+
+/** Makes the table for the lines of a day's month; false when this role may not, and they go to the rest. */
+export async function makeMonth(store: Store, day: string): Promise<boolean> {
+  const [year, month] = [Number(day.slice(0, 4)), Number(day.slice(5, 7))];
+  const first = (at: number): string => new Date(Date.UTC(year, at, 1)).toISOString().slice(0, 10);
+  const name = `bill_lines_${day.slice(0, 4)}_${day.slice(5, 7)}`;
+  const [there] = await store.read((tx) =>
+    tx.sql(`select 1 from pg_class where relname = ? and relkind = 'r'`, [name]),
+  );
+  if (there) return true;
+  try {
+    await store.autocommit((tx) =>
+      tx.sql(
+        `create table if not exists "${name}" partition of bill_lines for values from ('${first(month - 1)}') to ('${first(month)}')`,
+      ),
+    );
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,252 @@
+import type { BillSum, DifferenceKind } from '../../payments/bills/bill-states.ts';
+import type { BillRow } from '../entities/bills.ts';
+import type { Tx } from '../store.ts';
+
+/** What a channel should keep of a payment: a share of it, and an amount for each in minor units of a currency. */
+export interface FeeRate {
+  /** As a decimal: `0.006`. */
+  share: string;
+  fixed: bigint;
+  /** Whose minor units `fixed` are; payments in others are not compared. null = nothing is fixed. */
+  fixedCurrency: string | null;
+}
+
+/** A bill and how it is to be compared. */
+export interface Match {
+  bill: Pick<BillRow, 'billNo' | 'reading' | 'payWay' | 'account' | 'mode' | 'day'>;
+  /** The instants at which its day begins and ends. */
+  from: Date;
+  to: Date;
+  utcOffsetMinutes: number;
+  /** null = fees are not compared. */
+  rate: FeeRate | null;
+  now: Date;
+  /** Compares one order and nothing else. */
+  only?: string;
+}
+
+/** What came of it. */
+export interface Matched {
+  /** Differences that there are. */
+  found: number;
+  /** Differences that are gone and were listed, so that their exceptions are to be ended. */
+  relieved: { orderNo: string; kind: DifferenceKind; key: string }[];
+  /** Lines of other systems. */
+  notOurs: number;
+  sums: BillSum[];
+}
+
+/**
+ * Compares a bill with the orders of its account in one statement: writes the differences, ends those that are gone, and keeps the
+ * fees. What is known of a difference stays, so that the same again changes nothing. A difference comes with both sides.
+ */
+export async function matchBill(tx: Tx, match: Match): Promise<Matched> {
+  const { bill, from, to, utcOffsetMinutes, rate, now, only } = match;
+  const { billNo, reading, payWay, account, mode, day } = bill;
+  const { share = null, fixed = 0n, fixedCurrency = null } = rate ?? {};
+  const whose = [payWay, account, mode];
+  const time = [from, to, now, utcOffsetMinutes];
+  const values = [billNo, reading, day, ...whose, ...time, share, String(fixed), fixedCurrency];
+  const [row] = await tx.prepared<{ found: string; relieved: unknown; not_ours: string; sums: unknown }>(
+    only === undefined ? ALL_ORDERS : ONE_ORDER,
+    only === undefined ? values : [...values, only],
+  );
+  return {
+    found: Number(row?.found ?? 0),
+    relieved: (row?.relieved ?? []) as Matched['relieved'],
+    notOurs: Number(row?.not_ours ?? 0),
+    sums: (row?.sums ?? []) as BillSum[],
+  };
+}
+
+const BILL = 'cast($1 as varchar)';
+const READING = 'cast($2 as int)';
+const DAY = 'cast($3 as date)';
+const FROM = 'cast($7 as timestamptz)';
+const TO = 'cast($8 as timestamptz)';
+const NOW = 'cast($9 as timestamptz)';
+const OFFSET = 'make_interval(mins => cast($10 as int))';
+const SHARE = 'cast($11 as numeric)';
+const FIXED = 'cast($12 as numeric)';
+const FIXED_CURRENCY = 'cast($13 as varchar)';
+
+/** An order of the account that the bill is about. */
+const OF_ACCOUNT = `o.pay_way = cast($4 as varchar) and o.account = cast($5 as varchar) and o.mode = cast($6 as varchar)`;
+
+/** The number by which the channel knows a refund (payments/numbers.ts). */
+const REFUND_NUMBER = `case when r.attempt = 1 then r.refund_no else r.refund_no || '_' || r.attempt end`;
+
+/** What happens this close to the end of a day may stand in the bill of the next one. */
+const MIDNIGHT = `interval '30 minutes'`;
+/** A neighbour's bill that has not come by then is waited for no longer. */
+const PATIENCE = `interval '6 days'`;
+
+/** Whether what happened at an instant could still be in a bill that is to come. `n` is the bill of its day. */
+const awaited = (at: string): string => `(
+    case when ((${at} + ${OFFSET}) at time zone 'UTC')::time < time '00:30' then ${bill('n.day - 1', 'is_open')}
+         when ((${at} + ${OFFSET}) at time zone 'UTC')::time >= time '23:30' then not ${bill('n.day + 1', 'is_read')}
+         else false end
+    and ${NOW} < ${TO} + ${PATIENCE})`;
+
+const bill = (day: string, what: 'is_open' | 'is_read'): string =>
+  `exists (select 1 from bills m where m.pay_way = n.pay_way and m.account = n.account and m.mode = n.mode and m.day = ${day}
+            and ${what === 'is_read' ? 'm.reading > 0' : `m.reading = 0 and m.state in ('waiting', 'reading')`})`;
+
+/** The bill of the day of an instant, when it was read. */
+const natural = (at: string): string => `
+  join bills n on n.pay_way = cast($4 as varchar) and n.account = cast($5 as varchar) and n.mode = cast($6 as varchar)
+    and n.day = ((${at} + ${OFFSET}) at time zone 'UTC')::date and n.reading > 0`;
+
+/** A line of a bill that counts, about the order `o`. */
+const lineOf = (condition: string): string => `exists (select 1 from bill_lines l
+    join bills b on b.bill_no = l.bill_no and b.reading = l.reading
+   where l.order_no = o.order_no and b.pay_way = o.pay_way and b.account = o.account and ${condition})`;
+
+const jsonOf = (members: Readonly<Record<string, string>>): string =>
+  `jsonb_strip_nulls(jsonb_build_object(${Object.entries(members)
+    .map(([name, sql]) => `'${name}', ${sql}`)
+    .join(', ')}))`;
+
+const OUR_ORDER = jsonOf({
+  state: 'x.state',
+  amount: '(case when x.paid > 0 then x.paid else x.expected end)::text',
+  currency: 'x.own_currency',
+  channelNo: 'x.own_trade',
+  at: 'x.paid_at',
+});
+const OUR_REFUND = jsonOf({
+  state: 'x.state',
+  amount: 'x.own_amount::text',
+  currency: 'x.own_currency',
+  channelNo: 'x.own_number',
+  at: 'x.finished_at',
+});
+const THEIR_LINE = jsonOf({
+  amount: 'x.amount::text',
+  currency: 'x.currency',
+  fee: 'x.fee::text',
+  channelNo: 'x.channel_no',
+  at: 'x.at',
+  line: 'x.line',
+});
+
+/** What was taken a second time and is known: listed, or on its way back. */
+const KNOWN_TWICE = `(exists (select 1 from order_exceptions e where e.order_no = x.order_no and e.kind = 'double_paid' and e.dedupe = x.channel_no)
+    or exists (select 1 from refunds r where r.order_no = x.order_no and r.payment_no = x.channel_no and r.surplus))`;
+
+/** What the account should have been charged, and how much it may differ by rounding. */
+const FEE_DIFFERS = `(${SHARE} is not null and x.fee_compared
+    and abs(x.fee - (round(x.amount * ${SHARE}) + ${FIXED})) > 1)`;
+
+const PAYMENT_DIFFERENCE = `case
+    when x.paid > 0 and x.own_trade <> x.channel_no then case when ${KNOWN_TWICE} then null else 'duplicate_payment' end
+    when x.currency <> x.own_currency then 'currency_differs'
+    when x.amount <> (case when x.paid > 0 then x.paid else x.expected end) then 'amount_differs'
+    when x.paid = 0 then 'paid_unknown_to_us'
+    when ${FEE_DIFFERS} then 'fee_differs' end`;
+
+const REFUND_DIFFERENCE = `case
+    when x.own_number is null or x.state <> 'succeeded' then 'refund_unknown_to_us'
+    when x.amount <> x.own_amount or x.currency <> x.own_currency then 'refund_amount_differs' end`;
+
+/** The statement; `only` is a condition on an order number. */
+const statement = (only: (column: string) => string): string => `
+with pays as materialized (
+  select l.line, l.order_no, l.channel_trade_no as channel_no, l.currency, l.amount, l.fee, l.at,
+         l.currency = coalesce(${FIXED_CURRENCY}, l.currency) as fee_compared,
+         o.project, o.state, o.paid, o.amount as expected, o.currency as own_currency, o.channel_trade_no as own_trade, o.paid_at
+    from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
+   where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind = 'payment' and ${only('l.order_no')}),
+backs as materialized (
+  select l.line, l.order_no, l.refund_no, coalesce(l.channel_refund_no, l.refund_no) as channel_no, l.currency, l.amount, l.fee, l.at,
+         o.project, r.state, r.own_no, r.own_number, r.amount as own_amount, r.currency as own_currency, r.finished_at
+    from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
+    left join lateral (
+      select r.refund_no as own_no, ${REFUND_NUMBER} as own_number, r.state, r.amount, r.currency, r.finished_at
+        from refunds r
+       where r.order_no = o.order_no
+         and (${REFUND_NUMBER} = l.refund_no or r.channel_refund_no in (l.channel_refund_no, l.refund_no))
+       order by (r.state = 'succeeded') desc, r.refund_no limit 1) r on true
+   where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind = 'refund' and ${only('l.order_no')}),
+others as materialized (
+  select o.project, l.kind, l.currency, l.amount, l.fee
+    from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
+   where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind not in ('payment', 'refund') and ${only('l.order_no')}),
+unbilled as materialized (
+  select n.bill_no, n.day, o.order_no, o.project, o.state, o.paid, o.amount as expected, o.currency as own_currency,
+         o.channel_trade_no as own_trade, o.paid_at
+    from orders o ${natural('o.paid_at')}
+   where ${OF_ACCOUNT} and o.paid_at >= ${FROM} - ${MIDNIGHT} and o.paid_at < ${TO} + ${MIDNIGHT} and o.paid > 0 and ${only('o.order_no')}
+     and not exists (select 1 from pays p where p.order_no = o.order_no)
+     and not ${awaited('o.paid_at')}
+     and not ${lineOf(`l.kind = 'payment'`)}),
+unbilled_backs as materialized (
+  select n.bill_no, n.day, o.order_no, o.project, r.refund_no, r.state, r.amount as own_amount, r.currency as own_currency,
+         coalesce(r.channel_refund_no, ${REFUND_NUMBER}) as own_number, r.finished_at
+    from refunds r join orders o on o.order_no = r.order_no ${natural('r.finished_at')}
+   where ${OF_ACCOUNT} and r.state = 'succeeded' and r.origin <> 'dispute' and not r.elsewhere
+     and r.finished_at >= ${FROM} - ${MIDNIGHT} and r.finished_at < ${TO} + ${MIDNIGHT} and ${only('r.order_no')}
+     and not exists (select 1 from backs p where p.own_no = r.refund_no)
+     and not ${awaited('r.finished_at')}
+     and not ${lineOf(`l.kind in ('refund', 'other') and (l.refund_no in (${REFUND_NUMBER}, r.channel_refund_no) or l.channel_refund_no = r.channel_refund_no)`)}),
+found as materialized (
+  select ${BILL} as bill_no, ${DAY} as day, x.project, x.difference as kind, x.order_no, cast(null as varchar) as refund_no,
+         left(coalesce(x.channel_no, ''), 100) as key, ${OUR_ORDER} as ours, ${THEIR_LINE} as theirs
+    from (select *, ${PAYMENT_DIFFERENCE} as difference from pays x where x.project is not null) x where x.difference is not null
+  union all
+  select ${BILL}, ${DAY}, x.project, x.difference, x.order_no, coalesce(x.own_no, x.refund_no),
+         left(coalesce(x.channel_no, x.line::text), 100), case when x.own_number is null then null else ${OUR_REFUND} end, ${THEIR_LINE}
+    from (select *, ${REFUND_DIFFERENCE} as difference from backs x where x.project is not null) x where x.difference is not null
+  union all
+  select x.bill_no, x.day, x.project, 'paid_missing_at_channel', x.order_no, null, '', ${OUR_ORDER}, null from unbilled x
+  union all
+  select x.bill_no, x.day, x.project, 'refund_missing_at_channel', x.order_no, x.refund_no, left(x.refund_no, 100), ${OUR_REFUND}, null
+    from unbilled_backs x),
+written as (
+  insert into bill_differences as d
+         (id, bill_no, pay_way, project, day, kind, order_no, refund_no, key, ours, theirs, state, checks, next_check_at, created_at)
+  select distinct on (f.bill_no, f.kind, f.order_no, f.key)
+         gen_random_uuid(), f.bill_no, cast($4 as varchar), f.project, f.day, f.kind, f.order_no, f.refund_no, f.key, f.ours, f.theirs,
+         'open', 0, ${NOW}, ${NOW}
+    from found f order by f.bill_no, f.kind, f.order_no, f.key
+  on conflict (bill_no, kind, order_no, key) do update
+     set ours = excluded.ours, theirs = excluded.theirs, refund_no = excluded.refund_no, state = 'open', checks = 0,
+         next_check_at = ${NOW}, leased_until = null, answer = null, finished_at = null
+   where d.state = 'healed' or d.ours is distinct from excluded.ours or d.theirs is distinct from excluded.theirs
+  returning 1),
+gone as (
+  update bill_differences d set state = 'healed', next_check_at = null, leased_until = null, finished_at = ${NOW}
+    from bill_differences was
+   where was.id = d.id and d.bill_no = ${BILL} and d.state in ('open', 'listed') and ${only('d.order_no')}
+     and not exists (select 1 from found f where f.bill_no = d.bill_no and f.kind = d.kind and f.order_no = d.order_no and f.key = d.key)
+  returning d.order_no, d.kind, d.key, was.state),
+fees as (
+  insert into order_fees as t (order_no, refund_no, fee, currency, bill_no)
+  select x.order_no, '', sum(x.fee), min(x.currency), ${BILL} from pays x
+   where x.project is not null and x.paid > 0 and x.own_trade = x.channel_no group by x.order_no
+  union all
+  select x.order_no, x.own_no, sum(x.fee), min(x.currency), ${BILL} from backs x
+   where x.project is not null and x.own_no is not null group by x.order_no, x.own_no
+  on conflict (order_no, refund_no) do update set fee = excluded.fee, currency = excluded.currency, bill_no = excluded.bill_no
+   where t.fee <> excluded.fee or t.currency <> excluded.currency
+  returning 1),
+sums as (
+  select project, currency,
+         count(*) filter (where kind = 'payment') as payments, coalesce(sum(amount) filter (where kind = 'payment'), 0) as paid,
+         count(*) filter (where kind = 'refund') as refunds, coalesce(sum(amount) filter (where kind = 'refund'), 0) as refunded,
+         sum(fee) as fees, - coalesce(sum(amount) filter (where kind = 'dispute'), 0) as disputed,
+         coalesce(sum(amount) filter (where kind in ('fee', 'other')), 0) as other
+    from (select project, 'payment' as kind, currency, amount, fee from pays
+          union all select project, 'refund', currency, amount, fee from backs
+          union all select project, kind, currency, amount, fee from others) every
+   group by project, currency)
+select (select count(*) from found) as found,
+       (select count(*) from written) + (select count(*) from fees) as written,
+       (select coalesce(jsonb_agg(jsonb_build_object('orderNo', order_no, 'kind', kind, 'key', key)), '[]') from gone where state = 'listed') as relieved,
+       (select count(*) from pays where project is null) + (select count(*) from backs where project is null) as not_ours,
+       (select coalesce(jsonb_agg(jsonb_build_object('project', project, 'currency', currency, 'payments', payments, 'paid', paid::text,
+          'refunds', refunds, 'refunded', refunded::text, 'fees', fees::text, 'disputed', disputed::text, 'other', other::text)
+          order by project, currency), '[]') from sums) as sums`;
+
+const ALL_ORDERS = statement(() => 'true');
+const ONE_ORDER = statement((column) => `${column} = cast($14 as varchar)`);

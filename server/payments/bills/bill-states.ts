@@ -1,0 +1,61 @@
+/**
+ * Where a bill stands. `waiting`: the channel is to be asked for it. `reading`: its file is read into lines. `matching`: its lines are
+ * to be compared with the orders. `done`: compared. `refused`: the file was not the bill that it should be, or the channel gives none
+ * to this account. `missing`: the channel gives none any more.
+ */
+export const BILL_STATES = ['waiting', 'reading', 'matching', 'done', 'refused', 'missing'] as const;
+export type BillState = (typeof BILL_STATES)[number];
+
+/** Where a bill came from. */
+export const BILL_SOURCES = ['channel', 'import'] as const;
+export type BillSource = (typeof BILL_SOURCES)[number];
+
+/** How a bill and the orders of its account may differ. What names no order of ours is counted and is no difference. */
+export const DIFFERENCE_KINDS = [
+  'paid_unknown_to_us',
+  'paid_missing_at_channel',
+  'amount_differs',
+  'currency_differs',
+  'refund_unknown_to_us',
+  'refund_missing_at_channel',
+  'refund_amount_differs',
+  'fee_differs',
+  'duplicate_payment',
+] as const;
+export type DifferenceKind = (typeof DIFFERENCE_KINDS)[number];
+
+/** Lines of other systems at the same account: counted in every bill, listed when they are asked for. */
+export const NOT_OURS = 'order_not_ours';
+
+/**
+ * Where a difference stands. `open`: the channel is to be asked. `healed`: bill and order agree by now. `listed`: the channel was
+ * asked and they still differ, so it is an exception. `ended`: a person resolved that.
+ */
+export const DIFFERENCE_STATES = ['open', 'healed', 'listed', 'ended'] as const;
+export type DifferenceState = (typeof DIFFERENCE_STATES)[number];
+
+/** One of the two sides of a difference: what stands in the bill, or in our books. Amounts are minor units as text. */
+export interface DifferenceSide {
+  state?: string | undefined;
+  amount?: string | undefined;
+  currency?: string | undefined;
+  fee?: string | undefined;
+  channelNo?: string | undefined;
+  at?: string | undefined;
+  line?: number | undefined;
+}
+
+/** What the lines of a bill come to for one project and currency, in minor units as text; `project` null = other systems. */
+export interface BillSum {
+  project: string | null;
+  currency: string;
+  payments: number;
+  paid: string;
+  refunds: number;
+  refunded: string;
+  fees: string;
+  /** What disputes took from the account, as a positive amount. */
+  disputed: string;
+  /** What else moved money of the account. */
+  other: string;
+}

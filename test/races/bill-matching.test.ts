@@ -1,0 +1,218 @@
+import test, { type ExecutionContext } from 'ava';
+import type { Store } from '../../server/db/store.ts';
+import { account, beijing, paidLine, refundLine } from '../support/bill-rows.ts';
+import { embeddedDatabase, postgresDatabase } from '../support/database.ts';
+
+/** The same on both databases. */
+function onBoth(title: string, run: (t: ExecutionContext, store: Store) => Promise<void>): void {
+  test(`PostgreSQL: ${title}`, async (t) => run(t, (await postgresDatabase(t)).store));
+  test(`embedded: ${title}`, async (t) => run(t, (await embeddedDatabase(t)).store));
+}
+
+test.beforeEach((t) => t.timeout(240_000));
+
+onBoth('each kind of difference is found, with both sides, and what agrees is not', async (t, store) => {
+  const shop = account(store);
+  const fine = await shop.order();
+  const back = await shop.refund(fine);
+  const unpaid = await shop.order({ state: 'closed', paid: 0n, channelTradeNo: null, paidAt: null });
+  const unbilled = await shop.order();
+  const other = await shop.order();
+  const dollars = await shop.order();
+  const unknownBack = await shop.order();
+  const unbilledBack = await shop.order();
+  const lost = await shop.refund(unbilledBack);
+  const otherBack = await shop.order();
+  const wrong = await shop.refund(otherBack);
+  const dear = await shop.order();
+  const twice = await shop.order();
+  const bill = await shop.bill([
+    paidLine(fine),
+    refundLine(back),
+    paidLine(unpaid, { channelTradeNo: 'T-new' }),
+    paidLine(other, { amount: 999n }),
+    paidLine(dollars, { currency: 'USD' }),
+    paidLine(unknownBack),
+    { kind: 'refund', orderNo: unknownBack.orderNo, refundNo: 'portal-1', channelRefundNo: '500', amount: 300n },
+    paidLine(unbilledBack),
+    paidLine(otherBack),
+    refundLine(wrong, { amount: 401n }),
+    paidLine(dear, { fee: 9n }),
+    paidLine(twice),
+    paidLine(twice, { channelTradeNo: 'T-again' }),
+    { orderNo: 'another-system', channelTradeNo: 'T-other' },
+    { kind: 'refund', orderNo: 'another-system', refundNo: 'theirs', channelTradeNo: 'T-other', amount: 5n },
+  ]);
+  const rate = { share: '0.006', fixed: 0n, fixedCurrency: null };
+  const matched = await shop.match(bill, { rate });
+  t.is(matched.found, 9);
+  t.is(matched.notOurs, 2);
+  t.deepEqual(await shop.differences(), [
+    'amount_differs 4 open',
+    'currency_differs 5 open',
+    'duplicate_payment 10 open',
+    'fee_differs 9 open',
+    'paid_missing_at_channel 3 open',
+    'paid_unknown_to_us 2 open',
+    'refund_amount_differs 8 open',
+    'refund_missing_at_channel 7 open',
+    'refund_unknown_to_us 6 open',
+  ]);
+  const rows = await store.read((tx) => tx.billDifferences.list({}));
+  const side = (kind: string) => rows.find((row) => row.kind === kind);
+  t.like(side('amount_differs')?.ours, { state: 'paid', amount: '1000', currency: 'CNY', channelNo: 'T4' });
+  t.like(side('amount_differs')?.theirs, { amount: '999', currency: 'CNY', channelNo: 'T4', line: 4, fee: '6' });
+  t.is(side('paid_missing_at_channel')?.orderNo, unbilled.orderNo);
+  t.is(side('paid_missing_at_channel')?.theirs, null);
+  t.is(side('refund_missing_at_channel')?.refundNo, lost.refundNo);
+  t.is(side('refund_unknown_to_us')?.ours, null);
+  t.is(side('refund_unknown_to_us')?.refundNo, 'portal-1');
+});
+
+onBoth(
+  'the same once more changes nothing; what agrees by now is healed, what comes back is open again',
+  async (t, store) => {
+    const shop = account(store);
+    const unpaid = await shop.order({ state: 'closed', paid: 0n, channelTradeNo: null, paidAt: null });
+    const bill = await shop.bill([paidLine(unpaid, { channelTradeNo: 'T1' })]);
+    await shop.match(bill);
+    const [first] = await store.read((tx) => tx.billDifferences.list({}));
+    await store.transaction((tx) =>
+      tx.billDifferences.update({ id: first!.id }, { state: 'listed', nextCheckAt: null }),
+    );
+    t.is((await shop.match(bill)).found, 1);
+    t.deepEqual(await store.read((tx) => tx.billDifferences.list({})), [
+      { ...first!, state: 'listed', nextCheckAt: null },
+    ]);
+    const paid = { state: 'paid', paid: 1000n, channelTradeNo: 'T1', paidAt: beijing('12:00') } as const;
+    await store.transaction((tx) => tx.orders.update({ orderNo: unpaid.orderNo }, paid));
+    const healed = await shop.match(bill, { only: unpaid.orderNo });
+    t.deepEqual(healed.relieved, [{ orderNo: unpaid.orderNo, kind: 'paid_unknown_to_us', key: 'T1' }]);
+    t.deepEqual(await shop.differences(), ['paid_unknown_to_us 1 healed']);
+    t.deepEqual((await shop.match(bill)).relieved, [], 'told once');
+    await store.transaction((tx) => tx.orders.update({ orderNo: unpaid.orderNo }, { paid: 0n, state: 'closed' }));
+    await shop.match(bill);
+    t.deepEqual(await shop.differences(), ['paid_unknown_to_us 1 open']);
+  },
+);
+
+onBoth('what a person ended stays ended until the bill or the order says something else', async (t, store) => {
+  const shop = account(store);
+  const order = await shop.order();
+  const bill = await shop.bill([paidLine(order, { amount: 999n })]);
+  await shop.match(bill);
+  await store.transaction((tx) => tx.billDifferences.update({ orderNo: order.orderNo }, { state: 'ended' }));
+  await shop.match(bill);
+  t.deepEqual(await shop.differences(), ['amount_differs 1 ended']);
+  await shop.match(await shop.bill([paidLine(order, { amount: 998n })]));
+  t.deepEqual(await shop.differences(), ['amount_differs 1 open']);
+});
+
+onBoth('around midnight the bill of the neighbouring day is waited for', async (t, store) => {
+  const shop = account(store);
+  const late = await shop.order({ paidAt: beijing('23:45') });
+  await shop.order({ paidAt: beijing('23:50') });
+  const early = await shop.order({ paidAt: beijing('00:10', 1) });
+  const first = await shop.bill([paidLine(early)]);
+  await shop.match(first);
+  t.deepEqual(await shop.differences(), [], 'the next bill may have them');
+  const second = await shop.bill([paidLine(late, { at: beijing('00:01', 1) })], 1);
+  await shop.match(second);
+  t.deepEqual(await shop.differences(), ['paid_missing_at_channel 2 open']);
+  t.is((await store.read((tx) => tx.billDifferences.list({})))[0]?.billNo, first.billNo, 'it belongs to its own day');
+  await shop.match(first);
+  t.deepEqual(await shop.differences(), ['paid_missing_at_channel 2 open']);
+});
+
+onBoth('a neighbouring bill that never comes is not waited for without an end', async (t, store) => {
+  const shop = account(store);
+  await shop.order({ paidAt: beijing('23:50') });
+  const bill = await shop.bill([]);
+  await shop.match(bill, { now: beijing('10:30', 3) });
+  t.deepEqual(await shop.differences(), []);
+  await shop.match(bill, { now: beijing('10:30', 8) });
+  t.deepEqual(await shop.differences(), ['paid_missing_at_channel 1 open']);
+});
+
+onBoth('orders of another account, mode or channel are none of it', async (t, store) => {
+  const shop = account(store);
+  const others = [
+    await shop.order({ account: '1900000002' }),
+    await shop.order({ mode: 'sandbox' }),
+    await shop.order({ payWay: 'alipay', account: '1900000001' }),
+  ];
+  const matched = await shop.match(await shop.bill(others.map((order) => paidLine(order))));
+  t.deepEqual({ found: matched.found, notOurs: matched.notOurs }, { found: 0, notOurs: 3 });
+});
+
+onBoth('fees are kept beside orders and refunds, once, and what the lines come to per project', async (t, store) => {
+  const shop = account(store);
+  const order = await shop.order();
+  const refund = await shop.refund(order);
+  const other = await shop.order({ project: 'books' });
+  const bill = await shop.bill([
+    paidLine(order),
+    refundLine(refund),
+    paidLine(other, { fee: 7n }),
+    { orderNo: 'else', channelTradeNo: 'X', fee: 1n },
+    { kind: 'dispute', event: 'T1201', orderNo: other.orderNo, amount: -1000n, fee: 20n },
+    { kind: 'fee', event: 'T0107', orderNo: null, amount: 0n, fee: 3n },
+  ]);
+  for (let runs = 0; runs < 2; runs += 1) {
+    const { sums } = await shop.match(bill);
+    const none = { currency: 'CNY', payments: 1, paid: '1000', refunds: 0, refunded: '0', disputed: '0', other: '0' };
+    t.deepEqual(sums, [
+      { ...none, project: 'books', fees: '27', disputed: '1000' },
+      { ...none, project: 'default', refunds: 1, refunded: '400', fees: '4' },
+      { ...none, project: null, fees: '4' },
+    ]);
+  }
+  const fees = await store.read((tx) => tx.orderFees.list({}, { orderBy: { orderNo: 'asc', refundNo: 'asc' } }));
+  t.deepEqual(
+    fees.map(({ orderNo, refundNo, fee }) => [orderNo, refundNo, fee]),
+    [
+      [order.orderNo, '', 6n],
+      [order.orderNo, refund.refundNo, -2n],
+      [other.orderNo, '', 7n],
+    ],
+  );
+});
+
+onBoth(
+  'refunds are found by any of their numbers, and by the payment where the bill has no order',
+  async (t, store) => {
+    const shop = account(store, 'paypal');
+    const order = await shop.order({ currency: 'USD', channelTradeNo: 'CAPTURE' });
+    const usd = { currency: 'USD', channelTradeNo: 'CAPTURE', orderNo: null };
+    await shop.refund(order, { channelRefundNo: 'REFUND-1', currency: 'USD', refundNo: 'R20261120000000AAAAAAAAAA' });
+    const second = await shop.refund(order, { attempt: 2, currency: 'USD', refundNo: 'R20261120000000BBBBBBBBBB' });
+    const bill = await shop.bill([
+      paidLine(order, usd),
+      { ...usd, kind: 'refund', channelRefundNo: 'REFUND-1', amount: 400n },
+      { ...usd, kind: 'refund', refundNo: `${second.refundNo}_2`, amount: 400n },
+    ]);
+    t.is((await shop.match(bill)).found, 0);
+    await shop.match(
+      await shop.bill([paidLine(order, usd), { ...usd, kind: 'refund', refundNo: second.refundNo, amount: 400n }]),
+    );
+    t.deepEqual(await shop.differences(), [
+      'refund_missing_at_channel 1 open',
+      'refund_missing_at_channel 1 open',
+      'refund_unknown_to_us 1 open',
+    ]);
+  },
+);
+
+onBoth('a second payment that is listed or on its way back is no difference', async (t, store) => {
+  const shop = account(store);
+  const order = await shop.order();
+  await shop.refund(order, {
+    surplus: true,
+    origin: 'surplus',
+    paymentNo: 'T-again',
+    state: 'processing',
+    finishedAt: null,
+  });
+  const bill = await shop.bill([paidLine(order), paidLine(order, { channelTradeNo: 'T-again' })]);
+  t.is((await shop.match(bill)).found, 0);
+});

@@ -1,0 +1,153 @@
+import type { BillRow } from '../../server/db/entities/bills.ts';
+import type { OrderRow } from '../../server/db/entities/orders.ts';
+import type { RefundRow } from '../../server/db/entities/refunds.ts';
+import { nameOrders, writeLines } from '../../server/db/queries/bill-lines.ts';
+import { type FeeRate, matchBill } from '../../server/db/queries/bill-matching.ts';
+import type { Store } from '../../server/db/store.ts';
+import type { BillLine } from '../../server/payments/channel.ts';
+import { orderRow, refundRow } from './core-rows.ts';
+
+/** The day of the bills in these tests, in Beijing. */
+export const DAY = '2026-11-20';
+
+/** An instant of that day in Beijing: `12:00`, `23:50`; `+1` behind it is the day after. */
+export function beijing(time: string, days = 0): Date {
+  return new Date(new Date(`${DAY}T${time}:00+08:00`).getTime() + days * 86_400_000);
+}
+
+/** The orders, refunds and bills of one account. */
+export function account(store: Store, payWay: 'wechat' | 'paypal' = 'wechat') {
+  const whose = { payWay, account: '1900000001', mode: 'live' as const };
+  let orders = 0;
+  return { order, refund, bill, match, differences };
+
+  /** A paid order over 10.00, unless told otherwise. */
+  async function order(change: Partial<OrderRow> = {}): Promise<OrderRow> {
+    orders += 1;
+    const row = orderRow({
+      ...whose,
+      orderNo: `P2026112000000000000000${String(orders).padStart(3, '0')}`,
+      merchantOrderNo: null,
+      state: 'paid',
+      paid: 1000n,
+      channelTradeNo: `T${orders}`,
+      paidAt: beijing('12:00'),
+      nextCheckAt: null,
+      ...change,
+    });
+    await store.transaction((tx) => tx.orders.insert(row));
+    return row;
+  }
+
+  /** A refund of 4.00 that is done, unless told otherwise. */
+  async function refund({ orderNo }: OrderRow, change: Partial<RefundRow> = {}): Promise<RefundRow> {
+    const row = refundRow({
+      orderNo,
+      refundNo: orderNo.replace('P', 'R'),
+      merchantRefundNo: null,
+      amount: 400n,
+      state: 'succeeded',
+      finishedAt: beijing('13:00'),
+      nextCheckAt: null,
+      ...change,
+    });
+    await store.transaction((tx) => tx.refunds.insert(row));
+    return row;
+  }
+
+  /** The bill of a day with these lines, read and not yet compared. */
+  async function bill(lines: readonly Partial<BillLine>[], days = 0): Promise<BillRow> {
+    const day = beijing('08:00', days).toISOString().slice(0, 10);
+    const billNo = `B${day.replaceAll('-', '')}`;
+    const known = await store.read((tx) => tx.bills.find({ billNo }));
+    const reading = (known?.reading ?? 0) + 1;
+    const row: BillRow = { ...billRow(whose), billNo, day, reading, readings: reading };
+    await store.transaction(async (tx) => {
+      if (known) await tx.bills.update({ billNo }, { reading, readings: reading });
+      else await tx.bills.insert(row);
+    });
+    await writeLines(
+      store,
+      { billNo, reading, day },
+      lines.map((line, at) => ({ ...billLine(line), line: at + 1 })),
+    );
+    await nameOrders(store, { billNo, reading, day });
+    return row;
+  }
+
+  /** Compares a bill as of two days later, at noon. */
+  function match(row: BillRow, more: { rate?: FeeRate; only?: string; now?: Date } = {}) {
+    const from = new Date(`${row.day}T00:00:00+08:00`);
+    const to = new Date(from.getTime() + 86_400_000);
+    const now = new Date(to.getTime() + 36 * 3_600_000);
+    return store.transaction((tx) =>
+      matchBill(tx, { bill: row, from, to, utcOffsetMinutes: 480, rate: null, now, ...more }),
+    );
+  }
+
+  /** `kind order state` of every difference, sorted. */
+  async function differences(): Promise<string[]> {
+    const rows = await store.read((tx) => tx.billDifferences.list({}));
+    return rows.map(({ kind, orderNo, state }) => `${kind} ${Number(orderNo.slice(-3))} ${state}`).toSorted();
+  }
+}
+
+/** The line of a bill about a payment of 10.00 at noon. */
+export function billLine(change: Partial<BillLine> = {}): BillLine {
+  return {
+    line: 1,
+    kind: 'payment',
+    event: 'SUCCESS',
+    orderNo: null,
+    refundNo: null,
+    channelTradeNo: null,
+    channelRefundNo: null,
+    currency: 'CNY',
+    amount: 1000n,
+    fee: 6n,
+    at: beijing('12:00'),
+    raw: '`a,`"b"\\,`NULL,`{}',
+    ...change,
+  };
+}
+
+/** What a bill says about an order of ours. */
+export function paidLine({ orderNo, channelTradeNo }: OrderRow, change: Partial<BillLine> = {}): Partial<BillLine> {
+  return { orderNo, channelTradeNo, ...change };
+}
+
+/** What a bill says about a refund of ours. */
+export function refundLine(refund: RefundRow, change: Partial<BillLine> = {}): Partial<BillLine> {
+  const { orderNo, refundNo, channelRefundNo, amount } = refund;
+  return { kind: 'refund', event: 'REFUND', orderNo, refundNo, channelRefundNo, amount, fee: -2n, ...change };
+}
+
+function billRow(whose: Pick<BillRow, 'payWay' | 'account' | 'mode'>): BillRow {
+  return {
+    ...whose,
+    billNo: '',
+    project: 'default',
+    day: DAY,
+    state: 'matching',
+    source: 'channel',
+    reading: 1,
+    readings: 1,
+    lines: 0,
+    notOurs: 0,
+    bytes: null,
+    sha256: null,
+    totals: null,
+    sums: null,
+    fault: null,
+    faultDetail: null,
+    faultLine: null,
+    faultColumn: null,
+    checks: 0,
+    nextCheckAt: null,
+    leasedUntil: null,
+    createdAt: beijing('00:00', 1),
+    askedAt: null,
+    readAt: null,
+    matchedAt: null,
+  };
+}
