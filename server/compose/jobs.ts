@@ -1,5 +1,7 @@
 import {
+  dueBills,
   dueDeliveries,
+  dueDifferences,
   dueDisputes,
   dueEffectRows,
   dueFulfilments,
@@ -29,7 +31,15 @@ interface Needs {
   events: Pick<ComposedEvents, 'deliver'>;
   payments: Pick<
     ComposedPayments,
-    'checkOrder' | 'checkRefund' | 'askAboutRefund' | 'checkDispute' | 'findDisputes' | 'doEffect'
+    | 'checkOrder'
+    | 'checkRefund'
+    | 'askAboutRefund'
+    | 'checkDispute'
+    | 'findDisputes'
+    | 'planBills'
+    | 'workBill'
+    | 'healDifference'
+    | 'doEffect'
   >;
   skillpay: Pick<ComposedSkillpay, 'operations'>;
   catalog: Pick<ComposedCatalog, 'forgetDue'>;
@@ -57,6 +67,8 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
       { ...refunds, width: 32, laneWidth: 8 },
       { name: 'refund-question', rows: dueQuestions(debug), run: payments.askAboutRefund, width: 8, laneWidth: 4 },
       { name: 'dispute', rows: dueDisputes(debug), run: payments.checkDispute, width: 8, laneWidth: 4 },
+      { name: 'bill', wokenBy: 'bill', rows: dueBills(debug), run: payments.workBill, width: 2, laneWidth: 1 },
+      { name: 'bill-difference', rows: dueDifferences(debug), run: payments.healDifference, width: 8, laneWidth: 4 },
       { name: 'fulfilment', rows: dueFulfilments(debug), run: resume, width: 16, laneWidth: 4 },
       // A lane is a project, as above: its coins and its stock.
       { name: 'effect', rows: dueEffectRows(), run: payments.doEffect, width: 8, laneWidth: 4 },
@@ -77,6 +89,7 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
       { name: 'old-keys', everySeconds: 3600, run: (goesOn) => deleteOldKeys(store, now(), goesOn) },
       ...composeRetention(base),
       { name: 'disputes', everySeconds: 3600, run: payments.findDisputes },
+      { name: 'bills', everySeconds: 600, run: payments.planBills },
       { name: 'forget-payers', everySeconds: 60, run: catalog.forgetDue },
       { name: 'certificate-expiry', everySeconds: 86_400, run: credentials.watchExpiry },
       { name: 'audit-anchor', everySeconds: 3600, run: identity.anchor },

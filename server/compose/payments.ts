@@ -1,5 +1,10 @@
 import type { RaiseException } from '../catalog/ports.ts';
+import { createStore } from '../db/store.ts';
 import { consoleClientId } from '../identity/api-app-row.ts';
+import { healDifference } from '../payments/bills/heal-difference.ts';
+import { planBills } from '../payments/bills/plan-bills.ts';
+import type { BillPorts } from '../payments/bills/ports.ts';
+import { workBill } from '../payments/bills/work-bill.ts';
 import { type AuditChain, checkBooks } from '../payments/books.ts';
 import { checkOrder } from '../payments/check-order.ts';
 import { checkRefund } from '../payments/check-refund.ts';
@@ -49,6 +54,12 @@ export interface ComposedPayments {
   checkDispute(disputeNo: string): Promise<void>;
   /** Asks every account for disputes that changed lately. */
   findDisputes(goesOn?: () => boolean): Promise<void>;
+  /** Writes down which bills will be asked for. */
+  planBills(goesOn?: () => boolean): Promise<void>;
+  /** Asks for, reads and compares a bill; the caller has claimed the row. */
+  workBill(billNo: string): Promise<void>;
+  /** Asks the channel about a difference between a bill and an order; the caller has claimed the row. */
+  healDifference(id: string): Promise<void>;
   /** Does what is due because an order moved; the caller has claimed the row. */
   doEffect(id: string): Promise<void>;
   groups: RouteGroup[];
@@ -69,6 +80,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
     confirmAbove: config.channels.confirmAbove,
     effects: composeEffects(...effects(raise)),
   };
+  const billPorts: BillPorts = { ...ports, openPatient: () => openPatient(base) };
   const operations = paymentOperations(ports);
   const refunds = checkRefund(ports);
   const checkOne = (refundNo: string) => refunds(refundNo);
@@ -95,6 +107,16 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
     askAboutRefund: refundQuestions(ports),
     checkDispute: checkDispute(ports),
     findDisputes: findDisputes(ports),
+    planBills: planBills(ports),
+    workBill: workBill(billPorts),
+    healDifference: healDifference(billPorts),
     doEffect: dueEffects(ports).run,
   };
+}
+
+/** A door for statements that may take their time; the embedded database has no bounds, and one connection. */
+async function openPatient({ database, store }: Base): ReturnType<BillPorts['openPatient']> {
+  const own = await database.reopen?.();
+  if (!own) return { store, close: async () => {} };
+  return { store: createStore(own, () => {}), close: () => own.close() };
 }

@@ -5,6 +5,28 @@ export const paymentsCodes = {
     meaning: 'The amount is not a positive decimal with at most the decimals of its currency, up to 100000000.',
     remedy: 'Send a number or a decimal string in major units.',
   },
+  bill_being_read: {
+    title: 'Bill is being read',
+    meaning: 'Another reading of the same bill began meanwhile, and only the later one counts.',
+    remedy: 'Get the bill, and repeat the request if it is still needed.',
+    retryable: true,
+  },
+  bill_malformed: {
+    title: 'Not the bill of that day',
+    meaning:
+      'The file is damaged, or not the bill of this account and day; `fault`, `line` and `column` say where. Nothing of it counts.',
+    remedy: 'Download the bill again from the portal of the channel and send the file unchanged.',
+  },
+  bill_not_read: {
+    title: 'No bill yet',
+    meaning: 'There is no bill of this day yet, so there is nothing to compare.',
+    remedy: 'Fetch or import the bill first.',
+  },
+  bills_not_configured: {
+    title: 'Bills not configured',
+    meaning: 'The project has no configuration of this channel and account that can fetch or read bills.',
+    remedy: 'Complete the configuration of the channel.',
+  },
   channel_answer_unusable: {
     title: 'Invalid channel response',
     meaning: 'The channel responded, but the response is not authentic or does not match the order.',

@@ -1,3 +1,5 @@
+import { DIFFERENCE_KINDS } from './bills/bill-states.ts';
+
 /** Kinds of exceptions: what a person should look at. */
 export const EXCEPTION_KINDS = [
   'late_paid',
@@ -20,5 +22,6 @@ export const EXCEPTION_KINDS = [
   'fulfilment_failed',
   'unmatched_notice',
   'dispute',
+  ...DIFFERENCE_KINDS,
 ] as const;
 export type ExceptionKind = (typeof EXCEPTION_KINDS)[number];

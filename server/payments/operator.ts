@@ -3,6 +3,7 @@ import type { OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
 import { Conflict, NotFound } from '../errors.ts';
+import { endDifference } from './bills/end-difference.ts';
 import { ask, foreignRef, intend, refundRef } from './ask.ts';
 import { type Deed, noteDeed, resolveExceptions } from './follow-ups.ts';
 import { checkOrder } from './check-order.ts';
@@ -136,6 +137,7 @@ export function operatorRepairs(ports: Ports) {
       const found = await tx.exceptions.find({ id });
       if (!found) throw new NotFound('exception');
       const order = await tx.orders.lock({ orderNo: found.orderNo });
+      await endDifference(tx, found, ports.now());
       const row = await tx.exceptions.lock({ id });
       if (!row || row.state === 'resolved') throw resolvedAlready();
       await refuseWhileAbnormal(tx, row);

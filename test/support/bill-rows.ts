@@ -2,9 +2,9 @@ import type { BillRow } from '../../server/db/entities/bills.ts';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
 import type { RefundRow } from '../../server/db/entities/refunds.ts';
 import { nameOrders, writeLines } from '../../server/db/queries/bill-lines.ts';
-import { type FeeRate, matchBill } from '../../server/db/queries/bill-matching.ts';
+import { matchBill } from '../../server/db/queries/bill-matching.ts';
 import type { Store } from '../../server/db/store.ts';
-import type { BillLine } from '../../server/payments/channel.ts';
+import type { BillLine, FeeRate } from '../../server/payments/channel.ts';
 import { orderRow, refundRow } from './core-rows.ts';
 
 /** The day of the bills in these tests, in Beijing. */

@@ -1,7 +1,7 @@
 import type { BillLine } from '../../payments/channel.ts';
 import type { Store } from '../store.ts';
 import { arrayText } from '../table.ts';
-import { inParts } from './parts.ts';
+import { inParts, type Part } from './parts.ts';
 
 /** Which lines of a bill: those of one try to read its file. */
 export interface Reading {
@@ -55,22 +55,29 @@ function kept<Text extends string | null>(text: Text, most?: number): Text | str
 /** Lines that one part removes. */
 const PART_REMOVED = 5_000;
 
-/** Removes the lines of all readings of a bill but one; returns how many. */
-export async function removeOtherLines(
-  store: Store,
-  { billNo, reading }: Omit<Reading, 'day'>,
-  goesOn?: () => boolean,
-): Promise<number> {
-  return inParts<true>(async () => {
-    const { length } = await store.autocommit((tx) =>
-      tx.prepared(
-        `delete from bill_lines where (bill_no, reading, line, day) in (
-           select bill_no, reading, line, day from bill_lines where bill_no = ? and reading <> ? limit ${PART_REMOVED}) returning 1`,
-        [billNo, reading],
-      ),
-    );
-    return { removed: length, next: length < PART_REMOVED ? undefined : true };
-  }, goesOn);
+/** Removes the lines of a bill that do not count and that nobody writes any more; returns how many. */
+export async function removeOldLines(store: Store, billNo: string, goesOn?: () => boolean): Promise<number> {
+  return inParts<true>(async () => removePart(store, OLD, [billNo]), goesOn);
+}
+
+/** Removes the lines of one reading. */
+export async function removeReading(store: Store, { billNo, reading }: Omit<Reading, 'day'>): Promise<number> {
+  return inParts<true>(async () => removePart(store, 'l.bill_no = $1 and l.reading = $2', [billNo, reading]));
+}
+
+/** The newest reading may be under way; every other one but that which counts is over. */
+const OLD = `l.bill_no = $1 and exists (
+    select 1 from bills b where b.bill_no = l.bill_no and l.reading < b.readings and l.reading <> b.reading)`;
+
+async function removePart(store: Store, condition: string, values: readonly unknown[]): Promise<Part<true>> {
+  const { length } = await store.autocommit((tx) =>
+    tx.prepared(
+      `delete from bill_lines where (bill_no, reading, line, day) in (
+         select l.bill_no, l.reading, l.line, l.day from bill_lines l where ${condition} limit ${PART_REMOVED}) returning 1`,
+      values,
+    ),
+  );
+  return { removed: length, next: length < PART_REMOVED ? undefined : true };
 }
 
 /** Where a line has no order number, the order whose payment it names; of PayPal's refunds and disputes. */

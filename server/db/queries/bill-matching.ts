@@ -1,15 +1,7 @@
+import type { FeeRate } from '../../payments/channel.ts';
 import type { BillSum, DifferenceKind } from '../../payments/bills/bill-states.ts';
 import type { BillRow } from '../entities/bills.ts';
 import type { Tx } from '../store.ts';
-
-/** What a channel should keep of a payment: a share of it, and an amount for each in minor units of a currency. */
-export interface FeeRate {
-  /** As a decimal: `0.006`. */
-  share: string;
-  fixed: bigint;
-  /** Whose minor units `fixed` are; payments in others are not compared. null = nothing is fixed. */
-  fixedCurrency: string | null;
-}
 
 /** A bill and how it is to be compared. */
 export interface Match {
@@ -31,6 +23,8 @@ export interface Matched {
   found: number;
   /** Differences that are gone and were listed, so that their exceptions are to be ended. */
   relieved: { orderNo: string; kind: DifferenceKind; key: string }[];
+  /** Lines that were compared. */
+  lines: number;
   /** Lines of other systems. */
   notOurs: number;
   sums: BillSum[];
@@ -47,13 +41,14 @@ export async function matchBill(tx: Tx, match: Match): Promise<Matched> {
   const whose = [payWay, account, mode];
   const time = [from, to, now, utcOffsetMinutes];
   const values = [billNo, reading, day, ...whose, ...time, share, String(fixed), fixedCurrency];
-  const [row] = await tx.prepared<{ found: string; relieved: unknown; not_ours: string; sums: unknown }>(
+  const [row] = await tx.prepared<{ found: string; relieved: unknown; lines: string; not_ours: string; sums: unknown }>(
     only === undefined ? ALL_ORDERS : ONE_ORDER,
     only === undefined ? values : [...values, only],
   );
   return {
     found: Number(row?.found ?? 0),
     relieved: (row?.relieved ?? []) as Matched['relieved'],
+    lines: Number(row?.lines ?? 0),
     notOurs: Number(row?.not_ours ?? 0),
     sums: (row?.sums ?? []) as BillSum[],
   };
@@ -243,6 +238,7 @@ sums as (
 select (select count(*) from found) as found,
        (select count(*) from written) + (select count(*) from fees) as written,
        (select coalesce(jsonb_agg(jsonb_build_object('orderNo', order_no, 'kind', kind, 'key', key)), '[]') from gone where state = 'listed') as relieved,
+       (select count(*) from pays) + (select count(*) from backs) + (select count(*) from others) as lines,
        (select count(*) from pays where project is null) + (select count(*) from backs where project is null) as not_ours,
        (select coalesce(jsonb_agg(jsonb_build_object('project', project, 'currency', currency, 'payments', payments, 'paid', paid::text,
           'refunds', refunds, 'refunded', refunded::text, 'fees', fees::text, 'disputed', disputed::text, 'other', other::text)

@@ -76,6 +76,31 @@ export function dueDisputes(simulated: boolean): DueRows {
   });
 }
 
+/** Bills that are to be asked for, read or compared, by channel. */
+export function dueBills(simulated: boolean): DueRows {
+  return dueRows({
+    table: 'bills',
+    key: 'bill_no',
+    at: 'next_check_at',
+    lease: 'leased_until',
+    lane: 'd.pay_way',
+    condition: simulated ? 'true' : `d.mode <> 'simulator'`,
+  });
+}
+
+/** Differences between bills and orders that the channel is to be asked about, by channel. */
+export function dueDifferences(simulated: boolean): DueRows {
+  return dueRows({
+    table: 'bill_differences',
+    key: 'id',
+    keyType: 'uuid',
+    at: 'next_check_at',
+    lease: 'leased_until',
+    lane: 'd.pay_way',
+    condition: simulated ? `d.state = 'open'` : `d.state = 'open' and ${orderColumn('mode')} <> 'simulator'`,
+  });
+}
+
 /** Pay-per-call fulfilments, by project; their own lease belongs to the work, so the next attempt is put off instead. */
 export function dueFulfilments(simulated: boolean): DueRows {
   return dueRows({

@@ -84,12 +84,24 @@ export class BillMalformed extends Error {
  */
 export type BillAnswer =
   | { kind: 'bill'; bytes: AsyncIterable<Uint8Array> }
-  | { kind: 'empty' | 'not_ready' | 'gone'; code: string }
+  | { kind: 'empty'; code: string }
+  | { kind: 'not_ready' | 'gone'; code: string }
   | ({ kind: 'refused'; code: string; reason: string } & Traced)
   | UnknownOutcome;
 
+/** What a channel should keep of a payment: a share of it, and an amount for each in minor units of a currency. */
+export interface FeeRate {
+  /** As a decimal: `0.006`. */
+  share: string;
+  fixed: bigint;
+  /** Whose minor units `fixed` are; payments in others are not compared. null = nothing is fixed. */
+  fixedCurrency: string | null;
+}
+
 /** What a channel offers for bills. */
 export interface BillDesk {
+  /** What the configuration says that the channel charges; absent = fees are not compared. */
+  readonly rate?: FeeRate;
   /** Asks for the bill of a day, `yyyy-MM-dd` as the channel counts days; throws nothing for what the channel does. */
   fetch(day: string): Promise<BillAnswer>;
   /**

@@ -1,0 +1,80 @@
+import type { Mode, PayWay } from '../../payments/channel.ts';
+import type { BillDifferenceRow, BillRow } from '../entities/bills.ts';
+import type { ReadTx } from '../store.ts';
+
+/** An account at a channel. */
+export interface Account {
+  payWay: PayWay;
+  account: string;
+  mode: Mode;
+}
+
+/** Since when an account is configured, in whatever project; undefined = it never was. */
+export async function accountSince(tx: ReadTx, { payWay, account, mode }: Account): Promise<Date | undefined> {
+  const [row] = await tx.prepared<{ since: string | null }>(
+    `select min(created_at)::text as since from channel_configs where pay_way = $1 and account = $2 and mode = $3`,
+    [payWay, account, mode],
+  );
+  return row?.since ? new Date(row.since) : undefined;
+}
+
+/** Filters of the list of bills. */
+export interface BillFilter {
+  payWay?: string | undefined;
+  account?: string | undefined;
+  project?: string | undefined;
+  state?: string | undefined;
+  /** Days, both included. */
+  from?: string | undefined;
+  to?: string | undefined;
+}
+
+/** Bills that match, the newest day first, one more than asked; `after` is the last one of the page before. */
+export async function listBills(
+  tx: ReadTx,
+  { from, to, ...equal }: BillFilter,
+  after: { day: string; billNo: string } | undefined,
+  limit: number,
+): Promise<BillRow[]> {
+  const parts = ['true'];
+  const values: unknown[] = [];
+  const add = (part: string, ...more: unknown[]) => {
+    parts.push(part);
+    values.push(...more);
+  };
+  for (const [member, column] of BILL_COLUMNS) if (equal[member] !== undefined) add(`b.${column} = ?`, equal[member]);
+  if (from !== undefined) add('b.day >= cast(? as date)', from);
+  if (to !== undefined) add('b.day <= cast(? as date)', to);
+  if (after) add('(b.day, b.bill_no) < (cast(? as date), ?)', after.day, after.billNo);
+  const found = await tx.sql<{ bill_no: string }>(
+    `select b.bill_no from bills b where ${parts.join(' and ')} order by b.day desc, b.bill_no desc limit ${limit + 1}`,
+    values,
+  );
+  if (found.length === 0) return [];
+  const rows = await tx.bills.list({ billNo: found.map(({ bill_no: billNo }) => billNo) });
+  const byNumber = new Map(rows.map((row) => [row.billNo, row]));
+  return found.flatMap(({ bill_no: billNo }) => byNumber.get(billNo) ?? []);
+}
+
+const BILL_COLUMNS = [
+  ['payWay', 'pay_way'],
+  ['account', 'account'],
+  ['project', 'project'],
+  ['state', 'state'],
+] as const;
+
+/** Differences of a bill by kind and state. */
+export interface DifferenceCount {
+  kind: BillDifferenceRow['kind'];
+  state: BillDifferenceRow['state'];
+  count: number;
+}
+
+/** How many differences a bill has of each kind and state. */
+export async function countDifferences(tx: ReadTx, billNo: string): Promise<DifferenceCount[]> {
+  const rows = await tx.prepared<Omit<DifferenceCount, 'count'> & { n: string }>(
+    `select kind, state, count(*) as n from bill_differences where bill_no = $1 group by kind, state order by kind, state`,
+    [billNo],
+  );
+  return rows.map(({ kind, state, n }) => ({ kind, state, count: Number(n) }));
+}

@@ -1,0 +1,141 @@
+import type { BillRow, StoredTotals } from '../../db/entities/bills.ts';
+import { makeMonth, type Reading, removeReading, writeLines } from '../../db/queries/bill-lines.ts';
+import { later } from '../core/plan.ts';
+import { BillMalformed, type BillDesk, type BillTotals } from './bill.ts';
+import type { BillSource } from './bill-states.ts';
+import type { BillPorts } from './ports.ts';
+import type { Spooled } from './spool.ts';
+
+/** Whoever reads a bill keeps the others from it for this long, and says so again while it goes on. */
+const LEASE_SECONDS = 60;
+const RENEWED_SECONDS = 20;
+
+/** What reading a file came to: `taken` = somebody else began to read the same bill meanwhile. */
+export type Stored = 'read' | 'unchanged' | 'taken';
+
+/** A try to read a bill: its number is taken in the database, so that of two the later one counts. */
+export async function beginReading(ports: BillPorts, billNo: string): Promise<Reading | undefined> {
+  return ports.store.transaction(async (tx) => {
+    const bill = await tx.bills.lock({ billNo });
+    if (!bill) return undefined;
+    const reading = bill.readings + 1;
+    const leasedUntil = later(ports.now(), LEASE_SECONDS);
+    await tx.bills.update({ billNo }, { state: 'reading', readings: reading, leasedUntil });
+    return { billNo, reading, day: bill.day };
+  });
+}
+
+/** What is read, and who brought it. */
+export interface FileOf {
+  desk: Pick<BillDesk, 'read'>;
+  /** null = the channel says that nothing happened on that day. */
+  spool: Spooled | null;
+  source: BillSource;
+}
+
+/**
+ * Reads a file into the lines of a bill. They count from the commit that names their reading, all at once; a file that is not the
+ * bill throws BillMalformed and leaves what counted before.
+ */
+export async function storeBill(ports: BillPorts, of: Reading, { desk, spool, source }: FileOf): Promise<Stored> {
+  const before = await ports.store.read((tx) => tx.bills.find({ billNo: of.billNo }));
+  const isSame = spool !== null && before !== undefined && before.reading > 0 && before.sha256 === spool.sha256;
+  ports.checkpoint('bill.spooled');
+  const read = spool === null || isSame ? undefined : await readInto(ports, of, desk, spool);
+  if (read === 'taken') return 'taken';
+  ports.checkpoint('bill.read');
+  const fresh: Partial<BillRow> = isSame
+    ? {}
+    : {
+        reading: of.reading,
+        lines: read?.lines ?? 0,
+        totals: read?.totals ?? null,
+        bytes: spool?.bytes ?? null,
+        sha256: spool?.sha256 ?? null,
+        source,
+        readAt: ports.now(),
+      };
+  const isMine = await ports.store.transaction(async (tx) => {
+    const bill = await tx.bills.lock({ billNo: of.billNo });
+    if (bill?.readings !== of.reading) return false;
+    const none = { fault: null, faultDetail: null, faultLine: null, faultColumn: null };
+    // Whoever asked the channel goes on to compare; what a person brought is compared by whoever is free.
+    const leasedUntil = source === 'import' ? null : later(ports.now(), LEASE_SECONDS);
+    const next = { state: 'matching' as const, nextCheckAt: ports.now(), leasedUntil };
+    await tx.bills.update({ billNo: of.billNo }, { ...fresh, ...none, ...next });
+    if (source === 'import') await tx.wake('bill', { id: of.billNo });
+    return true;
+  });
+  if (!isMine) {
+    await removeReading(ports.store, of);
+    return 'taken';
+  }
+  return isSame ? 'unchanged' : 'read';
+}
+
+async function readInto(
+  ports: BillPorts,
+  of: Reading,
+  desk: Pick<BillDesk, 'read'>,
+  { file }: Spooled,
+): Promise<{ lines: number; totals: StoredTotals[] | null } | 'taken'> {
+  await makeMonth(ports.store, of.day);
+  let lines = 0;
+  let totals: StoredTotals[] | null = null;
+  const renew = leaseOf(ports, of);
+  for await (const part of desk.read(file, of.day)) {
+    if (part.kind === 'totals') {
+      totals = part.totals.map(storedTotals);
+      continue;
+    }
+    if (part.lines.length > 0 && part.lines[0]!.line !== lines + 1)
+      throw new BillMalformed('not_a_bill', 'The lines of the bill do not follow each other.');
+    await writeLines(ports.store, of, part.lines);
+    lines += part.lines.length;
+    ports.checkpoint('bill.lines');
+    if (!(await renew())) {
+      await removeReading(ports.store, of);
+      return 'taken';
+    }
+  }
+  return { lines, totals };
+}
+
+/** Says from time to time that the reading goes on; false when another one has begun. */
+function leaseOf(ports: BillPorts, { billNo, reading }: Reading): () => Promise<boolean> {
+  let renewed = ports.now();
+  return async () => {
+    const now = ports.now();
+    if (now < later(renewed, RENEWED_SECONDS)) return true;
+    renewed = now;
+    const leasedUntil = later(now, LEASE_SECONDS);
+    return (
+      (await ports.store.transaction((tx) => tx.bills.update({ billNo, readings: reading }, { leasedUntil }))) === 1
+    );
+  };
+}
+
+/** The bytes of a download, which may take longer than anybody keeps a row; they end early when another reading has begun. */
+export async function* keptBytes(
+  ports: BillPorts,
+  of: Reading,
+  bytes: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  const renew = leaseOf(ports, of);
+  for await (const piece of bytes) {
+    if (!(await renew())) throw new ReadingTaken();
+    yield piece;
+  }
+}
+
+/** Somebody else began to read the same bill. */
+export class ReadingTaken extends Error {
+  constructor() {
+    super('Another reading of the bill has begun.');
+    this.name = 'ReadingTaken';
+  }
+}
+
+function storedTotals({ currency, payments, paid, refunds, refunded, fees }: BillTotals): StoredTotals {
+  return { currency, payments, paid: String(paid), refunds, refunded: String(refunded), fees: String(fees) };
+}

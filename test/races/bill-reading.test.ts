@@ -1,0 +1,182 @@
+import test, { type ExecutionContext } from 'ava';
+import type { Store } from '../../server/db/store.ts';
+import { billRepairs } from '../../server/payments/bills/import-bill.ts';
+import { newBill } from '../../server/payments/bills/plan-bills.ts';
+import { workBill } from '../../server/payments/bills/work-bill.ts';
+import { TransportFailed, type BillAnswer } from '../../server/payments/channel.ts';
+import { billPorts, inPieces, jsonDesk } from '../support/bill-desk.ts';
+import { account, DAY, paidLine } from '../support/bill-rows.ts';
+import { postgresDatabase } from '../support/database.ts';
+
+const PERSON = { owner: 'any', actor: 'admin:test' } as const;
+const OF = { project: 'default', payWay: 'wechat', day: DAY } as const;
+
+/** A bill that is due, and the answers of its channel. */
+async function bills(t: ExecutionContext) {
+  const { store } = await postgresDatabase(t);
+  let answer: () => BillAnswer = () => ({ kind: 'not_ready', code: 'STATEMENT_CREATING' });
+  const desk = jsonDesk(() => answer());
+  const ports = billPorts(store, desk);
+  const whose = { payWay: 'wechat', account: '1900000001', mode: 'live', project: 'default', day: DAY } as const;
+  const row = newBill(whose, ports.now(), ports.now());
+  await store.transaction((tx) => tx.bills.insert(row));
+  const { billNo } = row;
+  const read = async () => (await store.read((tx) => tx.bills.find({ billNo })))!;
+  return {
+    store,
+    ports,
+    desk,
+    billNo,
+    read,
+    answers: (next: () => BillAnswer) => void (answer = next),
+    gives: (lines: readonly object[]) =>
+      void (answer = () => ({ kind: 'bill', bytes: inPieces(JSON.stringify(lines)) })),
+    work: () => workBill(ports)(billNo),
+    lines: () => store.read((tx) => tx.billLines.list({ billNo }, { orderBy: { line: 'asc' } })),
+  };
+}
+
+async function countLines(store: Store): Promise<number> {
+  return store.read((tx) => tx.billLines.count({}));
+}
+
+test.beforeEach((t) => t.timeout(240_000));
+
+test('a bill is fetched, read and compared, and asked for again a day later', async (t) => {
+  const { store, gives, work, read, lines } = await bills(t);
+  const order = await account(store).order();
+  gives([paidLine(order), { orderNo: 'else', channelTradeNo: 'X' }]);
+  await work();
+  const bill = await read();
+  t.like(bill, { state: 'done', reading: 1, lines: 2, notOurs: 1, source: 'channel', fault: null, leasedUntil: null });
+  t.is(bill.nextCheckAt?.toISOString(), '2026-11-27T02:30:00.000Z', 'the second day is over already');
+  t.deepEqual(bill.totals, [{ currency: 'CNY', payments: 2, paid: '1000', refunds: 0, refunded: '0', fees: '6' }]);
+  t.is((await lines())[0]?.raw, '`a,`"b"\\,`NULL,`{}');
+  t.is(await store.read((tx) => tx.billDifferences.count({})), 0);
+});
+
+test('a bill that has not come is asked for every hour, for a week', async (t) => {
+  const { ports, billNo, work, read, store } = await bills(t);
+  await work();
+  t.like(await read(), { state: 'waiting', fault: 'STATEMENT_CREATING', checks: 1 });
+  t.is((await read()).nextCheckAt?.toISOString(), '2026-11-22T05:00:00.000Z');
+  await workBill({ ...ports, now: () => new Date('2026-11-28T02:00:00Z') })(billNo);
+  t.like(await read(), { state: 'missing', nextCheckAt: null });
+  t.is(await countLines(store), 0);
+});
+
+test('a refused file says where, nothing of it counts, and what counted before still does', async (t) => {
+  const { store, gives, work, read, lines } = await bills(t);
+  gives([{ orderNo: 'a' }, { fault: 'wrong_cell' }]);
+  await work();
+  t.like(await read(), { state: 'refused', reading: 0, fault: 'wrong_cell', faultLine: 2, faultColumn: 7 });
+  gives([{ orderNo: 'b' }]);
+  await work();
+  t.like(await read(), { state: 'done', lines: 1, fault: null, faultLine: null });
+  gives([{ orderNo: 'c' }, { fault: 'wrong_cell' }]);
+  await work();
+  t.like(await read(), { state: 'refused', lines: 1, notOurs: 1, fault: 'wrong_cell' });
+  gives([{ orderNo: 'b' }]);
+  await work();
+  t.deepEqual(
+    (await lines()).map(({ orderNo }) => orderNo),
+    ['b'],
+  );
+  t.is(await countLines(store), 1);
+});
+
+test('the same file again keeps its lines; another one takes their place at once', async (t) => {
+  const { store, gives, work, read, lines } = await bills(t);
+  gives([{ orderNo: 'a' }]);
+  await work();
+  const first = await read();
+  await work();
+  t.like(await read(), { reading: first.reading, sha256: first.sha256, readAt: first.readAt, state: 'done' });
+  gives([{ orderNo: 'a' }, { orderNo: 'b' }]);
+  await work();
+  t.is((await lines()).length, 2);
+  t.is(await countLines(store), 2);
+});
+
+test('of two readings at once the later one counts, whole', async (t) => {
+  const { store, ports, billNo, read } = await bills(t);
+  const inside = Promise.withResolvers<void>();
+  const second = Promise.withResolvers<void>();
+  const slow = jsonDesk(() => ({ kind: 'bill', bytes: waiting() }));
+  async function* waiting() {
+    inside.resolve();
+    await second.promise;
+    yield* inPieces(JSON.stringify([{ orderNo: 'old' }]));
+  }
+  const quick = jsonDesk(() => ({ kind: 'bill', bytes: inPieces(JSON.stringify([{ orderNo: 'new' }])) }));
+  const first = workBill(billPorts(store, slow))(billNo);
+  await inside.promise;
+  await workBill({ ...ports, ...billPorts(store, quick) })(billNo);
+  second.resolve();
+  await first;
+  t.like(await read(), { state: 'done', reading: 2, lines: 1 });
+  t.deepEqual(
+    (await store.read((tx) => tx.billLines.list({}))).map(({ orderNo }) => orderNo),
+    ['new'],
+  );
+});
+
+test('a download that breaks off is tried again', async (t) => {
+  const { answers, work, read } = await bills(t);
+  async function* broken() {
+    yield Buffer.from('[');
+    throw new TransportFailed('network', 'The connection ended.');
+  }
+  answers(() => ({ kind: 'bill', bytes: broken() }));
+  await work();
+  t.like(await read(), { state: 'waiting', fault: 'network', reading: 0 });
+});
+
+test('a day on which nothing happened is a bill without lines', async (t) => {
+  const { answers, work, read, store } = await bills(t);
+  await account(store).order();
+  answers(() => ({ kind: 'empty', code: 'NO_STATEMENT_EXIST' }));
+  await work();
+  t.like(await read(), { state: 'done', reading: 1, lines: 0 });
+  const [difference] = await store.read((tx) => tx.billDifferences.list({}));
+  t.is(difference?.kind, 'paid_missing_at_channel');
+});
+
+test('lines that vanished are no differences: the bill is read again', async (t) => {
+  const { store, ports, gives, work, read, billNo } = await bills(t);
+  const order = await account(store).order();
+  gives([paidLine(order)]);
+  const robbed = billPorts(
+    store,
+    jsonDesk(() => ({ kind: 'bill', bytes: inPieces(JSON.stringify([paidLine(order)])) })),
+    {
+      openPatient: async () => {
+        await store.transaction((tx) => tx.billLines.delete({ billNo }));
+        return ports.openPatient();
+      },
+    },
+  );
+  await workBill(robbed)(billNo);
+  t.like(await read(), { state: 'waiting', sha256: null });
+  t.is(await store.read((tx) => tx.billDifferences.count({})), 0);
+  await work();
+  t.like(await read(), { state: 'done', lines: 1 });
+});
+
+test('an imported file is a bill; one that is none leaves nothing behind', async (t) => {
+  const { store, ports, billNo, work, read } = await bills(t);
+  const { importBill, rerunBill } = billRepairs(ports);
+  const made = await importBill(PERSON, OF, inPieces('[{"orderNo":"a"}]'));
+  t.like(made, { billNo, state: 'matching', source: 'import', lines: 1, leasedUntil: null });
+  await work();
+  t.is((await read()).state, 'done');
+  const error = await t.throwsAsync(importBill(PERSON, { ...OF, day: '2026-11-19' }, inPieces('[{"fault":"x"}]')));
+  t.like(error, { code: 'bill_malformed', message: 'The amount is no number (line 1, column 7).', status: 422 });
+  t.is(await store.read((tx) => tx.bills.count({})), 1, 'there is no bill of that other day');
+  t.is(await countLines(store), 1);
+  await t.throwsAsync(importBill(PERSON, OF, inPieces('[{"orderNo":"b"},{"fault":"x"}]')), { message: /line 2/ });
+  t.like(await read(), { state: 'done', lines: 1 });
+  t.is((await rerunBill(PERSON, billNo)).state, 'matching');
+  for (const day of ['2026-11-31', '2026-12-24', '1999-01-01'])
+    await t.throwsAsync(importBill(PERSON, { ...OF, day }, inPieces('[]')), { message: /day/ });
+});

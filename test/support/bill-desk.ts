@@ -1,0 +1,46 @@
+import type { Store } from '../../server/db/store.ts';
+import type { BillPorts } from '../../server/payments/bills/ports.ts';
+import { type BillAnswer, type BillDesk, type BillLine, BillMalformed } from '../../server/payments/channel.ts';
+import { billLine } from './bill-rows.ts';
+
+/** A desk whose files are JSON: a list of lines, or a fault of the line where it stands. */
+export function jsonDesk(answer: () => BillAnswer): BillDesk {
+  return {
+    fetch: async () => answer(),
+    async *read(file) {
+      const { readFile } = await import('node:fs/promises');
+      const lines = JSON.parse(await readFile(file, 'utf8')) as (Partial<BillLine> | { fault: string })[];
+      for (const [at, line] of lines.entries()) {
+        if ('fault' in line)
+          throw new BillMalformed('wrong_cell', 'The amount is no number.', { line: at + 1, column: 7 });
+        yield { kind: 'lines', lines: [{ ...billLine(line), line: at + 1 }] };
+      }
+      yield {
+        kind: 'totals',
+        totals: [{ currency: 'CNY', payments: lines.length, paid: 1000n, refunds: 0, refunded: 0n, fees: 6n }],
+      };
+    },
+  };
+}
+
+/** Bytes in pieces of seven. */
+export async function* inPieces(text: string): AsyncGenerator<Uint8Array> {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; at += 7) yield bytes.subarray(at, at + 7);
+}
+
+/** What work on bills needs, with one account of WeChat Pay whose desk this is. */
+export function billPorts(store: Store, desk: BillDesk, more: Partial<BillPorts> = {}): BillPorts {
+  const calendar = { utcOffsetMinutes: 480, readyAfterMinutes: 630, backDays: 90 };
+  const account = { channel: { bills: desk }, account: '1900000001', mode: 'live' };
+  return {
+    store,
+    now: () => new Date('2026-11-22T04:00:00Z'),
+    log: () => {},
+    checkpoint: () => {},
+    audit: async () => {},
+    channels: { kindOf: () => ({ bills: calendar }), forNotices: async () => [account] },
+    openPatient: async () => ({ store, close: async () => {} }),
+    ...more,
+  } as unknown as BillPorts;
+}
