@@ -19,21 +19,23 @@ export const PLANTS = [
   'order_not_ours',
 ] as const;
 
+const MEANINGS = {
+  late: 'there is none yet',
+  empty: 'nothing happened',
+  cut: 'the file ends in its middle',
+  'wrong-hash': 'WeChat Pay only',
+  'expired-url': 'the address is over at once; not PayPal',
+  'wrong-charset': 'UTF-8 for GBK, GBK for UTF-8',
+  'foreign-account': 'that of another merchant',
+  'other-columns': 'a column has another name',
+  'zip-bomb': 'a gigabyte in a small file; not PayPal',
+  formula: 'texts that a spreadsheet would run',
+  'real-hours': 'there only when the channel would have it',
+  filler: 'more payments of another system, see --rows',
+} as const;
+
 /** What the bills of a channel can be like; the simulator knows the same. */
-export const CONDITIONS = [
-  'late',
-  'empty',
-  'cut',
-  'wrong-hash',
-  'expired-url',
-  'wrong-charset',
-  'foreign-account',
-  'other-columns',
-  'zip-bomb',
-  'formula',
-  'real-hours',
-  'filler',
-] as const;
+export const CONDITIONS = Object.keys(MEANINGS) as (keyof typeof MEANINGS)[];
 
 /** The flags of `simulator bill`. */
 export type BillFlags = Row & SimulatorFlags & { payWay?: string; date?: string; rows?: number; off?: boolean };
@@ -99,8 +101,10 @@ function definePlant(bill: Command, context: ContextOf): void {
   const command = simulatorFlag(
     bill
       .command('plant')
-      .description('Plant a difference between the bill of a day and the orders of the service.')
-      .addArgument(new Argument('<kind>', 'kind of difference').choices(PLANTS)),
+      .description(
+        'Plant a difference between the bill of a day and the orders of the service. paid_unknown_to_us, refund_unknown_to_us and duplicate_payment move money without telling the service; the others change only the bill.',
+      )
+      .addArgument(new Argument('<kind>', `kind of difference: ${PLANTS.join(', ')}`).choices(PLANTS)),
   );
   command
     .addOption(payWay('channel').makeOptionMandatory())
@@ -120,7 +124,7 @@ function defineCondition(bill: Command, context: ContextOf): void {
     bill
       .command('condition')
       .description('Change what the bills of a channel are like, until it is switched off.')
-      .addArgument(new Argument('<condition>', 'what the bills are like').choices(CONDITIONS)),
+      .addArgument(new Argument('<condition>', `what the bills are like: ${meanings()}`).choices(CONDITIONS)),
   );
   command
     .addOption(payWay('channel').makeOptionMandatory())
@@ -146,6 +150,10 @@ function defineClear(bill: Command, context: ContextOf): void {
   examples(command, 'payctl simulator bill clear', 'payctl simulator bill clear b-1').action(
     (id: string | undefined, flags: BillFlags) => runClear(context(), id, flags),
   );
+}
+
+function meanings(): string {
+  return CONDITIONS.map((name) => `${name} (${MEANINGS[name]})`).join(', ');
 }
 
 function payWay(help: string) {

@@ -53,7 +53,7 @@ export function queryBill(core: Core, request: AlipayRequest): { content: Conten
   // Of a day that is not over the channel knows of no bill at all (as integrators report it).
   if (content.has('real-hours') && span.to > now) throw badArguments();
   const isEarly = content.has('real-hours') && now < span.to + READY_MS[isDay ? 'day' : 'month'];
-  if (isEarly || content.has('late') || content.has('empty') || isEmpty(content)) throw noBill();
+  if (isEarly || content.has('late') || isEmpty(content)) throw noBill();
   const name = `${pid}0156_${day.replaceAll('-', '')}`;
   const expiresAt = content.has('expired-url') ? now - 1 : now + ADDRESS_MS;
   const face = { ...span, pid: content.has('foreign-account') ? '2088000000000009' : pid, exportedAt: now };

@@ -3,7 +3,7 @@ import type { PayWay } from '../../payments/channel.ts';
 import type { Clock } from '../clock.ts';
 import type { Ledger } from '../ledger.ts';
 import { createConditions, type ConditionName, type Conditions } from './conditions.ts';
-import { daysIn, spanOfDay, type Span } from './days.ts';
+import { dayOf, daysIn, spanOfDay, type Span } from './days.ts';
 import { fillerRow, type Filler } from './filler.ts';
 import { ledgerRows, type Scope } from './ledger-rows.ts';
 import { createPlants, type Plants } from './plants.ts';
@@ -18,7 +18,7 @@ export interface BillFile {
   write(): AsyncIterable<Buffer>;
 }
 
-/** What a bill is made of, as it was when it was asked for: the same rows each time that they are read. */
+/** What a bill is made of, as it was when it was asked for: the same rows each time that they are read. Days that are to be empty have none. */
 export interface BillContent {
   rows: readonly BillRow[];
   fillers: readonly Filler[];
@@ -47,6 +47,7 @@ export function createBills(ledger: Ledger, clock: Clock): Bills {
   const forget = (now: number) => {
     for (const [token, { expiresAt }] of files) if (expiresAt + MEMORY_MS < now) files.delete(token);
   };
+  const isFull = (payWay: PayWay, day: string) => !conditions.has(payWay, 'empty', [day]);
   return {
     plants,
     conditions,
@@ -54,8 +55,12 @@ export function createBills(ledger: Ledger, clock: Clock): Bills {
       const { payWay } = scope;
       const days = daysIn(payWay, scope);
       return {
-        rows: plants.apply(ledgerRows(ledger.trades, scope), scope),
-        fillers: days.flatMap((day) => fillerOf(payWay, day, conditions.fillerOn(payWay, day))),
+        rows: plants
+          .apply(ledgerRows(ledger.trades, scope), scope)
+          .filter(({ at }) => isFull(payWay, dayOf(payWay, at))),
+        fillers: days
+          .filter((day) => isFull(payWay, day))
+          .flatMap((day) => fillerOf(payWay, day, conditions.fillerOn(payWay, day))),
         has: (name) => conditions.has(payWay, name, days),
       };
     },

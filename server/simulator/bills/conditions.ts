@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { PayWay } from '../../payments/channel.ts';
 import { SimulatorRefusal } from '../refusal.ts';
+import { spanOfDay } from './days.ts';
 
 const CHINA: readonly PayWay[] = ['alipay', 'wechat'];
 const ALL: readonly PayWay[] = ['alipay', 'wechat', 'paypal'];
@@ -81,6 +82,8 @@ export function createConditions(): Conditions {
         );
       if ((draft.condition === 'filler') !== (draft.rows !== null))
         throw new SimulatorRefusal(400, 'rows_invalid', 'rows belongs to filler, and filler needs rows.');
+      if (draft.date !== null && !spanOfDay(draft.payWay, draft.date))
+        throw new SimulatorRefusal(400, 'date_invalid', `There is no day ${draft.date}.`);
       unset(draft);
       const condition = { id: randomUUID(), ...draft };
       known.push(condition);

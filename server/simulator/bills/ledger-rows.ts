@@ -22,13 +22,16 @@ const REFUND_STATES: Readonly<Record<Refund['state'], RowState>> = {
   abnormal: 'failed',
 };
 
-/** What the ledger says about the time of a bill, the oldest first. */
+/** What the ledger says about the time of a bill, the oldest first; whatever happens to a trade afterwards, its rows stay as they are. */
 export function ledgerRows(trades: ReadonlyMap<string, Trade>, scope: Scope): BillRow[] {
   const { payWay, account, from, to, isOurs = () => true } = scope;
   const rows: BillRow[] = [];
   for (const trade of trades.values()) {
     if (trade.payWay !== payWay || trade.account !== account || !isOurs(trade)) continue;
-    rows.push(...rowsOf(trade, scope).filter(({ at }) => at >= from && at < to));
+    const own = rowsOf(trade, scope).filter(({ at }) => at >= from && at < to);
+    if (own.length === 0) continue;
+    const seen = structuredClone(trade);
+    rows.push(...own.map((row) => ({ ...row, trade: seen })));
   }
   return rows.toSorted((a, b) => a.at - b.at);
 }

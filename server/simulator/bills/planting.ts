@@ -27,6 +27,8 @@ interface Ground {
   /** The trades that may be meant, the newest last. */
   trades: readonly Trade[];
   account: string;
+  /** An order was asked for by its number. */
+  isNamed: boolean;
 }
 
 /** What was found or made: of which trade, and the channel's number of it. */
@@ -80,7 +82,7 @@ function groundOf(core: Core, request: PlantRequest): Ground {
     .filter((trade) => (orderNo ?? trade.orderNo) === trade.orderNo);
   if (orderNo !== undefined && trades.length === 0)
     throw new SimulatorRefusal(404, 'no_such_order', `The simulator has no order ${orderNo}.`);
-  return { core, kind, payWay, date, span, trades, account };
+  return { core, kind, payWay, date, span, trades, account, isNamed: orderNo !== undefined };
 }
 
 /** The newest of the trades that fit and have no such difference yet. */
@@ -121,8 +123,7 @@ function payUntold(ground: Ground): Spot {
     const current = core.trades.byId(one.id);
     const isOpen = current && ['offered', 'open', 'approved'].includes(current.state);
     // An order that is named may be over already: its money crossed the close.
-    const isNamed = ground.trades.every(({ orderNo }) => orderNo === one.orderNo);
-    const fits = isOpen || (isNamed && current?.state === 'closed');
+    const fits = isOpen || (ground.isNamed && current?.state === 'closed');
     return fits && one.createdAt < ground.span.to ? one.id : undefined;
   });
   core.trades.reopen(trade);

@@ -50,12 +50,11 @@ function list(core: Core, request: Request): Answer {
   const asked = { from: wholeSecond(query.start_date), to: wholeSecond(query.end_date) + 1000 };
   if (asked.to <= asked.from) throw badQuery('end_date', 'Start date is after end date.');
   if (query.end_date - query.start_date > MOST_MS) throw badQuery('end_date', 'Date range is greater than 31 days.');
-  const found = core.bills.contentOf({ payWay: 'paypal', account: account.name, ...asked });
-  const refreshedAt = refreshedTill(core, found.has, asked, now);
+  const content = core.bills.contentOf({ payWay: 'paypal', account: account.name, ...asked });
+  const refreshedAt = refreshedTill(core, content.has, asked, now);
   if (asked.from < monthsBefore('paypal', now, BACK_MONTHS) || asked.from > refreshedAt)
     throw badQuery('start_date', 'Data for the given start date is not available.');
   const shown = { ...asked, to: Math.min(asked.to, wholeSecond(refreshedAt) + 1000) };
-  const content = found.has('empty') ? { ...found, rows: [], fillers: [] } : found;
   const rows = content.rows.filter(({ at, number }) => at < shown.to && (query.transaction_id ?? number) === number);
   const fillers = query.transaction_id === undefined ? content.fillers : [];
   const window = windowOf({ rows, fillers }, shown);

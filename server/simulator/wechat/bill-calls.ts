@@ -89,7 +89,7 @@ async function answer(
   const content = { ...found, rows: found.rows.filter(({ kind, state }) => kind === 'refund' || state === 'done') };
   const isEarly = content.has('real-hours') && now < span.to + READY_MS;
   if (isEarly || content.has('late')) return refuse(400, 'STATEMENT_CREATING', '账单生成中');
-  if (content.has('empty') || isEmpty(content)) return noStatement();
+  if (isEmpty(content)) return noStatement();
   const plain = () => plainFile(content, lines(content));
   const hash = await sha1Of(plain());
   const token = core.bills.promise({

@@ -47,7 +47,8 @@ export function* tradeBill(content: BillContent, owner: BillOwner, type: TradeBi
     sums.fees += row.fee;
     if (row.kind === 'payment') sums.paid += row.minor;
     else sums.refunded += row.minor;
-    yield marked(columns.map((name) => cellsOf(row, content, owner)[name] ?? ''));
+    const cells = cellsOf(row, content, owner);
+    yield marked(columns.map((name) => cells[name] ?? ''));
   }
   yield `${SUMMARY}\r\n`;
   const [paid, refunded] = [hundredths(sums.paid), hundredths(sums.refunded)];

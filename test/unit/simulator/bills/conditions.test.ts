@@ -14,6 +14,10 @@ test.afterEach.always(async () => {
 
 const WAYS = ['alipay', 'wechat', 'paypal'] as const;
 
+function dayBefore(): string {
+  return new Date(Date.parse(desk.day) - 86_400_000).toISOString().slice(0, 10);
+}
+
 async function alipayZip(): Promise<ArrayBuffer> {
   const { content } = await askAlipay(desk.alipay, desk.day);
   return (await fetch(content['bill_download_url']!)).arrayBuffer();
@@ -45,7 +49,7 @@ test.serial('late: the channels say that there is no bill yet, until there is', 
 
 test.serial('late at PayPal: a longer window ends where the data end', async (t) => {
   await desk.condition('late', 'paypal', { date: desk.day });
-  const before = new Date(Date.parse(desk.day) - 86_400_000).toISOString().slice(0, 10);
+  const before = dayBefore();
   const path = reportPath(desk.day).replace(`start_date=${desk.day}`, `start_date=${before}`);
   const { status, body } = await desk.paypal('GET', path);
   t.is(status, 200);
@@ -58,7 +62,7 @@ test.serial('late at PayPal: a longer window ends where the data end', async (t)
 
 test.serial('a condition of one day is not that of another', async (t) => {
   for (const payWay of WAYS) {
-    await desk.condition('empty', payWay, { date: '2026-01-31' });
+    await desk.condition('empty', payWay, { date: dayBefore() });
     t.is((await desk.rows(payWay)).length, 1, payWay);
   }
 });
@@ -68,6 +72,16 @@ test.serial('empty: nothing happened, in the words of each channel', async (t) =
   t.is((await askAlipay(desk.alipay, desk.day)).content['sub_code'], 'isp.bill_not_exist');
   t.is((await desk.wechat(`/v3/bill/tradebill?bill_date=${desk.day}`)).code, 'NO_STATEMENT_EXIST');
   t.like((await desk.paypal('GET', reportPath(desk.day))).body, { transaction_details: [], total_items: 0 });
+});
+
+test.serial('a day that is empty leaves the other days of a longer bill as they are', async (t) => {
+  const path = reportPath(desk.day).replace(`start_date=${desk.day}`, `start_date=${dayBefore()}`);
+  await desk.condition('empty', 'paypal', { date: dayBefore() });
+  await desk.condition('filler', 'paypal', { date: dayBefore(), rows: 5 });
+  t.is((await desk.paypal('GET', path)).body['total_items'], 1);
+  await desk.condition('empty', 'paypal', { date: dayBefore(), on: false });
+  await desk.condition('empty', 'paypal', { date: desk.day });
+  t.is((await desk.paypal('GET', path)).body['total_items'], 5);
 });
 
 test.serial('cut: the file ends in its middle, and HTTP does not say so', async (t) => {
@@ -144,6 +158,7 @@ test.serial('what a channel does not have is refused', async (t) => {
     ['filler', 'wechat', {}, 'rows_invalid'],
     ['late', 'wechat', { rows: 5 }, 'rows_invalid'],
     ['rainy', 'wechat', {}, 'invalid_request'],
+    ['late', 'wechat', { date: '2026-02-30' }, 'date_invalid'],
   ] as const)
     t.like(await desk.condition(condition, payWay, more), { error: { code } }, condition);
 });

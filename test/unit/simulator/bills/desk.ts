@@ -20,7 +20,7 @@ export interface Desk {
   /** Gives 2.30 of it back. */
   refund(payWay: PayWay, orderNo: string): Promise<void>;
   alipay: Client;
-  wechat(path: string): Promise<Raw>;
+  wechat(path: string, body?: object): Promise<Raw>;
   paypal(method: string, path: string, body?: object): Promise<{ status: number; body: Record<string, unknown> }>;
   /** The rows of a day's bill, today's unless another is named. */
   rows(payWay: PayWay, day?: string): Promise<Row[]>;

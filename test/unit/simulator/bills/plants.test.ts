@@ -1,5 +1,6 @@
 import test from 'ava';
 import type { PayWay } from '../../../../server/payments/channel.ts';
+import { call, configOf, nativeOrder } from '../wechat/merchant.ts';
 import { openDesk, type Desk, type Row } from './desk.ts';
 
 let desk: Desk;
@@ -131,7 +132,7 @@ for (const payWay of WAYS) {
 
   test.serial(`${payWay}: what fits no trade of the day is refused`, async (t) => {
     for (const kind of ['amount_differs', 'refund_missing_at_channel', 'duplicate_payment'])
-      t.like(await desk.plant(kind, payWay, { date: '2026-01-31' }), { error: { code: 'nothing_fits' } }, kind);
+      t.like(await desk.plant(kind, payWay, { date: '2021-01-31' }), { error: { code: 'nothing_fits' } }, kind);
     t.like(await desk.plant('fee_differs', payWay, { orderNo: 'NOBODY' }), { error: { code: 'no_such_order' } });
     t.like(await desk.plant('fee_differs', payWay, { date: '2026-02-30' }), { error: { code: 'date_invalid' } });
     t.like(await desk.plant('fee_differs', payWay, { account: 'none' }), { error: { code: 'no_such_account' } });
@@ -140,6 +141,22 @@ for (const payWay of WAYS) {
 
 test.serial('Alipay has no column for a currency, so none can differ', async (t) => {
   t.like(await desk.plant('currency_differs', 'alipay'), { error: { code: 'plant_unknown_here' } });
+});
+
+test.serial('an order that is over is paid only when it is named', async (t) => {
+  const merchant = await configOf(desk.world, 'over');
+  const orderNo = 'wechatOVER1';
+  await call(
+    desk.world,
+    merchant,
+    'POST',
+    '/v3/pay/transactions/native',
+    nativeOrder(merchant, { out_trade_no: orderNo }),
+  );
+  await desk.world.post('/sim/expire', { orderNo });
+  const over = { account: 'over' };
+  t.like(await desk.plant('paid_unknown_to_us', 'wechat', over), { error: { code: 'nothing_fits' } });
+  t.like(await desk.plant('paid_unknown_to_us', 'wechat', { ...over, orderNo }), { orderNo });
 });
 
 test.serial('what is planted is listed, and cleared one by one or all at once', async (t) => {
