@@ -25,7 +25,7 @@ const MEANINGS = {
   cut: 'the file ends in its middle',
   'wrong-hash': 'WeChat Pay only',
   'expired-url': 'the address is over at once; not PayPal',
-  'wrong-charset': 'UTF-8 for GBK, GBK for UTF-8',
+  'wrong-charset': 'UTF-8 for GBK, GBK for UTF-8, UTF-16 at PayPal',
   'foreign-account': 'that of another merchant',
   'other-columns': 'a column has another name',
   'zip-bomb': 'a gigabyte in a small file; not PayPal',
@@ -104,7 +104,12 @@ function definePlant(bill: Command, context: ContextOf): void {
       .description(
         'Plant a difference between the bill of a day and the orders of the service. paid_unknown_to_us, refund_unknown_to_us and duplicate_payment move money without telling the service; the others change only the bill.',
       )
-      .addArgument(new Argument('<kind>', `kind of difference: ${PLANTS.join(', ')}`).choices(PLANTS)),
+      .addArgument(
+        new Argument(
+          '<kind>',
+          `kind of difference: ${PLANTS.join(', ')}. The bills of Alipay have no currency that could differ.`,
+        ).choices(PLANTS),
+      ),
   );
   command
     .addOption(payWay('channel').makeOptionMandatory())
