@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream';
-import { createGunzip } from 'node:zlib';
+import { finished } from 'node:stream/promises';
+import { createGunzip, type Gunzip } from 'node:zlib';
 import { BillMalformed } from '../payments/channel.ts';
 
 /** Most bytes of a bill, as it comes or unpacked: some 2.5 million lines of 400 bytes. */
@@ -65,6 +66,59 @@ export async function* gunzippedFile(file: string): AsyncGenerator<Uint8Array> {
   } catch (error) {
     throw unpackingFault(error);
   }
+}
+
+/**
+ * The same bytes, while `tell` hears them unpacked; what is not packed it hears as it is. Throws BillMalformed for what
+ * cannot be unpacked.
+ */
+export async function* unpackedBeside(
+  bytes: AsyncIterable<Uint8Array>,
+  tell: (plain: Uint8Array) => void,
+): AsyncGenerator<Uint8Array> {
+  const gunzip = createGunzip({ chunkSize: PIECE });
+  let packed = 0;
+  let unpacked = 0;
+  let isPacked: boolean | undefined;
+  let first: Uint8Array = Buffer.alloc(0);
+  gunzip.on('data', (piece: Buffer) => {
+    unpacked += piece.byteLength;
+    tell(piece);
+  });
+  const ended = finished(gunzip);
+  ended.catch(() => undefined);
+  try {
+    for await (const next of bytes) {
+      // Two bytes say whether it is packed; a piece may have fewer.
+      const piece: Uint8Array = isPacked === undefined ? (first = Buffer.concat([first, next])) : next;
+      if (piece.byteLength < 2 && isPacked === undefined) continue;
+      isPacked ??= isGzip(piece);
+      packed += piece.byteLength;
+      if (isPacked) await Promise.race([ended, written(gunzip, piece)]);
+      else tell(piece);
+      refuseBomb(unpacked, packed);
+      yield piece;
+    }
+    if (isPacked === undefined && first.byteLength > 0) {
+      tell(first);
+      yield first;
+    }
+    if (isPacked) {
+      gunzip.end();
+      await ended;
+    }
+  } catch (error) {
+    throw unpackingFault(gunzip.errored ?? error);
+  } finally {
+    gunzip.destroy();
+  }
+}
+
+/** Waits until a piece was unpacked, so that no more than one piece waits. */
+function written(gunzip: Gunzip, piece: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    gunzip.write(piece, (error) => (error ? reject(error) : resolve()));
+  });
 }
 
 const PIECE = 128 * 1024;

@@ -3,11 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import {
+  type BillAnswer,
   type BillFault,
   type BillLine,
   BillMalformed,
   type BillPart,
   type BillTotals,
+  type Download,
+  type WireRequest,
 } from '../../../server/payments/channel.ts';
 
 /** What a reader gave, in one piece. */
@@ -49,4 +52,31 @@ export async function refused(
 ): Promise<void> {
   const error = await t.throwsAsync(collect(parts), { instanceOf: BillMalformed }, fault);
   t.deepEqual([error?.fault, error?.line, error?.column], [fault, at.line, at.column], error?.message);
+}
+
+/** A download that gives these pieces with this status; `asked` lists what was asked for, `left` says whether it was left early. */
+export function fakeDownload(pieces: Iterable<Uint8Array>, status = 200) {
+  const asked: WireRequest[] = [];
+  const state = { left: false };
+  const download: Download = async (request) => {
+    asked.push(request);
+    const given = pieces[Symbol.iterator]();
+    const iterator: AsyncIterator<Uint8Array> = {
+      next: async () => given.next() as IteratorResult<Uint8Array>,
+      async return() {
+        state.left = true;
+        return { done: true, value: undefined };
+      },
+    };
+    return { status, headers: {}, bytes: { [Symbol.asyncIterator]: () => iterator } };
+  };
+  return { download, asked, state };
+}
+
+/** All bytes of an answer that is a bill. */
+export async function bytesOf(answer: BillAnswer | undefined): Promise<Buffer> {
+  if (answer?.kind !== 'bill') throw new Error(`Not a bill: ${JSON.stringify(answer)}`);
+  const pieces: Uint8Array[] = [];
+  for await (const piece of answer.bytes) pieces.push(piece);
+  return Buffer.concat(pieces);
 }
