@@ -72,7 +72,7 @@ async function assemble(base: Base): Promise<App> {
   const messages = composeMessages(base);
   const identity = composeIdentity(base);
   const { audit } = identity;
-  const credentials = composeCredentials(base, { audit, transportTo: messages.transportTo });
+  const credentials = composeCredentials(base, { ...messages, audit });
   const { channels, sealing } = credentials;
   const isDraining = () => koa.context.draining === true;
   const events = composeEvents(base, { identity, sealing, send, urlFault, isDraining });

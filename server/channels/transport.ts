@@ -93,7 +93,8 @@ function supportIdOf(headers: WireAnswer['headers']): string | null {
   return id && /^[\x21-\x7e]{1,128}$/.test(id) ? id : null;
 }
 
-function failureOf(error: unknown, timeoutMs: number): TransportFailed {
+/** Why an exchange failed, as a channel reads it. */
+export function failureOf(error: unknown, timeoutMs: number): TransportFailed {
   if (error instanceof TransportFailed) return error;
   if (error instanceof Error && error.name === 'TimeoutError') {
     return new TransportFailed('timeout', `No complete response within ${timeoutMs} ms.`, { cause: error });

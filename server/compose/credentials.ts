@@ -21,7 +21,7 @@ export interface ComposedCredentials extends Pick<
 /** Assembles credentials. Channels sign by their own clock: `now` is the service's, which tests may put forward. */
 export function composeCredentials(
   { config, store, now, log, simulatorUrl }: Base,
-  { audit, transportTo }: { audit: Audit; transportTo: Messages['transportTo'] },
+  { audit, transportTo, download }: { audit: Audit } & Pick<Messages, 'transportTo' | 'download'>,
 ): ComposedCredentials {
   const credentials = createCredentials({
     store,
@@ -29,6 +29,7 @@ export function composeCredentials(
     audit,
     serialOf: channelSerial,
     transportTo,
+    download,
     now: channelTime,
     simulatorUrl,
     publicUrl: config.server.publicUrl,

@@ -1,8 +1,9 @@
+import { createDownload } from '../channels/download.ts';
 import { createTransport, redactText } from '../channels/transport.ts';
 import { Counter } from 'prom-client';
 import { createMessageLog, type MessageLog } from '../db/message-log.ts';
 import { writeMessages } from '../db/queries/messages.ts';
-import type { PayWay, Transport } from '../payments/channel.ts';
+import type { Download, PayWay, Transport } from '../payments/channel.ts';
 import type { Ports } from '../payments/ports.ts';
 import type { Base } from './base.ts';
 
@@ -11,6 +12,8 @@ export interface Messages {
   log: MessageLog;
   /** Sends to one channel. */
   transportTo(payWay: PayWay): Transport;
+  /** Fetches the files that channels hand out. */
+  download: Download;
   heard: Ports['heard'];
 }
 
@@ -33,6 +36,7 @@ export function composeMessages({ config, store, now, log: report, metrics }: Ba
   return {
     log,
     transportTo: (payWay) => createTransport({ timeoutMs, recording: { payWay, now, record: log.record } }),
+    download: createDownload({ stallMs: timeoutMs }),
     heard: ({ request, ...message }) =>
       log.record({
         ...message,

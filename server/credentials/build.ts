@@ -1,6 +1,14 @@
 import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
 import type { ReadTx } from '../db/store.ts';
-import type { Channel, ChannelInput, ChannelKind, KeyOrigin, PayWay, Transport } from '../payments/channel.ts';
+import type {
+  Channel,
+  ChannelInput,
+  ChannelKind,
+  Download,
+  KeyOrigin,
+  PayWay,
+  Transport,
+} from '../payments/channel.ts';
 import { privatePartPlace, secretsPlace } from './places.ts';
 import type { Sealing } from './sealing.ts';
 import { isUsable, verifyingKinds } from './trust.ts';
@@ -14,6 +22,8 @@ export interface Surroundings {
   /** Where this service is reached; left out = nobody looks where notices go. */
   publicUrl?: string | undefined;
   transportTo: (payWay: PayWay) => Transport;
+  /** Fetches the files that channels hand out; left out = none can be had. */
+  download?: Download | undefined;
   now: () => Date;
   keep?: ChannelInput['keep'];
 }
@@ -72,7 +82,7 @@ export function inputOf(
   { config, certs, distrusted }: VersionRows,
   identity: ChannelConfigRow,
   unseal: Unseal,
-  { simulatorUrl, publicUrl, transportTo, now, keep }: Surroundings,
+  { simulatorUrl, publicUrl, transportTo, download, now, keep }: Surroundings,
 ): ChannelInput {
   return {
     mode: config.mode,
@@ -83,6 +93,7 @@ export function inputOf(
     simulatorUrl,
     notifyUrl: publicUrl && notifyUrlOf(publicUrl, kind.payWay, config.project),
     send: transportTo(kind.payWay),
+    ...(download && { download }),
     now,
     ...(keep && { keep }),
   };

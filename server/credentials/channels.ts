@@ -14,6 +14,7 @@ import {
   type ChannelInput,
   type ChannelKind,
   ChannelMisconfigured,
+  type Download,
   type Mode,
   NoticeNotGenuine,
   type PayWay,
@@ -40,6 +41,8 @@ export interface ChannelsParts {
   unseal: Unseal;
   kinds: ReadonlyMap<PayWay, ChannelKind>;
   transportTo: (payWay: PayWay) => Transport;
+  /** Fetches the files that channels hand out; left out = none can be had. */
+  download?: Download | undefined;
   now: () => Date;
   simulatorUrl: string | null;
   publicUrl?: string | undefined;
@@ -327,6 +330,8 @@ export function watched(channel: Channel, tell: (failure: UnknownCause | null) =
     ...(retryAbnormalRefund && { retryAbnormalRefund: watch(retryAbnormalRefund.bind(channel)) }),
     // A merchant whose account may not read disputes has a channel that works.
     ...(channel.disputes && { disputes: channel.disputes }),
+    // Nor does a bill that cannot be had say anything about payments.
+    ...(channel.bills && { bills: channel.bills }),
     async readNotice(...notice) {
       try {
         const read = await channel.readNotice(...notice);

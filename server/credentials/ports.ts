@@ -2,7 +2,7 @@ import type { AuditEntry } from '../identity/audit.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { ReadTx, Store, Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
-import type { ChannelKind, PayWay, Transport } from '../payments/channel.ts';
+import type { ChannelKind, Download, PayWay, Transport } from '../payments/channel.ts';
 import type { SerialOf } from './cert-parse.ts';
 import type { Sealing } from './sealing.ts';
 
@@ -15,6 +15,8 @@ export interface CredentialPorts {
   serialOf: SerialOf;
   /** Sends to one channel. */
   transportTo: (payWay: PayWay) => Transport;
+  /** Fetches the files that channels hand out; left out = none can be had. */
+  download?: Download | undefined;
   now: () => Date;
   simulatorUrl: string | null;
   /** Where channels reach this service. */

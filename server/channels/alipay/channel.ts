@@ -10,6 +10,7 @@ import type {
 } from '../../payments/channel.ts';
 import { multipartForm } from '../evidence.ts';
 import { readCancelled, readClosed, readQueried, readRefunded, readRefundQueried } from './answers.ts';
+import { alipayBills } from './bill-desk.ts';
 import type { Measure } from './chain.ts';
 import { alipayComplaints } from './complaints.ts';
 import { isAlipayScene, placeCall, type Seller } from './creates.ts';
@@ -58,7 +59,7 @@ interface About {
 export function createAlipay(input: ChannelInput): Channel {
   const context = contextOf(input);
   const { caller, keys, seller } = context;
-  const { now } = input;
+  const { now, mode, download: downloadFile } = input;
   return {
     payWay: 'alipay',
     account: caller.appId,
@@ -79,6 +80,16 @@ export function createAlipay(input: ChannelInput): Channel {
       ask: (call) => send(context, call, {}, now()),
       upload: (file) => upload(context, file, now()),
       sellerId: caller.sellerId,
+    }),
+    ...(downloadFile && {
+      bills: alipayBills({
+        ask: (call) => send(context, call, {}, now()),
+        download: downloadFile,
+        mode,
+        gateway: context.gateway,
+        sellerId: caller.sellerId,
+        now,
+      }),
     }),
     readNotice: async (_headers, rawBody) => readNotice({ ...caller, ring: keys.ring }, rawBody, now()),
     ackNotice: (verdict) => ({

@@ -1,4 +1,5 @@
 import type { ChannelKind } from '../../payments/channel.ts';
+import { ALIPAY_BILLS } from './bill-desk.ts';
 import { createAlipay } from './channel.ts';
 import { downloadAlipayCerts } from './download.ts';
 import { KINDS } from './keys.ts';
@@ -36,6 +37,7 @@ export const alipayKind: ChannelKind = {
     refundWindowDays: 365,
     refundResendDays: null,
   },
+  bills: ALIPAY_BILLS,
   fields: [
     {
       name: 'appId',

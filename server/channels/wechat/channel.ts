@@ -22,7 +22,8 @@ import {
   readReversed,
 } from './answers.ts';
 import { readCertificates } from './certificates.ts';
-import { createAsk, createSender } from './client.ts';
+import { wechatBills } from './bill-desk.ts';
+import { createAsk, createDownloader, createSender } from './client.ts';
 import { registerComplaintNotices } from './complaint-notices.ts';
 import { wechatComplaints } from './complaints.ts';
 import { createJudge } from './genuine.ts';
@@ -106,6 +107,9 @@ export function createWechatChannel(input: ChannelInput): Channel {
       return readRefunded(await ask(requests.abnormalRefundRequest(settings, refund, refundId)), refund, now());
     },
     disputes: wechatComplaints(ask, settings),
+    ...(input.download && {
+      bills: wechatBills({ ask, settings, now, download: createDownloader(settings, input.download, now) }),
+    }),
     readNotice: (headers, rawBody, budget) => readNotice(reader, headers, rawBody, now(), budget),
     ackNotice,
     probe: (wish) => probe({ settings, ask, send, mode: input.mode, notifyUrl: input.notifyUrl, now }, wish),

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Transport, WireAnswer } from '../../payments/channel.ts';
+import type { Download, Transport, WireAnswer, WireFile } from '../../payments/channel.ts';
 import { createAccessPoint } from './access-point.ts';
 import type { Judge } from './genuine.ts';
 import { readReply, unknownFrom, type Reply } from './reply.ts';
@@ -12,6 +12,19 @@ export type Ask = (call: Call) => Promise<Reply>;
 
 /** Signs and sends a call, with the answer left as it came; throws TransportFailed. */
 export type SendSigned = (call: Call) => Promise<WireAnswer>;
+
+/** Downloads what WeChat Pay named an address for, signed like a call; throws TransportFailed. */
+export type DownloadSigned = (url: URL) => Promise<WireFile>;
+
+/** Signs the request for a file; whether the address is WeChat Pay's is for the caller to know. */
+export function createDownloader(settings: Settings, download: Download, now: () => Date): DownloadSigned {
+  return async (url) => {
+    const about = { call: 'bill file' };
+    const authorization = await authorize(settings, { method: 'GET', target: url.pathname + url.search, about }, now());
+    const headers = { accept: '*/*', 'user-agent': 'unified-payment-service', authorization };
+    return download({ method: 'GET', url: url.href, headers, about });
+  };
+}
 
 /** Signs every call with the merchant key, a fresh nonce and `now`; the host is not part of what is signed. */
 export function createSender(settings: Settings, send: Transport, now: () => Date): SendSigned {

@@ -1,4 +1,5 @@
 import type { CertKindSpec, ChannelKind, FieldSpec, Mode } from '../../payments/channel.ts';
+import { WECHAT_BILLS } from './bill-desk.ts';
 import { createWechatChannel, registerWechatNotices } from './channel.ts';
 import { downloadWechatCerts } from './download.ts';
 import { KINDS, readIds } from './settings.ts';
@@ -196,6 +197,7 @@ export const wechatKind: ChannelKind = {
     refundWindowDays: 365,
     refundResendDays: null,
   },
+  bills: WECHAT_BILLS,
   fields: FIELDS,
   certKinds: CERT_KINDS,
   accountOf: (fields) => fields.mchid ?? '',

@@ -2,6 +2,8 @@ import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type {
   Channel,
+  Download,
+  Mode,
   PlaceOrder,
   RefundOrder,
   RefundRef,
@@ -101,14 +103,22 @@ export function serialOf(name: string): string {
 /** A channel whose transport answers with `reply`; `sent` collects the requests. */
 export function channelWith(
   reply: (request: WireRequest) => WireAnswer | Promise<WireAnswer>,
-  options: { pems?: Record<string, string[]>; fields?: Record<string, string>; now?: Date } = {},
+  options: {
+    pems?: Record<string, string[]>;
+    fields?: Record<string, string>;
+    now?: Date;
+    mode?: Mode;
+    simulatorUrl?: string;
+    download?: Download;
+  } = {},
 ): { channel: Channel; sent: WireRequest[] } {
   const sent: WireRequest[] = [];
   const channel = alipayKind.create({
-    mode: 'sandbox',
+    mode: options.mode ?? 'sandbox',
     fields: options.fields ?? { appId: APP_ID },
     pems: options.pems ?? keyMode,
-    simulatorUrl: null,
+    simulatorUrl: options.simulatorUrl ?? null,
+    ...(options.download && { download: options.download }),
     now: () => options.now ?? NOW,
     send: async (request) => {
       sent.push(request);

@@ -1,0 +1,105 @@
+import { crc32 } from 'node:zlib';
+import yauzl from 'yauzl';
+import { BillMalformed } from '../../payments/channel.ts';
+import { MOST_BYTES, refuseBomb, unpackingFault } from '../bill-bytes.ts';
+
+/** The two files of a bill: the payments and refunds, and their sums by shop. */
+export interface BillArchive {
+  details: () => AsyncIterable<Uint8Array>;
+  summary: (() => AsyncIterable<Uint8Array>) | undefined;
+  close: () => void;
+}
+
+/** Alipay packs two files; nobody needs more than some. */
+const MOST_ENTRIES = 16;
+const UTF8_NAME = 0x800;
+
+/** Opens a zip; throws BillMalformed for whatever is not a zip with one file of details. Nothing is unpacked to the disk. */
+export async function openBillArchive(file: string): Promise<BillArchive> {
+  const options = { autoClose: false, lazyEntries: true, decodeStrings: false, validateEntrySizes: true };
+  const zip = await yauzl.openPromise(file, options).catch((error: unknown) => {
+    throw zipFault(error);
+  });
+  try {
+    const entries = await entriesOf(zip);
+    const details = entries.filter(({ name }) => name.includes('明细') && !name.includes('汇总'));
+    const summaries = entries.filter(({ name }) => name.includes('汇总'));
+    const [detail] = details;
+    if (!detail || details.length > 1 || summaries.length > 1)
+      throw new BillMalformed('not_a_bill', `The zip has ${details.length} files of details.`);
+    const [summary] = summaries;
+    return {
+      details: () => unpacked(zip, detail.entry),
+      summary: summary && (() => unpacked(zip, summary.entry)),
+      close: () => zip.close(),
+    };
+  } catch (error) {
+    zip.close();
+    throw error;
+  }
+}
+
+async function entriesOf(zip: yauzl.ZipFile): Promise<{ name: string; entry: yauzl.Entry }[]> {
+  if (zip.entryCount > MOST_ENTRIES)
+    throw new BillMalformed('too_large', `The zip has ${zip.entryCount} files, more than ${MOST_ENTRIES}.`);
+  const entries: { name: string; entry: yauzl.Entry }[] = [];
+  let size = 0;
+  try {
+    for await (const entry of zip.eachEntry()) {
+      const name = nameOf(entry);
+      size += entry.uncompressedSize;
+      if (size > MOST_BYTES) throw new BillMalformed('too_large', `The zip holds more than ${MOST_BYTES} bytes.`);
+      refuseBomb(entry.uncompressedSize, entry.compressedSize);
+      if (entry.isEncrypted()) throw new BillMalformed('not_a_bill', 'The zip is encrypted.');
+      entries.push({ name, entry });
+    }
+  } catch (error) {
+    throw zipFault(error);
+  }
+  return entries;
+}
+
+/** Names are GBK unless they say that they are UTF-8. A name with a path is none that Alipay writes. */
+function nameOf({ fileNameRaw, generalPurposeBitFlag }: yauzl.Entry): string {
+  const charset = (generalPurposeBitFlag & UTF8_NAME) === 0 ? 'gb18030' : 'utf-8';
+  let name: string;
+  try {
+    name = new TextDecoder(charset, { fatal: true }).decode(fileNameRaw);
+  } catch {
+    throw new BillMalformed('wrong_charset', 'A name in the zip is neither GBK nor UTF-8.');
+  }
+  if (/[\\/\p{Cc}]|^\.\.?$/u.test(name)) throw new BillMalformed('not_a_bill', 'The zip has a name with a path.');
+  return name;
+}
+
+/** The bytes of one file; as many as it says, with the checksum that it says. */
+async function* unpacked(zip: yauzl.ZipFile, entry: yauzl.Entry): AsyncGenerator<Uint8Array> {
+  let checksum = 0;
+  try {
+    const stream = (await zip.openReadStreamPromise(entry)) as AsyncIterable<Buffer>;
+    for await (const piece of stream) {
+      checksum = crc32(piece, checksum);
+      yield piece;
+    }
+  } catch (error) {
+    throw zipFault(error);
+  }
+  if (checksum !== entry.crc32) throw new BillMalformed('wrong_hash', 'A file in the zip does not match its checksum.');
+}
+
+/** The words of yauzl for a file that is not all there, and for one that is longer than it says. */
+const CUT = /End of central directory|overflows file bounds|not enough bytes|unexpected EOF/;
+const LONG = /too many bytes/;
+
+function zipFault(error: unknown): unknown {
+  const fault = unpackingFault(error);
+  if (fault instanceof BillMalformed || !(fault instanceof Error) || isOfSystem(fault)) return fault;
+  if (LONG.test(fault.message)) return new BillMalformed('too_large', `The zip holds more than it says.`);
+  const why = CUT.test(fault.message) ? 'cut_short' : 'not_a_bill';
+  return new BillMalformed(why, `The zip cannot be read: ${fault.message.slice(0, 200)}`);
+}
+
+/** A disk that fails says nothing about the bill. */
+function isOfSystem(error: Error): boolean {
+  return 'syscall' in error;
+}

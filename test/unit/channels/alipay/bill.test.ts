@@ -1,0 +1,276 @@
+import test, { type ExecutionContext } from 'ava';
+import { readBill } from '../../../../server/channels/alipay/bill.ts';
+import { billFile, collect, refused } from '../bill-trial.ts';
+import * as files from './bill-file.ts';
+
+const { DAY, SELLER } = files;
+const PAYMENT: files.Row = { ordered: 3580, received: 3500, fee: -21, orderNo: 'P1', tradeNo: '20260301220014' };
+const REFUND: files.Row = {
+  time: `${DAY} 23:59:59`,
+  type: '退款',
+  ordered: -1580,
+  received: -1500,
+  fee: 9,
+  orderNo: 'P1',
+  tradeNo: '20260301220014',
+  refundNo: 'R1',
+};
+
+async function read(t: ExecutionContext, bytes: Uint8Array, seller = SELLER) {
+  return readBill(await billFile(t, bytes), DAY, seller);
+}
+
+/** The details alone, with lines that were changed by hand. */
+function changed(rows: readonly files.Row[], change: (lines: string[]) => void): Buffer {
+  const lines = files.detailLines(rows);
+  change(lines);
+  return files.gbk(lines);
+}
+
+test('a payment and its refund are two lines, without signs and blanks, each with its numbers and its fee', async (t) => {
+  for (const bytes of [files.billZip([PAYMENT, REFUND]), files.gbk(files.detailLines([PAYMENT, REFUND]))]) {
+    const { lines, totals } = await collect(await read(t, bytes));
+    const common = { orderNo: 'P1', channelTradeNo: '20260301220014', channelRefundNo: null, currency: 'CNY' };
+    t.deepEqual(
+      lines.map(({ raw: _raw, ...line }) => line),
+      [
+        {
+          ...common,
+          line: 1,
+          kind: 'payment',
+          event: '交易',
+          refundNo: null,
+          amount: 3580n,
+          fee: 21n,
+          at: new Date('2026-03-01T02:00:00Z'),
+        },
+        {
+          ...common,
+          line: 2,
+          kind: 'refund',
+          event: '退款',
+          refundNo: 'R1',
+          amount: 1580n,
+          fee: -9n,
+          at: new Date('2026-03-01T15:59:59Z'),
+        },
+      ],
+    );
+    t.is(lines[0]?.raw, files.cellsOf(PAYMENT).join(','));
+    t.deepEqual(totals, [{ currency: 'CNY', payments: 1, paid: 3580n, refunds: 1, refunded: 1580n, fees: 12n }]);
+  }
+});
+
+test('a day without rows is a bill, and so is a zip without sums or with names in UTF-8', async (t) => {
+  t.deepEqual((await collect(await read(t, files.billZip([])))).totals?.[0]?.payments, 0);
+  const bytes = files.gbk(files.detailLines([PAYMENT]), '\n');
+  for (const entry of [
+    { name: files.DETAILS_NAME, bytes },
+    { name: Buffer.from(files.DETAILS_NAME), bytes, flags: 0x800 },
+  ])
+    t.is((await collect(await read(t, files.zipOf([entry])))).lines.length, 1);
+});
+
+test('texts of others stay texts: formulas, and commas in the name of the goods or in the remark', async (t) => {
+  const rows = ['=1+1', '+1', '-1', '@SUM(A1)', '茶,热', 'a,b,c', '"a, b"'].flatMap((name): files.Row[] => [
+    { ...PAYMENT, name },
+    { ...REFUND, remark: name },
+  ]);
+  const { lines } = await collect(await read(t, files.billZip(rows)));
+  t.deepEqual(
+    lines.map(({ amount, refundNo, raw }) => [amount, refundNo, raw]),
+    rows.map((row) => [row.type ? 1580n : 3580n, row.type ? 'R1' : null, files.cellsOf(row).join(',')]),
+  );
+});
+
+test('a line of another kind is neither payment nor refund', async (t) => {
+  const { lines } = await collect(await read(t, files.billZip([{ ...PAYMENT, type: '红包' }])));
+  t.deepEqual([lines[0]?.kind, lines[0]?.event, lines[0]?.amount], ['other', '红包', 3580n]);
+});
+
+test('another account’s bill is refused; where no seller is configured, only two accounts in one zip are', async (t) => {
+  const other = `2088000000000002${'0156'}`;
+  await refused(t, await read(t, files.billZip([PAYMENT], { account: other })), 'wrong_account', { line: 2 });
+  t.is((await collect(await read(t, files.billZip([PAYMENT], { account: other }), ''))).lines.length, 1);
+  const mixed = files.zipOf([
+    { name: files.DETAILS_NAME, bytes: files.gbk(files.detailLines([PAYMENT])) },
+    { name: files.SUMMARY_NAME, bytes: files.gbk(files.summaryLines([PAYMENT], { account: other })) },
+  ]);
+  await refused(t, await read(t, mixed, ''), 'wrong_account', { line: 2 });
+});
+
+test('another day’s bill, and one of a month, are refused', async (t) => {
+  await refused(t, await read(t, files.billZip([PAYMENT], { day: '2026-03-02' })), 'wrong_day', { line: 3 });
+  const month = changed([PAYMENT], (lines) => {
+    lines[2] = '#起始日期：[2026年03月01日 00:00:00]   终止日期：[2026年04月01日 00:00:00]';
+  });
+  await refused(t, await read(t, month), 'wrong_day', { line: 3 });
+});
+
+test('an amount, a fee or a time that cannot be read is named with line and column', async (t) => {
+  const spoil = (column: number, cell: string) =>
+    changed([PAYMENT, PAYMENT], (lines) => {
+      const cells = files.cellsOf(PAYMENT);
+      cells[column - 1] = cell;
+      lines[6] = cells.join(',');
+    });
+  for (const [column, cell] of [
+    [6, '2026-03-01'],
+    [6, '2026-13-01 10:00:00'],
+    [12, '35.8x'],
+    [12, '35.801'],
+    [12, ''],
+    [12, '=35.80'],
+    [12, '-35.80'],
+    [13, '1e2'],
+    [23, '0.0.1'],
+  ] as const)
+    await refused(t, await read(t, spoil(column, cell)), 'wrong_cell', { line: 7, column });
+  const plus = { ...REFUND, ordered: 1580, received: 1500 };
+  await refused(t, await read(t, files.billZip([plus])), 'wrong_cell', { line: 6, column: 12 });
+});
+
+test('a column that is missing, or there twice, is named by its line', async (t) => {
+  const header = (text: string) => changed([PAYMENT], (lines) => lines.splice(4, 1, text));
+  await refused(t, await read(t, header(files.HEADER.replace('服务费（元）', '手续费（元）'))), 'wrong_columns', {
+    line: 5,
+  });
+  await refused(t, await read(t, header(`${files.HEADER},服务费(元)`)), 'wrong_columns', { line: 5, column: 26 });
+  await refused(
+    t,
+    await read(
+      t,
+      changed([PAYMENT], (lines) => lines.splice(5, 1, 'a,b')),
+    ),
+    'wrong_columns',
+    { line: 6 },
+  );
+  const behind = changed([PAYMENT], (lines) => lines.push(files.cellsOf(PAYMENT).join(',')));
+  await refused(t, await read(t, behind), 'wrong_columns', { line: 11 });
+});
+
+test('sums that are not those of the rows are refused, each of them, in either file', async (t) => {
+  const rows = [PAYMENT, REFUND];
+  for (const [line, from, to] of [
+    [9, '1笔', '2笔'],
+    [9, '共35.00', '共35.01'],
+    [10, '1笔', '0笔'],
+    [10, '-15.00', '-15.01'],
+  ] as const) {
+    const bytes = changed(rows, (lines) => (lines[line - 1] = lines[line - 1]!.replace(from, to)));
+    await refused(t, await read(t, bytes), 'wrong_sums', { line });
+  }
+  const zip = (change: (cells: string[]) => void) => {
+    const lines = files.summaryLines(rows);
+    const cells = lines[6]!.split(',');
+    change(cells);
+    lines[6] = cells.join(',');
+    return files.zipOf([
+      { name: files.DETAILS_NAME, bytes: files.gbk(files.detailLines(rows)) },
+      { name: files.SUMMARY_NAME, bytes: files.gbk(lines) },
+    ]);
+  };
+  for (const [column, value] of [
+    [3, '2'],
+    [4, '2'],
+    [5, '20.01'],
+    [6, '20.01'],
+    [10, '0.13'],
+  ] as const)
+    await refused(
+      t,
+      await read(
+        t,
+        zip((cells) => (cells[column - 1] = value)),
+      ),
+      'wrong_sums',
+      { line: 7 },
+    );
+  // Sums of money with the refunds left in them are right, too.
+  const gross = zip((cells) => cells.splice(4, 2, '35.80', '35.00'));
+  t.is((await collect(await read(t, gross))).lines.length, 2);
+  await refused(
+    t,
+    await read(
+      t,
+      zip((cells) => (cells[4] = 'x')),
+    ),
+    'wrong_cell',
+    { line: 7, column: 5 },
+  );
+});
+
+test('a bill that ends early is refused, packed or not', async (t) => {
+  const lines = files.detailLines([PAYMENT, REFUND]);
+  for (let count = 1; count < lines.length - 1; count += 1)
+    await refused(t, await read(t, files.gbk(lines.slice(0, count))), 'cut_short');
+  const zip = files.billZip([PAYMENT, REFUND]);
+  for (const length of [4, 30, 400, zip.length - 22, zip.length - 1])
+    await refused(t, await read(t, zip.subarray(0, length)), 'cut_short');
+  const summary = files.gbk(files.summaryLines([PAYMENT]).slice(0, 6));
+  const details = { name: files.DETAILS_NAME, bytes: files.gbk(files.detailLines([PAYMENT])) };
+  await refused(t, await read(t, files.zipOf([details, { name: files.SUMMARY_NAME, bytes: summary }])), 'cut_short');
+});
+
+test('bytes that are not GBK are named by line and character', async (t) => {
+  const bytes = files.gbk(files.detailLines([PAYMENT, { ...PAYMENT, name: '茶?' }]));
+  bytes[bytes.lastIndexOf('?')] = 0xff;
+  const column =
+    files
+      .cellsOf({ ...PAYMENT, name: '茶?' })
+      .join(',')
+      .indexOf('?') + 1;
+  await refused(t, await read(t, bytes), 'wrong_charset', { line: 7, column });
+  const utf8 = Buffer.from(files.detailLines([PAYMENT]).join('\n'));
+  await t.throwsAsync(collect(await read(t, utf8)), { message: /GB18030|first lines|title/ });
+});
+
+test('what is not a bill is refused: other files, other zips, names with paths', async (t) => {
+  const bytes = files.gbk(files.detailLines([PAYMENT]));
+  await refused(t, await read(t, Buffer.from('<html>busy</html>')), 'not_a_bill', { line: 1 });
+  await refused(t, await read(t, files.gbk(files.summaryLines([PAYMENT]))), 'not_a_bill', { line: 1 });
+  for (const entries of [
+    [],
+    [{ name: 'a.csv', bytes }],
+    [{ name: files.SUMMARY_NAME, bytes }],
+    [
+      { name: files.DETAILS_NAME, bytes },
+      { name: `2${files.DETAILS_NAME}`, bytes },
+    ],
+    [{ name: `../${files.DETAILS_NAME}`, bytes }],
+    [{ name: `C:\\${files.DETAILS_NAME}`, bytes }],
+    [{ name: files.DETAILS_NAME, bytes, flags: 1 }],
+  ])
+    await refused(t, await read(t, files.zipOf(entries)), 'not_a_bill');
+  await refused(t, await read(t, files.zipOf([{ name: Buffer.from([0xff, 0xff]), bytes }])), 'wrong_charset');
+});
+
+test('a zip that says something else than it holds is refused', async (t) => {
+  const bytes = files.gbk(files.detailLines([PAYMENT]));
+  const { DETAILS_NAME: name } = files;
+  await refused(t, await read(t, files.zipOf([{ name, bytes, crc: 1 }])), 'wrong_hash');
+  await refused(t, await read(t, files.zipOf([{ name, bytes, size: bytes.length - 1 }])), 'too_large');
+  await refused(t, await read(t, files.zipOf([{ name, bytes, size: bytes.length + 1 }])), 'cut_short');
+  await refused(
+    t,
+    await read(t, files.zipOf([{ name, bytes, packed: Buffer.from('\xff\xff', 'latin1') }])),
+    'not_a_bill',
+  );
+});
+
+test('a zip of zeros is refused by what it says, and by what comes out of it', async (t) => {
+  const { DETAILS_NAME: name } = files;
+  const zeros = Buffer.alloc(64 * 1024 * 1024);
+  await refused(t, await read(t, files.zipOf([{ name, bytes: zeros }])), 'too_large');
+  // A gigabyte of them, stated; and the same with a lie about it.
+  const some = Buffer.alloc(1024);
+  await refused(t, await read(t, files.zipOf([{ name, bytes: some, size: 1024 ** 3 + 1 }])), 'too_large');
+  await refused(t, await read(t, files.zipOf([{ name, bytes: zeros, size: 1000 }])), 'too_large');
+  await refused(
+    t,
+    await read(t, files.zipOf(Array.from({ length: 17 }, (_, at) => ({ name: `${at}`, bytes: some })))),
+    'too_large',
+  );
+  const long = changed([{ ...PAYMENT, name: 'x'.repeat(70_000) }], () => {});
+  await refused(t, await read(t, long), 'too_large', { line: 6 });
+});

@@ -1,0 +1,150 @@
+import { createHash, createVerify, X509Certificate } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import test from 'ava';
+import { type ChannelInput, TransportFailed, type WireAnswer } from '../../../../server/payments/channel.ts';
+import { wechatKind } from '../../../../server/channels/wechat/kind.ts';
+import { billFile, bytesOf, collect, fakeDownload, refused } from '../bill-trial.ts';
+import { billText } from './bill-file.ts';
+import { channelWith, MERCHANT, NOW, platformInput, signed, SUB_MCHID, unsigned } from './fake.ts';
+
+const YESTERDAY = new Date(NOW.getTime() + 8 * 3_600_000 - 86_400_000).toISOString().slice(0, 10);
+const PLAIN = Buffer.from(billText([{ ordered: 100, time: `${YESTERDAY} 10:00:00` }]));
+const PACKED = gzipSync(PLAIN);
+const SHA1 = createHash('sha1').update(PLAIN).digest('hex');
+const ADDRESS = 'https://api.mch.weixin.qq.com/v3/billdownload/file?token=a%2Bb&tartype=gzip';
+
+const named = (change: object = {}) =>
+  signed(200, { hash_type: 'SHA1', hash_value: SHA1, download_url: ADDRESS, ...change });
+
+function deskSaying(answer: WireAnswer, pieces: Iterable<Uint8Array> = [PACKED], input: Partial<ChannelInput> = {}) {
+  const fake = fakeDownload(pieces);
+  const { channel, sent } = channelWith(() => answer, { download: fake.download, ...input });
+  return { desk: channel.bills!, sent, ...fake };
+}
+
+test('a bill is asked for packed, and comes as it was sent when its hash is the named one', async (t) => {
+  const { desk, sent } = deskSaying(named());
+  const answer = await desk.fetch(YESTERDAY);
+  t.true((await bytesOf(answer)).equals(PACKED));
+  t.is(
+    sent[0]?.url,
+    `https://api.mch.weixin.qq.com/v3/bill/tradebill?bill_date=${YESTERDAY}&bill_type=ALL&tar_type=GZIP`,
+  );
+  t.is((await collect(desk.read(await billFile(t, PACKED), YESTERDAY))).lines.length, 1);
+});
+
+test('the request for the file is signed for its path and query', async (t) => {
+  const { desk, asked } = deskSaying(named());
+  await desk.fetch(YESTERDAY);
+  const [request] = asked;
+  t.is(request?.url, ADDRESS);
+  const { authorization = '' } = request?.headers ?? {};
+  const field = (name: string) => new RegExp(`${name}="([^"]+)"`).exec(authorization)?.[1] ?? '';
+  const text = [
+    'GET',
+    '/v3/billdownload/file?token=a%2Bb&tartype=gzip',
+    field('timestamp'),
+    field('nonce_str'),
+    '',
+    '',
+  ];
+  const verifier = createVerify('RSA-SHA256').update(text.join('\n'));
+  t.true(verifier.verify(new X509Certificate(MERCHANT.pem).publicKey, field('signature'), 'base64'));
+});
+
+test('the hash is found whatever pieces the file comes in, packed or not', async (t) => {
+  const split = (bytes: Buffer, size: number) =>
+    Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
+  for (const bytes of [PACKED, PLAIN])
+    for (const size of [1, 2, 3, 7, 1000]) {
+      const pieces = [Buffer.alloc(0), ...split(bytes, size)];
+      t.true((await bytesOf(await deskSaying(named(), pieces).desk.fetch(YESTERDAY))).equals(bytes), String(size));
+    }
+  const upper = await deskSaying(named({ hash_value: SHA1.toUpperCase() })).desk.fetch(YESTERDAY);
+  t.true((await bytesOf(upper)).equals(PACKED));
+});
+
+test('another hash, a file that is cut and one that is spoilt are refused at their end', async (t) => {
+  const fault = async (pieces: Uint8Array[], change: object = {}) => {
+    const answer = await deskSaying(named(change), pieces).desk.fetch(YESTERDAY);
+    const error = await t.throwsAsync(bytesOf(answer));
+    return error && 'fault' in error ? error.fault : error?.message;
+  };
+  t.is(await fault([PACKED], { hash_value: '0'.repeat(40) }), 'wrong_hash');
+  t.is(await fault([PLAIN.subarray(1)]), 'wrong_hash');
+  t.is(await fault([]), 'wrong_hash');
+  t.is(await fault([PACKED.subarray(0, PACKED.length - 9)]), 'cut_short');
+  const spoilt = Buffer.from(PACKED);
+  spoilt.fill(0xff, 20, 40);
+  t.is(await fault([spoilt]), 'not_a_bill');
+  t.is(await fault([gzipSync(Buffer.alloc(64 * 1024 * 1024))]), 'too_large');
+});
+
+test('what the download throws, the bytes throw', async (t) => {
+  const pieces = (function* (): Generator<Uint8Array> {
+    yield PACKED.subarray(0, 50);
+    throw new TransportFailed('network', 'cut');
+  })();
+  const answer = await deskSaying(named(), pieces).desk.fetch(YESTERDAY);
+  t.is((await t.throwsAsync(bytesOf(answer), { instanceOf: TransportFailed }))?.why, 'network');
+});
+
+test('a day without a bill is empty when WeChat Pay signed that, and one whose bill is being made is waited for', async (t) => {
+  const said = async (answer: WireAnswer) => deskSaying(answer).desk.fetch(YESTERDAY);
+  const none = { code: 'NO_STATEMENT_EXIST', message: 'x' };
+  t.deepEqual(await said(signed(400, none)), { kind: 'empty', code: none.code });
+  t.like(await said(unsigned(400, none)), { kind: 'unknown', cause: 'unsigned' });
+  const creating = { code: 'STATEMENT_CREATING', message: 'x' };
+  t.deepEqual(await said(signed(400, creating)), { kind: 'not_ready', code: creating.code });
+});
+
+test('refusals are told, and what says nothing is unknown', async (t) => {
+  const said = async (status: number, code: string) =>
+    deskSaying(signed(status, { code, message: 'words' })).desk.fetch(YESTERDAY);
+  t.deepEqual(await said(403, 'NO_AUTH'), { kind: 'refused', code: 'NO_AUTH', reason: 'words' });
+  t.deepEqual(await said(400, 'PARAM_ERROR'), { kind: 'refused', code: 'PARAM_ERROR', reason: 'words' });
+  t.like(await said(429, 'FREQUENCY_LIMITED'), { kind: 'unknown', cause: 'busy' });
+  t.like(await said(401, 'SIGN_ERROR'), { kind: 'unknown', cause: 'misconfigured' });
+  for (const change of [{ hash_type: 'MD5' }, { hash_value: 'x' }, { download_url: undefined }, { download_url: 'x' }])
+    t.like(await deskSaying(named(change)).desk.fetch(YESTERDAY), { kind: 'unknown', cause: 'unparsable' });
+  t.like(await deskSaying(unsigned(200, { hash_type: 'SHA1' })).desk.fetch(YESTERDAY), { cause: 'unsigned' });
+});
+
+test('nobody but WeChat Pay gets a signed request', async (t) => {
+  const outcome = async (download_url: string, input: Partial<ChannelInput> = {}) => {
+    const { desk, asked } = deskSaying(named({ download_url }), [PACKED], input);
+    const { kind } = await desk.fetch(YESTERDAY);
+    t.is(asked.length, kind === 'bill' ? 1 : 0, download_url);
+    return kind;
+  };
+  t.is(await outcome('https://api2.mch.weixin.qq.com/v3/billdownload/file?token=x'), 'bill');
+  for (const url of [
+    'http://api.mch.weixin.qq.com/v3/billdownload/file',
+    'https://api.mch.weixin.qq.com.evil.example/v3',
+    'https://api.mch.weixin.qq.com@evil.example/v3',
+    'https://api.mch.weixin.qq.com:444/v3',
+    'https://user@api.mch.weixin.qq.com/v3',
+    'https://evil.example/v3',
+  ])
+    t.is(await outcome(url), 'unknown', url);
+  const simulator = { mode: 'simulator', simulatorUrl: 'http://127.0.0.1:8080/' } as const;
+  t.is(await outcome('http://127.0.0.1:8080/wechat/v3/billdownload/file?token=x', simulator), 'bill');
+  t.is(await outcome('http://127.0.0.1:8081/wechat/v3', simulator), 'unknown');
+  t.is(await outcome(ADDRESS, simulator), 'unknown');
+});
+
+test('a partner asks for its merchant’s bill, and reads no other', async (t) => {
+  const { fields } = platformInput();
+  const { desk, sent } = deskSaying(named(), [PACKED], { fields: { ...fields, subMchId: SUB_MCHID } });
+  await desk.fetch(YESTERDAY);
+  t.is(new URL(sent[0]?.url ?? '').searchParams.get('sub_mchid'), SUB_MCHID);
+  await refused(t, desk.read(await billFile(t, PACKED), YESTERDAY), 'wrong_account', { line: 2, column: 4 });
+});
+
+test('a day that is too long ago is not asked about; a channel that cannot download has no bills', async (t) => {
+  t.deepEqual(wechatKind.bills, { utcOffsetMinutes: 480, readyAfterMinutes: 630, backDays: 90 });
+  const { desk, sent } = deskSaying(named());
+  t.deepEqual(await desk.fetch('2020-01-01'), { kind: 'gone', code: 'OLDER_THAN_90_DAYS' });
+  t.is(sent.length, 0);
+  t.is(channelWith(() => unsigned(500)).channel.bills, undefined);
+});
