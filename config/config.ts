@@ -48,6 +48,7 @@ export interface LoadedConfig {
     deliveryDays: number;
     effectDays: number;
     refundQuestionDays: number;
+    billLineDays: number;
     unpaidOrderDays: number;
   };
   sources: Sources;

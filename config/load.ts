@@ -134,6 +134,7 @@ function assemble(
       deliveryDays: values['Retention.DeliveryDays'],
       effectDays: values['Retention.EffectDays'],
       refundQuestionDays: values['Retention.RefundQuestionDays'],
+      billLineDays: values['Retention.BillLineDays'],
       unpaidOrderDays: values['Retention.UnpaidOrderDays'],
     },
     sources: Object.fromEntries(keyNames.map((key) => [key, settings.get(key)?.source ?? 'not set'])) as Sources,

@@ -240,6 +240,12 @@ export const keys = {
     180,
     'Days for which questions about refunds made elsewhere are kept after they were answered or given up.',
   ),
+  'Retention.BillLineDays': whole(
+    60,
+    MOST_DAYS,
+    400,
+    "Days for which the lines of the channels' bills are kept; the bills, their sums, the differences and the fees stay.",
+  ),
   'Retention.UnpaidOrderDays': whole(
     30,
     MOST_DAYS,

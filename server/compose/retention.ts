@@ -7,6 +7,7 @@ import {
   removeNotices,
   removeRefundQuestions,
 } from '../db/queries/retention.ts';
+import { removeBillLines } from '../db/queries/bill-retention.ts';
 import { removeUnpaidOrders } from '../db/queries/unpaid-orders.ts';
 import type { Task } from '../jobs/timetable.ts';
 import type { Base } from './base.ts';
@@ -42,6 +43,7 @@ export function composeRetention({
     task('deliveries', retention.deliveryDays, removeDeliveries),
     task('effects', retention.effectDays, removeEffects),
     task('refund-questions', retention.refundQuestionDays, removeRefundQuestions),
+    task('bill-lines', retention.billLineDays, removeBillLines),
     task('unpaid-orders', retention.unpaidOrderDays, removeUnpaidOrders),
   ];
 }

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { feesOf } from '../db/queries/fees.ts';
 import { listOrders, openExceptions, type OrderFilter, type Position } from '../db/queries/orders.ts';
 import { noteDeed } from './follow-ups.ts';
 import { csvLine } from './csv.ts';
@@ -38,6 +39,9 @@ const COLUMNS = [
   'expiresAt',
 ] as const satisfies readonly (keyof OrderView)[];
 
+/** What the channel keeps and what is left, where it has said so; in major units. */
+const SETTLED = ['fee', 'net'] as const;
+
 const BATCH = 500;
 
 /**
@@ -45,8 +49,8 @@ const BATCH = 500;
  * batches while the reader takes them, so it needs the memory of one batch; each batch sees what is committed then.
  * That somebody asked for it is in the audit log before the first order leaves.
  */
-export function exportOrders(ports: Pick<Ports, 'store' | 'audit'>) {
-  const { store } = ports;
+export function exportOrders(ports: Pick<Ports, 'store' | 'audit' | 'now'>) {
+  const { store, now } = ports;
   return async (
     asker: Pick<Asker, 'person'>,
     filter: OrderFilter,
@@ -58,7 +62,7 @@ export function exportOrders(ports: Pick<Ports, 'store' | 'audit'>) {
     return Readable.from(parts(), { objectMode: false, highWaterMark: 64 * 1024 });
 
     async function* parts(): AsyncGenerator<Buffer> {
-      if (format === 'csv') yield Buffer.from(csvLine(COLUMNS));
+      if (format === 'csv') yield Buffer.from(csvLine([...COLUMNS, ...SETTLED]));
       let after: Position | undefined;
       for (;;) {
         const { orders, hasMore } = await batch(after);
@@ -76,8 +80,9 @@ export function exportOrders(ports: Pick<Ports, 'store' | 'audit'>) {
           tx,
           shown.map(({ orderNo }) => orderNo),
         );
+        const fees = await feesOf(tx, shown, now());
         const orders = shown.map((order) => ({
-          view: viewOrder(order, { exception: exceptions.get(order.orderNo) }),
+          view: viewOrder(order, { exception: exceptions.get(order.orderNo), fees: fees.get(order.orderNo) }),
           position: { createdAt: order.createdAt, id: order.orderNo },
         }));
         return { orders, hasMore: rows.length > BATCH };
@@ -95,5 +100,6 @@ function toJson(order: OrderView): string {
 }
 
 function toCsv(order: OrderView): string {
-  return csvLine(COLUMNS.map((column) => order[column]));
+  const settled = SETTLED.map((member) => order.settlement?.[member]?.amount ?? null);
+  return csvLine([...COLUMNS.map((column) => order[column]), ...settled]);
 }

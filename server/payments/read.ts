@@ -1,6 +1,7 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import { type DisputeFilter, listDisputes } from '../db/queries/disputes.ts';
+import { feesOf } from '../db/queries/fees.ts';
 import { type ExceptionFilter, listExceptions } from '../db/queries/exceptions.ts';
 import {
   listOrders,
@@ -46,14 +47,18 @@ export function readPayments({ store, publicUrl, now }: Pick<Ports, 'store' | 'p
           tx,
           page.map(({ orderNo }) => orderNo),
         );
-        const items = page.map((order) => viewOrder(order, { exception: exceptions.get(order.orderNo) }));
+        const fees = await feesOf(tx, page, now());
+        const items = page.map((order) =>
+          viewOrder(order, { exception: exceptions.get(order.orderNo), fees: fees.get(order.orderNo) }),
+        );
         return { items, next: nextOf(rows.length > limit, page.at(-1), (row) => row.orderNo) };
       }),
     refund: (asker: Asker, refundNo: string) =>
       store.read(async (tx) => {
         const refund = await findRefund(tx, refundNo, asker.owner);
         const order = await findOrder(tx, refund.orderNo, 'any');
-        return viewRefund(refund, order.payWay);
+        const fees = await feesOf(tx, [order], now());
+        return viewRefund(refund, order.payWay, fees.get(order.orderNo)?.get(refundNo));
       }),
     refunds: (filter: RefundFilter, after: Position | undefined, limit: number) =>
       store.read(async (tx): Promise<PageOf<RefundView>> => {
@@ -61,7 +66,10 @@ export function readPayments({ store, publicUrl, now }: Pick<Ports, 'store' | 'p
         const page = rows.slice(0, limit);
         const orders = page.length === 0 ? [] : await tx.orders.list({ orderNo: page.map(({ orderNo }) => orderNo) });
         const payWays = new Map(orders.map(({ orderNo, payWay }) => [orderNo, payWay]));
-        const items = page.map((refund) => viewRefund(refund, payWays.get(refund.orderNo) ?? 'alipay'));
+        const fees = await feesOf(tx, orders, now());
+        const items = page.map((refund) =>
+          viewRefund(refund, payWays.get(refund.orderNo) ?? 'alipay', fees.get(refund.orderNo)?.get(refund.refundNo)),
+        );
         return { items, next: nextOf(rows.length > limit, page.at(-1), (row) => row.refundNo) };
       }),
     dispute: (asker: Asker, disputeNo: string) =>
@@ -88,14 +96,15 @@ export function readPayments({ store, publicUrl, now }: Pick<Ports, 'store' | 'p
     // Of an order that was only placed there is nothing to read; what is listed without a move stops its questions or holds its capture.
     const waits = order.captureState === 'pending' || order.nextCheckAt === null || order.expiresAt <= now();
     const touched = order.sequence > 2 || order.paid > 0n || waits;
-    const [refunds, exceptions] = touched
+    const [refunds, exceptions, fees] = touched
       ? await store.read(async (tx) => [
           await tx.refunds.list({ orderNo: order.orderNo }, { orderBy: { createdAt: 'asc', refundNo: 'asc' } }),
           await openExceptions(tx, [order.orderNo]),
+          await feesOf(tx, [order], now()),
         ])
-      : [[], new Map()];
+      : [[], new Map(), new Map()];
     return {
-      ...viewOrder(order, { refunds, exception: exceptions.get(order.orderNo), stale }),
+      ...viewOrder(order, { refunds, exception: exceptions.get(order.orderNo), stale, fees: fees.get(order.orderNo) }),
       ...viewCredential(order, publicUrl, now()),
     };
   }

@@ -1,3 +1,4 @@
+import type { OrderFeeRow } from '../db/entities/bills.ts';
 import type { DisputeRow } from '../db/entities/disputes.ts';
 import type { OrderExceptionRow, OrderRow, StoredMoney } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
@@ -5,7 +6,7 @@ import type { PayHint } from './channel.ts';
 import { refundableOf } from './core/decide-refund.ts';
 import { hasCredential } from './core/wish-order.ts';
 import type { ExceptionKind } from './exception-kinds.ts';
-import { majorNumber } from './money.ts';
+import { majorNumber, type Money } from './money.ts';
 import type { OrderStatus } from './order.ts';
 
 /** The wire's word for an order: refunds make `partially_refunded` and `refunded` of what was paid. */
@@ -16,8 +17,8 @@ export function statusOf(order: Pick<OrderRow, 'state' | 'paid' | 'refunded'>): 
   return order.state;
 }
 
-/** A refund as it appears on the wire. */
-export function viewRefund(refund: RefundRow, payWay: OrderRow['payWay']) {
+/** A refund as it appears on the wire; `fee` is what its bill says, once there is one. */
+export function viewRefund(refund: RefundRow, payWay: OrderRow['payWay'], fee?: OrderFeeRow) {
   return {
     refundNo: refund.refundNo,
     orderNo: refund.orderNo,
@@ -31,6 +32,7 @@ export function viewRefund(refund: RefundRow, payWay: OrderRow['payWay']) {
     elsewhere: refund.elsewhere,
     failure: refund.failureCode ? { code: refund.failureCode, message: refund.failureMessage ?? '' } : null,
     channelRefundNo: refund.channelRefundNo,
+    fee: fee ? viewMoney({ minor: fee.fee, currency: fee.currency }, payWay) : null,
     nextCheckAt: iso(refund.nextCheckAt),
     createdAt: refund.createdAt.toISOString(),
     finishedAt: iso(refund.finishedAt),
@@ -68,7 +70,13 @@ export function viewDispute(dispute: DisputeRow) {
 /** An order as it appears on the wire, without the page's own extras. */
 export function viewOrder(
   order: OrderRow,
-  also: { refunds?: readonly RefundRow[]; exception?: OrderExceptionRow | undefined; stale?: boolean } = {},
+  also: {
+    refunds?: readonly RefundRow[];
+    exception?: OrderExceptionRow | undefined;
+    stale?: boolean;
+    /** By the number of a refund; of the payment itself without one. */
+    fees?: ReadonlyMap<string, OrderFeeRow> | undefined;
+  } = {},
 ) {
   const { payWay, currency } = order;
   const major = (minor: bigint) => majorNumber({ minor, currency }, payWay);
@@ -99,8 +107,8 @@ export function viewOrder(
     channelOrderId: order.channelOrderId,
     channelTradeNo: order.channelTradeNo,
     captureReason: order.captureReason,
-    settlement: viewSettlement(order),
-    refunds: (also.refunds ?? []).map((refund) => viewRefund(refund, payWay)),
+    settlement: viewSettlement(order, also.fees?.get('')),
+    refunds: (also.refunds ?? []).map((refund) => viewRefund(refund, payWay, also.fees?.get(refund.refundNo))),
     createdAt: order.createdAt.toISOString(),
     paidAt: iso(order.paidAt),
     closedAt: iso(order.closedAt),
@@ -109,18 +117,18 @@ export function viewOrder(
   };
 }
 
-/** What is left of the payment, in major units; null while the channel has not said it. */
-function viewSettlement({ settlement, payWay }: OrderRow) {
-  if (settlement === null) return null;
-  const money = (kept: StoredMoney | undefined) =>
-    kept === undefined
-      ? null
-      : {
-          amount: majorNumber({ minor: BigInt(kept.minor), currency: kept.currency }, payWay),
-          amountMinor: Number(kept.minor),
-          currency: kept.currency,
-        };
-  return { fee: money(settlement.fee), net: money(settlement.net), received: money(settlement.received) };
+/** What is left of the payment, in major units: as the channel said it with the payment, else by its bill; null before either. */
+function viewSettlement({ settlement, payWay, paid, currency }: OrderRow, billed: OrderFeeRow | undefined) {
+  if (settlement === null && !billed) return null;
+  const { fee = billed && { minor: billed.fee, currency: billed.currency }, net, received } = settlement ?? {};
+  const left = !settlement && fee?.currency === currency ? { minor: paid - BigInt(fee.minor), currency } : net;
+  return { fee: viewMoney(fee, payWay), net: viewMoney(left, payWay), received: viewMoney(received, payWay) };
+}
+
+function viewMoney(kept: StoredMoney | Money | undefined, payWay: OrderRow['payWay']) {
+  if (kept === undefined) return null;
+  const money = { minor: BigInt(kept.minor), currency: kept.currency };
+  return { amount: majorNumber(money, payWay), amountMinor: Number(money.minor), currency: money.currency };
 }
 
 /** Where the payer goes, and what the channel handed out for it. */

@@ -3,7 +3,8 @@ import type { Context, Next } from 'koa';
 import { z } from 'zod';
 import type { PayWay } from '../payments/channel.ts';
 import { readMajorText } from '../payments/money.ts';
-import { rawBodyOf } from './body.ts';
+import { addBills } from './bills/routes.ts';
+import { bodyOf, queryText } from './control-request.ts';
 import { ensureAccount } from './core.ts';
 import { DisputeDeed } from './dispute-deed.ts';
 import { actOnDispute } from './disputes.ts';
@@ -71,6 +72,7 @@ export function controlRoutes(core: Core): Router {
   addReads(router, core);
   addPayer(router, core);
   addWeather(router, core);
+  addBills(router, core);
   return router;
 }
 
@@ -246,24 +248,6 @@ function configOf(core: Core, name: string): Partial<Record<PayWay, HalfConfig>>
   });
   if (known.length === 0) throw new SimulatorRefusal(404, 'no_such_account', `The account ${name} does not exist.`);
   return Object.fromEntries(known);
-}
-
-function bodyOf<T>(ctx: Context, schema: z.ZodType<T>): T {
-  const text = rawBodyOf(ctx).toString('utf8');
-  let input: unknown;
-  try {
-    input = JSON.parse(text === '' ? '{}' : text);
-  } catch {
-    throw new SimulatorRefusal(400, 'invalid_json', 'The body is not valid JSON.');
-  }
-  const result = schema.safeParse(input);
-  if (!result.success) throw new SimulatorRefusal(400, 'invalid_request', z.prettifyError(result.error));
-  return result.data;
-}
-
-function queryText(ctx: Context, name: string): string | undefined {
-  const value = ctx.query[name];
-  return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 /** Pages of other sites cannot send JSON without asking first, nor can they forge the Host of a rebound name. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { PayWay } from '../payments/channel.ts';
 import { type Accounts, openAccounts } from './accounts.ts';
 import { type Authority, openAuthority, pkcs8 } from './authority.ts';
+import { createBills } from './bills/book.ts';
 import { newRsaKeys } from './certificates.ts';
 import { createClock } from './clock.ts';
 import { deliver, type Deliver } from './deliver.ts';
@@ -91,6 +92,7 @@ export async function createCore(parts: CoreParts): Promise<Core> {
     authority,
     faults,
     notices,
+    bills: createBills(ledger, clock),
     strangerKey,
     log,
     half,

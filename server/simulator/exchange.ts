@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import type { Clock } from './clock.ts';
 import { SILENCE_MS, stageOf, type FaultName, type Faults, type Strike, type Target } from './faults.ts';
@@ -12,6 +13,8 @@ export interface Answer {
   silent?: boolean;
   /** How the body becomes bytes: UTF-8 unless this says otherwise. */
   encode?(text: string): Buffer;
+  /** A file instead of a body, in pieces. */
+  file?(): AsyncIterable<Buffer>;
 }
 
 /** One authenticated call: what it does and how its answer is signed. Faults are drawn for it and applied around it. */
@@ -37,20 +40,38 @@ export async function answerExchange(
   if (strike?.name === 'html')
     return write(ctx, { status: 200, body: GATEWAY_PAGE, headers: { 'content-type': 'text/html' } });
   const sealed = await exchange.seal(answer, strike?.name);
+  if (sealed.file) return write(ctx, { ...sealed, file: spoiltFile(sealed.file, strike?.name) });
   if (strike?.name === 'half-body') return writeHalf(ctx, sealed);
   if (strike?.name === 'tampered') return write(ctx, { ...sealed, body: tamper(Buffer.from(sealed.body)).toString() });
   write(ctx, sealed);
 }
 
 /** Writes an answer as it is: for refusals that a half sends before it knows whom it talks to. */
-export function write(ctx: Context, { status, body, headers = {}, encode = utf8 }: Answer): void {
+export function write(ctx: Context, { status, body, headers = {}, encode = utf8, file }: Answer): void {
   ctx.status = status;
   const traced = SUPPORT_IDS[ctx.path.split('/')[1] ?? ''];
   if (traced) ctx.set(traced, supportId(body));
   for (const [name, value] of Object.entries(headers)) ctx.set(name, value);
-  ctx.body = body === '' ? null : encode(body);
+  if (file) ctx.body = Readable.from(file(), { objectMode: false });
+  else ctx.body = body === '' ? null : encode(body);
   // Koa turns an empty body into 204; the channel's own status is what was meant.
   ctx.status = status;
+}
+
+/** A file that is changed, or breaks off with its connection after its first piece. */
+function spoiltFile(file: () => AsyncIterable<Buffer>, fault: FaultName | undefined): () => AsyncIterable<Buffer> {
+  return async function* () {
+    let isFirst = true;
+    for await (const piece of file()) {
+      if (!isFirst || (fault !== 'tampered' && fault !== 'half-body')) yield piece;
+      else if (fault === 'tampered') yield tamper(piece);
+      else {
+        yield piece.subarray(0, piece.length >> 1);
+        throw new Error('The file breaks off, as a fault asks for.');
+      }
+      isFirst = false;
+    }
+  };
 }
 
 const utf8 = (text: string) => Buffer.from(text, 'utf8');

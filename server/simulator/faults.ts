@@ -18,6 +18,8 @@ export const CALLS = [
   'certificate',
   'webhooks',
   'verify-webhook',
+  'bill',
+  'bill-file',
   'notice',
   '*',
 ] as const;

@@ -4,13 +4,14 @@ import type { Context } from 'koa';
 import type { PayWay } from '../payments/channel.ts';
 import type { Account, Accounts } from './accounts.ts';
 import type { Authority } from './authority.ts';
+import type { Bills } from './bills/book.ts';
 import type { Clock } from './clock.ts';
 import type { DisputeDeed } from './dispute-deed.ts';
 import type { Exchange } from './exchange.ts';
 import type { FaultName, Faults } from './faults.ts';
 import type { Ledger } from './ledger.ts';
 import type { NoticeRecord, Notices, SignedNotice } from './notice.ts';
-import type { Refund, RefundDraft, Trade } from './trade.ts';
+import type { Refund, RefundDraft, Trade, TradeDraft } from './trade.ts';
 import type { Trades } from './trades.ts';
 
 /** What the halves share: see `halves.ts`. */
@@ -25,6 +26,7 @@ export interface Core {
   readonly authority: Authority;
   readonly faults: Faults;
   readonly notices: Notices;
+  readonly bills: Bills;
   /** A key that belongs to nobody: `wrong-key` signs with it. */
   readonly strangerKey: KeyObject;
   readonly log: (message: string, about?: object) => void;
@@ -63,6 +65,10 @@ export interface Half {
   pay(core: Core, trade: Trade): void;
   /** The details of one more trade under the same number; absent = the channel has one trade for each number. */
   detailsOfAnother?(core: Core, trade: Trade): Record<string, unknown>;
+  /** A second order with the numbers of this one, where a channel has another id for each; absent = see `detailsOfAnother`. */
+  twinOf?(core: Core, trade: Trade): Pick<TradeDraft, 'id' | 'details'>;
+  /** Takes the money that a payer agreed to; absent = `pay` does. */
+  take?(core: Core, trade: Trade): void;
   /** The merchant accepts or denies a pending capture in its account; absent = the channel makes no captures. */
   moveCapture?(core: Core, trade: Trade, state: 'completed' | 'declined'): void;
   /** Tells the merchant of an order about anything at all; `isTest` = as from the dashboard. Absent = the channel tells of nothing else. */

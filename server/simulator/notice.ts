@@ -61,6 +61,8 @@ export interface Notices {
   send(trade: Trade, draft: NoticeDraft, delayMs?: number): void;
   /** Delivers every notice of an order (or the kind given) again, now, `times` over; answers how many were sent. */
   repeat(trade: Trade, times: number, event?: string): Promise<number>;
+  /** Nobody is told what this does, unless somebody asks for a delivery. */
+  quietly<T>(deed: () => T): T;
   /** Switches the notices of a channel off (each delivery is dropped, the schedule goes on) or on again. */
   enable(payWay: PayWay, enabled: boolean): void;
   clear(): void;

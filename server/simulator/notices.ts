@@ -24,6 +24,7 @@ export function createNotices(
 ): Notices {
   const deliveries: Delivery[] = [];
   const silenced = new Set<PayWay>();
+  let isQuiet = false;
   const stopping = new AbortController();
   const turn = createTurnstile(AT_ONCE);
 
@@ -81,7 +82,8 @@ export function createNotices(
       };
       // What happens while notices are off is not told the first time, however soon they are on again.
       const isLost = silenced.has(payWay);
-      if (delayMs === 0) schedule(notice, FIRST_MS, false, isLost);
+      if (isQuiet) notice.dueAt = null;
+      else if (delayMs === 0) schedule(notice, FIRST_MS, false, isLost);
       else schedule(notice, delayMs, true, isLost);
       ledger.writeNotice(notice);
     },
@@ -92,6 +94,14 @@ export function createNotices(
       await Promise.all(mine.flatMap((notice) => Array.from({ length: times }, () => deliverOnce(notice))));
       for (const notice of mine) ledger.writeNotice(notice);
       return mine.length * times;
+    },
+    quietly(deed) {
+      isQuiet = true;
+      try {
+        return deed();
+      } finally {
+        isQuiet = false;
+      }
     },
     enable(payWay, enabled) {
       if (enabled) silenced.delete(payWay);

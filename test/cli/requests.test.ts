@@ -170,6 +170,23 @@ const CASES: [line: string, request: string, body?: unknown][] = [
     { payWay: 'alipay', call: 'create', fault: 'commit-then-timeout', times: 1 },
   ],
   ['simulator faults --clear', 'DELETE /sim/faults'],
+  ['simulator bill list --pay-way paypal', 'GET /sim/bills?payWay=paypal'],
+  [
+    'simulator bill plant fee_differs --pay-way wechat --date 2026-11-20 --order-no P1 --account shop',
+    'POST /sim/bills/plants',
+    { kind: 'fee_differs', payWay: 'wechat', date: '2026-11-20', orderNo: 'P1', account: 'shop' },
+  ],
+  [
+    'simulator bill condition filler --pay-way alipay --rows 1000',
+    'POST /sim/bills/conditions',
+    { condition: 'filler', payWay: 'alipay', rows: 1000 },
+  ],
+  [
+    'simulator bill condition late --pay-way alipay --off',
+    'POST /sim/bills/conditions',
+    { condition: 'late', payWay: 'alipay', on: false },
+  ],
+  ['simulator bill clear b-1', 'DELETE /sim/bills/b-1'],
 ];
 
 for (const [line, request, body] of CASES) {

@@ -17,6 +17,8 @@ test('statements beside it set nothing but a lease, the mark of held stock and w
     [...text.matchAll(statement)].map(([, verb, set]) => `${path}: ${verb} ${set}`),
   );
   t.deepEqual(found.toSorted(), [
+    // Of lines of bills.
+    'server/db/queries/bill-retention.ts: delete from (',
     'server/db/queries/catalog.ts: update set stock_held',
     'server/db/queries/catalog.ts: update set stock_held',
     'server/db/queries/due.ts: update set ${lease}',

@@ -122,7 +122,8 @@ export function refundLine(refund: RefundRow, change: Partial<BillLine> = {}): P
   return { kind: 'refund', event: 'REFUND', orderNo, refundNo, channelRefundNo, amount, fee: -2n, ...change };
 }
 
-function billRow(whose: Pick<BillRow, 'payWay' | 'account' | 'mode'>): BillRow {
+/** The row of a bill that has been read and waits to be compared. */
+export function billRow(whose: Pick<BillRow, 'payWay' | 'account' | 'mode'>): BillRow {
   return {
     ...whose,
     billNo: '',

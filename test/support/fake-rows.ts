@@ -380,6 +380,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
       method === 'POST' ? { id: 'f-1', hits: 0, probability: null, ...(body as Row) } : { faults: [] },
     true,
   ],
+  [/^\/sim\/bills(\/b-1)?$/, () => ({ plants: [{ ...tradeRow, id: 'b-2', kind: 'amount_differs' }], conditions: [] })],
   [/^\/sim\/notify$/, () => ({ sent: 1 })],
   [/^\/sim\//, () => tradeRow],
 ];

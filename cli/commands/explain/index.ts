@@ -42,7 +42,7 @@ export async function run({ api, print, terminal, flags }: Context, orderNo: str
 
 /** In a pipe every line says what it belongs to: a refund's reason is `refund-why`. */
 function labelled({ title, lines }: Section): string[] {
-  const owner = { order: '', refunds: 'refund', exceptions: 'exception', story: 'step' }[title];
+  const owner = { order: '', refunds: 'refund', exceptions: 'exception', bills: 'bill', story: 'step' }[title];
   return lines.map(({ label, cells }) =>
     tsvLine([owner === '' || label === owner ? label : `${owner}-${label}`, ...cells]),
   );

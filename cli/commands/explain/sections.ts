@@ -28,6 +28,15 @@ export interface Explanation {
     fix: string | null;
   }[];
   exceptions: { id: string; kind: string; fix: string }[];
+  bills?: {
+    billNo: string;
+    day: string;
+    kind: string;
+    amountMinor: number;
+    feeMinor: number;
+    currency: string;
+  }[];
+  differences?: { kind: string; state: string; billNo: string; day: string }[];
 }
 
 /** Everything that was read about an order. */
@@ -49,7 +58,7 @@ export interface Line {
 
 /** Lines that belong together. */
 export interface Section {
-  title: 'order' | 'refunds' | 'exceptions' | 'story';
+  title: 'order' | 'refunds' | 'exceptions' | 'bills' | 'story';
   lines: readonly Line[];
 }
 
@@ -85,12 +94,27 @@ export function sectionsOf({ explanation, timeline, order }: Found, now?: Date):
         ...(explanation.fix?.startsWith(fix) ? [] : help(fix)),
       ]),
     },
+    { title: 'bills', lines: billed(explanation) },
     {
       title: 'story',
       lines: timeline.map((step) => ({ label: 'step', cells: [time(step.at), ...stepCells(step, time)] })),
     },
   ];
   return sections.filter(({ lines }) => lines.length > 0);
+}
+
+/** What the channel's bills say, and where that is not what the order says. */
+function billed({ bills = [], differences = [] }: Explanation): Line[] {
+  return [
+    ...bills.map(({ billNo, day, kind, amountMinor, feeMinor, currency }) => ({
+      label: 'bill',
+      cells: [day, `${kind} ${minorMoney(amountMinor, currency)}`, `fee ${minorMoney(feeMinor, currency)}`, billNo],
+    })),
+    ...differences.map(({ kind, state, billNo }) => ({
+      label: 'differs',
+      cells: [kind, state, `payctl bill differences ${billNo}`],
+    })),
+  ];
 }
 
 function about(

@@ -1,5 +1,5 @@
 import type { Mode, PayWay } from '../../payments/channel.ts';
-import type { BillDifferenceRow, BillRow } from '../entities/bills.ts';
+import type { BillDifferenceRow, BillLineRow, BillRow } from '../entities/bills.ts';
 import type { ReadTx } from '../store.ts';
 
 /** An account at a channel. */
@@ -62,6 +62,34 @@ const BILL_COLUMNS = [
   ['project', 'project'],
   ['state', 'state'],
 ] as const;
+
+/** A line that counts, and the day of its bill. */
+export type BilledLine = Pick<
+  BillLineRow,
+  | 'billNo'
+  | 'line'
+  | 'kind'
+  | 'event'
+  | 'refundNo'
+  | 'channelTradeNo'
+  | 'channelRefundNo'
+  | 'currency'
+  | 'amount'
+  | 'fee'
+> & { day: string };
+
+/** Most lines of an order that are shown. */
+const MOST_LINES = 50;
+
+/** What the bills say about an order, in the order of their days. */
+export async function linesOfOrder(tx: ReadTx, orderNo: string): Promise<BilledLine[]> {
+  const found = await tx.billLines.list({ orderNo }, { orderBy: { day: 'asc', line: 'asc' }, limit: MOST_LINES });
+  if (found.length === 0) return [];
+  const bills = await tx.bills.list({ billNo: [...new Set(found.map(({ billNo }) => billNo))] });
+  return found.filter(({ billNo, reading }) =>
+    bills.some((bill) => bill.billNo === billNo && bill.reading === reading),
+  );
+}
 
 /** Differences of a bill by kind and state. */
 export interface DifferenceCount {

@@ -1,5 +1,7 @@
+import type { BillDifferenceRow } from '../../db/entities/bills.ts';
 import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
+import { type BilledLine, linesOfOrder } from '../../db/queries/bills.ts';
 import { decideRefund, refundableOf } from '../core/decide-refund.ts';
 import type { RefundFacts } from '../core/facts.ts';
 import type { Asker, Ports } from '../ports.ts';
@@ -38,6 +40,20 @@ export interface Explanation {
     fix: string | null;
   }[];
   exceptions: { id: string; kind: string; fix: string }[];
+  /** What the bills of the channel say about it. */
+  bills: {
+    billNo: string;
+    day: string;
+    line: number;
+    kind: string;
+    event: string;
+    amountMinor: number;
+    feeMinor: number;
+    currency: string;
+    channelNo: string | null;
+  }[];
+  /** Where a bill and this order do not agree yet. */
+  differences: { kind: string; state: string; billNo: string; day: string }[];
 }
 
 /** What an explanation is made of, read at one moment. */
@@ -47,6 +63,9 @@ export interface Explained {
   exceptions: readonly OrderExceptionRow[];
   sibling: boolean;
   facts: RefundFacts;
+  /** What the bills of the channel say about it. */
+  lines?: readonly BilledLine[];
+  differences?: readonly BillDifferenceRow[];
 }
 
 /** Explains orders from their rows: the decisions that move them are asked, the channel is not. */
@@ -61,6 +80,8 @@ export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & 
         exceptions: await tx.exceptions.list({ orderNo, state: 'open' }, { orderBy: { createdAt: 'asc' } }),
         sibling: await hasSibling(tx, order),
         facts: await loadRefundFacts(ports, tx, order),
+        lines: await linesOfOrder(tx, orderNo),
+        differences: await tx.billDifferences.list({ orderNo, state: ['open', 'listed'] }),
       };
     });
     return explain(read, now(), debug);
@@ -69,7 +90,7 @@ export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & 
 
 /** The explanation of one order at one moment. */
 export function explain(
-  { order, refunds, exceptions, sibling, facts }: Explained,
+  { order, refunds, exceptions, sibling, facts, lines = [], differences = [] }: Explained,
   now: Date,
   debug: boolean,
 ): Explanation {
@@ -97,7 +118,22 @@ export function explain(
     },
     refunds: refundSteps,
     exceptions: exceptions.map(({ id, kind, dedupe }) => ({ id, kind, fix: fixOf(kind, id, dedupe) })),
+    bills: lines.map(explainLine),
+    differences: differences.map(({ kind, state, billNo, day }) => ({ kind, state, billNo, day })),
   };
+}
+
+function explainLine({
+  amount,
+  fee,
+  channelTradeNo,
+  channelRefundNo,
+  ...line
+}: BilledLine): Explanation['bills'][number] {
+  const { billNo, day, kind, event, currency } = line;
+  const channelNo = channelRefundNo ?? channelTradeNo;
+  const money = { amountMinor: Number(amount), feeMinor: Number(fee), currency };
+  return { billNo, day, line: line.line, kind, event, ...money, channelNo };
 }
 
 function fixOf(kind: string, id: string, dedupe: string): string {

@@ -40,6 +40,24 @@ const OrderExplanation = z
       }),
     ),
     exceptions: z.array(z.object({ id: z.string(), kind: z.string(), fix: z.string() })),
+    bills: z
+      .array(
+        z.object({
+          billNo: z.string(),
+          day: z.iso.date(),
+          line: z.int(),
+          kind: z.string(),
+          event: z.string().describe("The channel's word."),
+          amountMinor: z.int(),
+          feeMinor: z.int().describe('What the channel kept; negative when it gave a fee back.'),
+          currency: z.string(),
+          channelNo: z.string().nullable(),
+        }),
+      )
+      .describe('What the bills of the channel say about the order.'),
+    differences: z
+      .array(z.object({ kind: z.string(), state: z.string(), billNo: z.string(), day: z.iso.date() }))
+      .describe('Where a bill and the order do not agree yet.'),
   })
   .meta({ id: 'OrderExplanation' });
 

@@ -83,6 +83,9 @@ export const Refund = z
       ),
     failure: Failure,
     channelRefundNo: z.string().nullable(),
+    fee: Settled.describe(
+      'What the channel kept for the refund by its bill; negative when it gave a fee back. null until the bill has been read.',
+    ),
     nextCheckAt: Timestamp.nullable(),
     createdAt: Timestamp,
     finishedAt: Timestamp.nullable(),
@@ -126,7 +129,9 @@ export const Order = z
     settlement: z
       .object({ fee: Settled, net: Settled, received: Settled })
       .nullable()
-      .describe('What the channel keeps and what is left, as the channel says it with the payment (PayPal).'),
+      .describe(
+        'What the channel keeps and what is left: as it said with the payment (PayPal), else by its bill a day later.',
+      ),
     payment: z
       .object({
         type: z

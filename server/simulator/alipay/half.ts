@@ -5,6 +5,7 @@ import type { Core, Half } from '../half.ts';
 import { write } from '../exchange.ts';
 import { readParts } from '../multipart.ts';
 import type { Trade } from '../trade.ts';
+import { BILL_PATH, serveBill } from './bill-calls.ts';
 import { METHODS, perform } from './calls.ts';
 import { actOnComplaint } from './complaints.ts';
 import { openPage } from './create.ts';
@@ -34,6 +35,7 @@ export const alipayHalf: Half = {
   mount(router: Router, core: Core) {
     router.post(GATEWAY, (ctx) => serve(core, ctx));
     router.get(GATEWAY, (ctx) => servePage(core, ctx));
+    router.get(BILL_PATH, (ctx) => serveBill(core, ctx));
   },
   pay(core, trade) {
     core.trades.scan(trade);

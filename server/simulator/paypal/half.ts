@@ -5,7 +5,7 @@ import type { NoticeRecord, SignedNotice } from '../notice.ts';
 import { SimulatorRefusal } from '../refusal.ts';
 import { duplicateFirstKey } from '../spoil.ts';
 import type { Trade } from '../trade.ts';
-import { moveCapture } from './captures.ts';
+import { moveCapture, takeMoney } from './captures.ts';
 import { actOnPaypalDispute } from './disputes.ts';
 import { tell, type EventFacts } from './events.ts';
 import { presentOrder } from './present.ts';
@@ -47,6 +47,11 @@ export const paypalHalf: Half = {
     pems: { paypal_simulator_ca: [core.authority.root] },
   }),
   pay: approve,
+  take: (core, trade) => takeMoney(core, trade, undefined, undefined),
+  twinOf(core, { details }) {
+    const { requestId: _1, refundRequests: _2, disputes: _3, refusedWith: _4, ...kept } = details;
+    return { id: core.trades.newNumber(newPaypalId), details: kept };
+  },
   moveCapture,
   tellEvent: (core, trade, { type, resource, isTest }) => tell(core, trade, type, type, resource, isTest),
   decline: (core, trade) => core.trades.decline(trade),

@@ -1,3 +1,4 @@
+import { feeOf } from '../bills/fees.ts';
 import { majorOf, type Payment, type Refund, type Trade } from '../trade.ts';
 
 /** Who gets the money, and where the API and the payer page of this order are. */
@@ -123,7 +124,7 @@ function orderLinks(trade: Trade, { apiUrl, payerUrl, linkName }: Scenery): Json
 
 /** Invented, but of PayPal's form (Payments v2, seller receivable breakdown): a fee of three per cent, and nothing while the capture is pending. */
 function breakdown(trade: Trade, minor: number): Json {
-  const fee = Math.floor((minor * 3) / 100);
+  const fee = feeOf('paypal', minor);
   return {
     gross_amount: amount(trade, minor),
     paypal_fee: amount(trade, fee),

@@ -9,6 +9,7 @@ import { openBooks } from './books.ts';
 import { addCheckout } from './checkout-routes.ts';
 import { addDisputes } from './dispute-routes.ts';
 import { addNotifications } from './notification-routes.ts';
+import { addReports } from './report-routes.ts';
 import { PaypalRefusal, refuse, refuseToken, refuseWith } from './refusals.ts';
 import { json, type AddRoute, type Request, type Route } from './route.ts';
 import { accountOfBasic, accountOfBearer, issueToken, TOKEN_SECONDS } from './tokens.ts';
@@ -23,6 +24,7 @@ export function mountPaypal(router: Router, core: Core): void {
   addCheckout(add, core, books);
   addDisputes(add, core);
   addNotifications(router, add, core);
+  addReports(add, core);
 }
 
 async function answer(core: Core, ctx: Context, route: Route): Promise<void> {
@@ -60,7 +62,7 @@ async function answerToken(core: Core, ctx: Context): Promise<void> {
     call: 'token',
     act: () =>
       json(200, {
-        scope: 'https://uri.paypal.com/services/payments/payment',
+        scope: 'https://uri.paypal.com/services/payments/payment https://uri.paypal.com/services/reporting/search/read',
         access_token: issueToken(account, core.clock.now()),
         token_type: 'Bearer',
         app_id: 'APP-SIMULATOR',

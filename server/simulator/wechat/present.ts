@@ -10,6 +10,11 @@ const TRADE_TYPES: ReadonlyMap<string, string> = new Map([
   ['codepay', 'MICROPAY'],
 ]);
 
+/** What WeChat Pay calls a product. */
+export function tradeType(product: string): string | undefined {
+  return TRADE_TYPES.get(product);
+}
+
 const REFUND_WORDS = {
   processing: 'PROCESSING',
   succeeded: 'SUCCESS',

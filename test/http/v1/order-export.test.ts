@@ -13,6 +13,7 @@ import { serviceOfFile } from '../../support/file-service.ts';
 import { coverRoutes } from '../../support/route-file.ts';
 
 const audit = async () => {};
+const now = () => new Date();
 const file = await serviceOfFile(import.meta.filename);
 coverRoutes(test, file);
 
@@ -68,7 +69,7 @@ test.serial('a long export has every order once, in the memory of one batch', as
   let lines = 0;
   let rest = '';
   const grown: number[] = [];
-  for await (const part of await exportOrders({ ...db, audit })({}, {}, 'ndjson')) {
+  for await (const part of await exportOrders({ ...db, audit, now })({}, {}, 'ndjson')) {
     const pieces = (rest + String(part)).split('\n');
     rest = pieces.pop() ?? '';
     for (const line of pieces) {
@@ -100,7 +101,7 @@ test.serial('a reader that hangs up ends the export', async (t) => {
   answer.destroy();
   let reads = 0;
   const counting = { ...store, read: ((work) => ((reads += 1), store.read(work))) as typeof store.read };
-  const body: Readable = await exportOrders({ store: counting, audit })({}, {}, 'csv');
+  const body: Readable = await exportOrders({ store: counting, audit, now })({}, {}, 'csv');
   body.once('data', () => body.destroy());
   await until('the reader is gone', async () => body.destroyed);
   await turn();

@@ -48,6 +48,7 @@ test('with nothing set, the defaults of the contract hold', (t) => {
       deliveryDays: 90,
       effectDays: 90,
       refundQuestionDays: 180,
+      billLineDays: 400,
       unpaidOrderDays: 365,
     },
   });

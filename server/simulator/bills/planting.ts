@@ -1,0 +1,185 @@
+import type { PayWay } from '../../payments/channel.ts';
+import type { Core } from '../half.ts';
+import { refundElsewhere } from '../refunds.ts';
+import { SimulatorRefusal } from '../refusal.ts';
+import { paymentOf, refundableMinor, type Trade } from '../trade.ts';
+import { dayOf, spanOfDay, type Span } from './days.ts';
+import { foreignRow } from './filler.ts';
+import type { Plant, PlantKind } from './plants.ts';
+
+const NOON_MS = 12 * 3_600_000;
+
+/** What is asked for: without an order a fitting one of that day, without a date today. */
+export interface PlantRequest {
+  kind: PlantKind;
+  payWay: PayWay;
+  date?: string | undefined;
+  orderNo?: string | undefined;
+  account?: string | undefined;
+}
+
+interface Ground {
+  core: Core;
+  kind: PlantKind;
+  payWay: PayWay;
+  date: string;
+  span: Span;
+  /** The trades that may be meant, the newest last. */
+  trades: readonly Trade[];
+  account: string;
+  /** An order was asked for by its number. */
+  isNamed: boolean;
+}
+
+/** What was found or made: of which trade, and the channel's number of it. */
+interface Spot {
+  trade: Trade;
+  number: string;
+}
+
+/** Plants a difference between a bill and what the merchant knows; throws SimulatorRefusal when nothing fits. */
+export function plant(core: Core, request: PlantRequest): Plant {
+  const ground = groundOf(core, request);
+  const { kind, payWay, date, account } = ground;
+  if (kind === 'order_not_ours') {
+    const row = foreignRow(
+      payWay,
+      momentIn(ground, ground.span.from),
+      `${date} ${core.bills.plants.list().length}`,
+      4321,
+    );
+    return core.bills.plants.add({ kind, payWay, account, date, orderNo: row.orderNo, number: row.number }, row);
+  }
+  if (kind === 'currency_differs' && payWay === 'alipay')
+    throw new SimulatorRefusal(400, 'plant_unknown_here', 'The bills of alipay have no column for a currency.');
+  const { trade, number } = SPOTS[kind](ground);
+  return core.bills.plants.add({ kind, payWay, account: trade.account, date, orderNo: trade.orderNo, number });
+}
+
+const SPOTS: Readonly<Record<Exclude<PlantKind, 'order_not_ours'>, (ground: Ground) => Spot>> = {
+  paid_missing_at_channel: paymentOfDay,
+  amount_differs: paymentOfDay,
+  currency_differs: paymentOfDay,
+  fee_differs: paymentOfDay,
+  refund_missing_at_channel: refundOfDay,
+  refund_amount_differs: refundOfDay,
+  paid_unknown_to_us: payUntold,
+  refund_unknown_to_us: refundUntold,
+  duplicate_payment: payTwice,
+};
+
+function groundOf(core: Core, request: PlantRequest): Ground {
+  const { kind, payWay, orderNo } = request;
+  const date = request.date ?? dayOf(payWay, core.clock.now());
+  const span = spanOfDay(payWay, date);
+  if (!span || span.from > core.clock.now())
+    throw new SimulatorRefusal(400, 'date_invalid', 'date must be a day like 2026-01-31, today or before.');
+  const account = request.account ?? 'default';
+  if (!core.accounts.get(payWay, account))
+    throw new SimulatorRefusal(404, 'no_such_account', `The account ${account} does not exist.`);
+  const trades = [...core.ledger.trades.values()]
+    .filter((trade) => trade.payWay === payWay && (request.account ?? trade.account) === trade.account)
+    .filter((trade) => (orderNo ?? trade.orderNo) === trade.orderNo);
+  if (orderNo !== undefined && trades.length === 0)
+    throw new SimulatorRefusal(404, 'no_such_order', `The simulator has no order ${orderNo}.`);
+  return { core, kind, payWay, date, span, trades, account, isNamed: orderNo !== undefined };
+}
+
+/** The newest of the trades that fit and have no such difference yet. */
+function newest(ground: Ground, spotOf: (trade: Trade) => string | undefined): Spot {
+  const { core, kind, trades, payWay, date } = ground;
+  const planted = new Set(
+    core.bills.plants
+      .list()
+      .filter((one) => one.kind === kind)
+      .map(({ number }) => number),
+  );
+  for (const trade of trades.toReversed()) {
+    const number = spotOf(trade);
+    if (number !== undefined && !planted.has(number)) return { trade, number };
+  }
+  throw new SimulatorRefusal(409, 'nothing_fits', `No trade of ${payWay} on ${date} fits ${kind}.`);
+}
+
+function paymentOfDay(ground: Ground): Spot {
+  return newest(ground, (trade) => {
+    const payment = paymentOf(trade);
+    return payment && isIn(ground.span, payment.at) ? payment.number : undefined;
+  });
+}
+
+function refundOfDay(ground: Ground): Spot {
+  return newest(
+    ground,
+    ({ refunds }) =>
+      refunds.find(({ state, origin, at }) => state === 'succeeded' && origin !== 'dispute' && isIn(ground.span, at))
+        ?.number,
+  );
+}
+
+function payUntold(ground: Ground): Spot {
+  const { core } = ground;
+  const { trade } = newest(ground, (one) => {
+    const current = core.trades.byId(one.id);
+    const isOpen = current && ['offered', 'open', 'approved'].includes(current.state);
+    // An order that is named may be over already: its money crossed the close.
+    const fits = isOpen || (ground.isNamed && current?.state === 'closed');
+    return fits && one.createdAt < ground.span.to ? one.id : undefined;
+  });
+  core.trades.reopen(trade);
+  return pay(ground, trade);
+}
+
+/** One more payment of an order that is paid: another trade under its number. */
+function payTwice(ground: Ground): Spot {
+  const { core } = ground;
+  const { trade } = paymentOfDay(ground);
+  const { payWay, account, orderNo, scene, subject, minor, currency, notifyUrl, returnUrl, cancelUrl } = trade;
+  const names = { payWay, account, orderNo, scene, subject, minor, currency, notifyUrl, returnUrl, cancelUrl };
+  const half = core.half(payWay);
+  const own = half.twinOf?.(core, trade) ?? { details: half.detailsOfAnother?.(core, trade) ?? {} };
+  return pay(ground, core.trades.create({ ...names, ...own, state: 'open' }));
+}
+
+/** The payer pays, the channel takes the money, and nobody is told. */
+function pay(ground: Ground, trade: Trade): Spot {
+  const { core } = ground;
+  const half = core.half(trade.payWay);
+  core.notices.quietly(() => {
+    if (trade.state !== 'approved') half.pay(core, trade);
+    half.take?.(core, trade);
+  });
+  const payment = paymentOf(trade);
+  if (!payment) throw new SimulatorRefusal(409, 'nothing_fits', `Order ${trade.orderNo} could not be paid.`);
+  payment.at = momentIn(ground, trade.createdAt < ground.span.to ? trade.createdAt : ground.span.from);
+  trade.createdAt = Math.min(trade.createdAt, payment.at);
+  core.trades.record(trade, 'updated');
+  return { trade, number: payment.number };
+}
+
+/** Half of what is left goes back, made in the portal. */
+function refundUntold(ground: Ground): Spot {
+  const { core, span } = ground;
+  const { trade } = newest(ground, (one) => {
+    const payment = paymentOf(one);
+    const fits = payment && payment.at < span.to && refundableMinor(one) > 0 && one.fixed !== 'refunds-fail';
+    return fits ? one.id : undefined;
+  });
+  const refund = core.notices.quietly(() =>
+    refundElsewhere(core, trade, Math.max(1, Math.floor(refundableMinor(trade) / 2))),
+  );
+  refund.at = momentIn(ground, paymentOf(trade)?.at ?? refund.at);
+  refund.doneAt = refund.at;
+  core.trades.record(trade, 'updated');
+  return { trade, number: refund.number };
+}
+
+/** Now; on a day that is over its noon, or `earliest` where that is later. */
+function momentIn({ core, span }: Pick<Ground, 'core' | 'span'>, earliest: number): number {
+  const now = core.clock.now();
+  return now < span.to ? now : Math.max(earliest, span.from + NOON_MS);
+}
+
+function isIn({ from, to }: Span, at: number): boolean {
+  return at >= from && at < to;
+}

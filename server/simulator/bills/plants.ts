@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto';
+import type { PayWay } from '../../payments/channel.ts';
+import { SimulatorRefusal } from '../refusal.ts';
+import type { Scope } from './ledger-rows.ts';
+import type { BillRow } from './row.ts';
+
+/** Differences that are made in the bill alone: the ledger stays as it is. */
+export const BILL_PLANTS = [
+  'paid_missing_at_channel',
+  'amount_differs',
+  'currency_differs',
+  'refund_missing_at_channel',
+  'refund_amount_differs',
+  'fee_differs',
+  'order_not_ours',
+] as const;
+/** Differences that are made by money that moves and of which nobody is told. */
+export const LEDGER_PLANTS = ['paid_unknown_to_us', 'refund_unknown_to_us', 'duplicate_payment'] as const;
+/** Every difference that can be planted. */
+export const PLANTS = [...BILL_PLANTS, ...LEDGER_PLANTS] as const;
+/** One of them. */
+export type PlantKind = (typeof PLANTS)[number];
+
+/** A difference that was planted. */
+export interface Plant {
+  id: string;
+  kind: PlantKind;
+  payWay: PayWay;
+  account: string;
+  /** The day of the bill that shows it. */
+  date: string;
+  orderNo: string;
+  /** The channel's number of the payment or refund. */
+  number: string;
+}
+
+/** The differences that were planted; those of the ledger cannot be taken back and are only remembered. */
+export interface Plants {
+  add(plant: Omit<Plant, 'id'>, foreign?: BillRow): Plant;
+  list(): readonly Plant[];
+  /** Forgets one, or all. */
+  clear(id?: string): void;
+  /** The rows of a bill with whatever was planted in them. */
+  apply(rows: readonly BillRow[], scope: Scope): BillRow[];
+}
+
+/** What becomes of a row; null = it is left out. */
+const CHANGES: Readonly<Partial<Record<PlantKind, (row: BillRow) => BillRow | null>>> = {
+  paid_missing_at_channel: () => null,
+  refund_missing_at_channel: () => null,
+  amount_differs: (row) => ({ ...row, minor: row.minor + 1 }),
+  refund_amount_differs: (row) => ({ ...row, minor: row.minor + 1 }),
+  currency_differs: (row) => ({ ...row, currency: row.currency === 'USD' ? 'EUR' : 'USD' }),
+  fee_differs: (row) => ({ ...row, fee: row.fee + 1 }),
+};
+
+/** Plants, none at first. They do not outlive the process. */
+export function createPlants(): Plants {
+  let known: { plant: Plant; foreign?: BillRow }[] = [];
+  return {
+    add(draft, foreign) {
+      if (known.some(({ plant }) => plant.kind === draft.kind && plant.number === draft.number))
+        throw new SimulatorRefusal(409, 'planted_already', `${draft.number} has this difference already.`);
+      const plant = { id: randomUUID(), ...draft };
+      known.push({ plant, ...(foreign ? { foreign } : {}) });
+      return plant;
+    },
+    list: () => known.map(({ plant }) => plant),
+    clear(id) {
+      known = id === undefined ? [] : known.filter(({ plant }) => plant.id !== id);
+    },
+    apply(rows, { payWay, account, from, to }) {
+      const changed = rows.flatMap((row) => changedBy(row, known));
+      const foreign = known.flatMap(({ plant, foreign: row }) =>
+        row && plant.payWay === payWay && plant.account === account && row.at >= from && row.at < to ? [row] : [],
+      );
+      return [...changed, ...foreign].toSorted((a, b) => a.at - b.at);
+    },
+  };
+}
+
+function changedBy(row: BillRow, known: readonly { plant: Plant }[]): BillRow[] {
+  let changed: BillRow | null = row;
+  for (const { plant } of known) {
+    if (changed && plant.number === row.number && plant.payWay === row.trade?.payWay)
+      changed = CHANGES[plant.kind]?.(changed) ?? (CHANGES[plant.kind] ? null : changed);
+  }
+  return changed ? [changed] : [];
+}

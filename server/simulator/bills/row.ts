@@ -1,0 +1,30 @@
+import type { Trade } from '../trade.ts';
+
+/** Where money of a bill stands: it moved, it is about to, or it did not. */
+export type RowState = 'done' | 'under-way' | 'failed';
+
+/** One line of a bill before a channel writes it in its own form. Times are milliseconds on the simulated clock, amounts minor units. */
+export interface BillRow {
+  /** `dispute` = taken for a dispute. */
+  kind: 'payment' | 'refund' | 'dispute';
+  /** The channel's number of this payment or refund. */
+  number: string;
+  /** The channel's number of the payment that it is about. */
+  tradeNo: string;
+  /** The merchant's number of the order. */
+  orderNo: string;
+  /** The merchant's number of the refund. */
+  refundNo: string | null;
+  state: RowState;
+  /** Never negative; `kind` says which way it goes. */
+  minor: number;
+  currency: string;
+  /** What the channel keeps; negative when it gives a fee back. */
+  fee: number;
+  at: number;
+  /** When the order was created. */
+  createdAt: number;
+  subject: string;
+  /** Null = another system's. */
+  trade: Trade | null;
+}

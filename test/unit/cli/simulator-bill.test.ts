@@ -1,0 +1,31 @@
+import test from 'ava';
+import { CONDITIONS as offered, PLANTS as plantable } from '../../../cli/commands/simulator/bill.ts';
+import { DIFFERENCE_KINDS, NOT_OURS } from '../../../server/payments/bills/bill-states.ts';
+import { CONDITIONS } from '../../../server/simulator/bills/conditions.ts';
+import { PLANTS } from '../../../server/simulator/bills/plants.ts';
+import { runPayctl } from '../../support/cli.ts';
+
+test('payctl offers what the simulator can do with bills', (t) => {
+  t.deepEqual([...plantable].toSorted(), [...PLANTS].toSorted());
+  t.deepEqual([...offered].toSorted(), [...CONDITIONS].toSorted());
+});
+
+test('every difference that the service knows can be planted', (t) => {
+  t.deepEqual([...PLANTS].toSorted(), [...DIFFERENCE_KINDS, NOT_OURS].toSorted());
+});
+
+test('the help names every difference and every condition', async (t) => {
+  for (const [verb, names] of [
+    ['plant', PLANTS],
+    ['condition', CONDITIONS],
+  ] as const) {
+    const { code, stdout } = await runPayctl(['simulator', 'bill', verb, '--help']);
+    t.is(code, 0);
+    const words = stdout.split(/[\s,;:]+/);
+    t.deepEqual(
+      names.filter((name) => !words.includes(name)),
+      [],
+      verb,
+    );
+  }
+});

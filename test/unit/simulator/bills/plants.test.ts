@@ -1,0 +1,183 @@
+import test from 'ava';
+import type { PayWay } from '../../../../server/payments/channel.ts';
+import { call, configOf, nativeOrder } from '../wechat/merchant.ts';
+import { openDesk, type Desk, type Row } from './desk.ts';
+
+let desk: Desk;
+test.before(async () => {
+  desk = await openDesk();
+  for (const payWay of WAYS) {
+    for (const number of ['PAID1', 'PAID2', 'PAID3']) await desk.make(payWay, `${payWay}${number}`);
+    await desk.refund(payWay, `${payWay}PAID1`);
+    await desk.make(payWay, `${payWay}OPEN1`, false);
+  }
+});
+test.after.always(() => desk?.close());
+test.afterEach.always(async () => {
+  await fetch(`${desk.world.url}/sim/bills`, { method: 'DELETE', headers: { 'content-type': 'application/json' } });
+});
+
+const WAYS = ['alipay', 'wechat', 'paypal'] as const;
+
+/** What a row of each channel says of the same. */
+const SAID: Readonly<
+  Record<PayWay, (row: Row) => { orderNo: string; number: string; amount: string; currency: string; fee: string }>
+> = {
+  alipay: (row) => ({
+    orderNo: row['商户订单号']!,
+    number: row['业务类型'] === '退款' ? row['退款批次号/请求号']! : row['支付宝交易号']!,
+    amount: row['订单金额（元）']!,
+    currency: 'CNY',
+    fee: row['服务费（元）']!,
+  }),
+  wechat: (row) => ({
+    orderNo: row['商户订单号']!,
+    number: row['交易状态'] === 'REFUND' ? row['微信退款单号']! : row['微信订单号']!,
+    amount: row['交易状态'] === 'REFUND' ? `-${row['申请退款金额']}` : row['订单金额']!,
+    currency: row['货币种类']!,
+    fee: `${-Number(row['手续费'])}`,
+  }),
+  paypal: (row) => {
+    const money = row['transaction_amount'] as unknown as { value: string; currency_code: string };
+    const fee = row['fee_amount'] as unknown as { value: string } | undefined;
+    const orderNo = row['custom_field'] ?? row['invoice_id']!;
+    const number = row['transaction_id']!;
+    return { orderNo, number, amount: money.value, currency: money.currency_code, fee: fee?.value ?? '0' };
+  },
+};
+
+async function said(payWay: PayWay) {
+  return (await desk.rows(payWay)).map((row) => SAID[payWay](row));
+}
+
+type Said = Awaited<ReturnType<typeof said>>;
+
+/** What each difference does to the rows of an order that is paid with 12.30 and perhaps got 2.30 back. */
+const CHANGED: Readonly<Record<string, (before: Said[0] | undefined) => Partial<Said[0]> | 'gone'>> = {
+  paid_missing_at_channel: () => 'gone',
+  amount_differs: () => ({ amount: '12.31' }),
+  currency_differs: (before) => ({ currency: before?.currency === 'USD' ? 'EUR' : 'USD' }),
+  fee_differs: (before) => ({ fee: (Number(before?.fee) - 0.01).toFixed(2) }),
+  refund_missing_at_channel: () => 'gone',
+  refund_amount_differs: () => ({ amount: '-2.31' }),
+};
+
+for (const payWay of WAYS) {
+  for (const [kind, changeOf] of Object.entries(CHANGED)) {
+    if (kind === 'currency_differs' && payWay === 'alipay') continue;
+    test.serial(`${payWay}: ${kind} is in the bill and nowhere else`, async (t) => {
+      const orderNo = `${payWay}PAID1`;
+      const before = await said(payWay);
+      const isRefund = kind.startsWith('refund');
+      const index = before.findIndex((row) => row.orderNo === orderNo && row.amount.startsWith('-') === isRefund);
+      const ledger = await desk.world.ledger(orderNo);
+      t.like(await desk.plant(kind, payWay, { orderNo }), { kind, payWay, orderNo, date: desk.day });
+      const change = changeOf(before[index]);
+      const wanted = before.flatMap((row, at) =>
+        at !== index ? [row] : change === 'gone' ? [] : [{ ...row, ...change }],
+      );
+      t.deepEqual((await said(payWay)).map(normal), wanted.map(normal));
+      t.deepEqual(await desk.world.ledger(orderNo), ledger);
+      t.like(await desk.plant(kind, payWay, { orderNo }), { error: { code: 'nothing_fits' } });
+    });
+  }
+
+  test.serial(`${payWay}: order_not_ours is a payment that the ledger does not have`, async (t) => {
+    const before = await said(payWay);
+    const { orderNo, number } = await desk.plant('order_not_ours', payWay);
+    const after = await said(payWay);
+    t.is(after.length, before.length + 1);
+    t.true(after.some((row) => row.orderNo === orderNo && row.number === number));
+    t.deepEqual((await desk.world.ledger(orderNo)).entries, []);
+  });
+
+  test.serial(`${payWay}: paid_unknown_to_us is money of which nobody is told`, async (t) => {
+    const orderNo = `${payWay}OPEN1`;
+    t.deepEqual(await desk.plant('paid_unknown_to_us', payWay), {
+      ...(await planted(payWay)),
+      kind: 'paid_unknown_to_us',
+      orderNo,
+    });
+    t.like((await desk.world.ledger(orderNo)).orders[0], { paid: 1230, payments: 1, state: 'paid' });
+    await desk.world.post('/sim/clock', { advanceSeconds: 1 });
+    t.deepEqual(await desk.world.deliveries(orderNo), []);
+    t.true((await said(payWay)).some((row) => row.orderNo === orderNo && row.amount === '12.30'));
+    t.like(await desk.plant('paid_unknown_to_us', payWay), { error: { code: 'nothing_fits' } });
+  });
+
+  test.serial(`${payWay}: refund_unknown_to_us goes back from the portal, untold`, async (t) => {
+    const orderNo = `${payWay}PAID2`;
+    await desk.plant('refund_unknown_to_us', payWay, { orderNo });
+    await desk.world.post('/sim/clock', { advanceSeconds: 1 });
+    const told = await desk.world.deliveries(orderNo);
+    t.deepEqual(
+      told.filter(({ event }) => /refund/i.test(event)),
+      [],
+    );
+    t.like((await desk.world.ledger(orderNo)).orders[0], { refunded: 615, refunds: 1 });
+    t.true((await said(payWay)).some((row) => row.orderNo === orderNo && row.amount === '-6.15'));
+  });
+
+  test.serial(`${payWay}: duplicate_payment has the order's number and another of the channel`, async (t) => {
+    const orderNo = `${payWay}PAID3`;
+    await desk.plant('duplicate_payment', payWay, { orderNo });
+    const rows = (await said(payWay)).filter((row) => row.orderNo === orderNo);
+    t.is(rows.length, 2);
+    t.is(new Set(rows.map(({ number }) => number)).size, 2);
+    t.deepEqual(
+      rows.map(({ amount }) => amount),
+      ['12.30', '12.30'],
+    );
+  });
+
+  test.serial(`${payWay}: what fits no trade of the day is refused`, async (t) => {
+    for (const kind of ['amount_differs', 'refund_missing_at_channel', 'duplicate_payment'])
+      t.like(await desk.plant(kind, payWay, { date: '2021-01-31' }), { error: { code: 'nothing_fits' } }, kind);
+    t.like(await desk.plant('fee_differs', payWay, { orderNo: 'NOBODY' }), { error: { code: 'no_such_order' } });
+    t.like(await desk.plant('fee_differs', payWay, { date: '2026-02-30' }), { error: { code: 'date_invalid' } });
+    t.like(await desk.plant('fee_differs', payWay, { account: 'none' }), { error: { code: 'no_such_account' } });
+  });
+}
+
+test.serial('Alipay has no column for a currency, so none can differ', async (t) => {
+  t.like(await desk.plant('currency_differs', 'alipay'), { error: { code: 'plant_unknown_here' } });
+});
+
+test.serial('an order that is over is paid only when it is named', async (t) => {
+  const merchant = await configOf(desk.world, 'over');
+  const orderNo = 'wechatOVER1';
+  await call(
+    desk.world,
+    merchant,
+    'POST',
+    '/v3/pay/transactions/native',
+    nativeOrder(merchant, { out_trade_no: orderNo }),
+  );
+  await desk.world.post('/sim/expire', { orderNo });
+  const over = { account: 'over' };
+  t.like(await desk.plant('paid_unknown_to_us', 'wechat', over), { error: { code: 'nothing_fits' } });
+  t.like(await desk.plant('paid_unknown_to_us', 'wechat', { ...over, orderNo }), { orderNo });
+});
+
+test.serial('what is planted is listed, and cleared one by one or all at once', async (t) => {
+  const first = await desk.plant('amount_differs', 'wechat');
+  const second = await desk.plant('amount_differs', 'wechat');
+  const third = await desk.condition('late', 'alipay', { date: desk.day });
+  t.not(first['orderNo'], second['orderNo']);
+  t.deepEqual(await desk.world.get('/sim/bills?payWay=wechat'), { plants: [first, second], conditions: [] });
+  await fetch(`${desk.world.url}/sim/bills/${first['id']}`, {
+    method: 'DELETE',
+    headers: { 'content-type': 'application/json' },
+  });
+  const { on: _, ...late } = third;
+  t.deepEqual(await desk.world.get('/sim/bills'), { plants: [second], conditions: [late] });
+});
+
+function normal({ fee, ...row }: Said[0]): object {
+  return { ...row, fee: Number(fee).toFixed(2) };
+}
+
+async function planted(payWay: PayWay): Promise<object> {
+  const { plants } = await desk.world.get<{ plants: object[] }>(`/sim/bills?payWay=${payWay}`);
+  return plants.at(-1) ?? {};
+}
