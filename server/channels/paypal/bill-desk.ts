@@ -1,4 +1,10 @@
-import { type BillAnswer, type BillCalendar, type BillDesk, TransportFailed } from '../../payments/channel.ts';
+import {
+  type BillAnswer,
+  type BillCalendar,
+  type BillDesk,
+  BillMalformed,
+  TransportFailed,
+} from '../../payments/channel.ts';
 import { goneDay } from '../bill-answers.ts';
 import { daySpan } from '../bill-cells.ts';
 import { readTransactions } from './bill.ts';
@@ -31,6 +37,7 @@ export function paypalBills(call: Call, settings: PaypalSettings, now: () => Dat
       return { kind: 'bill', bytes: written(head, first, windows) };
     } catch (error) {
       if (error instanceof NoPages) return error.answer;
+      if (error instanceof BillMalformed) return { kind: 'bill', bytes: failing(error) };
       throw error;
     }
   }
@@ -50,6 +57,11 @@ async function* written(head: BillHead, first: Info[], windows: AsyncGenerator<I
   }
   const tail: BillTail = { end: FORMAT, rows };
   yield lines([tail]);
+}
+
+/** Bytes that fail at once. */
+function failing(error: Error): AsyncIterable<Uint8Array> {
+  return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) }) };
 }
 
 const PIECE_ROWS = 500;

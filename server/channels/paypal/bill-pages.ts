@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { BillAnswer, UnknownCause } from '../../payments/channel.ts';
+import { type BillAnswer, BillMalformed, type UnknownCause } from '../../payments/channel.ts';
 import { unknown } from './answers.ts';
 import { readInstant } from './bill-format.ts';
 import type { Call } from './call.ts';
@@ -27,11 +27,15 @@ const MOST_ROWS = 10_000;
 /** A window whose transactions change while they are read is begun again so often. */
 const TRIES = 3;
 
+/** At whose place, and for which account if that is configured. */
+type Asker = Pick<PaypalSettings, 'apiUrl' | 'merchantId'>;
+
 const Text = z.string().optional().catch(undefined);
 const Page = z.object({
   transaction_details: z.array(z.object({ transaction_info: z.record(z.string(), z.unknown()) })).default([]),
   total_items: z.int().nonnegative(),
   last_refreshed_datetime: Text,
+  account_number: Text,
 });
 type Page = z.infer<typeof Page>;
 /** One transaction_info. */
@@ -39,11 +43,11 @@ export type Info = Page['transaction_details'][number]['transaction_info'];
 
 /**
  * The transactions between two instants, those of one window at a time, each once. A window with too many is halved. Throws
- * NoPages with what is to be said instead.
+ * NoPages with what is to be said instead, and BillMalformed for another account's.
  */
 export async function* readWindows(
   call: Call,
-  settings: Pick<PaypalSettings, 'apiUrl'>,
+  settings: Asker,
   span: { begin: Date; end: Date },
 ): AsyncGenerator<Info[]> {
   const open: Window[] = [{ first: span.begin.getTime(), last: span.end.getTime() - 1000 }];
@@ -80,12 +84,7 @@ function halves({ first, last }: Window): Window[] {
   ];
 }
 
-async function readWindow(
-  call: Call,
-  settings: Pick<PaypalSettings, 'apiUrl'>,
-  window: Window,
-  end: Date,
-): Promise<Info[] | 'too_many'> {
+async function readWindow(call: Call, settings: Asker, window: Window, end: Date): Promise<Info[] | 'too_many'> {
   for (let attempt = 1; attempt <= TRIES; attempt += 1) {
     const infos: Info[] = [];
     let total: number | undefined;
@@ -116,7 +115,7 @@ function requireRefreshed({ last_refreshed_datetime: refreshed }: Page, end: Dat
 
 async function readPage(
   call: Call,
-  { apiUrl }: Pick<PaypalSettings, 'apiUrl'>,
+  { apiUrl, merchantId }: Asker,
   { first, last }: Window,
   number: number,
 ): Promise<Page | 'too_many'> {
@@ -136,16 +135,24 @@ async function readPage(
   if (reply.kind === 'ok') {
     const page = Page.safeParse(reply.body).data;
     if (!page) throw new NoPages(unknown('unparsable', 'The response is not a page of transactions.'));
+    const { account_number: account = merchantId } = page;
+    if (merchantId !== null && account !== merchantId)
+      throw new BillMalformed('wrong_account', `The report is about the account ${account}.`);
     return page;
   }
   // The name alone says it, whatever the details are.
   if (reply.kind === 'refused' && reply.name === 'RESULTSET_TOO_LARGE') return 'too_many';
   // A page of long texts; a shorter window has a shorter one.
   if (reply.kind === 'unknown' && reply.cause === 'too_large') return 'too_many';
+  if (reply.kind === 'refused' && NO_DATA_YET.test(`${reply.code} ${reply.reason}`))
+    throw new NoPages({ kind: 'not_ready', code: 'DATA_NOT_AVAILABLE' });
   if (reply.kind === 'refused') throw new NoPages({ kind: 'refused', code: reply.code, reason: reply.reason });
   if (reply.status === 403) throw new NoPages({ kind: 'refused', code: 'NOT_AUTHORIZED', reason: NOT_ALLOWED });
   throw new NoPages(reply);
 }
+
+/** PayPal's words for a window that begins after its data end; the error has no name of its own. */
+const NO_DATA_YET = /Data for the given start date is not available/;
 
 const NOT_ALLOWED =
   'The REST app has no access to reports: enable Transaction search among its features in the PayPal developer dashboard. PayPal may take some hours until it counts.';

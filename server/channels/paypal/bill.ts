@@ -76,6 +76,8 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
   const wrong = (name: string): BillMalformed =>
     wrongCell(line, Math.max(text.indexOf(`"${name}"`), 0), name, JSON.stringify(info[name]) ?? 'nothing');
   const required = (name: string): string => textIn(info, name) ?? raise(wrong(name));
+  for (const name of MEMBERS)
+    if (info[name] === undefined) throw new BillMalformed('wrong_columns', `The member ${name} is missing.`, { line });
   const code = required('transaction_event_code');
   const status = required('transaction_status');
   const id = required('transaction_id');
@@ -108,6 +110,15 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
     raw: text,
   };
 }
+
+/** What every transaction has; other members are left out where there is nothing to say. */
+const MEMBERS = [
+  'transaction_event_code',
+  'transaction_status',
+  'transaction_id',
+  'transaction_initiation_date',
+  'transaction_amount',
+] as const;
 
 /** The payment that something is about: a refund, a chargeback. Numbers of other things are not told. */
 function referenceIn(info: Members): string | null {

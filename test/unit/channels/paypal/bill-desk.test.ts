@@ -1,9 +1,9 @@
 import test from 'ava';
 import { paypalKind } from '../../../../server/channels/paypal/kind.ts';
-import { type BillDesk, TransportFailed, type WireAnswer } from '../../../../server/payments/channel.ts';
+import { type BillDesk, BillMalformed, TransportFailed, type WireAnswer } from '../../../../server/payments/channel.ts';
 import { billFile, bytesOf, collect } from '../bill-trial.ts';
 import { DAY, payment, refund, type Row } from './bill-file.ts';
-import { json, refusal, type Script, scripted } from './scripted.ts';
+import { json, MERCHANT, refusal, type Script, scripted } from './scripted.ts';
 
 const LATER = new Date('2026-03-02T03:00:00Z');
 const REFRESHED = '2026-03-02T02:59:59+0000';
@@ -40,10 +40,10 @@ function deskWith(script: Script, now = LATER): { desk: BillDesk; asked: Asked[]
   return { desk: channel.bills!, asked };
 }
 
-function page(rows: readonly Row[], total = rows.length, refreshed: unknown = REFRESHED): WireAnswer {
+function page(rows: readonly Row[], total = rows.length, refreshed: unknown = REFRESHED, account?: string): WireAnswer {
   return json(200, {
     transaction_details: rows.map((transaction_info) => ({ transaction_info })),
-    account_number: 'SIMMERCHANT01',
+    account_number: account,
     last_refreshed_datetime: refreshed,
     page: 1,
     total_items: total,
@@ -251,6 +251,22 @@ test('a day is not ready until PayPal says that it shows all of it', async (t) =
   const none = async (refreshed: string) => deskWith(() => page([], 0, refreshed)).desk.fetch(DAY);
   t.is((await none('2026-03-01T20:00:00Z')).kind, 'not_ready');
   t.is((await none('2026-03-02T00:00:00Z')).kind, 'empty');
+});
+
+test('a window that begins after the data end is not ready', async (t) => {
+  const words = 'Data for the given start date is not available.';
+  for (const detail of [{ issue: words }, { issue: 'INVALID', description: words }]) {
+    const { desk } = deskWith(() => json(400, { name: 'INVALID_REQUEST', message: 'x', details: [detail] }));
+    t.deepEqual(await desk.fetch(DAY), { kind: 'not_ready', code: 'DATA_NOT_AVAILABLE' });
+  }
+});
+
+test('a report about another account than the configured one is a bill that is refused', async (t) => {
+  const fetched = async (account: string) =>
+    bytesOf(await deskWith(() => page([payment()], 1, REFRESHED, account)).desk.fetch(DAY));
+  t.true((await fetched(MERCHANT)).length > 0);
+  const error = await t.throwsAsync(fetched('SOMEBODYELSE1'), { instanceOf: BillMalformed });
+  t.like(error, { fault: 'wrong_account', message: 'The report is about the account SOMEBODYELSE1.' });
 });
 
 test('a day that is too long ago is not asked about', async (t) => {
