@@ -9,7 +9,7 @@ import { bounded } from './bill-bytes.ts';
 import { daySpan } from './bill-cells.ts';
 
 /** Minutes since the end of a day; negative while it lasts. Throws for what is no day. */
-export function minutesSince(day: string, calendar: BillCalendar, now: Date): number {
+function minutesSince(day: string, calendar: BillCalendar, now: Date): number {
   return (now.getTime() - daySpan(day, calendar.utcOffsetMinutes).end.getTime()) / 60_000;
 }
 
@@ -17,6 +17,19 @@ export function minutesSince(day: string, calendar: BillCalendar, now: Date): nu
 export function goneDay(day: string, calendar: BillCalendar, now: Date): BillAnswer | undefined {
   const days = minutesSince(day, calendar, now) / (24 * 60);
   return days > calendar.backDays ? { kind: 'gone', code: `OLDER_THAN_${calendar.backDays}_DAYS` } : undefined;
+}
+
+/** What it means that a channel knows of no bill: nothing happened, once so many minutes of the next day are over; none yet before. */
+export function noBill(
+  code: string,
+  {
+    day,
+    calendar,
+    now,
+    sureAfterMinutes,
+  }: { day: string; calendar: BillCalendar; now: Date; sureAfterMinutes: number },
+): BillAnswer {
+  return { kind: minutesSince(day, calendar, now) < sureAfterMinutes ? 'not_ready' : 'empty', code };
 }
 
 /** The file at an address that a channel named, of a bounded size; anything but the file itself says nothing. */

@@ -53,14 +53,15 @@ export function fileBytes(file: string): AsyncIterable<Uint8Array> {
 
 /** The bytes of a file in GZIP, unpacked. */
 export async function* gunzippedFile(file: string): AsyncGenerator<Uint8Array> {
-  const source = createReadStream(file, { highWaterMark: PIECE });
+  const gunzip = createGunzip({ chunkSize: PIECE });
   // What goes wrong ends the iteration with its error.
-  const plain = pipeline(source, createGunzip({ chunkSize: PIECE }), () => undefined);
+  const plain = pipeline(createReadStream(file, { highWaterMark: PIECE }), gunzip, () => undefined);
   let size = 0;
   try {
     for await (const piece of plain as AsyncIterable<Buffer>) {
       size += piece.byteLength;
-      refuseBomb(size, source.bytesRead);
+      // Not what was read of the file, which is ahead of it.
+      refuseBomb(size, gunzip.bytesWritten);
       yield piece;
     }
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { BillAnswer, BillCalendar, BillDesk, Download, Mode } from '../../payments/channel.ts';
-import { downloadBill, goneDay, minutesSince } from '../bill-answers.ts';
+import { downloadBill, goneDay, noBill } from '../bill-answers.ts';
 import { readBill } from './bill.ts';
 import { UTC_OFFSET_MINUTES } from './bill-table.ts';
 import { type Reply, unknown, unknownRefusal } from './reply.ts';
@@ -38,7 +38,8 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
   if (reply.kind === 'unknown') return reply;
   const { code, subCode, message, content } = reply.said;
   if (code !== CODE.ok) {
-    if (NO_BILL.test(subCode)) return noBill(subCode, minutesSince(day, ALIPAY_BILLS, calls.now()));
+    if (NO_BILL.test(subCode))
+      return noBill(subCode, { day, calendar: ALIPAY_BILLS, now: calls.now(), sureAfterMinutes: EMPTY_AFTER_MINUTES });
     // That the app may not ask for bills is no fault of its keys, and waiting does not help.
     const silence = code === CODE.permission ? undefined : unknownRefusal(reply.said);
     return silence ?? { kind: 'refused', code: subCode || code, reason: message };
@@ -49,12 +50,10 @@ async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
   return downloadBill(() => calls.download({ method: 'GET', url, headers: {}, about: { call: 'bill file' } }));
 }
 
-/** Alipay has the same words for a day without payments and for a bill that is not made yet. */
 const NO_BILL = /^(?:is[pv]\.)?(?:bill_not_exist|no_bill_data)$/i;
 
-function noBill(code: string, minutes: number): BillAnswer {
-  return { kind: minutes < ALIPAY_BILLS.readyAfterMinutes ? 'not_ready' : 'empty', code };
-}
+/** Alipay has the same words for a day without payments and for a bill that is late, so a day must be over for a day to be empty. */
+const EMPTY_AFTER_MINUTES = 24 * 60;
 
 const HOSTS = { live: /\.alipay\.com$/, sandbox: /\.alipay(?:dev)?\.com$/ } as const;
 

@@ -97,10 +97,11 @@ export interface Unknown {
   detail: string;
 }
 
-/** A documented 4xx answer: `code` is the issue (or the error's name), `reason` PayPal's own words and debug id. */
+/** A documented 4xx answer: `name` is the error's, `code` its issue (or the name), `reason` PayPal's own words and debug id. */
 export interface Refused {
   kind: 'refused';
   status: number;
+  name: string;
   code: string;
   reason: string;
 }
@@ -140,7 +141,7 @@ function readRefusal({ status, body }: WireAnswer): Refused | Unknown {
   const reason = `${words}${where}${debug_id ? ` [debug ${debug_id}]` : ''}`.slice(0, 500);
   if (IN_PROGRESS.has(code) || IN_PROGRESS.has(name)) return unknown('in_progress', `${code}: ${reason}`);
   if (status === 401 || status === 403) return unknown('misconfigured', `${code}: ${reason}`);
-  return { kind: 'refused', status, code, reason };
+  return { kind: 'refused', status, name, code, reason };
 }
 
 /** Builds the outcome that says nothing. */

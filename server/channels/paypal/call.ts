@@ -5,7 +5,7 @@ import { sendQuietly } from './token.ts';
 import type { TokenSource } from './token.ts';
 
 /** Sends a request with the client's token. Never throws for anything PayPal does. */
-export type Call = (request: WireRequest) => Promise<Reply>;
+export type Call = (request: WireRequest) => Promise<Reply & { status?: number }>;
 
 /** A caller that renews the token once when PayPal answers 401 (a refused token means that nothing was done). */
 export function createCall(send: Transport, tokens: TokenSource): Call {

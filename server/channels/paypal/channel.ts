@@ -17,6 +17,7 @@ import type {
 import { NOTICE_STATUS, NoticeUndecided } from '../../payments/channel.ts';
 import { readCapture, readOrder, readRefund, readVerification, unknown } from './answers.ts';
 import type { Reply } from './answers.ts';
+import { paypalBills } from './bill-desk.ts';
 import { createCall } from './call.ts';
 import { createCertificateCache } from './certificate-cache.ts';
 import { paypalDisputes } from './disputes.ts';
@@ -74,6 +75,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     refund,
     queryRefund,
     disputes: paypalDisputes(call, settings),
+    bills: paypalBills(call, settings, input.now),
     lookUpRefund: (order, refundId) => refundById(call, settings, order, refundId),
     readNotice,
     ackNotice: (verdict) => ({ status: NOTICE_STATUS[verdict], contentType: 'text/plain', body: ACK_WORDS[verdict] }),

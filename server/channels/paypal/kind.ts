@@ -1,4 +1,5 @@
 import type { ChannelKind, FieldSpec, Mode } from '../../payments/channel.ts';
+import { PAYPAL_BILLS } from './bill-desk.ts';
 import { createPaypalChannel, registerPaypalNotices } from './channel.ts';
 import { SIMULATOR_CA, WEBHOOK_INTERMEDIATE } from './settings.ts';
 import { paypalRegistrations } from './registrations.ts';
@@ -84,6 +85,7 @@ export const paypalKind: ChannelKind = {
     refundWindowDays: 180,
     refundResendDays: 40,
   },
+  bills: PAYPAL_BILLS,
   fields: FIELDS,
   certKinds: [
     {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { type BillAnswer, type BillCalendar, type BillDesk, BillMalformed } from '../../payments/channel.ts';
-import { downloadBill, goneDay } from '../bill-answers.ts';
+import { downloadBill, goneDay, noBill } from '../bill-answers.ts';
 import { unpackedBeside } from '../bill-bytes.ts';
 import { readTradeBill, UTC_OFFSET_MINUTES } from './bill.ts';
 import type { Ask, DownloadSigned } from './client.ts';
@@ -46,8 +46,9 @@ async function fetchBill({ ask, download, settings, now }: BillCalls, day: strin
   if (reply.kind === 'refused') {
     const { code, message, signed } = reply;
     if (code === 'STATEMENT_CREATING') return { kind: 'not_ready', code };
-    // That there is nothing is said of a whole day, so it must be WeChat Pay that says it.
-    if (code === 'NO_STATEMENT_EXIST') return signed ? { kind: 'empty', code } : unknown('unsigned', code);
+    // That there is nothing is said of a whole day, so it must be WeChat Pay that says it, when its bills are there.
+    const when = { day, calendar: WECHAT_BILLS, now: now(), sureAfterMinutes: WECHAT_BILLS.readyAfterMinutes };
+    if (code === 'NO_STATEMENT_EXIST') return signed ? noBill(code, when) : unknown('unsigned', code);
     const silence = code === 'NO_AUTH' ? undefined : unknownRefusal(reply);
     return silence ?? { kind: 'refused', code, reason: message };
   }

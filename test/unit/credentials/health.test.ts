@@ -2,6 +2,7 @@ import test from 'ava';
 import { watched } from '../../../server/credentials/channels.ts';
 import { statusOf } from '../../../server/credentials/status.ts';
 import {
+  type BillDesk,
   type CaptureRef,
   type Channel,
   NoticeNotGenuine,
@@ -66,6 +67,21 @@ test('a watched channel can exactly what the channel can', async (t) => {
   };
   await watched(capturing, (word) => words.push(word)).capture?.({ captureNo: 'c1' } as CaptureRef);
   t.deepEqual(words, ['timeout']);
+});
+
+test('the bills of a channel are its own, and what becomes of them says nothing about its payments', async (t) => {
+  const words: (UnknownCause | null)[] = [];
+  const plain = channelThat({ kind: 'pending' });
+  t.is(watched(plain, (word) => words.push(word)).bills, undefined);
+  const bills: BillDesk = {
+    rate: { share: '0.006', fixed: 0n, fixedCurrency: null },
+    fetch: async () => ({ kind: 'unknown', cause: 'timeout' }),
+    async *read() {},
+  };
+  const seen = watched({ ...plain, bills }, (word) => words.push(word)).bills;
+  t.is(seen, bills);
+  await seen?.fetch('2030-01-01');
+  t.deepEqual(words, []);
 });
 
 test('the newest word decides, for as long as it is worth something', (t) => {

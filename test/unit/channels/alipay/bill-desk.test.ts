@@ -48,12 +48,12 @@ test('what is read must be the configured seller’s', async (t) => {
   await refused(t, desk.read(await billFile(t, other), DAY), 'wrong_account', { line: 2 });
 });
 
-test('without a bill a day is waited for until bills are ready, and empty from then on', async (t) => {
+test('without a bill a day is waited for until another day is over, because a late bill is told alike; then it was empty', async (t) => {
   t.deepEqual(alipayKind.bills, { utcOffsetMinutes: 480, readyAfterMinutes: 630, backDays: 3650 });
   for (const code of ['isp.bill_not_exist', 'BILL_NOT_EXIST', 'NO_BILL_DATA', 'isv.no_bill_data']) {
     const said = async (now: string) => deskSaying(refusal(code), { now: new Date(now) }).desk.fetch(DAY);
-    t.deepEqual(await said('2026-03-02T02:29:59Z'), { kind: 'not_ready', code });
-    t.deepEqual(await said('2026-03-02T02:30:00Z'), { kind: 'empty', code });
+    t.deepEqual(await said('2026-03-02T15:59:59Z'), { kind: 'not_ready', code });
+    t.deepEqual(await said('2026-03-02T16:00:00Z'), { kind: 'empty', code });
     t.deepEqual(await said('2026-03-01T12:00:00Z'), { kind: 'not_ready', code });
   }
 });

@@ -89,13 +89,22 @@ test('what the download throws, the bytes throw', async (t) => {
   t.is((await t.throwsAsync(bytesOf(answer), { instanceOf: TransportFailed }))?.why, 'network');
 });
 
-test('a day without a bill is empty when WeChat Pay signed that, and one whose bill is being made is waited for', async (t) => {
-  const said = async (answer: WireAnswer) => deskSaying(answer).desk.fetch(YESTERDAY);
+test('a day without a bill is empty when WeChat Pay signed that, after its bills are there; one that is being made is waited for', async (t) => {
+  const said = async (answer: WireAnswer, now: string) =>
+    deskSaying(answer, [], { now: () => new Date(now) }).desk.fetch(YESTERDAY);
+  const end = Date.parse(`${YESTERDAY}T16:00:00Z`);
+  const ready = new Date(end + 630 * 60_000).toISOString();
+  const early = new Date(end + 630 * 60_000 - 1000).toISOString();
   const none = { code: 'NO_STATEMENT_EXIST', message: 'x' };
-  t.deepEqual(await said(signed(400, none)), { kind: 'empty', code: none.code });
-  t.like(await said(unsigned(400, none)), { kind: 'unknown', cause: 'unsigned' });
+  const by = (now: string) => signed(400, none, { at: new Date(now) });
+  t.deepEqual(await said(by(ready), ready), { kind: 'empty', code: none.code });
+  t.deepEqual(await said(by(early), early), { kind: 'not_ready', code: none.code });
+  t.like(await said(unsigned(400, none), ready), { kind: 'unknown', cause: 'unsigned' });
   const creating = { code: 'STATEMENT_CREATING', message: 'x' };
-  t.deepEqual(await said(signed(400, creating)), { kind: 'not_ready', code: creating.code });
+  t.deepEqual(await deskSaying(signed(400, creating)).desk.fetch(YESTERDAY), {
+    kind: 'not_ready',
+    code: creating.code,
+  });
 });
 
 test('refusals are told, and what says nothing is unknown', async (t) => {

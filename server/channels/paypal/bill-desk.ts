@@ -1,0 +1,78 @@
+import {
+  type BillAnswer,
+  type BillCalendar,
+  type BillDesk,
+  BillMalformed,
+  TransportFailed,
+} from '../../payments/channel.ts';
+import { goneDay } from '../bill-answers.ts';
+import { daySpan } from '../bill-cells.ts';
+import { readTransactions } from './bill.ts';
+import { type BillHead, type BillTail, FORMAT } from './bill-format.ts';
+import { type Info, isOfWire, NoPages, readWindows } from './bill-pages.ts';
+import type { Call } from './call.ts';
+import type { PaypalSettings } from './settings.ts';
+
+/** Days of UTC; a transaction may be shown three hours late, and is for three years (developer.paypal.com, Transaction Search v1). */
+export const PAYPAL_BILLS: BillCalendar = { utcOffsetMinutes: 0, readyAfterMinutes: 180, backDays: 1095 };
+
+/** The transactions of a day (Transaction Search v1), written to a file of our own format. */
+export function paypalBills(call: Call, settings: PaypalSettings, now: () => Date): BillDesk {
+  const account = settings.clientId;
+  return { fetch: fetchBill, read: (file, day) => readTransactions(file, day, account) };
+
+  async function fetchBill(day: string): Promise<BillAnswer> {
+    const gone = goneDay(day, PAYPAL_BILLS, now());
+    if (gone) return gone;
+    const span = daySpan(day, PAYPAL_BILLS.utcOffsetMinutes);
+    const windows = readWindows(call, settings, span);
+    try {
+      // What is wrong with the whole is known by the first window; it is held, ten thousand transactions at most.
+      let first: Info[] | undefined;
+      do first = (await windows.next()).value as Info[] | undefined;
+      while (first?.length === 0);
+      if (!first) return { kind: 'empty', code: 'NO_TRANSACTIONS' };
+      const startDate = span.begin.toISOString();
+      const head: BillHead = { bill: FORMAT, account, startDate, endDate: span.end.toISOString() };
+      return { kind: 'bill', bytes: written(head, first, windows) };
+    } catch (error) {
+      if (error instanceof NoPages) return error.answer;
+      if (error instanceof BillMalformed) return { kind: 'bill', bytes: failing(error) };
+      throw error;
+    }
+  }
+}
+
+async function* written(head: BillHead, first: Info[], windows: AsyncGenerator<Info[]>): AsyncGenerator<Uint8Array> {
+  yield lines([head]);
+  let rows = 0;
+  try {
+    for (let infos: Info[] | undefined = first; infos; infos = (await windows.next()).value as Info[] | undefined) {
+      rows += infos.length;
+      // Half a megabyte or so at once.
+      for (let at = 0; at < infos.length; at += PIECE_ROWS) yield lines(infos.slice(at, at + PIECE_ROWS));
+    }
+  } catch (error) {
+    throw error instanceof NoPages ? failure(error) : error;
+  }
+  const tail: BillTail = { end: FORMAT, rows };
+  yield lines([tail]);
+}
+
+/** Bytes that fail at once. */
+function failing(error: Error): AsyncIterable<Uint8Array> {
+  return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) }) };
+}
+
+const PIECE_ROWS = 500;
+
+function lines(values: readonly object[]): Uint8Array {
+  return Buffer.from(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
+}
+
+/** A bill that stops in the middle is as a download that does. */
+function failure({ answer }: NoPages): TransportFailed {
+  if (answer.kind !== 'unknown') return new TransportFailed('network', `PayPal stopped with ${answer.code}.`);
+  const why = isOfWire(answer.cause) ? answer.cause : 'network';
+  return new TransportFailed(why, answer.detail ?? answer.cause);
+}

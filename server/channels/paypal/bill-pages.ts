@@ -1,0 +1,167 @@
+import { z } from 'zod';
+import { type BillAnswer, BillMalformed, type UnknownCause } from '../../payments/channel.ts';
+import { unknown } from './answers.ts';
+import { readInstant } from './bill-format.ts';
+import type { Call } from './call.ts';
+import type { PaypalSettings } from './settings.ts';
+
+/** Why there are no (more) transactions. */
+export class NoPages extends Error {
+  readonly answer: Exclude<BillAnswer, { kind: 'bill' }>;
+  constructor(answer: NoPages['answer']) {
+    super(answer.kind);
+    this.name = 'NoPages';
+    this.answer = answer;
+  }
+}
+
+/** What is asked for at once: from the first to the last second, both of which belong to it. */
+interface Window {
+  first: number;
+  last: number;
+}
+
+const PAGE_SIZE = 500;
+/** PayPal gives no more for one window. */
+const MOST_ROWS = 10_000;
+/** A window whose transactions change while they are read is begun again so often. */
+const TRIES = 3;
+
+/** At whose place, and for which account if that is configured. */
+type Asker = Pick<PaypalSettings, 'apiUrl' | 'merchantId'>;
+
+const Text = z.string().optional().catch(undefined);
+const Page = z.object({
+  transaction_details: z.array(z.object({ transaction_info: z.record(z.string(), z.unknown()) })).default([]),
+  total_items: z.int().nonnegative(),
+  last_refreshed_datetime: Text,
+  account_number: Text,
+});
+type Page = z.infer<typeof Page>;
+/** One transaction_info. */
+export type Info = Page['transaction_details'][number]['transaction_info'];
+
+/**
+ * The transactions between two instants, those of one window at a time, each once. A window with too many is halved. Throws
+ * NoPages with what is to be said instead, and BillMalformed for another account's.
+ */
+export async function* readWindows(
+  call: Call,
+  settings: Asker,
+  span: { begin: Date; end: Date },
+): AsyncGenerator<Info[]> {
+  const open: Window[] = [{ first: span.begin.getTime(), last: span.end.getTime() - 1000 }];
+  let before: ReadonlySet<string> = new Set();
+  for (let window = open.pop(); window; window = open.pop()) {
+    const infos = await readWindow(call, settings, window, span.end);
+    if (infos === 'too_many') {
+      open.push(...halves(window).toReversed());
+      continue;
+    }
+    const keys = new Set(infos.map(keyOf));
+    const fresh = infos.filter((info) => !before.has(keyOf(info)));
+    before = keys;
+    yield fresh;
+  }
+}
+
+/** PayPal: an id is not unique in its reports. What happened to it, with which amount, is. */
+function keyOf(info: Info): string {
+  return JSON.stringify([info['transaction_id'], info['transaction_event_code'], info['transaction_amount']]);
+}
+
+/** Each once. */
+function distinct(infos: readonly Info[]): Info[] {
+  return [...new Map(infos.map((info) => [keyOf(info), info])).values()];
+}
+
+function halves({ first, last }: Window): Window[] {
+  if (last <= first) throw new NoPages(unknown('too_large', 'PayPal has too many transactions in one second.'));
+  const middle = first + Math.floor((last - first) / 2000) * 1000;
+  return [
+    { first, last: middle },
+    { first: middle + 1000, last },
+  ];
+}
+
+async function readWindow(call: Call, settings: Asker, window: Window, end: Date): Promise<Info[] | 'too_many'> {
+  for (let attempt = 1; attempt <= TRIES; attempt += 1) {
+    const infos: Info[] = [];
+    let total: number | undefined;
+    for (let number = 1; ; number += 1) {
+      const page = await readPage(call, settings, window, number);
+      if (page === 'too_many' || page.total_items > MOST_ROWS) return 'too_many';
+      requireRefreshed(page, end);
+      if (total !== undefined && page.total_items !== total) break;
+      total = page.total_items;
+      infos.push(...page.transaction_details.map(({ transaction_info: info }) => info));
+      if (infos.length > total || (infos.length < total && page.transaction_details.length === 0)) break;
+      if (infos.length < total) continue;
+      // One that is there twice may stand for another that slipped from page to page while they were read.
+      const all = distinct(infos);
+      if (all.length === total || attempt === TRIES) return all;
+      break;
+    }
+  }
+  throw new NoPages(unknown('in_progress', 'The transactions changed each time while they were read.'));
+}
+
+/** PayPal shows transactions up to three hours late, and says until when it shows all of them. */
+function requireRefreshed({ last_refreshed_datetime: refreshed }: Page, end: Date): void {
+  const until = readInstant(refreshed ?? '');
+  if (!(until >= end.getTime() - 1000))
+    throw new NoPages({ kind: 'not_ready', code: `REFRESHED_${refreshed ?? 'NEVER'}` });
+}
+
+async function readPage(
+  call: Call,
+  { apiUrl, merchantId }: Asker,
+  { first, last }: Window,
+  number: number,
+): Promise<Page | 'too_many'> {
+  const query = new URLSearchParams({
+    start_date: instantText(first),
+    end_date: instantText(last),
+    fields: 'transaction_info',
+    page_size: String(PAGE_SIZE),
+    page: String(number),
+  });
+  const reply = await call({
+    method: 'GET',
+    url: `${apiUrl}/v1/reporting/transactions?${query.toString()}`,
+    headers: { accept: 'application/json' },
+    about: { call: 'bill' },
+  });
+  if (reply.kind === 'ok') {
+    const page = Page.safeParse(reply.body).data;
+    if (!page) throw new NoPages(unknown('unparsable', 'The response is not a page of transactions.'));
+    const { account_number: account = merchantId } = page;
+    if (merchantId !== null && account !== merchantId)
+      throw new BillMalformed('wrong_account', `The report is about the account ${account}.`);
+    return page;
+  }
+  // The name alone says it, whatever the details are.
+  if (reply.kind === 'refused' && reply.name === 'RESULTSET_TOO_LARGE') return 'too_many';
+  // A page of long texts; a shorter window has a shorter one.
+  if (reply.kind === 'unknown' && reply.cause === 'too_large') return 'too_many';
+  if (reply.kind === 'refused' && NO_DATA_YET.test(`${reply.code} ${reply.reason}`))
+    throw new NoPages({ kind: 'not_ready', code: 'DATA_NOT_AVAILABLE' });
+  if (reply.kind === 'refused') throw new NoPages({ kind: 'refused', code: reply.code, reason: reply.reason });
+  if (reply.status === 403) throw new NoPages({ kind: 'refused', code: 'NOT_AUTHORIZED', reason: NOT_ALLOWED });
+  throw new NoPages(reply);
+}
+
+/** PayPal's words for a window that begins after its data end; the error has no name of its own. */
+const NO_DATA_YET = /Data for the given start date is not available/;
+
+const NOT_ALLOWED =
+  'The REST app has no access to reports: enable Transaction search among its features in the PayPal developer dashboard. PayPal may take some hours until it counts.';
+
+function instantText(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19)}Z`;
+}
+
+/** Causes that a failed exchange has, too. */
+export function isOfWire(cause: UnknownCause): cause is 'timeout' | 'network' | 'too_large' {
+  return cause === 'timeout' || cause === 'network' || cause === 'too_large';
+}

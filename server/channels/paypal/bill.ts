@@ -1,0 +1,153 @@
+import { type BillLine, BillMalformed, type BillPart } from '../../payments/channel.ts';
+import { exponentOf } from '../../payments/money.ts';
+import { fileBytes } from '../bill-bytes.ts';
+import { daySpan, readDecimal, wrongCell } from '../bill-cells.ts';
+import { textBlocks } from '../bill-text.ts';
+import { type BillHead, type BillTail, FORMAT, readInstant } from './bill-format.ts';
+import { hasMoved, kindOf } from './bill-words.ts';
+
+/** Reads a file of transactions (bill-format.ts says how it is written); throws BillMalformed. PayPal names no sums of a day. */
+export async function* readTransactions(file: string, day: string, account: string): AsyncGenerator<BillPart> {
+  const reader = createReader(day, account);
+  for await (const { from, lines } of textBlocks(fileBytes(file), 'utf-8')) {
+    const read = reader.take(lines, from);
+    if (read.length > 0) yield { kind: 'lines', lines: read };
+  }
+  reader.end();
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function createReader(day: string, account: string) {
+  const { begin, end } = daySpan(day, 0);
+  let isBegun = false;
+  let isEnded = false;
+  let broken = 0;
+  let count = 0;
+
+  return {
+    take(lines: readonly string[], from: number): BillLine[] {
+      const read: BillLine[] = [];
+      for (let at = 0; at < lines.length; at += 1) {
+        const text = lines[at]!;
+        const line = from + at;
+        if (isEnded) {
+          if (text !== '') throw new BillMalformed('wrong_columns', 'A line behind the end.', { line });
+          continue;
+        }
+        if (broken > 0) throw wrongCell(broken, 0, 'A line that is not a JSON object', '');
+        const members = membersOf(text);
+        if (!isBegun) requireHead(members, line);
+        else if (!members) broken = line;
+        else if (members['end'] === FORMAT) requireTail(members, line);
+        else {
+          count += 1;
+          read.push(readRow(members, text, line, count));
+        }
+      }
+      return read;
+    },
+    end(): void {
+      if (!isBegun) throw new BillMalformed('not_a_bill', 'The bill is empty.');
+      if (!isEnded) throw new BillMalformed('cut_short', 'The bill ends before its last line.');
+    },
+  };
+
+  function requireHead(members: Members | undefined, line: number): void {
+    if (members?.['bill'] !== FORMAT)
+      throw new BillMalformed('not_a_bill', `The first line does not begin a bill (${FORMAT}).`, { line });
+    const head = members as Partial<BillHead>;
+    if (head.account !== account)
+      throw new BillMalformed('wrong_account', 'The bill is about another account.', { line });
+    if (head.startDate !== begin.toISOString() || head.endDate !== end.toISOString())
+      throw new BillMalformed('wrong_day', `The bill is not of ${day}.`, { line });
+    isBegun = true;
+  }
+
+  function requireTail(members: Members, line: number): void {
+    const { rows } = members as Partial<BillTail>;
+    if (rows !== count)
+      throw new BillMalformed('wrong_sums', `The bill says ${String(rows)} transactions, it has ${count}.`, { line });
+    isEnded = true;
+  }
+}
+
+function readRow(info: Members, text: string, line: number, count: number): BillLine {
+  const wrong = (name: string): BillMalformed =>
+    wrongCell(line, Math.max(text.indexOf(`"${name}"`), 0), name, JSON.stringify(info[name]) ?? 'nothing');
+  const required = (name: string): string => textIn(info, name) ?? raise(wrong(name));
+  for (const name of MEMBERS)
+    if (info[name] === undefined) throw new BillMalformed('wrong_columns', `The member ${name} is missing.`, { line });
+  const code = required('transaction_event_code');
+  const status = required('transaction_status');
+  const id = required('transaction_id');
+  const at = readInstant(required('transaction_initiation_date'));
+  if (Number.isNaN(at)) throw wrong('transaction_initiation_date');
+  const amount = moneyIn(info['transaction_amount']) ?? raise(wrong('transaction_amount'));
+  const { currency } = amount;
+  const fee = info['fee_amount'] === undefined ? { minor: 0, currency } : moneyIn(info['fee_amount']);
+  if (fee?.currency !== currency) throw wrong('fee_amount');
+
+  const kind = kindOf(code, status, amount.minor);
+  const moved = hasMoved(status) ? amount.minor : 0;
+  const kept = hasMoved(status) ? -fee.minor : 0;
+  const isOwn = kind === 'payment' || (kind === 'other' && code.startsWith('T00'));
+  const custom = textIn(info, 'custom_field') ?? null;
+  const invoice = textIn(info, 'invoice_id') ?? null;
+  return {
+    line: count,
+    kind,
+    event: `${code} ${status}`,
+    // Our number of an order is both; a refund has its own as invoice_id, unless it was made elsewhere and has the order's.
+    orderNo: kind === 'refund' ? custom : (custom ?? invoice),
+    refundNo: kind === 'refund' && invoice !== custom ? invoice : null,
+    channelTradeNo: isOwn ? id : referenceIn(info),
+    channelRefundNo: kind === 'refund' ? id : null,
+    currency,
+    amount: BigInt(kind === 'fee' ? 0 : kind === 'refund' ? -moved : moved),
+    fee: BigInt(kind === 'fee' ? kept - moved : kept),
+    at: new Date(at),
+    raw: text,
+  };
+}
+
+/** What every transaction has; other members are left out where there is nothing to say. */
+const MEMBERS = [
+  'transaction_event_code',
+  'transaction_status',
+  'transaction_id',
+  'transaction_initiation_date',
+  'transaction_amount',
+] as const;
+
+/** The payment that something is about: a refund, a chargeback. Numbers of other things are not told. */
+function referenceIn(info: Members): string | null {
+  const type = textIn(info, 'paypal_reference_id_type') ?? 'TXN';
+  return (type === 'TXN' && textIn(info, 'paypal_reference_id')) || null;
+}
+
+function moneyIn(value: unknown): { minor: number; currency: string } | undefined {
+  const { currency_code: currency, value: text } = (value ?? {}) as Members;
+  if (typeof currency !== 'string' || typeof text !== 'string') return undefined;
+  const exponent = exponentOf(currency, 'paypal');
+  const minor = exponent === undefined ? NaN : readDecimal(text, exponent);
+  return Number.isNaN(minor) ? undefined : { minor, currency };
+}
+
+function textIn(info: Members, name: string): string | undefined {
+  const value = info[name];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function membersOf(text: string): Members | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function raise(error: Error): never {
+  throw error;
+}

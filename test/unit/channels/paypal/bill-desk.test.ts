@@ -1,0 +1,328 @@
+import test from 'ava';
+import { paypalKind } from '../../../../server/channels/paypal/kind.ts';
+import { type BillDesk, BillMalformed, TransportFailed, type WireAnswer } from '../../../../server/payments/channel.ts';
+import { billFile, bytesOf, collect } from '../bill-trial.ts';
+import { DAY, payment, refund, type Row } from './bill-file.ts';
+import { json, MERCHANT, refusal, type Script, scripted } from './scripted.ts';
+
+const LATER = new Date('2026-03-02T03:00:00Z');
+const REFRESHED = '2026-03-02T02:59:59+0000';
+
+/** A question as PayPal gets it. */
+interface Asked {
+  first: number;
+  last: number;
+  size: number;
+  page: number;
+  fields: string | null;
+}
+
+function readAsked(url: string): Asked {
+  const { searchParams: query } = new URL(url);
+  return {
+    first: Date.parse(query.get('start_date') ?? ''),
+    last: Date.parse(query.get('end_date') ?? ''),
+    size: Number(query.get('page_size')),
+    page: Number(query.get('page')),
+    fields: query.get('fields'),
+  };
+}
+
+function deskWith(script: Script, now = LATER): { desk: BillDesk; asked: Asked[] } {
+  const asked: Asked[] = [];
+  const { channel } = scripted(
+    (request) => {
+      asked.push(readAsked(request.url));
+      return script(request);
+    },
+    { now: () => now },
+  );
+  return { desk: channel.bills!, asked };
+}
+
+function page(rows: readonly Row[], total = rows.length, refreshed: unknown = REFRESHED, account?: string): WireAnswer {
+  return json(200, {
+    transaction_details: rows.map((transaction_info) => ({ transaction_info })),
+    account_number: account,
+    last_refreshed_datetime: refreshed,
+    page: 1,
+    total_items: total,
+    total_pages: Math.ceil(total / 500),
+    links: [],
+  });
+}
+
+const tooLarge = (): WireAnswer =>
+  json(400, { name: 'RESULTSET_TOO_LARGE', message: 'Too many.', debug_id: 'b1', details: [{ issue: 'ANY' }] });
+
+const timeOf = (row: Row): number => Date.parse(String(row['transaction_initiation_date']).replace('+0000', 'Z'));
+
+/** Shows rows by window and page as PayPal does: both ends of a window belong to it, and no window may have more than `most`. */
+function reporting(rows: readonly Row[], most = 10_000): Script {
+  return ({ url }) => {
+    const { first, last, size, page: number } = readAsked(url);
+    const found = rows.filter((row) => timeOf(row) >= first && timeOf(row) <= last);
+    if (found.length > most) return tooLarge();
+    return page(found.slice((number - 1) * size, number * size), found.length);
+  };
+}
+
+const MIDNIGHT = Date.parse(`${DAY}T00:00:00Z`);
+
+/** Payments, one every `spacing` seconds from an offset on. */
+function payments(count: number, spacing: number, offset = 0): Row[] {
+  return Array.from({ length: count }, (_, at) => {
+    const time = new Date(MIDNIGHT + (offset + at * spacing) * 1000).toISOString().slice(0, 19);
+    return payment({ transaction_id: `T${at}`, transaction_initiation_date: `${time}+0000` });
+  });
+}
+
+/** The numbers of the payments in the bill of the day, as the reader gives them. */
+async function numbersIn(t: Parameters<typeof billFile>[0], desk: BillDesk): Promise<(string | null)[]> {
+  const file = await billFile(t, await bytesOf(await desk.fetch(DAY)));
+  const { lines } = await collect(desk.read(file, DAY));
+  t.deepEqual(
+    lines.map(({ line }) => line),
+    lines.map((_, at) => at + 1),
+  );
+  return lines.map(({ channelTradeNo }) => channelTradeNo);
+}
+
+const ids = (rows: readonly Row[]): unknown[] => rows.map((row) => row['transaction_id']);
+
+test('the transactions of a day of UTC are asked for, and become a file that can be read', async (t) => {
+  t.deepEqual(paypalKind.bills, { utcOffsetMinutes: 0, readyAfterMinutes: 180, backDays: 1095 });
+  const { desk, asked } = deskWith(reporting([payment(), refund()]));
+  const bytes = await bytesOf(await desk.fetch(DAY));
+  t.deepEqual(asked, [
+    {
+      first: MIDNIGHT,
+      last: Date.parse('2026-03-01T23:59:59Z'),
+      size: 500,
+      page: 1,
+      fields: 'transaction_info',
+    },
+  ]);
+  const { lines } = await collect(desk.read(await billFile(t, bytes), DAY));
+  t.deepEqual(
+    lines.map(({ kind, amount }) => [kind, amount]),
+    [
+      ['payment', 1230n],
+      ['refund', 230n],
+    ],
+  );
+  // The same day is the same file.
+  t.true(bytes.equals(await bytesOf(await desk.fetch(DAY))));
+});
+
+test('pages are read one after the other until all are there', async (t) => {
+  const rows = payments(1234, 60);
+  const { desk, asked } = deskWith(reporting(rows));
+  t.deepEqual(await numbersIn(t, desk), ids(rows));
+  t.deepEqual(
+    asked.map(({ page: number }) => number),
+    [1, 2, 3],
+  );
+});
+
+test('a window with too many is halved until none has, without a gap, and each transaction comes once', async (t) => {
+  const rows = payments(3000, 20);
+  const twice = rows.flatMap((row, at) => (at % 100 === 0 ? [row, row] : [row]));
+  for (const all of [rows, twice]) {
+    const { desk, asked } = deskWith(reporting(all, 700));
+    t.deepEqual(await numbersIn(t, desk), ids(rows));
+    const windows = asked.filter(({ page: number }) => number === 1);
+    for (const { first, last } of windows) t.true(last >= first && last % 1000 === 0);
+    // Every second of the day belongs to one of the smallest windows, and to no other.
+    const leaves = windows.filter((one) =>
+      windows.every((other) => other.first < one.first || other.last > one.last || sameWindow(one, other)),
+    );
+    const spans = new Map(leaves.map(({ first, last }) => [first, last]));
+    let next = MIDNIGHT;
+    while (spans.has(next)) next = spans.get(next)! + 1000;
+    t.is(next, Date.parse('2026-03-02T00:00:00Z'));
+  }
+});
+
+const sameWindow = (one: Asked, other: Asked): boolean => one.first === other.first && one.last === other.last;
+
+test('what both windows show counts once; another event, or another amount, of the same number counts, too', async (t) => {
+  const noon = `${DAY}T11:59:59+0000`;
+  const same = payment({ transaction_initiation_date: noon });
+  const other = payment({ transaction_initiation_date: noon, transaction_event_code: 'T1106' });
+  const leg = payment({
+    transaction_initiation_date: noon,
+    transaction_amount: { currency_code: 'EUR', value: '11.00' },
+    fee_amount: undefined,
+  });
+  const { desk } = deskWith(({ url }) => {
+    const { first, last } = readAsked(url);
+    if (first === MIDNIGHT && last > Date.parse(`${DAY}T12:00:00Z`)) return tooLarge();
+    return page(first === MIDNIGHT ? [same] : [same, other, leg]);
+  });
+  const { lines } = await collect(desk.read(await billFile(t, await bytesOf(await desk.fetch(DAY))), DAY));
+  t.deepEqual(
+    lines.map(({ event, currency }) => [event, currency]),
+    [
+      ['T0006 S', 'USD'],
+      ['T1106 S', 'USD'],
+      ['T0006 S', 'EUR'],
+    ],
+  );
+});
+
+test('a total above ten thousand is too many, too, and so is a page that is too long to be received', async (t) => {
+  const rows = payments(20, 3600);
+  for (const tooMany of [
+    () => page([], 10_001),
+    () => {
+      throw new TransportFailed('too_large', 'more than a megabyte');
+    },
+  ]) {
+    const { desk, asked } = deskWith((request) => {
+      const { first, last } = readAsked(request.url);
+      return last - first > 7 * 3_600_000 ? tooMany() : reporting(rows)(request);
+    });
+    t.deepEqual(await numbersIn(t, desk), ids(rows));
+    t.is(asked.length, 7);
+  }
+  const { desk } = deskWith(tooLarge);
+  t.like(await desk.fetch(DAY), { kind: 'unknown', cause: 'too_large' });
+});
+
+test('a day whose first hours are empty is not empty', async (t) => {
+  const rows = payments(30, 60, 20 * 3600);
+  t.deepEqual(await numbersIn(t, deskWith(reporting(rows, 20)).desk), ids(rows));
+  t.deepEqual(await deskWith(reporting([])).desk.fetch(DAY), { kind: 'empty', code: 'NO_TRANSACTIONS' });
+});
+
+test('a window that changes while it is read is read again, and given up after a while', async (t) => {
+  const rows = payments(600, 60);
+  let calls = 0;
+  const { desk, asked } = deskWith((request) => {
+    calls += 1;
+    // The second page of the first try speaks of one more.
+    return calls === 2 ? page(rows.slice(500), 601) : reporting(rows)(request);
+  });
+  t.deepEqual(await numbersIn(t, desk), ids(rows));
+  t.deepEqual(
+    asked.map(({ page: number }) => number),
+    [1, 2, 1, 2],
+  );
+  const changing: readonly [Script, number][] = [
+    [({ url }) => page(rows.slice(0, 500), 600 + readAsked(url).page), 6],
+    // Fewer than it says, and more.
+    [({ url }) => page(readAsked(url).page === 1 ? rows.slice(0, 500) : [], 600), 6],
+    [() => page(rows.slice(0, 500), 600), 6],
+    [() => page(rows.slice(0, 3), 2), 3],
+  ];
+  for (const [script, most] of changing) {
+    const one = deskWith(script);
+    t.like(await one.desk.fetch(DAY), { kind: 'unknown', cause: 'in_progress' });
+    t.is(one.asked.length, most);
+  }
+});
+
+test('one that is on two pages may stand for one that slipped between them, so the window is read again', async (t) => {
+  const rows = payments(600, 60);
+  const slipped = [...rows.slice(0, 500), rows[499]!, ...rows.slice(501)];
+  let calls = 0;
+  const { desk } = deskWith((request) => {
+    calls += 1;
+    return reporting(calls <= 2 ? slipped : rows)(request);
+  });
+  t.deepEqual(await numbersIn(t, desk), ids(rows));
+  // When PayPal has it twice each time, it does.
+  const { desk: always } = deskWith(reporting(slipped));
+  t.deepEqual(
+    await numbersIn(t, always),
+    ids(rows).filter((_, at) => at !== 500),
+  );
+});
+
+test('a day is not ready until PayPal says that it shows all of it', async (t) => {
+  const answer = async (refreshed: unknown) => deskWith(() => page([payment()], 1, refreshed)).desk.fetch(DAY);
+  for (const early of ['2026-03-01T23:59:58Z', '2026-03-01T20:00:00+0000', '2026-03-02T07:00:00+0800', 'soon'])
+    t.deepEqual(await answer(early), { kind: 'not_ready', code: `REFRESHED_${early}` });
+  t.deepEqual(await answer(null), { kind: 'not_ready', code: 'REFRESHED_NEVER' });
+  for (const late of ['2026-03-01T23:59:59Z', '2026-03-02T02:59:59+0000', '2026-03-02T08:00:00+0800'])
+    t.is((await answer(late)).kind, 'bill', late);
+  // An empty day, too, is empty only then.
+  const none = async (refreshed: string) => deskWith(() => page([], 0, refreshed)).desk.fetch(DAY);
+  t.is((await none('2026-03-01T20:00:00Z')).kind, 'not_ready');
+  t.is((await none('2026-03-02T00:00:00Z')).kind, 'empty');
+});
+
+test('a window that begins after the data end is not ready', async (t) => {
+  const words = 'Data for the given start date is not available.';
+  for (const detail of [{ issue: words }, { issue: 'INVALID', description: words }]) {
+    const { desk } = deskWith(() => json(400, { name: 'INVALID_REQUEST', message: 'x', details: [detail] }));
+    t.deepEqual(await desk.fetch(DAY), { kind: 'not_ready', code: 'DATA_NOT_AVAILABLE' });
+  }
+});
+
+test('a report about another account than the configured one is a bill that is refused', async (t) => {
+  const fetched = async (account: string) =>
+    bytesOf(await deskWith(() => page([payment()], 1, REFRESHED, account)).desk.fetch(DAY));
+  t.true((await fetched(MERCHANT)).length > 0);
+  const error = await t.throwsAsync(fetched('SOMEBODYELSE1'), { instanceOf: BillMalformed });
+  t.like(error, { fault: 'wrong_account', message: 'The report is about the account SOMEBODYELSE1.' });
+});
+
+test('a day that is too long ago is not asked about', async (t) => {
+  const { desk, asked } = deskWith(reporting([]));
+  t.deepEqual(await desk.fetch('2023-03-01'), { kind: 'gone', code: 'OLDER_THAN_1095_DAYS' });
+  t.is(asked.length, 0);
+  t.is((await desk.fetch('2023-03-04')).kind, 'empty');
+});
+
+test('a refusal is told in PayPal’s words; what says nothing is unknown', async (t) => {
+  const answer = async (script: Script) => deskWith(script).desk.fetch(DAY);
+  t.like(await answer(() => refusal(400, 'INVALID_REQUEST')), { kind: 'refused', code: 'INVALID_REQUEST' });
+  const denied = await answer(() => refusal(403, 'NOT_AUTHORIZED'));
+  t.like(denied, { kind: 'refused', code: 'NOT_AUTHORIZED' });
+  t.true(denied.kind === 'refused' && denied.reason.includes('Transaction search'));
+  const cause = async (script: Script) => {
+    const said = await answer(script);
+    return said.kind === 'unknown' ? said.cause : said.kind;
+  };
+  t.is(await cause(() => json(429, {})), 'busy');
+  t.is(await cause(() => json(503, {})), 'http_status');
+  t.is(await cause(() => json(401, {})), 'misconfigured');
+  const failing = (why: 'timeout' | 'network'): Script => {
+    return () => {
+      throw new TransportFailed(why, 'silence');
+    };
+  };
+  t.is(await cause(failing('timeout')), 'timeout');
+  t.is(await cause(failing('network')), 'network');
+  for (const body of [{}, [], { total_items: '1' }, { total_items: 1, transaction_details: [{}] }])
+    t.is(await cause(() => json(200, body)), 'unparsable', JSON.stringify(body));
+});
+
+test('a bill that stops in the middle of the day fails like a download, and what came of it is no bill', async (t) => {
+  const rows = payments(30, 2400);
+  for (const [stop, why] of [
+    [() => json(503, {}), 'network'],
+    [() => refusal(400, 'INVALID_REQUEST'), 'network'],
+    [
+      () => {
+        throw new TransportFailed('timeout', 'silence');
+      },
+      'timeout',
+    ],
+  ] as const) {
+    const { desk } = deskWith((request) =>
+      readAsked(request.url).first === MIDNIGHT ? reporting(rows, 20)(request) : stop(),
+    );
+    const answer = await desk.fetch(DAY);
+    const pieces: Uint8Array[] = [];
+    const reading = (async () => {
+      if (answer.kind === 'bill') for await (const piece of answer.bytes) pieces.push(piece);
+    })();
+    const error = await t.throwsAsync(reading, { instanceOf: TransportFailed });
+    t.is(error?.why, why);
+    t.true(pieces.length > 0);
+    await t.throwsAsync(collect(desk.read(await billFile(t, Buffer.concat(pieces)), DAY)), { message: /ends before/ });
+  }
+});
