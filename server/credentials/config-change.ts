@@ -113,7 +113,9 @@ export function refused(errors: FieldError[]): InvalidRequest {
 
 function readField({ name, pattern }: FieldSpec, sent: unknown): string | null | FieldError {
   if (sent === null) return null;
-  const text = typeof sent === 'number' && Number.isSafeInteger(sent) ? String(sent) : sent;
+  // A large number may have lost digits on its way; a rate is none.
+  const isExact = typeof sent === 'number' && (Number.isSafeInteger(sent) || Math.abs(sent) < 1000);
+  const text = isExact ? String(sent) : sent;
   const value = typeof text === 'string' ? text.trim() : '';
   if (value === '' || value.length > 1024 || (pattern && !pattern.test(value)))
     return { pointer: `/${name}`, code: 'invalid_format', detail: 'has an invalid format' };

@@ -1,4 +1,4 @@
-import type { BillAnswer, BillCalendar, BillDesk, Download, Mode } from '../../payments/channel.ts';
+import type { BillAnswer, BillCalendar, BillDesk, Download, FeeRate, Mode } from '../../payments/channel.ts';
 import { downloadBill, goneDay, noBill } from '../bill-answers.ts';
 import { readBill } from './bill.ts';
 import { UTC_OFFSET_MINUTES } from './bill-table.ts';
@@ -23,12 +23,18 @@ export interface BillCalls {
   gateway: string;
   /** Whose bill it must be; empty = whoever the app speaks for. */
   sellerId: string;
+  rate: FeeRate | undefined;
   now: () => Date;
 }
 
 /** The bills of trades (业务账单). The address of a bill is good for half a minute, so it is used at once. */
 export function alipayBills(calls: BillCalls): BillDesk {
-  return { fetch: (day) => fetchBill(calls, day), read: (file, day) => readBill(file, day, calls.sellerId) };
+  const { rate, sellerId } = calls;
+  return {
+    ...(rate && { rate }),
+    fetch: (day) => fetchBill(calls, day),
+    read: (file, day) => readBill(file, day, sellerId),
+  };
 }
 
 async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {

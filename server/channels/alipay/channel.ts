@@ -9,6 +9,7 @@ import type {
   WireAnswer,
 } from '../../payments/channel.ts';
 import { multipartForm } from '../evidence.ts';
+import { readFeeRate } from '../fee-rate.ts';
 import { readCancelled, readClosed, readQueried, readRefunded, readRefundQueried } from './answers.ts';
 import { alipayBills } from './bill-desk.ts';
 import type { Measure } from './chain.ts';
@@ -60,6 +61,7 @@ export function createAlipay(input: ChannelInput): Channel {
   const context = contextOf(input);
   const { caller, keys, seller } = context;
   const { now, mode, download: downloadFile } = input;
+  const rate = readFeeRate(input.fields, 'alipay', { withAmount: false });
   return {
     payWay: 'alipay',
     account: caller.appId,
@@ -88,6 +90,7 @@ export function createAlipay(input: ChannelInput): Channel {
         mode,
         gateway: context.gateway,
         sellerId: caller.sellerId,
+        rate,
         now,
       }),
     }),

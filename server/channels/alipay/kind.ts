@@ -1,4 +1,5 @@
 import type { ChannelKind } from '../../payments/channel.ts';
+import { PERCENT_FIELD } from '../fee-rate.ts';
 import { ALIPAY_BILLS } from './bill-desk.ts';
 import { createAlipay } from './channel.ts';
 import { downloadAlipayCerts } from './download.ts';
@@ -82,6 +83,7 @@ export const alipayKind: ChannelKind = {
       pattern: /^[A-Z][A-Z_]{1,63}$/,
       help: 'Product code sent with QR codes. Leave it empty for FACE_TO_FACE_PAYMENT; set QR_CODE_OFFLINE if the merchant has signed only for that. The test says which one is missing.',
     },
+    PERCENT_FIELD,
   ],
   certKinds: [
     {

@@ -19,7 +19,8 @@ export const PAYPAL_BILLS: BillCalendar = { utcOffsetMinutes: 0, readyAfterMinut
 /** The transactions of a day (Transaction Search v1), written to a file of our own format. */
 export function paypalBills(call: Call, settings: PaypalSettings, now: () => Date): BillDesk {
   const account = settings.clientId;
-  return { fetch: fetchBill, read: (file, day) => readTransactions(file, day, account) };
+  const { rate } = settings;
+  return { ...(rate && { rate }), fetch: fetchBill, read: (file, day) => readTransactions(file, day, account) };
 
   async function fetchBill(day: string): Promise<BillAnswer> {
     const gone = goneDay(day, PAYPAL_BILLS, now());

@@ -1,4 +1,5 @@
 import type { ChannelKind, FieldSpec, Mode } from '../../payments/channel.ts';
+import { PERCENT_AND_AMOUNT_FIELD } from '../fee-rate.ts';
 import { PAYPAL_BILLS } from './bill-desk.ts';
 import { createPaypalChannel, registerPaypalNotices } from './channel.ts';
 import { SIMULATOR_CA, WEBHOOK_INTERMEDIATE } from './settings.ts';
@@ -41,6 +42,7 @@ const FIELDS: readonly FieldSpec[] = [
     pinned: true,
     help: 'If set, every order must have this payee. Orders stay bound to it.',
   },
+  PERCENT_AND_AMOUNT_FIELD,
 ];
 
 /** PayPal, Orders v2: what it needs, what it can do and where its limits are. */

@@ -1,6 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { ChannelMisconfigured } from '../../payments/channel.ts';
-import type { ChannelInput, Mode } from '../../payments/channel.ts';
+import type { ChannelInput, FeeRate, Mode } from '../../payments/channel.ts';
+import { readFeeRate } from '../fee-rate.ts';
 import { readPems } from './certificates.ts';
 
 /** The certificate kind that vouches for the simulator's webhook certificate; never read in the other modes. */
@@ -24,6 +25,8 @@ export interface PaypalSettings {
   webhookId: string;
   /** When set, every order must name this payee. */
   merchantId: string | null;
+  /** What PayPal charges; undefined = fees in bills are not compared. */
+  rate: FeeRate | undefined;
   /** The authorities that are trusted in simulator mode; empty in the others, where only the public roots count. */
   simulatorRoots: readonly X509Certificate[];
   /** Certificates that may stand between a webhook certificate and a root; trusted only through the root. */
@@ -39,6 +42,7 @@ export function readSettings(input: ChannelInput): PaypalSettings {
     clientSecret: required(input, 'clientSecret'),
     webhookId: required(input, 'webhookId'),
     merchantId: input.fields['merchantId'] || null,
+    rate: readFeeRate(input.fields, 'paypal', { withAmount: true }),
     simulatorRoots: input.mode === 'simulator' ? certificates(input, SIMULATOR_CA) : [],
     intermediates: certificates(input, WEBHOOK_INTERMEDIATE),
   };

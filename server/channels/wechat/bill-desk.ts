@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { type BillAnswer, type BillCalendar, type BillDesk, BillMalformed } from '../../payments/channel.ts';
+import {
+  type BillAnswer,
+  type BillCalendar,
+  type BillDesk,
+  BillMalformed,
+  type FeeRate,
+} from '../../payments/channel.ts';
 import { downloadBill, goneDay, noBill } from '../bill-answers.ts';
 import { unpackedBeside } from '../bill-bytes.ts';
 import { readTradeBill, UTC_OFFSET_MINUTES } from './bill.ts';
@@ -27,13 +33,19 @@ export interface BillCalls {
   download: DownloadSigned;
   settings: Pick<Settings, 'base' | 'spareBase' | 'mchid' | 'sub'>;
   now: () => Date;
+  rate: FeeRate | undefined;
 }
 
 /** The trade bills (交易账单): of a partner that of the one merchant that it acts for here. */
 export function wechatBills(calls: BillCalls): BillDesk {
-  const { mchid, sub } = calls.settings;
+  const { rate, settings } = calls;
+  const { mchid, sub } = settings;
   const owner = { mchid, subMchid: sub?.mchid };
-  return { fetch: (day) => fetchBill(calls, day), read: (file, day) => readTradeBill(file, day, owner) };
+  return {
+    ...(rate && { rate }),
+    fetch: (day) => fetchBill(calls, day),
+    read: (file, day) => readTradeBill(file, day, owner),
+  };
 }
 
 async function fetchBill({ ask, download, settings, now }: BillCalls, day: string): Promise<BillAnswer> {

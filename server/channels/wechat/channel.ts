@@ -12,6 +12,7 @@ import type {
   RefundRef,
 } from '../../payments/channel.ts';
 import { NOTICE_STATUS } from '../../payments/channel.ts';
+import { readFeeRate } from '../fee-rate.ts';
 import {
   readClosed,
   readCodePaid,
@@ -40,6 +41,7 @@ import { appIdsOf, readSettings } from './settings.ts';
  */
 export function createWechatChannel(input: ChannelInput): Channel {
   const settings = readSettings(input);
+  const rate = readFeeRate(input.fields, 'wechat', { withAmount: false });
   const { now } = input;
   const send = createSender(settings, input.send, now);
   const judge = createJudge(settings, now, async () =>
@@ -108,7 +110,13 @@ export function createWechatChannel(input: ChannelInput): Channel {
     },
     disputes: wechatComplaints(ask, settings),
     ...(input.download && {
-      bills: wechatBills({ ask, settings, now, download: createDownloader(settings, input.download, now) }),
+      bills: wechatBills({
+        ask,
+        settings,
+        now,
+        download: createDownloader(settings, input.download, now),
+        rate,
+      }),
     }),
     readNotice: (headers, rawBody, budget) => readNotice(reader, headers, rawBody, now(), budget),
     ackNotice,

@@ -1,4 +1,5 @@
 import type { CertKindSpec, ChannelKind, FieldSpec, Mode } from '../../payments/channel.ts';
+import { PERCENT_FIELD } from '../fee-rate.ts';
 import { WECHAT_BILLS } from './bill-desk.ts';
 import { createWechatChannel, registerWechatNotices } from './channel.ts';
 import { downloadWechatCerts } from './download.ts';
@@ -137,6 +138,7 @@ const FIELDS: readonly FieldSpec[] = [
     pattern: /^PUB_KEY_ID_[0-9A-Za-z]{1,64}(?:,\s*PUB_KEY_ID_[0-9A-Za-z]{1,64}){0,3}$/,
     help: 'PUB_KEY_ID_… of the uploaded WeChat Pay public key; during a rotation several, comma-separated, the newest first. If empty, platform certificates are used and fetched automatically.',
   },
+  PERCENT_FIELD,
 ];
 
 /** What says something only beside a sub-merchant. */

@@ -42,6 +42,19 @@ test.serial('the schema says which fields and certificates each mode needs', asy
   t.is((await call('GET', `${base}/nobody/schema`)).status, 404);
 });
 
+test.serial('the rate that a channel charges is read when it is written, and refused with what is wrong', async (t) => {
+  const { call, channels } = await startService(t);
+  t.is((await call('POST', `${base}/alipay`, { body: { ...alipay, feeRate: 0.6 } })).status, 200);
+  t.is((await call('GET', `${base}/alipay`)).body.data.fields.feeRate, '0.6');
+  const bad = await call('POST', `${base}/alipay`, { body: { feeRate: '0.6 + 0.10 CNY' } });
+  t.is(bad.status, 400, bad.text);
+  t.is(bad.body.errors[0].pointer, '/feeRate');
+  t.true(bad.text.includes('charges no amount for each payment'), bad.text);
+  t.is((await call('POST', `${base}/paypal`, { body: { ...paypal, feeRate: '3.49% + 0.49 USD' } })).status, 200);
+  const { channel } = await channels.forNew('default', 'paypal');
+  t.deepEqual(channel.bills?.rate, { share: '0.0349', fixed: 49n, fixedCurrency: 'USD' });
+});
+
 test.serial('secrets are written and never read; what is left out or *** stays, null clears', async (t) => {
   const { call, channels } = await startService(t);
   const first = await call('POST', `${base}/alipay`, { body: alipay });

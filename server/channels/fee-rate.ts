@@ -1,0 +1,62 @@
+import { ChannelMisconfigured, type FeeRate, type FieldSpec, type PayWay } from '../payments/channel.ts';
+import { exponentOf } from '../payments/money.ts';
+
+const NAME = 'feeRate';
+
+const COMMON = { name: NAME, label: 'Fee rate', secret: false, requiredIn: [] } as const;
+
+/** The field of a channel that keeps a share. */
+export const PERCENT_FIELD: FieldSpec = {
+  ...COMMON,
+  help: 'What the channel charges for a payment, in percent: 0.6 or 0.6%. Fees in bills are compared with it; leave it empty to compare none.',
+};
+
+/** The field of a channel that keeps a share and an amount of each payment. */
+export const PERCENT_AND_AMOUNT_FIELD: FieldSpec = {
+  ...COMMON,
+  help: 'What the channel charges for a payment, in percent, and the amount for each payment if there is one: 3.49% + 0.49 USD. Fees in bills are compared with it; payments in another currency than that of the amount are not. Leave it empty to compare none.',
+};
+
+const PERCENT = /^(\d{1,2})(?:\.(\d{1,4}))?\s*%?$/;
+const AMOUNT = /^(\d{1,6})(?:\.(\d{1,2}))?\s*([A-Za-z]{3})$/;
+
+/**
+ * The rate in a configuration; undefined where there is none. `withAmount`: the channel may keep an amount of each payment, too.
+ * Throws ChannelMisconfigured.
+ */
+export function readFeeRate(
+  fields: Readonly<Record<string, string>>,
+  payWay: PayWay,
+  { withAmount }: { withAmount: boolean },
+): FeeRate | undefined {
+  const text = fields[NAME]?.trim();
+  if (!text) return undefined;
+  const [percent = '', amount, ...more] = text.split('+').map((part) => part.trim());
+  if (amount !== undefined && !withAmount) throw wrong(text, 'this channel charges no amount for each payment');
+  if (more.length > 0) throw wrong(text, 'there is more than one amount');
+  return { share: readShare(percent, text), ...(amount === undefined ? NOTHING : readFixed(amount, text, payWay)) };
+}
+
+const NOTHING = { fixed: 0n, fixedCurrency: null } as const;
+
+/** A percentage as a share: two places further to the right, digit by digit. */
+function readShare(percent: string, text: string): string {
+  const [, whole, behind = ''] = PERCENT.exec(percent) ?? [];
+  if (whole === undefined)
+    throw wrong(text, 'the percentage must be like 0.6 or 3.49%, less than 100, with four decimals at most');
+  return `0.${whole.padStart(2, '0')}${behind}`;
+}
+
+function readFixed(amount: string, text: string, payWay: PayWay): Pick<FeeRate, 'fixed' | 'fixedCurrency'> {
+  const [, whole = '', behind = '', code] = AMOUNT.exec(amount) ?? [];
+  if (code === undefined) throw wrong(text, 'the amount must be like 0.49 USD');
+  const currency = code.toUpperCase();
+  const exponent = exponentOf(currency, payWay);
+  if (exponent === undefined) throw wrong(text, `${currency} is not supported`);
+  if (behind.length > exponent) throw wrong(text, `${currency} has ${exponent} decimals`);
+  return { fixed: BigInt(whole + behind.padEnd(exponent, '0')), fixedCurrency: currency };
+}
+
+function wrong(text: string, why: string): ChannelMisconfigured {
+  return new ChannelMisconfigured(NAME, `${NAME} "${text.slice(0, 60)}" cannot be read: ${why}.`);
+}
