@@ -35,10 +35,11 @@ export interface App extends Pick<Base, 'store' | 'database' | 'schema' | 'logge
   skillpay: SkillOperations;
   ports: Ports;
   /** Works by hand what is due of money. */
-  /** Works by hand what is due of money. */
   sweep: Sweep;
   /** Sends by hand what merchants are to be told. */
   deliveries: Sweep;
+  /** Plans by hand which bills are asked for, and works what is due of them. */
+  bills: { plan(): Promise<void>; sweep: Sweep };
   /** Asks every account for disputes that changed lately. */
   findDisputes(): Promise<void>;
   messages: MessageLog;
@@ -111,6 +112,7 @@ async function assemble(base: Base): Promise<App> {
     ports: payments.ports,
     sweep: jobs.sweep('order', 'refund', 'refund-question', 'dispute', 'fulfilment', 'effect'),
     deliveries: jobs.sweep('delivery'),
+    bills: { plan: payments.planBills, sweep: jobs.sweep('bill', 'bill-difference') },
     findDisputes: payments.findDisputes,
     messages: messages.log,
     prepare,

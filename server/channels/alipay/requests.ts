@@ -94,9 +94,9 @@ export function parametersOf(call: AlipayCall | AlipayUpload, caller: Caller, at
   });
 }
 
-/** The timestamp of a create: the first try's, so that a re-send is the same bytes, unless the gateway would call it stale. */
+/** The timestamp of a create: the first try's, so that a re-send is the same bytes, unless the gateway would call it stale, or of the future (the first try was another replica's). */
 export function createTime(sentAt: Date, now: Date): Date {
-  return now.getTime() - sentAt.getTime() > STALE_MS ? now : sentAt;
+  return Math.abs(now.getTime() - sentAt.getTime()) > STALE_MS ? now : sentAt;
 }
 
 /** Form encoding with `%20` for blanks, as the app scene and the payer's address need it too. */

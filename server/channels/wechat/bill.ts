@@ -100,7 +100,8 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
         line,
         column: of.at(cells, '交易时间') + 1,
       });
-    if (cell('货币种类') !== 'CNY') throw wrong('货币种类');
+    const currency = cell('货币种类');
+    if (!/^[A-Z]{3}$/.test(currency)) throw wrong('货币种类');
     if (ordered < 0) throw wrong('订单金额');
     if (asked < 0) throw wrong('申请退款金额');
     const fee = readDecimal(cell('手续费'), FEE_DECIMALS);
@@ -128,7 +129,7 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
       refundNo: numberIn(cell('商户退款单号')),
       channelTradeNo: numberIn(cell('微信订单号')),
       channelRefundNo: numberIn(cell('微信退款单号')),
-      currency: 'CNY',
+      currency,
       // A refund that is under way has left the account.
       amount: BigInt(isPaid ? ordered : isBack ? asked : -asked),
       fee: BigInt(Math.sign(fee) * Math.round(Math.abs(fee) / PER_FEN)),

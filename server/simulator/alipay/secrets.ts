@@ -7,6 +7,7 @@ import { SimulatorRefusal } from '../refusal.ts';
 import { newCredential, serialOfFile } from './certificates.ts';
 import { ALL_PRODUCTS } from './products.ts';
 import { randomDigits } from '../trades.ts';
+import { FEE_RATES } from '../bills/fees.ts';
 
 /** Keys and ids of an account, ready for use. */
 export interface AlipayAccount {
@@ -74,7 +75,7 @@ export function configFor({ secrets }: Account, core: Core): HalfConfig {
           alipay_root_cert: [core.authority.root + core.authority.otherRoot],
         }
       : { alipay_public_key: [spki(createPublicKey(createPrivateKey(alipayKey)))] };
-  const fields = { appId, sellerId, ...(appAuthToken ? { appAuthToken } : {}) };
+  const fields = { appId, sellerId, ...(appAuthToken ? { appAuthToken } : {}), feeRate: FEE_RATES.alipay };
   return { fields, pems: { alipay_app_key: [appKey], ...verifying } };
 }
 

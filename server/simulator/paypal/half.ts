@@ -14,6 +14,7 @@ import { mountPaypal } from './routes.ts';
 import { apiUrlOf, sceneryOf } from './scenery.ts';
 import { certificateId, certificatesOf, newPaypalId, newSecrets, rotate } from './secrets.ts';
 import { signedHeaders } from './webhook-signature.ts';
+import { FEE_RATES } from '../bills/fees.ts';
 
 /** Seconds between deliveries: at most 25 within three days. */
 const SCHEDULE = [
@@ -43,7 +44,7 @@ export const paypalHalf: Half = {
   mount: mountPaypal,
   newSecrets: (core, _name, options) => newSecrets(core, options),
   configFor: ({ secrets }, core) => ({
-    fields: pick(secrets, ['clientId', 'clientSecret', 'webhookId', 'merchantId']),
+    fields: { ...pick(secrets, ['clientId', 'clientSecret', 'webhookId', 'merchantId']), feeRate: FEE_RATES.paypal },
     pems: { paypal_simulator_ca: [core.authority.root] },
   }),
   pay: approve,

@@ -7,6 +7,7 @@ import type { Core, HalfConfig } from '../half.ts';
 import { SimulatorRefusal } from '../refusal.ts';
 import { randomDigits } from '../trades.ts';
 import { addSubMerchant, linkSubApp, type SubMerchant } from './sub-merchants.ts';
+import { FEE_RATES } from '../bills/fees.ts';
 
 /** How a merchant verifies WeChat Pay: by platform certificates, by public keys, or by both while changing over. */
 export const VERIFY_MODES = ['both', 'certificate', 'public-key'] as const;
@@ -170,6 +171,7 @@ export function configOfMerchant(merchant: Merchant): HalfConfig {
       appId,
       ...Object.fromEntries(Object.entries(sceneAppIds).map(([field, [newest = '']]) => [field, newest])),
       apiV3Key,
+      feeRate: FEE_RATES.wechat,
       ...(sub && { subMchId: sub.mchid, ...sub.fields }),
       ...(usesPublicKeys ? { publicKeyId: keys.publicKeys.map(({ serial }) => serial).join(',') } : {}),
     },

@@ -148,7 +148,7 @@ test('an amount, a fee or a time that cannot be read is named with line and colu
     [1, '2026-03-01T10:00:00'],
     [1, '2026-02-30 10:00:00'],
     [1, '2026-03-01 24:00:00'],
-    [12, 'USD'],
+    [12, 'us'],
     [13, 'x'],
     [17, 'x'],
     [23, '0.0000001'],

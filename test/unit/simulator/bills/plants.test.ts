@@ -57,7 +57,7 @@ const CHANGED: Readonly<Record<string, (before: Said[0] | undefined) => Partial<
   paid_missing_at_channel: () => 'gone',
   amount_differs: () => ({ amount: '12.31' }),
   currency_differs: (before) => ({ currency: before?.currency === 'USD' ? 'EUR' : 'USD' }),
-  fee_differs: (before) => ({ fee: (Number(before?.fee) - 0.01).toFixed(2) }),
+  fee_differs: (before) => ({ fee: (Number(before?.fee) - 0.05).toFixed(2) }),
   refund_missing_at_channel: () => 'gone',
   refund_amount_differs: () => ({ amount: '-2.31' }),
 };

@@ -1,0 +1,96 @@
+import test, { type ExecutionContext } from 'ava';
+import { DIFFERENCE_KINDS, type DifferenceKind } from '../../server/payments/bills/bill-states.ts';
+import { type BilledShop, billedShop } from '../support/billed-shop.ts';
+import { startService } from '../support/service.ts';
+
+test.beforeEach((t) => t.timeout(600_000));
+
+const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
+const ORDERS = 20;
+/** Three of ten. */
+const isLost = (at: number): boolean => at % 10 < 3;
+
+for (const payWay of PAY_WAYS)
+  test(`${payWay}: a day of which three notices of ten are lost is right after its bill, without a hand`, async (t) => {
+    const shop = await billedShop(await startService(t), payWay);
+    const orders: string[] = [];
+    for (let at = 0; at < ORDERS; at += 1) orders.push(await shop.place());
+    for (const [at, orderNo] of orders.entries()) await (isLost(at) ? shop.payUntold(orderNo) : shop.pay(orderNo));
+    const refunded = await shop.refundElsewhere(orders[9]!);
+    t.deepEqual(
+      await shop.states(orders),
+      orders.map((_, at) => (isLost(at) ? 'pending' : 'paid')),
+    );
+    t.false(await shop.knowsRefund(orders[9]!, refunded));
+
+    await shop.nextDay();
+    await shop.service.app.bills.plan();
+    await shop.service.app.bills.sweep.once();
+
+    t.deepEqual(
+      await shop.states(orders),
+      orders.map(() => 'paid'),
+    );
+    t.true(await shop.knowsRefund(orders[9]!, refunded));
+    t.deepEqual(await shop.openDifferences(), []);
+    const healed = orders.filter((_, at) => isLost(at)).map((orderNo) => `paid_unknown_to_us ${orderNo} healed`);
+    t.deepEqual(await shop.differences(), [...healed, `refund_unknown_to_us ${orders[9]!} healed`].toSorted());
+    const exceptions = await shop.exceptions();
+    t.deepEqual(
+      exceptions.filter(({ kind }) => kind !== 'refund_elsewhere'),
+      [],
+    );
+    await sameAgain(t, shop);
+  });
+
+/** The same run once more changes nothing. */
+async function sameAgain(t: ExecutionContext, shop: BilledShop): Promise<void> {
+  const before = await shop.differences();
+  await shop.rerun();
+  t.deepEqual(await shop.differences(), before);
+}
+
+/** What is planted, and whether the channel's own answer ends it: then nobody has to look. */
+const PLANTS: Readonly<Record<DifferenceKind, 'listed' | 'healed'>> = {
+  paid_unknown_to_us: 'healed',
+  paid_missing_at_channel: 'listed',
+  amount_differs: 'listed',
+  currency_differs: 'listed',
+  refund_unknown_to_us: 'healed',
+  refund_missing_at_channel: 'listed',
+  refund_amount_differs: 'listed',
+  fee_differs: 'listed',
+  // The channel tells of both payments, and the second is then an exception of its own; PayPal tells of one of them.
+  duplicate_payment: 'healed',
+};
+
+for (const payWay of PAY_WAYS)
+  test(`${payWay}: every kind of difference that is planted in a day is found, and nothing else`, async (t) => {
+    const shop = await billedShop(await startService(t), payWay);
+    const right = [await shop.paid(), await shop.paid()];
+    await shop.refunded(right[1]!);
+    const planted: string[] = [];
+    let twice = '';
+    for (const kind of DIFFERENCE_KINDS.filter(shop.canPlant)) {
+      const orderNo = await shop.orderFor(kind);
+      await shop.plant(kind, orderNo);
+      const isTwice = kind === 'duplicate_payment';
+      planted.push(`${kind} ${orderNo} ${isTwice && payWay === 'paypal' ? 'listed' : PLANTS[kind]}`);
+      if (isTwice) twice = orderNo;
+    }
+    await shop.plant('order_not_ours');
+
+    await shop.nextDay();
+    await shop.service.app.bills.plan();
+    await shop.service.app.bills.sweep.once();
+
+    t.deepEqual(await shop.differences(), planted.toSorted());
+    t.is((await shop.bill()).notOurs, 1);
+    t.deepEqual(await shop.openDifferences(), planted.filter((line) => line.endsWith('listed')).toSorted());
+    t.deepEqual(
+      (await shop.exceptions(twice)).map(({ kind }) => kind),
+      [payWay === 'paypal' ? 'duplicate_payment' : 'double_paid'],
+    );
+    for (const orderNo of right) t.deepEqual(await shop.exceptions(orderNo), []);
+    await sameAgain(t, shop);
+  });

@@ -1,0 +1,114 @@
+import type { BillRow } from '../../server/db/entities/bills.ts';
+import type { OrderExceptionRow } from '../../server/db/entities/orders.ts';
+import { billRepairs } from '../../server/payments/bills/import-bill.ts';
+import type { PayWay } from '../../server/payments/channel.ts';
+import { placeOrder, stateOf } from './orders.ts';
+import { type Service, until } from './service.ts';
+
+const DAY_SECONDS = 86_400;
+
+/** A shop whose channel's bills are read, and what a test does in a day of it. Jobs do not run by themselves. */
+export interface BilledShop {
+  service: Service;
+  place(): Promise<string>;
+  /** The payer pays, and the channel tells. */
+  pay(orderNo: string): Promise<void>;
+  paid(): Promise<string>;
+  /** The payer pays, and nobody is told. */
+  payUntold(orderNo: string): Promise<void>;
+  /** 4.00 go back, as the merchant wished. */
+  refunded(orderNo: string): Promise<void>;
+  /** Half goes back from the channel's portal, and nobody is told; the channel's number of it. */
+  refundElsewhere(orderNo: string): Promise<string>;
+  knowsRefund(orderNo: string, channelRefundNo: string): Promise<boolean>;
+  canPlant(kind: string): boolean;
+  /** An order in which a difference can be planted. */
+  orderFor(kind: string): Promise<string>;
+  plant(kind: string, orderNo?: string): Promise<{ number: string }>;
+  /** It is the afternoon two days later: the bill of the day is there. */
+  nextDay(): Promise<void>;
+  /** The bill of the day. */
+  bill(): Promise<BillRow>;
+  rerun(): Promise<void>;
+  states(orders: readonly string[]): Promise<(string | undefined)[]>;
+  /** `kind order state` of every difference, sorted. */
+  differences(): Promise<string[]>;
+  /** Those that somebody has to look at, or that are asked about. */
+  openDifferences(): Promise<string[]>;
+  exceptions(orderNo?: string): Promise<OrderExceptionRow[]>;
+}
+
+/** Opens the shop at noon in Beijing, so that its day is the same everywhere. */
+export async function billedShop(service: Service, payWay: PayWay): Promise<BilledShop> {
+  const { store } = service.app;
+  const advance = async (seconds: number) => {
+    await service.sim('/sim/clock', { advanceSeconds: seconds });
+    service.clock.advance(seconds);
+  };
+  const sinceNoon = (Math.floor(service.clock.now().getTime() / 1000) - 4 * 3600) % DAY_SECONDS;
+  await advance(DAY_SECONDS - sinceNoon);
+  const day = service.clock.now().toISOString().slice(0, 10);
+  const merchant = await service.merchant();
+
+  const shop: BilledShop = {
+    service,
+    place: () => placeOrder(merchant, { payWay, amount: 10, ...(payWay === 'paypal' && { currency: 'USD' }) }),
+    async pay(orderNo) {
+      await service.sim(payWay === 'paypal' ? '/sim/approve' : '/sim/pay', { orderNo });
+      await until(`${orderNo} paid`, async () => {
+        await service.app.sweep.once();
+        return (await stateOf(service, orderNo)) === 'paid';
+      });
+    },
+    async paid() {
+      const orderNo = await shop.place();
+      await shop.pay(orderNo);
+      return orderNo;
+    },
+    payUntold: async (orderNo) => void (await shop.plant('paid_unknown_to_us', orderNo)),
+    async refunded(orderNo) {
+      const { body } = await merchant.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 4 });
+      const { refundNo } = body.data;
+      await until(`${refundNo} done`, async () => {
+        await service.app.sweep.once();
+        const refund = await store.read((tx) => tx.refunds.find({ refundNo }));
+        return refund?.state === 'succeeded';
+      });
+    },
+    refundElsewhere: async (orderNo) => (await shop.plant('refund_unknown_to_us', orderNo)).number,
+    async knowsRefund(orderNo, number) {
+      const rows = await store.read((tx) => tx.refunds.list({ orderNo, state: 'succeeded' }));
+      return (
+        rows.some(({ channelRefundNo, refundNo }) => [channelRefundNo, refundNo].includes(number)) || rows.length > 0
+      );
+    },
+    canPlant: (kind) => !(kind === 'currency_differs' && payWay === 'alipay'),
+    async orderFor(kind) {
+      if (kind === 'paid_unknown_to_us') return shop.place();
+      const orderNo = await shop.paid();
+      if (kind.startsWith('refund_') && kind !== 'refund_unknown_to_us') await shop.refunded(orderNo);
+      return orderNo;
+    },
+    async plant(kind, orderNo) {
+      const wish = { kind, payWay, date: day, ...(orderNo !== undefined && { orderNo }) };
+      return { number: String((await service.sim('/sim/bills/plants', wish))['number']) };
+    },
+    nextDay: () => advance(DAY_SECONDS + 4 * 3600),
+    bill: async () => (await store.read((tx) => tx.bills.find({ payWay, day })))!,
+    async rerun() {
+      const { billNo } = await shop.bill();
+      const ports = { ...service.app.ports, openPatient: async () => ({ store, close: async () => {} }) };
+      await billRepairs(ports).rerunBill(merchant.asker, billNo);
+      await service.app.bills.sweep.once();
+    },
+    states: (orders) => Promise.all(orders.map((orderNo) => stateOf(service, orderNo))),
+    async differences() {
+      const rows = await store.read((tx) => tx.billDifferences.list({}));
+      return rows.map(({ kind, orderNo, state }) => `${kind} ${orderNo} ${state}`).toSorted();
+    },
+    openDifferences: async () => (await shop.differences()).filter((line) => /(open|listed)$/.test(line)),
+    exceptions: (orderNo) =>
+      store.read((tx) => tx.exceptions.list({ state: 'open', ...(orderNo !== undefined && { orderNo }) })),
+  };
+  return shop;
+}
