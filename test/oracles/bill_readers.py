@@ -145,7 +145,8 @@ def paypal(path):
         else:
             kind = "fee" if code[:3] == "T01" or code in ("T1108", "T1109") else "other"
         order, invoice = info.get("custom_field"), info.get("invoice_id")
-        if kind != "refund":
+        back = code == "T1107" and status != "D"
+        if not back:
             order, invoice = order or invoice, None
         own = kind == "payment" or (kind == "other" and code[:3] == "T00")
         about = info.get("paypal_reference_id") if info.get("paypal_reference_id_type", "TXN") == "TXN" else None
@@ -157,7 +158,7 @@ def paypal(path):
             orderNo=order,
             refundNo=invoice if invoice != order else None,
             channelTradeNo=info["transaction_id"] if own else about,
-            channelRefundNo=info["transaction_id"] if kind == "refund" else None,
+            channelRefundNo=info["transaction_id"] if back else None,
             currency=currency,
             amount=str({"fee": 0, "refund": -moved}.get(kind, moved)),
             fee=str(kept - moved if kind == "fee" else kept),

@@ -5,7 +5,7 @@ import { type Columns, findColumns } from '../bill-columns.ts';
 /** Days of Alipay begin with those of Beijing. */
 export const UTC_OFFSET_MINUTES = 480;
 
-/** The columns of the details that are read. */
+/** The columns of the details (业务明细) that are read: opendocs.alipay.com, "账单文件说明" of alipay.data.dataservice.bill.downloadurl.query. */
 const DETAILS = [
   '支付宝交易号',
   '商户订单号',
@@ -20,7 +20,7 @@ const DETAILS = [
 /** The name of a column of the details. */
 export type Column = (typeof DETAILS)[number];
 
-/** The columns of the sums. */
+/** The columns of the sums by shop (业务汇总, the same document). */
 const SUMMARY = ['交易订单总笔数', '退款订单总笔数', '订单金额', '商家实收', '服务费'] as const;
 /** The name of a column of the sums. */
 export type SumColumn = (typeof SUMMARY)[number];
