@@ -21,6 +21,7 @@ import type { ComposedCredentials } from './credentials.ts';
 import type { ComposedEvents } from './events.ts';
 import type { ComposedIdentity } from './identity.ts';
 import type { ComposedPayments } from './payments.ts';
+import { composeBillFigures } from './bill-figures.ts';
 import { composeRetention } from './retention.ts';
 import type { ComposedSkillpay } from './skillpay.ts';
 
@@ -50,6 +51,7 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
   const { config, store, limits, wakes, metrics, now, log } = base;
   const { identity, credentials, events, payments, skillpay, catalog } = parts;
   const figures = createJobMetrics(metrics.registry);
+  composeBillFigures(base);
   const { debug } = config;
   const { resume } = skillpay.operations;
   const refunds = { name: 'refund', wokenBy: 'refund-check', rows: dueRefunds(debug), run: payments.checkRefund };

@@ -58,7 +58,7 @@ interface Step {
   last: string | null;
 }
 
-const SECTIONS: readonly Section[] = ['orders', 'accounts', 'entries', 'audit'];
+const SECTIONS: readonly Section[] = ['orders', 'accounts', 'entries', 'bills', 'audit'];
 /** The audit log's place is its own JSON; this one is its beginning. */
 const FIRST_LINE = 'null';
 const beginningOf = (section: Section): Place => ({

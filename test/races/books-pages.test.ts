@@ -50,6 +50,14 @@ const LIES: readonly [check: string, lie: (n: number) => string][] = [
   ['refund-events', (n) => `delete from events where object_no = 'R${numberOf(n).slice(1)}'`],
   ['coins', (n) => `update coin_accounts set balance = balance + 1 where user_id = 'u${Math.ceil(n / 5)}'`],
   ['coins', (n) => `update coin_entries set delta = delta + 1 where id = ${n}`],
+  ['bills', (n) => `update bills set state = 'missing' where bill_no = 'B${String(n).padStart(10, '0')}'`],
+  [
+    'bills',
+    (
+      n,
+    ) => `insert into bill_differences (id, bill_no, pay_way, project, day, kind, order_no, key, state, checks, created_at)
+      values (gen_random_uuid(), 'B${String(n).padStart(10, '0')}', 'alipay', 'default', current_date - 2, 'fee_differs', 'P', '', 'listed', 1, now())`,
+  ],
   ['coins', (n) => `update coin_entries set balance_after = balance_after + 1 where id = ${n}`],
 ];
 

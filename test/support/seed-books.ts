@@ -9,7 +9,7 @@ export async function seedBooks({ database }: TestDatabase, orders: number): Pro
     const series = `generate_series(${from}, ${Math.min(orders, from + CHUNK - 1)}) n`;
     for (const insert of seeds(series)) await run(insert);
   }
-  for (const table of ['orders', 'refunds', 'moves', 'events', 'coin_accounts', 'coin_entries'])
+  for (const table of ['orders', 'refunds', 'moves', 'events', 'coin_accounts', 'coin_entries', 'bills'])
     await run(`analyze ${table}`);
 }
 
@@ -32,6 +32,9 @@ function seeds(series: string): string[] {
     `insert into events (id, type, client_id, project, object_no, dedupe, payload, created_at)
      select 'evt_' || n || t, case t when 'p' then 'order.paid' else 'refund.succeeded' end, 'app_a', 'default',
        case t when 'p' then 'P' else 'R' end || ${number}, 'once', '{}', ${at} from ${series}, unnest(array['p', 'r']) t`,
+    // Each of an account of its own.
+    `insert into bills (bill_no, pay_way, account, mode, project, day, state, reading, readings, lines, not_ours, checks, created_at)
+     select 'B' || ${number}, 'alipay', 'acc' || n, 'live', 'default', current_date - 1 - n % 30, 'waiting', 0, 0, 0, 0, 0, ${at} from ${series}`,
     `insert into coin_accounts (id, project, coin, user_id, balance, held, debt, created_at, updated_at)
      select md5('u' || (n / 5))::uuid, 'default', 'gold', 'u' || (n / 5), 15, 0, 0, ${at}, ${at} from ${series} where n % 5 = 0`,
     `insert into coin_entries (project, coin, user_id, delta, balance_after, kind, source, actor, created_at)

@@ -14,13 +14,18 @@ export interface Reading {
 /** Lines of one statement: few enough that their text is small. */
 const PART_LINES = 500;
 
-const INSERT = `insert into bill_lines
+/**
+ * A commit of lines does not wait for the disk: they count from a later commit only, which waits for itself and all before it.
+ * That saves half of the time of a large bill.
+ */
+const INSERT = `with quickly as materialized (select set_config('synchronous_commit', 'off', true))
+  insert into bill_lines
     (bill_no, reading, line, day, kind, event, order_no, refund_no, channel_trade_no, channel_refund_no, currency, amount, fee, at, raw)
   select cast(? as varchar), cast(? as int), cast(? as int) + l.n::int, cast(? as date),
          l.kind, l.event, l.order_no, l.refund_no, l.trade_no, l.back_no, l.currency, l.amount, l.fee, l.at, l.raw
     from unnest(cast(? as text[]), cast(? as text[]), cast(? as text[]), cast(? as text[]), cast(? as text[]), cast(? as text[]),
                 cast(? as text[]), cast(? as bigint[]), cast(? as bigint[]), cast(? as timestamptz[]), cast(? as text[]))
-         with ordinality as l(kind, event, order_no, refund_no, trade_no, back_no, currency, amount, fee, at, raw, n)`;
+         with ordinality as l(kind, event, order_no, refund_no, trade_no, back_no, currency, amount, fee, at, raw, n), quickly`;
 
 /** Writes lines that follow each other; each part is a commit of its own, and nothing counts before the reading does. */
 export async function writeLines(store: Store, of: Reading, lines: readonly BillLine[]): Promise<void> {
@@ -97,7 +102,7 @@ export async function nameOrders(store: Store, { billNo, reading, day }: Reading
 export async function makeMonth(store: Store, day: string): Promise<boolean> {
   const [year, month] = [Number(day.slice(0, 4)), Number(day.slice(5, 7))];
   const first = (at: number): string => new Date(Date.UTC(year, at, 1)).toISOString().slice(0, 10);
-  const name = `bill_lines_${day.slice(0, 4)}_${day.slice(5, 7)}`;
+  const name = monthTable(day);
   const [there] = await store.read((tx) =>
     tx.sql(`select 1 from pg_class where relname = ? and relkind = 'r'`, [name]),
   );
@@ -111,5 +116,22 @@ export async function makeMonth(store: Store, day: string): Promise<boolean> {
     return true;
   } catch {
     return false;
+  }
+}
+
+function monthTable(day: string): string {
+  return `bill_lines_${day.slice(0, 4)}_${day.slice(5, 7)}`;
+}
+
+/**
+ * Has the database count the lines of a day's month again: of a table that was filled a moment ago it knows nothing yet, and would
+ * compare a million lines as if they were ten. A role that does not own the table is warned and goes on.
+ */
+export async function countLines(store: Store, day: string): Promise<void> {
+  for (const name of [monthTable(day), 'bill_lines_rest']) {
+    const [there] = await store.read((tx) =>
+      tx.sql(`select 1 from pg_class where relname = ? and relkind = 'r'`, [name]),
+    );
+    if (there) await store.autocommit((tx) => tx.sql(`analyze "${name}"`));
   }
 }

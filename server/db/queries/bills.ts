@@ -106,3 +106,27 @@ export async function countDifferences(tx: ReadTx, billNo: string): Promise<Diff
   );
   return rows.map(({ kind, state, n }) => ({ kind, state, count: Number(n) }));
 }
+
+/** How bills stand, for whoever watches them. */
+export interface BillFigures {
+  /** Differences that are not ended, by kind. */
+  differences: { kind: string; count: number }[];
+  /** Of each account that is asked for bills: the newest day that was compared; before the first one the day before the first that is asked for. */
+  newest: { payWay: string; account: string; day: string }[];
+}
+
+/** Reads the figures of the accounts that have bills of the last days, so that one that is configured no more is not watched for ever; `simulated`: those at the simulator, too. */
+export async function billFigures(tx: ReadTx, since: string, simulated: boolean): Promise<BillFigures> {
+  const differences = await tx.sql<{ kind: string; n: string }>(
+    `select kind, count(*) as n from bill_differences where state in ('open', 'listed') group by kind order by kind`,
+  );
+  const newest = await tx.sql<{ pay_way: string; account: string; day: string }>(
+    `select pay_way, account, coalesce(max(day) filter (where matched_at is not null), min(day) - 1)::text as day
+       from bills where (mode <> 'simulator' or cast(? as boolean)) group by pay_way, account having max(day) >= cast(? as date) order by pay_way, account`,
+    [simulated, since],
+  );
+  return {
+    differences: differences.map(({ kind, n }) => ({ kind, count: Number(n) })),
+    newest: newest.map(({ pay_way, account, day }) => ({ payWay: pay_way, account, day })),
+  };
+}

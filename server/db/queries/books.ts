@@ -2,7 +2,7 @@ import type { InvariantName } from '../../payments/core/invariants.ts';
 import type { ReadTx } from '../store.ts';
 
 /** Whose rows a check goes through, by their keys. */
-export type WalkName = 'orders' | 'accounts' | 'entries';
+export type WalkName = 'orders' | 'accounts' | 'entries' | 'bills';
 
 /** The walks in their order: table, key, and how the key is written. */
 export const WALKS: Readonly<
@@ -17,6 +17,7 @@ export const WALKS: Readonly<
     form: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
   },
   entries: { table: 'coin_entries', key: 'id', type: 'bigint', first: '0', form: /^\d{1,18}$/ },
+  bills: { table: 'bills', key: 'bill_no', type: 'varchar', first: '', form: /^[A-Za-z0-9_-]{0,64}$/ },
 };
 
 /** Keys above `after`, up to `upTo`; without it to the end, whatever is there. */
@@ -44,6 +45,9 @@ const sumOfRefunds = (states: string, within: Within) =>
 /** The last line of a history; `of` says of which order or refund. */
 const lastMove = (of: string) =>
   `left join lateral (select to_state from moves where ${of} order by sequence desc limit 1) m on true`;
+
+/** How many days of bills are looked at: an older one cannot always be had from the channel any more. */
+const BILL_DAYS = 35;
 
 /** The checks, from the money outwards. What belongs to an order is found by the order's number, so that no row is left out. */
 export const BOOK_CHECKS: readonly BookCheck[] = [
@@ -179,6 +183,18 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
        -- A limit keeps it a look-up for each entry, however many accounts there are.
        left join lateral (select id from coin_accounts where project = c.project and coin = c.coin and user_id = c.user_id limit 1) a on true
       where ${within('c.id')} and (c.balance_after <> coalesce(b.balance_after, 0) + c.delta or a.id is null)`,
+    },
+  },
+  {
+    check: 'bills',
+    in: {
+      // A bill that waits to be made is no violation; one that was refused or did not come at all is.
+      bills: (within) => `select d.bill_no as id, format('%s: %s of order %s', d.day, d.kind, d.order_no) as detail
+        from bill_differences d join bills b on b.bill_no = d.bill_no
+        where ${within('d.bill_no')} and d.state in ('open', 'listed') and b.day >= current_date - ${BILL_DAYS}
+      union all
+      select b.bill_no, format('%s: no bill of %s %s, %s', b.day, b.pay_way, b.account, b.state) from bills b
+        where ${within('b.bill_no')} and b.state in ('refused', 'missing') and b.reading = 0 and b.day >= current_date - ${BILL_DAYS}`,
     },
   },
   {

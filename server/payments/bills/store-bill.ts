@@ -5,6 +5,7 @@ import { BillMalformed, type BillDesk, type BillTotals } from './bill.ts';
 import type { BillSource } from './bill-states.ts';
 import type { BillPorts } from './ports.ts';
 import type { Spooled } from './spool.ts';
+import { keepYoungSmall } from './young-generation.ts';
 
 /** Whoever reads a bill keeps the others from it for this long, and says so again while it goes on. */
 const LEASE_SECONDS = 60;
@@ -82,23 +83,35 @@ async function readInto(
   await makeMonth(ports.store, of.day);
   let lines = 0;
   let totals: StoredTotals[] | null = null;
+  // The next lines are read while the database takes the last ones.
+  let writing = Promise.resolve();
   const renew = leaseOf(ports, of);
-  for await (const part of desk.read(file, of.day)) {
-    if (part.kind === 'totals') {
-      totals = part.totals.map(storedTotals);
-      continue;
+  const growAgain = keepYoungSmall();
+  try {
+    for await (const part of desk.read(file, of.day)) {
+      if (part.kind === 'totals') {
+        totals = part.totals.map(storedTotals);
+        continue;
+      }
+      if (part.lines.length > 0 && part.lines[0]!.line !== lines + 1)
+        throw new BillMalformed('not_a_bill', 'The lines of the bill do not follow each other.');
+      lines += part.lines.length;
+      await writing;
+      ports.checkpoint('bill.lines');
+      if (!(await renew())) {
+        await removeReading(ports.store, of);
+        return 'taken';
+      }
+      writing = writeLines(ports.store, of, part.lines);
+      // What went wrong is told where it is awaited.
+      writing.catch(() => {});
     }
-    if (part.lines.length > 0 && part.lines[0]!.line !== lines + 1)
-      throw new BillMalformed('not_a_bill', 'The lines of the bill do not follow each other.');
-    await writeLines(ports.store, of, part.lines);
-    lines += part.lines.length;
-    ports.checkpoint('bill.lines');
-    if (!(await renew())) {
-      await removeReading(ports.store, of);
-      return 'taken';
-    }
+    await writing;
+    return { lines, totals };
+  } finally {
+    await writing.catch(() => {});
+    growAgain();
   }
-  return { lines, totals };
 }
 
 /** Says from time to time that the reading goes on; false when another one has begun. */

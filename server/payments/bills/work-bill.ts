@@ -1,5 +1,5 @@
 import type { BillRow } from '../../db/entities/bills.ts';
-import { nameOrders, removeOldLines } from '../../db/queries/bill-lines.ts';
+import { countLines, nameOrders, removeOldLines } from '../../db/queries/bill-lines.ts';
 import { matchBill, type Matched } from '../../db/queries/bill-matching.ts';
 import type { Tx } from '../../db/store.ts';
 import { TransportFailed } from '../channel.ts';
@@ -145,6 +145,7 @@ export async function compareBill(ports: BillPorts, billNo: string): Promise<voi
   try {
     const found = await ports.store.read((tx) => tx.bills.find({ billNo }));
     if (!found || found.reading === 0) return;
+    await countLines(patient.store, found.day);
     await nameOrders(patient.store, found);
     const desk = await deskOf(ports, found);
     ports.checkpoint('bill.matching');

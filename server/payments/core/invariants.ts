@@ -156,8 +156,13 @@ export const COIN_INVARIANTS = {
   coins: { promise: 'every balance equals the sum of its ledger entries' },
 } as const satisfies Readonly<Record<string, Promised>>;
 
+/** What the channels say a day later, which only a database can show. */
+export const BILL_INVARIANTS = {
+  bills: { promise: "the last five weeks agree with the channels' bills" },
+} as const satisfies Readonly<Record<string, Promised>>;
+
 /** What `payctl audit` shows of the rows of a database. */
-export const INVARIANTS = { ...ORDER_INVARIANTS, ...COIN_INVARIANTS } as const;
+export const INVARIANTS = { ...ORDER_INVARIANTS, ...COIN_INVARIANTS, ...BILL_INVARIANTS } as const;
 
 /** The name of one of them. */
 export type InvariantName = keyof typeof INVARIANTS;

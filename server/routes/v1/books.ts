@@ -39,7 +39,7 @@ const Query = z.object({
     .transform(Number)
     .pipe(z.int().min(1).max(10_000))
     .default(2000)
-    .describe('Orders, coin accounts, ledger entries and audit lines per page, 1 to 10000.'),
+    .describe('Orders, coin accounts, ledger entries, bills and audit lines per page, 1 to 10000.'),
   tip: z
     .string()
     .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
@@ -66,8 +66,8 @@ export function bookRoutes({ prove }: { prove: (page: BookPage) => Promise<Books
    *     tags: [Audit]
    *     summary: Verify ledger consistency
    *     description: >
-   *       Checks orders against refunds, histories against states, events against state changes, coin balances against ledger entries, and the chain of
-   *       the audit log, which is authenticated with a key, a page at a time: every order, coin account, ledger entry and audit line is on exactly one page. The books are proven when every page up
+   *       Checks orders against refunds, histories against states, events against state changes, coin balances against ledger entries, the last weeks against the bills of the channels, and the chain of
+   *       the audit log, which is authenticated with a key, a page at a time: every order, coin account, ledger entry, bill and audit line is on exactly one page. The books are proven when every page up
    *       to the one without a `nextCursor` is `ok`. All pages together read the whole database, so do it rarely.
    */
   router.get(

@@ -243,7 +243,7 @@ test('what tests hold against every state and what payctl audit finds in a datab
 
 test('payctl audit has a statement for every invariant of an order, in the same order', (t) => {
   t.deepEqual(
-    BOOK_CHECKS.map(({ check }) => check).filter((name) => name !== 'coins'),
+    BOOK_CHECKS.map(({ check }) => check).filter((name) => !['coins', 'bills'].includes(name)),
     Object.keys(ORDER_INVARIANTS) as never,
   );
 });
