@@ -1,11 +1,11 @@
 import { BillMalformed } from '../../payments/channel.ts';
-import { daySpan, readClock, readSum, wrongCell } from '../bill-cells.ts';
+import { daySpan, readClock, readDecimal, readSum, wrongCell } from '../bill-cells.ts';
 import { type Columns, findColumns } from '../bill-columns.ts';
 
 /** Days of Alipay begin with those of Beijing. */
 export const UTC_OFFSET_MINUTES = 480;
 
-/** The columns of the details that are read. */
+/** The columns of the details (业务明细) that are read: opendocs.alipay.com, "账单文件说明" of alipay.data.dataservice.bill.downloadurl.query. */
 const DETAILS = [
   '支付宝交易号',
   '商户订单号',
@@ -20,7 +20,7 @@ const DETAILS = [
 /** The name of a column of the details. */
 export type Column = (typeof DETAILS)[number];
 
-/** The columns of the sums. */
+/** The columns of the sums by shop (业务汇总, the same document). */
 const SUMMARY = ['交易订单总笔数', '退款订单总笔数', '订单金额', '商家实收', '服务费'] as const;
 /** The name of a column of the sums. */
 export type SumColumn = (typeof SUMMARY)[number];
@@ -69,20 +69,38 @@ export interface DetailTable {
   columns: Columns<Column>;
 }
 
+/**
+ * How many of the commas too many stand in the name of the goods, just before the times; those in the remark, behind everything that is
+ * read, move nothing. Texts of others decide that, so what fits in two ways is refused.
+ */
+function commasInName(columns: Columns<Column>, cells: Cells, more: number, line: number): number {
+  const cell = (column: Column, moved: number): string => cells[columns[column] + moved]!.trim();
+  const isTime = (text: string): boolean => !Number.isNaN(readClock(text));
+  const fitting = Array.from({ length: more + 1 }, (_, moved) => moved).filter(
+    (moved) =>
+      isTime(cell('创建时间', moved)) &&
+      isTime(cell('完成时间', moved)) &&
+      MONEY.every((column) => !Number.isNaN(readDecimal(cell(column, moved), 2))),
+  );
+  if (fitting.length > 1)
+    throw new BillMalformed('wrong_columns', 'Commas in its texts let the row be read in more than one way.', { line });
+  return fitting[0] ?? 0;
+}
+
+const MONEY = ['订单金额', '商家实收', '服务费'] as const;
+
 /** The table of the details under its header. */
 export function readDetailHeader(text: string, line: number): DetailTable {
   const header = headerCells(text);
   const columns = findColumns(header, DETAILS, line);
   const width = header.length;
-  const created = columns['创建时间'];
   return {
     columns,
     cellsOf(row, number) {
       const cells = row.split(',');
       const more = cells.length - width;
       if (more < 0) throw new BillMalformed('wrong_columns', `${cells.length} cells, not ${width}.`, { line: number });
-      // A comma in the name of the goods, which stands before the times; one behind the amounts moves nothing that is read.
-      if (more > 0 && Number.isNaN(readClock(cells[created]!.trim()))) cells.splice(created - 1, more);
+      if (more > 0) cells.splice(columns['创建时间'] - 1, commasInName(columns, cells, more, number));
       return cells;
     },
   };

@@ -35,9 +35,14 @@ export function kindOf(code: string, status: string, amount: number): BillLineKi
   if (!hasMoved(status)) return 'other';
   if (PAYMENTS.has(code)) return amount > 0 ? 'payment' : 'other';
   // A refund that went back, and what brought it back, are both none.
-  if (code === REFUND) return amount < 0 && status === 'S' ? 'refund' : 'other';
+  if (isRefund(code)) return amount < 0 && status === 'S' ? 'refund' : 'other';
   if (DISPUTES.has(code)) return 'dispute';
   return code.startsWith('T01') || FEES_BACK.has(code) ? 'fee' : 'other';
+}
+
+/** Whether a code is that of refunds by the merchant. */
+export function isRefund(code: string): boolean {
+  return code === REFUND;
 }
 
 /** Whether money has moved: what is pending (P) or was denied (D) moved nothing. */

@@ -4,7 +4,7 @@ import { fileBytes } from '../bill-bytes.ts';
 import { daySpan, readDecimal, wrongCell } from '../bill-cells.ts';
 import { textBlocks } from '../bill-text.ts';
 import { type BillHead, type BillTail, FORMAT, readInstant } from './bill-format.ts';
-import { hasMoved, kindOf } from './bill-words.ts';
+import { hasMoved, isRefund, kindOf } from './bill-words.ts';
 
 /** Reads a file of transactions (bill-format.ts says how it is written); throws BillMalformed. PayPal names no sums of a day. */
 export async function* readTransactions(file: string, day: string, account: string): AsyncGenerator<BillPart> {
@@ -91,6 +91,8 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
   const kind = kindOf(code, status, amount.minor);
   const moved = hasMoved(status) ? amount.minor : 0;
   const kept = hasMoved(status) ? -fee.minor : 0;
+  // One that is pending or went back is known by its numbers, too: it is in the bill. One that was denied is not.
+  const isBack = kind === 'refund' || (isRefund(code) && status !== 'D');
   const isOwn = kind === 'payment' || (kind === 'other' && code.startsWith('T00'));
   const custom = textIn(info, 'custom_field') ?? null;
   const invoice = textIn(info, 'invoice_id') ?? null;
@@ -99,10 +101,10 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
     kind,
     event: `${code} ${status}`,
     // Our number of an order is both; a refund has its own as invoice_id, unless it was made elsewhere and has the order's.
-    orderNo: kind === 'refund' ? custom : (custom ?? invoice),
-    refundNo: kind === 'refund' && invoice !== custom ? invoice : null,
+    orderNo: isBack ? custom : (custom ?? invoice),
+    refundNo: isBack && invoice !== custom ? invoice : null,
     channelTradeNo: isOwn ? id : referenceIn(info),
-    channelRefundNo: kind === 'refund' ? id : null,
+    channelRefundNo: isBack ? id : null,
     currency,
     amount: BigInt(kind === 'fee' ? 0 : kind === 'refund' ? -moved : moved),
     fee: BigInt(kind === 'fee' ? kept - moved : kept),

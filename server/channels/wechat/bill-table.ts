@@ -2,7 +2,10 @@ import { BillMalformed } from '../../payments/channel.ts';
 import { findColumns } from '../bill-columns.ts';
 import { readSum, wrongCell } from '../bill-cells.ts';
 
-/** The columns of a trade bill that are read. Which there are, and where, has changed over the years. */
+/**
+ * The columns of a trade bill (ALL) that are read: pay.weixin.qq.com, "交易账单详细说明" (docs/merchant/products/bill-download/format-trade). Which
+ * there are, and where, has changed over the years; accounts with the older format have 总金额 for 应结订单金额, and are told that this is missing.
+ */
 const NAMES = [
   '交易时间',
   '商户号',
@@ -27,7 +30,7 @@ export type Column = (typeof NAMES)[number];
 /** Texts of the merchant's own: whatever stands in them, the columns behind them are counted from the end. */
 const LAST_TEXT = '商户数据包';
 
-/** The sums in the last line. */
+/** The sums in the last line (the same document). */
 export const SUM_NAMES = [
   '总交易单数',
   '应结订单总金额',

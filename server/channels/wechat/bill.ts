@@ -94,7 +94,8 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
     const ordered = fen('订单金额');
     const asked = fen('申请退款金额');
     const isRefund = event === 'REFUND' || (event === 'REVOKED' && asked > 0);
-    // A refund is in the bill of the day on which WeChat Pay accepted it; whether its time is that of its payment no document says.
+    // A refund is in the bill of the day on which WeChat Pay accepted it, by which its time is told, too ("交易账单详细说明"); of older
+    // bills no document says so.
     if (time >= end || (!isRefund && time < begin))
       throw new BillMalformed('wrong_day', `${cell('交易时间')} is not of this day.`, {
         line,

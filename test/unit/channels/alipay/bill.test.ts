@@ -75,12 +75,27 @@ test('texts of others stay texts: formulas, and commas in the name of the goods 
   const rows = ['=1+1', '+1', '-1', '@SUM(A1)', '茶,热', 'a,b,c', '"a, b"'].flatMap((name): files.Row[] => [
     { ...PAYMENT, name },
     { ...REFUND, remark: name },
+    { ...PAYMENT, name, remark: name },
   ]);
   const { lines } = await collect(await read(t, files.billZip(rows)));
   t.deepEqual(
     lines.map(({ amount, refundNo, raw }) => [amount, refundNo, raw]),
     rows.map((row) => [row.type ? 1580n : 3580n, row.type ? 'R1' : null, files.cellsOf(row).join(',')]),
   );
+});
+
+test('a name that looks like the cells behind it is refused, and not read as these', async (t) => {
+  const forged = files
+    .cellsOf({ ...PAYMENT, ordered: 1, received: 1 })
+    .slice(3)
+    .join(',');
+  await refused(t, await read(t, files.billZip([PAYMENT, { ...PAYMENT, name: forged }])), 'wrong_columns', { line: 7 });
+  await refused(t, await read(t, files.billZip([{ ...PAYMENT, remark: `,,,${forged}` }])), 'wrong_columns', {
+    line: 6,
+  });
+  // Some of them are not enough.
+  const half = `茶,${files.DAY} 09:59:00,${files.DAY} 10:00:00,1.00`;
+  t.is((await collect(await read(t, files.billZip([{ ...PAYMENT, name: half }])))).lines[0]?.amount, 3580n);
 });
 
 test('a line of another kind is neither payment nor refund', async (t) => {

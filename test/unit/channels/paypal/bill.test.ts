@@ -101,6 +101,18 @@ const CODES: Readonly<Record<string, BillLine['kind']>> = {
   T9900: 'other',
 };
 
+test('a refund that is pending or went back has its numbers, so that it is not missing; one that was denied has none', async (t) => {
+  const rows = ['P', 'V', 'D'].map((transaction_status) => refund({ transaction_status }));
+  t.deepEqual(
+    (await linesOf(t, rows)).map(({ kind, refundNo, channelRefundNo }) => [kind, refundNo, channelRefundNo]),
+    [
+      ['other', REFUND_NO, '1JU08902781691411'],
+      ['other', REFUND_NO, '1JU08902781691411'],
+      ['other', null, null],
+    ],
+  );
+});
+
 test('every code is of a kind, and a kind of its own has the sign that it takes', async (t) => {
   const gained = await linesOf(
     t,
