@@ -23,6 +23,7 @@ const app = await buildApp(config, {
 });
 const server = await listen(app.koa, { ...config.server, host: '127.0.0.1', port: orders.port });
 const work = () => {
+  if (orders.bills) return void app.bills.sweep.once().catch(() => {});
   void app.sweep.once().catch(() => {});
   void app.deliveries.once().catch(() => {});
 };

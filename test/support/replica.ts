@@ -16,6 +16,8 @@ export interface ReplicaOptions {
   aheadMs?: number;
   /** Works what is due as the service does, with its own scheduler. */
   jobs?: boolean;
+  /** Works what is due of bills, and nothing else. */
+  bills?: boolean;
   /** Has the service's own bounds for the database, not the patient ones of tests. */
   ownTimeouts?: boolean;
   /** How far the service's clock goes forward with each `jump`. */

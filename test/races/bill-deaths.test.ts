@@ -1,0 +1,84 @@
+import test, { type ExecutionContext } from 'ava';
+import { type BilledShop, billedShop } from '../support/billed-shop.ts';
+import { assertBooksBalance } from '../support/books.ts';
+import { freePort } from '../support/free-port.ts';
+import { startReplica } from '../support/replica.ts';
+import { type Service, startService } from '../support/service.ts';
+
+test.beforeEach((t) => t.timeout(600_000));
+
+/** Where a replica dies among the work on a bill, in their order. */
+const CHECKPOINTS = [
+  'bill.asked',
+  'bill.spooled',
+  'bill.lines',
+  'bill.read',
+  'bill.matching',
+  'bill.matched',
+  'bill-difference.asked',
+  'bill-difference.settled',
+] as const;
+
+/** A day with a payment of which nobody was told and one that the bill has not; what its bill must come to. */
+async function plantedDay(service: Service): Promise<{ shop: BilledShop; expected: string[]; untold: string }> {
+  const shop = await billedShop(service, 'wechat');
+  await shop.paid();
+  const untold = await shop.place();
+  await shop.payUntold(untold);
+  const missing = await shop.paid();
+  await shop.plant('paid_missing_at_channel', missing);
+  await shop.nextDay();
+  await service.app.bills.plan();
+  const expected = [`paid_missing_at_channel ${missing} listed`, `paid_unknown_to_us ${untold} healed`].toSorted();
+  return { shop, expected, untold };
+}
+
+async function allOnce(t: ExecutionContext, { shop, expected, untold }: Awaited<ReturnType<typeof plantedDay>>) {
+  t.deepEqual(await shop.differences(), expected);
+  t.deepEqual(
+    (await shop.exceptions()).map(({ kind }) => kind),
+    ['paid_missing_at_channel'],
+  );
+  const { store } = shop.service.app;
+  const bill = await shop.bill();
+  t.like(bill, { state: 'done', lines: 2, notOurs: 0, fault: null });
+  const lines = await store.read((tx) => tx.billLines.list({}));
+  t.deepEqual(
+    lines.map(({ reading }) => reading),
+    [bill.reading, bill.reading],
+  );
+  const events = await store.read((tx) => tx.events.list({ objectNo: untold, type: 'order.paid' }));
+  t.is(events.length, 1);
+  await assertBooksBalance(t, shop.service);
+}
+
+for (const checkpoint of CHECKPOINTS)
+  test(`a replica that dies at ${checkpoint} leaves the same differences, each once`, async (t) => {
+    const service = await startService(t);
+    const day = await plantedDay(service);
+    const victim = await startReplica(t, {
+      environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },
+      simulatorUrl: service.simulator.url,
+      port: await freePort(),
+      crashAt: checkpoint,
+      bills: true,
+      aheadMs: service.clock.now().getTime() - Date.now(),
+    });
+    t.is(await victim.ended, 'SIGKILL');
+    // What it had claimed is free again.
+    service.clock.advance(120);
+    while ((await service.app.bills.sweep.once()) > 0);
+    await allOnce(t, day);
+  });
+
+test('two replicas at once, and the same run again, come to the same', async (t) => {
+  const service = await startService(t);
+  const day = await plantedDay(service);
+  const { databaseUrl: url, simulator, clock } = service;
+  const other = await startService(t, { url, simulator, now: clock.now });
+  const both = () => Promise.all([service, other].map(({ app }) => app.bills.sweep.once()));
+  while ((await both()).some((rows) => rows > 0));
+  await allOnce(t, day);
+  await Promise.all([day.shop.rerun(), day.shop.rerun()]);
+  await allOnce(t, day);
+});
