@@ -10,7 +10,7 @@ export interface TextBlock {
 export type Charset = 'utf-8' | 'gb18030';
 
 /** Lines are read when there is so much of them: some hundred of a bill. */
-const BLOCK_BYTES = 128 * 1024;
+const BLOCK_BYTES = 64 * 1024;
 /** Characters of one line. */
 const LONGEST_LINE = 64 * 1024;
 /** Lines of one bill. */

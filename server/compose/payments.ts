@@ -80,7 +80,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
     confirmAbove: config.channels.confirmAbove,
     effects: composeEffects(...effects(raise)),
   };
-  const billPorts: BillPorts = { ...ports, openPatient: () => openPatient(base) };
+  const billPorts: BillPorts = { ...ports, openPatient: () => reopened(base) };
   const operations = paymentOperations(ports);
   const refunds = checkRefund(ports);
   const checkOne = (refundNo: string) => refunds(refundNo);
@@ -115,7 +115,10 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
 }
 
 /** A door for statements that may take their time; the embedded database has no bounds, and one connection. */
-async function openPatient({ database, store }: Base): ReturnType<BillPorts['openPatient']> {
+export async function reopened({
+  database,
+  store,
+}: Pick<Base, 'database' | 'store'>): ReturnType<BillPorts['openPatient']> {
   const own = await database.reopen?.();
   if (!own) return { store, close: async () => {} };
   return { store: createStore(own, () => {}), close: () => own.close() };

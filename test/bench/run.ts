@@ -1,12 +1,13 @@
 // `npm run bench [-- --only token,pay,jobs --rounds 5 --seconds 2 --large --before DIR]`: each figure beside a
 // baseline, in one run; DIR is another checkout, built, which is measured in turns with this one.
 // It brings its own PostgreSQL (fsync on), its own channel and the bare program, and ends by itself. `--large` seeds a
-// million orders as well, which takes minutes.
+// million orders, and bills of a million lines, as well, which takes minutes.
 import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Line, table } from './figures.ts';
+import { measureBills } from './bills.ts';
 import { measureEmbeddedStarts } from './embedded-starts.ts';
 import { measureJobs } from './jobs.ts';
 import { measureLists } from './lists.ts';
@@ -51,6 +52,7 @@ try {
   if (wanted('embedded')) report([await measureEmbeddedStarts(stage.processes, effort.rounds)]);
   if (wanted('payctl')) report(await measurePayctl(stage, effort.rounds * 3));
   if (wanted('jobs')) report(await measureJobs(stage));
+  if (wanted('bills')) report(await measureBills(stage, values.large));
   if (wanted('lists')) report(await measureLists(stage, values.large));
   console.log(`\n${table(lines)}\n`);
   console.log(`Node ${process.versions.node}, ${cpus().length} processors, PostgreSQL with fsync, medians of`);

@@ -5,7 +5,7 @@ import { BillMalformed, type BillDesk, type BillTotals } from './bill.ts';
 import type { BillSource } from './bill-states.ts';
 import type { BillPorts } from './ports.ts';
 import type { Spooled } from './spool.ts';
-import { keepYoungSmall } from './young-generation.ts';
+import { keepHeapLean } from './lean-heap.ts';
 
 /** Whoever reads a bill keeps the others from it for this long, and says so again while it goes on. */
 const LEASE_SECONDS = 60;
@@ -86,7 +86,7 @@ async function readInto(
   // The next lines are read while the database takes the last ones.
   let writing = Promise.resolve();
   const renew = leaseOf(ports, of);
-  const growAgain = keepYoungSmall();
+  const growAsUsual = keepHeapLean();
   try {
     for await (const part of desk.read(file, of.day)) {
       if (part.kind === 'totals') {
@@ -110,7 +110,7 @@ async function readInto(
     return { lines, totals };
   } finally {
     await writing.catch(() => {});
-    growAgain();
+    growAsUsual();
   }
 }
 

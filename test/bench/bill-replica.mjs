@@ -1,0 +1,68 @@
+// Plain JavaScript, so that what takes types out is not in the figures: the service as it is built, whole but without a port, with one bill to read and to compare: its orders come as JSON in
+// BENCH_BILL. It prints what that took, and the most memory that it had.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const { root, day, file, payWay, account } = JSON.parse(process.env['BENCH_BILL'] ?? '{}');
+/** Long enough for the garbage of the start to be collected (ms). */
+const SETTLED_MS = 5_000;
+
+const built = (path) => join(root, 'dist', path);
+
+const { loadConfig } = await import(built('config/load.js'));
+const { buildApp } = await import(built('server/app.js'));
+const { newBill } = await import(built('server/payments/bills/plan-bills.js'));
+const { beginReading, storeBill } = await import(built('server/payments/bills/store-bill.js'));
+const { compareBill } = await import(built('server/payments/bills/work-bill.js'));
+const { reopened } = await import(built('server/compose/payments.js'));
+
+const READERS = {
+  async alipay() {
+    const { readBill } = await import(built('server/channels/alipay/bill.js'));
+    return (from) => readBill(from, day, account);
+  },
+  async wechat() {
+    const { readTradeBill } = await import(built('server/channels/wechat/bill.js'));
+    return (from) => readTradeBill(from, day, { mchid: account, subMchid: undefined });
+  },
+  async paypal() {
+    const { readTransactions } = await import(built('server/channels/paypal/bill.js'));
+    return (from) => readTransactions(from, day, account);
+  },
+};
+
+const config = loadConfig({ env: process.env, cwd: process.cwd() });
+const app = await buildApp(config);
+const desk = { fetch: () => Promise.reject(new Error('nobody asks')), read: await READERS[payWay]() };
+const identity = { channel: { bills: desk }, account, mode: 'live' };
+const ports = {
+  ...app.ports,
+  channels: { ...app.ports.channels, forNotices: async () => [identity] },
+  openPatient: () => reopened(app),
+};
+const bill = newBill({ payWay, account, mode: 'live', project: 'default', day }, null, ports.now());
+await app.store.transaction((tx) => tx.bills.insert(bill));
+// As after its start: what only that needed is given back, and the most memory is that of the work.
+await new Promise((resolve) => setTimeout(resolve, SETTLED_MS));
+writeFileSync('/proc/self/clear_refs', '5');
+const started = performance.now();
+const of = await beginReading(ports, bill.billNo);
+await storeBill(ports, of, { desk, spool: { file, bytes: 0n, sha256: '' }, source: 'channel' });
+const read = performance.now();
+await compareBill(ports, bill.billNo);
+const compared = performance.now();
+const { state, lines, notOurs } = await app.store.read((tx) => tx.bills.find({ billNo: bill.billNo }));
+const differences = (await app.store.read((tx) => tx.billDifferences.list({ billNo: bill.billNo }))).length;
+const status = readFileSync('/proc/self/status', 'utf8');
+const megabytes = Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+const figures = {
+  readMs: read - started,
+  compareMs: compared - read,
+  megabytes,
+  state,
+  lines,
+  notOurs,
+  differences,
+};
+process.stdout.write(`${JSON.stringify(figures)}\n`);
+await app.close();
