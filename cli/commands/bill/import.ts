@@ -50,7 +50,7 @@ export async function run(context: Context, file: string, options: ImportFlags):
       path: `${BILLS}/import`,
       query,
       raw: { type: 'application/octet-stream', content },
-      shown: { file: basename(file), bytes: content.length },
+      shown: { name: basename(file), bytes: content.length },
       silenceMs: flags.timeout === undefined ? SILENCE_MS : flags.timeout * 1000,
       progress: (spinner) => {
         tell = (sent) => (spinner.text = progress(basename(file), sent, content.length));
