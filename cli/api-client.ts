@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Cancelled, CliError, EXIT } from './errors.ts';
-import { openExchange, readText, type WireRequest } from './http.ts';
+import { openExchange, readText, type StreamedBody, type WireRequest } from './http.ts';
 import { readProblem } from './problem.ts';
 import type { Trace } from './trace.ts';
 import type { Row } from './values.ts';
@@ -17,12 +17,14 @@ export interface Call {
   /** Sent as JSON. */
   body?: unknown;
   /** Sent as it is, instead of `body`. */
-  raw?: { type: string; content: string | Uint8Array };
+  raw?: { type: string; content: string | Uint8Array | StreamedBody };
   headers?: Record<string, string>;
   /** Makes repeating safe: the same key goes with every try. */
   idempotencyKey?: string;
   /** Statuses that are answers, not failures (402 of pay-per-call). */
   accept?: readonly number[];
+  /** Longest silence in milliseconds, where the answer takes longer than others. */
+  silenceMs?: number;
   /** Without credentials (login, health). */
   anonymous?: boolean;
 }
@@ -84,7 +86,7 @@ export function createApiClient(setup: ClientSetup): ApiClient {
 
   const once = async (call: Call): Promise<Answer> => {
     const begun = performance.now();
-    const { answer, wire } = await open(call, setup.timeoutMs);
+    const { answer, wire } = await open(call, call.silenceMs ?? setup.timeoutMs);
     const text = await readText(answer, wire);
     const headers = flatHeaders(answer);
     await setup.trace.answer(answer.statusCode ?? 0, headers, text, performance.now() - begun);
@@ -154,7 +156,7 @@ async function toWire(call: Call, setup: ClientSetup, timeoutMs: number): Promis
     'user-agent': setup.userAgent,
     ...(body === undefined
       ? {}
-      : { 'content-type': call.raw?.type ?? 'application/json', 'content-length': String(Buffer.byteLength(body)) }),
+      : { 'content-type': call.raw?.type ?? 'application/json', 'content-length': String(lengthOf(body)) }),
     ...(call.idempotencyKey ? { 'idempotency-key': call.idempotencyKey } : {}),
     ...call.headers,
     ...(call.anonymous ? {} : await setup.authorize()),
@@ -167,6 +169,10 @@ async function toWire(call: Call, setup: ClientSetup, timeoutMs: number): Promis
     signal: setup.signal,
     ...(body === undefined ? {} : { body }),
   };
+}
+
+function lengthOf(body: string | Uint8Array | StreamedBody): number {
+  return typeof body === 'string' ? Buffer.byteLength(body) : body.length;
 }
 
 async function withRetry(call: Call, attempt: () => Promise<Answer>, signal: AbortSignal): Promise<Answer> {

@@ -70,6 +70,12 @@ export class Cancelled extends CliError {
   }
 }
 
+/** For what is asked again and again: no answer while the server cannot be reached; other failures are thrown. */
+export function onlyUnreachable(error: unknown): undefined {
+  if (error instanceof CliError && error.exitCode === EXIT.tryAgain) return undefined;
+  throw error;
+}
+
 /** The exit code for an HTTP status: what a script should do next, not what went wrong. */
 export function exitCodeFor(status: number): number {
   if (status === 404) return EXIT.notFound;

@@ -1,12 +1,19 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
+import { pipeline, Readable } from 'node:stream';
 import { CliError, Cancelled, EXIT, codeOf, networkCause } from './errors.ts';
+
+/** A body that is never held in memory: its length, and its parts from the beginning at each call. */
+export interface StreamedBody {
+  length: number;
+  open(): AsyncIterable<Uint8Array>;
+}
 
 /** One HTTP request as it goes on the wire. */
 export interface WireRequest {
   method: string;
   url: URL;
   headers: Record<string, string>;
-  body?: string | Uint8Array;
+  body?: string | Uint8Array | StreamedBody;
   /** Longest silence, in milliseconds, before the answer begins and between its parts; 0 = none. */
   timeoutMs: number;
   signal: AbortSignal;
@@ -19,14 +26,20 @@ export async function openExchange(request: WireRequest): Promise<IncomingMessag
     const agent = new client.Agent({ keepAlive: false });
     const { method, headers, signal } = request;
     const sent: ClientRequest = client.request(request.url, { method, headers, agent, signal }, resolve);
-    sent.on('error', (error) => reject(unreachable(error, request)));
+    sent.on('error', (error) => reject(error instanceof CliError ? error : unreachable(error, request)));
     if (request.timeoutMs > 0) {
       sent.setTimeout(request.timeoutMs, () =>
         sent.destroy(Object.assign(new Error('no answer'), { code: 'PAYCTL_TIMEOUT' })),
       );
     }
-    sent.end(request.body);
+    sendBody(sent, request.body);
   });
+}
+
+function sendBody(sent: ClientRequest, body: WireRequest['body']): void {
+  if (typeof body !== 'object' || body instanceof Uint8Array) return void sent.end(body);
+  // What goes wrong here destroys `sent`, which tells it; after an early answer it no longer matters.
+  pipeline(Readable.from(body.open(), { objectMode: false }), sent, () => {});
 }
 
 /** Reads a whole answer as text; throws CliError 7 when it breaks off. */

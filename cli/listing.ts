@@ -16,6 +16,8 @@ export async function printList(
   query: Query,
   view: View,
   flags: ListFlags,
+  /** Sees the rows of each page. */
+  look: (rows: readonly Row[]) => void = () => {},
 ): Promise<void> {
   const held: Row[] = [];
   let printed = 0;
@@ -24,6 +26,7 @@ export async function printList(
     limit: flags.limit ?? (flags.all ? 200 : undefined),
     cursor: flags.cursor,
   })) {
+    look(page.rows);
     if (print.linewise) {
       await print.list(page.rows, view, { continued: printed > 0 });
       printed += page.rows.length;

@@ -31,6 +31,21 @@ export function payCode(text: string): string {
   return digits;
 }
 
+/** Reads seconds between two checks, up to a minute. */
+export function seconds(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && value <= 60)) throw new InvalidArgumentError('Expected seconds, up to 60.');
+  return value;
+}
+
+/** Reads a day of the calendar. */
+export function day(text: string): string {
+  const at = /^\d{4}-\d\d-\d\d$/.test(text) ? new Date(`${text}T00:00:00Z`) : undefined;
+  if (!at || Number.isNaN(at.getTime()) || !at.toISOString().startsWith(text))
+    throw new InvalidArgumentError('Expected a day like 2026-01-31.');
+  return text;
+}
+
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
 /** Reads a duration (`90`, `90s`, `15m`, `2h`, `7d`) into seconds. */

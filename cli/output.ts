@@ -3,7 +3,7 @@ import { isPainted } from './escapes.ts';
 import { wrap } from './width.ts';
 import { drawCard, drawTable, type TableSpace } from './table.ts';
 import type { Terminal } from './terminal.ts';
-import { oneLine, plain, valueOf, type Column, type Row, type View } from './values.ts';
+import { cellOf, oneLine, plain, valueOf, type Column, type Row, type View } from './values.ts';
 
 /** The shapes that stdout can take. */
 export const FORMATS = ['table', 'tsv', 'json', 'jsonl', 'env', 'name'] as const;
@@ -108,7 +108,7 @@ function listText(rows: readonly Row[], view: View, format: Format, flags: Outpu
   const columns = columnsOf(view, flags.fields);
   if (format === 'table') return rows.length > 0 ? drawTable(rows, columns, space) : text('');
   const head = flags.headers === true ? tsvLine(columns.map((column) => column.field)) : '';
-  return text(head + rows.map((row) => tsvLine(columns.map((column) => valueOf(row, column.field)))).join(''));
+  return text(head + rows.map((row) => tsvLine(columns.map((column) => cellOf(row, column)))).join(''));
 }
 
 function assertKnown(fields: readonly string[], rows: readonly Row[], view: View): void {

@@ -4,7 +4,7 @@ import type { Print } from './output.ts';
 import type { Prompts } from './prompts.ts';
 import { redact } from './redact.ts';
 import type { Target } from './settings.ts';
-import { withSpinner } from './spinner.ts';
+import { withSpinner, type Spinner } from './spinner.ts';
 import type { Terminal } from './terminal.ts';
 import { plain, visible, type Row } from './values.ts';
 
@@ -30,6 +30,9 @@ export interface Change {
   raw?: Call['raw'];
   headers?: Call['headers'];
   accept?: Call['accept'];
+  silenceMs?: Call['silenceMs'];
+  /** Gets the spinner before it is sent, to show how far it is. */
+  progress?: (spinner: Spinner) => void;
   /** What --dry-run shows instead of a body that is not JSON. */
   shown?: unknown;
   risk?: Risk;
@@ -64,10 +67,13 @@ export function createGuard(parts: GuardParts): MakeChange {
     await parts.print.note(targetLine(parts.terminal, target));
     await confirmChange(parts.prompts, change, flags, `${target.context ?? target.origin}`);
     const key = change.money ? { idempotencyKey: flags.idempotencyKey ?? crypto.randomUUID() } : {};
-    const { method, path, query, body, raw, headers, accept } = change;
+    const { method, path, query, body, raw, headers, accept, silenceMs } = change;
     const send = (): Promise<Row> =>
-      parts.api.data({ method, path, ...key, ...defined({ query, body, raw, headers, accept }) });
-    return withSpinner(parts.terminal.err, `${change.what} …`, send);
+      parts.api.data({ method, path, ...key, ...defined({ query, body, raw, headers, accept, silenceMs }) });
+    return withSpinner(parts.terminal.err, `${change.what} …`, (spinner) => {
+      change.progress?.(spinner);
+      return send();
+    });
   };
 }
 

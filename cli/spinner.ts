@@ -5,6 +5,7 @@ import { cutTo } from './width.ts';
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const DELAY_MS = 300;
 const FRAME_MS = 100;
+const BAR = 20;
 
 /** A moving line on stderr for something that takes time. */
 export interface Spinner {
@@ -35,6 +36,13 @@ export function startSpinner(err: Sink, text: string): Spinner {
     shown = false;
   };
   return spinner;
+}
+
+/** A bar for the part of a whole that is done, with its percentage. */
+export function progressBar(done: number, whole: number): string {
+  const share = whole > 0 ? Math.min(1, done / whole) : 1;
+  const full = Math.floor(share * BAR);
+  return `${'█'.repeat(full)}${'░'.repeat(BAR - full)} ${String(Math.floor(share * 100)).padStart(3)}%`;
 }
 
 /** Runs work under a spinner and takes it away whatever happens. */

@@ -1,4 +1,4 @@
-import { human, lookOf, visible, valueOf, widest, type Column, type Row } from './values.ts';
+import { cellOf, human, lookOf, visible, widest, type Column, type Row } from './values.ts';
 import { cutTo, padTo } from './width.ts';
 import type { Style } from './style.ts';
 
@@ -76,7 +76,11 @@ function cell(part: Laid, index: number, style: Style): string {
 }
 
 function fill(part: Laid, text: string): string {
-  return padTo(cutTo(text, part.width), part.width, part.column.kind === 'money' ? 'left' : 'right');
+  return padTo(
+    cutTo(text, part.width),
+    part.width,
+    part.column.kind === 'money' || part.column.kind === 'minor' ? 'left' : 'right',
+  );
 }
 
 /** The heading of a column: its title, or its field in words (`createdAt` → `CREATED`). */
@@ -103,7 +107,7 @@ function guess(field: string, value: unknown): Column['kind'] {
 }
 
 function cardLines(row: Row, column: Column, width: number, space: TableSpace): string[] {
-  const value = valueOf(row, column.field);
+  const value = cellOf(row, column);
   const label = space.style('dim', padTo(column.field, width));
   if (Array.isArray(value) && value.some((item) => typeof item === 'object')) {
     return [`${label}  ${value.length}`, ...value.map((item) => `  - ${visible(JSON.stringify(item))}`)];

@@ -1,3 +1,4 @@
+import type { WireRequest } from './http.ts';
 import { redactBody, redactPath, redactText } from './redact.ts';
 import type { Sink } from './terminal.ts';
 import { visible } from './values.ts';
@@ -22,12 +23,7 @@ const SHOWN = new Set([
 
 /** Shows the HTTP traffic on stderr: headers by an allow-list, bodies without secrets. */
 export interface Trace {
-  request(
-    method: string,
-    url: URL,
-    headers: Record<string, string>,
-    body: string | Uint8Array | undefined,
-  ): Promise<void>;
+  request(method: string, url: URL, headers: Record<string, string>, body: WireRequest['body']): Promise<void>;
   answer(
     status: number,
     headers: Record<string, string | undefined>,
@@ -61,7 +57,7 @@ function headerLines(headers: Record<string, string | undefined>): string[] {
   });
 }
 
-function bodyLines(body: string | Uint8Array | undefined): string[] {
+function bodyLines(body: WireRequest['body']): string[] {
   if (body === undefined || body.length === 0) return [];
   return [typeof body === 'string' ? redactBody(body) : `(${body.length} bytes)`];
 }

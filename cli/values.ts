@@ -5,14 +5,15 @@ import type { Look } from './style.ts';
 /** What the API sends: a JSON object. */
 export type Row = Record<string, unknown>;
 
-/** How a value is shown to a person. */
-export type Kind = 'text' | 'time' | 'money' | 'status' | 'yesno' | 'id';
+/** How a value is shown to a person; `minor` is an amount in minor units, without its currency. */
+export type Kind = 'text' | 'time' | 'money' | 'minor' | 'status' | 'yesno' | 'id';
 
-/** One column of a table: an API field (dots reach inside), its heading and how it is shown. */
+/** One column of a table: an API field (dots reach inside), its heading and how it is shown; `read` makes a value from several fields. */
 export interface Column {
   field: string;
   title?: string;
   kind?: Kind;
+  read?: (row: Row) => unknown;
 }
 
 /** How the rows of a noun are shown: which field identifies one, and the columns, most important first. */
@@ -33,6 +34,11 @@ export function valueOf(row: Row, field: string): unknown {
   return value;
 }
 
+/** The value of a column. */
+export function cellOf(row: Row, column: Column): unknown {
+  return column.read ? column.read(row) : valueOf(row, column.field);
+}
+
 /** The text of a value for programs: uncut, unrounded, times as they are. */
 export function plain(value: unknown): string {
   if (value === null || value === undefined) return '';
@@ -43,10 +49,11 @@ export function plain(value: unknown): string {
 
 /** The text of a value for a person at a terminal. */
 export function human(row: Row, column: Column, now: Date): string {
-  const value = valueOf(row, column.field);
+  const value = cellOf(row, column);
   if (value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0)) return '-';
   if (column.kind === 'time') return relativeTime(value, now);
   if (column.kind === 'money') return money(value, row['currency']);
+  if (column.kind === 'minor' && typeof value === 'number') return minorDigits(value, plain(row['currency']));
   if (column.kind === 'yesno') return value ? 'yes' : 'no';
   return visible(Array.isArray(value) ? plain(value).replaceAll(',', ', ') : plain(value));
 }
@@ -61,6 +68,12 @@ export function money(value: unknown, currency: unknown): string {
 /** An amount that is given in minor units, in major ones: 1250 CNY is `12.50 CNY`. */
 export function minorMoney(minor: number, currency: string): string {
   return money(minor / 10 ** decimalsOf(currency), currency);
+}
+
+/** An amount that is given in minor units with its decimals, without the currency. */
+export function minorDigits(minor: number, currency: string): string {
+  const decimals = decimalsOf(currency);
+  return (minor / 10 ** decimals).toFixed(decimals);
 }
 
 /** As the channels count: PayPal takes these three without decimals. */
@@ -114,6 +127,7 @@ const GOOD = new Set([
   'fulfilled',
   'delivered',
   'resolved',
+  'healed',
 ]);
 const WAIT = new Set([
   'created',
@@ -123,10 +137,14 @@ const WAIT = new Set([
   'degraded',
   'partially_refunded',
   'running',
+  'waiting',
+  'reading',
+  'matching',
   'open',
+  'listed',
   'staging',
 ]);
-const BAD = new Set(['failed', 'abnormal', 'down', 'blocked', 'prod', 'live']);
+const BAD = new Set(['failed', 'abnormal', 'refused', 'missing', 'down', 'blocked', 'prod', 'live']);
 
 /** The look of a status word. */
 export function lookOf(text: string): Look | undefined {

@@ -142,6 +142,13 @@ export const nouns: readonly Noun[] = [
     summary: 'cases that need manual review',
     load: () => import('./exception/index.ts'),
   },
+  {
+    group: 'Payments',
+    name: 'bill',
+    plural: 'bills',
+    summary: 'bills of the channels: compare, settle',
+    load: () => import('./bill/index.ts'),
+  },
 
   {
     group: 'Payments',

@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { InvalidArgumentError, type Command } from 'commander';
+import type { Command } from 'commander';
 import type { Context, ContextOf } from '../context.ts';
-import { Cancelled, CliError, EXIT } from '../errors.ts';
-import { amount, changes, examples, integer, json, payCode } from '../options.ts';
+import { Cancelled, CliError, EXIT, onlyUnreachable } from '../errors.ts';
+import { amount, changes, examples, integer, json, payCode, seconds } from '../options.ts';
 import { drawQr } from '../qr.ts';
 import { addFields, bodyOf, complete, segment, type Field } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
@@ -63,12 +63,6 @@ export function define(command: Command, context: ContextOf): void {
   ).action((options: PayFlags) => run(context(), options));
 }
 
-function seconds(text: string): number {
-  const value = Number(text);
-  if (!(value > 0 && value <= 60)) throw new InvalidArgumentError('Expected seconds, up to 60.');
-  return value;
-}
-
 /** Places a payment; waits for its end when asked to. */
 export async function run(context: Context, options: PayFlags): Promise<void> {
   const { change, print } = context;
@@ -125,9 +119,4 @@ async function follow({ api, terminal }: Context, orderNo: string, pauseMs: numb
   } finally {
     spinner.stop();
   }
-}
-
-function onlyUnreachable(error: unknown): undefined {
-  if (error instanceof CliError && error.exitCode === EXIT.tryAgain) return undefined;
-  throw error;
 }

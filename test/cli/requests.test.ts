@@ -76,6 +76,31 @@ const CASES: [line: string, request: string, body?: unknown][] = [
   ['dispute accept D1 --note sorry --confirm D1', 'POST /api/v1/disputes/D1/accept', { note: 'sorry' }],
   ['dispute finish D1 -y', 'POST /api/v1/disputes/D1/finish'],
   ['dispute finish D1 --result refunded -y', 'POST /api/v1/disputes/D1/finish', { result: 'refunded' }],
+  [
+    'bill list --pay-way wechat --state missing --from 2026-11-01 --to 2026-11-30 --account 1900000109 --mode live --project p',
+    'GET /api/v1/bills?payWay=wechat&state=missing&from=2026-11-01&to=2026-11-30&account=1900000109&mode=live&project=p',
+  ],
+  ['bill get B1', 'GET /api/v1/bills/B1'],
+  [
+    'bill fetch --pay-way wechat --date 2026-11-20 --account 1900000109 --project p --no-wait',
+    'POST /api/v1/bills',
+    { payWay: 'wechat', day: '2026-11-20', account: '1900000109', project: 'p' },
+  ],
+  [
+    'bill import pw --pay-way alipay --date 2026-11-20 --no-wait',
+    'POST /api/v1/bills/import?payWay=alipay&day=2026-11-20',
+  ],
+  [
+    'bill differences B1 --state listed --kind fee_differs --limit 5',
+    'GET /api/v1/bills/B1/differences?state=listed&kind=fee_differs&limit=5',
+  ],
+  ['bill lines B1 --kind refund', 'GET /api/v1/bills/B1/lines?format=ndjson&kind=refund'],
+  ['bill rerun B1 --no-wait', 'POST /api/v1/bills/B1/rerun'],
+  ['bill export B1 --kind fee --format ndjson', 'GET /api/v1/bills/B1/lines?kind=fee&format=ndjson'],
+  [
+    'bill settlement --from 2026-11-01 --to 2026-11-30 --pay-way paypal --account A --project p',
+    'GET /api/v1/stats/settlement?from=2026-11-01&to=2026-11-30&payWay=paypal&account=A&project=p',
+  ],
   ['exception list --state open', 'GET /api/v1/exceptions?state=open'],
   [
     'exception resolve 42 --action acknowledge --reason ok --confirm 42',

@@ -36,6 +36,8 @@ const FILES: Record<string, string> = {
   'receipt.txt': `${CODE}\n`,
   'receipt.pdf': '%PDF-1.7',
   'photo.jpg': 'a photo',
+  'wechat.csv': 'a bill',
+  'alipay.zip': 'a bill',
   'alice.password': 'correct horse battery\n',
   'bob.password': 'correct horse battery\n',
   'shop.secret.in': 'pays_0123456789abcdef0123456789abcdef\n',

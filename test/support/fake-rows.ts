@@ -1,16 +1,8 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
+import { billSamples } from './fake-bills.ts';
+import { listOf, type Row, type Seen } from './fake-list.ts';
 
-/** A request as the fake service received it. */
-export interface Seen {
-  method: string;
-  path: string;
-  query: Record<string, string>;
-  headers: Record<string, string | undefined>;
-  body: unknown;
-  text: string;
-}
-
-type Row = Record<string, unknown>;
+export type { Seen } from './fake-list.ts';
 
 /** One API application, as the console sees it. */
 export const appRow: Row = {
@@ -320,6 +312,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   [/^\/api\/v1\/orders\//, () => ({ data: orderRow })],
   [/^\/api\/v1\/disputes$/, () => listOf(disputeRow)],
   [/^\/api\/v1\/disputes\//, () => ({ data: disputeRow })],
+  ...billSamples,
   [/^\/api\/v1\/refunds$/, () => listOf(refundRow)],
   [/^\/api\/v1\/refunds\//, () => ({ data: refundRow })],
   [/^\/api\/v1\/exceptions$/, () => listOf(exceptionRow)],
@@ -384,10 +377,6 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   [/^\/sim\/notify$/, () => ({ sent: 1 })],
   [/^\/sim\//, () => tradeRow],
 ];
-
-function listOf(...rows: Row[]): unknown {
-  return { data: rows, page: { nextCursor: null, hasMore: false } };
-}
 
 function collection(row: Row): (request: Seen) => unknown {
   return ({ method, body }) => (method === 'POST' ? { data: { ...row, ...(body as Row) } } : listOf(row));

@@ -1,0 +1,87 @@
+import type { Command } from 'commander';
+import type { Query } from '../../api-client.ts';
+import type { Context, ContextOf } from '../../context.ts';
+import { day, examples } from '../../options.ts';
+import { addFields, bodyOf, type Field } from '../../resource.ts';
+import { minorMoney, plain, type Row, type View } from '../../values.ts';
+import { CHANNELS } from './view.ts';
+
+const FILTERS: readonly Field[] = [
+  { name: 'from', value: 'day', help: 'first day, e.g. 2026-11-01', read: day },
+  { name: 'to', value: 'day', help: 'last day (inclusive)', read: day },
+  { name: 'payWay', value: 'channel', help: 'filter by channel', choices: CHANNELS },
+  { name: 'account', value: 'account', help: "filter by the account's number at the channel" },
+  { name: 'project', value: 'code', help: 'filter by project' },
+];
+
+const DAYS: View = {
+  noun: 'settlement',
+  id: 'billNo',
+  columns: [
+    { field: 'day', kind: 'id' },
+    { field: 'payWay', title: 'CHANNEL', kind: 'id' },
+    { field: 'currency', title: 'CUR', kind: 'id' },
+    { field: 'netMinor', title: 'NET', kind: 'minor' },
+    { field: 'grossMinor', title: 'GROSS', kind: 'minor' },
+    { field: 'refundsMinor', title: 'REFUNDS', kind: 'minor' },
+    { field: 'feesMinor', title: 'FEES', kind: 'minor' },
+    { field: 'disputesMinor', title: 'DISPUTES', kind: 'minor' },
+    { field: 'otherMinor', title: 'OTHER', kind: 'minor' },
+    { field: 'project', kind: 'id' },
+    { field: 'account', kind: 'id' },
+    { field: 'billNo', title: 'BILL', kind: 'id' },
+  ],
+};
+
+/** As many notes of a kind are shown. */
+const MOST_NOTES = 5;
+
+/** Adds `bill settlement`. */
+export function define(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('settlement')
+    .description(
+      'Show what the channels settle, from their bills: gross, refunds, fees, disputes and net for each day, channel, account and project. Names the days without a bill.',
+    );
+  addFields(command, FILTERS);
+  examples(
+    command,
+    'payctl bill settlement --from 2026-11-01 --to 2026-11-30',
+    'payctl bill settlement --pay-way wechat --project shop-eu',
+    'payctl bill settlement --from 2026-11-01 --to 2026-11-30 --json',
+  ).action((options: Row) => run(context(), options));
+}
+
+/** Prints the days; on a terminal with their totals, as JSON everything. What is missing is said on stderr. */
+export async function run({ api, print }: Context, options: Row): Promise<void> {
+  const figures = await api.get('/api/v1/stats/settlement', bodyOf(options, FILTERS) as Query);
+  if (print.json) return print.item(figures, DAYS);
+  const rows = (name: string) => (figures[name] ?? []) as Row[];
+  const withTotals = print.format === 'table' && !print.linewise;
+  const totals = withTotals ? rows('totals').map((row) => ({ day: 'total', ...row })) : [];
+  await print.list([...rows('days'), ...totals], DAYS);
+  if (rows('days').length === 0) await print.done('No settled day found.');
+  await notes(rows('disagreements').map(disagreement), (text) => print.note(text));
+  await notes(rows('missing').map(missing), (text) => print.note(text));
+}
+
+async function notes(texts: readonly string[], note: (text: string) => Promise<void>): Promise<void> {
+  for (const text of texts.slice(0, MOST_NOTES)) await note(text);
+  if (texts.length > MOST_NOTES) await note(`${texts.length - MOST_NOTES} more like this: add --json`);
+}
+
+function missing(row: Row): string {
+  const [payWay, account, date] = [plain(row['payWay']), plain(row['account']), plain(row['day'])];
+  const state = row['state'] ? ` (${plain(row['state'])})` : '';
+  return `No bill of ${payWay} ${account}, ${date}${state}. Next: payctl bill fetch --pay-way ${payWay} --date ${date}`;
+}
+
+function disagreement(row: Row): string {
+  const { bill, lines } = row;
+  const [what, currency] = [plain(row['what']), plain(row['currency'])];
+  const isCount = what === 'payments' || what === 'refunds';
+  const figure = (value: unknown) =>
+    isCount ? `${plain(value)} ${what} in ${currency}` : `${what} of ${minorMoney(Number(value), currency)}`;
+  const of = `${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}`;
+  return `Bill ${of}, states ${figure(bill)}; its lines add up to ${figure(lines)}.`;
+}

@@ -1,0 +1,36 @@
+import type { Context } from '../../context.ts';
+import { plain, type Row } from '../../values.ts';
+import { COUNTS, SUMS, VIEW } from './view.ts';
+
+const FACTS = VIEW.columns.filter(({ field }) => !['open', 'listed', 'fault.code'].includes(field));
+
+/** Prints one bill; on a terminal its sums and differences as tables. */
+export async function showBill({ print, terminal }: Pick<Context, 'print' | 'terminal'>, bill: Row): Promise<void> {
+  if (print.format !== 'table' || print.fields || print.linewise) return print.item(bill, VIEW);
+  const { totals, sums, differences, fault, ...facts } = bill;
+  await print.item({ ...facts, ...faultLine(fault as Row | null | undefined) }, { ...VIEW, columns: FACTS });
+  const sumRows = [...named(totals, () => 'the bill itself'), ...named(sums, ownerOfLines)];
+  for (const [rows, view] of [
+    [sumRows, SUMS],
+    [(differences ?? []) as Row[], COUNTS],
+  ] as const) {
+    if (rows.length === 0) continue;
+    await terminal.out.write('\n');
+    await print.list(rows, view);
+  }
+}
+
+function faultLine(fault: Row | null | undefined): Row {
+  if (!fault) return {};
+  const place = (['line', 'column'] as const).filter((name) => typeof fault[name] === 'number');
+  const words = [plain(fault['code']), ...place.map((name) => `${name} ${plain(fault[name])}`)];
+  return { fault: `${words.join(', ')}: ${plain(fault['detail'])}` };
+}
+
+function named(rows: unknown, name: (row: Row) => string): Row[] {
+  return ((rows ?? []) as Row[]).map((row) => ({ of: name(row), ...row }));
+}
+
+function ownerOfLines({ project }: Row): string {
+  return project === null ? 'lines, not ours' : `lines, ${plain(project)}`;
+}

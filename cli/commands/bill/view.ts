@@ -1,0 +1,172 @@
+import { day } from '../../options.ts';
+import type { Field } from '../../resource.ts';
+import { minorDigits, minorMoney, plain, valueOf, type Column, type Row, type View } from '../../values.ts';
+
+/** A bill number for examples. */
+export const BILL_NO = 'B20261121023000D4N8ZR3VHC';
+
+/** The console's path of bills. */
+export const BILLS = '/api/v1/bills';
+
+/** The channels that issue bills. */
+export const CHANNELS = ['alipay', 'wechat', 'paypal'] as const;
+
+/** Where a bill stands; the service knows the same. */
+export const STATES = ['waiting', 'reading', 'matching', 'done', 'refused', 'missing'] as const;
+
+/** How a bill and the orders may differ; the service knows the same. */
+export const KINDS = [
+  'paid_unknown_to_us',
+  'paid_missing_at_channel',
+  'amount_differs',
+  'currency_differs',
+  'refund_unknown_to_us',
+  'refund_missing_at_channel',
+  'refund_amount_differs',
+  'fee_differs',
+  'duplicate_payment',
+  'order_not_ours',
+] as const;
+
+/** Where a difference stands; the service knows the same. */
+export const DIFFERENCE_STATES = ['open', 'healed', 'listed', 'ended'] as const;
+
+/** What the lines of a bill are about; the service knows the same. */
+export const LINE_KINDS = ['payment', 'refund', 'dispute', 'fee', 'other'] as const;
+
+/** How bills are shown. */
+export const VIEW: View = {
+  noun: 'bill',
+  id: 'billNo',
+  columns: [
+    { field: 'billNo', title: 'BILL', kind: 'id' },
+    { field: 'day', kind: 'id' },
+    { field: 'payWay', title: 'CHANNEL', kind: 'id' },
+    { field: 'state', kind: 'status' },
+    { field: 'lines', kind: 'id' },
+    { field: 'open', kind: 'id', read: (row) => countOf(row, 'open') },
+    { field: 'listed', kind: 'id', read: (row) => countOf(row, 'listed') },
+    { field: 'fault.code', title: 'FAULT' },
+    { field: 'nextCheckAt', title: 'NEXT CHECK', kind: 'time' },
+    { field: 'account' },
+    { field: 'project' },
+    { field: 'mode' },
+  ],
+};
+
+/** How many differences of a bill are in a state. */
+export function countOf(bill: Row, state: string): number {
+  const counts = (bill['differences'] ?? []) as { state?: unknown; count?: unknown }[];
+  return counts.reduce((sum, one) => (one.state === state ? sum + Number(one.count) : sum), 0);
+}
+
+/** The sums of a bill or of its lines. */
+export const SUMS: View = {
+  noun: 'sum',
+  id: 'of',
+  columns: [
+    { field: 'of', title: 'SUMS OF', kind: 'id' },
+    { field: 'currency', title: 'CUR', kind: 'id' },
+    { field: 'payments', kind: 'id' },
+    { field: 'paidMinor', title: 'PAID', kind: 'minor' },
+    { field: 'refunds', kind: 'id' },
+    { field: 'refundedMinor', title: 'REFUNDED', kind: 'minor' },
+    { field: 'feesMinor', title: 'FEES', kind: 'minor' },
+    { field: 'disputedMinor', title: 'DISPUTED', kind: 'minor' },
+    { field: 'otherMinor', title: 'OTHER', kind: 'minor' },
+  ],
+};
+
+/** How many differences of each kind a bill has. */
+export const COUNTS: View = {
+  noun: 'difference',
+  id: 'kind',
+  columns: [
+    { field: 'kind', title: 'DIFFERENCE', kind: 'id' },
+    { field: 'state', kind: 'status' },
+    { field: 'count', kind: 'id' },
+  ],
+};
+
+/** How the differences of a bill are shown. */
+export const DIFFERENCES: View = {
+  noun: 'difference',
+  id: 'orderNo',
+  columns: [
+    { field: 'orderNo', title: 'ORDER', kind: 'id' },
+    { field: 'kind', kind: 'id' },
+    side('ours'),
+    side('theirs'),
+    { field: 'state', kind: 'status' },
+    { field: 'theirs.currency', title: 'CUR', kind: 'id' },
+    { field: 'theirs.line', title: 'LINE', kind: 'id' },
+    { field: 'refundNo', title: 'REFUND', kind: 'id' },
+    { field: 'nextCheckAt', title: 'NEXT CHECK', kind: 'time' },
+    { field: 'fix', kind: 'id' },
+  ],
+};
+
+/** What one of the two says: its fee where fees differ, else its amount, else its state. */
+function side(name: 'ours' | 'theirs'): Column {
+  return { field: name, kind: 'money', read: (row) => sideText(row, name) };
+}
+
+function sideText(row: Row, name: 'ours' | 'theirs'): unknown {
+  if (row['kind'] === 'fee_differs') return feeText(row, name);
+  const minor = valueOf(row, `${name}.amountMinor`);
+  const currency = plain(valueOf(row, `${name}.currency`));
+  if (typeof minor !== 'number') return valueOf(row, `${name}.state`);
+  return row['kind'] === 'currency_differs' ? minorMoney(minor, currency) : minorDigits(minor, currency);
+}
+
+function feeText(row: Row, name: 'ours' | 'theirs'): unknown {
+  const fee = valueOf(row, `${name}.feeMinor`);
+  return typeof fee === 'number' ? minorDigits(fee, plain(valueOf(row, `${name}.currency`))) : undefined;
+}
+
+/** How the lines of a bill are shown. */
+export const LINES: View = {
+  noun: 'line',
+  id: 'line',
+  columns: [
+    { field: 'line', kind: 'id' },
+    { field: 'kind', kind: 'id' },
+    { field: 'orderNo', title: 'ORDER', kind: 'id' },
+    { field: 'amountMinor', title: 'AMOUNT', kind: 'minor' },
+    { field: 'feeMinor', title: 'FEE', kind: 'minor' },
+    { field: 'currency', title: 'CUR', kind: 'id' },
+    { field: 'at', kind: 'time' },
+    { field: 'event' },
+    { field: 'channelTradeNo', kind: 'id' },
+    { field: 'refundNo', kind: 'id' },
+    { field: 'channelRefundNo', kind: 'id' },
+  ],
+};
+
+/** What bills can be found by. */
+export const FILTERS: readonly Field[] = [
+  { name: 'payWay', value: 'channel', help: 'filter by channel', choices: CHANNELS },
+  { name: 'state', value: 'state', help: 'filter by state', choices: STATES },
+  { name: 'from', value: 'day', help: 'first day, e.g. 2026-11-01', read: day },
+  { name: 'to', value: 'day', help: 'last day (inclusive)', read: day },
+  { name: 'account', value: 'account', help: "filter by the account's number at the channel" },
+  { name: 'mode', value: 'mode', help: 'filter by mode', choices: ['simulator', 'sandbox', 'live'] },
+  { name: 'project', value: 'code', help: 'filter by project' },
+];
+
+/** Whose bill of which day is meant. */
+export const WHICH: readonly Field[] = [
+  { name: 'payWay', value: 'channel', help: 'channel', choices: CHANNELS, required: true },
+  { name: 'day', flag: 'date', value: 'day', help: 'day of the bill, e.g. 2026-11-20', read: day, required: true },
+  {
+    name: 'account',
+    value: 'account',
+    help: "the account's number at the channel; by default the one used for new orders",
+  },
+  { name: 'project', value: 'code', help: 'project code, by default "default"' },
+];
+
+/** A bill in words: its number, channel and day. */
+export function nameOf(bill: Row): string {
+  return `Bill ${String(bill['billNo'])} of ${String(bill['payWay'])}, ${String(bill['day'])}`;
+}

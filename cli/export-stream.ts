@@ -1,0 +1,70 @@
+import type { IncomingMessage } from 'node:http';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { Query } from './api-client.ts';
+import type { Context } from './context.ts';
+import { Cancelled, CliError, EXIT, networkCause } from './errors.ts';
+import { reserveStream, type ReservedStream } from './files.ts';
+import { choice } from './options.ts';
+import { withSpinner, type Spinner } from './spinner.ts';
+
+/** The flags of an export. */
+export interface ExportFlags {
+  format?: string;
+  file?: string;
+}
+
+/** Adds the flags of an export. */
+export function exportFlags(command: Command): Command {
+  return command
+    .addOption(choice('--format <format>', 'file format', ['csv', 'ndjson']))
+    .option('--file <file>', 'write to a new file');
+}
+
+/** Streams an export to stdout or a new file; memory stays flat, and a broken connection leaves no half file. */
+export async function exportStream(context: Context, path: string, query: Query, flags: ExportFlags): Promise<void> {
+  const { api, terminal, print } = context;
+  const file = flags.file ? await reserveStream(resolve(terminal.cwd, flags.file)) : undefined;
+  try {
+    const whole = { ...query, format: flags.format ?? 'csv' };
+    const answer = await api.stream({ method: 'GET', path, query: whole, headers: { accept: '*/*' } });
+    const lines = await withSpinner(terminal.err, 'Exporting', (spinner) => copy(context, answer, file, spinner));
+    await file?.commit();
+    await print.done(`Exported ${lines} lines${flags.file ? ` to ${flags.file}` : ''}.`);
+  } finally {
+    await file?.discard();
+  }
+}
+
+async function copy(
+  { terminal }: Context,
+  answer: IncomingMessage,
+  file: ReservedStream | undefined,
+  spinner: Spinner,
+): Promise<number> {
+  let lines = 0;
+  let bytes = 0;
+  try {
+    for await (const part of answer as AsyncIterable<Buffer>) {
+      await (file ? file.write(part) : terminal.out.write(part));
+      if (!file && terminal.out.closed) return lines;
+      bytes += part.length;
+      for (const byte of part) if (byte === 10) lines += 1;
+      spinner.text = `Exporting  ${lines} lines  ${(bytes / 1e6).toFixed(1)} MB`;
+    }
+  } catch (error) {
+    throw exportBroken(terminal.signal, lines, error);
+  }
+  return lines;
+}
+
+/** The failure of a stream that broke off. */
+export function exportBroken(signal: AbortSignal, lines: number, error: unknown): CliError {
+  if (signal.aborted) return new Cancelled();
+  return new CliError(
+    'export_broken',
+    EXIT.tryAgain,
+    `The export was interrupted after ${lines} lines: ${networkCause(error)}.`,
+    { cause: error, hint: 'run it again' },
+  );
+}

@@ -1,0 +1,17 @@
+/** A request as the fake service received it. */
+export interface Seen {
+  method: string;
+  path: string;
+  query: Record<string, string>;
+  headers: Record<string, string | undefined>;
+  body: unknown;
+  text: string;
+}
+
+/** What the API sends: a JSON object. */
+export type Row = Record<string, unknown>;
+
+/** The only page of a list. */
+export function listOf(...rows: Row[]): unknown {
+  return { data: rows, page: { nextCursor: null, hasMore: false } };
+}
