@@ -1,6 +1,7 @@
 import type { RaiseException } from '../catalog/ports.ts';
 import { createStore } from '../db/store.ts';
 import { consoleClientId } from '../identity/api-app-row.ts';
+import { billOperations } from '../payments/bills/bill-operations.ts';
 import { healDifference } from '../payments/bills/heal-difference.ts';
 import { planBills } from '../payments/bills/plan-bills.ts';
 import type { BillPorts } from '../payments/bills/ports.ts';
@@ -22,6 +23,7 @@ import type { RouteGroup } from '../routes/index.ts';
 import { notifyRoutes } from '../routes/notify.ts';
 import { payerRoutes } from '../routes/payer.ts';
 import { consolePaymentRoutes, paymentRoutes } from '../routes/payment.ts';
+import { billRoutes } from '../routes/v1/bills.ts';
 import { bookRoutes } from '../routes/v1/books.ts';
 import { disputeRoutes } from '../routes/v1/disputes.ts';
 import { exceptionRoutes } from '../routes/v1/exceptions.ts';
@@ -95,6 +97,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
       refundRoutes(operations),
       disputeRoutes(operations),
       exceptionRoutes(operations),
+      billRoutes(billOperations(billPorts)),
       explainRoutes({ explain: explainOrder({ store, now, channels: needs.channels, debug }) }),
       bookRoutes({ prove: checkBooks(ports, auditChain) }),
       orderExportRoutes({ exportOrders: exportOrders(ports) }),

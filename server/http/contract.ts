@@ -14,8 +14,11 @@ export interface AdminAuth {
 /** Who may call: nobody checked, an administrator, a token with this scope, or any app token. */
 export type Auth = 'none' | 'any-token' | AdminAuth | { readonly scope: string };
 
-/** Media types that a body may come in; `raw` takes anything, unparsed, up to 256 KB (channel notices). */
-export type Accepts = 'json' | 'form' | 'multipart' | 'raw';
+/**
+ * Media types that a body may come in; `raw` takes anything, unparsed, up to 256 KB (channel notices), `stream` bytes of any size, which
+ * the handler takes while they come.
+ */
+export type Accepts = 'json' | 'form' | 'multipart' | 'raw' | 'stream';
 
 /** Media types of an answer, each with the shape of its JSON, or with any text or bytes. */
 export type MediaTypes = Readonly<Record<string, z.ZodType | 'text' | 'bytes'>>;
@@ -88,6 +91,8 @@ export interface RequestFacts {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** The bytes of the body; empty when there is none or it was multipart. */
   readonly rawBody: Buffer;
+  /** The bytes of a body that is taken while it comes; throws a 400 when the caller breaks off. Empty for other bodies. */
+  readonly stream: AsyncIterable<Uint8Array>;
 }
 
 /** One page of a list. */

@@ -19,6 +19,7 @@ export interface ReadInput {
 
 const none = Object.freeze({});
 const noBytes = Buffer.alloc(0);
+const noParts: RequestFacts['stream'] = (async function* () {})();
 /** JSON and forms: 100 KB. Channel notices (`raw`): 256 KB, more than any channel sends. */
 const limits = { parsed: 100 * 1024, raw: 256 * 1024 };
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -34,16 +35,16 @@ export function inputReader(contract: Contract): (ctx: EdgeContext) => Promise<R
       query: readQuery(query, ctx),
       headers: headers ? readHeaders(headers, ctx) : none,
     };
-    const { value, raw } = takesBody ? await readBody(ctx, contract) : { value: undefined, raw: noBytes };
+    const { value, raw, stream = noParts } = takesBody ? await readBody(ctx, contract) : noBody;
     if (isOAuth) ctx.state.triedClient = triedClient(ctx.req.headers.authorization, value);
     const sent = isOAuth ? withoutEmpty(value) : value;
-    return { ...read, body: body ? parse(body, sent, '') : undefined, request: facts(ctx, raw) };
+    return { ...read, body: body ? parse(body, sent, '') : undefined, request: facts(ctx, raw, stream) };
   };
 }
 
-function facts(ctx: EdgeContext, rawBody: Buffer): RequestFacts {
+function facts(ctx: EdgeContext, rawBody: Buffer, stream: RequestFacts['stream']): RequestFacts {
   const { id, ip, route } = ctx.state;
-  return { id, ip, method: ctx.method, route, search: ctx.querystring, headers: ctx.req.headers, rawBody };
+  return { id, ip, method: ctx.method, route, search: ctx.querystring, headers: ctx.req.headers, rawBody, stream };
 }
 
 function readParams(schema: z.ZodObject, { params, path }: EdgeContext): unknown {
@@ -126,7 +127,10 @@ export function readIdempotencyKey(header: string | string[] | undefined): strin
 interface ReadBody {
   value: unknown;
   raw: Buffer;
+  stream?: RequestFacts['stream'];
 }
+
+const noBody: ReadBody = { value: undefined, raw: noBytes };
 
 /** Reads the body in one of the media types that the contract accepts; throws 413, 415 or 400. */
 async function readBody(ctx: EdgeContext, contract: Contract): Promise<ReadBody> {
@@ -137,6 +141,7 @@ async function readBody(ctx: EdgeContext, contract: Contract): Promise<ReadBody>
   if (!announcesBody(ctx.req)) return { value: undefined, raw: noBytes };
   requireIdentity(ctx.req);
   const type = acceptedType(ctx.req, accepts);
+  if (type === 'stream') return { value: undefined, raw: noBytes, stream: partsOf(ctx.req) };
   const raw = await readBytes(ctx.req, type === 'multipart' ? mostBytesOf(contract.uploads) : limits.parsed);
   if (type === 'multipart') return { value: await readMultipart(ctx, raw, contract.uploads), raw: noBytes };
   if (raw.length === 0) return { value: undefined, raw };
@@ -164,6 +169,15 @@ function readBytes(req: IncomingMessage, limit: number): Promise<Buffer> {
   });
 }
 
+/** The bytes of a request as they come; throws 400 when the caller breaks off. */
+async function* partsOf(req: IncomingMessage): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const part of req as AsyncIterable<Buffer>) yield part;
+  } catch {
+    throw incomplete();
+  }
+}
+
 function requireIdentity(req: IncomingMessage): void {
   const encoding = req.headers['content-encoding'];
   if (encoding && encoding !== 'identity') throw wrongType('Compressed request bodies are not supported.');
@@ -173,6 +187,7 @@ const mediaTypes: Record<string, Accepts> = {
   'application/json': 'json',
   'application/x-www-form-urlencoded': 'form',
   'multipart/form-data': 'multipart',
+  'application/octet-stream': 'stream',
 };
 
 function acceptedType(req: IncomingMessage, accepts: readonly Accepts[]): Accepts {

@@ -92,6 +92,7 @@ const mediaTypes = {
   form: 'application/x-www-form-urlencoded',
   multipart: 'multipart/form-data',
   raw: '*/*',
+  stream: 'application/octet-stream',
 };
 
 function requestBody(contract: Contract, body: z.ZodType, schemas: SchemaCollector): Json {

@@ -22,6 +22,7 @@ export async function accountSince(tx: ReadTx, { payWay, account, mode }: Accoun
 export interface BillFilter {
   payWay?: string | undefined;
   account?: string | undefined;
+  mode?: string | undefined;
   project?: string | undefined;
   state?: string | undefined;
   /** Days, both included. */
@@ -59,6 +60,7 @@ export async function listBills(
 const BILL_COLUMNS = [
   ['payWay', 'pay_way'],
   ['account', 'account'],
+  ['mode', 'mode'],
   ['project', 'project'],
   ['state', 'state'],
 ] as const;
@@ -98,13 +100,18 @@ export interface DifferenceCount {
   count: number;
 }
 
-/** How many differences a bill has of each kind and state. */
-export async function countDifferences(tx: ReadTx, billNo: string): Promise<DifferenceCount[]> {
-  const rows = await tx.prepared<Omit<DifferenceCount, 'count'> & { n: string }>(
-    `select kind, state, count(*) as n from bill_differences where bill_no = $1 group by kind, state order by kind, state`,
-    [billNo],
+/** How many differences bills have of each kind and state. */
+export async function countDifferences(
+  tx: ReadTx,
+  billNos: readonly string[],
+): Promise<(DifferenceCount & { billNo: string })[]> {
+  if (billNos.length === 0) return [];
+  const rows = await tx.sql<Omit<DifferenceCount, 'count'> & { bill_no: string; n: string }>(
+    `select bill_no, kind, state, count(*) as n from bill_differences where bill_no in (${billNos.map(() => '?').join(', ')})
+      group by bill_no, kind, state order by bill_no, kind, state`,
+    [...billNos],
   );
-  return rows.map(({ kind, state, n }) => ({ kind, state, count: Number(n) }));
+  return rows.map(({ bill_no: billNo, kind, state, n }) => ({ billNo, kind, state, count: Number(n) }));
 }
 
 /** How bills stand, for whoever watches them. */

@@ -136,7 +136,7 @@ export function billRepairs(ports: BillPorts) {
 const MOST_DAYS_BACK = 3660;
 
 function wrongDay(detail: string): InvalidRequest {
-  return new InvalidRequest(detail, [{ pointer: '/date', code: 'invalid', detail }]);
+  return new InvalidRequest(detail, [{ pointer: '/day', code: 'invalid', detail }]);
 }
 
 function translated(error: unknown): unknown {

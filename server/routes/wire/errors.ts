@@ -60,6 +60,12 @@ export const RESOLVE_REFUND_ERRORS: Errors = [
 ];
 /** Answering a dispute, or accepting it; 504 when the channel did not say what became of it. */
 export const DISPUTE_ERRORS: Errors = ['dispute_closed', ...channelUse, ...channelCall];
+/** Asking for a bill. */
+export const FETCH_BILL_ERRORS: Errors = ['bills_not_configured'];
+/** Bringing a bill: a file that is not that bill is refused whole. */
+export const IMPORT_BILL_ERRORS: Errors = ['bills_not_configured', 'bill_malformed', 'bill_being_read'];
+/** Comparing a bill again. */
+export const RERUN_BILL_ERRORS: Errors = ['bill_not_read'];
 /** Resolving an exception of an order. */
 export const RESOLVE_EXCEPTION_ERRORS: Errors = ['exception_resolved', 'order_already_paid'];
 /** Finding orders: the bounds of the filter are amounts. */

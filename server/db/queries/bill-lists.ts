@@ -1,0 +1,111 @@
+import type { BillDifferenceRow, BillLineRow, BillRow } from '../entities/bills.ts';
+import type { ReadTx } from '../store.ts';
+import type { Position } from './orders.ts';
+
+/** Which differences of a bill. */
+export interface DifferenceFilter {
+  kind?: string | undefined;
+  state?: string | undefined;
+}
+
+/** The differences of a bill, the newest first, one more than asked. */
+export async function listDifferences(
+  tx: ReadTx,
+  billNo: string,
+  { kind, state }: DifferenceFilter,
+  after: Position | undefined,
+  limit: number,
+): Promise<BillDifferenceRow[]> {
+  const parts = ['bill_no = ?'];
+  const values: unknown[] = [billNo];
+  const add = (part: string, ...more: unknown[]) => {
+    parts.push(part);
+    values.push(...more);
+  };
+  if (kind !== undefined) add('kind = ?', kind);
+  if (state !== undefined) add('state = ?', state);
+  if (after) add('(created_at, id) < (?, cast(? as uuid))', after.createdAt, after.id);
+  const found = await tx.sql<{ id: string }>(
+    `select id from bill_differences where ${parts.join(' and ')} order by created_at desc, id desc limit ${limit + 1}`,
+    values,
+  );
+  if (found.length === 0) return [];
+  const rows = await tx.billDifferences.list({ id: found.map(({ id }) => id) });
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return found.flatMap(({ id }) => byId.get(id) ?? []);
+}
+
+/** Which bill's lines: those of the reading that counts. */
+export type CountingBill = Pick<BillRow, 'billNo' | 'reading' | 'day' | 'payWay' | 'account' | 'mode'>;
+
+/** Lines of a bill behind a line, in their order. */
+export function linesAfter(
+  tx: ReadTx,
+  { billNo, reading, day }: CountingBill,
+  { kind, line }: { kind?: string | undefined; line: number },
+  limit: number,
+): Promise<BillLineRow[]> {
+  return readLines(tx, { billNo, reading, day, line, limit, more: kind === undefined ? '' : 'and l.kind = ?' }, kind);
+}
+
+/** Payments and refunds of other systems behind a line of a bill. */
+export function linesNotOurs(tx: ReadTx, bill: CountingBill, line: number, limit: number): Promise<BillLineRow[]> {
+  const { billNo, reading, day, payWay, account, mode } = bill;
+  const more = `and l.kind in ('payment', 'refund') and not exists (
+    select 1 from orders o where o.order_no = l.order_no and o.pay_way = ? and o.account = ? and o.mode = ?)`;
+  return readLines(tx, { billNo, reading, day, line, limit, more }, payWay, account, mode);
+}
+
+async function readLines(
+  tx: ReadTx,
+  of: Pick<CountingBill, 'billNo' | 'reading' | 'day'> & { line: number; limit: number; more: string },
+  ...values: (string | undefined)[]
+): Promise<BillLineRow[]> {
+  const { billNo, reading, day, line, limit, more } = of;
+  const bound = values.filter((value) => value !== undefined);
+  const found = await tx.sql<{ line: number }>(
+    `select l.line from bill_lines l
+      where l.bill_no = ? and l.reading = ? and l.day = cast(? as date) and l.line > ? ${more} order by l.line limit ${limit}`,
+    [billNo, reading, day, line, ...bound],
+  );
+  if (found.length === 0) return [];
+  const lines = found.map((row) => Number(row.line));
+  return tx.billLines.list({ billNo, reading, day, line: lines }, { orderBy: { line: 'asc' } });
+}
+
+/** Which bills a settlement is made of. */
+export interface SettlementFilter {
+  /** Days, both included, as each channel counts them. */
+  from: string;
+  to: string;
+  payWay?: string | undefined;
+  account?: string | undefined;
+}
+
+/** The bills of some days, in the order of days. */
+export async function billsBetween(tx: ReadTx, { from, to, payWay, account }: SettlementFilter): Promise<BillRow[]> {
+  const rows = await tx.sql<{ bill_no: string }>(
+    `select bill_no from bills where day >= cast(? as date) and day <= cast(? as date)
+        and pay_way = coalesce(?, pay_way) and account = coalesce(?, account)`,
+    [from, to, payWay ?? null, account ?? null],
+  );
+  if (rows.length === 0) return [];
+  return tx.bills.list(
+    { billNo: rows.map(({ bill_no: billNo }) => billNo) },
+    { orderBy: { day: 'asc', payWay: 'asc', account: 'asc', billNo: 'asc' } },
+  );
+}
+
+/** The accounts that have been configured, and since when. */
+export async function billedAccounts(
+  tx: ReadTx,
+  { payWay, account }: Pick<SettlementFilter, 'payWay' | 'account'>,
+): Promise<{ payWay: BillRow['payWay']; account: string; mode: BillRow['mode']; since: Date }[]> {
+  const rows = await tx.sql<{ pay_way: BillRow['payWay']; account: string; mode: BillRow['mode']; since: string }>(
+    `select pay_way, account, mode, min(created_at)::text as since from channel_configs
+      where account is not null and pay_way = coalesce(?, pay_way) and account = coalesce(?, account)
+      group by pay_way, account, mode order by pay_way, account, mode`,
+    [payWay ?? null, account ?? null],
+  );
+  return rows.map(({ pay_way, since, ...row }) => ({ ...row, payWay: pay_way, since: new Date(since) }));
+}

@@ -1,0 +1,28 @@
+import type { BillRow } from '../../db/entities/bills.ts';
+import { exportLines } from './export-lines.ts';
+import { billRepairs } from './import-bill.ts';
+import type { BillPorts } from './ports.ts';
+import { readBills } from './read-bills.ts';
+import { settlement } from './settlement.ts';
+import type { BillView } from './view-bill.ts';
+
+/** What people do with bills. */
+export type BillOperations = ReturnType<typeof billOperations>;
+
+/** Puts together what people do with bills; whatever changes one answers with it as it is then. */
+export function billOperations(ports: BillPorts) {
+  const { askForBill, importBill, rerunBill } = billRepairs(ports);
+  const reading = readBills(ports);
+  const shown =
+    <Asked extends readonly unknown[]>(act: (...asked: Asked) => Promise<BillRow>) =>
+    async (...asked: Asked): Promise<BillView> =>
+      reading.bill((await act(...asked)).billNo);
+  return {
+    ...reading,
+    askForBill: shown(askForBill),
+    importBill: shown(importBill),
+    rerunBill: shown(rerunBill),
+    exportLines: exportLines(ports),
+    settlement: settlement(ports),
+  };
+}

@@ -1,0 +1,183 @@
+import { z } from 'zod';
+import { endpoint, Reply } from '../../http/endpoint.ts';
+import type { BillOperations } from '../../payments/bills/bill-operations.ts';
+import { type RouteGroup, routeGroup } from '../index.ts';
+import { askerOf } from '../wire/audience.ts';
+import {
+  Bill,
+  BillsQuery,
+  Difference,
+  DifferencesQuery,
+  FetchBill,
+  ImportQuery,
+  LinesQuery,
+  SettlementQuery,
+  SettlementReport,
+} from '../wire/bills.ts';
+import { FETCH_BILL_ERRORS, IMPORT_BILL_ERRORS, RERUN_BILL_ERRORS } from '../wire/errors.ts';
+import { Id } from '../wire/fields.ts';
+import { pageOf } from '../wire/order-page.ts';
+
+const BillParams = z.object({ billNo: Id });
+const FILES = { 'text/csv': 'text', 'application/x-ndjson': 'text' } as const;
+
+/** Bills of channels: have them asked for or bring them, see where they and the orders differ, and what they settle. */
+export function billRoutes(operations: BillOperations): RouteGroup {
+  const router = routeGroup();
+
+  /**
+   * @openapi
+   * /api/v1/bills:
+   *   get:
+   *     tags: [Bills]
+   *     summary: List the bills of the channels
+   *     description: One for each account and day; the newest day first.
+   */
+  router.get(
+    '/api/v1/bills',
+    endpoint({ auth: { admin: 'viewer' }, query: BillsQuery, returns: Bill, list: true }, async ({ query }) => {
+      const { limit, cursor, ...filter } = query;
+      return pageOf(await operations.bills(filter, cursor, limit));
+    }),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/bills:
+   *   post:
+   *     tags: [Bills]
+   *     summary: Ask a channel for the bill of a day
+   *     description: The answer comes before the bill does; get it until its state is `done`, `refused` or `missing`.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { payWay: wechat, day: 2026-11-20 }
+   */
+  router.post(
+    '/api/v1/bills',
+    endpoint(
+      { auth: { admin: 'admin' }, body: FetchBill, returns: Bill, errors: FETCH_BILL_ERRORS },
+      ({ body, caller, request }) => operations.askForBill(askerOf(caller, request), body),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/bills/import:
+   *   post:
+   *     tags: [Bills]
+   *     summary: Import a bill that was downloaded from a channel
+   *     description: >
+   *       The body is the file as it is: zip, gzip, CSV or JSON. A file that is not the bill of that account and day is refused whole, with line and
+   *       column; what was read before goes on to count. The same file again changes nothing.
+   *     requestBody:
+   *       required: true
+   *       content:
+   *         application/octet-stream:
+   *           schema: { type: string, format: binary }
+   */
+  router.post(
+    '/api/v1/bills/import',
+    endpoint(
+      {
+        auth: { admin: 'admin' },
+        query: ImportQuery,
+        accepts: ['stream'],
+        returns: Bill,
+        errors: IMPORT_BILL_ERRORS,
+      },
+      ({ query, caller, request }) => operations.importBill(askerOf(caller, request), query, request.stream),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/bills/{billNo}:
+   *   get:
+   *     tags: [Bills]
+   *     summary: Get a bill
+   */
+  router.get(
+    '/api/v1/bills/:billNo',
+    endpoint({ auth: { admin: 'viewer' }, params: BillParams, returns: Bill }, ({ params }) =>
+      operations.bill(params.billNo),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/bills/{billNo}/differences:
+   *   get:
+   *     tags: [Bills]
+   *     summary: List where a bill and the orders differ
+   *     description: With both sides, the newest first. Lines of other systems are listed with `kind=order_not_ours` only.
+   */
+  router.get(
+    '/api/v1/bills/:billNo/differences',
+    endpoint(
+      { auth: { admin: 'viewer' }, params: BillParams, query: DifferencesQuery, returns: Difference, list: true },
+      async ({ params, query }) => {
+        const { limit, cursor, ...filter } = query;
+        return pageOf(await operations.differences(params.billNo, filter, cursor, limit));
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/bills/{billNo}/lines:
+   *   get:
+   *     tags: [Bills]
+   *     summary: Export the lines of a bill as CSV or NDJSON
+   *     description: >
+   *       Streamed, so it may be long. In CSV, text that a spreadsheet would interpret as a formula is prefixed with an apostrophe. An interrupted
+   *       export is incomplete. Lines are removed after `Retention.BillLineDays`.
+   */
+  router.get(
+    '/api/v1/bills/:billNo/lines',
+    endpoint(
+      { auth: { admin: 'viewer' }, params: BillParams, query: LinesQuery, raw: 'stream', answers: { 200: FILES } },
+      async ({ params: { billNo }, query, caller, request }) => {
+        const type =
+          query.format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson; charset=utf-8';
+        return new Reply({
+          headers: { 'content-type': type, 'content-disposition': `attachment; filename="${billNo}.${query.format}"` },
+          body: await operations.exportLines(askerOf(caller, request), billNo, query),
+        });
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/bills/{billNo}/rerun:
+   *   post:
+   *     tags: [Bills]
+   *     summary: Compare a bill with the orders once more
+   */
+  router.post(
+    '/api/v1/bills/:billNo/rerun',
+    endpoint(
+      { auth: { admin: 'admin' }, params: BillParams, returns: Bill, errors: RERUN_BILL_ERRORS },
+      ({ params, caller, request }) => operations.rerunBill(askerOf(caller, request), params.billNo),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/stats/settlement:
+   *   get:
+   *     tags: [Bills]
+   *     summary: Get what the channels settle, by their bills
+   *     description: >
+   *       Gross, refunds, fees, disputes and net of each day, account, project and currency. All projects of a bill together come to the bill's own
+   *       summary; where they do not, the difference is named, and so are days without a bill.
+   */
+  router.get(
+    '/api/v1/stats/settlement',
+    endpoint({ auth: { admin: 'viewer' }, query: SettlementQuery, returns: SettlementReport }, ({ query }) =>
+      operations.settlement(query),
+    ),
+  );
+  return router;
+}

@@ -1,0 +1,195 @@
+import { z } from 'zod';
+import { BILL_LINE_KINDS, MODES } from '../../payments/channel.ts';
+import {
+  BILL_SOURCES,
+  BILL_STATES,
+  DIFFERENCE_KINDS,
+  DIFFERENCE_STATES,
+  NOT_OURS,
+} from '../../payments/bills/bill-states.ts';
+import { PayWayName } from './credentials.ts';
+import { Code, Paging, Timestamp } from './fields.ts';
+
+/** A day as the channel counts days. */
+export const Day = z.iso.date('must be a day such as 2026-11-20');
+const Account = z
+  .string()
+  .min(1)
+  .max(128)
+  .describe("The account's number at the channel: app id, merchant number or client id.");
+
+/** Which bills are listed. */
+export const BillsQuery = z.object({
+  ...Paging,
+  payWay: PayWayName.optional(),
+  account: Account.optional(),
+  mode: z.enum(MODES).optional(),
+  state: z.enum(BILL_STATES).optional(),
+  project: Code.optional(),
+  from: Day.optional().describe('First day.'),
+  to: Day.optional().describe('Last day (inclusive).'),
+});
+
+const which = {
+  payWay: PayWayName,
+  day: Day.describe('As the channel counts days: in Beijing, at PayPal in UTC.'),
+  account: Account.optional().describe(
+    'One of several accounts of the project; by default the one that new orders use.',
+  ),
+  project: Code.default('default').describe('By whose configuration the channel is asked.'),
+};
+
+/** Whose bill of which day is asked for. */
+export const FetchBill = z.object(which).meta({ id: 'FetchBillRequest' });
+/** The same in a query, beside a file. */
+export const ImportQuery = z.object(which);
+
+const Totals = z.object({
+  currency: z.string(),
+  payments: z.int(),
+  paidMinor: z.int(),
+  refunds: z.int(),
+  refundedMinor: z.int(),
+  feesMinor: z.int().describe('What the channel kept.'),
+});
+
+const Sums = Totals.extend({
+  project: z.string().nullable().describe('Null for what other systems did at the same account.'),
+  disputedMinor: z.int().describe('What disputes took.'),
+  otherMinor: z.int().describe('What else the account gained; negative when it lost.'),
+});
+
+/** A bill on the wire. */
+export const Bill = z
+  .object({
+    billNo: z.string(),
+    payWay: PayWayName,
+    account: z.string(),
+    mode: z.enum(MODES),
+    project: z.string(),
+    day: z.iso.date(),
+    state: z
+      .enum(BILL_STATES)
+      .describe(
+        '`waiting`: the channel is to be asked. `reading`, `matching`: under way. `done`: compared. `refused`: the file was not that bill. `missing`: there will be none.',
+      ),
+    source: z.enum(BILL_SOURCES).nullable(),
+    lines: z.int(),
+    notOurs: z.int().describe('Payments and refunds of other systems at the account.'),
+    bytes: z.int().nullable(),
+    sha256: z.string().nullable(),
+    totals: z.array(Totals).nullable().describe('What the bill says of itself.'),
+    sums: z.array(Sums).nullable().describe('What its lines come to.'),
+    fault: z
+      .object({ code: z.string(), detail: z.string(), line: z.int().nullable(), column: z.int().nullable() })
+      .nullable(),
+    checks: z.int().describe('How often the channel was asked in vain.'),
+    nextCheckAt: Timestamp.nullable(),
+    createdAt: Timestamp,
+    askedAt: Timestamp.nullable(),
+    readAt: Timestamp.nullable(),
+    matchedAt: Timestamp.nullable(),
+    differences: z.array(
+      z.object({ kind: z.enum(DIFFERENCE_KINDS), state: z.enum(DIFFERENCE_STATES), count: z.int() }),
+    ),
+  })
+  .meta({ id: 'Bill' });
+
+const KINDS = [...DIFFERENCE_KINDS, NOT_OURS] as const;
+
+/** Which differences are listed. */
+export const DifferencesQuery = z.object({
+  ...Paging,
+  kind: z.enum(KINDS).optional().describe('`order_not_ours` lists the lines of other systems.'),
+  state: z.enum(DIFFERENCE_STATES).optional(),
+});
+
+const Side = z
+  .object({
+    state: z.string().optional(),
+    amountMinor: z.int().optional(),
+    currency: z.string().optional(),
+    feeMinor: z.int().optional(),
+    channelNo: z.string().optional(),
+    at: Timestamp.optional(),
+    line: z.int().optional(),
+  })
+  .nullable();
+
+/** A difference on the wire. */
+export const Difference = z
+  .object({
+    id: z.string().nullable(),
+    billNo: z.string(),
+    payWay: PayWayName,
+    project: z.string(),
+    day: z.iso.date(),
+    kind: z.enum(KINDS),
+    orderNo: z.string(),
+    refundNo: z.string().nullable(),
+    ours: Side.describe('What stands in our books.'),
+    theirs: Side.describe('What stands in the bill.'),
+    state: z
+      .enum([...DIFFERENCE_STATES, 'counted'])
+      .describe(
+        '`open`: the channel is being asked. `healed`: they agree. `listed`: a person should look. `ended`: somebody did. `counted`: of another system.',
+      ),
+    checks: z.int(),
+    exceptionId: z.string().nullable(),
+    fix: z.string().nullable().describe('The command that ends it.'),
+    nextCheckAt: Timestamp.nullable(),
+    createdAt: Timestamp,
+    finishedAt: Timestamp.nullable(),
+  })
+  .meta({ id: 'BillDifference' });
+
+/** Which lines of a bill, and how. */
+export const LinesQuery = z.object({
+  format: z.enum(['csv', 'ndjson']).default('csv'),
+  kind: z.enum(BILL_LINE_KINDS).optional(),
+});
+
+/** Of which days and accounts the settlement is asked. */
+export const SettlementQuery = z.object({
+  from: Day.optional().describe('First day; by default 29 days before `to`.'),
+  to: Day.optional().describe('Last day (inclusive); by default yesterday.'),
+  payWay: PayWayName.optional(),
+  account: Account.optional(),
+  project: Code.optional(),
+});
+
+const settled = {
+  currency: z.string(),
+  payments: z.int(),
+  grossMinor: z.int(),
+  refunds: z.int(),
+  refundsMinor: z.int(),
+  feesMinor: z.int(),
+  disputesMinor: z.int(),
+  otherMinor: z.int(),
+  netMinor: z.int().describe('Gross − refunds − fees − disputes + other.'),
+};
+const ofBill = { day: z.iso.date(), payWay: PayWayName, account: z.string(), mode: z.enum(MODES) };
+
+/** What the channels settle, on the wire. */
+export const SettlementReport = z
+  .object({
+    days: z.array(z.object({ ...ofBill, billNo: z.string(), project: z.string().nullable(), ...settled })),
+    totals: z.array(z.object(settled)),
+    missing: z
+      .array(z.object({ ...ofBill, billNo: z.string().nullable(), state: z.enum(BILL_STATES).nullable() }))
+      .describe('Days of which a bill should be there and none was read.'),
+    disagreements: z
+      .array(
+        z.object({
+          ...ofBill,
+          billNo: z.string(),
+          currency: z.string(),
+          what: z.enum(['payments', 'paid', 'refunds', 'refunded', 'fees']),
+          bill: z.int(),
+          lines: z.int(),
+        }),
+      )
+      .describe("Where the lines of a bill do not come to the bill's own summary; minor units."),
+  })
+  .meta({ id: 'Settlement' });
