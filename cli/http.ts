@@ -1,5 +1,4 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import { pipeline, Readable } from 'node:stream';
 import { CliError, Cancelled, EXIT, codeOf, networkCause } from './errors.ts';
 
 /** A body that is never held in memory: its length, and its parts from the beginning at each call. */
@@ -32,12 +31,13 @@ export async function openExchange(request: WireRequest): Promise<IncomingMessag
         sent.destroy(Object.assign(new Error('no answer'), { code: 'PAYCTL_TIMEOUT' })),
       );
     }
-    sendBody(sent, request.body);
+    void sendBody(sent, request.body);
   });
 }
 
-function sendBody(sent: ClientRequest, body: WireRequest['body']): void {
+async function sendBody(sent: ClientRequest, body: WireRequest['body']): Promise<void> {
   if (typeof body !== 'object' || body instanceof Uint8Array) return void sent.end(body);
+  const { pipeline, Readable } = await import('node:stream');
   // What goes wrong here destroys `sent`, which tells it; after an early answer it no longer matters.
   pipeline(Readable.from(body.open(), { objectMode: false }), sent, () => {});
 }
