@@ -10,6 +10,8 @@ const DAY_SECONDS = 86_400;
 /** A shop whose channel's bills are read, and what a test does in a day of it. Jobs do not run by themselves. */
 export interface BilledShop {
   service: Service;
+  /** The day, in Beijing and in UTC. */
+  day: string;
   place(): Promise<string>;
   /** The payer pays, and the channel tells. */
   pay(orderNo: string): Promise<void>;
@@ -52,6 +54,7 @@ export async function billedShop(service: Service, payWay: PayWay): Promise<Bill
 
   const shop: BilledShop = {
     service,
+    day,
     place: () => placeOrder(merchant, { payWay, amount: 10, ...(payWay === 'paypal' && { currency: 'USD' }) }),
     async pay(orderNo) {
       await service.sim(payWay === 'paypal' ? '/sim/approve' : '/sim/pay', { orderNo });

@@ -204,11 +204,12 @@ export async function request(
   body?: unknown,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
-  const isJson = body !== undefined && !(body instanceof FormData);
+  const isSent = body instanceof FormData || body instanceof Uint8Array;
+  const isJson = body !== undefined && !isSent;
   const answer = await fetch(url + path, {
     method,
     headers: isJson ? { 'content-type': 'application/json', ...headers } : headers,
-    body: body instanceof FormData ? body : isJson ? JSON.stringify(body) : undefined,
+    body: isSent ? (body as FormData) : isJson ? JSON.stringify(body) : undefined,
   });
   const text = await answer.text();
   const read = text.startsWith('{') ? JSON.parse(text) : text;

@@ -6,7 +6,18 @@ import { type DifferenceSide, NOT_OURS } from './bill-states.ts';
 export function viewBill(bill: BillRow, differences: readonly DifferenceCount[]) {
   const { billNo, payWay, account, mode, project, day, state, source, lines, notOurs, sha256, checks } = bill;
   return {
-    ...{ billNo, payWay, account, mode, project, day, state, source, lines, notOurs, sha256, checks },
+    billNo,
+    payWay,
+    account,
+    mode,
+    project,
+    day,
+    state,
+    source,
+    lines,
+    notOurs,
+    sha256,
+    checks,
     bytes: bill.bytes === null ? null : Number(bill.bytes),
     totals:
       bill.totals?.map(({ currency, payments, paid, refunds, refunded, fees }) => ({
@@ -46,7 +57,17 @@ export function viewBill(bill: BillRow, differences: readonly DifferenceCount[])
 export function viewDifference(row: BillDifferenceRow, exceptionId: string | null) {
   const { id, billNo, payWay, project, day, kind, orderNo, refundNo, state, checks } = row;
   return {
-    ...{ id, billNo, payWay, project, day, kind, orderNo, refundNo, state, checks, exceptionId },
+    id,
+    billNo,
+    payWay,
+    project,
+    day,
+    kind,
+    orderNo,
+    refundNo,
+    state,
+    checks,
+    exceptionId,
     ours: viewSide(row.ours),
     theirs: viewSide(row.theirs),
     nextCheckAt: iso(row.nextCheckAt),
@@ -59,9 +80,20 @@ export function viewDifference(row: BillDifferenceRow, exceptionId: string | nul
 /** A line of another system, in the form of a difference: it is counted, and nobody has to do anything. */
 export function viewNotOurs({ billNo, payWay, project, day, readAt }: BillRow, line: BillLineRow) {
   return {
-    ...{ id: null, billNo, payWay, project, day, kind: NOT_OURS as typeof NOT_OURS, refundNo: line.refundNo },
+    id: null,
+    billNo,
+    payWay,
+    project,
+    day,
+    kind: NOT_OURS as typeof NOT_OURS,
+    refundNo: line.refundNo,
     orderNo: line.orderNo ?? line.channelTradeNo ?? '',
-    ...{ state: 'counted' as const, checks: 0, exceptionId: null, ours: null, nextCheckAt: null, fix: null },
+    state: 'counted' as const,
+    checks: 0,
+    exceptionId: null,
+    ours: null,
+    nextCheckAt: null,
+    fix: null,
     theirs: viewSide({
       amount: String(line.amount),
       currency: line.currency,

@@ -1,0 +1,236 @@
+import test from 'ava';
+import { gzipSync } from 'node:zlib';
+import { billedShop } from '../../support/billed-shop.ts';
+import { as, serviceOfFile } from '../../support/file-service.ts';
+import { coverRoutes, refused } from '../../support/route-file.ts';
+import { request } from '../../support/service.ts';
+
+const started = await serviceOfFile(import.meta.filename);
+const { service, nobody } = started;
+
+// A day of a shop at WeChat Pay; it is over, and its bill was not asked for yet.
+await service.app.prepare();
+const shop = await billedShop(service, 'wechat');
+const { day } = shop;
+const orders = { right: await shop.paid(), untold: await shop.place(), missing: await shop.paid() };
+await shop.refunded(orders.right);
+await shop.payUntold(orders.untold);
+await shop.plant('paid_missing_at_channel', orders.missing);
+await shop.plant('order_not_ours');
+await shop.nextDay();
+
+/** The sessions of before are over by now. */
+async function tokenOf(username: string, password: string): Promise<string> {
+  return (await nobody('POST', '/api/v1/login', { username, password })).body.data.token;
+}
+const adminToken = await tokenOf('alice', 'seven-quiet-otters-swim');
+const admin = as(service, adminToken);
+const viewer = as(service, await tokenOf('looker', 'nine-slow-herons-wade'));
+coverRoutes(test, { ...started, admin, viewer });
+
+test.beforeEach((t) => t.timeout(240_000));
+
+/** Asks for the bill and works it. */
+async function fetched(): Promise<string> {
+  const { body, status } = await admin('POST', '/api/v1/bills', { payWay: 'wechat', day });
+  if (status !== 200) throw new Error(JSON.stringify(body));
+  while ((await service.app.bills.sweep.once()) > 0);
+  return body.data.billNo;
+}
+
+test.serial('a bill that is asked for is read and compared', async (t) => {
+  const asked = await admin('POST', '/api/v1/bills', { payWay: 'wechat', day });
+  t.is(asked.status, 200, JSON.stringify(asked.body));
+  t.like(asked.body.data, {
+    payWay: 'wechat',
+    day,
+    state: 'waiting',
+    source: null,
+    lines: 0,
+    totals: null,
+    fault: null,
+  });
+  const billNo = await fetched();
+  t.is(billNo, asked.body.data.billNo);
+  const { body } = await viewer('GET', `/api/v1/bills/${billNo}`);
+  t.like(body.data, { billNo, state: 'done', source: 'channel', lines: 4, notOurs: 1, fault: null });
+  t.regex(body.data.sha256, /^[0-9a-f]{64}$/);
+  t.deepEqual(body.data.differences, [
+    { kind: 'paid_missing_at_channel', state: 'listed', count: 1 },
+    { kind: 'paid_unknown_to_us', state: 'healed', count: 1 },
+  ]);
+  const sum = (member: string) =>
+    body.data.sums.reduce((all: number, one: Record<string, number>) => all + one[member]!, 0);
+  for (const member of ['payments', 'paidMinor', 'refunds', 'refundedMinor', 'feesMinor'])
+    t.is(sum(member), body.data.totals[0][member], member);
+});
+
+test.serial('bills are listed by their days, accounts and states, in pages', async (t) => {
+  const billNo = await fetched();
+  const numbers = async (query: string) =>
+    (await viewer('GET', `/api/v1/bills?${query}`)).body.data.map((bill: { billNo: string }) => bill.billNo);
+  for (const query of ['payWay=wechat', 'state=done', `from=${day}&to=${day}`, 'project=default', 'mode=simulator'])
+    t.deepEqual(await numbers(query), [billNo], query);
+  for (const query of [
+    'payWay=paypal',
+    'state=missing',
+    'to=2020-01-01',
+    'from=2999-01-01',
+    'account=nobody',
+    'mode=live',
+  ])
+    t.deepEqual(await numbers(query), [], query);
+  await service.app.bills.plan();
+  const all = await numbers('limit=100');
+  t.true(all.length > 2);
+  const paged: string[] = [];
+  for (let cursor = ''; ;) {
+    const { body } = await viewer('GET', `/api/v1/bills?limit=2${cursor}`);
+    paged.push(...body.data.map((bill: { billNo: string }) => bill.billNo));
+    if (!body.page.hasMore) break;
+    cursor = `&cursor=${body.page.nextCursor}`;
+  }
+  t.deepEqual(paged, all);
+  for (const query of ['payWay=cash', 'state=lost', 'from=today', 'limit=0', 'cursor=x', 'colour=red'])
+    refused(t, await viewer('GET', `/api/v1/bills?${query}`), 400, 'invalid_request');
+});
+
+test.serial('differences are listed with both sides, and the command that ends them', async (t) => {
+  const billNo = await fetched();
+  const path = `/api/v1/bills/${billNo}/differences`;
+  const { body } = await viewer('GET', `${path}?state=listed`);
+  t.is(body.data.length, 1);
+  const [difference] = body.data;
+  t.like(difference, { kind: 'paid_missing_at_channel', orderNo: orders.missing, theirs: null, state: 'listed' });
+  t.like(difference.ours, { amountMinor: 1000, currency: 'CNY' });
+  t.is(difference.fix, `payctl exception resolve ${difference.exceptionId}`);
+  const healed = (await viewer('GET', `${path}?kind=paid_unknown_to_us`)).body.data;
+  t.like(healed, [{ orderNo: orders.untold, state: 'healed', fix: null }]);
+  t.like(healed[0].theirs, { amountMinor: 1000, feeMinor: 6 });
+  const first = (await viewer('GET', `${path}?limit=1`)).body;
+  const second = (await viewer('GET', `${path}?limit=1&cursor=${first.page.nextCursor}`)).body;
+  t.deepEqual([first.data[0].id, second.data[0].id].toSorted(), [difference.id, healed[0].id].toSorted());
+  const foreign = (await viewer('GET', `${path}?kind=order_not_ours&limit=1`)).body;
+  t.like(foreign.data, [{ kind: 'order_not_ours', state: 'counted', ours: null, fix: null }]);
+  t.is(foreign.page.nextCursor, null);
+  refused(t, await viewer('GET', `${path}?kind=odd`), 400, 'invalid_request');
+  refused(t, await viewer('GET', '/api/v1/bills/B1/differences'), 404, 'not_found');
+
+  const resolved = await admin('POST', `/api/v1/exceptions/${difference.exceptionId}/resolve`, {
+    action: 'acknowledge',
+    reason: 'Agreed with the channel',
+  });
+  t.is(resolved.status, 200);
+  t.like((await viewer('GET', `${path}?kind=paid_missing_at_channel`)).body.data, [{ state: 'ended', fix: null }]);
+});
+
+test.serial('the lines of a bill are exported as CSV and NDJSON', async (t) => {
+  const billNo = await fetched();
+  const csv = await admin('GET', `/api/v1/bills/${billNo}/lines`);
+  const rows = String(csv.body).trim().split('\r\n');
+  t.is(rows.length, 5);
+  t.is(rows[0], 'line,kind,event,orderNo,refundNo,channelTradeNo,channelRefundNo,currency,amountMinor,feeMinor,at,raw');
+  const ndjson = await admin('GET', `/api/v1/bills/${billNo}/lines?format=ndjson&kind=refund`);
+  t.like(ndjson.body, { kind: 'refund', orderNo: orders.right, amountMinor: 400, currency: 'CNY' });
+  refused(t, await viewer('GET', `/api/v1/bills/${billNo}/lines?format=xml`), 400, 'invalid_request');
+  refused(t, await viewer('GET', '/api/v1/bills/B1/lines'), 404, 'not_found');
+});
+
+test.serial('a bill that was read is compared again; of one that was not there is nothing to compare', async (t) => {
+  const billNo = await fetched();
+  const again = await admin('POST', `/api/v1/bills/${billNo}/rerun`);
+  t.like(again.body.data, { billNo, state: 'matching' });
+  while ((await service.app.bills.sweep.once()) > 0);
+  t.is((await viewer('GET', `/api/v1/bills/${billNo}`)).body.data.state, 'done');
+  await service.app.bills.plan();
+  const { body } = await viewer('GET', '/api/v1/bills?payWay=paypal&limit=1');
+  refused(t, await admin('POST', `/api/v1/bills/${body.data[0].billNo}/rerun`), 409, 'bill_not_read');
+  refused(t, await admin('POST', '/api/v1/bills/B1/rerun'), 404, 'not_found');
+  refused(t, await admin('GET', '/api/v1/bills/B1'), 404, 'not_found');
+});
+
+test.serial('a bill of no configuration, of no day and of a day to come is not asked for', async (t) => {
+  const ask = (more: object) => admin('POST', '/api/v1/bills', { payWay: 'wechat', day, ...more });
+  refused(t, await ask({ account: 'nobody' }), 422, 'bills_not_configured');
+  for (const wrong of [{ day: '2026-02-30' }, { day: '2999-01-01' }, { day: '2001-01-01' }, { payWay: 'cash' }])
+    refused(t, await ask(wrong), 400, 'invalid_request');
+});
+
+test.serial('what the channels settle comes to the bill’s own sums, to the cent', async (t) => {
+  const billNo = await fetched();
+  const { body } = await viewer('GET', `/api/v1/stats/settlement?from=${day}&to=${day}&payWay=wechat`);
+  const { days, totals, missing, disagreements } = body.data;
+  t.deepEqual([missing, disagreements], [[], []]);
+  t.deepEqual(
+    days.map(({ project }: { project: string | null }) => project),
+    ['default', null],
+  );
+  t.like(days[0], { billNo, day, payments: 2, grossMinor: 2000, refunds: 1, refundsMinor: 400 });
+  const bill = (await viewer('GET', `/api/v1/bills/${billNo}`)).body.data.totals[0];
+  t.like(totals, [
+    { currency: 'CNY', payments: bill.payments, grossMinor: bill.paidMinor, refundsMinor: bill.refundedMinor },
+  ]);
+  t.is(totals[0].feesMinor, bill.feesMinor);
+  t.is(totals[0].netMinor, bill.paidMinor - bill.refundedMinor - bill.feesMinor);
+  const own = await viewer('GET', `/api/v1/stats/settlement?from=${day}&to=${day}&project=default`);
+  t.is(own.body.data.totals[0].grossMinor, 2000);
+
+  await service.app.store.transaction((tx) =>
+    tx.bills.update({ billNo }, { totals: [{ currency: 'CNY', ...stored(bill), paid: String(bill.paidMinor + 1) }] }),
+  );
+  const odd = await viewer('GET', `/api/v1/stats/settlement?from=${day}&to=${day}&payWay=wechat`);
+  t.like(odd.body.data.disagreements, [
+    { billNo, what: 'paid', bill: bill.paidMinor + 1, lines: bill.paidMinor, currency: 'CNY' },
+  ]);
+  const other = await viewer('GET', `/api/v1/stats/settlement?from=${day}&to=${day}&payWay=alipay`);
+  t.like(other.body.data.missing, [{ day, payWay: 'alipay' }]);
+  for (const query of [`from=${day}&to=2020-01-01`, 'from=2020-01-01&to=2026-01-01', 'from=today', 'colour=red'])
+    refused(t, await viewer('GET', `/api/v1/stats/settlement?${query}`), 400, 'invalid_request');
+});
+
+const stored = (bill: Record<string, number>) => ({
+  payments: bill['payments']!,
+  refunds: bill['refunds']!,
+  refunded: String(bill['refundedMinor']),
+  fees: String(bill['feesMinor']),
+});
+
+/** The bill of the day as the channel gives it now. */
+async function bytesOfDay(): Promise<Buffer> {
+  const [account] = await service.app.ports.channels.forNotices('default', 'wechat');
+  const answer = await account!.channel.bills!.fetch(day);
+  if (answer.kind !== 'bill') throw new Error(JSON.stringify(answer));
+  const parts: Uint8Array[] = [];
+  for await (const part of answer.bytes) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+test.serial('a file that somebody brings is read whole or not at all, and the same one changes nothing', async (t) => {
+  const upload = (bytes: Uint8Array, query = `payWay=wechat&day=${day}`) =>
+    request(service.url, 'POST', `/api/v1/bills/import?${query}`, bytes, {
+      authorization: `Bearer ${adminToken}`,
+      'content-type': 'application/octet-stream',
+    });
+  const bytes = await bytesOfDay();
+  const read = await upload(bytes);
+  t.is(read.status, 200, JSON.stringify(read.body));
+  t.like(read.body.data, { state: 'matching', lines: 4 });
+  while ((await service.app.bills.sweep.once()) > 0);
+  const { billNo } = read.body.data;
+  const before = (await viewer('GET', `/api/v1/bills/${billNo}`)).body.data;
+  const same = await upload(bytes);
+  while ((await service.app.bills.sweep.once()) > 0);
+  t.is(same.body.data.sha256, before.sha256);
+  t.deepEqual((await viewer('GET', `/api/v1/bills/${billNo}`)).body.data.differences, before.differences);
+
+  const other = gzipSync(Buffer.from('交易时间,公众账号ID\r\n`2026-11-20 10:00:00,`1\r\n'));
+  const malformed = await upload(other);
+  refused(t, malformed, 422, 'bill_malformed');
+  t.like(malformed.body, { fault: 'wrong_columns', line: 1 });
+  const cut = await upload(bytes.subarray(0, bytes.length - 20));
+  refused(t, cut, 422, 'bill_malformed');
+  t.is(cut.body.fault, 'cut_short');
+  t.is((await viewer('GET', `/api/v1/bills/${billNo}`)).body.data.sha256, before.sha256);
+  refused(t, await upload(bytes, 'payWay=wechat&day=someday'), 400, 'invalid_request');
+  refused(t, await upload(bytes, `payWay=wechat&day=${day}&account=nobody`), 422, 'bills_not_configured');
+});
