@@ -1,3 +1,4 @@
+import { outsideRequestTime } from '../db/pool.ts';
 import type { RaiseException } from '../catalog/ports.ts';
 import { createStore } from '../db/store.ts';
 import { consoleClientId } from '../identity/api-app-row.ts';
@@ -97,7 +98,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
       refundRoutes(operations),
       disputeRoutes(operations),
       exceptionRoutes(operations),
-      billRoutes(billOperations(billPorts)),
+      billRoutes(billOperations({ ...billPorts, patiently: outsideRequestTime })),
       explainRoutes({ explain: explainOrder({ store, now, channels: needs.channels, debug }) }),
       bookRoutes({ prove: checkBooks(ports, auditChain) }),
       orderExportRoutes({ exportOrders: exportOrders(ports) }),

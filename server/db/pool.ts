@@ -217,9 +217,9 @@ export function withinRequestTime<T>(time: RequestTime, work: () => Promise<T>):
   return current.run(time, work).finally(() => time.end());
 }
 
-/** For what a request only sets going. */
-export function outsideRequestTime(work: () => void): void {
-  current.exit(work);
+/** For what a request only sets going, and for work that takes as long as what it is given. */
+export function outsideRequestTime<T>(work: () => T): T {
+  return current.exit(work);
 }
 
 /** The time of the request that this is a part of. */

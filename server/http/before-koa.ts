@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
 import { errorCodes, type PublishedError } from '../error-codes/error-codes.ts';
 import { addressBlock, clientAddress } from '../addresses.ts';
+import { hardlyMoves, streams } from './body-stream.ts';
 
 /** Why a request never reaches Koa, by the status of its answer. */
 const refusals = {
@@ -117,6 +118,8 @@ export interface ConnectionLimits {
   slowAfterMs: number;
   /** Slow bodies of one address at a time; what is more is answered 408. */
   slowPerAddress: number;
+  /** How long a body may take to arrive; of one that is read as it comes, how long it may hardly move (ms). */
+  requestMs: number;
 }
 
 /** Bounds of every connection. */
@@ -126,6 +129,7 @@ export const connectionLimits: ConnectionLimits = {
   waitingBytes: 8 * 1024 * 1024,
   slowAfterMs: 2_000,
   slowPerAddress: 32,
+  requestMs: 14_000,
 };
 
 /** A request until its answer was taken. */
@@ -146,7 +150,7 @@ interface UnderWay {
 export function guardConnections(
   server: Server,
   trustedProxies: number,
-  { quietMs, takeMs, waitingBytes, slowAfterMs, slowPerAddress }: ConnectionLimits,
+  { quietMs, takeMs, waitingBytes, slowAfterMs, slowPerAddress, requestMs }: ConnectionLimits,
 ): (req: IncomingMessage, res: ServerResponse) => void {
   // What comes and goes with each request stands in short arrays: a set that it went through would be rebuilt every few
   // requests, and the old tables keep requests and answers from the garbage collector's quick round.
@@ -184,12 +188,15 @@ export function guardConnections(
         for (const one of requests) {
           if (one.res.writableEnded) one.endedAt ??= now;
           cutTaker(now, socket, one);
-          if (!one.req.complete && one.slow !== 'refused' && now - one.since > slowAfterMs && announcesBody(one.req))
-            slow.push(one);
+          if (one.req.complete || one.slow === 'refused' || !announcesBody(one.req)) continue;
+          if (isLate(one, now, requestMs)) {
+            one.slow = 'refused';
+            end(one.req, one.res);
+          } else if (now - one.since > slowAfterMs) slow.push(one);
         }
       if (slow.length > 0) cutSenders(slow);
     },
-    Math.min(1000, slowAfterMs),
+    Math.min(1000, slowAfterMs, requestMs),
   ).unref();
   server.once('close', () => clearInterval(sweep));
 
@@ -200,6 +207,12 @@ export function guardConnections(
     requests.push(one);
     res.once('close', () => void requests.splice(requests.indexOf(one), 1));
   };
+}
+
+/** Whether a body took too long to arrive. */
+function isLate({ req, since }: UnderWay, now: number, requestMs: number): boolean {
+  const stream = streams.get(req);
+  return stream ? hardlyMoves(req, stream, now, requestMs) : now - since > requestMs;
 }
 
 function end({ socket }: IncomingMessage, res: ServerResponse): void {

@@ -15,8 +15,8 @@ export interface AdminAuth {
 export type Auth = 'none' | 'any-token' | AdminAuth | { readonly scope: string };
 
 /**
- * Media types that a body may come in; `raw` takes anything, unparsed, up to 256 KB (channel notices), `stream` bytes of any size, which
- * the handler takes while they come.
+ * Media types that a body may come in; `raw` takes anything, unparsed, up to 256 KB (channel notices), `stream` a file of any size that
+ * is read as it comes.
  */
 export type Accepts = 'json' | 'form' | 'multipart' | 'raw' | 'stream';
 
@@ -91,8 +91,6 @@ export interface RequestFacts {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** The bytes of the body; empty when there is none or it was multipart. */
   readonly rawBody: Buffer;
-  /** The bytes of a body that is taken while it comes; throws a 400 when the caller breaks off. Empty for other bodies. */
-  readonly stream: AsyncIterable<Uint8Array>;
 }
 
 /** One page of a list. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { IncomingMessage } from 'node:http';
 import { AppError, type FieldError, InvalidRequest, NotFound } from '../errors.ts';
 import { announcesBody } from './before-koa.ts';
+import { incomplete, streamedBody } from './body-stream.ts';
 import { triedClient, withoutEmpty } from './oauth-request.ts';
 import { readJson, requirePlainText } from './strict-text.ts';
 import type { Accepts, Contract, RequestFacts } from './contract.ts';
@@ -19,7 +20,6 @@ export interface ReadInput {
 
 const none = Object.freeze({});
 const noBytes = Buffer.alloc(0);
-const noParts: RequestFacts['stream'] = (async function* () {})();
 /** JSON and forms: 100 KB. Channel notices (`raw`): 256 KB, more than any channel sends. */
 const limits = { parsed: 100 * 1024, raw: 256 * 1024 };
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -35,16 +35,16 @@ export function inputReader(contract: Contract): (ctx: EdgeContext) => Promise<R
       query: readQuery(query, ctx),
       headers: headers ? readHeaders(headers, ctx) : none,
     };
-    const { value, raw, stream = noParts } = takesBody ? await readBody(ctx, contract) : noBody;
+    const { value, raw } = takesBody ? await readBody(ctx, contract) : { value: undefined, raw: noBytes };
     if (isOAuth) ctx.state.triedClient = triedClient(ctx.req.headers.authorization, value);
     const sent = isOAuth ? withoutEmpty(value) : value;
-    return { ...read, body: body ? parse(body, sent, '') : undefined, request: facts(ctx, raw, stream) };
+    return { ...read, body: body ? parse(body, sent, '') : undefined, request: facts(ctx, raw) };
   };
 }
 
-function facts(ctx: EdgeContext, rawBody: Buffer, stream: RequestFacts['stream']): RequestFacts {
+function facts(ctx: EdgeContext, rawBody: Buffer): RequestFacts {
   const { id, ip, route } = ctx.state;
-  return { id, ip, method: ctx.method, route, search: ctx.querystring, headers: ctx.req.headers, rawBody, stream };
+  return { id, ip, method: ctx.method, route, search: ctx.querystring, headers: ctx.req.headers, rawBody };
 }
 
 function readParams(schema: z.ZodObject, { params, path }: EdgeContext): unknown {
@@ -127,10 +127,7 @@ export function readIdempotencyKey(header: string | string[] | undefined): strin
 interface ReadBody {
   value: unknown;
   raw: Buffer;
-  stream?: RequestFacts['stream'];
 }
-
-const noBody: ReadBody = { value: undefined, raw: noBytes };
 
 /** Reads the body in one of the media types that the contract accepts; throws 413, 415 or 400. */
 async function readBody(ctx: EdgeContext, contract: Contract): Promise<ReadBody> {
@@ -138,15 +135,22 @@ async function readBody(ctx: EdgeContext, contract: Contract): Promise<ReadBody>
   if (ctx.req.destroyed && !ctx.req.readableEnded) throw incomplete();
   const accepts = contract.accepts ?? ['json'];
   if (accepts.includes('raw')) return { value: undefined, raw: await readBytes(ctx.req, limits.raw) };
+  if (accepts.includes('stream')) return { value: streamOf(ctx.req), raw: noBytes };
   if (!announcesBody(ctx.req)) return { value: undefined, raw: noBytes };
   requireIdentity(ctx.req);
   const type = acceptedType(ctx.req, accepts);
-  if (type === 'stream') return { value: undefined, raw: noBytes, stream: partsOf(ctx.req) };
   const raw = await readBytes(ctx.req, type === 'multipart' ? mostBytesOf(contract.uploads) : limits.parsed);
   if (type === 'multipart') return { value: await readMultipart(ctx, raw, contract.uploads), raw: noBytes };
   if (raw.length === 0) return { value: undefined, raw };
   const text = decode(raw);
   return { value: type === 'json' ? readJson(text) : parseForm(text), raw };
+}
+
+/** A form around a file would be read as a part of it. */
+function streamOf(req: IncomingMessage): AsyncIterable<Uint8Array> {
+  requireIdentity(req);
+  if (/^multipart\//i.test(req.headers['content-type'] ?? '')) throw wrongType('The body must be the file itself.');
+  return streamedBody(req);
 }
 
 /** The bytes of a request up to `limit`; throws 413 as soon as there are more, 400 when the caller breaks off. */
@@ -169,15 +173,6 @@ function readBytes(req: IncomingMessage, limit: number): Promise<Buffer> {
   });
 }
 
-/** The bytes of a request as they come; throws 400 when the caller breaks off. */
-async function* partsOf(req: IncomingMessage): AsyncGenerator<Uint8Array> {
-  try {
-    for await (const part of req as AsyncIterable<Buffer>) yield part;
-  } catch {
-    throw incomplete();
-  }
-}
-
 function requireIdentity(req: IncomingMessage): void {
   const encoding = req.headers['content-encoding'];
   if (encoding && encoding !== 'identity') throw wrongType('Compressed request bodies are not supported.');
@@ -187,7 +182,6 @@ const mediaTypes: Record<string, Accepts> = {
   'application/json': 'json',
   'application/x-www-form-urlencoded': 'form',
   'multipart/form-data': 'multipart',
-  'application/octet-stream': 'stream',
 };
 
 function acceptedType(req: IncomingMessage, accepts: readonly Accepts[]): Accepts {
@@ -219,10 +213,6 @@ function parseForm(text: string): Record<string, string> {
     form[name] = value;
   }
   return form;
-}
-
-function incomplete(): InvalidRequest {
-  return new InvalidRequest('The request body is incomplete.', [], 'body_incomplete');
 }
 
 function tooLarge(limit: number): AppError {

@@ -14,10 +14,10 @@ import {
 } from './before-koa.ts';
 import { stop } from './stop.ts';
 
-/** How long a request may take to arrive (ms). */
+/** How long the headers of a request, and the longest body that is read as it comes, may take to arrive (ms). */
 interface ArrivalLimits {
   headersMs: number;
-  requestMs: number;
+  longestMs: number;
 }
 
 /** Where to listen, how many may come, and what happens after `close`. */
@@ -49,8 +49,8 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** Node checks once a second, so a request is ended within 15 seconds. */
-const arrivalLimits: ArrivalLimits = { headersMs: 10_000, requestMs: 14_000 };
+/** Checked once a second; bodies have a limit of their own (`connectionLimits.requestMs`), which Node has for all or for none. */
+const arrivalLimits: ArrivalLimits = { headersMs: 10_000, longestMs: 3_600_000 };
 /** Balancers close first: nginx keeps an idle connection for 60 seconds. */
 const KEEP_ALIVE_MS = 65_000;
 
@@ -60,7 +60,7 @@ export async function listen(koa: Koa, options: ListenOptions): Promise<Listenin
   const limits = { ...connectionLimits, ...arrivalLimits, ...options.limits };
   const server = createServer({
     headersTimeout: limits.headersMs,
-    requestTimeout: limits.requestMs,
+    requestTimeout: limits.longestMs,
     connectionsCheckingInterval: Math.min(1000, limits.headersMs),
     keepAliveTimeout: KEEP_ALIVE_MS,
     // Node would answer without a document.

@@ -12,6 +12,7 @@ const FILTERS: readonly Field[] = [
   { name: 'payWay', value: 'channel', help: 'filter by channel', choices: CHANNELS },
   { name: 'account', value: 'account', help: "filter by the account's number at the channel" },
   { name: 'project', value: 'code', help: 'filter by project' },
+  { name: 'mode', value: 'mode', help: 'channel mode; by default live', choices: ['simulator', 'sandbox', 'live'] },
 ];
 
 const DAYS: View = {

@@ -78,16 +78,20 @@ export interface SettlementFilter {
   /** Days, both included, as each channel counts them. */
   from: string;
   to: string;
+  mode: BillRow['mode'];
   payWay?: string | undefined;
   account?: string | undefined;
 }
 
 /** The bills of some days, in the order of days. */
-export async function billsBetween(tx: ReadTx, { from, to, payWay, account }: SettlementFilter): Promise<BillRow[]> {
+export async function billsBetween(
+  tx: ReadTx,
+  { from, to, mode, payWay, account }: SettlementFilter,
+): Promise<BillRow[]> {
   const rows = await tx.sql<{ bill_no: string }>(
-    `select bill_no from bills where day >= cast(? as date) and day <= cast(? as date)
+    `select bill_no from bills where day >= cast(? as date) and day <= cast(? as date) and mode = ?
         and pay_way = coalesce(?, pay_way) and account = coalesce(?, account)`,
-    [from, to, payWay ?? null, account ?? null],
+    [from, to, mode, payWay ?? null, account ?? null],
   );
   if (rows.length === 0) return [];
   return tx.bills.list(
@@ -99,13 +103,13 @@ export async function billsBetween(tx: ReadTx, { from, to, payWay, account }: Se
 /** The accounts that have been configured, and since when. */
 export async function billedAccounts(
   tx: ReadTx,
-  { payWay, account }: Pick<SettlementFilter, 'payWay' | 'account'>,
+  { mode, payWay, account }: Pick<SettlementFilter, 'mode' | 'payWay' | 'account'>,
 ): Promise<{ payWay: BillRow['payWay']; account: string; mode: BillRow['mode']; since: Date }[]> {
   const rows = await tx.sql<{ pay_way: BillRow['payWay']; account: string; mode: BillRow['mode']; since: string }>(
     `select pay_way, account, mode, min(created_at)::text as since from channel_configs
-      where account is not null and pay_way = coalesce(?, pay_way) and account = coalesce(?, account)
+      where account is not null and mode = ? and pay_way = coalesce(?, pay_way) and account = coalesce(?, account)
       group by pay_way, account, mode order by pay_way, account, mode`,
-    [payWay ?? null, account ?? null],
+    [mode, payWay ?? null, account ?? null],
   );
   return rows.map(({ pay_way, since, ...row }) => ({ ...row, payWay: pay_way, since: new Date(since) }));
 }

@@ -9,8 +9,14 @@ import type { BillView } from './view-bill.ts';
 /** What people do with bills. */
 export type BillOperations = ReturnType<typeof billOperations>;
 
+/** What a request needs that takes as long as its file. */
+export interface LongWork {
+  /** Runs work whose statements do not share the time of a request. */
+  patiently<T>(work: () => Promise<T>): Promise<T>;
+}
+
 /** Puts together what people do with bills; whatever changes one answers with it as it is then. */
-export function billOperations(ports: BillPorts) {
+export function billOperations(ports: BillPorts & LongWork) {
   const { askForBill, importBill, rerunBill } = billRepairs(ports);
   const reading = readBills(ports);
   const shown =
@@ -20,7 +26,7 @@ export function billOperations(ports: BillPorts) {
   return {
     ...reading,
     askForBill: shown(askForBill),
-    importBill: shown(importBill),
+    importBill: (...given: Parameters<typeof importBill>) => ports.patiently(() => shown(importBill)(...given)),
     rerunBill: shown(rerunBill),
     exportLines: exportLines(ports),
     settlement: settlement(ports),

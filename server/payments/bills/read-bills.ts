@@ -2,11 +2,19 @@ import { listDifferences, linesNotOurs } from '../../db/queries/bill-lists.ts';
 import { type BillFilter, countDifferences, listBills } from '../../db/queries/bills.ts';
 import type { Position } from '../../db/queries/orders.ts';
 import type { ReadTx } from '../../db/store.ts';
-import { NotFound } from '../../errors.ts';
+import { InvalidRequest, NotFound } from '../../errors.ts';
 import type { Ports } from '../ports.ts';
 import type { PageOf } from '../read.ts';
 import { NOT_OURS } from './bill-states.ts';
 import { type BillView, type DifferenceView, viewBill, viewDifference, viewNotOurs } from './view-bill.ts';
+
+const LINE = /^\d{1,9}$/;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+function wrongCursor(): InvalidRequest {
+  const detail = 'is not a cursor of this list';
+  return new InvalidRequest('The request is not valid.', [{ pointer: '/query/cursor', code: 'invalid', detail }]);
+}
 
 /** Reading bills and their differences as they appear on the wire. */
 export function readBills({ store }: Pick<Ports, 'store'>) {
@@ -45,7 +53,9 @@ export function readBills({ store }: Pick<Ports, 'store'>) {
   ): Promise<PageOf<DifferenceView>> {
     return store.read(async (tx) => {
       const of = await findBill(tx, billNo);
-      if (filter.kind === NOT_OURS) {
+      const isOfOthers = filter.kind === NOT_OURS;
+      if (after && !(isOfOthers ? LINE : UUID).test(after.id)) throw wrongCursor();
+      if (isOfOthers) {
         const lines = await linesNotOurs(tx, of, Number(after?.id ?? 0), limit + 1);
         const page = lines.slice(0, limit);
         const end = lines.length > limit ? page.at(-1) : undefined;

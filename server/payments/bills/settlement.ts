@@ -44,7 +44,8 @@ export function settlement({ store, now, channels }: Pick<Ports, 'store' | 'now'
     from,
     to,
     ...of
-  }: Partial<SettlementFilter> & { project?: string | undefined }): Promise<Settlement> => {
+  }: Partial<SettlementFilter> &
+    Pick<SettlementFilter, 'mode'> & { project?: string | undefined }): Promise<Settlement> => {
     const last = to ?? dayAfter(now().toISOString().slice(0, 10), -1);
     const first = from ?? dayAfter(last, 1 - USUAL_DAYS);
     requireDays(first, last);

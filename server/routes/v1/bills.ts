@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { StreamedBody } from '../../http/body-stream.ts';
 import { endpoint, Reply } from '../../http/endpoint.ts';
 import type { BillOperations } from '../../payments/bills/bill-operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
@@ -70,11 +71,6 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    *     description: >
    *       The body is the file as it is: zip, gzip, CSV or JSON. A file that is not the bill of that account and day is refused whole, with line and
    *       column; what was read before goes on to count. The same file again changes nothing.
-   *     requestBody:
-   *       required: true
-   *       content:
-   *         application/octet-stream:
-   *           schema: { type: string, format: binary }
    */
   router.post(
     '/api/v1/bills/import',
@@ -83,10 +79,11 @@ export function billRoutes(operations: BillOperations): RouteGroup {
         auth: { admin: 'admin' },
         query: ImportQuery,
         accepts: ['stream'],
+        body: StreamedBody,
         returns: Bill,
         errors: IMPORT_BILL_ERRORS,
       },
-      ({ query, caller, request }) => operations.importBill(askerOf(caller, request), query, request.stream),
+      ({ query, body, caller, request }) => operations.importBill(askerOf(caller, request), query, body),
     ),
   );
 

@@ -153,6 +153,7 @@ export const LinesQuery = z.object({
 export const SettlementQuery = z.object({
   from: Day.optional().describe('First day; by default 29 days before `to`.'),
   to: Day.optional().describe('Last day (inclusive); by default yesterday.'),
+  mode: z.enum(MODES).default('live').describe('One mode at a time.'),
   payWay: PayWayName.optional(),
   account: Account.optional(),
   project: Code.optional(),

@@ -2,6 +2,8 @@ import test, { type ExecutionContext } from 'ava';
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { endpoint, Reply } from '../../../server/http/endpoint.ts';
+import { InvalidRequest } from '../../../server/errors.ts';
+import { StreamedBody } from '../../../server/http/body-stream.ts';
 import { createLogger } from '../../../server/http/logger.ts';
 import { createMetrics, listenForMetrics } from '../../../server/http/metrics.ts';
 import { routeGroup } from '../../../server/routes/index.ts';
@@ -57,6 +59,32 @@ test('a body that does not arrive in time is answered 408, and its connection en
   const answer = parseAnswer(await readAll(await openSocket(t, port, BODY)));
   t.is(answer.status, 408);
   t.like(answer.body, { code: 'request_timeout', retryable: true });
+});
+
+test('a body that is read as it comes may take longer than others, as long as it keeps moving', async (t) => {
+  const { port } = await edge(t, { requestMs: 1000 });
+  const head = 'POST /stream HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n';
+  const moving = await openSocket(t, port, head);
+  const silent = readAll(await openSocket(t, port, head));
+  let isCut = false;
+  moving.once('close', () => (isCut = true));
+  const feed = setInterval(() => moving.write(Buffer.alloc(200_000)), 20);
+  t.teardown(() => clearInterval(feed));
+  t.is(parseAnswer(await silent).status, 408);
+  t.false(isCut, 'the one that came at the same time goes on');
+  clearInterval(feed);
+  t.is(parseAnswer(await readAll(moving)).status, 408);
+});
+
+test('who stops reading a body can still answer', async (t) => {
+  const { url } = await edge(t, {});
+  const body = Buffer.alloc(5_000_000);
+  const answer = await fetch(`${url}/stream-refused`, { method: 'POST', body });
+  t.is(answer.status, 400);
+  const form = new FormData();
+  form.append('file', new Blob(['x']));
+  t.is((await fetch(`${url}/stream`, { method: 'POST', body: form })).status, 415);
+  t.is(await (await fetch(`${url}/stream`, { method: 'POST', body })).text(), '{"data":5000000}');
 });
 
 test('one address has a bounded number of slow bodies; others, and whole ones, are not concerned', async (t) => {
@@ -148,6 +176,22 @@ function edge(
   router.post(
     '/raw',
     endpoint({ auth: 'none', accepts: ['raw'] }, ({ request }) => request.rawBody.length),
+  );
+  const stream = { auth: 'none', accepts: ['stream'], body: StreamedBody } as const;
+  router.post(
+    '/stream',
+    endpoint(stream, async ({ body }) => {
+      let size = 0;
+      for await (const piece of body) size += piece.byteLength;
+      return size;
+    }),
+  );
+  router.post(
+    '/stream-refused',
+    endpoint(stream, async ({ body }) => {
+      for await (const piece of body) if (piece.byteLength > 0) break;
+      throw new InvalidRequest('No.', []);
+    }),
   );
   router.get(
     '/slow',
