@@ -50,7 +50,13 @@ const LIES: readonly [check: string, lie: (n: number) => string][] = [
   ['refund-events', (n) => `delete from events where object_no = 'R${numberOf(n).slice(1)}'`],
   ['coins', (n) => `update coin_accounts set balance = balance + 1 where user_id = 'u${Math.ceil(n / 5)}'`],
   ['coins', (n) => `update coin_entries set delta = delta + 1 where id = ${n}`],
-  ['bills', (n) => `update bills set state = 'missing' where bill_no = 'B${String(n).padStart(10, '0')}'`],
+  [
+    'bills',
+    (n) => `with came as (
+      insert into bills (bill_no, pay_way, account, mode, project, day, state, reading, readings, lines, not_ours, checks, created_at)
+      values ('BX', 'alipay', 'acc${n}', 'live', 'default', current_date - 40, 'done', 1, 1, 0, 0, 0, now()))
+      update bills set state = 'missing' where bill_no = 'B${String(n).padStart(10, '0')}'`,
+  ],
   [
     'bills',
     (

@@ -188,13 +188,15 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
   {
     check: 'bills',
     in: {
-      // A bill that waits to be made is no violation; one that was refused or did not come at all is.
+      // A bill that waits to be made is no violation, nor is an account that never gave any; where others came, one that did not is.
       bills: (within) => `select d.bill_no as id, format('%s: %s of order %s', d.day, d.kind, d.order_no) as detail
         from bill_differences d join bills b on b.bill_no = d.bill_no
         where ${within('d.bill_no')} and d.state in ('open', 'listed') and b.day >= current_date - ${BILL_DAYS}
       union all
       select b.bill_no, format('%s: no bill of %s %s, %s', b.day, b.pay_way, b.account, b.state) from bills b
-        where ${within('b.bill_no')} and b.state in ('refused', 'missing') and b.reading = 0 and b.day >= current_date - ${BILL_DAYS}`,
+        where ${within('b.bill_no')} and b.state in ('refused', 'missing') and b.reading = 0
+          and exists (select 1 from bills o where o.pay_way = b.pay_way and o.account = b.account and o.mode = b.mode and o.reading > 0)
+          and b.day >= current_date - ${BILL_DAYS}`,
     },
   },
   {

@@ -29,7 +29,8 @@ const LIES: readonly [check: string, statement: string][] = [
   [
     'bills',
     `insert into bills (bill_no, pay_way, account, mode, project, day, state, reading, readings, lines, not_ours, checks, created_at)
-      values ('B1', 'wechat', '1900000001', 'live', 'default', current_date - 9, 'missing', 0, 0, 0, 0, 3, now())`,
+      values ('B1', 'wechat', '1900000001', 'live', 'default', current_date - 9, 'missing', 0, 0, 0, 0, 3, now()),
+             ('B2', 'wechat', '1900000001', 'live', 'default', current_date - 8, 'done', 1, 1, 0, 0, 0, now())`,
   ],
   ['due', `update orders set next_check_at = null where order_no = 'OPEN'`],
   ['audit-log', `update audit_log set actor = 'somebody else' where id = (select min(id) from audit_log)`],
