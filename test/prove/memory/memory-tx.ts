@@ -17,6 +17,8 @@ export function memoryTx(shelves: Shelves): Tx {
   const sql = async (statement: string, parameters: readonly unknown[] = []) => runSql(tables, statement, parameters);
   const tx = {
     ...tables,
+    // Nobody fetches bills here, so that no order has fees.
+    orderFees: { list: async () => [] },
     sql,
     prepared: sql,
     async savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T> {
