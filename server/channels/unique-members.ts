@@ -35,9 +35,14 @@ function membersIn(value: unknown): number {
   while (left.length > 0) {
     const one = left.pop();
     if (typeof one !== 'object' || one === null) continue;
-    const inside: unknown[] = Object.values(one);
-    if (!Array.isArray(one)) members += inside.length;
-    for (const below of inside) left.push(below);
+    if (Array.isArray(one)) {
+      for (const below of one) left.push(below);
+      continue;
+    }
+    for (const name in one) {
+      members += 1;
+      left.push((one as Record<string, unknown>)[name]);
+    }
   }
   return members;
 }

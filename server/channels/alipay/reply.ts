@@ -139,10 +139,12 @@ export function readEnvelope(body: Uint8Array, method: string): Envelope {
   };
 }
 
+/** The signature is over bytes: nothing may be lost in decoding, not even a byte order mark. */
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 function decodeJson(body: Uint8Array): string {
   try {
-    // The signature is over bytes: nothing may be lost in decoding, not even a byte order mark.
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
+    const text = utf8.decode(body);
     JSON.parse(text);
     return text;
   } catch {

@@ -10,6 +10,8 @@ export class UnreadableJson extends Error {
   }
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
 /** Parses UTF-8 JSON in which every member name is unique per object; throws UnreadableJson. */
 export function readJson(bytes: Buffer): unknown {
   const text = decode(bytes);
@@ -21,7 +23,7 @@ export function readJson(bytes: Buffer): unknown {
 
 function decode(bytes: Buffer): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return utf8.decode(bytes);
   } catch {
     throw new UnreadableJson('unparsable', 'The text is not UTF-8.');
   }

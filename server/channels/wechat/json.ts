@@ -11,6 +11,8 @@ export class UnreadableJson extends Error {
   }
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
 /** Members of an object that came from outside; nothing is known about their values. */
 export type Members = Readonly<Record<string, unknown>>;
 
@@ -36,7 +38,7 @@ export function textIn(members: Members, name: string): string {
 
 function parse(bytes: Buffer | string): { value: unknown; text: string } {
   try {
-    const text = typeof bytes === 'string' ? bytes : new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    const text = typeof bytes === 'string' ? bytes : utf8.decode(bytes);
     return { value: JSON.parse(text), text };
   } catch {
     throw new UnreadableJson('unparsable', `The text (${bytes.length} bytes) is not UTF-8 JSON.`);

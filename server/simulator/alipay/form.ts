@@ -36,9 +36,10 @@ function percentDecode(text: string): Buffer {
   let length = 0;
   for (let at = 0; at < bytes.length; at += 1, length += 1) {
     const byte = bytes[at]!;
-    const escaped = byte === PERCENT ? ESCAPED.get(text.slice(at + 1, at + 3).toUpperCase()) : undefined;
-    if (escaped !== undefined) at += 2;
-    bytes[length] = escaped ?? (byte === PLUS ? BLANK : byte);
+    // What is no digit, or not there, has no value, and so has nothing that is reckoned with it.
+    const escaped = byte === PERCENT ? digitOf(bytes[at + 1]) * 16 + digitOf(bytes[at + 2]) : NaN;
+    if (escaped >= 0) at += 2;
+    bytes[length] = escaped >= 0 ? escaped : byte === PLUS ? BLANK : byte;
   }
   return bytes.subarray(0, length);
 }
@@ -46,7 +47,12 @@ function percentDecode(text: string): Buffer {
 const PERCENT = '%'.charCodeAt(0);
 const PLUS = '+'.charCodeAt(0);
 const BLANK = ' '.charCodeAt(0);
-/** Each byte by its two digits. */
-const ESCAPED = new Map(
-  Array.from({ length: 256 }, (_, byte) => [byte.toString(16).toUpperCase().padStart(2, '0'), byte]),
-);
+/** The value of each hexadecimal digit by its code. */
+const DIGITS = Array.from({ length: 256 }, (_, code) => {
+  const sign = String.fromCharCode(code);
+  return /[0-9A-Fa-f]/.test(sign) ? Number.parseInt(sign, 16) : NaN;
+});
+
+function digitOf(code: number | undefined): number {
+  return code === undefined ? NaN : DIGITS[code]!;
+}

@@ -87,6 +87,8 @@ class IndexedShelves implements Shelves {
   }
 }
 
+const NONE: readonly AnyRow[] = [];
+
 class IndexedShelf implements Shelf {
   readonly #name: TableName;
   readonly #note: (written: Written) => void;
@@ -112,15 +114,21 @@ class IndexedShelf implements Shelf {
     for (const { column, rows } of this.#indexes) {
       const wanted = where[column];
       if (wanted === undefined || wanted === null) continue;
-      if (!Array.isArray(wanted)) return rows.get(wanted) ?? [];
+      if (!Array.isArray(wanted)) return rows.get(wanted) ?? NONE;
       return this.#inOrder((wanted as unknown[]).flatMap((value) => rows.get(value) ?? []));
     }
     return this.#rows.values();
   }
 
+  like(row: AnyRow, columns: readonly string[]): Iterable<AnyRow> {
+    for (const { column, rows } of this.#indexes) if (columns.includes(column)) return rows.get(row[column]) ?? NONE;
+    return this.#rows.values();
+  }
+
   /** Those that have a value in a column that is indexed. */
   by(column: string, value: unknown): readonly AnyRow[] {
-    return this.#indexes.find((index) => index.column === column)!.rows.get(value) ?? [];
+    for (const index of this.#indexes) if (index.column === column) return index.rows.get(value) ?? NONE;
+    throw new TypeError(`${column} of ${this.#name} is not indexed`);
   }
 
   add(row: AnyRow): void {

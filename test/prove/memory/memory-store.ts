@@ -53,6 +53,7 @@ class HeldSnapshot implements Shelves {
         return rows().length;
       },
       among: rows,
+      like: rows,
       add: (row) => put([...rows(), row]),
       replace: (before, after) => put(rows().map((row) => (row === before ? after : row))),
       remove: (gone) => put(rows().filter((row) => !gone.includes(row))),

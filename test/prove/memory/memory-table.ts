@@ -14,6 +14,8 @@ export interface Shelf {
   readonly size: number;
   /** Every row that matches, in the order in which they came, and perhaps others. */
   among(where: Where): Iterable<AnyRow>;
+  /** Every row that has the same in these columns, and perhaps others. */
+  like(row: AnyRow, columns: readonly string[]): Iterable<AnyRow>;
   add(row: AnyRow): void;
   replace(before: AnyRow, after: AnyRow): void;
   remove(rows: readonly AnyRow[]): void;
@@ -29,6 +31,7 @@ interface Listing {
 export class MemoryTable {
   readonly #name: TableName;
   readonly #shelf: Shelf;
+  readonly #like = (row: AnyRow, columns: readonly string[]) => this.#shelf.like(row, columns);
 
   constructor(name: TableName, shelf: Shelf) {
     this.#name = name;
@@ -80,7 +83,8 @@ export class MemoryTable {
 
   /** Changes the rows that match, each by itself; returns how many. */
   change(where: Where, patchOf: (row: AnyRow) => AnyRow): number {
-    const changed = this.#matching(where).flatMap((row) => {
+    const changed: { row: AnyRow; after: AnyRow }[] = [];
+    for (const row of this.#matching(where)) {
       const patch = patchOf(row);
       const after = copyOf(row);
       let isChanged = false;
@@ -89,11 +93,11 @@ export class MemoryTable {
         after[column] = stored(patch[column]);
         isChanged = true;
       }
-      return isChanged ? [{ row, after }] : [];
-    });
+      if (isChanged) changed.push({ row, after });
+    }
     for (const { row, after } of changed) this.#shelf.replace(row, after);
-    for (const { after } of changed) {
-      const taken = this.#refuseBroken(after);
+    for (const { row, after } of changed) {
+      const taken = this.#refuseBroken(after, row);
       if (taken) throw new RefusedByDatabase(this.#name, `${taken.join(', ')} is taken`);
     }
     return changed.length;
@@ -112,7 +116,8 @@ export class MemoryTable {
     // Members with `undefined` are not there.
     for (const column in wanted) {
       const value = wanted[column];
-      row[column] = value === undefined ? (defaults[column] ?? null) : stored(value);
+      if (value === undefined) row[column] = defaults[column] ?? null;
+      else if (isDocument(value)) row[column] = stored(value);
     }
     if (numbered !== undefined) row[numbered] ??= BigInt(this.#shelf.size + 1);
     const taken = this.#refuseBroken(row);
@@ -120,10 +125,10 @@ export class MemoryTable {
     return taken;
   }
 
-  #refuseBroken(row: AnyRow): readonly string[] | undefined {
+  #refuseBroken(row: AnyRow, before?: AnyRow): readonly string[] | undefined {
     const broken = brokenBy(this.#name, row);
     if (broken) throw new RefusedByDatabase(this.#name, broken);
-    return takenBy(this.#name, row, (where) => this.#shelf.among(where));
+    return takenBy(this.#name, row, this.#like, before);
   }
 }
 
@@ -159,6 +164,9 @@ function compareRows(a: AnyRow, b: AnyRow, ways: readonly [string, 'asc' | 'desc
 
 /** As the database gives it back: documents as plain JSON of their own. */
 function stored(value: unknown): unknown {
-  const isDocument = typeof value === 'object' && value !== null && !(value instanceof Date) && !Array.isArray(value);
-  return isDocument ? (JSON.parse(JSON.stringify(value)) as unknown) : value;
+  return isDocument(value) ? (JSON.parse(JSON.stringify(value)) as unknown) : value;
+}
+
+function isDocument(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !(value instanceof Date) && !Array.isArray(value);
 }

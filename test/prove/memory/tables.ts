@@ -82,30 +82,40 @@ export const EMPTY = Object.freeze(Object.fromEntries(TABLE_NAMES.map((name) => 
 /** Which rows are meant: those that have these values, of a list any one. */
 export type Where = Readonly<Record<string, unknown>>;
 
-/** The columns that a row would share with another one, if there is such a row; `among` gives the others, the row itself perhaps too. */
+/**
+ * The columns that a row would share with another one, if there is such a row. `among` gives the others that have the same in these columns, the row
+ * itself perhaps too; `before` is what the row was: what it had alone and keeps it has alone.
+ */
 export function takenBy(
   name: TableName,
   row: AnyRow,
-  among: (where: Where) => Iterable<AnyRow>,
+  among: (row: AnyRow, columns: readonly string[]) => Iterable<AnyRow>,
+  before?: AnyRow,
 ): readonly string[] | undefined {
   for (const { columns, when } of MEMORY_TABLES[name].uniques as readonly Unique[]) {
-    if (columns.some((column) => (row[column] ?? null) === null)) continue;
-    if (when && !when(row as never)) continue;
-    const same: Record<string, unknown> = {};
-    for (const column of columns) same[column] = row[column];
-    for (const other of among(same)) {
-      if (other === row) continue;
-      const isShared = columns.every((column) => other[column] === row[column]) && (!when || when(other as never));
-      if (isShared) return columns;
-    }
+    if (!isFilled(row, columns) || (when && !when(row as never))) continue;
+    if (before && isShared(before, row, columns, when)) continue;
+    for (const other of among(row, columns)) if (other !== row && isShared(other, row, columns, when)) return columns;
   }
   return undefined;
 }
 
+function isFilled(row: AnyRow, columns: readonly string[]): boolean {
+  for (const column of columns) if ((row[column] ?? null) === null) return false;
+  return true;
+}
+
+/** Whether the other one counts, and has the same in all columns. */
+function isShared(other: AnyRow, row: AnyRow, columns: readonly string[], when: Unique['when']): boolean {
+  for (const column of columns) if (other[column] !== row[column]) return false;
+  return !when || when(other as never);
+}
+
 /** The name of a condition that a row breaks, if it breaks one. */
 export function brokenBy(name: TableName, row: AnyRow): string | undefined {
-  const checks: TableRules['checks'] = (MEMORY_TABLES[name] as TableRules).checks ?? {};
-  return Object.keys(checks).find((check) => !checks[check]!(row as never));
+  const { checks } = MEMORY_TABLES[name] as TableRules;
+  for (const check in checks) if (!checks[check]!(row as never)) return check;
+  return undefined;
 }
 
 /** A unique column is taken, or a condition of a table broken: what the database would have refused. */

@@ -5,6 +5,17 @@ import { keepBody } from '../../../server/simulator/body.ts';
 import type { Core } from '../../../server/simulator/half.ts';
 import { refuseReadably } from '../../../server/simulator/simulator.ts';
 
+const lowerNames = new Map<string, string>();
+
+/** The name of a header in small letters; a name that was met before is the same text, by which it is found at once. */
+export function lowered(name: string): string {
+  const known = lowerNames.get(name);
+  if (known !== undefined) return known;
+  const lower = name.toLowerCase();
+  lowerNames.set(name, lower);
+  return lower;
+}
+
 const CHANNELS_HOST = '127.0.0.1:8081';
 /** Where the channels seem to be. */
 export const CHANNELS_URL = `http://${CHANNELS_HOST}`;
@@ -80,7 +91,7 @@ class InnerRoutes {
       if (!ctx.path.startsWith(begin)) continue;
       const found = path.exec(ctx.path);
       if (!found) continue;
-      ctx.params = { ...found.groups };
+      ctx.params = found.groups ?? {};
       return void (await handler(ctx));
     }
   }
@@ -119,7 +130,7 @@ class InnerContext {
   }
 
   get(name: string): string {
-    return this.#request.headers[name.toLowerCase()] ?? '';
+    return this.#request.headers[lowered(name)] ?? '';
   }
 
   is(type: string): boolean {
@@ -127,6 +138,6 @@ class InnerContext {
   }
 
   set(name: string, value: string): void {
-    this.headers[name.toLowerCase()] = value;
+    this.headers[lowered(name)] = value;
   }
 }

@@ -33,9 +33,12 @@ export class Clockwork {
     return this.#heap[0]?.moment;
   }
 
-  /** Does everything that happens until a moment, in its order, each thing to its end. */
-  async runUntil(moment: number): Promise<void> {
+  /** Does everything that happens until a moment, in its order, each thing to its end. Between two moments it stops when it is enough. */
+  async runUntil(moment: number, isEnough?: () => boolean): Promise<void> {
+    let isBegun = false;
     for (let next = this.next; next !== undefined && next <= moment; next = this.next) {
+      if (isBegun && next > this.now && isEnough?.()) return;
+      isBegun = true;
       const { run, label } = pop(this.#heap)!;
       this.now = next;
       this.#tell(label);

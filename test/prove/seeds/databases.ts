@@ -35,7 +35,7 @@ export function openMemory(committed: (changes: readonly Written[]) => void): Wo
   const due = new Map<string, DueThing>();
   const store = indexedStore((changes) => {
     for (const { name, before, after } of changes) {
-      const kind = KINDS.find(({ table }) => table === name);
+      const kind = KIND_OF.get(name);
       if (!kind) continue;
       const thing = after && thingOf(kind, after);
       const id = `${name} ${String((after ?? before)?.[kind.key])}`;
@@ -85,6 +85,8 @@ const KINDS = [
   { kind: 'question', table: 'refundQuestions', key: 'id', at: 'nextAt' },
   { kind: 'effect', table: 'dueEffects', key: 'id', at: 'nextAt' },
 ] as const satisfies readonly { kind: DueKind; table: TableName; key: string; at: string }[];
+
+const KIND_OF: ReadonlyMap<TableName, (typeof KINDS)[number]> = new Map(KINDS.map((kind) => [kind.table, kind]));
 
 const DUE_ROWS: Readonly<Record<DueKind, DueRows>> = {
   order: dueOrders(true),

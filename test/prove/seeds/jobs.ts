@@ -23,18 +23,19 @@ export class Jobs {
 
   /** Everything happens that happens by itself until a moment. */
   async runUntil(end: number): Promise<void> {
-    const { clockwork } = this.#world;
+    const { clockwork, counts } = this.#world;
     let lookedAt = 0;
+    // Only a transaction changes what is due.
+    const isOld = () => this.#schedule.after !== counts.transactions;
     for (;;) {
-      // Only a transaction changes what is due.
-      if (this.#schedule.after !== this.#world.counts.transactions) await this.#readSchedule();
+      if (isOld()) await this.#readSchedule();
       const { things, first } = this.#schedule;
       // A row that a look has found is leased a moment later; until then it is not looked for again.
       const lookAt = Math.max(first, lookedAt + LOOK_MS, clockwork.now);
       const { next = Infinity } = clockwork;
       if (Math.min(next, lookAt) > end) break;
       if (next <= lookAt) {
-        await clockwork.runUntil(next);
+        await clockwork.runUntil(Math.min(lookAt, end), isOld);
         continue;
       }
       lookedAt = lookAt;

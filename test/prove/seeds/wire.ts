@@ -7,6 +7,7 @@ import {
 } from '../../../server/payments/channel.ts';
 import type { Deliver, Receipt } from '../../../server/simulator/deliver.ts';
 import type { FaultName } from '../../../server/simulator/faults.ts';
+import { lowered } from './channel-door.ts';
 import type { Life } from './clockwork.ts';
 import { aspectOf } from './fates.ts';
 import { type Step, StepLabel, type World } from './world.ts';
@@ -273,7 +274,7 @@ export function deliverTo(world: World, replicas: readonly Hearer[]): Deliver {
           const to = replicas[luck.whole(0, replicas.length - 1)]!;
           if (to.life.dead) return told(nothing);
           // Whoever tells waits for the answer; the world does not.
-          void to.hear(payWay as PayWay, project, name, lowered(headers), body).then(told);
+          void to.hear(payWay as PayWay, project, name, inSmallLetters(headers), body).then(told);
         });
       if (fate === 'twice') comes(luck.whole(1, 400), () => {});
       return comes(fate === 'late' ? luck.whole(20_000, 1_500_000) : luck.whole(5, 80), hears);
@@ -281,6 +282,8 @@ export function deliverTo(world: World, replicas: readonly Hearer[]): Deliver {
   };
 }
 
-function lowered(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+function inSmallLetters(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const small: Record<string, string> = {};
+  for (const name in headers) small[lowered(name)] = headers[name]!;
+  return small;
 }

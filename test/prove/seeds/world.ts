@@ -163,12 +163,22 @@ export class World {
     return this.orders.get(orderNo) ?? orderNo;
   }
 
-  /** Does a step of the running task after a while; never, when its replica is dead by then. */
-  later<T>(step: Step, words: string, delayMs: number, run: () => Promise<T>): Promise<T> {
-    const { task } = step;
-    return new Promise((resolve, reject) => {
-      const work = () => this.tasks.run(task, run).then(resolve, reject);
-      this.clockwork.at(this.now + delayMs, new StepLabel(step, words), work, task.life);
+  /** Does a step of the running task after a while; never, when its replica is dead by then. Whoever waits goes on as the task that waited. */
+  async later<T>(step: Step, words: string, delayMs: number, run: () => Promise<T>): Promise<T> {
+    const end = await this.#turnOf(step, words, delayMs);
+    try {
+      return await run();
+    } finally {
+      end?.();
+    }
+  }
+
+  /** Waits for a step's moment. Of a database that takes time of its own the clockwork is told when the step is over. */
+  #turnOf(step: Step, words: string, delayMs: number): Promise<(() => void) | undefined> {
+    const takesTime = this.database.indexed === undefined;
+    return new Promise((begin) => {
+      const work = () => (takesTime ? new Promise<void>((end) => begin(end)) : begin(undefined));
+      this.clockwork.at(this.now + delayMs, new StepLabel(step, words), work, step.task.life);
     });
   }
 }
