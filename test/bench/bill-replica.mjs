@@ -1,12 +1,10 @@
-// Plain JavaScript, so that what takes types out is not in the figures: the service as it is built, whole but without a port, with one bill to read and to compare: its orders come as JSON in
-// BENCH_BILL. It prints what that took, and the most memory that it had.
+// The service as it is built, whole but without a port, with one bill to read and to compare: its orders come as JSON in BENCH_BILL.
+// It prints what that took, and the most memory that it had. Plain JavaScript, so that what takes types out is not in the figures.
 import { readFileSync, writeFileSync } from 'node:fs';
+import { Session } from 'node:inspector/promises';
 import { join } from 'node:path';
 
 const { root, day, file, payWay, account } = JSON.parse(process.env['BENCH_BILL'] ?? '{}');
-/** Long enough for the garbage of the start to be collected (ms). */
-const SETTLED_MS = 5_000;
-
 const built = (path) => join(root, 'dist', path);
 
 const { loadConfig } = await import(built('config/load.js'));
@@ -42,8 +40,11 @@ const ports = {
 };
 const bill = newBill({ payWay, account, mode: 'live', project: 'default', day }, null, ports.now());
 await app.store.transaction((tx) => tx.bills.insert(bill));
-// As after its start: what only that needed is given back, and the most memory is that of the work.
-await new Promise((resolve) => setTimeout(resolve, SETTLED_MS));
+// As server/main.ts does after a start; the most memory is then that of the work.
+const session = new Session();
+session.connect();
+await session.post('HeapProfiler.collectGarbage');
+session.disconnect();
 writeFileSync('/proc/self/clear_refs', '5');
 const started = performance.now();
 const of = await beginReading(ports, bill.billNo);
