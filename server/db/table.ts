@@ -266,8 +266,13 @@ export function arrayText(values: readonly unknown[]): string {
   return `{${values.map(elementText).join(',')}}`;
 }
 
+const SPECIAL = /["\\]/g;
+const ESCAPED = String.raw`\$&`;
+
 function elementText(value: unknown): string {
-  return value === null ? 'null' : `"${String(value).replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+  if (value === null) return 'null';
+  const text = String(value);
+  return `"${text.includes('"') || text.includes('\\') ? text.replace(SPECIAL, ESCAPED) : text}"`;
 }
 
 /** A day, `yyyy-MM-dd`; the embedded driver makes an instant of it. */

@@ -1,7 +1,7 @@
 import type { BillRow } from '../../server/db/entities/bills.ts';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
 import type { RefundRow } from '../../server/db/entities/refunds.ts';
-import { nameOrders, writeLines } from '../../server/db/queries/bill-lines.ts';
+import { nameOrders, statementsOf, writeLines } from '../../server/db/queries/bill-lines.ts';
 import { matchBill } from '../../server/db/queries/bill-matching.ts';
 import type { Store } from '../../server/db/store.ts';
 import type { BillLine, FeeRate } from '../../server/payments/channel.ts';
@@ -66,11 +66,8 @@ export function account(store: Store, payWay: 'wechat' | 'paypal' = 'wechat') {
       if (known) await tx.bills.update({ billNo }, { reading, readings: reading });
       else await tx.bills.insert(row);
     });
-    await writeLines(
-      store,
-      { billNo, reading, day },
-      lines.map((line, at) => ({ ...billLine(line), line: at + 1 })),
-    );
+    const numbered = lines.map((line, at) => ({ ...billLine(line), line: at + 1 }));
+    await writeLines(store, statementsOf({ billNo, reading, day }, numbered));
     await nameOrders(store, { billNo, reading, day });
     return row;
   }

@@ -27,8 +27,9 @@ const INSERT = `with quickly as materialized (select set_config('synchronous_com
                 cast(? as text[]), cast(? as bigint[]), cast(? as bigint[]), cast(? as timestamptz[]), cast(? as text[]))
          with ordinality as l(kind, event, order_no, refund_no, trade_no, back_no, currency, amount, fee, at, raw, n), quickly`;
 
-/** Writes lines that follow each other; each part is a commit of its own, and nothing counts before the reading does. */
-export async function writeLines(store: Store, of: Reading, lines: readonly BillLine[]): Promise<void> {
+/** The values of statements that write lines which follow each other. To make them is half of the work, and waits for nobody. */
+export function statementsOf(of: Reading, lines: readonly BillLine[]): unknown[][] {
+  const statements: unknown[][] = [];
   for (let from = 0; from < lines.length; from += PART_LINES) {
     const part = lines.slice(from, from + PART_LINES);
     const column = (cell: (line: BillLine) => string | null): string => arrayText(part.map(cell));
@@ -45,9 +46,14 @@ export async function writeLines(store: Store, of: Reading, lines: readonly Bill
       column(({ at }) => at.toISOString()),
       column(({ raw }) => kept(raw)),
     ];
-    const before = part[0]!.line - 1;
-    await store.autocommit((tx) => tx.prepared(INSERT, [of.billNo, of.reading, before, of.day, ...columns]));
+    statements.push([of.billNo, of.reading, part[0]!.line - 1, of.day, ...columns]);
   }
+  return statements;
+}
+
+/** Writes lines; each statement is a commit of its own, and nothing counts before the reading does. */
+export async function writeLines(store: Store, statements: readonly unknown[][]): Promise<void> {
+  for (const values of statements) await store.autocommit((tx) => tx.prepared(INSERT, values));
 }
 
 /** A text as PostgreSQL takes it, which has no NUL; what is longer than a number can be is another system's. */

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 
-const LEAN = ['--semi-space-growth-factor=1', '--heap-growing-percent=10'];
+const LEAN = ['--semi-space-growth-factor=1', '--heap-growing-percent=40'];
 /** V8's own. */
 const USUAL = ['--semi-space-growth-factor=2', '--heap-growing-percent=0'];
 

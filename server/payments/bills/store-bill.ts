@@ -1,5 +1,5 @@
 import type { BillRow, StoredTotals } from '../../db/entities/bills.ts';
-import { makeMonth, type Reading, removeReading, writeLines } from '../../db/queries/bill-lines.ts';
+import { makeMonth, type Reading, removeReading, statementsOf, writeLines } from '../../db/queries/bill-lines.ts';
 import { later } from '../core/plan.ts';
 import { BillMalformed, type BillDesk, type BillTotals } from './bill.ts';
 import type { BillSource } from './bill-states.ts';
@@ -83,7 +83,7 @@ async function readInto(
   await makeMonth(ports.store, of.day);
   let lines = 0;
   let totals: StoredTotals[] | null = null;
-  // The next lines are read while the database takes the last ones.
+  // The next lines are read, and made ready for the database, while it takes the last ones.
   let writing = Promise.resolve();
   const renew = leaseOf(ports, of);
   const growAsUsual = keepHeapLean();
@@ -96,13 +96,14 @@ async function readInto(
       if (part.lines.length > 0 && part.lines[0]!.line !== lines + 1)
         throw new BillMalformed('not_a_bill', 'The lines of the bill do not follow each other.');
       lines += part.lines.length;
+      const statements = statementsOf(of, part.lines);
       await writing;
       ports.checkpoint('bill.lines');
       if (!(await renew())) {
         await removeReading(ports.store, of);
         return 'taken';
       }
-      writing = writeLines(ports.store, of, part.lines);
+      writing = writeLines(ports.store, statements);
       // What went wrong is told where it is awaited.
       writing.catch(() => {});
     }

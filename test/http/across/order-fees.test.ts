@@ -1,6 +1,6 @@
 import test from 'ava';
 import { billLine, billRow } from '../../support/bill-rows.ts';
-import { writeLines } from '../../../server/db/queries/bill-lines.ts';
+import { statementsOf, writeLines } from '../../../server/db/queries/bill-lines.ts';
 import { firstAdmin } from '../../support/admin.ts';
 import { payOrder } from '../../support/orders.ts';
 import { type Service, startService, until } from '../../support/service.ts';
@@ -49,10 +49,11 @@ async function billed(service: Service): Promise<{ orderNo: string; refundNo: st
       finishedAt: null,
     });
   });
-  await writeLines(store, { billNo, reading: 1, day: bill.day }, [
+  const lines = [
     billLine({ line: 1, orderNo, channelTradeNo: 'T1' }),
     billLine({ line: 2, kind: 'refund', event: 'REFUND', orderNo, refundNo, amount: -400n, fee: -2n }),
-  ]);
+  ];
+  await writeLines(store, statementsOf({ billNo, reading: 1, day: bill.day }, lines));
   return { orderNo, refundNo };
 }
 
