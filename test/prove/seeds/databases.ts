@@ -3,7 +3,14 @@ import { openDatabase } from '../../../server/db/orm.ts';
 import { type DueRows, dueEffectRows, dueOrders, dueQuestions, dueRefunds } from '../../../server/db/queries/due.ts';
 import { createStore, type ReadTx, type Store, type Tx } from '../../../server/db/store.ts';
 import { indexedStore, type IndexedStore, type Written } from '../memory/indexed-store.ts';
-import { type AnyRow, type Snapshot, TABLE_NAMES, type TableName } from '../memory/tables.ts';
+import {
+  type AnyRow,
+  MEMORY_TABLES,
+  type Snapshot,
+  TABLE_NAMES,
+  type TableName,
+  type TableRules,
+} from '../memory/tables.ts';
 
 /** Rows that can be due, by what is done about them. */
 export type DueKind = 'order' | 'refund' | 'question' | 'effect';
@@ -119,7 +126,8 @@ export async function openPglite(): Promise<{ empty(): Promise<WorldDatabase>; c
     snapshot: () =>
       store.read(async (tx) => {
         const all: [TableName, readonly AnyRow[]][] = [];
-        for (const name of TABLE_NAMES) all.push([name, await (tx[name] as unknown as Listable).list({})]);
+        for (const name of TABLE_NAMES)
+          all.push([name, await (tx[name] as unknown as Listable).list({}, inOrder(name))]);
         return Object.fromEntries(all) as unknown as Snapshot;
       }),
   };
@@ -132,7 +140,13 @@ export async function openPglite(): Promise<{ empty(): Promise<WorldDatabase>; c
   };
 }
 
-type Listable = { list(where: object): ReturnType<ReadTx['orders']['list']> } & Record<string, never>;
+/** A history is read in its order; where a database puts its rows is its own affair. */
+function inOrder(name: TableName): object {
+  const { numbered } = MEMORY_TABLES[name] as TableRules;
+  return numbered === undefined ? {} : { orderBy: { [numbered]: 'asc' } };
+}
+
+type Listable = { list(where: object, listing: object): ReturnType<ReadTx['orders']['list']> } & Record<string, never>;
 
 const SQL_NAMES = [
   'orders',
