@@ -28,6 +28,9 @@ function findChromium(): string | undefined {
   return places.find((place) => place && existsSync(place));
 }
 
+/** What a file has whose tests do more in a long run: a count, a question whether it is one, scenes of which a short run takes some. */
+const DOES_MORE = /\b(?:count|isLong)\b[^;]*\/counts\.ts'|\/scenes\.ts'|PAY_TEST_LONG/;
+
 /** All tests, or those given; a long run takes only what is larger or other than in a short one. */
 function chooseFiles(chromium: string | undefined): string[] {
   const found = globSync(positionals.length > 0 ? positionals : 'test/**/*.test.ts').toSorted();
@@ -36,7 +39,7 @@ function chooseFiles(chromium: string | undefined): string[] {
   if (!chromium) console.log('# test/browser is left out: there is no chromium');
   return found.filter((file) => {
     if (within(file, 'browser') && !chromium) return false;
-    const long = within(file, 'long') || within(file, 'races') || readFileSync(file, 'utf8').includes('PAY_TEST_LONG');
+    const long = within(file, 'long') || DOES_MORE.test(readFileSync(file, 'utf8'));
     return values.long ? long : !within(file, 'long');
   });
 }
