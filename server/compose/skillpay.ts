@@ -7,8 +7,10 @@ import type { RouteGroup } from '../routes/index.ts';
 import { jwksRoutes } from '../routes/jwks.ts';
 import { skillpayStatsRoutes } from '../routes/v1/skillpay-stats.ts';
 import { skillpayRoutes } from '../routes/v2/skillpay.ts';
-import { exposedHeaders } from '../skillpay/answers.ts';
 import { seedDemo } from '../skillpay/demo.ts';
+import { codeDialect } from '../skillpay/dialects/code.ts';
+import type { Dialect } from '../skillpay/dialects/dialect.ts';
+import { x402Dialect } from '../skillpay/dialects/x402.ts';
 import { skillOperations, type SkillOperations } from '../skillpay/operations.ts';
 import { signedCodes } from '../skillpay/payment-code.ts';
 import type { SkillPayments } from '../skillpay/ports.ts';
@@ -39,6 +41,7 @@ export function composeSkillpay(base: Base, { payments, sealing, send }: Needs):
   const { channels, recordEvent, publicUrl, checkpoint, log } = payments.ports;
   const { brand, offerTtlSeconds, devMode } = config.skillpay;
   const keys = createSigningKeys({ store, sealing, now });
+  const dialects: readonly Dialect[] = [codeDialect(brand), x402Dialect(publicUrl)];
   const operations = skillOperations({
     store,
     now,
@@ -48,7 +51,7 @@ export function composeSkillpay(base: Base, { payments, sealing, send }: Needs):
     codes: signedCodes(keys, publicUrl),
     send,
     publicUrl,
-    brand,
+    dialects,
     offerTtlSeconds,
     unpaidOffersPerApp: config.rateLimit.unpaidOffersPerApp,
     debug: config.debug,
@@ -63,7 +66,7 @@ export function composeSkillpay(base: Base, { payments, sealing, send }: Needs):
       skillpayStatsRoutes(operations),
       jwksRoutes({ publicKeys: () => keys.publicKeys() }),
     ],
-    exposedHeaders: exposedHeaders(brand),
+    exposedHeaders: dialects.flatMap(({ exposes }) => exposes),
     seed: () => seedDemo(store, config.debug, now()),
   };
 }

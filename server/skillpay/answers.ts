@@ -1,8 +1,8 @@
 import { majorNumber } from '../payments/money.ts';
 import { statusOf } from '../payments/view.ts';
+import type { Call, Dialect, Failed, Failure } from './dialects/dialect.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 import { PaymentRequired } from './refusals.ts';
-import { paymentRequiredHeader, paymentResponseHeader } from './x402.ts';
 
 /** What the caller gets after payment: the content, or the news that it failed and the money is back. */
 export interface Redeemed {
@@ -19,13 +19,15 @@ export interface Redeemed {
   headers: Record<string, string>;
 }
 
-/** The 402 of an order; the same number, code and headers every time. */
-export function paymentRequired(
-  { publicUrl, brand }: Pick<SkillPorts, 'publicUrl' | 'brand'>,
-  { order, skill }: SkillPair,
-  { silent = false } = {},
-): PaymentRequired {
-  const code = skill.paymentCode ?? '';
+/** The 402 of an order in every dialect; the same number and codes every time. `why`: what was wrong with the proofs of the call. */
+export async function paymentRequired(
+  { publicUrl, dialects }: Pick<SkillPorts, 'publicUrl' | 'dialects'>,
+  unprepared: SkillPair,
+  call: Call,
+  why: Failure = 'unpaid',
+): Promise<PaymentRequired> {
+  const pair = await prepare(dialects, unprepared);
+  const { order, skill } = pair;
   const { credential } = order;
   const data = {
     outTradeNo: order.orderNo,
@@ -36,31 +38,46 @@ export function paymentRequired(
     amountMinor: Number(order.amount),
     currency: order.currency,
     payWay: order.payWay,
-    paymentCode: code,
+    paymentCode: skill.paymentCode ?? '',
     qrCode: credential?.qrCode ?? null,
     payUrl: credential?.url ?? `${publicUrl}/pay/${order.orderNo}`,
-    status: silent ? 'unknown' : statusOf(order),
+    status: why === 'unknown' ? 'unknown' : statusOf(order),
     expiresAt: order.expiresAt.toISOString(),
   };
-  return new PaymentRequired(data, {
-    ...Object.fromEntries(codeHeaders(brand).map((name) => [name, code])),
-    'X-Out-Trade-No': order.orderNo,
-    'PAYMENT-REQUIRED': paymentRequiredHeader(order, publicUrl),
+  const asked = dialects.map((dialect) => dialect.ask(pair, call));
+  const failed = failedBy(call, pair, why);
+  return new PaymentRequired({
+    data,
+    members: merged(asked.map(({ members }) => members)),
+    headers: { ...merged(asked.map(({ headers }) => headers)), ...failed.headers },
+    type: failed.type,
   });
 }
 
-/** Names of the headers that carry the payment code; agents of WeChat read one of their own. */
-export function codeHeaders(brand: string): string[] {
-  return brand === 'Weixin' ? ['Weixin-Pay-Required', 'WeixinPay-Required'] : [`${brand}-Pay-Required`];
+/** What the dialects of the proofs add to an answer that brings no content. */
+function failedBy({ proofs }: Call, pair: SkillPair, why: Failure): Failed {
+  const all = proofs.map(({ dialect }) => dialect.failed?.(pair, why) ?? {});
+  const type = all.find((one) => one.type !== undefined)?.type;
+  return { headers: merged(all.map(({ headers }) => headers)), ...(type !== undefined && { type }) };
 }
 
-/** Answer headers that a page of another origin may read. */
-export function exposedHeaders(brand: string): string[] {
-  return [...codeHeaders(brand), 'X-Out-Trade-No', 'PAYMENT-REQUIRED', 'PAYMENT-RESPONSE', 'X-Dev-Mode'];
+async function prepare(dialects: readonly Dialect[], pair: SkillPair): Promise<SkillPair> {
+  let prepared = pair;
+  for (const dialect of dialects) prepared = (await dialect.prepare?.(prepared)) ?? prepared;
+  return prepared;
+}
+
+function merged<Value>(parts: readonly (Record<string, Value> | undefined)[]): Record<string, Value> {
+  return Object.assign({}, ...parts) as Record<string, Value>;
 }
 
 /** The 200 with the stored content, byte for byte the same every time. */
-export function contentAnswer({ order, skill }: SkillPair, how: { replayed: boolean; scanSkipped: boolean }): Redeemed {
+export function contentAnswer(
+  { dialects }: Pick<SkillPorts, 'dialects'>,
+  pair: SkillPair,
+  how: { replayed: boolean; scanSkipped: boolean },
+): Redeemed {
+  const { order, skill } = pair;
   const contentType = skill.contentType ?? 'text/plain';
   return {
     data: {
@@ -73,15 +90,15 @@ export function contentAnswer({ order, skill }: SkillPair, how: { replayed: bool
     },
     headers: {
       'Cache-Control': 'private',
-      'PAYMENT-RESPONSE': paymentResponseHeader(order),
-      'X-Out-Trade-No': order.orderNo,
+      ...merged(dialects.map((dialect) => dialect.paid?.(pair))),
       ...devMode(how.scanSkipped),
     },
   };
 }
 
 /** The 200 that says: it failed, and all the money is back. */
-export function refundedAnswer({ order, skill }: SkillPair): Redeemed {
+export function refundedAnswer(pair: SkillPair, call: Call): Redeemed {
+  const { order, skill } = pair;
   return {
     data: {
       outTradeNo: order.orderNo,
@@ -89,7 +106,11 @@ export function refundedAnswer({ order, skill }: SkillPair): Redeemed {
       status: 'refunded',
       refundReason: skill.failureMessage ?? skill.failureCode ?? '',
     },
-    headers: { 'Cache-Control': 'private', 'X-Out-Trade-No': order.orderNo },
+    headers: {
+      'Cache-Control': 'private',
+      'X-Out-Trade-No': order.orderNo,
+      ...failedBy(call, pair, 'refunded').headers,
+    },
   };
 }
 

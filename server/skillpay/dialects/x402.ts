@@ -1,9 +1,37 @@
-import type { OrderRow } from '../db/entities/orders.ts';
-import type { PayWay } from '../payments/channel.ts';
-import { digest } from '../payments/idempotency.ts';
-import { exponentOf } from '../payments/money.ts';
-import type { SkillPorts } from './ports.ts';
-import { ProofInvalid } from './refusals.ts';
+import type { OrderRow } from '../../db/entities/orders.ts';
+import type { PayWay } from '../../payments/channel.ts';
+import { digest } from '../../payments/idempotency.ts';
+import { exponentOf } from '../../payments/money.ts';
+import { ProofInvalid } from '../refusals.ts';
+import type { Dialect } from './dialect.ts';
+import { isOutTradeNo } from './number.ts';
+
+const HEADER = 'PAYMENT-SIGNATURE';
+
+/** x402 version 2: the offer in `PAYMENT-REQUIRED`, the proof in `PAYMENT-SIGNATURE`. */
+export function x402Dialect(publicUrl: string): Dialect {
+  const dialect: Dialect = {
+    name: 'x402',
+    exposes: ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE'],
+    ask: ({ order }) => ({ headers: { 'PAYMENT-REQUIRED': paymentRequiredHeader(order, publicUrl) } }),
+    read({ 'payment-signature': header }) {
+      if (header === undefined) return undefined;
+      const { outTradeNo, accepted } = readProof(header);
+      return {
+        dialect,
+        header: HEADER,
+        outTradeNo,
+        check({ order }) {
+          if (digest(accepted ?? null) !== digest(requirementOf(order, publicUrl)))
+            throw new ProofInvalid(HEADER, 'does not match the offer');
+          return undefined;
+        },
+      };
+    },
+    paid: ({ order }) => ({ 'PAYMENT-RESPONSE': paymentResponseHeader(order) }),
+  };
+  return dialect;
+}
 
 /** The networks of the dialect: a channel and the country of its money. */
 const NETWORKS: Readonly<Record<PayWay, string>> = {
@@ -13,7 +41,7 @@ const NETWORKS: Readonly<Record<PayWay, string>> = {
 };
 
 /** What an x402 client is asked to pay; equal for the life of the order. */
-export interface Requirement {
+interface Requirement {
   scheme: 'exact';
   network: string;
   /** Minor units. */
@@ -25,7 +53,7 @@ export interface Requirement {
 }
 
 /** The requirement of an order (x402 version 2). */
-export function requirementOf(order: OrderRow, publicUrl: string): Requirement {
+function requirementOf(order: OrderRow, publicUrl: string): Requirement {
   return {
     scheme: 'exact',
     network: NETWORKS[order.payWay],
@@ -43,7 +71,7 @@ export function requirementOf(order: OrderRow, publicUrl: string): Requirement {
 }
 
 /** The value of `PAYMENT-REQUIRED`. */
-export function paymentRequiredHeader(order: OrderRow, publicUrl: string): string {
+function paymentRequiredHeader(order: OrderRow, publicUrl: string): string {
   return encode({
     x402Version: 2,
     resource: {
@@ -56,7 +84,7 @@ export function paymentRequiredHeader(order: OrderRow, publicUrl: string): strin
 }
 
 /** The value of `PAYMENT-RESPONSE`. */
-export function paymentResponseHeader(order: OrderRow): string {
+function paymentResponseHeader(order: OrderRow): string {
   return encode({
     success: true,
     transaction: order.orderNo,
@@ -66,17 +94,16 @@ export function paymentResponseHeader(order: OrderRow): string {
 }
 
 /** A proof of payment as it was sent. */
-export interface Proof {
+interface X402Proof {
   outTradeNo: string;
   accepted: unknown;
 }
 
 const MAX_PROOF = 4096;
 const MAX_DEPTH = 20;
-const HEADER = 'PAYMENT-SIGNATURE';
 
 /** Reads `PAYMENT-SIGNATURE` (strict base64 of JSON, ≤ 4 KB, ≤ 20 levels); throws ProofInvalid. */
-export function readProof(header: string): Proof {
+export function readProof(header: string): X402Proof {
   if (header.length > MAX_PROOF) throw new ProofInvalid(HEADER, 'is longer than 4 KB');
   const bytes = Buffer.from(header, 'base64');
   if (bytes.toString('base64') !== header) throw new ProofInvalid(HEADER, 'is not base64');
@@ -88,21 +115,6 @@ export function readProof(header: string): Proof {
   if (typeof outTradeNo !== 'string' || !isOutTradeNo(outTradeNo))
     throw new ProofInvalid(HEADER, 'has no payload.outTradeNo');
   return { outTradeNo, accepted };
-}
-
-/** Throws ProofInvalid unless what the client accepted is what the order costs. */
-export function requireSameOffer(
-  { publicUrl }: Pick<SkillPorts, 'publicUrl'>,
-  order: OrderRow,
-  { accepted }: Proof,
-): void {
-  if (digest(accepted ?? null) !== digest(requirementOf(order, publicUrl)))
-    throw new ProofInvalid(HEADER, 'does not match the offer');
-}
-
-/** Whether a text has the form of a pay-per-call number. */
-export function isOutTradeNo(text: string): boolean {
-  return /^X\d{14}[0-9A-Z]{10}$/.test(text);
 }
 
 function parse(text: string): unknown {
