@@ -5,16 +5,19 @@ import { queryPayment, refreshOrder } from '../payments/query.ts';
 import { openOwedRefund } from '../payments/owed-refund.ts';
 import type { RouteGroup } from '../routes/index.ts';
 import { jwksRoutes } from '../routes/jwks.ts';
+import { agentPayRoutes } from '../routes/v1/agent-pay.ts';
 import { skillpayStatsRoutes } from '../routes/v1/skillpay-stats.ts';
 import { skillpayRoutes } from '../routes/v2/skillpay.ts';
 import { seedDemo } from '../skillpay/demo.ts';
 import { codeDialect } from '../skillpay/dialects/code.ts';
 import type { Dialect } from '../skillpay/dialects/dialect.ts';
+import { weixinAgentDialect } from '../skillpay/dialects/weixin-agent.ts';
 import { x402Dialect } from '../skillpay/dialects/x402.ts';
 import { skillOperations, type SkillOperations } from '../skillpay/operations.ts';
 import { signedCodes } from '../skillpay/payment-code.ts';
 import type { SkillPayments } from '../skillpay/ports.ts';
 import { createSigningKeys } from '../skillpay/signing-keys.ts';
+import type { ComposedAgentPay } from './agent-pay.ts';
 import type { Base } from './base.ts';
 import type { ComposedPayments } from './payments.ts';
 
@@ -23,6 +26,7 @@ interface Needs {
   payments: ComposedPayments;
   sealing: Sealing;
   send: SendOutgoing;
+  agentPay: ComposedAgentPay;
 }
 
 /** Pay-per-call: its operations and its routes. */
@@ -36,12 +40,16 @@ export interface ComposedSkillpay {
 }
 
 /** Assembles pay-per-call over payments. */
-export function composeSkillpay(base: Base, { payments, sealing, send }: Needs): ComposedSkillpay {
+export function composeSkillpay(base: Base, { payments, sealing, send, agentPay }: Needs): ComposedSkillpay {
   const { config, store, now, simulatorUrl } = base;
   const { channels, recordEvent, publicUrl, checkpoint, log } = payments.ports;
   const { brand, offerTtlSeconds, devMode } = config.skillpay;
   const keys = createSigningKeys({ store, sealing, now });
-  const dialects: readonly Dialect[] = [codeDialect(brand), x402Dialect(publicUrl)];
+  const dialects: readonly Dialect[] = [
+    codeDialect(brand),
+    weixinAgentDialect(agentPay.withAgentCode, now),
+    x402Dialect(publicUrl),
+  ];
   const operations = skillOperations({
     store,
     now,
@@ -64,6 +72,7 @@ export function composeSkillpay(base: Base, { payments, sealing, send }: Needs):
     groups: [
       skillpayRoutes(operations),
       skillpayStatsRoutes(operations),
+      agentPayRoutes(agentPay.settings),
       jwksRoutes({ publicKeys: () => keys.publicKeys() }),
     ],
     exposedHeaders: dialects.flatMap(({ exposes }) => exposes),

@@ -2,16 +2,11 @@ import type { Dialect, Proof } from './dialect.ts';
 
 /** Our own dialect: a signed payment code under the brand's name, and the number of the order as the proof. */
 export function codeDialect(brand: string): Dialect {
-  const names = brand === 'Weixin' ? ['Weixin-Pay-Required', 'WeixinPay-Required'] : [`${brand}-Pay-Required`];
+  const name = `${brand}-Pay-Required`;
   const dialect: Dialect = {
     name: 'code',
-    exposes: [...names, 'X-Out-Trade-No', 'X-Dev-Mode'],
-    ask({ order, skill }) {
-      const code = skill.paymentCode ?? '';
-      return {
-        headers: { ...Object.fromEntries(names.map((name) => [name, code])), 'X-Out-Trade-No': order.orderNo },
-      };
-    },
+    exposes: [name, 'X-Out-Trade-No', 'X-Dev-Mode'],
+    ask: ({ order, skill }) => ({ headers: { [name]: skill.paymentCode ?? '', 'X-Out-Trade-No': order.orderNo } }),
     read: ({ 'x-out-trade-no': outTradeNo }): Proof | undefined =>
       outTradeNo === undefined ? undefined : { dialect, header: 'X-Out-Trade-No', outTradeNo, check: () => undefined },
     paid: ({ order }) => ({ 'X-Out-Trade-No': order.orderNo }),

@@ -49,7 +49,8 @@ export interface Dialect {
   exposes: readonly string[];
   /**
    * Fetches what a remote service must give before a payment can be asked for, and keeps it in the row. Runs outside any
-   * transaction, before each 402, so it returns at once when the row has it; it never throws.
+   * transaction, before each 402, so it returns at once when the row has it; a remote
+   * service that says nothing is no reason to throw.
    */
   prepare?(pair: SkillPair): Promise<SkillPair>;
   /** What the 402 of an order carries; of the same row always the same. */
