@@ -20,7 +20,9 @@ import { paymentOperations, type PaymentOperations } from '../payments/operation
 import { payerOrders } from '../payments/payer.ts';
 import type { Effects, Ports } from '../payments/ports.ts';
 import { refundQuestions } from '../payments/refund-questions.ts';
+import { readLimits } from '../payments/limits-view.ts';
 import type { RouteGroup } from '../routes/index.ts';
+import { limitRoutes } from '../routes/limits.ts';
 import { notifyRoutes } from '../routes/notify.ts';
 import { payerRoutes } from '../routes/payer.ts';
 import { consolePaymentRoutes, paymentRoutes } from '../routes/payment.ts';
@@ -105,6 +107,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
       paymentRoutes({ ...operations, consoleClientId }),
       ownDisputeRoutes(operations),
       notifyRoutes(operations),
+      limitRoutes({ limitsOf: readLimits(ports) }),
       payerRoutes(payerOrders(ports, operations)),
     ],
     checkOrder: checkOrder(ports),

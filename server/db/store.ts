@@ -139,6 +139,7 @@ const TABLES = {
   knownAddresses: identity.KnownAddressEntity,
   sessions: identity.SessionEntity,
   revokedTokens: identity.RevokedTokenEntity,
+  limitUses: identity.LimitUseEntity,
   audit: identity.AuditEntity,
   auditKeys: identity.AuditKeyEntity,
   projects: catalog.ProjectEntity,

@@ -57,7 +57,8 @@ export function paymentOperations(ports: Ports) {
     ): Promise<OrderView> {
       const app = await ports.store.read((tx) => tx.apps.find({ clientId }));
       if (!app) throw new NotFound('application');
-      const payee = { clientId, project: app.project, latePayment: app.latePayment, actor: `app:${clientId}`, person };
+      const { project, latePayment, limits } = app;
+      const payee = { clientId, project, latePayment, limits, actor: `app:${clientId}`, person };
       return show(await place(payee, request, { claim }));
     },
     async query(asker: Asker, orderNo: string): Promise<OrderView> {

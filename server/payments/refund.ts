@@ -6,7 +6,8 @@ import { afterIntent, ask, intend, refundOrder } from './ask.ts';
 import { type Deed, noteDeed } from './follow-ups.ts';
 import { decideNewRefund, refundableOf, refundsRefused } from './core/decide-refund.ts';
 import { isSendable } from './core/plan.ts';
-import { claimKey, type KeyClaim } from './idempotency.ts';
+import { claimKey, givingUp, type KeyClaim } from './idempotency.ts';
+import { countRefund } from './limits.ts';
 import { readAmount } from './money.ts';
 import { newNumber } from './numbers.ts';
 import type { RefundOrigin } from './order.ts';
@@ -148,6 +149,8 @@ async function openNew(
   const change = permitted(decideNewRefund(order, { ...facts, earlier }, asked, now), order);
   if (claim) await claimKey(tx, claim, asked.refundNo, now);
   const { order: after, refund } = await apply(ports, tx, { order }, change, asked);
+  const app = asked.origin === 'merchant' ? await tx.apps.find({ clientId: order.clientId }) : undefined;
+  if (app?.limits) await countRefund(tx, app.limits, order, asked.amount, now).catch(givingUp(claim));
   return { pair: { order: after, refund: refund! }, due: refund!.sentAt! <= now };
 }
 

@@ -18,6 +18,12 @@ const CASES: [line: string, request: string, body?: unknown][] = [
     { name: 'shop', scopes: ['payment:write', 'payment:read'], trusted: true, rateLimit: 60 },
   ],
   ['app update app_1 --remark ""', 'PUT /api/v1/api-apps/app_1', { remark: '' }],
+  [
+    'app update app_1 --limit CNY.perDay=1000.50,CNY.ordersPerHour=60 --limit CNY.perOrder=none,USD=none',
+    'PUT /api/v1/api-apps/app_1',
+    { limits: { CNY: { perDay: '1000.50', ordersPerHour: 60, perOrder: null }, USD: null } },
+  ],
+  ['app limits app_1', 'GET /api/v1/api-apps/app_1/limits'],
   ['app update app_1 --clear remark,allowed-ips', 'PUT /api/v1/api-apps/app_1', { remark: null, allowedIps: [] }],
   ['app enable app_1', 'PUT /api/v1/api-apps/app_1/toggle', { enabled: true }],
   ['app disable app_1 -y', 'PUT /api/v1/api-apps/app_1/toggle', { enabled: false }],

@@ -20,6 +20,8 @@ import { until } from '../support/service.ts';
 const tea = { project: 'default', code: 'tea' };
 const gold = { project: 'default', code: 'gold' };
 const STOCK = 100_000;
+/** Limits that nobody reaches, so that everything is counted and nothing refused. */
+const ROOMY = { CNY: { perDay: '9999999999', perMonth: '9999999999', refundPerDay: '9999999999' } };
 const asker = { owner: { clientId: 'shop' }, actor: 'app:shop' };
 const via = { cause: 'test', actor: 'test' };
 
@@ -109,7 +111,7 @@ test.serial(
 test.serial('every pair of operations at once: no deadlock, and stock and coins balance', async (t) => {
   t.timeout(900_000);
   let store: JitteryStore | undefined;
-  const world = await catalogWorld(t, 10, (inner) => (store = withJitter(inner, 4)));
+  const world = await catalogWorld(t, 10, (inner) => (store = withJitter(inner, 4)), ROOMY);
   await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: STOCK, perUserLimit: STOCK });
   await world.soldPackage('debt');
   hearNotices(world);
@@ -220,6 +222,14 @@ async function balanced(t: ExecutionContext, world: CatalogWorld): Promise<void>
   for (const { orderNo } of paid)
     t.is(await world.store.read((tx) => tx.coinEntries.count({ source: `order:${orderNo}` })), 1, 'credited once');
   t.is(await world.store.read((tx) => tx.exceptions.count({ kind: 'effect_failed' })), 0);
+  const live = await world.store.read((tx) => tx.orders.list({ state: ['created', 'pending', 'closing', 'paid'] }));
+  const days = await world.store.read((tx) => tx.limitUses.list({ span: 'day' }));
+  const sum = (amounts: bigint[]) => amounts.reduce((one, other) => one + other, 0n);
+  t.is(
+    sum(days.map(({ used }) => used)),
+    sum(live.map(({ amount }) => amount)),
+    'limits count what did not end unpaid',
+  );
 }
 
 async function isWaiting({ store }: CatalogWorld): Promise<boolean> {

@@ -66,6 +66,7 @@ export function orderRow(change: Partial<OrderRow> = {}): OrderRow {
     approvalAskedAt: null,
     reverseDoubtAt: null,
     settlement: null,
+    limited: false,
     checks: 1,
     nextCheckAt: at(30),
     leasedUntil: at(20),

@@ -247,6 +247,14 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
       method === 'POST' ? { data: { ...appRow, ...(body as Row), client_secret: SECRET } } : listOf(appRow),
     true,
   ],
+  [
+    /^\/api\/v1\/api-apps\/[^/]+\/limits$/,
+    () => ({
+      data: [
+        { currency: 'CNY', limit: 'perDay', allowed: 1000, used: 120, left: 880, resetsAt: '2026-11-21T16:00:00.000Z' },
+      ],
+    }),
+  ],
   [/^\/api\/v1\/api-apps\//, merged(appRow)],
   [
     /^\/api\/v1\/admins$/,

@@ -16,6 +16,7 @@ import { Disputes } from './0016-disputes.ts';
 import { ReverseDoubt } from './0017-reverse-doubt.ts';
 import { QuestionTold } from './0018-question-told.ts';
 import { Bills } from './0019-bills.ts';
+import { Limits } from './0020-limits.ts';
 
 /** Every migration in order; each one only adds. */
 export const MIGRATIONS = [
@@ -37,4 +38,5 @@ export const MIGRATIONS = [
   { name: '0017-reverse-doubt', class: ReverseDoubt },
   { name: '0018-question-told', class: QuestionTold },
   { name: '0019-bills', class: Bills },
+  { name: '0020-limits', class: Limits },
 ];

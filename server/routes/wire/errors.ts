@@ -21,6 +21,7 @@ const giveBack: Errors = [
 
 /** Placing a payment, by an application or the console. */
 export const PAY_ERRORS: Errors = [
+  'limit_exceeded',
   'amount_invalid',
   'channel_disabled',
   ...channelUse,
@@ -40,6 +41,7 @@ export const CAPTURE_ERRORS: Errors = ['channel_outcome_unknown'];
 
 /** Giving money back, of any order and by whomever; 504 when it was accepted and the answer could not be kept. */
 export const REFUND_ERRORS: Errors = [
+  'limit_exceeded',
   'amount_invalid',
   ...giveBack,
   'refund_in_progress',
@@ -85,6 +87,7 @@ export const CALL_SKILL_ERRORS: Errors = [
   'fulfilment_failed_refund_failed',
   'fulfilment_failed_refund_pending',
   'too_many_offers',
+  'limit_exceeded',
   ...purchase,
   'project_disabled',
   'channel_disabled',
