@@ -31,6 +31,7 @@ export interface LoadedConfig {
   skillpay: { brand: string; devMode: boolean; offerTtlSeconds: number };
   simulator: { listen: Values['Simulator.Listen']; url: string | undefined; dir: string };
   channels: { timeoutMs: number; confirmAbove: number };
+  approval: { refundAbove: number };
   explorer: { enabled: boolean };
   metrics: { listen: Values['Metrics.Listen'] };
   log: { level: Values['Log.Level'] };

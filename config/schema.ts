@@ -173,6 +173,12 @@ export const keys = {
     1000,
     "A notification of a payment above this amount, in major units of the payment's currency, counts only when the channel confirms it in a query.",
   ),
+  'Approval.RefundAbove': whole(
+    0,
+    100_000_000,
+    0,
+    'Refunds above this amount, in major units of their currency, wait for a second administrator; what was refunded of the order without approval counts too. 0 for none.',
+  ),
   'Explorer.Enabled': optionalFlag(
     'Serves the API explorer and the OpenAPI document under /swagger; if not set, everywhere but in production.',
   ),

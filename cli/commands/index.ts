@@ -137,6 +137,13 @@ export const nouns: readonly Noun[] = [
   },
   {
     group: 'Payments',
+    name: 'approval',
+    plural: 'approvals',
+    summary: 'refunds that wait for a second administrator',
+    load: () => import('./approval/index.ts'),
+  },
+  {
+    group: 'Payments',
     name: 'exception',
     plural: 'exceptions',
     summary: 'cases that need manual review',

@@ -26,6 +26,7 @@ import { limitRoutes } from '../routes/limits.ts';
 import { notifyRoutes } from '../routes/notify.ts';
 import { payerRoutes } from '../routes/payer.ts';
 import { consolePaymentRoutes, paymentRoutes } from '../routes/payment.ts';
+import { approvalRoutes } from '../routes/v1/approvals.ts';
 import { billRoutes } from '../routes/v1/bills.ts';
 import { bookRoutes } from '../routes/v1/books.ts';
 import { disputeRoutes } from '../routes/v1/disputes.ts';
@@ -83,6 +84,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
     checkpoint,
     publicUrl: config.server.publicUrl,
     confirmAbove: config.channels.confirmAbove,
+    refundAbove: config.approval.refundAbove,
     effects: composeEffects(...effects(raise)),
   };
   const billPorts: BillPorts = { ...ports, openPatient: () => reopened(base) };
@@ -99,6 +101,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
       orderRoutes(operations),
       refundRoutes(operations),
       disputeRoutes(operations),
+      approvalRoutes(operations),
       exceptionRoutes(operations),
       billRoutes(billOperations({ ...billPorts, patiently: outsideRequestTime })),
       explainRoutes({ explain: explainOrder({ store, now, channels: needs.channels, debug }) }),

@@ -107,6 +107,10 @@ const CASES: [line: string, request: string, body?: unknown][] = [
     'bill settlement --from 2026-11-01 --to 2026-11-30 --pay-way paypal --account A --project p',
     'GET /api/v1/stats/settlement?from=2026-11-01&to=2026-11-30&payWay=paypal&account=A&project=p',
   ],
+  ['approval list --state waiting', 'GET /api/v1/approvals?state=waiting'],
+  ['approval get R1', 'GET /api/v1/approvals/R1'],
+  ['approval approve R1 --confirm R1', 'POST /api/v1/approvals/R1/approve'],
+  ['approval reject R1 --reason no -y', 'POST /api/v1/approvals/R1/reject', { reason: 'no' }],
   ['exception list --state open', 'GET /api/v1/exceptions?state=open'],
   [
     'exception resolve 42 --action acknowledge --reason ok --confirm 42',

@@ -101,6 +101,7 @@ export async function catalogWorld(
     publicUrl: 'http://pay.example',
     urlFault: () => undefined,
     confirmAbove: 1000,
+    refundAbove: 0,
     log: () => {},
     checkpoint: () => {},
     count: () => {},

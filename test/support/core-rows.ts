@@ -101,6 +101,7 @@ export function refundRow(change: Partial<RefundRow> = {}): RefundRow {
     channelRefundNo: null,
     paymentNo: null,
     actor: 'app:app_1',
+    approval: null,
     attempt: 1,
     tries: 1,
     refusedAt: null,

@@ -1,3 +1,4 @@
+import { approvalRow, limitRow } from './fake-controls.ts';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { billSamples } from './fake-bills.ts';
 import { listOf, type Row, type Seen } from './fake-list.ts';
@@ -247,14 +248,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
       method === 'POST' ? { data: { ...appRow, ...(body as Row), client_secret: SECRET } } : listOf(appRow),
     true,
   ],
-  [
-    /^\/api\/v1\/api-apps\/[^/]+\/limits$/,
-    () => ({
-      data: [
-        { currency: 'CNY', limit: 'perDay', allowed: 1000, used: 120, left: 880, resetsAt: '2026-11-21T16:00:00.000Z' },
-      ],
-    }),
-  ],
+  [/^\/api\/v1\/api-apps\/[^/]+\/limits$/, () => ({ data: [limitRow] })],
   [/^\/api\/v1\/api-apps\//, merged(appRow)],
   [
     /^\/api\/v1\/admins$/,
@@ -323,6 +317,8 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   ...billSamples,
   [/^\/api\/v1\/refunds$/, () => listOf(refundRow)],
   [/^\/api\/v1\/refunds\//, () => ({ data: refundRow })],
+  [/^\/api\/v1\/approvals$/, () => listOf(approvalRow)],
+  [/^\/api\/v1\/approvals\//, () => ({ data: approvalRow })],
   [/^\/api\/v1\/exceptions$/, () => listOf(exceptionRow)],
   [/^\/api\/v1\/exceptions\//, () => ({ data: { ...exceptionRow, status: 'resolved' } })],
   [/^\/api\/v1\/payment\/config\/list$/, () => listOf(configRow)],

@@ -7,6 +7,7 @@ import {
   ProductEntity,
   ProjectEntity,
 } from './catalog.ts';
+import { ApprovalEntity } from './approvals.ts';
 import { BillDifferenceEntity, BillEntity, BillLineEntity, OrderFeeEntity } from './bills.ts';
 import { DisputeEntity } from './disputes.ts';
 import { DueEffectEntity } from './effects.ts';
@@ -39,6 +40,7 @@ import { SkillOrderEntity } from './skillpay.ts';
 export const ENTITIES = [
   AdminEntity,
   ApiAppEntity,
+  ApprovalEntity,
   AuditEntity,
   AuditKeyEntity,
   BillDifferenceEntity,

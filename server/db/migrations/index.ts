@@ -17,6 +17,7 @@ import { ReverseDoubt } from './0017-reverse-doubt.ts';
 import { QuestionTold } from './0018-question-told.ts';
 import { Bills } from './0019-bills.ts';
 import { Limits } from './0020-limits.ts';
+import { Approvals } from './0021-approvals.ts';
 
 /** Every migration in order; each one only adds. */
 export const MIGRATIONS = [
@@ -39,4 +40,5 @@ export const MIGRATIONS = [
   { name: '0018-question-told', class: QuestionTold },
   { name: '0019-bills', class: Bills },
   { name: '0020-limits', class: Limits },
+  { name: '0021-approvals', class: Approvals },
 ];

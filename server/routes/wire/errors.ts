@@ -53,6 +53,16 @@ export const REFUND_ERRORS: Errors = [
 
 /** Sending a failed or abnormal refund again. */
 export const RETRY_REFUND_ERRORS: Errors = [...giveBack, ...channelUse];
+/** Letting a refund go that waits for approval. */
+export const APPROVE_ERRORS: Errors = [
+  'approval_by_asker',
+  'approval_decided',
+  'order_not_paid',
+  'refunds_blocked',
+  'channel_outcome_unknown',
+];
+/** Ending it instead. */
+export const REJECT_ERRORS: Errors = ['approval_decided'];
 /** Ending an abnormal refund by hand. */
 export const RESOLVE_REFUND_ERRORS: Errors = [
   'refund_not_abnormal',
