@@ -36,6 +36,7 @@ export function refundApprovals(ports: Ports) {
         const { pair, approval } = await lockWaiting(tx, refundNo);
         if (approval.askedBy === asker.actor) throw byAsker();
         const { order } = pair;
+        if (pair.refund.state !== 'pending') throw new Conflict('approval_decided', 'The refund is over; reject it.');
         const facts = await loadRefundFacts(ports, tx, order);
         const refusal = refundsRefused(order, facts.blockedBy);
         if (refusal) throw refusalFor(refusal, order);
@@ -81,7 +82,7 @@ async function lockWaiting(tx: Tx, refundNo: string): Promise<{ pair: Pair; appr
   required(await tx.approvals.find({ refundNo }));
   const pair = await lockPair(tx, refundNo);
   const approval = required(await tx.approvals.lock({ refundNo }));
-  if (approval.state !== 'waiting' || pair.refund.state !== 'pending')
+  if (approval.state !== 'waiting')
     throw new Conflict('approval_decided', `The refund was ${approval.state} already.`, { extra: { refundNo } });
   return { pair, approval };
 }

@@ -6,9 +6,11 @@ import type { EventPorts } from '../../server/events/ports.ts';
 import { recordEvents } from '../../server/events/record.ts';
 import { bareWebhook } from '../../server/events/secrets.ts';
 import type { Notice } from '../../server/payments/channel.ts';
+import { refundApprovals } from '../../server/payments/approvals.ts';
 import { closePayment } from '../../server/payments/close.ts';
 import { receiveNotice } from '../../server/payments/notice.ts';
 import { operatorRepairs } from '../../server/payments/operator.ts';
+import { refundPayment } from '../../server/payments/refund.ts';
 import { settleDispute } from '../../server/payments/settle-dispute.ts';
 import { lockOrder, settleRefund } from '../../server/payments/settle.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../support/catalog-world.ts';
@@ -78,10 +80,26 @@ const OPERATIONS: Record<string, Operation> = {
       const said = { ...named, amount, state: 'lost', openedAt: world.ports.now(), lost } as const;
       await settleDispute(world.ports, tx, order, said, via);
     }),
+  'approve a refund': async ({ world, sold }) => {
+    const { refund } = await waiting(world, sold, 2);
+    await refundApprovals(world.ports).approve(ann, refund.refundNo);
+  },
+  'reject a refund': async ({ world, sold }) => {
+    const { refund } = await waiting(world, sold, 3);
+    await refundApprovals(world.ports).reject(ann, refund.refundNo, 'no');
+  },
   'exception ended': ({ world, exceptionId }) =>
     operatorRepairs(world.ports).resolveException(asker, exceptionId, 'acknowledge', 'seen'),
 };
 let bizNo = 0;
+
+const ann = { owner: 'any' as const, actor: 'admin:ann' };
+
+/** A refund that waits for approval; one that is like another that waits gets a number of its own. */
+function waiting({ ports }: CatalogWorld, orderNo: string, refundAmount: number) {
+  const merchantRefundNo = `w${(bizNo += 1)}`;
+  return refundPayment({ ...ports, refundAbove: 1 })(asker, { orderNo, refundAmount, merchantRefundNo });
+}
 
 test.serial(
   'a second pay waits for the end of the first order; its stock goes back, nobody is in a deadlock',
