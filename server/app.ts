@@ -1,6 +1,7 @@
 import type Koa from 'koa';
 import type { Config } from '../config/config.ts';
 import { createEffects } from './catalog/effects.ts';
+import { composeAgentPay } from './compose/agent-pay.ts';
 import { type Base, composeBase, type Overrides } from './compose/base.ts';
 import { composeCatalog } from './compose/catalog.ts';
 import { composeCounters } from './compose/counters.ts';
@@ -90,7 +91,8 @@ async function assemble(base: Base): Promise<App> {
   });
   const { kindOf } = channels;
   const catalog = composeCatalog(base, { audit, recordEvent, kindOf, urlFault, payments: payments.operations });
-  const skillpay = composeSkillpay(base, { payments, sealing, send });
+  const agentPay = composeAgentPay(base, { sealing, audit, send: messages.transportTo('wechat') });
+  const skillpay = composeSkillpay(base, { payments, sealing, send, agentPay });
   const jobs = composeJobs(base, { identity, credentials, events, payments, skillpay, catalog });
 
   if (config.debug) await refuseDebugBesideLive(store);

@@ -5,6 +5,7 @@ import { queryPayment, refreshOrder } from '../payments/query.ts';
 import { openOwedRefund } from '../payments/owed-refund.ts';
 import type { RouteGroup } from '../routes/index.ts';
 import { jwksRoutes } from '../routes/jwks.ts';
+import { agentPayRoutes } from '../routes/v1/agent-pay.ts';
 import { skillpayStatsRoutes } from '../routes/v1/skillpay-stats.ts';
 import { skillpayRoutes } from '../routes/v2/skillpay.ts';
 import { exposedHeaders } from '../skillpay/answers.ts';
@@ -13,6 +14,7 @@ import { skillOperations, type SkillOperations } from '../skillpay/operations.ts
 import { signedCodes } from '../skillpay/payment-code.ts';
 import type { SkillPayments } from '../skillpay/ports.ts';
 import { createSigningKeys } from '../skillpay/signing-keys.ts';
+import type { ComposedAgentPay } from './agent-pay.ts';
 import type { Base } from './base.ts';
 import type { ComposedPayments } from './payments.ts';
 
@@ -21,6 +23,7 @@ interface Needs {
   payments: ComposedPayments;
   sealing: Sealing;
   send: SendOutgoing;
+  agentPay: ComposedAgentPay;
 }
 
 /** Pay-per-call: its operations and its routes. */
@@ -34,7 +37,7 @@ export interface ComposedSkillpay {
 }
 
 /** Assembles pay-per-call over payments. */
-export function composeSkillpay(base: Base, { payments, sealing, send }: Needs): ComposedSkillpay {
+export function composeSkillpay(base: Base, { payments, sealing, send, agentPay }: Needs): ComposedSkillpay {
   const { config, store, now, simulatorUrl } = base;
   const { channels, recordEvent, publicUrl, checkpoint, log } = payments.ports;
   const { brand, offerTtlSeconds, devMode } = config.skillpay;
@@ -46,6 +49,7 @@ export function composeSkillpay(base: Base, { payments, sealing, send }: Needs):
     channels,
     recordEvent,
     codes: signedCodes(keys, publicUrl),
+    withAgentCode: agentPay.withAgentCode,
     send,
     publicUrl,
     brand,
@@ -61,6 +65,7 @@ export function composeSkillpay(base: Base, { payments, sealing, send }: Needs):
     groups: [
       skillpayRoutes(operations),
       skillpayStatsRoutes(operations),
+      agentPayRoutes(agentPay.settings),
       jwksRoutes({ publicKeys: () => keys.publicKeys() }),
     ],
     exposedHeaders: exposedHeaders(brand),

@@ -16,7 +16,7 @@ import * as identity from './entities/identity.ts';
 import * as orders from './entities/orders.ts';
 import { RefundEntity, RefundQuestionEntity } from './entities/refunds.ts';
 import { RemovedOrdersEntity } from './entities/removed-orders.ts';
-import { SkillOrderEntity } from './entities/skillpay.ts';
+import { AgentPayEntity, SkillOrderEntity } from './entities/skillpay.ts';
 
 /** The only door to the data. Inside `transaction` only `tx` is in reach; never await a network call there. */
 export interface Store {
@@ -175,6 +175,7 @@ const TABLES = {
   approvals: ApprovalEntity,
   removedOrders: RemovedOrdersEntity,
   skillOrders: SkillOrderEntity,
+  agentPays: AgentPayEntity,
 };
 
 type Entities = typeof TABLES;

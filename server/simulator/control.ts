@@ -3,6 +3,7 @@ import type { Context, Next } from 'koa';
 import { z } from 'zod';
 import type { PayWay } from '../payments/channel.ts';
 import { readMajorText } from '../payments/money.ts';
+import { addAgents } from './agents.ts';
 import { addBills } from './bills/routes.ts';
 import { bodyOf, queryText } from './control-request.ts';
 import { ensureAccount } from './core.ts';
@@ -73,6 +74,7 @@ export function controlRoutes(core: Core): Router {
   addPayer(router, core);
   addWeather(router, core);
   addBills(router, core);
+  addAgents(router, core);
   return router;
 }
 

@@ -7,6 +7,7 @@ export const CALLS = [
   'create',
   'query',
   'close',
+  'agent-preorder',
   'capture',
   'refund',
   'refund-query',

@@ -1,5 +1,6 @@
 import { majorNumber } from '../payments/money.ts';
 import { statusOf } from '../payments/view.ts';
+import { liveAgentCode } from './agent-code.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 import { PaymentRequired } from './refusals.ts';
 import { paymentRequiredHeader, paymentResponseHeader } from './x402.ts';
@@ -21,12 +22,13 @@ export interface Redeemed {
 
 /** The 402 of an order; the same number, code and headers every time. */
 export function paymentRequired(
-  { publicUrl, brand }: Pick<SkillPorts, 'publicUrl' | 'brand'>,
+  { publicUrl, brand, now }: Pick<SkillPorts, 'publicUrl' | 'brand' | 'now'>,
   { order, skill }: SkillPair,
   { silent = false } = {},
 ): PaymentRequired {
   const code = skill.paymentCode ?? '';
   const { credential } = order;
+  const agentCode = liveAgentCode({ order, skill }, now());
   const data = {
     outTradeNo: order.orderNo,
     orderNo: order.orderNo,
@@ -42,21 +44,31 @@ export function paymentRequired(
     status: silent ? 'unknown' : statusOf(order),
     expiresAt: order.expiresAt.toISOString(),
   };
-  return new PaymentRequired(data, {
-    ...Object.fromEntries(codeHeaders(brand).map((name) => [name, code])),
+  const headers = {
+    [codeHeader(brand)]: code,
     'X-Out-Trade-No': order.orderNo,
     'PAYMENT-REQUIRED': paymentRequiredHeader(order, publicUrl),
-  });
+  };
+  if (agentCode === undefined) return new PaymentRequired(data, headers);
+  const forAgents = { [AGENT_CODE]: agentCode, prompt: AGENT_PROMPT };
+  return new PaymentRequired(data, { ...headers, [AGENT_CODE]: agentCode }, { WeixinPay: forAgents });
 }
 
-/** Names of the headers that carry the payment code; agents of WeChat read one of their own. */
-export function codeHeaders(brand: string): string[] {
-  return brand === 'Weixin' ? ['Weixin-Pay-Required', 'WeixinPay-Required'] : [`${brand}-Pay-Required`];
+/** Where agents of WeChat read a payment code of WeChat's own; ours never stands there. */
+const AGENT_CODE = 'WeixinPay-Required';
+
+/** What an agent that reads bodies only is told to do, in the words of the vendor's merchant demo. */
+const AGENT_PROMPT =
+  '本次使用微信支付，请将 WeixinPay-Required 的值作为 paymentCode 交给 weixinpay_pay，以向用户申请支付授权。';
+
+/** Name of the header that carries our payment code. */
+export function codeHeader(brand: string): string {
+  return `${brand}-Pay-Required`;
 }
 
 /** Answer headers that a page of another origin may read. */
 export function exposedHeaders(brand: string): string[] {
-  return [...codeHeaders(brand), 'X-Out-Trade-No', 'PAYMENT-REQUIRED', 'PAYMENT-RESPONSE', 'X-Dev-Mode'];
+  return [codeHeader(brand), AGENT_CODE, 'X-Out-Trade-No', 'PAYMENT-REQUIRED', 'PAYMENT-RESPONSE', 'X-Dev-Mode'];
 }
 
 /** The 200 with the stored content, byte for byte the same every time. */

@@ -31,7 +31,10 @@ export function firstCall(ports: SkillPorts, offer: MakeOffer, redeem: Redeem): 
   }
 
   async function refuse({ orderNo }: OrderRow): Promise<never> {
-    throw paymentRequired(ports, await afterIntent({ orderNo }, () => store.read((tx) => readPair(tx, orderNo))));
+    const pair = await afterIntent({ orderNo }, async () =>
+      ports.withAgentCode(await store.read((tx) => readPair(tx, orderNo))),
+    );
+    throw paymentRequired(ports, pair);
   }
 
   /** The channel never said what the payer needs, so the create is sent again, with the same number. */

@@ -64,6 +64,8 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
       handler: skill.resource,
       refundAfterFulfilment: skill.refundAfterFulfilment,
       paymentCode: await codes.code(order, { resource: skill.code, bodyDigest }),
+      agentCode: null,
+      agentCodeUntil: null,
       fulfilment: 'none',
       fencing: 0,
       attempts: 0,

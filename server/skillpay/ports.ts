@@ -33,6 +33,8 @@ export interface SkillPorts extends Pick<Ports, 'store' | 'now' | 'recordEvent' 
   payments: SkillPayments;
   channels: Pick<Channels, 'forNew'>;
   codes: PaymentCodes;
+  /** The code that WeChat gives for its agents, where a project has asked for it. */
+  withAgentCode: (pair: SkillPair) => Promise<SkillPair>;
   /** Calls an address that an operator gave. */
   send: SendOutgoing;
   /** First part of `<Brand>-Pay-Required`. */

@@ -47,7 +47,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
     const { order, silent, scanSkipped } = await look(caller, stored.order);
     const pair = { order, skill: stored.skill };
     if (stored.skill.fulfilment !== 'failed' && isRefunded(pair)) throw new OrderRefunded(outTradeNo);
-    if (order.state !== 'paid') throw refusalOf(pair, silent);
+    if (order.state !== 'paid') throw await refusalOf(pair, silent);
     return afterIntent({ orderNo: outTradeNo }, () => deliver(outTradeNo, scanSkipped));
   };
 
@@ -90,11 +90,11 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
     return { order: seen.order, silent: seen.stale, scanSkipped: seen.order.state === 'paid' };
   }
 
-  function refusalOf(pair: SkillPair, silent: boolean): Error {
+  async function refusalOf(pair: SkillPair, silent: boolean): Promise<Error> {
     const { order } = pair;
     if (order.state === 'failed' || isOnPurpose(order)) return new OrderClosed(order.orderNo);
     if (order.state === 'closed' && !silent) return new PaymentExpired();
-    return paymentRequired(ports, pair, { silent });
+    return paymentRequired(ports, await ports.withAgentCode(pair), { silent });
   }
 
   /** Does the work or waits for whoever does it; the stored result is the answer of all. */
@@ -124,7 +124,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
   async function decline(claimed: Exclude<Claimed, { kind: 'claimed' }>): Promise<void> {
     const { order, skill } = claimed.pair;
     if (claimed.kind === 'refunded') throw new OrderRefunded(order.orderNo);
-    if (claimed.kind === 'unpaid') throw paymentRequired(ports, claimed.pair);
+    if (claimed.kind === 'unpaid') throw paymentRequired(ports, await ports.withAgentCode(claimed.pair));
     if (claimed.kind === 'later') throw new FulfilmentUnavailable(order.orderNo, claimed.seconds);
     if (claimed.kind === 'exhausted') return fulfilment.giveUp(order.orderNo);
     if (claimed.kind === 'failed' && order.refunded < order.paid) throw await notRefunded(order, skill);

@@ -5,13 +5,13 @@ const RETRY_SECONDS = 3;
 
 /** There is something to pay first (402); `data` says what, the headers carry the payment code. */
 export class PaymentRequired extends AppError {
-  constructor(data: Record<string, unknown>, headers: Record<string, string>) {
+  constructor(data: Record<string, unknown>, headers: Record<string, string>, more: Record<string, unknown> = {}) {
     super('payment_required', 402, 'Payment required: pay the order, then repeat the request.', {
       hint: 'After the payer has paid, repeat the same request with the header X-Out-Trade-No.',
       retryable: true,
       retryAfter: RETRY_SECONDS,
       headers: { 'Cache-Control': 'no-store', ...headers },
-      extra: { data },
+      extra: { ...more, data },
     });
   }
 }

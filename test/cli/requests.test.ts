@@ -188,6 +188,14 @@ const CASES: [line: string, request: string, body?: unknown][] = [
   ],
   ['skillpay list --app app_1 --secret-file pw', 'GET /api/v2/skillpay/resources'],
   ['skillpay stats', 'GET /api/v1/stats/skillpay'],
+  ['skillpay agent get', 'GET /api/v1/skillpay/agent-pay'],
+  [
+    'skillpay agent set --developer-id sh-1 --private-key-file pw -y',
+    'PUT /api/v1/skillpay/agent-pay',
+    { developerId: 'sh-1', privateKey: 'correct horse battery' },
+  ],
+  ['skillpay agent test --project eu', 'POST /api/v1/skillpay/agent-pay/test?project=eu'],
+  ['skillpay agent remove -y', 'DELETE /api/v1/skillpay/agent-pay'],
   ['simulator pay P1', 'POST /sim/pay', { orderNo: 'P1' }],
   ['simulator scan P1 --pay-way wechat', 'POST /sim/scan', { orderNo: 'P1', payWay: 'wechat' }],
   [

@@ -346,6 +346,8 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   [/^\/api\/v1\/events\/stream$/, () => 'stream'],
   [/^\/api\/v1\/events$/, () => listOf(eventRow)],
   [/^\/api\/v1\/events\//, () => ({ data: eventRow })],
+  [/^\/api\/v1\/skillpay\/agent-pay\/test$/, () => ({ data: { ok: true, message: 'PAY_DATA_UNKNOWN' } })],
+  [/^\/api\/v1\/skillpay\/agent-pay$/, () => ({ data: { project: 'default', mode: 'live', developerId: 'sh-1' } })],
   [/^\/api\/v1\/stats\/skillpay$/, () => listOf({ resource: 'weather', offered: 3, paid: 2 })],
   [/^\/api\/v2\/skillpay\/resources$/, () => listOf({ resource: 'weather', price: 0.1, currency: 'CNY' })],
   [/^\/api\/v2\/skillpay\/query\//, () => ({ data: skillRow })],

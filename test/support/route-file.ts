@@ -49,6 +49,7 @@ const UNAUDITED: Readonly<Record<string, string>> = {
   'POST /api/v1/certs/list': 'only reads; it is no GET because the specification says so',
   'POST /api/v1/certs/{id}/download': 'only reads, and hands out nothing that is secret',
   'POST /api/v1/payment/config/{payWay}/test': 'only asks the channel; nothing changes, here or there',
+  'POST /api/v1/skillpay/agent-pay/test': 'only asks for a code that is refused; nothing changes',
 };
 
 /** They hand out the data of all payers. */

@@ -51,6 +51,14 @@ export function appText(appId: string, timestamp: string, nonce: string, prepayI
   return Buffer.from(`${appId}\n${timestamp}\n${nonce}\n${prepayId}\n`);
 }
 
+/** Where payment codes of agents are asked for; the signed text names this path, whatever stands before it. */
+export const PREORDER_PATH = '/palmpayminiapp/clawagentpay/preorder';
+
+/** What is signed of a preorder of agent pay: five lines, each ended by a line feed, the last one too (SkillHub's merchant demo). */
+export function preorderText(timestamp: string, nonce: string, paymentRequired: string): Buffer {
+  return Buffer.from(`POST\n${PREORDER_PATH}\n${timestamp}\n${nonce}\n${paymentRequired}\n`);
+}
+
 /** Writes the `Authorization` header of a request. */
 export function writeAuthorization({ mchid, nonce, timestamp, serial, signature }: Authorization): string {
   return `${SCHEME} mchid="${mchid}",nonce_str="${nonce}",timestamp="${timestamp}",serial_no="${serial}",signature="${signature}"`;

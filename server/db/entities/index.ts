@@ -34,11 +34,12 @@ import {
 } from './orders.ts';
 import { RefundEntity, RefundQuestionEntity } from './refunds.ts';
 import { RemovedOrdersEntity } from './removed-orders.ts';
-import { SkillOrderEntity } from './skillpay.ts';
+import { AgentPayEntity, SkillOrderEntity } from './skillpay.ts';
 
 /** Every table of the service; migrations are generated from this list. */
 export const ENTITIES = [
   AdminEntity,
+  AgentPayEntity,
   ApiAppEntity,
   ApprovalEntity,
   AuditEntity,

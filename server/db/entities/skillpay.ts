@@ -1,5 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { code, instant, json, text, type RowOf } from './columns.ts';
+import type { Mode } from '../../payments/channel.ts';
 import type { SkillResource } from './catalog.ts';
 
 /** The pay-per-call part of an order: what was offered, and the one fulfilment. */
@@ -18,6 +19,9 @@ export const SkillOrderEntity = defineEntity({
     refundAfterFulfilment: p.boolean(),
     /** The L1 code as it was issued, so that every 402 carries the same one. */
     paymentCode: text().nullable(),
+    /** WeChat's payment code for agents, the newest, and until when it pays. */
+    agentCode: text().nullable(),
+    agentCodeUntil: instant().nullable(),
     fulfilment: p.string().length(16).$type<'none' | 'running' | 'done' | 'failed'>(),
     fencing: p.integer(),
     attempts: p.integer(),
@@ -42,4 +46,29 @@ export const SkillOrderEntity = defineEntity({
   ],
 });
 
+/** By project, who asks WeChat for the payment codes of agents. */
+export const AgentPayEntity = defineEntity({
+  name: 'AgentPay',
+  tableName: 'agent_pays',
+  properties: {
+    project: code().primary(),
+    /** Only orders of this mode are asked for. */
+    mode: p.string().length(16).$type<Mode>(),
+    developerId: code(),
+    keyId: code(),
+    /** The private key (credentials/sealing.ts). */
+    sealed: text(),
+    /** SHA-256 of the public key. */
+    fingerprint: p.string().length(64),
+    /** By product, the skill as SkillHub knows it. */
+    skills: json<Record<string, { id: string; version: string }>>(),
+    lastSuccessAt: instant().nullable(),
+    lastFailureAt: instant().nullable(),
+    lastFailure: text().nullable(),
+    updatedBy: p.string().length(128),
+    updatedAt: instant(),
+  },
+});
+
+export type AgentPayRow = RowOf<typeof AgentPayEntity>;
 export type SkillOrderRow = RowOf<typeof SkillOrderEntity>;

@@ -7,6 +7,7 @@ const SEALED = [
   { table: 'webhooks', key: 'client_id', column: 'sealed_secret' },
   { table: 'webhooks', key: 'client_id', column: 'previous_sealed_secret' },
   { table: 'signing_keys', key: 'kid', column: 'sealed' },
+  { table: 'agent_pays', key: 'project', column: 'sealed' },
   { table: 'audit_keys', key: 'key_id', column: 'sealed' },
 ] as const;
 

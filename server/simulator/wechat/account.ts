@@ -37,6 +37,8 @@ export interface Merchant {
   h5Domains: readonly string[];
   /** Where complaints are told; empty = nothing is registered. */
   complaintUrl?: string;
+  /** Its developer at SkillHub, as JSON; empty = none. */
+  skillhub?: string;
   /** The products that are opened for the merchant, as the last part of the path of a create. */
   products: readonly string[];
   merchantKeys: Credential[];
@@ -209,8 +211,8 @@ export function signingKeyOf({ verifyMode, platformKeys, publicKeys }: Merchant,
 
 function writeMerchant(merchant: Merchant): Record<string, string> {
   const lists = Object.fromEntries(LISTS.map((name) => [name, JSON.stringify(merchant[name])]));
-  const { mchid, appId, apiV3Key, verifyMode, complaintUrl = '' } = merchant;
-  return { mchid, appId, apiV3Key, verifyMode, complaintUrl, ...lists };
+  const { mchid, appId, apiV3Key, verifyMode, complaintUrl = '', skillhub = '' } = merchant;
+  return { mchid, appId, apiV3Key, verifyMode, complaintUrl, skillhub, ...lists };
 }
 
 /** One more app of the merchant, handed over for a scene of its own; those before it stay linked. */

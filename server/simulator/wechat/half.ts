@@ -9,12 +9,14 @@ import { configOfMerchant, newMerchant, readMerchant, rotateMerchant } from './a
 import { BILL_CALLS } from './bill-calls.ts';
 import { CODE_CALLS } from './code-calls.ts';
 import { CERTIFICATE_CALLS } from './certificate-calls.ts';
+import { PREORDER_PATH } from '../../channels/wechat/signature.ts';
 import { actOnComplaint, COMPLAINT_CALLS } from './complaint-calls.ts';
 import { COMPLAINT_NOTICE_CALLS } from './complaint-notices.ts';
 import { enter, isRefused } from './gate.ts';
 import { H5_PATH, openH5 } from './h5-page.ts';
 import { describeRefundNotice, describeTrade, refundEvent } from './present.ts';
 import { IMAGE_CALLS } from './image-calls.ts';
+import { servePreorder } from './preorder.ts';
 import { REFUND_CALLS, resumeRefunds } from './refund-calls.ts';
 import { empty } from './refusals.ts';
 import { sealAnswer, sealNotice } from './seal.ts';
@@ -43,6 +45,7 @@ export const wechatHalf: Half = {
   noticeSchedule: SCHEDULE,
   mount(router, core) {
     router.get(H5_PATH, (ctx) => openH5(ctx, core));
+    router.post(`/wechat${PREORDER_PATH}`, (ctx) => servePreorder(ctx, core));
     router.all('/wechat/{*rest}', (ctx) => serve(ctx, core));
     resumeRefunds(core);
   },

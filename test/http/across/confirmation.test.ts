@@ -15,6 +15,7 @@ const ALWAYS = [
 /** The same, where a channel may be live. */
 const WHERE_LIVE = [
   'POST /api/v1/approvals/{refundNo}/approve',
+  'DELETE /api/v1/skillpay/agent-pay',
   'POST /api/v1/certs/upload',
   'POST /api/v1/certs/{id}/default',
   'POST /api/v1/certs/{id}/delete',
@@ -24,6 +25,7 @@ const WHERE_LIVE = [
   'POST /api/v1/payment/config/{payWay}/certificates',
   'POST /api/v1/payment/config/{payWay}/notices',
   'PUT /api/v1/payment/config/{payWay}/toggle',
+  'PUT /api/v1/skillpay/agent-pay',
 ];
 /** Has its own way of asking. */
 const ASKS_ITSELF = 'POST /api/v1/me/password';

@@ -14,13 +14,7 @@ test('unpaid repeats keep number, code and headers, and make no second order', a
     service.clock.advance(6);
     const again = await callSkill(shop, undefined, outTradeNo);
     t.is(again.status, 402);
-    for (const name of [
-      'weixin-pay-required',
-      'weixinpay-required',
-      'x-out-trade-no',
-      'payment-required',
-      'retry-after',
-    ])
+    for (const name of ['weixin-pay-required', 'x-out-trade-no', 'payment-required', 'retry-after'])
       t.is(again.headers.get(name), first.headers.get(name), name);
     t.is(again.body.data.paymentCode, first.body.data.paymentCode);
     t.is(again.body.data.status, 'pending');

@@ -52,7 +52,7 @@ for (const [payWay, price] of [
     t.truthy(payWay === 'paypal' ? body.data.payUrl : body.data.qrCode);
     t.is(headers.get('x-out-trade-no'), body.data.outTradeNo);
     t.is(headers.get('weixin-pay-required'), body.data.paymentCode);
-    t.is(headers.get('weixinpay-required'), body.data.paymentCode);
+    t.is(headers.get('weixinpay-required'), null);
     t.is(headers.get('cache-control'), 'no-store');
     t.truthy(headers.get('retry-after'));
   });

@@ -1,0 +1,67 @@
+import { randomBytes, type KeyObject } from 'node:crypto';
+import { preorderText, signRsa } from './signature.ts';
+
+/*
+ * WeChat agent pay ("微信支付 Agent Pay", protocol X402). Source: the README of the merchant demo (`mch-demo`, Go and Java) that SkillHub
+ * hands out, and public ports of it: members, their order in the signed text, seconds as text, `product_id` as SP and eight digits, 15 minutes.
+ */
+
+/** The host of real money. */
+export const AGENT_PAY_LIVE = 'https://payapp.weixin.qq.com';
+
+/** What the payer would pay with anywhere else, from the answer to the create. */
+export interface PayData {
+  type: 'code_url' | 'prepay_id' | 'h5_url';
+  value: string;
+}
+
+/** A skill as SkillHub knows it. */
+export interface AgentSkill {
+  id: string;
+  version: string;
+}
+
+/** Who signs: a developer of SkillHub and one key of it. */
+export interface AgentDeveloper {
+  developerId: string;
+  keyId: string;
+  key: KeyObject;
+}
+
+/** The body of a preorder, signed; `at` is the clock of channels. The amount is that of the order behind `payData` and stands nowhere. */
+export async function signPreorder(
+  { developerId, keyId, key }: AgentDeveloper,
+  { skill, payData, seconds }: { skill: AgentSkill; payData: PayData; seconds: number },
+  at: Date,
+): Promise<Record<string, string>> {
+  const now = Math.floor(at.getTime() / 1000);
+  const wish = {
+    skill_info: { skill_id: skill.id, skill_version: skill.version },
+    pay_type: 'SKILL_PAY',
+    pay_mode: 'AUTH_AND_PAY',
+    pay_items: [{ product_id: `SP${randomBytes(4).toString('hex').toUpperCase()}`, pay_data: payData }],
+    expires_at: String(now + seconds),
+  };
+  const paymentRequired = Buffer.from(JSON.stringify(wish)).toString('base64');
+  const [timestamp, nonce] = [String(now), randomBytes(16).toString('hex')];
+  return {
+    signature_type: 'SKILLHUB-SHA256-RSA2048',
+    developer_platform: 'SKILLHUB',
+    developer_id: developerId,
+    pub_key_id: keyId,
+    nonce_str: nonce,
+    timestamp,
+    signature: await signRsa(preorderText(timestamp, nonce, paymentRequired), key),
+    payment_required: paymentRequired,
+  };
+}
+
+/** The payment code of an answer; undefined when there is none that fits into a header. */
+export function readPaymentCode(body: Buffer): string | undefined {
+  try {
+    const { payment_code: code } = JSON.parse(body.toString('utf8')) as { payment_code?: unknown };
+    return typeof code === 'string' && /^[\x21-\x7e]{1,512}$/.test(code) ? code : undefined;
+  } catch {
+    return undefined;
+  }
+}

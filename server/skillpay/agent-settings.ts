@@ -1,0 +1,181 @@
+import { createPublicKey, hash, type KeyObject } from 'node:crypto';
+import type { Sealing } from '../credentials/sealing.ts';
+import type { AgentPayRow } from '../db/entities/skillpay.ts';
+import type { ReadTx, Store } from '../db/store.ts';
+import { InvalidRequest, NotFound } from '../errors.ts';
+import type { Audit } from '../identity/audit.ts';
+import type { Actor } from '../identity/ports.ts';
+import { agentKeyPlace, type AskCode } from './agent-code.ts';
+
+/** What an administrator says; what is left out stays as it is. */
+export interface AgentPayChange {
+  developerId?: string | undefined;
+  keyId?: string | undefined;
+  /** PEM. */
+  privateKey?: string | undefined;
+  skills?: Record<string, { id: string; version: string }> | undefined;
+}
+
+/** What may be shown: everything but the key. */
+export type AgentPayView = Omit<AgentPayRow, 'sealed' | Moment> &
+  Record<Exclude<Moment, 'updatedAt'>, string | null> & { updatedAt: string };
+
+type Moment = 'lastSuccessAt' | 'lastFailureAt' | 'updatedAt';
+
+/** What a test came to. */
+export interface AgentPayTest {
+  ok: boolean;
+  message: string;
+}
+
+interface SettingPorts {
+  store: Store;
+  now: () => Date;
+  debug: boolean;
+  sealing: Pick<Sealing, 'seal' | 'open'>;
+  audit: Audit;
+  /** Reads an RSA key; throws with a code and words that quote nothing. */
+  readKey: (pem: string) => KeyObject;
+  ask: AskCode;
+}
+
+type Acting = { actor: Actor; project: string };
+
+/** By project, who asks WeChat for payment codes of agents. */
+export type AgentPaySettings = ReturnType<typeof agentPaySettings>;
+
+/** The operations over their ports; each change is one transaction with its audit line. */
+export function agentPaySettings({ store, now, debug, sealing, audit, readKey, ask }: SettingPorts) {
+  return {
+    /** Throws NotFound. */
+    show: (project: string): Promise<AgentPayView> => store.read(async (tx) => viewOf(await read(tx, project))),
+    /** Makes or changes the settings of a project. */
+    async set({ actor, project }: Acting, change: AgentPayChange): Promise<AgentPayView> {
+      const key = change.privateKey === undefined ? {} : sealedKey(project, change.privateKey);
+      return store.transaction(async (tx) => {
+        await tx.advisoryLock(`agent-pay:${project}`);
+        if (!(await tx.projects.find({ code: project }))) throw new NotFound('project');
+        await requireSkills(tx, project, change.skills ?? {});
+        const before = await tx.agentPays.lock({ project });
+        const { developerId, keyId, skills } = change;
+        const row = complete({
+          ...(before ?? { lastSuccessAt: null, lastFailureAt: null, lastFailure: null, skills: {} }),
+          project,
+          mode: debug ? 'simulator' : 'live',
+          ...(developerId === undefined ? {} : { developerId }),
+          ...(keyId === undefined ? {} : { keyId }),
+          ...(skills === undefined ? {} : { skills }),
+          ...key,
+          updatedBy: actor.name,
+          updatedAt: now(),
+        });
+        if (before) await tx.agentPays.update({ project }, row);
+        else await tx.agentPays.insert(row);
+        await note(tx, actor, 'agent-pay.write', project, [before, row]);
+        return viewOf(row);
+      });
+    },
+    /** Forgets the settings of a project; codes that were given still pay. */
+    remove: ({ actor, project }: Acting): Promise<AgentPayView> =>
+      store.transaction(async (tx) => {
+        const row = await read(tx, project);
+        await tx.agentPays.delete({ project });
+        await note(tx, actor, 'agent-pay.delete', project, [row, undefined]);
+        return viewOf(row);
+      }),
+    /** Asks for a code that pays nothing: WeChat refuses it, and how it does says whether the key is good. */
+    async test(project: string): Promise<AgentPayTest> {
+      const row = await store.read((tx) => read(tx, project));
+      const [skill] = Object.values(row.skills);
+      if (!skill) return { ok: false, message: 'No product has a skill id.' };
+      const key = readKey(sealing.open(agentKeyPlace(project), row.sealed));
+      const nothing = { type: 'code_url', value: 'weixin://wxpay/bizpayurl?pr=test' } as const;
+      const wish = { orderNo: '', mode: row.mode, skill, payData: nothing, seconds: 60 };
+      const answer = await ask({ ...row, key }, wish);
+      if ('code' in answer) return { ok: true, message: 'A payment code was given.' };
+      return { ok: /\bPAY_DATA_UNKNOWN\b/.test(answer.fault), message: answer.fault };
+    },
+  };
+
+  function sealedKey(project: string, pem: string): Pick<AgentPayRow, 'sealed' | 'fingerprint'> {
+    const key = tryKey(pem);
+    const plain = key.export({ type: 'pkcs8', format: 'pem' }).toString();
+    const der = createPublicKey(key).export({ type: 'spki', format: 'der' });
+    return { sealed: sealing.seal(agentKeyPlace(project), plain), fingerprint: hash('sha256', der) };
+  }
+
+  function tryKey(pem: string): KeyObject {
+    try {
+      return readKey(pem);
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : 'cannot be read';
+      throw new InvalidRequest(`privateKey ${detail}.`, [{ pointer: '/privateKey', code: 'unusable', detail }]);
+    }
+  }
+
+  function note(
+    tx: Parameters<Audit>[0],
+    { kind, name, ip, requestId }: Actor,
+    action: string,
+    target: string,
+    [before, after]: readonly (AgentPayRow | undefined)[],
+  ): Promise<void> {
+    const who = { actorKind: kind, actor: name, ip, requestId };
+    return audit(tx, {
+      ...who,
+      action,
+      target,
+      before: before ? facts(before) : null,
+      after: after ? facts(after) : null,
+    });
+  }
+}
+
+async function read(tx: ReadTx, project: string): Promise<AgentPayRow> {
+  const row = await tx.agentPays.find({ project });
+  if (!row) throw new NotFound('agent pay configuration');
+  return row;
+}
+
+async function requireSkills(tx: ReadTx, project: string, skills: Record<string, unknown>): Promise<void> {
+  for (const code of Object.keys(skills)) {
+    const product = await tx.products.find({ project, code });
+    if (product?.kind === 'skill') continue;
+    const detail = 'is not a product of kind skill in this project';
+    throw new InvalidRequest(`skills: ${code} ${detail}.`, [{ pointer: `/skills/${code}`, code: 'unknown', detail }]);
+  }
+}
+
+function complete(row: Partial<AgentPayRow>): AgentPayRow {
+  for (const [member, value] of [
+    ['developerId', row.developerId],
+    ['keyId', row.keyId],
+    ['privateKey', row.sealed],
+  ] as const)
+    if (value === undefined)
+      throw new InvalidRequest(`${member} is required.`, [
+        { pointer: `/${member}`, code: 'required', detail: 'is required' },
+      ]);
+  return row as AgentPayRow;
+}
+
+function viewOf(row: AgentPayRow): AgentPayView {
+  const { project, mode, developerId, keyId, fingerprint, skills, lastFailure, updatedBy } = row;
+  return {
+    project,
+    mode,
+    developerId,
+    keyId,
+    fingerprint,
+    skills,
+    lastSuccessAt: row.lastSuccessAt?.toISOString() ?? null,
+    lastFailureAt: row.lastFailureAt?.toISOString() ?? null,
+    lastFailure,
+    updatedBy,
+    updatedAt: row.updatedAt.toISOString(),
+  };
+}
+
+function facts({ mode, developerId, keyId, fingerprint, skills }: AgentPayRow): object {
+  return { mode, developerId, keyId, fingerprint, skills };
+}
