@@ -195,7 +195,7 @@ const CASES: [line: string, request: string, body?: unknown][] = [
     { developerId: 'sh-1', privateKey: 'correct horse battery' },
   ],
   ['skillpay agent test --project eu', 'POST /api/v1/skillpay/agent-pay/test?project=eu'],
-  ['skillpay agent remove -y', 'DELETE /api/v1/skillpay/agent-pay'],
+  ['skillpay agent delete -y', 'DELETE /api/v1/skillpay/agent-pay'],
   ['simulator pay P1', 'POST /sim/pay', { orderNo: 'P1' }],
   ['simulator scan P1 --pay-way wechat', 'POST /sim/scan', { orderNo: 'P1', payWay: 'wechat' }],
   [

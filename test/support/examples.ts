@@ -31,6 +31,7 @@ export function leaves(command: Command): Command[] {
 const CODE = signedCode({ outTradeNo: 'X202611210558007K2MQX9WBT', exp: 1_900_000_000 });
 
 const FILES: Record<string, string> = {
+  'skillhub.pem': '-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n',
   'alipay.toml': 'mode = "simulator"\nappId = "2021"\n',
   'code.txt': `${CODE}\n`,
   'receipt.txt': `${CODE}\n`,

@@ -32,7 +32,7 @@ const TESTED: View = {
 
 type Flags = Row & ChangeFlags & { project?: string; privateKeyFile?: string };
 
-/** Adds `skillpay agent` with `get`, `set`, `test` and `remove`. */
+/** Adds `skillpay agent` with `get`, `set`, `test` and `delete`. */
 export function define(noun: Command, context: ContextOf): void {
   const agent = noun.command('agent').description('Configure WeChat agent pay: who requests payment codes for agents.');
   const get = projectFlag(agent.command('get').description('Show the configuration, and the last answer of WeChat.'));
@@ -47,9 +47,9 @@ export function define(noun: Command, context: ContextOf): void {
     runTest(context(), flags),
   );
   const remove = projectFlag(
-    agent.command('remove').description('Remove the configuration; codes already given still pay.'),
+    agent.command('delete').description('Remove the configuration; codes already given still pay.'),
   );
-  examples(changes(remove), 'payctl skillpay agent remove', 'payctl skillpay agent remove -y').action((flags: Flags) =>
+  examples(changes(remove), 'payctl skillpay agent delete', 'payctl skillpay agent delete -y').action((flags: Flags) =>
     runRemove(context(), flags),
   );
 }
@@ -111,5 +111,5 @@ export async function runTest({ change, print }: Context, flags: Flags): Promise
 export async function runRemove({ change, print }: Context, flags: Flags): Promise<void> {
   const what = 'remove the configuration of WeChat agent pay';
   const row = await change({ what, risk: 'moderate', method: 'DELETE', path: PATH, query: queryOf(flags) }, flags);
-  if (row) await print.item(row, VIEW);
+  if (row) await print.done('Removed the configuration of WeChat agent pay.');
 }

@@ -14,8 +14,8 @@ const ALWAYS = [
 ];
 /** The same, where a channel may be live. */
 const WHERE_LIVE = [
-  'POST /api/v1/approvals/{refundNo}/approve',
   'DELETE /api/v1/skillpay/agent-pay',
+  'POST /api/v1/approvals/{refundNo}/approve',
   'POST /api/v1/certs/upload',
   'POST /api/v1/certs/{id}/default',
   'POST /api/v1/certs/{id}/delete',
