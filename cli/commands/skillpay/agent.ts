@@ -111,5 +111,5 @@ export async function runTest({ change, print }: Context, flags: Flags): Promise
 export async function runRemove({ change, print }: Context, flags: Flags): Promise<void> {
   const what = 'remove the configuration of WeChat agent pay';
   const row = await change({ what, risk: 'moderate', method: 'DELETE', path: PATH, query: queryOf(flags) }, flags);
-  if (row) await print.done('Removed the configuration of WeChat agent pay.');
+  if (row) await print.item(row, VIEW);
 }
