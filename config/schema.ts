@@ -146,11 +146,13 @@ export const keys = {
       'Encrypts channel secrets and private keys, newest key first. Generated for the embedded database, required for PostgreSQL.',
     secret: true,
   } satisfies KeySpec,
-  'Skillpay.Brand': text(
+  'Skillpay.Brand': optional(
     z.string().regex(/^[A-Za-z][A-Za-z0-9]{0,31}$/),
     '1 to 32 letters and digits, starting with a letter',
-    'Weixin',
-    { sentence: 'First part of the pay-per-call header <Brand>-Pay-Required.' },
+    {
+      sentence:
+        'First part of the pay-per-call header <Brand>-Pay-Required. If not set, it follows the channel of the order: Weixin, Alipay or PayPal.',
+    },
   ),
   'Skillpay.DevMode': flag(
     false,

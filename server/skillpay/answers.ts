@@ -1,3 +1,4 @@
+import { PAY_WAYS, type PayWay } from '../payments/pay-way.ts';
 import { majorNumber } from '../payments/money.ts';
 import { statusOf } from '../payments/view.ts';
 import { liveAgentCode } from './agent-code.ts';
@@ -45,7 +46,7 @@ export function paymentRequired(
     expiresAt: order.expiresAt.toISOString(),
   };
   const headers = {
-    [codeHeader(brand)]: code,
+    [codeHeader(brand, order.payWay)]: code,
     'X-Out-Trade-No': order.orderNo,
     'PAYMENT-REQUIRED': paymentRequiredHeader(order, publicUrl),
   };
@@ -61,14 +62,18 @@ const AGENT_CODE = 'WeixinPay-Required';
 const AGENT_PROMPT =
   '本次使用微信支付，请将 WeixinPay-Required 的值作为 paymentCode 交给 weixinpay_pay，以向用户申请支付授权。';
 
+/** How the operators of the channels are called in the name of the header. */
+const BRANDS: Readonly<Record<PayWay, string>> = { wechat: 'Weixin', alipay: 'Alipay', paypal: 'PayPal' };
+
 /** Name of the header that carries our payment code. */
-export function codeHeader(brand: string): string {
-  return `${brand}-Pay-Required`;
+function codeHeader(brand: string | undefined, payWay: PayWay): string {
+  return `${brand ?? BRANDS[payWay]}-Pay-Required`;
 }
 
 /** Answer headers that a page of another origin may read. */
-export function exposedHeaders(brand: string): string[] {
-  return [codeHeader(brand), AGENT_CODE, 'X-Out-Trade-No', 'PAYMENT-REQUIRED', 'PAYMENT-RESPONSE', 'X-Dev-Mode'];
+export function exposedHeaders(brand: string | undefined): string[] {
+  const codes = new Set(PAY_WAYS.map((payWay) => codeHeader(brand, payWay)));
+  return [...codes, AGENT_CODE, 'X-Out-Trade-No', 'PAYMENT-REQUIRED', 'PAYMENT-RESPONSE', 'X-Dev-Mode'];
 }
 
 /** The 200 with the stored content, byte for byte the same every time. */

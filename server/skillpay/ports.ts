@@ -37,8 +37,8 @@ export interface SkillPorts extends Pick<Ports, 'store' | 'now' | 'recordEvent' 
   withAgentCode: (pair: SkillPair) => Promise<SkillPair>;
   /** Calls an address that an operator gave. */
   send: SendOutgoing;
-  /** First part of `<Brand>-Pay-Required`. */
-  brand: string;
+  /** First part of `<Brand>-Pay-Required`; undefined = that of the order's channel. */
+  brand: string | undefined;
   /** How long an offer can be paid when its product does not say (seconds). */
   offerTtlSeconds: number;
   unpaidOffersPerApp: number;

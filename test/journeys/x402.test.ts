@@ -121,6 +121,18 @@ test('a page of another origin may read what it needs to pay', async (t) => {
   await addSkill(service);
   const answer = await callSkill(shop, { resource: 'weather' }, undefined, { origin });
   const exposed = (answer.headers.get('access-control-expose-headers') ?? '').toLowerCase().split(', ');
-  for (const name of ['payment-required', 'payment-response', 'x-out-trade-no', 'weixin-pay-required', 'retry-after'])
+  const codes = ['weixin-pay-required', 'alipay-pay-required', 'paypal-pay-required', 'weixinpay-required'];
+  for (const name of ['payment-required', 'payment-response', 'x-out-trade-no', 'retry-after', ...codes])
     t.true(exposed.includes(name), name);
+});
+
+test('Skillpay.Brand is the brand of every channel', async (t) => {
+  const service = await startService(t, { env: { PAY_SKILLPAY_BRAND: 'Kettle' } });
+  const shop = await service.merchant();
+  await addSkill(service);
+  for (const payWay of ['wechat', 'alipay']) {
+    const { headers, body } = await callSkill(shop, { resource: 'weather', payWay });
+    t.is(headers.get('kettle-pay-required'), body.data.paymentCode);
+    t.is(headers.get(`${payWay === 'wechat' ? 'weixin' : payWay}-pay-required`), null);
+  }
 });
