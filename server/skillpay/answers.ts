@@ -4,7 +4,7 @@ import { statusOf } from '../payments/view.ts';
 import { liveAgentCode } from './agent-code.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 import { PaymentRequired } from './refusals.ts';
-import { paymentRequiredHeader, paymentResponseHeader } from './x402.ts';
+import { paymentFailedHeader, paymentRequiredHeader, paymentResponseHeader } from './x402.ts';
 
 /** What the caller gets after payment: the content, or the news that it failed and the money is back. */
 export interface Redeemed {
@@ -21,11 +21,11 @@ export interface Redeemed {
   headers: Record<string, string>;
 }
 
-/** The 402 of an order; the same number, code and headers every time. */
+/** The 402 of an order; the same number, code and headers every time. `proven`: the call named its payment. */
 export function paymentRequired(
   { publicUrl, brand, now }: Pick<SkillPorts, 'publicUrl' | 'brand' | 'now'>,
   { order, skill }: SkillPair,
-  { silent = false } = {},
+  { silent = false, proven = false } = {},
 ): PaymentRequired {
   const code = skill.paymentCode ?? '';
   const { credential } = order;
@@ -48,7 +48,10 @@ export function paymentRequired(
   const headers = {
     [codeHeader(brand, order.payWay)]: code,
     'X-Out-Trade-No': order.orderNo,
-    'PAYMENT-REQUIRED': paymentRequiredHeader(order, publicUrl),
+    'PAYMENT-REQUIRED': paymentRequiredHeader({ order, skill }, publicUrl),
+    ...(proven
+      ? { 'PAYMENT-RESPONSE': paymentFailedHeader(order, silent ? 'payment_unknown' : 'payment_pending') }
+      : {}),
   };
   if (agentCode === undefined) return new PaymentRequired(data, headers);
   const forAgents = { [AGENT_CODE]: agentCode, prompt: AGENT_PROMPT };
@@ -106,7 +109,11 @@ export function refundedAnswer({ order, skill }: SkillPair): Redeemed {
       status: 'refunded',
       refundReason: skill.failureMessage ?? skill.failureCode ?? '',
     },
-    headers: { 'Cache-Control': 'private', 'X-Out-Trade-No': order.orderNo },
+    headers: {
+      'Cache-Control': 'private',
+      'PAYMENT-RESPONSE': paymentFailedHeader(order, 'refunded'),
+      'X-Out-Trade-No': order.orderNo,
+    },
   };
 }
 

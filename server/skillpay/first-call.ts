@@ -21,7 +21,7 @@ export function firstCall(ports: SkillPorts, offer: MakeOffer, redeem: Redeem): 
     const keyed = { scope: `app:${caller.clientId}`, route, key, body: { resource, input, payWay } } as const;
     return withIntentKey(store, keyed, async (claim) => {
       const known = await orderOf(claim);
-      if (known && !isUnplaced(known)) return redeem(caller, known.orderNo, request);
+      if (known && !isUnplaced(known)) return redeem(caller, known.orderNo, request, { proven: false });
       return refuse(await offer(caller, request, claim));
     });
   };

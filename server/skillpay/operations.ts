@@ -48,7 +48,7 @@ export function skillOperations(ports: SkillPorts) {
         throw new ProofInvalid('PAYMENT-SIGNATURE', 'refers to another order than X-Out-Trade-No');
       const number = outTradeNo ?? signed?.outTradeNo;
       if (number === undefined) return first(caller, request ?? {}, idempotencyKey);
-      return redeem(caller, number, request, signed);
+      return redeem(caller, number, request, { proven: true, proof: signed });
     },
     /** One order with its refunds; asked at the channel while it is open. */
     async query(caller: SkillCaller, outTradeNo: string) {

@@ -15,7 +15,7 @@ import {
   PaymentExpired,
   ResourceMismatch,
 } from './refusals.ts';
-import { requireSameOffer, type Proof } from './x402.ts';
+import { paymentFailedHeader, requireSameOffer, type Proof } from './x402.ts';
 
 /** A caller waits this long for the work at most (ms), and looks this often whether another replica has done it. */
 const PATIENCE_MS = 8_000;
@@ -26,8 +26,19 @@ export type Redeem = (
   caller: SkillCaller,
   outTradeNo: string,
   request: SkillRequest | undefined,
-  proof?: Proof,
+  shown: Shown,
 ) => Promise<Redeemed>;
+
+/** What the caller showed: the number of its payment, alone or in an x402 proof; a key is neither. */
+export interface Shown {
+  proven: boolean;
+  proof?: Proof | undefined;
+}
+
+interface Delivery {
+  scanSkipped: boolean;
+  proven: boolean;
+}
 
 /** The order as the channel sees it now. */
 interface Look {
@@ -40,15 +51,15 @@ interface Look {
 export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
   const { store, payments, now } = ports;
 
-  return async (caller, outTradeNo, request, proof) => {
+  return async (caller, outTradeNo, request, { proven, proof }) => {
     const stored = await store.read((tx) => readPair(tx, outTradeNo, caller));
     requireSameBody(stored, request);
     if (proof) requireSameOffer(ports, stored.order, proof);
     const { order, silent, scanSkipped } = await look(caller, stored.order);
     const pair = { order, skill: stored.skill };
     if (stored.skill.fulfilment !== 'failed' && isRefunded(pair)) throw new OrderRefunded(outTradeNo);
-    if (order.state !== 'paid') throw await refusalOf(pair, silent);
-    return afterIntent({ orderNo: outTradeNo }, () => deliver(outTradeNo, scanSkipped));
+    if (order.state !== 'paid') throw await refusalOf(pair, { silent, proven });
+    return afterIntent({ orderNo: outTradeNo }, () => deliver(outTradeNo, { scanSkipped, proven }));
   };
 
   function requireSameBody({ skill }: SkillPair, request: SkillRequest | undefined): void {
@@ -90,15 +101,18 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
     return { order: seen.order, silent: seen.stale, scanSkipped: seen.order.state === 'paid' };
   }
 
-  async function refusalOf(pair: SkillPair, silent: boolean): Promise<Error> {
+  async function refusalOf(pair: SkillPair, how: { silent: boolean; proven: boolean }): Promise<Error> {
     const { order } = pair;
     if (order.state === 'failed' || isOnPurpose(order)) return new OrderClosed(order.orderNo);
-    if (order.state === 'closed' && !silent) return new PaymentExpired();
-    return paymentRequired(ports, await ports.withAgentCode(pair), { silent });
+    if (order.state === 'closed' && !how.silent)
+      return new PaymentExpired(
+        how.proven ? { 'PAYMENT-RESPONSE': paymentFailedHeader(order, 'payment_expired') } : {},
+      );
+    return paymentRequired(ports, await ports.withAgentCode(pair), how);
   }
 
   /** Does the work or waits for whoever does it; the stored result is the answer of all. */
-  async function deliver(orderNo: string, scanSkipped: boolean): Promise<Redeemed> {
+  async function deliver(orderNo: string, { scanSkipped, proven }: Delivery): Promise<Redeemed> {
     const end = performance.now() + PATIENCE_MS;
     let mine = false;
     for (;;) {
@@ -115,16 +129,16 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
       const { claimed, work } = await fulfilment.begin(orderNo);
       mine ||= claimed.kind === 'claimed';
       if (work) await pause(work, left);
-      else if (claimed.kind !== 'claimed') await decline(claimed);
+      else if (claimed.kind !== 'claimed') await decline(claimed, proven);
       if (claimed.kind === 'failed') return refundedAnswer(claimed.pair);
     }
   }
 
   /** Throws what stands in the way; comes back when the next look will tell more. */
-  async function decline(claimed: Exclude<Claimed, { kind: 'claimed' }>): Promise<void> {
+  async function decline(claimed: Exclude<Claimed, { kind: 'claimed' }>, proven: boolean): Promise<void> {
     const { order, skill } = claimed.pair;
     if (claimed.kind === 'refunded') throw new OrderRefunded(order.orderNo);
-    if (claimed.kind === 'unpaid') throw paymentRequired(ports, await ports.withAgentCode(claimed.pair));
+    if (claimed.kind === 'unpaid') throw paymentRequired(ports, await ports.withAgentCode(claimed.pair), { proven });
     if (claimed.kind === 'later') throw new FulfilmentUnavailable(order.orderNo, claimed.seconds);
     if (claimed.kind === 'exhausted') return fulfilment.giveUp(order.orderNo);
     if (claimed.kind === 'failed' && order.refunded < order.paid) throw await notRefunded(order, skill);

@@ -1,16 +1,21 @@
 import type { OrderRow } from '../db/entities/orders.ts';
-import type { PayWay } from '../payments/channel.ts';
+import type { Mode, PayWay } from '../payments/channel.ts';
 import { digest } from '../payments/idempotency.ts';
 import { exponentOf } from '../payments/money.ts';
-import type { SkillPorts } from './ports.ts';
+import type { SkillPair, SkillPorts } from './ports.ts';
 import { ProofInvalid } from './refusals.ts';
 
-/** The networks of the dialect: a channel and the country of its money. */
-const NETWORKS: Readonly<Record<PayWay, string>> = {
+/** What offers called a network before its mode stood there: offers of that time are still redeemed. */
+const FORMER_NETWORKS: Readonly<Record<PayWay, string>> = {
   wechat: 'wechat:cn',
   alipay: 'alipay:cn',
   paypal: 'paypal:us',
 };
+
+/** The network of an order: its channel, and whether real money moves there. */
+function networkOf({ payWay, mode }: Pick<OrderRow, 'payWay' | 'mode'>): string {
+  return `${payWay}:${mode}`;
+}
 
 /** What an x402 client is asked to pay; equal for the life of the order. */
 export interface Requirement {
@@ -21,14 +26,14 @@ export interface Requirement {
   asset: string;
   payTo: 'merchant';
   maxTimeoutSeconds: number;
-  extra: { outTradeNo: string; payUrl: string; expiresAt: string; decimals: number };
+  extra: { outTradeNo: string; payUrl: string; expiresAt: string; decimals: number; mode: Mode };
 }
 
 /** The requirement of an order (x402 version 2). */
 export function requirementOf(order: OrderRow, publicUrl: string): Requirement {
   return {
     scheme: 'exact',
-    network: NETWORKS[order.payWay],
+    network: networkOf(order),
     amount: String(order.amount),
     asset: order.currency,
     payTo: 'merchant',
@@ -38,16 +43,17 @@ export function requirementOf(order: OrderRow, publicUrl: string): Requirement {
       payUrl: `${publicUrl}/pay/${order.orderNo}`,
       expiresAt: order.expiresAt.toISOString(),
       decimals: exponentOf(order.currency, order.payWay) ?? 2,
+      mode: order.mode,
     },
   };
 }
 
-/** The value of `PAYMENT-REQUIRED`. */
-export function paymentRequiredHeader(order: OrderRow, publicUrl: string): string {
+/** The value of `PAYMENT-REQUIRED`; the fragment of its address names the resource, all of which are called at one path. */
+export function paymentRequiredHeader({ order, skill }: SkillPair, publicUrl: string): string {
   return encode({
     x402Version: 2,
     resource: {
-      url: `${publicUrl}/api/v2/skillpay/resource`,
+      url: `${publicUrl}/api/v2/skillpay/resource#${skill.resource}`,
       description: [...order.subject].slice(0, 40).join(''),
       mimeType: 'application/json',
     },
@@ -60,9 +66,17 @@ export function paymentResponseHeader(order: OrderRow): string {
   return encode({
     success: true,
     transaction: order.orderNo,
-    network: NETWORKS[order.payWay],
+    network: networkOf(order),
     amount: String(order.paid),
   });
+}
+
+/** Why a call with a proof was not answered with its content. */
+export type Unsettled = 'payment_pending' | 'payment_unknown' | 'payment_expired' | 'refunded';
+
+/** The value of `PAYMENT-RESPONSE` of a call with a proof that gave no content (SettleResponse of x402 version 2). */
+export function paymentFailedHeader(order: OrderRow, errorReason: Unsettled): string {
+  return encode({ success: false, errorReason, transaction: order.orderNo, network: networkOf(order) });
 }
 
 /** A proof of payment as it was sent. */
@@ -96,8 +110,11 @@ export function requireSameOffer(
   order: OrderRow,
   { accepted }: Proof,
 ): void {
-  if (digest(accepted ?? null) !== digest(requirementOf(order, publicUrl)))
-    throw new ProofInvalid(HEADER, 'does not match the offer');
+  const offer = requirementOf(order, publicUrl);
+  const { mode: _, ...extra } = offer.extra;
+  const former = { ...offer, network: FORMER_NETWORKS[order.payWay], extra };
+  const sent = digest(accepted ?? null);
+  if (sent !== digest(offer) && sent !== digest(former)) throw new ProofInvalid(HEADER, 'does not match the offer');
 }
 
 /** Whether a text has the form of a pay-per-call number. */
