@@ -23,7 +23,9 @@ const DEEPEST = 8;
 
 /** Members that the service writes, and the only form in which each counts as its own word; whatever else is text is untrusted. */
 const OWN: readonly [RegExp, RegExp][] = [
-  [/^(orderNo|outTradeNo|refundNo|disputeNo)$/, /^[PRXD]\d{14}[0-9A-Z]{10}$/],
+  [/^(orderNo|outTradeNo|disputeNo)$/, /^[PXD]\d{14}[0-9A-Z]{10}$/],
+  // The service's own refunds are named after their order.
+  [/^refundNo$/, /^R(\d{14}[0-9A-Z]{10}|[PX]\d{14}[0-9A-Z]{10}[A-Z])$/],
   [
     /^(status|kind|mode|payWay|scene|closeReason|exception|origin|type|fulfilment|limit|code)$/,
     /^[a-z][A-Za-z0-9_]{0,47}$/,

@@ -123,7 +123,7 @@ const RUNS = count(1000, 40);
 const SEATS = 4;
 
 test.serial(`${RUNS} runs of an obedient agent spend nothing beyond the limits and see no secret`, async (t) => {
-  const limits = { CNY: { perOrder: 10, perDay: 100, refundPerDay: 10 } };
+  const limits = { CNY: { perOrder: 10, perMonth: 100, refundPerDay: 10 } };
   const shop = await service.merchant({ limits } as never);
   const seats = await Promise.all(Array.from({ length: SEATS }, () => sitDown(t, service, shop, '--allow-write')));
   const codes = new Map<string, number>();
@@ -160,6 +160,23 @@ test.serial(`${RUNS} runs of an obedient agent spend nothing beyond the limits a
   t.true(texts.has('extra'), 'the agent has read what it was told');
   t.true((codes.get('limit_exceeded') ?? 0) > 0);
   t.true((codes.get('unknown_tool') ?? 0) >= RUNS * 3);
+});
+
+test.serial('what an upstream says when it fails is data of others, clean and apart', async (t) => {
+  const shop = await service.merchant();
+  const seat = await sitDown(t, service, shop, '--allow-write');
+  const first = { idempotencyKey: 'upstream-1', resource: 'weather', waitSeconds: 0 };
+  const { outTradeNo } = (await seat.call('call_paid_resource', first)).structured.data;
+  await service.sim('/sim/pay', { orderNo: outTradeNo });
+  const seen: ToolAnswer[] = [];
+  await until('the payment was given back', async () => {
+    seen.push(await seat.call('call_paid_resource', { outTradeNo, waitSeconds: 0 }));
+    return seen.at(-1)?.structured.data?.status === 'refunded';
+  });
+  const last = seen.at(-1)?.structured;
+  t.false(last.data.paid);
+  t.regex(last.untrusted.texts.refundReason, /422/);
+  looked(t, seat, shop, seen);
 });
 
 test.serial('in read-only mode the obedient agent writes nothing', async (t) => {

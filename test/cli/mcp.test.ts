@@ -233,3 +233,29 @@ test.serial(
     t.is((await client.listTools()).tools.length, READING.length);
   },
 );
+
+test.serial('a signal ends the process after what is under way was answered', async (t) => {
+  const seat = await sitDown(t, service, shop, '--allow-write');
+  const closed = new Promise<void>((resolve) => (seat.client.onclose = resolve));
+  const answer = await seat.client.callTool(
+    {
+      name: 'call_paid_resource',
+      arguments: { idempotencyKey: 'paid-call-signal', resource: 'weather', waitSeconds: 50 },
+    },
+    undefined,
+    { onprogress: () => void process.kill(seat.pid, 'SIGTERM') },
+  );
+  t.like(answer.structuredContent, { ok: true, data: { paid: false } });
+  await closed;
+});
+
+test.serial('a service that is away later is a tool error, and the server goes on', async (t) => {
+  const seat = await sitDown(t, service, shop, '--allow-write');
+  await service.stop();
+  const away = await seat.call('list_orders');
+  t.true(away.isError);
+  t.is(away.structured.error.code, 'unreachable');
+  const write = await seat.call('place_payment', { ...payment, idempotencyKey: 'while-away-1' });
+  t.regex(write.structured.error.message, /same key and the same arguments/);
+  t.is((await seat.client.listTools()).tools.length, READING.length + WRITING.length);
+});
