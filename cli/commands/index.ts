@@ -178,6 +178,12 @@ export const nouns: readonly Noun[] = [
     summary: 'simulate payers and channels',
     load: () => import('./simulator/index.ts'),
   },
+  {
+    group: 'Develop',
+    name: 'mcp',
+    summary: 'serve agents over the Model Context Protocol',
+    load: () => import('./mcp.ts'),
+  },
   { group: 'Develop', name: 'open', summary: 'open the API explorer in a browser', load: () => import('./open.ts') },
 
   {

@@ -349,6 +349,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   [/^\/api\/v1\/skillpay\/agent-pay\/test$/, () => ({ data: { ok: true, message: 'PAY_DATA_UNKNOWN' } })],
   [/^\/api\/v1\/skillpay\/agent-pay$/, () => ({ data: { project: 'default', mode: 'live', developerId: 'sh-1' } })],
   [/^\/api\/v1\/stats\/skillpay$/, () => listOf({ resource: 'weather', offered: 3, paid: 2 })],
+  [/^\/api\/v2\/me$/, () => ({ data: { client_id: 'app_1', name: 'shop' } })],
   [/^\/api\/v2\/skillpay\/resources$/, () => listOf({ resource: 'weather', price: 0.1, currency: 'CNY' })],
   [/^\/api\/v2\/skillpay\/query\//, () => ({ data: skillRow })],
   [/^\/api\/v2\/skillpay\/resource$/, () => ({ data: { ...skillRow, content: { temperature: 21 } } })],
