@@ -16,7 +16,8 @@ export interface Field {
   /** What stands for the value in help. */
   value: string;
   help: string;
-  read?: (text: string) => unknown;
+  /** Reads a value; `before` is what an earlier flag of the same name gave. */
+  read?: (text: string, before?: unknown) => unknown;
   choices?: readonly string[];
   /** What `--clear` sends; null by default. */
   empty?: unknown;

@@ -8,6 +8,9 @@ const ENVIRONMENT = `Environment
   PAYCTL_TIMEOUT       seconds to wait for a response (flag: --timeout)
   PAYCTL_CONFIG_DIR    directory of contexts.json and credentials.json
   PAYCTL_SIMULATOR     URL of the simulator (flag: --simulator)
+  PAYCTL_CLIENT_ID     application of payctl mcp (flag: --client-id)
+  PAYCTL_CLIENT_SECRET        its secret
+  PAYCTL_CLIENT_SECRET_FILE   file with its secret (flag: --client-secret-file)
   CI                   never prompt (flag: --no-input)
   NO_COLOR FORCE_COLOR TERM=dumb   color (flag: --color, which takes precedence)
 

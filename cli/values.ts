@@ -128,6 +128,7 @@ const GOOD = new Set([
   'delivered',
   'resolved',
   'healed',
+  'approved',
 ]);
 const WAIT = new Set([
   'created',
@@ -143,8 +144,9 @@ const WAIT = new Set([
   'open',
   'listed',
   'staging',
+  'waiting_for_approval',
 ]);
-const BAD = new Set(['failed', 'abnormal', 'refused', 'missing', 'down', 'blocked', 'prod', 'live']);
+const BAD = new Set(['failed', 'abnormal', 'refused', 'missing', 'down', 'blocked', 'rejected', 'prod', 'live']);
 
 /** The look of a status word. */
 export function lookOf(text: string): Look | undefined {

@@ -28,9 +28,10 @@ export interface LoadedConfig {
   oauth: { issuer: string; tokenTtlSeconds: number };
   /** Newest first: the first seals, all of them open. */
   security: { masterKeys: NonNullable<Values['Security.MasterKey']> };
-  skillpay: { brand: string; devMode: boolean; offerTtlSeconds: number };
+  skillpay: { brand: string | undefined; devMode: boolean; offerTtlSeconds: number };
   simulator: { listen: Values['Simulator.Listen']; url: string | undefined; dir: string };
   channels: { timeoutMs: number; confirmAbove: number };
+  approval: { refundAbove: number };
   explorer: { enabled: boolean };
   metrics: { listen: Values['Metrics.Listen'] };
   log: { level: Values['Log.Level'] };

@@ -118,6 +118,7 @@ function assemble(
       dir: at('Simulator.Dir', values['Simulator.Dir']),
     },
     channels: { timeoutMs: values['Channels.TimeoutMs'], confirmAbove: values['Channels.ConfirmAbove'] },
+    approval: { refundAbove: values['Approval.RefundAbove'] },
     explorer: { enabled: values['Explorer.Enabled'] ?? !production },
     metrics: { listen: values['Metrics.Listen'] },
     log: { level: values['Log.Level'] },

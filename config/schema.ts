@@ -146,11 +146,13 @@ export const keys = {
       'Encrypts channel secrets and private keys, newest key first. Generated for the embedded database, required for PostgreSQL.',
     secret: true,
   } satisfies KeySpec,
-  'Skillpay.Brand': text(
+  'Skillpay.Brand': optional(
     z.string().regex(/^[A-Za-z][A-Za-z0-9]{0,31}$/),
     '1 to 32 letters and digits, starting with a letter',
-    'Weixin',
-    { sentence: 'First part of the pay-per-call header <Brand>-Pay-Required.' },
+    {
+      sentence:
+        'First part of the pay-per-call header <Brand>-Pay-Required. If not set, it follows the channel of the order: Weixin, Alipay or PayPal.',
+    },
   ),
   'Skillpay.DevMode': flag(
     false,
@@ -172,6 +174,12 @@ export const keys = {
     100_000_000,
     1000,
     "A notification of a payment above this amount, in major units of the payment's currency, counts only when the channel confirms it in a query.",
+  ),
+  'Approval.RefundAbove': whole(
+    0,
+    100_000_000,
+    0,
+    'Refunds above this amount, in major units of their currency, wait for a second administrator; what was refunded of the order without approval counts too. 0 for none.',
   ),
   'Explorer.Enabled': optionalFlag(
     'Serves the API explorer and the OpenAPI document under /swagger; if not set, everywhere but in production.',

@@ -137,6 +137,13 @@ export const nouns: readonly Noun[] = [
   },
   {
     group: 'Payments',
+    name: 'approval',
+    plural: 'approvals',
+    summary: 'refunds that wait for a second administrator',
+    load: () => import('./approval/index.ts'),
+  },
+  {
+    group: 'Payments',
     name: 'exception',
     plural: 'exceptions',
     summary: 'cases that need manual review',
@@ -170,6 +177,12 @@ export const nouns: readonly Noun[] = [
     name: 'simulator',
     summary: 'simulate payers and channels',
     load: () => import('./simulator/index.ts'),
+  },
+  {
+    group: 'Develop',
+    name: 'mcp',
+    summary: 'serve agents over the Model Context Protocol',
+    load: () => import('./mcp.ts'),
   },
   { group: 'Develop', name: 'open', summary: 'open the API explorer in a browser', load: () => import('./open.ts') },
 

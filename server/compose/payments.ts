@@ -20,10 +20,13 @@ import { paymentOperations, type PaymentOperations } from '../payments/operation
 import { payerOrders } from '../payments/payer.ts';
 import type { Effects, Ports } from '../payments/ports.ts';
 import { refundQuestions } from '../payments/refund-questions.ts';
+import { readLimits } from '../payments/limits-view.ts';
 import type { RouteGroup } from '../routes/index.ts';
+import { limitRoutes } from '../routes/limits.ts';
 import { notifyRoutes } from '../routes/notify.ts';
 import { payerRoutes } from '../routes/payer.ts';
 import { consolePaymentRoutes, paymentRoutes } from '../routes/payment.ts';
+import { approvalRoutes } from '../routes/v1/approvals.ts';
 import { billRoutes } from '../routes/v1/bills.ts';
 import { bookRoutes } from '../routes/v1/books.ts';
 import { disputeRoutes } from '../routes/v1/disputes.ts';
@@ -81,6 +84,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
     checkpoint,
     publicUrl: config.server.publicUrl,
     confirmAbove: config.channels.confirmAbove,
+    refundAbove: config.approval.refundAbove,
     effects: composeEffects(...effects(raise)),
   };
   const billPorts: BillPorts = { ...ports, openPatient: () => reopened(base) };
@@ -97,6 +101,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
       orderRoutes(operations),
       refundRoutes(operations),
       disputeRoutes(operations),
+      approvalRoutes(operations),
       exceptionRoutes(operations),
       billRoutes(billOperations({ ...billPorts, patiently: outsideRequestTime })),
       explainRoutes({ explain: explainOrder({ store, now, channels: needs.channels, debug }) }),
@@ -105,6 +110,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
       paymentRoutes({ ...operations, consoleClientId }),
       ownDisputeRoutes(operations),
       notifyRoutes(operations),
+      limitRoutes({ limitsOf: readLimits(ports) }),
       payerRoutes(payerOrders(ports, operations)),
     ],
     checkOrder: checkOrder(ports),

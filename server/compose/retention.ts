@@ -3,6 +3,7 @@ import {
   type Removal,
   removeDeliveries,
   removeEffects,
+  removeLimitUses,
   removeMessages,
   removeNotices,
   removeRefundQuestions,
@@ -14,6 +15,8 @@ import type { Base } from './base.ts';
 
 const HOUR = 3600;
 const DAY_MS = 86_400_000;
+/** Two months: an order that ends later gives nothing back that would still count. */
+const LIMIT_USE_DAYS = 62;
 
 /** Assembles the clean-ups of what has had its time: a task of its own for each kind, so that none stops another. */
 export function composeRetention({
@@ -44,6 +47,7 @@ export function composeRetention({
     task('effects', retention.effectDays, removeEffects),
     task('refund-questions', retention.refundQuestionDays, removeRefundQuestions),
     task('bill-lines', retention.billLineDays, removeBillLines),
+    task('limit-uses', LIMIT_USE_DAYS, removeLimitUses),
     task('unpaid-orders', retention.unpaidOrderDays, removeUnpaidOrders),
   ];
 }

@@ -4,6 +4,7 @@ import { CompiledQuery } from 'kysely';
 import { AppError, CommitUnknown } from '../errors.ts';
 import type { OpenDatabase } from './orm.ts';
 import { layoutOf, type Ran, ReadTable, type Statements, Table } from './table.ts';
+import { ApprovalEntity } from './entities/approvals.ts';
 import * as bills from './entities/bills.ts';
 import * as catalog from './entities/catalog.ts';
 import type { RowOf } from './entities/columns.ts';
@@ -139,6 +140,7 @@ const TABLES = {
   knownAddresses: identity.KnownAddressEntity,
   sessions: identity.SessionEntity,
   revokedTokens: identity.RevokedTokenEntity,
+  limitUses: identity.LimitUseEntity,
   audit: identity.AuditEntity,
   auditKeys: identity.AuditKeyEntity,
   projects: catalog.ProjectEntity,
@@ -170,6 +172,7 @@ const TABLES = {
   keys: orders.IdempotencyKeyEntity,
   refunds: RefundEntity,
   refundQuestions: RefundQuestionEntity,
+  approvals: ApprovalEntity,
   removedOrders: RemovedOrdersEntity,
   skillOrders: SkillOrderEntity,
   agentPays: AgentPayEntity,

@@ -31,6 +31,12 @@ export const accessCodes = {
     meaning: 'The last enabled administrator cannot be disabled, demoted or deleted.',
     remedy: 'Create or enable another one first.',
   },
+  limit_exceeded: {
+    title: 'Limit of the application exceeded',
+    meaning:
+      'An administrator limits what the application may order or refund, and this request is above it. `limit` names the limit (`perOrder`, `perDay`, `perMonth`, `refundPerDay`, `ordersPerHour`, or `currency` when the currency is not allowed), `allowed` what it is and `left` what is left of it in major units of `currency` (`ordersPerHour`: orders), `resetsAt` when it is counted anew.',
+    remedy: 'Ask for at most `left`, wait until `resetsAt`, or ask an administrator for another limit.',
+  },
   login_busy: {
     title: 'Too many concurrent logins',
     meaning: 'This instance is processing too many logins at the same time.',
@@ -50,7 +56,7 @@ export const accessCodes = {
   password_confirmation_required: {
     title: 'Password confirmation required',
     meaning:
-      'Changing administrators, channel configurations, certificates or trusted applications requires a password that was given in this session within the last five minutes.',
+      'Changing administrators, channel configurations, certificates or trusted applications, or loosening the limits of an application, requires a password that was given in this session within the last five minutes.',
     remedy: 'Send the password to POST /api/v1/me/confirm or log in again, then repeat the request.',
   },
   password_weak: {

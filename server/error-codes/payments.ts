@@ -5,6 +5,16 @@ export const paymentsCodes = {
     meaning: 'The amount is not a positive decimal with at most the decimals of its currency, up to 100000000.',
     remedy: 'Send a number or a decimal string in major units.',
   },
+  approval_by_asker: {
+    title: 'Approval by who asked',
+    meaning: 'The administrator who asked for the refund tried to approve it.',
+    remedy: 'Have another administrator approve it.',
+  },
+  approval_decided: {
+    title: 'Already decided',
+    meaning: 'The refund was approved or rejected before.',
+    remedy: 'Get the approval to see who decided it, and the refund to see what became of it.',
+  },
   bill_being_read: {
     title: 'Bill is being read',
     meaning: 'Another reading of the same bill began meanwhile, and only the later one counts.',

@@ -6,6 +6,7 @@ export const EVENT_TYPES = [
   'order.failed',
   'order.payer_action_required',
   'order.exception',
+  'refund.approval_requested',
   'refund.succeeded',
   'refund.failed',
   'refund.abnormal',

@@ -1,4 +1,4 @@
-import type { ApiAppRow } from '../db/entities/identity.ts';
+import type { ApiAppRow, AppLimits } from '../db/entities/identity.ts';
 import { defaultLatePayment, type SettingColumns } from './api-app-rules.ts';
 import { hash } from 'node:crypto';
 import { hashSecret, newClientId, newClientSecret, secretHint } from './secrets.ts';
@@ -16,6 +16,7 @@ export interface NewApp {
   kind?: ApiAppRow['kind'];
   clientId?: string;
   secret?: string;
+  limits?: AppLimits | null;
 }
 
 /** A new row and its secret. */
@@ -26,6 +27,7 @@ export function newAppRow(columns: SettingColumns, { project, at, ...given }: Ne
     project,
     kind: given.kind ?? 'merchant',
     ...columns,
+    limits: given.limits ?? null,
     enabled: true,
     ...secretColumns(secret, at),
     generation: 1,

@@ -2,6 +2,7 @@ import type { ApiAppRow, LatePayment } from '../db/entities/identity.ts';
 import type { Tx } from '../db/store.ts';
 import { type FieldError, InvalidRequest } from '../errors.ts';
 import { readNetwork } from '../addresses.ts';
+import type { LimitsChange } from './app-limits.ts';
 import { needTrust, scopes as knownScopes } from './scopes.ts';
 
 /** What a caller may decide about an application. */
@@ -13,6 +14,7 @@ export interface AppSettings {
   rateLimit: number | null;
   latePayment: Partial<LatePayment> | null;
   remark: string | null;
+  limits?: LimitsChange | undefined;
 }
 
 /** What happens to late money unless an application says otherwise (O9 in server/README.md, "Orders"). */

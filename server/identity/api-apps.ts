@@ -3,6 +3,7 @@ import type { Store, Tx } from '../db/store.ts';
 import { Conflict, NotFound } from '../errors.ts';
 import { type WithSecret, newAppRow, secretColumns } from './api-app-row.ts';
 import { type AppSettings, requireProject, toColumns } from './api-app-rules.ts';
+import { changedLimits, loosens } from './app-limits.ts';
 import { type Audit, by } from './audit.ts';
 import { exists } from './authenticators.ts';
 import type { Actor, AppFilter, IdentityQueries } from './ports.ts';
@@ -28,7 +29,8 @@ export interface ApiApps {
   list(filter: Omit<AppFilter, 'kinds'>): Promise<ApiAppRow[]>;
   get(clientId: string): Promise<ApiAppRow>;
   create(actor: Actor, settings: AppSettings & { project: string }): Promise<WithSecret>;
-  update(actor: Actor, clientId: string, change: Partial<AppSettings>): Promise<ApiAppRow>;
+  /** `mayLoosen` may refuse limits that allow more than before. */
+  update(actor: Actor, clientId: string, change: Partial<AppSettings>, mayLoosen?: () => void): Promise<ApiAppRow>;
   /** Without `enabled` it flips. */
   toggle(actor: Actor, clientId: string, enabled: boolean | undefined): Promise<ApiAppRow>;
   rotateSecret(actor: Actor, clientId: string, rotation: Rotation): Promise<WithSecret>;
@@ -45,7 +47,12 @@ export function createApiApps(ports: ApiAppPorts): ApiApps {
     list: (filter) => store.read((tx) => queries.apps(tx, { ...filter, kinds })),
     get: (clientId) => store.read((tx) => required(tx.apps.find({ clientId }), debug)),
     create: (actor, settings) => store.transaction((tx) => createApp(tx, { audit, now }, actor, settings)),
-    update: (actor, clientId, patch) => change(actor, clientId, 'app.update', (app) => toColumns(merge(app, patch))),
+    update: (actor, clientId, patch, mayLoosen) =>
+      change(actor, clientId, 'app.update', (app) => {
+        const limits = changedLimits(app.limits, patch.limits);
+        if (loosens(app.limits, limits)) mayLoosen?.();
+        return { ...toColumns(merge(app, patch)), limits };
+      }),
     toggle: (actor, clientId, enabled) =>
       change(actor, clientId, 'app.toggle', (app) => {
         const wanted = enabled ?? !app.enabled;
@@ -74,11 +81,12 @@ export async function createApp(
   tx: Tx,
   { audit, now }: Pick<ApiAppPorts, 'audit' | 'now'>,
   actor: Actor,
-  { project, ...settings }: AppSettings & { project: string },
+  { project, limits: asked, ...settings }: AppSettings & { project: string },
 ): Promise<WithSecret> {
   const columns = toColumns(settings);
+  const limits = changedLimits(null, asked);
   await requireProject(tx, project);
-  const made = newAppRow(columns, { project, at: now() });
+  const made = newAppRow(columns, { project, at: now(), limits });
   await tx.apps.insert(made.app);
   await audit(tx, { ...by(actor), action: 'app.create', target: made.app.clientId, after: facts(made.app) });
   return made;
@@ -87,9 +95,9 @@ export async function createApp(
 /** What the audit log says about an application. */
 export function facts(app: ApiAppRow): object {
   const { name, project, scopes, enabled, trusted, allowedIps, rateLimit, latePayment, remark } = app;
-  const { secretHint, previousSecretExpiresAt, generation } = app;
+  const { limits, secretHint, previousSecretExpiresAt, generation } = app;
   const settings = { name, project, scopes, enabled, trusted, allowedIps, rateLimit, latePayment, remark };
-  return { ...settings, secretHint, previousSecretExpiresAt, generation };
+  return { ...settings, limits, secretHint, previousSecretExpiresAt, generation };
 }
 
 /** The settings of an application with a change laid over them; `null` clears, what is left out stays. */

@@ -3,6 +3,7 @@ import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
 import { type Change, type EffectRun, MOVED_OF_ORDER, MOVED_OF_REFUND, type OpenedRefund } from './core/change.ts';
 import { type Move, ORDER_MOVES, REFUND_MOVES } from './core/moves.ts';
+import { recountOrder } from './limits.ts';
 import { jsonable, raiseException, resolveExceptions, runEffect, tellOrder, tellRefund } from './follow-ups.ts';
 import type { OrderState, RefundState } from './order.ts';
 import type { Ports } from './ports.ts';
@@ -37,7 +38,10 @@ export async function apply(ports: Ports, tx: Tx, before: Rows, change: Change, 
   refuseImpossible(ports, before, change);
   const after = await writeBeside(ports, tx, await writeRows(ports, tx, before, change, via), change);
   if (change.wake) await tx.wake(change.wake, { orderNo: after.order.orderNo });
-  return change.open ? openRefund(ports, tx, after.order, change.open) : after;
+  const done = change.open ? await openRefund(ports, tx, after.order, change.open) : after;
+  // The last that it locks (server/README.md, "Locks").
+  if (before.order.limited) await recountOrder(tx, before.order, done.order);
+  return done;
 }
 
 /**

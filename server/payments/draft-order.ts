@@ -87,6 +87,7 @@ export function draftOrder(
     approvalAskedAt: null,
     reverseDoubtAt: null,
     settlement: null,
+    limited: payee.limits !== null,
     checks: 0,
     nextCheckAt: null,
     leasedUntil: null,

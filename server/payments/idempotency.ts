@@ -90,6 +90,14 @@ export async function claimKey(tx: Tx, claim: KeyClaim, intentNo: string, now: D
   claim.leasedUntil = leasedUntil;
 }
 
+/** Hands an error on that rolls the claim back with the rest: the key is not this request's any more. */
+export function givingUp(claim: KeyClaim | undefined): (error: unknown) => never {
+  return (error) => {
+    if (claim) claim.taken = false;
+    throw error;
+  };
+}
+
 /** RFC 8785: members sorted by UTF-16 code units, numbers and strings as ECMAScript writes them. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;

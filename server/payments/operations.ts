@@ -3,6 +3,7 @@ import { NotFound } from '../errors.ts';
 import { afterIntent } from './ask.ts';
 import { type DisputeAnswer, disputeDeeds } from './answer-dispute.ts';
 import type { ComplaintResult } from './channel.ts';
+import { refundApprovals } from './approvals.ts';
 import { capturePayment } from './capture.ts';
 import { closePayment } from './close.ts';
 import { refundableOf } from './core/decide-refund.ts';
@@ -57,7 +58,8 @@ export function paymentOperations(ports: Ports) {
     ): Promise<OrderView> {
       const app = await ports.store.read((tx) => tx.apps.find({ clientId }));
       if (!app) throw new NotFound('application');
-      const payee = { clientId, project: app.project, latePayment: app.latePayment, actor: `app:${clientId}`, person };
+      const { project, latePayment, limits } = app;
+      const payee = { clientId, project, latePayment, limits, actor: `app:${clientId}`, person };
       return show(await place(payee, request, { claim }));
     },
     async query(asker: Asker, orderNo: string): Promise<OrderView> {
@@ -96,6 +98,7 @@ export function paymentOperations(ports: Ports) {
     retryRefund: async (asker: Asker, refundNo: string) => placed(await repairs.retryRefund(asker, refundNo)),
     resolveRefund: async (asker: Asker, refundNo: string, action: RefundAction, reason: string) =>
       placed(await repairs.resolveRefund(asker, refundNo, action, reason)),
+    ...refundApprovals(ports),
     readDispute: reading.dispute,
     disputes: reading.disputes,
     answerDispute: async (asker: Asker, disputeNo: string, answer: DisputeAnswer, claim?: KeyClaim) =>

@@ -6,6 +6,10 @@ export type OrderState = (typeof ORDER_STATES)[number];
 export const REFUND_STATES = ['pending', 'processing', 'succeeded', 'failed', 'abnormal'] as const;
 export type RefundState = (typeof REFUND_STATES)[number];
 
+/** What the wire calls a refund's state: the stored one, or that a second administrator has to approve it. */
+export const REFUND_STATUSES = [...REFUND_STATES, 'waiting_for_approval'] as const;
+export type RefundStatus = (typeof REFUND_STATUSES)[number];
+
 /** What the wire calls an order's state: the stored one, or what the refunds make of a paid one. */
 export const ORDER_STATUSES = [...ORDER_STATES, 'partially_refunded', 'refunded'] as const;
 export type OrderStatus = (typeof ORDER_STATUSES)[number];

@@ -1,4 +1,4 @@
-import type { LatePayment } from '../db/entities/identity.ts';
+import type { AppLimits, LatePayment } from '../db/entities/identity.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/store.ts';
 import type { ChannelOptions } from './channel-options.ts';
@@ -35,6 +35,8 @@ export interface Payee {
   clientId: string;
   project: string;
   latePayment: LatePayment;
+  /** Of the application; null = it has none. */
+  limits: AppLimits | null;
   actor: string;
   /** The administrator who places it from the console. */
   person?: Asker['person'];

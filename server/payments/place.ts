@@ -9,7 +9,8 @@ import type { Channel, Outcome, PlaceOrder } from './channel.ts';
 import { canCapture } from './core/wish-capture.ts';
 import { canSendAgain, hasCredential } from './core/wish-order.ts';
 import { draftOrder } from './draft-order.ts';
-import { claimKey, type KeyClaim } from './idempotency.ts';
+import { claimKey, givingUp, type KeyClaim } from './idempotency.ts';
+import { countOrder } from './limits.ts';
 import type { Payee, PayRequest, PlaceOptions } from './pay-request.ts';
 import type { Ports } from './ports.ts';
 import { ChannelAnswerUnusable, ChannelRefused, MerchantNumberUsed, unknownOutcome } from './refusals.ts';
@@ -27,6 +28,8 @@ export function placePayment(ports: Ports): PlacePayment {
     const draft = draftOrder(active, payee, request, options, ports.now());
     const claim = async (tx: Tx) => {
       const claimed = await claimOrder(ports, tx, draft, request, options);
+      if (claimed.fresh && payee.limits)
+        await countOrder(tx, payee.limits, claimed.order).catch(givingUp(options.claim));
       await noteDeed(ports, tx, payee, placed(claimed.order));
       return claimed;
     };

@@ -103,6 +103,8 @@ export interface Ports {
   urlFault: UrlRule;
   /** A notice of a payment of more than this, in major units of its currency, counts only when the channel confirms it. */
   confirmAbove: number;
+  /** Refunds of an order above this, in major units, wait for a second administrator; 0 = none. */
+  refundAbove: number;
   log: (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
   /** Named places between awaits where tests let the process die. */
   checkpoint: (name: string) => void;

@@ -1,3 +1,4 @@
+import type { ApprovalRow } from '../db/entities/approvals.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
@@ -5,9 +6,11 @@ import { apply, type Via } from './apply.ts';
 import { afterIntent, ask, intend, refundOrder } from './ask.ts';
 import { type Deed, noteDeed } from './follow-ups.ts';
 import { decideNewRefund, refundableOf, refundsRefused } from './core/decide-refund.ts';
+import { needsApproval } from './core/needs-approval.ts';
 import { isSendable } from './core/plan.ts';
-import { claimKey, type KeyClaim } from './idempotency.ts';
-import { readAmount } from './money.ts';
+import { claimKey, givingUp, type KeyClaim } from './idempotency.ts';
+import { countRefund } from './limits.ts';
+import { exponentOf, readAmount } from './money.ts';
 import { newNumber } from './numbers.ts';
 import type { RefundOrigin } from './order.ts';
 import type { Asker, Ports } from './ports.ts';
@@ -114,7 +117,7 @@ export async function claimRefund(
   const same = await sameRefund(tx, order, request);
   if (same) {
     if (claim) await claimKey(tx, claim, same.refundNo, now);
-    if (same.state !== 'failed') return resume(order, same, now);
+    if (same.state !== 'failed' || same.approval === 'rejected') return resume(order, same, now);
     return { pair: await retryRefund(ports, tx, { order, refund: same }, asker.actor), due: true };
   }
   await options.guard?.(tx, order);
@@ -142,19 +145,48 @@ async function openNew(
     merchantRefundNo: request.merchantRefundNo ?? null,
     actor: asker.actor,
     cause: 'refund',
+    waits: false,
     mayRepeat: !claim && !request.merchantRefundNo && !refundNo,
   };
   const earlier = await tx.refunds.list({ orderNo: order.orderNo });
+  const above = approvalAbove(ports, order);
+  asked.waits = above !== null && needsApproval(earlier, asked, above);
   const change = permitted(decideNewRefund(order, { ...facts, earlier }, asked, now), order);
   if (claim) await claimKey(tx, claim, asked.refundNo, now);
   const { order: after, refund } = await apply(ports, tx, { order }, change, asked);
+  if (asked.waits) await tx.approvals.insert(waiting(order, refund!));
+  const app = asked.origin === 'merchant' ? await tx.apps.find({ clientId: order.clientId }) : undefined;
+  if (app?.limits) await countRefund(tx, app.limits, order, asked.amount, now).catch(givingUp(claim));
   return { pair: { order: after, refund: refund! }, due: refund!.sentAt! <= now };
 }
 
 /** The guard and the reservation again, in the caller's transaction; the number at the channel stays. */
 export async function retryRefund(ports: Ports, tx: Tx, pair: Pair, actor: string): Promise<Pair> {
+  await refuseUnapproved(ports, tx, pair);
   const facts = await loadRefundFacts(ports, tx, pair.order);
   return settleRefundLocked(ports, tx, pair, { wish: 'retry', facts }, { cause: 'retry', actor });
+}
+
+/** A refund that failed and was not approved reserves its amount anew, which may now be above what goes without approval. */
+async function refuseUnapproved(ports: Ports, tx: Tx, { order, refund }: Pair): Promise<void> {
+  if (refund.state !== 'failed' || refund.approval !== null) return;
+  const above = approvalAbove(ports, order);
+  if (above === null) return;
+  if (!needsApproval(await tx.refunds.list({ orderNo: order.orderNo }), refund, above)) return;
+  const message = 'Refunds of this order need approval by now. Make a new refund, which then waits for it.';
+  throw refusalFor({ refuse: { code: 'refund_not_retryable', message } }, order);
+}
+
+/** From how much on a second administrator is needed, in minor units; null = never. */
+function approvalAbove({ refundAbove }: Ports, { currency, payWay }: OrderRow): bigint | null {
+  const exponent = exponentOf(currency, payWay) ?? 0;
+  return refundAbove === 0 ? null : BigInt(refundAbove) * 10n ** BigInt(exponent);
+}
+
+function waiting({ payWay }: OrderRow, refund: RefundRow): ApprovalRow {
+  const { refundNo, orderNo, clientId, project, amount, currency, reason, actor: askedBy, createdAt } = refund;
+  const facts = { refundNo, orderNo, clientId, project, payWay, amount, currency, reason, askedBy, createdAt };
+  return { ...facts, state: 'waiting', decidedBy: null, decision: null, decidedAt: null };
 }
 
 /** The refund that a repeated merchantRefundNo means; another amount is refused. */

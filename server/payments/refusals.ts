@@ -1,5 +1,5 @@
 import type { OrderRow } from '../db/entities/orders.ts';
-import { AppError, type ChannelRefusal, Conflict, InvalidRequest, NotAllowed } from '../errors.ts';
+import { AppError, type ChannelRefusal, Conflict, Forbidden, InvalidRequest, NotAllowed } from '../errors.ts';
 import type { UnknownCause } from './channel.ts';
 import type { Refusal } from './core/change.ts';
 import { refundableOf } from './core/decide-refund.ts';
@@ -94,6 +94,33 @@ export class RefundsBlocked extends Conflict {
       extra: { orderNo, exception },
       hint: 'Find it with payctl exception list, then resolve it with payctl exception resolve.',
     });
+  }
+}
+
+/** Which limit of an application is in the way, in major units; it is counted anew at `resetsAt`. */
+export interface LimitReached {
+  limit: 'perOrder' | 'perDay' | 'perMonth' | 'refundPerDay' | 'ordersPerHour' | 'currency';
+  currency: string;
+  allowed: number;
+  left: number;
+  resetsAt: Date | null;
+}
+
+/** More than an administrator allows the application (403). */
+export class LimitExceeded extends Forbidden {
+  constructor({ resetsAt, ...reached }: LimitReached) {
+    const { limit, currency, allowed, left } = reached;
+    const until = resetsAt ? `; it is counted anew at ${resetsAt.toISOString()}` : '';
+    super(
+      'limit_exceeded',
+      limit === 'currency'
+        ? `The limits of the application do not allow ${currency}.`
+        : `The limit ${limit} of the application is ${allowed} (${currency}), of which ${left} is left${until}.`,
+      {
+        extra: { ...reached, resetsAt: resetsAt?.toISOString() ?? null },
+        hint: 'GET /api/v2/limits shows what is left. Only an administrator can change the limits.',
+      },
+    );
   }
 }
 

@@ -7,7 +7,7 @@ import { refundableOf } from './core/decide-refund.ts';
 import { hasCredential } from './core/wish-order.ts';
 import type { ExceptionKind } from './exception-kinds.ts';
 import { majorNumber, type Money } from './money.ts';
-import type { OrderStatus } from './order.ts';
+import type { OrderStatus, RefundStatus } from './order.ts';
 
 /** The wire's word for an order: refunds make `partially_refunded` and `refunded` of what was paid. */
 export function statusOf(order: Pick<OrderRow, 'state' | 'paid' | 'refunded'>): OrderStatus {
@@ -15,6 +15,11 @@ export function statusOf(order: Pick<OrderRow, 'state' | 'paid' | 'refunded'>): 
   if (moneyCame && order.refunded >= order.paid) return 'refunded';
   if (order.state === 'paid' && order.refunded > 0n) return 'partially_refunded';
   return order.state;
+}
+
+/** The wire's word for a refund: one that nobody has approved yet waits. */
+export function refundStatusOf({ state, approval }: Pick<RefundRow, 'state' | 'approval'>): RefundStatus {
+  return state === 'pending' && approval === 'waiting' ? 'waiting_for_approval' : state;
 }
 
 /** A refund as it appears on the wire; `fee` is what its bill says, once there is one. */
@@ -28,12 +33,12 @@ export function viewRefund(refund: RefundRow, payWay: OrderRow['payWay'], fee?: 
     refundAmountMinor: Number(refund.amount),
     currency: refund.currency,
     reason: refund.reason,
-    status: refund.state,
+    status: refundStatusOf(refund),
     elsewhere: refund.elsewhere,
     failure: refund.failureCode ? { code: refund.failureCode, message: refund.failureMessage ?? '' } : null,
     channelRefundNo: refund.channelRefundNo,
     fee: fee ? viewMoney({ minor: fee.fee, currency: fee.currency }, payWay) : null,
-    nextCheckAt: iso(refund.nextCheckAt),
+    nextCheckAt: refund.approval === 'waiting' ? null : iso(refund.nextCheckAt),
     createdAt: refund.createdAt.toISOString(),
     finishedAt: iso(refund.finishedAt),
   };

@@ -55,7 +55,7 @@ export async function paymentRequired(
 }
 
 /** What the dialects of the proofs add to an answer that brings no content. */
-function failedBy({ proofs }: Call, pair: SkillPair, why: Failure): Failed {
+export function failedBy({ proofs }: Call, pair: SkillPair, why: Failure): Failed {
   const all = proofs.map(({ dialect }) => dialect.failed?.(pair, why) ?? {});
   const type = all.find((one) => one.type !== undefined)?.type;
   return { headers: merged(all.map(({ headers }) => headers)), ...(type !== undefined && { type }) };

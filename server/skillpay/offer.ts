@@ -43,7 +43,8 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
       const app = await tx.apps.find({ clientId });
       if (!app) throw new NotFound('application');
       const project = await tx.projects.find({ code: app.project });
-      const payee = { clientId, project: app.project, latePayment: app.latePayment, actor: `app:${clientId}` };
+      const { latePayment, limits } = app;
+      const payee = { clientId, project: app.project, latePayment, limits, actor: `app:${clientId}` };
       return { payee, enabled: project?.enabled === true };
     });
   }

@@ -1,7 +1,7 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import { afterIntent } from '../payments/ask.ts';
 import { digest } from '../payments/idempotency.ts';
-import { contentAnswer, paymentRequired, refundedAnswer, type Redeemed } from './answers.ts';
+import { contentAnswer, failedBy, paymentRequired, refundedAnswer, type Redeemed } from './answers.ts';
 import { isLive, isRefunded, readPair, type Claimed } from './claim.ts';
 import { type Call, type Failure, ProofRejected } from './dialects/dialect.ts';
 import type { Fulfilment } from './fulfil.ts';
@@ -105,7 +105,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
   async function refusalOf(pair: SkillPair, silent: boolean, call: Call): Promise<Error> {
     const { order } = pair;
     if (order.state === 'failed' || isOnPurpose(order)) return new OrderClosed(order.orderNo);
-    if (order.state === 'closed' && !silent) return new PaymentExpired();
+    if (order.state === 'closed' && !silent) return new PaymentExpired(failedBy(call, pair, 'expired'));
     return paymentRequired(ports, pair, call, silent ? 'unknown' : 'unpaid');
   }
 

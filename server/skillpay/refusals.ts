@@ -27,10 +27,11 @@ export class PaymentRequired extends AppError {
 
 /** The offer ended unpaid (402): no number and no code, the caller begins anew. */
 export class PaymentExpired extends AppError {
-  constructor() {
+  constructor({ headers, type }: Pick<Ask, 'type'> & Partial<Pick<Ask, 'headers'>> = {}) {
     super('payment_expired', 402, 'The offer has expired without a payment.', {
       hint: 'Call the resource again without X-Out-Trade-No to get a new offer.',
-      headers: { 'Cache-Control': 'no-store' },
+      headers: { 'Cache-Control': 'no-store', ...headers },
+      ...(type !== undefined && { type }),
     });
   }
 }

@@ -22,6 +22,7 @@ test('a healthy place: exit 0 and no fix', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   place.api.on('GET /api/v1/exceptions', () => list());
+  place.api.on('GET /api/v1/approvals', () => list());
   place.api.on('GET /api/v1/refunds', () => list());
   const { code, findings } = await examine(place);
   t.deepEqual(
@@ -111,7 +112,7 @@ test('open exceptions and certificates that end soon are warnings: exit 0', asyn
   const { code, findings } = await examine(place);
   t.deepEqual(
     findings.filter(({ status }) => status === 'degraded').map(({ check }) => check),
-    ['alipay_app_cert', 'exceptions', 'refunds'],
+    ['alipay_app_cert', 'exceptions', 'refunds', 'approvals'],
   );
   t.is(code, 0);
 });

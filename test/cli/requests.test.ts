@@ -18,6 +18,12 @@ const CASES: [line: string, request: string, body?: unknown][] = [
     { name: 'shop', scopes: ['payment:write', 'payment:read'], trusted: true, rateLimit: 60 },
   ],
   ['app update app_1 --remark ""', 'PUT /api/v1/api-apps/app_1', { remark: '' }],
+  [
+    'app update app_1 --limit CNY.perDay=1000.50,CNY.ordersPerHour=60 --limit CNY.perOrder=none,USD=none',
+    'PUT /api/v1/api-apps/app_1',
+    { limits: { CNY: { perDay: '1000.50', ordersPerHour: 60, perOrder: null }, USD: null } },
+  ],
+  ['app limits app_1', 'GET /api/v1/api-apps/app_1/limits'],
   ['app update app_1 --clear remark,allowed-ips', 'PUT /api/v1/api-apps/app_1', { remark: null, allowedIps: [] }],
   ['app enable app_1', 'PUT /api/v1/api-apps/app_1/toggle', { enabled: true }],
   ['app disable app_1 -y', 'PUT /api/v1/api-apps/app_1/toggle', { enabled: false }],
@@ -101,6 +107,10 @@ const CASES: [line: string, request: string, body?: unknown][] = [
     'bill settlement --from 2026-11-01 --to 2026-11-30 --pay-way paypal --account A --project p',
     'GET /api/v1/stats/settlement?from=2026-11-01&to=2026-11-30&payWay=paypal&account=A&project=p',
   ],
+  ['approval list --state waiting', 'GET /api/v1/approvals?state=waiting'],
+  ['approval get R1', 'GET /api/v1/approvals/R1'],
+  ['approval approve R1 --confirm R1', 'POST /api/v1/approvals/R1/approve'],
+  ['approval reject R1 --reason no -y', 'POST /api/v1/approvals/R1/reject', { reason: 'no' }],
   ['exception list --state open', 'GET /api/v1/exceptions?state=open'],
   [
     'exception resolve 42 --action acknowledge --reason ok --confirm 42',

@@ -93,6 +93,15 @@ test('a command loads its own noun, and neither the server nor inquirer, zod or 
   );
 });
 
+test('help of mcp loads neither the SDK of the protocol nor zod', async (t) => {
+  const loaded = await loadedBy('mcp', '--help');
+  t.true(loaded.includes('cli/commands/mcp.ts'));
+  t.deepEqual(
+    loaded.filter((name) => /^cli\/mcp\/|modelcontextprotocol|zod|ajv/.test(name)),
+    [],
+  );
+});
+
 test('an old Node.js is told in one line', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'payctl-old-'));
   t.teardown(() => rm(folder, { recursive: true }));

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
-import { startService, type Merchant, type Service } from '../support/service.ts';
+import { type Answer, startService, type Merchant, type Service, until } from '../support/service.ts';
 import { addSkill, callSkill, paySkill } from '../support/skillpay.ts';
 
 type Requirements = Parameters<Parameters<x402Client['register']>[1]['createPaymentPayload']>[1];
@@ -17,6 +17,16 @@ const call = (
     headers: { authorization: `Bearer ${shop.token}`, 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
   });
+
+interface Offer {
+  resource: { url: string };
+  accepts: Requirements[];
+}
+
+/** What a 402 offers, as a client decodes it. */
+function readOffer({ headers }: Answer): Offer {
+  return JSON.parse(Buffer.from(headers.get('payment-required') ?? '', 'base64').toString()) as Offer;
+}
 
 /** A scheme of a payer with a wallet at the simulator. */
 function wallet(service: Service, seen: Requirements[]) {
@@ -37,9 +47,9 @@ test('the stock x402 client pays through a registered scheme, at each channel, a
   await addSkill(service, { name: '天气预报 für Élise – and a name that is much longer than forty characters' });
   await addSkill(service, { code: 'abroad', currency: 'USD', payWays: ['paypal'] });
   for (const [payWay, resource, network] of [
-    ['wechat', 'weather', 'wechat:cn'],
-    ['alipay', 'weather', 'alipay:cn'],
-    ['paypal', 'abroad', 'paypal:us'],
+    ['wechat', 'weather', 'wechat:simulator'],
+    ['alipay', 'weather', 'alipay:simulator'],
+    ['paypal', 'abroad', 'paypal:simulator'],
   ] as const) {
     const seen: Requirements[] = [];
     const client = new x402Client();
@@ -57,6 +67,7 @@ test('the stock x402 client pays through a registered scheme, at each channel, a
       asset: payWay === 'paypal' ? 'USD' : 'CNY',
       payTo: 'merchant',
     });
+    t.is(seen[0]?.extra?.mode, 'simulator');
     const { data } = (await answer.json()) as { data: { content: unknown; outTradeNo: string } };
     t.deepEqual(data.content, { sky: 'blue' });
     const settled = decodePaymentResponseHeader(answer.headers.get('payment-response') ?? '');
@@ -81,6 +92,63 @@ test('the stock x402 client pays through its hook with X-Out-Trade-No', async (t
   t.like(decodePaymentResponseHeader(answer.headers.get('payment-response') ?? ''), { success: true });
 });
 
+test('a proof that is not paid yet is told why, as is one whose offer has ended; a key alone proves nothing', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  await addSkill(service);
+  const key = { 'idempotency-key': 'k-1' };
+  const offer = await callSkill(shop, { resource: 'weather' }, undefined, key);
+  const { outTradeNo } = offer.body.data;
+  const { accepts, resource } = readOffer(offer);
+  t.is(resource?.url, `${service.url}/api/v2/skillpay/resource#weather`);
+  const proof = (accepted: object) =>
+    Buffer.from(JSON.stringify({ x402Version: 2, accepted, payload: { outTradeNo } })).toString('base64');
+  const said = (answer: Answer) => {
+    const header = answer.headers.get('payment-response');
+    return header === null ? null : decodePaymentResponseHeader(header);
+  };
+  const send = (headers: Record<string, string>) => callSkill(shop, undefined, undefined, headers);
+  const pending = {
+    success: false,
+    errorReason: 'payment_pending',
+    transaction: outTradeNo,
+    network: 'wechat:simulator',
+  };
+  for (const [name, value] of [
+    ['payment-signature', proof(accepts[0]!)],
+    ['x-out-trade-no', outTradeNo],
+  ]) {
+    const answer = await send({ [name!]: value! });
+    t.is(answer.status, 402);
+    t.deepEqual(said(answer) as unknown, pending);
+  }
+  t.is(said(await callSkill(shop, { resource: 'weather' }, undefined, key)), null);
+  const { mode: _, ...extra } = accepts[0]!.extra ?? {};
+  const former = { ...accepts[0], network: 'wechat:cn', extra };
+  t.is((await send({ 'payment-signature': proof(former) })).status, 402, 'an offer of the release before');
+  const ended = { state: 'closed', closeReason: 'expired', nextCheckAt: null } as const;
+  await service.app.store.transaction((tx) => tx.orders.update({ orderNo: outTradeNo }, ended));
+  const over = await send({ 'payment-signature': proof(accepts[0]!) });
+  t.is(over.body.code, 'payment_expired');
+  t.like(said(over), { success: false, errorReason: 'payment_expired', transaction: outTradeNo });
+});
+
+test('work that failed for good says with its refund that the payment was not settled', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  await addSkill(service, { resource: { handler: 'http', url: 'http://10.0.0.1/', timeoutMs: 500 } });
+  const outTradeNo = (await callSkill(shop, { resource: 'weather' })).body.data.outTradeNo;
+  await paySkill(service, outTradeNo);
+  await until(
+    'the refund',
+    async () => (await callSkill(shop, undefined, outTradeNo)).body.data?.status === 'refunded',
+  );
+  const answer = await callSkill(shop, undefined, outTradeNo);
+  t.is(answer.status, 200);
+  const said = decodePaymentResponseHeader(answer.headers.get('payment-response') ?? '');
+  t.like(said, { success: false, errorReason: 'refunded', transaction: outTradeNo });
+});
+
 test('a proof must be of this offer, and agree with the number', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
@@ -89,10 +157,8 @@ test('a proof must be of this offer, and agree with the number', async (t) => {
   const other = await callSkill(shop, { resource: 'weather' });
   const { outTradeNo } = offer.body.data;
   await paySkill(service, outTradeNo);
-  const { accepts, resource } = JSON.parse(
-    Buffer.from(offer.headers.get('payment-required') ?? '', 'base64').toString(),
-  );
-  const proof = (accepted: object, number = outTradeNo) =>
+  const { accepts, resource } = readOffer(offer);
+  const proof = (accepted: object | undefined, number = outTradeNo) =>
     Buffer.from(JSON.stringify({ x402Version: 2, resource, accepted, payload: { outTradeNo: number } })).toString(
       'base64',
     );
@@ -100,7 +166,7 @@ test('a proof must be of this offer, and agree with the number', async (t) => {
     callSkill(shop, undefined, undefined, { 'payment-signature': signature, ...headers });
   const wrong = [
     send(proof({ ...accepts[0], amount: '1' })),
-    send(proof({ ...accepts[0], extra: { ...accepts[0].extra, payUrl: 'http://elsewhere.example/' } })),
+    send(proof({ ...accepts[0], extra: { ...accepts[0]?.extra, payUrl: 'http://elsewhere.example/' } })),
     send(proof(accepts[0], other.body.data.outTradeNo)),
     send(proof(accepts[0]), { 'x-out-trade-no': other.body.data.outTradeNo }),
     send('not-base64!'),
@@ -121,6 +187,18 @@ test('a page of another origin may read what it needs to pay', async (t) => {
   await addSkill(service);
   const answer = await callSkill(shop, { resource: 'weather' }, undefined, { origin });
   const exposed = (answer.headers.get('access-control-expose-headers') ?? '').toLowerCase().split(', ');
-  for (const name of ['payment-required', 'payment-response', 'x-out-trade-no', 'weixin-pay-required', 'retry-after'])
+  const codes = ['weixin-pay-required', 'alipay-pay-required', 'paypal-pay-required', 'weixinpay-required'];
+  for (const name of ['payment-required', 'payment-response', 'x-out-trade-no', 'retry-after', ...codes])
     t.true(exposed.includes(name), name);
+});
+
+test('Skillpay.Brand is the brand of every channel', async (t) => {
+  const service = await startService(t, { env: { PAY_SKILLPAY_BRAND: 'Kettle' } });
+  const shop = await service.merchant();
+  await addSkill(service);
+  for (const payWay of ['wechat', 'alipay']) {
+    const { headers, body } = await callSkill(shop, { resource: 'weather', payWay });
+    t.is(headers.get('kettle-pay-required'), body.data.paymentCode);
+    t.is(headers.get(`${payWay === 'wechat' ? 'weixin' : payWay}-pay-required`), null);
+  }
 });

@@ -12,7 +12,13 @@ import { catalogWorld, type CatalogWorld, operator } from '../support/catalog-wo
 import { defaultLatePayment } from '../../server/identity/api-app-rules.ts';
 
 const asker: Asker = { owner: 'any', actor: 'admin:tester', person: operator };
-const payee = { clientId: 'shop', project: 'default', latePayment: defaultLatePayment, actor: 'app:shop' };
+const payee = {
+  clientId: 'shop',
+  project: 'default',
+  latePayment: defaultLatePayment,
+  limits: null,
+  actor: 'app:shop',
+};
 const request = { subject: 'Tea', payWay: 'alipay', amount: 10 } as const;
 
 /** What a person does to money: the line that it leaves, and how it is done to a paid order, its refund and its exception. */

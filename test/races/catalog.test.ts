@@ -311,7 +311,13 @@ test.serial(
     const world = await catalogWorld(t);
     await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 1 });
     const place = placePayment(world.ports);
-    const payee = { clientId: 'shop', project: 'default', latePayment: defaultLatePayment, actor: 'app:shop' };
+    const payee = {
+      clientId: 'shop',
+      project: 'default',
+      latePayment: defaultLatePayment,
+      limits: null,
+      actor: 'app:shop',
+    };
     const claim = { scope: 'app:shop', route: 'pay', key: 'k', fingerprint: 'f', resume: null };
     const attempt = () =>
       place(

@@ -6,9 +6,11 @@ import type { EventPorts } from '../../server/events/ports.ts';
 import { recordEvents } from '../../server/events/record.ts';
 import { bareWebhook } from '../../server/events/secrets.ts';
 import type { Notice } from '../../server/payments/channel.ts';
+import { refundApprovals } from '../../server/payments/approvals.ts';
 import { closePayment } from '../../server/payments/close.ts';
 import { receiveNotice } from '../../server/payments/notice.ts';
 import { operatorRepairs } from '../../server/payments/operator.ts';
+import { refundPayment } from '../../server/payments/refund.ts';
 import { settleDispute } from '../../server/payments/settle-dispute.ts';
 import { lockOrder, settleRefund } from '../../server/payments/settle.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../support/catalog-world.ts';
@@ -20,6 +22,8 @@ import { until } from '../support/service.ts';
 const tea = { project: 'default', code: 'tea' };
 const gold = { project: 'default', code: 'gold' };
 const STOCK = 100_000;
+/** Limits that nobody reaches, so that everything is counted and nothing refused. */
+const ROOMY = { CNY: { perDay: '9999999999', perMonth: '9999999999', refundPerDay: '9999999999' } };
 const asker = { owner: { clientId: 'shop' }, actor: 'app:shop' };
 const via = { cause: 'test', actor: 'test' };
 
@@ -76,10 +80,26 @@ const OPERATIONS: Record<string, Operation> = {
       const said = { ...named, amount, state: 'lost', openedAt: world.ports.now(), lost } as const;
       await settleDispute(world.ports, tx, order, said, via);
     }),
+  'approve a refund': async ({ world, sold }) => {
+    const { refund } = await waiting(world, sold, 2);
+    await refundApprovals(world.ports).approve(ann, refund.refundNo);
+  },
+  'reject a refund': async ({ world, sold }) => {
+    const { refund } = await waiting(world, sold, 3);
+    await refundApprovals(world.ports).reject(ann, refund.refundNo, 'no');
+  },
   'exception ended': ({ world, exceptionId }) =>
     operatorRepairs(world.ports).resolveException(asker, exceptionId, 'acknowledge', 'seen'),
 };
 let bizNo = 0;
+
+const ann = { owner: 'any' as const, actor: 'admin:ann' };
+
+/** A refund that waits for approval; one that is like another that waits gets a number of its own. */
+function waiting({ ports }: CatalogWorld, orderNo: string, refundAmount: number) {
+  const merchantRefundNo = `w${(bizNo += 1)}`;
+  return refundPayment({ ...ports, refundAbove: 1 })(asker, { orderNo, refundAmount, merchantRefundNo });
+}
 
 test.serial(
   'a second pay waits for the end of the first order; its stock goes back, nobody is in a deadlock',
@@ -109,7 +129,7 @@ test.serial(
 test.serial('every pair of operations at once: no deadlock, and stock and coins balance', async (t) => {
   t.timeout(900_000);
   let store: JitteryStore | undefined;
-  const world = await catalogWorld(t, 10, (inner) => (store = withJitter(inner, 4)));
+  const world = await catalogWorld(t, 10, (inner) => (store = withJitter(inner, 4)), ROOMY);
   await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: STOCK, perUserLimit: STOCK });
   await world.soldPackage('debt');
   hearNotices(world);
@@ -220,6 +240,14 @@ async function balanced(t: ExecutionContext, world: CatalogWorld): Promise<void>
   for (const { orderNo } of paid)
     t.is(await world.store.read((tx) => tx.coinEntries.count({ source: `order:${orderNo}` })), 1, 'credited once');
   t.is(await world.store.read((tx) => tx.exceptions.count({ kind: 'effect_failed' })), 0);
+  const live = await world.store.read((tx) => tx.orders.list({ state: ['created', 'pending', 'closing', 'paid'] }));
+  const days = await world.store.read((tx) => tx.limitUses.list({ span: 'day' }));
+  const sum = (amounts: bigint[]) => amounts.reduce((one, other) => one + other, 0n);
+  t.is(
+    sum(days.map(({ used }) => used)),
+    sum(live.map(({ amount }) => amount)),
+    'limits count what did not end unpaid',
+  );
 }
 
 async function isWaiting({ store }: CatalogWorld): Promise<boolean> {

@@ -219,6 +219,7 @@ test('a refusal that is not for certain is no answer to keep: the order lives an
     clientId: shop.clientId,
     project: 'default',
     latePayment: { afterExpiry: 'accept', afterClose: 'refund', afterFailed: 'refund' },
+    limits: null,
     actor: 'test',
   } as const;
   const odd = placePayment({ ...ports, channels: { ...ports.channels, forNew } });

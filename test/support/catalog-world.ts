@@ -5,6 +5,7 @@ import { alipayKind as alipay } from '../../server/channels/alipay/kind.ts';
 import { paypalKind as paypal } from '../../server/channels/paypal/kind.ts';
 import { wechatKind as wechat } from '../../server/channels/wechat/kind.ts';
 import type { CoinRow } from '../../server/db/entities/catalog.ts';
+import type { AppLimits } from '../../server/db/entities/identity.ts';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
 import type { Store } from '../../server/db/store.ts';
 import { seed } from '../../server/db/seed.ts';
@@ -70,6 +71,7 @@ export async function catalogWorld(
   t: Pick<ExecutionContext, 'teardown'>,
   poolSize = 10,
   through: (store: Store) => Store = (store) => store,
+  limits: AppLimits | null = null,
 ): Promise<CatalogWorld> {
   const opened = await postgresDatabase(t, poolSize);
   const on = { ...opened, store: through(opened.store) };
@@ -99,6 +101,7 @@ export async function catalogWorld(
     publicUrl: 'http://pay.example',
     urlFault: () => undefined,
     confirmAbove: 1000,
+    refundAbove: 0,
     log: () => {},
     checkpoint: () => {},
     count: () => {},
@@ -124,12 +127,21 @@ export async function catalogWorld(
   });
   await seed(store, { consoleApp: consoleAppRow, testApps: () => [] }, { debug: false, now });
   const columns = { name: 'shop', scopes: [], trusted: false, allowedIps: [], rateLimit: null, remark: null };
-  const shop = newAppRow({ ...columns, latePayment: defaultLatePayment }, { project: 'default', at: now() }).app;
+  const shop = newAppRow(
+    { ...columns, latePayment: defaultLatePayment },
+    { project: 'default', at: now(), limits },
+  ).app;
   await store.transaction((tx) => tx.apps.insert({ ...shop, clientId: 'shop' }));
 
   const placing = placePayment(ports);
   const refunding = refundPayment(ports);
-  const payee = { clientId: 'shop', project: 'default', latePayment: defaultLatePayment, actor: 'app:shop' };
+  const payee = {
+    clientId: 'shop',
+    project: 'default',
+    latePayment: defaultLatePayment,
+    limits,
+    actor: 'app:shop',
+  };
   const world: CatalogWorld = {
     ...on,
     ports,

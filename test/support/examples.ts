@@ -70,7 +70,7 @@ export async function runExample(
   }
   if (line.includes('.crt --kind')) await writeCertFiles(cwd);
   // A secret that is read needs its file; one that is written must not have it.
-  if (/--app app_.*--secret-file shop\.secret/.test(line))
+  if (/(--app app_.*--secret-file|--client-secret-file) shop\.secret/.test(line))
     await writeFile(join(cwd, 'shop.secret'), FILES['shop.secret.in'] ?? '');
   const target = /--server (\S+)|-C prod|context (?:use|show|remove|add) (\S+)/.exec(line);
   if (target) await place.logIn(line.includes('context add') ? [] : ['dev', 'prod']);

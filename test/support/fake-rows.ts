@@ -1,3 +1,4 @@
+import { approvalRow, limitRow } from './fake-controls.ts';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { billSamples } from './fake-bills.ts';
 import { listOf, type Row, type Seen } from './fake-list.ts';
@@ -247,6 +248,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
       method === 'POST' ? { data: { ...appRow, ...(body as Row), client_secret: SECRET } } : listOf(appRow),
     true,
   ],
+  [/^\/api\/v1\/api-apps\/[^/]+\/limits$/, () => ({ data: [limitRow] })],
   [/^\/api\/v1\/api-apps\//, merged(appRow)],
   [
     /^\/api\/v1\/admins$/,
@@ -315,6 +317,8 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   ...billSamples,
   [/^\/api\/v1\/refunds$/, () => listOf(refundRow)],
   [/^\/api\/v1\/refunds\//, () => ({ data: refundRow })],
+  [/^\/api\/v1\/approvals$/, () => listOf(approvalRow)],
+  [/^\/api\/v1\/approvals\//, () => ({ data: approvalRow })],
   [/^\/api\/v1\/exceptions$/, () => listOf(exceptionRow)],
   [/^\/api\/v1\/exceptions\//, () => ({ data: { ...exceptionRow, status: 'resolved' } })],
   [/^\/api\/v1\/payment\/config\/list$/, () => listOf(configRow)],
@@ -345,6 +349,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   [/^\/api\/v1\/skillpay\/agent-pay\/test$/, () => ({ data: { ok: true, message: 'PAY_DATA_UNKNOWN' } })],
   [/^\/api\/v1\/skillpay\/agent-pay$/, () => ({ data: { project: 'default', mode: 'live', developerId: 'sh-1' } })],
   [/^\/api\/v1\/stats\/skillpay$/, () => listOf({ resource: 'weather', offered: 3, paid: 2 })],
+  [/^\/api\/v2\/me$/, () => ({ data: { client_id: 'app_1', name: 'shop' } })],
   [/^\/api\/v2\/skillpay\/resources$/, () => listOf({ resource: 'weather', price: 0.1, currency: 'CNY' })],
   [/^\/api\/v2\/skillpay\/query\//, () => ({ data: skillRow })],
   [/^\/api\/v2\/skillpay\/resource$/, () => ({ data: { ...skillRow, content: { temperature: 21 } } })],

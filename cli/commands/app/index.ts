@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import type { ContextOf } from '../../context.ts';
 import { addDelete, addGet, addList, addToggle, addUpdate } from '../../resource.ts';
+import { addSubList } from '../../sub-list.ts';
 import * as create from './create.ts';
+import { LIMITS } from './limits.ts';
 import { app } from './resource.ts';
 import * as revokeTokens from './revoke-tokens.ts';
 import * as rotateSecret from './rotate-secret.ts';
@@ -18,11 +20,13 @@ export function define(noun: Command, context: ContextOf): void {
     'payctl app get app_7Kd2mQxW9bTzR4vLp1Ns',
     'payctl app get app_7Kd2mQxW9bTzR4vLp1Ns --json',
   ]);
+  addSubList(noun, context, app, LIMITS);
   create.define(noun, context);
   addUpdate(noun, context, app, [
     'payctl app update app_7Kd2mQxW9bTzR4vLp1Ns --name shop-eu',
     'payctl app update app_7Kd2mQxW9bTzR4vLp1Ns --scope payment:read --dry-run',
     'payctl app update app_7Kd2mQxW9bTzR4vLp1Ns --clear allowed-ips',
+    'payctl app update app_7Kd2mQxW9bTzR4vLp1Ns --limit CNY.perDay=1000 --limit CNY.ordersPerHour=60',
   ]);
   addToggle(noun, context, app, {
     enable: ['payctl app enable app_7Kd2mQxW9bTzR4vLp1Ns', 'payctl app enable app_7Kd2mQxW9bTzR4vLp1Ns --json'],

@@ -1,5 +1,6 @@
 import { integer, list, truth } from '../../options.ts';
 import type { Resource } from '../../resource.ts';
+import { readLimits } from './limits.ts';
 
 /** The scopes that an application may have; the last four only when it is trusted. */
 export const SCOPES = [
@@ -49,6 +50,13 @@ export const app: Resource = {
     },
     { name: 'rateLimit', value: 'n', help: 'requests per minute; 0 = unlimited', read: integer(0, 1_000_000) },
     { name: 'trusted', value: 'true|false', help: 'allow the config, cert and admin scopes', read: truth },
+    {
+      name: 'limits',
+      flag: 'limit',
+      value: 'CUR.name=n',
+      help: 'limit in a currency: perOrder, perDay, perMonth, refundPerDay or ordersPerHour; "none" removes it; may be repeated',
+      read: readLimits,
+    },
     { name: 'remark', value: 'text', help: 'internal note' },
   ],
 };

@@ -10,7 +10,7 @@ import { checkCertificates, checkChannels } from './channels.ts';
 import type { Finding } from './finding.ts';
 import { checkHandlers } from './handlers.ts';
 import { checkLogin, checkService, checkSettings } from './service.ts';
-import { checkExceptions, checkOrders, checkRefunds } from './waiting.ts';
+import { checkApprovals, checkExceptions, checkOrders, checkRefunds } from './waiting.ts';
 
 /** The flags of `doctor`. */
 export type DoctorFlags = OfflineFlags & { offline?: boolean };
@@ -32,6 +32,7 @@ const ONLINE: readonly Check[] = [
   checkHandlers,
   checkExceptions,
   checkRefunds,
+  checkApprovals,
   checkOrders,
 ];
 
@@ -39,7 +40,7 @@ const ONLINE: readonly Check[] = [
 export function define(command: Command, context: ContextOf): void {
   command
     .description(
-      'Diagnose problems: file permissions, login, clock skew, Debug mode, channels (one test request each), certificates, notifications, handlers of skills, exceptions, stuck refunds and orders. With --offline, check the configuration, keys and database of the server on this machine. Each problem comes with a command that fixes it. Exits with 1 if a check fails.',
+      'Diagnose problems: file permissions, login, clock skew, Debug mode, channels (one test request each), certificates, notifications, handlers of skills, exceptions, refunds that wait for approval, stuck refunds and orders. With --offline, check the configuration, keys and database of the server on this machine. Each problem comes with a command that fixes it. Exits with 1 if a check fails.',
     )
     .option('--offline', 'check the configuration and the database directly, read-only');
   examples(

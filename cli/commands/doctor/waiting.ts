@@ -1,6 +1,7 @@
 import type { Context } from '../../context.ts';
 import { CliError } from '../../errors.ts';
 import { plain, type Row } from '../../values.ts';
+import { APPROVALS } from '../approval/view.ts';
 import { EXCEPTIONS } from '../exception/view.ts';
 import { ORDERS } from '../order/view.ts';
 import { REFUNDS } from '../refund/view.ts';
@@ -32,6 +33,15 @@ export async function checkRefunds({ api }: Context): Promise<Finding[]> {
       ? `payctl refund retry ${plain(first['refundNo'])}`
       : 'payctl refund list --status abnormal';
   return [degraded('refunds', `${count(answer.rows, answer.nextCursor)} abnormal`, fix)];
+}
+
+/** No refund waits for a second administrator. */
+export async function checkApprovals({ api }: Context): Promise<Finding[]> {
+  const answer = await attempt(() => api.page(APPROVALS, { state: 'waiting' }));
+  if (answer instanceof CliError) return unreadable('approvals', answer);
+  if (answer.rows.length === 0) return [ok('approvals', 'none waiting')];
+  const waiting = `${count(answer.rows, answer.nextCursor)} waiting`;
+  return [degraded('approvals', waiting, 'payctl approval list --state waiting')];
 }
 
 /** No order is open long after its expiry: otherwise the jobs do not run. Simulator orders are frozen without Debug. */

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { code, instant, json, text, words, type RowOf } from './columns.ts';
+import { code, instant, json, minor, text, words, type RowOf } from './columns.ts';
 
 /** A console account. `generation` is copied into its tokens: raising it ends every session. */
 export const AdminEntity = defineEntity({
@@ -54,6 +54,18 @@ export interface LatePayment {
   afterFailed: 'accept' | 'refund';
 }
 
+/** What an application may move in a currency; amounts in minor units. What is left out is not limited. */
+export interface CurrencyLimits {
+  perOrder?: string;
+  perDay?: string;
+  perMonth?: string;
+  refundPerDay?: string;
+  ordersPerHour?: number;
+}
+
+/** The limits of an application by currency; a currency that is not named is not allowed. */
+export type AppLimits = Readonly<Record<string, CurrencyLimits>>;
+
 /** An API application: the owner of orders, refunds and events. */
 export const ApiAppEntity = defineEntity({
   name: 'ApiApp',
@@ -75,12 +87,27 @@ export const ApiAppEntity = defineEntity({
     allowedIps: words(),
     rateLimit: p.integer().nullable(),
     latePayment: json<LatePayment>(),
+    /** Null = there are none. */
+    limits: json<AppLimits>().nullable(),
     remark: text().nullable(),
     lastUsedAt: instant().nullable(),
     createdAt: instant(),
     updatedAt: instant(),
   },
   indexes: [{ properties: ['createdAt', 'clientId'] }],
+});
+
+/** What an application ordered (number and minor units) or refunded in a span of time, as its limits count it. */
+export const LimitUseEntity = defineEntity({
+  name: 'LimitUse',
+  tableName: 'limit_uses',
+  properties: {
+    clientId: code().primary(),
+    currency: p.string().length(3).primary(),
+    span: p.string().length(16).$type<'hour' | 'day' | 'month' | 'refunds'>().primary(),
+    beginsAt: instant().primary().index(),
+    used: minor(),
+  },
 });
 
 /** A token that was revoked before its end, by `jti`. */
@@ -141,5 +168,6 @@ export const RateLimitEntity = defineEntity({
 export type AdminRow = RowOf<typeof AdminEntity>;
 export type SessionRow = RowOf<typeof SessionEntity>;
 export type ApiAppRow = RowOf<typeof ApiAppEntity>;
+export type LimitUseRow = RowOf<typeof LimitUseEntity>;
 export type RevokedTokenRow = RowOf<typeof RevokedTokenEntity>;
 export type AuditRow = RowOf<typeof AuditEntity>;

@@ -7,6 +7,7 @@ import {
   ProductEntity,
   ProjectEntity,
 } from './catalog.ts';
+import { ApprovalEntity } from './approvals.ts';
 import { BillDifferenceEntity, BillEntity, BillLineEntity, OrderFeeEntity } from './bills.ts';
 import { DisputeEntity } from './disputes.ts';
 import { DueEffectEntity } from './effects.ts';
@@ -18,6 +19,7 @@ import {
   AuditEntity,
   AuditKeyEntity,
   KnownAddressEntity,
+  LimitUseEntity,
   RateLimitEntity,
   RevokedTokenEntity,
   SessionEntity,
@@ -39,6 +41,7 @@ export const ENTITIES = [
   AdminEntity,
   AgentPayEntity,
   ApiAppEntity,
+  ApprovalEntity,
   AuditEntity,
   AuditKeyEntity,
   BillDifferenceEntity,
@@ -59,6 +62,7 @@ export const ENTITIES = [
   EventEntity,
   IdempotencyKeyEntity,
   KnownAddressEntity,
+  LimitUseEntity,
   MoveEntity,
   NoticeEntity,
   OrderEntity,

@@ -88,6 +88,8 @@ export const OrderEntity = defineEntity({
     /** A close that gives back what was paid (a payer's code) is under way; from then on nobody knows what became of it. */
     reverseDoubtAt: instant().nullable(),
     settlement: json<StoredSettlement>().nullable(),
+    /** Counted by the limits of its application. */
+    limited: p.boolean().default(false),
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),

@@ -27,6 +27,8 @@ export const RefundEntity = defineEntity({
     /** The channel's number of the payment that goes back; null = the order's own. */
     paymentNo: p.string().length(128).nullable(),
     actor: p.string().length(128),
+    /** Whether it waits, or waited, for a second administrator; null = it needs none. */
+    approval: p.string().length(16).$type<'waiting' | 'approved' | 'rejected'>().nullable(),
     /** Which of its numbers the channel knows it by: a channel that ended a refund takes its number no more. */
     attempt: p.integer().default(1),
     tries: p.integer(),

@@ -16,6 +16,8 @@ import { Disputes } from './0016-disputes.ts';
 import { ReverseDoubt } from './0017-reverse-doubt.ts';
 import { QuestionTold } from './0018-question-told.ts';
 import { Bills } from './0019-bills.ts';
+import { Limits } from './0020-limits.ts';
+import { Approvals } from './0021-approvals.ts';
 import { AgentPay } from './0024-agent-pay.ts';
 
 /** Every migration in order; each one only adds. */
@@ -38,5 +40,7 @@ export const MIGRATIONS = [
   { name: '0017-reverse-doubt', class: ReverseDoubt },
   { name: '0018-question-told', class: QuestionTold },
   { name: '0019-bills', class: Bills },
+  { name: '0020-limits', class: Limits },
+  { name: '0021-approvals', class: Approvals },
   { name: '0024-agent-pay', class: AgentPay },
 ];

@@ -39,6 +39,9 @@ export const removeEffects = byTime('due_effects', 'finished_at', `state <> 'due
 /** Questions about refunds that have their answer or were given up. */
 export const removeRefundQuestions = byTime('refund_questions', 'finished_at', `state <> 'open'`);
 
+/** What was counted for limits in spans of time that are long over. */
+export const removeLimitUses = byTime('limit_uses', 'begins_at');
+
 /** Rows of a table whose time has an index. */
 function byTime(table: string, column: string, condition = 'true'): Removal {
   const text = `delete from ${table} where ctid = any (array(

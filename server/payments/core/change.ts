@@ -55,7 +55,7 @@ type MovedOfRefund = (typeof MOVED_OF_REFUND)[number];
 export interface Told {
   readonly type:
     | `order.${'paid' | 'paid_late' | 'closed' | 'failed' | 'payer_action_required'}`
-    | `refund.${'succeeded' | 'failed' | 'abnormal'}`;
+    | `refund.${'succeeded' | 'failed' | 'abnormal' | 'approval_requested'}`;
   readonly each?: true;
   readonly dedupe?: string;
 }

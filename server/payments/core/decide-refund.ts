@@ -2,7 +2,7 @@ import { unanswered } from './decide-question.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { ChannelLimits, RefundOutcome } from '../channel.ts';
-import { type Change, type Refusal, STAY, type Touched } from './change.ts';
+import { type Change, type Refusal, type RefundMoved, STAY, type Touched } from './change.ts';
 import type { RefundFacts } from './facts.ts';
 import { failedRefund, hearRefund, type RefundHeard } from './hear-refund.ts';
 import { foreignRefund, isForeign, newRefund, type RefundIntent, reservation } from './open-refund.ts';
@@ -72,7 +72,10 @@ function isUndecidedTwin({ amount, state }: RefundRow, asked: bigint): boolean {
 
 /** When the channel takes the next refund of this order: refunds that come too close together are scheduled, not refused. */
 function firstSlot(earlier: readonly RefundRow[], spacingSeconds: number, now: Date): Date {
-  const last = Math.max(0, ...earlier.map(({ sentAt, createdAt }) => (sentAt ?? createdAt).getTime()));
+  const sent = earlier.filter(
+    ({ approval, state }) => approval !== 'waiting' && !(approval === 'rejected' && state === 'failed'),
+  );
+  const last = Math.max(0, ...sent.map(({ sentAt, createdAt }) => (sentAt ?? createdAt).getTime()));
   const slot = new Date(last + spacingSeconds * 1000);
   return last > 0 && slot > now ? slot : now;
 }
@@ -117,6 +120,10 @@ export type RefundWish =
   | ByPerson<'paid_elsewhere'>
   /** A person was told by the channel that it will never make this refund. */
   | ByPerson<'failed_at_channel'>
+  /** A second administrator lets a refund go. */
+  | { readonly wish: 'approve'; readonly facts: NewRefundFacts }
+  /** A second administrator ends it instead. */
+  | { readonly wish: 'reject'; readonly reason: string }
   /** Nothing is due any more. */
   | { readonly wish: 'rest' };
 
@@ -148,11 +155,30 @@ const WISHES: { readonly [Name in RefundWish['wish']]: Grant<Name> } = {
   release: endedByPerson('released'),
   paid_elsewhere: paidElsewhere,
   failed_at_channel: endedByPerson('failed_at_channel'),
+  approve,
+  reject,
   rest: ({ refund: { state } }) =>
     state === 'pending' || state === 'processing'
       ? STAY
       : { rule: null, refund: { nextCheckAt: null, leasedUntil: null } },
 };
+
+/** Whoever decides has found it waiting, under its lock; it is sent in its turn. */
+function approve({ refund }: Pair, { facts }: Wish<'approve'>, now: Date): Change {
+  if (refund.approval !== 'waiting' || refund.state !== 'pending') return STAY;
+  const { earlier, limits } = facts;
+  const sentAt = firstSlot(earlier, limits.refundSpacingSeconds, now);
+  const nextCheckAt = sentAt <= now ? later(now, 10) : sentAt;
+  return { rule: null, refund: { approval: 'approved', sentAt, nextCheckAt, leasedUntil: null } };
+}
+
+/** It was never sent, so its amount is free again. */
+function reject({ order, refund }: Pair, { reason }: Wish<'reject'>, now: Date): Change {
+  if (refund.approval !== 'waiting' || refund.state !== 'pending') return STAY;
+  const failure = { code: 'approval_rejected', message: reason, byPerson: true, isSpent: false };
+  const ended = failedRefund(order, refund, failure, now) as RefundMoved;
+  return { ...ended, refund: { ...ended.refund, approval: 'rejected' } };
+}
 
 function reopen({ refund }: Pair, _wish: Wish<'reopen'>, now: Date): Change | Refusal {
   if (refund.origin === 'dispute') return ofDispute();
@@ -186,6 +212,7 @@ function retry({ order, refund }: Pair, { facts }: Wish<'retry'>, now: Date): Ch
   if (refund.origin === 'dispute') return ofDispute();
   if (isForeign(refund.origin)) return madeElsewhere();
   if (isRefundOverdue(refund, now)) return sendOverdue(refund, limits, now);
+  if (refund.approval === 'rejected') return notRetryable('The refund was rejected; make a new one.');
   if (refund.state !== 'failed') return notRetryable(`A refund in the state ${refund.state} cannot be retried.`);
   const isOwed = refund.surplus || refund.origin === 'late';
   const refusal = isOwed ? undefined : refundsRefused(order, blockedBy);

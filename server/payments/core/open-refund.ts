@@ -3,6 +3,7 @@ import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { LostMoney, RefundOutcome } from '../channel.ts';
 import type { RefundOrigin } from '../order.ts';
 import type { EffectRun, OpenedRefund } from './change.ts';
+import { NEVER } from './needs-approval.ts';
 import { later } from './plan.ts';
 
 /** A refund that is to be made. */
@@ -25,11 +26,14 @@ export interface RefundIntent {
   readonly surplus?: boolean;
   /** The payment that goes back; left out = the order's own. */
   readonly paymentNo?: string;
+  /** It waits for a second administrator; only then it is sent. */
+  readonly waits?: boolean;
 }
 
 /** A refund with its reservation; whoever decides has checked that there is enough to give back. */
 export function newRefund(order: OrderRow, intent: RefundIntent, now: Date): OpenedRefund {
-  const isDue = intent.dueAt <= now;
+  const dueAt = intent.waits ? NEVER : intent.dueAt;
+  const isDue = dueAt <= now;
   const surplus = intent.surplus ?? false;
   const row: RefundRow = {
     ...blankRefund(order, intent.refundNo, now),
@@ -41,14 +45,16 @@ export function newRefund(order: OrderRow, intent: RefundIntent, now: Date): Ope
     surplus,
     paymentNo: intent.paymentNo ?? null,
     actor: intent.actor,
-    nextCheckAt: isDue && intent.sentByCaller ? later(now, 10) : intent.dueAt,
-    sentAt: intent.dueAt,
+    approval: intent.waits ? 'waiting' : null,
+    nextCheckAt: isDue && intent.sentByCaller ? later(now, 10) : dueAt,
+    sentAt: dueAt,
   };
   return {
     rule: 'R1',
     row,
     sums: surplus ? {} : { refunding: order.refunding + intent.amount },
     cause: intent.cause,
+    ...(intent.waits ? { tell: [{ type: 'refund.approval_requested' }] } : {}),
     effects: [reservation(order, row)],
     wake: isDue && !intent.sentByCaller,
   };
@@ -152,6 +158,7 @@ function blankRefund({ orderNo, clientId, project, currency }: OrderRow, refundN
     channelRefundNo: null,
     paymentNo: null,
     actor: 'service',
+    approval: null,
     attempt: 1,
     tries: 0,
     refusedAt: null,

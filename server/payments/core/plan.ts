@@ -132,9 +132,10 @@ export type NextRefundStep = 'rest' | 'await_slot' | 'send' | 'confirm_refusal' 
 
 /** The next step of a refund, from its row. */
 export function nextRefundStep(refund: RefundRow, now: Date): NextRefundStep {
-  const { state, tries, sentAt, refusedAt, accepted } = refund;
+  const { state, tries, sentAt, refusedAt, accepted, approval } = refund;
   if (state !== 'pending' && state !== 'processing') return 'rest';
   if (accepted) return 'ask_if_done';
+  if (approval === 'waiting') return 'await_slot';
   if (tries === 0) return sentAt !== null && sentAt > now ? 'await_slot' : 'send';
   return refusedAt === null ? 'ask_if_known' : 'confirm_refusal';
 }
@@ -155,9 +156,9 @@ export function isOrderOverdue(order: Pick<OrderRow, 'expiresAt'>, now: Date): b
   return now >= later(endOf(order), ORDER_OVERDUE_SECONDS);
 }
 
-/** Whether a refund may be sent to its channel: it is reserved, and the channel is not known to have it. */
-export function isSendable({ state, accepted }: Pick<RefundRow, 'state' | 'accepted'>): boolean {
-  return (state === 'pending' || state === 'processing') && !accepted;
+/** Whether a refund may be sent to its channel: it is reserved, waits for nobody, and the channel is not known to have it. */
+export function isSendable({ state, accepted, approval }: Pick<RefundRow, 'state' | 'accepted' | 'approval'>): boolean {
+  return (state === 'pending' || state === 'processing') && !accepted && approval !== 'waiting';
 }
 
 /** The instant `seconds` after another. */

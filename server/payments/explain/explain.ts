@@ -7,7 +7,7 @@ import type { RefundFacts } from '../core/facts.ts';
 import type { Asker, Ports } from '../ports.ts';
 import { findOrder } from '../read.ts';
 import { hasSibling, loadRefundFacts } from '../settle.ts';
-import { statusOf } from '../view.ts';
+import { refundStatusOf, statusOf } from '../view.ts';
 import { isPaidTwice, paidTwice, refundSituation } from './refund-situations.ts';
 import { situationOf } from './situations.ts';
 
@@ -151,7 +151,7 @@ function explainRefund(
   return {
     refundNo: refund.refundNo,
     amountMinor: Number(refund.amount),
-    status: refund.state,
+    status: refundStatusOf(refund),
     situation: situation.code,
     reason: situation.reason,
     next: situation.next ? stepOf(situation.next, refund, now) : null,

@@ -14,13 +14,22 @@ export interface RefundSituation {
 /** The situation of a refund: its next step says it, for a final one its state; `canRetry` as the decision says. */
 export function refundSituation(refund: RefundRow, now: Date, canRetry: boolean): RefundSituation {
   const step = nextRefundStep(refund, now);
+  const { approval, state, refundNo, actor } = refund;
+  if (approval === 'waiting' && state === 'pending')
+    return {
+      code: 'waiting_for_approval',
+      reason: `The amount is reserved; an administrator other than ${actor} has to approve the refund.`,
+      fix: `payctl approval approve ${refundNo}, or payctl approval reject ${refundNo}`,
+    };
   return step === 'rest' ? ended(refund, canRetry) : UNDER_WAY[step](refund);
 }
 
 function ended(refund: RefundRow, canRetry: boolean): RefundSituation {
-  const { state, elsewhere, refundNo } = refund;
+  const { state, elsewhere, refundNo, approval, failureMessage } = refund;
   if (state === 'succeeded' && !elsewhere) return { code: 'done', reason: 'The channel confirmed the refund.' };
   if (state === 'succeeded') return { code: 'elsewhere', reason: whereElse(refund) };
+  if (state === 'failed' && approval === 'rejected')
+    return { code: 'rejected', reason: `An administrator rejected the refund: ${failureMessage ?? ''}.` };
   if (state === 'failed')
     return {
       code: 'refused',

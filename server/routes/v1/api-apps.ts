@@ -93,11 +93,13 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    *   put:
    *     tags: [API applications]
    *     summary: Update an application
-   *     description: Omitted fields keep their values, null clears them. Removed scopes and addresses apply to live tokens, too.
+   *     description: >-
+   *       Omitted fields keep their values, null clears them, in `limits` too. Removed scopes and addresses apply to live tokens.
+   *       Limits that allow more than before need a password that was given within the last five minutes.
    *     requestBody:
    *       content:
    *         application/json:
-   *           example: { scopes: ['payment:read'], rateLimit: null }
+   *           example: { scopes: ['payment:read'], rateLimit: null, limits: { CNY: { perDay: 1000, ordersPerHour: null } } }
    */
   router.put(
     '/api/v1/api-apps/:client_id',
@@ -105,7 +107,8 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
       { auth: { admin: 'admin' }, params: ByClientId, body: AppChange, returns: ApiApp, errors: WRITE_APP_ERRORS },
       async ({ params, body, caller, request }) => {
         if (body.trusted || (await apiApps.get(params.client_id)).trusted) requireConfirmed(caller, 'where-live');
-        return presentApp(await apiApps.update(actorOf(caller, request), params.client_id, body));
+        const mayLoosen = () => requireConfirmed(caller, 'where-live');
+        return presentApp(await apiApps.update(actorOf(caller, request), params.client_id, body, mayLoosen));
       },
     ),
   );

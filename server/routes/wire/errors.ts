@@ -21,6 +21,7 @@ const giveBack: Errors = [
 
 /** Placing a payment, by an application or the console. */
 export const PAY_ERRORS: Errors = [
+  'limit_exceeded',
   'amount_invalid',
   'channel_disabled',
   ...channelUse,
@@ -40,6 +41,7 @@ export const CAPTURE_ERRORS: Errors = ['channel_outcome_unknown'];
 
 /** Giving money back, of any order and by whomever; 504 when it was accepted and the answer could not be kept. */
 export const REFUND_ERRORS: Errors = [
+  'limit_exceeded',
   'amount_invalid',
   ...giveBack,
   'refund_in_progress',
@@ -51,6 +53,16 @@ export const REFUND_ERRORS: Errors = [
 
 /** Sending a failed or abnormal refund again. */
 export const RETRY_REFUND_ERRORS: Errors = [...giveBack, ...channelUse];
+/** Letting a refund go that waits for approval. */
+export const APPROVE_ERRORS: Errors = [
+  'approval_by_asker',
+  'approval_decided',
+  'order_not_paid',
+  'refunds_blocked',
+  'channel_outcome_unknown',
+];
+/** Ending it instead. */
+export const REJECT_ERRORS: Errors = ['approval_decided'];
 /** Ending an abnormal refund by hand. */
 export const RESOLVE_REFUND_ERRORS: Errors = [
   'refund_not_abnormal',
@@ -85,6 +97,7 @@ export const CALL_SKILL_ERRORS: Errors = [
   'fulfilment_failed_refund_failed',
   'fulfilment_failed_refund_pending',
   'too_many_offers',
+  'limit_exceeded',
   ...purchase,
   'project_disabled',
   'channel_disabled',

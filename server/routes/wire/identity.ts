@@ -3,6 +3,7 @@ import type { Caller } from '../../http/callers.ts';
 import type { RequestFacts } from '../../http/contract.ts';
 import type { Actor, AdminRow, ApiAppRow, AuditRow } from '../../identity/ports.ts';
 import type { Scope } from '../../identity/scopes.ts';
+import { LimitsInput, presentLimits, ShownLimits } from './app-limits.ts';
 import { Code, Id, SafeText, Timestamp } from './fields.ts';
 
 const scopeNames = [
@@ -65,6 +66,7 @@ export const AppSettingsInput = z.object({
   allowedIps: z.array(z.string().max(64)).max(100).optional(),
   rateLimit: z.int().min(0).max(1_000_000).nullable().optional(),
   latePayment: LatePaymentPolicy.partial().nullable().optional(),
+  limits: LimitsInput.nullable().optional(),
   remark: SafeText(0, 1000).nullable().optional(),
 });
 
@@ -80,6 +82,7 @@ export const ApiApp = z
     allowedIps: z.array(z.string()),
     rateLimit: z.int().nullable(),
     latePayment: LatePaymentPolicy,
+    limits: ShownLimits.nullable(),
     remark: z.string().nullable(),
     secretHint: z.string(),
     secretCreatedAt: Timestamp,
@@ -130,6 +133,7 @@ export function presentApp(row: ApiAppRow): z.input<typeof ApiApp> {
   return {
     client_id: clientId,
     ...settings,
+    limits: presentLimits(row.limits),
     rateLimit: rateLimit ?? null,
     remark: remark ?? null,
     secretHint: row.secretHint,

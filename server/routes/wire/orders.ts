@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PAY_HINTS, PAY_WAYS, SCENES } from '../../payments/channel.ts';
 import { EXCEPTION_KINDS } from '../../payments/exception-kinds.ts';
-import { ORDER_STATUSES, REFUND_STATES } from '../../payments/order.ts';
+import { ORDER_STATUSES, REFUND_STATUSES } from '../../payments/order.ts';
 import { ChannelOptions } from './channel-options.ts';
 import { Amount, Code, HttpUrl, Id, SafeText, Timestamp, UserId } from './fields.ts';
 
@@ -75,7 +75,9 @@ export const Refund = z
     refundAmountMinor: z.int(),
     currency: z.string(),
     reason: z.string().nullable(),
-    status: z.enum(REFUND_STATES),
+    status: z
+      .enum(REFUND_STATUSES)
+      .describe('`waiting_for_approval`: its amount is reserved, and a second administrator has to approve it.'),
     elsewhere: z
       .boolean()
       .describe(

@@ -1,9 +1,10 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
-import type { PayWay } from '../../payments/channel.ts';
+import type { Mode, PayWay } from '../../payments/channel.ts';
 import { digest } from '../../payments/idempotency.ts';
 import { exponentOf } from '../../payments/money.ts';
+import type { SkillPair } from '../pair.ts';
 import { ProofInvalid } from '../refusals.ts';
-import type { Dialect } from './dialect.ts';
+import type { Dialect, Failure } from './dialect.ts';
 import { isOutTradeNo } from './number.ts';
 
 const HEADER = 'PAYMENT-SIGNATURE';
@@ -13,7 +14,7 @@ export function x402Dialect(publicUrl: string): Dialect {
   const dialect: Dialect = {
     name: 'x402',
     exposes: ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE'],
-    ask: ({ order }) => ({ headers: { 'PAYMENT-REQUIRED': paymentRequiredHeader(order, publicUrl) } }),
+    ask: (pair) => ({ headers: { 'PAYMENT-REQUIRED': paymentRequiredHeader(pair, publicUrl) } }),
     read({ 'payment-signature': header }) {
       if (header === undefined) return undefined;
       const { outTradeNo, accepted } = readProof(header);
@@ -22,23 +23,28 @@ export function x402Dialect(publicUrl: string): Dialect {
         header: HEADER,
         outTradeNo,
         check({ order }) {
-          if (digest(accepted ?? null) !== digest(requirementOf(order, publicUrl)))
-            throw new ProofInvalid(HEADER, 'does not match the offer');
+          if (!isOffer(accepted, order, publicUrl)) throw new ProofInvalid(HEADER, 'does not match the offer');
           return undefined;
         },
       };
     },
     paid: ({ order }) => ({ 'PAYMENT-RESPONSE': paymentResponseHeader(order) }),
+    failed: ({ order }, why) => ({ headers: { 'PAYMENT-RESPONSE': paymentFailedHeader(order, REASONS[why]) } }),
   };
   return dialect;
 }
 
-/** The networks of the dialect: a channel and the country of its money. */
-const NETWORKS: Readonly<Record<PayWay, string>> = {
+/** What offers called a network before its mode stood there: offers of that time are still redeemed. */
+const FORMER_NETWORKS: Readonly<Record<PayWay, string>> = {
   wechat: 'wechat:cn',
   alipay: 'alipay:cn',
   paypal: 'paypal:us',
 };
+
+/** The network of an order: its channel, and whether real money moves there. */
+function networkOf({ payWay, mode }: Pick<OrderRow, 'payWay' | 'mode'>): string {
+  return `${payWay}:${mode}`;
+}
 
 /** What an x402 client is asked to pay; equal for the life of the order. */
 interface Requirement {
@@ -49,14 +55,14 @@ interface Requirement {
   asset: string;
   payTo: 'merchant';
   maxTimeoutSeconds: number;
-  extra: { outTradeNo: string; payUrl: string; expiresAt: string; decimals: number };
+  extra: { outTradeNo: string; payUrl: string; expiresAt: string; decimals: number; mode: Mode };
 }
 
 /** The requirement of an order (x402 version 2). */
 function requirementOf(order: OrderRow, publicUrl: string): Requirement {
   return {
     scheme: 'exact',
-    network: NETWORKS[order.payWay],
+    network: networkOf(order),
     amount: String(order.amount),
     asset: order.currency,
     payTo: 'merchant',
@@ -66,16 +72,17 @@ function requirementOf(order: OrderRow, publicUrl: string): Requirement {
       payUrl: `${publicUrl}/pay/${order.orderNo}`,
       expiresAt: order.expiresAt.toISOString(),
       decimals: exponentOf(order.currency, order.payWay) ?? 2,
+      mode: order.mode,
     },
   };
 }
 
-/** The value of `PAYMENT-REQUIRED`. */
-function paymentRequiredHeader(order: OrderRow, publicUrl: string): string {
+/** The value of `PAYMENT-REQUIRED`; the fragment of its address names the resource, all of which are called at one path. */
+function paymentRequiredHeader({ order, skill }: SkillPair, publicUrl: string): string {
   return encode({
     x402Version: 2,
     resource: {
-      url: `${publicUrl}/api/v2/skillpay/resource`,
+      url: `${publicUrl}/api/v2/skillpay/resource#${skill.resource}`,
       description: [...order.subject].slice(0, 40).join(''),
       mimeType: 'application/json',
     },
@@ -88,9 +95,25 @@ function paymentResponseHeader(order: OrderRow): string {
   return encode({
     success: true,
     transaction: order.orderNo,
-    network: NETWORKS[order.payWay],
+    network: networkOf(order),
     amount: String(order.paid),
   });
+}
+
+/** Why a proof gave no content, as `errorReason`. */
+const REASONS: Readonly<Record<Failure, string>> = {
+  malformed: 'invalid_payload',
+  invalid: 'invalid_payload',
+  chosen: 'payment_pending',
+  unpaid: 'payment_pending',
+  unknown: 'payment_unknown',
+  expired: 'payment_expired',
+  refunded: 'refunded',
+};
+
+/** The value of `PAYMENT-RESPONSE` of a call with a proof that gave no content (SettleResponse of x402 version 2). */
+function paymentFailedHeader(order: OrderRow, errorReason: string): string {
+  return encode({ success: false, errorReason, transaction: order.orderNo, network: networkOf(order) });
 }
 
 /** A proof of payment as it was sent. */
@@ -115,6 +138,15 @@ export function readProof(header: string): X402Proof {
   if (typeof outTradeNo !== 'string' || !isOutTradeNo(outTradeNo))
     throw new ProofInvalid(HEADER, 'has no payload.outTradeNo');
   return { outTradeNo, accepted };
+}
+
+/** Whether what the client accepted is what the order costs. */
+function isOffer(accepted: unknown, order: OrderRow, publicUrl: string): boolean {
+  const offer = requirementOf(order, publicUrl);
+  const { mode: _, ...extra } = offer.extra;
+  const former = { ...offer, network: FORMER_NETWORKS[order.payWay], extra };
+  const sent = digest(accepted ?? null);
+  return sent === digest(offer) || sent === digest(former);
 }
 
 function parse(text: string): unknown {

@@ -15,6 +15,7 @@ const ALWAYS = [
 /** The same, where a channel may be live. */
 const WHERE_LIVE = [
   'DELETE /api/v1/skillpay/agent-pay',
+  'POST /api/v1/approvals/{refundNo}/approve',
   'POST /api/v1/certs/upload',
   'POST /api/v1/certs/{id}/default',
   'POST /api/v1/certs/{id}/delete',
@@ -169,4 +170,22 @@ test('an application that may configure channels is made, changed and given a se
   t.is((await admin.call('POST', `${pathTo(weak)}/rotate-secret`)).status, 200);
   t.is((await admin.call('POST', '/api/v1/me/confirm', { password })).status, 200);
   t.is((await admin.call('PUT', pathTo(weak), trusted)).status, 200);
+});
+
+test('limits of an application are loosened with the password only, and tightened without', async (t) => {
+  const service = await startService(t, atLive);
+  const admin = await firstAdmin(service);
+  const made = await admin.call('POST', '/api/v1/api-apps', {
+    name: 'agent',
+    scopes: ['payment:write'],
+    limits: { CNY: { perDay: 100 } },
+  });
+  const path = `/api/v1/api-apps/${made.body.data.client_id}`;
+  service.clock.advance(301);
+  const put = (limits: unknown) => admin.call('PUT', path, { limits });
+  t.is((await put({ CNY: { perDay: 50, perOrder: 5 } })).status, 200);
+  for (const looser of [{ CNY: { perDay: 51 } }, { CNY: { perOrder: null } }, { USD: {} }, null])
+    refused(t, await put(looser), 403, CODE);
+  t.is((await admin.call('POST', '/api/v1/me/confirm', { password })).status, 200);
+  t.is((await put(null)).status, 200);
 });

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { loosens } from '../../../server/identity/app-limits.ts';
 import { appWithToken, identityApp, tokenOf } from '../../support/identity-app.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
@@ -203,4 +204,51 @@ test.serial('an application that does not exist is 404 at every operation', asyn
 test.serial('a switch is true or false', async (t) => {
   const { clientId } = await file.shop();
   refused(t, await file.admin('PUT', `${base}/${clientId}/toggle`, { enabled: 'no' }), 400, 'invalid_request');
+});
+
+test.serial('limits are set by currency, merged, shown in major units, audited, and refused by member', async (t) => {
+  const app = await identityApp(t);
+  const token = await app.login();
+  const made = await app.call('POST', base, { token, body: { ...shop, limits: { CNY: { perDay: '1000.50' } } } });
+  t.is(made.status, 201);
+  const path = `${base}/${made.body.data.client_id}`;
+  const none = { perOrder: null, perDay: null, perMonth: null, refundPerDay: null, ordersPerHour: null };
+  t.deepEqual(made.body.data.limits, { CNY: { ...none, perDay: 1000.5 } });
+  const put = async (limits: unknown) => (await app.call('PUT', path, { token, body: { limits } })).body;
+  const more = { CNY: { ordersPerHour: 60 }, JPY: { perOrder: 5000 } };
+  const both = { CNY: { ...none, perDay: 1000.5, ordersPerHour: 60 }, JPY: { ...none, perOrder: 5000 } };
+  t.deepEqual((await put(more)).data.limits, both);
+  const faults: [object, string, string][] = [
+    [{ CNY: { perDay: 0 } }, '/limits/CNY/perDay', 'amount_invalid'],
+    [{ CNY: { perDay: -1 } }, '/limits/CNY/perDay', 'amount_invalid'],
+    [{ CNY: { perDay: 1.001 } }, '/limits/CNY/perDay', 'amount_invalid'],
+    [{ CNY: { perMonth: '1e3' } }, '/limits/CNY/perMonth', 'amount_invalid'],
+    [{ CNY: { perOrder: 100_000_001 } }, '/limits/CNY/perOrder', 'amount_invalid'],
+    [{ JPY: { perOrder: 1.5 } }, '/limits/JPY/perOrder', 'amount_invalid'],
+    [{ ZZZ: { perOrder: 1 } }, '/limits/ZZZ', 'currency_unknown'],
+  ];
+  for (const [limits, pointer, code] of faults)
+    t.like((await put(limits)).errors[0], { pointer, code }, JSON.stringify(limits));
+  for (const limits of [{ CNY: { perday: 1 } }, { cny: { perDay: 1 } }, { CNY: { ordersPerHour: 0 } }, [], 5])
+    t.is((await app.call('PUT', path, { token, body: { limits } })).status, 400, JSON.stringify(limits));
+  t.deepEqual((await app.call('GET', path, { token })).body.data.limits, both, 'nothing of it was written');
+  t.deepEqual((await put({ JPY: null, CNY: { perDay: null } })).data.limits, { CNY: { ...none, ordersPerHour: 60 } });
+  t.is((await put(null)).data.limits, null);
+  const { data } = (await app.call('GET', '/api/v1/audit-log?action=app.update', { token })).body;
+  t.deepEqual(data[0].before.limits, { CNY: { ordersPerHour: 60 } });
+  t.is(data[0].after.limits, null);
+});
+
+test('limits that allow more than before are told from tighter ones', (t) => {
+  const before = { CNY: { perDay: '100', ordersPerHour: 5 } };
+  const cases: [Parameters<typeof loosens>[1], boolean][] = [
+    [{ CNY: { perDay: '100', ordersPerHour: 5, perOrder: '1' } }, false],
+    [{ CNY: { perDay: '99', ordersPerHour: 4 } }, false],
+    [{ CNY: { perDay: '101', ordersPerHour: 5 } }, true],
+    [{ CNY: { ordersPerHour: 5 } }, true],
+    [{ ...before, USD: {} }, true],
+    [null, true],
+  ];
+  for (const [after, wanted] of cases) t.is(loosens(before, after), wanted, JSON.stringify(after));
+  t.false(loosens(null, before));
 });

@@ -36,10 +36,10 @@ async function upstream(t: ExecutionContext, listener: RequestListener): Promise
 const refund = ({ shop }: Market, body: object, headers = {}) =>
   shop.call('POST', '/api/v2/skillpay/refund', body, headers);
 
-for (const [payWay, price] of [
-  ['wechat', 0.5],
-  ['alipay', 0.5],
-  ['paypal', 1.5],
+for (const [payWay, price, brand] of [
+  ['wechat', 0.5, 'weixin'],
+  ['alipay', 0.5, 'alipay'],
+  ['paypal', 1.5, 'paypal'],
 ] as const) {
   const settings = payWay === 'paypal' ? { currency: 'USD', priceMinor: 150n, payWays: ['paypal' as const] } : {};
 
@@ -51,8 +51,9 @@ for (const [payWay, price] of [
     t.like(body.data, { resource: 'weather', amount: price, payWay, status: 'pending' });
     t.truthy(payWay === 'paypal' ? body.data.payUrl : body.data.qrCode);
     t.is(headers.get('x-out-trade-no'), body.data.outTradeNo);
-    t.is(headers.get('weixin-pay-required'), body.data.paymentCode);
-    t.is(headers.get('weixinpay-required'), null);
+    t.is(headers.get(`${brand}-pay-required`), body.data.paymentCode, 'the brand follows the channel');
+    const codes = [...headers.keys()].filter((name) => name.endsWith('pay-required'));
+    t.deepEqual(codes, [`${brand}-pay-required`]);
     t.is(headers.get('cache-control'), 'no-store');
     t.truthy(headers.get('retry-after'));
   });

@@ -152,6 +152,7 @@ function portsOf(
     publicUrl: 'https://pay.example.com',
     urlFault: () => undefined,
     confirmAbove: 1_000_000,
+    refundAbove: 0,
     log: () => {},
     checkpoint: () => {},
     heard: () => {},

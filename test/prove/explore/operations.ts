@@ -24,6 +24,7 @@ const PAYEE = {
   clientId: 'app_1',
   project: 'default',
   latePayment: { afterExpiry: 'accept', afterClose: 'refund', afterFailed: 'refund' },
+  limits: null,
   actor: 'app:app_1',
 } as const;
 

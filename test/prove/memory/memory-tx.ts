@@ -19,6 +19,8 @@ export function memoryTx(shelves: Shelves): Tx {
     ...tables,
     // Nobody fetches bills here, so that no order has fees.
     orderFees: { list: async () => [] },
+    // Nobody limits applications here.
+    apps: { find: async () => undefined },
     sql,
     prepared: sql,
     async savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T> {

@@ -42,7 +42,7 @@ export const MEMORY_TABLES = {
       orders_refunds_check: ({ paid, refunded, refunding, overrun }: Sums) =>
         refunded >= 0n && refunding >= 0n && overrun >= 0n && paid >= 0n && refunded + refunding <= paid + overrun,
     },
-    defaults: { effectsDue: false, approvalsAsked: 0 },
+    defaults: { effectsDue: false, approvalsAsked: 0, limited: false },
   },
   refunds: {
     uniques: [{ columns: ['refundNo'] }, { columns: ['clientId', 'merchantRefundNo'] }],

@@ -49,6 +49,7 @@ export class Clients {
       clientId: shop,
       project: PROJECT,
       latePayment: { afterExpiry: 'accept', afterClose: 'refund', afterFailed: 'refund' },
+      limits: null,
       actor: `app:${shop}`,
     } as const;
     const request = {

@@ -105,6 +105,7 @@ export class Replica {
       publicUrl: PUBLIC_URL,
       urlFault: () => undefined,
       confirmAbove: CONFIRM_ABOVE,
+      refundAbove: 0,
       log: () => {},
       checkpoint: () => {},
       heard: () => {},

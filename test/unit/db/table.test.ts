@@ -60,6 +60,7 @@ const app: fc.Arbitrary<ApiAppRow> = fc.record({
   allowedIps: fc.array(word, { maxLength: 2 }),
   rateLimit: orNull(int),
   latePayment,
+  limits: orNull(fc.constant({ CNY: { perDay: '100000', ordersPerHour: 3 } })),
   remark: orNull(word),
   lastUsedAt: orNull(instant),
   createdAt: instant,

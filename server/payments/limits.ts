@@ -1,0 +1,115 @@
+import type { AppLimits, CurrencyLimits } from '../db/entities/identity.ts';
+import type { OrderRow } from '../db/entities/orders.ts';
+import { countUses, shiftUses, type Use, type UseSpan } from '../db/queries/limits.ts';
+import type { Tx } from '../db/store.ts';
+import type { PayWay } from './channel.ts';
+import { majorNumber } from './money.ts';
+import { LimitExceeded, type LimitReached } from './refusals.ts';
+
+/** The limits that are counted in a span of time; perOrder is the only other one. */
+export const COUNTED = {
+  perMonth: 'month',
+  perDay: 'day',
+  ordersPerHour: 'hour',
+  refundPerDay: 'refunds',
+} as const satisfies Partial<Record<keyof CurrencyLimits, UseSpan>>;
+
+type Counted = keyof typeof COUNTED;
+
+const HOUR = 3_600_000;
+/** Days and months are those of Asia/Shanghai, which has no summer time: the default zone of all figures. */
+const AHEAD = 8 * HOUR;
+
+/** When the span around an instant begins and ends. */
+export function spanAt(span: UseSpan, at: Date): { beginsAt: Date; endsAt: Date } {
+  const local = new Date(at.getTime() + AHEAD);
+  const [year, month, day] = [local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate()];
+  const begin = Math.floor(at.getTime() / HOUR) * HOUR;
+  if (span === 'hour') return { beginsAt: new Date(begin), endsAt: new Date(begin + HOUR) };
+  const midnight = (ofMonth: number, ofDay: number) => new Date(Date.UTC(year, ofMonth, ofDay) - AHEAD);
+  if (span === 'month') return { beginsAt: midnight(month, 1), endsAt: midnight(month + 1, 1) };
+  return { beginsAt: midnight(month, day), endsAt: midnight(month, day + 1) };
+}
+
+/** Counts a new order in its own transaction and refuses what is above a limit; the last that such a transaction locks. */
+export async function countOrder(tx: Tx, limits: AppLimits, order: OrderRow): Promise<void> {
+  const { amount, createdAt: at, clientId, currency, payWay } = order;
+  const known = allowedIn(limits, order);
+  if (known.perOrder !== undefined && amount > BigInt(known.perOrder))
+    throw exceeded({ limit: 'perOrder', allowed: BigInt(known.perOrder), left: BigInt(known.perOrder) }, order);
+  const uses = await countUses(tx, { clientId, currency }, [
+    useOf('day', at, amount),
+    useOf('hour', at, 1n),
+    useOf('month', at, amount),
+  ]);
+  for (const limit of ['perMonth', 'perDay', 'ordersPerHour'] as const)
+    requireLeft(limit, known, uses, limit === 'ordersPerHour' ? 1n : amount, { currency, payWay, at });
+}
+
+/** Counts a refund that an application asks for, likewise. */
+export async function countRefund(
+  tx: Tx,
+  limits: AppLimits,
+  { clientId, currency, payWay }: Pick<OrderRow, 'clientId' | 'currency' | 'payWay'>,
+  amount: bigint,
+  at: Date,
+): Promise<void> {
+  const known = allowedIn(limits, { currency, payWay });
+  const uses = await countUses(tx, { clientId, currency }, [useOf('refunds', at, amount)]);
+  requireLeft('refundPerDay', known, uses, amount, { currency, payWay, at });
+}
+
+/** An order that ended unpaid gives its amount back, and late money takes it again, above the limit if need be. */
+export async function recountOrder(tx: Tx, before: OrderRow, after: OrderRow): Promise<void> {
+  const [was, is] = [isOver(before), isOver(after)];
+  if (was === is) return;
+  const { amount, createdAt, clientId, currency } = after;
+  const by = is ? -amount : amount;
+  await shiftUses(tx, { clientId, currency }, [useOf('day', createdAt, by), useOf('month', createdAt, by)]);
+}
+
+function isOver({ state }: OrderRow): boolean {
+  return state === 'closed' || state === 'failed';
+}
+
+function useOf(span: UseSpan, at: Date, used: bigint): Use {
+  return { span, beginsAt: spanAt(span, at).beginsAt, used };
+}
+
+/** Whoever has limits has them in every currency: another one would be a way around them. */
+function allowedIn(limits: AppLimits, about: Pick<OrderRow, 'currency' | 'payWay'>): CurrencyLimits {
+  const known = Object.hasOwn(limits, about.currency) ? limits[about.currency] : undefined;
+  if (known) return known;
+  throw exceeded({ limit: 'currency', allowed: 0n, left: 0n }, about);
+}
+
+function requireLeft(
+  limit: Counted,
+  known: CurrencyLimits,
+  uses: readonly Use[],
+  asked: bigint,
+  { at, ...about }: Pick<OrderRow, 'currency' | 'payWay'> & { at: Date },
+): void {
+  if (known[limit] === undefined) return;
+  const allowed = BigInt(known[limit]);
+  const used = uses.find(({ span }) => span === COUNTED[limit])!.used;
+  if (used <= allowed) return;
+  const left = leftOf(allowed, used - asked);
+  throw exceeded({ limit, allowed, left, resetsAt: spanAt(COUNTED[limit], at).endsAt }, about);
+}
+
+/** What is left of a limit; never negative, though a limit may be lowered below what was used. */
+export function leftOf(allowed: bigint, used: bigint): bigint {
+  return allowed > used ? allowed - used : 0n;
+}
+
+function exceeded(
+  { limit, allowed, left, resetsAt = null }: Reached,
+  { currency, payWay }: { currency: string; payWay: PayWay },
+): LimitExceeded {
+  const shown = (minor: bigint) =>
+    limit === 'ordersPerHour' ? Number(minor) : majorNumber({ minor, currency }, payWay);
+  return new LimitExceeded({ limit, currency, allowed: shown(allowed), left: shown(left), resetsAt });
+}
+
+type Reached = Pick<LimitReached, 'limit'> & { allowed: bigint; left: bigint; resetsAt?: Date | null };

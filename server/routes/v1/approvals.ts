@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import { endpoint } from '../../http/endpoint.ts';
+import type { PaymentOperations } from '../../payments/operations.ts';
+import { type RouteGroup, routeGroup } from '../index.ts';
+import { askerOf, CONFIRMED_WHERE_LIVE } from '../wire/audience.ts';
+import { APPROVE_ERRORS, REJECT_ERRORS } from '../wire/errors.ts';
+import { Code, Id, Paging, SafeText, Timestamp } from '../wire/fields.ts';
+import { pageOf } from '../wire/order-page.ts';
+
+const State = z.enum(['waiting', 'approved', 'rejected']);
+
+const Approval = z
+  .object({
+    refundNo: z.string(),
+    orderNo: z.string(),
+    clientId: z.string(),
+    project: z.string(),
+    refundAmount: z.number(),
+    refundAmountMinor: z.int(),
+    currency: z.string(),
+    reason: z.string().nullable().describe('Why the refund was asked for.'),
+    askedBy: z.string().describe('`admin:NAME` or `app:CLIENT_ID`; this administrator cannot approve it.'),
+    state: State,
+    decidedBy: z.string().nullable(),
+    decision: z.string().nullable().describe('Why it was rejected.'),
+    createdAt: Timestamp,
+    decidedAt: Timestamp.nullable(),
+  })
+  .meta({ id: 'Approval' });
+
+const ApprovalsQuery = z.object({
+  ...Paging,
+  state: State.optional(),
+  orderNo: Id.optional(),
+  project: Code.optional(),
+});
+const ApprovalParams = z.object({ refundNo: Id });
+const Rejection = z.object({ reason: SafeText(1, 500) }).meta({ id: 'RejectApprovalRequest' });
+
+/** Refunds above `Approval.RefundAbove`, which wait for a second administrator. */
+export function approvalRoutes(operations: PaymentOperations): RouteGroup {
+  const router = routeGroup('/api/v1/approvals');
+
+  /**
+   * @openapi
+   * /api/v1/approvals:
+   *   get:
+   *     tags: [Refunds]
+   *     summary: List refunds that wait, or waited, for approval
+   *     description: Newest first.
+   */
+  router.get(
+    '/',
+    endpoint({ auth: { admin: 'viewer' }, query: ApprovalsQuery, returns: Approval, list: true }, async ({ query }) => {
+      const { limit, cursor, ...filter } = query;
+      return pageOf(await operations.approvals(filter, cursor, limit));
+    }),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/approvals/{refundNo}:
+   *   get:
+   *     tags: [Refunds]
+   *     summary: Get the approval of a refund
+   */
+  router.get(
+    '/:refundNo',
+    endpoint({ auth: { admin: 'viewer' }, params: ApprovalParams, returns: Approval }, ({ params }) =>
+      operations.readApproval(params.refundNo),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/approvals/{refundNo}/approve:
+   *   post:
+   *     tags: [Refunds]
+   *     summary: Approve a refund
+   *     description: The refund is sent to the channel. The administrator who asked for it cannot approve it.
+   */
+  router.post(
+    '/:refundNo/approve',
+    endpoint(
+      { auth: CONFIRMED_WHERE_LIVE, params: ApprovalParams, returns: Approval, errors: APPROVE_ERRORS },
+      ({ params, caller, request }) => operations.approve(askerOf(caller, request), params.refundNo),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/approvals/{refundNo}/reject:
+   *   post:
+   *     tags: [Refunds]
+   *     summary: Reject a refund
+   *     description: The refund fails with `approval_rejected`, and its amount can be refunded again.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { reason: Not agreed with the payer }
+   */
+  router.post(
+    '/:refundNo/reject',
+    endpoint(
+      { auth: { admin: 'admin' }, params: ApprovalParams, body: Rejection, returns: Approval, errors: REJECT_ERRORS },
+      ({ params, body, caller, request }) => operations.reject(askerOf(caller, request), params.refundNo, body.reason),
+    ),
+  );
+  return router;
+}

@@ -1,0 +1,149 @@
+import test from 'ava';
+import { randomUUID } from 'node:crypto';
+import { as, type Call, serviceOfFile } from '../../support/file-service.ts';
+import { openMarket } from '../../support/market.ts';
+import { coverRoutes, refused } from '../../support/route-file.ts';
+import { request, until } from '../../support/service.ts';
+
+const file = await serviceOfFile(import.meta.filename, { env: { PAY_APPROVAL_REFUND_ABOVE: '5' } });
+coverRoutes(test, file);
+
+const { service, admin, viewer } = file;
+const base = '/api/v1/approvals';
+let second: Call;
+
+test.before(async () => {
+  const account = { username: 'second', password: 'nine-loud-badgers-nap' };
+  await admin('POST', '/api/v1/admins', { ...account, role: 'admin' });
+  const { token } = (await request(service.url, 'POST', '/api/v1/login', account)).body.data;
+  second = as(service, token);
+});
+
+const refundBy = (by: Call, orderNo: string, refundAmount: number, more: object = {}) =>
+  by('POST', `/api/v1/orders/${orderNo}/refunds`, { refundAmount, ...more });
+const stateOf = async (refundNo: string) => (await admin('GET', `/api/v1/refunds/${refundNo}`)).body.data.status;
+
+test.serial(
+  'a refund above the limit waits with its amount reserved, and goes when another administrator approves',
+  async (t) => {
+    const market = await openMarket(file);
+    const orderNo = await market.paid();
+    const asked = await refundBy(admin, orderNo, 5.01, { reason: 'Returned' });
+    t.is(asked.status, 201);
+    const { refundNo } = asked.body.data;
+    t.like(asked.body.data, {
+      status: 'waiting_for_approval',
+      refundedAmount: 0,
+      refundableAmount: 4.99,
+      nextCheckAt: null,
+    });
+    refused(t, await refundBy(second, orderNo, 5), 422, 'refund_exceeds_refundable');
+    t.is((await refundBy(admin, orderNo, 4)).body.data.status !== 'waiting_for_approval', true);
+    service.clock.advance(3600);
+    await service.app.sweep.once();
+    await admin('POST', `/api/v1/refunds/${refundNo}/sync`);
+    t.is(await stateOf(refundNo), 'waiting_for_approval', 'no job and no question sends it');
+    refused(t, await admin('POST', `/api/v1/refunds/${refundNo}/retry`), 409, 'refund_not_retryable');
+    const listed = (await viewer('GET', `${base}?state=waiting&orderNo=${orderNo}`)).body.data;
+    t.like(listed[0], { refundNo, refundAmount: 5.01, askedBy: 'admin:alice', reason: 'Returned', state: 'waiting' });
+    t.is(listed.length, 1);
+    const explained = (await admin('GET', `/api/v1/orders/${orderNo}/explain`)).body.data.refunds[0];
+    t.like(explained, { status: 'waiting_for_approval', situation: 'waiting_for_approval' });
+    refused(t, await admin('POST', `${base}/${refundNo}/approve`), 403, 'approval_by_asker');
+    refused(t, await viewer('POST', `${base}/${refundNo}/approve`), 403, 'role_insufficient');
+    const approved = await second('POST', `${base}/${refundNo}/approve`);
+    t.is(approved.status, 200);
+    t.like(approved.body.data, { state: 'approved', decidedBy: 'admin:second' });
+    await until(
+      'it is done',
+      async () => (await admin('POST', `/api/v1/refunds/${refundNo}/sync`)).body.data.status === 'succeeded',
+    );
+    refused(t, await second('POST', `${base}/${refundNo}/approve`), 409, 'approval_decided');
+    refused(t, await second('POST', `${base}/${refundNo}/reject`, { reason: 'x' }), 409, 'approval_decided');
+    t.is((await admin('GET', `${base}/${refundNo}`)).body.data.state, 'approved');
+    for (const [method, path] of [
+      ['GET', 'R-unknown'],
+      ['POST', 'R-unknown/approve'],
+      ['POST', 'R-unknown/reject'],
+    ] as const)
+      refused(
+        t,
+        await admin(method, `${base}/${path}`, method === 'GET' ? undefined : { reason: 'x' }),
+        404,
+        'not_found',
+      );
+    for (const query of ['?state=open', '?limit=0', '?status=waiting'])
+      refused(t, await admin('GET', base + query), 400, 'invalid_request');
+  },
+);
+
+test.serial('what is rejected fails, frees its amount, and is not asked for again', async (t) => {
+  const { shop, paid } = await openMarket(file);
+  const orderNo = await paid();
+  const asked = { orderNo, refundAmount: 6, merchantRefundNo: `r-${orderNo}` };
+  const refund = () => shop.call('POST', '/api/v2/payment/refund', asked);
+  const first = await refund();
+  const { refundNo } = first.body.data;
+  t.is(first.body.data.status, 'waiting_for_approval');
+  t.deepEqual((await refund()).body.data, first.body.data, 'a repeat is told the same');
+  const shown = (await shop.call('GET', `/api/v2/payment/query/${orderNo}`)).body.data;
+  t.is(shown.refunds[0].status, 'waiting_for_approval');
+  t.is((await second('POST', `${base}/${refundNo}/reject`, {})).status, 400);
+  const rejected = await second('POST', `${base}/${refundNo}/reject`, { reason: 'not agreed' });
+  t.like(rejected.body.data, { state: 'rejected', decision: 'not agreed', decidedBy: 'admin:second' });
+  const again = (await refund()).body.data;
+  t.like(again, { refundNo, status: 'failed', refundableAmount: 10 });
+  t.deepEqual(again.failure, { code: 'approval_rejected', message: 'not agreed' });
+  refused(t, await admin('POST', `/api/v1/refunds/${refundNo}/retry`), 409, 'refund_not_retryable');
+  t.is((await refundBy(admin, orderNo, 5)).body.data.status !== 'waiting_for_approval', true);
+  const { data } = (await shop.call('GET', '/api/v2/events?limit=50')).body;
+  const types = data.map(({ type }: { type: string }) => type);
+  t.true(types.includes('refund.approval_requested') && types.includes('refund.failed'));
+});
+
+test.serial('parts below the limit count together', async (t) => {
+  const { paid } = await openMarket(file);
+  const orderNo = await paid();
+  t.not((await refundBy(admin, orderNo, 3)).body.data.status, 'waiting_for_approval');
+  const over = await refundBy(admin, orderNo, 2.01);
+  t.is(over.body.data.status, 'waiting_for_approval');
+  t.is((await second('POST', `${base}/${over.body.data.refundNo}/approve`)).status, 200);
+  t.not(
+    (await refundBy(admin, orderNo, 2)).body.data.status,
+    'waiting_for_approval',
+    'what was approved does not count',
+  );
+});
+
+test.serial('a blocked order keeps its refund waiting; pages go on', async (t) => {
+  const { paid } = await openMarket(file);
+  const numbers: string[] = [];
+  const orderNo = await paid();
+  for (const amount of [5.2, 4.8]) {
+    const { body } = await refundBy(admin, orderNo, amount);
+    if (body.data.status === 'waiting_for_approval') numbers.push(body.data.refundNo);
+  }
+  const other = await paid();
+  numbers.push((await refundBy(admin, other, 6)).body.data.refundNo);
+  const first = (await admin('GET', `${base}?limit=1`)).body;
+  t.is(first.data[0].refundNo, numbers.at(-1));
+  const next = (await admin('GET', `${base}?limit=1&cursor=${first.page.nextCursor}`)).body;
+  t.is(next.data[0].refundNo, numbers.at(-2));
+  const refundNo = numbers.at(-1)!;
+  const found = await service.app.store.read((tx) => tx.orders.find({ orderNo: other }));
+  const blocking = { id: randomUUID(), orderNo: other, refundNo: null, clientId: found!.clientId, project: 'default' };
+  const nothing = { detail: null, receivedMinor: null, receivedCurrency: null, resolution: null, reason: null };
+  const open = {
+    state: 'open',
+    blocksRefunds: true,
+    resolvedBy: null,
+    createdAt: service.clock.now(),
+    resolvedAt: null,
+  };
+  await service.app.store.transaction((tx) =>
+    tx.exceptions.insert({ ...blocking, ...nothing, ...open, kind: 'refund_unexplained', dedupe: 'test' } as never),
+  );
+  refused(t, await second('POST', `${base}/${refundNo}/approve`), 409, 'refunds_blocked');
+  t.is(await stateOf(refundNo), 'waiting_for_approval');
+  t.is((await admin('GET', `${base}?project=nowhere`)).body.data.length, 0);
+});
