@@ -45,7 +45,7 @@ export async function paymentRequired(
     expiresAt: order.expiresAt.toISOString(),
   };
   const asked = dialects.map((dialect) => dialect.ask(pair, call));
-  const failed = failedBy(call, pair, why);
+  const failed = failedBy(dialects, call, pair, why);
   return new PaymentRequired({
     data,
     members: merged(asked.map(({ members }) => members)),
@@ -54,11 +54,15 @@ export async function paymentRequired(
   });
 }
 
-/** What the dialects of the proofs add to an answer that brings no content. */
-export function failedBy({ proofs }: Call, pair: SkillPair, why: Failure): Failed {
-  const all = proofs.map(({ dialect }) => dialect.failed?.(pair, why) ?? {});
-  const type = all.find((one) => one.type !== undefined)?.type;
-  return { headers: merged(all.map(({ headers }) => headers)), ...(type !== undefined && { type }) };
+/** What an answer to a proof carries when it brings no content: the headers of all dialects, the type of the proof's own. */
+export function failedBy(dialects: readonly Dialect[], { proofs }: Call, pair: SkillPair, why: Failure): Failed {
+  if (proofs.length === 0) return {};
+  const type = proofs.map(({ dialect }) => dialect.failed?.(pair, why).type).find((one) => one !== undefined);
+  return { headers: failureHeaders(dialects, pair, why), ...(type !== undefined && { type }) };
+}
+
+function failureHeaders(dialects: readonly Dialect[], pair: SkillPair, why: Failure): Record<string, string> {
+  return merged(dialects.map((dialect) => dialect.failed?.(pair, why).headers));
 }
 
 async function prepare(dialects: readonly Dialect[], pair: SkillPair): Promise<SkillPair> {
@@ -97,7 +101,7 @@ export function contentAnswer(
 }
 
 /** The 200 that says: it failed, and all the money is back. */
-export function refundedAnswer(pair: SkillPair, call: Call): Redeemed {
+export function refundedAnswer({ dialects }: Pick<SkillPorts, 'dialects'>, pair: SkillPair): Redeemed {
   const { order, skill } = pair;
   return {
     data: {
@@ -109,7 +113,7 @@ export function refundedAnswer(pair: SkillPair, call: Call): Redeemed {
     headers: {
       'Cache-Control': 'private',
       'X-Out-Trade-No': order.orderNo,
-      ...failedBy(call, pair, 'refunded').headers,
+      ...failureHeaders(dialects, pair, 'refunded'),
     },
   };
 }

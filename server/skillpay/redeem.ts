@@ -105,7 +105,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
   async function refusalOf(pair: SkillPair, silent: boolean, call: Call): Promise<Error> {
     const { order } = pair;
     if (order.state === 'failed' || isOnPurpose(order)) return new OrderClosed(order.orderNo);
-    if (order.state === 'closed' && !silent) return new PaymentExpired(failedBy(call, pair, 'expired'));
+    if (order.state === 'closed' && !silent) return new PaymentExpired(failedBy(ports.dialects, call, pair, 'expired'));
     return paymentRequired(ports, pair, call, silent ? 'unknown' : 'unpaid');
   }
 
@@ -128,7 +128,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
       mine ||= claimed.kind === 'claimed';
       if (work) await pause(work, left);
       else if (claimed.kind !== 'claimed') await decline(claimed, call);
-      if (claimed.kind === 'failed') return refundedAnswer(claimed.pair, call);
+      if (claimed.kind === 'failed') return refundedAnswer(ports, claimed.pair);
     }
   }
 
