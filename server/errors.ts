@@ -26,6 +26,8 @@ export interface AppErrorOptions {
   channel?: ChannelRefusal;
   /** Extra members of the problem document, e.g. `{ orderNo }`. */
   extra?: Record<string, unknown>;
+  /** A type that somebody else defines, instead of the page of the code. */
+  type?: string;
   /** Extra response headers. */
   headers?: Record<string, string>;
   cause?: unknown;

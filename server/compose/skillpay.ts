@@ -8,8 +8,11 @@ import { jwksRoutes } from '../routes/jwks.ts';
 import { agentPayRoutes } from '../routes/v1/agent-pay.ts';
 import { skillpayStatsRoutes } from '../routes/v1/skillpay-stats.ts';
 import { skillpayRoutes } from '../routes/v2/skillpay.ts';
-import { exposedHeaders } from '../skillpay/answers.ts';
 import { seedDemo } from '../skillpay/demo.ts';
+import { codeDialect } from '../skillpay/dialects/code.ts';
+import type { Dialect } from '../skillpay/dialects/dialect.ts';
+import { weixinAgentDialect } from '../skillpay/dialects/weixin-agent.ts';
+import { x402Dialect } from '../skillpay/dialects/x402.ts';
 import { skillOperations, type SkillOperations } from '../skillpay/operations.ts';
 import { signedCodes } from '../skillpay/payment-code.ts';
 import type { SkillPayments } from '../skillpay/ports.ts';
@@ -42,6 +45,11 @@ export function composeSkillpay(base: Base, { payments, sealing, send, agentPay 
   const { channels, recordEvent, publicUrl, checkpoint, log } = payments.ports;
   const { brand, offerTtlSeconds, devMode } = config.skillpay;
   const keys = createSigningKeys({ store, sealing, now });
+  const dialects: readonly Dialect[] = [
+    codeDialect(brand),
+    weixinAgentDialect(agentPay.withAgentCode, now),
+    x402Dialect(publicUrl),
+  ];
   const operations = skillOperations({
     store,
     now,
@@ -49,10 +57,9 @@ export function composeSkillpay(base: Base, { payments, sealing, send, agentPay 
     channels,
     recordEvent,
     codes: signedCodes(keys, publicUrl),
-    withAgentCode: agentPay.withAgentCode,
     send,
     publicUrl,
-    brand,
+    dialects,
     offerTtlSeconds,
     unpaidOffersPerApp: config.rateLimit.unpaidOffersPerApp,
     debug: config.debug,
@@ -68,7 +75,7 @@ export function composeSkillpay(base: Base, { payments, sealing, send, agentPay 
       agentPayRoutes(agentPay.settings),
       jwksRoutes({ publicKeys: () => keys.publicKeys() }),
     ],
-    exposedHeaders: exposedHeaders(brand),
+    exposedHeaders: dialects.flatMap(({ exposes }) => exposes),
     seed: () => seedDemo(store, config.debug, now()),
   };
 }

@@ -41,7 +41,7 @@ export function problemDocument(
   const known: PublishedError = errorCodes[code];
   return {
     ...options.extra,
-    type: `/docs/errors/${code}`,
+    type: options.type ?? `/docs/errors/${code}`,
     title: known.title,
     status,
     detail: message,

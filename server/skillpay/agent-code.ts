@@ -2,7 +2,8 @@ import type { KeyObject } from 'node:crypto';
 import type { AgentPayRow } from '../db/entities/skillpay.ts';
 import type { Place } from '../credentials/sealing.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
-import type { SkillPair, SkillPorts } from './ports.ts';
+import type { SkillPair } from './pair.ts';
+import type { SkillPorts } from './ports.ts';
 
 /** A payment code lives at most this long (seconds), as its operator says. */
 const MOST_SECONDS = 900;

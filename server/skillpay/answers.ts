@@ -1,10 +1,8 @@
-import { PAY_WAYS, type PayWay } from '../payments/pay-way.ts';
 import { majorNumber } from '../payments/money.ts';
 import { statusOf } from '../payments/view.ts';
-import { liveAgentCode } from './agent-code.ts';
+import type { Call, Dialect, Failed, Failure } from './dialects/dialect.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 import { PaymentRequired } from './refusals.ts';
-import { paymentFailedHeader, paymentRequiredHeader, paymentResponseHeader } from './x402.ts';
 
 /** What the caller gets after payment: the content, or the news that it failed and the money is back. */
 export interface Redeemed {
@@ -21,15 +19,16 @@ export interface Redeemed {
   headers: Record<string, string>;
 }
 
-/** The 402 of an order; the same number, code and headers every time. `proven`: the call named its payment. */
-export function paymentRequired(
-  { publicUrl, brand, now }: Pick<SkillPorts, 'publicUrl' | 'brand' | 'now'>,
-  { order, skill }: SkillPair,
-  { silent = false, proven = false } = {},
-): PaymentRequired {
-  const code = skill.paymentCode ?? '';
+/** The 402 of an order in every dialect; the same number and codes every time. `why`: what was wrong with the proofs of the call. */
+export async function paymentRequired(
+  { publicUrl, dialects }: Pick<SkillPorts, 'publicUrl' | 'dialects'>,
+  unprepared: SkillPair,
+  call: Call,
+  why: Failure = 'unpaid',
+): Promise<PaymentRequired> {
+  const pair = await prepare(dialects, unprepared);
+  const { order, skill } = pair;
   const { credential } = order;
-  const agentCode = liveAgentCode({ order, skill }, now());
   const data = {
     outTradeNo: order.orderNo,
     orderNo: order.orderNo,
@@ -39,48 +38,50 @@ export function paymentRequired(
     amountMinor: Number(order.amount),
     currency: order.currency,
     payWay: order.payWay,
-    paymentCode: code,
+    paymentCode: skill.paymentCode ?? '',
     qrCode: credential?.qrCode ?? null,
     payUrl: credential?.url ?? `${publicUrl}/pay/${order.orderNo}`,
-    status: silent ? 'unknown' : statusOf(order),
+    status: why === 'unknown' ? 'unknown' : statusOf(order),
     expiresAt: order.expiresAt.toISOString(),
   };
-  const headers = {
-    [codeHeader(brand, order.payWay)]: code,
-    'X-Out-Trade-No': order.orderNo,
-    'PAYMENT-REQUIRED': paymentRequiredHeader({ order, skill }, publicUrl),
-    ...(proven
-      ? { 'PAYMENT-RESPONSE': paymentFailedHeader(order, silent ? 'payment_unknown' : 'payment_pending') }
-      : {}),
-  };
-  if (agentCode === undefined) return new PaymentRequired(data, headers);
-  const forAgents = { [AGENT_CODE]: agentCode, prompt: AGENT_PROMPT };
-  return new PaymentRequired(data, { ...headers, [AGENT_CODE]: agentCode }, { WeixinPay: forAgents });
+  const asked = dialects.map((dialect) => dialect.ask(pair, call));
+  const failed = failedBy(dialects, call, pair, why);
+  return new PaymentRequired({
+    data,
+    members: merged(asked.map(({ members }) => members)),
+    headers: { ...merged(asked.map(({ headers }) => headers)), ...failed.headers },
+    type: failed.type,
+  });
 }
 
-/** Where agents of WeChat read a payment code of WeChat's own; ours never stands there. */
-const AGENT_CODE = 'WeixinPay-Required';
-
-/** What an agent that reads bodies only is told to do, in the words of the vendor's merchant demo. */
-const AGENT_PROMPT =
-  '本次使用微信支付，请将 WeixinPay-Required 的值作为 paymentCode 交给 weixinpay_pay，以向用户申请支付授权。';
-
-/** How the operators of the channels are called in the name of the header. */
-const BRANDS: Readonly<Record<PayWay, string>> = { wechat: 'Weixin', alipay: 'Alipay', paypal: 'PayPal' };
-
-/** Name of the header that carries our payment code. */
-function codeHeader(brand: string | undefined, payWay: PayWay): string {
-  return `${brand ?? BRANDS[payWay]}-Pay-Required`;
+/** What an answer to a proof carries when it brings no content: the headers of all dialects, the type of the proof's own. */
+export function failedBy(dialects: readonly Dialect[], { proofs }: Call, pair: SkillPair, why: Failure): Failed {
+  if (proofs.length === 0) return {};
+  const type = proofs.map(({ dialect }) => dialect.failed?.(pair, why).type).find((one) => one !== undefined);
+  return { headers: failureHeaders(dialects, pair, why), ...(type !== undefined && { type }) };
 }
 
-/** Answer headers that a page of another origin may read. */
-export function exposedHeaders(brand: string | undefined): string[] {
-  const codes = new Set(PAY_WAYS.map((payWay) => codeHeader(brand, payWay)));
-  return [...codes, AGENT_CODE, 'X-Out-Trade-No', 'PAYMENT-REQUIRED', 'PAYMENT-RESPONSE', 'X-Dev-Mode'];
+function failureHeaders(dialects: readonly Dialect[], pair: SkillPair, why: Failure): Record<string, string> {
+  return merged(dialects.map((dialect) => dialect.failed?.(pair, why).headers));
+}
+
+async function prepare(dialects: readonly Dialect[], pair: SkillPair): Promise<SkillPair> {
+  let prepared = pair;
+  for (const dialect of dialects) prepared = (await dialect.prepare?.(prepared)) ?? prepared;
+  return prepared;
+}
+
+function merged<Value>(parts: readonly (Record<string, Value> | undefined)[]): Record<string, Value> {
+  return Object.assign({}, ...parts) as Record<string, Value>;
 }
 
 /** The 200 with the stored content, byte for byte the same every time. */
-export function contentAnswer({ order, skill }: SkillPair, how: { replayed: boolean; scanSkipped: boolean }): Redeemed {
+export function contentAnswer(
+  { dialects }: Pick<SkillPorts, 'dialects'>,
+  pair: SkillPair,
+  how: { replayed: boolean; scanSkipped: boolean },
+): Redeemed {
+  const { order, skill } = pair;
   const contentType = skill.contentType ?? 'text/plain';
   return {
     data: {
@@ -93,15 +94,15 @@ export function contentAnswer({ order, skill }: SkillPair, how: { replayed: bool
     },
     headers: {
       'Cache-Control': 'private',
-      'PAYMENT-RESPONSE': paymentResponseHeader(order),
-      'X-Out-Trade-No': order.orderNo,
+      ...merged(dialects.map((dialect) => dialect.paid?.(pair))),
       ...devMode(how.scanSkipped),
     },
   };
 }
 
 /** The 200 that says: it failed, and all the money is back. */
-export function refundedAnswer({ order, skill }: SkillPair): Redeemed {
+export function refundedAnswer({ dialects }: Pick<SkillPorts, 'dialects'>, pair: SkillPair): Redeemed {
+  const { order, skill } = pair;
   return {
     data: {
       outTradeNo: order.orderNo,
@@ -111,8 +112,8 @@ export function refundedAnswer({ order, skill }: SkillPair): Redeemed {
     },
     headers: {
       'Cache-Control': 'private',
-      'PAYMENT-RESPONSE': paymentFailedHeader(order, 'refunded'),
       'X-Out-Trade-No': order.orderNo,
+      ...failureHeaders(dialects, pair, 'refunded'),
     },
   };
 }

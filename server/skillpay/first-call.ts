@@ -3,6 +3,7 @@ import { afterIntent } from '../payments/ask.ts';
 import { type KeyClaim, withIntentKey } from '../payments/idempotency.ts';
 import { paymentRequired, type Redeemed } from './answers.ts';
 import { readPair } from './claim.ts';
+import { type Call, firstFault } from './dialects/dialect.ts';
 import type { MakeOffer } from './offer.ts';
 import type { SkillCaller, SkillPorts, SkillRequest } from './ports.ts';
 import type { Redeem } from './redeem.ts';
@@ -10,19 +11,24 @@ import type { Redeem } from './redeem.ts';
 const route = 'POST /api/v2/skillpay/resource';
 
 /** The first call: an offer (402). With a key whose order exists, the answer to what that order is now. */
-export type FirstCall = (caller: SkillCaller, request: SkillRequest, key: string | undefined) => Promise<Redeemed>;
+export type FirstCall = (
+  caller: SkillCaller,
+  request: SkillRequest,
+  key: string | undefined,
+  call: Call,
+) => Promise<Redeemed>;
 
 /** The operation over its ports. A 402 is never a stored answer: the key only points to the order. */
 export function firstCall(ports: SkillPorts, offer: MakeOffer, redeem: Redeem): FirstCall {
   const { store, now } = ports;
-  return async (caller, request, key) => {
-    if (key === undefined) return refuse(await offer(caller, request));
+  return async (caller, request, key, call) => {
+    if (key === undefined) return refuse(await offer(caller, request), call);
     const { resource, input, payWay } = request;
     const keyed = { scope: `app:${caller.clientId}`, route, key, body: { resource, input, payWay } } as const;
     return withIntentKey(store, keyed, async (claim) => {
       const known = await orderOf(claim);
-      if (known && !isUnplaced(known)) return redeem(caller, known.orderNo, request, { proven: false });
-      return refuse(await offer(caller, request, claim));
+      if (known && !isUnplaced(known)) return redeem(caller, known.orderNo, request, call);
+      return refuse(await offer(caller, request, claim), call);
     });
   };
 
@@ -30,11 +36,9 @@ export function firstCall(ports: SkillPorts, offer: MakeOffer, redeem: Redeem): 
     return resume === null ? undefined : store.read((tx) => tx.orders.find({ orderNo: resume }));
   }
 
-  async function refuse({ orderNo }: OrderRow): Promise<never> {
-    const pair = await afterIntent({ orderNo }, async () =>
-      ports.withAgentCode(await store.read((tx) => readPair(tx, orderNo))),
-    );
-    throw paymentRequired(ports, pair);
+  async function refuse({ orderNo }: OrderRow, call: Call): Promise<never> {
+    const pair = await afterIntent({ orderNo }, () => store.read((tx) => readPair(tx, orderNo)));
+    throw await paymentRequired(ports, pair, call, firstFault(call));
   }
 
   /** The channel never said what the payer needs, so the create is sent again, with the same number. */

@@ -1,8 +1,10 @@
+import { hash } from 'node:crypto';
 import { skillStats, type SkillStatsFilter } from '../db/queries/skillpay.ts';
 import type { KeyClaim } from '../payments/idempotency.ts';
 import { majorNumber } from '../payments/money.ts';
 import type { Redeemed } from './answers.ts';
 import { readPair } from './claim.ts';
+import type { CallHeaders, Proof } from './dialects/dialect.ts';
 import { firstCall } from './first-call.ts';
 import { createFulfilment } from './fulfil.ts';
 import { makeOffer } from './offer.ts';
@@ -12,15 +14,15 @@ import { ProofInvalid } from './refusals.ts';
 import { skillsOnSale } from './resource.ts';
 import { resumeFulfilment } from './resume.ts';
 import { viewSkillOrder } from './view.ts';
-import { readProof } from './x402.ts';
 
-/** How a call proves that it was paid, and its key; all from headers. */
-export interface CallProof {
-  outTradeNo?: string | undefined;
-  /** The value of `PAYMENT-SIGNATURE`. */
-  signature?: string | undefined;
-  /** Only looked at when there is no proof. */
-  idempotencyKey?: string | undefined;
+/** What comes with a call besides its request. */
+export interface CallFacts {
+  /** The headers that its dialects read. */
+  headers: CallHeaders;
+  /** The body as it came. */
+  rawBody: Uint8Array;
+  /** Only asked for when no proof names an order; throws when the key is malformed. */
+  idempotencyKey: () => string | undefined;
 }
 
 /** A refund request of the consumer. */
@@ -41,14 +43,14 @@ export function skillOperations(ports: SkillPorts) {
 
   return {
     /** Calls a resource: the first time an offer (402, thrown), with a proof the paid content. */
-    async call(caller: SkillCaller, request: SkillRequest | undefined, proof: CallProof): Promise<Redeemed> {
-      const { outTradeNo, signature, idempotencyKey } = proof;
-      const signed = signature === undefined ? undefined : readProof(signature);
-      if (signed && outTradeNo !== undefined && signed.outTradeNo !== outTradeNo)
-        throw new ProofInvalid('PAYMENT-SIGNATURE', 'refers to another order than X-Out-Trade-No');
-      const number = outTradeNo ?? signed?.outTradeNo;
-      if (number === undefined) return first(caller, request ?? {}, idempotencyKey);
-      return redeem(caller, number, request, { proven: true, proof: signed });
+    async call(caller: SkillCaller, request: SkillRequest | undefined, facts: CallFacts): Promise<Redeemed> {
+      const { headers, rawBody } = facts;
+      const proofs = ports.dialects.map((dialect) => dialect.read?.(headers)).filter((one) => one !== undefined);
+      const bodyDigest = rawBody.length > 0 ? hash('sha256', rawBody, 'base64') : undefined;
+      const outTradeNo = numberOf(proofs);
+      const call = { proofs, bodyDigest };
+      if (outTradeNo === undefined) return first(caller, request ?? {}, facts.idempotencyKey(), call);
+      return redeem(caller, outTradeNo, request, call);
     },
     /** One order with its refunds; asked at the channel while it is open. */
     async query(caller: SkillCaller, outTradeNo: string) {
@@ -99,6 +101,15 @@ export function skillOperations(ports: SkillPorts) {
     /** Resolves when no work is under way in this process. */
     idle: () => fulfilment.idle(),
   };
+}
+
+/** The order that the proofs name; two that disagree are refused. */
+function numberOf(proofs: readonly Proof[]): string | undefined {
+  const [first, ...others] = proofs.filter(({ outTradeNo }) => outTradeNo !== undefined);
+  for (const { header, outTradeNo } of others)
+    if (outTradeNo !== first?.outTradeNo)
+      throw new ProofInvalid(header, `refers to another order than ${first?.header}`);
+  return first?.outTradeNo;
 }
 
 /** What routes and jobs may call. */

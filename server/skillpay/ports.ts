@@ -1,5 +1,4 @@
 import type { OrderRow } from '../db/entities/orders.ts';
-import type { SkillOrderRow } from '../db/entities/skillpay.ts';
 import type { Tx } from '../db/store.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 import type { PayWay } from '../payments/channel.ts';
@@ -9,7 +8,10 @@ import type { PlacePayment } from '../payments/place.ts';
 import type { Asker, Channels, Ports } from '../payments/ports.ts';
 import type { QueryPayment, Seen } from '../payments/query.ts';
 import type { RefundIntent } from '../payments/core/open-refund.ts';
+import type { Dialect } from './dialects/dialect.ts';
 import type { PaymentCodes } from './payment-code.ts';
+
+export type { SkillPair } from './pair.ts';
 
 /** What pay-per-call needs of payments: its orders are ordinary orders. */
 export interface SkillPayments {
@@ -33,12 +35,10 @@ export interface SkillPorts extends Pick<Ports, 'store' | 'now' | 'recordEvent' 
   payments: SkillPayments;
   channels: Pick<Channels, 'forNew'>;
   codes: PaymentCodes;
-  /** The code that WeChat gives for its agents, where a project has asked for it. */
-  withAgentCode: (pair: SkillPair) => Promise<SkillPair>;
   /** Calls an address that an operator gave. */
   send: SendOutgoing;
-  /** First part of `<Brand>-Pay-Required`; undefined = that of the order's channel. */
-  brand: string | undefined;
+  /** The ways to ask for a payment, all of them in each 402. */
+  dialects: readonly Dialect[];
   /** How long an offer can be paid when its product does not say (seconds). */
   offerTtlSeconds: number;
   unpaidOffersPerApp: number;
@@ -59,12 +59,6 @@ export interface SkillRequest {
   resource?: string | undefined;
   input?: unknown;
   payWay?: PayWay | undefined;
-}
-
-/** An order and its pay-per-call part. */
-export interface SkillPair {
-  order: OrderRow;
-  skill: SkillOrderRow;
 }
 
 /** The asker of an application. */

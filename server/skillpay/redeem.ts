@@ -1,8 +1,9 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import { afterIntent } from '../payments/ask.ts';
 import { digest } from '../payments/idempotency.ts';
-import { contentAnswer, paymentRequired, refundedAnswer, type Redeemed } from './answers.ts';
+import { contentAnswer, failedBy, paymentRequired, refundedAnswer, type Redeemed } from './answers.ts';
 import { isLive, isRefunded, readPair, type Claimed } from './claim.ts';
+import { type Call, type Failure, ProofRejected } from './dialects/dialect.ts';
 import type { Fulfilment } from './fulfil.ts';
 import { askerOf, type SkillCaller, type SkillPair, type SkillPorts, type SkillRequest } from './ports.ts';
 import {
@@ -15,7 +16,6 @@ import {
   PaymentExpired,
   ResourceMismatch,
 } from './refusals.ts';
-import { paymentFailedHeader, requireSameOffer, type Proof } from './x402.ts';
 
 /** A caller waits this long for the work at most (ms), and looks this often whether another replica has done it. */
 const PATIENCE_MS = 8_000;
@@ -26,19 +26,8 @@ export type Redeem = (
   caller: SkillCaller,
   outTradeNo: string,
   request: SkillRequest | undefined,
-  shown: Shown,
+  call: Call,
 ) => Promise<Redeemed>;
-
-/** What the caller showed: the number of its payment, alone or in an x402 proof; a key is neither. */
-export interface Shown {
-  proven: boolean;
-  proof?: Proof | undefined;
-}
-
-interface Delivery {
-  scanSkipped: boolean;
-  proven: boolean;
-}
 
 /** The order as the channel sees it now. */
 interface Look {
@@ -51,16 +40,28 @@ interface Look {
 export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
   const { store, payments, now } = ports;
 
-  return async (caller, outTradeNo, request, { proven, proof }) => {
+  return async (caller, outTradeNo, request, call) => {
     const stored = await store.read((tx) => readPair(tx, outTradeNo, caller));
     requireSameBody(stored, request);
-    if (proof) requireSameOffer(ports, stored.order, proof);
+    const fault = faultOf(stored, call);
+    if (fault) throw await paymentRequired(ports, stored, call, fault);
     const { order, silent, scanSkipped } = await look(caller, stored.order);
     const pair = { order, skill: stored.skill };
     if (stored.skill.fulfilment !== 'failed' && isRefunded(pair)) throw new OrderRefunded(outTradeNo);
-    if (order.state !== 'paid') throw await refusalOf(pair, { silent, proven });
-    return afterIntent({ orderNo: outTradeNo }, () => deliver(outTradeNo, { scanSkipped, proven }));
+    if (order.state !== 'paid') throw await refusalOf(pair, silent, call);
+    return afterIntent({ orderNo: outTradeNo }, () => deliver(outTradeNo, scanSkipped, call));
   };
+
+  /** A proof of something else is refused; whether it was paid the channel says. */
+  function faultOf(stored: SkillPair, call: Call): Failure | undefined {
+    try {
+      for (const proof of call.proofs) proof.check(stored, call, now());
+      return undefined;
+    } catch (error) {
+      if (error instanceof ProofRejected) return error.why;
+      throw error;
+    }
+  }
 
   function requireSameBody({ skill }: SkillPair, request: SkillRequest | undefined): void {
     if (!request || Object.values(request).every((member) => member === undefined)) return;
@@ -101,24 +102,21 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
     return { order: seen.order, silent: seen.stale, scanSkipped: seen.order.state === 'paid' };
   }
 
-  async function refusalOf(pair: SkillPair, how: { silent: boolean; proven: boolean }): Promise<Error> {
+  async function refusalOf(pair: SkillPair, silent: boolean, call: Call): Promise<Error> {
     const { order } = pair;
     if (order.state === 'failed' || isOnPurpose(order)) return new OrderClosed(order.orderNo);
-    if (order.state === 'closed' && !how.silent)
-      return new PaymentExpired(
-        how.proven ? { 'PAYMENT-RESPONSE': paymentFailedHeader(order, 'payment_expired') } : {},
-      );
-    return paymentRequired(ports, await ports.withAgentCode(pair), how);
+    if (order.state === 'closed' && !silent) return new PaymentExpired(failedBy(ports.dialects, call, pair, 'expired'));
+    return paymentRequired(ports, pair, call, silent ? 'unknown' : 'unpaid');
   }
 
   /** Does the work or waits for whoever does it; the stored result is the answer of all. */
-  async function deliver(orderNo: string, { scanSkipped, proven }: Delivery): Promise<Redeemed> {
+  async function deliver(orderNo: string, scanSkipped: boolean, call: Call): Promise<Redeemed> {
     const end = performance.now() + PATIENCE_MS;
     let mine = false;
     for (;;) {
       const pair = await store.read((tx) => readPair(tx, orderNo));
       if (pair.skill.fulfilment === 'done' && !isRefunded(pair))
-        return contentAnswer(pair, { replayed: !mine, scanSkipped });
+        return contentAnswer(ports, pair, { replayed: !mine, scanSkipped });
       const left = end - performance.now();
       if (left <= 0) throw new FulfilmentInProgress(orderNo);
       if (isLive(pair.skill, now())) {
@@ -129,16 +127,16 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
       const { claimed, work } = await fulfilment.begin(orderNo);
       mine ||= claimed.kind === 'claimed';
       if (work) await pause(work, left);
-      else if (claimed.kind !== 'claimed') await decline(claimed, proven);
-      if (claimed.kind === 'failed') return refundedAnswer(claimed.pair);
+      else if (claimed.kind !== 'claimed') await decline(claimed, call);
+      if (claimed.kind === 'failed') return refundedAnswer(ports, claimed.pair);
     }
   }
 
   /** Throws what stands in the way; comes back when the next look will tell more. */
-  async function decline(claimed: Exclude<Claimed, { kind: 'claimed' }>, proven: boolean): Promise<void> {
+  async function decline(claimed: Exclude<Claimed, { kind: 'claimed' }>, call: Call): Promise<void> {
     const { order, skill } = claimed.pair;
     if (claimed.kind === 'refunded') throw new OrderRefunded(order.orderNo);
-    if (claimed.kind === 'unpaid') throw paymentRequired(ports, await ports.withAgentCode(claimed.pair), { proven });
+    if (claimed.kind === 'unpaid') throw await paymentRequired(ports, claimed.pair, call);
     if (claimed.kind === 'later') throw new FulfilmentUnavailable(order.orderNo, claimed.seconds);
     if (claimed.kind === 'exhausted') return fulfilment.giveUp(order.orderNo);
     if (claimed.kind === 'failed' && order.refunded < order.paid) throw await notRefunded(order, skill);

@@ -3,25 +3,35 @@ import { AppError, Conflict, InvalidRequest, TooManyRequests, Unavailable } from
 /** Seconds after which asking again makes sense. */
 const RETRY_SECONDS = 3;
 
+/** What a 402 says: `data` for everybody, members, headers and perhaps a type of the dialects. */
+interface Ask {
+  data: Record<string, unknown>;
+  members: Record<string, unknown>;
+  headers: Record<string, string>;
+  type?: string | undefined;
+}
+
 /** There is something to pay first (402); `data` says what, the headers carry the payment code. */
 export class PaymentRequired extends AppError {
-  constructor(data: Record<string, unknown>, headers: Record<string, string>, more: Record<string, unknown> = {}) {
+  constructor({ data, members, headers, type }: Ask) {
     super('payment_required', 402, 'Payment required: pay the order, then repeat the request.', {
       hint: 'After the payer has paid, repeat the same request with the header X-Out-Trade-No.',
       retryable: true,
       retryAfter: RETRY_SECONDS,
       headers: { 'Cache-Control': 'no-store', ...headers },
-      extra: { ...more, data },
+      extra: { ...members, data },
+      ...(type !== undefined && { type }),
     });
   }
 }
 
 /** The offer ended unpaid (402): no number and no code, the caller begins anew. */
 export class PaymentExpired extends AppError {
-  constructor(headers: Record<string, string> = {}) {
+  constructor({ headers, type }: Pick<Ask, 'type'> & Partial<Pick<Ask, 'headers'>> = {}) {
     super('payment_expired', 402, 'The offer has expired without a payment.', {
       hint: 'Call the resource again without X-Out-Trade-No to get a new offer.',
       headers: { 'Cache-Control': 'no-store', ...headers },
+      ...(type !== undefined && { type }),
     });
   }
 }

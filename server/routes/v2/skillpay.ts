@@ -47,12 +47,9 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
         returns: SkillContent,
         errors: CALL_SKILL_ERRORS,
       },
-      async ({ headers, body, caller }) => {
-        const outTradeNo = headers['x-out-trade-no'];
-        const signature = headers['payment-signature'];
-        const isFirst = outTradeNo === undefined && signature === undefined;
-        const idempotencyKey = isFirst ? readIdempotencyKey(headers['idempotency-key']) : undefined;
-        return new Reply(await operations.call(caller, body, { outTradeNo, signature, idempotencyKey }));
+      async ({ headers, body, caller, request }) => {
+        const idempotencyKey = () => readIdempotencyKey(headers['idempotency-key']);
+        return new Reply(await operations.call(caller, body, { headers, rawBody: request.rawBody, idempotencyKey }));
       },
     ),
   );

@@ -1,9 +1,38 @@
-import type { OrderRow } from '../db/entities/orders.ts';
-import type { Mode, PayWay } from '../payments/channel.ts';
-import { digest } from '../payments/idempotency.ts';
-import { exponentOf } from '../payments/money.ts';
-import type { SkillPair, SkillPorts } from './ports.ts';
-import { ProofInvalid } from './refusals.ts';
+import type { OrderRow } from '../../db/entities/orders.ts';
+import type { Mode, PayWay } from '../../payments/channel.ts';
+import { digest } from '../../payments/idempotency.ts';
+import { exponentOf } from '../../payments/money.ts';
+import type { SkillPair } from '../pair.ts';
+import { ProofInvalid } from '../refusals.ts';
+import type { Dialect, Failure } from './dialect.ts';
+import { isOutTradeNo } from './number.ts';
+
+const HEADER = 'PAYMENT-SIGNATURE';
+
+/** x402 version 2: the offer in `PAYMENT-REQUIRED`, the proof in `PAYMENT-SIGNATURE`. */
+export function x402Dialect(publicUrl: string): Dialect {
+  const dialect: Dialect = {
+    name: 'x402',
+    exposes: ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE'],
+    ask: (pair) => ({ headers: { 'PAYMENT-REQUIRED': paymentRequiredHeader(pair, publicUrl) } }),
+    read({ 'payment-signature': header }) {
+      if (header === undefined) return undefined;
+      const { outTradeNo, accepted } = readProof(header);
+      return {
+        dialect,
+        header: HEADER,
+        outTradeNo,
+        check({ order }) {
+          if (!isOffer(accepted, order, publicUrl)) throw new ProofInvalid(HEADER, 'does not match the offer');
+          return undefined;
+        },
+      };
+    },
+    paid: ({ order }) => ({ 'PAYMENT-RESPONSE': paymentResponseHeader(order) }),
+    failed: ({ order }, why) => ({ headers: { 'PAYMENT-RESPONSE': paymentFailedHeader(order, REASONS[why]) } }),
+  };
+  return dialect;
+}
 
 /** What offers called a network before its mode stood there: offers of that time are still redeemed. */
 const FORMER_NETWORKS: Readonly<Record<PayWay, string>> = {
@@ -18,7 +47,7 @@ function networkOf({ payWay, mode }: Pick<OrderRow, 'payWay' | 'mode'>): string 
 }
 
 /** What an x402 client is asked to pay; equal for the life of the order. */
-export interface Requirement {
+interface Requirement {
   scheme: 'exact';
   network: string;
   /** Minor units. */
@@ -30,7 +59,7 @@ export interface Requirement {
 }
 
 /** The requirement of an order (x402 version 2). */
-export function requirementOf(order: OrderRow, publicUrl: string): Requirement {
+function requirementOf(order: OrderRow, publicUrl: string): Requirement {
   return {
     scheme: 'exact',
     network: networkOf(order),
@@ -49,7 +78,7 @@ export function requirementOf(order: OrderRow, publicUrl: string): Requirement {
 }
 
 /** The value of `PAYMENT-REQUIRED`; the fragment of its address names the resource, all of which are called at one path. */
-export function paymentRequiredHeader({ order, skill }: SkillPair, publicUrl: string): string {
+function paymentRequiredHeader({ order, skill }: SkillPair, publicUrl: string): string {
   return encode({
     x402Version: 2,
     resource: {
@@ -62,7 +91,7 @@ export function paymentRequiredHeader({ order, skill }: SkillPair, publicUrl: st
 }
 
 /** The value of `PAYMENT-RESPONSE`. */
-export function paymentResponseHeader(order: OrderRow): string {
+function paymentResponseHeader(order: OrderRow): string {
   return encode({
     success: true,
     transaction: order.orderNo,
@@ -71,26 +100,33 @@ export function paymentResponseHeader(order: OrderRow): string {
   });
 }
 
-/** Why a call with a proof was not answered with its content. */
-export type Unsettled = 'payment_pending' | 'payment_unknown' | 'payment_expired' | 'refunded';
+/** Why a proof gave no content, as `errorReason`. */
+const REASONS: Readonly<Record<Failure, string>> = {
+  malformed: 'invalid_payload',
+  invalid: 'invalid_payload',
+  chosen: 'payment_pending',
+  unpaid: 'payment_pending',
+  unknown: 'payment_unknown',
+  expired: 'payment_expired',
+  refunded: 'refunded',
+};
 
 /** The value of `PAYMENT-RESPONSE` of a call with a proof that gave no content (SettleResponse of x402 version 2). */
-export function paymentFailedHeader(order: OrderRow, errorReason: Unsettled): string {
+function paymentFailedHeader(order: OrderRow, errorReason: string): string {
   return encode({ success: false, errorReason, transaction: order.orderNo, network: networkOf(order) });
 }
 
 /** A proof of payment as it was sent. */
-export interface Proof {
+interface X402Proof {
   outTradeNo: string;
   accepted: unknown;
 }
 
 const MAX_PROOF = 4096;
 const MAX_DEPTH = 20;
-const HEADER = 'PAYMENT-SIGNATURE';
 
 /** Reads `PAYMENT-SIGNATURE` (strict base64 of JSON, ≤ 4 KB, ≤ 20 levels); throws ProofInvalid. */
-export function readProof(header: string): Proof {
+export function readProof(header: string): X402Proof {
   if (header.length > MAX_PROOF) throw new ProofInvalid(HEADER, 'is longer than 4 KB');
   const bytes = Buffer.from(header, 'base64');
   if (bytes.toString('base64') !== header) throw new ProofInvalid(HEADER, 'is not base64');
@@ -104,22 +140,13 @@ export function readProof(header: string): Proof {
   return { outTradeNo, accepted };
 }
 
-/** Throws ProofInvalid unless what the client accepted is what the order costs. */
-export function requireSameOffer(
-  { publicUrl }: Pick<SkillPorts, 'publicUrl'>,
-  order: OrderRow,
-  { accepted }: Proof,
-): void {
+/** Whether what the client accepted is what the order costs. */
+function isOffer(accepted: unknown, order: OrderRow, publicUrl: string): boolean {
   const offer = requirementOf(order, publicUrl);
   const { mode: _, ...extra } = offer.extra;
   const former = { ...offer, network: FORMER_NETWORKS[order.payWay], extra };
   const sent = digest(accepted ?? null);
-  if (sent !== digest(offer) && sent !== digest(former)) throw new ProofInvalid(HEADER, 'does not match the offer');
-}
-
-/** Whether a text has the form of a pay-per-call number. */
-export function isOutTradeNo(text: string): boolean {
-  return /^X\d{14}[0-9A-Z]{10}$/.test(text);
+  return sent === digest(offer) || sent === digest(former);
 }
 
 function parse(text: string): unknown {

@@ -1,0 +1,79 @@
+import type { PayWay } from '../../payments/channel.ts';
+import type { SkillPair } from '../pair.ts';
+
+/** Request headers of a call, in lower case. */
+export type CallHeaders = Readonly<Record<string, string | undefined>>;
+
+/** Why a call with a proof got no content. */
+export type Failure = 'malformed' | 'invalid' | 'unpaid' | 'unknown' | 'expired' | 'chosen' | 'refunded';
+
+/** A call as its dialects see it. */
+export interface Call {
+  /** All proofs that came with it. */
+  proofs: readonly Proof[];
+  /** SHA-256 of the body as it came, in standard base64; undefined without a body. */
+  bodyDigest?: string | undefined;
+}
+
+/** What a caller sent to prove a payment. Whether money came only the channel says. */
+export interface Proof {
+  dialect: Dialect;
+  /** The header that carried it. */
+  header: string;
+  /** The order that it names; undefined when it cannot be read and its dialect answers that with 402. */
+  outTradeNo: string | undefined;
+  /**
+   * Throws ProofInvalid or ProofRejected unless it is of this offer. Gives the channel that the payer chose when it is
+   * another of the offer than the order's.
+   */
+  check(pair: SkillPair, call: Call, now: Date): PayWay | undefined;
+}
+
+/** What a dialect adds to a 402: headers, and members of the problem document. */
+export interface Asked {
+  headers: Record<string, string>;
+  members?: Record<string, unknown>;
+}
+
+/** What a dialect adds to an answer to its proof that brought no content. */
+export interface Failed {
+  headers?: Record<string, string>;
+  /** Takes the place of the problem's `type`. */
+  type?: string;
+}
+
+/** One way to ask for a payment over HTTP, and to prove it. Dialects know nothing of each other. */
+export interface Dialect {
+  name: string;
+  /** Headers of its answers, for pages of other origins. */
+  exposes: readonly string[];
+  /**
+   * Fetches what a remote service must give before a payment can be asked for, and keeps it in the row. Runs outside any
+   * transaction, before each 402, so it returns at once when the row has it; a remote
+   * service that says nothing is no reason to throw.
+   */
+  prepare?(pair: SkillPair): Promise<SkillPair>;
+  /** What the 402 of an order carries; of the same row always the same. */
+  ask(pair: SkillPair, call: Call): Asked;
+  /** The proof of a request, undefined when there is none; throws ProofInvalid. */
+  read?(headers: CallHeaders): Proof | undefined;
+  /** Headers of the 200 with the content. */
+  paid?(pair: SkillPair): Record<string, string>;
+  /** What the answer carries when the proof brought no content. */
+  failed?(pair: SkillPair, why: Failure): Failed;
+}
+
+/** What was wrong with the proofs of a call that named no order. */
+export function firstFault({ proofs }: Call): Failure {
+  return proofs.length > 0 ? 'malformed' : 'unpaid';
+}
+
+/** A proof that its dialect answers with the 402 of the order, not with 400. */
+export class ProofRejected extends Error {
+  readonly why: Failure;
+  constructor(why: Failure) {
+    super(`The proof was rejected: ${why}.`);
+    this.name = 'ProofRejected';
+    this.why = why;
+  }
+}

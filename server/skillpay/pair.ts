@@ -1,0 +1,8 @@
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { SkillOrderRow } from '../db/entities/skillpay.ts';
+
+/** An order and its pay-per-call part. */
+export interface SkillPair {
+  order: OrderRow;
+  skill: SkillOrderRow;
+}
