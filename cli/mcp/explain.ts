@@ -18,6 +18,7 @@ const CLOSED_BY: Readonly<Record<string, string>> = {
   merchant: 'The merchant closed the order before it was paid.',
   admin: 'An administrator closed the order before it was paid.',
   expired: 'The order expired before it was paid.',
+  payer: 'The payer chose another channel, which has an order of its own.',
   channel: 'The channel closed the order before it was paid.',
 };
 

@@ -17,14 +17,13 @@ import { exportOrders } from '../payments/export.ts';
 import { composeEffects, raiseException } from '../payments/follow-ups.ts';
 import { checkDispute } from '../payments/hear-dispute.ts';
 import { paymentOperations, type PaymentOperations } from '../payments/operations.ts';
-import { payerOrders } from '../payments/payer.ts';
+import { payerOrders, type PayerOrders } from '../payments/payer.ts';
 import type { Effects, Ports } from '../payments/ports.ts';
 import { refundQuestions } from '../payments/refund-questions.ts';
 import { readLimits } from '../payments/limits-view.ts';
 import type { RouteGroup } from '../routes/index.ts';
 import { limitRoutes } from '../routes/limits.ts';
 import { notifyRoutes } from '../routes/notify.ts';
-import { payerRoutes } from '../routes/payer.ts';
 import { consolePaymentRoutes, paymentRoutes } from '../routes/payment.ts';
 import { approvalRoutes } from '../routes/v1/approvals.ts';
 import { billRoutes } from '../routes/v1/bills.ts';
@@ -68,6 +67,8 @@ export interface ComposedPayments {
   healDifference(id: string): Promise<void>;
   /** Does what is due because an order moved; the caller has claimed the row. */
   doEffect(id: string): Promise<void>;
+  /** What the payer's pages show and do. */
+  payerOrders: PayerOrders;
   groups: RouteGroup[];
 }
 
@@ -96,6 +97,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
     operations,
     raise,
     checkRefund: checkOne,
+    payerOrders: payerOrders(ports, operations),
     groups: [
       consolePaymentRoutes({ ...operations, consoleClientId }),
       orderRoutes(operations),
@@ -111,7 +113,6 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
       ownDisputeRoutes(operations),
       notifyRoutes(operations),
       limitRoutes({ limitsOf: readLimits(ports) }),
-      payerRoutes(payerOrders(ports, operations)),
     ],
     checkOrder: checkOrder(ports),
     askAboutRefund: refundQuestions(ports),

@@ -1,16 +1,19 @@
 import type { Sealing } from '../credentials/sealing.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
+import { closePayment } from '../payments/close.ts';
 import { placePayment } from '../payments/place.ts';
 import { queryPayment, refreshOrder } from '../payments/query.ts';
 import { openOwedRefund } from '../payments/owed-refund.ts';
 import type { RouteGroup } from '../routes/index.ts';
-import { jwksRoutes } from '../routes/jwks.ts';
+import { keyRoutes } from '../routes/jwks.ts';
+import { payerRoutes } from '../routes/payer.ts';
 import { agentPayRoutes } from '../routes/v1/agent-pay.ts';
 import { skillpayStatsRoutes } from '../routes/v1/skillpay-stats.ts';
 import { skillpayRoutes } from '../routes/v2/skillpay.ts';
 import { seedDemo } from '../skillpay/demo.ts';
 import { codeDialect } from '../skillpay/dialects/code.ts';
 import type { Dialect } from '../skillpay/dialects/dialect.ts';
+import { didDocument, signedTerms } from '../skillpay/dialects/offer-receipt.ts';
 import { weixinAgentDialect } from '../skillpay/dialects/weixin-agent.ts';
 import { x402Dialect } from '../skillpay/dialects/x402.ts';
 import { skillOperations, type SkillOperations } from '../skillpay/operations.ts';
@@ -57,6 +60,7 @@ export function composeSkillpay(base: Base, { payments, sealing, send, agentPay 
     channels,
     recordEvent,
     codes: signedCodes(keys, publicUrl),
+    terms: signedTerms(keys, publicUrl),
     send,
     publicUrl,
     dialects,
@@ -71,9 +75,13 @@ export function composeSkillpay(base: Base, { payments, sealing, send, agentPay 
     operations,
     groups: [
       skillpayRoutes(operations),
+      payerRoutes(payments.payerOrders, operations.choice),
       skillpayStatsRoutes(operations),
       agentPayRoutes(agentPay.settings),
-      jwksRoutes({ publicKeys: () => keys.publicKeys() }),
+      keyRoutes({
+        publicKeys: () => keys.publicKeys(),
+        didDocument: async () => didDocument(publicUrl, await keys.publicKeys()),
+      }),
     ],
     exposedHeaders: dialects.flatMap(({ exposes }) => exposes),
     seed: () => seedDemo(store, config.debug, now()),
@@ -85,6 +93,7 @@ function paymentsOf({ ports, operations, raise, checkRefund }: ComposedPayments)
     place: placePayment(ports),
     query: queryPayment(ports),
     refresh: refreshOrder(ports),
+    close: closePayment(ports),
     capture: operations.capture,
     refund: operations.refund,
     openRefund: (tx, order, intent) => openOwedRefund(ports, tx, order, intent),

@@ -35,10 +35,16 @@ export const skillpayCodes = {
     meaning: 'The order was refunded in full, so its content is no longer delivered.',
     remedy: 'Call the resource without X-Out-Trade-No for a new offer.',
   },
+  payment_id_used: {
+    title: 'Payment identifier used',
+    meaning: 'The `payment-identifier` of the x402 payload was used before, with another payload.',
+    remedy: 'Send a new identifier with a new payment; repeat a payload unchanged.',
+  },
   payment_expired: {
     title: 'Offer expired',
-    meaning: 'The pay-per-call offer expired without a payment.',
-    remedy: 'Call the resource without X-Out-Trade-No for a new offer.',
+    meaning:
+      'The pay-per-call offer expired without a payment. When `data` is there, it is a new offer in its place, with its own number; payment of either redeems the call.',
+    remedy: 'Pay the new offer in `data`; without one, call the resource without X-Out-Trade-No.',
   },
   payment_required: {
     title: 'Payment required',

@@ -1,3 +1,4 @@
+import type { PayWay } from '../payments/channel.ts';
 import type { PayerOrder } from '../payments/payer.ts';
 import { escapeHtml, webAddress } from './html.ts';
 import {
@@ -20,13 +21,25 @@ export interface PageAssets {
   script: string;
 }
 
+/** Other channels that the payer may take. */
+export interface Choice {
+  others: readonly PayWay[];
+  /** The one that the link asks for. */
+  wanted?: PayWay | undefined;
+}
+
 /** The browser leaves a paid page for the shop after this many seconds. */
 const CONTINUE_SECONDS = 5;
 /** A page without scripts loads itself again after this many seconds. */
 const RELOAD_SECONDS = 5;
 
 /** The payer's page of an order, whole; pure but for the drawing of the QR code. */
-export async function payerPage(order: PayerOrder, place: Place, assets: PageAssets): Promise<string> {
+export async function payerPage(
+  order: PayerOrder,
+  place: Place,
+  assets: PageAssets,
+  choice: Choice = { others: [] },
+): Promise<string> {
   const shop = shopAddress(order);
   const goesOn = order.state === 'paid' && shop !== undefined;
   const words = goesOn ? PAID_WORDS : wordsOf(order, place);
@@ -47,7 +60,7 @@ export async function payerPage(order: PayerOrder, place: Place, assets: PageAss
     main: `<main class="${words.tone}" ${data.filter(Boolean).join(' ')}>
 ${summary(order)}
 ${statusBlock(words, order)}
-${await howToPay(order, place)}
+${await howToPay(order, place, choice)}
 ${facts(order)}
 ${shop === undefined ? '' : `<a class="button" id="shop" rel="noreferrer" href="${escapeHtml(shop)}">Back to the shop</a>`}
 ${order.mode === 'live' ? '' : `<p class="test">${order.mode === 'simulator' ? 'Simulator' : 'Sandbox'}: no real money moves here.</p>`}
@@ -83,10 +96,18 @@ function statusBlock(words: StateWords, order: PayerOrder): string {
   return `<div class="status" role="status"><h1>${fill(words.title, order)}</h1><p>${fill(words.text, order)}</p></div>`;
 }
 
-async function howToPay(order: PayerOrder, place: Place): Promise<string> {
+async function howToPay(order: PayerOrder, place: Place, { others, wanted }: Choice): Promise<string> {
   if (order.state !== 'waiting' && order.state !== 'declined') return '';
   if (place !== 'pay') return `<a class="button go" href="/pay/${order.orderNo}">Pay now</a>`;
-  return `<section class="pay">${await credential(order)}</section>`;
+  if (wanted !== undefined)
+    return `<section class="pay">${wayButton(order, wanted, 'go')}<p><a href="/pay/${order.orderNo}">Pay with ${CHANNEL_NAMES[order.payWay]} instead</a></p></section>`;
+  return `<section class="pay">${await credential(order)}${others.map((payWay) => wayButton(order, payWay, '')).join('')}</section>`;
+}
+
+/** Ends this order and goes on with another, so it is a form and not a link. */
+function wayButton({ orderNo }: PayerOrder, payWay: PayWay, look: string): string {
+  const words = look === '' ? `Pay with ${CHANNEL_NAMES[payWay]} instead` : `Pay with ${CHANNEL_NAMES[payWay]}`;
+  return `<form method="post" action="/pay/${orderNo}/${payWay}"><button class="button ${look}">${words}</button></form>`;
 }
 
 async function credential({ payment, payWay, orderNo, isBrief }: PayerOrder): Promise<string> {

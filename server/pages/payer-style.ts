@@ -23,10 +23,12 @@ header { text-align: center; }
 @keyframes pulse { 50% { opacity: 0.15; } }
 @media (prefers-reduced-motion: reduce) { .busy .status h1::after { animation: none; } }
 .pay { display: grid; gap: 0.75rem; justify-items: center; text-align: center; }
+.pay form { width: 100%; }
 .qr { display: block; width: min(100%, 15rem); height: auto; border-radius: 0.625rem; border: 1px solid var(--line); }
 dl { display: grid; grid-template-columns: auto 1fr; gap: 0.25rem 1rem; padding-top: 1rem; border-top: 1px solid var(--line); font-size: 0.8125rem; }
 dt { color: var(--soft); } dd { margin: 0; text-align: right; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
 .button { display: block; width: 100%; padding: 0.75rem 1rem; border-radius: 0.625rem; border: 1px solid var(--line); color: var(--ink); font-weight: 600; text-align: center; text-decoration: none; }
+button.button { background: none; font: inherit; font-weight: 600; cursor: pointer; }
 .button.go { background: var(--go); border-color: var(--go); color: var(--go-ink); }
 .button:hover { border-color: var(--soft); }
 :focus-visible { outline: 3px solid var(--go); outline-offset: 2px; }

@@ -19,7 +19,7 @@ export function closePayment(ports: Ports): ClosePayment {
   const pursue = pursueClose(ports);
   return async ({ owner, actor, person }, orderNo, claim) => {
     const via = { cause: 'close', actor };
-    const reason = owner === 'any' ? 'admin' : 'merchant';
+    const reason = actor === 'payer' ? 'payer' : owner === 'any' ? 'admin' : 'merchant';
     const order = await intendClose(ports, orderNo, reason, via, { owner, person, claim });
     ports.checkpoint('close.intent');
     if (order.state === 'paid') throw new OrderAlreadyPaid(orderNo);

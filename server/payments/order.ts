@@ -14,8 +14,9 @@ export type RefundStatus = (typeof REFUND_STATUSES)[number];
 export const ORDER_STATUSES = [...ORDER_STATES, 'partially_refunded', 'refunded'] as const;
 export type OrderStatus = (typeof ORDER_STATUSES)[number];
 
-/** Why an order was closed. */
-export type CloseReason = 'merchant' | 'admin' | 'expired' | 'channel';
+/** Who or what closed an order; `payer` chose another channel. */
+export const CLOSE_REASONS = ['merchant', 'admin', 'expired', 'channel', 'payer'] as const;
+export type CloseReason = (typeof CLOSE_REASONS)[number];
 
 /** Who asked for a refund: `late`, `surplus` and `skillpay` are the service's own, `channel` was made elsewhere, `dispute` was lost to the payer. */
 export type RefundOrigin = 'merchant' | 'admin' | 'late' | 'surplus' | 'skillpay' | 'channel' | 'dispute';

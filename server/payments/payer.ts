@@ -127,6 +127,9 @@ export function payerOrders({ store, now, log }: Pick<Ports, 'store' | 'now' | '
   }
 }
 
+/** What the pages may call. */
+export type PayerOrders = ReturnType<typeof payerOrders>;
+
 /** PayPal sends the payer back with its number of the order, which only shop, payer and PayPal know. */
 function hasApproved({ payWay, channelOrderId }: OrderRow, token: string | undefined): boolean {
   return payWay === 'paypal' && token !== undefined && token === channelOrderId;

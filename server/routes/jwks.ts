@@ -4,8 +4,19 @@ import { type RouteGroup, routeGroup } from './index.ts';
 
 const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) }).meta({ id: 'KeySet' });
 
+const DidDocument = z
+  .object({ id: z.string(), verificationMethod: z.array(z.record(z.string(), z.unknown())) })
+  .loose()
+  .meta({ id: 'DidDocument' });
+
+/** Where the public keys come from. */
+interface PublishedKeys {
+  publicKeys: () => Promise<z.input<typeof KeySet>>;
+  didDocument: () => Promise<Record<string, unknown>>;
+}
+
 /** Public keys of payment codes and receipts. */
-export function jwksRoutes({ publicKeys }: { publicKeys: () => Promise<z.input<typeof KeySet>> }): RouteGroup {
+export function keyRoutes({ publicKeys, didDocument }: PublishedKeys): RouteGroup {
   const router = routeGroup('/.well-known');
 
   /**
@@ -19,6 +30,22 @@ export function jwksRoutes({ publicKeys }: { publicKeys: () => Promise<z.input<t
     '/jwks.json',
     endpoint({ auth: 'none', returns: KeySet, bare: true }, async () => {
       const data = await publicKeys();
+      return new Reply({ data, headers: { 'Cache-Control': 'public, max-age=60' } });
+    }),
+  );
+
+  /**
+   * @openapi
+   * /.well-known/did.json:
+   *   get:
+   *     tags: [Pay-per-call]
+   *     summary: The same keys as a DID document (did:web)
+   *     description: Whose keys sign the offers and receipts of x402's extension `offer-receipt`.
+   */
+  router.get(
+    '/did.json',
+    endpoint({ auth: 'none', returns: DidDocument, bare: true }, async () => {
+      const data = (await didDocument()) as z.input<typeof DidDocument>;
       return new Reply({ data, headers: { 'Cache-Control': 'public, max-age=60' } });
     }),
   );

@@ -2,11 +2,12 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { NotFound } from '../errors.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
-import { type PageAssets, payerPage, type Place, unknownOrderPage } from '../pages/payer-page.ts';
+import { type Choice, type PageAssets, payerPage, type Place, unknownOrderPage } from '../pages/payer-page.ts';
 import { PAYER_SCRIPT } from '../pages/payer-script.ts';
 import { PAYER_STYLE } from '../pages/payer-style.ts';
 import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
 import type { PayerOrder } from '../payments/payer.ts';
+import type { PayerChoice } from '../payments/payer-choice.ts';
 import { type RouteGroup, routeGroup } from './index.ts';
 import { Code } from './wire/fields.ts';
 
@@ -43,7 +44,7 @@ export const PayerStatus = z
   .meta({ id: 'PayerStatus' });
 
 const policy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 const assets: PageAssets = {
   style: `/pay/assets/payer.css?v=${digest(PAYER_STYLE)}`,
@@ -51,7 +52,7 @@ const assets: PageAssets = {
 };
 
 /** The pages that payers see: the payment page, the page behind the channel, and the small state that they poll. */
-export function payerRoutes({ order, addressOf, returned }: PayerOperations): RouteGroup {
+export function payerRoutes({ order, addressOf, returned }: PayerOperations, choice: PayerChoice): RouteGroup {
   const router = routeGroup();
 
   /**
@@ -64,8 +65,44 @@ export function payerRoutes({ order, addressOf, returned }: PayerOperations): Ro
    */
   router.get(
     '/pay/:orderNo',
-    endpoint({ auth: 'none', params: z.object({ orderNo: z.string() }), ...htmlPage }, async ({ params }) =>
-      page(await readable(params.orderNo, order), 'pay'),
+    endpoint(
+      {
+        auth: 'none',
+        params: z.object({ orderNo: z.string() }),
+        query: z.object({
+          payWay: z.string().optional().describe('The channel that the payer wants, where the order offers several.'),
+        }),
+        ...htmlPage,
+      },
+      async ({ params: { orderNo }, query }) => {
+        const found = await readable(orderNo, order);
+        const next = found && (await choice.successor(orderNo));
+        if (next !== undefined) return goTo(next);
+        const others = found ? await choice.others(orderNo) : [];
+        return page(found, 'pay', { others, wanted: others.find((name) => name === query.payWay) });
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /pay/{orderNo}/{payWay}:
+   *   post:
+   *     tags: [Payer pages]
+   *     summary: Choose the channel
+   *     description: >-
+   *       The payer takes another channel that the order offers: the order is closed, and the browser is sent to the order that takes
+   *       its place. Nothing changes when the order has been paid, or does not offer the channel.
+   */
+  router.post(
+    '/pay/:orderNo/:payWay',
+    endpoint(
+      { auth: 'none', params: z.object({ orderNo: z.string(), payWay: z.string() }), ...htmlPage },
+      async ({ params }) => {
+        const payWay = PAY_WAYS.find((name) => name === params.payWay);
+        const found = payWay && (await readable(params.orderNo, order));
+        return found ? goTo(await choice.choose(found.orderNo, payWay)) : page(undefined, 'pay');
+      },
     ),
   );
 
@@ -169,7 +206,17 @@ async function readable(
   return Code.safeParse(orderNo).success ? read(orderNo) : undefined;
 }
 
-async function page(order: PayerOrder | undefined, place: Place): Promise<Reply> {
+/** To the page of another order, always with GET. */
+function goTo(orderNo: string): Reply {
+  const headers = {
+    location: `/pay/${orderNo}`,
+    'cache-control': 'no-store',
+    'content-type': 'text/html; charset=utf-8',
+  };
+  return new Reply({ status: 303, headers, body: '' });
+}
+
+async function page(order: PayerOrder | undefined, place: Place, choice?: Choice): Promise<Reply> {
   return new Reply({
     status: order ? 200 : 404,
     headers: {
@@ -179,7 +226,7 @@ async function page(order: PayerOrder | undefined, place: Place): Promise<Reply>
       // WeChat Pay wants to know from which domain its payers come.
       'referrer-policy': order?.payWay === 'wechat' ? 'origin' : 'no-referrer',
     },
-    body: order ? await payerPage(order, place, assets) : unknownOrderPage(assets),
+    body: order ? await payerPage(order, place, assets, choice) : unknownOrderPage(assets),
   });
 }
 

@@ -1,5 +1,6 @@
 import { majorNumber } from '../payments/money.ts';
 import { statusOf } from '../payments/view.ts';
+import { askAll } from './dialects/ask-all.ts';
 import type { Call, Dialect, Failed, Failure } from './dialects/dialect.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 import { PaymentRequired } from './refusals.ts';
@@ -19,12 +20,20 @@ export interface Redeemed {
   headers: Record<string, string>;
 }
 
-/** The 402 of an order in every dialect; the same number and codes every time. `why`: what was wrong with the proofs of the call. */
+/** Why an order is asked for. */
+interface Occasion {
+  /** What was wrong with the proofs of the call. */
+  why?: Failure;
+  /** The ended offer that the caller named, in whose place the order stands. */
+  ended?: SkillPair;
+}
+
+/** The 402 of an order in every dialect; the same number and codes every time. */
 export async function paymentRequired(
   { publicUrl, dialects }: Pick<SkillPorts, 'publicUrl' | 'dialects'>,
   unprepared: SkillPair,
   call: Call,
-  why: Failure = 'unpaid',
+  { why = 'unpaid', ended }: Occasion = {},
 ): Promise<PaymentRequired> {
   const pair = await prepare(dialects, unprepared);
   const { order, skill } = pair;
@@ -44,13 +53,14 @@ export async function paymentRequired(
     status: why === 'unknown' ? 'unknown' : statusOf(order),
     expiresAt: order.expiresAt.toISOString(),
   };
-  const asked = dialects.map((dialect) => dialect.ask(pair, call));
-  const failed = failedBy(dialects, call, pair, why);
+  const asked = askAll(dialects, pair, call);
+  const failed = failedBy(dialects, call, ended ?? pair, why);
   return new PaymentRequired({
     data,
-    members: merged(asked.map(({ members }) => members)),
-    headers: { ...merged(asked.map(({ headers }) => headers)), ...failed.headers },
+    members: asked.members ?? {},
+    headers: { ...asked.headers, ...failed.headers },
     type: failed.type,
+    inPlaceOf: ended?.order.orderNo,
   });
 }
 

@@ -4,7 +4,7 @@ import { type KeyClaim, withIntentKey } from '../payments/idempotency.ts';
 import { paymentRequired, type Redeemed } from './answers.ts';
 import { readPair } from './claim.ts';
 import { type Call, firstFault } from './dialects/dialect.ts';
-import type { MakeOffer } from './offer.ts';
+import { isUnplaced, type MakeOffer } from './offer.ts';
 import type { SkillCaller, SkillPorts, SkillRequest } from './ports.ts';
 import type { Redeem } from './redeem.ts';
 
@@ -27,8 +27,8 @@ export function firstCall(ports: SkillPorts, offer: MakeOffer, redeem: Redeem): 
     const keyed = { scope: `app:${caller.clientId}`, route, key, body: { resource, input, payWay } } as const;
     return withIntentKey(store, keyed, async (claim) => {
       const known = await orderOf(claim);
-      if (known && !isUnplaced(known)) return redeem(caller, known.orderNo, request, call);
-      return refuse(await offer(caller, request, claim), call);
+      if (known && !isUnplaced(known, now())) return redeem(caller, known.orderNo, request, call);
+      return refuse(await offer(caller, request, { claim }), call);
     });
   };
 
@@ -38,11 +38,6 @@ export function firstCall(ports: SkillPorts, offer: MakeOffer, redeem: Redeem): 
 
   async function refuse({ orderNo }: OrderRow, call: Call): Promise<never> {
     const pair = await afterIntent({ orderNo }, () => store.read((tx) => readPair(tx, orderNo)));
-    throw await paymentRequired(ports, pair, call, firstFault(call));
-  }
-
-  /** The channel never said what the payer needs, so the create is sent again, with the same number. */
-  function isUnplaced({ state, credential, expiresAt }: OrderRow): boolean {
-    return (state === 'created' || (state === 'pending' && credential === null)) && expiresAt > now();
+    throw await paymentRequired(ports, pair, call, { why: firstFault(call) });
   }
 }

@@ -78,6 +78,7 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
         content: text,
         contentType,
         receipt,
+        signedReceipt: await ports.terms.receipt(order, skill.resource, at),
         fulfilledAt: at,
         leasedUntil: null,
         nextAttemptAt: null,

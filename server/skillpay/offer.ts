@@ -1,28 +1,51 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import { countOpenOffers } from '../db/queries/skillpay.ts';
 import type { Tx } from '../db/store.ts';
-import { NotAllowed, NotFound } from '../errors.ts';
+import type { OfferEntry, SkillOrderRow } from '../db/entities/skillpay.ts';
+import { Conflict, NotAllowed, NotFound } from '../errors.ts';
 import { digest, type KeyClaim } from '../payments/idempotency.ts';
 import { majorNumber } from '../payments/money.ts';
+import { lockPair } from './claim.ts';
+import { termsOf } from './dialects/x402-terms.ts';
 import type { SkillCaller, SkillPorts, SkillRequest } from './ports.ts';
 import { TooManyOffers } from './refusals.ts';
-import { choosePayWay, findSkill, type Skill } from './resource.ts';
+import { findSkill, payableWays, type Skill } from './resource.ts';
+
+/** What is written with an offer's order. */
+interface Offered {
+  request: SkillRequest;
+  entries: OfferEntry[];
+  inPlaceOf: string | undefined;
+}
 
 /** So close to the limit that offers of one app are counted one after the other. */
 const NEAR = 100;
 
+/** What else belongs to the commit of an offer. */
+interface OfferOptions {
+  claim?: KeyClaim | undefined;
+  /** The ended offer whose place it takes. */
+  inPlaceOf?: string;
+}
+
 /** Makes the order of a first call: price, handler and code are fixed in its own commit. */
-export type MakeOffer = (caller: SkillCaller, request: SkillRequest, claim?: KeyClaim) => Promise<OrderRow>;
+export type MakeOffer = (caller: SkillCaller, request: SkillRequest, options?: OfferOptions) => Promise<OrderRow>;
+
+/** The channel never said what the payer needs, so the create is sent again, with the same number. */
+export function isUnplaced({ state, credential, expiresAt }: OrderRow, now: Date): boolean {
+  return (state === 'created' || (state === 'pending' && credential === null)) && expiresAt > now;
+}
 
 /** The operation over its ports. */
 export function makeOffer(ports: SkillPorts): MakeOffer {
   const { store, payments, codes, now } = ports;
-  return async (caller, request, claim) => {
+  return async (caller, request, { claim, inPlaceOf } = {}) => {
     const { payee, enabled } = await payeeOf(caller);
     if (!enabled)
       throw new NotAllowed('project_disabled', 'The project is disabled; existing orders are still processed.');
     const skill = await findSkill(ports, caller.project, request.resource);
-    const { payWay, mode } = await choosePayWay(ports, skill, request.payWay);
+    const entries = await payableWays(ports, skill, request.payWay);
+    const [{ payWay, mode }] = entries;
     await codes.prepare(mode);
     return payments.place(
       payee,
@@ -34,7 +57,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
         expireSeconds: skill.offerTtlSeconds ?? ports.offerTtlSeconds,
         product: skill.code,
       },
-      { kind: 'skillpay', claim, also: (tx, order) => writeOffer(tx, order, skill, request) },
+      { kind: 'skillpay', claim, also: (tx, order) => writeOffer(tx, order, skill, { request, entries, inPlaceOf }) },
     );
   };
 
@@ -49,11 +72,13 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
     });
   }
 
-  async function writeOffer(tx: Tx, order: OrderRow, skill: Skill, request: SkillRequest): Promise<void> {
+  async function writeOffer(tx: Tx, order: OrderRow, skill: Skill, of: Offered): Promise<void> {
+    const { request, entries, inPlaceOf } = of;
+    if (inPlaceOf !== undefined) await replace(tx, inPlaceOf, order.orderNo);
     await requireRoom(tx, order.clientId);
     const input = request.input ?? null;
     const bodyDigest = digest({ resource: skill.code, input });
-    await tx.skillOrders.insert({
+    const row: SkillOrderRow = {
       orderNo: order.orderNo,
       clientId: order.clientId,
       project: order.project,
@@ -66,6 +91,10 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
       paymentCode: await codes.code(order, { resource: skill.code, bodyDigest }),
       agentCode: null,
       agentCodeUntil: null,
+      entries,
+      signedOffer: null,
+      signedReceipt: null,
+      successor: null,
       fulfilment: 'none',
       fencing: 0,
       attempts: 0,
@@ -80,7 +109,10 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
       refundNo: null,
       offeredAt: now(),
       fulfilledAt: null,
-    });
+    };
+    const [terms] = termsOf({ order, skill: row }, ports.publicUrl);
+    const signedOffer = terms ? await ports.terms.offer(terms, order, skill.code) : null;
+    await tx.skillOrders.insert({ ...row, signedOffer });
     await ports.recordEvent(tx, {
       type: 'skillpay.offered',
       clientId: order.clientId,
@@ -98,6 +130,18 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
       },
       notifyUrl: order.notifyUrl,
     });
+  }
+
+  /** Decided under the lock that money takes too: an offer that was paid after all has no successor, and none has two. */
+  async function replace(tx: Tx, ended: string, successor: string): Promise<void> {
+    const { order, skill } = await lockPair(tx, ended);
+    const isEnded = order.state === 'closed' || (order.state === 'closing' && order.closeReason === 'payer');
+    if (!isEnded || order.paid > 0n || skill.successor !== null)
+      throw new Conflict('changed_meanwhile', 'The order was changed concurrently.', {
+        retryable: true,
+        retryAfter: 1,
+      });
+    await tx.skillOrders.update({ orderNo: ended }, { successor });
   }
 
   /** The new order is counted too. Far from the limit nobody waits; near it the app's offers queue up, so none slips through. */

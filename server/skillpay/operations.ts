@@ -3,6 +3,7 @@ import { skillStats, type SkillStatsFilter } from '../db/queries/skillpay.ts';
 import type { KeyClaim } from '../payments/idempotency.ts';
 import { majorNumber } from '../payments/money.ts';
 import type { Redeemed } from './answers.ts';
+import { chooseWay } from './choose-way.ts';
 import { readPair } from './claim.ts';
 import type { CallHeaders, Proof } from './dialects/dialect.ts';
 import { firstCall } from './first-call.ts';
@@ -13,6 +14,7 @@ import { redeemOffer } from './redeem.ts';
 import { ProofInvalid } from './refusals.ts';
 import { skillsOnSale } from './resource.ts';
 import { resumeFulfilment } from './resume.ts';
+import { offerSuccessor } from './successor.ts';
 import { viewSkillOrder } from './view.ts';
 
 /** What comes with a call besides its request. */
@@ -38,8 +40,10 @@ export interface SkillRefundRequest {
 export function skillOperations(ports: SkillPorts) {
   const { store, payments, now } = ports;
   const fulfilment = createFulfilment(ports);
-  const redeem = redeemOffer(ports, fulfilment);
-  const first = firstCall(ports, makeOffer(ports), redeem);
+  const offer = makeOffer(ports);
+  const successorOf = offerSuccessor(ports, offer);
+  const redeem = redeemOffer(ports, fulfilment, successorOf);
+  const first = firstCall(ports, offer, redeem);
 
   return {
     /** Calls a resource: the first time an offer (402, thrown), with a proof the paid content. */
@@ -96,6 +100,8 @@ export function skillOperations(ports: SkillPorts) {
         revenueMinor: Number(revenueMinor),
       }));
     },
+    /** How payers take another channel. */
+    choice: chooseWay(ports, successorOf),
     /** Does what is due for one claimed row. */
     resume: resumeFulfilment(ports, fulfilment),
     /** Resolves when no work is under way in this process. */

@@ -1,3 +1,4 @@
+import type { ClosePayment } from '../payments/close.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/store.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
@@ -9,12 +10,14 @@ import type { Asker, Channels, Ports } from '../payments/ports.ts';
 import type { QueryPayment, Seen } from '../payments/query.ts';
 import type { RefundIntent } from '../payments/core/open-refund.ts';
 import type { Dialect } from './dialects/dialect.ts';
+import type { SignedTerms } from './dialects/offer-receipt.ts';
 import type { PaymentCodes } from './payment-code.ts';
 
 export type { SkillPair } from './pair.ts';
 
 /** What pay-per-call needs of payments: its orders are ordinary orders. */
 export interface SkillPayments {
+  close: ClosePayment;
   place: PlacePayment;
   /** Asks the channel while the order is open and the last answer is not fresh. */
   query: QueryPayment;
@@ -35,6 +38,7 @@ export interface SkillPorts extends Pick<Ports, 'store' | 'now' | 'recordEvent' 
   payments: SkillPayments;
   channels: Pick<Channels, 'forNew'>;
   codes: PaymentCodes;
+  terms: SignedTerms;
   /** Calls an address that an operator gave. */
   send: SendOutgoing;
   /** The ways to ask for a payment, all of them in each 402. */

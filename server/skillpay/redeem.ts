@@ -5,7 +5,9 @@ import { contentAnswer, failedBy, paymentRequired, refundedAnswer, type Redeemed
 import { isLive, isRefunded, readPair, type Claimed } from './claim.ts';
 import { type Call, type Failure, ProofRejected } from './dialects/dialect.ts';
 import type { Fulfilment } from './fulfil.ts';
+import type { SuccessorOf } from './successor.ts';
 import { askerOf, type SkillCaller, type SkillPair, type SkillPorts, type SkillRequest } from './ports.ts';
+import { bindPaymentId } from './payment-id.ts';
 import {
   FulfilmentFailed,
   FulfilmentInProgress,
@@ -21,6 +23,9 @@ import {
 const PATIENCE_MS = 8_000;
 const LOOK_MS = 100;
 
+/** So many offers in a row are followed, from the one that the caller names. */
+const MAX_LINKS = 8;
+
 /** The repeat of a call, with its number: content, or what stands in the way. */
 export type Redeem = (
   caller: SkillCaller,
@@ -29,27 +34,43 @@ export type Redeem = (
   call: Call,
 ) => Promise<Redeemed>;
 
-/** The order as the channel sees it now. */
-interface Look {
+/** An offer as the channel sees it now. */
+interface Look extends Omit<Seen, 'order'> {
+  pair: SkillPair;
+}
+
+interface Seen {
   order: OrderRow;
   silent: boolean;
   scanSkipped: boolean;
 }
 
+interface Refused {
+  call: Call;
+  /** The offer that the caller named. */
+  named: SkillPair;
+}
+
 /** The operation over its ports. */
-export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
+export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successorOf: SuccessorOf): Redeem {
   const { store, payments, now } = ports;
 
   return async (caller, outTradeNo, request, call) => {
     const stored = await store.read((tx) => readPair(tx, outTradeNo, caller));
     requireSameBody(stored, request);
     const fault = faultOf(stored, call);
-    if (fault) throw await paymentRequired(ports, stored, call, fault);
-    const { order, silent, scanSkipped } = await look(caller, stored.order);
-    const pair = { order, skill: stored.skill };
-    if (stored.skill.fulfilment !== 'failed' && isRefunded(pair)) throw new OrderRefunded(outTradeNo);
-    if (order.state !== 'paid') throw await refusalOf(pair, silent, call);
-    return afterIntent({ orderNo: outTradeNo }, () => deliver(outTradeNo, scanSkipped, call));
+    if (fault) throw await paymentRequired(ports, stored, call, { why: fault });
+    for (const { once } of call.proofs) if (once) await bindPaymentId(ports, caller, once, outTradeNo);
+    let { pair, silent, scanSkipped } = await look(caller, stored);
+    for (let links = 0; isReplaceable(pair, silent); links += 1) {
+      const next = links < MAX_LINKS ? await successorOf(caller, pair, { payWay: request?.payWay }) : undefined;
+      if (!next) throw new PaymentExpired(failedBy(ports.dialects, call, pair, 'expired'));
+      ({ pair, silent, scanSkipped } = await look(caller, next));
+    }
+    const { order, skill } = pair;
+    if (skill.fulfilment !== 'failed' && isRefunded(pair)) throw new OrderRefunded(order.orderNo);
+    if (order.state !== 'paid') throw await refusalOf(pair, silent, { call, named: stored });
+    return afterIntent({ orderNo: order.orderNo }, () => deliver(order.orderNo, scanSkipped, call));
   };
 
   /** A proof of something else is refused; whether it was paid the channel says. */
@@ -70,7 +91,12 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
   }
 
   /** State comes from the channel and its notices, never from the caller. */
-  async function look(caller: SkillCaller, order: OrderRow): Promise<Look> {
+  async function look(caller: SkillCaller, { order, skill }: SkillPair): Promise<Look> {
+    const { order: now, ...seen } = await lookAt(caller, order);
+    return { pair: { order: now, skill }, ...seen };
+  }
+
+  async function lookAt(caller: SkillCaller, order: OrderRow): Promise<Seen> {
     const skipped = { scanSkipped: false };
     if (order.state === 'paid' || order.state === 'failed') return { order, silent: false, ...skipped };
     if (order.state === 'closed') return { ...(await lookLate(order)), ...skipped };
@@ -90,7 +116,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
   }
 
   /** DevMode: the simulator's payer pays; what follows is the same as with any payer. */
-  async function skipScan(pay: (orderNo: string) => Promise<void>, order: OrderRow): Promise<Look> {
+  async function skipScan(pay: (orderNo: string) => Promise<void>, order: OrderRow): Promise<Seen> {
     const { orderNo } = order;
     await pay(orderNo).catch((error: unknown) => ports.log('warn', 'the simulator did not pay', { orderNo, error }));
     const via = { cause: 'dev-mode', actor: `app:${order.clientId}` };
@@ -102,11 +128,13 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
     return { order: seen.order, silent: seen.stale, scanSkipped: seen.order.state === 'paid' };
   }
 
-  async function refusalOf(pair: SkillPair, silent: boolean, call: Call): Promise<Error> {
+  async function refusalOf(pair: SkillPair, silent: boolean, { call, named }: Refused): Promise<Error> {
     const { order } = pair;
     if (order.state === 'failed' || isOnPurpose(order)) return new OrderClosed(order.orderNo);
-    if (order.state === 'closed' && !silent) return new PaymentExpired(failedBy(ports.dialects, call, pair, 'expired'));
-    return paymentRequired(ports, pair, call, silent ? 'unknown' : 'unpaid');
+    if (silent) return paymentRequired(ports, pair, call, { why: 'unknown' });
+    if (order.state === 'closed') return new PaymentExpired(failedBy(ports.dialects, call, pair, 'expired'));
+    const isSame = named.order.orderNo === order.orderNo || named.order.closeReason === 'payer';
+    return paymentRequired(ports, pair, call, isSame ? {} : { why: 'expired', ended: named });
   }
 
   /** Does the work or waits for whoever does it; the stored result is the answer of all. */
@@ -154,7 +182,14 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment): Redeem {
 
   function isOnPurpose({ state, closeAsked, closeReason }: OrderRow): boolean {
     const isEnding = state === 'closing' || state === 'closed';
-    return isEnding && (closeAsked || closeReason === 'merchant' || closeReason === 'admin');
+    return isEnding && closeReason !== 'payer' && (closeAsked || closeReason === 'merchant' || closeReason === 'admin');
+  }
+
+  /** It ended without money and nobody of the shop wanted that, or its payer has taken another channel. */
+  function isReplaceable({ order, skill }: SkillPair, silent: boolean): boolean {
+    if (order.paid > 0n || isOnPurpose(order)) return false;
+    if (order.closeReason === 'payer' && skill.successor !== null) return true;
+    return order.state === 'closed' && !silent;
   }
 }
 

@@ -5,27 +5,35 @@ const RETRY_SECONDS = 3;
 
 /** What a 402 says: `data` for everybody, members, headers and perhaps a type of the dialects. */
 interface Ask {
+  /** The ended offer in whose place this one stands: the caller knows only that one. */
+  inPlaceOf?: string | undefined;
   data: Record<string, unknown>;
   members: Record<string, unknown>;
   headers: Record<string, string>;
   type?: string | undefined;
 }
 
+const FIRST = 'Payment required: pay the order, then repeat the request.';
+const RENEWED = 'The offer has expired without a payment; a new one has taken its place.';
+
 /** There is something to pay first (402); `data` says what, the headers carry the payment code. */
 export class PaymentRequired extends AppError {
-  constructor({ data, members, headers, type }: Ask) {
-    super('payment_required', 402, 'Payment required: pay the order, then repeat the request.', {
-      hint: 'After the payer has paid, repeat the same request with the header X-Out-Trade-No.',
+  constructor({ data, members, headers, type, inPlaceOf }: Ask) {
+    const isFresh = inPlaceOf !== undefined;
+    super(isFresh ? 'payment_expired' : 'payment_required', 402, isFresh ? RENEWED : FIRST, {
+      hint: isFresh
+        ? 'After the payer has paid the new order in `data`, repeat the same request with its X-Out-Trade-No, or with the former one.'
+        : 'After the payer has paid, repeat the same request with the header X-Out-Trade-No.',
       retryable: true,
       retryAfter: RETRY_SECONDS,
       headers: { 'Cache-Control': 'no-store', ...headers },
-      extra: { ...members, data },
+      extra: { ...members, data: isFresh ? { ...data, inPlaceOf } : data },
       ...(type !== undefined && { type }),
     });
   }
 }
 
-/** The offer ended unpaid (402): no number and no code, the caller begins anew. */
+/** The offer ended unpaid and nothing can take its place now (402): no number and no code, the caller begins anew. */
 export class PaymentExpired extends AppError {
   constructor({ headers, type }: Pick<Ask, 'type'> & Partial<Pick<Ask, 'headers'>> = {}) {
     super('payment_expired', 402, 'The offer has expired without a payment.', {
@@ -138,6 +146,15 @@ export class TooManyOffers extends TooManyRequests {
   constructor(limit: number) {
     super(`Too many unpaid offers: at most ${limit} may be open at a time.`, 60, 'too_many_offers', {
       hint: 'Pay the open offers or let them expire.',
+    });
+  }
+}
+
+/** The client's own key of a payment came with another payment (409). */
+export class PaymentIdUsed extends Conflict {
+  constructor() {
+    super('payment_id_used', 'This payment identifier was already used with another payment.', {
+      hint: 'Use a new identifier for a new payment; a retry repeats the payload as it was.',
     });
   }
 }

@@ -1,4 +1,5 @@
 import type { ProductRow } from '../db/entities/catalog.ts';
+import type { OfferEntry } from '../db/entities/skillpay.ts';
 import type { Store } from '../db/store.ts';
 import { AppError, NotAllowed, NotFound } from '../errors.ts';
 import type { PayWay } from '../payments/channel.ts';
@@ -36,26 +37,29 @@ export async function findSkill(
   return product;
 }
 
-/** The asked channel, or the first of the product that takes orders; with the mode that it has now. */
-export async function choosePayWay(
+/** The asked channel, or all of the product that take orders, in its order; with the modes that they have now. Never empty. */
+export async function payableWays(
   { channels }: Pick<SkillPorts, 'channels'>,
   skill: Skill,
   asked: PayWay | undefined,
-) {
+): Promise<[OfferEntry, ...OfferEntry[]]> {
   if (asked !== undefined && !skill.payWays.includes(asked))
     throw new NotAllowed('not_on_sale', `The resource cannot be paid with ${asked}.`);
   const candidates = asked === undefined ? (skill.payWays as PayWay[]) : [asked];
   let refusal: unknown = new NotAllowed('not_on_sale', 'No payment channel is available for the resource.');
+  const entries: OfferEntry[] = [];
   for (const payWay of candidates) {
     try {
       const { mode } = await channels.forNew(skill.project, payWay);
-      return { payWay, mode };
+      entries.push({ payWay, mode });
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       refusal = error;
     }
   }
-  throw refusal;
+  const [first, ...others] = entries;
+  if (!first) throw refusal;
+  return [first, ...others];
 }
 
 function isSkill(product: ProductRow): product is Skill {

@@ -8,8 +8,8 @@ import type { Mode } from '../payments/channel.ts';
 export interface SigningKeys {
   /** Makes sure that the mode has a key that is committed; never call it inside a transaction. */
   ensure(mode: Mode): Promise<void>;
-  /** A compact JWS of the claims; throws `changed_meanwhile` (409) when the mode was not ensured. */
-  sign(mode: Mode, typ: string, claims: object): Promise<string>;
+  /** A compact JWS of the claims; throws `changed_meanwhile` (409) when the mode was not ensured. `signer`: whose key it is, a DID. */
+  sign(mode: Mode, typ: string, claims: object, signer?: string): Promise<string>;
   /** All public keys ever used, the newest first (RFC 7517). */
   publicKeys(): Promise<{ keys: Record<string, unknown>[] }>;
 }
@@ -42,7 +42,7 @@ export function createSigningKeys({
       const key = await importJWK(secret, 'EdDSA');
       loaded.set(mode, { kid: row.kid, key, until: now().getTime() + KEPT_MS });
     },
-    async sign(mode, typ, claims) {
+    async sign(mode, typ, claims, signer) {
       const one = loaded.get(mode);
       if (!one)
         throw new Conflict('changed_meanwhile', 'The channel configuration was changed concurrently.', {
@@ -50,7 +50,7 @@ export function createSigningKeys({
           retryAfter: 1,
         });
       return new CompactSign(Buffer.from(JSON.stringify(claims)))
-        .setProtectedHeader({ alg: 'EdDSA', typ, kid: one.kid })
+        .setProtectedHeader({ alg: 'EdDSA', typ, kid: signer === undefined ? one.kid : `${signer}#${one.kid}` })
         .sign(one.key);
     },
     async publicKeys() {

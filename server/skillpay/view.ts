@@ -13,6 +13,7 @@ export function viewSkillOrder({ order, skill }: SkillPair, refunds: readonly Re
     subject: order.subject,
     status: statusOf(order),
     fulfilment: skill.fulfilment,
+    successor: skill.successor,
     payWay: order.payWay,
     mode: order.mode,
     amount: major(order.amount),

@@ -26,6 +26,17 @@ test.serial('everybody gets the public key of codes and receipts, which may be k
   t.is(createPublicKey({ key: body.keys[0], format: 'jwk' }).asymmetricKeyType, 'ed25519');
 });
 
+test.serial('the same keys are those of the host as a DID document', async (t) => {
+  const { status, body } = await nobody('GET', '/.well-known/did.json');
+  t.is(status, 200);
+  t.is(body.id, `did:web:${encodeURIComponent(new URL(service.url).host)}`);
+  const [key] = (await nobody('GET', path)).body.keys;
+  t.deepEqual(body.verificationMethod, [
+    { id: `${body.id}#${key.kid}`, type: 'JsonWebKey2020', controller: body.id, publicKeyJwk: key },
+  ]);
+  t.deepEqual(body.assertionMethod, [body.verificationMethod[0].id]);
+});
+
 test.serial('the private half never leaves', async (t) => {
   const { body } = await nobody('GET', path);
   t.false('d' in body.keys[0]);

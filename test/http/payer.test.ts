@@ -2,6 +2,7 @@ import test from 'ava';
 import { startService, until, type Merchant, type Service } from '../support/service.ts';
 import { serviceOfFile } from '../support/file-service.ts';
 import { coverRoutes } from '../support/route-file.ts';
+import { addSkill, offerSkill } from '../support/skillpay.ts';
 
 const file = await serviceOfFile(import.meta.filename);
 coverRoutes(test, file);
@@ -242,6 +243,22 @@ test.serial('a payer by WeChat’s H5 comes from our origin, and by an address t
   t.is(body.data?.length ?? 1, 1);
   const { orders } = (await service.sim(`/sim/ledger?orderNo=${orderNo}`)) as unknown as { orders: object[] };
   t.like(orders[0], { created: 1 });
+});
+
+test.serial('an offer of two channels has a button for the other one, and a link may ask for it', async (t) => {
+  const { service } = file;
+  await addSkill(service, { code: 'twofold', payWays: ['wechat', 'alipay'] });
+  const orderNo = await offerSkill(await file.shop(), { resource: 'twofold' });
+  const form = `<form method="post" action="/pay/${orderNo}/alipay">`;
+  const plain = await page(`${service.url}/pay/${orderNo}`);
+  t.true(plain.html.includes('<svg') && plain.html.includes(form) && plain.html.includes('Pay with Alipay instead'));
+  t.regex(plain.headers.get('content-security-policy') ?? '', /form-action 'self'/);
+  const asked = await page(`${service.url}/pay/${orderNo}?payWay=alipay`);
+  t.true(asked.html.includes(form) && !asked.html.includes('<svg'));
+  const posted = await fetch(`${service.url}/pay/${orderNo}/alipay`, { method: 'POST', redirect: 'manual' });
+  t.is(posted.status, 303);
+  const next = await page(`${service.url}${posted.headers.get('location')}`);
+  t.true(next.html.includes('class="channel alipay"') && !next.html.includes('<form'));
 });
 
 test.serial('without anything to pay the address leads back to the page', async (t) => {

@@ -1,7 +1,13 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { code, instant, json, text, type RowOf } from './columns.ts';
-import type { Mode } from '../../payments/channel.ts';
+import type { Mode, PayWay } from '../../payments/channel.ts';
 import type { SkillResource } from './catalog.ts';
+
+/** One way to pay an offer. */
+export interface OfferEntry {
+  payWay: PayWay;
+  mode: Mode;
+}
 
 /** The pay-per-call part of an order: what was offered, and the one fulfilment. */
 export const SkillOrderEntity = defineEntity({
@@ -22,6 +28,13 @@ export const SkillOrderEntity = defineEntity({
     /** WeChat's payment code for agents, the newest, and until when it pays. */
     agentCode: text().nullable(),
     agentCodeUntil: instant().nullable(),
+    /** What the offer can be paid with, the order's own way first; null in orders of the release before. */
+    entries: json<OfferEntry[]>().nullable(),
+    /** The signed offer and receipt of x402's extension `offer-receipt`. */
+    signedOffer: text().nullable(),
+    signedReceipt: text().nullable(),
+    /** The order that took the place of this one. */
+    successor: code().nullable(),
     fulfilment: p.string().length(16).$type<'none' | 'running' | 'done' | 'failed'>(),
     fencing: p.integer(),
     attempts: p.integer(),

@@ -178,6 +178,7 @@ function ended(scene: Scene): Situation {
   const why = {
     merchant: 'The merchant closed it.',
     admin: 'An administrator closed it.',
+    payer: 'The payer chose another channel.',
     expired: 'The order expired without a payment.',
     channel: refusal === '' ? 'The channel closed it.' : `The channel refused the payment for good: ${refusal}.`,
   }[order.closeReason ?? 'channel'];

@@ -31,7 +31,9 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    *       The first call returns 402 with a payment code in `<Brand>-Pay-Required`, the order number in `X-Out-Trade-No` and the x402
    *       offer in `PAYMENT-REQUIRED`. After the payer has paid, the same call with `X-Out-Trade-No` (or an x402
    *       `PAYMENT-SIGNATURE`) returns 200 with the content; repeating it never fulfils twice. An `Idempotency-Key` on the first
-   *       call identifies the order: a retry returns the same order in its current state.
+   *       call identifies the order: a retry returns the same order in its current state. A call that names no `payWay` is offered every channel of
+   *       the skill; the payer may take another than the first at the payment page. When an offer expired unpaid, its repeat returns 402
+   *       `payment_expired` with a new offer in `data`, whose `inPlaceOf` is the former number.
    *     requestBody:
    *       content:
    *         application/json:

@@ -87,6 +87,7 @@ export const FIND_ORDERS_ERRORS: Errors = ['amount_invalid'];
 export const CALL_SKILL_ERRORS: Errors = [
   'payment_required',
   'payment_expired',
+  'payment_id_used',
   'resource_required',
   'resource_mismatch',
   'proof_invalid',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PAY_HINTS, PAY_WAYS, SCENES } from '../../payments/channel.ts';
 import { EXCEPTION_KINDS } from '../../payments/exception-kinds.ts';
-import { ORDER_STATUSES, REFUND_STATUSES } from '../../payments/order.ts';
+import { CLOSE_REASONS, ORDER_STATUSES, REFUND_STATUSES } from '../../payments/order.ts';
 import { ChannelOptions } from './channel-options.ts';
 import { Amount, Code, HttpUrl, Id, SafeText, Timestamp, UserId } from './fields.ts';
 
@@ -114,7 +114,7 @@ export const Order = z
     currency: z.string(),
     status: Status,
     exception: z.enum(EXCEPTION_KINDS).nullable().describe('Kind of the latest open exception.'),
-    closeReason: z.enum(['merchant', 'admin', 'expired', 'channel']).nullable(),
+    closeReason: z.enum(CLOSE_REASONS).nullable(),
     failure: Failure,
     payer: z.string().nullable(),
     product: z.string().nullable(),

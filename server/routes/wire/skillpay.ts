@@ -58,6 +58,7 @@ export const SkillOrder = z
     subject: z.string(),
     status: z.enum(ORDER_STATUSES),
     fulfilment: z.enum(['none', 'running', 'done', 'failed']),
+    successor: z.string().nullable().describe('The order that took its place when it ended unpaid.'),
     payWay: PayWayName,
     mode: z.enum(['simulator', 'sandbox', 'live']),
     amount: z.number().describe('Major units.'),

@@ -10,7 +10,7 @@ export function codeDialect(brand: string | undefined): Dialect {
       headers: { [brandHeader(brand, order.payWay)]: skill.paymentCode ?? '', 'X-Out-Trade-No': order.orderNo },
     }),
     read: ({ 'x-out-trade-no': outTradeNo }): Proof | undefined =>
-      outTradeNo === undefined ? undefined : { dialect, header: 'X-Out-Trade-No', outTradeNo, check: () => undefined },
+      outTradeNo === undefined ? undefined : { dialect, header: 'X-Out-Trade-No', outTradeNo, check: () => {} },
     paid: ({ order }) => ({ 'X-Out-Trade-No': order.orderNo }),
   };
   return dialect;

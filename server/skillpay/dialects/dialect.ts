@@ -1,11 +1,10 @@
-import type { PayWay } from '../../payments/channel.ts';
 import type { SkillPair } from '../pair.ts';
 
 /** Request headers of a call, in lower case. */
 export type CallHeaders = Readonly<Record<string, string | undefined>>;
 
 /** Why a call with a proof got no content. */
-export type Failure = 'malformed' | 'invalid' | 'unpaid' | 'unknown' | 'expired' | 'chosen' | 'refunded';
+export type Failure = 'malformed' | 'invalid' | 'unpaid' | 'unknown' | 'expired' | 'refunded';
 
 /** A call as its dialects see it. */
 export interface Call {
@@ -22,11 +21,10 @@ export interface Proof {
   header: string;
   /** The order that it names; undefined when it cannot be read and its dialect answers that with 402. */
   outTradeNo: string | undefined;
-  /**
-   * Throws ProofInvalid or ProofRejected unless it is of this offer. Gives the channel that the payer chose when it is
-   * another of the offer than the order's.
-   */
-  check(pair: SkillPair, call: Call, now: Date): PayWay | undefined;
+  /** The client's own key of this payment, under which it sends only this payload. */
+  once?: { key: string; payload: object };
+  /** Throws ProofInvalid or ProofRejected unless it is of this offer. */
+  check(pair: SkillPair, call: Call, now: Date): void;
 }
 
 /** What a dialect adds to a 402: headers, and members of the problem document. */
@@ -55,6 +53,8 @@ export interface Dialect {
   prepare?(pair: SkillPair): Promise<SkillPair>;
   /** What the 402 of an order carries; of the same row always the same. */
   ask(pair: SkillPair, call: Call): Asked;
+  /** The same without what a client can do without, for a 402 that has little room. */
+  brief?(pair: SkillPair, call: Call): Asked;
   /** The proof of a request, undefined when there is none; throws ProofInvalid. */
   read?(headers: CallHeaders): Proof | undefined;
   /** Headers of the 200 with the content. */

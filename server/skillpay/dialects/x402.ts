@@ -1,102 +1,82 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
-import type { Mode, PayWay } from '../../payments/channel.ts';
-import { digest } from '../../payments/idempotency.ts';
-import { exponentOf } from '../../payments/money.ts';
 import type { SkillPair } from '../pair.ts';
 import { ProofInvalid } from '../refusals.ts';
 import type { Dialect, Failure } from './dialect.ts';
-import { isOutTradeNo } from './number.ts';
+import { PROOF_HEADER, readProof } from './x402-proof.ts';
+import { isOffered, networkOf, resourceUrlOf, termsOf } from './x402-terms.ts';
 
-const HEADER = 'PAYMENT-SIGNATURE';
-
-/** x402 version 2: the offer in `PAYMENT-REQUIRED`, the proof in `PAYMENT-SIGNATURE`. */
+/** x402 version 2: the offer in `PAYMENT-REQUIRED`, the proof in `PAYMENT-SIGNATURE`, the result in `PAYMENT-RESPONSE`. */
 export function x402Dialect(publicUrl: string): Dialect {
   const dialect: Dialect = {
     name: 'x402',
     exposes: ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE'],
-    ask: (pair) => ({ headers: { 'PAYMENT-REQUIRED': paymentRequiredHeader(pair, publicUrl) } }),
+    ask: (pair) => ({
+      headers: { 'PAYMENT-REQUIRED': paymentRequiredHeader(pair, publicUrl, pair.skill.signedOffer) },
+    }),
+    brief: (pair) => ({ headers: { 'PAYMENT-REQUIRED': paymentRequiredHeader(pair, publicUrl, null) } }),
     read({ 'payment-signature': header }) {
       if (header === undefined) return undefined;
-      const { outTradeNo, accepted } = readProof(header);
+      const { outTradeNo, accepted, paymentId, payload } = readProof(header);
       return {
         dialect,
-        header: HEADER,
+        header: PROOF_HEADER,
         outTradeNo,
-        check({ order }) {
-          if (!isOffer(accepted, order, publicUrl)) throw new ProofInvalid(HEADER, 'does not match the offer');
-          return undefined;
+        ...(paymentId !== undefined && { once: { key: paymentId, payload } }),
+        check(pair) {
+          if (!isOffered(accepted, pair, publicUrl)) throw new ProofInvalid(PROOF_HEADER, 'does not match the offer');
         },
       };
     },
-    paid: ({ order }) => ({ 'PAYMENT-RESPONSE': paymentResponseHeader(order) }),
-    failed: ({ order }, why) => ({ headers: { 'PAYMENT-RESPONSE': paymentFailedHeader(order, REASONS[why]) } }),
+    paid: (pair) => ({ 'PAYMENT-RESPONSE': settledHeader(pair) }),
+    failed: ({ order }, why) => ({ headers: { 'PAYMENT-RESPONSE': unsettledHeader(order, REASONS[why]) } }),
   };
   return dialect;
 }
 
-/** What offers called a network before its mode stood there: offers of that time are still redeemed. */
-const FORMER_NETWORKS: Readonly<Record<PayWay, string>> = {
-  wechat: 'wechat:cn',
-  alipay: 'alipay:cn',
-  paypal: 'paypal:us',
-};
-
-/** The network of an order: its channel, and whether real money moves there. */
-function networkOf({ payWay, mode }: Pick<OrderRow, 'payWay' | 'mode'>): string {
-  return `${payWay}:${mode}`;
-}
-
-/** What an x402 client is asked to pay; equal for the life of the order. */
-interface Requirement {
-  scheme: 'exact';
-  network: string;
-  /** Minor units. */
-  amount: string;
-  asset: string;
-  payTo: 'merchant';
-  maxTimeoutSeconds: number;
-  extra: { outTradeNo: string; payUrl: string; expiresAt: string; decimals: number; mode: Mode };
-}
-
-/** The requirement of an order (x402 version 2). */
-function requirementOf(order: OrderRow, publicUrl: string): Requirement {
-  return {
-    scheme: 'exact',
-    network: networkOf(order),
-    amount: String(order.amount),
-    asset: order.currency,
-    payTo: 'merchant',
-    maxTimeoutSeconds: Math.max(1, Math.round((order.expiresAt.getTime() - order.createdAt.getTime()) / 1000)),
-    extra: {
-      outTradeNo: order.orderNo,
-      payUrl: `${publicUrl}/pay/${order.orderNo}`,
-      expiresAt: order.expiresAt.toISOString(),
-      decimals: exponentOf(order.currency, order.payWay) ?? 2,
-      mode: order.mode,
-    },
-  };
-}
-
-/** The value of `PAYMENT-REQUIRED`; the fragment of its address names the resource, all of which are called at one path. */
-function paymentRequiredHeader({ order, skill }: SkillPair, publicUrl: string): string {
+/** The value of `PAYMENT-REQUIRED`. */
+function paymentRequiredHeader(pair: SkillPair, publicUrl: string, signedOffer: string | null): string {
+  const { order, skill } = pair;
   return encode({
     x402Version: 2,
     resource: {
-      url: `${publicUrl}/api/v2/skillpay/resource#${skill.resource}`,
-      description: [...order.subject].slice(0, 40).join(''),
+      url: resourceUrlOf(publicUrl, skill.resource),
+      description: short(order.subject),
       mimeType: 'application/json',
     },
-    accepts: [requirementOf(order, publicUrl)],
+    accepts: termsOf(pair, publicUrl),
+    extensions: {
+      'payment-identifier': { info: { required: false }, schema: IDENTIFIER },
+      ...(signedOffer !== null && {
+        'offer-receipt': {
+          info: { offers: [{ format: 'jws', acceptIndex: 0, signature: signedOffer }] },
+          schema: OFFERS,
+        },
+      }),
+    },
   });
 }
 
-/** The value of `PAYMENT-RESPONSE`. */
-function paymentResponseHeader(order: OrderRow): string {
+/** Schemas are part of the extensions' form; they say no more than a reader needs, the header is small. */
+const IDENTIFIER = { type: 'object', properties: { id: { type: 'string', minLength: 16, maxLength: 128 } } };
+const OFFERS = { type: 'object' };
+
+/** At most 40 characters, of a script beyond ASCII 16: each of those is six bytes here. */
+function short(text: string): string {
+  const characters = [...text];
+  return characters.slice(0, characters.slice(0, 40).every((one) => one < '\u007f') ? 40 : 16).join('');
+}
+
+/** The value of `PAYMENT-RESPONSE` of the call that brings the content. */
+function settledHeader({ order, skill }: SkillPair): string {
+  const { signedReceipt: signature } = skill;
   return encode({
     success: true,
     transaction: order.orderNo,
     network: networkOf(order),
     amount: String(order.paid),
+    ...(signature !== null && {
+      extensions: { 'offer-receipt': { info: { receipt: { format: 'jws', signature } } } },
+    }),
   });
 }
 
@@ -104,7 +84,6 @@ function paymentResponseHeader(order: OrderRow): string {
 const REASONS: Readonly<Record<Failure, string>> = {
   malformed: 'invalid_payload',
   invalid: 'invalid_payload',
-  chosen: 'payment_pending',
   unpaid: 'payment_pending',
   unknown: 'payment_unknown',
   expired: 'payment_expired',
@@ -112,61 +91,8 @@ const REASONS: Readonly<Record<Failure, string>> = {
 };
 
 /** The value of `PAYMENT-RESPONSE` of a call with a proof that gave no content (SettleResponse of x402 version 2). */
-function paymentFailedHeader(order: OrderRow, errorReason: string): string {
+function unsettledHeader(order: OrderRow, errorReason: string): string {
   return encode({ success: false, errorReason, transaction: order.orderNo, network: networkOf(order) });
-}
-
-/** A proof of payment as it was sent. */
-interface X402Proof {
-  outTradeNo: string;
-  accepted: unknown;
-}
-
-const MAX_PROOF = 4096;
-const MAX_DEPTH = 20;
-
-/** Reads `PAYMENT-SIGNATURE` (strict base64 of JSON, ≤ 4 KB, ≤ 20 levels); throws ProofInvalid. */
-export function readProof(header: string): X402Proof {
-  if (header.length > MAX_PROOF) throw new ProofInvalid(HEADER, 'is longer than 4 KB');
-  const bytes = Buffer.from(header, 'base64');
-  if (bytes.toString('base64') !== header) throw new ProofInvalid(HEADER, 'is not base64');
-  const value = parse(bytes.toString('utf8'));
-  if (depthOf(value) > MAX_DEPTH) throw new ProofInvalid(HEADER, 'is nested too deeply');
-  const { x402Version, accepted, payload } = record(value);
-  if (x402Version !== 2) throw new ProofInvalid(HEADER, 'is not x402 version 2');
-  const { outTradeNo } = record(payload);
-  if (typeof outTradeNo !== 'string' || !isOutTradeNo(outTradeNo))
-    throw new ProofInvalid(HEADER, 'has no payload.outTradeNo');
-  return { outTradeNo, accepted };
-}
-
-/** Whether what the client accepted is what the order costs. */
-function isOffer(accepted: unknown, order: OrderRow, publicUrl: string): boolean {
-  const offer = requirementOf(order, publicUrl);
-  const { mode: _, ...extra } = offer.extra;
-  const former = { ...offer, network: FORMER_NETWORKS[order.payWay], extra };
-  const sent = digest(accepted ?? null);
-  return sent === digest(offer) || sent === digest(former);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new ProofInvalid(HEADER, 'is not base64-encoded JSON');
-  }
-}
-
-function record(value: unknown): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new ProofInvalid(HEADER, 'is not a payment payload');
-  return value as Record<string, unknown>;
-}
-
-/** 4 KB of brackets are at most 4096 levels, which recursion bears. */
-function depthOf(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0;
-  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
 }
 
 /** Base64 of JSON in ASCII, so that every client decodes it alike. */

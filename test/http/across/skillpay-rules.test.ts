@@ -36,7 +36,7 @@ test('a silent channel is the same 402 with status unknown', async (t) => {
   t.is(silent.body.data.outTradeNo, outTradeNo);
 });
 
-test('after its expiry an offer keeps its 402 until it is closed, then a new one is needed', async (t) => {
+test('after its expiry an offer keeps its 402 until it is closed, then a new one takes its place', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service);
@@ -53,8 +53,21 @@ test('after its expiry an offer keeps its 402 until it is closed, then a new one
   const ended = await callSkill(await withNewToken(service, shop), undefined, outTradeNo);
   t.is(ended.status, 402);
   t.is(ended.body.code, 'payment_expired');
-  t.is(ended.body.data, undefined);
-  for (const name of ['x-out-trade-no', 'weixin-pay-required', 'payment-required']) t.is(ended.headers.get(name), null);
+  const fresh = ended.body.data.outTradeNo;
+  t.not(fresh, outTradeNo);
+  t.is(ended.body.data.inPlaceOf, outTradeNo);
+  t.is(ended.headers.get('x-out-trade-no'), fresh);
+  for (const name of ['weixin-pay-required', 'payment-required']) t.truthy(ended.headers.get(name), name);
+  const customer = await withNewToken(service, shop);
+  const again = await callSkill(customer, undefined, outTradeNo);
+  t.is(again.body.data.outTradeNo, fresh, 'the same one each time');
+  await paySkill(service, fresh);
+  for (const number of [outTradeNo, fresh]) {
+    const { status, body } = await callSkill(customer, undefined, number);
+    t.is(status, 200, JSON.stringify(body));
+    t.is(body.data.outTradeNo, fresh);
+  }
+  t.is(await service.app.store.read((tx) => tx.orders.count({})), 2);
 });
 
 test('money that came before the offer was closed, or after, is honoured', async (t) => {

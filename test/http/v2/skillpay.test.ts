@@ -215,17 +215,23 @@ test.serial('an offer that was closed on purpose is 409', async (t) => {
   refused(t, await callSkill(shop, undefined, outTradeNo), 409, 'order_closed');
 });
 
-test.serial('an offer that ended without a payment is 402 and offers nothing', async (t) => {
-  const { shop } = await sells();
-  const outTradeNo = await offerSkill(shop);
-  const ended = { state: 'closed', closeReason: 'expired', nextCheckAt: null } as const;
-  await service.app.store.transaction((tx) => tx.orders.update({ orderNo: outTradeNo }, ended));
-  const answer = await callSkill(shop, undefined, outTradeNo);
-  refused(t, answer, 402, 'payment_expired');
-  t.is(answer.body.data, undefined);
-  for (const name of ['x-out-trade-no', 'weixin-pay-required', 'payment-required'])
-    t.is(answer.headers.get(name), null, name);
-});
+test.serial(
+  'an offer that ended without a payment, and whose product is off sale, is 402 and offers nothing',
+  async (t) => {
+    const { shop } = await sells();
+    const outTradeNo = await offerSkill(shop);
+    const ended = { state: 'closed', closeReason: 'expired', nextCheckAt: null } as const;
+    await service.app.store.transaction(async (tx) => {
+      await tx.orders.update({ orderNo: outTradeNo }, ended);
+      await tx.products.update({ code: 'weather' }, { enabled: false });
+    });
+    const answer = await callSkill(shop, undefined, outTradeNo);
+    refused(t, answer, 402, 'payment_expired');
+    t.is(answer.body.data, undefined);
+    for (const name of ['x-out-trade-no', 'weixin-pay-required', 'payment-required'])
+      t.is(answer.headers.get(name), null, name);
+  },
+);
 
 test.serial('while the work is being done neither its content nor its money is given', async (t) => {
   let done = () => {};

@@ -1,0 +1,53 @@
+import type { OrderRow } from '../db/entities/orders.ts';
+import { AppError } from '../errors.ts';
+import type { PayWay } from '../payments/channel.ts';
+import { type KeyClaim, withIntentKey } from '../payments/idempotency.ts';
+import { readPair } from './claim.ts';
+import { entriesOf } from './entries.ts';
+import { isUnplaced, type MakeOffer } from './offer.ts';
+import type { SkillCaller, SkillPair, SkillPorts } from './ports.ts';
+
+const route = 'offer in place of another';
+
+/** What a successor may be paid with. */
+export interface Wanted {
+  /** Only this; left out = all that the product takes. */
+  payWay?: PayWay | undefined;
+}
+
+/** Gives the offer that takes the place of one that ended unpaid; the same one each time. Undefined when none can be made. */
+export type SuccessorOf = (caller: SkillCaller, ended: SkillPair, wanted: Wanted) => Promise<SkillPair | undefined>;
+
+/** The operation over its ports. The row of the ended offer names its successor, written in the commit of the successor's intent. */
+export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf {
+  const { store, now, log } = ports;
+  return async (caller, ended, wanted) => {
+    const { orderNo, successor } = ended.skill;
+    const known = successor === null ? undefined : await store.read((tx) => readPair(tx, successor));
+    if (known && !isUnplaced(known.order, now())) return known;
+    try {
+      const keyed = { scope: `app:${caller.clientId}`, route, key: orderNo, body: null } as const;
+      const made = await withIntentKey(store, keyed, (claim) => make(caller, ended, wanted, claim));
+      return await store.read((tx) => readPair(tx, made.orderNo));
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      log('info', 'an ended offer has no successor yet', { orderNo, code: error.code });
+      return store.read((tx) => readPair(tx, orderNo)).then((pair) => nextOf(pair));
+    }
+  };
+
+  async function make(caller: SkillCaller, ended: SkillPair, { payWay }: Wanted, claim: KeyClaim): Promise<OrderRow> {
+    const { resume } = claim;
+    const known = resume === null ? undefined : await store.read((tx) => tx.orders.find({ orderNo: resume }));
+    if (known && !isUnplaced(known, now())) return known;
+    const { resource, input, orderNo } = ended.skill;
+    const all = entriesOf(ended).length > 1;
+    const request = { resource, input: input ?? undefined, payWay: payWay ?? (all ? undefined : ended.order.payWay) };
+    return offer(caller, request, { claim, inPlaceOf: orderNo });
+  }
+
+  /** Another request may have made it meanwhile. */
+  async function nextOf({ skill: { successor } }: SkillPair): Promise<SkillPair | undefined> {
+    return successor === null ? undefined : store.read((tx) => readPair(tx, successor));
+  }
+}
