@@ -13,6 +13,8 @@ import { skillpayRoutes } from '../routes/v2/skillpay.ts';
 import { seedDemo } from '../skillpay/demo.ts';
 import { codeDialect } from '../skillpay/dialects/code.ts';
 import type { Dialect } from '../skillpay/dialects/dialect.ts';
+import { mppDialect } from '../skillpay/dialects/mpp.ts';
+import { challengeKeys } from '../skillpay/dialects/mpp-challenge.ts';
 import { didDocument, signedTerms } from '../skillpay/dialects/offer-receipt.ts';
 import { weixinAgentDialect } from '../skillpay/dialects/weixin-agent.ts';
 import { x402Dialect } from '../skillpay/dialects/x402.ts';
@@ -48,9 +50,12 @@ export function composeSkillpay(base: Base, { payments, sealing, send, agentPay 
   const { channels, recordEvent, publicUrl, checkpoint, log } = payments.ports;
   const { brand, offerTtlSeconds, devMode } = config.skillpay;
   const keys = createSigningKeys({ store, sealing, now });
+  // Its challenges must not travel unencrypted; Debug is for one machine.
+  const speaksMpp = config.debug || publicUrl.startsWith('https:');
   const dialects: readonly Dialect[] = [
     codeDialect(brand),
     weixinAgentDialect(agentPay.withAgentCode, now),
+    ...(speaksMpp ? [mppDialect(publicUrl, challengeKeys(config.security.masterKeys))] : []),
     x402Dialect(publicUrl),
   ];
   const operations = skillOperations({

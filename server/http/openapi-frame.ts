@@ -102,6 +102,7 @@ export function openapiFrame(
         'Alipay, WeChat Pay and PayPal behind one API, including pay-per-call. Errors are problem documents (RFC 9457). An `Idempotency-Key` is honoured where it is listed as a parameter; any other operation that changes something ignores it and says so with `Idempotency-Key-Ignored: true`.',
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
+    'x-service-info': { categories: ['payments'], docs: { apiReference: '/swagger/index.html' } },
     servers: [{ url: '/' }],
     tags: tagsOf(paths),
     paths,

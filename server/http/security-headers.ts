@@ -25,6 +25,11 @@ export async function securityHeaders(isHttps: boolean): Promise<HeaderPairs> {
     },
     strictTransportSecurity: isHttps && { maxAge: 31_536_000 },
     frameguard: { action: 'deny' },
+    // For browsers and plug-ins of long ago; a 402 has to keep its headers below 4 KB.
+    xssFilter: false,
+    ieNoOpen: false,
+    dnsPrefetchControl: false,
+    permittedCrossDomainPolicies: false,
   });
   const req = new IncomingMessage(new Socket());
   const res = new ServerResponse(req);

@@ -8,7 +8,8 @@ const folder = join(import.meta.dirname, '../routes');
 /** Every operation of the service without anything behind it. */
 export async function allRoutes(): Promise<readonly Route[]> {
   const groups = await groupsByFile();
-  groups.delete('explorer');
+  // The router adds these two.
+  for (const name of ['explorer', 'discovery']) groups.delete(name);
   return buildRouter([...groups.values()].flat(), { enabled: true }).routes;
 }
 

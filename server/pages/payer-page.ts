@@ -107,7 +107,7 @@ async function howToPay(order: PayerOrder, place: Place, { others, wanted }: Cho
 /** Ends this order and goes on with another, so it is a form and not a link. */
 function wayButton({ orderNo }: PayerOrder, payWay: PayWay, look: string): string {
   const words = look === '' ? `Pay with ${CHANNEL_NAMES[payWay]} instead` : `Pay with ${CHANNEL_NAMES[payWay]}`;
-  return `<form method="post" action="/pay/${orderNo}/${payWay}"><button class="button ${look}">${words}</button></form>`;
+  return `<form method="post" action="/pay/${orderNo}/choose/${payWay}"><button class="button ${look}">${words}</button></form>`;
 }
 
 async function credential({ payment, payWay, orderNo, isBrief }: PayerOrder): Promise<string> {

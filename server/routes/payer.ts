@@ -86,7 +86,7 @@ export function payerRoutes({ order, addressOf, returned }: PayerOperations, cho
 
   /**
    * @openapi
-   * /pay/{orderNo}/{payWay}:
+   * /pay/{orderNo}/choose/{payWay}:
    *   post:
    *     tags: [Payer pages]
    *     summary: Choose the channel
@@ -95,7 +95,7 @@ export function payerRoutes({ order, addressOf, returned }: PayerOperations, cho
    *       its place. Nothing changes when the order has been paid, or does not offer the channel.
    */
   router.post(
-    '/pay/:orderNo/:payWay',
+    '/pay/:orderNo/choose/:payWay',
     endpoint(
       { auth: 'none', params: z.object({ orderNo: z.string(), payWay: z.string() }), ...htmlPage },
       async ({ params }) => {

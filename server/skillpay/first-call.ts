@@ -38,6 +38,6 @@ export function firstCall(ports: SkillPorts, offer: MakeOffer, redeem: Redeem): 
 
   async function refuse({ orderNo }: OrderRow, call: Call): Promise<never> {
     const pair = await afterIntent({ orderNo }, () => store.read((tx) => readPair(tx, orderNo)));
-    throw await paymentRequired(ports, pair, call, { why: firstFault(call) });
+    throw await paymentRequired(ports, pair, call, { why: firstFault(call, pair, now()) });
   }
 }

@@ -49,10 +49,12 @@ export function skillOperations(ports: SkillPorts) {
     /** Calls a resource: the first time an offer (402, thrown), with a proof the paid content. */
     async call(caller: SkillCaller, request: SkillRequest | undefined, facts: CallFacts): Promise<Redeemed> {
       const { headers, rawBody } = facts;
-      const proofs = ports.dialects.map((dialect) => dialect.read?.(headers)).filter((one) => one !== undefined);
+      const proofs = ports.dialects
+        .map((dialect) => dialect.read?.(headers, caller))
+        .filter((one) => one !== undefined);
       const bodyDigest = rawBody.length > 0 ? hash('sha256', rawBody, 'base64') : undefined;
       const outTradeNo = numberOf(proofs);
-      const call = { proofs, bodyDigest };
+      const call = { headers, proofs, bodyDigest };
       if (outTradeNo === undefined) return first(caller, request ?? {}, facts.idempotencyKey(), call);
       return redeem(caller, outTradeNo, request, call);
     },

@@ -6,3 +6,9 @@ export interface SkillPair {
   order: OrderRow;
   skill: SkillOrderRow;
 }
+
+/** The application that calls. */
+export interface SkillCaller {
+  clientId: string;
+  project: string;
+}

@@ -13,7 +13,7 @@ import type { Dialect } from './dialects/dialect.ts';
 import type { SignedTerms } from './dialects/offer-receipt.ts';
 import type { PaymentCodes } from './payment-code.ts';
 
-export type { SkillPair } from './pair.ts';
+export type { SkillCaller, SkillPair } from './pair.ts';
 
 /** What pay-per-call needs of payments: its orders are ordinary orders. */
 export interface SkillPayments {
@@ -50,12 +50,6 @@ export interface SkillPorts extends Pick<Ports, 'store' | 'now' | 'recordEvent' 
   debug: boolean;
   /** DevMode: makes the simulator pay an order; undefined = never. */
   paySimulated: ((orderNo: string) => Promise<void>) | undefined;
-}
-
-/** The application that calls. */
-export interface SkillCaller {
-  clientId: string;
-  project: string;
 }
 
 /** What is called, as the body says it. */

@@ -3,7 +3,7 @@ import { afterIntent } from '../payments/ask.ts';
 import { digest } from '../payments/idempotency.ts';
 import { contentAnswer, failedBy, paymentRequired, refundedAnswer, type Redeemed } from './answers.ts';
 import { isLive, isRefunded, readPair, type Claimed } from './claim.ts';
-import { type Call, type Failure, ProofRejected } from './dialects/dialect.ts';
+import { type Call, firstFault } from './dialects/dialect.ts';
 import type { Fulfilment } from './fulfil.ts';
 import type { SuccessorOf } from './successor.ts';
 import { askerOf, type SkillCaller, type SkillPair, type SkillPorts, type SkillRequest } from './ports.ts';
@@ -58,8 +58,9 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
   return async (caller, outTradeNo, request, call) => {
     const stored = await store.read((tx) => readPair(tx, outTradeNo, caller));
     requireSameBody(stored, request);
-    const fault = faultOf(stored, call);
-    if (fault) throw await paymentRequired(ports, stored, call, { why: fault });
+    // A proof of something else is refused; whether it was paid the channel says.
+    const fault = firstFault(call, stored, now());
+    if (fault !== 'unpaid') throw await paymentRequired(ports, stored, call, { why: fault });
     for (const { once } of call.proofs) if (once) await bindPaymentId(ports, caller, once, outTradeNo);
     let { pair, silent, scanSkipped } = await look(caller, stored);
     for (let links = 0; isReplaceable(pair, silent); links += 1) {
@@ -72,17 +73,6 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     if (order.state !== 'paid') throw await refusalOf(pair, silent, { call, named: stored });
     return afterIntent({ orderNo: order.orderNo }, () => deliver(order.orderNo, scanSkipped, call));
   };
-
-  /** A proof of something else is refused; whether it was paid the channel says. */
-  function faultOf(stored: SkillPair, call: Call): Failure | undefined {
-    try {
-      for (const proof of call.proofs) proof.check(stored, call, now());
-      return undefined;
-    } catch (error) {
-      if (error instanceof ProofRejected) return error.why;
-      throw error;
-    }
-  }
 
   function requireSameBody({ skill }: SkillPair, request: SkillRequest | undefined): void {
     if (!request || Object.values(request).every((member) => member === undefined)) return;

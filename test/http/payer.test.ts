@@ -249,13 +249,13 @@ test.serial('an offer of two channels has a button for the other one, and a link
   const { service } = file;
   await addSkill(service, { code: 'twofold', payWays: ['wechat', 'alipay'] });
   const orderNo = await offerSkill(await file.shop(), { resource: 'twofold' });
-  const form = `<form method="post" action="/pay/${orderNo}/alipay">`;
+  const form = `<form method="post" action="/pay/${orderNo}/choose/alipay">`;
   const plain = await page(`${service.url}/pay/${orderNo}`);
   t.true(plain.html.includes('<svg') && plain.html.includes(form) && plain.html.includes('Pay with Alipay instead'));
   t.regex(plain.headers.get('content-security-policy') ?? '', /form-action 'self'/);
   const asked = await page(`${service.url}/pay/${orderNo}?payWay=alipay`);
   t.true(asked.html.includes(form) && !asked.html.includes('<svg'));
-  const posted = await fetch(`${service.url}/pay/${orderNo}/alipay`, { method: 'POST', redirect: 'manual' });
+  const posted = await fetch(`${service.url}/pay/${orderNo}/choose/alipay`, { method: 'POST', redirect: 'manual' });
   t.is(posted.status, 303);
   const next = await page(`${service.url}${posted.headers.get('location')}`);
   t.true(next.html.includes('class="channel alipay"') && !next.html.includes('<form'));

@@ -40,7 +40,7 @@ async function run(t: ExecutionContext, service: Service, { language, code }: (t
 test('the document has a sample for each client', (t) => {
   t.deepEqual(
     samples.map(({ title, language }) => `${title}: ${language}`),
-    ['curl: sh', 'x402: js'],
+    ['curl: sh', 'x402: js', 'MPP: js'],
   );
 });
 

@@ -106,7 +106,7 @@ test('a skill with several channels offers each, and its payer may take another 
   const html = await page.text();
   t.is(page.status, 200);
   const [, action = ''] = /<form method="post" action="([^"]+)"/.exec(html) ?? [];
-  t.is(action, `/pay/${outTradeNo}/alipay`);
+  t.is(action, `/pay/${outTradeNo}/choose/alipay`);
   const chosen = await fetch(`${service.url}${action}`, { method: 'POST', redirect: 'manual' });
   t.is(chosen.status, 303);
   const next = (chosen.headers.get('location') ?? '').replace('/pay/', '');
@@ -144,7 +144,10 @@ test('what is paid, closed by the shop, dearer now or of one channel only cannot
   const shop = await service.merchant();
   await addSkill(service, { payWays: ['wechat', 'alipay'] });
   const choose = async (orderNo: string, payWay = 'alipay') => {
-    const answer = await fetch(`${service.url}/pay/${orderNo}/${payWay}`, { method: 'POST', redirect: 'manual' });
+    const answer = await fetch(`${service.url}/pay/${orderNo}/choose/${payWay}`, {
+      method: 'POST',
+      redirect: 'manual',
+    });
     return [answer.status, answer.headers.get('location')];
   };
   const paid = await offerSkill(shop);

@@ -38,7 +38,8 @@ test.serial(
     const rounds = count(400, 20);
     await inParallel(rounds, 4, async (index) => {
       const outTradeNo = await offerSkill(shop);
-      const choose = (url: string) => fetch(`${url}/pay/${outTradeNo}/alipay`, { method: 'POST', redirect: 'manual' });
+      const choose = (url: string) =>
+        fetch(`${url}/pay/${outTradeNo}/choose/alipay`, { method: 'POST', redirect: 'manual' });
       const pay = service.sim('/sim/pay', { orderNo: outTradeNo }).catch(() => undefined);
       const [chosen] = await Promise.all([choose(index % 2 ? service.url : twin.url), choose(service.url), pay]);
       t.is(chosen.status, 303);

@@ -29,11 +29,27 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    *     summary: Call a paid resource
    *     description: >
    *       The first call returns 402 with a payment code in `<Brand>-Pay-Required`, the order number in `X-Out-Trade-No` and the x402
-   *       offer in `PAYMENT-REQUIRED`. After the payer has paid, the same call with `X-Out-Trade-No` (or an x402
-   *       `PAYMENT-SIGNATURE`) returns 200 with the content; repeating it never fulfils twice. An `Idempotency-Key` on the first
+   *       offer in `PAYMENT-REQUIRED`, MPP challenges in `WWW-Authenticate`. After the payer has paid, the same call with `X-Out-Trade-No` (or an x402
+   *       `PAYMENT-SIGNATURE`, or an MPP credential in `Payment-Authorization`) returns 200 with the content; repeating it never fulfils twice. An `Idempotency-Key` on the first
    *       call identifies the order: a retry returns the same order in its current state. A call that names no `payWay` is offered every channel of
    *       the skill; the payer may take another than the first at the payment page. When an offer expired unpaid, its repeat returns 402
    *       `payment_expired` with a new offer in `data`, whose `inPlaceOf` is the former number.
+   *     x-payment-info:
+   *       offers:
+   *         - { intent: charge, method: wechat, amount: null, currency: cny, description: The price of the resource }
+   *         - { intent: charge, method: alipay, amount: null, currency: cny, description: The price of the resource }
+   *         - { intent: charge, method: paypal, amount: null, description: The price of the resource }
+   *     responses:
+   *       402:
+   *         description: To be paid first. `data` is the order; the headers say it in the words of each kind of client.
+   *         headers:
+   *           X-Out-Trade-No: { schema: { type: string }, description: The number of the order. }
+   *           PAYMENT-REQUIRED: { schema: { type: string }, description: 'The offer for x402 clients, base64-encoded JSON.' }
+   *           WWW-Authenticate: { schema: { type: string }, description: 'Challenges of the scheme Payment, one for each channel.' }
+   *         content:
+   *           application/problem+json:
+   *             schema:
+   *               $ref: '#/components/schemas/Problem'
    *     requestBody:
    *       content:
    *         application/json:

@@ -29,6 +29,18 @@ export const SkillHeaders = z.object({
     .max(8192)
     .optional()
     .describe('Proof of payment of an x402 client, base64-encoded JSON.'),
+  'payment-authorization': z
+    .string()
+    .max(8192)
+    .optional()
+    .describe('Credential of the HTTP authentication scheme Payment: `Payment <base64url>`.'),
+  'accept-payment': z
+    .string()
+    .max(1024)
+    .optional()
+    .describe(
+      'Methods that the client can pay with, e.g. `wechat/charge, alipay/charge;q=0.5`; the others are not asked for.',
+    ),
   'idempotency-key': z.string().max(258).optional().describe('For the first call: a retry returns the same order.'),
 });
 

@@ -1,13 +1,14 @@
-import type { SkillPair } from '../pair.ts';
+import type { SkillCaller, SkillPair } from '../pair.ts';
 
 /** Request headers of a call, in lower case. */
 export type CallHeaders = Readonly<Record<string, string | undefined>>;
 
 /** Why a call with a proof got no content. */
-export type Failure = 'malformed' | 'invalid' | 'unpaid' | 'unknown' | 'expired' | 'refunded';
+export type Failure = 'malformed' | 'invalid' | 'payload' | 'mismatch' | 'unpaid' | 'unknown' | 'expired' | 'refunded';
 
 /** A call as its dialects see it. */
 export interface Call {
+  headers: CallHeaders;
   /** All proofs that came with it. */
   proofs: readonly Proof[];
   /** SHA-256 of the body as it came, in standard base64; undefined without a body. */
@@ -56,16 +57,22 @@ export interface Dialect {
   /** The same without what a client can do without, for a 402 that has little room. */
   brief?(pair: SkillPair, call: Call): Asked;
   /** The proof of a request, undefined when there is none; throws ProofInvalid. */
-  read?(headers: CallHeaders): Proof | undefined;
+  read?(headers: CallHeaders, caller: SkillCaller): Proof | undefined;
   /** Headers of the 200 with the content. */
   paid?(pair: SkillPair): Record<string, string>;
   /** What the answer carries when the proof brought no content. */
   failed?(pair: SkillPair, why: Failure): Failed;
 }
 
-/** What was wrong with the proofs of a call that named no order. */
-export function firstFault({ proofs }: Call): Failure {
-  return proofs.length > 0 ? 'malformed' : 'unpaid';
+/** What was wrong with the proofs of a call that named no order: each says it of whatever offer. */
+export function firstFault(call: Call, pair: SkillPair, now: Date): Failure {
+  try {
+    for (const proof of call.proofs) proof.check(pair, call, now);
+    return 'unpaid';
+  } catch (error) {
+    if (error instanceof ProofRejected) return error.why;
+    throw error;
+  }
 }
 
 /** A proof that its dialect answers with the 402 of the order, not with 400. */

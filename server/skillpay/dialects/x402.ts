@@ -41,15 +41,14 @@ function paymentRequiredHeader(pair: SkillPair, publicUrl: string, signedOffer: 
     resource: {
       url: resourceUrlOf(publicUrl, skill.resource),
       description: short(order.subject),
-      mimeType: 'application/json',
     },
     accepts: termsOf(pair, publicUrl),
     extensions: {
-      'payment-identifier': { info: { required: false }, schema: IDENTIFIER },
+      'payment-identifier': { info: { required: false }, schema: SCHEMA },
       ...(signedOffer !== null && {
         'offer-receipt': {
           info: { offers: [{ format: 'jws', acceptIndex: 0, signature: signedOffer }] },
-          schema: OFFERS,
+          schema: SCHEMA,
         },
       }),
     },
@@ -57,8 +56,7 @@ function paymentRequiredHeader(pair: SkillPair, publicUrl: string, signedOffer: 
 }
 
 /** Schemas are part of the extensions' form; they say no more than a reader needs, the header is small. */
-const IDENTIFIER = { type: 'object', properties: { id: { type: 'string', minLength: 16, maxLength: 128 } } };
-const OFFERS = { type: 'object' };
+const SCHEMA = { type: 'object' };
 
 /** At most 40 characters, of a script beyond ASCII 16: each of those is six bytes here. */
 function short(text: string): string {
@@ -84,6 +82,8 @@ function settledHeader({ order, skill }: SkillPair): string {
 const REASONS: Readonly<Record<Failure, string>> = {
   malformed: 'invalid_payload',
   invalid: 'invalid_payload',
+  payload: 'invalid_payload',
+  mismatch: 'invalid_payload',
   unpaid: 'payment_pending',
   unknown: 'payment_unknown',
   expired: 'payment_expired',

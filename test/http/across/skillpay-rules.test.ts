@@ -230,13 +230,14 @@ test('codes and receipts are signed with a published key, and carry what was agr
 });
 
 test('all headers of a 402 together are less than 4 KB, also with the longest names', async (t) => {
-  const service = await startService(t);
+  const origin = 'https://shop.example';
+  const service = await startService(t, { env: { PAY_SERVER_CORS_ORIGINS: origin } });
   const shop = await service.merchant();
   const code = 'r'.repeat(64);
   await addSkill(service, { code, name: '天气'.repeat(60) });
   await addSkill(service, { code: 'abroad', currency: 'USD', priceMinor: 9_999_999n, payWays: ['paypal'] });
   for (const resource of [code, 'abroad']) {
-    const { status, headers } = await callSkill(shop, { resource, input: 'x'.repeat(50_000) });
+    const { status, headers } = await callSkill(shop, { resource, input: 'x'.repeat(50_000) }, undefined, { origin });
     t.is(status, 402);
     const size = [...headers].reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
     t.true(size < 4096, `${size} bytes`);
