@@ -112,7 +112,7 @@ async function assemble(base: Base): Promise<App> {
     payments: payments.operations,
     skillpay: skillpay.operations,
     ports: payments.ports,
-    sweep: jobs.sweep('order', 'refund', 'refund-question', 'dispute', 'fulfilment', 'effect'),
+    sweep: jobs.sweep('order', 'refund', 'refund-question', 'dispute', 'fulfilment', 'coin-call', 'effect'),
     deliveries: jobs.sweep('delivery'),
     bills: { plan: payments.planBills, sweep: jobs.sweep('bill', 'bill-difference') },
     findDisputes: payments.findDisputes,

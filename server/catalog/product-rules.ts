@@ -1,4 +1,4 @@
-import type { CoinGrant, ProductRow, SkillResource } from '../db/entities/catalog.ts';
+import type { CoinGrant, CoinPrice, ProductRow, SkillResource } from '../db/entities/catalog.ts';
 import type { FieldError } from '../errors.ts';
 import type { PayWay } from '../payments/channel.ts';
 import { type Money, readAmount } from '../payments/money.ts';
@@ -18,6 +18,7 @@ export interface ProductSettings {
   saleTo: Date | null;
   orderType: string | null;
   coin: CoinGrant | null;
+  coinPrice: CoinPrice | null;
   resource: SkillResource | null;
   offerTtlSeconds: number | null;
   refundAfterFulfilment: boolean;
@@ -48,12 +49,13 @@ function saleFaults({ payWays, currency, saleFrom, saleTo }: Checked, kindOf: Ch
   return found;
 }
 
-function kindFaults(kind: ProductRow['kind'], { coin, resource, offerTtlSeconds }: Checked): FieldError[] {
+function kindFaults(kind: ProductRow['kind'], { coin, coinPrice, resource, offerTtlSeconds }: Checked): FieldError[] {
   const found: FieldError[] = [];
   if (kind === 'coin_package' && !coin) found.push(fault('/coin', 'is required for a coin package'));
   if (kind !== 'coin_package' && coin) found.push(fault('/coin', 'is only allowed for a coin package'));
   if (kind === 'skill' && !resource) found.push(fault('/resource', 'is required for a skill'));
   if (kind !== 'skill' && resource) found.push(fault('/resource', 'is only allowed for a skill'));
+  if (coinPrice && kind !== 'skill') found.push(fault('/coinPrice', 'is only allowed for a skill'));
   if (kind !== 'skill' && offerTtlSeconds !== null)
     found.push(fault('/offerTtlSeconds', 'is only allowed for a skill'));
   return found;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { CoinGrant, ProductRow } from '../db/entities/catalog.ts';
+import type { ProductRow } from '../db/entities/catalog.ts';
 import { productHasOrders } from '../db/queries/catalog.ts';
 import { listProducts, type ProductFilter } from '../db/queries/catalog-lists.ts';
 import type { Tx } from '../db/store.ts';
@@ -48,7 +48,7 @@ export function products({ store, now, audit, kindOf, urlFault }: CatalogPorts) 
         const { price, ...columns } = settings;
         const priceMinor = checkProduct(kind, { ...columns, price }, kindOf);
         requireCallable(settings.resource);
-        await requireCoin(tx, key.project, settings.coin);
+        await requireCoin(tx, key.project, settings);
         const times = { createdAt: at, updatedAt: at };
         const row: ProductRow = {
           id: randomUUID(),
@@ -70,7 +70,7 @@ export function products({ store, now, audit, kindOf, urlFault }: CatalogPorts) 
         const next = { ...product, ...columns };
         const priceMinor = checkProduct(product.kind, price === undefined ? next : { ...next, price }, kindOf);
         requireCallable(patch.resource);
-        if (patch.coin) await requireCoin(tx, key.project, patch.coin);
+        await requireCoin(tx, key.project, patch);
         const isRepriced = priceMinor !== product.priceMinor || next.currency !== product.currency;
         return { ...columns, priceMinor, version: product.version + (isRepriced ? 1 : 0) };
       }),
@@ -106,10 +106,18 @@ export function products({ store, now, audit, kindOf, urlFault }: CatalogPorts) 
 /** What routes may do with products. */
 export type Products = ReturnType<typeof products>;
 
-/** The coin's row is locked, so that it is not deleted under a package that grants it. */
-async function requireCoin(tx: Tx, project: string, coin: CoinGrant | null): Promise<void> {
-  if (coin === null || (await tx.coins.lock({ project, code: coin.code }))) return;
-  throw invalid('/coin/code', 'coin_unknown', 'does not exist in this project');
+/** The coins' rows are locked, so that none is deleted under a product that names it. */
+async function requireCoin(
+  tx: Tx,
+  project: string,
+  { coin, coinPrice }: Pick<ProductPatch, 'coin' | 'coinPrice'>,
+): Promise<void> {
+  if (coin && !(await tx.coins.lock({ project, code: coin.code })))
+    throw invalid('/coin/code', 'coin_unknown', 'does not exist in this project');
+  if (!coinPrice) return;
+  const named = await tx.coins.lock({ project, code: coinPrice.code });
+  if (!named) throw invalid('/coinPrice/code', 'coin_unknown', 'does not exist in this project');
+  if (!named.enabled) throw invalid('/coinPrice/code', 'coin_disabled', 'is disabled');
 }
 
 function target({ project, code }: ProductKey): string {

@@ -1,3 +1,4 @@
+import { coinCharges } from '../catalog/charge.ts';
 import type { Sealing } from '../credentials/sealing.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 import { closePayment } from '../payments/close.ts';
@@ -64,6 +65,7 @@ export function composeSkillpay(base: Base, { payments, sealing, send, agentPay 
     payments: paymentsOf(payments),
     channels,
     recordEvent,
+    charges: coinCharges({ now, recordEvent }),
     codes: signedCodes(keys, publicUrl),
     terms: signedTerms(keys, publicUrl),
     send,

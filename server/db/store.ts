@@ -16,6 +16,7 @@ import * as identity from './entities/identity.ts';
 import * as orders from './entities/orders.ts';
 import { RefundEntity, RefundQuestionEntity } from './entities/refunds.ts';
 import { RemovedOrdersEntity } from './entities/removed-orders.ts';
+import { CoinCallEntity } from './entities/coin-calls.ts';
 import { AgentPayEntity, SkillOrderEntity } from './entities/skillpay.ts';
 
 /** The only door to the data. Inside `transaction` only `tx` is in reach; never await a network call there. */
@@ -174,6 +175,7 @@ const TABLES = {
   refundQuestions: RefundQuestionEntity,
   approvals: ApprovalEntity,
   removedOrders: RemovedOrdersEntity,
+  coinCalls: CoinCallEntity,
   skillOrders: SkillOrderEntity,
   agentPays: AgentPayEntity,
 };

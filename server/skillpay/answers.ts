@@ -1,3 +1,4 @@
+import type { CoinCallRow } from '../db/entities/coin-calls.ts';
 import { majorNumber } from '../payments/money.ts';
 import { statusOf } from '../payments/view.ts';
 import { askAll } from './dialects/ask-all.ts';
@@ -14,6 +15,8 @@ export interface Redeemed {
     contentType?: string;
     alreadyFulfilled?: boolean;
     receipt?: string;
+    /** What the call cost, when coins paid it. */
+    coin?: { code: string; amount: number };
     status?: 'refunded';
     refundReason?: string;
   };
@@ -26,6 +29,8 @@ interface Occasion {
   why?: Failure;
   /** The ended offer that the caller named, in whose place the order stands. */
   ended?: SkillPair;
+  /** More of the problem document. */
+  members?: object;
 }
 
 /** The 402 of an order in every dialect; the same number and codes every time. */
@@ -33,7 +38,7 @@ export async function paymentRequired(
   { publicUrl, dialects }: Pick<SkillPorts, 'publicUrl' | 'dialects'>,
   unprepared: SkillPair,
   call: Call,
-  { why = 'unpaid', ended }: Occasion = {},
+  { why = 'unpaid', ended, members }: Occasion = {},
 ): Promise<PaymentRequired> {
   const pair = await prepare(dialects, unprepared);
   const { order, skill } = pair;
@@ -57,7 +62,7 @@ export async function paymentRequired(
   const failed = failedBy(dialects, call, ended ?? pair, why);
   return new PaymentRequired({
     data,
-    members: asked.members ?? {},
+    members: { ...asked.members, ...members },
     headers: { ...asked.headers, ...failed.headers },
     type: failed.type,
     inPlaceOf: ended?.order.orderNo,
@@ -107,6 +112,38 @@ export function contentAnswer(
       ...merged(dialects.map((dialect) => dialect.paid?.(pair))),
       ...devMode(how.scanSkipped),
     },
+  };
+}
+
+/** The 200 of a call that coins paid. */
+export function coinAnswer(row: CoinCallRow, { replayed }: { replayed: boolean }): Redeemed {
+  const { orderNo, coin, amount } = row;
+  const contentType = row.contentType ?? 'text/plain';
+  return {
+    data: {
+      outTradeNo: orderNo,
+      orderNo,
+      content: readContent(row.content ?? '', contentType),
+      contentType,
+      alreadyFulfilled: replayed,
+      receipt: row.receipt ?? '',
+      coin: { code: coin, amount: Number(amount) },
+    },
+    headers: { 'Cache-Control': 'private', 'X-Out-Trade-No': orderNo },
+  };
+}
+
+/** The 200 that says: it failed, and the coins are back. */
+export function coinsBackAnswer({ orderNo, coin, amount, failureCode, failureMessage }: CoinCallRow): Redeemed {
+  return {
+    data: {
+      outTradeNo: orderNo,
+      orderNo,
+      coin: { code: coin, amount: Number(amount) },
+      status: 'refunded',
+      refundReason: failureMessage ?? failureCode ?? '',
+    },
+    headers: { 'Cache-Control': 'private', 'X-Out-Trade-No': orderNo },
   };
 }
 

@@ -60,15 +60,7 @@ export async function claimWork(
     const at = now();
     const obstacle = obstacleOf(pair, at, due);
     if (obstacle) return obstacle;
-    const leasedUntil = later(at, LEASE_SECONDS);
-    const patch: Partial<SkillOrderRow> = {
-      fulfilment: 'running',
-      fencing: pair.skill.fencing + 1,
-      attempts: pair.skill.attempts + 1,
-      firstAttemptAt: pair.skill.firstAttemptAt ?? at,
-      leasedUntil,
-      nextAttemptAt: leasedUntil,
-    };
+    const patch = claimPatch(pair.skill, at);
     await tx.skillOrders.update({ orderNo }, patch);
     return { kind: 'claimed', pair: { order: pair.order, skill: { ...pair.skill, ...patch } } };
   });
@@ -80,16 +72,44 @@ function obstacleOf(pair: SkillPair, now: Date, due: boolean): Claimed | undefin
   if (isRefunded(pair)) return { kind: 'refunded', pair };
   if (order.state !== 'paid') return { kind: 'unpaid', pair };
   if (skill.fulfilment === 'done') return { kind: 'done', pair };
-  if (isLive(skill, now)) return { kind: 'running', pair };
-  if (skill.attempts >= MAX_ATTEMPTS || isOverdue(skill, now)) return { kind: 'exhausted', pair };
-  const pause = skill.fulfilment === 'none' && skill.attempts > 0 ? skill.nextAttemptAt : null;
+  const obstacle = obstacleTo(skill, now, due);
+  return obstacle && { ...obstacle, pair };
+}
+
+/** The part of a row that says how far its work is. */
+type Progress = Pick<
+  SkillOrderRow,
+  'fulfilment' | 'fencing' | 'attempts' | 'firstAttemptAt' | 'leasedUntil' | 'nextAttemptAt'
+>;
+
+/** What stands in the way of work that is neither done nor given up. */
+export type Obstacle = { kind: 'running' | 'exhausted' } | { kind: 'later'; seconds: number };
+
+/** Whether paid work may be claimed now; undefined = it may. */
+export function obstacleTo(work: Progress, now: Date, due: boolean): Obstacle | undefined {
+  if (isLive(work, now)) return { kind: 'running' };
+  if (work.attempts >= MAX_ATTEMPTS || isOverdue(work, now)) return { kind: 'exhausted' };
+  const pause = work.fulfilment === 'none' && work.attempts > 0 ? work.nextAttemptAt : null;
   if (!due && pause !== null && pause > now)
-    return { kind: 'later', pair, seconds: Math.ceil((pause.getTime() - now.getTime()) / 1000) };
+    return { kind: 'later', seconds: Math.ceil((pause.getTime() - now.getTime()) / 1000) };
   return undefined;
 }
 
+/** What a claim writes; its fencing number is its own. */
+export function claimPatch(work: Progress, now: Date): Progress {
+  const leasedUntil = later(now, LEASE_SECONDS);
+  return {
+    fulfilment: 'running',
+    fencing: work.fencing + 1,
+    attempts: work.attempts + 1,
+    firstAttemptAt: work.firstAttemptAt ?? now,
+    leasedUntil,
+    nextAttemptAt: leasedUntil,
+  };
+}
+
 /** The first try was too long ago to go on. */
-export function isOverdue({ firstAttemptAt }: SkillOrderRow, now: Date): boolean {
+export function isOverdue({ firstAttemptAt }: Pick<SkillOrderRow, 'firstAttemptAt'>, now: Date): boolean {
   return firstAttemptAt !== null && now >= later(firstAttemptAt, PATIENCE_SECONDS);
 }
 

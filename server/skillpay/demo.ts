@@ -34,6 +34,7 @@ function demoRow(at: Date): ProductRow {
     saleTo: null,
     orderType: null,
     coin: null,
+    coinPrice: null,
     resource: { handler: 'static', content: { message: 'Paid content of the demo resource.' } },
     offerTtlSeconds: null,
     refundAfterFulfilment: true,

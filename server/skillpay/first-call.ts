@@ -3,6 +3,8 @@ import { afterIntent } from '../payments/ask.ts';
 import { type KeyClaim, withIntentKey } from '../payments/idempotency.ts';
 import { paymentRequired, type Redeemed } from './answers.ts';
 import { readPair } from './claim.ts';
+import type { CoinCalls } from './coin-calls/calls.ts';
+import { coinsWanted } from './coin-calls/packs.ts';
 import { type Call, firstFault } from './dialects/dialect.ts';
 import { isUnplaced, type MakeOffer } from './offer.ts';
 import type { SkillCaller, SkillPorts, SkillRequest } from './ports.ts';
@@ -18,17 +20,31 @@ export type FirstCall = (
   call: Call,
 ) => Promise<Redeemed>;
 
+/** How a first call can go on. */
+interface Ways {
+  offer: MakeOffer;
+  redeem: Redeem;
+  coins: CoinCalls;
+}
+
 /** The operation over its ports. A 402 is never a stored answer: the key only points to the order. */
-export function firstCall(ports: SkillPorts, offer: MakeOffer, redeem: Redeem): FirstCall {
+export function firstCall(ports: SkillPorts, { offer, redeem, coins }: Ways): FirstCall {
   const { store, now } = ports;
   return async (caller, request, key, call) => {
-    if (key === undefined) return refuse(await offer(caller, request), call);
-    const { resource, input, payWay } = request;
-    const keyed = { scope: `app:${caller.clientId}`, route, key, body: { resource, input, payWay } } as const;
+    if (key === undefined)
+      return (await coins.pay(caller, request)) ?? refuse(caller, request, await offer(caller, request), call);
+    const { resource, input, payWay, userId } = request;
+    const keyed = { scope: `app:${caller.clientId}`, route, key, body: { resource, input, payWay, userId } } as const;
     return withIntentKey(store, keyed, async (claim) => {
+      const { resume } = claim;
+      if (resume !== null) {
+        const paid = await coins.replay(caller, resume, request);
+        if (paid) return paid;
+      }
       const known = await orderOf(claim);
       if (known && !isUnplaced(known, now())) return redeem(caller, known.orderNo, request, call);
-      return refuse(await offer(caller, request, { claim }), call);
+      const paid = resume === null ? await coins.pay(caller, request, claim) : undefined;
+      return paid ?? refuse(caller, request, await offer(caller, request, { claim }), call);
     });
   };
 
@@ -36,8 +52,11 @@ export function firstCall(ports: SkillPorts, offer: MakeOffer, redeem: Redeem): 
     return resume === null ? undefined : store.read((tx) => tx.orders.find({ orderNo: resume }));
   }
 
-  async function refuse({ orderNo }: OrderRow, call: Call): Promise<never> {
+  async function refuse(caller: SkillCaller, request: SkillRequest, { orderNo }: OrderRow, call: Call): Promise<never> {
     const pair = await afterIntent({ orderNo }, () => store.read((tx) => readPair(tx, orderNo)));
-    throw await paymentRequired(ports, pair, call, { why: firstFault(call, pair, now()) });
+    throw await paymentRequired(ports, pair, call, {
+      why: firstFault(call, pair, now()),
+      members: await coinsWanted(ports, caller, request),
+    });
   }
 }

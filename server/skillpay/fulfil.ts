@@ -2,7 +2,7 @@ import { claimDueRefund } from '../db/queries/due.ts';
 import type { Tx } from '../db/store.ts';
 import { later } from '../payments/core/plan.ts';
 import { claimWork, isLive, isRefunded, lockPair, MAX_ATTEMPTS, nextAttempt, type Claimed } from './claim.ts';
-import { HandlerFailed, runHandler, type Content } from './handlers.ts';
+import { asFailure, HandlerFailed, runHandler, type Content } from './handlers.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 
 /** An exception that forbids refunds is looked at again after this long. */
@@ -194,9 +194,4 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
       log('warn', 'a refund was left to its job', { refundNo, error });
     }
   }
-}
-
-function asFailure(error: unknown): HandlerFailed {
-  if (error instanceof HandlerFailed) return error;
-  return new HandlerFailed('handler_broke', 'The handler failed.', { transient: true, cause: error });
 }

@@ -22,16 +22,34 @@ export class HandlerFailed extends Error {
 /** Largest content that is stored and replayed (bytes). */
 const MAX_CONTENT = 64 * 1024;
 
+/** What a handler is told. */
+export type HandledCall = Pick<SkillOrderRow, 'orderNo' | 'resource' | 'input' | 'handler'>;
+
 /** Faults of the sender that no repetition cures. */
 const TERMINAL: ReadonlySet<string> = new Set(['url_invalid', 'scheme_refused', 'address_refused', 'too_large']);
 
 /** Does the paid work with the handler as the order remembers it; throws HandlerFailed. */
-export async function runHandler(send: SendOutgoing, skill: SkillOrderRow): Promise<Content> {
-  const { handler } = skill;
-  const content = handler.handler === 'static' ? staticContent(handler) : await callUpstream(send, skill, handler);
+export async function runHandler(send: SendOutgoing, call: HandledCall): Promise<Content> {
+  const { handler } = call;
+  return checkedSize(handler.handler === 'static' ? staticContent(handler) : await callUpstream(send, call, handler));
+}
+
+function checkedSize(content: Content): Content {
   if (Buffer.byteLength(content.text) > MAX_CONTENT)
     throw terminal('content_too_large', 'The content is larger than 64 KB.');
   return content;
+}
+
+/** The content that needs nobody: that of the product itself, unless it is too large; undefined otherwise. */
+export function readyContent(handler: SkillOrderRow['handler']): Content | undefined {
+  const content = handler.handler === 'static' ? staticContent(handler) : undefined;
+  return content && Buffer.byteLength(content.text) <= MAX_CONTENT ? content : undefined;
+}
+
+/** Whatever a handler threw, as its failure. */
+export function asFailure(error: unknown): HandlerFailed {
+  if (error instanceof HandlerFailed) return error;
+  return new HandlerFailed('handler_broke', 'The handler failed.', { transient: true, cause: error });
 }
 
 type Static = Extract<SkillOrderRow['handler'], { handler: 'static' }>;
@@ -45,7 +63,7 @@ function staticContent({ content, contentType }: Static): Content {
 /** Our POST with the caller's input; the number as `Idempotency-Key` lets the upstream recognise a repetition. */
 async function callUpstream(
   send: SendOutgoing,
-  { orderNo, resource, input }: SkillOrderRow,
+  { orderNo, resource, input }: HandledCall,
   { url, timeoutMs }: Http,
 ): Promise<Content> {
   const answer = await send({

@@ -5,6 +5,8 @@ import { majorNumber } from '../payments/money.ts';
 import type { Redeemed } from './answers.ts';
 import { chooseWay } from './choose-way.ts';
 import { readPair } from './claim.ts';
+import { coinCalls } from './coin-calls/calls.ts';
+import { coinWork } from './coin-calls/work.ts';
 import type { CallHeaders, Proof } from './dialects/dialect.ts';
 import { firstCall } from './first-call.ts';
 import { createFulfilment } from './fulfil.ts';
@@ -43,7 +45,9 @@ export function skillOperations(ports: SkillPorts) {
   const offer = makeOffer(ports);
   const successorOf = offerSuccessor(ports, offer);
   const redeem = redeemOffer(ports, fulfilment, successorOf);
-  const first = firstCall(ports, offer, redeem);
+  const work = coinWork(ports);
+  const coins = coinCalls(ports, work);
+  const first = firstCall(ports, { offer, redeem, coins });
 
   return {
     /** Calls a resource: the first time an offer (402, thrown), with a proof the paid content. */
@@ -56,10 +60,12 @@ export function skillOperations(ports: SkillPorts) {
       const outTradeNo = numberOf(proofs);
       const call = { headers, proofs, bodyDigest };
       if (outTradeNo === undefined) return first(caller, request ?? {}, facts.idempotencyKey(), call);
-      return redeem(caller, outTradeNo, request, call);
+      return (await coins.replay(caller, outTradeNo, request)) ?? redeem(caller, outTradeNo, request, call);
     },
     /** One order with its refunds; asked at the channel while it is open. */
     async query(caller: SkillCaller, outTradeNo: string) {
+      const paidWithCoins = await coins.query(caller, outTradeNo);
+      if (paidWithCoins) return paidWithCoins;
       await store.read((tx) => readPair(tx, outTradeNo, caller));
       const { stale } = await payments.query(askerOf(caller), outTradeNo);
       return store.read(async (tx) => {
@@ -70,6 +76,9 @@ export function skillOperations(ports: SkillPorts) {
     },
     /** Gives money back as its consumer asks; refused while the work is being done. */
     async refund(caller: SkillCaller, { outTradeNo, ...request }: SkillRefundRequest, claim?: KeyClaim) {
+      const isPart = request.refundAmount !== undefined;
+      const back = await coins.refund(caller, outTradeNo, { isPart, claim });
+      if (back) return back;
       await store.read((tx) => readPair(tx, outTradeNo, caller));
       const refund = await payments.refund(askerOf(caller), { orderNo: outTradeNo, ...request }, claim);
       return { outTradeNo, ...refund };
@@ -89,6 +98,7 @@ export function skillOperations(ports: SkillPorts) {
           currency,
           payWays,
           offerTtlSeconds: offerTtlSeconds ?? ports.offerTtlSeconds,
+          coinPrice: skill.coinPrice ?? null,
           refundAfterFulfilment: skill.refundAfterFulfilment,
         };
       });
@@ -106,8 +116,12 @@ export function skillOperations(ports: SkillPorts) {
     choice: chooseWay(ports, successorOf),
     /** Does what is due for one claimed row. */
     resume: resumeFulfilment(ports, fulfilment),
+    /** The same for one call that coins paid. */
+    resumeCoinCall: (orderNo: string) => work.resume(orderNo),
     /** Resolves when no work is under way in this process. */
-    idle: () => fulfilment.idle(),
+    idle: async () => {
+      await Promise.all([fulfilment.idle(), work.idle()]);
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
+import type { CoinCallRow } from '../db/entities/coin-calls.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { SkillOrderRow } from '../db/entities/skillpay.ts';
 import type { Mode } from '../payments/channel.ts';
@@ -15,6 +16,8 @@ export interface PaymentCodes {
   code(order: OrderRow, subject: CodeSubject): Promise<string>;
   /** The receipt of what was given for an order. */
   receipt(order: OrderRow, resource: string, content: string): Promise<string>;
+  /** The receipt of a call that coins paid; coins have no mode, the key of `live` signs. */
+  coinReceipt(call: CoinCallRow, content: string): Promise<string>;
 }
 
 /** Our own codes: compact JWS (EdDSA) whose public keys are at `/.well-known/jwks.json`. */
@@ -46,6 +49,17 @@ export function signedCodes(keys: SigningKeys, issuer: string): PaymentCodes {
         amountMinor: Number(order.paid),
         currency: order.currency,
         paidAt: order.paidAt?.toISOString() ?? null,
+        contentDigest: hash('sha256', content),
+      }),
+    coinReceipt: ({ orderNo, clientId, resource, coin, amount, createdAt }, content) =>
+      keys.sign('live', 'pay-receipt+jws', {
+        iss: issuer,
+        aud: clientId,
+        outTradeNo: orderNo,
+        resource,
+        coin,
+        coinAmount: Number(amount),
+        paidAt: createdAt.toISOString(),
         contentDigest: hash('sha256', content),
       }),
   };

@@ -33,12 +33,31 @@ export interface SkillPayments {
   raise: (tx: Tx, order: OrderRow, raised: Raised) => Promise<void>;
 }
 
+/** Whose coins pay which call. */
+export interface CoinCharge {
+  project: string;
+  coin: string;
+  userId: string;
+  amount: bigint;
+  orderNo: string;
+  clientId: string;
+  memo: string;
+}
+
+/** Moves coins in the caller's transaction. */
+export interface CoinCharges {
+  /** False, and nothing is written, when the coins are not there. */
+  take: (tx: Tx, charge: CoinCharge) => Promise<boolean>;
+  giveBack: (tx: Tx, charge: CoinCharge) => Promise<void>;
+}
+
 /** Everything the operations of this folder need. */
 export interface SkillPorts extends Pick<Ports, 'store' | 'now' | 'recordEvent' | 'publicUrl' | 'checkpoint' | 'log'> {
   payments: SkillPayments;
   channels: Pick<Channels, 'forNew'>;
   codes: PaymentCodes;
   terms: SignedTerms;
+  charges: CoinCharges;
   /** Calls an address that an operator gave. */
   send: SendOutgoing;
   /** The ways to ask for a payment, all of them in each 402. */
@@ -57,6 +76,8 @@ export interface SkillRequest {
   resource?: string | undefined;
   input?: unknown;
   payWay?: PayWay | undefined;
+  /** Whose coins may pay. */
+  userId?: string | undefined;
 }
 
 /** The asker of an application. */

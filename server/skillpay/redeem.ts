@@ -6,6 +6,7 @@ import { isLive, isRefunded, readPair, type Claimed } from './claim.ts';
 import { type Call, firstFault } from './dialects/dialect.ts';
 import type { Fulfilment } from './fulfil.ts';
 import type { SuccessorOf } from './successor.ts';
+import { LOOK_MS, PATIENCE_MS, pause } from './waiting.ts';
 import { askerOf, type SkillCaller, type SkillPair, type SkillPorts, type SkillRequest } from './ports.ts';
 import { bindPaymentId } from './payment-id.ts';
 import {
@@ -18,10 +19,6 @@ import {
   PaymentExpired,
   ResourceMismatch,
 } from './refusals.ts';
-
-/** A caller waits this long for the work at most (ms), and looks this often whether another replica has done it. */
-const PATIENCE_MS = 8_000;
-const LOOK_MS = 100;
 
 /** So many offers in a row are followed, from the one that the caller names. */
 const MAX_LINKS = 8;
@@ -75,7 +72,10 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
   };
 
   function requireSameBody({ skill }: SkillPair, request: SkillRequest | undefined): void {
-    if (!request || Object.values(request).every((member) => member === undefined)) return;
+    if (!request) return;
+    // Who would pay with coins is no part of an offer of money.
+    const { userId: _, ...said } = request;
+    if (Object.values(said).every((member) => member === undefined)) return;
     const sent = { resource: request.resource ?? skill.resource, input: request.input ?? null };
     if (digest(sent) !== skill.bodyDigest) throw new ResourceMismatch();
   }
@@ -181,12 +181,4 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     if (order.closeReason === 'payer' && skill.successor !== null) return true;
     return order.state === 'closed' && !silent;
   }
-}
-
-/** Until the work ends, at most `ms`. */
-async function pause(work: Promise<void> | undefined, ms: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  await Promise.race(work ? [work, promise] : [promise]);
-  clearTimeout(timer);
 }

@@ -141,6 +141,15 @@ export class PartialRefundBeforeDelivery extends Conflict {
   }
 }
 
+/** Coins of a call come back whole (400). */
+export class CoinsWhole extends InvalidRequest {
+  constructor() {
+    super('refundAmount is not allowed: coins are refunded in full.', [
+      { pointer: '/refundAmount', code: 'invalid', detail: 'is not allowed for an order that coins paid' },
+    ]);
+  }
+}
+
 /** Too many offers of the application wait for their payers (429). */
 export class TooManyOffers extends TooManyRequests {
   constructor(limit: number) {

@@ -7,6 +7,7 @@ import { cpus } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Line, table } from './figures.ts';
+import { measureCoinCalls } from './coins.ts';
 import { measureBills } from './bills.ts';
 import { measureEmbeddedStarts } from './embedded-starts.ts';
 import { measureJobs } from './jobs.ts';
@@ -51,6 +52,7 @@ try {
   if (wanted('start')) report(await measureStarts(stage, effort.rounds));
   if (wanted('embedded')) report([await measureEmbeddedStarts(stage.processes, effort.rounds)]);
   if (wanted('payctl')) report(await measurePayctl(stage, effort.rounds * 3));
+  if (wanted('coins')) report(await measureCoinCalls(stage));
   if (wanted('jobs')) report(await measureJobs(stage));
   if (wanted('bills')) report(await measureBills(stage, values.large));
   if (wanted('lists')) report(await measureLists(stage, values.large));

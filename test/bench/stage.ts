@@ -183,7 +183,7 @@ async function startService({ processes, gateway, keys, password, sql, ...given 
   const login = await post(`${url}/api/v1/login`, { username: 'bench', password });
   const adminToken = String(dataOf(login)['token']);
   await post(`${url}/api/v1/payment/config/alipay`, configuration(keys), adminToken);
-  const scopes = ['payment:write', 'payment:read', 'skillpay:call'];
+  const scopes = ['payment:write', 'payment:read', 'skillpay:call', 'coin:write'];
   const app = dataOf(await post(`${url}/api/v1/api-apps`, { name: 'bench', project: 'default', scopes }, adminToken));
   const address = { url, pid: child.pid! };
   const caller = await introduce(address, String(app['client_id']), String(app['client_secret']), sql);

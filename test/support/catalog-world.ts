@@ -42,6 +42,7 @@ export const plainProduct = {
   saleTo: null,
   orderType: null,
   coin: null,
+  coinPrice: null,
   resource: null,
   offerTtlSeconds: null,
   refundAfterFulfilment: true,

@@ -23,6 +23,7 @@ export async function addSkill(service: Service, changes: Partial<ProductRow> = 
     saleTo: null,
     orderType: null,
     coin: null,
+    coinPrice: null,
     resource: { handler: 'static', content: { sky: 'blue' } },
     offerTtlSeconds: null,
     refundAfterFulfilment: true,

@@ -65,6 +65,7 @@ export const product: Resource = {
     },
     { name: 'orderType', value: 'text', help: 'business category of its orders' },
     { name: 'coin', value: 'json', help: 'for coin packages: {"code","amount","bonus"}', read: json },
+    { name: 'coinPrice', value: 'json', help: 'for skills: {"code","amount"} of a call', read: json },
     { name: 'resource', value: 'json', help: 'for skills: the handler and its settings', read: json },
     {
       name: 'refundAfterFulfilment',

@@ -62,6 +62,12 @@ export interface CoinGrant {
   bonus: number;
 }
 
+/** What one call of a skill costs in coins. */
+export interface CoinPrice {
+  code: string;
+  amount: number;
+}
+
 /** What a skill returns, and how. */
 export type SkillResource =
   | { handler: 'static'; content: unknown; contentType?: string }
@@ -89,6 +95,7 @@ export const ProductEntity = defineEntity({
     saleTo: instant().nullable(),
     orderType: code().nullable(),
     coin: json<CoinGrant>().nullable(),
+    coinPrice: json<CoinPrice>().nullable(),
     resource: json<SkillResource>().nullable(),
     offerTtlSeconds: p.integer().nullable(),
     refundAfterFulfilment: p.boolean(),

@@ -34,6 +34,7 @@ import {
 } from './orders.ts';
 import { RefundEntity, RefundQuestionEntity } from './refunds.ts';
 import { RemovedOrdersEntity } from './removed-orders.ts';
+import { CoinCallEntity } from './coin-calls.ts';
 import { AgentPayEntity, SkillOrderEntity } from './skillpay.ts';
 
 /** Every table of the service; migrations are generated from this list. */
@@ -78,6 +79,7 @@ export const ENTITIES = [
   RevokedTokenEntity,
   SessionEntity,
   SigningKeyEntity,
+  CoinCallEntity,
   SkillOrderEntity,
   WebhookEntity,
 ];

@@ -18,6 +18,7 @@ import { QuestionTold } from './0018-question-told.ts';
 import { Bills } from './0019-bills.ts';
 import { Limits } from './0020-limits.ts';
 import { Approvals } from './0021-approvals.ts';
+import { CoinCalls } from './0022-coin-calls.ts';
 import { Offers } from './0023-offers.ts';
 import { AgentPay } from './0024-agent-pay.ts';
 
@@ -43,6 +44,7 @@ export const MIGRATIONS = [
   { name: '0019-bills', class: Bills },
   { name: '0020-limits', class: Limits },
   { name: '0021-approvals', class: Approvals },
+  { name: '0022-coin-calls', class: CoinCalls },
   { name: '0023-offers', class: Offers },
   { name: '0024-agent-pay', class: AgentPay },
 ];

@@ -182,7 +182,13 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
                            where project = c.project and coin = c.coin and user_id = c.user_id and id < c.id order by id desc limit 1) b on true
        -- A limit keeps it a look-up for each entry, however many accounts there are.
        left join lateral (select id from coin_accounts where project = c.project and coin = c.coin and user_id = c.user_id limit 1) a on true
-      where ${within('c.id')} and (c.balance_after <> coalesce(b.balance_after, 0) + c.delta or a.id is null)`,
+      where ${within('c.id')} and (c.balance_after <> coalesce(b.balance_after, 0) + c.delta or a.id is null)
+      union all
+      select c.order_no as id, format('entry %s: %s coins, and no such call', c.id, c.delta) as detail
+       from coin_entries c
+       left join coin_calls k on k.order_no = c.order_no and k.user_id = c.user_id and k.amount = abs(c.delta)
+            and (c.delta < 0 or k.refunded_at is not null)
+      where ${within('c.id')} and (c.source like 'skillpay:%' or c.source like 'skillpay-refund:%') and k.order_no is null`,
     },
   },
   {

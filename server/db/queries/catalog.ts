@@ -97,8 +97,8 @@ export async function productHasOrders(tx: ReadTx, project: string, code: string
 /** The first product that grants a coin. */
 export async function productOfCoin(tx: ReadTx, project: string, coin: string): Promise<string | undefined> {
   const [row] = await tx.sql<{ code: string }>(
-    `select code from products where project = ? and coin ->> 'code' = ? limit 1`,
-    [project, coin],
+    `select code from products where project = ? and (coin ->> 'code' = ? or coin_price ->> 'code' = ?) limit 1`,
+    [project, coin, coin],
   );
   return row?.code;
 }

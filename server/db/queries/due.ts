@@ -113,6 +113,18 @@ export function dueFulfilments(simulated: boolean): DueRows {
   });
 }
 
+/** Calls that coins paid and that are not done, by project. */
+export function dueCoinCalls(): DueRows {
+  return dueRows({
+    table: 'coin_calls',
+    key: 'order_no',
+    at: 'next_attempt_at',
+    lease: 'next_attempt_at',
+    lane: 'd.project',
+    condition: 'true',
+  });
+}
+
 /** Effects of orders that could not be done with their move, by project. */
 export function dueEffectRows(): DueRows {
   return dueRows({

@@ -135,6 +135,13 @@ async function forgetEntries(tx: Tx, { project, userId, since }: Forgotten, from
       `update coin_entries set memo = null where id = any (cast($1 as bigint[])) and memo is not null`,
       [ids],
     );
+    // What a call was asked for may name somebody; its content stays, as whoever paid for it may ask again.
+    await tx.prepared(
+      `update coin_calls set input = null, subject = ''
+        where order_no in (select order_no from coin_entries where id = any (cast($1 as bigint[])) and source like 'skillpay:%')
+          and fulfilment in ('done', 'failed') and (input is not null or subject <> '')`,
+      [ids],
+    );
     await eraseTold(
       tx,
       ids.map((id) => `coin_${id}`),

@@ -147,6 +147,7 @@ const nothing = {
   saleTo: null,
   orderType: null,
   coin: null,
+  coinPrice: null,
   resource: null,
   offerTtlSeconds: null,
   refundAfterFulfilment: true,

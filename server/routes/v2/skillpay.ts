@@ -6,6 +6,7 @@ import { type RouteGroup, routeGroup } from '../index.ts';
 import { CALL_SKILL_ERRORS, REFUND_ERRORS } from '../wire/errors.ts';
 import {
   OutTradeNo,
+  SkillCoinOrder,
   SkillContent,
   SkillHeaders,
   SkillOrder,
@@ -33,7 +34,9 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    *       `PAYMENT-SIGNATURE`, or an MPP credential in `Payment-Authorization`) returns 200 with the content; repeating it never fulfils twice. An `Idempotency-Key` on the first
    *       call identifies the order: a retry returns the same order in its current state. A call that names no `payWay` is offered every channel of
    *       the skill; the payer may take another than the first at the payment page. When an offer expired unpaid, its repeat returns 402
-   *       `payment_expired` with a new offer in `data`, whose `inPlaceOf` is the former number.
+   *       `payment_expired` with a new offer in `data`, whose `inPlaceOf` is the former number. A call with a `userId` that has the coins of
+   *       the skill's `coinPrice` is answered 200 at once; repeated with its `X-Out-Trade-No` or under its `Idempotency-Key` it is
+   *       free, without either it is a new call and costs again.
    *     x-payment-info:
    *       offers:
    *         - { intent: charge, method: wechat, amount: null, currency: cny, description: The price of the resource }
@@ -81,8 +84,9 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    */
   router.get(
     '/query/:outTradeNo',
-    endpoint({ auth, params: z.object({ outTradeNo: OutTradeNo }), returns: SkillOrder }, ({ params, caller }) =>
-      operations.query(caller, params.outTradeNo),
+    endpoint(
+      { auth, params: z.object({ outTradeNo: OutTradeNo }), returns: z.union([SkillOrder, SkillCoinOrder]) },
+      ({ params, caller }) => operations.query(caller, params.outTradeNo),
     ),
   );
 
@@ -106,7 +110,7 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
       {
         auth,
         body: SkillRefundRequest,
-        returns: SkillRefundPlaced,
+        returns: z.union([SkillRefundPlaced, SkillCoinOrder]),
         idempotent: true,
         errors: REFUND_ERRORS,
       },

@@ -13,6 +13,10 @@ const Coin = z.object({
   amount: z.int().min(1).max(1_000_000_000_000),
   bonus: z.int().min(0).max(1_000_000_000_000).default(0),
 });
+const CoinPrice = z.object({
+  code: Code,
+  amount: z.int().min(1).max(1_000_000_000_000),
+});
 const Static = z.object({
   handler: z.literal('static'),
   content: z.json(),
@@ -41,6 +45,9 @@ const optional = {
   saleTo: Instant.nullable().optional(),
   orderType: SafeText(1, 64).nullable().optional(),
   coin: Coin.nullable().optional(),
+  coinPrice: CoinPrice.nullable()
+    .optional()
+    .describe('For skills: what a call costs when its payer (`userId`) has the coins.'),
   resource: Resource.nullable().optional(),
   offerTtlSeconds: z.int().min(60).max(86_400).nullable().optional(),
   refundAfterFulfilment: z.boolean().optional(),
@@ -83,6 +90,7 @@ export const Product = z
     saleTo: Timestamp.nullable(),
     orderType: z.string().nullable(),
     coin: Coin.nullable(),
+    coinPrice: CoinPrice.nullable(),
     resource: StoredResource.nullable(),
     handlerFault: z
       .enum(['https_required', 'address_refused', 'url_invalid'])
@@ -118,6 +126,7 @@ export function presentProduct(row: ShownProduct): z.input<typeof Product> {
     saleTo: row.saleTo?.toISOString() ?? null,
     orderType: row.orderType ?? null,
     coin: row.coin ?? null,
+    coinPrice: row.coinPrice ?? null,
     resource: (row.resource as z.input<typeof Resource> | null) ?? null,
     handlerFault: row.handlerFault,
     offerTtlSeconds: row.offerTtlSeconds ?? null,

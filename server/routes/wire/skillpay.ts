@@ -15,6 +15,7 @@ export const SkillRequest = z
     resource: Code.optional().describe('Code of a skill; may be omitted if the project has only one, or in Debug.'),
     input: z.unknown().optional().describe('Input of the resource; part of the offer.'),
     payWay: PayWayName.optional().describe('By default the first enabled channel of the skill.'),
+    userId: Id.optional().describe('Whose coins may pay, if the skill has a `coinPrice`.'),
   })
   .optional()
   .meta({ id: 'SkillRequest' });
@@ -44,6 +45,8 @@ export const SkillHeaders = z.object({
   'idempotency-key': z.string().max(258).optional().describe('For the first call: a retry returns the same order.'),
 });
 
+const CoinPrice = z.object({ code: z.string(), amount: z.int() });
+
 /** The paid content, or the news that it failed and the money is back. */
 export const SkillContent = z
   .object({
@@ -53,6 +56,7 @@ export const SkillContent = z
     contentType: z.string().optional(),
     alreadyFulfilled: z.boolean().optional().describe('True if this is the stored result of an earlier call.'),
     receipt: z.string().optional().describe('Compact JWS, `typ: pay-receipt+jws`.'),
+    coin: CoinPrice.optional().describe('What the call cost, if coins paid it.'),
     status: z
       .literal('refunded')
       .optional()
@@ -86,6 +90,25 @@ export const SkillOrder = z
   })
   .meta({ id: 'SkillOrder' });
 
+/** A pay-per-call order that coins paid. */
+export const SkillCoinOrder = z
+  .object({
+    outTradeNo: z.string(),
+    orderNo: z.string(),
+    kind: z.literal('coin'),
+    resource: z.string(),
+    subject: z.string(),
+    userId: z.string(),
+    status: z.enum(['paid', 'refunded']),
+    fulfilment: z.enum(['none', 'running', 'done', 'failed']),
+    coin: CoinPrice,
+    createdAt: Timestamp,
+    paidAt: Timestamp,
+    fulfilledAt: Timestamp.nullable(),
+    refundedAt: Timestamp.nullable(),
+  })
+  .meta({ id: 'SkillCoinOrder' });
+
 /** The body of a pay-per-call refund. */
 export const SkillRefundRequest = z
   .object({
@@ -111,6 +134,7 @@ export const SkillPrice = z
     currency: z.string(),
     payWays: z.array(z.string()),
     offerTtlSeconds: z.int(),
+    coinPrice: CoinPrice.nullable().describe('What a call costs in coins, for a `userId` that has them.'),
     refundAfterFulfilment: z.boolean(),
   })
   .meta({ id: 'SkillPrice' });

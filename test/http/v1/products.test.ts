@@ -1,6 +1,7 @@
 import test from 'ava';
 import { accepted, catalogApp, notText, spoiled } from '../../support/catalog-app.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
+import { openOwnMarket } from '../../support/market.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
 
 const file = await serviceOfFile(import.meta.filename);
@@ -202,4 +203,27 @@ test.serial('a price of more decimals than the currency has is refused, also in 
   refused(t, await admin('POST', `${P}?project=${project}`, dear), 400, 'amount_invalid');
   await admin('POST', `${P}?project=${project}`, tea);
   refused(t, await admin('PUT', `${P}/tea?project=${project}`, { price: 1.234 }), 400, 'amount_invalid');
+});
+
+test.serial('a coin that a skill names cannot be deleted, and one that is not there cannot be named', async (t) => {
+  const { admin, project } = await openOwnMarket(file);
+  const at = `project=${project}`;
+  await admin('POST', `/api/v1/coins?${at}`, { code: 'bean', name: 'Bean', clawback: 'refuse' });
+  const product = { code: 'p', name: 'P', kind: 'skill', price: 1, currency: 'CNY', payWays: ['wechat'] };
+  const add = (price: unknown, more: object = {}) =>
+    admin('POST', `/api/v1/products?${at}`, {
+      ...product,
+      resource: { handler: 'static', content: 'x' },
+      coinPrice: price,
+      ...more,
+    });
+  const refused = await add({ code: 'nothing', amount: 1 });
+  t.is(refused.body.errors?.[0]?.pointer, '/coinPrice/code', JSON.stringify(refused.body));
+  t.is((await add({ code: 'bean', amount: 0 })).status, 400);
+  const goods = await add({ code: 'bean', amount: 1 }, { kind: 'goods', resource: undefined });
+  t.is(goods.body.errors?.[0]?.pointer, '/coinPrice', JSON.stringify(goods.body));
+  const made = await add({ code: 'bean', amount: 1 });
+  t.is(made.status, 201, JSON.stringify(made.body));
+  t.deepEqual(made.body.data.coinPrice, { code: 'bean', amount: 1 });
+  t.is((await admin('DELETE', `/api/v1/coins/bean?${at}`)).status, 409);
 });

@@ -1,0 +1,12 @@
+/** A caller waits this long for the work at most (ms). */
+export const PATIENCE_MS = 8_000;
+/** So often it looks whether another replica has done it (ms). */
+export const LOOK_MS = 100;
+
+/** Until the work ends, at most `ms`. */
+export async function pause(work: Promise<void> | undefined, ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race(work ? [work, promise] : [promise]);
+  clearTimeout(timer);
+}

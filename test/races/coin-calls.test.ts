@@ -1,0 +1,151 @@
+import test from 'ava';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { giveCoins } from '../support/coins.ts';
+import { count, inParallel } from '../support/counts.ts';
+import { openCutter } from '../support/cutter.ts';
+import { freePort } from '../support/free-port.ts';
+import { startReplica } from '../support/replica.ts';
+import { request, startService, until, type Merchant, type Service } from '../support/service.ts';
+import { addSkill, callSkill } from '../support/skillpay.ts';
+
+const env = { PAY_OAUTH_TOKEN_TTL_SECONDS: '86400', PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
+const coinPrice = { code: 'bean', amount: 3 };
+const PATH = '/api/v2/skillpay/resource';
+
+test.beforeEach((t) => t.timeout(900_000));
+
+/** Ledger and calls tell the same story: each call one debit, each that came back one credit, and their sum is the balance. */
+async function audit(
+  service: Service,
+): Promise<{ calls: number; debits: number; back: number; balances: Map<string, bigint> }> {
+  return service.app.store.read(async (tx) => {
+    const calls = await tx.coinCalls.list({});
+    const entries = await tx.coinEntries.list({});
+    const accounts = await tx.coinAccounts.list({});
+    const sums = new Map<string, bigint>();
+    for (const { userId, delta } of entries) sums.set(userId, (sums.get(userId) ?? 0n) + delta);
+    for (const { userId, balance } of accounts)
+      if (sums.get(userId) !== balance) throw new Error(`${userId}: ${balance}, entries ${sums.get(userId)}`);
+    for (const { orderNo, amount, refundedAt } of calls) {
+      const of = entries.filter((entry) => entry.orderNo === orderNo).map(({ delta }) => delta);
+      const expected = refundedAt ? [-amount, amount] : [-amount];
+      if (of.join() !== expected.join()) throw new Error(`${orderNo}: ${of.join()}`);
+    }
+    const of = (sign: (delta: bigint) => boolean) =>
+      entries.filter(({ orderNo, delta }) => orderNo !== null && sign(delta)).length;
+    return { calls: calls.length, debits: of((delta) => delta < 0n), back: of((delta) => delta > 0n), balances: sums };
+  });
+}
+
+const callAt = (url: string, shop: Merchant, userId: string, key: string) =>
+  request(
+    url,
+    'POST',
+    PATH,
+    { resource: 'weather', userId },
+    { authorization: `Bearer ${shop.token}`, 'idempotency-key': key },
+  );
+
+test.serial('racing calls of one payer at two replicas: as many as there are coins for, none below zero', async (t) => {
+  const service = await startService(t, { env });
+  const twin = await startService(t, { env, url: service.databaseUrl, simulator: service.simulator });
+  const shop = await service.merchant();
+  await addSkill(service, { coinPrice });
+  const calls = count(2000, 100);
+  await giveCoins(service, 'bean', 'u1', 3 * (calls / 2) + 1);
+  const answers = await inParallel(calls, 16, async (index) => {
+    const answer = await callAt(index % 2 ? service.url : twin.url, shop, 'u1', `k${index}`);
+    return answer.body.code === 'too_many_offers' ? 402 : answer.status;
+  });
+  t.is(answers.filter((status) => status === 200).length, calls / 2);
+  t.is(answers.filter((status) => status === 402).length, calls / 2);
+  const { balances, debits } = await audit(service);
+  t.is(balances.get('u1'), 1n);
+  t.is(debits, calls / 2);
+});
+
+test.serial('one key at two replicas at once is one call', async (t) => {
+  const service = await startService(t, { env });
+  const twin = await startService(t, { env, url: service.databaseUrl, simulator: service.simulator });
+  const shop = await service.merchant();
+  await addSkill(service, { coinPrice });
+  await giveCoins(service, 'bean', 'u1', 1000);
+  for (let round = 0; round < count(50, 5); round += 1) {
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, index) =>
+        until('an answer', async () => {
+          const answer = await callAt(index % 2 ? service.url : twin.url, shop, 'u1', `round-${round}`);
+          return answer.status !== 409 && answer;
+        }),
+      ),
+    );
+    t.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
+    t.is(new Set(answers.map(({ body }) => body.data.outTradeNo)).size, 1);
+    t.is(new Set(answers.map(({ body }) => body.data.receipt)).size, 1);
+  }
+  t.is((await audit(service)).debits, count(50, 5));
+});
+
+test.serial('lost answers: a repeat under the key costs nothing and brings the content', async (t) => {
+  const service = await startService(t, { env });
+  const shop = await service.merchant();
+  await addSkill(service, { coinPrice });
+  const calls = count(10_000, 200);
+  await giveCoins(service, 'bean', 'u1', 3 * calls);
+  let salt = 7;
+  const random = () => (salt = (salt * 1103515245 + 12345) % 2 ** 31) / 2 ** 31;
+  const cutter = await openCutter(t, service.url, () => (random() < 0.6 ? Math.floor(random() * 1800) : undefined));
+  await inParallel(calls, 8, async (index) => {
+    for (;;) {
+      const answer = await callAt(cutter.url, shop, 'u1', `call-${index}`).catch(() => undefined);
+      if (answer?.status === 409) continue;
+      if (answer === undefined) continue;
+      t.is(answer.status, 200, JSON.stringify(answer.body));
+      t.deepEqual(answer.body.data.content, { sky: 'blue' });
+      return;
+    }
+  });
+  const { balances, ...sums } = await audit(service);
+  t.deepEqual(sums, { calls, debits: calls, back: 0 });
+  t.is(balances.get('u1'), 0n);
+  t.true(cutter.cuts() > calls / 2, `${cutter.cuts()} answers were lost`);
+  t.log(`${calls} calls, ${cutter.cuts()} lost answers, 0 second debits`);
+});
+
+for (const crashAt of ['coins.paid', 'coins.worked', 'coins.kept'])
+  test.serial(`a replica that dies at ${crashAt} has taken the coins once, and the content comes`, async (t) => {
+    let executions = 0;
+    const upstream = http.createServer((_, response) => {
+      executions += 1;
+      response.end('done');
+    });
+    upstream.listen(0, '127.0.0.1');
+    await new Promise((resolve) => upstream.once('listening', resolve));
+    t.teardown(() => upstream.close());
+    const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/`;
+    const service = await startService(t, { env });
+    const shop = await service.merchant();
+    await addSkill(service, { coinPrice, resource: { handler: 'http', url } });
+    await giveCoins(service, 'bean', 'u1', 3);
+    const victim = await startReplica(t, {
+      environment: { ...service.environment, ...env },
+      simulatorUrl: service.simulator.url,
+      port: await freePort(),
+      crashAt,
+      quiet: true,
+    });
+    await t.throwsAsync(callAt(victim.url, shop, 'u1', 'k'));
+    await victim.ended;
+    service.clock.advance(31);
+    const answer = await until('the content', async () => {
+      const one = await callAt(service.url, shop, 'u1', 'k');
+      return one.status === 200 && one;
+    });
+    t.is(answer.body.data.content, 'done');
+    t.is((await callSkill(shop, undefined, answer.body.data.outTradeNo)).status, 200);
+    const { balances, ...sums } = await audit(service);
+    t.deepEqual(sums, { calls: 1, debits: 1, back: 0 });
+    t.is(balances.get('u1'), 0n);
+    t.true(executions >= 1 && executions <= 2);
+  });

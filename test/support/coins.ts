@@ -1,0 +1,31 @@
+import { randomUUID } from 'node:crypto';
+import { ledger, lockAccount } from '../../server/catalog/ledger.ts';
+import type { Service } from './service.ts';
+
+/** Gives coins to a payer of the project `default`; the coin is made when there is none. */
+export async function giveCoins(service: Service, coin: string, userId: string, amount: number): Promise<void> {
+  const project = 'default';
+  const at = service.clock.now();
+  const { credit } = ledger({ now: service.clock.now, recordEvent: async () => undefined });
+  await service.app.store.transaction(async (tx) => {
+    const times = { createdAt: at, updatedAt: at };
+    await tx.coins.insertIfNew({
+      id: randomUUID(),
+      project,
+      code: coin,
+      name: coin,
+      enabled: true,
+      clawback: 'refuse',
+      ...times,
+    });
+    const account = await lockAccount(tx, { project, coin, userId }, at);
+    const source = `adjustment:${randomUUID()}`;
+    await credit(tx, account, {
+      delta: BigInt(amount),
+      kind: 'adjustment',
+      source,
+      actor: 'admin:test',
+      clientId: 'test-app',
+    });
+  });
+}
