@@ -38,7 +38,7 @@ async function prepare(service: Service): Promise<void> {
   const admin = { authorization: `Bearer ${service.adminToken}` };
   await post(service, '/api/v1/coins?project=default', { code: COIN, name: 'Bean', clawback: 'refuse' }, [201], admin);
   const adjust = { userId: PAYER, amount: 10 * PAIRS, reason: 'benchmark' };
-  await post(service, `/api/v1/coins/${COIN}/adjust?project=default`, adjust, [200, 201], admin);
+  await post(service, `/api/v1/coins/${COIN}/adjustments?project=default`, adjust, [200, 201], admin);
   const skill = { code: COIN, name: 'Bean', kind: 'skill', price: 1, currency: 'CNY', payWays: ['alipay'] };
   const resource = { handler: 'static', content: { sky: 'blue' } };
   const coinPrice = { code: COIN, amount: 1 };
