@@ -3,13 +3,14 @@ import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { Method } from 'mppx';
 import { Mppx } from 'mppx/client';
 import { z } from 'zod/mini';
-import { firstAdmin } from '../support/admin.ts';
+import { payBill, takeAgents } from '../support/alipay-agent.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { giveCoins } from '../support/coins.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { openCutter } from '../support/cutter.ts';
 import { startService, until, type Merchant, type Service } from '../support/service.ts';
 import { addSkill } from '../support/skillpay.ts';
+import { takeWeixinAgents } from '../support/weixin-agent.ts';
 
 const env = { PAY_OAUTH_TOKEN_TTL_SECONDS: '86400', PAY_RATE_LIMIT_UNPAID_OFFERS_PER_APP: '1000000' };
 const PATH = '/api/v2/skillpay/resource';
@@ -120,20 +121,33 @@ const weixin: Client = async (world, key) => {
   return contentOf(await fetch(world.url + PATH, { method: 'POST', headers }));
 };
 
+/** The steps of Alipay's agent: whatever the 402 says, its bill; paid at Alipay; the same call with the proof. */
+const alipay: Client = async (world, key) => {
+  const headers = headersOf(world, key);
+  const asked = body({ payWay: 'alipay' });
+  const offer = await fetch(world.url + PATH, { method: 'POST', headers, body: asked });
+  if (offer.status === 200) return contentOf(offer);
+  await offer.arrayBuffer();
+  const proof = await payBill(world.service, offer);
+  return contentOf(
+    await fetch(world.url + PATH, { method: 'POST', headers: { ...headers, 'payment-proof': proof }, body: asked }),
+  );
+};
+
 const coins: Client = async (world, key) => {
   const headers = headersOf(world, key);
   const asked = body({ resource: 'tides', userId: 'u1' });
   return contentOf(await fetch(world.url + PATH, { method: 'POST', headers, body: asked }));
 };
 
-const CLIENTS = { x402, mpp, byNumber, weixin, coins } satisfies Record<string, Client>;
+const CLIENTS = { x402, mpp, byNumber, weixin, alipay, coins } satisfies Record<string, Client>;
 
 test.serial('lost answers of every kind of client: nobody pays twice, and no content is lost', async (t) => {
   const service = await startService(t, { env });
   const shop = await service.merchant();
   await addSkill(service);
   await addSkill(service, { code: 'tides', coinPrice: { code: 'bean', amount: 1 } });
-  await makeAgentPay(service, shop);
+  await takeWeixinAgents(service, await takeAgents(service));
   const calls = count(10_000, 200);
   await giveCoins(service, 'bean', 'u1', calls);
   let salt = 11;
@@ -171,19 +185,3 @@ test.serial('lost answers of every kind of client: nobody pays twice, and no con
   t.true(cutter.cuts() > calls / 4);
   t.log(`${calls} calls of ${names.join(', ')}: ${cutter.cuts()} lost answers, 0 second charges, 0 contents lost`);
 });
-
-/** The project asks WeChat for payment codes of agents. */
-async function makeAgentPay(service: Service, shop: Merchant): Promise<void> {
-  // The simulator makes the account of a project when its first order is placed.
-  const headers = { authorization: `Bearer ${shop.token}`, 'content-type': 'application/json' };
-  const first = await fetch(service.url + PATH, { method: 'POST', headers, body: body() });
-  const { data } = (await first.json()) as { data: { outTradeNo: string } };
-  await shop.call('POST', `/api/v2/payment/close/${data.outTradeNo}`);
-  const made = await service.sim('/sim/agent/developer', { account: 'default', skills: ['weather-report'] });
-  const { developerId, keyId, privateKey } = made as unknown as Record<string, string>;
-  const admin = await firstAdmin(service);
-  const skills = { weather: { id: 'weather-report', version: '1.0.0' } };
-  const settings = { developerId, keyId, privateKey, skills };
-  const { status, body: said } = await admin.call('PUT', '/api/v1/skillpay/agent-pay?project=default', settings);
-  if (status !== 200) throw new Error(JSON.stringify(said));
-}
