@@ -1,6 +1,7 @@
 import {
   dueBills,
   dueCoinCalls,
+  dueConfirmations,
   dueDeliveries,
   dueDifferences,
   dueDisputes,
@@ -73,6 +74,13 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
       { name: 'bill', wokenBy: 'bill', rows: dueBills(debug), run: payments.workBill, width: 2, laneWidth: 1 },
       { name: 'bill-difference', rows: dueDifferences(debug), run: payments.healDifference, width: 8, laneWidth: 4 },
       { name: 'fulfilment', rows: dueFulfilments(debug), run: resume, width: 16, laneWidth: 4 },
+      {
+        name: 'confirmation',
+        rows: dueConfirmations(debug),
+        run: skillpay.operations.confirmDelivery,
+        width: 8,
+        laneWidth: 4,
+      },
       { name: 'coin-call', rows: dueCoinCalls(), run: skillpay.operations.resumeCoinCall, width: 16, laneWidth: 4 },
       // A lane is a project, as above: its coins and its stock.
       { name: 'effect', rows: dueEffectRows(), run: payments.doEffect, width: 8, laneWidth: 4 },

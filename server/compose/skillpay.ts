@@ -4,6 +4,7 @@ import type { SendOutgoing } from '../outgoing/sender.ts';
 import { closePayment } from '../payments/close.ts';
 import { placePayment } from '../payments/place.ts';
 import { queryPayment, refreshOrder } from '../payments/query.ts';
+import { settle } from '../payments/settle.ts';
 import { openOwedRefund } from '../payments/owed-refund.ts';
 import type { RouteGroup } from '../routes/index.ts';
 import { keyRoutes } from '../routes/jwks.ts';
@@ -12,6 +13,8 @@ import { agentPayRoutes } from '../routes/v1/agent-pay.ts';
 import { skillpayStatsRoutes } from '../routes/v1/skillpay-stats.ts';
 import { skillpayRoutes } from '../routes/v2/skillpay.ts';
 import { seedDemo } from '../skillpay/demo.ts';
+import { alipayAgents } from '../skillpay/alipay-agents.ts';
+import { alipayAgentDialect } from '../skillpay/dialects/alipay-agent.ts';
 import { codeDialect } from '../skillpay/dialects/code.ts';
 import type { Dialect } from '../skillpay/dialects/dialect.ts';
 import { mppDialect } from '../skillpay/dialects/mpp.ts';
@@ -53,16 +56,20 @@ export function composeSkillpay(base: Base, { payments, sealing, send, agentPay 
   const keys = createSigningKeys({ store, sealing, now });
   // Its challenges must not travel unencrypted; Debug is for one machine.
   const speaksMpp = config.debug || publicUrl.startsWith('https:');
+  const paymentsHere = paymentsOf(payments);
+  const agents = alipayAgents({ store, now, log, checkpoint, channels, payments: paymentsHere });
   const dialects: readonly Dialect[] = [
     codeDialect(brand),
     weixinAgentDialect(agentPay.withAgentCode, now),
+    alipayAgentDialect(agents),
     ...(speaksMpp ? [mppDialect(publicUrl, challengeKeys(config.security.masterKeys))] : []),
     x402Dialect(publicUrl),
   ];
   const operations = skillOperations({
     store,
     now,
-    payments: paymentsOf(payments),
+    payments: paymentsHere,
+    confirmDelivery: (orderNo) => agents.confirm(orderNo),
     channels,
     recordEvent,
     charges: coinCharges({ now, recordEvent }),
@@ -98,6 +105,8 @@ export function composeSkillpay(base: Base, { payments, sealing, send, agentPay 
 function paymentsOf({ ports, operations, raise, checkRefund }: ComposedPayments): SkillPayments {
   return {
     place: placePayment(ports),
+    settleProven: (order, outcome) =>
+      settle(ports, order.orderNo, { outcome, firstWord: false }, { cause: 'agent', actor: `app:${order.clientId}` }),
     query: queryPayment(ports),
     refresh: refreshOrder(ports),
     close: closePayment(ports),

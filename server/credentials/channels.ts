@@ -330,6 +330,8 @@ export function watched(channel: Channel, tell: (failure: UnknownCause | null) =
     ...(retryAbnormalRefund && { retryAbnormalRefund: watch(retryAbnormalRefund.bind(channel)) }),
     // A merchant whose account may not read disputes has a channel that works.
     ...(channel.disputes && { disputes: channel.disputes }),
+    // Nor does one that is not signed up for agents.
+    ...(channel.agents && { agents: channel.agents }),
     // Nor does a bill that cannot be had say anything about payments.
     ...(channel.bills && { bills: channel.bills }),
     async readNotice(...notice) {

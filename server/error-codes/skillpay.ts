@@ -35,6 +35,12 @@ export const skillpayCodes = {
     meaning: 'The order was refunded in full, so its content is no longer delivered.',
     remedy: 'Call the resource without X-Out-Trade-No for a new offer.',
   },
+  proof_unverified: {
+    title: 'Proof not verified',
+    meaning: 'The channel did not say whether the proof of payment is good. Nothing is lost: what was paid stays paid.',
+    remedy: 'Repeat the same call with the same proof.',
+    retryable: true,
+  },
   payment_id_used: {
     title: 'Payment identifier used',
     meaning: 'The `payment-identifier` of the x402 payload was used before, with another payload.',

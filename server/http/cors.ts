@@ -20,7 +20,7 @@ export function cors(origins: readonly string[], exposed: readonly string[]): Ed
     ctx.set('Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, DELETE');
     ctx.set(
       'Access-Control-Allow-Headers',
-      'Accept-Payment, Authorization, Content-Type, Idempotency-Key, Payment-Authorization, PAYMENT-SIGNATURE, X-Out-Trade-No, X-Request-Id, Access-Control-Expose-Headers',
+      'Accept-Payment, Authorization, Content-Type, Idempotency-Key, Payment-Authorization, Payment-Proof, PAYMENT-SIGNATURE, X-Out-Trade-No, X-Request-Id, Access-Control-Expose-Headers',
     );
     ctx.set('Access-Control-Max-Age', '600');
     ctx.status = 204;

@@ -46,7 +46,7 @@ function changedIn(
     delete after[name];
     if (sent === null) continue;
     try {
-      after[name] = String(readAmount(sent, currency, payWayOf(currency), `/limits/${currency}/${name}`).minor);
+      after[name] = String(limitOf(sent, currency, `/limits/${currency}/${name}`));
     } catch (error) {
       if (!(error instanceof InvalidRequest)) throw error;
       errors.push(...(error.options.errors ?? []));
@@ -55,6 +55,11 @@ function changedIn(
   if (ordersPerHour === null) delete after.ordersPerHour;
   else if (ordersPerHour !== undefined) after.ordersPerHour = ordersPerHour;
   return after;
+}
+
+/** A limit in minor units; unlike an amount it may be zero, which allows nothing. */
+function limitOf(sent: number | string, currency: string, pointer: string): bigint {
+  return /^0{1,9}(\.0{1,3})?$/.test(String(sent)) ? 0n : readAmount(sent, currency, payWayOf(currency), pointer).minor;
 }
 
 /** Whether an application may move more afterwards than before; that asks for the password again. */

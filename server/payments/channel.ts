@@ -1,3 +1,4 @@
+import type { AgentDesk } from './agent-desk.ts';
 import type { BillCalendar, BillDesk } from './bills/bill.ts';
 import type { ChannelOptions } from './channel-options.ts';
 import type { Download, Transport } from './channel-wire.ts';
@@ -9,6 +10,7 @@ import type { ProbeNote, ProbeResult } from './probe.ts';
 import type { Addresses, Registration } from './registration.ts';
 import type { UnknownCause } from './unknown-outcome.ts';
 
+export type { AgentBill, AgentDesk, AgentProof, AgentVerdict } from './agent-desk.ts';
 export {
   TransportFailed,
   type Download,
@@ -224,6 +226,8 @@ export interface Channel {
   ackNotice(verdict: NoticeVerdict): NoticeAck;
   /** Absent = disputes of this channel are not followed. */
   readonly disputes?: DisputeDesk;
+  /** Absent = agents of the channel's own cannot pay here. */
+  readonly agents?: AgentDesk;
   /** Absent = this channel gives no bills, or this configuration cannot ask for them. */
   readonly bills?: BillDesk;
   probe(wish?: ProbeWish): Promise<ProbeResult>;

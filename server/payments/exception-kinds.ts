@@ -20,6 +20,7 @@ export const EXCEPTION_KINDS = [
   'coins_debt',
   'unclaimed',
   'fulfilment_failed',
+  'delivery_unconfirmed',
   'unmatched_notice',
   'dispute',
   ...DIFFERENCE_KINDS,

@@ -132,7 +132,7 @@ export function operatorRepairs(ports: Ports) {
     action: ExceptionAction,
     reason: string,
   ): Promise<OrderExceptionRow> {
-    if (action === 'retry') return retryEffect(asker, id, reason);
+    if (action === 'retry') return (await retryConfirmation(asker, id, reason)) ?? retryEffect(asker, id, reason);
     const { exception, refundNo } = await ports.store.transaction(async (tx) => {
       const found = await tx.exceptions.find({ id });
       if (!found) throw new NotFound('exception');
@@ -153,6 +153,20 @@ export function operatorRepairs(ports: Ports) {
     });
     if (refundNo) await send(refundNo, { cause: 'resolve', actor: asker.actor });
     return exception;
+  }
+
+  /** A confirmation that the channel never took is told once more; undefined when the exception is of another kind. */
+  async function retryConfirmation(asker: Asker, id: string, reason: string): Promise<OrderExceptionRow | undefined> {
+    return ports.store.transaction(async (tx) => {
+      const found = await tx.exceptions.lock({ id });
+      if (found?.kind !== 'delivery_unconfirmed') return undefined;
+      if (found.state === 'resolved') throw resolvedAlready();
+      const { orderNo } = found;
+      await tx.skillOrders.update({ orderNo }, { confirmAt: ports.now() });
+      await resolveExceptions(ports, tx, { where: { id }, resolution: 'retry', by: asker.actor, reason });
+      await noteDeed(ports, tx, asker, resolved(found, 'retry', reason));
+      return (await tx.exceptions.find({ id }))!;
+    });
   }
 
   /** The exception as it is afterwards: still open, with the newest message, when the effect failed again. */

@@ -2,6 +2,7 @@ import type Router from '@koa/router';
 import { z } from 'zod';
 import { bodyOf } from './control-request.ts';
 import type { Core } from './half.ts';
+import { payAsAgent } from './alipay/half.ts';
 import { giveDeveloper } from './wechat/developers.ts';
 import { tradeOfCode } from './wechat/payment-codes.ts';
 
@@ -9,14 +10,18 @@ const NewDeveloper = z.object({
   account: z.string().default('default'),
   skills: z.array(z.string().min(1)).min(1).optional(),
 });
+const PayByBill = z.object({ paymentNeeded: z.string().max(8192) });
 const PayByCode = z.object({ paymentCode: z.string().max(1024) });
 
-/** Adds the part of the control API that is about agents: a developer of SkillHub, and an agent that pays by a code. */
+/** Adds the part of the control API that is about agents: a developer of SkillHub, and agents that pay by a code or a bill. */
 export function addAgents(router: Router, core: Core): void {
   router.post('/agent/developer', async (ctx) => {
     const { account, skills } = bodyOf(ctx, NewDeveloper);
     ctx.body = await giveDeveloper(core, account, skills);
     ctx.status = 201;
+  });
+  router.post('/agent/pay-bill', (ctx) => {
+    ctx.body = payAsAgent(core, bodyOf(ctx, PayByBill).paymentNeeded);
   });
   router.post('/agent/pay', (ctx) => {
     const trade = tradeOfCode(core, bodyOf(ctx, PayByCode).paymentCode);

@@ -8,6 +8,8 @@ export const CALLS = [
   'query',
   'close',
   'agent-preorder',
+  'agent-verify',
+  'agent-confirm',
   'capture',
   'refund',
   'refund-query',

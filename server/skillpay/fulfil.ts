@@ -80,6 +80,7 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
         receipt,
         signedReceipt: await ports.terms.receipt(order, skill.resource, at),
         fulfilledAt: at,
+        ...(skill.agentTradeNo !== null && { confirmAt: at }),
         leasedUntil: null,
         nextAttemptAt: null,
         failureCode: null,

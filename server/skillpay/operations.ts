@@ -53,9 +53,8 @@ export function skillOperations(ports: SkillPorts) {
     /** Calls a resource: the first time an offer (402, thrown), with a proof the paid content. */
     async call(caller: SkillCaller, request: SkillRequest | undefined, facts: CallFacts): Promise<Redeemed> {
       const { headers, rawBody } = facts;
-      const proofs = ports.dialects
-        .map((dialect) => dialect.read?.(headers, caller))
-        .filter((one) => one !== undefined);
+      const read = ports.dialects.map((dialect) => dialect.read?.(headers, caller)).filter((one) => one !== undefined);
+      const proofs = await Promise.all(read.map(found));
       const bodyDigest = rawBody.length > 0 ? hash('sha256', rawBody, 'base64') : undefined;
       const outTradeNo = numberOf(proofs);
       const call = { headers, proofs, bodyDigest };
@@ -116,6 +115,8 @@ export function skillOperations(ports: SkillPorts) {
     choice: chooseWay(ports, successorOf),
     /** Does what is due for one claimed row. */
     resume: resumeFulfilment(ports, fulfilment),
+    /** Confirms to Alipay what its agent was given. */
+    confirmDelivery: (orderNo: string) => ports.confirmDelivery(orderNo),
     /** The same for one call that coins paid. */
     resumeCoinCall: (orderNo: string) => work.resume(orderNo),
     /** Resolves when no work is under way in this process. */
@@ -123,6 +124,11 @@ export function skillOperations(ports: SkillPorts) {
       await Promise.all([fulfilment.idle(), work.idle()]);
     },
   };
+}
+
+/** Some proofs name their order only to the channel. */
+async function found(proof: Proof): Promise<Proof> {
+  return proof.find ? { ...proof, outTradeNo: await proof.find() } : proof;
 }
 
 /** The order that the proofs name; two that disagree are refused. */

@@ -2,7 +2,7 @@ import type { ClosePayment } from '../payments/close.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/store.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
-import type { PayWay } from '../payments/channel.ts';
+import type { Outcome, PayWay } from '../payments/channel.ts';
 import type { Raised } from '../payments/core/change.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
 import type { PlacePayment } from '../payments/place.ts';
@@ -17,6 +17,8 @@ export type { SkillCaller, SkillPair } from './pair.ts';
 
 /** What pay-per-call needs of payments: its orders are ordinary orders. */
 export interface SkillPayments {
+  /** Settles a payment that the channel has just confirmed. */
+  settleProven: (order: OrderRow, outcome: Extract<Outcome, { kind: 'paid' }>) => Promise<OrderRow>;
   close: ClosePayment;
   place: PlacePayment;
   /** Asks the channel while the order is open and the last answer is not fresh. */
@@ -54,7 +56,9 @@ export interface CoinCharges {
 /** Everything the operations of this folder need. */
 export interface SkillPorts extends Pick<Ports, 'store' | 'now' | 'recordEvent' | 'publicUrl' | 'checkpoint' | 'log'> {
   payments: SkillPayments;
-  channels: Pick<Channels, 'forNew'>;
+  channels: Pick<Channels, 'forNew' | 'forOrder'>;
+  /** For the job: tells the channel that the payer has what an agent paid for. */
+  confirmDelivery: (orderNo: string) => Promise<void>;
   codes: PaymentCodes;
   terms: SignedTerms;
   charges: CoinCharges;

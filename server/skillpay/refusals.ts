@@ -168,6 +168,19 @@ export class PaymentIdUsed extends Conflict {
   }
 }
 
+/** The channel did not say what a proof is worth (503); asked again it may. */
+export class ProofUnverified extends Unavailable {
+  constructor() {
+    super(
+      'proof_unverified',
+      'The channel did not say whether the proof is of a payment; the same call may be repeated.',
+      {
+        retryAfter: RETRY_SECONDS,
+      },
+    );
+  }
+}
+
 /** The proof of payment is malformed, or disagrees with the offer or the other proof (400). */
 export class ProofInvalid extends InvalidRequest {
   constructor(header: string, detail: string) {

@@ -135,3 +135,25 @@ test.serial('pay-per-call and products are counted like payments', async (t) => 
     },
   );
 });
+
+test.serial('a limit of zero allows nothing, and stays when another one is changed', async (t) => {
+  const shop = await file.shop({ limits: { CNY: { refundPerDay: 0, perDay: 100 } } });
+  const orderNo = await payOrder(service, shop, { amount: 5 });
+  const refund = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 0.01 });
+  exceeded(t, refund, { limit: 'refundPerDay', allowed: 0, left: 0 });
+  t.is(await leftOf(shop, 'refundPerDay'), 0);
+  const set = (limits: object) => admin('PUT', `/api/v1/api-apps/${shop.clientId}`, { limits: { CNY: limits } });
+  for (const [limit, value] of [
+    ['perOrder', '0.00'],
+    ['perDay', 0],
+    ['perMonth', '0'],
+    ['ordersPerHour', 0],
+  ] as const) {
+    const { status, body } = await set({ [limit]: value });
+    t.is(status, 200, JSON.stringify(body));
+    t.like(body.data.limits.CNY, { [limit]: 0, refundPerDay: 0 });
+    exceeded(t, await pay(shop, 0.01), { limit, allowed: 0, left: 0 });
+    await set({ [limit]: null });
+  }
+  for (const wrong of [-1, '-0', '0.0000', '']) refused(t, await set({ perDay: wrong }), 400, 'invalid_request');
+});

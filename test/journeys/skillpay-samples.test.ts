@@ -3,8 +3,10 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startService, type Service } from '../support/service.ts';
+import { takeAgents } from '../support/alipay-agent.ts';
 import { giveCoins } from '../support/coins.ts';
 import { addSkill } from '../support/skillpay.ts';
+import { takeWeixinAgents } from '../support/weixin-agent.ts';
 
 const root = join(import.meta.dirname, '../..');
 const document = readFileSync(join(root, 'server/skillpay/README.md'), 'utf8');
@@ -16,6 +18,17 @@ const samples = [...document.matchAll(/^## (.+)\n([^]*?)(?=^## |$(?![^]))/gm)].f
 
 const names = { RESOURCE: 'weather', COIN_RESOURCE: 'tides', PAYER: 'u-1' };
 
+/** The payer of a sample; gives what they bring back. */
+async function payAs(service: Service, how: string, what: string): Promise<string | undefined> {
+  if (how === 'the bill') {
+    const paid = await service.sim('/sim/agent/pay-bill', { paymentNeeded: what });
+    return (paid as unknown as { paymentProof: string }).paymentProof;
+  }
+  if (how === 'with the code') await service.sim('/sim/agent/pay', { paymentCode: what });
+  else await service.sim('/sim/pay', { orderNo: what.split('/').at(-1) });
+  return undefined;
+}
+
 /** Runs a sample as its reader would; the payer pays when it asks. Gives what it printed last. */
 async function run(t: ExecutionContext, service: Service, { language, code }: (typeof samples)[number]) {
   const shop = await service.merchant();
@@ -26,15 +39,16 @@ async function run(t: ExecutionContext, service: Service, { language, code }: (t
   writeFileSync(file, code);
   const [command, ...flags] = language === 'js' ? [process.execPath] : ['bash', '-euo', 'pipefail'];
   const env = { PATH: process.env['PATH'], SERVER: service.url, TOKEN: shop.token, ...names };
-  const child = spawn(command!, [...flags, file], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(command!, [...flags, file], { env, stdio: ['pipe', 'pipe', 'inherit'] });
   let printed = '';
-  let paid: string | undefined;
+  let isPaid = false;
   for await (const chunk of child.stdout) {
     printed += String(chunk);
-    const asked = /Please pay at \S+\/pay\/(X\w+)/.exec(printed)?.[1];
-    if (asked === undefined || paid !== undefined) continue;
-    paid = asked;
-    await service.sim('/sim/pay', { orderNo: asked });
+    const [, how, what] = /Please pay (at|with the code|the bill) (\S+)\n/.exec(printed) ?? [];
+    if (isPaid || how === undefined || what === undefined) continue;
+    isPaid = true;
+    const said = await payAs(service, how, what);
+    if (said !== undefined) child.stdin.end(`${said}\n`);
   }
   return printed.trim().split('\n').at(-1) ?? '';
 }
@@ -42,7 +56,7 @@ async function run(t: ExecutionContext, service: Service, { language, code }: (t
 test('the document has a sample for each client', (t) => {
   t.deepEqual(
     samples.map(({ title, language }) => `${title}: ${language}`),
-    ['curl: sh', 'x402: js', 'MPP: js', 'Coins: sh'],
+    ['curl: sh', 'x402: js', 'MPP: js', "WeChat's agents: sh", "Alipay's agents: js", 'Coins: sh'],
   );
 });
 
@@ -51,6 +65,7 @@ for (const sample of samples)
     const service = await startService(t);
     await addSkill(service);
     await addSkill(service, { code: names.COIN_RESOURCE, coinPrice: { code: 'bean', amount: 1 } });
+    await takeWeixinAgents(service, await takeAgents(service));
     await giveCoins(service, 'bean', names.PAYER, 1);
     const last = JSON.parse(await run(t, service, sample)) as { data: object };
     t.like(last.data, { content: { sky: 'blue' }, alreadyFulfilled: false });

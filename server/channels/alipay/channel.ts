@@ -10,6 +10,7 @@ import type {
 } from '../../payments/channel.ts';
 import { multipartForm } from '../evidence.ts';
 import { readFeeRate } from '../fee-rate.ts';
+import { alipayAgents, type AgentSeller } from './agent.ts';
 import { readCancelled, readClosed, readQueried, readRefunded, readRefundQueried } from './answers.ts';
 import { alipayBills } from './bill-desk.ts';
 import type { Measure } from './chain.ts';
@@ -61,6 +62,7 @@ export function createAlipay(input: ChannelInput): Channel {
   const context = contextOf(input);
   const { caller, keys, seller } = context;
   const { now, mode, download: downloadFile } = input;
+  const agentSeller = agentSellerOf(input, caller);
   const rate = readFeeRate(input.fields, 'alipay', { withAmount: false });
   return {
     payWay: 'alipay',
@@ -82,6 +84,14 @@ export function createAlipay(input: ChannelInput): Channel {
       ask: (call) => send(context, call, {}, now()),
       upload: (file) => upload(context, file, now()),
       sellerId: caller.sellerId,
+    }),
+    ...(agentSeller && {
+      agents: alipayAgents({
+        seller: agentSeller,
+        key: keys.appKey,
+        ask: (call, about) => send(context, call, about, now()),
+        now,
+      }),
     }),
     ...(downloadFile && {
       bills: alipayBills({
@@ -116,6 +126,14 @@ function contextOf(input: ChannelInput): Context {
   const seller = { sellerId, qrProductCode, miniAppId: miniAppId || appId };
   const context: Context = { gateway, caller, keys, seller, input };
   return context;
+}
+
+/** Off unless a service id is configured; whose money it is must be known then. */
+function agentSellerOf({ fields }: ChannelInput, { appId, sellerId }: Caller): AgentSeller | undefined {
+  const { agentServiceId: serviceId = '', agentSellerName: sellerName = '' } = fields;
+  if (serviceId === '') return undefined;
+  if (sellerId === '') throw new ChannelMisconfigured('sellerId', 'sellerId is required for agentServiceId.');
+  return { appId, sellerId, serviceId, sellerName };
 }
 
 function gatewayOf({ mode, simulatorUrl }: ChannelInput): string {

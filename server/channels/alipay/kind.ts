@@ -83,6 +83,22 @@ export const alipayKind: ChannelKind = {
       pattern: /^[A-Z][A-Z_]{1,63}$/,
       help: 'Product code sent with QR codes. Leave it empty for FACE_TO_FACE_PAYMENT; set QR_CODE_OFFLINE if the merchant has signed only for that. The test says which one is missing.',
     },
+    {
+      name: 'agentServiceId',
+      label: 'Service ID for agents',
+      secret: false,
+      requiredIn: [],
+      pattern: /^[\w-]{1,64}$/,
+      help: 'Service id that Alipay gave for payments by its agents. If set, the 402 of a skill that is paid with Alipay carries Payment-Needed; needs the seller ID.',
+    },
+    {
+      name: 'agentSellerName',
+      label: 'Seller name for agents',
+      secret: false,
+      requiredIn: [],
+      pattern: /^.{1,32}$/u,
+      help: "Name that Alipay's agents show to the payer.",
+    },
     PERCENT_FIELD,
   ],
   certKinds: [

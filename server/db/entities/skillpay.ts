@@ -33,6 +33,12 @@ export const SkillOrderEntity = defineEntity({
     /** The signed offer and receipt of x402's extension `offer-receipt`. */
     signedOffer: text().nullable(),
     signedReceipt: text().nullable(),
+    /** What Alipay's agents are asked with; empty = the account takes no payments of agents. */
+    paymentNeeded: text().nullable(),
+    /** The trade that an agent of Alipay proved; its delivery is confirmed to Alipay when `confirmAt` comes. */
+    agentTradeNo: code().nullable(),
+    confirmAt: instant().nullable(),
+    confirmTries: p.integer().default(0),
     /** The order that took the place of this one. */
     successor: code().nullable(),
     fulfilment: p.string().length(16).$type<'none' | 'running' | 'done' | 'failed'>(),
@@ -52,6 +58,10 @@ export const SkillOrderEntity = defineEntity({
   },
   indexes: [
     { properties: ['clientId', 'resource', 'offeredAt'] },
+    {
+      name: 'skill_orders_confirm',
+      expression: `create index "skill_orders_confirm" on "skill_orders" ("confirm_at") where confirm_at is not null`,
+    },
     {
       name: 'skill_orders_due',
       expression: `create index "skill_orders_due" on "skill_orders" ("next_attempt_at") where next_attempt_at is not null`,

@@ -21,6 +21,7 @@ import { Approvals } from './0021-approvals.ts';
 import { CoinCalls } from './0022-coin-calls.ts';
 import { Offers } from './0023-offers.ts';
 import { AgentPay } from './0024-agent-pay.ts';
+import { AgentBills } from './0025-agent-bills.ts';
 
 /** Every migration in order; each one only adds. */
 export const MIGRATIONS = [
@@ -47,4 +48,5 @@ export const MIGRATIONS = [
   { name: '0022-coin-calls', class: CoinCalls },
   { name: '0023-offers', class: Offers },
   { name: '0024-agent-pay', class: AgentPay },
+  { name: '0025-agent-bills', class: AgentBills },
 ];

@@ -113,6 +113,18 @@ export function dueFulfilments(simulated: boolean): DueRows {
   });
 }
 
+/** Deliveries that are to be confirmed to the channel whose agent paid, by project. */
+export function dueConfirmations(simulated: boolean): DueRows {
+  return dueRows({
+    table: 'skill_orders',
+    key: 'order_no',
+    at: 'confirm_at',
+    lease: 'confirm_at',
+    lane: 'd.project',
+    condition: simulated ? 'true' : `${orderColumn('mode')} <> 'simulator'`,
+  });
+}
+
 /** Calls that coins paid and that are not done, by project. */
 export function dueCoinCalls(): DueRows {
   return dueRows({

@@ -16,14 +16,14 @@ export const LimitsInput = z
         perDay: AmountLimit,
         perMonth: AmountLimit,
         refundPerDay: AmountLimit,
-        ordersPerHour: z.int().min(1).max(1_000_000).nullable().optional(),
+        ordersPerHour: z.int().min(0).max(1_000_000).nullable().optional(),
       })
       .nullable(),
   )
   .meta({
     id: 'AppLimitsChange',
     description:
-      'By currency, amounts in major units. What is left out stays, null clears. An application with limits may use only the currencies that are named.',
+      'By currency, amounts in major units. What is left out stays, null clears; 0 allows nothing. An application with limits may use only the currencies that are named.',
     examples: [{ CNY: { perOrder: 50, perDay: 1000, ordersPerHour: 100 } }],
   });
 

@@ -88,6 +88,7 @@ export const CALL_SKILL_ERRORS: Errors = [
   'payment_required',
   'payment_expired',
   'payment_id_used',
+  'proof_unverified',
   'resource_required',
   'resource_mismatch',
   'proof_invalid',

@@ -35,6 +35,11 @@ export const SkillHeaders = z.object({
     .max(8192)
     .optional()
     .describe('Credential of the HTTP authentication scheme Payment: `Payment <base64url>`.'),
+  'payment-proof': z
+    .string()
+    .max(8192)
+    .optional()
+    .describe("Proof of payment of Alipay's agents, base64-encoded JSON."),
   'accept-payment': z
     .string()
     .max(1024)

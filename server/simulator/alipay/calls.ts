@@ -2,6 +2,7 @@ import type { Core } from '../half.ts';
 import type { Call, FaultName } from '../faults.ts';
 import { moveRefund } from '../refunds.ts';
 import { paymentOf, refundableMinor, type Refund, type Trade } from '../trade.ts';
+import { confirmDelivery, verifyProof } from './agent.ts';
 import { queryBill } from './bill-calls.ts';
 import { chinaTime } from './china-time.ts';
 import { COMPLAINT_METHODS } from './complaint-calls.ts';
@@ -31,6 +32,8 @@ export const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
   'alipay.trade.fastpay.refund.query': { call: 'refund-query', act: refundQuery },
   'alipay.open.app.alipaycert.download': { call: 'certificate', act: downloadCertificate },
   'alipay.data.dataservice.bill.downloadurl.query': { call: 'bill', act: queryBill },
+  'alipay.aipay.agent.payment.verify': { call: 'agent-verify', act: verifyProof },
+  'alipay.aipay.agent.fulfillment.confirm': { call: 'agent-confirm', act: confirmDelivery },
   ...COMPLAINT_METHODS,
 };
 

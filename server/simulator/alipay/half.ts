@@ -5,6 +5,7 @@ import type { Core, Half } from '../half.ts';
 import { write } from '../exchange.ts';
 import { readParts } from '../multipart.ts';
 import type { Trade } from '../trade.ts';
+import { type AgentPaid, payBill } from './agent.ts';
 import { BILL_PATH, serveBill } from './bill-calls.ts';
 import { METHODS, perform } from './calls.ts';
 import { actOnComplaint } from './complaints.ts';
@@ -135,6 +136,11 @@ function signerOf(
 
 function memberOf(method: string): string {
   return `${method.replaceAll('.', '_')}_response`;
+}
+
+/** An agent of Alipay pays by the value of `Payment-Needed`. */
+export function payAsAgent(core: Core, header: string): AgentPaid {
+  return payBill(core, header, keysOf(core).byAppId);
 }
 
 function keysOf(core: Core): ReturnType<typeof createKeyring> {

@@ -22,6 +22,8 @@ export interface Proof {
   header: string;
   /** The order that it names; undefined when it cannot be read and its dialect answers that with 402. */
   outTradeNo: string | undefined;
+  /** Finds the order where the proof does not name it; throws a refusal. */
+  find?(): Promise<string>;
   /** The client's own key of this payment, under which it sends only this payload. */
   once?: { key: string; payload: object };
   /** Throws ProofInvalid or ProofRejected unless it is of this offer. */

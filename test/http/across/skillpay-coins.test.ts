@@ -97,6 +97,23 @@ test('who has not is asked for money, and told of the packs that are sold', asyn
   t.is((await callSkill(shop, body)).status, 402, 'a coin that is off pays nothing');
 });
 
+test('a pack that the 402 names is bought for the payer, and the next call is paid with its coins', async (t) => {
+  const service = await startService(t);
+  const shop = await shopWith(service, 2);
+  await addSkill(service, { code: 'pack' });
+  const pack = { kind: 'coin_package', resource: null, coin: { code: 'bean', amount: 100, bonus: 5 } } as const;
+  await service.app.store.transaction((tx) => tx.products.update({ code: 'pack' }, pack));
+  const [{ product, price, currency }] = (await callSkill(shop, body)).body.coins.packs;
+  const order = { subject: 'Beans', amount: price, currency, payWay: 'wechat', product, userId: 'u1' };
+  const placed = await shop.call('POST', '/api/v2/payment/pay', order);
+  t.is(placed.status, 201, JSON.stringify(placed.body));
+  await paySkill(service, placed.body.data.orderNo);
+  const called = await callSkill(shop, body, undefined, { 'idempotency-key': 'after-the-pack' });
+  t.is(called.status, 200, JSON.stringify(called.body));
+  t.deepEqual(called.body.data.content, { sky: 'blue' });
+  t.is(await balance(service), 104);
+});
+
 test('the coins come back once, as the product allows', async (t) => {
   const service = await startService(t);
   const shop = await shopWith(service, 10);

@@ -1,0 +1,124 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { verifyRsa2 } from '../../channels/alipay/signature.ts';
+import type { Core } from '../half.ts';
+import type { FaultName } from '../faults.ts';
+import { SimulatorRefusal } from '../refusal.ts';
+import { paymentOf, type Trade } from '../trade.ts';
+import { readText, tradeNoOf, yuan } from './model.ts';
+import { refused, success, type Content } from './reply.ts';
+import type { AlipayRequest } from './request.ts';
+import type { AlipayAccount } from './secrets.ts';
+
+/** The fields that a seller signs, sorted (public integrations of "Machine Pay"; empty ones are dropped). */
+const SIGNED = [
+  'amount',
+  'currency',
+  'goods_name',
+  'out_trade_no',
+  'pay_before',
+  'resource_id',
+  'seller_id',
+  'service_id',
+] as const;
+
+/** What an agent gets for its payment: the value of `Payment-Proof`. */
+export interface AgentPaid {
+  trade: Trade;
+  paymentProof: string;
+}
+
+/**
+ * The steps of Alipay's agent: reads `Payment-Needed`, checks whose it is and that it was not changed, and pays. A bill that is
+ * paid already is not paid again; the proof is the same.
+ */
+export function payBill(
+  core: Core,
+  header: string,
+  accountOf: (appId: string) => AlipayAccount | undefined,
+): AgentPaid {
+  const { protocol, method } = readBill(header);
+  const account = accountOf(method['seller_app_id'] ?? '');
+  if (!account) throw wrong('seller_app_id is unknown.');
+  const facts: Record<string, string> = { ...method, ...protocol };
+  const text = SIGNED.filter((name) => facts[name]).map((name) => `${name}=${facts[name]}`);
+  if (
+    protocol['seller_sign_type'] !== 'RSA2' ||
+    !verifyRsa2(text.join('&'), facts['seller_signature'] ?? '', account.appPublicKey)
+  )
+    throw wrong('seller_signature does not match.');
+  if (!account.sellers.includes(facts['seller_id'] ?? '') || protocol['seller_unique_id'] !== facts['seller_id'])
+    throw wrong('seller_id is not of the app.');
+  if (!/^[\w-]{1,64}$/.test(facts['service_id'] ?? '')) throw wrong('service_id is missing.');
+  const trade = core.trades.find(facts['out_trade_no'] ?? '', { payWay: 'alipay', account: account.name });
+  if (!trade || yuan(trade, trade.minor) !== facts['amount'] || facts['currency'] !== 'CNY')
+    throw wrong('No such bill.');
+  const isPaid = paymentOf(trade) !== undefined;
+  if (!isPaid && !(Date.parse(facts['pay_before'] ?? '') > core.clock.now())) throw wrong('pay_before is over.');
+  trade.details['resourceId'] = facts['resource_id'];
+  if (!isPaid) core.half('alipay').pay(core, trade);
+  const proof = {
+    protocol: { payment_proof: proofOf(account, trade), trade_no: tradeNoOf(trade) },
+    method: { client_session: `session-${trade.id}` },
+  };
+  return { trade, paymentProof: Buffer.from(JSON.stringify(proof)).toString('base64') };
+}
+
+/** alipay.aipay.agent.payment.verify: what a proof is worth. */
+export function verifyProof(
+  core: Core,
+  { account, content }: AlipayRequest,
+  fault: FaultName | undefined,
+): { content: Content } {
+  const proof = readText(content['payment_proof'], 'payment_proof', /^[\w.-]{1,512}$/);
+  const tradeNo = readText(content['trade_no'], 'trade_no', /^\d{16,64}$/);
+  const trade = [...core.ledger.trades.values()].find(
+    (one) => one.payWay === 'alipay' && one.account === account.name && tradeNoOf(one) === tradeNo,
+  );
+  if (!trade || !isEqual(proof, proofOf(account, trade)))
+    throw refused('PAYMENT_PROOF_INVALID', 'The proof is invalid.');
+  const payment = paymentOf(trade);
+  return {
+    content: success({
+      active: payment !== undefined && fault !== 'query-lag',
+      amount: yuan(trade, (payment?.minor ?? trade.minor) + (fault === 'wrong-amount' ? 1 : 0)),
+      out_trade_no: trade.orderNo,
+      trade_no: tradeNo,
+      resource_id: trade.details['resourceId'],
+    }),
+  };
+}
+
+/** alipay.aipay.agent.fulfillment.confirm: the payer has what was paid for; told again it says the same. */
+export function confirmDelivery(core: Core, { account, content }: AlipayRequest): { content: Content } {
+  const tradeNo = readText(content['trade_no'], 'trade_no', /^\d{16,64}$/);
+  const trade = [...core.ledger.trades.values()].find(
+    (one) => one.payWay === 'alipay' && one.account === account.name && tradeNoOf(one) === tradeNo,
+  );
+  if (!trade || paymentOf(trade) === undefined) throw refused('TRADE_NOT_EXIST', 'The trade does not exist.');
+  trade.details['confirmations'] = Number(trade.details['confirmations'] ?? 0) + 1;
+  return { content: success({ trade_no: tradeNo }) };
+}
+
+function readBill(header: string): Record<'protocol' | 'method', Record<string, string>> {
+  try {
+    const bytes = Buffer.from(header, 'base64url');
+    if (bytes.toString('base64url') !== header) throw wrong('Payment-Needed is not base64url.');
+    const { protocol, method } = JSON.parse(bytes.toString('utf8')) as Record<string, Record<string, string>>;
+    if (protocol && method) return { protocol, method };
+  } catch (error) {
+    if (error instanceof SimulatorRefusal) throw error;
+  }
+  throw wrong('Payment-Needed is not a bill.');
+}
+
+function proofOf({ appId, sellerId }: AlipayAccount, trade: Trade): string {
+  return createHmac('sha256', `${appId}.${sellerId}`).update(`proof.${trade.id}`).digest('base64url');
+}
+
+function isEqual(a: string, b: string): boolean {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+}
+
+function wrong(message: string): SimulatorRefusal {
+  return new SimulatorRefusal(400, 'agent_bill_refused', message);
+}

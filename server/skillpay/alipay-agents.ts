@@ -1,0 +1,135 @@
+import { AppError, NotFound } from '../errors.ts';
+import { later } from '../payments/core/plan.ts';
+import type { AgentProof } from '../payments/agent-desk.ts';
+import { readPair } from './claim.ts';
+import type { AlipayAgents } from './dialects/alipay-agent.ts';
+import type { SkillCaller, SkillPair, SkillPorts } from './ports.ts';
+import { ProofInvalid, ProofUnverified } from './refusals.ts';
+
+/** Seconds between the tries to confirm a delivery; after the last one a person is told. */
+const PAUSES = [5, 30, 120, 600, 3600, 6 * 3600, 12 * 3600] as const;
+
+type Needs = Pick<SkillPorts, 'store' | 'now' | 'log' | 'checkpoint'> & {
+  channels: SkillPorts['channels'];
+  payments: Pick<SkillPorts['payments'], 'settleProven' | 'raise'>;
+};
+
+/** Payments by Alipay's agents: their bills, their proofs, and the confirmations that are due for them. */
+export function alipayAgents({ store, now, log, checkpoint, channels, payments }: Needs) {
+  return { withBill, orderOf, confirm } satisfies AlipayAgents & { confirm: unknown };
+
+  /** Made once and kept: the same words for the life of the order, and no second look at an account without agents. */
+  async function withBill(pair: SkillPair): Promise<SkillPair> {
+    const { order, skill } = pair;
+    if (order.payWay !== 'alipay' || order.state !== 'pending' || skill.paymentNeeded !== null) return pair;
+    const { orderNo, amount, currency, expiresAt } = order;
+    try {
+      const { agents } = await channels.forOrder(order);
+      const bill = { orderNo, amount: { minor: amount, currency }, resourceId: skill.resource, expiresAt };
+      const paymentNeeded = agents ? await agents.bill({ ...bill, goodsName: nameOf(order.subject) }) : '';
+      await store.autocommit((tx) => tx.skillOrders.update({ orderNo, paymentNeeded: null }, { paymentNeeded }));
+      return readPairOf(orderNo);
+    } catch (error) {
+      log('warn', 'an offer has no bill for agents', { orderNo, error });
+      return pair;
+    }
+  }
+
+  async function readPairOf(orderNo: string): Promise<SkillPair> {
+    return store.read((tx) => readPair(tx, orderNo));
+  }
+
+  /** A trade that is known is not asked about again; whose it is Alipay's answer says, and settling what it means. */
+  async function orderOf(caller: SkillCaller, proof: AgentProof): Promise<string> {
+    const { clientId, project } = caller;
+    const { tradeNo } = proof;
+    const where = { clientId, payWay: 'alipay', channelTradeNo: tradeNo } as const;
+    const known = await store.read((tx) => tx.orders.find(where));
+    if (known) return noteProof(known.orderNo, tradeNo);
+    const { agents } = (await channels.forNew(project, 'alipay')).channel;
+    if (!agents) throw invalid('is not taken here: the project has no service id for agents');
+    const said = await agents.verify(proof);
+    if (said.kind === 'unknown') {
+      log('warn', 'a proof of an agent was not verified', { tradeNo, cause: said.cause, detail: said.detail });
+      throw said.cause === 'mismatch' ? invalid('is of another payment') : new ProofUnverified();
+    }
+    if (said.kind === 'refused') throw invalid(`was refused by Alipay (${said.code})`);
+    const { order, skill } = await pairOf(said.orderNo, caller);
+    if (order.payWay !== 'alipay' || said.resourceId !== skill.resource) throw invalid('is of another resource');
+    checkpoint('agent.verified');
+    const { channelNo, amount, at } = said;
+    await payments.settleProven(order, { kind: 'paid', channelNo, amount, at, payer: undefined });
+    checkpoint('agent.settled');
+    return noteProof(order.orderNo, tradeNo);
+  }
+
+  async function pairOf(orderNo: string, caller: SkillCaller): Promise<SkillPair> {
+    try {
+      return await store.read((tx) => readPair(tx, orderNo, caller));
+    } catch (error) {
+      throw error instanceof NotFound ? invalid('is of no order of this application') : error;
+    }
+  }
+
+  /** From the first proof on a confirmation is owed, when the content is given. */
+  async function noteProof(orderNo: string, tradeNo: string): Promise<string> {
+    await store.transaction(async (tx) => {
+      const skill = await tx.skillOrders.lock({ orderNo });
+      if (!skill || skill.agentTradeNo !== null) return;
+      const isGiven = skill.fulfilment === 'done';
+      await tx.skillOrders.update({ orderNo }, { agentTradeNo: tradeNo, ...(isGiven && { confirmAt: now() }) });
+    });
+    return orderNo;
+  }
+
+  /** For the job: tells Alipay that the payer has the content; what fails comes again, and is listed when all tries failed. */
+  async function confirm(orderNo: string): Promise<void> {
+    const { order, skill } = await store.read((tx) => readPair(tx, orderNo));
+    const tradeNo = skill.agentTradeNo;
+    if (tradeNo === null || skill.confirmAt === null) return;
+    const message = await tell(order, tradeNo);
+    if (message === undefined) {
+      await store.autocommit((tx) => tx.skillOrders.update({ orderNo }, { confirmAt: null }));
+      return;
+    }
+    const tries = skill.confirmTries + 1;
+    const pause = PAUSES[tries - 1];
+    await store.transaction(async (tx) => {
+      const held = await tx.orders.lock({ orderNo });
+      const confirmAt = pause === undefined ? null : later(now(), pause);
+      const isStill = await tx.skillOrders.update(
+        { orderNo, confirmTries: skill.confirmTries },
+        { confirmAt, confirmTries: tries },
+      );
+      if (held && isStill === 1 && confirmAt === null)
+        await payments.raise(tx, held, {
+          kind: 'delivery_unconfirmed',
+          dedupe: String(tries),
+          detail: { message, tries },
+        });
+    });
+  }
+
+  /** Undefined when Alipay knows; otherwise why not. */
+  async function tell(order: SkillPair['order'], tradeNo: string): Promise<string | undefined> {
+    try {
+      const { agents } = await channels.forOrder(order);
+      if (!agents) return 'The account has no service id for agents any more.';
+      const said = await agents.confirm(tradeNo, { orderNo: order.orderNo });
+      if (said.kind === 'done') return undefined;
+      return said.kind === 'refused' ? `${said.code} ${said.reason}` : `${said.cause}: ${said.detail}`;
+    } catch (error) {
+      if (error instanceof AppError) return error.message;
+      throw error;
+    }
+  }
+}
+
+function invalid(detail: string): ProofInvalid {
+  return new ProofInvalid('Payment-Proof', detail);
+}
+
+/** The name stands in a header, so it is short. */
+function nameOf(subject: string): string {
+  return [...subject].slice(0, 16).join('');
+}

@@ -1,0 +1,53 @@
+import { createPublicKey, createPrivateKey, verify } from 'node:crypto';
+import { firstAdmin, type Admin } from './admin.ts';
+import type { Answer, Service } from './service.ts';
+
+/** What `Payment-Needed` says, as a buyer decodes it. */
+export interface Bill {
+  protocol: Record<string, string>;
+  method: Record<string, string>;
+}
+
+/** The project `default` takes payments of Alipay's agents; gives its administrator. */
+export async function takeAgents(service: Service): Promise<Admin> {
+  await service.app.prepare();
+  const admin = await firstAdmin(service);
+  const settings = { mode: 'simulator', agentServiceId: 'API_7F3A', agentSellerName: 'Tea house' };
+  const { status, body } = await admin.call('POST', '/api/v1/payment/config/alipay?project=default', settings);
+  if (status > 201) throw new Error(JSON.stringify(body));
+  return admin;
+}
+
+/** The bill of a 402, whatever it answers to. */
+export function billOf(answer: Answer | Response): Bill {
+  return JSON.parse(Buffer.from(answer.headers.get('payment-needed') ?? '', 'base64url').toString()) as Bill;
+}
+
+/** Whether the seller signed the bill, by the steps that are published: eight fields sorted, joined, RSA2. */
+export function isSigned({ protocol, method }: Bill, appKeyPem: string): boolean {
+  const facts: Record<string, string | undefined> = { ...protocol, ...method };
+  const names = [
+    'amount',
+    'currency',
+    'goods_name',
+    'out_trade_no',
+    'pay_before',
+    'resource_id',
+    'seller_id',
+    'service_id',
+  ];
+  const text = names.filter((name) => facts[name]).map((name) => `${name}=${facts[name]}`);
+  const key = createPublicKey(createPrivateKey(appKeyPem));
+  return verify(
+    'RSA-SHA256',
+    Buffer.from(text.join('&')),
+    key,
+    Buffer.from(protocol['seller_signature'] ?? '', 'base64'),
+  );
+}
+
+/** The agent pays at Alipay; gives the value of `Payment-Proof`. */
+export async function payBill(service: Service, answer: Answer | Response): Promise<string> {
+  const paid = await service.sim('/sim/agent/pay-bill', { paymentNeeded: answer.headers.get('payment-needed') });
+  return (paid as unknown as { paymentProof: string }).paymentProof;
+}
