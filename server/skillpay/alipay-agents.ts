@@ -39,13 +39,16 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     return store.read((tx) => readPair(tx, orderNo));
   }
 
-  /** A trade that is known is not asked about again; whose it is Alipay's answer says, and settling what it means. */
+  /** A proof that was verified is not asked about again; whose it is Alipay's answer says, and settling what it means. */
   async function orderOf(caller: SkillCaller, proof: AgentProof): Promise<string> {
     const { clientId, project } = caller;
     const { tradeNo } = proof;
     const where = { clientId, payWay: 'alipay', channelTradeNo: tradeNo } as const;
-    const known = await store.read((tx) => tx.orders.find(where));
-    if (known) return noteProof(known.orderNo, tradeNo);
+    const proven = await store.read(async (tx) => {
+      const order = await tx.orders.find(where);
+      return order && tx.skillOrders.find({ orderNo: order.orderNo, agentTradeNo: tradeNo });
+    });
+    if (proven) return proven.orderNo;
     const { agents } = (await channels.forNew(project, 'alipay')).channel;
     if (!agents) throw invalid('is not taken here: the project has no service id for agents');
     const said = await agents.verify(proof);

@@ -1,5 +1,5 @@
 import type { OrderRow } from '../db/entities/orders.ts';
-import { AppError } from '../errors.ts';
+import { AppError, NotFound } from '../errors.ts';
 import type { PayWay } from '../payments/channel.ts';
 import { type KeyClaim, withIntentKey } from '../payments/idempotency.ts';
 import { readPair } from './claim.ts';
@@ -23,7 +23,7 @@ export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf
   const { store, now, log } = ports;
   return async (caller, ended, wanted) => {
     const { orderNo, successor } = ended.skill;
-    const known = successor === null ? undefined : await store.read((tx) => readPair(tx, successor));
+    const known = await find(successor);
     if (known && !isUnplaced(known.order, now())) return known;
     try {
       const keyed = { scope: `app:${caller.clientId}`, route, key: orderNo, body: null } as const;
@@ -32,7 +32,8 @@ export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       log('info', 'an ended offer has no successor yet', { orderNo, code: error.code });
-      return store.read((tx) => readPair(tx, orderNo)).then((pair) => nextOf(pair));
+      // Another request may have made it meanwhile.
+      return find((await store.read((tx) => tx.skillOrders.find({ orderNo })))?.successor ?? null);
     }
   };
 
@@ -46,8 +47,14 @@ export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf
     return offer(caller, request, { claim, inPlaceOf: orderNo });
   }
 
-  /** Another request may have made it meanwhile. */
-  async function nextOf({ skill: { successor } }: SkillPair): Promise<SkillPair | undefined> {
-    return successor === null ? undefined : store.read((tx) => readPair(tx, successor));
+  /** Offers that nobody paid are removed one day. */
+  async function find(orderNo: string | null): Promise<SkillPair | undefined> {
+    if (orderNo === null) return undefined;
+    return store
+      .read((tx) => readPair(tx, orderNo))
+      .catch((error: unknown) => {
+        if (error instanceof NotFound) return undefined;
+        throw error;
+      });
   }
 }

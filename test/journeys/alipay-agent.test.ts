@@ -222,7 +222,12 @@ test('an order that was paid at the QR code before is paid once, whatever the ag
   const { outTradeNo } = offer.body.data;
   await paySkill(service, outTradeNo);
   const proof = await payBill(service, offer);
+  const { protocol, method } = JSON.parse(Buffer.from(proof, 'base64').toString());
+  const forged = Buffer.from(JSON.stringify({ method, protocol: { ...protocol, payment_proof: 'forged' } }));
+  t.is((await prove(shop, forged.toString('base64'))).status, 400, 'also of a trade that is known');
+  t.is((await rowOf(service, outTradeNo))?.agentTradeNo, null);
   t.is((await prove(shop, proof)).status, 200);
+  t.is((await rowOf(service, outTradeNo))?.agentTradeNo, protocol.trade_no);
   t.is((await callSkill(shop, undefined, outTradeNo)).body.data.alreadyFulfilled, true);
   t.like(await tradeOf(service, outTradeNo), { paid: 50 });
 });

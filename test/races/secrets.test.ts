@@ -160,7 +160,10 @@ test('a dump of all tables and the logs of a busy day hold no key, no secret and
   await service.app.messages.flush();
 
   // The signed price of an offer and the signed receipt of a call are told to the payer: neither opens anything.
-  const rows = (await dumpTables(service)).replace(/"(payment_code|receipt|signed_offer|signed_receipt)":"[^"]*"/g, '"$1":"…"');
+  const rows = (await dumpTables(service)).replace(
+    /"(payment_code|receipt|signed_offer|signed_receipt)":"[^"]*"/g,
+    '"$1":"…"',
+  );
   const places = { 'the tables': rows, 'the logs': log.join('') };
   t.true(log.length > 50, 'there are logs');
   t.true(receiver.received.length > 0, 'webhooks went out');
