@@ -219,7 +219,7 @@ test.serial('limits are set by currency, merged, shown in major units, audited, 
   const both = { CNY: { ...none, perDay: 1000.5, ordersPerHour: 60 }, JPY: { ...none, perOrder: 5000 } };
   t.deepEqual((await put(more)).data.limits, both);
   const faults: [object, string, string][] = [
-    [{ CNY: { perDay: 0 } }, '/limits/CNY/perDay', 'amount_invalid'],
+    [{ CNY: { perDay: '' } }, '/limits/CNY/perDay', 'amount_invalid'],
     [{ CNY: { perDay: -1 } }, '/limits/CNY/perDay', 'amount_invalid'],
     [{ CNY: { perDay: 1.001 } }, '/limits/CNY/perDay', 'amount_invalid'],
     [{ CNY: { perMonth: '1e3' } }, '/limits/CNY/perMonth', 'amount_invalid'],
@@ -229,7 +229,7 @@ test.serial('limits are set by currency, merged, shown in major units, audited, 
   ];
   for (const [limits, pointer, code] of faults)
     t.like((await put(limits)).errors[0], { pointer, code }, JSON.stringify(limits));
-  for (const limits of [{ CNY: { perday: 1 } }, { cny: { perDay: 1 } }, { CNY: { ordersPerHour: 0 } }, [], 5])
+  for (const limits of [{ CNY: { perday: 1 } }, { cny: { perDay: 1 } }, { CNY: { ordersPerHour: -1 } }, [], 5])
     t.is((await app.call('PUT', path, { token, body: { limits } })).status, 400, JSON.stringify(limits));
   t.deepEqual((await app.call('GET', path, { token })).body.data.limits, both, 'nothing of it was written');
   t.deepEqual((await put({ JPY: null, CNY: { perDay: null } })).data.limits, { CNY: { ...none, ordersPerHour: 60 } });
