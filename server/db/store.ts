@@ -99,6 +99,7 @@ export function createStatements(em: SqlEntityManager): Statements {
     run: (text, values) => run(em, text, values),
     runWritten: (text, values) => em.execute(text, values as unknown[], 'all'),
     layoutOf: (entity) => layoutOf(em.getMetadata(entity as EntityName)),
+    layoutNamed: (table) => layoutOf(em.getMetadata(TABLES[table as keyof Entities] as EntityName)),
   };
 }
 

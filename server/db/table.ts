@@ -15,6 +15,8 @@ export interface Statements {
   /** Runs one whose values (`?`) MikroORM writes into its text. */
   runWritten(text: string, values: readonly unknown[]): Promise<Ran['rows']>;
   layoutOf(entity: object): Layout;
+  /** The layout of a table by its name in a transaction. */
+  layoutNamed(table: string): Layout;
 }
 
 /** Equality on columns only: operators cannot be expressed, so no caller's object can become one. */
@@ -41,17 +43,38 @@ export class ReadTable<Row extends object> {
     return (await select<Row>(this.#statements, this.#layout, where, () => ' limit 1'))[0];
   }
 
+  /** The same with the rows of other tables that belong to it, all as they are at one moment, in one statement. */
+  async findWith<Found extends Record<string, object>>(
+    where: Where<Row>,
+    beside: { [Name in keyof Found]: Beside<Found[Name]> },
+  ): Promise<(Row & { [Name in keyof Found]: Found[Name][] }) | undefined> {
+    const { bind, values } = binder();
+    const parts = Object.entries<AnyBeside>(beside as object as Record<string, AnyBeside>).map(([name, of]): Part => ({
+      name,
+      of,
+      layout: this.#statements.layoutNamed(of.table),
+    }));
+    const lists = parts.map((part) => `, ${asJson(this.#layout, part, bind)}`).join('');
+    const text = `select ${this.#layout.list}${lists} from ${this.#layout.table}${matching(this.#layout, where, bind)} limit 1`;
+    const [found] = (await this.#statements.run(text, values)).rows;
+    if (!found) return undefined;
+    const rows = parts.map(({ name, layout }) => [
+      name,
+      ((found[`beside_${name}`] ?? []) as Record<string, unknown>[]).map((one) => decoded(layout, one)),
+    ]);
+    return Object.assign(decoded(this.#layout, found), Object.fromEntries(rows)) as Row & {
+      [Name in keyof Found]: Found[Name][];
+    };
+  }
+
   /** All rows that match, in an order, at most `limit`. */
   async list(
     where: Where<Row>,
     { orderBy = {}, limit, offset }: { orderBy?: Order<Row>; limit?: number; offset?: number } = {},
   ): Promise<Row[]> {
-    const by = Object.entries(orderBy).map(
-      ([name, way]) => `${this.#layout.column(name).sql} ${way === 'desc' ? 'desc' : 'asc'}`,
-    );
     return select(this.#statements, this.#layout, where, (bind) =>
       [
-        by.length > 0 ? ` order by ${by.join(', ')}` : '',
+        inOrder(this.#layout, orderBy),
         limit === undefined ? '' : ` limit ${bind(limit)}`,
         offset === undefined ? '' : ` offset ${bind(offset)}`,
       ].join(''),
@@ -143,14 +166,55 @@ async function select<Row extends object>(
   const { bind, values } = binder();
   const text = `select ${layout.list} from ${layout.table}${matching(layout, where, bind)}${tail(bind)}`;
   const { rows } = await statements.run(text, values);
-  return rows.map((found) => {
-    const row: Record<string, unknown> = {};
-    for (const { name, field, decode } of layout.columns) {
-      const value = found[field];
-      row[name] = value === null ? null : decode(value);
-    }
-    return row as Row;
-  });
+  return rows.map((found) => decoded(layout, found) as Row);
+}
+
+function decoded(layout: Layout, found: Record<string, unknown>): object {
+  const row: Record<string, unknown> = {};
+  for (const { name, field, decode } of layout.columns) {
+    const value = found[field];
+    row[name] = value === null ? null : decode(value);
+  }
+  return row;
+}
+
+/** Rows of another table that belong to a row: those with the same value in a column that both have. */
+export interface Beside<Row extends object> {
+  /** Its name in a transaction. */
+  table: string;
+  by: keyof Row & string;
+  where?: Where<Row>;
+  orderBy?: Order<Row>;
+}
+
+interface AnyBeside {
+  table: string;
+  by: string;
+  where?: object;
+  orderBy?: object;
+}
+
+interface Part {
+  name: string;
+  of: AnyBeside;
+  layout: Layout;
+}
+
+/** The rows as a list of JSON objects, null for none. What JSON would round or write otherwise comes as PostgreSQL's own text. */
+function asJson(owner: Layout, { name, of, layout }: Part, bind: Bind): string {
+  const cells = layout.columns.map(({ sql, asText }) => `${layout.table}.${asText ? `${sql}::text as ${sql}` : sql}`);
+  const by = `${layout.table}.${layout.column(of.by).sql} = ${owner.table}.${owner.column(of.by).sql}`;
+  const only = matching(layout, of.where ?? {}, bind).replace(' where ', ' and ');
+  const sorted = inOrder(layout, of.orderBy ?? {});
+  const rows = `select ${cells.join(', ')} from ${layout.table} where ${by}${only}${sorted}`;
+  return `(select json_agg(one) from (${rows}) one) as ${quote(`beside_${name}`)}`;
+}
+
+function inOrder(layout: Layout, orderBy: object): string {
+  const by = Object.entries(orderBy).map(
+    ([name, way]) => `${layout.table}.${layout.column(name).sql} ${way === 'desc' ? 'desc' : 'asc'}`,
+  );
+  return by.length > 0 ? ` order by ${by.join(', ')}` : '';
 }
 
 /** An array means any of its values; anything that is not a plain value is refused before it can reach the database. */
@@ -189,6 +253,8 @@ export interface Column {
   readonly sql: string;
   /** Its name in the database. */
   readonly field: string;
+  /** Whether JSON would lose some of it, or write it in another form. */
+  readonly asText: boolean;
   encode(value: unknown): unknown;
   decode(value: unknown): unknown;
 }
@@ -227,10 +293,12 @@ function makeLayout(meta: EntityMetadata): Layout {
   };
 }
 
+const TEXT: ReadonlySet<string> = new Set(['BigIntType', 'DateType', 'Date']);
+
 function toColumn(property: EntityProperty): Column {
   const [field, ...more] = property.fieldNames;
   if (field === undefined || more.length > 0) throw new TypeError(`${property.name} is not one column`);
-  return { name: property.name, field, sql: quote(field), ...codecOf(property) };
+  return { name: property.name, field, sql: quote(field), asText: TEXT.has(property.type), ...codecOf(property) };
 }
 
 function quote(name: string): string {

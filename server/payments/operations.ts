@@ -63,8 +63,9 @@ export function paymentOperations(ports: Ports) {
       return show(await place(payee, request, { claim }));
     },
     async query(asker: Asker, orderNo: string): Promise<OrderView> {
-      const { order, stale } = await query(asker, orderNo);
-      return reading.complete(order, stale);
+      const { order, stale, around } = await query(asker, orderNo);
+      if (around) return reading.show({ order, around, stale });
+      return { ...(await reading.complete(order)), stale };
     },
     close: async (asker: Asker, orderNo: string, claim?: KeyClaim) => show(await close(asker, orderNo, claim)),
     refund: async (asker: Asker, request: RefundRequest, claim?: KeyClaim) =>

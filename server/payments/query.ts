@@ -1,4 +1,5 @@
 import type { OrderRow } from '../db/entities/orders.ts';
+import type { Around } from '../db/queries/order-shown.ts';
 import type { Via } from './apply.ts';
 import { ask, orderRef } from './ask.ts';
 import type { Outcome } from './channel.ts';
@@ -6,7 +7,7 @@ import { isOpen } from './core/moves.ts';
 import { later } from './core/plan.ts';
 import { canRenew } from './core/wish-order.ts';
 import type { Asker, Ports } from './ports.ts';
-import { findOrder } from './read.ts';
+import { findShown } from './read.ts';
 import { renewCredential } from './renew.ts';
 import { settle } from './settle.ts';
 
@@ -21,6 +22,8 @@ export interface Seen {
   stale: boolean;
   /** What the channel said, when it was asked. */
   said?: Outcome;
+  /** What is shown with it, when it was read and nothing has happened since. */
+  around?: Around;
 }
 
 /**
@@ -40,12 +43,12 @@ export function queryPayment(ports: Ports): QueryPayment {
   }
 
   return async (asker, orderNo) => {
-    const order = await ports.store.read((tx) => findOrder(tx, orderNo, asker.owner));
+    const { order, around } = await ports.store.read((tx) => findShown(tx, orderNo, asker.owner));
     const now = ports.now();
-    if (!isOpen(order.state) || (isFresh(order, now) && !canRenew(order, now))) return { order, stale: false };
+    if (!isOpen(order.state) || (isFresh(order, now) && !canRenew(order, now))) return { order, stale: false, around };
     const refreshed = await within(PATIENCE_MS, look(order, { cause: 'query', actor: asker.actor }));
     if (refreshed) return refreshed;
-    return { order: await ports.store.read((tx) => findOrder(tx, orderNo, asker.owner)), stale: true };
+    return { ...(await ports.store.read((tx) => findShown(tx, orderNo, asker.owner))), stale: true };
   };
 }
 

@@ -11,6 +11,7 @@ import {
   type Position,
   type RefundFilter,
 } from '../db/queries/orders.ts';
+import { type Around, orderShown } from '../db/queries/order-shown.ts';
 import type { ReadTx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import type { Asker, Owner, Ports } from './ports.ts';
@@ -35,10 +36,11 @@ export interface PageOf<Item> {
 export function readPayments({ store, publicUrl, now }: Pick<Ports, 'store' | 'publicUrl' | 'now'>) {
   return {
     /** One order with its refunds, its newest open exception and, while it can be paid, its credential. */
-    order: (asker: Asker, orderNo: string, stale = false) =>
-      store.read(async (tx) => complete(await findOrder(tx, orderNo, asker.owner), stale)),
+    order: (asker: Asker, orderNo: string) => store.read(async (tx) => show(await findShown(tx, orderNo, asker.owner))),
     /** The same for a row that was just settled. */
     complete,
+    /** The same for one that was just read with what is around it. */
+    show,
     orders: (filter: OrderFilter, after: Position | undefined, limit: number) =>
       store.read(async (tx): Promise<PageOf<OrderView>> => {
         const rows = await listOrders(tx, filter, after, limit);
@@ -92,22 +94,24 @@ export function readPayments({ store, publicUrl, now }: Pick<Ports, 'store' | 'p
       }),
   };
 
-  async function complete(order: OrderRow, stale = false): Promise<OrderView> {
+  async function complete(order: OrderRow): Promise<OrderView> {
     // Of an order that was only placed there is nothing to read; what is listed without a move stops its questions or holds its capture.
     const waits = order.captureState === 'pending' || order.nextCheckAt === null || order.expiresAt <= now();
-    const touched = order.sequence > 2 || order.paid > 0n || waits;
-    const [refunds, exceptions, fees] = touched
-      ? await store.read(async (tx) => [
-          await tx.refunds.list({ orderNo: order.orderNo }, { orderBy: { createdAt: 'asc', refundNo: 'asc' } }),
-          await openExceptions(tx, [order.orderNo]),
-          await feesOf(tx, [order], now()),
-        ])
-      : [[], new Map(), new Map()];
-    return {
-      ...viewOrder(order, { refunds, exception: exceptions.get(order.orderNo), stale, fees: fees.get(order.orderNo) }),
-      ...viewCredential(order, publicUrl, now()),
-    };
+    if (order.sequence <= 2 && order.paid === 0n && !waits) return show({ order });
+    return show(await store.read((tx) => findShown(tx, order.orderNo, 'any')));
   }
+
+  function show({ order, around, stale = false }: Shown): OrderView {
+    return { ...viewOrder(order, { ...around, stale }), ...viewCredential(order, publicUrl, now()) };
+  }
+}
+
+/** An order on its way to the wire. */
+interface Shown {
+  order: OrderRow;
+  around?: Around | undefined;
+  /** Its channel could not be asked. */
+  stale?: boolean;
 }
 
 function nextOf<Row extends { createdAt: Date }>(
@@ -116,6 +120,13 @@ function nextOf<Row extends { createdAt: Date }>(
   id: (row: Row) => string,
 ): Position | null {
   return more && last ? { createdAt: last.createdAt, id: id(last) } : null;
+}
+
+/** The order with what is shown with it, or the 404 of nothing when it is another's. */
+export async function findShown(tx: ReadTx, orderNo: string, owner: Owner) {
+  const shown = await orderShown(tx, { orderNo, ...(owner === 'any' ? {} : owner) });
+  if (!shown) throw new NotFound('order');
+  return shown;
 }
 
 /** The order, or the 404 of nothing when it is another's. */

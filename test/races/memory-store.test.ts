@@ -75,6 +75,14 @@ function someStatement(chance: Chance): Statement {
     (tx) => tx.orders.list({ state: states }, { orderBy: { orderNo: 'desc' }, limit: 3 }),
     (tx) => tx.orders.list({ nextCheckAt: at(30) }, { orderBy: { state: 'asc', orderNo: 'asc' }, offset: 1 }),
     (tx) => tx.orders.count({ merchantOrderNo }),
+    (tx) =>
+      tx.orders.findWith<{ refunds: RefundRow; listed: OrderExceptionRow }>(
+        { orderNo, state: states },
+        {
+          refunds: { table: 'refunds', by: 'orderNo', orderBy: { createdAt: 'asc', refundNo: 'desc' } },
+          listed: { table: 'exceptions', by: 'orderNo', where: { state: 'open' }, orderBy: { id: 'asc' } },
+        },
+      ),
     (tx) => tx.refunds.insertIfNew(refund),
     (tx) => tx.refunds.update({ orderNo }, { merchantRefundNo: refund.merchantRefundNo }),
     (tx) => tx.refunds.delete({ refundNo: refund.refundNo }),

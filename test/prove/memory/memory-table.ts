@@ -27,20 +27,39 @@ interface Listing {
   offset?: number;
 }
 
+/** Rows of another table that are read with one. */
+interface Beside {
+  table: string;
+  by: string;
+  where?: Where;
+  orderBy?: Readonly<Record<string, 'asc' | 'desc'>>;
+}
+
 /** One table, with the methods of `server/db/table.ts` and its meaning. */
 export class MemoryTable {
   readonly #name: TableName;
   readonly #shelf: Shelf;
+  readonly #others: (table: string) => Pick<MemoryTable, 'list'>;
   readonly #like = (row: AnyRow, columns: readonly string[]) => this.#shelf.like(row, columns);
 
-  constructor(name: TableName, shelf: Shelf) {
+  constructor(name: TableName, shelf: Shelf, others: (table: string) => Pick<MemoryTable, 'list'>) {
     this.#name = name;
     this.#shelf = shelf;
+    this.#others = others;
   }
 
   async find(where: Where): Promise<AnyRow | undefined> {
     for (const row of this.#shelf.among(where)) if (matches(row, where)) return copyOf(row);
     return undefined;
+  }
+
+  async findWith(where: Where, beside: Readonly<Record<string, Beside>>): Promise<AnyRow | undefined> {
+    const row = await this.find(where);
+    if (!row) return undefined;
+    const lists: Record<string, readonly AnyRow[]> = {};
+    for (const [name, { table, by, where: only, orderBy = {} }] of Object.entries(beside))
+      lists[name] = await this.#others(table).list({ ...only, [by]: row[by] }, { orderBy });
+    return { ...row, ...lists };
   }
 
   lock(where: Where): Promise<AnyRow | undefined> {

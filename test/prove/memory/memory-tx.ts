@@ -12,13 +12,13 @@ export interface Shelves {
 /** A transaction over shelves: whoever runs it puts them back when it fails. */
 export function memoryTx(shelves: Shelves): Tx {
   const tables = Object.fromEntries(
-    TABLE_NAMES.map((name) => [name, new MemoryTable(name, shelves.of(name))]),
+    TABLE_NAMES.map((name) => [name, new MemoryTable(name, shelves.of(name), (table) => others[table]!)]),
   ) as Record<TableName, MemoryTable>;
+  // Nobody fetches bills here, so that no order has fees.
+  const others: Record<string, Pick<MemoryTable, 'list'>> = { ...tables, orderFees: { list: async () => [] } };
   const sql = async (statement: string, parameters: readonly unknown[] = []) => runSql(tables, statement, parameters);
   const tx = {
-    ...tables,
-    // Nobody fetches bills here, so that no order has fees.
-    orderFees: { list: async () => [] },
+    ...others,
     // Nobody limits applications here.
     apps: { find: async () => undefined },
     sql,

@@ -73,7 +73,7 @@ export class Clients {
   query(shop: string, orderNo: string, { id, replica }: Act): Promise<Heard> {
     return this.#ask(`${id} (query)`, { f: 'query', shop, asked: { orderNo }, replica }, async (operations) => {
       const { order, stale } = await operations.query(askerOf(shop), orderNo);
-      return operations.view(order, stale);
+      return { ...(await operations.view(order)), stale };
     });
   }
 
@@ -124,7 +124,7 @@ export class Clients {
     const name = `at the end, ${this.#world.planned(orderNo)}`;
     return this.#ask(name, { f: 'query', asked: { orderNo }, replica: 0 }, async (operations) => {
       const { order, stale } = await operations.query(ADMINISTRATOR, orderNo);
-      return operations.view(order, stale);
+      return { ...(await operations.view(order)), stale };
     });
   }
 
