@@ -1,5 +1,6 @@
 import {
-  currentVersion,
+  type CurrentVersion,
+  currentVersions,
   type HealthNote,
   identitiesSince,
   type IdentityFields,
@@ -23,7 +24,7 @@ import {
   type Transport,
   type UnknownCause,
 } from '../payments/channel.ts';
-import type { Channels, NoticeChannel } from '../payments/ports.ts';
+import type { ActiveChannel, Channels, NoticeChannel } from '../payments/ports.ts';
 import { DebugBesideLive } from './debug-guard.ts';
 import { buildChannel, type Finder, readVersion, type Unseal } from './build.ts';
 import {
@@ -134,38 +135,53 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     return debug || mode !== 'simulator';
   }
 
-  async function current(project: string, payWay: PayWay) {
-    kindOf(payWay);
-    let found = await store.read((tx) => currentVersion(tx, project, payWay));
-    if (!found && debug && parts.seedProject) {
+  /** The versions that take orders, or could if they were enabled. */
+  async function currents(project: string, payWays: readonly PayWay[]): Promise<(CurrentVersion | undefined)[]> {
+    for (const payWay of payWays) kindOf(payWay);
+    const read = () => store.read((tx) => currentVersions(tx, project, payWays));
+    let found = await read();
+    const missing = payWays.find((payWay) => !found.has(payWay));
+    if (missing !== undefined && debug && parts.seedProject) {
       let fault: unknown;
       await parts.seedProject(project).catch((error: unknown) => {
         fault = error;
         log('error', 'the simulator is not available', { project, error });
       });
-      found = await store.read((tx) => currentVersion(tx, project, payWay));
+      found = await read();
       // A start that Debug refuses stays one without a configuration.
-      if (!found && fault !== undefined && !(fault instanceof DebugBesideLive))
-        throw new SimulatorSilent(payWay, fault);
+      if (!found.has(missing) && fault !== undefined && !(fault instanceof DebugBesideLive))
+        throw new SimulatorSilent(missing, fault);
     }
-    return found && counts(found) && found.missing.length === 0 ? found : undefined;
+    return payWays.map((payWay) => {
+      const one = found.get(payWay);
+      return one && counts(one) && one.missing.length === 0 ? one : undefined;
+    });
+  }
+
+  async function active(project: string, payWay: PayWay, found: CurrentVersion | undefined): Promise<ActiveChannel> {
+    if (!found) throw new ChannelNotConfigured(payWay);
+    if (!found.enabled) throw new ChannelDisabled(payWay);
+    const { mode, account, version: configVersion } = found;
+    return { channel: await channelOf(project, payWay, found), kind: kindOf(payWay), mode, account, configVersion };
   }
 
   return {
     kindOf,
     idle: () => health.idle(),
     async forNew(project, payWay) {
-      const found = await current(project, payWay);
-      if (!found) throw new ChannelNotConfigured(payWay);
-      if (!found.enabled) throw new ChannelDisabled(payWay);
-      const channel = await channelOf(project, payWay, found);
-      return {
-        channel,
-        kind: kindOf(payWay),
-        mode: found.mode,
-        account: found.account,
-        configVersion: found.version,
-      };
+      const [found] = await currents(project, [payWay]);
+      return active(project, payWay, found);
+    },
+    async forNewAmong(project, payWays) {
+      const found = await currents(project, payWays);
+      return Promise.all(
+        payWays.map((payWay, at) =>
+          active(project, payWay, found[at]).catch((error: unknown) => {
+            if (error instanceof AppError) return error;
+            throw error;
+          }),
+        ),
+      );
     },
     async forOrder(order) {
       const { project, payWay } = order;
@@ -202,7 +218,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
       return channels.flat();
     },
     async probe(project, payWay, wish) {
-      const found = await current(project, payWay);
+      const [found] = await currents(project, [payWay]);
       if (!found) throw new NothingConfigured(payWay);
       try {
         return await (await channelOf(project, payWay, found)).probe(wish);

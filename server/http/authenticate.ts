@@ -4,11 +4,16 @@ import { refuseBadCredential } from './bad-credential.ts';
 import type { AdminCaller, AppCaller } from './callers.ts';
 import { isWithin } from '../addresses.ts';
 import type { Auth } from './contract.ts';
+import type { AskedKey } from '../payments/idempotency.ts';
 import type { EdgeContext } from './edge.ts';
 import { setRateLimitHeaders } from './rate-limit.ts';
 
 /** Finds out who calls and whether the contract lets them; throws 401, 403 or 429. */
-export async function authenticate(ctx: EdgeContext, auth: Auth): Promise<AdminCaller | AppCaller | undefined> {
+export async function authenticate(
+  ctx: EdgeContext,
+  auth: Auth,
+  asked?: AskedKey,
+): Promise<AdminCaller | AppCaller | undefined> {
   if (auth === 'none') {
     requireAdminNetwork(ctx);
     return undefined;
@@ -20,7 +25,7 @@ export async function authenticate(ctx: EdgeContext, auth: Auth): Promise<AdminC
     if (auth.confirmed) requireConfirmed(admin, auth.confirmed);
     return admin;
   }
-  const app = await authenticateApp(ctx);
+  const app = await authenticateApp(ctx, asked);
   if (auth !== 'any-token') requireScope(app, auth.scope);
   return app;
 }
@@ -42,13 +47,13 @@ function requireAdminNetwork(ctx: EdgeContext): void {
 }
 
 /** Which application calls, by `Authorization: Bearer` and nothing else (RFC 6750 §2.1); counts its own limit. */
-export async function authenticateApp(ctx: EdgeContext): Promise<AppCaller> {
+export async function authenticateApp(ctx: EdgeContext, asked?: AskedKey): Promise<AppCaller> {
   const header = ctx.req.headers.authorization;
   if (header === undefined) throw new Unauthenticated();
   ctx.state.credential = true;
   const token = /^Bearer +(\S+)$/i.exec(header)?.[1] ?? '';
   const app = await ctx.edge.authenticators
-    .app(token, ctx.state.ip)
+    .app(token, ctx.state.ip, asked)
     .catch((error: unknown) => refuseBadCredential(ctx, error));
   await countRequest(ctx, app);
   return app;

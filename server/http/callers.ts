@@ -1,3 +1,5 @@
+import type { AppTerms, AskedKey, KeptKey } from '../payments/idempotency.ts';
+
 /** Whether the password was given in the session within the last minutes; `where-live` holds too where no channel can be live. */
 export interface Confirmed {
   readonly always: boolean;
@@ -25,6 +27,10 @@ export interface AppCaller {
   readonly mode?: string;
   /** Requests a minute for this app; undefined means the configured `RateLimit.PerApp`, 0 means no limit. */
   readonly rateLimit?: number;
+  /** What holds for its payments, as it was when the token was checked; left out = not read with it. */
+  readonly terms?: AppTerms;
+  /** What is kept under the key that was asked about; left out = not read with it. */
+  readonly kept?: KeptKey | null;
 }
 
 /** Whoever makes the request. */
@@ -39,7 +45,8 @@ export interface AdminCredential {
 /** Port of identity: checks credentials; a refusal is thrown as `Unauthenticated` (401) or `Forbidden` (403). */
 export interface Authenticators {
   admin(credential: AdminCredential, ip: string): Promise<AdminCaller>;
-  app(token: string, ip: string): Promise<AppCaller>;
+  /** With `asked` also what is kept under an Idempotency-Key of the application. */
+  app(token: string, ip: string, asked?: AskedKey): Promise<AppCaller>;
   /** Whether the csrf value was made for the session `jti` (HMAC). */
   csrfMatches(csrfToken: string, jti: string): boolean | Promise<boolean>;
 }

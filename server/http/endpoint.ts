@@ -7,7 +7,7 @@ import { type Contract, type Handler, ignoresKey, type Input, KEY_IGNORED } from
 import { HOST_PREFIX } from './cookies.ts';
 import { checkSameSite } from './csrf.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
-import { inputReader, readIdempotencyKey } from './input.ts';
+import { askedKey, inputReader, readIdempotencyKey } from './input.ts';
 import { refusalAnswer } from './refusal-answer.ts';
 import { Reply, type ReplyParts } from './reply.ts';
 
@@ -30,7 +30,9 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
     ctx.state.contract = contract;
     if (ctx.req.headers['idempotency-key'] !== undefined && ignoresKey(ctx.method, contract))
       ctx.set(KEY_IGNORED, 'true');
-    const caller = await authenticate(ctx, contract.auth);
+    const route = `${ctx.method} ${ctx.state.route}`;
+    const asked = contract.idempotent ? askedKey(ctx.req.headers['idempotency-key']) : undefined;
+    const caller = await authenticate(ctx, contract.auth, asked === undefined ? undefined : { route, key: asked });
     ctx.state.caller = caller;
     if (contract.sameSite) checkSameSite(ctx);
     const input = await readInput(ctx);
@@ -40,8 +42,8 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
     if (key === undefined || caller === undefined) return answer.send(ctx, await handle());
     const { body, params } = input;
     const query = contract.query && input.query;
-    const route = `${ctx.method} ${ctx.state.route}`;
-    const request: KeyedRequest = { scope: scopeOf(caller), route, key, body, params, query };
+    const kept = caller.kind === 'app' ? caller.kept : undefined;
+    const request: KeyedRequest = { scope: scopeOf(caller), route, key, body, params, query, kept };
     const run = async (claim: KeyClaim): Promise<Answer> => {
       try {
         return answer.render(await handle(claim));

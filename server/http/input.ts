@@ -113,14 +113,21 @@ function fieldError(issue: z.core.$ZodIssue, prefix: string): FieldError {
 /** Reads the `Idempotency-Key` header, bare or quoted (≤ 255 visible characters); throws a 400 when it is malformed. */
 export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
-  const text = String(header);
-  const key = /^"(.*)"$/.exec(text)?.[1] ?? text;
-  if (!/^[\x21-\x7e]{1,255}$/.test(key) || key.includes('"')) {
+  const key = askedKey(header);
+  if (key === undefined) {
     throw new InvalidRequest('Idempotency-Key must be 1 to 255 visible characters, bare or quoted.', [
       { pointer: '/headers/idempotency-key', code: 'invalid', detail: 'must be 1 to 255 visible characters' },
     ]);
   }
   return key;
+}
+
+/** The key of such a header, if it is one. */
+export function askedKey(header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  const text = String(header);
+  const key = /^"(.*)"$/.exec(text)?.[1] ?? text;
+  return /^[\x21-\x7e]{1,255}$/.test(key) && !key.includes('"') ? key : undefined;
 }
 
 /** A body as it came and as it was read. */

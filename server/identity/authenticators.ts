@@ -3,6 +3,7 @@ import { Forbidden, Unauthenticated } from '../errors.ts';
 import { csrfMatches } from './csrf.ts';
 import { isWithin } from '../addresses.ts';
 import type { AdminState, AppState, IdentityQueries } from './ports.ts';
+import type { AskedKey } from '../db/entities/orders.ts';
 import { scopes as allScopes } from './scopes.ts';
 import { isConfirmed } from './confirm.ts';
 import { createSessionUse, usedSince } from './session-use.ts';
@@ -43,12 +44,16 @@ export interface FoundApp {
   readonly scopes: ReadonlySet<string>;
   readonly mode: 'test' | 'live';
   readonly rateLimit?: number;
+  /** What holds for its payments. */
+  readonly terms: Pick<AppState, 'latePayment' | 'limits'>;
+  /** What is kept under the key that was asked about. */
+  readonly kept: AppState['kept'];
 }
 
 /** Checks the credentials of requests (http/callers.ts describes the port). */
 export interface IdentityAuthenticators {
   admin(credential: { token: string; via: 'bearer' | 'cookie' }): Promise<FoundAdmin>;
-  app(token: string, ip: string): Promise<FoundApp>;
+  app(token: string, ip: string, asked?: AskedKey): Promise<FoundApp>;
   csrfMatches(csrfToken: string, jti: string): boolean;
 }
 
@@ -73,9 +78,9 @@ export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthent
       const confirmed = { always, 'where-live': always || debug };
       return { kind: 'admin', id, username, role, jti, via, confirmed };
     },
-    async app(token, ip) {
+    async app(token, ip, asked) {
       const { subject, generation, jti, scope = '' } = await accessTokens.verify(token);
-      const found = await store.read((tx) => queries.appState(tx, subject, jti));
+      const found = await store.read((tx) => queries.appState(tx, subject, jti, asked));
       if (!lives(found, generation) || !exists(found, debug)) throw new Unauthenticated();
       if (!isWithin(found.allowedIps, ip)) throw addressRefused();
       touch(found);
@@ -113,6 +118,8 @@ function toCaller(app: AppState, scopes: readonly string[], debug: boolean): Fou
     // Debug is refused beside live configurations, so while it is on no order is about real money.
     mode: debug ? 'test' : 'live',
     rateLimit: app.rateLimit ?? undefined,
+    terms: { latePayment: app.latePayment, limits: app.limits },
+    kept: app.kept,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { AdminRow, ApiAppRow, AuditRow, SessionRow } from '../db/entities/identity.ts';
+import type { AskedKey, KeptKey } from '../db/entities/orders.ts';
 import type { ReadTx, Store, Tx } from '../db/store.ts';
 
 export type { AdminRow, ApiAppRow, AuditRow, SessionRow };
@@ -21,8 +22,18 @@ export interface Session {
 /** What every request asks about an application and one token, read at once from the primary. */
 export type AppState = Pick<
   ApiAppRow,
-  'clientId' | 'name' | 'project' | 'kind' | 'scopes' | 'enabled' | 'generation' | 'allowedIps' | 'rateLimit'
-> & { lastUsedAt: Date | null; revoked: boolean };
+  | 'clientId'
+  | 'name'
+  | 'project'
+  | 'kind'
+  | 'scopes'
+  | 'enabled'
+  | 'generation'
+  | 'allowedIps'
+  | 'rateLimit'
+  | 'latePayment'
+  | 'limits'
+> & { lastUsedAt: Date | null; revoked: boolean; kept: KeptKey | null };
 
 /** What every request asks about an administrator and one session. */
 export type AdminState = Pick<AdminRow, 'id' | 'username' | 'role' | 'enabled' | 'generation'> & {
@@ -72,7 +83,8 @@ export interface AuditFilter extends Part {
 
 /** Reads that are more than a row by its key (server/db/queries/identity.ts, audit.ts). */
 export interface IdentityQueries extends SessionQueries {
-  appState(tx: ReadTx, clientId: string, jti: string): Promise<AppState | undefined>;
+  /** With `asked` also what is kept under a key of the application. */
+  appState(tx: ReadTx, clientId: string, jti: string, asked?: AskedKey): Promise<AppState | undefined>;
   adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined>;
   loginState(tx: ReadTx, username: string, addressKey: string): Promise<LoginState>;
   apps(tx: ReadTx, filter: AppFilter): Promise<ApiAppRow[]>;

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import type { IdempotencyKeyRow } from '../db/entities/orders.ts';
+import type { ApiAppRow } from '../db/entities/identity.ts';
+import type { AskedKey, IdempotencyKeyRow, KeptKey } from '../db/entities/orders.ts';
 import type { Store, Tx } from '../db/store.ts';
 import { Conflict, NotAllowed } from '../errors.ts';
 import type { Ports } from './ports.ts';
@@ -20,7 +21,14 @@ export interface KeyedRequest {
   readonly params?: unknown;
   /** Parameters of the query, for the same reason; left out where the operation has none. */
   readonly query?: unknown;
+  /** What is kept under the key, when it was read with the caller; null = nothing. */
+  readonly kept?: KeptKey | null | undefined;
 }
+
+export type { AskedKey, KeptKey };
+
+/** What holds for the payments of an application. */
+export type AppTerms = Readonly<Pick<ApiAppRow, 'latePayment' | 'limits'>>;
 
 /** A finished answer, exactly as it is sent. */
 export interface Answer {
@@ -52,12 +60,24 @@ export type WithKey = (request: KeyedRequest, run: (claim: KeyClaim) => Promise<
 export function createWithKey({ store, now }: Pick<Ports, 'store' | 'now'>): WithKey {
   return async (request, run) => {
     const { claim, stored } = await readClaim(store, request);
-    if (stored?.state === 'done') return replay(stored.status ?? 200, stored.body ?? '');
-    if (stored && isLeased(stored, now())) throw inProgress();
+    const earlier = stored && answerOf(stored, now());
+    if (earlier) return earlier;
     const answer = await run(claim);
+    // What was read with the caller may be older than the body: a refusal must not stand where an answer is kept by now.
+    if (request.kept === null && !claim.taken) {
+      const { stored: since } = await readClaim(store, { ...request, kept: undefined });
+      return (since && answerOf(since, now())) ?? answer;
+    }
     await finish(store, claim, answer.status < 500 ? answer : undefined);
     return answer;
   };
+}
+
+/** The answer that is kept, if it is there; refuses while another request is at it. */
+function answerOf(stored: KeptKey, now: Date): Answer | undefined {
+  if (stored.state === 'done') return replay(stored.status ?? 200, stored.body ?? '');
+  if (isLeased(stored, now)) throw inProgress();
+  return undefined;
 }
 
 /** The protocol for an operation whose answer is the present state of its intent: the key leads there, nothing is kept. */
@@ -120,7 +140,8 @@ export function digest(value: unknown): string {
 
 async function readClaim(store: Store, request: KeyedRequest) {
   const fingerprint = digest({ body: request.body ?? null, params: request.params ?? null, query: request.query });
-  const stored = await store.read((tx) => tx.keys.find(whereOf(request)));
+  const stored =
+    request.kept === undefined ? await store.read((tx) => tx.keys.find(whereOf(request))) : (request.kept ?? undefined);
   if (stored && stored.fingerprint !== fingerprint) throw conflict();
   const resume = stored?.intentNo ?? null;
   const claim: KeyClaim = { ...whereOf(request), fingerprint, resume, taken: false, leasedUntil: null };

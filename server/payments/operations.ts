@@ -1,5 +1,4 @@
 import type { OrderRow } from '../db/entities/orders.ts';
-import { NotFound } from '../errors.ts';
 import { afterIntent } from './ask.ts';
 import { type DisputeAnswer, disputeDeeds } from './answer-dispute.ts';
 import type { ComplaintResult } from './channel.ts';
@@ -17,6 +16,7 @@ import type { PayRequest } from './pay-request.ts';
 import { placePayment } from './place.ts';
 import type { Asker, Ports } from './ports.ts';
 import { queryPayment } from './query.ts';
+import { type PayingApp, payeeOf } from './payee.ts';
 import { findOrder, readPayments } from './read.ts';
 import { refundPayment, type RefundRequest } from './refund.ts';
 import { renewCredential } from './renew.ts';
@@ -51,16 +51,8 @@ export function paymentOperations(ports: Ports) {
 
   return {
     /** Places for an app; its project and its promises about late money come from the app. */
-    async payAs(
-      { person, clientId }: Pick<Asker, 'person'> & { clientId: string },
-      request: PayRequest,
-      claim?: KeyClaim,
-    ): Promise<OrderView> {
-      const app = await ports.store.read((tx) => tx.apps.find({ clientId }));
-      if (!app) throw new NotFound('application');
-      const { project, latePayment, limits } = app;
-      const payee = { clientId, project, latePayment, limits, actor: `app:${clientId}`, person };
-      return show(await place(payee, request, { claim }));
+    async payAs(by: PayingApp, request: PayRequest, claim?: KeyClaim): Promise<OrderView> {
+      return show(await place(await payeeOf(ports, by), request, { claim }));
     },
     async query(asker: Asker, orderNo: string): Promise<OrderView> {
       const { order, stale, around } = await query(asker, orderNo);

@@ -3,7 +3,7 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/store.ts';
 import type { ChannelOptions } from './channel-options.ts';
 import type { PayWay, Scene } from './channel.ts';
-import type { Asker } from './ports.ts';
+import type { ActiveChannel, Asker } from './ports.ts';
 import type { KeyClaim } from './idempotency.ts';
 
 /** A pay request after its schema: amounts in major units, times in seconds. */
@@ -46,6 +46,8 @@ export interface Payee {
 export interface PlaceOptions {
   claim?: KeyClaim | undefined;
   kind?: OrderRow['kind'];
+  /** The channel as the caller has just found it; left out = it is looked up. */
+  active?: ActiveChannel;
   orderNo?: string;
   /** Written in the same transaction as the order. */
   also?: (tx: Tx, order: OrderRow) => Promise<void>;

@@ -24,7 +24,7 @@ export function placePayment(ports: Ports): PlacePayment {
   const capture = capturePayment(ports);
   return async (payee, request, options = {}) => {
     requireUrl(ports, request);
-    const active = await ports.channels.forNew(payee.project, request.payWay);
+    const active = options.active ?? (await ports.channels.forNew(payee.project, request.payWay));
     const draft = draftOrder(active, payee, request, options, ports.now());
     const claim = async (tx: Tx) => {
       const claimed = await claimOrder(ports, tx, draft, request, options);

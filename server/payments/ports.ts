@@ -2,6 +2,7 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Store, Tx } from '../db/store.ts';
 import type { Audit } from '../identity/audit.ts';
+import type { AppError } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { Channel, ChannelKind, Mode, PayWay } from './channel.ts';
@@ -33,6 +34,8 @@ export interface NoticeChannel {
 export interface Channels {
   /** For a new order; refuses with channel_disabled or channel_not_configured (422). */
   forNew(project: string, payWay: PayWay): Promise<ActiveChannel>;
+  /** The same for several at once: of each its channel, or why it takes no orders. */
+  forNewAmong(project: string, payWays: readonly PayWay[]): Promise<(ActiveChannel | AppError)[]>;
   /** For an order in flight: its own account and identity, with that account's newest keys. */
   forOrder(order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion'>): Promise<Channel>;
   /** Every identity of every account whose notices may still arrive for this project, the newest first. */

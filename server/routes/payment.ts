@@ -100,8 +100,8 @@ function buildRoutes(
       { auth: write, body: request, returns: Order, status: 201, idempotent: true, errors: PAY_ERRORS },
       ({ body, caller, request: facts, claim }) => {
         const { project = 'default', ...payment }: z.output<typeof PlacePaymentRequest> & { project?: string } = body;
-        const clientId = caller.kind === 'app' ? caller.clientId : consoleClientId(project);
-        return payAs({ ...askerOf(caller, facts), clientId }, payment, claim);
+        const by = caller.kind === 'app' ? caller : { clientId: consoleClientId(project) };
+        return payAs({ ...by, person: askerOf(caller, facts).person }, payment, claim);
       },
     ),
   );

@@ -1,5 +1,7 @@
 import { AppError, NotFound } from '../errors.ts';
 import { later } from '../payments/core/plan.ts';
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { Channel } from '../payments/channel.ts';
 import type { AgentProof } from '../payments/agent-desk.ts';
 import { readPair } from './claim.ts';
 import type { AlipayAgents } from './dialects/alipay-agent.ts';
@@ -18,15 +20,13 @@ type Needs = Pick<SkillPorts, 'store' | 'now' | 'log' | 'checkpoint'> & {
 export function alipayAgents({ store, now, log, checkpoint, channels, payments }: Needs) {
   return { withBill, orderOf, confirm } satisfies AlipayAgents & { confirm: unknown };
 
-  /** Made once and kept: the same words for the life of the order, and no second look at an account without agents. */
+  /** Of an offer that was written without: made once and kept, the same words for the life of the order, and no second look at an account without agents. */
   async function withBill(pair: SkillPair): Promise<SkillPair> {
     const { order, skill } = pair;
     if (order.payWay !== 'alipay' || order.state !== 'pending' || skill.paymentNeeded !== null) return pair;
-    const { orderNo, amount, currency, expiresAt } = order;
+    const { orderNo } = order;
     try {
-      const { agents } = await channels.forOrder(order);
-      const bill = { orderNo, amount: { minor: amount, currency }, resourceId: skill.resource, expiresAt };
-      const paymentNeeded = agents ? await agents.bill({ ...bill, goodsName: nameOf(order.subject) }) : '';
+      const paymentNeeded = await agentBill(await channels.forOrder(order), order, skill.resource);
       await store.autocommit((tx) => tx.skillOrders.update({ orderNo, paymentNeeded: null }, { paymentNeeded }));
       return readPairOf(orderNo);
     } catch (error) {
@@ -126,6 +126,19 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
       throw error;
     }
   }
+}
+
+/** The bill that agents pay an order by; empty where the account takes no payments of agents. */
+export async function agentBill({ agents }: Channel, order: OrderRow, resourceId: string): Promise<string> {
+  const { orderNo, amount, currency, expiresAt, subject } = order;
+  if (!agents) return '';
+  return agents.bill({
+    orderNo,
+    amount: { minor: amount, currency },
+    resourceId,
+    expiresAt,
+    goodsName: nameOf(subject),
+  });
 }
 
 function invalid(detail: string): ProofInvalid {

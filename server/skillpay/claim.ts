@@ -1,4 +1,5 @@
 import type { SkillOrderRow } from '../db/entities/skillpay.ts';
+import { offerPair } from '../db/queries/skillpay.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import { later } from '../payments/core/plan.ts';
@@ -27,13 +28,11 @@ export async function lockPair(tx: Tx, orderNo: string): Promise<SkillPair> {
   return { order, skill };
 }
 
-/** Both rows without a lock, the order last; of one application when it is named. Throws NotFound. */
+/** Both rows without a lock, as they are at one moment; of one application when it is named. Throws NotFound. */
 export async function readPair(tx: ReadTx, orderNo: string, owner?: { clientId: string }): Promise<SkillPair> {
-  const where = owner ? { orderNo, clientId: owner.clientId } : { orderNo };
-  const skill = await tx.skillOrders.find(where);
-  const order = skill && (await tx.orders.find(where));
-  if (!order || !skill) throw new NotFound('order');
-  return { order, skill };
+  const pair = await offerPair(tx, owner ? { orderNo, clientId: owner.clientId } : { orderNo });
+  if (!pair) throw new NotFound('order');
+  return pair;
 }
 
 /** All the money is back or on its way back. */

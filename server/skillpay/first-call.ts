@@ -1,13 +1,11 @@
 import type { OrderRow } from '../db/entities/orders.ts';
-import { afterIntent } from '../payments/ask.ts';
 import { type KeyClaim, withIntentKey } from '../payments/idempotency.ts';
 import { paymentRequired, type Redeemed } from './answers.ts';
-import { readPair } from './claim.ts';
 import type { CoinCalls } from './coin-calls/calls.ts';
 import { coinsWanted } from './coin-calls/packs.ts';
 import { type Call, firstFault } from './dialects/dialect.ts';
 import { isUnplaced, type MakeOffer } from './offer.ts';
-import type { SkillCaller, SkillPorts, SkillRequest } from './ports.ts';
+import type { SkillCaller, SkillPair, SkillPorts, SkillRequest } from './ports.ts';
 import type { Redeem } from './redeem.ts';
 
 const route = 'POST /api/v2/skillpay/resource';
@@ -52,8 +50,7 @@ export function firstCall(ports: SkillPorts, { offer, redeem, coins }: Ways): Fi
     return resume === null ? undefined : store.read((tx) => tx.orders.find({ orderNo: resume }));
   }
 
-  async function refuse(caller: SkillCaller, request: SkillRequest, { orderNo }: OrderRow, call: Call): Promise<never> {
-    const pair = await afterIntent({ orderNo }, () => store.read((tx) => readPair(tx, orderNo)));
+  async function refuse(caller: SkillCaller, request: SkillRequest, pair: SkillPair, call: Call): Promise<never> {
     throw await paymentRequired(ports, pair, call, {
       why: firstFault(call, pair, now()),
       members: await coinsWanted(ports, caller, request),

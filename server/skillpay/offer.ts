@@ -2,12 +2,16 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import { countOpenOffers } from '../db/queries/skillpay.ts';
 import type { Tx } from '../db/store.ts';
 import type { OfferEntry, SkillOrderRow } from '../db/entities/skillpay.ts';
-import { Conflict, NotAllowed, NotFound } from '../errors.ts';
+import { Conflict } from '../errors.ts';
+import { afterIntent } from '../payments/ask.ts';
+import type { Channel } from '../payments/channel.ts';
 import { digest, type KeyClaim } from '../payments/idempotency.ts';
 import { majorNumber } from '../payments/money.ts';
-import { lockPair } from './claim.ts';
+import { payeeOf } from '../payments/payee.ts';
+import { agentBill } from './alipay-agents.ts';
+import { lockPair, readPair } from './claim.ts';
 import { termsOf } from './dialects/x402-terms.ts';
-import type { SkillCaller, SkillPorts, SkillRequest } from './ports.ts';
+import type { SkillCaller, SkillPair, SkillPorts, SkillRequest } from './ports.ts';
 import { TooManyOffers } from './refusals.ts';
 import { findSkill, payableWays, type Skill } from './resource.ts';
 
@@ -16,6 +20,7 @@ interface Offered {
   request: SkillRequest;
   entries: OfferEntry[];
   inPlaceOf: string | undefined;
+  channel: Channel;
 }
 
 /** So close to the limit that offers of one app are counted one after the other. */
@@ -29,7 +34,7 @@ interface OfferOptions {
 }
 
 /** Makes the order of a first call: price, handler and code are fixed in its own commit. */
-export type MakeOffer = (caller: SkillCaller, request: SkillRequest, options?: OfferOptions) => Promise<OrderRow>;
+export type MakeOffer = (caller: SkillCaller, request: SkillRequest, options?: OfferOptions) => Promise<SkillPair>;
 
 /** The channel never said what the payer needs, so the create is sent again, with the same number. */
 export function isUnplaced({ state, credential, expiresAt }: OrderRow, now: Date): boolean {
@@ -40,14 +45,17 @@ export function isUnplaced({ state, credential, expiresAt }: OrderRow, now: Date
 export function makeOffer(ports: SkillPorts): MakeOffer {
   const { store, payments, codes, now } = ports;
   return async (caller, request, { claim, inPlaceOf } = {}) => {
-    const { payee, enabled } = await payeeOf(caller);
-    if (!enabled)
-      throw new NotAllowed('project_disabled', 'The project is disabled; existing orders are still processed.');
+    const payee = await payeeOf(ports, caller);
     const skill = await findSkill(ports, caller.project, request.resource);
-    const entries = await payableWays(ports, skill, request.payWay);
-    const [{ payWay, mode }] = entries;
+    const ways = await payableWays(ports, skill, request.payWay);
+    const [{ payWay, mode, active }] = ways;
     await codes.prepare(mode);
-    return payments.place(
+    const entries = ways.map((way) => ({ payWay: way.payWay, mode: way.mode }));
+    let written: SkillOrderRow | undefined;
+    const also = async (tx: Tx, of: OrderRow) => {
+      written = await writeOffer(tx, of, skill, { request, entries, inPlaceOf, channel: active.channel });
+    };
+    const order = await payments.place(
       payee,
       {
         subject: skill.name.slice(0, 127),
@@ -57,23 +65,16 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
         expireSeconds: skill.offerTtlSeconds ?? ports.offerTtlSeconds,
         product: skill.code,
       },
-      { kind: 'skillpay', claim, also: (tx, order) => writeOffer(tx, order, skill, { request, entries, inPlaceOf }) },
+      { kind: 'skillpay', active, claim, also },
     );
+    const { orderNo } = order;
+    // Nobody touches the offer of an order that waits for its payer.
+    if (written && order.state === 'pending') return { order, skill: written };
+    return afterIntent({ orderNo }, () => store.read((tx) => readPair(tx, orderNo)));
   };
 
-  async function payeeOf({ clientId }: SkillCaller) {
-    return store.read(async (tx) => {
-      const app = await tx.apps.find({ clientId });
-      if (!app) throw new NotFound('application');
-      const project = await tx.projects.find({ code: app.project });
-      const { latePayment, limits } = app;
-      const payee = { clientId, project: app.project, latePayment, limits, actor: `app:${clientId}` };
-      return { payee, enabled: project?.enabled === true };
-    });
-  }
-
-  async function writeOffer(tx: Tx, order: OrderRow, skill: Skill, of: Offered): Promise<void> {
-    const { request, entries, inPlaceOf } = of;
+  async function writeOffer(tx: Tx, order: OrderRow, skill: Skill, of: Offered): Promise<SkillOrderRow> {
+    const { request, entries, inPlaceOf, channel } = of;
     if (inPlaceOf !== undefined) await replace(tx, inPlaceOf, order.orderNo);
     await requireRoom(tx, order.clientId);
     const input = request.input ?? null;
@@ -94,7 +95,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
       entries,
       signedOffer: null,
       signedReceipt: null,
-      paymentNeeded: null,
+      paymentNeeded: order.payWay === 'alipay' ? await billOf(channel, order, skill.code) : null,
       agentTradeNo: null,
       confirmAt: null,
       confirmTries: 0,
@@ -116,7 +117,8 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
     };
     const [terms] = termsOf({ order, skill: row }, ports.publicUrl);
     const signedOffer = terms ? await ports.terms.offer(terms, order, skill.code) : null;
-    await tx.skillOrders.insert({ ...row, signedOffer });
+    const offered = { ...row, signedOffer };
+    await tx.skillOrders.insert(offered);
     await ports.recordEvent(tx, {
       type: 'skillpay.offered',
       clientId: order.clientId,
@@ -133,6 +135,15 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
         expiresAt: order.expiresAt.toISOString(),
       },
       notifyUrl: order.notifyUrl,
+    });
+    return offered;
+  }
+
+  /** Without it the offer can still be paid in every other way, and the next 402 tries again. */
+  async function billOf(channel: Channel, order: OrderRow, resource: string): Promise<string | null> {
+    return agentBill(channel, order, resource).catch((error: unknown) => {
+      ports.log('warn', 'an offer has no bill for agents', { orderNo: order.orderNo, error });
+      return null;
     });
   }
 

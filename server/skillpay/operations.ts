@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { skillStats, type SkillStatsFilter } from '../db/queries/skillpay.ts';
+import { NotFound } from '../errors.ts';
 import type { KeyClaim } from '../payments/idempotency.ts';
 import { majorNumber } from '../payments/money.ts';
 import type { Redeemed } from './answers.ts';
@@ -59,7 +60,12 @@ export function skillOperations(ports: SkillPorts) {
       const outTradeNo = numberOf(proofs);
       const call = { headers, proofs, bodyDigest };
       if (outTradeNo === undefined) return first(caller, request ?? {}, facts.idempotencyKey(), call);
-      return (await coins.replay(caller, outTradeNo, request)) ?? redeem(caller, outTradeNo, request, call);
+      return redeem(caller, outTradeNo, request, call).catch(async (error: unknown) => {
+        // Calls that coins paid are the rarer ones.
+        const paid = error instanceof NotFound ? await coins.replay(caller, outTradeNo, request) : undefined;
+        if (!paid) throw error;
+        return paid;
+      });
     },
     /** One order with its refunds; asked at the channel while it is open. */
     async query(caller: SkillCaller, outTradeNo: string) {

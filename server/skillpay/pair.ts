@@ -1,4 +1,5 @@
 import type { OrderRow } from '../db/entities/orders.ts';
+import type { AppTerms } from '../payments/idempotency.ts';
 import type { SkillOrderRow } from '../db/entities/skillpay.ts';
 
 /** An order and its pay-per-call part. */
@@ -11,4 +12,6 @@ export interface SkillPair {
 export interface SkillCaller {
   clientId: string;
   project: string;
+  /** Of what was read with its token. */
+  terms?: AppTerms | undefined;
 }

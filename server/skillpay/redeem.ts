@@ -68,7 +68,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     const { order, skill } = pair;
     if (skill.fulfilment !== 'failed' && isRefunded(pair)) throw new OrderRefunded(order.orderNo);
     if (order.state !== 'paid') throw await refusalOf(pair, silent, { call, named: stored });
-    return afterIntent({ orderNo: order.orderNo }, () => deliver(order.orderNo, scanSkipped, call));
+    return afterIntent({ orderNo: order.orderNo }, () => deliver(pair, scanSkipped, call));
   };
 
   function requireSameBody({ skill }: SkillPair, request: SkillRequest | undefined): void {
@@ -128,11 +128,11 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
   }
 
   /** Does the work or waits for whoever does it; the stored result is the answer of all. */
-  async function deliver(orderNo: string, scanSkipped: boolean, call: Call): Promise<Redeemed> {
+  async function deliver(found: SkillPair, scanSkipped: boolean, call: Call): Promise<Redeemed> {
+    const { orderNo } = found.order;
     const end = performance.now() + PATIENCE_MS;
     let mine = false;
-    for (;;) {
-      const pair = await store.read((tx) => readPair(tx, orderNo));
+    for (let pair = found; ; pair = await store.read((tx) => readPair(tx, orderNo))) {
       if (pair.skill.fulfilment === 'done' && !isRefunded(pair))
         return contentAnswer(ports, pair, { replayed: !mine, scanSkipped });
       const left = end - performance.now();

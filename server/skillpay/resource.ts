@@ -3,6 +3,7 @@ import type { OfferEntry } from '../db/entities/skillpay.ts';
 import type { Store } from '../db/store.ts';
 import { AppError, NotAllowed, NotFound } from '../errors.ts';
 import type { PayWay } from '../payments/channel.ts';
+import type { ActiveChannel } from '../payments/ports.ts';
 import { DEMO } from './demo.ts';
 import type { SkillPorts } from './ports.ts';
 import { ResourceRequired } from './refusals.ts';
@@ -37,29 +38,31 @@ export async function findSkill(
   return product;
 }
 
+/** A channel by which a resource can be paid now. */
+export interface PayableWay extends OfferEntry {
+  active: ActiveChannel;
+}
+
 /** The asked channel, or all of the product that take orders, in its order; with the modes that they have now. Never empty. */
 export async function payableWays(
   { channels }: Pick<SkillPorts, 'channels'>,
   skill: Skill,
   asked: PayWay | undefined,
-): Promise<[OfferEntry, ...OfferEntry[]]> {
+): Promise<[PayableWay, ...PayableWay[]]> {
   if (asked !== undefined && !skill.payWays.includes(asked))
     throw new NotAllowed('not_on_sale', `The resource cannot be paid with ${asked}.`);
   const candidates = asked === undefined ? (skill.payWays as PayWay[]) : [asked];
-  let refusal: unknown = new NotAllowed('not_on_sale', 'No payment channel is available for the resource.');
-  const entries: OfferEntry[] = [];
-  for (const payWay of candidates) {
-    try {
-      const { mode } = await channels.forNew(skill.project, payWay);
-      entries.push({ payWay, mode });
-    } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      refusal = error;
-    }
-  }
-  const [first, ...others] = entries;
-  if (!first) throw refusal;
-  return [first, ...others];
+  const found = await channels.forNewAmong(skill.project, candidates);
+  const [first, ...others] = candidates.flatMap((payWay, at): PayableWay[] => {
+    const active = found[at];
+    return active === undefined || active instanceof AppError ? [] : [{ payWay, mode: active.mode, active }];
+  });
+  if (first) return [first, ...others];
+  throw found.findLast((one) => one instanceof AppError) ?? nothingTakesOrders();
+}
+
+function nothingTakesOrders(): NotAllowed {
+  return new NotAllowed('not_on_sale', 'No payment channel is available for the resource.');
 }
 
 function isSkill(product: ProductRow): product is Skill {

@@ -1,4 +1,3 @@
-import type { OrderRow } from '../db/entities/orders.ts';
 import { AppError, NotFound } from '../errors.ts';
 import type { PayWay } from '../payments/channel.ts';
 import { type KeyClaim, withIntentKey } from '../payments/idempotency.ts';
@@ -27,8 +26,7 @@ export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf
     if (known && !isUnplaced(known.order, now())) return known;
     try {
       const keyed = { scope: `app:${caller.clientId}`, route, key: orderNo, body: null } as const;
-      const made = await withIntentKey(store, keyed, (claim) => make(caller, ended, wanted, claim));
-      return await store.read((tx) => readPair(tx, made.orderNo));
+      return await withIntentKey(store, keyed, (claim) => make(caller, ended, wanted, claim));
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       log('info', 'an ended offer has no successor yet', { orderNo, code: error.code });
@@ -37,10 +35,10 @@ export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf
     }
   };
 
-  async function make(caller: SkillCaller, ended: SkillPair, { payWay }: Wanted, claim: KeyClaim): Promise<OrderRow> {
+  async function make(caller: SkillCaller, ended: SkillPair, { payWay }: Wanted, claim: KeyClaim): Promise<SkillPair> {
     const { resume } = claim;
-    const known = resume === null ? undefined : await store.read((tx) => tx.orders.find({ orderNo: resume }));
-    if (known && !isUnplaced(known, now())) return known;
+    const known = resume === null ? undefined : await store.read((tx) => readPair(tx, resume));
+    if (known && !isUnplaced(known.order, now())) return known;
     const { resource, input, orderNo } = ended.skill;
     const all = entriesOf(ended).length > 1;
     const request = { resource, input: input ?? undefined, payWay: payWay ?? (all ? undefined : ended.order.payWay) };

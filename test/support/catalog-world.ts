@@ -82,19 +82,21 @@ export async function catalogWorld(
   const recordEvent = recordEvents(now);
   const channel = stubChannel();
   const audit = createAudit({ now, key: auditKey });
+  const active = (payWay: keyof typeof kinds) => ({
+    channel,
+    kind: kinds[payWay],
+    mode: 'simulator' as const,
+    account: 'stub',
+    configVersion: 1,
+  });
   const base = {
     store,
     now,
     recordEvent,
     audit,
     channels: {
-      forNew: async (_project: string, payWay: keyof typeof kinds) => ({
-        channel,
-        kind: kinds[payWay],
-        mode: 'simulator' as const,
-        account: 'stub',
-        configVersion: 1,
-      }),
+      forNew: async (_project: string, payWay: keyof typeof kinds) => active(payWay),
+      forNewAmong: async (_project: string, payWays: readonly (keyof typeof kinds)[]) => payWays.map(active),
       forOrder: async () => channel,
       forNotices: async () => [],
       kindOf: (payWay: keyof typeof kinds) => kinds[payWay],

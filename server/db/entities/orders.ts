@@ -277,3 +277,9 @@ export type OrderExceptionRow = RowOf<typeof OrderExceptionEntity>;
 export type ChannelMessageRow = RowOf<typeof ChannelMessageEntity>;
 export type NoticeRow = RowOf<typeof NoticeEntity>;
 export type IdempotencyKeyRow = RowOf<typeof IdempotencyKeyEntity>;
+
+/** A key and the operation that it is for, as a request names them. */
+export type AskedKey = Pick<IdempotencyKeyRow, 'route' | 'key'>;
+
+/** What a repeated request under a key is answered by. */
+export type KeptKey = Pick<IdempotencyKeyRow, 'fingerprint' | 'intentNo' | 'state' | 'leasedUntil' | 'status' | 'body'>;

@@ -15,15 +15,24 @@ export interface CurrentVersion {
 
 /** The current version of (project, payWay). */
 export async function currentVersion(tx: ReadTx, project: string, payWay: PayWay): Promise<CurrentVersion | undefined> {
-  const [row] = await tx.prepared<CurrentVersion>(
-    `select c.id::text as "configId", c.version, c.mode, c.account, c.missing, s.enabled,
+  return (await currentVersions(tx, project, [payWay])).get(payWay);
+}
+
+/** The current versions of a project's channels. */
+export async function currentVersions(
+  tx: ReadTx,
+  project: string,
+  payWays: readonly PayWay[],
+): Promise<ReadonlyMap<PayWay, CurrentVersion>> {
+  const rows = await tx.prepared<CurrentVersion & { payWay: PayWay }>(
+    `select s.pay_way as "payWay", c.id::text as "configId", c.version, c.mode, c.account, c.missing, s.enabled,
             s.trust_revision as "trustRevision"
        from channel_states s
        join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
-      where s.project = ? and s.pay_way = ?`,
-    [project, payWay],
+      where s.project = ? and s.pay_way = any(?::text[])`,
+    [project, arrayText(payWays)],
   );
-  return row;
+  return new Map(rows.map(({ payWay, ...version }) => [payWay, version]));
 }
 
 /** A configuration version by name, without its secrets. */

@@ -1,4 +1,5 @@
 import type { AdminState, AppState, IdentityQueries, LoginState } from '../../identity/ports.ts';
+import type { AskedKey, KeptKey } from '../entities/orders.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import { auditAfter, auditLines } from './audit.ts';
 import { admins, apps } from './identity-lists.ts';
@@ -17,16 +18,36 @@ export const identityQueries: IdentityQueries = {
   ...sessionQueries,
 };
 
-/** The application and whether this token of it was revoked: one statement over two primary keys, on every request. */
-async function appState(tx: ReadTx, clientId: string, jti: string): Promise<AppState | undefined> {
-  const [row] = await tx.prepared<Omit<AppState, 'lastUsedAt'> & { lastUsedAt: string | null }>(
-    `select client_id as "clientId", name, project, kind, scopes, enabled, generation, allowed_ips as "allowedIps",
-            rate_limit as "rateLimit", last_used_at as "lastUsedAt",
-            exists(select 1 from revoked_tokens where jti = ?) as revoked
-       from api_apps where client_id = ?`,
-    [jti, clientId],
-  );
-  return row && { ...row, lastUsedAt: dateOf(row.lastUsedAt) };
+const APP_STATE = `select client_id as "clientId", name, project, kind, scopes, enabled, generation,
+  allowed_ips as "allowedIps", rate_limit as "rateLimit", late_payment as "latePayment", limits,
+  last_used_at as "lastUsedAt", exists(select 1 from revoked_tokens where jti = ?) as revoked`;
+
+const KEPT_KEY = `(select json_build_object('fingerprint', k.fingerprint, 'intentNo', k.intent_no, 'state', k.state,
+    'leasedUntil', k.leased_until, 'status', k.status, 'body', k.body)
+  from idempotency_keys k where k.scope = 'app:' || client_id and k.route = ? and k.key = ?)`;
+
+type AppStateRow = Omit<AppState, 'lastUsedAt' | 'kept'> & {
+  lastUsedAt: string | null;
+  kept: (Omit<KeptKey, 'leasedUntil'> & { leasedUntil: string | null }) | null;
+};
+
+/** The application, whether this token of it was revoked and what is kept under its key: one statement over primary keys, on every request. */
+async function appState(tx: ReadTx, clientId: string, jti: string, asked?: AskedKey): Promise<AppState | undefined> {
+  const [row] = asked
+    ? await tx.prepared<AppStateRow>(`${APP_STATE}, ${KEPT_KEY} as kept from api_apps where client_id = ?`, [
+        jti,
+        asked.route,
+        asked.key,
+        clientId,
+      ])
+    : await tx.prepared<AppStateRow>(`${APP_STATE}, null as kept from api_apps where client_id = ?`, [jti, clientId]);
+  if (!row) return undefined;
+  const { kept, lastUsedAt, ...app } = row;
+  return {
+    ...app,
+    lastUsedAt: dateOf(lastUsedAt),
+    kept: kept && { ...kept, leasedUntil: dateOf(kept.leasedUntil) },
+  };
 }
 
 type SessionTime = 'confirmedAt' | 'seenAt';

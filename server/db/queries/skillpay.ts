@@ -1,5 +1,21 @@
 import type { Mode, PayWay } from '../../payments/channel.ts';
+import type { OrderRow } from '../entities/orders.ts';
+import type { SkillOrderRow } from '../entities/skillpay.ts';
 import type { ReadTx } from '../store.ts';
+
+/** An offer and its order, as both are at one moment; of one application when it is named. */
+export async function offerPair(
+  tx: ReadTx,
+  where: { orderNo: string; clientId?: string },
+): Promise<{ order: OrderRow; skill: SkillOrderRow } | undefined> {
+  const found = await tx.skillOrders.findWith<{ orders: OrderRow }>(where, {
+    orders: { table: 'orders', by: 'orderNo' },
+  });
+  if (!found) return undefined;
+  const { orders, ...skill } = found;
+  const [order] = orders;
+  return order && { order, skill: skill as SkillOrderRow };
+}
 
 /** How many unpaid offers of an app can still be paid. */
 export async function countOpenOffers(tx: ReadTx, clientId: string, now: Date): Promise<number> {

@@ -131,11 +131,13 @@ function portsOf(
 ): Ports {
   const kind = KINDS[flavour];
   const channel = channelOf(kind, notices, call);
+  const active = { channel, kind, mode: 'live', account: ACCOUNT, configVersion: 1 } as const;
   return {
     store,
     now,
     channels: {
-      forNew: async () => ({ channel, kind, mode: 'live', account: ACCOUNT, configVersion: 1 }),
+      forNew: async () => active,
+      forNewAmong: async () => [active],
       forOrder: async () => channel,
       forNotices: async () => [
         { channel, mode: 'live', account: ACCOUNT, versions: new Set([1]), payeeVersions: new Set([1]) },

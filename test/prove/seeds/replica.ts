@@ -16,7 +16,7 @@ import { receiveNotice } from '../../../server/payments/notice.ts';
 import { operatorRepairs } from '../../../server/payments/operator.ts';
 import { payerOrders } from '../../../server/payments/payer.ts';
 import { placePayment } from '../../../server/payments/place.ts';
-import type { Channels, Ports } from '../../../server/payments/ports.ts';
+import type { ActiveChannel, Channels, Ports } from '../../../server/payments/ports.ts';
 import { queryPayment } from '../../../server/payments/query.ts';
 import { readPayments } from '../../../server/payments/read.ts';
 import { refundPayment } from '../../../server/payments/refund.ts';
@@ -185,11 +185,13 @@ function channelsOf(world: World, change: (channel: Channel) => Channel): Channe
     });
   };
   const versions = new Set([1]);
+  const active = (payWay: PayWay): ActiveChannel => {
+    const channel = channelOf(payWay);
+    return { channel, kind: KINDS[payWay], mode: 'simulator', account: channel.account, configVersion: 1 };
+  };
   return {
-    async forNew(_project, payWay) {
-      const channel = channelOf(payWay);
-      return { channel, kind: KINDS[payWay], mode: 'simulator', account: channel.account, configVersion: 1 };
-    },
+    forNew: async (_project, payWay) => active(payWay),
+    forNewAmong: async (_project, payWays) => payWays.map(active),
     forOrder: async ({ payWay }) => channelOf(payWay),
     async forNotices(_project, payWay) {
       const channel = channelOf(payWay);

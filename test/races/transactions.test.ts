@@ -1,0 +1,81 @@
+import test, { type ExecutionContext } from 'ava';
+import pg from 'pg';
+import { payOrder } from '../support/orders.ts';
+import { startService } from '../support/service.ts';
+import { addSkill, offerSkill, paySkill, redeemAt } from '../support/skillpay.ts';
+
+/** What a channel said is written beside the requests, many messages at once. */
+const MESSAGES = /^with fresh as materialized/;
+const BEGIN = /^(?:start transaction|begin)\b/i;
+const END = /^(?:commit|rollback)\b(?! to)/i;
+
+/** Counts the transactions of this process: a statement alone is one, and so is everything from begin to commit. */
+function watchTransactions(t: ExecutionContext) {
+  const { query } = pg.Client.prototype;
+  const open = new WeakSet<pg.Client>();
+  let transactions = 0;
+  let statements = 0;
+  pg.Client.prototype.query = function (this: pg.Client, ...words: Parameters<typeof query>) {
+    const [{ text }] = words as unknown as [{ text: string }];
+    if (!MESSAGES.test(text)) {
+      statements += 1;
+      if (BEGIN.test(text)) open.add(this);
+      if (END.test(text)) open.delete(this);
+      if (BEGIN.test(text) || !(open.has(this) || END.test(text))) transactions += 1;
+    }
+    return Reflect.apply(query, this, words);
+  } as never;
+  t.teardown(() => void Object.assign(pg.Client.prototype, { query }));
+  return {
+    forget() {
+      transactions = 0;
+      statements = 0;
+    },
+    seen: () => ({ transactions, statements }),
+  };
+}
+
+test('what merchants do all day takes few transactions', async (t) => {
+  t.timeout(120_000);
+  const service = await startService(t);
+  const shop = await service.merchant({ scopes: ['payment:write', 'payment:read', 'skillpay:call'] });
+  await addSkill(service);
+  const paid = await payOrder(service, shop, { amount: 20 });
+  const offer = await offerSkill(shop);
+  await paySkill(service, offer);
+  await redeemAt(service.url, shop, offer);
+  const tea = { subject: 'Tea', amount: 5, payWay: 'alipay' };
+  const pay = (key?: string) =>
+    shop.call('POST', '/api/v2/payment/pay', tea, key === undefined ? {} : { 'Idempotency-Key': key });
+  // The first of a process builds its channel and notes that the application was used.
+  await pay('first');
+  const { seen, forget } = watchTransactions(t);
+  const scenes: [string, () => Promise<{ status: number }>, { transactions: number; statements: number }][] = [
+    [
+      'the query of a paid order',
+      () => shop.call('GET', `/api/v2/payment/query/${paid}`),
+      { transactions: 2, statements: 2 },
+    ],
+    ['pay', () => pay(), { transactions: 4, statements: 12 }],
+    ['pay with an Idempotency-Key', () => pay('second'), { transactions: 5, statements: 14 }],
+    ['the same again', () => pay('second'), { transactions: 1, statements: 1 }],
+    [
+      'an offer',
+      () => shop.call('POST', '/api/v2/skillpay/resource', { resource: 'weather', payWay: 'alipay' }),
+      { transactions: 5, statements: 21 },
+    ],
+    [
+      'the repeat of a call that was given',
+      () => redeemAt(service.url, shop, offer),
+      { transactions: 2, statements: 2 },
+    ],
+  ];
+  for (const [what, ask, most] of scenes) {
+    forget();
+    t.true((await ask()).status < 403, what);
+    const { transactions, statements } = seen();
+    t.log(`${what}: ${transactions} transactions, ${statements} statements`);
+    t.true(transactions <= most.transactions, `${what}: ${transactions} transactions`);
+    t.true(statements <= most.statements, `${what}: ${statements} statements`);
+  }
+});
