@@ -23,7 +23,12 @@ export interface LoadedConfig {
     drainSeconds: number;
     maxConnections: number;
   };
-  database: DatabaseTarget & { migrate: boolean; allowEmbedded: boolean; poolSize: number; prepared: boolean };
+  database: DatabaseTarget & {
+    migrate: boolean;
+    allowEmbedded: boolean;
+    poolSize: number;
+    prepared: 'auto' | 'on' | 'off';
+  };
   jwt: { secretKey: string | undefined; expirationHours: number; idleMinutes: number };
   oauth: { issuer: string; tokenTtlSeconds: number };
   /** Newest first: the first seals, all of them open. */

@@ -54,6 +54,9 @@ function list<S extends z.ZodType>(item: S, expects: string, sentence: string) {
 /** A hundred years: kept for good. */
 const MOST_DAYS = 36_500;
 
+/** What the key was before it had three values. */
+const OLD_PREPARED: Readonly<Record<string, string>> = { true: 'on', false: 'off' };
+
 const networks = 'a list of IP addresses or CIDR ranges such as 10.0.0.0/8 or ::1';
 const hostAndPort = 'host:port, such as 127.0.0.1:8080 or [::1]:8080';
 
@@ -112,9 +115,14 @@ export const keys = {
     'Allows a connection to a remote PostgreSQL in production that is not encrypted, or whose server is not verified.',
   ),
   'Database.PoolSize': whole(1, 500, 10, 'Connections to PostgreSQL per process.'),
-  'Database.Prepared': flag(
-    true,
-    'Prepares statements once per connection; false behind a pooler in transaction mode, such as PgBouncer.',
+  'Database.Prepared': text(
+    z.preprocess((value) => OLD_PREPARED[String(value)] ?? value, z.enum(['auto', 'on', 'off'])),
+    'auto, on or off',
+    'auto',
+    {
+      sentence:
+        'Prepares statements once per connection; auto does so unless a pooler in transaction mode, such as PgBouncer, would lose them.',
+    },
   ),
   'JWT.SecretKey': optional(
     z.string().refine((value) => Buffer.byteLength(value) >= 32),

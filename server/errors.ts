@@ -83,6 +83,7 @@ export type LocalCode =
   | 'database_missing'
   | 'database_unavailable'
   | 'debug_beside_live'
+  | 'engine_unsupported'
   | 'folder_unusable'
   | 'not_kept'
   | 'schema_outdated'

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
+import { requireEngine } from '../db/engine.ts';
 import { migrate, schemaStatus, type SchemaStatus } from '../db/migrate.ts';
 import { createStore, type Store, type Wake } from '../db/store.ts';
 import { type DatabaseSettings, type OpenDatabase, TIMEOUTS } from '../db/orm.ts';
@@ -59,11 +60,16 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
   const logger = overrides.logger ?? createLogger(config);
   const log: Ports['log'] = (level, message, { error, ...details } = {}) =>
     logger[level]({ ...details, err: error }, message);
+  if (database.pooler?.missing !== undefined)
+    log('warn', 'behind a pooler the reads of this role have no time limit of the database', {
+      hint: database.pooler.missing,
+    });
   const now = overrides.now ?? (() => new Date());
   const [newest] = config.security.masterKeys;
   const migrated = startKeyedAudit({ now, key: deriveAuditKey(newest!) });
   const schema = config.database.migrate ? await migrate(database, migrated) : await schemaStatus(database);
   if (schema.pending.length > 0) throw new SchemaOutdated(schema.pending.length);
+  await requireEngine(database);
   const wakes: Base['wakes'] = {};
   const wake: Wake = (by, row) =>
     by === NEW_TIP ? logger.info(row, 'audit log tip') : outsideRequestTime(() => wakes.wake?.(by, row));

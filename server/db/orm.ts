@@ -6,6 +6,7 @@ import { ENTITIES } from './entities/index.ts';
 import { hideLock, takeFolder } from './embedded-folder.ts';
 import { MIGRATIONS } from './migrations/index.ts';
 import { createDialect } from './pool.ts';
+import { type Bounds, boundsOf, carriesNames, hasBounds, READ_BOUNDS, refusesBounds, roleBounds } from './pooler.ts';
 
 /** Which database to open; `folder` is set for the embedded one. */
 export interface DatabaseSettings {
@@ -15,8 +16,8 @@ export interface DatabaseSettings {
   poolSize?: number;
   /** Other bounds than the service's own (ms; 0 = none), for work that may take its time. */
   timeouts?: Partial<Record<keyof typeof TIMEOUTS, number>>;
-  /** Whether connections keep the plans of statements; not below a pooler that hands them out per transaction. */
-  prepared?: boolean;
+  /** Whether connections keep the plans of statements; `auto` = unless a pooler hands them out per transaction and loses them. */
+  prepared?: 'auto' | 'on' | 'off';
 }
 
 /** The little of MikroORM that this folder shares between both drivers. */
@@ -27,9 +28,19 @@ export interface OpenDatabase {
   orm: Orm;
   kind: DatabaseSettings['kind'];
   em: SqlEntityManager;
+  /** Set where a pooler stands before PostgreSQL. */
+  pooler?: Pooler;
   /** The same database once more, for work that may take its time (PostgreSQL only). */
   reopen?: () => Promise<OpenDatabase>;
   close(): Promise<void>;
+}
+
+/** What a pooler makes of sessions. */
+export interface Pooler {
+  /** Whether plans are kept under names. */
+  prepared: boolean;
+  /** What would bound the statements that stand alone, too; undefined when the role has limits. */
+  missing: string | undefined;
 }
 
 /** Bounds that keep a sick database from hanging a request: nothing waits for longer than these (ms). */
@@ -83,44 +94,68 @@ export async function openDatabase(settings: DatabaseSettings): Promise<OpenData
   return settings.kind === 'pglite' ? openEmbedded(settings) : openPostgres(settings);
 }
 
-async function openPostgres({
-  url,
-  poolSize = 10,
-  prepared = true,
-  timeouts,
-}: DatabaseSettings): Promise<OpenDatabase> {
-  const bounds = { ...TIMEOUTS, ...timeouts };
+/** With the limits as those of the session, or, where a pooler stands before PostgreSQL, of each transaction. */
+async function openPostgres(settings: DatabaseSettings): Promise<OpenDatabase> {
+  const direct = await connect(settings, 'session').catch((error: unknown) => {
+    if (refusesBounds(error)) return undefined;
+    throw error;
+  });
+  if (direct && hasBounds(direct.bounds, boundsFor(settings))) return direct.database;
+  await direct?.database.close();
+  return (await connect(settings, 'transaction')).database;
+}
+
+function boundsFor({ timeouts }: DatabaseSettings): Bounds & Record<keyof typeof TIMEOUTS, number> {
+  return { ...TIMEOUTS, ...timeouts };
+}
+
+/** Connects with limits of a session or of each transaction; tells which ones a session has. */
+async function connect(
+  settings: DatabaseSettings,
+  scope: 'session' | 'transaction',
+): Promise<{ database: OpenDatabase; bounds: Bounds }> {
+  const { url, poolSize = 10, prepared = 'auto' } = settings;
+  const bounds = boundsFor(settings);
+  const ofSession = {
+    statement_timeout: bounds.statement,
+    lock_timeout: bounds.lock,
+    idle_in_transaction_session_timeout: bounds.idleInTransaction,
+  };
   const pool = {
     connectionString: url,
     max: poolSize,
     connectionTimeoutMillis: bounds.connect,
     query_timeout: bounds.query,
-    statement_timeout: bounds.statement,
-    lock_timeout: bounds.lock,
-    idle_in_transaction_session_timeout: bounds.idleInTransaction,
+    ...(scope === 'session' && ofSession),
     keepAlive: true,
     application_name: 'unified-payment-service',
   };
-  const { dialect, end } = createDialect(pool, prepared);
+  const isPooled = scope === 'transaction';
+  const keepsPlans = prepared === 'auto' ? !isPooled || (await carriesNames(pool)) : prepared === 'on';
+  const { dialect, end } = createDialect(pool, keepsPlans, isPooled ? bounds : undefined);
   const orm = await PostgresOrm.init({ ...shared, clientUrl: url, driverOptions: dialect });
+  let found: Bounds;
   // Otherwise the first statement would do it, on a connection of its own beside the one that it has.
   try {
     await orm.connect();
-    await orm.em.getConnection().execute('select 1');
+    found = boundsOf(await orm.em.getConnection().execute(READ_BOUNDS));
   } catch (error) {
     await orm.close(true);
     throw error instanceof Error && /database ".*" does not exist/.test(error.message)
       ? new DatabaseMissing(error)
       : error;
   }
-  return { orm, kind: 'postgres', em: orm.em, reopen, close };
+  const missing =
+    found.statement > 0 && found.lock > 0 ? undefined : roleBounds(decodeURIComponent(new URL(url).username), bounds);
+  const pooler = isPooled ? { pooler: { prepared: keepsPlans, missing } } : {};
+  return { database: { orm, kind: 'postgres', em: orm.em, reopen, close, ...pooler }, bounds: found };
 
   function reopen(): Promise<OpenDatabase> {
     return openPostgres({
       kind: 'postgres',
       url,
       poolSize: 2,
-      prepared,
+      prepared: keepsPlans ? 'on' : 'off',
       timeouts: { query: 0, statement: 0, idleInTransaction: 0 },
     });
   }

@@ -2,15 +2,18 @@ import { PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kys
 import { hash } from 'node:crypto';
 import { DatabaseError, Pool, type PoolClient, type PoolConfig, type QueryConfig, TypeOverrides, types } from 'pg';
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { type Bounds, localBounds } from './pooler.ts';
 
 /**
  * A dialect for MikroORM over a pool of `pg`. With `prepared` every connection keeps the plans of statements with bound
  * values: PostgreSQL then parses and plans each of them once for a connection, and not once for a call. Without it
- * nothing is left on a connection after a transaction, so that a pooler may hand it to somebody else.
+ * nothing is left on a connection after a transaction, so that a pooler may hand it to somebody else. `local` are limits that
+ * every transaction sets for itself, where a session cannot have them.
  */
 export function createDialect(
   options: PoolConfig,
   prepared: boolean,
+  local?: Bounds,
 ): { dialect: PostgresDialect; end: () => Promise<void> } {
   const pool = new Pool({ ...options, types: rawInstants() });
   // A connection that the server ends is an event first; without a listener it would end the process. The statement on it fails by itself.
@@ -19,7 +22,7 @@ export function createDialect(
   let ended: Promise<void> | undefined;
   /** Resolves when every connection was given back and closed. */
   const end = () => (ended ??= pool.end());
-  return { dialect: new PostgresDialect({ pool: { ...wrap(pool, prepared), end } }), end };
+  return { dialect: new PostgresDialect({ pool: { ...wrap(pool, prepared, local), end } }), end };
 }
 
 /** Days and instants stay text: MikroORM and our tables read them so, from both drivers. */
@@ -30,12 +33,13 @@ function rawInstants(): TypeOverrides {
   return overrides;
 }
 
-function wrap(pool: Pool, prepared: boolean): Omit<PostgresPool, 'end'> {
+function wrap(pool: Pool, prepared: boolean, local: Bounds | undefined): Omit<PostgresPool, 'end'> {
   const nameOf = prepared ? createNames() : () => undefined;
   const { query_timeout: own = 0 } = pool.options as PoolConfig;
+  const begins = local && localBounds(local);
   const health: Health = { turn: 0, lostAt: 0 };
   const clients = new WeakMap<PoolClient, WatchedClient>();
-  pool.on('connect', (client) => void clients.set(client, wrapClient(client, { nameOf, health, own })));
+  pool.on('connect', (client) => void clients.set(client, wrapClient(client, { nameOf, health, own, begins })));
   return {
     options: pool.options,
     async connect() {
@@ -100,12 +104,15 @@ interface Wrapping {
   health: Health;
   /** Milliseconds after which pg gives a statement up by itself. */
   own: number;
+  /** What follows the statement that begins a transaction. */
+  begins: string | undefined;
 }
 
-function wrapClient(client: PoolClient, { nameOf, health, own }: Wrapping): WatchedClient {
+function wrapClient(client: PoolClient, { nameOf, health, own, begins }: Wrapping): WatchedClient {
   async function query(text: string, values: readonly unknown[]): Promise<unknown> {
     const time = requestTime();
     const statement: Statement = { text, values: values as unknown[] };
+    if (begins !== undefined && BEGIN.test(text)) statement.text += begins;
     if (values.length > 0) statement.name = nameOf(text);
     // A statement for which no time is left is not sent, so it says nothing about the connection.
     if (time) limit(statement, time.leftFor(text), own);
@@ -132,6 +139,8 @@ function wrapClient(client: PoolClient, { nameOf, health, own }: Wrapping): Watc
   };
   return watched;
 }
+
+const BEGIN = /^(?:start transaction|begin)\b/i;
 
 /** A statement as pg takes it. */
 interface Statement extends QueryConfig {

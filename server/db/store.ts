@@ -56,7 +56,12 @@ export function createStore(database: OpenDatabase, wake: Wake, { committed, fai
       return result;
     },
     read: (work) => work(reader),
-    autocommit: (work) => work(createTx(createSingle(alone), () => {})).catch(told),
+    // Behind a pooler only a transaction can have limits.
+    autocommit: (work) =>
+      (database.pooler
+        ? transaction(database, (em) => work(createTx(createSingle(createStatements(em)), () => {})))
+        : work(createTx(createSingle(alone), () => {}))
+      ).catch(told),
   };
 }
 

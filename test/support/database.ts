@@ -6,6 +6,7 @@ import { migrate } from '../../server/db/migrate.ts';
 import { MIGRATIONS } from '../../server/db/migrations/index.ts';
 import { openDatabase, type OpenDatabase } from '../../server/db/orm.ts';
 import { createStore, type Store } from '../../server/db/store.ts';
+import { throughPooler } from './pgbouncer.ts';
 import { testPostgresUrl } from './postgres.ts';
 
 /** A machine that is busy makes a test slow and not red: only tests of a sick database have the service's own bounds. */
@@ -63,7 +64,7 @@ export async function createDatabase(): Promise<{ url: string; drop: () => Promi
   const template = await ensureTemplate(admin);
   await withAdmin(admin, ({ em }) => em.execute(`create database ${name} template ${template}`));
   return {
-    url: at(admin, name),
+    url: await throughPooler(at(admin, name)),
     drop: async () => {
       await takeLastLooks(at(admin, name));
       await withAdmin(admin, ({ em }) => em.execute(`drop database if exists ${name} with (force)`));

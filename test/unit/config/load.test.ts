@@ -29,7 +29,7 @@ test('with nothing set, the defaults of the contract hold', (t) => {
       migrate: true,
       allowEmbedded: false,
       poolSize: 10,
-      prepared: true,
+      prepared: 'auto',
     },
     jwt: { secretKey: undefined, expirationHours: 24, idleMinutes: 120 },
     oauth: { issuer: 'http://127.0.0.1:8080', tokenTtlSeconds: 3600 },

@@ -1,0 +1,80 @@
+import type { SqlEntityManager } from '@mikro-orm/postgresql';
+import { LocalError } from '../errors.ts';
+import type { OpenDatabase } from './orm.ts';
+import { run } from './store.ts';
+
+/** The database speaks PostgreSQL's protocol and lacks what money is kept right with (503). */
+class EngineUnsupported extends LocalError {
+  constructor(lack: string, cause?: unknown) {
+    super('engine_unsupported', 503, `This database cannot be used: ${lack}.`, {
+      hint: 'server/db/README.md says what a database must offer, and which ones do.',
+      ...(cause !== undefined && { cause }),
+    });
+  }
+}
+
+/** The class of the locks that are tried; the second number is drawn, so that replicas may start at once. */
+const CLASS = 1_702_258_031;
+
+/** What a lack is called, and how it shows; each in one transaction that changes nothing. */
+const PROBES: Readonly<Record<string, (em: SqlEntityManager) => Promise<boolean>>> = {
+  'a lock that a transaction holds is not shown by pg_locks, so a reader of the event log could pass a number that is not committed yet':
+    async (em) => {
+      const key = Math.floor(Math.random() * 0x7fff_ffff);
+      await run(em, 'select pg_advisory_xact_lock_shared(cast($1 as int), cast($2 as int))', [CLASS, key]);
+      const { rows } = await run(
+        em,
+        `select count(*) as held from pg_locks l
+          where l.locktype = 'advisory' and l.objsubid = 2 and cast(l.classid as bigint) = $1
+            and cast(l.objid as bigint) = $2 and l.granted
+            and l.database = (select d.oid from pg_database d where d.datname = current_database())`,
+        [CLASS, key],
+      );
+      return Number(rows[0]?.['held']) === 1;
+    },
+  'rows cannot be locked with SKIP LOCKED, so two replicas would do the same work': async (em) => {
+    await run(em, 'select 1 from rate_limits limit 1 for update skip locked', []);
+    return true;
+  },
+  'a part of a transaction cannot be taken back alone (savepoints)': async (em) => {
+    await run(em, 'savepoint part', []);
+    await run(em, `select set_config('pay.probe', 'part', true)`, []);
+    await run(em, 'rollback to savepoint part', []);
+    const { rows } = await run(em, `select coalesce(current_setting('pay.probe', true), '') as left`, []);
+    return rows[0]?.['left'] === '';
+  },
+  'how far a sequence is cannot be read, so the end of the event log is unknown': async (em) => {
+    const { rows } = await run(em, 'select last_value, is_called from events_sequence_seq', []);
+    return rows.length === 1;
+  },
+  'a unique index over a part of a table is missing, so an order could be placed twice': async (em) => {
+    const { rows } = await run(
+      em,
+      `select count(*) as found from pg_index i join pg_class c on c.oid = i.indrelid
+        where c.relname = 'orders' and i.indisunique and i.indpred is not null and i.indisvalid`,
+      [],
+    );
+    return Number(rows[0]?.['found']) > 0;
+  },
+};
+
+/** Tries what the service relies on; throws EngineUnsupported with a sentence. The schema must be up to date. */
+export async function requireEngine({ em, kind }: OpenDatabase): Promise<void> {
+  if (kind !== 'postgres') return;
+  for (const [lack, probe] of Object.entries(PROBES)) {
+    const isThere = await em
+      .fork({ useContext: false })
+      .transactional(probe)
+      .catch((error: unknown) => {
+        if (isOutage(error)) throw error;
+        throw new EngineUnsupported(lack, error);
+      });
+    if (!isThere) throw new EngineUnsupported(lack);
+  }
+}
+
+/** Connections that break, a server that starts or ends, time-outs: nothing is said about what it can do. */
+function isOutage(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code !== 'string' || !/^(?:0A|22|25|2B|3|42|F0|HV|P0|XX)/.test(code);
+}

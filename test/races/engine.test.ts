@@ -1,0 +1,60 @@
+import test, { type ExecutionContext } from 'ava';
+import { requireEngine } from '../../server/db/engine.ts';
+import { openDatabase } from '../../server/db/orm.ts';
+import { embeddedDatabase, postgresDatabase } from '../support/database.ts';
+import { buildApp } from '../../server/app.ts';
+import { ensureEmbeddedSecrets } from '../../config/embedded-secrets.ts';
+import { loadConfig } from '../../config/load.ts';
+
+/** A PostgreSQL whose catalogue is seen through views of another schema, as an engine may show it that is none. */
+async function disguised(t: ExecutionContext, statements: readonly string[]) {
+  const { url, database } = await postgresDatabase(t);
+  await database.em.execute('create schema disguise');
+  for (const statement of statements) await database.em.execute(statement);
+  const name = new URL(url).pathname.slice(1);
+  await database.em.execute(`alter database ${name} set search_path = disguise, pg_catalog, public`);
+  const seen = await openDatabase({ kind: 'postgres', url, poolSize: 2 });
+  t.teardown(() => seen.close());
+  return { seen, url };
+}
+
+const HIDDEN = [`create view disguise.pg_locks as select * from pg_catalog.pg_locks where locktype <> 'advisory'`];
+
+test('PostgreSQL and the embedded database have what is needed', async (t) => {
+  const { database } = await postgresDatabase(t);
+  await t.notThrowsAsync(requireEngine(database));
+  await t.notThrowsAsync(requireEngine((await embeddedDatabase(t)).database));
+});
+
+test('a database whose pg_locks hides advisory locks is refused at start, with a sentence', async (t) => {
+  const { seen, url } = await disguised(t, HIDDEN);
+  const refusal = { code: 'engine_unsupported', message: /not shown by pg_locks/ };
+  await t.throwsAsync(requireEngine(seen), refusal);
+  const env = {
+    PAY_DATABASE_URL: url,
+    PAY_JWT_SECRET_KEY: 'k'.repeat(40),
+    PAY_SECURITY_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    PAY_LOG_LEVEL: 'silent',
+  };
+  const config = await ensureEmbeddedSecrets(loadConfig({ argv: {}, env, cwd: '/' }));
+  await t.throwsAsync(buildApp(config), refusal);
+});
+
+test('locks that are taken and do nothing are noticed', async (t) => {
+  const { seen } = await disguised(t, [
+    'create function disguise.pg_advisory_xact_lock_shared(int, int) returns void language sql as $$ select $$',
+  ]);
+  await t.throwsAsync(requireEngine(seen), { code: 'engine_unsupported', message: /not shown by pg_locks/ });
+});
+
+test('locks that do not exist are a lack of the engine, a lost connection is none', async (t) => {
+  const { seen } = await disguised(t, [
+    `create function disguise.pg_advisory_xact_lock_shared(int, int) returns void language plpgsql as
+       $$ begin raise exception 'unimplemented' using errcode = '0A000'; end $$`,
+  ]);
+  await t.throwsAsync(requireEngine(seen), { code: 'engine_unsupported' });
+  const { database } = await postgresDatabase(t);
+  await database.close();
+  const error = await t.throwsAsync(requireEngine(database));
+  t.not((error as { code?: string }).code, 'engine_unsupported');
+});

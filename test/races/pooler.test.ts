@@ -1,0 +1,111 @@
+import test, { type ExecutionContext } from 'ava';
+import { openDatabase } from '../../server/db/orm.ts';
+import { createRateLimits } from '../../server/db/rate-limits.ts';
+import { createStore } from '../../server/db/store.ts';
+import { inParallel } from '../support/counts.ts';
+import { createDatabase, PATIENT } from '../support/database.ts';
+import { pgbouncerVersion, startPgbouncer } from '../support/pgbouncer.ts';
+
+const version = pgbouncerVersion();
+/** From 1.21 on it can carry named statements, and from 1.24 on it does so by itself. */
+const carries = version !== undefined && Number(version.split('.')[1]) >= 24;
+
+const SHORT = { query: 20_000, statement: 700, lock: 300 };
+
+/** A database through a pooler of the test's own. */
+async function pooled(
+  t: ExecutionContext,
+  {
+    timeouts = PATIENT,
+    ...options
+  }: NonNullable<Parameters<typeof startPgbouncer>[1]> & { timeouts?: Partial<typeof PATIENT> } = {},
+) {
+  const { url: direct, drop } = await createDatabase();
+  const pooler = await startPgbouncer(direct, options);
+  const url = pooler.at(direct);
+  const database = await openDatabase({ kind: 'postgres', url, poolSize: 6, timeouts });
+  t.teardown(async () => {
+    await database.close();
+    await pooler.stop();
+    await drop();
+  });
+  return { url, database, store: createStore(database, () => {}) };
+}
+
+if (version === undefined)
+  test('behind a pooler', (t) => {
+    t.log('Not run: this machine has no pgbouncer.');
+    t.pass();
+  });
+else {
+  for (const [how, more] of [
+    ['its defaults', []],
+    [
+      'limits of sessions ignored',
+      ['ignore_startup_parameters = statement_timeout,lock_timeout,idle_in_transaction_session_timeout'],
+    ],
+  ] as const)
+    test(`PgBouncer in transaction mode with ${how}: every transaction has the limits, and plans are named only where they are carried`, async (t) => {
+      const { database, store } = await pooled(t, { more, timeouts: SHORT });
+      t.is(database.pooler?.prepared, carries);
+      t.regex(
+        String(database.pooler?.missing),
+        /alter role postgres set statement_timeout = 700; alter role postgres set lock_timeout = 300/,
+      );
+      const of = (name: string) => `select current_setting('${name}') as is`;
+      const bounds = await store.transaction(async (tx) => [
+        await tx.sql(of('statement_timeout')),
+        await tx.sql(of('lock_timeout')),
+        await tx.sql(of('idle_in_transaction_session_timeout')),
+      ]);
+      t.deepEqual(bounds.flat(), [{ is: '700ms' }, { is: '300ms' }, { is: '10s' }]);
+      // Nothing of it stays on the connection.
+      t.deepEqual(await store.read((tx) => tx.sql(of('statement_timeout'))), [{ is: '0' }]);
+      await t.throwsAsync(
+        store.transaction((tx) => tx.sql('select pg_sleep(5)')),
+        { message: /statement timeout/ },
+      );
+      await t.throwsAsync(
+        store.autocommit((tx) => tx.sql('select pg_sleep(5)')),
+        { message: /statement timeout/ },
+      );
+    });
+
+  test('two services over four connections of a pooler never get each other’s rows, plans or locks', async (t) => {
+    const { database, store, url } = await pooled(t, { connections: 4 });
+    const other = await openDatabase({ kind: 'postgres', url, poolSize: 6, timeouts: PATIENT });
+    t.teardown(() => other.close());
+    const stores = [store, createStore(other, () => {})];
+    const limits = createRateLimits(database);
+    const row = (jti: string) => ({ jti, owner: 'o', expiresAt: new Date(0), revokedAt: new Date(0) });
+    await inParallel(400, 24, async (turn) => {
+      const mine = stores[turn % 2]!;
+      const jti = `j-${turn}`;
+      await mine.transaction(async (tx) => {
+        await tx.advisoryLock(`l-${turn % 7}`);
+        await tx.revokedTokens.insert(row(jti));
+        await tx.savepoint((part) => part.revokedTokens.update({ jti }, { owner: jti }));
+      });
+      t.is((await mine.read((tx) => tx.revokedTokens.find({ jti })))?.owner, jti);
+      t.deepEqual(await mine.read((tx) => tx.prepared('select ?::int + ?::int as sum', [turn, 1])), [
+        { sum: turn + 1 },
+      ]);
+      t.true((await limits.consume(jti, 1, 60)).allowed);
+    });
+    t.is(await store.read((tx) => tx.revokedTokens.count({})), 400);
+  });
+
+  test('Database.Prepared = on and off say it themselves', async (t) => {
+    const { url, drop } = await createDatabase();
+    const pooler = await startPgbouncer(url);
+    t.teardown(async () => {
+      await pooler.stop();
+      await drop();
+    });
+    for (const prepared of ['on', 'off'] as const) {
+      const database = await openDatabase({ kind: 'postgres', url: pooler.at(url), poolSize: 2, prepared });
+      t.is(database.pooler?.prepared, prepared === 'on');
+      await database.close();
+    }
+  });
+}
