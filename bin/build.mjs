@@ -50,6 +50,16 @@ function makeExplorer() {
   return status === 0;
 }
 
+/** The help of every command, so that it is shown without loading one. */
+function makeHelp() {
+  const program = join(draft, 'cli', 'help-files.js');
+  const run = `import(process.argv[1]).then(({ writeHelpFiles }) => writeHelpFiles(process.argv[2]))`;
+  const args = ['--eval', run, pathToFileURL(program).href, join(draft, 'cli', 'help')];
+  const { status, error } = spawnSync(findNode(), args, { cwd: root, stdio: 'inherit' });
+  if (error) throw error;
+  return status === 0;
+}
+
 /** That of the development packages, since the machine's may be too old for what is built. */
 function findNode() {
   try {
@@ -69,7 +79,7 @@ function main() {
   try {
     if (!compile(compiler)) return false;
     copyAssets();
-    if (!makeExplorer()) return false;
+    if (!makeExplorer() || !makeHelp()) return false;
     chmodSync(join(draft, 'bin', 'payctl.js'), 0o755);
     // What runs from the old folder meanwhile sees all of the old one or all of the new one.
     rmSync(out, { recursive: true, force: true });

@@ -7,7 +7,7 @@ const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < 24 || (major === 24 && minor < 15)) {
   process.stderr.write(`payctl needs Node.js 24.15 or newer; this is ${process.versions.node}.\n`);
   process.exitCode = 1;
-} else {
+} else if (!(await answerAtOnce(process.argv.slice(2)))) {
   // Below the user's own folder: what others could write to is never run as code.
   const cache =
     process.env['NODE_COMPILE_CACHE'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'payctl');
@@ -23,4 +23,17 @@ if (major < 24 || (major === 24 && minor < 15)) {
     cwd: process.cwd(),
     signal: cancel.signal,
   });
+}
+
+/** What needs no parser: loading one, or the cache of compiled code, would take longer than the answer. */
+async function answerAtOnce(argv: readonly string[]): Promise<boolean> {
+  const last = argv.at(-1) ?? '--help';
+  if (argv.length === 1 && (last === '--version' || last === '-V')) {
+    const { packageVersion } = await import('../cli/version.ts');
+    process.stdout.write(`${packageVersion()}\n`);
+    return true;
+  }
+  if (last !== '--help' && last !== '-h') return false;
+  const { helpAtOnce } = await import('../cli/at-once.ts');
+  return helpAtOnce(argv, { stdout: process.stdout, env: process.env });
 }

@@ -1,33 +1,46 @@
-import type { Command, Option } from 'commander';
-import { examplesOf } from './options.ts';
 import type { Style } from './style.ts';
 import { widest } from './values.ts';
 import { displayWidth, padTo, wrap } from './width.ts';
 
-/** The help of a command: what it does, examples first, then usage, arguments, verbs and flags. */
-export function helpText(command: Command, style: Style, columns: number): string {
-  const lines = command.parent ? commandLines(command, style, columns) : rootLines(command, style, columns);
+type Rows = readonly (readonly [string, string])[];
+
+/** What the help of payctl itself says. */
+export interface RootPage {
+  description: string;
+  /** Of all commands: they decide how wide the first column is. */
+  names: readonly string[];
+  groups: readonly (readonly [string, Rows])[];
+  flags: Rows;
+}
+
+/** What the help of a command says. */
+export interface CommandPage {
+  description: string;
+  examples: readonly string[];
+  usage: string;
+  args: Rows;
+  verbs: Rows;
+  flags: Rows;
+}
+
+/** One or the other. */
+export type HelpPage = RootPage | CommandPage;
+
+/** Wider help is not easier to read. */
+export const MOST_COLUMNS = 110;
+
+/** The help as text: what it does, examples first, then usage, arguments, verbs and flags. */
+export function helpText(page: HelpPage, style: Style, columns: number): string {
+  const lines = 'groups' in page ? rootLines(page, style, columns) : commandLines(page, style, columns);
   return `${lines.join('\n')}\n`;
 }
 
-function rootLines(program: Command, style: Style, columns: number): string[] {
-  const groups = Map.groupBy(visibleCommands(program), (command) => command.helpGroup() || 'Other');
-  const width = widest(program.commands.map((command) => command.name()));
+function rootLines({ description, names, groups, flags }: RootPage, style: Style, columns: number): string[] {
+  const width = widest(names);
   return [
-    program.description(),
-    ...[...groups].flatMap(([group, commands]) =>
-      section(
-        style,
-        group,
-        rows(
-          commands.map((command) => [command.name(), command.summary()]),
-          width,
-          columns,
-          style,
-        ),
-      ),
-    ),
-    ...section(style, 'Global flags', rows(optionRows(program.options), undefined, columns, style)),
+    description,
+    ...groups.flatMap(([title, commands]) => section(style, title, rows(commands, width, columns, style))),
+    ...section(style, 'Global flags', rows(flags, undefined, columns, style)),
     ...section(
       style,
       'More',
@@ -44,31 +57,19 @@ function rootLines(program: Command, style: Style, columns: number): string[] {
   ];
 }
 
-function commandLines(command: Command, style: Style, columns: number): string[] {
-  const verbs = visibleCommands(command);
-  const args = command.registeredArguments
-    .filter((argument) => argument.description !== '')
-    .map((argument): [string, string] => [argument.name(), argument.description]);
+function commandLines(page: CommandPage, style: Style, columns: number): string[] {
+  const table = (title: string, pairs: Rows) => section(style, title, rows(pairs, undefined, columns, style));
   return [
-    ...wrap(command.description() || command.summary(), columns),
+    ...wrap(page.description, columns),
     ...section(
       style,
       'Examples',
-      examplesOf(command).map((line) => `  ${style('dim', '$')} ${breakCommand(line, columns - 6)}`),
+      page.examples.map((line) => `  ${style('dim', '$')} ${breakCommand(line, columns - 6)}`),
     ),
-    ...section(style, 'Usage', [`  ${usage(command)}`]),
-    ...section(style, 'Arguments', rows(args, undefined, columns, style)),
-    ...section(
-      style,
-      'Verbs',
-      rows(
-        verbs.map((verb) => [verb.name(), verb.summary() || verb.description()]),
-        undefined,
-        columns,
-        style,
-      ),
-    ),
-    ...section(style, 'Flags', rows(optionRows(command.options), undefined, columns, style)),
+    ...section(style, 'Usage', [`  ${page.usage}`]),
+    ...table('Arguments', page.args),
+    ...table('Verbs', page.verbs),
+    ...table('Flags', page.flags),
     '',
     style('dim', 'Global flags (-C, -o, --json, --fields, -q, --debug …): payctl --help'),
   ];
@@ -90,44 +91,7 @@ function section(style: Style, title: string, lines: readonly string[]): string[
   return lines.length > 0 ? ['', style('bold', title), ...lines] : [];
 }
 
-function usage(command: Command): string {
-  const parts = [commandPath(command)];
-  if (command.commands.length > 0) parts.push('<verb>');
-  for (const argument of command.registeredArguments)
-    parts.push(argument.required ? `<${argument.name()}>` : `[${argument.name()}]`);
-  if (command.options.length > 0 || command.commands.length > 0) parts.push('[flags]');
-  return parts.join(' ');
-}
-
-/** The words that lead to a command: `payctl app create`. */
-export function commandPath(command: Command): string {
-  return command.parent ? `${commandPath(command.parent)} ${command.name()}` : command.name();
-}
-
-function visibleCommands(command: Command): Command[] {
-  return command
-    .createHelp()
-    .visibleCommands(command)
-    .filter((verb) => verb.name() !== 'help' || command.parent === null);
-}
-
-function optionRows(options: readonly Option[]): [string, string][] {
-  return options
-    .filter((option) => !option.hidden)
-    .map((option) => [`${option.short ? '' : '    '}${option.flags}`, words(option)]);
-}
-
-function words(option: Option): string {
-  const { description, argChoices, mandatory } = option;
-  return [description, argChoices && `(${argChoices.join('|')})`, mandatory && '(required)'].filter(Boolean).join(' ');
-}
-
-function rows(
-  pairs: readonly (readonly [string, string])[],
-  fixed: number | undefined,
-  columns: number,
-  style: Style,
-): string[] {
+function rows(pairs: Rows, fixed: number | undefined, columns: number, style: Style): string[] {
   const width = Math.min(fixed ?? widest(pairs.map(([name]) => name)), 34);
   return pairs.flatMap(([name, text]) => {
     const [first = '', ...rest] = wrap(text, Math.max(20, columns - width - 4));

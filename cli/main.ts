@@ -1,7 +1,7 @@
 import { CommanderError, type Command } from 'commander';
 import { createContext, type Context, type GlobalFlags, type Overrides } from './context.ts';
 import { CliError, EXIT, UsageError } from './errors.ts';
-import { commandPath } from './help.ts';
+import { commandPath } from './help-page.ts';
 import { FORMATS, type Format } from './output.ts';
 import { buildProgram } from './program.ts';
 import { report } from './report.ts';

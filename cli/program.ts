@@ -1,7 +1,8 @@
 import { Command, CommanderError, Option } from 'commander';
 import type { ContextOf } from './context.ts';
 import { nouns, type Noun } from './commands/index.ts';
-import { helpText } from './help.ts';
+import { helpText, MOST_COLUMNS } from './help.ts';
+import { helpPage } from './help-page.ts';
 import { choice, integer, list } from './options.ts';
 import { FORMATS } from './output.ts';
 import type { Sink } from './terminal.ts';
@@ -42,7 +43,9 @@ function createRoot(out: Sink): Command {
     .exitOverride()
     .helpCommand(false)
     .helpOption('-h, --help', 'show help')
-    .configureHelp({ formatHelp: (command) => helpText(command, out.style, Math.min(out.columns, 110)) })
+    .configureHelp({
+      formatHelp: (command) => helpText(helpPage(command), out.style, Math.min(out.columns, MOST_COLUMNS)),
+    })
     .configureOutput({ writeOut: (text) => void out.write(text), writeErr: () => {}, outputError: () => {} });
   program.on('option:version', () => {
     void out.write(`${packageVersion()}\n`);

@@ -78,7 +78,8 @@ function asIs(text: Written): Written {
   return typeof text === 'string' ? forPipe(text) : text;
 }
 
-function createSink(stream: Streams['stdout'], color: string | undefined, env: Streams['env']): Sink {
+/** Wraps one stream; `color` is the value of the global flag. */
+export function createSink(stream: Streams['stdout'], color: string | undefined, env: Streams['env']): Sink {
   const isTerminal = stream.isTTY === true;
   const state = watch(stream, isTerminal ? terminalText() : asIs);
   return {

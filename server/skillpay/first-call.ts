@@ -1,4 +1,5 @@
 import type { OrderRow } from '../db/entities/orders.ts';
+import { afterIntent } from '../payments/ask.ts';
 import { type KeyClaim, withIntentKey } from '../payments/idempotency.ts';
 import { paymentRequired, type Redeemed } from './answers.ts';
 import type { CoinCalls } from './coin-calls/calls.ts';
@@ -51,9 +52,12 @@ export function firstCall(ports: SkillPorts, { offer, redeem, coins }: Ways): Fi
   }
 
   async function refuse(caller: SkillCaller, request: SkillRequest, pair: SkillPair, call: Call): Promise<never> {
-    throw await paymentRequired(ports, pair, call, {
-      why: firstFault(call, pair, now()),
-      members: await coinsWanted(ports, caller, request),
-    });
+    const { orderNo } = pair.order;
+    throw await afterIntent({ orderNo }, async () =>
+      paymentRequired(ports, pair, call, {
+        why: firstFault(call, pair, now()),
+        members: await coinsWanted(ports, caller, request),
+      }),
+    );
   }
 }

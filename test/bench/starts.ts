@@ -81,10 +81,20 @@ function residentMegabytes(pid: number): number {
 /** What a command costs over a Node that does nothing. */
 export async function measurePayctl({ processes, service, before }: Stage, rounds: number): Promise<Line[]> {
   const env = { PAYCTL_SERVER: service.url, PAYCTL_TOKEN: service.adminToken };
-  const words = { 'payctl --version': ['--version'], 'payctl app list': ['app', 'list'] } as const;
-  const most = { 'payctl --version': 30, 'payctl app list': 110 } as const;
+  const words = {
+    'payctl --version': ['--version'],
+    'payctl --help': ['--help'],
+    'payctl order list --help': ['order', 'list', '--help'],
+    'payctl app list': ['app', 'list'],
+  } as const;
+  const most = {
+    'payctl --version': 15,
+    'payctl --help': 20,
+    'payctl order list --help': 20,
+    'payctl app list': 110,
+  } as const;
   const lines: Line[] = [];
-  for (const what of ['payctl --version', 'payctl app list'] as const) {
+  for (const what of Object.keys(words) as (keyof typeof words)[]) {
     const commands = [['-e', '0'], [payctl, ...words[what]], ...(before ? [[before.payctl, ...words[what]]] : [])];
     const times = commands.map(() => [] as number[]);
     for (let round = -2; round < rounds; round++)

@@ -44,7 +44,7 @@ test.serial(
     const { sick, calm, cable, shop } = await sickStage(t);
     const call = (url: string) =>
       shop.callAt(url, 'POST', '/api/v2/skillpay/resource', { resource: 'weather' }, { 'idempotency-key': 'told-2' });
-    cable.strikeNext(/^select .* from "skill_orders"/s, 'cut-before');
+    cable.strikeNext(/^select .* from "agent_pays"/s, 'cut-before');
     const lost = await call(sick.url);
     const [made] = await calm.app.store.read((tx) => tx.skillOrders.list({}));
     assertLeadsTo(t, lost, made?.orderNo);

@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs';
+import { helpText, type HelpPage, MOST_COLUMNS } from './help.ts';
+import { createSink, type Streams } from './terminal.ts';
+
+/** The help of a command and of what stands below it, by every name that leads there. */
+export interface HelpTree {
+  page: HelpPage;
+  below: Record<string, HelpTree>;
+}
+
+/** The help of payctl, and in which file the tree of each noun is. */
+export interface HelpIndex {
+  page: HelpPage;
+  files: Record<string, string>;
+}
+
+/** Where the build writes the help; there is none beside the sources. */
+const folder = new URL('help/', import.meta.url);
+
+/**
+ * Prints the help that was written down when payctl was built: the same text without a parser and without the commands. Says
+ * false for whatever is not exactly the name of a command before `--help`; then the parser has the word.
+ */
+export async function helpAtOnce(
+  argv: readonly string[],
+  { stdout, env }: Pick<Streams, 'stdout' | 'env'>,
+  from: URL = folder,
+): Promise<boolean> {
+  const page = findPage(argv.length === 0 ? [] : argv.slice(0, -1), from);
+  if (!page) return false;
+  const out = createSink(stdout, undefined, env);
+  await out.write(helpText(page, out.style, Math.min(out.columns, MOST_COLUMNS)));
+  return true;
+}
+
+function findPage([noun, ...verbs]: readonly string[], from: URL): HelpPage | undefined {
+  const index = read<HelpIndex>('index', from);
+  if (!index || noun === undefined) return index?.page;
+  const file = Object.hasOwn(index.files, noun) ? index.files[noun] : undefined;
+  let tree = file === undefined ? undefined : read<HelpTree>(file, from);
+  for (const verb of verbs) tree = tree && Object.hasOwn(tree.below, verb) ? tree.below[verb] : undefined;
+  return tree?.page;
+}
+
+function read<Content>(name: string, from: URL): Content | undefined {
+  try {
+    return JSON.parse(readFileSync(new URL(`${name}.json`, from), 'utf8')) as Content;
+  } catch {
+    return undefined;
+  }
+}
