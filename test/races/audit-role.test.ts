@@ -16,7 +16,7 @@ function statements(owner: string, service: string): string[] {
 }
 
 test('the service works with a role that can only insert and read lines of the audit log', async (t) => {
-  const { url, drop } = await createDatabase();
+  const { url, drop } = await createDatabase({ direct: true });
   const owner = await openDatabase({ kind: 'postgres', url, poolSize: 2, timeouts: PATIENT });
   const run = (sql: string) => owner.em.fork().execute(sql);
   const role = `pay_${randomBytes(6).toString('hex')}`;

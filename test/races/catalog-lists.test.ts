@@ -29,10 +29,10 @@ async function planOf({ store }: TestDatabase, { sql, parameters }: Statement): 
 }
 
 /** A vacuum takes as long as it takes; it stops where it was cut off and goes on from there. */
-async function unhurried({ store }: TestDatabase, sql: string): Promise<void> {
+async function unhurried({ database }: TestDatabase, sql: string): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
-      await store.autocommit((tx) => tx.sql(sql));
+      await database.em.fork().execute(sql);
       return;
     } catch (error) {
       if (tries === 20) throw error;

@@ -32,6 +32,10 @@ function watchPlans(t: ExecutionContext) {
 test('what merchants do all day is planned once for a connection, not with every call', async (t) => {
   t.timeout(120_000);
   const service = await startService(t);
+  if (service.app.database.pooler?.prepared === false) {
+    t.log('Not run: the pooler of this run carries no names.');
+    return t.pass();
+  }
   const shop = await service.merchant({ scopes: ['payment:write', 'payment:read', 'skillpay:call'] });
   await addSkill(service);
   const paid = await payOrder(service, shop, { amount: 20 });

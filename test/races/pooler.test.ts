@@ -20,7 +20,7 @@ async function pooled(
     ...options
   }: NonNullable<Parameters<typeof startPgbouncer>[1]> & { timeouts?: Partial<typeof PATIENT> } = {},
 ) {
-  const { url: direct, drop } = await createDatabase();
+  const { url: direct, drop } = await createDatabase({ direct: true });
   const pooler = await startPgbouncer(direct, options);
   const url = pooler.at(direct);
   const database = await openDatabase({ kind: 'postgres', url, poolSize: 6, timeouts });
@@ -96,7 +96,7 @@ else {
   });
 
   test('Database.Prepared = on and off say it themselves', async (t) => {
-    const { url, drop } = await createDatabase();
+    const { url, drop } = await createDatabase({ direct: true });
     const pooler = await startPgbouncer(url);
     t.teardown(async () => {
       await pooler.stop();

@@ -57,14 +57,14 @@ async function takeLastLooks(url: string): Promise<void> {
     await withAdmin(url, async (opened) => void (await Promise.all(lastLooks.map((look) => look(opened)))));
 }
 
-/** A migrated database that nobody has open, and how to drop it. */
-export async function createDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
+/** A migrated database that nobody has open, and how to drop it; `direct` = never through a pooler, which knows one role only. */
+export async function createDatabase({ direct = false } = {}): Promise<{ url: string; drop: () => Promise<void> }> {
   const admin = await testPostgresUrl();
   const name = `t_${randomBytes(8).toString('hex')}`;
   const template = await ensureTemplate(admin);
   await withAdmin(admin, ({ em }) => em.execute(`create database ${name} template ${template}`));
   return {
-    url: await throughPooler(at(admin, name)),
+    url: direct ? at(admin, name) : await throughPooler(at(admin, name)),
     drop: async () => {
       await takeLastLooks(at(admin, name));
       await withAdmin(admin, ({ em }) => em.execute(`drop database if exists ${name} with (force)`));

@@ -82,6 +82,8 @@ interface Running {
 /** Resolves once it accepts connections; rejects with its log when it ends before. */
 function start({ postgres, pg_ctl }: Binaries, run: Identity, port: number): Promise<Running> {
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=400'];
+  // What is written can be decoded from its log.
+  if (process.argv.includes('--logical')) settings.push('wal_level=logical');
   if (!durable) settings.push('fsync=off', 'synchronous_commit=off', 'full_page_writes=off');
   const flags = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
   const child = spawn(postgres, flags, { ...run, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });

@@ -18,6 +18,8 @@ export interface TestPostgres {
 export interface PostgresOptions {
   /** Keeps fsync on, for measurements. */
   durable?: boolean;
+  /** Its log can be decoded by others. */
+  logical?: boolean;
   /** What else its starter finds in its environment. */
   environment?: Record<string, string>;
 }
@@ -25,15 +27,20 @@ export interface PostgresOptions {
 /** Starts a PostgreSQL that ends with this process at the latest. */
 export async function startPostgres({
   durable = false,
+  logical = false,
   environment = {},
 }: PostgresOptions = {}): Promise<TestPostgres> {
   const program = fileURLToPath(new URL('postgres-server.ts', import.meta.url));
   // Detached: a Ctrl-C must not reach it before the tests that use it.
-  const child = spawn(process.execPath, [program, ...(durable ? ['--durable'] : [])], {
-    detached: true,
-    env: { ...process.env, ...environment },
-    stdio: 'pipe',
-  });
+  const child = spawn(
+    process.execPath,
+    [program, ...(durable ? ['--durable'] : []), ...(logical ? ['--logical'] : [])],
+    {
+      detached: true,
+      env: { ...process.env, ...environment },
+      stdio: 'pipe',
+    },
+  );
   let complaint = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text));
   const ended = once(child, 'close');
