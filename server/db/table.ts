@@ -49,16 +49,13 @@ export class ReadTable<Row extends object> {
     beside: { [Name in keyof Found]: Beside<Found[Name]> },
   ): Promise<(Row & { [Name in keyof Found]: Found[Name][] }) | undefined> {
     const { bind, values } = binder();
-    const parts = Object.entries<AnyBeside>(beside as object as Record<string, AnyBeside>).map(([name, of]): Part => ({
-      name,
-      of,
-      layout: this.#statements.layoutNamed(of.table),
-    }));
+    const named = Object.entries<AnyBeside>(beside as object as Record<string, AnyBeside>);
+    const parts = named.map(([name, of]): Part => [name, of, this.#statements.layoutNamed(of.table)]);
     const lists = parts.map((part) => `, ${asJson(this.#layout, part, bind)}`).join('');
     const text = `select ${this.#layout.list}${lists} from ${this.#layout.table}${matching(this.#layout, where, bind)} limit 1`;
     const [found] = (await this.#statements.run(text, values)).rows;
     if (!found) return undefined;
-    const rows = parts.map(({ name, layout }) => [
+    const rows = parts.map(([name, , layout]) => [
       name,
       ((found[`beside_${name}`] ?? []) as Record<string, unknown>[]).map((one) => decoded(layout, one)),
     ]);
@@ -110,9 +107,9 @@ export class Table<Row extends object> extends ReadTable<Row> {
     for (let from = 0; from < rows.length; from += MOST_ROWS) await this.#insert(rows.slice(from, from + MOST_ROWS));
   }
 
-  /** Writes a new row unless a unique column is taken; says whether it did. */
-  async insertIfNew(row: Partial<Row>): Promise<boolean> {
-    return (await this.#insert([row], ' on conflict do nothing')) === 1;
+  /** Writes a new row unless a unique column is taken, and `also` with it; says whether it did. */
+  async insertIfNew(row: Partial<Row>, also?: Also<object>): Promise<boolean> {
+    return (await this.#insert([row], ' on conflict do nothing', also)) === 1;
   }
 
   /** The row that matches, locked until the transaction ends (waits at most the lock timeout). */
@@ -121,8 +118,8 @@ export class Table<Row extends object> extends ReadTable<Row> {
     return (await select<Row>(this.#statements, this.#layout, where, () => ' limit 1 for update'))[0];
   }
 
-  /** Changes the rows that match; returns how many. */
-  async update(where: Where<Row>, patch: Partial<Row>): Promise<number> {
+  /** Changes the rows that match, and writes `also` for each; returns how many. */
+  async update(where: Where<Row>, patch: Partial<Row>, also?: Also<object>): Promise<number> {
     const { bind, values } = binder();
     const changes = given(patch).map(([name, value]) => {
       const { sql, encode } = this.#layout.column(name);
@@ -130,7 +127,7 @@ export class Table<Row extends object> extends ReadTable<Row> {
     });
     if (changes.length === 0) return 0;
     const text = `update ${this.#layout.table} set ${changes.join(', ')}${matching(this.#layout, where, bind)}`;
-    return (await this.#statements.run(text, values)).affected;
+    return (await this.#statements.run(this.#with(text, also, bind), values)).affected;
   }
 
   /** Removes the rows that match; returns how many. */
@@ -140,7 +137,7 @@ export class Table<Row extends object> extends ReadTable<Row> {
     return (await this.#statements.run(text, values)).affected;
   }
 
-  async #insert(rows: readonly Partial<Row>[], otherwise = ''): Promise<number> {
+  async #insert(rows: readonly Partial<Row>[], otherwise = '', also?: Also<object>): Promise<number> {
     const names = new Set(rows.flatMap((row) => given(row).map(([name]) => name)));
     const columns = [...names].map((name) => this.#layout.column(name));
     const { bind, values } = binder();
@@ -153,8 +150,29 @@ export class Table<Row extends object> extends ReadTable<Row> {
     });
     const list = columns.map(({ sql }) => sql).join(', ');
     const text = `insert into ${this.#layout.table} (${list}) values ${tuples.join(', ')}${otherwise}`;
-    return (await this.#statements.run(text, values)).affected;
+    return (await this.#statements.run(this.#with(text, also, bind), values)).affected;
   }
+
+  /** Both writes as one statement; it counts the rows of the second, one for each of the first. */
+  #with(text: string, also: Also<object> | undefined, bind: Bind): string {
+    if (!also) return text;
+    const layout = this.#statements.layoutNamed(also.table);
+    const cells = given(also.row).map(([name, value]): [string, string] => {
+      const { sql, type, encode } = layout.column(name);
+      const bound = bind(encode(value));
+      // In a list of a select nothing says what a value is; text is taken as the column wants it.
+      return [sql, /^(?:varchar|text$)/.test(type) ? bound : `cast(${bound} as ${type})`];
+    });
+    const [columns, list] = [0, 1].map((at) => cells.map((cell) => cell[at]).join(', '));
+    return `with one as (${text} returning 1) insert into ${layout.table} (${columns}) select ${list} from one`;
+  }
+}
+
+/** A row of another table that is written in the same statement. */
+export interface Also<Row extends object> {
+  /** Its name in a transaction. */
+  table: string;
+  row: Partial<Row>;
 }
 
 async function select<Row extends object>(
@@ -194,14 +212,10 @@ interface AnyBeside {
   orderBy?: object;
 }
 
-interface Part {
-  name: string;
-  of: AnyBeside;
-  layout: Layout;
-}
+type Part = [name: string, of: AnyBeside, layout: Layout];
 
 /** The rows as a list of JSON objects, null for none. What JSON would round or write otherwise comes as PostgreSQL's own text. */
-function asJson(owner: Layout, { name, of, layout }: Part, bind: Bind): string {
+function asJson(owner: Layout, [name, of, layout]: Part, bind: Bind): string {
   const cells = layout.columns.map(({ sql, asText }) => `${layout.table}.${asText ? `${sql}::text as ${sql}` : sql}`);
   const by = `${layout.table}.${layout.column(of.by).sql} = ${owner.table}.${owner.column(of.by).sql}`;
   const only = matching(layout, of.where ?? {}, bind).replace(' where ', ' and ');
@@ -255,6 +269,8 @@ export interface Column {
   readonly field: string;
   /** Whether JSON would lose some of it, or write it in another form. */
   readonly asText: boolean;
+  /** Its type in the database. */
+  readonly type: string;
   encode(value: unknown): unknown;
   decode(value: unknown): unknown;
 }
@@ -298,7 +314,14 @@ const TEXT: ReadonlySet<string> = new Set(['BigIntType', 'DateType', 'Date']);
 function toColumn(property: EntityProperty): Column {
   const [field, ...more] = property.fieldNames;
   if (field === undefined || more.length > 0) throw new TypeError(`${property.name} is not one column`);
-  return { name: property.name, field, sql: quote(field), asText: TEXT.has(property.type), ...codecOf(property) };
+  return {
+    name: property.name,
+    field,
+    sql: quote(field),
+    asText: TEXT.has(property.type),
+    type: property.columnTypes[0] ?? 'text',
+    ...codecOf(property),
+  };
 }
 
 function quote(name: string): string {

@@ -53,13 +53,13 @@ export async function insertOrder(
   draft: OrderRow,
   hold: () => Promise<Partial<OrderRow> | undefined>,
 ): Promise<boolean> {
-  if (!(await tx.orders.insertIfNew(draft))) return false;
-  const otherwise = await hold();
-  if (otherwise) await tx.orders.update({ orderNo: draft.orderNo }, otherwise);
-  Object.assign(draft, otherwise);
   const { orderNo, sequence, state: toState, clientId: actor, createdAt: at } = draft;
   const line = { orderNo, refundNo: null, sequence, fromState: null, toState, cause: 'place', actor, at };
-  await tx.moves.insert({ ...line, rule: 'O1', outcome: null });
+  const row: NewMove = { ...line, rule: 'O1', outcome: null };
+  if (!(await tx.orders.insertIfNew(draft, { table: 'moves', row }))) return false;
+  const otherwise = await hold();
+  if (otherwise) await tx.orders.update({ orderNo }, otherwise);
+  Object.assign(draft, otherwise);
   return true;
 }
 
@@ -68,11 +68,13 @@ async function writeRows(ports: Ports, tx: Tx, before: Rows, change: Change, via
   const sequence = order.sequence + 1;
   const patch = change.rule === null ? change.order : { ...change.order, sequence };
   if (refund && change.refund) await tx.refunds.update({ refundNo: refund.refundNo }, change.refund);
-  if (patch) await tx.orders.update({ orderNo: order.orderNo }, patch);
   const after = { order: { ...order, ...patch }, refund: refund && { ...refund, ...change.refund } };
-  if (change.rule === null) return after;
+  if (change.rule === null) {
+    if (patch) await tx.orders.update({ orderNo: order.orderNo }, patch);
+    return after;
+  }
   const [from, to] = change.refund ? [refund, after.refund] : [order, after.order];
-  await tx.moves.insert({
+  const row: NewMove = {
     orderNo: order.orderNo,
     refundNo: change.refund ? (refund?.refundNo ?? null) : null,
     sequence,
@@ -83,9 +85,14 @@ async function writeRows(ports: Ports, tx: Tx, before: Rows, change: Change, via
     outcome: change.outcome ? jsonable(change.outcome) : null,
     actor: via.actor,
     at: ports.now(),
-  } satisfies Omit<MoveRow, 'id'>);
+  };
+  // Every rule counts the order's sequence on, so there is always something to write beside it.
+  await tx.orders.update({ orderNo: order.orderNo }, { ...patch, sequence }, { table: 'moves', row });
   return after;
 }
+
+/** A line of the history; the database numbers it. */
+type NewMove = Omit<MoveRow, 'id'>;
 
 type Beside = Pick<Change, 'tell' | 'raise' | 'resolve' | 'effects'>;
 

@@ -35,14 +35,22 @@ interface Beside {
   orderBy?: Readonly<Record<string, 'asc' | 'desc'>>;
 }
 
+/** A row of another table that is written with one. */
+interface Also {
+  table: string;
+  row: AnyRow;
+}
+
+type Others = (table: string) => Pick<MemoryTable, 'list' | 'insert'>;
+
 /** One table, with the methods of `server/db/table.ts` and its meaning. */
 export class MemoryTable {
   readonly #name: TableName;
   readonly #shelf: Shelf;
-  readonly #others: (table: string) => Pick<MemoryTable, 'list'>;
+  readonly #others: Others;
   readonly #like = (row: AnyRow, columns: readonly string[]) => this.#shelf.like(row, columns);
 
-  constructor(name: TableName, shelf: Shelf, others: (table: string) => Pick<MemoryTable, 'list'>) {
+  constructor(name: TableName, shelf: Shelf, others: Others) {
     this.#name = name;
     this.#shelf = shelf;
     this.#others = others;
@@ -86,12 +94,16 @@ export class MemoryTable {
     for (const row of rows) await this.insert(row);
   }
 
-  async insertIfNew(row: AnyRow): Promise<boolean> {
-    return this.#insert(row) === undefined;
+  async insertIfNew(row: AnyRow, also?: Also): Promise<boolean> {
+    if (this.#insert(row) !== undefined) return false;
+    if (also) await this.#others(also.table).insert(also.row);
+    return true;
   }
 
-  async update(where: Where, patch: AnyRow): Promise<number> {
-    return this.change(where, () => patch);
+  async update(where: Where, patch: AnyRow, also?: Also): Promise<number> {
+    const changed = this.change(where, () => patch);
+    if (also) for (let row = 0; row < changed; row += 1) await this.#others(also.table).insert(also.row);
+    return changed;
   }
 
   async delete(where: Where): Promise<number> {

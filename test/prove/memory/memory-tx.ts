@@ -15,7 +15,8 @@ export function memoryTx(shelves: Shelves): Tx {
     TABLE_NAMES.map((name) => [name, new MemoryTable(name, shelves.of(name), (table) => others[table]!)]),
   ) as Record<TableName, MemoryTable>;
   // Nobody fetches bills here, so that no order has fees.
-  const others: Record<string, Pick<MemoryTable, 'list'>> = { ...tables, orderFees: { list: async () => [] } };
+  const nobody = { list: async () => [], insert: async () => {} };
+  const others: Record<string, Pick<MemoryTable, 'list' | 'insert'>> = { ...tables, orderFees: nobody };
   const sql = async (statement: string, parameters: readonly unknown[] = []) => runSql(tables, statement, parameters);
   const tx = {
     ...others,
