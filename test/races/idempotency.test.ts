@@ -3,6 +3,7 @@ import { claimKey, createWithKey, type KeyClaim } from '../../server/payments/id
 import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { isOpenedByPayer, requestIn } from '../support/order-scenes.ts';
+import { postgresDatabase } from '../support/database.ts';
 import { placeOrder } from '../support/orders.ts';
 import { openShops, paidIn, RACED_SCENES } from '../support/scenes.ts';
 import { startService } from '../support/service.ts';
@@ -141,4 +142,21 @@ test('a key that somebody is working on is refused to everybody else, until its 
     t.is((await other()).status, 200);
     return done;
   });
+});
+
+test('what is kept by now is the answer, also where the look for it came too early and the request would be refused', async (t) => {
+  const { store } = await postgresDatabase(t);
+  const now = () => new Date();
+  const withKey = createWithKey({ store, now });
+  const request = { scope: 'app:a', route: 'POST /x', key: 'early', body: { one: 1 } } as const;
+  const done = { status: 201, headers: {}, body: '{"data":1}' };
+  await withKey(request, async (claim) => {
+    await store.transaction((tx) => claimKey(tx, claim, 'P1', now()));
+    return done;
+  });
+  const refused = async () => ({ status: 422, headers: {}, body: '{"code":"channel_disabled"}' });
+  // Both looked before the first one had begun.
+  t.like(await withKey({ ...request, kept: null }, refused), { status: 201, body: '{"data":1}', replayed: true });
+  t.like(await withKey({ ...request, key: 'other', kept: null }, refused), { status: 422 });
+  await t.throwsAsync(withKey({ ...request, body: { one: 2 }, kept: null }, refused), { message: /already used/ });
 });

@@ -85,7 +85,7 @@ export const AROUND: readonly Mutant[] = [
     also: [
       {
         file: 'server/payments/idempotency.ts',
-        find: 'if (stored && isLeased(stored, now())) throw inProgress();',
+        find: '  if (isLeased(stored, now)) throw inProgress();\n',
         put: '',
       },
     ],

@@ -39,7 +39,8 @@ test('at run time nothing in reach of a read writes', async (t) => {
     t.deepEqual(Object.keys(tx).toSorted(), ['prepared', 'sql']);
     const names = Object.getOwnPropertyNames(Object.getPrototypeOf(tx)).filter((name) => name !== 'constructor');
     t.is(names.length, 42);
-    for (const name of names) t.deepEqual(methodsOf(tx[name as keyof ReadTx]), ['count', 'find', 'list'], name);
+    for (const name of names)
+      t.deepEqual(methodsOf(tx[name as keyof ReadTx]), ['count', 'find', 'findWith', 'list'], name);
     const writes = [
       `update revoked_tokens set owner = 'x'`,
       ` DELETE from revoked_tokens`,
