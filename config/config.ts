@@ -22,6 +22,7 @@ export interface LoadedConfig {
     shutdownSeconds: number;
     drainSeconds: number;
     maxConnections: number;
+    workers: number;
   };
   database: DatabaseTarget & {
     migrate: boolean;

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DatabaseTarget, LoadedConfig, Sources } from './config.ts';
@@ -66,6 +67,12 @@ function read(settings: ReadonlyMap<KeyName, Setting>, faults: ConfigFault[]): P
 /** HAProxy's own defaults take a server out after three failed checks, two seconds apart. */
 const DRAIN_SECONDS = 8;
 
+/** The embedded database belongs to one process. */
+function workersOf({ 'Server.Workers': wanted, 'Database.Url': url }: Values): number {
+  if (wanted !== 'auto') return wanted;
+  return url.startsWith('pglite://') ? 1 : availableParallelism();
+}
+
 interface Surroundings {
   cwd: string;
   production: boolean;
@@ -89,6 +96,7 @@ function assemble(
       shutdownSeconds: values['Server.ShutdownSeconds'],
       drainSeconds: values['Server.DrainSeconds'] ?? (production ? DRAIN_SECONDS : 0),
       maxConnections: values['Server.MaxConnections'],
+      workers: workersOf(values),
     },
     database: {
       ...databaseTarget(values['Database.Url'], (path) => at('Database.Url', path)),

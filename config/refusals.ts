@@ -21,6 +21,11 @@ function* always(values: Partial<Values>): Iterable<ConfigFault> {
     if (values['JWT.SecretKey'] === undefined) yield { key: 'JWT.SecretKey', message };
     if (values['Security.MasterKey'] === undefined) yield { key: 'Security.MasterKey', message };
   }
+  const workers = values['Server.Workers'];
+  if (url?.startsWith('pglite://') && typeof workers === 'number' && workers > 1) {
+    const message = 'must be 1 or auto with the embedded database, which belongs to one process';
+    yield { key: 'Server.Workers', message };
+  }
   if (values.Debug && values['Server.AllowRemoteDebug'] === false) {
     const message = 'must be a loopback address with Debug, which requires Server.AllowRemoteDebug = true otherwise';
     if (isReachable(values['Server.Listen'])) yield { key: 'Server.Listen', message };

@@ -54,6 +54,10 @@ function list<S extends z.ZodType>(item: S, expects: string, sentence: string) {
 /** A hundred years: kept for good. */
 const MOST_DAYS = 36_500;
 
+function wholeOrWord(value: unknown): unknown {
+  return typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+}
+
 /** What the key was before it had three values. */
 const OLD_PREPARED: Readonly<Record<string, string>> = { true: 'on', false: 'off' };
 
@@ -101,6 +105,15 @@ export const keys = {
     'How long requests are still accepted on shutdown, while /health/db answers 503 and every answer closes its connection; 8 in production if not set, else 0.',
   ),
   'Server.MaxConnections': whole(16, 100_000, 5000, 'Open connections per process; further ones are closed at once.'),
+  'Server.Workers': text(
+    z.preprocess(wholeOrWord, z.union([z.literal('auto'), z.int().min(1).max(64)])),
+    'auto or an integer from 1 to 64',
+    '1',
+    {
+      sentence:
+        'Processes that serve requests and work what is due, under one supervisor; auto is one for each processor. SIGHUP replaces them one by one.',
+    },
+  ),
   'Database.Url': text(databaseUrl, 'pglite://<folder> or postgres://…/<database>', 'pglite://./data/pglite', {
     sentence: 'The embedded database in a directory, or a PostgreSQL database.',
     secret: true,
@@ -114,7 +127,7 @@ export const keys = {
     false,
     'Allows a connection to a remote PostgreSQL in production that is not encrypted, or whose server is not verified.',
   ),
-  'Database.PoolSize': whole(1, 500, 10, 'Connections to PostgreSQL per process.'),
+  'Database.PoolSize': whole(1, 500, 10, 'Connections to PostgreSQL per process, so for each of Server.Workers.'),
   'Database.Prepared': text(
     z.preprocess((value) => OLD_PREPARED[String(value)] ?? value, z.enum(['auto', 'on', 'off'])),
     'auto, on or off',

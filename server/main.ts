@@ -5,7 +5,9 @@ import { ensureEmbeddedSecrets } from '../config/embedded-secrets.ts';
 import { loadConfig } from '../config/load.ts';
 import { buildApp, type App } from './app.ts';
 import { listenForMetrics } from './http/metrics.ts';
+import { createLogger } from './http/logger.ts';
 import { listen } from './http/server.ts';
+import type { Ending, Life } from './workers/life.ts';
 
 /** Where the configuration comes from. */
 export interface ServerInput {
@@ -20,27 +22,50 @@ const CLOSING_SECONDS = 10;
 /** When the start is over: the first health checks are answered before its garbage is collected. */
 const SETTLED_MS = 1_000;
 
-/** Runs the service: configuration, application, listeners; comes back when SIGTERM or SIGINT has ended it gracefully. */
+/** Runs the service, alone or as one of `Server.Workers`; comes back when SIGTERM or SIGINT has ended it gracefully. */
 export async function startServer({ config: file, env, cwd }: ServerInput): Promise<void> {
-  const argv = file === undefined ? {} : { config: file };
-  const config = await ensureEmbeddedSecrets(loadConfig({ argv, env, cwd }));
-  const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
-  // What was opened is closed in the opposite order, also when a later step fails.
-  await using opened = new AsyncDisposableStack();
+  const load = () => loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
+  const config = await ensureEmbeddedSecrets(load());
+  if (config.server.workers === 1) return serve(config, alone());
+  const cluster = await import('./workers/worker.ts');
+  if (cluster.isWorker()) return cluster.work((life) => serve(config, life));
   const simulator = await openSimulator(config);
+  const { supervise } = await import('./workers/supervisor.ts');
+  await supervise(config, { load, simulatorUrl: simulator?.url }).finally(() => simulator?.close());
+}
+
+/** One process that does everything. */
+function alone(): Life {
+  return {
+    ends: Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]).then(() => 'stop'),
+    openSimulator,
+    openMetrics: (registry, { metrics: { listen: where } }) => listenForMetrics(registry, where),
+    ready: () => {},
+  };
+}
+
+/** Configuration, application, listeners; what was opened is closed in the opposite order, also when a later step fails. */
+async function serve(config: Config, life: Life): Promise<void> {
+  await using opened = new AsyncDisposableStack();
+  const simulator = await life.openSimulator(config);
   if (simulator) opened.defer(() => simulator.close());
-  const app = await buildApp(config, simulator ? { simulatorUrl: simulator.url } : {});
+  const app = await buildApp(config, {
+    ...(simulator && { simulatorUrl: simulator.url }),
+    ...(life.name !== undefined && { logger: createLogger(config).child({ worker: life.name }) }),
+  });
   opened.defer(() => app.close());
   await app.prepare();
-  const metrics = await listenForMetrics(app.metrics, config.metrics.listen);
+  const metrics = await life.openMetrics(app.metrics.registry, config);
   opened.defer(() => metrics.close());
   const server = await listen(app.koa, { ...config.server, ...config.server.listen });
   app.startJobs();
   setTimeout(() => void giveBackMemory(), SETTLED_MS).unref();
-  opened.defer(() => server.close());
+  let how: Ending = 'stop';
+  opened.defer(() => (how === 'stop' ? server.close() : server.leave()));
   announce(app, config, server);
-  await stop;
-  app.logger.info('stopping');
+  life.ready();
+  how = await life.ends;
+  app.logger.info(how === 'stop' ? 'stopping' : 'leaving to a new worker');
   endAtLast(app, config.server);
 }
 

@@ -16,6 +16,7 @@ export function composeBillFigures({ config, store, metrics, now }: Base): void 
   const differences = new Gauge({
     name: 'bill_differences',
     help: "Differences between the channels' bills and the orders that are not ended, by kind.",
+    aggregator: 'max',
     labelNames: ['kind'],
     registers,
     collect: readOnce,
@@ -23,6 +24,7 @@ export function composeBillFigures({ config, store, metrics, now }: Base): void 
   const age = new Gauge({
     name: 'bill_age_days',
     help: 'Days since the newest day of which a bill was compared; more than three means that bills do not come.',
+    aggregator: 'max',
     labelNames: ['payWay', 'account'],
     registers,
     collect: readOnce,

@@ -18,6 +18,7 @@ export function createFullness(now: () => Date, registry: Registry): Fullness {
   const gauge: Gauge = new Gauge({
     name: 'database_full',
     help: '1 while writes fail because the disk of the database is full.',
+    aggregator: 'max',
     registers: [registry],
     collect: () => gauge.set(isFull() ? 1 : 0),
   });

@@ -20,7 +20,7 @@ export function observe(headers: HeaderPairs): EdgeMiddleware {
     const started = performance.now();
     begin(ctx, headers);
     await next();
-    if (ctx.draining) ctx.set('Connection', 'close');
+    if (ctx.draining || ctx.leaving) ctx.set('Connection', 'close');
     finish(ctx, (performance.now() - started) / 1000);
   };
 }

@@ -25,7 +25,7 @@ export function createMetrics(): Metrics {
 
 /** Serves `GET /metrics`, and 404 for everything else, on an address of its own; resolves when it listens. */
 export async function listenForMetrics(
-  { registry }: Metrics,
+  registry: { contentType: string; metrics(): Promise<string> },
   { host, port }: { host: string; port: number },
 ): Promise<{ port: number; close(): Promise<void> }> {
   const server = createServer((req, res) => {

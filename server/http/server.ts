@@ -12,7 +12,7 @@ import {
   refuseNonsense,
   refuseRequest,
 } from './before-koa.ts';
-import { stop } from './stop.ts';
+import { leaveOthers, stop } from './stop.ts';
 
 /** How long the headers of a request, and the longest body that is read as it comes, may take to arrive (ms). */
 interface ArrivalLimits {
@@ -47,12 +47,19 @@ export interface Listening {
    * breaks off what takes longer; safe to call twice.
    */
   close(): Promise<void>;
+  /**
+   * Stops accepting at once, because others on the same address go on: every answer closes its connection, and who has one that is
+   * quiet may still use it for a moment. Balancers are told nothing.
+   */
+  leave(): Promise<void>;
 }
 
 /** Checked once a second; bodies have a limit of their own (`connectionLimits.requestMs`), which Node has for all or for none. */
 const arrivalLimits: ArrivalLimits = { headersMs: 10_000, longestMs: 3_600_000 };
 /** Balancers close first: nginx keeps an idle connection for 60 seconds. */
 const KEEP_ALIVE_MS = 65_000;
+/** Whoever sends requests regularly has sent one by then, and was told to connect anew. */
+const LEAVE_MS = 3_000;
 
 /** Starts to accept requests; resolves when the port is open, rejects when it is taken. Slow senders and takers are cut off. */
 export async function listen(koa: Koa, options: ListenOptions): Promise<Listening> {
@@ -86,7 +93,12 @@ export async function listen(koa: Koa, options: ListenOptions): Promise<Listenin
     closing ??= stop(server, options.drained ?? delay(drainSeconds * 1000), shutdownSeconds);
     return closing;
   };
-  return { host: address.address, port: address.port, close };
+  const leave = (): Promise<void> => {
+    koa.context.leaving = true;
+    closing ??= leaveOthers(server, LEAVE_MS, shutdownSeconds);
+    return closing;
+  };
+  return { host: address.address, port: address.port, close, leave };
 }
 
 /** Once a minute is enough to be noticed. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Server as NetServer } from 'node:net';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 
 /** A turn of the loop that takes longer (ms) may have let somebody connect who is not accepted yet. */
 const QUIET_TURN_MS = 0.2;
@@ -13,6 +14,19 @@ export async function stop(server: Server, drained: Promise<void>, shutdownSecon
   await acceptAllWaiting(server);
   const closed = once(server, 'close');
   server.close();
+  await untilClosed(server, closed, shutdownSeconds);
+}
+
+/** Gives the port up to the other processes that have it; connections may be used for a while before quiet ones are closed. */
+export async function leaveOthers(server: Server, quietMs: number, shutdownSeconds: number): Promise<void> {
+  const closed = once(server, 'close');
+  // That of HTTP would close the quiet connections at once, one of which may be about to carry a request.
+  NetServer.prototype.close.call(server);
+  await Promise.race([closed, delay(quietMs)]);
+  await untilClosed(server, closed, shutdownSeconds);
+}
+
+async function untilClosed(server: Server, closed: Promise<unknown>, shutdownSeconds: number): Promise<void> {
   // A connection becomes idle when its last answer is sent, which may be long before the caller closes it.
   const sweep = setInterval(() => server.closeIdleConnections(), 50);
   const deadline = setTimeout(() => server.closeAllConnections(), shutdownSeconds * 1000);

@@ -20,6 +20,8 @@ export function createJobMetrics(registry: Registry): JobMetrics {
   const lookedAt = new Gauge({
     name: 'jobs_last_look_timestamp_seconds',
     help: 'When this replica last looked for due rows; more than a few seconds ago means that it cannot.',
+    // One that cannot must be seen among others that can.
+    aggregator: 'min',
     registers: [registry],
   });
   return {

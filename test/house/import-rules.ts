@@ -91,6 +91,12 @@ const rules: readonly Rule[] = [
     never: [koa, /^@mikro-orm/],
   },
   { files: /^server\/(app|main|compose\/[\w-]+)\.ts$/, ours: [/^server\//, /^config\//] },
+  {
+    files: /^server\/workers\//,
+    ours: [errors, /^server\/http\//, /^server\/workers\//],
+    types: [configTypes],
+    never: [database],
+  },
   { files: /^server\/offline\//, ours: [/^server\//, /^config\//], types: [/^cli\/offline-port\.ts$/] },
   { files: /^server\/outgoing\//, ours: [errors, /^server\/outgoing\//], never: [koa, database] },
   { files: /^cli\//, ours: [/^cli\//], types: [/^(server|config)\//], never: [koa, database] },

@@ -155,7 +155,7 @@ test('connections beyond Server.MaxConnections are closed at once and logged onc
 });
 
 test('metrics are not kept for who does not take them', async (t) => {
-  const own = await listenForMetrics(createMetrics(), { host: '127.0.0.1', port: 0 });
+  const own = await listenForMetrics(createMetrics().registry, { host: '127.0.0.1', port: 0 });
   t.teardown(own.close);
   const sockets = await Promise.all(Array.from({ length: 80 }, () => openSocket(t, own.port)));
   await until('what is too much is closed', async () => sockets.filter(({ closed }) => closed).length >= 16);

@@ -160,7 +160,7 @@ test('metrics count by pattern, on an address of their own', async (t) => {
   const metrics = createMetrics();
   const groups = [publicRoutes({ info: () => Promise.reject(new Error('unused')), pingDatabase: async () => {} })];
   const { url } = await startEdge(t, { groups, metrics });
-  const own = await listenForMetrics(metrics, { host: '127.0.0.1', port: 0 });
+  const own = await listenForMetrics(metrics.registry, { host: '127.0.0.1', port: 0 });
   t.teardown(own.close);
   await fetch(`${url}/docs/errors/not_found`);
   await fetch(`${url}/docs/errors/unknown_code`);

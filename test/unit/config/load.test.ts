@@ -21,6 +21,7 @@ test('with nothing set, the defaults of the contract hold', (t) => {
       shutdownSeconds: 10,
       drainSeconds: 0,
       maxConnections: 5000,
+      workers: 1,
     },
     database: {
       kind: 'pglite',

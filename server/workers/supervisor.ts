@@ -1,0 +1,154 @@
+import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { AggregatorRegistry } from 'prom-client';
+import type { Logger } from 'pino';
+import type { Config, LoadedConfig } from '../../config/config.ts';
+import { createLogger } from '../http/logger.ts';
+import { listenForMetrics } from '../http/metrics.ts';
+import type { ToldError, WorkerWord } from './life.ts';
+
+/** What a supervisor needs. */
+export interface SupervisorParts {
+  /** Reads the configuration anew, as the workers will; throws when it is not valid. */
+  load: () => LoadedConfig;
+  /** Of this process, when the service brings its own. */
+  simulatorUrl?: string | undefined;
+}
+
+/** Seconds before a worker that died is replaced: the first at once, since it may have been killed. */
+const PAUSES = [0, 1, 2, 5, 10, 30] as const;
+/** A worker that lived as long as this died of something new. */
+const SOUND_MS = 60_000;
+/** Beside the time that its own requests and jobs have, until a worker that does not end is killed. */
+const PATIENCE_MS = 20_000;
+
+/**
+ * Starts the workers, replaces those that die, and on SIGHUP all of them, one after the other; serves nothing itself but the metrics
+ * of all. Comes back when SIGTERM or SIGINT has ended every worker; throws what keeps the first one from starting.
+ */
+export async function supervise(config: Config, { load, simulatorUrl }: SupervisorParts): Promise<void> {
+  const logger = createLogger(config);
+  const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
+  const env = simulatorUrl === undefined ? {} : { PAY_SIMULATOR_URL: simulatorUrl };
+  const lastMs = endingMs(config.server);
+  let stopping = false;
+  let deaths = 0;
+  let wanted = config.server.workers;
+  /** Those that serve; who leaves is no more among them. */
+  const serving = new Set<Worker>();
+  const figures = new AggregatorRegistry();
+  // The first one brings the schema up to date and tells what is wrong; the others find everything there.
+  await begin();
+  const metrics = await listenForMetrics(
+    { contentType: figures.contentType, metrics: () => figures.clusterMetrics() },
+    config.metrics.listen,
+  );
+  let replacing = fillUp().then(() =>
+    logger.info({ workers: serving.size, pid: process.pid }, 'all workers are ready'),
+  );
+  process.on('SIGHUP', () => void (replacing = replacing.then(replaceAll)));
+  try {
+    await stop;
+    stopping = true;
+    logger.info({ workers: Object.keys(cluster.workers ?? {}).length }, 'stopping');
+    await Promise.all(Object.values(cluster.workers ?? {}).map((worker) => end(worker!, () => worker!.process.kill())));
+  } finally {
+    await metrics.close();
+  }
+
+  /** Starts one worker; resolves when it serves, throws what it says when it cannot. */
+  async function begin(): Promise<Worker> {
+    const worker = cluster.fork(env);
+    const startedAt = performance.now();
+    const word = await firstWord(worker);
+    if (word.pay === 'failed') throw rebuilt(word.error);
+    serving.add(worker);
+    worker.once('exit', (code, signal) => {
+      if (!serving.delete(worker) || stopping) return;
+      deaths = performance.now() - startedAt > SOUND_MS ? 1 : deaths + 1;
+      logger.error({ worker: worker.id, pid: worker.process.pid, code, signal }, 'a worker died');
+      void fillUp();
+    });
+    return worker;
+  }
+
+  /** Until as many serve as are wanted. */
+  async function fillUp(): Promise<void> {
+    while (!stopping && serving.size < wanted) {
+      const pause = PAUSES[Math.min(deaths, PAUSES.length) - 1] ?? 0;
+      if (pause > 0) await Promise.race([delay(pause * 1000, undefined, { ref: false }), stop]);
+      if (stopping || serving.size >= wanted) return;
+      await begin().catch((error: unknown) => {
+        deaths += 1;
+        if (!stopping) logger.error({ err: error }, 'a worker could not start');
+      });
+    }
+  }
+
+  /** One new worker serves before an old one leaves, so there are never fewer. */
+  async function replaceAll(): Promise<void> {
+    if (stopping) return;
+    try {
+      ({ workers: wanted } = load().server);
+      logger.info({ workers: serving.size, wanted }, 'replacing all workers');
+      const old = [...serving];
+      for (const worker of old) {
+        if (stopping) return;
+        if (serving.size - remaining(old) < wanted) await begin();
+        await leave(worker);
+      }
+      await fillUp();
+      logger.info({ workers: serving.size }, 'all workers were replaced');
+    } catch (error) {
+      logger.error({ err: error }, 'the workers go on as they are: a new one could not start');
+    }
+  }
+
+  function remaining(old: readonly Worker[]): number {
+    return old.filter((worker) => serving.has(worker)).length;
+  }
+
+  function leave(worker: Worker): Promise<void> {
+    if (!serving.delete(worker)) return Promise.resolve();
+    return end(worker, () => worker.isConnected() && worker.send({ pay: 'leave' }));
+  }
+
+  async function end(worker: Worker, tell: () => unknown): Promise<void> {
+    if (worker.isDead()) return;
+    const ended = once(worker, 'exit');
+    tell();
+    const isLate = await Promise.race([ended.then(() => false), delay(lastMs, true, { ref: false })]);
+    if (!isLate) return;
+    killLate(worker, logger);
+    await ended;
+  }
+}
+
+function killLate(worker: Worker, logger: Logger): void {
+  logger.error({ worker: worker.id, pid: worker.process.pid }, 'a worker did not end in time and was killed');
+  worker.process.kill('SIGKILL');
+}
+
+/** A worker bounds its own end; this is for one that cannot. */
+function endingMs({ drainSeconds, shutdownSeconds }: Config['server']): number {
+  return (drainSeconds + 2 * shutdownSeconds) * 1000 + PATIENCE_MS;
+}
+
+async function firstWord(worker: Worker): Promise<WorkerWord> {
+  const word = new Promise<WorkerWord>((resolve) => {
+    worker.on('message', (said: Partial<WorkerWord>) => {
+      if (said.pay !== undefined) resolve(said as WorkerWord);
+    });
+  });
+  const died = once(worker, 'exit').then(([code, signal]): WorkerWord => {
+    const message = `A worker ended before it was ready (${signal ?? `exit code ${code}`}).`;
+    return { pay: 'failed', error: { name: 'Error', message } };
+  });
+  return Promise.race([word, died]);
+}
+
+/** As if it had been thrown here, so that payctl tells it in the same words and with the same exit code. */
+function rebuilt({ name, message, code, status, options }: ToldError): Error {
+  return Object.assign(new Error(message), { name, code, status, options });
+}

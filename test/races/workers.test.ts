@@ -1,0 +1,154 @@
+import test from 'ava';
+import { createServer } from 'node:net';
+import { listenOnFreePort } from '../support/free-port.ts';
+import { inParallel } from '../support/counts.ts';
+import { type Merchant, startService, until } from '../support/service.ts';
+import { startWorkers, type Workers } from '../support/workers.ts';
+
+const LANES = 6;
+
+/** A service of two workers over the database of another one that only makes applications. */
+async function open(t: Parameters<typeof startService>[0], env: Record<string, string> = {}) {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  const workers = await startWorkers(t, service.databaseUrl, { PAY_SIMULATOR_URL: service.simulator.url, ...env });
+  return { service, shop, workers };
+}
+
+/** What came of payments that were asked for without a pause. */
+interface Load {
+  placed: string[];
+  /** Codes of connections that failed. */
+  failed: string[];
+  asked: number;
+  stop(): Promise<void>;
+}
+
+/** Asks for payments until it is stopped; what could not be told for certain is asked again under its key. */
+function load(shop: Merchant, { url }: Workers): Load {
+  const found: Load = { placed: [], failed: [], asked: 0, stop };
+  let goesOn = true;
+  const lanes = Array.from({ length: LANES }, async (_, lane) => {
+    for (let turn = 0; goesOn; turn += 1) await payOnce(`lane-${lane}-${turn}`);
+  });
+  return found;
+
+  async function payOnce(key: string): Promise<void> {
+    const body = { subject: 'Tea', amount: 5, payWay: 'alipay' };
+    for (let tries = 0; goesOn || tries === 0; tries += 1) {
+      found.asked += 1;
+      try {
+        const answer = await shop.callAt(url, 'POST', '/api/v2/payment/pay', body, { 'idempotency-key': key });
+        if (answer.status === 201) return void found.placed.push(answer.body.data.orderNo);
+      } catch (error) {
+        found.failed.push(String(((error as Error).cause as { code?: string } | undefined)?.code ?? error));
+      }
+    }
+  }
+
+  async function stop(): Promise<void> {
+    goesOn = false;
+    await Promise.all(lanes);
+  }
+}
+
+test('two workers serve one address, and their figures are one', async (t) => {
+  t.timeout(180_000);
+  const { shop, workers } = await open(t);
+  t.is(new Set(workers.pids()).size, 2);
+  const sent = 40;
+  const placed = await inParallel(sent, 8, async (turn) =>
+    shop.callAt(workers.url, 'POST', '/api/v2/payment/pay', { subject: `Tea ${turn}`, amount: 5, payWay: 'alipay' }),
+  );
+  const done = placed.filter(({ status }) => status === 201);
+  t.is(new Set(done.map(({ body }) => body.data.orderNo)).size, done.length);
+  t.true(done.length > 0);
+  const counted = async () => {
+    const text = await (await fetch(workers.metricsUrl)).text();
+    const counts = text.matchAll(/^http_request_duration_seconds_count\{[^}]*payment\/pay[^}]*\} (\d+)/gm);
+    return { text, requests: [...counts].reduce((sum, [, count]) => sum + Number(count), 0) };
+  };
+  await until('all are counted', async () => (await counted()).requests === sent);
+  t.regex((await counted()).text, /^jobs_last_look_timestamp_seconds \d/m);
+  workers.signal('SIGTERM');
+  t.is((await workers.ended).code, 0);
+  t.deepEqual(workers.pids(), []);
+});
+
+test('a worker that is killed is replaced, and nothing that it acknowledged is lost', async (t) => {
+  t.timeout(180_000);
+  const { service, shop, workers } = await open(t);
+  const under = load(shop, workers);
+  await until('some payments', async () => under.placed.length > 20);
+  const [victim, other] = workers.pids() as [number, number];
+  process.kill(victim, 'SIGKILL');
+  await until('another worker', async () => workers.pids().length === 2 && !workers.pids().includes(victim));
+  t.true(workers.pids().includes(other));
+  const before = under.placed.length;
+  await until('more payments', async () => under.placed.length > before + 20);
+  await under.stop();
+  t.log(`${under.asked} requests, ${under.placed.length} placed, ${under.failed.length} connections cut`);
+  t.is(new Set(under.placed).size, under.placed.length);
+  const kept = await service.app.store.read((tx) => tx.orders.list({ orderNo: under.placed }));
+  t.is(kept.length, under.placed.length);
+  t.is(workers.lines('a worker died').length, 1);
+});
+
+test('SIGHUP replaces every worker while requests go on: none fails', async (t) => {
+  t.timeout(180_000);
+  const { shop, workers } = await open(t);
+  const old = workers.pids();
+  const under = load(shop, workers);
+  await until('some payments', async () => under.placed.length > 20);
+  workers.signal('SIGHUP');
+  await until('all are new', async () => workers.lines('all workers were replaced').length === 1);
+  const before = under.placed.length;
+  await until('more payments', async () => under.placed.length > before + 20);
+  await under.stop();
+  t.deepEqual(under.failed, []);
+  t.is(workers.pids().length, 2);
+  t.deepEqual(
+    workers.pids().filter((pid) => old.includes(pid)),
+    [],
+  );
+  t.log(`${under.asked} requests, ${under.placed.length} placed, none failed`);
+});
+
+test('SIGTERM: whoever was let in is answered, then nobody is let in any more', async (t) => {
+  t.timeout(180_000);
+  const { shop, workers } = await open(t, { PAY_SERVER_DRAIN_SECONDS: '2' });
+  const under = load(shop, workers);
+  await until('some payments', async () => under.placed.length > 20);
+  workers.signal('SIGTERM');
+  t.is((await workers.ended).code, 0);
+  await under.stop();
+  t.deepEqual(
+    under.failed.filter((code) => code !== 'ECONNREFUSED'),
+    [],
+  );
+  t.true(under.failed.length > 0);
+});
+
+test('what keeps workers from starting is told once, in the words of a service that is alone', async (t) => {
+  t.timeout(180_000);
+  const { service } = await open(t);
+  const taken = createServer();
+  const port = await listenOnFreePort(taken);
+  t.teardown(() => void taken.close());
+  const told = [];
+  for (const workers of ['1', '2']) {
+    const env = {
+      PAY_SERVER_WORKERS: workers,
+      PAY_SERVER_LISTEN: `127.0.0.1:${port}`,
+      PAY_SIMULATOR_URL: service.simulator.url,
+    };
+    const { code, stderr } = await (await startWorkers(t, service.databaseUrl, env)).ended;
+    // Node words what it met in two ways.
+    told.push({ code, stderr: stderr.replace(/ \(.*\)/, '') });
+  }
+  t.regex(told[0]!.stderr, /^error: /);
+  t.deepEqual(told[1], told[0]);
+  const { code, stderr } = await (await startWorkers(t, `pglite://./data`, { PAY_DEBUG: 'false' })).ended;
+  t.is(code, 2);
+  t.regex(stderr, /Server\.Workers.*must be 1 or auto with the embedded database/);
+});
