@@ -6,33 +6,41 @@ import { listen } from '../../server/http/server.ts';
 import { PATIENT } from './database.ts';
 import type { ReplicaOptions } from './replica.ts';
 
-/** A replica in a process of its own, so that it can be killed: its orders come as JSON in PAY_TEST_REPLICA. */
-const orders = JSON.parse(process.env.PAY_TEST_REPLICA ?? '{}') as ReplicaOptions;
-const { simulatorUrl, crashAt, ownTimeouts = false, jumpSeconds = 0 } = orders;
-let { aheadMs = 0 } = orders;
-process.on('SIGUSR2', () => void (aheadMs += jumpSeconds * 1000));
-const config = loadConfig({ env: process.env, cwd: process.cwd() }) as Config;
-const app = await buildApp(config, {
-  simulatorUrl,
-  ...(!ownTimeouts && { databaseTimeouts: PATIENT }),
-  now: () => new Date(Date.now() + aheadMs),
-  logger: pino({ level: process.env.PAY_TEST_LOG ?? 'silent' }),
-  checkpoint: (name) => {
-    if (name === crashAt) process.kill(process.pid, 'SIGKILL');
-  },
-});
-const server = await listen(app.koa, { ...config.server, host: '127.0.0.1', port: orders.port });
-const work = () => {
-  if (orders.bills) return void app.bills.sweep.once().catch(() => {});
-  void app.sweep.once().catch(() => {});
-  void app.deliveries.once().catch(() => {});
-};
-if (orders.jobs) app.startJobs();
-const timer = orders.jobs ? undefined : setInterval(work, orders.sweepEveryMs ?? 500);
-process.stdout.write('ready\n');
+import { superviseReplica } from './replica-cluster.ts';
 
-process.once('SIGTERM', async () => {
-  clearInterval(timer);
-  await server.close();
-  await app.close();
-});
+/** A replica in a process of its own, so that it can be killed: its orders come as JSON in PAY_TEST_REPLICA; PAY_TEST_WORKERS makes several of it. */
+const orders = JSON.parse(process.env.PAY_TEST_REPLICA ?? '{}') as ReplicaOptions;
+if (!(await superviseReplica(Number(process.env['PAY_TEST_WORKERS'] ?? 1)))) await serve();
+
+async function serve(): Promise<void> {
+  const { simulatorUrl, crashAt, ownTimeouts = false, jumpSeconds = 0 } = orders;
+  let { aheadMs = 0 } = orders;
+  process.on('SIGUSR2', () => void (aheadMs += jumpSeconds * 1000));
+  const config = loadConfig({ env: process.env, cwd: process.cwd() }) as Config;
+  const app = await buildApp(config, {
+    simulatorUrl,
+    ...(!ownTimeouts && { databaseTimeouts: PATIENT }),
+    now: () => new Date(Date.now() + aheadMs),
+    logger: pino({ level: process.env.PAY_TEST_LOG ?? 'silent' }),
+    checkpoint: (name) => {
+      if (name === crashAt) process.kill(process.pid, 'SIGKILL');
+    },
+  });
+  const server = await listen(app.koa, { ...config.server, host: '127.0.0.1', port: orders.port });
+  const work = () => {
+    if (orders.bills) return void app.bills.sweep.once().catch(() => {});
+    void app.sweep.once().catch(() => {});
+    void app.deliveries.once().catch(() => {});
+  };
+  if (orders.jobs) app.startJobs();
+  const timer = orders.jobs ? undefined : setInterval(work, orders.sweepEveryMs ?? 500);
+  process.stdout.write('ready\n');
+
+  process.once('SIGTERM', async () => {
+    clearInterval(timer);
+    await server.close();
+    await app.close();
+    // One of several would live on for its supervisor.
+    if (process.connected) process.exit(0);
+  });
+}
