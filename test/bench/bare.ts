@@ -76,17 +76,7 @@ async function query(ctx: Context, orderNo: string): Promise<void> {
   ]);
   const [order] = rows;
   if (!order) return void (ctx.status = 404);
-  const touched = Number(order['sequence']) > 2 || order['paid'] !== '0';
-  ctx.body = { data: { ...present(order), ...(touched ? await around(orderNo) : {}) } };
-}
-
-async function around(orderNo: string): Promise<Record<string, unknown>> {
-  const refunds = await pool.query('select * from refunds where order_no = $1 order by created_at', [orderNo]);
-  const exceptions = await pool.query(
-    `select * from order_exceptions where order_no = $1 and state = 'open' order by created_at`,
-    [orderNo],
-  );
-  return { refunds: refunds.rows, exception: exceptions.rows.at(-1) ?? null };
+  ctx.body = { data: present(order) };
 }
 
 function present(order: Record<string, unknown>): Record<string, unknown> {

@@ -6,7 +6,7 @@ import { processorMs } from './processes.ts';
 export interface Scenario {
   name: string;
   /** What `baseline` is. */
-  of: 'bare' | 'before';
+  of: 'bare' | 'before' | 'one worker';
   /** The least that the service should reach of the baseline; without one the ratio is only told. */
   aim?: number;
   ours: Shot;

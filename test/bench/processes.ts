@@ -73,9 +73,14 @@ export function openProcesses(): Processes {
 /** One tick of the kernel's books, which is what it tells programs on every system (ms). */
 const TICK_MS = 10;
 
-/** How long a process was on a processor so far (ms); NaN where the system does not tell. */
+/** How long a process and those that it started were on a processor so far (ms); NaN where the system does not tell. */
 export function processorMs(pid: number): number {
   if (process.platform !== 'linux') return Number.NaN;
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+  return children.reduce((sum, child) => sum + processorMs(Number(child)), ownMs(pid));
+}
+
+function ownMs(pid: number): number {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
   // Behind the name, which may hold anything: user and system time are the 12th and 13th.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');

@@ -17,6 +17,7 @@ import { root } from './processes.ts';
 import { scenarios } from './scenarios.ts';
 import { openStage } from './stage.ts';
 import { measurePayctl, measureStarts } from './starts.ts';
+import { workerScenarios } from './workers.ts';
 
 const { values } = parseArgs({
   options: {
@@ -49,6 +50,7 @@ const report = (found: readonly Line[]) => {
 
 try {
   for (const scenario of scenarios(stage)) if (wanted(scenario.name)) report([await compare(scenario, effort)]);
+  if (wanted('workers')) for (const scenario of await workerScenarios(stage)) report([await compare(scenario, effort)]);
   if (wanted('start')) report(await measureStarts(stage, effort.rounds));
   if (wanted('embedded')) report([await measureEmbeddedStarts(stage.processes, effort.rounds)]);
   if (wanted('payctl')) report(await measurePayctl(stage, effort.rounds * 3));

@@ -24,18 +24,20 @@ export function scenarios({ service, bare, before }: Pick<Stage, 'service' | 'ba
     ];
   };
   return [
-    ...against('token', token, 0.8),
-    ...against('query', (caller) => query(caller, caller.closedOrder), 0.7),
-    ...against('query paid', (caller) => query(caller, caller.paidOrder), 0.7),
-    ...against('pay', pay, 0.6),
-    ...against('offer', (caller) => call(caller, 402)),
-    ...against('redeem', (caller) => call(caller, 200)),
+    ...against('token', token, 0.85),
+    ...against('query', (caller) => query(caller, caller.closedOrder), 0.8),
+    ...against('query paid', (caller) => query(caller, caller.paidOrder), 0.8),
+    ...against('pay', pay, 0.9),
+    ...against('offer', (caller) => call(caller, 402), 0.75),
+    ...against('redeem', (caller) => call(caller, 200), 0.75),
   ];
 }
 
-type Ask = Omit<Shot, 'pid'>;
+/** A request, whoever answers it. */
+export type Ask = Omit<Shot, 'pid'>;
 
-function token({ url, clientId, secret }: Caller): Ask {
+/** A token for an application. */
+export function token({ url, clientId, secret }: Caller): Ask {
   const grant = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
   return {
     url: `${url}/oauth/token`,
@@ -46,7 +48,8 @@ function token({ url, clientId, secret }: Caller): Ask {
   };
 }
 
-function query({ url, token: bearer }: Caller, orderNo: string): Ask {
+/** The state of an order. */
+export function query({ url, token: bearer }: Caller, orderNo: string): Ask {
   const headers = { authorization: `Bearer ${bearer}` };
   return { url: `${url}/api/v2/payment/query/${orderNo}`, method: 'GET', headers, status: 200 };
 }
