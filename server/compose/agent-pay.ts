@@ -44,6 +44,7 @@ export function composeAgentPay(base: Base, { sealing, audit, send }: Needs): Co
       readKey,
       ask,
       count: (result) => answers.inc({ result }),
+      ...(base.agentPatienceMs !== undefined && { patienceMs: base.agentPatienceMs }),
     }),
   };
 }

@@ -24,6 +24,8 @@ export interface Overrides {
   simulatorUrl?: string;
   /** Other bounds for the database than the service's own. */
   databaseTimeouts?: DatabaseSettings['timeouts'];
+  /** How long a 402 waits for a code of WeChat's agents (ms). */
+  agentPatienceMs?: number;
 }
 
 /** What every part is assembled over: configuration, database, clock and log. */
@@ -43,6 +45,7 @@ export interface Base {
   log: Ports['log'];
   metrics: Metrics;
   checkpoint: Ports['checkpoint'];
+  agentPatienceMs: number | undefined;
   simulatorUrl: string | null;
 }
 
@@ -91,6 +94,7 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
     log,
     metrics,
     checkpoint: overrides.checkpoint ?? (() => {}),
+    agentPatienceMs: overrides.agentPatienceMs,
     simulatorUrl: config.simulator.url ?? overrides.simulatorUrl ?? null,
   };
 }

@@ -6,6 +6,7 @@ import type { Outcome } from './channel.ts';
 import { isOpen } from './core/moves.ts';
 import { later } from './core/plan.ts';
 import { canRenew } from './core/wish-order.ts';
+import { within } from './patience.ts';
 import type { Asker, Ports } from './ports.ts';
 import { findShown } from './read.ts';
 import { renewCredential } from './renew.ts';
@@ -64,18 +65,4 @@ export function refreshOrder(ports: Ports) {
 
 function isFresh(order: OrderRow, now: Date): boolean {
   return order.checkedAt !== null && now < later(order.checkedAt, FRESH_SECONDS);
-}
-
-/** The result, or undefined when it takes longer; a late failure is nobody's and stays silent here. */
-async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, ms, undefined);
-  });
-  work.catch(() => {});
-  try {
-    return await Promise.race([work, patience]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

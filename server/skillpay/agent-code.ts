@@ -2,11 +2,16 @@ import type { KeyObject } from 'node:crypto';
 import type { AgentPayRow } from '../db/entities/skillpay.ts';
 import type { Place } from '../credentials/sealing.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
+import { within } from '../payments/patience.ts';
 import type { SkillPair } from './pair.ts';
 import type { SkillPorts } from './ports.ts';
 
 /** A payment code lives at most this long (seconds), as its operator says. */
 const MOST_SECONDS = 900;
+
+/** A 402 waits for a code as long as this (ms), and not at all for a while after nobody answered. */
+const PATIENCE_MS = 2_000;
+const SILENCE_MS = 30_000;
 
 /** What is asked for: a code for what the payer would pay with anywhere else. */
 export interface CodeWish {
@@ -37,6 +42,8 @@ export interface AgentCodePorts extends Pick<SkillPorts, 'store' | 'now' | 'log'
   ask: AskCode;
   /** Counts an answer. */
   count: (result: 'given' | 'failed') => void;
+  /** How long a 402 waits for a code (ms); tests have other times. */
+  patienceMs?: number;
 }
 
 /** The pair with a code that pays now, where the project has one; a failure leaves the pair as it is. */
@@ -56,6 +63,8 @@ export function liveAgentCode({ skill }: SkillPair, now: Date): string | undefin
 /** The operation over its ports: asked outside any transaction, kept under the row's lock, the first of two answers wins. */
 export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
   const { store, now, log, count } = ports;
+  /** By project and mode: until when nobody is made to wait. */
+  const silent = new Map<string, Date>();
   return async (pair) => {
     const { order, skill } = pair;
     const payData = payDataOf(order);
@@ -66,12 +75,28 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
     const known = row?.skills[skill.resource];
     if (!row || !known) return pair;
     const until = new Date(now().getTime() + seconds * 1000);
-    const { orderNo, mode } = order;
-    const answer = await ask(row, { orderNo, mode, skill: known, payData, seconds });
-    if ('code' in answer) return keep(pair, answer.code, until);
-    log('warn', 'agent pay gave no payment code', { orderNo, project: row.project, reason: answer.fault });
+    const { orderNo, mode, project } = order;
+    const resumesAt = silent.get(`${project} ${mode}`);
+    if (resumesAt !== undefined && resumesAt > now()) return pair;
+    const wish = { orderNo, mode, skill: known, payData, seconds };
+    const found = await within(ports.patienceMs ?? PATIENCE_MS, askAndKeep(row, wish, pair, until));
+    if (found) return found;
+    silent.set(`${project} ${mode}`, new Date(now().getTime() + SILENCE_MS));
+    log('warn', 'agent pay is silent: its code comes with a later answer, if it comes', { orderNo, project });
     return pair;
   };
+
+  /** Goes on when nobody waits for it any more: the next 402 has the code. */
+  async function askAndKeep(row: AgentPayRow, wish: CodeWish, pair: SkillPair, until: Date): Promise<SkillPair> {
+    const answer = await ask(row, wish);
+    if ('code' in answer) return keep(pair, answer.code, until);
+    log('warn', 'agent pay gave no payment code', {
+      orderNo: wish.orderNo,
+      project: row.project,
+      reason: answer.fault,
+    });
+    return pair;
+  }
 
   async function ask(row: AgentPayRow, wish: CodeWish): Promise<CodeAnswer> {
     const answer = await answerTo(row, wish);

@@ -95,6 +95,8 @@ export async function startService(
   const app = await buildApp(config, {
     simulatorUrl: simulator.url,
     databaseTimeouts: PATIENT,
+    // A slow machine is no silent operator.
+    agentPatienceMs: 60_000,
     ...options,
     logger,
     now,
