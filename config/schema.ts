@@ -105,15 +105,15 @@ export const keys = {
     'How long requests are still accepted on shutdown, while /health/db answers 503 and every answer closes its connection; 8 in production if not set, else 0.',
   ),
   'Server.MaxConnections': whole(16, 100_000, 5000, 'Open connections per process; further ones are closed at once.'),
-  'Server.Workers': text(
-    z.preprocess(wholeOrWord, z.union([z.literal('auto'), z.int().min(1).max(64)])),
-    'auto or an integer from 1 to 64',
-    '1',
-    {
-      sentence:
-        'Processes that serve requests and work what is due, under one supervisor; auto is one for each processor. SIGHUP replaces them one by one.',
-    },
-  ),
+  'Server.Workers': {
+    kind: 'text',
+    schema: z.preprocess(wholeOrWord, z.union([z.literal('auto'), z.int().min(1).max(64)])),
+    fallback: 1,
+    expects: 'auto or an integer from 1 to 64',
+    sentence:
+      'Processes that serve requests and work what is due, under one supervisor; auto is one for each processor. SIGHUP replaces them one by one.',
+    secret: false,
+  },
   'Database.Url': text(databaseUrl, 'pglite://<folder> or postgres://…/<database>', 'pglite://./data/pglite', {
     sentence: 'The embedded database in a directory, or a PostgreSQL database.',
     secret: true,
