@@ -4,7 +4,7 @@ import type { Scheduler } from './scheduler.ts';
 /** What the scheduler reports to the registry. */
 export interface JobMetrics {
   worked(kind: string, failed: boolean): void;
-  looked(): void;
+  looked(lags: Record<string, number>): void;
   /** Has the rows under way read whenever the figures are asked for. */
   observe(scheduler: Pick<Scheduler, 'busy'>): void;
 }
@@ -24,9 +24,19 @@ export function createJobMetrics(registry: Registry): JobMetrics {
     aggregator: 'min',
     registers: [registry],
   });
+  const lag = new Gauge({
+    name: 'due_lag_seconds',
+    help: 'For how long the oldest row that nobody works has been due, by kind; 0 when there is none.',
+    aggregator: 'max',
+    labelNames: ['kind'],
+    registers: [registry],
+  });
   return {
     worked: (kind, failed) => rows.inc({ kind, result: failed ? 'failed' : 'done' }),
-    looked: () => lookedAt.setToCurrentTime(),
+    looked(lags) {
+      lookedAt.setToCurrentTime();
+      for (const [kind, seconds] of Object.entries(lags)) lag.set({ kind }, seconds);
+    },
     observe({ busy }) {
       const gauge: Gauge<'kind'> = new Gauge({
         name: 'jobs_rows_under_way',

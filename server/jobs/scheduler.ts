@@ -8,10 +8,10 @@ import { createWorkers, type WorkerPorts } from './workers.ts';
 export interface SchedulerParts extends WorkerPorts, TimetablePorts {
   kinds: readonly DueKind[];
   tasks: readonly Task[];
-  /** Of each kind whether any row is due. */
-  lookForDue: (tx: ReadTx, rows: readonly DueRows[], now: Date) => Promise<boolean[]>;
-  /** Called after each look that succeeded. */
-  looked?: () => void;
+  /** Of each kind how many seconds ago its oldest row was due that nobody has. */
+  lookForDue: (tx: ReadTx, rows: readonly DueRows[], now: Date) => Promise<(number | undefined)[]>;
+  /** Called after each look that succeeded, with the lag of each kind in seconds. */
+  looked?: (lags: Record<string, number>) => void;
   /** How long from one look to the next; tests have other times. */
   lookMs?: number;
 }
@@ -89,9 +89,9 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
           now(),
         ),
       );
-      for (const [at, { workers }] of all.entries()) if (due[at]) workers.wake();
+      for (const [at, { workers }] of all.entries()) if (due[at] !== undefined) workers.wake();
       if (state === 'started') timetable.look();
-      looked?.();
+      looked?.(Object.fromEntries(all.map(({ name }, at) => [name, Math.max(0, due[at] ?? 0)])));
       if (blindSince) log('info', 'jobs look for due rows again', { blindSince });
       blindSince = undefined;
     } catch (error) {

@@ -18,7 +18,7 @@ export function fakeRows(due: DueRow[] = []): FakeRows {
     claims: [],
     beforeAnswer: () => {},
     rows: {
-      isAnyDue: 'true',
+      oldestLag: 'null',
       async claim(_, claim) {
         fake.claims.push(claim);
         const { only = [], full = [], limit } = claim;

@@ -23,8 +23,8 @@ export interface Claim {
 export interface DueRows {
   /** Leases rows that are due, oldest first, so that no other replica takes them too. */
   claim(tx: Tx, claim: Claim): Promise<DueRow[]>;
-  /** The SQL condition, with `$1` for now, that some row is due. */
-  readonly isAnyDue: string;
+  /** The SQL value, with `$1` for now, of the seconds since the oldest row was due that nobody has; null for none. */
+  readonly oldestLag: string;
 }
 
 /** Orders, by channel; without `simulated` those of the simulator are frozen. */
@@ -170,11 +170,11 @@ export async function claimDueRefund(tx: Tx, refundNo: string, now: Date): Promi
   return claimed.length === 1;
 }
 
-/** Of each table whether anything is due, in one statement. */
-export async function lookForDue(tx: ReadTx, tables: readonly DueRows[], now: Date): Promise<boolean[]> {
-  const columns = tables.map(({ isAnyDue }, at) => `${isAnyDue} as due_${at}`).join(', ');
-  const [row] = await tx.prepared<Record<string, boolean>>(`select ${columns}`, [now]);
-  return tables.map((_, at) => row?.[`due_${at}`] === true);
+/** Of each table for how many seconds the oldest row that is due and nobody's has been due, in one statement. */
+export async function lookForDue(tx: ReadTx, tables: readonly DueRows[], now: Date): Promise<(number | undefined)[]> {
+  const columns = tables.map(({ oldestLag }, at) => `${oldestLag} as due_${at}`).join(', ');
+  const [row] = await tx.prepared<Record<string, number | null>>(`select ${columns}`, [now]);
+  return tables.map((_, at) => row?.[`due_${at}`] ?? undefined);
 }
 
 interface DueTable {
@@ -204,7 +204,8 @@ function dueRows({ table, key, keyType = 'text', at, lease, lane, beside, condit
   const oldest = statement('');
   const named = statement(`and d.${key} = any(cast($4 as ${keyType}[]))`);
   return {
-    isAnyDue: `exists (select 1 from ${table} d where ${due})`,
+    oldestLag: `(select extract(epoch from cast($1 as timestamptz) - d.${at})::float8 from ${table} d
+                  where ${due} order by d.${at} limit 1)`,
     claim: (tx, { now, limit, full = [], only = [] }) =>
       only.length > 0
         ? tx.prepared<DueRow>(named, [now, limit, full, only])

@@ -14,7 +14,7 @@ function schedulerOf(t: ExecutionContext, run: (id: string) => Promise<unknown>,
     log: (_, message) => void logged.push(message),
     kinds: [{ name: 'thing', wokenBy: 'made', rows: fake.rows, run, width: 8, laneWidth: 4 }],
     tasks: [],
-    lookForDue: async () => [fake.due.length > 0],
+    lookForDue: async () => [fake.due.length > 0 ? 1 : undefined],
     takeTask: async () => false,
     planTask: async () => {},
     worked: (kind, failed) => void worked.push([kind, failed]),
@@ -36,9 +36,21 @@ test('what is due is found by looking, before and after the start', async (t) =>
   t.deepEqual(new Set(worked.map(([kind, failed]) => `${kind} ${failed}`)), new Set(['thing false']));
 });
 
+test('a look tells the lag of each kind: of its oldest row, none when nothing is due, never below zero', async (t) => {
+  const found = [12.5, undefined, -1];
+  const told: Record<string, number>[] = [];
+  const { scheduler } = schedulerOf(t, async () => {}, {
+    lookForDue: async () => [found[Math.min(told.length, 2)]],
+    looked: (lags) => void told.push(lags),
+  });
+  scheduler.start();
+  await until('three looks', async () => told.length >= 3);
+  t.deepEqual(told.slice(0, 3), [{ thing: 12.5 }, { thing: 0 }, { thing: 0 }]);
+});
+
 test('a commit wakes by name without a look; before the start it does nothing', async (t) => {
   const ids: string[] = [];
-  const { scheduler, fake } = schedulerOf(t, async (id) => void ids.push(id), { lookForDue: async () => [false] });
+  const { scheduler, fake } = schedulerOf(t, async (id) => void ids.push(id), { lookForDue: async () => [undefined] });
   fake.due = rowsOf(4, 'a');
   scheduler.wake('made', { orderNo: 'a-0' });
   t.is(fake.claims.length, 0);
@@ -56,7 +68,7 @@ test('a database that is away is told once, and once when it is back', async (t)
     lookForDue: async () => {
       tries += 1;
       if (away) throw new Error('away');
-      return [false];
+      return [undefined];
     },
   });
   scheduler.start();
