@@ -58,7 +58,9 @@ export async function startWorkers(
     return { code: code as number | null, stderr };
   });
   const lines = (message: string) => log.filter(({ msg }) => msg === message);
-  await until('all workers', async () => isOver || lines('all workers are ready').length > 0);
+  // Each process writes its own lines when it comes to it.
+  const areReady = () => lines('all workers are ready').some(({ workers }) => lines('ready').length === workers);
+  await until('all workers', async () => isOver || areReady());
   return {
     url,
     metricsUrl: `http://127.0.0.1:${metrics}/metrics`,

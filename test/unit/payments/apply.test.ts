@@ -11,7 +11,13 @@ const VIA = { cause: 'test', actor: 'test' };
 function recorder() {
   const written: string[] = [];
   const table = (name: string) =>
-    new Proxy({}, { get: (_table, verb: string) => async () => void written.push(`${name}.${verb}`) });
+    new Proxy(
+      {},
+      {
+        get: (_table, verb: string) => async (_where: unknown, _patch: unknown, also?: { table: string }) =>
+          void written.push(`${name}.${verb}${also ? ` and ${also.table}` : ''}`),
+      },
+    );
   const tx = { orders: table('orders'), refunds: table('refunds'), moves: table('moves'), wake: async () => {} };
   const logged: string[] = [];
   const ports = { now: () => NOW, log: (_level: string, message: string) => void logged.push(message) };
@@ -46,7 +52,7 @@ test('a move of the table writes the row and its line of history', async (t) => 
   const after = await apply(ports, tx, { order: orderRow() }, { rule: 'O2', order: { state: 'pending' } }, VIA);
   t.is(after.order.state, 'pending');
   t.is(after.order.sequence, 4);
-  t.deepEqual(written, ['orders.update', 'moves.insert']);
+  t.deepEqual(written, ['orders.update and moves']);
 });
 
 test('what only touches a row writes no history, and what stays writes nothing', async (t) => {
