@@ -333,6 +333,8 @@ type Codec = Pick<Column, 'encode' | 'decode'>;
 /** The two drivers differ in what they give for a type (text, number or bigint), so each kind is brought to one form. */
 function codecOf({ name, type, customType, columnTypes }: EntityProperty): Codec {
   if (type === 'JsonType') return whenPresent(JSON.stringify, same);
+  // Both drivers give bytes, one of them as a Buffer.
+  if (type === 'Uint8ArrayType') return whenPresent(same, same);
   if (type === 'BigIntType') return whenPresent(String, (value) => BigInt(value as string | number | bigint));
   if (type === 'ArrayType') return whenPresent(arrayText, same);
   if (type === 'DateType') return whenPresent(same, dayText);

@@ -1,5 +1,4 @@
-import type { ChannelMessageRow } from '../db/entities/orders.ts';
-import { MISSING } from '../db/queries/messages.ts';
+import { listMessages, MISSING, type ReadMessage } from '../db/queries/messages.ts';
 import type { Asker, Ports } from './ports.ts';
 import { findOrder } from './read.ts';
 
@@ -18,7 +17,7 @@ export function orderTimeline({ store }: Pick<Ports, 'store'>) {
     store.read(async (tx) => {
       await findOrder(tx, orderNo, asker.owner);
       const moves = await tx.moves.list({ orderNo }, { orderBy: { sequence: 'asc' } });
-      const messages = await tx.messages.list({ orderNo }, { orderBy: { id: 'asc' }, limit: 1000 });
+      const messages = await listMessages(tx, orderNo, 1000);
       const exceptions = await tx.exceptions.list({ orderNo });
       const refunds = await tx.refunds.list({ orderNo });
       const disputes = await tx.disputes.list({ orderNo });
@@ -81,7 +80,7 @@ export function orderTimeline({ store }: Pick<Ports, 'store'>) {
     });
 }
 
-function messageWords({ direction, payWay, call, status, note, times, lastAt }: Omit<ChannelMessageRow, 'at'>): string {
+function messageWords({ direction, payWay, call, status, note, times, lastAt }: Omit<ReadMessage, 'at'>): string {
   if (call === MISSING) return `${times === 1 ? 'a message is' : `${times} messages are`} missing here${until(lastAt)}`;
   const words = `${direction === 'out' ? '→' : '←'} ${payWay} ${call} ${status ?? note ?? ''}`.trim();
   return times === 1 ? words : `${words}, ${times} times${until(lastAt)}`;

@@ -70,6 +70,27 @@ export function openProcesses(): Processes {
   };
 }
 
+/** A simulator in a process of its own, and what a service needs to know to pay through it. */
+export async function openSimulator(
+  processes: Processes,
+): Promise<{ env: Record<string, string>; close(): Promise<void> }> {
+  const dir = mkdtempSync(join(processes.folder, 'simulator-'));
+  const child = processes.begin([payctl, 'simulator', 'start', '--listen', '127.0.0.1:0', '--dir', dir]);
+  const [line] = (await once(createInterface(child.stdout!), 'line')) as [string];
+  const { simulator } = JSON.parse(line) as { simulator: string };
+  // The webhook of the benchmark's shop is on this machine.
+  const env = { PAY_SIMULATOR_URL: simulator, PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
+  return { env, close: () => processes.end(child) };
+}
+
+/** Memory of a process and of those that it started (MB). */
+export function residentMegabytes(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+  const own = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+  return children.reduce((sum, child) => sum + residentMegabytes(Number(child)), own);
+}
+
 /** One tick of the kernel's books, which is what it tells programs on every system (ms). */
 const TICK_MS = 10;
 

@@ -13,6 +13,7 @@ import { measureEmbeddedStarts } from './embedded-starts.ts';
 import { measureJobs } from './jobs.ts';
 import { measureLists } from './lists.ts';
 import { compare } from './load.ts';
+import { measurePaidOrders } from './paid-orders.ts';
 import { root } from './processes.ts';
 import { scenarios } from './scenarios.ts';
 import { openStage } from './stage.ts';
@@ -57,6 +58,7 @@ try {
   if (wanted('coins')) report(await measureCoinCalls(stage));
   if (wanted('jobs')) report(await measureJobs(stage));
   if (wanted('bills')) report(await measureBills(stage, values.large));
+  if (wanted('paid')) report(await measurePaidOrders(stage, values.large));
   if (wanted('lists')) report(await measureLists(stage, values.large));
   console.log(`\n${table(lines)}\n`);
   console.log(`Node ${process.versions.node}, ${cpus().length} processors, PostgreSQL with fsync, medians of`);

@@ -15,8 +15,10 @@ export interface Stage {
   bareEnvironment: Record<string, string>;
   /** The service of the other checkout, when there is one. */
   before?: Service;
-  /** The service on a copy of the empty schema. */
-  onCopy(name: string, env?: Record<string, string>): Promise<Service>;
+  /** The service on a copy of the empty schema; it pays through the channel of the benchmark, or through a simulator. */
+  onCopy(name: string, env?: Record<string, string>, through?: 'channel' | 'simulator'): Promise<Service>;
+  /** The same of the other checkout, on a copy of its own schema. */
+  onCopyBefore?: Stage['onCopy'];
   close(): Promise<void>;
 }
 
@@ -69,30 +71,26 @@ export async function openStage(beforePayctl?: string): Promise<Stage> {
     const keys: Keys = { app: rsa(), channel: rsa() };
     const { url: gateway } = await processes.address('channel.ts', { BENCH_CHANNEL_KEY: keys.channel.privateKey });
     const password = await makeSchema(processes, admin, postgres.url, { payctl, name: 'empty' });
-    const onCopy: Stage['onCopy'] = async (name, env = {}) => {
-      const sql = await copySchema(admin, connect, postgres.url, name);
-      return startService({ processes, payctl, url: at(postgres.url, name), gateway, keys, password, sql, env });
-    };
+    const copies =
+      (command: string, template: string, own: string): Stage['onCopy'] =>
+      async (name, env = {}, through = 'channel') => {
+        const sql = await copySchema(admin, connect, postgres.url, { name, template });
+        const channel = through === 'channel' ? { gateway, keys } : undefined;
+        const url = at(postgres.url, name);
+        return startService({ processes, payctl: command, url, channel, password: own, sql, env });
+      };
+    const onCopy = copies(payctl, 'empty', password);
     const service = await onCopy('service');
-    const startBefore = async (command: string): Promise<Service> => {
-      const own = await makeSchema(processes, admin, postgres.url, { payctl: command, name: 'before' });
-      const url = at(postgres.url, 'before');
-      return startService({
-        processes,
-        payctl: command,
-        url,
-        gateway,
-        keys,
-        password: own,
-        sql: connect(url),
-        env: {},
-      });
+    const openBefore = async (command: string): Promise<Pick<Stage, 'before' | 'onCopyBefore'>> => {
+      const own = await makeSchema(processes, admin, postgres.url, { payctl: command, name: 'empty_before' });
+      const onCopyBefore = copies(command, 'empty_before', own);
+      return { before: await onCopyBefore('before'), onCopyBefore };
     };
-    const before = beforePayctl === undefined ? undefined : await startBefore(beforePayctl);
+    const beside = beforePayctl === undefined ? {} : await openBefore(beforePayctl);
     const { bare, bareEnvironment } = await startBare({
       processes,
       service,
-      sql: await copySchema(admin, connect, postgres.url, 'bare'),
+      sql: await copySchema(admin, connect, postgres.url, { name: 'bare', template: 'empty' }),
       settings: {
         database: at(postgres.url, 'bare'),
         gateway,
@@ -100,7 +98,7 @@ export async function openStage(beforePayctl?: string): Promise<Stage> {
         channelKey: keys.channel.publicKey,
       },
     });
-    return { processes, service, bare, bareEnvironment, ...(before && { before }), onCopy, close };
+    return { processes, service, bare, bareEnvironment, ...beside, onCopy, close };
   } catch (error) {
     await close();
     throw error;
@@ -146,8 +144,13 @@ async function makeSchema(
   return readFileSync(file, 'utf8').trim();
 }
 
-async function copySchema(admin: Sql, connect: (url: string) => Sql, postgresUrl: string, name: string): Promise<Sql> {
-  await admin(`create database ${name} template empty`);
+async function copySchema(
+  admin: Sql,
+  connect: (url: string) => Sql,
+  postgresUrl: string,
+  { name, template }: { name: string; template: string },
+): Promise<Sql> {
+  await admin(`create database ${name} template ${template}`);
   return connect(at(postgresUrl, name));
 }
 
@@ -155,15 +158,15 @@ interface ToStart {
   processes: Processes;
   payctl: string;
   url: string;
-  gateway: string;
-  keys: Keys;
+  /** The channel of the benchmark; without it the simulator that the environment names. */
+  channel: { gateway: string; keys: Keys } | undefined;
   password: string;
   sql: Sql;
   env: Record<string, string>;
 }
 
 /** Debug is on, because only then may a channel be at an address of the test's own; everything else is as in production. */
-async function startService({ processes, gateway, keys, password, sql, ...given }: ToStart): Promise<Service> {
+async function startService({ processes, channel, password, sql, ...given }: ToStart): Promise<Service> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const env = {
@@ -174,7 +177,7 @@ async function startService({ processes, gateway, keys, password, sql, ...given 
     PAY_SERVER_PUBLIC_URL: url,
     PAY_METRICS_LISTEN: '127.0.0.1:0',
     PAY_RATE_LIMIT_UNPAID_OFFERS_PER_APP: '10000000',
-    PAY_SIMULATOR_URL: gateway,
+    ...(channel && { PAY_SIMULATOR_URL: channel.gateway }),
     ...given.env,
   };
   const child = processes.begin([given.payctl, 'server', 'start'], env);
@@ -182,7 +185,7 @@ async function startService({ processes, gateway, keys, password, sql, ...given 
   await untilHealthy(url, child);
   const login = await post(`${url}/api/v1/login`, { username: 'bench', password });
   const adminToken = String(dataOf(login)['token']);
-  await post(`${url}/api/v1/payment/config/alipay`, configuration(keys), adminToken);
+  if (channel) await post(`${url}/api/v1/payment/config/alipay`, configuration(channel.keys), adminToken);
   const scopes = ['payment:write', 'payment:read', 'skillpay:call', 'coin:write'];
   const app = dataOf(await post(`${url}/api/v1/api-apps`, { name: 'bench', project: 'default', scopes }, adminToken));
   const address = { url, pid: child.pid! };
@@ -272,10 +275,15 @@ async function redeemOne(url: string, token: string, sql: Sql): Promise<string> 
 export const PAYMENT = { subject: 'Two coffees', amount: 12.5, payWay: 'alipay' };
 
 /** Sends JSON; throws when the answer is a refusal. */
-export async function post(url: string, body: object, token?: string): Promise<Record<string, unknown>> {
+export async function post(
+  url: string,
+  body: object,
+  token?: string,
+  method: 'POST' | 'PUT' = 'POST',
+): Promise<Record<string, unknown>> {
   const headers: Record<string, string> = { 'content-type': 'application/json' };
   if (token) headers['authorization'] = `Bearer ${token}`;
-  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  const answer = await fetch(url, { method, headers, body: JSON.stringify(body) });
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${url}: ${answer.status} ${text}`);
   return JSON.parse(text) as Record<string, unknown>;

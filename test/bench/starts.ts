@@ -1,8 +1,7 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Line, median } from './figures.ts';
-import { freePort, payctl, type Processes, untilHealthy } from './processes.ts';
+import { freePort, payctl, type Processes, residentMegabytes, untilHealthy } from './processes.ts';
 import type { Service, Stage } from './stage.ts';
 
 /** From the start of the process to the first 200 of /health, and the memory of a service that does nothing. */
@@ -71,11 +70,6 @@ async function startOnce(
   const megabytes = weigh && child.pid ? residentMegabytes(child.pid) : Number.NaN;
   await processes.end(child);
   return { ms, megabytes };
-}
-
-function residentMegabytes(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
 }
 
 /** What a command costs over a Node that does nothing. */

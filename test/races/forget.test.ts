@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { readTexts } from '../../server/db/message-texts.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { runUntilQuiet } from '../support/books.ts';
 import { orderRow } from '../support/core-rows.ts';
@@ -23,6 +24,8 @@ async function placesOf({ app }: Service, text: string): Promise<string[]> {
     ),
   );
   const found: string[] = [];
+  const messages = await app.store.read((tx) => tx.messages.list({}));
+  if (messages.some((row) => JSON.stringify(readTexts(row)).includes(text))) found.push('channel_messages.texts');
   for (const { name, col, type } of columns) {
     const value = type === 'bytea' ? `encode("${col}", 'escape')` : `"${col}"::text`;
     const rows = await app.store.read((tx) =>
@@ -117,7 +120,7 @@ test.serial(
       'orders.channel_options',
       'refunds.reason',
       'events.payload',
-      'channel_messages.request',
+      'channel_messages.texts',
       'idempotency_keys.body',
       'coin_entries.memo',
     ])

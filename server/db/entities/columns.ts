@@ -6,6 +6,8 @@ export const code = () => p.string().length(64);
 export const text = () => p.text();
 /** An instant, to the microsecond, UTC. */
 export const instant = () => p.datetime(6);
+/** Bytes of any kind. */
+export const bytes = () => p.uint8array();
 /** Minor units of a currency; never a floating or NaN-capable type. */
 export const minor = () => p.bigint();
 /** A list of short words. */

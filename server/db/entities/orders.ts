@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import type { ChannelOptions } from '../../payments/channel-options.ts';
 import type { Mode, PayHint, PayWay, Scene } from '../../payments/channel.ts';
 import type { CloseReason, OrderState, ProductSnapshot } from '../../payments/order.ts';
-import { code, instant, json, minor, text, type RowOf } from './columns.ts';
+import { bytes, code, instant, json, minor, text, type RowOf } from './columns.ts';
 import type { LatePayment } from './identity.ts';
 
 /** Money as JSON keeps it: minor units as text. */
@@ -222,8 +222,13 @@ export const ChannelMessageEntity = defineEntity({
     durationMs: p.integer().nullable(),
     /** How the channel's support finds the request again; of messages that are counted, the last one's. */
     supportId: p.string().length(128).nullable(),
+    /** As replicas of the release before write them; now both are in `texts`. */
     request: text().nullable(),
     answer: text().nullable(),
+    /** Request and answer, packed (db/message-texts.ts). */
+    texts: bytes().nullable(),
+    /** Of a question: by which two answers that say the same are found (digestOf). */
+    digest: p.bigint().nullable(),
     note: text().nullable(),
     at: instant(),
     /** How often the same was asked and answered, or how many messages a mark stands for. */

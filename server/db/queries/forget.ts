@@ -111,8 +111,8 @@ async function eraseOrders(tx: Tx, orderNos: readonly string[]): Promise<void> {
                       else '{}' end
         where order_no = any ($1) and (reason is not null or detail is not null)),
      d as (update due_effects set last_error = null where order_no = any ($1) and last_error is not null)
-     update channel_messages set request = null, answer = null
-      where order_no = any ($1) and coalesce(request, answer) is not null`,
+     update channel_messages set request = null, answer = null, texts = null
+      where order_no = any ($1) and (texts is not null or coalesce(request, answer) is not null)`,
     [orderNos],
   );
   await eraseTold(tx, numbers, numbers);
