@@ -53,6 +53,8 @@ export interface LoadedConfig {
     channelMessageDays: number;
     noticeDays: number;
     deliveryDays: number;
+    eventDays: number;
+    historyDays: number;
     effectDays: number;
     refundQuestionDays: number;
     billLineDays: number;

@@ -141,6 +141,8 @@ function assemble(
       channelMessageDays: values['Retention.ChannelMessageDays'],
       noticeDays: values['Retention.NoticeDays'],
       deliveryDays: values['Retention.DeliveryDays'],
+      eventDays: values['Retention.EventDays'],
+      historyDays: values['Retention.HistoryDays'],
       effectDays: values['Retention.EffectDays'],
       refundQuestionDays: values['Retention.RefundQuestionDays'],
       billLineDays: values['Retention.BillLineDays'],

@@ -255,7 +255,19 @@ export const keys = {
     7,
     MOST_DAYS,
     90,
-    'Days after their end for which webhook deliveries and their attempts are kept; the events stay.',
+    'Days after their end for which webhook deliveries and their attempts are kept.',
+  ),
+  'Retention.EventDays': whole(
+    90,
+    MOST_DAYS,
+    400,
+    'Days for which the event log is kept; whoever reads it by number goes on with what is left.',
+  ),
+  'Retention.HistoryDays': whole(
+    400,
+    MOST_DAYS,
+    MOST_DAYS,
+    'Days for which the histories of orders and refunds are kept; orders and refunds stay.',
   ),
   'Retention.EffectDays': whole(
     7,

@@ -84,6 +84,7 @@ export type LocalCode =
   | 'database_unavailable'
   | 'debug_beside_live'
   | 'engine_unsupported'
+  | 'table_busy'
   | 'folder_unusable'
   | 'not_kept'
   | 'schema_outdated'

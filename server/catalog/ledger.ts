@@ -75,6 +75,7 @@ export function ledger({ now, recordEvent }: Pick<Ports, 'now' | 'recordEvent'>)
       project,
       objectNo: `coin_${id}`,
       dedupe: 'once',
+      since: at,
       object: { ...viewEntry(entry), available: Number(available(changed)) },
     });
     return { account: changed, entry };

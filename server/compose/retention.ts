@@ -1,10 +1,15 @@
 import { Counter } from 'prom-client';
+import { countParts } from '../db/months/ahead.ts';
+import { keepMonths } from '../db/months/keep-months.ts';
+import { type MonthlyRemoval, removeMonthly } from '../db/months/remove.ts';
 import {
   type Removal,
   removeDeliveries,
   removeEffects,
+  removeEvents,
   removeLimitUses,
   removeMessages,
+  removeMoves,
   removeNotices,
   removeRefundQuestions,
 } from '../db/queries/retention.ts';
@@ -14,21 +19,32 @@ import type { Task } from '../jobs/timetable.ts';
 import type { Base } from './base.ts';
 
 const HOUR = 3600;
+const MONTHS_HOURS = 6;
 const DAY_MS = 86_400_000;
 /** Two months: an order that ends later gives nothing back that would still count. */
 const LIMIT_USE_DAYS = 62;
+/** A delivery is tried for three days: what is dropped of its attempts is older than anything of it that is shown. */
+const ATTEMPT_DAYS = 7;
 
 /** Assembles the clean-ups of what has had its time: a task of its own for each kind, so that none stops another. */
 export function composeRetention({
   config,
+  database,
   store,
   now,
+  log,
   metrics,
-}: Pick<Base, 'config' | 'store' | 'now' | 'metrics'>): Task[] {
+}: Pick<Base, 'config' | 'database' | 'store' | 'now' | 'log' | 'metrics'>): Task[] {
   const removed = new Counter({
     name: 'retention_rows_removed_total',
     help: 'Rows that were removed because their time was over (Retention.*), by kind.',
     labelNames: ['kind'],
+    registers: [metrics.registry],
+  });
+  const dropped = new Counter({
+    name: 'retention_parts_dropped_total',
+    help: 'Months of a table that were dropped as a whole because their time was over (Retention.*), by table.',
+    labelNames: ['table'],
     registers: [metrics.registry],
   });
   const { retention } = config;
@@ -40,14 +56,42 @@ export function composeRetention({
       removed.inc({ kind }, await remove(store, before, goesOn));
     },
   });
+  const monthly = (kind: string, removal: Omit<MonthlyRemoval, 'dropped'>): Task =>
+    task(kind, removal.days, removeMonthly({ ...removal, dropped: (table) => dropped.inc({ table }) }));
+  // They go with their deliveries where those go one by one.
+  const none = (): Removal => async () => 0;
   return [
-    task('channel-messages', retention.channelMessageDays, removeMessages),
-    task('notices', retention.noticeDays, removeNotices),
-    task('deliveries', retention.deliveryDays, removeDeliveries),
+    { name: 'months', everySeconds: MONTHS_HOURS * HOUR, run: tellMonths },
+    { name: 'count-parts', everySeconds: 24 * HOUR, run: () => countParts(database) },
+    monthly('channel-messages', {
+      table: 'channel_messages',
+      days: retention.channelMessageDays,
+      rows: removeMessages,
+    }),
+    monthly('notices', { table: 'notices', days: retention.noticeDays, rows: removeNotices }),
+    monthly('deliveries', { table: 'deliveries', days: retention.deliveryDays, rows: removeDeliveries }),
+    monthly('attempts', { table: 'delivery_attempts', days: retention.deliveryDays + ATTEMPT_DAYS, rows: none }),
+    monthly('events', { table: 'events', days: retention.eventDays, rows: removeEvents }),
+    monthly('history', { table: 'moves', days: retention.historyDays, rows: removeMoves }),
     task('effects', retention.effectDays, removeEffects),
     task('refund-questions', retention.refundQuestionDays, removeRefundQuestions),
     task('bill-lines', retention.billLineDays, removeBillLines),
     task('limit-uses', LIMIT_USE_DAYS, removeLimitUses),
     task('unpaid-orders', retention.unpaidOrderDays, removeUnpaidOrders),
   ];
+
+  /** Tables of months are made ahead; what cannot be done is told, and nothing else suffers from it. */
+  async function tellMonths(): Promise<void> {
+    const { divided, months, refused } = await keepMonths(database, now());
+    if (divided.length > 0) log('info', 'tables were divided into months', { tables: divided });
+    for (const { name, result } of months)
+      if (result === 'made') log('info', 'the table of a month was made', { table: name });
+      else if (result === 'busy') log('warn', 'the table of a month could not be made yet', { table: name });
+      else log('warn', 'rows of a month stand in the rest and stay there', { table: name });
+    if (refused)
+      log('warn', 'this database role may not make tables of months', {
+        hint: 'Run payctl server migrate once a month, as the owner of the tables.',
+        error: refused,
+      });
+  }
 }

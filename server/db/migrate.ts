@@ -1,3 +1,4 @@
+import { keepMonths } from './months/keep-months.ts';
 import { TIMEOUTS, type OpenDatabase } from './orm.ts';
 import { createStatements, createTx, type Tx } from './store.ts';
 
@@ -17,13 +18,20 @@ export async function schemaStatus({ orm }: OpenDatabase): Promise<SchemaStatus>
 /** What SQL cannot do: runs behind the migrations, in their transaction, with the names of those that ran. */
 export type Migrated = (tx: Tx, names: readonly string[]) => Promise<void>;
 
-/** Brings the schema up to date. Safe when several replicas start at once: one migrates, the others wait. */
+/**
+ * Brings the schema up to date, and makes small tables into tables of months. Safe when several replicas start at once: one migrates,
+ * the others wait.
+ */
 export async function migrate(database: OpenDatabase, migrated: Migrated = async () => {}): Promise<SchemaStatus> {
-  const before = await schemaStatus(database);
-  if (before.pending.length === 0) return before;
-  if (database.kind === 'pglite') await up(database, migrated);
-  else await withoutBounds(database, (own) => underLock(own, migrated));
-  return schemaStatus(database);
+  let status = await schemaStatus(database);
+  if (status.pending.length > 0) {
+    if (database.kind === 'pglite') await up(database, migrated);
+    else await withoutBounds(database, (own) => underLock(own, migrated));
+    status = await schemaStatus(database);
+  }
+  // A job does it again and tells what it could not; nothing here needs it.
+  await keepMonths(database, new Date(), true).catch(() => {});
+  return status;
 }
 
 /** A table of millions of rows takes longer to change than a request may; only waiting for locks stays bounded. */

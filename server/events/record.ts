@@ -21,6 +21,7 @@ export function recordEvents(now: () => Date) {
         payload: event.object,
         notifyUrl: event.notifyUrl ?? null,
         createdAt: now(),
+        since: event.since,
       })) ?? {};
     if (deliveryId) await tx.wake('deliver-event', { deliveryId });
   };

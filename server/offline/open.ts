@@ -4,6 +4,7 @@ import { ensureEmbeddedSecrets } from '../../config/embedded-secrets.ts';
 import { loadConfig } from '../../config/load.ts';
 import type { DatabaseDescription, Offline, OfflineActor, OfflineApp, OfflineInput } from '../../cli/offline-port.ts';
 import { migrate, schemaStatus } from '../db/migrate.ts';
+import { keepMonths } from '../db/months/keep-months.ts';
 import { openDatabase, type OpenDatabase } from '../db/orm.ts';
 import { seed } from '../db/seed.ts';
 import { createStore, type Store } from '../db/store.ts';
@@ -47,6 +48,7 @@ export async function openOffline({ config: file, env, cwd, mustExist }: Offline
     async migrate() {
       const before = await schemaStatus(database);
       await migrate(database, startKeyedAudit(auditing));
+      await keepMonths(database, now());
       await seeded();
       return { applied: before.pending };
     },

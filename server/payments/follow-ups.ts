@@ -17,6 +17,7 @@ export async function tellOrder(ports: Ports, tx: Tx, type: string, order: Order
     project: order.project,
     objectNo: order.orderNo,
     dedupe,
+    since: order.createdAt,
     object: jsonable(viewOrder(order)),
     notifyUrl: order.notifyUrl,
   });
@@ -37,6 +38,7 @@ export async function tellRefund(
     project: order.project,
     objectNo: refund.refundNo,
     dedupe,
+    since: order.createdAt,
     object: jsonable(viewRefund(refund, order.payWay)),
     notifyUrl: order.notifyUrl,
   });
@@ -56,6 +58,7 @@ export async function tellDispute(
     project: order.project,
     objectNo: dispute.disputeNo,
     dedupe: String(dispute.changes),
+    since: order.createdAt,
     object: jsonable(viewDispute(dispute)),
     notifyUrl: order.notifyUrl,
   });

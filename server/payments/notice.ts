@@ -193,13 +193,10 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     }
     if (!notice.outcome && !notice.refund) return hint(tx, order, notice);
     const where = { payWay, account: notice.account, noticeId: notice.noticeId };
-    const isNew = await tx.notices.insertIfNew({
-      ...where,
-      orderNo: order.orderNo,
-      copies: 1,
-      receivedAt: ports.now(),
-    });
-    if (!isNew) return { result: 'duplicate' };
+    // The order is locked: whoever hears the same sees what is written here, also in another month than the unique index looks at.
+    const isKnown = (await tx.notices.find(where)) !== undefined;
+    const row = { ...where, orderNo: order.orderNo, copies: 1, receivedAt: ports.now() };
+    if (isKnown || !(await tx.notices.insertIfNew(row))) return { result: 'duplicate' };
     const via = { cause: 'notice', actor: `channel:${payWay}` };
     if (notice.refund) return settleRefundNotice(tx, order, notice, notice.refund, via);
     const named = await namedRefund(tx, order, notice);

@@ -50,6 +50,8 @@ export interface NewEvent {
   project: string;
   objectNo: string;
   dedupe: string;
+  /** When what it is about began: nothing was told of it before. */
+  since: Date;
   object: Record<string, unknown>;
   notifyUrl?: string | null;
 }

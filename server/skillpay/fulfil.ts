@@ -95,6 +95,7 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
       project: order.project,
       objectNo: orderNo,
       dedupe: 'once',
+      since: order.createdAt,
       object: {
         outTradeNo: orderNo,
         orderNo,

@@ -125,6 +125,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
       project: order.project,
       objectNo: order.orderNo,
       dedupe: 'once',
+      since: order.createdAt,
       object: {
         outTradeNo: order.orderNo,
         orderNo: order.orderNo,

@@ -27,6 +27,8 @@ test('statements beside it set nothing but a lease, the mark of held stock and w
     'server/db/queries/forget.ts: update set subject',
     // Of notices, effects and questions.
     'server/db/queries/retention.ts: delete from where ctid',
+    // Of messages, and of histories whose time is over (Retention.HistoryDays).
+    'server/db/queries/retention.ts: delete from where id',
     // Of sessions and revocations.
     'server/db/queries/sessions.ts: delete from where ctid',
     'server/db/queries/unpaid-orders.ts: delete from where order_no',

@@ -40,6 +40,7 @@ test('the documented publication brings every event once, rolled back ones never
       project: 'default',
       objectNo: `P${turn}`,
       dedupe: 'once',
+      since: new Date(),
       object: { orderNo: `P${turn}`, subject: '两杯咖啡 "☕"' },
     };
     const write = store.transaction(async (tx) => {

@@ -15,6 +15,7 @@ const event = (objectNo: string, clientId = 'app_a') => ({
   project: 'default',
   objectNo,
   dedupe: 'once',
+  since: new Date(),
   object: { orderNo: objectNo },
 });
 const read = (store: Store, after: bigint) => store.read((tx) => listEvents(tx, {}, after, 200));

@@ -297,6 +297,7 @@ test.serial('a receiver that is gone ends all deliveries of its application at o
           project: 'default',
           objectNo: `${clientId}-${n}`,
           dedupe: 'once',
+          since: new Date(),
           object: {},
         });
     });

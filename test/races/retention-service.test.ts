@@ -63,7 +63,7 @@ test.serial(
     const facts = await ofPaid();
     t.true(facts.length > 6);
 
-    service.clock.advance(400 * DAY);
+    service.clock.advance(380 * DAY);
     service.app.startJobs();
     await until(
       'the unpaid are gone',

@@ -6,7 +6,9 @@ const BESIDE = new Set(['rate_limits', 'sessions', 'channel_messages', 'channel_
 async function tablesOf({ app }: Service): Promise<string[]> {
   const rows = await app.store.read((tx) =>
     tx.sql<{ name: string }>(
-      `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
+      // Parts of a table are read as the table.
+      `select c.relname as name from pg_class c
+        where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition`,
     ),
   );
   return rows.map(({ name }) => name);

@@ -33,6 +33,7 @@ import {
   OrderExceptionEntity,
 } from './orders.ts';
 import { RefundEntity, RefundQuestionEntity } from './refunds.ts';
+import { RemovedHistoryEntity } from './removed-history.ts';
 import { RemovedOrdersEntity } from './removed-orders.ts';
 import { CoinCallEntity } from './coin-calls.ts';
 import { AgentPayEntity, SkillOrderEntity } from './skillpay.ts';
@@ -75,6 +76,7 @@ export const ENTITIES = [
   RateLimitEntity,
   RefundEntity,
   RefundQuestionEntity,
+  RemovedHistoryEntity,
   RemovedOrdersEntity,
   RevokedTokenEntity,
   SessionEntity,

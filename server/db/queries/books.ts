@@ -1,5 +1,6 @@
 import type { InvariantName } from '../../payments/core/invariants.ts';
 import type { ReadTx } from '../store.ts';
+import { keptSince } from './removed-history.ts';
 
 /** Whose rows a check goes through, by their keys. */
 export type WalkName = 'orders' | 'accounts' | 'entries' | 'bills';
@@ -45,6 +46,9 @@ const sumOfRefunds = (states: string, within: Within) =>
 /** The last line of a history; `of` says of which order or refund. */
 const lastMove = (of: string) =>
   `left join lateral (select to_state from moves where ${of} order by sequence desc limit 1) m on true`;
+
+/** Nothing of a row's own history may have been removed because it was old (Retention.HistoryDays, Retention.EventDays). */
+const whole = (row: string, history: 'moves' | 'events') => `${row}.created_at >= ${keptSince(history)}`;
 
 /** How many days of bills are looked at: an older one cannot always be had from the channel any more. */
 const BILL_DAYS = 35;
@@ -105,7 +109,7 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
         within,
       ) => `select o.order_no as id, format('state %s, history %s', o.state, coalesce(m.to_state, 'nothing')) as detail from orders o
       ${lastMove('order_no = o.order_no and refund_no is null')}
-      where ${within('o.order_no')} and m.to_state is distinct from o.state`,
+      where ${within('o.order_no')} and m.to_state is distinct from o.state and ${whole('o', 'moves')}`,
     },
   },
   {
@@ -115,7 +119,7 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
         within,
       ) => `select r.refund_no as id, format('state %s, history %s', r.state, coalesce(m.to_state, 'nothing')) as detail from refunds r
       ${lastMove('order_no = r.order_no and refund_no = r.refund_no')}
-      where ${within('r.order_no')} and m.to_state is distinct from r.state`,
+      where ${within('r.order_no')} and m.to_state is distinct from r.state and ${whole('r', 'moves')}`,
     },
   },
   {
@@ -136,7 +140,7 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
         within,
       ) => `select o.order_no as id, format('%s entries, sequence %s', m.n, o.sequence) as detail from orders o
       join (select order_no, count(*) as n, max(sequence) as last from moves where ${within('order_no')} group by 1) m using (order_no)
-      where ${within('o.order_no')} and (m.n <> o.sequence or m.last <> o.sequence)`,
+      where ${within('o.order_no')} and (m.n <> o.sequence or m.last <> o.sequence) and ${whole('o', 'moves')}`,
     },
   },
   {
@@ -144,7 +148,7 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
     in: {
       orders: (within) => `select o.order_no as id, format('%s events', e.n) as detail from orders o
       cross join lateral (select count(*) as n from events where object_no = o.order_no and type in ('order.paid', 'order.paid_late')) e
-      where ${within('o.order_no')} and o.paid > 0 and e.n <> 1`,
+      where ${within('o.order_no')} and o.paid > 0 and e.n <> 1 and ${whole('o', 'events')}`,
     },
   },
   {
@@ -152,7 +156,7 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
     in: {
       orders: (within) => `select r.refund_no as id, 'no event' as detail from refunds r
       cross join lateral (select count(*) as n from events where object_no = r.refund_no and type = 'refund.succeeded') e
-      where ${within('r.order_no')} and r.state = 'succeeded' and e.n = 0`,
+      where ${within('r.order_no')} and r.state = 'succeeded' and e.n = 0 and ${whole('r', 'events')}`,
     },
   },
   {
@@ -160,7 +164,7 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
     in: {
       orders: (within) => `select o.order_no as id, 'no event' as detail from orders o
       cross join lateral (select count(*) as n from events where object_no = o.order_no and type = 'order.closed') e
-      where ${within('o.order_no')} and o.state = 'closed' and e.n = 0`,
+      where ${within('o.order_no')} and o.state = 'closed' and e.n = 0 and ${whole('o', 'events')}`,
     },
   },
   {

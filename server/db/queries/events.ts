@@ -12,8 +12,8 @@ export interface EventFilter {
   since?: Date | undefined;
 }
 
-/** An event that is to be appended. */
-export type EventDraft = Omit<EventRow, 'sequence'>;
+/** An event that is to be appended; `since` is when its object began. */
+export type EventDraft = Omit<EventRow, 'sequence'> & { since: Date };
 
 /** The class of the advisory locks that say "I may be about to commit a number above this one". */
 const APPENDING = 1_702_258_030;
@@ -22,8 +22,9 @@ const KEYS = 2_147_483_648;
 
 /**
  * Appends an event, and in the same statement its delivery when somebody is to be told; undefined when the log has the
- * same (object, type, dedupe) already. Before a number is taken a shared lock names the number before it, until the
- * commit: so readers know which numbers are still open (settledHead).
+ * same (object, type, dedupe) already. The caller holds the lock of the object, because a unique index sees one month only.
+ * Before a number is taken a shared lock names the number before it, until the commit: so readers know which numbers are
+ * still open (settledHead).
  */
 export async function appendEvent(
   tx: Tx,
@@ -40,7 +41,10 @@ export async function appendEvent(
   const [written] = await tx.prepared<{ id: string; delivery_id: string | null }>(
     `with told as (
         insert into events (sequence, id, type, client_id, project, object_no, dedupe, payload, notify_url, created_at)
-        values (?, ?, ?, ?, ?, ?, ?, cast(? as jsonb), ?, ?) on conflict do nothing returning id),
+        select cast(? as bigint), ?, ?, ?, ?, ?, ?, cast(? as jsonb), ?, cast(? as timestamptz)
+         where not exists (select 1 from events e where e.object_no = ? and e.type = ? and e.dedupe = ?
+                              and e.created_at >= cast(? as timestamptz) - interval '1 day')
+        on conflict do nothing returning id),
       sent as (
         insert into deliveries (id, event_id, client_id, target, url, state, attempts, next_attempt_at, created_at)
         select gen_random_uuid(), told.id, ?, case when cast(? as text) is null then 'webhook' else 'order' end,
@@ -54,6 +58,8 @@ export async function appendEvent(
     [
       [sequence, event.id, event.type, event.clientId, event.project, event.objectNo, event.dedupe],
       [JSON.stringify(event.payload), event.notifyUrl, event.createdAt],
+      // A day for clocks of replicas that differ.
+      [event.objectNo, event.type, event.dedupe, event.since],
       [event.clientId, event.notifyUrl, event.notifyUrl, event.createdAt, event.createdAt],
       [event.clientId, event.type, event.notifyUrl],
     ].flat(),

@@ -7,31 +7,41 @@ export type Removal = (store: Store, before: Date, goesOn?: () => boolean) => Pr
 /** Deliveries are tried a dozen times at most. */
 const PART_DELIVERIES = 150;
 
-/** Channel messages by their numbers, which grow with their time: no index is needed, and it ends at the first young part. */
-export const removeMessages: Removal = (store, before, goesOn) =>
-  inParts<string>((from) => store.transaction((tx) => removeMessagePart(tx, before, from)), goesOn);
+/**
+ * Channel messages by their numbers, which grow with their time: no index is needed, and it ends at the first young part. Of a table
+ * of months this and the next ones take one part at a time (`from`): places of rows are those of a part.
+ */
+export const removeMessages = (from = 'channel_messages'): Removal => byNumber(from, 'coalesce(last_at, at)');
+
+/** Histories of orders and refunds, likewise; orders and refunds stay. */
+export const removeMoves = (from = 'moves'): Removal => byNumber(from, 'at');
+
+/** What merchants were told; numbers are never given again. */
+export const removeEvents = (from = 'events'): Removal => byTime(from, 'created_at');
 
 /** The rows that say which notices were settled; channels repeat a notice for days, and these are kept for months. */
-export const removeNotices = byTime('notices', 'received_at');
+export const removeNotices = (from = 'notices'): Removal => byTime(from, 'received_at');
 
 /** Deliveries that came to an end, with their attempts; the events stay. */
-export const removeDeliveries: Removal = (store, before, goesOn) =>
-  inParts<true>(async () => {
-    const [done] = await store.autocommit((tx) =>
-      tx.prepared<{ n: string }>(
-        `with gone as (
-           delete from deliveries where ctid = any (array(
-             select ctid from deliveries where finished_at < $1 and state <> 'pending'
+export const removeDeliveries =
+  (from = 'deliveries'): Removal =>
+  (store, before, goesOn) =>
+    inParts<true>(async () => {
+      const [done] = await store.autocommit((tx) =>
+        tx.prepared<{ n: string }>(
+          `with gone as (
+           delete from ${from} where ctid = any (array(
+             select ctid from ${from} where finished_at < $1 and state <> 'pending'
               order by finished_at limit $2 for update skip locked))
            returning id),
          tried as (delete from delivery_attempts where delivery_id in (select id from gone))
          select count(*) as n from gone`,
-        [before, PART_DELIVERIES],
-      ),
-    );
-    const removed = Number(done?.n ?? 0);
-    return { removed, next: removed < PART_DELIVERIES ? undefined : true };
-  }, goesOn);
+          [before, PART_DELIVERIES],
+        ),
+      );
+      const removed = Number(done?.n ?? 0);
+      return { removed, next: removed < PART_DELIVERIES ? undefined : true };
+    }, goesOn);
 
 /** Effects that are done or given up. */
 export const removeEffects = byTime('due_effects', 'finished_at', `state <> 'due'`);
@@ -54,19 +64,26 @@ function byTime(table: string, column: string, condition = 'true'): Removal {
     }, goesOn);
 }
 
-/** What was counted again lately stays as long as a new message. */
-async function removeMessagePart(tx: Tx, before: Date, from = '0'): Promise<Part<string>> {
-  const [row] = await tx.prepared<{ removed: string; looked_at: string; old: string; last: string }>(
-    `with part as materialized (
-       select id, at, last_at from channel_messages where id > $2 order by id limit $3),
+/** Rows of a table whose numbers grow with their time; `time` says how old one is. */
+function byNumber(table: string, time: string): Removal {
+  const text = `with part as materialized (
+       select id, at, ${time} as since from ${table} where id > $2 order by id limit $3),
      old as materialized (
-       select id from channel_messages where id in (select id from part where coalesce(last_at, at) < $1) for update skip locked),
-     gone as (delete from channel_messages where id in (select id from old) returning 1)
+       select id from ${table} where id in (select id from part where since < $1) for update skip locked),
+     gone as (delete from ${table} where id in (select id from old) returning 1)
      select (select count(*) from gone) as removed, count(*) as looked_at, count(*) filter (where at < $1) as old,
             max(id) as last
-       from part`,
-    [before, from, PART_ROWS],
-  );
+       from part`;
+  return (store, before, goesOn) =>
+    inParts<string>((from) => store.transaction((tx) => removeNumbers(tx, text, before, from)), goesOn);
+}
+
+async function removeNumbers(tx: Tx, text: string, before: Date, from = '0'): Promise<Part<string>> {
+  const [row] = await tx.prepared<{ removed: string; looked_at: string; old: string; last: string }>(text, [
+    before,
+    from,
+    PART_ROWS,
+  ]);
   if (!row || Number(row.looked_at) === 0) return { removed: 0, next: undefined };
   const isLast = Number(row.looked_at) < PART_ROWS || Number(row.old) === 0;
   return { removed: Number(row.removed), next: isLast ? undefined : String(row.last) };

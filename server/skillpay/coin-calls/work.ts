@@ -138,7 +138,7 @@ export async function keepContent(
   row: CoinCallRow,
   { text, contentType, receipt }: Content & { receipt: string },
 ): Promise<void> {
-  const { orderNo, clientId, project, resource, userId, coin, amount } = row;
+  const { orderNo, clientId, project, resource, userId, coin, amount, createdAt: since } = row;
   const fulfilledAt = now();
   await tx.coinCalls.update(
     { orderNo },
@@ -160,6 +160,7 @@ export async function keepContent(
     project,
     objectNo: orderNo,
     dedupe: 'once',
+    since,
     object: {
       outTradeNo: orderNo,
       orderNo,

@@ -160,6 +160,7 @@ async function deliverTo(
     project: 'default',
     objectNo: 'P1',
     dedupe: 'once',
+    since: new Date(),
     object: {},
   };
   await store.transaction((tx) => recordEvents(now)(tx, { ...event, notifyUrl: url }));

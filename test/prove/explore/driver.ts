@@ -145,7 +145,7 @@ function portsOf(
       kindOf: () => kind,
     },
     recordEvent: async (tx, event) => {
-      const { object: payload, notifyUrl = null, ...named } = event;
+      const { object: payload, notifyUrl = null, since: _since, ...named } = event;
       const id = `${event.objectNo}:${event.type}:${event.dedupe}`;
       await tx.events.insertIfNew({ ...named, id, payload, notifyUrl, createdAt: now() });
     },

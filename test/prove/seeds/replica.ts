@@ -96,7 +96,7 @@ export class Replica {
       store,
       now,
       channels: channelsOf(world, (channel) => this.#change(channel)),
-      recordEvent: async (tx, { object: payload, notifyUrl = null, ...named }) => {
+      recordEvent: async (tx, { object: payload, notifyUrl = null, since: _since, ...named }) => {
         const id = `evt_${hash('sha256', `${named.objectNo}:${named.type}:${named.dedupe}`).slice(0, 24)}`;
         await tx.events.insertIfNew({ ...named, id, payload, notifyUrl, createdAt: now() });
       },

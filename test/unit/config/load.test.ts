@@ -48,6 +48,8 @@ test('with nothing set, the defaults of the contract hold', (t) => {
       channelMessageDays: 90,
       noticeDays: 180,
       deliveryDays: 90,
+      eventDays: 400,
+      historyDays: 36500,
       effectDays: 90,
       refundQuestionDays: 180,
       billLineDays: 400,

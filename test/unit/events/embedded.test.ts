@@ -16,6 +16,7 @@ test('the embedded database reads its log the same way', async (t) => {
         project: 'default',
         objectNo,
         dedupe: 'once',
+        since: new Date(),
         object: { orderNo: objectNo },
       }),
     );

@@ -1,0 +1,345 @@
+import test, { type ExecutionContext } from 'ava';
+import { recordEvents } from '../../server/events/record.ts';
+import { makeMonthsAhead } from '../../server/db/months/ahead.ts';
+import { divideByMonths } from '../../server/db/months/divide.ts';
+import { dropOldParts } from '../../server/db/months/drop.ts';
+import { keepMonths } from '../../server/db/months/keep-months.ts';
+import { removeMonthly } from '../../server/db/months/remove.ts';
+import { MONTHLY, monthFrom, monthlyTable, partsOf } from '../../server/db/months/tables.ts';
+import { openDatabase } from '../../server/db/orm.ts';
+import { removeEvents, type Removal } from '../../server/db/queries/retention.ts';
+import { createStore, type Store } from '../../server/db/store.ts';
+import { createDatabase, PATIENT, postgresDatabase } from '../support/database.ts';
+import { payOrder, placeOrder } from '../support/orders.ts';
+import { proveBooks } from '../support/prove.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { type Service, startService, until } from '../support/service.ts';
+
+const NAMES = MONTHLY.map(({ name }) => name);
+
+/** A database whose tables are not divided, as the release before left it. */
+async function undivided(t: ExecutionContext) {
+  const { url, drop } = await createDatabase();
+  const database = await openDatabase({ kind: 'postgres', url, timeouts: PATIENT });
+  t.teardown(async () => {
+    await database.close();
+    await drop();
+  });
+  for (const statement of ['drop schema public cascade', 'create schema public']) await database.em.execute(statement);
+  await database.orm.migrator.up();
+  return { url, database, store: createStore(database, () => {}) };
+}
+
+async function countOf(store: Store, from: string): Promise<number> {
+  const [row] = await store.read((tx) => tx.sql<{ n: number }>(`select count(*)::int as n from ${from}`));
+  return Number(row?.n);
+}
+
+/** Orders that are placed, paid and told all the time; `end` waits for them and says how many there were. */
+function keepPaying(service: Service, shop: Awaited<ReturnType<Service['merchant']>>) {
+  let goesOn = true;
+  let orders = 0;
+  const work = async (payWay: string) => {
+    while (goesOn) {
+      await payOrder(service, shop, { payWay, ...(payWay === 'paypal' && { currency: 'USD' }) });
+      orders += 1;
+    }
+  };
+  const all = Promise.all(['alipay', 'wechat', 'paypal', 'alipay'].map(work));
+  return {
+    orders: () => orders,
+    async end() {
+      goesOn = false;
+      await all;
+      return orders;
+    },
+  };
+}
+
+test('tables are divided while orders are placed, paid and told, and nothing is lost', async (t) => {
+  const { url, database, store } = await undivided(t);
+  const env = { PAY_DATABASE_MIGRATE: 'false', PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
+  const service = await startService(t, { url, env });
+  const receiver = await startReceiver(t);
+  const shop = await service.merchant();
+  await store.transaction((tx) =>
+    tx.webhooks.insert({
+      clientId: shop.clientId,
+      url: receiver.url,
+      types: [],
+      enabled: true,
+      disabledReason: null,
+      sealedSecret: '',
+      previousSealedSecret: null,
+      previousExpiresAt: null,
+      createdAt: new Date(),
+      updatedAt: new Date(),
+    }),
+  );
+  const load = keepPaying(service, shop);
+  await until('some were paid', async () => load.orders() > 8);
+  t.deepEqual(await store.read((tx) => partsOf(tx, { name: 'events' })), []);
+  // Two replicas at once: one does it, the other finds it done or leaves it.
+  const divided = await Promise.all([1, 2].map(() => divideByMonths(database, { now: new Date() })));
+  t.deepEqual(divided.flat().toSorted(), NAMES.toSorted());
+  const then = load.orders();
+  await until('more were paid', async () => load.orders() > then + 8);
+  const orders = await load.end();
+  await service.app.messages.flush();
+  t.is(await countOf(store, `orders where state = 'paid'`), orders);
+  t.is(await countOf(store, `events where type = 'order.paid'`), orders);
+  t.is(await countOf(store, 'deliveries'), orders);
+  t.is(await countOf(store, 'only moves'), 0, 'rows stand in parts');
+  t.is(await countOf(store, 'moves_before'), await countOf(store, 'moves'));
+  const proven = await proveBooks(service.app);
+  t.true(proven.ok, JSON.stringify(proven.proofs.filter(({ ok }) => !ok)));
+  t.is(await countOf(store, `pg_constraint where conname like '%\\_until'`), 0);
+  t.deepEqual(await divideByMonths(database, { now: new Date() }), [], 'once is enough');
+});
+
+test('a table that is in use all the time is left as it was, and divided the next time', async (t) => {
+  const { database, store } = await undivided(t);
+  const gate = Promise.withResolvers<void>();
+  const reading = Promise.withResolvers<void>();
+  const export_ = store.transaction(async (tx) => {
+    await tx.sql('select 1 from notices limit 1');
+    reading.resolve();
+    await gate.promise;
+  });
+  await reading.promise;
+  await t.throwsAsync(divideByMonths(database, { now: new Date(), tries: 2 }), { message: /notices is in use/ });
+  gate.resolve();
+  await export_;
+  t.is(await countOf(store, `pg_constraint where conname like '%\\_until'`), 0, 'no bound is left behind');
+  // As when a process died in between, long ago.
+  await store.autocommit((tx) =>
+    tx.sql(`alter table notices add constraint notices_until check (received_at < '2099-01-01') not valid`),
+  );
+  const rest = await divideByMonths(database, { now: new Date() });
+  t.true(rest.includes('notices'));
+  t.is(await countOf(store, `pg_constraint where conname like '%\\_until'`), 0);
+  for (const table of MONTHLY) t.is((await store.read((tx) => partsOf(tx, table))).length, 2, table.name);
+});
+
+test('rights, numbers and publications go on with the divided table', async (t) => {
+  const { database, store } = await undivided(t);
+  const role = `r_${Math.random().toString(36).slice(2)}`;
+  for (const text of [
+    `create role ${role}`,
+    `grant select, insert on events to ${role}`,
+    `grant select on moves to public`,
+    `create publication pay_events for table events with (publish = 'insert')`,
+  ])
+    await store.autocommit((tx) => tx.sql(text));
+  t.teardown(() => database.em.execute(`drop owned by ${role}; drop role ${role}`));
+  const record = recordEvents(() => new Date());
+  const event = { type: 'order.paid', clientId: 'a', project: 'p', dedupe: 'once', since: new Date(), object: {} };
+  await store.transaction((tx) => record(tx, { ...event, objectNo: 'P1' }));
+  await divideByMonths(database, { now: new Date() });
+  await store.transaction((tx) => record(tx, { ...event, objectNo: 'P2' }));
+  const numbers = await store.read((tx) => tx.events.list({}, { orderBy: { sequence: 'asc' } }));
+  t.deepEqual(
+    numbers.map(({ sequence, objectNo }) => [Number(sequence), objectNo]),
+    [
+      [1, 'P1'],
+      [2, 'P2'],
+    ],
+  );
+  const [may] = await store.transaction((tx) =>
+    tx.sql<Record<string, boolean>>(
+      `select has_table_privilege(?, 'events', 'select, insert') as both, has_table_privilege(?, 'events', 'delete') as more,
+              has_table_privilege(?, 'moves', 'select') as everybody`,
+      [role, role, role],
+    ),
+  );
+  t.deepEqual(may, { both: true, more: false, everybody: true });
+  const published = await store.read((tx) =>
+    tx.sql<{ name: string }>(`select tablename as name from pg_publication_tables where pubname = 'pay_events'`),
+  );
+  t.deepEqual(published, [{ name: 'events' }]);
+  // The first part may go; the numbers do not.
+  const events = monthlyTable('events');
+  t.is(await dropOldParts(store, events, monthFrom(new Date(), 3)), 1);
+  await makeMonthsAhead(store, new Date());
+  await store.transaction((tx) => record(tx, { ...event, objectNo: 'P3' }));
+  t.is(Number((await store.read((tx) => tx.events.list({})))[0]?.sequence), 3);
+});
+
+test('months are made ahead, once, by two replicas at the same time; each row stands in its own', async (t) => {
+  const { store } = await postgresDatabase(t);
+  const now = monthFrom(new Date(), 14);
+  const [one, other] = await Promise.all([makeMonthsAhead(store, now), makeMonthsAhead(store, now)]);
+  const names = new Set([...one, ...other].map(({ name }) => name));
+  t.is(names.size, 2 * MONTHLY.length, 'this month and the next');
+  t.true([...one, ...other].every(({ result }) => result === 'made'));
+  t.deepEqual(await makeMonthsAhead(store, now), []);
+  const record = recordEvents(() => new Date(now.getTime() + 20 * 86_400_000));
+  const event = { type: 'order.paid', clientId: 'a', project: 'p', dedupe: 'once', since: now, object: {} };
+  await store.transaction((tx) => record(tx, { ...event, objectNo: 'P1' }));
+  const [row] = await store.read((tx) =>
+    tx.sql<{ part: string }>('select tableoid::regclass::text as part from events'),
+  );
+  t.is(row?.part, `events_${now.toISOString().slice(0, 7).replace('-', '_')}`);
+  // A later month that nobody made ahead is the rest, and stays there.
+  const late = recordEvents(() => monthFrom(now, 5));
+  await store.transaction((tx) => late(tx, { ...event, objectNo: 'P2' }));
+  t.is(await countOf(store, 'events_rest'), 1);
+  const made = await makeMonthsAhead(store, monthFrom(now, 5));
+  t.deepEqual(
+    made.filter(({ result }) => result !== 'made').map(({ name }) => name.slice(0, 6)),
+    ['events'],
+  );
+});
+
+test('what was told or heard in one month is not told or heard again in another', async (t) => {
+  const service = await startService(t);
+  const { store } = service.app;
+  const shop = await service.merchant();
+  await makeMonthsAhead(store, monthFrom(new Date(), 2));
+  const orderNo = await payOrder(service, shop, {});
+  const { clientId } = shop;
+  const order = await store.read((tx) => tx.orders.find({ orderNo }));
+  service.clock.advance(65 * 86_400);
+  const again = {
+    type: 'order.paid',
+    clientId,
+    project: 'default',
+    dedupe: 'once',
+    since: order!.createdAt,
+    object: {},
+  };
+  await store.transaction((tx) => recordEvents(service.clock.now)(tx, { ...again, objectNo: orderNo }));
+  t.is(await countOf(store, `events where object_no = '${orderNo}' and type = 'order.paid'`), 1);
+  const before = await countOf(store, 'notices');
+  await service.sim('/sim/notify', { orderNo, times: 2 });
+  await until('the notice was repeated', async () => {
+    const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
+      deliveries: object[];
+    };
+    return deliveries.length >= 3;
+  });
+  t.is(await countOf(store, 'notices'), before);
+  t.is(await countOf(store, `moves where order_no = '${orderNo}' and to_state = 'paid'`), 1);
+});
+
+test('months that are over are dropped while services work; rows that are kept keep their month', async (t) => {
+  const service = await startService(t);
+  const { store } = service.app;
+  const first = monthFrom(new Date(), 3);
+  service.clock.advance((monthFrom(first, 3).getTime() - Date.now()) / 1000 + 3600);
+  const shop = await service.merchant();
+  for (let month = 0; month < 4; month += 1) await makeMonthsAhead(store, monthFrom(first, month));
+  const day = (month: number) => monthFrom(first, month).toISOString();
+  for (const [month, state] of ['delivered', 'pending', 'delivered'].entries())
+    await store.transaction(async (tx) => {
+      const finished = state === 'pending' ? 'null' : `'${day(month)}'`;
+      await tx.sql(
+        `insert into deliveries (id, event_id, client_id, target, url, state, attempts, created_at, finished_at)
+         select gen_random_uuid(), 'evt', 'shop', 'webhook', 'https://shop.example', '${state}', 1, '${day(month)}', ${finished}
+           from generate_series(1, 50)`,
+      );
+      await tx.sql(
+        `insert into channel_messages (order_no, pay_way, direction, call, at, last_at)
+         select 'P' || n, 'alipay', 'out', 'query', '${day(month)}', ${month === 2 ? `'${day(3)}'` : 'null'} from generate_series(1, 50) n`,
+      );
+    });
+  const load = keepPaying(service, shop);
+  const before = monthFrom(first, 3);
+  const dropped: string[] = [];
+  const none = (): Removal => async () => 0;
+  for (const { name } of MONTHLY)
+    await removeMonthly({ table: name, days: 90, rows: none, dropped: (table) => dropped.push(table) })(store, before);
+  const then = load.orders();
+  await until('orders were paid meanwhile', async () => load.orders() > then + 4);
+  const orders = await load.end();
+  t.true(orders > 0);
+  const partNames = async (name: 'deliveries' | 'channel_messages' | 'moves') =>
+    (await store.read((tx) => partsOf(tx, { name }))).map((part) => part.name.slice(name.length + 1));
+  const names = [0, 1, 2].map((month) => day(month).slice(0, 7).replace('-', '_'));
+  const kept = [3, 4].map((month) => monthFrom(first, month).toISOString().slice(0, 7).replace('-', '_'));
+  t.deepEqual(await partNames('deliveries'), [names[1], ...kept, 'rest']);
+  t.deepEqual(await partNames('channel_messages'), [names[2], ...kept, 'rest']);
+  t.deepEqual(await partNames('moves'), [...kept, 'rest']);
+  t.is(dropped.filter((name) => name === 'moves').length, 4, 'three months, and what was there before');
+  t.is(await countOf(store, `pg_class where relname like '%\\_gone'`), 0);
+  const proven = await proveBooks(service.app);
+  t.true(proven.ok, JSON.stringify(proven.proofs.filter(({ ok }) => !ok)));
+});
+
+test('what a drop left behind is dropped the next time, and nothing that somebody else detached', async (t) => {
+  const { store } = await postgresDatabase(t);
+  await store.autocommit((tx) => tx.sql('create table events_2020_01_gone (n int)'));
+  await store.autocommit((tx) => tx.sql('create table events_2020_02 (n int)'));
+  t.is(await dropOldParts(store, monthlyTable('events'), new Date('2021-01-01T00:00:00Z')), 0);
+  t.is(await countOf(store, `pg_class where relname in ('events_2020_01_gone', 'events_2020_02')`), 1);
+});
+
+test('a role that does not own the tables is told so, rows go to the rest, and leave it one by one', async (t) => {
+  const { url, store } = await postgresDatabase(t);
+  const role = `r_${Math.random().toString(36).slice(2)}`;
+  const own = new URL(url);
+  for (const text of [
+    `create role ${role} login password 'secret'`,
+    `grant usage on schema public to ${role}`,
+    `grant select, insert, update, delete on all tables in schema public to ${role}`,
+    `grant usage, select on all sequences in schema public to ${role}`,
+  ])
+    await store.autocommit((tx) => tx.sql(text));
+  Object.assign(own, { username: role, password: 'secret' });
+  const database = await openDatabase({ kind: 'postgres', url: own.href, poolSize: 2 });
+  const narrow = createStore(database, () => {});
+  const late = monthFrom(new Date(), 30);
+  const { refused, months } = await keepMonths(database, late);
+  t.regex(String(refused), /permission denied|must be owner/);
+  t.deepEqual(months, []);
+  const record = recordEvents(() => late);
+  const event = { type: 'order.paid', clientId: 'a', project: 'p', dedupe: 'once', since: late, object: {} };
+  await narrow.transaction((tx) => record(tx, { ...event, objectNo: 'P1' }));
+  t.is(await countOf(store, 'events_rest'), 1);
+  const remove = removeMonthly({ table: 'events', days: 400, rows: removeEvents, dropped: () => t.fail() });
+  t.is(await remove(narrow, monthFrom(late, -1)), 0);
+  t.is(await remove(narrow, monthFrom(late, 1)), 1);
+  await database.close();
+  await store.autocommit((tx) => tx.sql(`drop owned by ${role}`));
+  await store.autocommit((tx) => tx.sql(`drop role ${role}`));
+});
+
+test('where months would keep rows too long, they go one by one from every month', async (t) => {
+  const { store } = await postgresDatabase(t);
+  const month = monthFrom(new Date(), 14);
+  await makeMonthsAhead(store, month);
+  const event = { type: 'order.paid', clientId: 'a', project: 'p', dedupe: 'once', since: month, object: {} };
+  const on = (day: number) => new Date(month.getTime() + day * 86_400_000);
+  for (const day of [1, 10, 20])
+    await store.transaction((tx) => recordEvents(() => on(day))(tx, { ...event, objectNo: `P${day}` }));
+  const after = (days: number) => removeMonthly({ table: 'events', days, rows: removeEvents, dropped: () => {} });
+  t.is(await after(90)(store, on(15)), 0, 'the month is not over');
+  t.is(await after(7)(store, on(15)), 2);
+  t.is(await countOf(store, 'events'), 1);
+});
+
+test('books do not miss histories and events that were removed because they were old', async (t) => {
+  const service = await startService(t);
+  const { store } = service.app;
+  const shop = await service.merchant();
+  await payOrder(service, shop, {});
+  const refunded = await payOrder(service, shop, { payWay: 'wechat' });
+  t.is((await shop.call('POST', '/api/v2/payment/refund', { orderNo: refunded, refundAmount: 1 })).status, 200);
+  await until(
+    'refunded',
+    async () => (await store.read((tx) => tx.refunds.find({ orderNo: refunded })))?.state === 'succeeded',
+  );
+  t.true((await proveBooks(service.app)).ok);
+  const later = monthFrom(new Date(), 4);
+  service.clock.advance((later.getTime() - Date.now()) / 1000);
+  await makeMonthsAhead(store, later);
+  const young = await placeOrder(await service.merchant(), {});
+  const none = () => async () => 0;
+  for (const table of ['moves', 'events'] as const)
+    await removeMonthly({ table, days: 400, rows: none, dropped: () => {} })(store, later);
+  t.is(await countOf(store, `moves where order_no = '${refunded}'`), 0);
+  const proven = await proveBooks(service.app);
+  t.true(proven.ok, JSON.stringify(proven.proofs.filter(({ ok }) => !ok)));
+  await store.transaction((tx) => tx.sql(`delete from moves where order_no = '${young}' and sequence = 1`));
+  t.false((await proveBooks(service.app)).ok, 'what is young is still missed');
+});
