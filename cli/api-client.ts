@@ -42,6 +42,8 @@ export interface Answer {
 export interface Page {
   rows: Row[];
   nextCursor: string | null;
+  /** How many seconds old the rows may be, when they come from a read replica. */
+  lagSeconds?: number;
 }
 
 /** Talks to the HTTP API of one server. */
@@ -114,8 +116,9 @@ export function createApiClient(setup: ClientSetup): ApiClient {
   };
 
   const page = async (path: string, query?: Query): Promise<Page> => {
-    const { body } = await call({ method: 'GET', path, ...(query ? { query } : {}) });
-    return readPage(body);
+    const { body, headers } = await call({ method: 'GET', path, ...(query ? { query } : {}) });
+    const lag = headers['replica-lag'];
+    return { ...readPage(body), ...(lag !== undefined && { lagSeconds: Number(lag) }) };
   };
 
   return {

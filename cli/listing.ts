@@ -21,12 +21,18 @@ export async function printList(
 ): Promise<void> {
   const held: Row[] = [];
   let printed = 0;
+  let lag = 0;
+  /** Younger than a second is what a list is anyhow by the time it is read. */
+  const tellLag = async () => {
+    if (lag >= 1) await print.note(`These rows may be ${Math.round(lag)} s old: they come from a read replica.`);
+  };
   for await (const page of api.pages(path, {
     ...query,
     limit: flags.limit ?? (flags.all ? 200 : undefined),
     cursor: flags.cursor,
   })) {
     look(page.rows);
+    lag = Math.max(lag, page.lagSeconds ?? 0);
     if (print.linewise) {
       await print.list(page.rows, view, { continued: printed > 0 });
       printed += page.rows.length;
@@ -34,8 +40,10 @@ export async function printList(
     if (terminal.out.closed) return;
     if (flags.all || page.nextCursor === null) continue;
     if (!print.linewise) await print.list(held, view);
+    await tellLag();
     return print.note(`There are more rows: add --all, or --cursor ${page.nextCursor}`);
   }
   if (!print.linewise) await print.list(held, view);
+  await tellLag();
   if (held.length === 0 && printed === 0 && print.format === 'table') await print.note(`No ${view.noun} found.`);
 }

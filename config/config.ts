@@ -25,6 +25,8 @@ export interface LoadedConfig {
     workers: number;
   };
   database: DatabaseTarget & {
+    readUrl: string | undefined;
+    readMaxLagSeconds: number;
     migrate: boolean;
     allowEmbedded: boolean;
     poolSize: number;

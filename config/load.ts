@@ -100,6 +100,8 @@ function assemble(
     },
     database: {
       ...databaseTarget(values['Database.Url'], (path) => at('Database.Url', path)),
+      readUrl: values['Database.ReadUrl'],
+      readMaxLagSeconds: values['Database.ReadMaxLagSeconds'],
       migrate: values['Database.Migrate'],
       allowEmbedded: values['Database.AllowEmbedded'],
       poolSize: values['Database.PoolSize'],

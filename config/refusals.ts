@@ -21,6 +21,8 @@ function* always(values: Partial<Values>): Iterable<ConfigFault> {
     if (values['JWT.SecretKey'] === undefined) yield { key: 'JWT.SecretKey', message };
     if (values['Security.MasterKey'] === undefined) yield { key: 'Security.MasterKey', message };
   }
+  if (url?.startsWith('pglite://') && values['Database.ReadUrl'] !== undefined)
+    yield { key: 'Database.ReadUrl', message: 'needs PostgreSQL; the embedded database has no replicas' };
   const workers = values['Server.Workers'];
   if (url?.startsWith('pglite://') && typeof workers === 'number' && workers > 1) {
     const message = 'must be 1 or auto with the embedded database, which belongs to one process';
@@ -51,11 +53,12 @@ function* inProduction(values: Partial<Values>): Iterable<ConfigFault> {
     const message = 'is the embedded database, which requires Database.AllowEmbedded = true in production';
     yield { key: 'Database.Url', message };
   }
-  const url = values['Database.Url'];
-  if (url !== undefined && values['Database.AllowPlaintext'] === false && mayBeOverheard(url)) {
+  for (const key of ['Database.Url', 'Database.ReadUrl'] as const) {
+    const url = values[key];
+    if (url === undefined || values['Database.AllowPlaintext'] !== false || !mayBeOverheard(url)) continue;
     const message =
       'must verify the server (?sslmode=verify-full, with &sslrootcert=<file> for a CA of your own), or requires Database.AllowPlaintext = true in production';
-    yield { key: 'Database.Url', message };
+    yield { key, message };
   }
 }
 

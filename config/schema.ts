@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { address, databaseUrl, listen, masterKey, network, origin } from './values.ts';
+import { address, databaseUrl, listen, masterKey, network, origin, replicaUrl } from './values.ts';
 
 /** What a value looks like before it is read; decides how the text of an environment variable is taken apart. */
 export type Kind = 'flag' | 'number' | 'text' | 'list';
@@ -118,6 +118,17 @@ export const keys = {
     sentence: 'The embedded database in a directory, or a PostgreSQL database.',
     secret: true,
   }),
+  'Database.ReadUrl': optional(replicaUrl, 'postgres://…/<database>', {
+    sentence:
+      'A replica (hot standby) for lists, exports and statistics; whatever decides reads from Database.Url. Answers from it carry Replica-Lag.',
+    secret: true,
+  }),
+  'Database.ReadMaxLagSeconds': whole(
+    0,
+    3600,
+    10,
+    'While the replica is further behind than this many seconds, lists, exports and statistics are read from Database.Url.',
+  ),
   'Database.Migrate': flag(true, 'Applies pending migrations at start; replicas may start concurrently.'),
   'Database.AllowEmbedded': flag(
     false,

@@ -66,6 +66,9 @@ export const databaseUrl = readBy((text) => {
   return (url.hostname !== '' || url.searchParams.has('host')) && url.pathname.length > 1 ? text : undefined;
 });
 
+/** A PostgreSQL database alone. */
+export const replicaUrl = databaseUrl.refine((url) => !url.startsWith('pglite://'));
+
 /** The base64 text of exactly 32 bytes, as `openssl rand -base64 32` prints it. */
 export const masterKey = readBy((text) => {
   const key = Buffer.from(text, 'base64');

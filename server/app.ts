@@ -142,6 +142,7 @@ async function assemble(base: Base): Promise<App> {
     await skillpay.operations.idle();
     await credentials.channels.idle();
     await messages.log.close();
+    await base.reports.close();
     await database.close();
   }
 }

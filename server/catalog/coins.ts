@@ -22,7 +22,7 @@ export interface CoinKey {
 }
 
 /** The operations on coins themselves and the reads of their ledgers; what moves coins is in spend.ts. */
-export function coins({ store, now, audit }: CatalogPorts) {
+export function coins({ store, reports, now, audit }: CatalogPorts) {
   const log = note(audit);
   return {
     list: (filter: CoinFilter) => store.read((tx) => listCoins(tx, filter)),
@@ -56,7 +56,7 @@ export function coins({ store, now, audit }: CatalogPorts) {
         await log(tx, actor, 'coin.delete', target(key), coin, null);
       }),
     accounts: (key: CoinKey, part: Omit<AccountPart, 'project' | 'coin'>) =>
-      store.read(async (tx) => {
+      reports.read(async (tx) => {
         await required(tx.coins.find(key));
         return listAccounts(tx, { ...part, project: key.project, coin: key.code });
       }),
@@ -74,7 +74,7 @@ export function coins({ store, now, audit }: CatalogPorts) {
         return tx.coinAccounts.list({ project, userId }, { orderBy: { coin: 'asc' }, limit: 200 });
       }),
     entries: (key: CoinKey, part: Omit<EntryPart, 'project' | 'coin'>): Promise<CoinEntryRow[]> =>
-      store.read(async (tx) => {
+      reports.read(async (tx) => {
         await required(tx.coins.find(key));
         return listEntries(tx, { ...part, project: key.project, coin: key.code });
       }),

@@ -15,7 +15,7 @@ export interface EffectPorts extends Pick<Ports, 'now' | 'recordEvent'> {
 }
 
 /** What the operations of the console and of merchants need. */
-export interface CatalogPorts extends Pick<Ports, 'store' | 'now' | 'recordEvent' | 'log'> {
+export interface CatalogPorts extends Pick<Ports, 'store' | 'reports' | 'now' | 'recordEvent' | 'log'> {
   audit: Audit;
   /** The row of a project's console application (identity/api-app-row.ts). */
   consoleApp: (project: string, at: Date) => ApiAppRow;

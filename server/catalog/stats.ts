@@ -31,7 +31,7 @@ export interface Sums {
 }
 
 /** Statistics: created by the order's beginning, paid by the payment's instant, refunded by the refund's end. */
-export function stats({ store, now }: Pick<CatalogPorts, 'store' | 'now'>) {
+export function stats({ store, reports, now }: Pick<CatalogPorts, 'store' | 'reports' | 'now'>) {
   return {
     overview,
     /** The same for one project. */
@@ -44,7 +44,7 @@ export function stats({ store, now }: Pick<CatalogPorts, 'store' | 'now'>) {
   function overview({ tz, mode, project, ...asked }: StatsQuestion) {
     const { days, from, to } = period(asked, tz, now());
     const range = { from, to, starts: days.map(({ start }) => start), mode, project };
-    return store.read(async (tx) => {
+    return reports.read(async (tx) => {
       const created = await countCreated(tx, range);
       const paid = await sumPaid(tx, range);
       const refunded = await sumRefunded(tx, range);

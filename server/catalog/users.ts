@@ -28,11 +28,11 @@ const PARTS_AT_ONCE = 5;
 
 /** The operations on payers; an administrator's changes (`actor`) are in the audit log, a merchant's are not. */
 export function users(ports: CatalogPorts) {
-  const { store, now, audit, log: report } = ports;
+  const { store, reports, now, audit, log: report } = ports;
   const log = note(audit);
   const { forget } = forgetting(ports);
   return {
-    list: (filter: UserFilter) => store.read((tx) => listUsers(tx, filter)),
+    list: (filter: UserFilter) => reports.read((tx) => listUsers(tx, filter)),
     get: (key: UserKey) => store.read((tx) => required(tx.users.find(key))),
     /** With what the payer has paid and got back, per mode, channel and currency. */
     withTotals: (key: UserKey) =>

@@ -2,8 +2,9 @@ import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
 import { requireEngine } from '../db/engine.ts';
 import { migrate, schemaStatus, type SchemaStatus } from '../db/migrate.ts';
+import { createReports, primaryReports, type Reports } from '../db/reports.ts';
 import { createStore, type Store, type Wake } from '../db/store.ts';
-import { type DatabaseSettings, type OpenDatabase, TIMEOUTS } from '../db/orm.ts';
+import { type DatabaseSettings, openDatabase, type OpenDatabase, TIMEOUTS } from '../db/orm.ts';
 import { createRequests, outsideRequestTime, type Requests } from '../db/pool.ts';
 import { createFullness } from '../db/fullness.ts';
 import { createRateLimits, type CountedLimits } from '../db/rate-limits.ts';
@@ -34,6 +35,8 @@ export interface Base {
   database: OpenDatabase;
   schema: SchemaStatus;
   store: Store;
+  /** Where lists, exports and statistics are read. */
+  reports: Reports;
   requests: Requests;
   /** Whether writes fail because the database's disk is full. */
   isFull: () => boolean;
@@ -48,6 +51,9 @@ export interface Base {
   agentPatienceMs: number | undefined;
   simulatorUrl: string | null;
 }
+
+/** So that after a replica that is silent there is time left for the primary (ms). */
+const REPLICA_TIMEOUTS = { connect: 1_000, query: 2_500, statement: 2_400 };
 
 /** The schema is behind and Database.Migrate is off. */
 class SchemaOutdated extends LocalError {
@@ -80,11 +86,20 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
   const fullness = createFullness(now, metrics.registry);
   const requests = createRequests(overrides.databaseTimeouts?.request ?? TIMEOUTS.request);
   const ears = { committed: requests.noteChange, failed: fullness.heard };
+  const store = createStore(database, wake, ears);
+  const { readUrl: url, readMaxLagSeconds: mostLagSeconds, ...settings } = config.database;
+  const open = () =>
+    openDatabase({ ...settings, url: url!, timeouts: { ...REPLICA_TIMEOUTS, ...overrides.databaseTimeouts } });
+  const { registry } = metrics;
   return {
     config,
     database,
     schema,
-    store: createStore(database, wake, ears),
+    store,
+    reports:
+      url === undefined
+        ? primaryReports(store)
+        : createReports({ store, open, mostLagSeconds, requests, log, registry }),
     requests,
     isFull: fullness.isFull,
     wakes,

@@ -26,8 +26,8 @@ export interface ComposedCatalog {
 }
 
 /** Assembles projects, payers, products, coins and statistics. */
-export function composeCatalog({ store, now, log }: Base, { payments, ...needs }: Needs): ComposedCatalog {
-  const catalog = createCatalog({ ...needs, store, now, log, consoleApp: consoleAppRow });
+export function composeCatalog({ store, reports, now, log }: Base, { payments, ...needs }: Needs): ComposedCatalog {
+  const catalog = createCatalog({ ...needs, store, reports, now, log, consoleApp: consoleAppRow });
   return {
     forgetDue: forgetting({ store, now, log }).forgetDue,
     groups: [

@@ -74,12 +74,13 @@ export interface ComposedPayments {
 
 /** Assembles payments. */
 export function composePayments(base: Base, { effects, auditChain, ...needs }: Needs): ComposedPayments {
-  const { config, store, now, log, checkpoint } = base;
+  const { config, store, reports, now, log, checkpoint } = base;
   const { debug } = config;
   const raise: RaiseException = (tx, order, raised) => raiseException(ports, tx, order, raised);
   const ports: Ports = {
     ...needs,
     store,
+    reports,
     now,
     log,
     checkpoint,

@@ -50,7 +50,7 @@ export interface ComposedSkillpay {
 
 /** Assembles pay-per-call over payments. */
 export function composeSkillpay(base: Base, { payments, sealing, send, agentPay }: Needs): ComposedSkillpay {
-  const { config, store, now, simulatorUrl } = base;
+  const { config, store, reports, now, simulatorUrl } = base;
   const { channels, recordEvent, publicUrl, checkpoint, log } = payments.ports;
   const { brand, offerTtlSeconds, devMode } = config.skillpay;
   const keys = createSigningKeys({ store, sealing, now });
@@ -67,6 +67,7 @@ export function composeSkillpay(base: Base, { payments, sealing, send, agentPay 
   ];
   const operations = skillOperations({
     store,
+    reports,
     now,
     payments: paymentsHere,
     confirmDelivery: (orderNo) => agents.confirm(orderNo),

@@ -179,6 +179,8 @@ const ENDING_MS = 500;
 export class RequestTime {
   /** Whether the request has committed anything. */
   hasChanged = false;
+  /** How old what it read elsewhere than at the primary is at most, in seconds. */
+  lag: number | undefined;
   readonly #now: () => number;
   readonly #total: number;
   #spent = 0;
@@ -244,6 +246,10 @@ export interface Requests {
   noteChange(): void;
   /** Whether the request that asks has committed anything: a later failure must not say that it has not. */
   hasChanged(): boolean;
+  /** The request that this is a part of was shown something that may be so old. */
+  noteLag(seconds: number): void;
+  /** How old what the request was shown is at most; undefined when everything is of the primary. */
+  lag(): number | undefined;
 }
 
 /** Gives each request `totalMs` for all that it waits for the database. */
@@ -255,5 +261,10 @@ export function createRequests(totalMs: number): Requests {
       if (request) request.hasChanged = true;
     },
     hasChanged: () => current.getStore()?.hasChanged === true,
+    noteLag(seconds) {
+      const request = current.getStore();
+      if (request) request.lag = Math.max(seconds, request.lag ?? 0);
+    },
+    lag: () => current.getStore()?.lag,
   };
 }

@@ -11,6 +11,8 @@ export interface Requests {
   run<T>(request: () => Promise<T>): Promise<T>;
   /** Whether the request that asks has committed anything. */
   hasChanged(): boolean;
+  /** How many seconds old what it was shown may be; undefined when it is as of now. */
+  lag(): number | undefined;
 }
 
 /** What the edge needs of the world; made once, reached by endpoints as `ctx.edge`. */

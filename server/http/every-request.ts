@@ -25,11 +25,16 @@ export function observe(headers: HeaderPairs): EdgeMiddleware {
   };
 }
 
+/** How old a list, an export or a figure may be that was read at a replica (seconds). */
+export const REPLICA_LAG = 'Replica-Lag';
+
 /** The step behind it: whatever is thrown further in is answered. */
 export const onError: EdgeMiddleware = (ctx, next) =>
   ctx.edge.requests.run(async () => {
     try {
       await next();
+      const lag = ctx.edge.requests.lag();
+      if (lag !== undefined) ctx.set(REPLICA_LAG, lag.toFixed(3));
     } catch (error) {
       const { status, headers, body } = refusalAnswer(ctx, error);
       ctx.status = status;

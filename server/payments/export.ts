@@ -49,8 +49,8 @@ const BATCH = 500;
  * batches while the reader takes them, so it needs the memory of one batch; each batch sees what is committed then.
  * That somebody asked for it is in the audit log before the first order leaves.
  */
-export function exportOrders(ports: Pick<Ports, 'store' | 'audit' | 'now'>) {
-  const { store, now } = ports;
+export function exportOrders(ports: Pick<Ports, 'store' | 'reports' | 'audit' | 'now'>) {
+  const { store, reports, now } = ports;
   return async (
     asker: Pick<Asker, 'person'>,
     filter: OrderFilter,
@@ -59,21 +59,20 @@ export function exportOrders(ports: Pick<Ports, 'store' | 'audit' | 'now'>) {
     const deed = { action: 'orders.exported', target: filter.project ?? '*', after: { format, filter } };
     await store.transaction((tx) => noteDeed(ports, tx, asker, deed));
     const line = format === 'csv' ? toCsv : toJson;
+    // Before the answer begins, which says how old what it shows may be.
+    const first = await batch(undefined);
     return Readable.from(parts(), { objectMode: false, highWaterMark: 64 * 1024 });
 
     async function* parts(): AsyncGenerator<Buffer> {
       if (format === 'csv') yield Buffer.from(csvLine([...COLUMNS, ...SETTLED]));
-      let after: Position | undefined;
-      for (;;) {
-        const { orders, hasMore } = await batch(after);
-        if (orders.length > 0) yield Buffer.from(orders.map(({ view }) => line(view)).join(''));
-        after = orders.at(-1)?.position;
-        if (!hasMore) return;
+      for (let part = first; ; part = await batch(part.orders.at(-1)?.position)) {
+        if (part.orders.length > 0) yield Buffer.from(part.orders.map(({ view }) => line(view)).join(''));
+        if (!part.hasMore) return;
       }
     }
 
     async function batch(after: Position | undefined) {
-      return store.read(async (tx) => {
+      return reports.read(async (tx) => {
         const rows = await listOrders(tx, filter, after, BATCH);
         const shown = rows.slice(0, BATCH);
         const exceptions = await openExceptions(

@@ -97,6 +97,8 @@ export interface HeardMessage {
 /** Everything the operations of this folder need. */
 export interface Ports {
   store: Store;
+  /** Where lists, exports and figures are read: a replica that may be a little behind. Nothing that decides reads here. */
+  reports: Pick<Store, 'read'>;
   channels: Channels;
   now: () => Date;
   recordEvent: (tx: Tx, event: NewEvent) => Promise<void>;

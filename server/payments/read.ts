@@ -33,7 +33,12 @@ export interface PageOf<Item> {
 }
 
 /** Reading: orders and refunds as they appear on the wire. */
-export function readPayments({ store, publicUrl, now }: Pick<Ports, 'store' | 'publicUrl' | 'now'>) {
+export function readPayments({
+  store,
+  reports,
+  publicUrl,
+  now,
+}: Pick<Ports, 'store' | 'reports' | 'publicUrl' | 'now'>) {
   return {
     /** One order with its refunds, its newest open exception and, while it can be paid, its credential. */
     order: (asker: Asker, orderNo: string) => store.read(async (tx) => show(await findShown(tx, orderNo, asker.owner))),
@@ -42,7 +47,7 @@ export function readPayments({ store, publicUrl, now }: Pick<Ports, 'store' | 'p
     /** The same for one that was just read with what is around it. */
     show,
     orders: (filter: OrderFilter, after: Position | undefined, limit: number) =>
-      store.read(async (tx): Promise<PageOf<OrderView>> => {
+      reports.read(async (tx): Promise<PageOf<OrderView>> => {
         const rows = await listOrders(tx, filter, after, limit);
         const page = rows.slice(0, limit);
         const exceptions = await openExceptions(
@@ -63,7 +68,7 @@ export function readPayments({ store, publicUrl, now }: Pick<Ports, 'store' | 'p
         return viewRefund(refund, order.payWay, fees.get(order.orderNo)?.get(refundNo));
       }),
     refunds: (filter: RefundFilter, after: Position | undefined, limit: number) =>
-      store.read(async (tx): Promise<PageOf<RefundView>> => {
+      reports.read(async (tx): Promise<PageOf<RefundView>> => {
         const rows = await listRefunds(tx, filter, after, limit);
         const page = rows.slice(0, limit);
         const orders = page.length === 0 ? [] : await tx.orders.list({ orderNo: page.map(({ orderNo }) => orderNo) });
@@ -81,7 +86,7 @@ export function readPayments({ store, publicUrl, now }: Pick<Ports, 'store' | 'p
         return viewDispute(dispute);
       }),
     disputes: (filter: DisputeFilter, after: Position | undefined, limit: number) =>
-      store.read(async (tx): Promise<PageOf<DisputeView>> => {
+      reports.read(async (tx): Promise<PageOf<DisputeView>> => {
         const rows = await listDisputes(tx, filter, after, limit);
         const page = rows.slice(0, limit);
         return { items: page.map(viewDispute), next: nextOf(rows.length > limit, page.at(-1), (row) => row.disputeNo) };

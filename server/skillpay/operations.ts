@@ -110,7 +110,7 @@ export function skillOperations(ports: SkillPorts) {
     },
     /** Figures by app and resource. */
     async stats(filter: SkillStatsFilter) {
-      const rows = await store.read((tx) => skillStats(tx, filter));
+      const rows = await ports.reports.read((tx) => skillStats(tx, filter));
       return rows.map(({ revenueMinor, payWay, ...row }) => ({
         ...row,
         revenue: majorNumber({ minor: BigInt(revenueMinor), currency: row.currency }, payWay),

@@ -54,7 +54,10 @@ export interface CoinCharges {
 }
 
 /** Everything the operations of this folder need. */
-export interface SkillPorts extends Pick<Ports, 'store' | 'now' | 'recordEvent' | 'publicUrl' | 'checkpoint' | 'log'> {
+export interface SkillPorts extends Pick<
+  Ports,
+  'store' | 'reports' | 'now' | 'recordEvent' | 'publicUrl' | 'checkpoint' | 'log'
+> {
   payments: SkillPayments;
   channels: Pick<Channels, 'forNew' | 'forNewAmong' | 'forOrder'>;
   /** For the job: tells the channel that the payer has what an agent paid for. */

@@ -50,3 +50,18 @@ test('the core imports types only, and knows no clock, no chance and no promise'
   }
   for (const planted of ['Date.now()', 'new Date()', 'async (tx) =>', 'randomUUID()']) t.regex(planted, impure);
 });
+
+test('only lists, exports and figures are read at a replica', (t) => {
+  const readers = server.filter(({ text }) => /\breports\.read\(/.test(text)).map(({ path }) => path);
+  t.deepEqual(readers.toSorted(), [
+    'server/catalog/coins.ts',
+    'server/catalog/stats.ts',
+    'server/catalog/users.ts',
+    'server/payments/bills/export-lines.ts',
+    'server/payments/bills/read-bills.ts',
+    'server/payments/bills/settlement.ts',
+    'server/payments/export.ts',
+    'server/payments/read.ts',
+    'server/skillpay/operations.ts',
+  ]);
+});

@@ -21,7 +21,7 @@ async function truths({ app }: Service, from: Date) {
   };
   const zones = ['UTC', 'Asia/Shanghai', 'Asia/Kathmandu', 'America/St_Johns', 'Australia/Eucla'];
   const overview = (tz: string, project?: string) =>
-    stats({ store, now: ports.now }).overview({ ...range, tz, mode: 'simulator', project });
+    stats({ store, reports: store, now: ports.now }).overview({ ...range, tz, mode: 'simulator', project });
   const days = await Promise.all(zones.map((tz) => overview(tz)));
   const books = await proveBooks(app);
   return {

@@ -91,6 +91,7 @@ export async function catalogWorld(
   });
   const base = {
     store,
+    reports: store,
     now,
     recordEvent,
     audit,
@@ -120,6 +121,7 @@ export async function catalogWorld(
   };
   const catalog = createCatalog({
     store,
+    reports: store,
     log: () => {},
     now,
     audit,

@@ -1,12 +1,24 @@
 // Runs a PostgreSQL of its own until its standard input ends, so that it never outlives whoever started it,
 // not even one that was killed. Prints the administrator's address as its first line of output. A line `die` on standard
 // input ends it as a crash would, `start` brings it back on the same data and port; each is answered by the same word.
+// `standby` makes a hot standby beside it and is answered by its address.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chownSync, cpSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  lchownSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { arch, platform, tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
+import { Client } from 'pg';
 import { freePort } from './free-port.ts';
 
 interface Binaries {
@@ -22,7 +34,7 @@ interface Identity {
 
 const durable = process.argv.includes('--durable');
 const folder = mkdtempSync(join(tmpdir(), 'pay-test-postgres-'));
-const data = join(folder, 'data');
+const primary = join(folder, 'data');
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 // A terminal's Ctrl-C reaches everybody; the end of standard input is what counts.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.stdin.destroy());
@@ -62,7 +74,7 @@ function initialise({ initdb }: Binaries, run: Identity, password: string): void
   const wal = process.env.PAY_TEST_WAL ? [`--waldir=${process.env.PAY_TEST_WAL}`] : [];
   const flags = [
     ...wal,
-    `--pgdata=${data}`,
+    `--pgdata=${primary}`,
     '--auth=password',
     '--username=postgres',
     `--pwfile=${secret}`,
@@ -80,7 +92,7 @@ interface Running {
 }
 
 /** Resolves once it accepts connections; rejects with its log when it ends before. */
-function start({ postgres, pg_ctl }: Binaries, run: Identity, port: number): Promise<Running> {
+function start({ postgres, pg_ctl }: Binaries, run: Identity, port: number, data = primary): Promise<Running> {
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=400'];
   // What is written can be decoded from its log.
   if (process.argv.includes('--logical')) settings.push('wal_level=logical');
@@ -94,7 +106,7 @@ function start({ postgres, pg_ctl }: Binaries, run: Identity, port: number): Pro
     child.once('error', reject);
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       log = (log + text).slice(-20_000);
-      if (!log.includes('ready to accept connections')) return;
+      if (!/ready to accept (?:read-only )?connections/.test(log)) return;
       const stop = async () => {
         child.kill('SIGQUIT');
         await ended;
@@ -109,15 +121,45 @@ function start({ postgres, pg_ctl }: Binaries, run: Identity, port: number): Pro
   });
 }
 
-async function startSomewhere(found: Binaries, run: Identity, attempts = 3): Promise<[number, Running]> {
+async function startSomewhere(
+  found: Binaries,
+  run: Identity,
+  data = primary,
+  attempts = 3,
+): Promise<[number, Running]> {
   const port = await freePort();
   try {
-    return [port, await start(found, run, port)];
+    return [port, await start(found, run, port, data)];
   } catch (error) {
     // Somebody else may have taken the port in between.
     if (attempts <= 1) throw error;
-    return startSomewhere(found, run, attempts - 1);
+    return startSomewhere(found, run, data, attempts - 1);
   }
+}
+
+/** A copy of the running server, taken as its manual says ("Making a base backup using the low level API"), that follows it. */
+async function startStandby(found: Binaries, run: Identity, from: string): Promise<[number, Running]> {
+  const data = join(folder, 'standby');
+  const client = new Client({ connectionString: from });
+  await client.connect();
+  await client.query(`select pg_backup_start('standby', true)`);
+  cpSync(primary, data, {
+    recursive: true,
+    verbatimSymlinks: true,
+    filter: (path) => !path.endsWith('postmaster.pid'),
+  });
+  const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)');
+  await client.end();
+  const { hostname, port, password: secret } = new URL(from);
+  const source = `host=${hostname} port=${port} user=postgres password=${secret}`;
+  writeFileSync(join(data, 'backup_label'), rows[0]!.labelfile);
+  writeFileSync(join(data, 'standby.signal'), '');
+  writeFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${source}'\n`);
+  if (run.uid !== undefined && run.gid !== undefined)
+    for (const path of ['', ...readdirSync(data, { recursive: true, encoding: 'utf8' })])
+      lchownSync(join(data, path), run.uid, run.gid);
+  chmodSync(data, 0o700);
+  return startSomewhere(found, run, data);
 }
 
 const run = identity();
@@ -126,15 +168,23 @@ const password = randomBytes(16).toString('hex');
 initialise(found, run, password);
 const [port, first] = await startSomewhere(found, run);
 let running: Running | undefined = first;
-process.stdout.write(`postgres://postgres:${password}@127.0.0.1:${port}/postgres\n`);
+const addressAt = (at: number) => `postgres://postgres:${password}@127.0.0.1:${at}/postgres`;
+process.stdout.write(`${addressAt(port)}\n`);
+let standby: Running | undefined;
 for await (const word of createInterface(process.stdin)) {
   if (word === 'die') {
     await running?.die();
     running = undefined;
   } else if (word === 'start') {
     running ??= await start(found, run, port);
+  } else if (word === 'standby') {
+    const [at, started] = await startStandby(found, run, addressAt(port));
+    standby = started;
+    process.stdout.write(`${addressAt(at)}\n`);
+    continue;
   }
   process.stdout.write(`${word}\n`);
 }
+await standby?.stop();
 await running?.stop();
 process.exit(0);

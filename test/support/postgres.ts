@@ -12,6 +12,8 @@ export interface TestPostgres {
   die: () => Promise<void>;
   /** Brings it back on the same data and port, once it died. */
   start: () => Promise<void>;
+  /** Makes a hot standby beside it; gives its administrator's address. */
+  standby: () => Promise<string>;
 }
 
 /** How a PostgreSQL of a test's own is started. */
@@ -66,7 +68,16 @@ export async function startPostgres({
     hold('unref');
     if (answer !== word) throw new Error(`The PostgreSQL of the tests did not ${word}:\n${complaint}`);
   };
-  return { url, stop, die: tell('die'), start: tell('start') };
+  const standby = async () => {
+    hold('ref');
+    const answered = Promise.race([once(lines, 'line'), ended]);
+    child.stdin.write('standby\n');
+    const [address] = (await answered) as [unknown];
+    hold('unref');
+    if (typeof address !== 'string') throw new Error(`The standby did not start:\n${complaint}`);
+    return address;
+  };
+  return { url, stop, die: tell('die'), start: tell('start'), standby };
 }
 
 let own: Promise<TestPostgres> | undefined;

@@ -29,7 +29,7 @@ const BATCH = 500;
  * Streams the lines of a bill that count, as the channel numbers them, in the memory of one batch. In CSV, text that a spreadsheet would
  * take for a formula is made harmless. That somebody asked is in the audit log before the first line leaves.
  */
-export function exportLines({ store, audit }: Pick<Ports, 'store' | 'audit'>) {
+export function exportLines({ store, reports, audit }: Pick<Ports, 'store' | 'reports' | 'audit'>) {
   return async (
     asker: Pick<Asker, 'person'>,
     billNo: string,
@@ -39,15 +39,16 @@ export function exportLines({ store, audit }: Pick<Ports, 'store' | 'audit'>) {
     await store.transaction((tx) =>
       noteDeed({ audit }, tx, asker, { action: 'bill.export', target: billNo, after: { format, kind } }),
     );
+    const batch = (line: number) => reports.read((tx) => linesAfter(tx, bill, { kind, line }, BATCH));
+    // Before the answer begins, which says how old what it shows may be.
+    const first = await batch(0);
     return Readable.from(parts(), { objectMode: false, highWaterMark: 64 * 1024 });
 
     async function* parts(): AsyncGenerator<Buffer> {
       if (format === 'csv') yield Buffer.from(csvLine(COLUMNS));
-      for (let line = 0; ;) {
-        const rows = await store.read((tx) => linesAfter(tx, bill, { kind, line }, BATCH));
+      for (let rows = first; ; rows = await batch(rows.at(-1)!.line)) {
         if (rows.length > 0) yield Buffer.from(rows.map(format === 'csv' ? toCsv : toJson).join(''));
         if (rows.length < BATCH) return;
-        line = rows.at(-1)!.line;
       }
     }
   };

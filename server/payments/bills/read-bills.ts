@@ -17,7 +17,7 @@ function wrongCursor(): InvalidRequest {
 }
 
 /** Reading bills and their differences as they appear on the wire. */
-export function readBills({ store }: Pick<Ports, 'store'>) {
+export function readBills({ store, reports }: Pick<Ports, 'store' | 'reports'>) {
   return { bill, bills, differences };
 
   async function bill(billNo: string): Promise<BillView> {
@@ -25,7 +25,7 @@ export function readBills({ store }: Pick<Ports, 'store'>) {
   }
 
   async function bills(filter: BillFilter, after: Position | undefined, limit: number): Promise<PageOf<BillView>> {
-    return store.read(async (tx) => {
+    return reports.read(async (tx) => {
       const last = after && { day: after.createdAt.toISOString().slice(0, 10), billNo: after.id };
       const rows = await listBills(tx, filter, last, limit);
       const page = rows.slice(0, limit);
@@ -51,7 +51,7 @@ export function readBills({ store }: Pick<Ports, 'store'>) {
     after: Position | undefined,
     limit: number,
   ): Promise<PageOf<DifferenceView>> {
-    return store.read(async (tx) => {
+    return reports.read(async (tx) => {
       const of = await findBill(tx, billNo);
       const isOfOthers = filter.kind === NOT_OURS;
       if (after && !(isOfOthers ? LINE : UUID).test(after.id)) throw wrongCursor();

@@ -38,7 +38,7 @@ const USUAL_DAYS = 30;
 const MOST_DAYS = 400;
 
 /** Settlement figures: what the lines of the bills come to, day by day, equal to the bills' own sums or named where they are not. */
-export function settlement({ store, now, channels }: Pick<Ports, 'store' | 'now' | 'channels'>) {
+export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | 'now' | 'channels'>) {
   return async ({
     project,
     from,
@@ -49,7 +49,7 @@ export function settlement({ store, now, channels }: Pick<Ports, 'store' | 'now'
     const last = to ?? dayAfter(now().toISOString().slice(0, 10), -1);
     const first = from ?? dayAfter(last, 1 - USUAL_DAYS);
     requireDays(first, last);
-    const { bills, accounts } = await store.read(async (tx) => ({
+    const { bills, accounts } = await reports.read(async (tx) => ({
       bills: await billsBetween(tx, { ...of, from: first, to: last }),
       accounts: await billedAccounts(tx, of),
     }));

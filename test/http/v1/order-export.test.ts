@@ -69,7 +69,7 @@ test.serial('a long export has every order once, in the memory of one batch', as
   let lines = 0;
   let rest = '';
   const grown: number[] = [];
-  for await (const part of await exportOrders({ ...db, audit, now })({}, {}, 'ndjson')) {
+  for await (const part of await exportOrders({ ...db, reports: db.store, audit, now })({}, {}, 'ndjson')) {
     const pieces = (rest + String(part)).split('\n');
     rest = pieces.pop() ?? '';
     for (const line of pieces) {
@@ -101,7 +101,7 @@ test.serial('a reader that hangs up ends the export', async (t) => {
   answer.destroy();
   let reads = 0;
   const counting = { ...store, read: ((work) => ((reads += 1), store.read(work))) as typeof store.read };
-  const body: Readable = await exportOrders({ store: counting, audit, now })({}, {}, 'csv');
+  const body: Readable = await exportOrders({ store, reports: counting, audit, now })({}, {}, 'csv');
   body.once('data', () => body.destroy());
   await until('the reader is gone', async () => body.destroyed);
   await turn();

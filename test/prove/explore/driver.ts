@@ -134,6 +134,7 @@ function portsOf(
   const active = { channel, kind, mode: 'live', account: ACCOUNT, configVersion: 1 } as const;
   return {
     store,
+    reports: store,
     now,
     channels: {
       forNew: async () => active,

@@ -94,6 +94,7 @@ export class Replica {
     const now = () => new Date(world.now + this.skewMs);
     const ports: Ports = {
       store,
+      reports: store,
       now,
       channels: channelsOf(world, (channel) => this.#change(channel)),
       recordEvent: async (tx, { object: payload, notifyUrl = null, since: _since, ...named }) => {

@@ -29,6 +29,8 @@ test('with nothing set, the defaults of the contract hold', (t) => {
       folder: `${cwd}/data/pglite`,
       migrate: true,
       allowEmbedded: false,
+      readUrl: undefined,
+      readMaxLagSeconds: 10,
       poolSize: 10,
       prepared: 'auto',
     },

@@ -25,7 +25,7 @@ test('every key has a sentence, and every default passes its own schema', (t) =>
 
 test('exactly the values that must not be shown are secret', (t) => {
   const secret = keyNames.filter((key) => keys[key].secret);
-  t.deepEqual(secret, ['Database.Url', 'JWT.SecretKey', 'Security.MasterKey']);
+  t.deepEqual(secret, ['Database.Url', 'Database.ReadUrl', 'JWT.SecretKey', 'Security.MasterKey']);
 });
 
 test('a typing mistake finds the name that was meant, and nonsense finds none', (t) => {

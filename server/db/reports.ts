@@ -1,0 +1,123 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { OpenDatabase } from './orm.ts';
+import { outsideRequestTime, type Requests } from './pool.ts';
+import { createLagRule } from './replica-lag.ts';
+import { createStore, type ReadTx, type Store } from './store.ts';
+
+/** Where lists, exports and statistics are read. Whatever decides reads from the primary, which is `Store`. */
+export interface Reports {
+  /** Reads at the replica, or at the primary where there is none that is fresh enough; says so to the request. */
+  read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** What reports are made of. */
+export interface ReportParts {
+  store: Store;
+  /** Opens the replica; called again after a while when it fails. */
+  open: () => Promise<OpenDatabase>;
+  /** An answer may be this old. */
+  mostLagSeconds: number;
+  requests: Pick<Requests, 'noteLag'>;
+  log: (level: 'info' | 'warn', message: string, details?: Record<string, unknown>) => void;
+  registry: Registry;
+}
+
+/** After a failure the replica is left alone for so long. */
+const PAUSE_MS = 10_000;
+
+/** Reads at the primary alone. */
+export function primaryReports(store: Store): Reports {
+  return { read: (work) => store.read(work), close: async () => {} };
+}
+
+/** Reads at a replica as long as it answers and is fresh enough. */
+export function createReports({ store, open, mostLagSeconds, requests, log, registry }: ReportParts): Reports {
+  const figures = createFigures(registry);
+  const rule = createLagRule(store, mostLagSeconds);
+  let opened: Promise<{ database: OpenDatabase; store: Store }> | undefined;
+  let leftAloneUntil = 0;
+  let isUsed: boolean | undefined;
+  return {
+    async read(work) {
+      const found = await atReplica(work);
+      if (found) return found.result;
+      figures.reads.inc({ from: 'primary' });
+      return store.read(work);
+    },
+    async close() {
+      const one = await opened?.catch(() => undefined);
+      await one?.database.close();
+    },
+  };
+
+  /** Undefined when the primary has to be asked. */
+  async function atReplica<T>(work: (tx: ReadTx) => Promise<T>): Promise<{ result: T } | undefined> {
+    if (performance.now() < leftAloneUntil) return undefined;
+    try {
+      const replica = await connected();
+      const lag = await rule.lagOf(replica);
+      figures.lag.set(lag ?? Number.NaN);
+      if (lag === undefined || lag > mostLagSeconds) {
+        tell(false, { lagSeconds: lag });
+        return undefined;
+      }
+      const result = await replica.read(work);
+      requests.noteLag(lag);
+      figures.reads.inc({ from: 'replica' });
+      tell(true, {});
+      return { result };
+    } catch (error) {
+      if (!isOfReplica(error)) throw error;
+      leftAloneUntil = performance.now() + PAUSE_MS;
+      tell(false, { error });
+      return undefined;
+    }
+  }
+
+  /** One attempt for all who ask; it outlives the request that began it. */
+  function connected(): Promise<Store> {
+    opened ??= outsideRequestTime(async () => {
+      const database = await open();
+      return { database, store: createStore(database, () => {}) };
+    });
+    const mine = opened;
+    mine.catch(() => {
+      if (opened === mine) opened = undefined;
+    });
+    return mine.then(({ store: replica }) => replica);
+  }
+
+  /** Once for each change, not for each request. */
+  function tell(used: boolean, details: Record<string, unknown>): void {
+    if (used === isUsed) return;
+    isUsed = used;
+    if (used) log('info', 'lists, exports and statistics are read from the replica');
+    else log('warn', 'lists, exports and statistics are read from the primary', details);
+  }
+}
+
+/** What another statement at the primary may do better: everything but a fault of the statement itself. */
+function isOfReplica(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  if (error instanceof TypeError) return false;
+  // 40001: the replica had to remove rows that were being read.
+  return typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code) || /^(?:08|40001|53|55|57|58|25006|28|3D)/.test(code);
+}
+
+function createFigures(registry: Registry) {
+  return {
+    lag: new Gauge({
+      name: 'replica_lag_seconds',
+      help: 'How old what the replica of Database.ReadUrl shows is at most, when it was last asked; NaN when it cannot be told.',
+      aggregator: 'max',
+      registers: [registry],
+    }),
+    reads: new Counter({
+      name: 'report_reads_total',
+      help: 'Reads for lists, exports and statistics, by where they were done.',
+      labelNames: ['from'],
+      registers: [registry],
+    }),
+  };
+}
