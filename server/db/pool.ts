@@ -2,6 +2,7 @@ import { PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kys
 import { hash } from 'node:crypto';
 import { DatabaseError, Pool, type PoolClient, type PoolConfig, type QueryConfig, TypeOverrides, types } from 'pg';
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { type HeldStatements, holdStatements } from './held-statements.ts';
 import { type Bounds, localBounds } from './pooler.ts';
 
 /**
@@ -37,9 +38,11 @@ function wrap(pool: Pool, prepared: boolean, local: Bounds | undefined): Omit<Po
   const nameOf = prepared ? createNames() : () => undefined;
   const { query_timeout: own = 0 } = pool.options as PoolConfig;
   const begins = local && localBounds(local);
+  // Behind a pooler nothing is left on a connection, and the beginning of a transaction says more.
+  const holds = prepared && begins === undefined;
   const health: Health = { turn: 0, lostAt: 0 };
   const clients = new WeakMap<PoolClient, WatchedClient>();
-  pool.on('connect', (client) => void clients.set(client, wrapClient(client, { nameOf, health, own, begins })));
+  pool.on('connect', (client) => void clients.set(client, wrapClient(client, { nameOf, health, own, begins, holds })));
   return {
     options: pool.options,
     async connect() {
@@ -106,30 +109,40 @@ interface Wrapping {
   own: number;
   /** What follows the statement that begins a transaction. */
   begins: string | undefined;
+  /** Whether statements that begin something wait for the next one. */
+  holds: boolean;
 }
 
-function wrapClient(client: PoolClient, { nameOf, health, own, begins }: Wrapping): WatchedClient {
+function wrapClient(client: PoolClient, { nameOf, health, own, begins, holds }: Wrapping): WatchedClient {
+  const { run } = holds ? holdStatements(client) : sendAtOnce(client);
   async function query(text: string, values: readonly unknown[]): Promise<unknown> {
     const time = requestTime();
     const statement: Statement = { text, values: values as unknown[] };
     if (begins !== undefined && BEGIN.test(text)) statement.text += begins;
     if (values.length > 0) statement.name = nameOf(text);
-    // A statement for which no time is left is not sent, so it says nothing about the connection.
-    if (time) limit(statement, time.leftFor(text), own);
-    time?.startWaiting();
+    let isSent = false;
+    const prepare = () => {
+      // A statement for which no time is left is not sent, so it says nothing about the connection.
+      if (time) limit(statement, time.leftFor(text), own);
+      time?.startWaiting();
+      isSent = true;
+    };
     try {
-      const result = await client.query(statement);
-      watched.answeredAt = health.turn += 1;
+      const result = await run(statement, prepare);
+      if (isSent) watched.answeredAt = health.turn += 1;
       return result;
     } catch (error) {
+      if (!isSent) throw error;
       // PostgreSQL's own errors are answers, too.
       if (error instanceof DatabaseError) watched.answeredAt = health.turn += 1;
       else health.lostAt = health.turn += 1;
       // The statement that nobody waits for any more still holds the connection: the next one must not queue behind it.
       if (error instanceof Error && error.message === 'Query read timeout') void client.end();
+      // Somebody has taken the connection's plans away, and pg does not know.
+      if ((error as { code?: unknown }).code === NO_SUCH_STATEMENT) void client.end();
       throw error;
     } finally {
-      time?.stopWaiting();
+      if (isSent) time?.stopWaiting();
     }
   }
   const watched: WatchedClient = {
@@ -139,6 +152,18 @@ function wrapClient(client: PoolClient, { nameOf, health, own, begins }: Wrappin
   };
   return watched;
 }
+
+function sendAtOnce(client: PoolClient): HeldStatements {
+  return {
+    async run(statement, prepare) {
+      prepare();
+      return client.query(statement);
+    },
+  };
+}
+
+/** PostgreSQL's invalid_sql_statement_name. */
+const NO_SUCH_STATEMENT = '26000';
 
 const BEGIN = /^(?:start transaction|begin)\b/i;
 
