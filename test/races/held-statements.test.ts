@@ -79,7 +79,7 @@ test('whatever happens in transactions, what is held changes nothing about it', 
 /** Texts of the messages that a process sends, each with what goes before it. */
 function watchMessages(t: { teardown(end: () => void): void }): { take(): string[] } {
   const { query } = pg.Client.prototype;
-  let seen: string[] = [];
+  const seen: string[] = [];
   pg.Client.prototype.query = function (this: pg.Client, ...words: Parameters<typeof query>) {
     const [{ text, names = [] }] = words as unknown as [{ text: string; names?: readonly string[] }];
     seen.push([...names, text].join(' | '));
