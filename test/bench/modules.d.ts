@@ -7,21 +7,23 @@ declare module 'autocannon' {
     timeouts: number;
     non2xx: number;
   }
+  /** One of several requests that are made in turns. */
+  export interface Request {
+    method: string;
+    path: string;
+    headers: Record<string, string>;
+    body?: string;
+  }
   interface Options {
     url: string;
     connections: number;
     duration: number;
-    method: string;
-    headers: Record<string, string>;
+    method?: string;
+    headers?: Record<string, string>;
     body?: string;
-    expectBody?: string;
-    verifyBody?: (body: string) => boolean;
-    requests?: {
-      method: string;
-      path: string;
-      headers: Record<string, string>;
-      setupRequest?: (request: Record<string, unknown>) => Record<string, unknown>;
-    }[];
+    requests?: Request[];
+    /** Requests a second of all connections together. */
+    overallRate?: number;
   }
   export default function autocannon(options: Options): Promise<Result>;
 }

@@ -1,9 +1,7 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Line } from './figures.ts';
 import { openSimulator, processorMs, residentMegabytes } from './processes.ts';
+import { openReceiver, type Receiver } from './receiver.ts';
 import { post, type Service, type Stage } from './stage.ts';
 
 const FEW = 1_500;
@@ -112,30 +110,4 @@ async function sizes({ sql }: Service): Promise<Map<string, number>> {
       where n.nspname = 'public' and c.relkind = 'r' group by 1`,
   );
   return new Map(rows.map(({ name, bytes }) => [String(name), Number(bytes)]));
-}
-
-interface Receiver {
-  url: string;
-  /** How many payments it was told of. */
-  told(): number;
-  close(): void;
-}
-
-/** The shop's webhook: it counts what was paid. */
-async function openReceiver(): Promise<Receiver> {
-  let told = 0;
-  const server = createServer((request, response) => {
-    let text = '';
-    request.setEncoding('utf8').on('data', (chunk) => (text += chunk));
-    request.once('end', () => {
-      if (text.includes('"order.paid"')) told += 1;
-      response.writeHead(204).end();
-    });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const close = () => {
-    server.closeAllConnections();
-    server.close();
-  };
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, told: () => told, close };
 }

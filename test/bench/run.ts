@@ -1,7 +1,7 @@
-// `npm run bench [-- --only token,pay,jobs --rounds 5 --seconds 2 --large --before DIR]`: each figure beside a
+// `npm run bench [-- --only token,pay,jobs --rounds 5 --seconds 2 --large --soak 10 --before DIR]`: each figure beside a
 // baseline, in one run; DIR is another checkout, built, which is measured in turns with this one.
-// It brings its own PostgreSQL (fsync on), its own channel and the bare program, and ends by itself. `--large` seeds a
-// million orders, and bills of a million lines, as well, which takes minutes.
+// It brings its own PostgreSQL (fsync on), its own channel and the bare program, and ends by itself. `--large` goes on to ten
+// million orders and bills of a million lines, which takes most of an hour; `--soak 10` asks for ten minutes.
 import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -11,14 +11,16 @@ import { measureCoinCalls } from './coins.ts';
 import { measureBills } from './bills.ts';
 import { measureEmbeddedStarts } from './embedded-starts.ts';
 import { measureJobs } from './jobs.ts';
-import { measureLists } from './lists.ts';
+import { measureGrowth } from './growth.ts';
 import { compare } from './load.ts';
 import { measurePaidOrders } from './paid-orders.ts';
 import { root } from './processes.ts';
 import { scenarios } from './scenarios.ts';
 import { openStage } from './stage.ts';
 import { measurePayctl, measureStarts } from './starts.ts';
-import { workerScenarios } from './workers.ts';
+import { measureSoak } from './soak.ts';
+import { measureTails } from './tails.ts';
+import { measureWorkers } from './workers.ts';
 
 const { values } = parseArgs({
   options: {
@@ -28,6 +30,7 @@ const { values } = parseArgs({
     connections: { type: 'string', default: '8' },
     large: { type: 'boolean', default: false },
     before: { type: 'string' },
+    soak: { type: 'string' },
     'no-build': { type: 'boolean', default: false },
   },
 });
@@ -51,7 +54,8 @@ const report = (found: readonly Line[]) => {
 
 try {
   for (const scenario of scenarios(stage)) if (wanted(scenario.name)) report([await compare(scenario, effort)]);
-  if (wanted('workers')) for (const scenario of await workerScenarios(stage)) report([await compare(scenario, effort)]);
+  if (wanted('tails')) report(await measureTails(stage, effort));
+  if (wanted('workers')) report(await measureWorkers(stage, effort));
   if (wanted('start')) report(await measureStarts(stage, effort.rounds));
   if (wanted('embedded')) report([await measureEmbeddedStarts(stage.processes, effort.rounds)]);
   if (wanted('payctl')) report(await measurePayctl(stage, effort.rounds * 3));
@@ -59,7 +63,8 @@ try {
   if (wanted('jobs')) report(await measureJobs(stage));
   if (wanted('bills')) report(await measureBills(stage, values.large));
   if (wanted('paid')) report(await measurePaidOrders(stage, values.large));
-  if (wanted('lists')) report(await measureLists(stage, values.large));
+  if (wanted('growth')) report(await measureGrowth(stage, values.large));
+  if (values.soak !== undefined) report(await measureSoak(stage, Number(values.soak)));
   console.log(`\n${table(lines)}\n`);
   console.log(`Node ${process.versions.node}, ${cpus().length} processors, PostgreSQL with fsync, medians of`);
   console.log(`${effort.rounds} rounds in turns, ${Math.round((performance.now() - started) / 1000)} s in all.`);

@@ -54,7 +54,8 @@ export function query({ url, token: bearer }: Caller, orderNo: string): Ask {
   return { url: `${url}/api/v2/payment/query/${orderNo}`, method: 'GET', headers, status: 200 };
 }
 
-function pay({ url, token: bearer }: Caller): Ask {
+/** A payment through the channel. */
+export function pay({ url, token: bearer }: Caller): Ask {
   return {
     url: `${url}/api/v2/payment/pay`,
     method: 'POST',

@@ -1,23 +1,35 @@
-import type { Scenario } from './load.ts';
+import { type Line } from './figures.ts';
+import { compare, type Effort, type Scenario } from './load.ts';
+import { childrenOf, limitProcessor } from './quota.ts';
 import { type Ask, query, token } from './scenarios.ts';
 import type { Caller, Stage } from './stage.ts';
 
-/** What a second worker brings where the database is not the limit; on two processors it shares them with everybody else. */
+/** What a second worker brings where the database is not the limit. */
 const AIM = 1.7;
+/** Of a processor, for each process of the service: two processors are enough for two workers, the database and the load. */
+const SHARE = 0.25;
 
-/** Two workers beside one, each over a database of its own on the same server. */
-export async function workerScenarios({ service, onCopy }: Stage): Promise<Scenario[]> {
+/**
+ * Two workers beside one, each over a database of its own on the same server. Each process may have a quarter of a processor, so that
+ * neither the database nor whoever asks is the limit; where that cannot be had, they share what there is with everybody.
+ */
+export async function measureWorkers({ onCopy, processes }: Stage, effort: Effort): Promise<Line[]> {
+  const one = await onCopy('one_worker');
   const two = await onCopy('two_workers', { PAY_SERVER_WORKERS: '2' });
+  const limits = [one.pid, ...childrenOf(two.pid)].map((pid) => limitProcessor(pid, SHARE));
+  const isLimited = limits.every((limit) => limit !== undefined);
   const scenario = (name: string, shot: (caller: Caller) => Ask): Scenario => ({
-    name,
+    name: `${name}, two workers${isLimited ? ` of ${SHARE} processors each` : ''}`,
     of: 'one worker',
-    aim: AIM,
+    ...(isLimited && { aim: AIM }),
     ours: { ...shot(two), pid: two.pid },
-    baseline: { ...shot(service), pid: service.pid },
+    baseline: { ...shot(one), pid: one.pid },
     putOff: async () => {},
   });
-  return [
-    scenario('token, two workers', token),
-    scenario('query, two workers', (caller) => query(caller, caller.closedOrder)),
-  ];
+  const lines: Line[] = [];
+  for (const each of [scenario('token', token), scenario('query', (caller) => query(caller, caller.closedOrder))])
+    lines.push(await compare(each, effort));
+  for (const end of limits) end?.();
+  for (const { child } of [one, two]) await processes.end(child);
+  return lines;
 }
