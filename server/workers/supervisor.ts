@@ -28,6 +28,9 @@ const PATIENCE_MS = 20_000;
  * of all. Comes back when SIGTERM or SIGINT has ended every worker; throws what keeps the first one from starting.
  */
 export async function supervise(config: Config, { load, simulatorUrl }: SupervisorParts): Promise<void> {
+  // Each worker accepts by itself. Were the supervisor to hand connections on, one that is on its way to a worker that dies would be
+  // neither served nor closed (Node keeps it until the worker answers).
+  cluster.schedulingPolicy = cluster.SCHED_NONE;
   const logger = createLogger(config);
   const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
   const env = simulatorUrl === undefined ? {} : { PAY_SIMULATOR_URL: simulatorUrl };
