@@ -69,6 +69,8 @@ export interface BootstrapResult {
 /** What `doctor --offline` judges: facts of the configuration and of a database whose schema is up to date. */
 export interface Examination {
   debug: boolean;
+  /** Whether simulator channels take orders. */
+  simulated: boolean;
   production: boolean;
   publicUrl: string;
   channels: { project: string; payWay: string; mode: string; enabled: boolean; missing: string[] }[];

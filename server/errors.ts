@@ -88,7 +88,8 @@ export type LocalCode =
   | 'not_kept'
   | 'schema_outdated'
   | 'seals_left'
-  | 'simulator_in_use';
+  | 'simulator_in_use'
+  | 'staging_beside_live';
 
 /** A failure that stops a start or an offline command; `status` chooses payctl's exit code. */
 export class LocalError extends CodedError<LocalCode> {}

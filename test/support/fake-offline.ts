@@ -25,6 +25,7 @@ export interface FakeOffline extends Offline {
 /** A service without any fault. */
 const HEALTHY: Examination = {
   debug: false,
+  simulated: false,
   production: true,
   publicUrl: 'https://pay.example.com',
   channels: [{ project: 'default', payWay: 'alipay', mode: 'live', enabled: true, missing: [] }],

@@ -64,7 +64,7 @@ async function examine(offline: Offline): Promise<Finding[]> {
       : ok('administrators', String(administrators)),
     ...seals(facts),
     ...surroundings(facts),
-    ...facts.channels.flatMap((channel) => channelFinding(channel, facts.debug)),
+    ...facts.channels.flatMap((channel) => channelFinding(channel, facts.simulated)),
     ...noticesArrive(facts.publicUrl, realChannels(facts)),
     ...facts.certs.flatMap(({ project, kind: cert, daysLeft }) => certificate(cert, cert, daysLeft, project)),
     ...facts.uncallable.map(({ code, fault, project }) => handlerFinding(code, fault, project)),
@@ -120,15 +120,15 @@ function surroundings(facts: Examination): Finding[] {
   return findings;
 }
 
-function channelFinding(channel: Examination['channels'][number], debug: boolean): Finding[] {
+function channelFinding(channel: Examination['channels'][number], simulated: boolean): Finding[] {
   const { project, payWay, mode, enabled, missing } = channel;
   if (missing.length > 0) return [lacking(project, payWay, missing, enabled)];
   const name = channelName(project, payWay);
-  if (enabled && mode === 'simulator' && !debug)
+  if (enabled && mode === 'simulator' && !simulated)
     return [
       degraded(
         name,
-        'accepts no orders: mode is simulator, which requires Debug = true',
+        'accepts no orders: mode is simulator, which requires Debug, or Simulator.Url in staging',
         `payctl channel set ${payWay}${inProject(project)}`,
       ),
     ];
