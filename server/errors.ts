@@ -79,6 +79,8 @@ export type LocalCode =
   | 'already_bootstrapped'
   | 'already_exists'
   | 'backup_not_embedded'
+  | 'copy_is_live'
+  | 'copy_unreadable'
   | 'database_in_use'
   | 'database_missing'
   | 'database_unavailable'

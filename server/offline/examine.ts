@@ -35,11 +35,15 @@ function uncallable(handlers: readonly HandlerFact[], { webhook, production }: C
   });
 }
 
-function tryKeys(masterKeys: Config['security']['masterKeys'], texts: readonly SealedText[]): Examination['sealed'] {
+/** Opens every sealed text where it stands: one that was changed, swapped or sealed under a lost key does not open. */
+export function tryKeys(
+  masterKeys: Config['security']['masterKeys'],
+  texts: readonly SealedText[],
+): Examination['sealed'] {
   const sealing = createSealing(masterKeys);
-  const broken = texts.flatMap(({ table, id, sealed }): Examination['sealed']['broken'] => {
+  const broken = texts.flatMap(({ table, id, sealed, place }): Examination['sealed']['broken'] => {
     try {
-      sealing.rewrap(sealed);
+      sealing.open(place, sealed);
       return [];
     } catch (error) {
       if (!(error instanceof SealBroken)) throw error;

@@ -72,6 +72,15 @@ export async function createDatabase({ direct = false } = {}): Promise<{ url: st
   };
 }
 
+/** A copy of a database that nobody has open, as a restored backup is one; dropped when the test ends. */
+export async function copyOf(t: Pick<ExecutionContext, 'teardown'>, url: string): Promise<string> {
+  const admin = await testPostgresUrl();
+  const name = `t_${randomBytes(8).toString('hex')}`;
+  await withAdmin(admin, ({ em }) => em.execute(`create database ${name} template ${new URL(url).pathname.slice(1)}`));
+  t.teardown(() => withAdmin(admin, ({ em }) => em.execute(`drop database if exists ${name} with (force)`)));
+  return at(admin, name);
+}
+
 /** A test's own databases are made and dropped however slow the machine is; the run's own limit is the only one. */
 const UNBOUNDED = { connect: 0, query: 0, statement: 0, lock: 0, idleInTransaction: 0 } as const;
 

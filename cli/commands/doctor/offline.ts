@@ -80,7 +80,8 @@ function configFaults({ cause }: CliError): Finding[] {
   );
 }
 
-function seals({ sealed: { total, underOldKeys, broken } }: Examination): Finding[] {
+/** Whether the configured master keys open what is encrypted in the database. */
+export function seals({ sealed: { total, underOldKeys, broken } }: Pick<Examination, 'sealed'>): Finding[] {
   const lost = [...new Set(broken.filter(({ why }) => why === 'key_unknown').map(({ keyId }) => keyId))];
   const damaged = broken.filter(({ why }) => why !== 'key_unknown');
   const findings = [
