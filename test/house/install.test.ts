@@ -50,6 +50,27 @@ async function pack(at: string, to: string): Promise<string> {
   return join(to, name);
 }
 
+/** The parts list that came with a package names what is installed beside it: every version at least once, and no other. */
+function requireListed(t: ExecutionContext, home: string): void {
+  const { components } = JSON.parse(readFileSync(join(home, 'sbom.cdx.json'), 'utf8')) as {
+    components: { group?: string; name: string; version: string; scope: string }[];
+  };
+  const there = Object.entries(installed(home)).map(
+    ([path, version]) => `${path.split('node_modules/').at(-1)}@${version}`,
+  );
+  const named = (of: typeof components) =>
+    of.map(({ group, name, version }) => `${group ? `${group}/` : ''}${name}@${version}`);
+  const [listed, needed] = [named(components), named(components.filter(({ scope }) => scope === 'required'))];
+  t.deepEqual(
+    there.filter((one) => !listed.includes(one)),
+    [],
+  );
+  t.deepEqual(
+    needed.filter((one) => !there.includes(one)),
+    [],
+  );
+}
+
 interface Lock {
   packages: Record<string, { version?: string; optional?: boolean; dev?: boolean; hasInstallScript?: boolean }>;
 }
@@ -98,7 +119,8 @@ test('a package installs exactly its locked tree, and nothing calls anybody but 
   const archive = await pack(at, join(folder, 'first'));
   const again = await pack(at, join(folder, 'second'));
   t.true(readFileSync(archive).equals(readFileSync(again)), 'the same source gives the same bytes');
-  t.false(existsSync(join(at, 'npm-shrinkwrap.json')), 'what was made for the package does not stay');
+  for (const made of ['npm-shrinkwrap.json', 'sbom.cdx.json'])
+    t.false(existsSync(join(at, made)), 'what was made for the package does not stay');
 
   const manifest = JSON.parse(readFileSync(join(at, 'package.json'), 'utf8')) as { name: string; version: string };
   const registry = await watchRegistry({ archive: readFileSync(archive), manifest });
@@ -129,6 +151,7 @@ test('a package installs exactly its locked tree, and nothing calls anybody but 
   await run('npm', ['pkg', 'delete', 'devDependencies'], { cwd: own });
   await npm('ci', '--ignore-scripts', '--prefix', own);
   requireLocked(t, own);
+  requireListed(t, own);
   await npm('install', '--global', '--prefix', inFolder('prefix'), NAME);
   requireLocked(t, join(inFolder('prefix'), 'lib/node_modules', NAME));
 
