@@ -34,13 +34,11 @@ export async function restoreFirstRelease(t: ExecutionContext, serviceUrl: strin
 }
 
 async function restoreDatabase(t: ExecutionContext): Promise<string> {
-  const { url, drop } = await createDatabase({ direct: true });
+  const { url, drop } = await createDatabase({ direct: true, empty: true });
   t.teardown(drop);
   const { em, close } = await openDatabase({ kind: 'postgres', url, poolSize: 1 });
-  const run = em.fork();
-  await run.execute('drop schema public cascade; create schema public');
   // What begins with a backslash is for psql.
-  await run.execute(unpack('database.sql.gz').replaceAll(/^\\.*$/gm, ''));
+  await em.fork().execute(unpack('database.sql.gz').replaceAll(/^\\.*$/gm, ''));
   await close();
   return url;
 }
