@@ -1,9 +1,20 @@
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '../support/folder.ts';
+import { readDockerfile } from '../support/deploy/dockerfile.ts';
 import { watchRegistry } from '../support/registry.ts';
 import { root } from './sources.ts';
 
@@ -94,6 +105,12 @@ function installed(folder: string, below = ''): Record<string, string> {
   return Object.assign({}, ...found) as Record<string, string>;
 }
 
+/** The bytes of all files below a folder. */
+function sizeOf(at: string): number {
+  const files = readdirSync(at, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+}
+
 /** Every package of the lock is there in its version, nothing else is, and nothing of it belongs to development. */
 function requireLocked(t: ExecutionContext, home: string): void {
   const { packages } = JSON.parse(readFileSync(join(home, 'npm-shrinkwrap.json'), 'utf8')) as Lock;
@@ -136,20 +153,23 @@ test('a package installs exactly its locked tree, and nothing calls anybody but 
     npm_config_replace_registry_host: 'always',
   };
   const npm = (...words: string[]) =>
-    run('npm', [...words, '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder, env }).catch(
-      (error: unknown) => {
-        const [first] = registry.unreachable;
-        if (first) throw new Error(`This test needs the npm registry, or a npm cache that has everything: ${first}`);
-        throw error;
-      },
-    );
+    registryOrWhy(run('npm', [...words, '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder, env }));
+  const registryOrWhy = <T>(work: Promise<T>): Promise<T> =>
+    work.catch((error: unknown) => {
+      const [first] = registry.unreachable;
+      if (first) throw new Error(`This test needs the npm registry, or a npm cache that has everything: ${first}`);
+      throw error;
+    });
 
-  // As README.md says: npm follows no lock of an archive that it is given as a file.
-  const own = inFolder('own');
-  mkdirSync(own);
-  await run('tar', ['-xzf', archive, '-C', own, '--strip-components=1']);
-  await run('npm', ['pkg', 'delete', 'devDependencies'], { cwd: own });
-  await npm('ci', '--ignore-scripts', '--prefix', own);
+  // As README.md says, by the Dockerfile's own steps: npm follows no lock of an archive that it is given as a file.
+  const own = inFolder('opt/pay');
+  mkdirSync(own, { recursive: true });
+  cpSync(join(folder, 'first'), join(folder, 'out'), { recursive: true });
+  const { stages } = readDockerfile(readFileSync(join(root, 'config/deploy/Dockerfile'), 'utf8'));
+  const steps = stages.find(({ name }) => name === 'install')!.steps.filter(({ instruction }) => instruction === 'RUN');
+  t.is(steps.length, 3);
+  const quick = { ...env, npm_config_prefer_offline: 'true' };
+  for (const { text } of steps) await registryOrWhy(run('sh', ['-c', text], { cwd: own, env: quick }));
   requireLocked(t, own);
   requireListed(t, own);
   await npm('install', '--global', '--prefix', inFolder('prefix'), NAME);
@@ -165,6 +185,10 @@ test('a package installs exactly its locked tree, and nothing calls anybody but 
   for (const payctl of [join(own, 'dist/bin/payctl.js'), join(inFolder('prefix'), 'bin/payctl')])
     t.is((await run(process.execPath, [payctl, '--version'])).stdout.trim(), manifest.version);
   t.true(existsSync(join(own, 'dist/server/explorer/swagger-ui-bundle.js')));
+  // What the last stage copies: beside it there is a base with glibc and libstdc++, 24 MB of those that are made for it.
+  const megabytes = (sizeOf(own) + statSync(realpathSync(process.execPath)).size) / 1e6;
+  t.log(`the image: ${Math.round(megabytes)} MB on its base`);
+  t.true(megabytes <= 225, `${megabytes} MB`);
   const hash = "const { hash } = await import('argon2'); console.log((await hash('x')).slice(0, 9));";
   const flags = ['--input-type=module', '--eval', hash];
   t.is((await run(process.execPath, flags, { cwd: own })).stdout, '$argon2id\n');
