@@ -15,6 +15,7 @@ import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '../support/folder.ts';
 import { readDockerfile } from '../support/deploy/dockerfile.ts';
+import { firstProductionDay } from '../support/production.ts';
 import { watchRegistry } from '../support/registry.ts';
 import { root } from './sources.ts';
 
@@ -129,7 +130,7 @@ function requireLocked(t: ExecutionContext, home: string): void {
   t.deepEqual(withScripts, ['node_modules/argon2']);
 }
 
-test('a package installs exactly its locked tree, and nothing calls anybody but the registry', async (t) => {
+test('a package installs exactly its locked tree, nothing calls anybody but the registry, and it starts in production', async (t) => {
   t.timeout(600_000);
   const folder = temporaryFolder(t);
   const at = clone(folder);
@@ -165,11 +166,13 @@ test('a package installs exactly its locked tree, and nothing calls anybody but 
   const own = inFolder('opt/pay');
   mkdirSync(own, { recursive: true });
   cpSync(join(folder, 'first'), join(folder, 'out'), { recursive: true });
+  const began = performance.now();
   const { stages } = readDockerfile(readFileSync(join(root, 'config/deploy/Dockerfile'), 'utf8'));
   const steps = stages.find(({ name }) => name === 'install')!.steps.filter(({ instruction }) => instruction === 'RUN');
   t.is(steps.length, 3);
   const quick = { ...env, npm_config_prefer_offline: 'true' };
   for (const { text } of steps) await registryOrWhy(run('sh', ['-c', text], { cwd: own, env: quick }));
+  const installMs = performance.now() - began;
   requireLocked(t, own);
   requireListed(t, own);
   await npm('install', '--global', '--prefix', inFolder('prefix'), NAME);
@@ -192,4 +195,11 @@ test('a package installs exactly its locked tree, and nothing calls anybody but 
   const hash = "const { hash } = await import('argon2'); console.log((await hash('x')).slice(0, 9));";
   const flags = ['--input-type=module', '--eval', hash];
   t.is((await run(process.execPath, flags, { cwd: own })).stdout, '$argon2id\n');
+
+  const health = stages.at(-1)!.steps.find(({ instruction }) => instruction === 'HEALTHCHECK')!.text;
+  const command = JSON.parse(/CMD (\[.*\])$/.exec(health)?.[1] ?? '[]') as string[];
+  const { startedMs, restoredMs, restored } = await firstProductionDay(t, own, command);
+  t.regex(restored, /This backup can be used: all 9 checks passed\./);
+  const [toInstall, toStart, toRestore] = [installMs, startedMs, restoredMs].map((ms) => `${(ms / 1000).toFixed(1)} s`);
+  t.log(`installed in ${toInstall}, first production start in ${toStart}, first restored backup in ${toRestore}`);
 });
