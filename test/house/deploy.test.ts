@@ -43,12 +43,12 @@ interface Compose {
 
 test('compose.yaml starts a service that its configuration allows, without a privilege', (t) => {
   const { services, secrets, networks } = parse(read('compose.yaml'), { merge: true }) as Compose;
-  t.deepEqual(Object.keys(services), ['database', 'migrate', 'pay']);
+  t.deepEqual(Object.keys(services), ['db', 'migrate', 'pay']);
   for (const name of ['migrate', 'pay']) {
     const service = services[name]!;
     t.like(service, { read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] }, name);
     const env = { ...service.environment, NODE_ENV: 'production', PAY_SERVER_PUBLIC_URL: 'https://pay.shop.example' };
-    const config = configOf(t, env, 'postgres://pay:x1@database/pay');
+    const config = configOf(t, env, 'postgres://pay:x1@db/pay');
     t.like(config, { environment: 'production', debug: false });
     t.false(config.database.migrate);
     if (name === 'pay') t.true(Number.parseInt(String(service['stop_grace_period']), 10) >= secondsToStop(config));
@@ -56,10 +56,10 @@ test('compose.yaml starts a service that its configuration allows, without a pri
   for (const service of Object.values(services))
     for (const secret of service.secrets) t.truthy(secrets[secret]?.file, secret);
   t.deepEqual(services['pay']!['depends_on'], {
-    database: { condition: 'service_healthy' },
+    db: { condition: 'service_healthy' },
     migrate: { condition: 'service_completed_successfully' },
   });
-  t.truthy(services['database']!['healthcheck']);
+  t.truthy(services['db']!['healthcheck']);
   t.deepEqual(networks['inside'], { internal: true });
 });
 
