@@ -38,11 +38,12 @@ function secondsToStop({ server }: ReturnType<typeof loadConfig>): number {
 interface Compose {
   services: Record<string, Record<string, unknown> & { environment: Record<string, string>; secrets: string[] }>;
   networks: Record<string, object>;
+  volumes: Record<string, object>;
   secrets: Record<string, { file: string }>;
 }
 
 test('compose.yaml starts a service that its configuration allows, without a privilege', (t) => {
-  const { services, secrets, networks } = parse(read('compose.yaml'), { merge: true }) as Compose;
+  const { services, secrets, networks, volumes } = parse(read('compose.yaml'), { merge: true }) as Compose;
   t.deepEqual(Object.keys(services), ['db', 'migrate', 'pay']);
   for (const name of ['migrate', 'pay']) {
     const service = services[name]!;
@@ -59,6 +60,12 @@ test('compose.yaml starts a service that its configuration allows, without a pri
     db: { condition: 'service_healthy' },
     migrate: { condition: 'service_completed_successfully' },
   });
+  const used = (member: string) => Object.values(services).flatMap((service) => (service[member] ?? []) as string[]);
+  t.deepEqual(new Set(used('networks')), new Set(Object.keys(networks)));
+  t.deepEqual(
+    used('volumes').map((one) => one.split(':')[0]),
+    Object.keys(volumes),
+  );
   t.truthy(services['db']!['healthcheck']);
   t.deepEqual(networks['inside'], { internal: true });
 });
