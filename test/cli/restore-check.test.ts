@@ -143,8 +143,8 @@ const stepsWith = (tip: string): Step[] => [
   },
 ];
 
-test('a good copy can be used, and each fault that is planted in it is told with what to do', async (t) => {
-  t.timeout(120_000);
+test.serial('a good copy can be used, and each fault that is planted in it is told with what to do', async (t) => {
+  t.timeout(300_000);
   const { environment, databaseUrl, tip } = await usedService(t);
   const url = await copyOf(t, databaseUrl);
   const file = join(temporaryFolder(t, { url: `${url}\n` }), 'url');
@@ -202,7 +202,7 @@ async function execute<R>(url: string, sql: string): Promise<R[]> {
   }
 }
 
-test('the live database is refused under each of its names, and read with --live', async (t) => {
+test.serial('the live database is refused under each of its names, and read with --live', async (t) => {
   const { url, drop } = await createDatabase({ direct: true });
   t.teardown(drop);
   const environment = { ...testEnvironment(url), PAY_SECURITY_MASTER_KEY: randomBytes(32).toString('base64') };
@@ -224,8 +224,8 @@ test('the live database is refused under each of its names, and read with --live
   ]);
 });
 
-test('a backup of the embedded database is unpacked, proven and forgotten; its folder, too', async (t) => {
-  t.timeout(120_000);
+test.serial('a backup of the embedded database is unpacked, proven and forgotten; its folder, too', async (t) => {
+  t.timeout(300_000);
   const home = temporaryFolder(t, { password: 'nine-slow-herons-wade\n' });
   const run = (line: string) =>
     runPayctl(line.split(' '), { cwd: home, now: () => new Date(), env: { PAYCTL_CONFIG_DIR: join(home, 'payctl') } });
@@ -266,7 +266,7 @@ test('a backup of the embedded database is unpacked, proven and forgotten; its f
   t.is(same.code, 6, same.stderr);
 });
 
-test('what is no copy, and what must not stand on a command line, is refused before anything is read', async (t) => {
+test.serial('what is no copy, and what must not stand on a command line, is refused before anything is read', async (t) => {
   const home = temporaryFolder(t, { 'junk.tar.gz': 'no archive', 'folder/x': '' });
   const env = { PAY_SECURITY_MASTER_KEY: randomBytes(32).toString('base64') };
   const run = async (...args: string[]) => {
