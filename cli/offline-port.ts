@@ -2,7 +2,7 @@
  * What the offline commands expect of `server/offline/open.ts`: `openOffline(input): Promise<Offline>`.
  *
  * Failures are errors with a stable `code` (and `status`, as AppError has them):
- * `database_in_use` (extra: pid, host, since) · `schema_outdated` · `already_bootstrapped` · `already_exists` ·
+ * `database_in_use` (extra: pid, host, since) · `copy_is_live` · `copy_unreadable` · `schema_outdated` · `already_bootstrapped` · `already_exists` ·
  * `database_unavailable` · `not_found` · `invalid_request` with `errors[]`; a configuration's faults are a `ConfigFaults`.
  */
 
@@ -14,6 +14,16 @@ export interface OfflineInput {
   cwd: string;
   /** Refuse with `database_unavailable` instead of making an embedded database (and its secrets) that is not there. */
   mustExist?: boolean;
+  /** For `checkRestored`: a copy in the place of the configured database, or that one itself, to be read at leisure. */
+  restored?: CopyInput | 'live';
+}
+
+/** A restored copy of the database. */
+export interface CopyInput {
+  /** URL of PostgreSQL, folder of an embedded database, or file that `server backup` wrote. */
+  place: string;
+  /** Folder with the secrets of an embedded database, where they are not beside it. */
+  secrets?: string;
 }
 
 /** Who does it, for the audit row (`actor = offline`). */
@@ -32,6 +42,8 @@ export interface DatabaseDescription {
     /** Name of the newest applied migration; null = empty database. */
     version: string | null;
     pending: number;
+    /** Names of migrations that ran there and that this release does not have. */
+    newer: string[];
   };
   /** Null while the schema does not have the table yet. */
   administrators: number | null;
@@ -69,6 +81,8 @@ export interface BootstrapResult {
 /** What `doctor --offline` judges: facts of the configuration and of a database whose schema is up to date. */
 export interface Examination {
   debug: boolean;
+  /** Whether simulator channels take orders. */
+  simulated: boolean;
   production: boolean;
   publicUrl: string;
   channels: { project: string; payWay: string; mode: string; enabled: boolean; missing: string[] }[];
@@ -86,6 +100,24 @@ export interface Examination {
   abnormalRefunds: number;
   /** Orders that should have ended an hour ago. */
   overdueOrders: number;
+}
+
+/** What `server restore-check` judges: what was read from end to end of a copy whose schema is up to date. */
+export interface RestoredFacts {
+  sealed: Examination['sealed'];
+  /** Every check of the books and of the audit log. */
+  proofs: { check: string; promise: string; ok: boolean; count: number; examples: { id: string; detail: string }[] }[];
+  auditLog: { lines: number; unkeyed: number; tip: string };
+  /** Where each sequence stands and the highest number beside it; 0 = none yet. */
+  sequences: { table: string; column: string; sequence: string; last: string; highest: string }[];
+  /** Numbers that are missing in what is never removed; the first ones, as `7` or `7-9`. */
+  gaps: { table: string; missing: string; first: string[] }[];
+  /** The event log as its readers see it. */
+  events: { read: number; last: string };
+  /** The newest moment at which anything was written; null = the database is empty. */
+  newest: { table: string; at: string } | null;
+  /** Rows that say that they were written later than now. */
+  future: { table: string; column: string; rows: number; latest: string }[];
 }
 
 /** Direct access to the service's database, for one process at a time on the embedded one. */
@@ -116,5 +148,7 @@ export interface Offline {
   backup(file: string): Promise<{ bytes: number }>;
   /** Reads the facts; writes nothing. Only when no migration is pending. */
   examine(): Promise<Examination>;
+  /** Reads everything there is, and writes nothing. Only when no migration is pending. */
+  checkRestored(knowledge: { tip?: string; acceptUntil?: string }): Promise<RestoredFacts>;
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { hostname, userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { Context } from './context.ts';
 import { CliError, EXIT, exitCodeFor, type FieldProblem } from './errors.ts';
-import type { DatabaseDescription, Offline, OfflineActor } from './offline-port.ts';
+import type { DatabaseDescription, Offline, OfflineActor, OfflineInput } from './offline-port.ts';
 import type { Terminal } from './terminal.ts';
 import type { Row } from './values.ts';
 
@@ -24,7 +24,7 @@ export async function withOffline<T>(
   context: Context,
   flags: OfflineFlags,
   work: (offline: Offline) => Promise<T>,
-  kind: { mustExist?: boolean } = {},
+  kind: Pick<OfflineInput, 'mustExist' | 'restored'> = {},
 ): Promise<T> {
   let offline: Offline | undefined;
   try {

@@ -3,6 +3,9 @@ import type { KeyName, Values } from './schema.ts';
 /** Where a value comes from: `default`, the path of a file, the name of an environment variable, or `not set`. */
 export type Sources = Readonly<Record<KeyName, string>>;
 
+/** `development` is everything that calls itself neither production nor staging. */
+export type Place = 'development' | 'staging' | 'production';
+
 /** The embedded database in an absolute folder, or a PostgreSQL server. */
 export type DatabaseTarget =
   | { kind: 'pglite'; url: string; folder: string }
@@ -11,8 +14,12 @@ export type DatabaseTarget =
 /** The configuration as it was loaded; on the embedded database the two secrets may still be missing. */
 export interface LoadedConfig {
   debug: boolean;
-  /** True when NODE_ENV is `production`; only the loader reads the environment. */
+  /** Which service this is. Only the loader reads NODE_ENV. */
+  environment: Place;
+  /** Whether what production demands is demanded: in production, and in staging. */
   production: boolean;
+  /** Whether the simulator's channels count: with Debug, and in staging that names a simulator. */
+  simulated: boolean;
   server: {
     listen: Values['Server.Listen'];
     publicUrl: string;

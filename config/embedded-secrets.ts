@@ -6,6 +6,9 @@ import { ConfigFaults } from './faults.ts';
 import type { KeyName } from './schema.ts';
 import { type MasterKey, toMasterKey } from './values.ts';
 
+const SECRET_KEY_FILE = 'jwt-secret-key';
+const MASTER_KEY_FILE = 'master-key';
+
 /**
  * Completes a configuration: on the embedded database each secret that was not given is made at random once, kept in a
  * file (0600) of the folder `<database folder>-secrets` (0700) and read from there ever after; processes that start at
@@ -21,12 +24,26 @@ export async function ensureEmbeddedSecrets(config: LoadedConfig): Promise<Confi
     kept[key] = join(folder, name);
     return ensureSecret(key, folder, kept[key]);
   };
-  const secretKey = jwt.secretKey ?? (await ensure('JWT.SecretKey', 'jwt-secret-key')).toString('base64');
+  const secretKey = jwt.secretKey ?? (await ensure('JWT.SecretKey', SECRET_KEY_FILE)).toString('base64');
   const masterKeys =
     security.masterKeys.length > 0
       ? security.masterKeys
-      : [toMasterKey(await ensure('Security.MasterKey', 'master-key'))];
+      : [toMasterKey(await ensure('Security.MasterKey', MASTER_KEY_FILE))];
   return complete({ ...config, sources: kept }, secretKey, masterKeys);
+}
+
+/** The secrets that are kept in a folder, as far as they are there and whole; makes and changes nothing. */
+export async function readKeptSecrets(folder: string): Promise<{ secretKey?: string; masterKey?: MasterKey }> {
+  const read = async (name: string) => {
+    const text = await readFile(join(folder, name), 'utf8').catch(() => '');
+    const secret = secretIn(text.trim());
+    return secret.length === 32 ? secret : undefined;
+  };
+  const [secretKey, masterKey] = [await read(SECRET_KEY_FILE), await read(MASTER_KEY_FILE)];
+  return {
+    ...(secretKey && { secretKey: secretKey.toString('base64') }),
+    ...(masterKey && { masterKey: toMasterKey(masterKey) }),
+  };
 }
 
 function complete(config: LoadedConfig, secretKey: string | undefined, masterKeys: MasterKey[]): Config {
@@ -53,12 +70,17 @@ async function readSecret(path: string): Promise<Buffer | undefined> {
   try {
     const text = (await readFile(path, 'utf8')).trim();
     await chmod(path, 0o600);
-    const secret = Buffer.from(text, 'base64');
-    return secret.toString('base64') === text ? secret : Buffer.alloc(0);
+    return secretIn(text);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
+}
+
+/** The bytes of a file's text; none when it is not base64. */
+function secretIn(text: string): Buffer {
+  const secret = Buffer.from(text, 'base64');
+  return secret.toString('base64') === text ? secret : Buffer.alloc(0);
 }
 
 /** The file appears whole or not at all; of two processes the first one's secret stands and both use it. */

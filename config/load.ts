@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { DatabaseTarget, LoadedConfig, Sources } from './config.ts';
+import type { DatabaseTarget, LoadedConfig, Place, Sources } from './config.ts';
 import { type ConfigFault, ConfigFaults } from './faults.ts';
 import { type Environment, type Layer, readEnvironmentLayer, readTomlLayer, type Setting } from './layers.ts';
 import { refusals } from './refusals.ts';
@@ -28,10 +28,15 @@ export function loadConfig({ argv, env, cwd, packageRoot = ownRoot }: LoadOption
   const faults = layers.flatMap((layer) => layer.faults);
   const settings = new Map(layers.flatMap((layer) => [...layer.settings]));
   const values = read(settings, faults);
-  const production = env.NODE_ENV === 'production';
-  faults.push(...refusals(values, production, new Set(faults.map((fault) => fault.key))));
+  const environment = placeOf(values, env);
+  faults.push(...refusals(values, environment, new Set(faults.map((fault) => fault.key))));
   if (faults.length > 0) throw new ConfigFaults(faults);
-  return assemble(values as Values, settings, { cwd, production });
+  return assemble(values as Values, settings, { cwd, environment });
+}
+
+/** The key decides; NODE_ENV alone means production, because many set it for nothing else. */
+function placeOf(values: Partial<Values>, { NODE_ENV }: Environment): Place {
+  return values['Server.Environment'] ?? (NODE_ENV === 'production' ? 'production' : 'development');
 }
 
 /** The defaults of the schema, under those of the file; their relative paths begin at the working directory. */
@@ -75,18 +80,21 @@ function workersOf({ 'Server.Workers': wanted, 'Database.Url': url }: Values): n
 
 interface Surroundings {
   cwd: string;
-  production: boolean;
+  environment: Place;
 }
 
 function assemble(
   values: Values,
   settings: ReadonlyMap<KeyName, Setting>,
-  { cwd, production }: Surroundings,
+  { cwd, environment }: Surroundings,
 ): LoadedConfig {
+  const production = environment !== 'development';
   const at = (key: KeyName, path: string) => resolve(settings.get(key)?.base ?? cwd, path);
   return {
     debug: values.Debug,
+    environment,
     production,
+    simulated: values.Debug || (environment === 'staging' && values['Simulator.Url'] !== undefined),
     server: {
       listen: values['Server.Listen'],
       publicUrl: values['Server.PublicUrl'],

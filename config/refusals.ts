@@ -1,16 +1,23 @@
 import { isIPv4 } from 'node:net';
+import type { Place } from './config.ts';
 import type { ConfigFault } from './faults.ts';
 import type { Values } from './schema.ts';
 import type { Listen, MasterKey } from './values.ts';
 
-/** What is wrong between keys, and what production refuses; keys in `broken` were already reported and are left alone. */
+/**
+ * What is wrong between keys, and what production and staging refuse; keys in `broken` were already reported and are left
+ * alone.
+ */
 export function refusals(
   values: Partial<Values>,
-  production: boolean,
+  place: Place,
   broken: ReadonlySet<string> = new Set(),
 ): ConfigFault[] {
-  const faults = [...always(values), ...(production ? inProduction(values) : onALaptop(values))];
-  if (production || isReachable(values['Server.Listen'])) faults.push(...sampleSecrets(values));
+  const isLaptop = place === 'development';
+  const faults = [...always(values), ...(isLaptop ? onALaptop(values) : whereMerchantsAre(values, place))];
+  if (place === 'production' && values['Simulator.Url'] !== undefined)
+    faults.push({ key: 'Simulator.Url', message: 'must not be set in production' });
+  if (!isLaptop || isReachable(values['Server.Listen'])) faults.push(...sampleSecrets(values));
   return faults.filter((fault) => !broken.has(fault.key));
 }
 
@@ -43,21 +50,21 @@ function* onALaptop(values: Partial<Values>): Iterable<ConfigFault> {
   }
 }
 
-function* inProduction(values: Partial<Values>): Iterable<ConfigFault> {
-  if (values.Debug) yield { key: 'Debug', message: 'must be false in production' };
-  if (values['Skillpay.DevMode']) yield { key: 'Skillpay.DevMode', message: 'must be false in production' };
+/** What is unsafe where others pay or try to; staging is only worth something when it demands the same as production. */
+function* whereMerchantsAre(values: Partial<Values>, place: Place): Iterable<ConfigFault> {
+  if (values.Debug) yield { key: 'Debug', message: `must be false in ${place}` };
+  if (values['Skillpay.DevMode']) yield { key: 'Skillpay.DevMode', message: `must be false in ${place}` };
   if (values['Server.PublicUrl']?.startsWith('http:')) {
-    yield { key: 'Server.PublicUrl', message: 'must be an https:// URL in production' };
+    yield { key: 'Server.PublicUrl', message: `must be an https:// URL in ${place}` };
   }
   if (values['Database.Url']?.startsWith('pglite://') && values['Database.AllowEmbedded'] === false) {
-    const message = 'is the embedded database, which requires Database.AllowEmbedded = true in production';
+    const message = `is the embedded database, which requires Database.AllowEmbedded = true in ${place}`;
     yield { key: 'Database.Url', message };
   }
   for (const key of ['Database.Url', 'Database.ReadUrl'] as const) {
     const url = values[key];
     if (url === undefined || values['Database.AllowPlaintext'] !== false || !mayBeOverheard(url)) continue;
-    const message =
-      'must verify the server (?sslmode=verify-full, with &sslrootcert=<file> for a CA of your own), or requires Database.AllowPlaintext = true in production';
+    const message = `must verify the server (?sslmode=verify-full, with &sslrootcert=<file> for a CA of your own), or requires Database.AllowPlaintext = true in ${place}`;
     yield { key, message };
   }
 }

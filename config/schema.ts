@@ -70,6 +70,15 @@ export const keys = {
     false,
     'Creates test applications and simulator configurations, and starts the simulator; refused if live configurations exist.',
   ),
+  'Server.Environment': {
+    kind: 'text',
+    schema: z.enum(['production', 'staging']).optional(),
+    fallback: undefined,
+    expects: 'production or staging',
+    sentence:
+      'What the service is for: production and staging refuse unsafe settings alike; staging marks every answer and page, and takes no live channels. If not set: production with NODE_ENV=production, else neither.',
+    secret: false,
+  },
   'Server.Listen': text(listen, hostAndPort, '127.0.0.1:8080', {
     sentence: 'Listen address of the HTTP service; port 0 picks a free port.',
   }),
@@ -195,7 +204,7 @@ export const keys = {
     sentence: 'Listen address of the channel simulator.',
   }),
   'Simulator.Url': optional(address, 'an http:// or https:// URL without query and fragment', {
-    sentence: 'URL of a running channel simulator; if set, none is started.',
+    sentence: 'URL of a running channel simulator; if set, none is started. Used with Debug, and in staging.',
   }),
   'Simulator.Dir': text(z.string().min(1), 'a directory', './data/simulator', {
     sentence: 'Directory for the keys and the ledger of the simulator.',

@@ -13,7 +13,7 @@ import { composeJobs } from './compose/jobs.ts';
 import { composeMessages } from './compose/messages.ts';
 import { composePayments } from './compose/payments.ts';
 import { composeSkillpay } from './compose/skillpay.ts';
-import { refuseDebugBesideLive } from './credentials/debug-guard.ts';
+import { refuseBesideLive } from './credentials/live-guard.ts';
 import type { MessageLog } from './db/message-log.ts';
 import { openDatabase } from './db/orm.ts';
 import type { Identity } from './identity/identity.ts';
@@ -44,7 +44,7 @@ export interface App extends Pick<Base, 'store' | 'database' | 'schema' | 'logge
   /** Asks every account for disputes that changed lately. */
   findDisputes(): Promise<void>;
   messages: MessageLog;
-  /** With Debug: hands the simulator's configurations over, so that the first payment finds its channel. */
+  /** Where the simulator counts: hands its configurations over, so that the first payment finds its channel. */
   prepare(): Promise<void>;
   startJobs(): void;
   close(): Promise<void>;
@@ -95,7 +95,7 @@ async function assemble(base: Base): Promise<App> {
   const skillpay = composeSkillpay(base, { payments, sealing, send, agentPay });
   const jobs = composeJobs(base, { identity, credentials, events, payments, skillpay, catalog });
 
-  if (config.debug) await refuseDebugBesideLive(store);
+  await refuseBesideLive(store, config);
   await identity.seed();
   await skillpay.seed();
 
@@ -133,7 +133,7 @@ async function assemble(base: Base): Promise<App> {
 
   async function prepare(): Promise<void> {
     const silent = (error: unknown) => log('warn', 'the simulator did not respond', { error });
-    if (config.debug) await credentials.seedSimulator().catch(silent);
+    if (config.simulated) await credentials.seedSimulator().catch(silent);
   }
 
   async function close(): Promise<void> {

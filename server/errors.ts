@@ -79,6 +79,8 @@ export type LocalCode =
   | 'already_bootstrapped'
   | 'already_exists'
   | 'backup_not_embedded'
+  | 'copy_is_live'
+  | 'copy_unreadable'
   | 'database_in_use'
   | 'database_missing'
   | 'database_unavailable'
@@ -89,7 +91,8 @@ export type LocalCode =
   | 'not_kept'
   | 'schema_outdated'
   | 'seals_left'
-  | 'simulator_in_use';
+  | 'simulator_in_use'
+  | 'staging_beside_live';
 
 /** A failure that stops a start or an offline command; `status` chooses payctl's exit code. */
 export class LocalError extends CodedError<LocalCode> {}

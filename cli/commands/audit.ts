@@ -23,17 +23,25 @@ export function define(command: Command, context: ContextOf): void {
   command.description(
     'Verify ledger consistency: orders, refunds, coin ledgers, events and the audit log. Exits with 1 if a check fails.',
   );
-  command
-    .option('--tip <hash>', 'an audit log tip that you kept: it must still be in the log', tip)
-    .option('--accept-until <id>', 'accept audit log lines without a key up to this one', lineId);
-  examples(command, 'payctl audit', 'payctl audit --json', 'payctl audit --fields check,ok,count').action(
-    (options: Options) => run(context(), options),
-  );
+  examples(
+    auditKnowledgeFlags(command),
+    'payctl audit',
+    'payctl audit --json',
+    'payctl audit --fields check,ok,count',
+  ).action((options: AuditKnowledgeFlags) => run(context(), options));
 }
 
-interface Options {
+/** What somebody knows from elsewhere about the audit log. */
+export interface AuditKnowledgeFlags {
   tip?: string;
   acceptUntil?: string;
+}
+
+/** Adds the flags by which somebody says what they know about the audit log. */
+export function auditKnowledgeFlags(command: Command): Command {
+  return command
+    .option('--tip <hash>', 'an audit log tip that you kept: it must still be in the log', tip)
+    .option('--accept-until <id>', 'accept audit log lines without a key up to this one', lineId);
 }
 
 function tip(text: string): string {
@@ -47,7 +55,7 @@ function lineId(text: string): string {
 }
 
 /** Prints every check with the number of its violations, and on stderr the first violations themselves. */
-export async function run({ api, print, terminal, flags }: Context, query: Options = {}): Promise<void> {
+export async function run({ api, print, terminal, flags }: Context, query: AuditKnowledgeFlags = {}): Promise<void> {
   const { proofs, auditLog } = await withSpinner(terminal.err, 'Verifying ledger consistency', () =>
     readAllPages(api, { ...query }),
   );

@@ -209,7 +209,7 @@ export const nouns: readonly Noun[] = [
   {
     group: 'Server',
     name: 'server',
-    summary: 'start, migrate and back up the service',
+    summary: 'start, migrate and back up the service, prove backups',
     load: () => import('./server/index.ts'),
   },
   { group: 'Server', name: 'keys', summary: 'rotate the master key', load: () => import('./keys/index.ts') },

@@ -2,10 +2,11 @@ import { Counter } from 'prom-client';
 import { AGENT_PAY_LIVE, readPaymentCode, signPreorder } from '../channels/wechat/agent-pay.ts';
 import { PREORDER_PATH } from '../channels/wechat/signature.ts';
 import { channelTime } from '../channels/transport.ts';
+import { refuseMode } from '../credentials/live-guard.ts';
 import { readPrivateKey } from '../credentials/pem.ts';
 import type { Sealing } from '../credentials/sealing.ts';
 import type { Audit } from '../identity/audit.ts';
-import { TransportFailed, type Transport } from '../payments/channel.ts';
+import { type Mode, TransportFailed, type Transport } from '../payments/channel.ts';
 import { type AskCode, withAgentCode, type WithAgentCode } from '../skillpay/agent-code.ts';
 import { agentPaySettings, type AgentPaySettings } from '../skillpay/agent-settings.ts';
 import type { Base } from './base.ts';
@@ -23,7 +24,7 @@ export interface ComposedAgentPay {
   withAgentCode: WithAgentCode;
 }
 
-/** Assembles agent pay; with Debug codes come from the simulator, otherwise from WeChat. */
+/** Assembles agent pay; where the simulator counts codes come from the simulator, otherwise from WeChat. */
 export function composeAgentPay(base: Base, { sealing, audit, send }: Needs): ComposedAgentPay {
   const { config, store, now, log, metrics, simulatorUrl } = base;
   const answers = new Counter({
@@ -33,9 +34,10 @@ export function composeAgentPay(base: Base, { sealing, audit, send }: Needs): Co
     registers: [metrics.registry],
   });
   const ask = askWechat(send, simulatorUrl);
+  const modes = { simulated: config.simulated, requireMode: (mode: Mode) => refuseMode(config, mode) };
   const readKey = (pem: string) => readPrivateKey(pem, undefined);
   return {
-    settings: agentPaySettings({ store, now, debug: config.debug, sealing, audit, readKey, ask }),
+    settings: agentPaySettings({ store, now, ...modes, sealing, audit, readKey, ask }),
     withAgentCode: withAgentCode({
       store,
       now,

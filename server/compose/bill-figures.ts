@@ -43,7 +43,7 @@ export function composeBillFigures({ config, store, metrics, now }: Base): void 
     const day = (at: number) => new Date(at).toISOString().slice(0, 10);
     const today = now().getTime();
     const found = await store
-      .read((tx) => billFigures(tx, day(today - WATCHED_DAYS * DAY_MS), config.debug))
+      .read((tx) => billFigures(tx, day(today - WATCHED_DAYS * DAY_MS), config.simulated))
       .catch(() => undefined);
     if (!found) return;
     for (const kind of DIFFERENCE_KINDS) differences.set({ kind }, 0);

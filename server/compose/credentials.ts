@@ -33,7 +33,8 @@ export function composeCredentials(
     now: channelTime,
     simulatorUrl,
     publicUrl: config.server.publicUrl,
-    debug: config.debug,
+    simulated: config.simulated,
+    purpose: config,
     masterKeys: config.security.masterKeys,
     log,
   });

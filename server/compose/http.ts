@@ -23,6 +23,7 @@ export async function composeHttp(base: Base, { groups, isDraining, ...needs }: 
     pingDatabase: ping,
     isDraining,
     explorer: config.explorer.enabled,
+    staging: config.environment === 'staging',
   });
   return buildKoa({
     ...needs,
@@ -40,6 +41,7 @@ function describe({ config, database, schema, isFull }: Base) {
   return {
     name: 'unified-payment-service',
     version: VERSION,
+    environment: config.environment,
     debug: config.debug,
     database: database.kind === 'postgres' ? ('postgresql' as const) : ('embedded' as const),
     databaseFull: isFull(),

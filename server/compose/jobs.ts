@@ -54,9 +54,9 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
   const { identity, credentials, events, payments, skillpay, catalog } = parts;
   const figures = createJobMetrics(metrics.registry);
   composeBillFigures(base);
-  const { debug } = config;
+  const { simulated } = config;
   const { resume } = skillpay.operations;
-  const refunds = { name: 'refund', wokenBy: 'refund-check', rows: dueRefunds(debug), run: payments.checkRefund };
+  const refunds = { name: 'refund', wokenBy: 'refund-check', rows: dueRefunds(simulated), run: payments.checkRefund };
   const scheduler = createScheduler({
     store,
     now,
@@ -67,16 +67,29 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
     ...figures,
     kinds: [
       // A lane is a channel: three of them.
-      { name: 'order', wokenBy: 'capture', rows: dueOrders(debug), run: payments.checkOrder, width: 32, laneWidth: 8 },
+      {
+        name: 'order',
+        wokenBy: 'capture',
+        rows: dueOrders(simulated),
+        run: payments.checkOrder,
+        width: 32,
+        laneWidth: 8,
+      },
       { ...refunds, width: 32, laneWidth: 8 },
-      { name: 'refund-question', rows: dueQuestions(debug), run: payments.askAboutRefund, width: 8, laneWidth: 4 },
-      { name: 'dispute', rows: dueDisputes(debug), run: payments.checkDispute, width: 8, laneWidth: 4 },
-      { name: 'bill', wokenBy: 'bill', rows: dueBills(debug), run: payments.workBill, width: 2, laneWidth: 1 },
-      { name: 'bill-difference', rows: dueDifferences(debug), run: payments.healDifference, width: 8, laneWidth: 4 },
-      { name: 'fulfilment', rows: dueFulfilments(debug), run: resume, width: 16, laneWidth: 4 },
+      { name: 'refund-question', rows: dueQuestions(simulated), run: payments.askAboutRefund, width: 8, laneWidth: 4 },
+      { name: 'dispute', rows: dueDisputes(simulated), run: payments.checkDispute, width: 8, laneWidth: 4 },
+      { name: 'bill', wokenBy: 'bill', rows: dueBills(simulated), run: payments.workBill, width: 2, laneWidth: 1 },
+      {
+        name: 'bill-difference',
+        rows: dueDifferences(simulated),
+        run: payments.healDifference,
+        width: 8,
+        laneWidth: 4,
+      },
+      { name: 'fulfilment', rows: dueFulfilments(simulated), run: resume, width: 16, laneWidth: 4 },
       {
         name: 'confirmation',
-        rows: dueConfirmations(debug),
+        rows: dueConfirmations(simulated),
         run: skillpay.operations.confirmDelivery,
         width: 8,
         laneWidth: 4,

@@ -75,7 +75,7 @@ export interface ComposedPayments {
 /** Assembles payments. */
 export function composePayments(base: Base, { effects, auditChain, ...needs }: Needs): ComposedPayments {
   const { config, store, reports, now, log, checkpoint } = base;
-  const { debug } = config;
+  const { simulated } = config;
   const raise: RaiseException = (tx, order, raised) => raiseException(ports, tx, order, raised);
   const ports: Ports = {
     ...needs,
@@ -107,7 +107,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
       approvalRoutes(operations),
       exceptionRoutes(operations),
       billRoutes(billOperations({ ...billPorts, patiently: outsideRequestTime })),
-      explainRoutes({ explain: explainOrder({ store, now, channels: needs.channels, debug }) }),
+      explainRoutes({ explain: explainOrder({ store, now, channels: needs.channels, simulated }) }),
       bookRoutes({ prove: checkBooks(ports, auditChain) }),
       orderExportRoutes({ exportOrders: exportOrders(ports) }),
       paymentRoutes({ ...operations, consoleClientId }),

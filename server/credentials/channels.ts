@@ -25,7 +25,7 @@ import {
   type UnknownCause,
 } from '../payments/channel.ts';
 import type { ActiveChannel, Channels, NoticeChannel } from '../payments/ports.ts';
-import { DebugBesideLive } from './debug-guard.ts';
+import { BesideLive } from './live-guard.ts';
 import { buildChannel, type Finder, readVersion, type Unseal } from './build.ts';
 import {
   ChannelDisabled,
@@ -48,8 +48,8 @@ export interface ChannelsParts {
   simulatorUrl: string | null;
   publicUrl?: string | undefined;
   /** Without it simulator configurations count as none. */
-  debug: boolean;
-  /** With Debug: writes the simulator's configurations of a project that has none yet. */
+  simulated: boolean;
+  /** Where the simulator counts: writes its configurations of a project that has none yet. */
   seedProject?: (project: string) => Promise<void>;
   log: HealthPorts['log'];
   /** Keeps what a channel handed out and proved. */
@@ -75,7 +75,7 @@ const LONGEST_ORDER_DAYS = 15;
 
 /** Looks up the current version on every call, so a change is seen by every replica at once; keys are imported once per version. */
 export function createChannels(parts: ChannelsParts): ConfiguredChannels {
-  const { store, kinds, now, debug, log } = parts;
+  const { store, kinds, now, simulated, log } = parts;
   const health = createHealth(parts);
   const built = new Map<string, Promise<Channel>>();
 
@@ -132,7 +132,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
   }
 
   function counts({ mode }: { mode: Mode }): boolean {
-    return debug || mode !== 'simulator';
+    return simulated || mode !== 'simulator';
   }
 
   /** The versions that take orders, or could if they were enabled. */
@@ -141,15 +141,15 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     const read = () => store.read((tx) => currentVersions(tx, project, payWays));
     let found = await read();
     const missing = payWays.find((payWay) => !found.has(payWay));
-    if (missing !== undefined && debug && parts.seedProject) {
+    if (missing !== undefined && simulated && parts.seedProject) {
       let fault: unknown;
       await parts.seedProject(project).catch((error: unknown) => {
         fault = error;
         log('error', 'the simulator is not available', { project, error });
       });
       found = await read();
-      // A start that Debug refuses stays one without a configuration.
-      if (!found.has(missing) && fault !== undefined && !(fault instanceof DebugBesideLive))
+      // A database with real money in it stays one without a simulator.
+      if (!found.has(missing) && fault !== undefined && !(fault instanceof BesideLive))
         throw new SimulatorSilent(missing, fault);
     }
     return payWays.map((payWay) => {
@@ -186,7 +186,10 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     async forOrder(order) {
       const { project, payWay } = order;
       if (!counts(order))
-        throw new ChannelNotConfigured(payWay, 'is set to simulator mode, which requires Debug = true');
+        throw new ChannelNotConfigured(
+          payWay,
+          'is set to simulator mode, which requires Debug, or in staging Simulator.Url',
+        );
       const versions = await store.read((tx) => versionsOfAccount(tx, order, identityFields(kindOf(payWay))));
       const own = versions.find(({ version }) => version === order.configVersion);
       const alike = versions.filter(({ identity }) => identity === own?.identity);

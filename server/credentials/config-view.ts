@@ -40,7 +40,7 @@ export interface ConfigView {
 
 /** What a view depends on beside the rows. */
 export interface ViewSurroundings {
-  debug: boolean;
+  simulated: boolean;
   now: Date;
   unseal: Unseal;
   /** Where this service is reached. */
@@ -74,11 +74,11 @@ export function show(
   state: ChannelStateRow,
   config: ChannelConfigRow,
   { usable, untrusted, fault }: { usable: readonly CertRow[]; untrusted: CertRow[]; fault: string | null },
-  { debug, now, publicUrl }: Omit<ViewSurroundings, 'unseal'>,
+  { simulated, now, publicUrl }: Omit<ViewSurroundings, 'unseal'>,
 ): ConfigView {
   const { project, payWay, mode, account, version, fields, fingerprints, missing } = config;
   const secrets = Object.fromEntries(Object.keys(fingerprints).map((name) => [name, MASKED]));
-  const isWhole = missing.length === 0 && (debug || mode !== 'simulator');
+  const isWhole = missing.length === 0 && (simulated || mode !== 'simulator');
   return {
     project,
     payWay,

@@ -8,11 +8,12 @@ import type { ConfiguredChannels } from './channels.ts';
 import { applyCerts, bringsCerts, mergeFields, readChange, refused, type ConfigInput } from './config-change.ts';
 import { readView, type ConfigView } from './config-view.ts';
 import { NotAPair } from './keep-cert.ts';
+import { refuseMode } from './live-guard.ts';
 import { PAIRS, publicKeyOf } from './cert-parse.ts';
 import { kindOf, requireProject, whoDid, type Acting, type CredentialPorts } from './ports.ts';
 import { NothingConfigured } from './refusals.ts';
 import { SealBroken } from './sealing.ts';
-import { draftVersion, insertVersion, refuseLiveBesideDebug } from './versions.ts';
+import { draftVersion, insertVersion } from './versions.ts';
 
 /** The operations on channel configurations. */
 export interface ChannelConfigs {
@@ -35,9 +36,9 @@ export function createChannelConfigs(
   ports: CredentialPorts,
   channels: Pick<ConfiguredChannels, 'probe'>,
 ): ChannelConfigs {
-  const { store, kinds, debug, now } = ports;
+  const { store, kinds, simulated, now } = ports;
   const view = (tx: ReadTx, project: string, kind: ChannelKind) =>
-    readView(tx, project, kind, { debug, now: now(), unseal: ports.sealing.open, publicUrl: ports.publicUrl });
+    readView(tx, project, kind, { simulated, now: now(), unseal: ports.sealing.open, publicUrl: ports.publicUrl });
   return {
     list: (project) =>
       store.read(async (tx) => {
@@ -65,7 +66,7 @@ export function createChannelConfigs(
       store.transaction(async (tx) => {
         const kind = kindOf(ports, payWay);
         const { state, config } = await lockCredentials(tx, project, kind.payWay);
-        if (!state || !isUsable(config, debug)) throw new NothingConfigured(kind.payWay);
+        if (!state || !isUsable(config, simulated)) throw new NothingConfigured(kind.payWay);
         const enabled = wanted ?? !state.enabled;
         await tx.channelStates.update({ id: state.id }, { enabled, updatedAt: now() });
         const [before, after] = [{ enabled: state.enabled }, { enabled }];
@@ -102,7 +103,7 @@ export async function writeVersion(
 ): Promise<void> {
   const { state, config } = locked;
   const change = readChange(ports, kind, input, config?.mode);
-  refuseLiveBesideDebug(ports.debug, change.mode);
+  refuseMode(ports.purpose, change.mode);
   const fields = mergeFields(kind, config ? { ...config.fields, ...readableSecrets(ports, config) } : {}, change);
   const before = config && state ? facts(config, state) : null;
   await applyCerts(tx, ports, locked, change, actor);
@@ -154,8 +155,8 @@ function tryDraft<T>(draft: () => T): T {
   }
 }
 
-function isUsable(config: ChannelConfigRow | undefined, debug: boolean): boolean {
-  return config !== undefined && config.missing.length === 0 && (debug || config.mode !== 'simulator');
+function isUsable(config: ChannelConfigRow | undefined, simulated: boolean): boolean {
+  return config !== undefined && config.missing.length === 0 && (simulated || config.mode !== 'simulator');
 }
 
 function facts(config: ChannelConfigRow, { enabled }: ChannelStateRow): object {

@@ -1,7 +1,7 @@
 import { createCerts, type Certs } from './certs.ts';
 import { type ConfiguredChannels, createChannels, type HealthPorts } from './channels.ts';
 import { createChannelConfigs, type ChannelConfigs } from './configs.ts';
-import { refuseDebugBesideLive } from './debug-guard.ts';
+import { refuseBesideLive } from './live-guard.ts';
 import { downloadCerts, type Download } from './download-certs.ts';
 import { watchExpiry, type EndingCert } from './expiry.ts';
 import { createFoundCerts } from './found-certs.ts';
@@ -29,8 +29,8 @@ export interface Credentials {
   certs: Certs;
   publicChannels(): Promise<PublicChannel[]>;
   /**
-   * At start, and for a project that was just made: with Debug, throws DebugBesideLive or stores the simulator's
-   * configurations; without, does nothing.
+   * At start, and for a project that was just made: where the simulator counts, throws BesideLive or stores its
+   * configurations; elsewhere does nothing.
    */
   seedSimulator(projects?: readonly string[]): Promise<void>;
   /** The `certificate-expiry` job. */
@@ -42,8 +42,8 @@ export function createCredentials({ masterKeys, log, ...parts }: CredentialParts
   const sealing = createSealing(masterKeys);
   const ports: CredentialPorts = { ...parts, sealing };
   const seedSimulator = async (projects?: readonly string[]): Promise<void> => {
-    if (!ports.debug) return;
-    await refuseDebugBesideLive(ports.store);
+    if (!ports.simulated) return;
+    await refuseBesideLive(ports.store, ports.purpose);
     await seedSimulatorConfigs(ports, projects);
   };
   const seedProject = (project: string) => seedSimulator([project]);

@@ -4,6 +4,7 @@ import type { ReadTx, Store, Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import type { ChannelKind, Download, PayWay, Transport } from '../payments/channel.ts';
 import type { SerialOf } from './cert-parse.ts';
+import type { Purpose } from './live-guard.ts';
 import type { Sealing } from './sealing.ts';
 
 /** What the operations on configurations and certificates need. */
@@ -21,7 +22,9 @@ export interface CredentialPorts {
   simulatorUrl: string | null;
   /** Where channels reach this service. */
   publicUrl?: string | undefined;
-  debug: boolean;
+  /** Whether the simulator's configurations count, and are made for projects that have none. */
+  simulated: boolean;
+  purpose: Purpose;
 }
 
 /** Who changes which project's credentials. */

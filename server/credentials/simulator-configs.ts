@@ -21,12 +21,12 @@ const PATIENCE_MS = 20_000;
 const ACTOR = { kind: 'system', name: SIMULATOR } as const;
 
 /**
- * With Debug: stores the simulator's own configuration wherever a project has none for a channel, and follows the simulator
+ * Where the simulator counts: stores its own configuration wherever a project has none for a channel, and follows the simulator
  * where it changed its keys. Configurations that somebody else wrote are left alone. Of several replicas one writes.
  */
 export async function seedSimulatorConfigs(ports: CredentialPorts, projects?: readonly string[]): Promise<void> {
   const { store, simulatorUrl } = ports;
-  if (!ports.debug || simulatorUrl === null) return;
+  if (!ports.simulated || simulatorUrl === null) return;
   const codes = projects ?? (await store.read((tx) => tx.projects.list({}))).map(({ code }) => code);
   for (const project of codes) {
     const configs = await accountOf(simulatorUrl, project);

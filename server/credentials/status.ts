@@ -55,7 +55,7 @@ export function statusOf(
 
 /** Every channel there is, with its state in the project; no ids, no error text. */
 export async function publicChannels(
-  { store, kinds, debug, now, sealing }: Pick<CredentialPorts, 'store' | 'kinds' | 'debug' | 'now' | 'sealing'>,
+  { store, kinds, simulated, now, sealing }: Pick<CredentialPorts, 'store' | 'kinds' | 'simulated' | 'now' | 'sealing'>,
   project = 'default',
 ): Promise<PublicChannel[]> {
   const verifying = [...kinds.values()].flatMap((kind) => [...verifyingKinds(kind)]);
@@ -65,7 +65,8 @@ export async function publicChannels(
   });
   return [...kinds.values()].map(({ payWay, name }) => {
     const state = states.find((one) => one.payWay === payWay);
-    if (!state || (state.mode === 'simulator' && !debug) || state.missing.length > 0) return unconfigured(payWay, name);
+    if (!state || (state.mode === 'simulator' && !simulated) || state.missing.length > 0)
+      return unconfigured(payWay, name);
     const { enabled, mode, lastSuccessAt } = state;
     const status = statusOf({ ...state, configured: true }, now());
     return { payWay, name, enabled, configured: !state.isSealed, mode, status, lastSuccessAt };

@@ -1,7 +1,6 @@
 import { hash, randomUUID } from 'node:crypto';
 import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/store.ts';
-import { Conflict } from '../errors.ts';
 import { ChannelMisconfigured, type ChannelKind, type Mode } from '../payments/channel.ts';
 import { chosenCerts, type LockedCredentials } from './locked-credentials.ts';
 import { openSecrets, pemsOf, readVersion } from './build.ts';
@@ -166,14 +165,6 @@ export function openOrRefuse({ sealing }: Pick<CredentialPorts, 'sealing'>, conf
 export function fingerprintOf(secret: string): string {
   const digits = hash('sha256', secret).slice(0, 8);
   return secret.length >= 16 ? `${digits}…${secret.slice(-4)}` : digits;
-}
-
-/** Refuses what could not be stored by itself: real money beside test applications with published secrets. */
-export function refuseLiveBesideDebug(debug: boolean, mode: Mode): void {
-  if (debug && mode === 'live')
-    throw new Conflict('debug_refuses_live', 'A live configuration cannot be written while Debug is on.', {
-      hint: 'Set Debug = false; its test applications have publicly known secrets.',
-    });
 }
 
 function tryOut(

@@ -13,6 +13,8 @@ export interface DatabaseSettings {
   kind: 'pglite' | 'postgres';
   url: string;
   folder?: string;
+  /** A backup of the embedded database, with which an empty folder begins. */
+  archive?: Blob;
   poolSize?: number;
   /** Other bounds than the service's own (ms; 0 = none), for work that may take its time. */
   timeouts?: Partial<Record<keyof typeof TIMEOUTS, number>>;
@@ -177,7 +179,8 @@ async function openEmbedded(settings: DatabaseSettings): Promise<OpenDatabase> {
     const orm = await PgliteOrm.init({
       ...shared,
       dbName: folder ?? 'memory://',
-      driverOptions: { extensions: { hideLock } },
+      // A function, because what stands in the options is copied, and a Blob cannot be.
+      driverOptions: () => ({ extensions: { hideLock }, loadDataDir: settings.archive }),
     });
     return { orm, kind: 'pglite', em: orm.em as unknown as SqlEntityManager, close };
 

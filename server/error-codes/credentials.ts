@@ -41,6 +41,16 @@ export const credentialsCodes = {
       'While Debug is on, test applications with publicly known secrets are active, so live configurations are refused.',
     remedy: 'Set Debug = false.',
   },
+  production_refuses_simulator: {
+    title: 'Simulator refused in production',
+    meaning: 'Orders of the simulator are paid without money, so its configurations cannot be written in production.',
+    remedy: 'Use the live account or the sandbox of the channel, or a staging service (Server.Environment).',
+  },
+  staging_refuses_live: {
+    title: 'Live configuration refused in staging',
+    meaning: 'Server.Environment is staging, where no real money may move, so live configurations are refused.',
+    remedy: 'Use the sandbox of the channel or the simulator; live configurations belong to production.',
+  },
   trust_not_needed: {
     title: 'Nothing to trust',
     meaning: 'A certificate or key of this kind is used to sign; only what verifies is trusted.',

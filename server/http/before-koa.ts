@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { errorCodes, type PublishedError } from '../error-codes/error-codes.ts';
 import { addressBlock, clientAddress } from '../addresses.ts';
 import { hardlyMoves, streams } from './body-stream.ts';
+import type { HeaderPairs } from './security-headers.ts';
 
 /** Why a request never reaches Koa, by the status of its answer. */
 const refusals = {
@@ -42,25 +43,30 @@ export function timesSent({ rawHeaders }: IncomingMessage, name: string): number
 }
 
 /** Answers a request that Node has read and Koa is not to see; the connection is closed after it. */
-export function refuseRequest(req: IncomingMessage, res: ServerResponse, status: Status): void {
-  const { headers, body } = refusal(status);
+export function refuseRequest(
+  req: IncomingMessage,
+  res: ServerResponse,
+  status: Status,
+  marks: HeaderPairs = [],
+): void {
+  const { headers, body } = refusal(status, marks);
   res.writeHead(status, headers).end(body);
   res.once('finish', () => cutLater(req.socket));
 }
 
 /** What is not HTTP, is too large or too slow never reaches Koa, but its sender gets an answer of the same kind. */
-export function refuseNonsense(error: Error & { code?: string }, socket: Duplex): void {
+export function refuseNonsense(error: Error & { code?: string }, socket: Duplex, marks: HeaderPairs = []): void {
   if (error.code === 'ECONNRESET') socket.destroy();
-  else refuseOnSocket(socket, statusOf(error.code));
+  else refuseOnSocket(socket, statusOf(error.code), marks);
 }
 
 /** Answers on a connection on which nothing was answered yet, and closes it. */
-function refuseOnSocket(socket: Duplex, status: Status): void {
+function refuseOnSocket(socket: Duplex, status: Status, marks: HeaderPairs): void {
   if (!socket.writable) {
     socket.destroy();
     return;
   }
-  const { headers, body } = refusal(status);
+  const { headers, body } = refusal(status, marks);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
   cutLater(socket);
@@ -77,7 +83,7 @@ function cutLater(socket: Duplex): void {
   socket.once('close', () => clearTimeout(timer));
 }
 
-function refusal(status: Status): { headers: Record<string, string>; body: string } {
+function refusal(status: Status, marks: HeaderPairs): { headers: Record<string, string>; body: string } {
   const [code, detail] = refusals[status];
   const { title, retryable }: PublishedError = errorCodes[code];
   const requestId = randomUUID();
@@ -96,6 +102,7 @@ function refusal(status: Status): { headers: Record<string, string>; body: strin
     'X-Content-Type-Options': 'nosniff',
     'Content-Security-Policy': "default-src 'none'",
     'X-Request-Id': requestId,
+    ...Object.fromEntries(marks),
     'Content-Length': String(Buffer.byteLength(body)),
   };
   return { headers, body };
@@ -151,6 +158,7 @@ export function guardConnections(
   server: Server,
   trustedProxies: number,
   { quietMs, takeMs, waitingBytes, slowAfterMs, slowPerAddress, requestMs }: ConnectionLimits,
+  marks: HeaderPairs = [],
 ): (req: IncomingMessage, res: ServerResponse) => void {
   // What comes and goes with each request stands in short arrays: a set that it went through would be rebuilt every few
   // requests, and the old tables keep requests and answers from the garbage collector's quick round.
@@ -177,7 +185,7 @@ export function guardConnections(
       const taken = places.get(address) ?? 0;
       places.set(address, taken + 1);
       one.slow = taken < slowPerAddress ? 'placed' : 'refused';
-      if (one.slow === 'refused') end(one.req, one.res);
+      if (one.slow === 'refused') end(one.req, one.res, marks);
     }
   };
   const sweep = setInterval(
@@ -191,7 +199,7 @@ export function guardConnections(
           if (one.req.complete || one.slow === 'refused' || !announcesBody(one.req)) continue;
           if (isLate(one, now, requestMs)) {
             one.slow = 'refused';
-            end(one.req, one.res);
+            end(one.req, one.res, marks);
           } else if (now - one.since > slowAfterMs) slow.push(one);
         }
       if (slow.length > 0) cutSenders(slow);
@@ -215,7 +223,7 @@ function isLate({ req, since }: UnderWay, now: number, requestMs: number): boole
   return stream ? hardlyMoves(req, stream, now, requestMs) : now - since > requestMs;
 }
 
-function end({ socket }: IncomingMessage, res: ServerResponse): void {
+function end({ socket }: IncomingMessage, res: ServerResponse, marks: HeaderPairs): void {
   if (res.headersSent) socket.destroy();
-  else refuseOnSocket(socket, 408);
+  else refuseOnSocket(socket, 408, marks);
 }

@@ -11,9 +11,11 @@ import type { RateLimits } from './rate-limit.ts';
 import { observe, onError } from './every-request.ts';
 import type { BuiltRouter } from './router.ts';
 import { securityHeaders } from './security-headers.ts';
+import { STAGING_HEADERS, stagingMark } from './staging-mark.ts';
 
 /** The part of the configuration that the edge needs. */
 export interface HttpConfig {
+  environment: 'development' | 'staging' | 'production';
   server: {
     publicUrl: string;
     trustedProxies: number;
@@ -55,10 +57,17 @@ export async function buildKoa(parts: KoaParts): Promise<Koa> {
   koa.context.edge = edge;
   koa.silent = true;
   koa.on('error', (error: unknown) => logger.warn({ err: error }, 'a response was interrupted'));
-  koa.use(observe(await securityHeaders(edge.secure)));
+  koa.use(observe([...(await securityHeaders(edge.secure)), ...edge.marks]));
+  if (config.environment === 'staging') koa.use(stagingMark);
   koa.use(onError);
   if (config.server.corsOrigins.length > 0) {
-    koa.use(cors(config.server.corsOrigins, [...exposed, ...(parts.exposedHeaders ?? [])]));
+    koa.use(
+      cors(config.server.corsOrigins, [
+        ...exposed,
+        ...edge.marks.map(([name]) => name),
+        ...(parts.exposedHeaders ?? []),
+      ]),
+    );
   }
   koa.use(router.dispatch);
   return koa;
@@ -73,6 +82,7 @@ function toEdge({ config, logger, authenticators, rateLimits, requests, withKey,
     requests,
     logger,
     metrics,
+    marks: config.environment === 'staging' ? STAGING_HEADERS : [],
     publicOrigin: new URL(publicUrl).origin,
     secure: publicUrl.startsWith('https:'),
     trustedProxies,

@@ -5,6 +5,7 @@ import type { Authenticators, Caller } from './callers.ts';
 import type { Contract } from './contract.ts';
 import type { Metrics } from './metrics.ts';
 import type { RateLimits } from './rate-limit.ts';
+import type { HeaderPairs } from './security-headers.ts';
 
 /** Runs requests, and knows of each whether it wrote. */
 export interface Requests {
@@ -23,6 +24,8 @@ export interface Edge {
   readonly requests: Requests;
   readonly logger: Logger;
   readonly metrics: Metrics | undefined;
+  /** Headers by which every answer says that this is not production. */
+  readonly marks: HeaderPairs;
   /** Scheme, host and port under which the service is reached. */
   readonly publicOrigin: string;
   /** Cookies carry `Secure`. */

@@ -75,15 +75,16 @@ export async function listen(koa: Koa, options: ListenOptions): Promise<Listenin
   });
   server.maxConnections = maxConnections;
   server.on('drop', tellOfDrops(koa, maxConnections));
-  const watch = guardConnections(server, trustedProxies, limits);
+  const marks = edgeOf(koa)?.marks ?? [];
+  const watch = guardConnections(server, trustedProxies, limits, marks);
   const handle = koa.callback();
   server.on('request', (req, res) => {
-    if (!isWellFormed(req)) return refuseRequest(req, res, 400);
+    if (!isWellFormed(req)) return refuseRequest(req, res, 400, marks);
     watch(req, res);
     void handle(req, res);
   });
-  server.on('checkExpectation', (req, res) => refuseRequest(req, res, 417));
-  server.on('clientError', refuseNonsense);
+  server.on('checkExpectation', (req, res) => refuseRequest(req, res, 417, marks));
+  server.on('clientError', (error, socket) => refuseNonsense(error, socket, marks));
   server.listen(port, host);
   await once(server, 'listening');
   const address = server.address() as AddressInfo;
@@ -102,11 +103,15 @@ export async function listen(koa: Koa, options: ListenOptions): Promise<Listenin
 }
 
 /** Once a minute is enough to be noticed. */
-function tellOfDrops({ context }: Koa, maxConnections: number): () => void {
+function tellOfDrops(koa: Koa, maxConnections: number): () => void {
   let toldAt = Number.NEGATIVE_INFINITY;
   return () => {
     if (performance.now() - toldAt < 60_000) return;
     toldAt = performance.now();
-    (context as { edge?: Edge }).edge?.logger.warn({ maxConnections }, 'new connections are closed: too many are open');
+    edgeOf(koa)?.logger.warn({ maxConnections }, 'new connections are closed: too many are open');
   };
+}
+
+function edgeOf({ context }: Koa): Edge | undefined {
+  return (context as { edge?: Edge }).edge;
 }

@@ -18,6 +18,8 @@ export interface AuthenticatorPorts {
   csrfKey: Uint8Array;
   /** While false, the test applications do not exist. */
   debug: boolean;
+  /** No live configuration can be beside this service, so no order is about real money. */
+  refusesLive: boolean;
   /** How long a session may be unused; 0 = as long as its token lives. */
   idleMinutes: number;
   now: () => Date;
@@ -62,7 +64,7 @@ export interface IdentityAuthenticators {
  * is cached, so a revocation counts from its commit on, and without a database nobody is let in.
  */
 export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthenticators {
-  const { store, queries, adminTokens, accessTokens, csrfKey, debug, idleMinutes, now } = ports;
+  const { store, queries, adminTokens, accessTokens, csrfKey, debug, refusesLive, idleMinutes, now } = ports;
   const touch = toucher(ports);
   const noteUse = createSessionUse(ports);
   return {
@@ -84,7 +86,7 @@ export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthent
       if (!lives(found, generation) || !exists(found, debug)) throw new Unauthenticated();
       if (!isWithin(found.allowedIps, ip)) throw addressRefused();
       touch(found);
-      return toCaller(found, scope.split(' '), debug);
+      return toCaller(found, scope.split(' '), refusesLive);
     },
     csrfMatches: (value, jti) => csrfMatches(csrfKey, value, jti),
   };
@@ -108,15 +110,14 @@ function isIdle({ seenAt }: AdminState, since: Date): boolean {
   return seenAt !== null && seenAt < since;
 }
 
-function toCaller(app: AppState, scopes: readonly string[], debug: boolean): FoundApp {
+function toCaller(app: AppState, scopes: readonly string[], refusesLive: boolean): FoundApp {
   return {
     kind: 'app',
     clientId: app.clientId,
     name: app.name,
     project: app.project,
     scopes: effectiveScopes(scopes, app.scopes),
-    // Debug is refused beside live configurations, so while it is on no order is about real money.
-    mode: debug ? 'test' : 'live',
+    mode: refusesLive ? 'test' : 'live',
     rateLimit: app.rateLimit ?? undefined,
     terms: { latePayment: app.latePayment, limits: app.limits },
     kept: app.kept,

@@ -21,6 +21,7 @@ import type { AuditRow } from '../db/entities/identity.ts';
 /** The part of the configuration that identity needs. */
 export interface IdentityConfig {
   debug: boolean;
+  environment: 'development' | 'staging' | 'production';
   jwt: { secretKey: string; expirationHours: number; idleMinutes: number };
   oauth: { issuer: string; tokenTtlSeconds: number };
   rateLimit: { loginFailures: number; badCredentialsPerMinute: number };
@@ -86,10 +87,11 @@ export function createIdentity(parts: IdentityParts): Identity {
   const limits = createLoginLimits(counts, config.rateLimit, hide);
   const addresses = createKnownAddresses(hide);
   const shared = { store, queries, audit, now, debug: config.debug, passwords, limits, addresses };
+  const refusesLive = config.debug || config.environment === 'staging';
   const ports = { ...shared, adminTokens, accessTokens, idleMinutes: config.jwt.idleMinutes };
   const aMinuteAgo = () => new Date(now().getTime() - 60_000);
   return {
-    authenticators: createAuthenticators({ ...ports, csrfKey: keys.csrf }),
+    authenticators: createAuthenticators({ ...ports, refusesLive, csrfKey: keys.csrf }),
     sessions: createSessions({ ...ports, csrfKey: keys.csrf }),
     ownSessions: createOwnSessions(ports),
     admins: createAdmins(ports),

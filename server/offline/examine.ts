@@ -10,9 +10,10 @@ const DAY = 86_400_000;
 
 /** Reads the facts of a database whose schema is up to date; writes nothing. */
 export async function examine(config: Config, store: Store, now: Date): Promise<Examination> {
-  const { debug, production, server, security } = config;
+  const { debug, simulated, production, server, security } = config;
   return store.read(async (tx) => ({
     debug,
+    simulated,
     production,
     publicUrl: server.publicUrl,
     channels: await currentChannels(tx),
@@ -22,7 +23,7 @@ export async function examine(config: Config, store: Store, now: Date): Promise<
     })),
     sealed: tryKeys(security.masterKeys, await listSealedTexts(tx)),
     uncallable: uncallable(await skillHandlers(tx), config),
-    ...(await countWaiting(tx, { now, debug })),
+    ...(await countWaiting(tx, { now, simulated })),
   }));
 }
 
@@ -34,11 +35,15 @@ function uncallable(handlers: readonly HandlerFact[], { webhook, production }: C
   });
 }
 
-function tryKeys(masterKeys: Config['security']['masterKeys'], texts: readonly SealedText[]): Examination['sealed'] {
+/** Opens every sealed text where it stands: one that was changed, swapped or sealed under a lost key does not open. */
+export function tryKeys(
+  masterKeys: Config['security']['masterKeys'],
+  texts: readonly SealedText[],
+): Examination['sealed'] {
   const sealing = createSealing(masterKeys);
-  const broken = texts.flatMap(({ table, id, sealed }): Examination['sealed']['broken'] => {
+  const broken = texts.flatMap(({ table, id, sealed, place }): Examination['sealed']['broken'] => {
     try {
-      sealing.rewrap(sealed);
+      sealing.open(place, sealed);
       return [];
     } catch (error) {
       if (!(error instanceof SealBroken)) throw error;

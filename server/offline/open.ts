@@ -5,7 +5,9 @@ import { loadConfig } from '../../config/load.ts';
 import type { DatabaseDescription, Offline, OfflineActor, OfflineApp, OfflineInput } from '../../cli/offline-port.ts';
 import { migrate, schemaStatus } from '../db/migrate.ts';
 import { keepMonths } from '../db/months/keep-months.ts';
+import { MIGRATIONS } from '../db/migrations/index.ts';
 import { openDatabase, type OpenDatabase } from '../db/orm.ts';
+import { migrationsRun } from '../db/queries/restored.ts';
 import { seed } from '../db/seed.ts';
 import { createStore, type Store } from '../db/store.ts';
 import { LocalError } from '../errors.ts';
@@ -26,17 +28,15 @@ import {
 import { createPasswords } from '../identity/passwords.ts';
 import { testAppRows } from '../identity/test-apps.ts';
 import { backup } from './backup.ts';
+import { openCopy, type OpenCopy, openLive } from './copy.ts';
 import { documentOf, resultOf } from './bootstrap.ts';
 import { examine } from './examine.ts';
+import { examineRestored } from './restored.ts';
 import { rotateSeals } from './rotate-seals.ts';
 
 /** Opens the service's database for the offline commands, with the server's own configuration and rules. */
-export async function openOffline({ config: file, env, cwd, mustExist }: OfflineInput): Promise<Offline> {
-  const loaded = loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
-  const { folder } = loaded.database;
-  if (mustExist && folder !== undefined && !existsSync(folder)) throw new NoDatabase(folder);
-  const config = await ensureEmbeddedSecrets(loaded);
-  const database = await openDatabase({ ...config.database, poolSize: 2 });
+export async function openOffline(input: OfflineInput): Promise<Offline> {
+  const { config, database } = await openWanted(input);
   const store = createStore(database, async () => {});
   const now = () => new Date();
   const auditing = { now, key: deriveAuditKey(config.security.masterKeys[0]!) };
@@ -77,8 +77,24 @@ export async function openOffline({ config: file, env, cwd, mustExist }: Offline
     rotateMasterKey: ({ actor }) => rotateSeals(store, config, ports.audit, actorOf(actor)),
     backup: (target) => backup(database, target),
     examine: () => examine(config, store, now()),
+    checkRestored: ({ tip, acceptUntil }) =>
+      examineRestored(config, store, now(), {
+        tip,
+        acceptUntil: acceptUntil === undefined ? undefined : BigInt(acceptUntil),
+      }),
     close: () => database.close(),
   };
+}
+
+/** The database of the configuration, or a copy that stands in for it. */
+async function openWanted({ config: file, env, cwd, mustExist, restored }: OfflineInput): Promise<OpenCopy> {
+  const loaded = loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
+  if (typeof restored === 'object') return openCopy(loaded, cwd, restored);
+  const { folder } = loaded.database;
+  if (mustExist && folder !== undefined && !existsSync(folder)) throw new NoDatabase(folder);
+  const config = await ensureEmbeddedSecrets(loaded);
+  const database = await (restored ? openLive(config) : openDatabase({ ...config.database, poolSize: 2 }));
+  return { config, database };
 }
 
 /** The embedded database is not there, and the command makes none (503). */
@@ -101,13 +117,14 @@ function actorOf({ osUser, host }: OfflineActor) {
 
 async function describe(config: Config, database: OpenDatabase, store: Store): Promise<DatabaseDescription> {
   const { version, pending } = await schemaStatus(database);
+  const newer = (await store.read(migrationsRun)).filter((name) => !MIGRATIONS.some((known) => known.name === name));
   const embedded = database.kind === 'pglite';
   const url = embedded ? undefined : new URL(config.database.url);
   return {
     kind: embedded ? 'embedded' : 'postgresql',
     place: embedded ? (config.database.folder ?? 'memory') : url!.host,
     name: embedded ? 'pglite' : url!.pathname.slice(1),
-    schema: { version, pending: pending.length },
+    schema: { version, pending: pending.length, newer },
     administrators: version === null ? null : await countAdmins(store),
   };
 }

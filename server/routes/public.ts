@@ -3,6 +3,7 @@ import { Unavailable } from '../errors.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
 import { errorPage } from '../http/error-page.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
+import { STAGING_STYLE, STAGING_STYLE_PATH } from '../http/staging-mark.ts';
 import { within } from '../http/time-bound.ts';
 import { PING_DATABASE_ERRORS } from './wire/errors.ts';
 import { Code } from './wire/fields.ts';
@@ -14,6 +15,7 @@ export const ServiceInfo = z
   .object({
     name: z.string(),
     version: z.string(),
+    environment: z.enum(['development', 'staging', 'production']),
     debug: z.boolean(),
     database: z.enum(['postgresql', 'embedded']),
     databaseFull: z
@@ -33,6 +35,8 @@ export interface PublicOperations {
   isDraining?(): boolean;
   /** Whether the explorer is served, where the root leads to. */
   explorer?: boolean;
+  /** Whether pages carry the ribbon of staging, whose style is served then. */
+  staging?: boolean;
 }
 
 /** A load balancer waits no longer than three seconds; the answer comes before that. */
@@ -44,6 +48,7 @@ export function publicRoutes({
   pingDatabase,
   isDraining = () => false,
   explorer = true,
+  staging = false,
 }: PublicOperations): RouteGroup {
   const router = routeGroup();
 
@@ -95,7 +100,9 @@ export function publicRoutes({
    *   get:
    *     tags: [Service]
    *     summary: Service information
-   *     description: For administrators. `debug` is true while test applications and simulator channels are active.
+   *     description: >-
+   *       For administrators. `environment` is `Server.Environment`; `debug` is true while test applications and simulator channels
+   *       are active.
    *     responses:
    *       200:
    *         content:
@@ -104,6 +111,7 @@ export function publicRoutes({
    *               data:
    *                 name: unified-payment-service
    *                 version: 0.1.0
+   *                 environment: production
    *                 debug: false
    *                 database: postgresql
    *                 databaseFull: false
@@ -122,6 +130,14 @@ export function publicRoutes({
         { auth: 'none', raw: 'html', hidden: true },
         () => new Reply({ status: 302, headers: { location: '/swagger/index.html' }, body: '' }),
       ),
+    );
+  }
+
+  if (staging) {
+    const headers = { 'content-type': 'text/css; charset=utf-8', 'cache-control': 'public, max-age=3600' };
+    router.get(
+      STAGING_STYLE_PATH,
+      endpoint({ auth: 'none', raw: 'stream', hidden: true }, () => new Reply({ headers, body: STAGING_STYLE })),
     );
   }
 

@@ -5,6 +5,7 @@ import type { ReadTx, Store } from '../db/store.ts';
 import { InvalidRequest, NotFound } from '../errors.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { Actor } from '../identity/ports.ts';
+import type { Mode } from '../payments/channel.ts';
 import { agentKeyPlace, type AskCode } from './agent-code.ts';
 
 /** What an administrator says; what is left out stays as it is. */
@@ -31,7 +32,9 @@ export interface AgentPayTest {
 interface SettingPorts {
   store: Store;
   now: () => Date;
-  debug: boolean;
+  simulated: boolean;
+  /** Refuses a mode that does not belong to this service. */
+  requireMode: (mode: Mode) => void;
   sealing: Pick<Sealing, 'seal' | 'open'>;
   audit: Audit;
   /** Reads an RSA key; throws with a code and words that quote nothing. */
@@ -45,12 +48,14 @@ type Acting = { actor: Actor; project: string };
 export type AgentPaySettings = ReturnType<typeof agentPaySettings>;
 
 /** The operations over their ports; each change is one transaction with its audit line. */
-export function agentPaySettings({ store, now, debug, sealing, audit, readKey, ask }: SettingPorts) {
+export function agentPaySettings({ store, now, simulated, requireMode, sealing, audit, readKey, ask }: SettingPorts) {
   return {
     /** Throws NotFound. */
     show: (project: string): Promise<AgentPayView> => store.read(async (tx) => viewOf(await read(tx, project))),
     /** Makes or changes the settings of a project. */
     async set({ actor, project }: Acting, change: AgentPayChange): Promise<AgentPayView> {
+      const mode = simulated ? 'simulator' : 'live';
+      requireMode(mode);
       const key = change.privateKey === undefined ? {} : sealedKey(project, change.privateKey);
       return store.transaction(async (tx) => {
         await tx.advisoryLock(`agent-pay:${project}`);
@@ -61,7 +66,7 @@ export function agentPaySettings({ store, now, debug, sealing, audit, readKey, a
         const row = complete({
           ...(before ?? { lastSuccessAt: null, lastFailureAt: null, lastFailure: null, skills: {} }),
           project,
-          mode: debug ? 'simulator' : 'live',
+          mode,
           ...(developerId === undefined ? {} : { developerId }),
           ...(keyId === undefined ? {} : { keyId }),
           ...(skills === undefined ? {} : { skills }),

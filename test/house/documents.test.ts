@@ -5,7 +5,7 @@ import { root } from './sources.ts';
 
 const ourselves = `test/house/${basename(import.meta.filename)}`;
 
-const texts = globSync(['*.md', '{server,cli,config,bin,test}/**/*.{ts,mjs,md,toml}'], { cwd: root })
+const texts = globSync(['*.md', '.github/*.md', '{server,cli,config,bin,test}/**/*.{ts,mjs,md,toml}'], { cwd: root })
   .map((path) => path.split('\\').join('/'))
   .filter((path) => path !== ourselves && !path.startsWith('test/fixtures/'))
   .toSorted()

@@ -1,9 +1,21 @@
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '../support/folder.ts';
+import { readDockerfile } from '../support/deploy/dockerfile.ts';
+import { firstProductionDay } from '../support/production.ts';
 import { watchRegistry } from '../support/registry.ts';
 import { root } from './sources.ts';
 
@@ -50,6 +62,27 @@ async function pack(at: string, to: string): Promise<string> {
   return join(to, name);
 }
 
+/** The parts list that came with a package names what is installed beside it: every version at least once, and no other. */
+function requireListed(t: ExecutionContext, home: string): void {
+  const { components } = JSON.parse(readFileSync(join(home, 'sbom.cdx.json'), 'utf8')) as {
+    components: { group?: string; name: string; version: string; scope: string }[];
+  };
+  const there = Object.entries(installed(home)).map(
+    ([path, version]) => `${path.split('node_modules/').at(-1)}@${version}`,
+  );
+  const named = (of: typeof components) =>
+    of.map(({ group, name, version }) => `${group ? `${group}/` : ''}${name}@${version}`);
+  const [listed, needed] = [named(components), named(components.filter(({ scope }) => scope === 'required'))];
+  t.deepEqual(
+    there.filter((one) => !listed.includes(one)),
+    [],
+  );
+  t.deepEqual(
+    needed.filter((one) => !there.includes(one)),
+    [],
+  );
+}
+
 interface Lock {
   packages: Record<string, { version?: string; optional?: boolean; dev?: boolean; hasInstallScript?: boolean }>;
 }
@@ -73,6 +106,12 @@ function installed(folder: string, below = ''): Record<string, string> {
   return Object.assign({}, ...found) as Record<string, string>;
 }
 
+/** The bytes of all files below a folder. */
+function sizeOf(at: string): number {
+  const files = readdirSync(at, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+}
+
 /** Every package of the lock is there in its version, nothing else is, and nothing of it belongs to development. */
 function requireLocked(t: ExecutionContext, home: string): void {
   const { packages } = JSON.parse(readFileSync(join(home, 'npm-shrinkwrap.json'), 'utf8')) as Lock;
@@ -91,14 +130,15 @@ function requireLocked(t: ExecutionContext, home: string): void {
   t.deepEqual(withScripts, ['node_modules/argon2']);
 }
 
-test('a package installs exactly its locked tree, and nothing calls anybody but the registry', async (t) => {
+test('a package installs exactly its locked tree, nothing calls anybody but the registry, and it starts in production', async (t) => {
   t.timeout(600_000);
   const folder = temporaryFolder(t);
   const at = clone(folder);
   const archive = await pack(at, join(folder, 'first'));
   const again = await pack(at, join(folder, 'second'));
   t.true(readFileSync(archive).equals(readFileSync(again)), 'the same source gives the same bytes');
-  t.false(existsSync(join(at, 'npm-shrinkwrap.json')), 'what was made for the package does not stay');
+  for (const made of ['npm-shrinkwrap.json', 'sbom.cdx.json'])
+    t.false(existsSync(join(at, made)), 'what was made for the package does not stay');
 
   const manifest = JSON.parse(readFileSync(join(at, 'package.json'), 'utf8')) as { name: string; version: string };
   const registry = await watchRegistry({ archive: readFileSync(archive), manifest });
@@ -114,21 +154,27 @@ test('a package installs exactly its locked tree, and nothing calls anybody but 
     npm_config_replace_registry_host: 'always',
   };
   const npm = (...words: string[]) =>
-    run('npm', [...words, '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder, env }).catch(
-      (error: unknown) => {
-        const [first] = registry.unreachable;
-        if (first) throw new Error(`This test needs the npm registry, or a npm cache that has everything: ${first}`);
-        throw error;
-      },
-    );
+    registryOrWhy(run('npm', [...words, '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder, env }));
+  const registryOrWhy = <T>(work: Promise<T>): Promise<T> =>
+    work.catch((error: unknown) => {
+      const [first] = registry.unreachable;
+      if (first) throw new Error(`This test needs the npm registry, or a npm cache that has everything: ${first}`);
+      throw error;
+    });
 
-  // As README.md says: npm follows no lock of an archive that it is given as a file.
-  const own = inFolder('own');
-  mkdirSync(own);
-  await run('tar', ['-xzf', archive, '-C', own, '--strip-components=1']);
-  await run('npm', ['pkg', 'delete', 'devDependencies'], { cwd: own });
-  await npm('ci', '--ignore-scripts', '--prefix', own);
+  // As README.md says, by the Dockerfile's own steps: npm follows no lock of an archive that it is given as a file.
+  const own = inFolder('opt/pay');
+  mkdirSync(own, { recursive: true });
+  cpSync(join(folder, 'first'), join(folder, 'out'), { recursive: true });
+  const began = performance.now();
+  const { stages } = readDockerfile(readFileSync(join(root, 'config/deploy/Dockerfile'), 'utf8'));
+  const steps = stages.find(({ name }) => name === 'install')!.steps.filter(({ instruction }) => instruction === 'RUN');
+  t.is(steps.length, 3);
+  const quick = { ...env, npm_config_prefer_offline: 'true' };
+  for (const { text } of steps) await registryOrWhy(run('sh', ['-c', text], { cwd: own, env: quick }));
+  const installMs = performance.now() - began;
   requireLocked(t, own);
+  requireListed(t, own);
   await npm('install', '--global', '--prefix', inFolder('prefix'), NAME);
   requireLocked(t, join(inFolder('prefix'), 'lib/node_modules', NAME));
 
@@ -142,7 +188,18 @@ test('a package installs exactly its locked tree, and nothing calls anybody but 
   for (const payctl of [join(own, 'dist/bin/payctl.js'), join(inFolder('prefix'), 'bin/payctl')])
     t.is((await run(process.execPath, [payctl, '--version'])).stdout.trim(), manifest.version);
   t.true(existsSync(join(own, 'dist/server/explorer/swagger-ui-bundle.js')));
+  // What the last stage copies: beside it there is a base with glibc and libstdc++, 24 MB of those that are made for it.
+  const megabytes = (sizeOf(own) + statSync(realpathSync(process.execPath)).size) / 1e6;
+  t.log(`the image: ${Math.round(megabytes)} MB on its base`);
+  t.true(megabytes <= 225, `${megabytes} MB`);
   const hash = "const { hash } = await import('argon2'); console.log((await hash('x')).slice(0, 9));";
   const flags = ['--input-type=module', '--eval', hash];
   t.is((await run(process.execPath, flags, { cwd: own })).stdout, '$argon2id\n');
+
+  const health = stages.at(-1)!.steps.find(({ instruction }) => instruction === 'HEALTHCHECK')!.text;
+  const command = JSON.parse(/CMD (\[.*\])$/.exec(health)?.[1] ?? '[]') as string[];
+  const { startedMs, restoredMs, restored } = await firstProductionDay(t, own, command);
+  t.regex(restored, /This backup can be used: all 9 checks passed\./);
+  const [toInstall, toStart, toRestore] = [installMs, startedMs, restoredMs].map((ms) => `${(ms / 1000).toFixed(1)} s`);
+  t.log(`installed in ${toInstall}, first production start in ${toStart}, first restored backup in ${toRestore}`);
 });

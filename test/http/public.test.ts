@@ -56,6 +56,14 @@ test.serial('without the explorer the root leads nowhere', async (t) => {
   t.is((await fetch(`${url}/`, { headers: { authorization: 'Bearer read-token' }, redirect: 'manual' })).status, 404);
 });
 
+test.serial('staging serves the style of its ribbon', async (t) => {
+  const info = () => Promise.reject(new Error('unused'));
+  const { url } = await startEdge(t, { groups: [publicRoutes({ info, pingDatabase: async () => {}, staging: true })] });
+  const answer = await request(url, 'GET', '/staging.css');
+  t.is(answer.status, 200);
+  t.regex(answer.body, /#pay-environment/);
+});
+
 test.serial('each error code has a page that says what it means and what to do', async (t) => {
   const answer = await fetch(`${service.url}/docs/errors/channel_disabled`);
   t.is(answer.status, 200);

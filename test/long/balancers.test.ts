@@ -1,14 +1,14 @@
 import test from 'ava';
 import { count, inParallel } from '../support/counts.ts';
-import { haproxy, isInstalled, nginxes, startProxy } from '../support/proxies.ts';
+import { haproxy, haproxyByItsSample, isInstalled, nginx, nginxByItsSample, startProxy } from '../support/proxies.ts';
 import { startReplica, type Replica } from '../support/replica.ts';
 import { freePort } from '../support/free-port.ts';
 import { startService, until } from '../support/service.ts';
 
 const LANES = 8;
 
-for (const proxy of [haproxy, ...nginxes])
-  test.serial(`rolling restarts behind ${proxy.name} with its own defaults fail no request`, async (t) => {
+for (const proxy of [haproxy, haproxyByItsSample, nginx, nginxByItsSample])
+  test.serial(`rolling restarts behind ${proxy.name} fail no request`, async (t) => {
     t.timeout(1_800_000);
     if (!isInstalled(proxy)) {
       t.log(`${proxy.program} is not installed: not tested`);

@@ -57,12 +57,18 @@ async function takeLastLooks(url: string): Promise<void> {
     await withAdmin(url, async (opened) => void (await Promise.all(lastLooks.map((look) => look(opened)))));
 }
 
-/** A migrated database that nobody has open, and how to drop it; `direct` = never through a pooler, which knows one role only. */
-export async function createDatabase({ direct = false } = {}): Promise<{ url: string; drop: () => Promise<void> }> {
+/**
+ * A migrated database that nobody has open, and how to drop it; `direct` = never through a pooler, which knows one role only,
+ * `empty` = without any table.
+ */
+export async function createDatabase({ direct = false, empty = false } = {}): Promise<{
+  url: string;
+  drop: () => Promise<void>;
+}> {
   const admin = await testPostgresUrl();
   const name = `t_${randomBytes(8).toString('hex')}`;
-  const template = await ensureTemplate(admin);
-  await withAdmin(admin, ({ em }) => em.execute(`create database ${name} template ${template}`));
+  const made = empty ? '' : `template ${await ensureTemplate(admin)}`;
+  await withAdmin(admin, ({ em }) => em.execute(`create database ${name} ${made}`));
   return {
     url: direct ? at(admin, name) : await throughPooler(at(admin, name)),
     drop: async () => {
@@ -70,6 +76,15 @@ export async function createDatabase({ direct = false } = {}): Promise<{ url: st
       await withAdmin(admin, ({ em }) => em.execute(`drop database if exists ${name} with (force)`));
     },
   };
+}
+
+/** A copy of a database that nobody has open, as a restored backup is one; dropped when the test ends. */
+export async function copyOf(t: Pick<ExecutionContext, 'teardown'>, url: string): Promise<string> {
+  const admin = await testPostgresUrl();
+  const name = `t_${randomBytes(8).toString('hex')}`;
+  await withAdmin(admin, ({ em }) => em.execute(`create database ${name} template ${new URL(url).pathname.slice(1)}`));
+  t.teardown(() => withAdmin(admin, ({ em }) => em.execute(`drop database if exists ${name} with (force)`)));
+  return at(admin, name);
 }
 
 /** A test's own databases are made and dropped however slow the machine is; the run's own limit is the only one. */

@@ -58,6 +58,7 @@ export interface EdgeOptions extends Partial<Omit<KoaParts, 'config' | 'router'>
   server?: Partial<HttpConfig['server']>;
   rateLimit?: Partial<HttpConfig['rateLimit']>;
   explorer?: boolean;
+  environment?: 'staging';
   shutdownSeconds?: number;
   /** Ends the drain. */
   drain?: Promise<void>;
@@ -73,6 +74,7 @@ export async function startEdge(
     server,
     rateLimit,
     explorer = false,
+    environment,
     shutdownSeconds = 1,
     drain = Promise.resolve(),
     limits = {},
@@ -81,6 +83,7 @@ export async function startEdge(
   }: EdgeOptions,
 ): Promise<{ url: string; port: number; close(): Promise<void> }> {
   const config = {
+    environment: environment ?? ('development' as const),
     server: { publicUrl: 'http://pay.example', trustedProxies: 0, adminNetworks: [], corsOrigins: [], ...server },
     rateLimit: { perApp: 0, badCredentialsPerMinute: 1000, ...rateLimit },
   };

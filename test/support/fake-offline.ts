@@ -1,4 +1,10 @@
-import type { BootstrapPlan, DatabaseDescription, Examination, Offline } from '../../cli/offline-port.ts';
+import type {
+  BootstrapPlan,
+  DatabaseDescription,
+  Examination,
+  Offline,
+  RestoredFacts,
+} from '../../cli/offline-port.ts';
 
 /** A failure in the shape of the server's own errors. */
 export class FakeFailure extends Error {
@@ -25,6 +31,7 @@ export interface FakeOffline extends Offline {
 /** A service without any fault. */
 const HEALTHY: Examination = {
   debug: false,
+  simulated: false,
   production: true,
   publicUrl: 'https://pay.example.com',
   channels: [{ project: 'default', payWay: 'alipay', mode: 'live', enabled: true, missing: [] }],
@@ -36,16 +43,29 @@ const HEALTHY: Examination = {
   overdueOrders: 0,
 };
 
+/** A copy without any fault. */
+const RESTORED: RestoredFacts = {
+  sealed: HEALTHY.sealed,
+  proofs: [{ check: 'paid', promise: 'what is paid is paid once', ok: true, count: 0, examples: [] }],
+  auditLog: { lines: 12, unkeyed: 0, tip: 'a'.repeat(64) },
+  sequences: [{ table: 'events', column: 'sequence', sequence: 'public.events_sequence_seq', last: '9', highest: '9' }],
+  gaps: [{ table: 'events', missing: '1', first: ['7'] }],
+  events: { read: 8, last: '9' },
+  newest: { table: 'events', at: '2026-11-21T06:00:00.000Z' },
+  future: [],
+};
+
 /** Makes an empty or a used database. */
 export function fakeOffline(
   found: Partial<DatabaseDescription['schema']> & {
     admins?: string[];
     apps?: string[];
     facts?: Partial<Examination>;
+    restored?: Partial<RestoredFacts>;
   } = {},
 ): FakeOffline {
   const { admins = [], apps = [], version = '0001_begin', pending = 0 } = found;
-  const schema = { version, pending };
+  const schema = { version, pending, newer: [] as string[] };
   const offline: FakeOffline = {
     admins: admins.map((username) => ({ username, password: 'before' })),
     apps: [...apps],
@@ -86,6 +106,7 @@ export function fakeOffline(
     rotateMasterKey: async () => ({ keyId: 'ab12cd34', rewrapped: 3 }),
     backup: async () => ({ bytes: 1024 }),
     examine: async () => ({ ...HEALTHY, ...found.facts }),
+    checkRestored: async () => ({ ...RESTORED, ...found.restored }),
     async close() {
       offline.closed += 1;
     },

@@ -87,6 +87,7 @@ export async function identityApp(
   };
   const config = {
     debug,
+    environment: 'development' as const,
     jwt: {
       secretKey: options.secretKey ?? 'a-test-secret-of-more-than-32-bytes!',
       expirationHours: 24,

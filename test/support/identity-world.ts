@@ -27,6 +27,7 @@ export async function world(
   const identity = createIdentity({
     config: {
       debug: false,
+      environment: 'development',
       jwt: { secretKey: 'a-test-secret-of-more-than-32-bytes!', expirationHours: 1, idleMinutes: 0 },
       oauth: { issuer: 'http://127.0.0.1', tokenTtlSeconds: 60 },
       rateLimit: { loginFailures: 3, badCredentialsPerMinute: 30 },

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from './folder.ts';
 
@@ -65,11 +65,41 @@ ${servers.map((server) => `    server 127.0.0.1:${server};`).join('\n')}
   };
 }
 
-/** nginx as it is, and with connections that it keeps to the servers. */
-export const nginxes: readonly Proxy[] = [
-  nginxWith('nginx', '', ''),
-  nginxWith('nginx with keep-alive', 'keepalive 16;', 'proxy_http_version 1.1; proxy_set_header Connection "";'),
-];
+/** nginx as it is. */
+export const nginx = nginxWith('nginx', '', '');
+
+const sample = (name: string) => readFileSync(new URL(`../../config/deploy/${name}`, import.meta.url), 'utf8');
+
+/** HAProxy by the sample in config/deploy, but without HTTPS and with servers of this machine. */
+export const haproxyByItsSample: Proxy = {
+  ...haproxy,
+  name: 'HAProxy by its sample',
+  config: (port, servers) =>
+    sample('haproxy.cfg')
+      .replace(/^ {2}bind .*$/m, `  bind 127.0.0.1:${port}\n  http-response set-header X-Upstream %s`)
+      .replace(/^ {2}http-request deny .*$/m, '')
+      .replaceAll(/( {2}server \w+ 10\..*\n)+/g, servers.map((at) => `  server ${at} 127.0.0.1:${at}\n`).join('')),
+};
+
+/** nginx by the sample in config/deploy, likewise; it keeps connections to its servers. */
+export const nginxByItsSample: Proxy = {
+  ...nginx,
+  name: 'nginx by its sample',
+  config: (port, servers, folder) => {
+    writeFileSync(
+      join(folder, 'pay-proxy.conf'),
+      `${sample('pay-proxy.conf')}add_header X-Upstream $upstream_addr always;\n`,
+    );
+    const site = sample('nginx.conf')
+      .replaceAll(
+        /( {2}server 10\..*\n)+/g,
+        servers.map((at) => `  server 127.0.0.1:${at} max_fails=1 fail_timeout=5s;\n`).join(''),
+      )
+      .replace('listen 443 ssl;', `listen 127.0.0.1:${port};`)
+      .replaceAll(/^ *(ssl_certificate|allow|deny).*$/gm, '');
+    return nginx.config(port, servers, folder).replace(/upstream pay[^]*$/, `${site}}\n`);
+  },
+};
 
 /** Whether a program of the distribution is installed. */
 export function isInstalled({ program }: Proxy): boolean {

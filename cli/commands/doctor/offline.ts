@@ -64,7 +64,7 @@ async function examine(offline: Offline): Promise<Finding[]> {
       : ok('administrators', String(administrators)),
     ...seals(facts),
     ...surroundings(facts),
-    ...facts.channels.flatMap((channel) => channelFinding(channel, facts.debug)),
+    ...facts.channels.flatMap((channel) => channelFinding(channel, facts.simulated)),
     ...noticesArrive(facts.publicUrl, realChannels(facts)),
     ...facts.certs.flatMap(({ project, kind: cert, daysLeft }) => certificate(cert, cert, daysLeft, project)),
     ...facts.uncallable.map(({ code, fault, project }) => handlerFinding(code, fault, project)),
@@ -80,7 +80,8 @@ function configFaults({ cause }: CliError): Finding[] {
   );
 }
 
-function seals({ sealed: { total, underOldKeys, broken } }: Examination): Finding[] {
+/** Whether the configured master keys open what is encrypted in the database. */
+export function seals({ sealed: { total, underOldKeys, broken } }: Pick<Examination, 'sealed'>): Finding[] {
   const lost = [...new Set(broken.filter(({ why }) => why === 'key_unknown').map(({ keyId }) => keyId))];
   const damaged = broken.filter(({ why }) => why !== 'key_unknown');
   const findings = [
@@ -120,15 +121,15 @@ function surroundings(facts: Examination): Finding[] {
   return findings;
 }
 
-function channelFinding(channel: Examination['channels'][number], debug: boolean): Finding[] {
+function channelFinding(channel: Examination['channels'][number], simulated: boolean): Finding[] {
   const { project, payWay, mode, enabled, missing } = channel;
   if (missing.length > 0) return [lacking(project, payWay, missing, enabled)];
   const name = channelName(project, payWay);
-  if (enabled && mode === 'simulator' && !debug)
+  if (enabled && mode === 'simulator' && !simulated)
     return [
       degraded(
         name,
-        'accepts no orders: mode is simulator, which requires Debug = true',
+        'accepts no orders: mode is simulator, which requires Debug, or Simulator.Url in staging',
         `payctl channel set ${payWay}${inProject(project)}`,
       ),
     ];

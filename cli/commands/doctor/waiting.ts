@@ -48,8 +48,8 @@ export async function checkApprovals({ api }: Context): Promise<Finding[]> {
 export async function checkOrders({ api, terminal }: Context): Promise<Finding[]> {
   const before = new Date(terminal.now().getTime() - OVERDUE_MS);
   const stuck = await attempt(async () => {
-    const { debug } = await api.get('/api/v1/info');
-    const modes = debug === true ? [undefined] : ['sandbox', 'live'];
+    const { debug, environment } = await api.get('/api/v1/info');
+    const modes = debug === true || environment === 'staging' ? [undefined] : ['sandbox', 'live'];
     const questions = OPEN.flatMap((status) => modes.map((mode) => ({ status, mode })));
     const pages = await Promise.all(
       questions.map((query) => api.page(ORDERS, { ...query, createdTo: before.toISOString(), limit: 200 })),

@@ -1,15 +1,24 @@
 import type { ReadTx, Tx } from '../store.ts';
 
+interface SealedColumn {
+  table: string;
+  key: string;
+  column: string;
+  /** The column and version that are sealed into the text, where they are not its own column and 1. */
+  as?: string;
+  version?: string;
+}
+
 /** Every column that holds sealed texts. */
-const SEALED = [
-  { table: 'channel_configs', key: 'id', column: 'sealed' },
+const SEALED: readonly SealedColumn[] = [
+  { table: 'channel_configs', key: 'id', column: 'sealed', version: 'version' },
   { table: 'certs', key: 'id', column: 'sealed' },
-  { table: 'webhooks', key: 'client_id', column: 'sealed_secret' },
-  { table: 'webhooks', key: 'client_id', column: 'previous_sealed_secret' },
+  { table: 'webhooks', key: 'client_id', column: 'sealed_secret', as: 'secret' },
+  { table: 'webhooks', key: 'client_id', column: 'previous_sealed_secret', as: 'secret' },
   { table: 'signing_keys', key: 'kid', column: 'sealed' },
   { table: 'agent_pays', key: 'project', column: 'sealed' },
   { table: 'audit_keys', key: 'key_id', column: 'sealed' },
-] as const;
+];
 
 /** One sealed text and where it stands. */
 export interface SealedText {
@@ -17,6 +26,8 @@ export interface SealedText {
   column: string;
   id: string;
   sealed: string;
+  /** The place that was sealed into it. */
+  place: { table: string; id: string; column: string; version: number };
 }
 
 /** Every sealed text of the database; the tables take no writes until the transaction ends. */
@@ -29,11 +40,12 @@ export async function holdSealedTexts(tx: Tx): Promise<SealedText[]> {
 /** Every sealed text of the database as it is now; nothing is held. */
 export async function listSealedTexts(tx: ReadTx): Promise<SealedText[]> {
   const texts: SealedText[] = [];
-  for (const { table, key, column } of SEALED) {
-    const rows = await tx.sql<{ id: string; sealed: string }>(
-      `select ${key}::text as id, ${column} as sealed from ${table} where ${column} is not null order by ${key}`,
+  for (const { table, key, column, as = column, version: versioned = '1' } of SEALED) {
+    const rows = await tx.sql<{ id: string; sealed: string; version: number }>(
+      `select ${key}::text as id, ${column} as sealed, ${versioned} as version from ${table} where ${column} is not null order by ${key}`,
     );
-    texts.push(...rows.map((row) => ({ table, column, ...row })));
+    for (const { id, sealed, version } of rows)
+      texts.push({ table, column, id, sealed, place: { table, id, column: as, version } });
   }
   return texts;
 }

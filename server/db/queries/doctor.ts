@@ -61,14 +61,17 @@ export function endingCerts(tx: ReadTx): Promise<CertFact[]> {
 }
 
 /** Counts what waits. */
-export async function countWaiting(tx: ReadTx, { now, debug }: { now: Date; debug: boolean }): Promise<Waiting> {
+export async function countWaiting(
+  tx: ReadTx,
+  { now, simulated }: { now: Date; simulated: boolean },
+): Promise<Waiting> {
   const overdue = new Date(now.getTime() - 3_600_000);
   const [row] = await tx.sql<Waiting>(
     `select (select count(*)::int from order_exceptions where state = 'open') as "openExceptions",
             (select count(*)::int from refunds where state = 'abnormal') as "abnormalRefunds",
             (select count(*)::int from orders where state in ('created', 'pending', 'closing') and expires_at < ?
                 and (mode <> 'simulator' or ?)) as "overdueOrders"`,
-    [overdue, debug],
+    [overdue, simulated],
   );
   return row ?? { openExceptions: 0, abnormalRefunds: 0, overdueOrders: 0 };
 }

@@ -69,8 +69,8 @@ export interface Explained {
 }
 
 /** Explains orders from their rows: the decisions that move them are asked, the channel is not. */
-export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & { debug: boolean }) {
-  const { store, now, debug } = ports;
+export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & { simulated: boolean }) {
+  const { store, now, simulated } = ports;
   return async (asker: Asker, orderNo: string): Promise<Explanation> => {
     const read = await store.read(async (tx) => {
       const order = await findOrder(tx, orderNo, asker.owner);
@@ -84,7 +84,7 @@ export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & 
         differences: await tx.billDifferences.list({ orderNo, state: ['open', 'listed'] }),
       };
     });
-    return explain(read, now(), debug);
+    return explain(read, now(), simulated);
   };
 }
 
@@ -92,9 +92,9 @@ export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & 
 export function explain(
   { order, refunds, exceptions, sibling, facts, lines = [], differences = [] }: Explained,
   now: Date,
-  debug: boolean,
+  simulated: boolean,
 ): Explanation {
-  const situation = situationOf({ order, exceptions, now, debug, sibling });
+  const situation = situationOf({ order, exceptions, now, simulated, sibling });
   const refundSteps = refunds.map((refund) =>
     explainRefund(order, refund, { facts, twice: exceptions.find((one) => isPaidTwice(one, refund)) }, now),
   );

@@ -22,8 +22,8 @@ export interface Scene {
   order: OrderRow;
   exceptions: readonly OrderExceptionRow[];
   now: Date;
-  /** Without Debug the simulator's orders are frozen. */
-  debug: boolean;
+  /** Otherwise the simulator's orders are frozen. */
+  simulated: boolean;
   /** Another order of the same merchantOrderNo is live or paid. */
   sibling: boolean;
 }
@@ -40,11 +40,12 @@ export interface Situation {
 
 /** The situation of an order: what blocks it, or else the next step that the service itself would take. */
 export function situationOf(scene: Scene): Situation {
-  const { order, now, debug } = scene;
-  if (order.mode === 'simulator' && !debug)
+  const { order, now, simulated } = scene;
+  if (order.mode === 'simulator' && !simulated)
     return {
       code: 'frozen',
-      reason: 'This is a simulator order and Debug is off: it is frozen until Debug is on again.',
+      reason:
+        'This is a simulator order and Debug is off: it is frozen until Debug is on again, or in staging until Simulator.Url is set.',
     };
   return blocked(scene) ?? STEPS[nextStep(order, now)](scene);
 }

@@ -4,6 +4,7 @@ import { type RouteGroup, routeGroup } from '../index.ts';
 import type { AgentPaySettings } from '../../skillpay/agent-settings.ts';
 import { actingIn, CONFIRMED_WHERE_LIVE } from '../wire/audience.ts';
 import { ModeName } from '../wire/credentials.ts';
+import { WRITE_AGENT_PAY_ERRORS } from '../wire/errors.ts';
 import { Code, Id, Timestamp } from '../wire/fields.ts';
 import { InProject } from '../wire/projects.ts';
 
@@ -65,7 +66,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    *     summary: Set the WeChat agent pay configuration
    *     description: >
    *       From then on the 402 of the named skills carries `WeixinPay-Required` if the order is paid with WeChat Pay. Omitted fields keep their
-   *       values; the first time all but `skills` are required. In Debug payment codes come from the simulator.
+   *       values; the first time all but `skills` are required. In Debug, and in staging with a simulator, payment codes come from the simulator.
    *     requestBody:
    *       content:
    *         application/json:
@@ -73,8 +74,15 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    */
   router.put(
     '/',
-    endpoint({ auth: CONFIRMED_WHERE_LIVE, query: InProject, body: Change, returns: Settings }, (input) =>
-      settings.set(actingIn(input), input.body),
+    endpoint(
+      {
+        auth: CONFIRMED_WHERE_LIVE,
+        query: InProject,
+        body: Change,
+        returns: Settings,
+        errors: WRITE_AGENT_PAY_ERRORS,
+      },
+      (input) => settings.set(actingIn(input), input.body),
     ),
   );
 

@@ -23,7 +23,7 @@ export function appMeRoutes(): RouteGroup {
    *   get:
    *     tags: [Application]
    *     summary: Get the application of the token
-   *     description: Allowed for any token. `mode` is `test` while Debug is on, when no order moves real money.
+   *     description: Allowed for any token. `mode` is `test` while Debug is on and in staging, when no order moves real money.
    *     responses:
    *       200:
    *         content:

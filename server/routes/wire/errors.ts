@@ -111,11 +111,18 @@ export const CALL_SKILL_ERRORS: Errors = [
 ];
 
 /** Writing a channel configuration. */
-export const WRITE_CONFIG_ERRORS: Errors = ['debug_refuses_live', 'configuration_broken'];
+export const WRITE_CONFIG_ERRORS: Errors = [
+  'debug_refuses_live',
+  'staging_refuses_live',
+  'production_refuses_simulator',
+  'configuration_broken',
+];
 /** The test call of a channel configuration. */
 export const TEST_CONFIG_ERRORS: Errors = channelUse;
 /** Registering for the notifications of a channel, whose answer becomes part of its configuration. */
 export const REGISTER_NOTICES_ERRORS: Errors = ['channel_not_configured', ...WRITE_CONFIG_ERRORS];
+/** Writing the settings of WeChat agent pay. */
+export const WRITE_AGENT_PAY_ERRORS: Errors = ['staging_refuses_live'];
 /** Enabling or disabling a channel. */
 export const TOGGLE_CONFIG_ERRORS: Errors = ['channel_not_configured'];
 /** Uploading a certificate or key. */

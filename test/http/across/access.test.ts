@@ -23,6 +23,7 @@ const OPEN = [
   'GET /pay/{orderNo}',
   'GET /pay/{orderNo}/state',
   'GET /return/{payWay}/{orderNo}',
+  'GET /staging.css',
   'GET /pay/{orderNo}/open',
   'POST /api/v1/login',
   'POST /notify/{payWay}/{project}',

@@ -10,7 +10,7 @@ import { embeddedDatabase } from '../../support/database.ts';
 async function figures(store: Store): Promise<string[]> {
   const registry = new Registry();
   const now = () => new Date('2026-11-23T12:00:00Z');
-  composeBillFigures({ config: { debug: false }, store, metrics: { registry }, now } as unknown as Base);
+  composeBillFigures({ config: { simulated: false }, store, metrics: { registry }, now } as unknown as Base);
   const text = await registry.metrics();
   return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 }

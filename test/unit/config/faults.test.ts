@@ -222,29 +222,59 @@ const production = {
   PAY_SERVER_PUBLIC_URL: 'https://pay.shop.example',
 };
 
-test('production accepts a safe configuration and refuses each unsafe setting', (t) => {
-  t.deepEqual(faultsOf(production), {});
-  const unsafe: [string, Record<string, string>][] = [
-    ['Debug', { PAY_DEBUG: 'true' }],
-    ['Skillpay.DevMode', { PAY_SKILLPAY_DEV_MODE: 'true' }],
-    ['Server.PublicUrl', { PAY_SERVER_PUBLIC_URL: 'http://pay.shop.example' }],
-    ['Database.Url', { PAY_DATABASE_URL: 'pglite:///srv/pay' }],
-    ['JWT.SecretKey', { PAY_JWT_SECRET_KEY: 'change-me-change-me-change-me-change-me' }],
-    ['JWT.SecretKey', { PAY_JWT_SECRET_KEY: 'abababababababababababababababababab' }],
-    ['JWT.SecretKey', { PAY_JWT_SECRET_KEY: 'short' }],
-    ['Security.MasterKey', { PAY_SECURITY_MASTER_KEY: Buffer.alloc(32).toString('base64') }],
-    [
-      'Security.MasterKey',
-      { PAY_SECURITY_MASTER_KEY: `${key},${Buffer.from('x1y2z3'.repeat(6).slice(4)).toString('base64')}` },
-    ],
-    [
-      'Security.MasterKey',
-      { PAY_SECURITY_MASTER_KEY: Buffer.from(Array.from({ length: 32 }, (_, i) => i)).toString('base64') },
-    ],
-  ];
-  for (const [fault, change] of unsafe) {
-    t.deepEqual(Object.keys(faultsOf({ ...production, ...change })), [fault], JSON.stringify(change));
-  }
+/** Staging is worth nothing unless it demands what production demands, whatever NODE_ENV says. */
+const places: Record<string, Record<string, string>> = {
+  'NODE_ENV=production': production,
+  'Server.Environment = production': { ...production, NODE_ENV: '', PAY_SERVER_ENVIRONMENT: 'production' },
+  'Server.Environment = staging': { ...production, NODE_ENV: '', PAY_SERVER_ENVIRONMENT: 'staging' },
+  'both at once': { ...production, PAY_SERVER_ENVIRONMENT: 'staging' },
+};
+
+for (const [place, safe] of Object.entries(places))
+  test(`${place} accepts a safe configuration and refuses each unsafe setting`, (t) => {
+    t.deepEqual(faultsOf(safe), {});
+    const unsafe: [string, Record<string, string>][] = [
+      ['Debug', { PAY_DEBUG: 'true' }],
+      ['Skillpay.DevMode', { PAY_SKILLPAY_DEV_MODE: 'true' }],
+      ['Server.PublicUrl', { PAY_SERVER_PUBLIC_URL: 'http://pay.shop.example' }],
+      ['Database.Url', { PAY_DATABASE_URL: 'pglite:///srv/pay' }],
+      ['JWT.SecretKey', { PAY_JWT_SECRET_KEY: 'change-me-change-me-change-me-change-me' }],
+      ['JWT.SecretKey', { PAY_JWT_SECRET_KEY: 'abababababababababababababababababab' }],
+      ['JWT.SecretKey', { PAY_JWT_SECRET_KEY: 'short' }],
+      ['Security.MasterKey', { PAY_SECURITY_MASTER_KEY: Buffer.alloc(32).toString('base64') }],
+      [
+        'Security.MasterKey',
+        { PAY_SECURITY_MASTER_KEY: `${key},${Buffer.from('x1y2z3'.repeat(6).slice(4)).toString('base64')}` },
+      ],
+      [
+        'Security.MasterKey',
+        { PAY_SECURITY_MASTER_KEY: Buffer.from(Array.from({ length: 32 }, (_, i) => i)).toString('base64') },
+      ],
+    ];
+    for (const [fault, change] of unsafe) {
+      t.deepEqual(Object.keys(faultsOf({ ...safe, ...change })), [fault], JSON.stringify(change));
+    }
+  });
+
+test('the environment is what its key says, else what NODE_ENV says; a simulator belongs to staging', (t) => {
+  const simulator = { PAY_SIMULATOR_URL: 'http://127.0.0.1:8081' };
+  const at = (env: Record<string, string>) => {
+    const {
+      environment,
+      production: demanding,
+      simulated,
+    } = loadConfig({ env: { ...production, NODE_ENV: '', ...env }, cwd: '/' });
+    return [environment, demanding, simulated];
+  };
+  const staging = { PAY_SERVER_ENVIRONMENT: 'staging' };
+  t.deepEqual(at({}), ['development', false, false]);
+  t.deepEqual(at(simulator), ['development', false, false]);
+  t.deepEqual(at({ NODE_ENV: 'production' }), ['production', true, false]);
+  t.deepEqual(at({ NODE_ENV: 'test', PAY_SERVER_ENVIRONMENT: 'production' }), ['production', true, false]);
+  t.deepEqual(at(staging), ['staging', true, false]);
+  t.deepEqual(at({ ...staging, ...simulator, NODE_ENV: 'production' }), ['staging', true, true]);
+  t.deepEqual(Object.keys(faultsOf({ ...production, ...simulator })), ['Simulator.Url']);
+  t.deepEqual(Object.keys(faultsOf({ ...production, PAY_SERVER_ENVIRONMENT: 'test' })), ['Server.Environment']);
 });
 
 test('production reaches a remote PostgreSQL through verified TLS only, unless that is said', (t) => {

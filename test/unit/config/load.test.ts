@@ -11,7 +11,9 @@ test('with nothing set, the defaults of the contract hold', (t) => {
   const { sources, ...config } = loadConfig({ env: {}, cwd });
   t.deepEqual(config, {
     debug: false,
+    environment: 'development',
     production: false,
+    simulated: false,
     server: {
       listen: { host: '127.0.0.1', port: 8080 },
       publicUrl: 'http://127.0.0.1:8080',

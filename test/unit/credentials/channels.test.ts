@@ -109,7 +109,7 @@ test('simulator configurations and orders count for nothing without Debug', asyn
   t.is(await refusal(t, channels.forNew('default', 'alipay')), 'channel_not_configured');
   t.is(await refusal(t, channels.forOrder({ ...pinned, mode: 'simulator' })), 'channel_not_configured');
   t.deepEqual(await channels.forNotices('default', 'alipay'), []);
-  const debug = replica({ debug: true });
+  const debug = replica({ simulated: true });
   t.is((await debug.forNew('default', 'alipay')).mode, 'simulator');
   t.is((await debug.forNotices('default', 'alipay')).length, 1);
 });

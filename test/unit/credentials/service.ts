@@ -55,11 +55,12 @@ export async function startService(
     on?: TestDatabase;
     masterKeys?: MasterKey[];
     debug?: boolean;
+    environment?: CredentialPorts['purpose']['environment'];
     simulatorUrl?: string;
     now?: () => Date;
   } = {},
 ): Promise<Service> {
-  const { debug = false, simulatorUrl = null, now = () => new Date() } = options;
+  const { debug = false, environment = 'development', simulatorUrl = null, now = () => new Date() } = options;
   const on = options.on ?? (await postgresDatabase(t));
   const { store } = on;
   const masterKeys = options.masterKeys ?? [newMasterKey()];
@@ -73,7 +74,8 @@ export async function startService(
     transportTo: () => send,
     now,
     simulatorUrl,
-    debug,
+    simulated: debug || (environment === 'staging' && simulatorUrl !== null),
+    purpose: { debug, environment },
   };
   const credentials = createCredentials({ ...parts, masterKeys, log: () => {} });
   const { channels, configs, certs, sealing } = credentials;

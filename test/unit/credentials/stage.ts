@@ -104,7 +104,7 @@ export async function setStage(t: ExecutionContext, parts: Partial<ChannelsParts
       transportTo: () => async () => Promise.reject(new Error('nothing is sent')),
       now: () => clock.now,
       simulatorUrl: null,
-      debug: false,
+      simulated: false,
       log: (_level, message) => void logged.push(message),
       ...parts,
       ...more,

@@ -1,8 +1,9 @@
 import test from 'ava';
 import { CHANNEL_KINDS } from '../../../server/channels/registry.ts';
-import { DebugBesideLive, refuseDebugBesideLive } from '../../../server/credentials/debug-guard.ts';
+import { BesideLive, type Purpose, refuseBesideLive, refuseMode } from '../../../server/credentials/live-guard.ts';
 import { seedSimulatorConfigs } from '../../../server/credentials/simulator-configs.ts';
-import type { AppError } from '../../../server/errors.ts';
+import { type AppError, Conflict } from '../../../server/errors.ts';
+import { MODES } from '../../../server/payments/channel.ts';
 import { startWorld } from '../simulator/world.ts';
 import { paypal } from './material.ts';
 import { insertOrder, startService } from './service.ts';
@@ -75,13 +76,57 @@ test('without Debug nothing is seeded, and what was is worth nothing', async (t)
   }
 });
 
-test('Debug is refused beside a live configuration and beside live orders', async (t) => {
+test('Debug and staging are refused beside a live configuration and beside live orders', async (t) => {
   const { store, call } = await startService(t);
+  const codes = async () => {
+    const found: (string | undefined)[] = [];
+    for (const purpose of purposes) found.push(await refuseBesideLive(store, purpose).then(() => undefined, codeOf));
+    return found;
+  };
+  const refused = ['debug_beside_live', 'staging_beside_live', undefined, undefined];
   await call('POST', '/api/v1/payment/config/paypal', { body: paypal });
-  await t.notThrowsAsync(refuseDebugBesideLive(store));
+  t.deepEqual(await codes(), [undefined, undefined, undefined, undefined]);
   await insertOrder(store, { mode: 'live', state: 'paid', nextCheckAt: null });
-  await t.throwsAsync(refuseDebugBesideLive(store), { instanceOf: DebugBesideLive });
+  t.deepEqual(await codes(), refused);
   await store.transaction((tx) => tx.orders.delete({ orderNo: 'P1' }));
   await call('POST', '/api/v1/payment/config/paypal?project=other', { body: { ...paypal, mode: 'live' } });
-  await t.throwsAsync(refuseDebugBesideLive(store), { instanceOf: DebugBesideLive });
+  t.deepEqual(await codes(), refused);
+});
+
+const purposes: readonly Purpose[] = [
+  { debug: true, environment: 'development' },
+  { debug: false, environment: 'staging' },
+  { debug: false, environment: 'development' },
+  { debug: false, environment: 'production' },
+];
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof BesideLive)) throw error;
+  return error.code;
+}
+
+test('which modes may be written is a table of what the service is for', (t) => {
+  const refused = purposes.map((purpose) =>
+    MODES.filter((mode) => {
+      try {
+        refuseMode(purpose, mode);
+        return false;
+      } catch (error) {
+        t.true(error instanceof Conflict);
+        return true;
+      }
+    }),
+  );
+  t.deepEqual(refused, [['live'], ['live'], [], ['simulator']]);
+});
+
+test('staging takes the simulator that it names, with everything that a project finds there', async (t) => {
+  const world = await startWorld();
+  t.teardown(() => world.close());
+  const service = await startService(t, { environment: 'staging', simulatorUrl: world.url });
+  t.like(await service.channels.forNew('default', 'wechat'), { mode: 'simulator', configVersion: 1 });
+  const { body } = await service.call('POST', '/api/v1/payment/config/paypal', { body: { ...paypal, mode: 'live' } });
+  t.is(body.code, 'staging_refuses_live');
+  const alone = await startService(t, { environment: 'staging', on: service.on, masterKeys: service.masterKeys });
+  await t.throwsAsync(alone.channels.forNew('default', 'wechat'), { message: /not configured/ });
 });

@@ -1,0 +1,50 @@
+import { hasLiveMoney } from '../db/queries/credentials.ts';
+import type { Store } from '../db/store.ts';
+import { Conflict, LocalError } from '../errors.ts';
+import type { Mode } from '../payments/channel.ts';
+
+/** What a service is for, as far as it decides which channels it may have. */
+export interface Purpose {
+  debug: boolean;
+  environment: 'development' | 'staging' | 'production';
+}
+
+/** Debug or staging was started on a database with real money in it. */
+export class BesideLive extends LocalError {
+  constructor({ debug }: Purpose) {
+    const what = 'but this database has a live channel configuration or live orders.';
+    if (debug)
+      super('debug_beside_live', 409, `Debug is on, ${what}`, {
+        hint: 'Set Debug = false, or use another database.',
+      });
+    else
+      super('staging_beside_live', 409, `Server.Environment is staging, ${what}`, {
+        hint: 'Use a database of its own. A copy of the production database is checked with payctl server restore-check.',
+      });
+  }
+}
+
+/**
+ * Throws BesideLive when there is a live configuration or a live order: Debug would put applications with published secrets beside
+ * them, staging would work orders that belong to production. Call it before anything is made.
+ */
+export async function refuseBesideLive(store: Store, purpose: Purpose): Promise<void> {
+  if (!purpose.debug && purpose.environment !== 'staging') return;
+  if (await store.read(hasLiveMoney)) throw new BesideLive(purpose);
+}
+
+/** Refuses a configuration of a mode that does not belong here: real money where one tries things out, or the simulator where money is real. */
+export function refuseMode({ debug, environment }: Purpose, mode: Mode): void {
+  if (debug && mode === 'live')
+    throw new Conflict('debug_refuses_live', 'A live configuration cannot be written while Debug is on.', {
+      hint: 'Set Debug = false; its test applications have publicly known secrets.',
+    });
+  if (environment === 'staging' && mode === 'live')
+    throw new Conflict('staging_refuses_live', 'A live configuration cannot be written in staging.', {
+      hint: 'Use the sandbox of the channel or the simulator; live configurations belong to production.',
+    });
+  if (environment === 'production' && mode === 'simulator')
+    throw new Conflict('production_refuses_simulator', 'A simulator configuration cannot be written in production.', {
+      hint: 'Use the live account or the sandbox of the channel, or run a staging service.',
+    });
+}

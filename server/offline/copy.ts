@@ -1,0 +1,162 @@
+import { existsSync, openAsBlob, realpathSync, statSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { Config, DatabaseTarget, LoadedConfig } from '../../config/config.ts';
+import { readKeptSecrets } from '../../config/embedded-secrets.ts';
+import { ConfigFaults } from '../../config/faults.ts';
+import { databaseUrl } from '../../config/values.ts';
+import type { CopyInput } from '../../cli/offline-port.ts';
+import { openDatabase, type OpenDatabase } from '../db/orm.ts';
+import { runningDatabase } from '../db/queries/restored.ts';
+import { createStore } from '../db/store.ts';
+import { LocalError } from '../errors.ts';
+
+/** A copy of the database that is open for a check, and the configuration by which it is read. */
+export interface OpenCopy {
+  config: Config;
+  database: OpenDatabase;
+}
+
+/** The copy is the database that the configuration names, which a service may be using (409). */
+class CopyIsLive extends LocalError {
+  constructor() {
+    super('copy_is_live', 409, 'This is the database of the configuration, not a copy of it.', {
+      hint: 'Restore the backup elsewhere and name that copy, or add --live to read the live database.',
+    });
+  }
+}
+
+/** The copy is not there or is no database (422). */
+class CopyUnreadable extends LocalError {
+  constructor(what: string, cause?: unknown) {
+    super('copy_unreadable', 422, what, { cause });
+  }
+}
+
+/** Large tables are read from end to end, so nothing but a lock is bounded. */
+const UNBOUNDED = { query: 0, statement: 0, idleInTransaction: 0 } as const;
+
+/**
+ * Opens a restored copy: a URL of PostgreSQL, the folder of an embedded database, or a backup of one, which is unpacked into a folder
+ * that goes again. Throws copy_is_live for the database of the configuration, and copy_unreadable.
+ */
+export async function openCopy(loaded: LoadedConfig, cwd: string, { place, secrets }: CopyInput): Promise<OpenCopy> {
+  const target = targetOf(place, cwd);
+  if (isSamePlace(target, loaded.database)) throw new CopyIsLive();
+  const config = await withSecrets(loaded, target, secrets && resolve(cwd, secrets));
+  const database = await open(target);
+  try {
+    if (await isSameServer(database, loaded.database)) throw new CopyIsLive();
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return { config, database };
+}
+
+/** Opens the database of the configuration itself, for reading at leisure. */
+export function openLive({ database }: Config): Promise<OpenDatabase> {
+  return openDatabase({ ...database, poolSize: 2, timeouts: UNBOUNDED });
+}
+
+type Target = DatabaseTarget & { archive?: string };
+
+function targetOf(place: string, cwd: string): Target {
+  if (/^postgres(ql)?:/.test(place)) {
+    const url = databaseUrl.safeParse(place);
+    if (!url.success) throw new CopyUnreadable('The URL of the copy must be postgres://…/<database>.');
+    return { kind: 'postgres', url: url.data };
+  }
+  const path = resolve(cwd, place.replace(/^pglite:\/\//, ''));
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found) throw new CopyUnreadable(`${path} does not exist.`);
+  if (found.isFile()) return { kind: 'pglite', url: `pglite://${path}`, folder: path, archive: path };
+  if (!existsSync(join(path, 'PG_VERSION'))) throw new CopyUnreadable(`${path} is not the folder of a database.`);
+  return { kind: 'pglite', url: `pglite://${path}`, folder: path };
+}
+
+async function open({ archive, ...target }: Target): Promise<OpenDatabase> {
+  if (target.kind === 'postgres') return openDatabase({ ...target, poolSize: 2, timeouts: UNBOUNDED });
+  try {
+    return await opened(archive === undefined ? openDatabase(target) : unpack(archive));
+  } catch (error) {
+    if (error instanceof LocalError) throw error;
+    throw new CopyUnreadable(`${target.folder} cannot be opened: it is damaged, or not a backup.`, error);
+  }
+}
+
+/** It is read with the first statement, and only then it shows whether it is a database. */
+async function opened(opening: Promise<OpenDatabase>): Promise<OpenDatabase> {
+  const database = await opening;
+  try {
+    await database.em.fork().execute('select 1');
+    return database;
+  } catch (error) {
+    await database.close().catch(() => {});
+    throw error;
+  }
+}
+
+async function unpack(archive: string): Promise<OpenDatabase> {
+  const folder = await mkdtemp(join(tmpdir(), 'pay-restore-'));
+  const remove = () => rm(folder, { recursive: true, force: true });
+  try {
+    const blob = await openAsBlob(archive);
+    const database = await openDatabase({ kind: 'pglite', url: `pglite://${folder}`, folder, archive: blob });
+    return { ...database, close: () => database.close().finally(remove) };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+function isSamePlace(copy: Target, live: DatabaseTarget): boolean {
+  if (copy.kind === 'pglite') return live.kind === 'pglite' && real(copy.folder) === real(live.folder);
+  return live.kind === 'postgres' && serverOf(copy.url) === serverOf(live.url);
+}
+
+function real(folder: string): string {
+  return existsSync(folder) ? realpathSync(folder) : folder;
+}
+
+function serverOf(text: string): string {
+  const { hostname, port, pathname, searchParams } = new URL(text);
+  const at = (name: string, otherwise: string) => searchParams.getAll(name).at(-1) || otherwise;
+  return [at('host', hostname).toLowerCase(), at('port', port || '5432'), pathname].join(' ');
+}
+
+/** Two names may lead to one server; one that cannot be reached is no copy of which somebody would pay. */
+async function isSameServer(copy: OpenDatabase, live: DatabaseTarget): Promise<boolean> {
+  if (copy.kind !== 'postgres' || live.kind !== 'postgres') return false;
+  const other = await openDatabase({ ...live, poolSize: 1 }).catch(() => undefined);
+  if (!other) return false;
+  const name = (database: OpenDatabase) => createStore(database, () => {}).read(runningDatabase);
+  try {
+    return (await name(copy)) === (await name(other));
+  } finally {
+    await other.close();
+  }
+}
+
+/**
+ * The secrets by which the copy is read: those of the configuration, else those that were kept beside an embedded database: in the folder that
+ * is named, beside the copy, or beside the live database. None is made: a new key would open nothing.
+ */
+async function withSecrets(loaded: LoadedConfig, target: Target, named: string | undefined): Promise<Config> {
+  const beside = [target, loaded.database].flatMap(({ folder }) => (folder === undefined ? [] : [`${folder}-secrets`]));
+  let { secretKey } = loaded.jwt;
+  let { masterKeys } = loaded.security;
+  for (const folder of named === undefined ? beside : [named]) {
+    const kept = await readKeptSecrets(folder);
+    secretKey ??= kept.secretKey;
+    if (masterKeys.length === 0 && kept.masterKey) masterKeys = [kept.masterKey];
+  }
+  const from = named ?? `the configuration, or in a folder beside the database (${beside.join(', ')})`;
+  if (masterKeys.length === 0)
+    throw new ConfigFaults([
+      { key: 'Security.MasterKey', message: `is not in ${from}; name its folder with --secrets` },
+    ]);
+  const database = { ...loaded.database, ...target, migrate: false } as Config['database'];
+  return { ...loaded, database, jwt: { ...loaded.jwt, secretKey: secretKey ?? '' }, security: { masterKeys } };
+}

@@ -1,0 +1,47 @@
+import test from 'ava';
+import { firstAdmin } from '../support/admin.ts';
+import { assertBooksBalance } from '../support/books.ts';
+import { refused } from '../support/route-file.ts';
+import { request, startService, until } from '../support/service.ts';
+import { stagingOptions } from '../support/staging.ts';
+import { paypal } from '../unit/credentials/material.ts';
+
+test('staging: the simulator pays and refunds under the demands of production, and no live channel comes in', async (t) => {
+  const options = await stagingOptions(t);
+  const service = await startService(t, options);
+  await service.app.prepare();
+  const shop = await service.merchant();
+  const { body: me } = await shop.call('GET', '/api/v2/me');
+  t.is(me.data.mode, 'test');
+  const order = { subject: 'Tea', amount: 3, payWay: 'wechat' };
+  const placed = await shop.call('POST', '/api/v2/payment/pay', order);
+  t.is(placed.headers.get('x-pay-environment'), 'staging');
+  const { orderNo } = placed.body.data;
+  await service.sim('/sim/pay', { orderNo });
+  const paid = await until('the notice was heard', async () => {
+    const { body } = await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+    return body.data.status === 'paid' && body.data;
+  });
+  t.is(paid.mode, 'simulator');
+  const refund = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 1 });
+  t.is(refund.status, 200, JSON.stringify(refund.body));
+
+  const admin = await firstAdmin(service);
+  t.like((await admin.call('GET', '/api/v1/info')).body.data, { environment: 'staging', debug: false });
+  const live = { ...paypal, mode: 'live' };
+  refused(t, await admin.call('POST', '/api/v1/payment/config/paypal', live), 409, 'staging_refuses_live');
+  // A published secret opens nothing.
+  const test = {
+    grant_type: 'client_credentials',
+    client_id: 'test-app',
+    client_secret: 'pays_test-app-secret-for-debug-only',
+  };
+  t.is((await request(service.url, 'POST', '/oauth/token', test)).status, 401);
+  await assertBooksBalance(t, service);
+
+  // A copy of production, by mistake.
+  await service.app.store.transaction((tx) => tx.orders.update({ orderNo }, { mode: 'live' }));
+  await t.throwsAsync(startService(t, { ...options, url: service.databaseUrl }), {
+    message: /staging, but this database has a live/,
+  });
+});
