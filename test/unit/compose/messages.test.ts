@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Base } from '../../../server/compose/base.ts';
 import { composeMessages } from '../../../server/compose/messages.ts';
 import { createMetrics } from '../../../server/http/metrics.ts';
+import { readTexts } from '../../../server/db/message-texts.ts';
 import type { Waiting } from '../../../server/db/queries/messages.ts';
 
 const at = new Date('2030-01-01T00:00:00Z');
@@ -15,7 +16,12 @@ function stage() {
   const tx = {
     prepared: async (_: string, [batch]: [string]) =>
       void rows.push(
-        ...JSON.parse(batch).map(({ place: _place, asks: _asks, ...row }: Record<string, unknown>) => row),
+        ...JSON.parse(batch).map(
+          ({ place: _place, asks: _asks, digest: _digest, texts, ...row }: Record<string, unknown>) => ({
+            ...row,
+            ...readTexts({ request: null, answer: null, texts: Buffer.from(String(texts), 'base64') }),
+          }),
+        ),
       ),
   };
   const store = { autocommit: async (work: (of: typeof tx) => Promise<void>) => work(tx) };
