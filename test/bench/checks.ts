@@ -57,7 +57,7 @@ function lineOf({ alipay, wechat }: Backlog, workers: string, drained: Drained):
   const { perSecond, cpuMs, databaseMs, transactions, silent, silentLagSeconds } = drained;
   const [asked, atOnce, held] = [silent.silent, silent.mostSilent, median(silent.heldMs) / 1000];
   return {
-    what: `${words(alipay)} checked beside ${words(wechat)} that are not answered, ${workers} worker`,
+    what: `${words(alipay)} checked beside ${words(wechat)} that are not answered, ${workers} worker${workers === '1' ? '' : 's'}`,
     ours: `${cpuMs.toFixed(1)} ms CPU, ${databaseMs.toFixed(1)} of PostgreSQL, ${transactions.toFixed(1)} transactions each`,
     baseline: `silent: ${asked} calls of ${held.toFixed(1)} s, ${atOnce} at once, lag ${Math.round(silentLagSeconds)} s`,
     result: `${Math.round(perSecond)} checks/s`,
