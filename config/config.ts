@@ -47,6 +47,7 @@ export interface LoadedConfig {
   simulator: { listen: Values['Simulator.Listen']; url: string | undefined; dir: string };
   channels: { timeoutMs: number; confirmAbove: number };
   approval: { refundAbove: number };
+  jobs: { perAccount: number; perChannel: number; perReceiver: number; callsPerSecond: number };
   explorer: { enabled: boolean };
   metrics: { listen: Values['Metrics.Listen'] };
   log: { level: Values['Log.Level'] };

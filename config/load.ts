@@ -137,6 +137,12 @@ function assemble(
     },
     channels: { timeoutMs: values['Channels.TimeoutMs'], confirmAbove: values['Channels.ConfirmAbove'] },
     approval: { refundAbove: values['Approval.RefundAbove'] },
+    jobs: {
+      perAccount: values['Jobs.PerAccount'],
+      perChannel: values['Jobs.PerChannel'],
+      perReceiver: values['Jobs.PerReceiver'],
+      callsPerSecond: values['Jobs.CallsPerSecond'],
+    },
     explorer: { enabled: values['Explorer.Enabled'] ?? !production },
     metrics: { listen: values['Metrics.Listen'] },
     log: { level: values['Log.Level'] },

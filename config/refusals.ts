@@ -35,6 +35,11 @@ function* always(values: Partial<Values>): Iterable<ConfigFault> {
     const message = 'must be 1 or auto with the embedded database, which belongs to one process';
     yield { key: 'Server.Workers', message };
   }
+  const { 'Jobs.PerAccount': perAccount, 'Jobs.PerChannel': perChannel } = values;
+  if (perAccount !== undefined && perChannel !== undefined && perChannel < 2 * perAccount) {
+    const message = `must be at least ${2 * perAccount}, twice Jobs.PerAccount, so that no account takes all places of its channel`;
+    yield { key: 'Jobs.PerChannel', message };
+  }
   if (values.Debug && values['Server.AllowRemoteDebug'] === false) {
     const message = 'must be a loopback address with Debug, which requires Server.AllowRemoteDebug = true otherwise';
     if (isReachable(values['Server.Listen'])) yield { key: 'Server.Listen', message };

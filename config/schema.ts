@@ -222,6 +222,30 @@ export const keys = {
     0,
     'Refunds above this amount, in major units of their currency, wait for a second administrator; what was refunded of the order without approval counts too. 0 for none.',
   ),
+  'Jobs.PerAccount': whole(
+    1,
+    256,
+    16,
+    'Due checks of orders that a process makes at the same time at one account of a channel, and as many of refunds; a quarter of it of disputes and everything else that asks a channel.',
+  ),
+  'Jobs.PerChannel': whole(
+    2,
+    1024,
+    32,
+    'The same for all accounts of a channel together, at least twice Jobs.PerAccount. Accounts whose calls take long share one half of it, so they never hold up the others.',
+  ),
+  'Jobs.PerReceiver': whole(
+    1,
+    256,
+    8,
+    'Webhook deliveries that a process sends at the same time to one host, and for one application; twelve times as many in all.',
+  ),
+  'Jobs.CallsPerSecond': whole(
+    0,
+    1000,
+    0,
+    'Calls per second that due work may make at one account of a channel, all kinds and all replicas together; 0 for no limit. What a merchant or a payer waits for is never delayed by it.',
+  ),
   'Explorer.Enabled': optionalFlag(
     'Serves the API explorer and the OpenAPI document under /swagger; if not set, everywhere but in production.',
   ),

@@ -12,11 +12,14 @@ import {
   dueRefunds,
   lookForDue,
 } from '../db/queries/due.ts';
+import { bookCalls } from '../db/queries/call-rate.ts';
 import { deleteOldKeys } from '../db/queries/idempotency.ts';
 import { dropOldQueue } from '../db/queries/old-queue.ts';
 import { planTask, takeTask } from '../db/queries/timetable.ts';
 import { createJobMetrics } from '../jobs/metrics.ts';
+import { createPace } from '../jobs/pace.ts';
 import { createScheduler, type Scheduler } from '../jobs/scheduler.ts';
+import { placesOfAccounts, placesOfReceivers } from '../jobs/widths.ts';
 import type { Base } from './base.ts';
 import type { ComposedCatalog } from './catalog.ts';
 import type { ComposedCredentials } from './credentials.ts';
@@ -54,9 +57,25 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
   const { identity, credentials, events, payments, skillpay, catalog } = parts;
   const figures = createJobMetrics(metrics.registry);
   composeBillFigures(base);
-  const { simulated } = config;
-  const { resume } = skillpay.operations;
-  const refunds = { name: 'refund', wokenBy: 'refund-check', rows: dueRefunds(simulated), run: payments.checkRefund };
+  const { simulated, jobs } = config;
+  const { resume, confirmDelivery, resumeCoinCall } = skillpay.operations;
+  const { callsPerSecond } = jobs;
+  const pace =
+    callsPerSecond === 0
+      ? undefined
+      : createPace({
+          perSecond: callsPerSecond,
+          now,
+          bookCalls: (tx, at, calls) => bookCalls(tx, callsPerSecond, at, calls),
+        });
+  const asking = placesOfAccounts(jobs);
+  // What is rare, and asks no more than it must.
+  const asksLittle = placesOfAccounts({
+    perAccount: Math.ceil(jobs.perAccount / 4),
+    perChannel: Math.max(2, Math.ceil(jobs.perChannel / 4)),
+  });
+  // A file may be a gigabyte.
+  const readsFiles = { ...placesOfAccounts({ perAccount: 1, perChannel: 2 }), width: 4 };
   const scheduler = createScheduler({
     store,
     now,
@@ -64,47 +83,26 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
     lookForDue,
     takeTask,
     planTask,
+    pace,
     ...figures,
     kinds: [
-      // A lane is a channel: three of them.
-      {
-        name: 'order',
-        wokenBy: 'capture',
-        rows: dueOrders(simulated),
-        run: payments.checkOrder,
-        width: 32,
-        laneWidth: 8,
-      },
-      { ...refunds, width: 32, laneWidth: 8 },
-      { name: 'refund-question', rows: dueQuestions(simulated), run: payments.askAboutRefund, width: 8, laneWidth: 4 },
-      { name: 'dispute', rows: dueDisputes(simulated), run: payments.checkDispute, width: 8, laneWidth: 4 },
-      { name: 'bill', wokenBy: 'bill', rows: dueBills(simulated), run: payments.workBill, width: 2, laneWidth: 1 },
-      {
-        name: 'bill-difference',
-        rows: dueDifferences(simulated),
-        run: payments.healDifference,
-        width: 8,
-        laneWidth: 4,
-      },
-      { name: 'fulfilment', rows: dueFulfilments(simulated), run: resume, width: 16, laneWidth: 4 },
-      {
-        name: 'confirmation',
-        rows: dueConfirmations(simulated),
-        run: skillpay.operations.confirmDelivery,
-        width: 8,
-        laneWidth: 4,
-      },
-      { name: 'coin-call', rows: dueCoinCalls(), run: skillpay.operations.resumeCoinCall, width: 16, laneWidth: 4 },
-      // A lane is a project, as above: its coins and its stock.
+      { name: 'order', wokenBy: 'capture', rows: dueOrders(simulated), run: payments.checkOrder, ...asking },
+      { name: 'refund', wokenBy: 'refund-check', rows: dueRefunds(simulated), run: payments.checkRefund, ...asking },
+      { name: 'refund-question', rows: dueQuestions(simulated), run: payments.askAboutRefund, ...asksLittle },
+      { name: 'dispute', rows: dueDisputes(simulated), run: payments.checkDispute, ...asksLittle },
+      { name: 'bill', wokenBy: 'bill', rows: dueBills(simulated), run: payments.workBill, ...readsFiles },
+      { name: 'bill-difference', rows: dueDifferences(simulated), run: payments.healDifference, ...asksLittle },
+      { name: 'confirmation', rows: dueConfirmations(simulated), run: confirmDelivery, ...asksLittle },
+      // A lane is a project: its handlers, its coins and its stock.
+      { name: 'fulfilment', rows: dueFulfilments(simulated), run: resume, width: 32, laneWidth: 4 },
+      { name: 'coin-call', rows: dueCoinCalls(), run: resumeCoinCall, width: 32, laneWidth: 4 },
       { name: 'effect', rows: dueEffectRows(), run: payments.doEffect, width: 8, laneWidth: 4 },
-      // A lane is an application, or a receiver across them.
       {
         name: 'delivery',
         wokenBy: 'deliver-event',
         rows: dueDeliveries(),
         run: events.deliver,
-        width: 96,
-        laneWidth: 8,
+        ...placesOfReceivers(jobs.perReceiver),
       },
     ],
     tasks: [

@@ -5,6 +5,7 @@ import { createMessageLog, type MessageLog } from '../db/message-log.ts';
 import { writeMessages } from '../db/queries/messages.ts';
 import type { Download, PayWay, Transport } from '../payments/channel.ts';
 import type { Ports } from '../payments/ports.ts';
+import { noteChannelCall } from '../jobs/pace.ts';
 import type { Base } from './base.ts';
 
 /** The way to the channels and back; what is said on it about an order is kept for the order's timeline. */
@@ -35,7 +36,14 @@ export function composeMessages({ config, store, now, log: report, metrics }: Ba
   const { timeoutMs } = config.channels;
   return {
     log,
-    transportTo: (payWay) => createTransport({ timeoutMs, recording: { payWay, now, record: log.record } }),
+    transportTo(payWay) {
+      const send = createTransport({ timeoutMs, recording: { payWay, now, record: log.record } });
+      if (config.jobs.callsPerSecond === 0) return send;
+      return (request) => {
+        noteChannelCall();
+        return send(request);
+      };
+    },
     download: createDownload({ stallMs: timeoutMs }),
     heard: ({ request, ...message }) =>
       log.record({

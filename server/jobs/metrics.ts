@@ -5,8 +5,9 @@ import type { Scheduler } from './scheduler.ts';
 export interface JobMetrics {
   worked(kind: string, failed: boolean): void;
   looked(lags: Record<string, number>): void;
-  /** Has the rows under way read whenever the figures are asked for. */
-  observe(scheduler: Pick<Scheduler, 'busy'>): void;
+  leaseLost(kind: string): void;
+  /** Has rows under way and lanes read whenever the figures are asked for. */
+  observe(scheduler: Pick<Scheduler, 'busy' | 'lanes'>): void;
 }
 
 /** Adds the figures of the scheduler to a registry. */
@@ -31,19 +32,37 @@ export function createJobMetrics(registry: Registry): JobMetrics {
     labelNames: ['kind'],
     registers: [registry],
   });
+  const lost = new Counter({
+    name: 'jobs_leases_lost_total',
+    help: 'Rows that another replica has taken while this one was still working them, by kind.',
+    labelNames: ['kind'],
+    registers: [registry],
+  });
   return {
     worked: (kind, failed) => rows.inc({ kind, result: failed ? 'failed' : 'done' }),
     looked(lags) {
       lookedAt.setToCurrentTime();
       for (const [kind, seconds] of Object.entries(lags)) lag.set({ kind }, seconds);
     },
-    observe({ busy }) {
+    leaseLost: (kind) => lost.inc({ kind }),
+    observe({ busy, lanes }) {
       const gauge: Gauge<'kind'> = new Gauge({
         name: 'jobs_rows_under_way',
         help: 'Due rows that this replica is working, by kind.',
         labelNames: ['kind'],
         registers: [registry],
         collect: () => Object.entries(busy()).forEach(([kind, count]) => gauge.set({ kind }, count)),
+      });
+      const held: Gauge<'kind' | 'channel' | 'state'> = new Gauge({
+        name: 'jobs_lanes',
+        help: 'Lanes (an account of a channel, a receiver, a project) that have due rows and no free place (full), or whose rows take long (held), by kind and channel.',
+        labelNames: ['kind', 'channel', 'state'],
+        registers: [registry],
+        collect() {
+          held.reset();
+          for (const [kind, tallies] of Object.entries(lanes()))
+            for (const { group, state, count } of tallies) held.set({ kind, channel: group, state }, count);
+        },
       });
     },
   };

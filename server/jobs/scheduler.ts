@@ -1,6 +1,7 @@
-import type { DueRows } from '../db/queries/due.ts';
+import type { DueRows } from '../db/queries/due-rows.ts';
 import type { ReadTx } from '../db/store.ts';
 import type { DueKind } from './due-kind.ts';
+import type { LaneTally } from './lanes.ts';
 import { createTimetable, type Task, type TimetablePorts } from './timetable.ts';
 import { createWorkers, type WorkerPorts } from './workers.ts';
 
@@ -32,8 +33,10 @@ export interface Scheduler {
   sweep(...kinds: string[]): Sweep;
   /** Rows under way, by kind. */
   busy(): Record<string, number>;
+  /** By kind the lanes that are full or held; only kinds that ask a channel tell their groups apart. */
+  lanes(): Record<string, LaneTally[]>;
   start(): void;
-  /** Takes nothing new and waits for what is under way, but no longer than this; leases bring back what is left. */
+  /** Takes nothing new and waits for what is under way, whose leases are kept, but no longer than this; leases bring back what is left. */
   stop(deadlineMs: number): Promise<void>;
 }
 
@@ -44,11 +47,11 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
   const { kinds, store, now, log, lookForDue, looked, lookMs = LOOK_MS } = parts;
   const all = kinds.map((kind) => ({ ...kind, workers: createWorkers(kind, parts) }));
   const timetable = createTimetable(parts.tasks, parts);
-  let state: 'new' | 'started' | 'stopped' = 'new';
+  let state: 'new' | 'started' | 'stopping' | 'stopped' = 'new';
   let timer: NodeJS.Timeout | undefined;
   let blindSince: Date | undefined;
   let looking: Promise<void> | undefined;
-  return { wake, sweep, busy, start, stop };
+  return { wake, sweep, busy, lanes, start, stop };
 
   function wake(by: string, row: object): void {
     if (state !== 'started') return;
@@ -74,10 +77,23 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
     return Object.fromEntries(all.map(({ name, workers }) => [name, workers.busy]));
   }
 
+  function lanes(): Record<string, LaneTally[]> {
+    return Object.fromEntries(
+      all.map(({ name, asksChannel, workers }) => [name, asksChannel ? workers.tally() : inOne(workers.tally())]),
+    );
+  }
+
   function start(): void {
     if (state !== 'new') return;
     state = 'started';
-    looking = look();
+    looking = beat();
+  }
+
+  /** Once a second: what is under way stays ours, and what is due is looked for. */
+  async function beat(): Promise<void> {
+    await Promise.all(all.map(({ workers }) => workers.renew()));
+    if (state === 'started') await look();
+    if (state === 'started' || state === 'stopping') timer = setTimeout(() => void (looking = beat()), lookMs).unref();
   }
 
   async function look(): Promise<void> {
@@ -99,18 +115,32 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
       if (!blindSince) log('error', 'jobs could not look for due rows', { error });
       blindSince ??= now();
     }
-    if (state === 'started') timer = setTimeout(() => void (looking = look()), lookMs).unref();
   }
 
   async function stop(deadlineMs: number): Promise<void> {
-    state = 'stopped';
-    clearTimeout(timer);
+    if (state === 'new') state = 'stopped';
+    if (state === 'started') state = 'stopping';
     const ends = [looking, ...all.map(({ workers }) => workers.stop()), timetable.stop()];
-    const done = Promise.all(ends).then(() => true);
+    const done = Promise.all(ends).then(async () => {
+      state = 'stopped';
+      await looking;
+      return true;
+    });
     const deadline = Promise.withResolvers<boolean>();
     const impatience = setTimeout(() => deadline.resolve(false), deadlineMs);
     if (!(await Promise.race([done, deadline.promise])))
       log('warn', 'stopped before every job had ended; their leases bring them back', { busy: busy() });
     clearTimeout(impatience);
+    state = 'stopped';
+    clearTimeout(timer);
   }
+}
+
+/** The tallies of all groups together: who they are is nobody's business but the kind's. */
+function inOne(tallies: readonly LaneTally[]): LaneTally[] {
+  return (['full', 'held'] as const).map((state) => ({
+    group: '',
+    state,
+    count: tallies.reduce((sum, tally) => sum + (tally.state === state ? tally.count : 0), 0),
+  }));
 }

@@ -1,14 +1,18 @@
-import type { Claim, DueRow } from '../db/queries/due.ts';
-import type { Store } from '../db/store.ts';
-import type { DueKind, Log } from './due-kind.ts';
+import type { DueRow } from '../db/queries/due-rows.ts';
+import type { Tx } from '../db/store.ts';
+import type { DueKind } from './due-kind.ts';
+import { Lanes, type LaneTally } from './lanes.ts';
+import { createLeases, type LeasePorts } from './leases.ts';
+import type { Pace } from './pace.ts';
 
 /** What the workers of one kind need. */
-export interface WorkerPorts {
-  store: Store;
-  now: () => Date;
-  log: Log;
+export interface WorkerPorts extends LeasePorts {
   /** Called when a row was worked. */
   worked?: (kind: string, failed: boolean) => void;
+  /** Keeps the lanes of kinds that ask a channel to a rate; left out = there is none. */
+  pace?: Pace | undefined;
+  /** From one claim of a backlog to the next; tests have other times. */
+  gatherMs?: number;
 }
 
 /** Works the due rows of one kind: a row begins as soon as it is claimed, and nobody waits for the slowest. */
@@ -17,47 +21,61 @@ export interface Workers {
   wake(id?: string): void;
   /** Works until nothing is due; returns how many rows were worked. */
   drain(): Promise<number>;
+  /** Prolongs the leases of what is under way, when it is time; to be called about once a second. */
+  renew(): Promise<void>;
   /** Rows under way. */
   readonly busy: number;
+  /** Lanes that are full or held. */
+  tally(): LaneTally[];
   /** Takes nothing new; resolves when nothing is under way. */
   stop(): Promise<void>;
 }
 
 /** Names beyond this many are found by the next look, as every due row is. */
 const MOST_NAMED = 1_000;
+/** Most names of one claim. */
+const NAMES = 32;
+/** A claim is a commit, whatever it brings: places that become free in this time are filled together. */
+const GATHER_MS = 20;
 
 /** Makes the workers of one kind. */
-export function createWorkers(kind: DueKind, { store, now, log, worked }: WorkerPorts): Workers {
-  /** A commit's own row may take half as many places again, so that a backlog does not keep it waiting. */
-  const withReserve = { width: andHalf(kind.width), laneWidth: andHalf(kind.laneWidth) };
-  const batch = Math.min(kind.width, kind.laneWidth);
-  const lanes = new Map<string, number>();
+export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
+  const { store, now, log, leaseMs, worked, gatherMs = GATHER_MS } = ports;
+  const pace = kind.asksChannel ? ports.pace : undefined;
+  const lanes = new Lanes(kind);
+  const leases = createLeases(kind, ports);
   const named = new Set<string>();
-  let busy = 0;
   let started = 0;
   let claiming = false;
   let stopped = false;
-  /** There may be more than what was claimed. */
-  let more = false;
-  /** Lanes that were full when nothing else was found: they may have rows that are due. */
-  const heldBack = new Set<string>();
+  /** There may be lanes with due rows that are not known. */
+  let unseen = false;
   let namedFirst = true;
+  let claimedAt = Number.NEGATIVE_INFINITY;
+  let timer: NodeJS.Timeout | undefined;
   let failure: unknown;
   let quiet = Promise.withResolvers<void>();
   return {
     wake,
     drain,
-    get busy() {
-      return busy;
+    renew() {
+      lanes.tidy(now().getTime());
+      return leases.renew();
     },
+    get busy() {
+      return lanes.underWay;
+    },
+    tally: () => lanes.tally(now().getTime()),
     async stop() {
       stopped = true;
+      clearTimeout(timer);
+      timer = undefined;
       await untilQuiet();
     },
   };
 
   function wake(id?: string): void {
-    if (id === undefined || named.size >= MOST_NAMED) more = true;
+    if (id === undefined || named.size >= MOST_NAMED) unseen = true;
     else named.add(id);
     void fill();
   }
@@ -67,10 +85,11 @@ export function createWorkers(kind: DueKind, { store, now, log, worked }: Worker
     if (claiming) return;
     claiming = true;
     try {
-      for (let claim = nextClaim(); claim; claim = nextClaim()) await take(claim);
+      while (!stopped && (await takeSome()));
     } catch (error) {
       named.clear();
-      more = false;
+      unseen = false;
+      lanes.forgetWaiting();
       failure = error;
       log('error', 'due rows could not be claimed', { kind: kind.name, error });
     } finally {
@@ -79,67 +98,76 @@ export function createWorkers(kind: DueKind, { store, now, log, worked }: Worker
     }
   }
 
-  function nextClaim(): Required<Claim> | undefined {
-    if (stopped) return undefined;
-    // A claim of a backlog waits for some free places: each claim is a commit, whatever it brings.
-    const hasRoom = kind.width - busy >= batch;
-    const byName = named.size > 0 && (namedFirst || !more || !hasRoom);
-    if (!byName && !(more && hasRoom)) return undefined;
-    const { width, laneWidth } = byName ? withReserve : kind;
-    const limit = Math.min(batch, width - busy);
-    if (limit <= 0) return undefined;
-    const full = [...lanes].flatMap(([lane, rows]) => (rows >= laneWidth ? [lane] : []));
-    namedFirst = !byName;
-    // A wake that comes during the claim is about a row that the claim may not see.
-    if (!byName) more = false;
-    return { now: now(), limit, full, only: byName ? takeNames(limit) : [] };
+  /** Claims once, names and the backlog in turns; false when there is nothing to claim now. */
+  async function takeSome(): Promise<boolean> {
+    const ways = namedFirst ? [takeNamed, takeBacklog] : [takeBacklog, takeNamed];
+    for (const take of ways)
+      if (await take()) {
+        namedFirst = take === takeBacklog;
+        return true;
+      }
+    return false;
   }
 
-  function takeNames(limit: number): string[] {
-    const names = [...named.values().take(limit)];
-    for (const name of names) named.delete(name);
-    return names;
+  async function takeNamed(): Promise<boolean> {
+    const { limit, ...full } = lanes.reserve(now().getTime());
+    const ids = [...named.values().take(Math.max(0, Math.min(limit, NAMES)))];
+    if (ids.length === 0) return false;
+    for (const id of ids) named.delete(id);
+    await begin((tx) => kind.rows.claimNamed(tx, { now: now(), leaseMs, ids, ...full }));
+    return true;
   }
 
-  async function take(claim: Required<Claim>): Promise<void> {
-    const rows = await store.transaction((tx) => kind.rows.claim(tx, claim));
-    const isShort = rows.length < (claim.only.length || claim.limit);
-    if (isShort) for (const lane of claim.full) heldBack.add(lane);
-    else if (claim.only.length === 0) more = true;
+  async function takeBacklog(): Promise<boolean> {
+    const soonerMs = claimedAt + gatherMs - performance.now();
+    if (soonerMs > 0 && (unseen || lanes.hasWaiting)) return later(soonerMs);
+    if (unseen) {
+      // A wake that comes during the look is about a row that the look may not see.
+      unseen = false;
+      lanes.found(await store.read((tx) => kind.rows.lanes(tx, now())));
+    }
+    if (!lanes.hasWaiting) return unseen;
+    const { rooms, limited } = lanes.rooms(now().getTime(), pace?.allowance);
+    if (rooms.size === 0) return pace && limited.size > 0 ? later(Math.min(...[...limited].map(pace.waitMs))) : false;
+    claimedAt = performance.now();
+    const begun = await begin((tx) => kind.rows.claim(tx, { now: now(), leaseMs, rooms }));
+    for (const [lane, room] of rooms) if ((begun.get(lane) ?? 0) < room) lanes.exhausted(lane);
+    return true;
+  }
+
+  /** Claims and begins; gives how many rows of each lane there were. */
+  async function begin(claim: (tx: Tx) => Promise<DueRow[]>): Promise<ReadonlyMap<string, number>> {
+    const rows = pace ? await store.transaction((tx) => booked(pace, tx, claim)) : await store.autocommit(claim);
     for (const row of rows) void work(row);
-    takeHeldBack();
+    return countLanes(rows);
   }
 
-  async function work({ id, lane, beside }: DueRow): Promise<void> {
-    busy += 1;
+  async function work(row: DueRow): Promise<void> {
+    const { id, lane } = row;
+    const place = lanes.begin(lane, now().getTime());
+    const held = leases.hold(row);
     started += 1;
-    const mine = beside ? [lane, beside] : [lane];
-    for (const one of mine) lanes.set(one, (lanes.get(one) ?? 0) + 1);
     let failed = false;
     try {
-      await kind.run(id);
+      await (pace ? pace.counted(lane, () => kind.run(id)) : kind.run(id));
     } catch (error) {
       failed = true;
       log('error', 'a due row could not be handled', { kind: kind.name, id, error });
     }
     worked?.(kind.name, failed);
-    busy -= 1;
-    for (const one of mine) {
-      const others = (lanes.get(one) ?? 1) - 1;
-      if (others === 0) lanes.delete(one);
-      else lanes.set(one, others);
-    }
-    takeHeldBack();
+    leases.drop(held);
+    lanes.end(place, now().getTime());
     void fill();
     tellQuiet();
   }
 
-  function takeHeldBack(): void {
-    for (const lane of heldBack) {
-      if ((lanes.get(lane) ?? 0) >= kind.laneWidth) continue;
-      heldBack.delete(lane);
-      more = true;
-    }
+  /** Comes back to it without being woken; says that there is nothing to claim now. */
+  function later(ms: number): false {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      void fill();
+    }, ms);
+    return false;
   }
 
   async function drain(): Promise<number> {
@@ -147,7 +175,7 @@ export function createWorkers(kind: DueKind, { store, now, log, worked }: Worker
     failure = undefined;
     for (let round = -1; started > round && !stopped;) {
       round = started;
-      more = true;
+      unseen = true;
       void fill();
       await untilQuiet();
       if (failure !== undefined) throw failure;
@@ -155,18 +183,29 @@ export function createWorkers(kind: DueKind, { store, now, log, worked }: Worker
     return started - before;
   }
 
+  function isQuiet(): boolean {
+    return !claiming && lanes.underWay === 0 && timer === undefined;
+  }
+
   async function untilQuiet(): Promise<void> {
-    while (claiming || busy > 0) await quiet.promise;
+    while (!isQuiet()) await quiet.promise;
   }
 
   function tellQuiet(): void {
-    if (claiming || busy > 0) return;
+    if (!isQuiet()) return;
     quiet.resolve();
     quiet = Promise.withResolvers<void>();
   }
 }
 
-/** Half as many again. */
-function andHalf(places: number): number {
-  return places + Math.ceil(places / 2);
+async function booked(pace: Pace, tx: Tx, claim: (tx: Tx) => Promise<DueRow[]>): Promise<DueRow[]> {
+  const rows = await claim(tx);
+  if (rows.length > 0) await pace.book(tx, countLanes(rows));
+  return rows;
+}
+
+function countLanes(rows: readonly DueRow[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { lane } of rows) counts.set(lane, (counts.get(lane) ?? 0) + 1);
+  return counts;
 }

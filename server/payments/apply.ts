@@ -6,6 +6,7 @@ import { type Move, ORDER_MOVES, REFUND_MOVES } from './core/moves.ts';
 import { recountOrder } from './limits.ts';
 import { jsonable, raiseException, resolveExceptions, runEffect, tellOrder, tellRefund } from './follow-ups.ts';
 import type { OrderState, RefundState } from './order.ts';
+import { laneOf } from './numbers.ts';
 import type { Ports } from './ports.ts';
 import { MerchantNumberUsed } from './refusals.ts';
 
@@ -130,7 +131,8 @@ export async function noteEffects(tx: Tx, order: OrderRow, effectsDue: boolean):
 }
 
 async function openRefund(ports: Ports, tx: Tx, order: OrderRow, opened: OpenedRefund): Promise<Rows> {
-  const { rule, row: refund, sums } = opened;
+  const { rule, sums } = opened;
+  const refund = { ...opened.row, lane: laneOf(order) };
   if (!isListed(REFUND_MOVES, rule, null, refund.state)) throw new ImpossibleMove(rule, null, refund.state);
   // Only a merchantRefundNo that another order took in this very moment is in the way.
   if (!(await tx.refunds.insertIfNew(refund)))

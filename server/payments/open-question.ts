@@ -6,7 +6,7 @@ import { unanswered } from './core/decide-question.ts';
 import { later } from './core/plan.ts';
 import { explainedBy } from './core/unexplained.ts';
 import { raiseException, resolveExceptions } from './follow-ups.ts';
-import { numberAtChannel } from './numbers.ts';
+import { laneOf, numberAtChannel } from './numbers.ts';
 import type { Ports } from './ports.ts';
 
 /** No channel allows more refunds of one order; what names more is listed instead of asked about. */
@@ -54,7 +54,7 @@ export async function openQuestion(
     finishedAt: null,
   };
   if (found) await tx.refundQuestions.update({ id }, fresh);
-  else await tx.refundQuestions.insert({ id, orderNo, number, ...fresh });
+  else await tx.refundQuestions.insert({ id, orderNo, number, lane: laneOf(order), ...fresh });
   return id;
 }
 

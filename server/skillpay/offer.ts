@@ -7,6 +7,7 @@ import { afterIntent } from '../payments/ask.ts';
 import type { Channel } from '../payments/channel.ts';
 import { digest, type KeyClaim } from '../payments/idempotency.ts';
 import { majorNumber } from '../payments/money.ts';
+import { laneOf } from '../payments/numbers.ts';
 import { payeeOf } from '../payments/payee.ts';
 import { agentBill } from './alipay-agents.ts';
 import { lockPair, readPair } from './claim.ts';
@@ -99,6 +100,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
       agentTradeNo: null,
       confirmAt: null,
       confirmTries: 0,
+      lane: laneOf(order),
       successor: null,
       fulfilment: 'none',
       fencing: 0,

@@ -1,10 +1,16 @@
-// A channel that always says yes: Alipay's gateway for precreate, signed. Both programs of the benchmark call it.
-// Its private key comes as PEM in BENCH_CHANNEL_KEY; it prints its address as its only line.
+// Alipay's gateway, signed: every create is accepted, every query says after 20 ms that nobody has paid. Connections of
+// another channel are accepted and never answered. All programs of the benchmark call it; `GET /stats` says what was asked so
+// far. Its private key comes as PEM in BENCH_CHANNEL_KEY; it prints its address as its only line.
 import { createPrivateKey, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
+const ANSWERS_AFTER_MS = 20;
+
+/** What was asked; `heldMs` are the silent calls that were given up. */
+const stats = { queried: 0, silent: 0, silentNow: 0, mostSilent: 0, heldMs: [] as number[] };
 const key = createPrivateKey(process.env['BENCH_CHANNEL_KEY'] ?? '');
 
 async function read(req: IncomingMessage): Promise<string> {
@@ -21,16 +27,42 @@ function signed(text: string): Promise<string> {
   });
 }
 
+/** What the gateway says to a method; undefined = it has none such. */
+const METHODS: Readonly<Record<string, (out_trade_no: string | undefined) => Promise<object>>> = {
+  'alipay.trade.precreate': async (out_trade_no) => ({ out_trade_no, qr_code: `https://qr.example/${out_trade_no}` }),
+  async 'alipay.trade.query'(out_trade_no) {
+    await sleep(ANSWERS_AFTER_MS);
+    stats.queried += 1;
+    return { out_trade_no, trade_no: '', trade_status: 'WAIT_BUYER_PAY', total_amount: '12.50' };
+  },
+};
+
+function keepSilent({ socket }: IncomingMessage): void {
+  const since = performance.now();
+  stats.silent += 1;
+  stats.silentNow += 1;
+  stats.mostSilent = Math.max(stats.mostSilent, stats.silentNow);
+  socket.once('close', () => {
+    stats.silentNow -= 1;
+    stats.heldMs.push(Math.round(performance.now() - since));
+  });
+}
+
 const server = createServer(async (req, res) => {
+  if (req.url === '/stats') return void res.end(JSON.stringify(stats));
+  if (/^\/(wechat|paypal)\//.test(req.url ?? '')) return keepSilent(req);
+  if (!req.url?.startsWith('/alipay/')) return void res.writeHead(404).end();
   const form = new URLSearchParams(await read(req));
-  if (form.get('method') !== 'alipay.trade.precreate') return void res.writeHead(404).end();
+  const method = form.get('method') ?? '';
   const { out_trade_no } = JSON.parse(form.get('biz_content') ?? '{}') as { out_trade_no?: string };
-  const qr_code = `https://qr.example/${out_trade_no}`;
-  const answer = JSON.stringify({ code: '10000', msg: 'Success', out_trade_no, qr_code });
+  const said = await METHODS[method]?.(out_trade_no);
+  if (!said) return void res.writeHead(404).end();
+  const answer = JSON.stringify({ code: '10000', msg: 'Success', ...said });
   res.setHeader('content-type', 'application/json');
-  res.end(`{"alipay_trade_precreate_response":${answer},"sign":"${await signed(answer)}"}`);
+  res.end(`{"${method.replaceAll('.', '_')}_response":${answer},"sign":"${await signed(answer)}"}`);
 });
 server.keepAliveTimeout = 60_000;
+server.requestTimeout = 0;
 server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}\n`);

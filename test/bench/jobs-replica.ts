@@ -6,12 +6,16 @@ import { planTask, takeTask } from '../../server/db/queries/timetable.ts';
 import { openDatabase } from '../../server/db/orm.ts';
 import { createStore } from '../../server/db/store.ts';
 import { createScheduler } from '../../server/jobs/scheduler.ts';
+import { placesOfAccounts } from '../../server/jobs/widths.ts';
 
 const { url, works } = JSON.parse(process.env['BENCH_JOBS'] ?? '{}') as { url: string; works: boolean };
 const database = await openDatabase({ kind: 'postgres', url });
 const store = createStore(database, (by, row) => scheduler.wake(by, row));
 const tell = (what: string, orderNo: string) =>
   process.stdout.write(`${what} ${orderNo} ${performance.timeOrigin + performance.now()}\n`);
+
+/** As many as the service has by default. */
+const PLACES = placesOfAccounts({ perAccount: 16, perChannel: 32 });
 
 async function work(orderNo: string): Promise<void> {
   if (orderNo.startsWith('W')) tell('began', orderNo);
@@ -25,7 +29,7 @@ const scheduler = createScheduler({
   lookForDue,
   takeTask,
   planTask,
-  kinds: [{ name: 'order', wokenBy: 'capture', rows: dueOrders(true), run: work, width: 32, laneWidth: 8 }],
+  kinds: [{ name: 'order', wokenBy: 'capture', rows: dueOrders(true), run: work, ...PLACES }],
   tasks: [],
 });
 if (works) scheduler.start();

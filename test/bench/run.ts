@@ -1,12 +1,14 @@
-// `npm run bench [-- --only token,pay,jobs --rounds 5 --seconds 2 --large --soak 10 --before DIR]`: each figure beside a
-// baseline, in one run; DIR is another checkout, built, which is measured in turns with this one.
+// `npm run bench [-- --only token,pay,jobs --rounds 5 --seconds 2 --workers 1 --large --soak 10 --before DIR]`: each figure
+// beside a baseline, in one run; DIR is another checkout, built, which is measured in turns with this one.
 // It brings its own PostgreSQL (fsync on), its own channel and the bare program, and ends by itself. `--large` goes on to ten
-// million orders and bills of a million lines, which takes most of an hour; `--soak 10` asks for ten minutes.
+// million orders, 100,000 due checks and bills of a million lines, which takes most of an hour; `--workers` are those that make
+// the checks; `--soak 10` asks for ten minutes.
 import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Line, table } from './figures.ts';
+import { measureChecks } from './checks.ts';
 import { measureCoinCalls } from './coins.ts';
 import { measureBills } from './bills.ts';
 import { measureEmbeddedStarts } from './embedded-starts.ts';
@@ -28,6 +30,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '2' },
     connections: { type: 'string', default: '8' },
+    workers: { type: 'string', default: '1' },
     large: { type: 'boolean', default: false },
     before: { type: 'string' },
     soak: { type: 'string' },
@@ -60,7 +63,8 @@ try {
   if (wanted('embedded')) report([await measureEmbeddedStarts(stage.processes, effort.rounds)]);
   if (wanted('payctl')) report(await measurePayctl(stage, effort.rounds * 3));
   if (wanted('coins')) report(await measureCoinCalls(stage));
-  if (wanted('jobs')) report(await measureJobs(stage));
+  if (wanted('jobs') || wanted('wakes')) report(await measureJobs(stage));
+  if (wanted('jobs') || wanted('checks')) report(await measureChecks(stage, values.workers, values.large));
   if (wanted('bills')) report(await measureBills(stage, values.large));
   if (wanted('paid')) report(await measurePaidOrders(stage, values.large));
   if (wanted('growth')) report(await measureGrowth(stage, values.large));

@@ -19,6 +19,8 @@ export interface Stage {
   onCopy(name: string, env?: Record<string, string>, through?: 'channel' | 'simulator'): Promise<Service>;
   /** The same of the other checkout, on a copy of its own schema. */
   onCopyBefore?: Stage['onCopy'];
+  /** Of the application and of the channel. */
+  keys: Keys;
   close(): Promise<void>;
 }
 
@@ -45,7 +47,8 @@ export interface Service extends Caller {
   sql(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
 }
 
-interface Keys {
+/** Two pairs, as PEM. */
+export interface Keys {
   app: { privateKey: string; publicKey: string };
   channel: { privateKey: string; publicKey: string };
 }
@@ -98,7 +101,7 @@ export async function openStage(beforePayctl?: string): Promise<Stage> {
         channelKey: keys.channel.publicKey,
       },
     });
-    return { processes, service, bare, bareEnvironment, ...beside, onCopy, close };
+    return { processes, service, bare, bareEnvironment, ...beside, keys, onCopy, close };
   } catch (error) {
     await close();
     throw error;
@@ -185,7 +188,7 @@ async function startService({ processes, channel, password, sql, ...given }: ToS
   await untilHealthy(url, child);
   const login = await post(`${url}/api/v1/login`, { username: 'bench', password });
   const adminToken = String(dataOf(login)['token']);
-  if (channel) await post(`${url}/api/v1/payment/config/alipay`, configuration(channel.keys), adminToken);
+  if (channel) await post(`${url}/api/v1/payment/config/alipay`, alipayConfiguration(channel.keys), adminToken);
   const scopes = ['payment:write', 'payment:read', 'skillpay:call', 'coin:write'];
   const app = dataOf(await post(`${url}/api/v1/api-apps`, { name: 'bench', project: 'default', scopes }, adminToken));
   const address = { url, pid: child.pid! };
@@ -193,12 +196,27 @@ async function startService({ processes, channel, password, sql, ...given }: ToS
   return { ...caller, child, payctl: given.payctl, env, adminToken, sql };
 }
 
-function configuration({ app, channel }: Keys): object {
+/** An account of Alipay at a channel of the benchmark's own. */
+export function alipayConfiguration({ app, channel }: Keys, appId = '2021000000000001'): object {
   return {
     mode: 'simulator',
-    appId: '2021000000000001',
+    appId,
     alipay_app_key: app.privateKey,
     alipay_public_key: channel.publicKey,
+  };
+}
+
+/** An account of WeChat Pay at a channel of the benchmark's own. */
+export function wechatConfiguration({ app, channel }: Keys, mchid: string): object {
+  return {
+    mode: 'simulator',
+    mchid,
+    appId: 'wx0000000000000001',
+    apiV3Key: '0123456789abcdef0123456789abcdef',
+    merchantSerial: '1DDE55AD98ED71D6EDD4A4A16996DE7B47773A8C',
+    publicKeyId: 'PUB_KEY_ID_1',
+    wechat_merchant_key: app.privateKey,
+    wechat_public_key: channel.publicKey,
   };
 }
 

@@ -10,7 +10,7 @@ test('only apply writes orders, refunds and their history', (t) => {
   t.deepEqual(writers, ['server/payments/apply.ts']);
 });
 
-test('statements beside it set nothing but a lease, the mark of held stock and words about a payer, and remove what was never paid', (t) => {
+test('statements beside it set nothing but a lease (and with it the lane of a row that has none), the mark of held stock and words about a payer, and remove what was never paid', (t) => {
   const statement =
     /\b(insert into|delete from|update)\s+"?(?:orders|refunds|moves|\$\{table\})"?(?:\s+(?!set\b)\w+)?\s+(set\s+[\w${}]+|\(|where\s+\w+)/g;
   const found = server.flatMap(({ path, text }) =>
@@ -21,7 +21,8 @@ test('statements beside it set nothing but a lease, the mark of held stock and w
     'server/db/queries/bill-retention.ts: delete from (',
     'server/db/queries/catalog.ts: update set stock_held',
     'server/db/queries/catalog.ts: update set stock_held',
-    'server/db/queries/due.ts: update set ${lease}',
+    'server/db/queries/due-rows.ts: update set ${lease}',
+    'server/db/queries/due-rows.ts: update set ${lease}',
     'server/db/queries/forget.ts: update set outcome',
     'server/db/queries/forget.ts: update set reason',
     'server/db/queries/forget.ts: update set subject',

@@ -8,6 +8,7 @@ import { operatorRepairs } from '../../server/payments/operator.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../support/catalog-world.ts';
 import { orderRow, refundRow } from '../support/core-rows.ts';
 import { postgresDatabase } from '../support/database.ts';
+import { claimDue } from '../support/due-rows.ts';
 
 const gold = { project: 'default', code: 'gold' };
 const tea = { project: 'default', code: 'tea' };
@@ -45,7 +46,7 @@ async function work({ ports, store }: CatalogWorld, after = 0): Promise<number> 
   const due = await store.read((tx) => tx.dueEffects.list({ state: 'due' }));
   const [first] = due.flatMap(({ nextAt }) => nextAt ?? []).toSorted((a, b) => a.getTime() - b.getTime());
   const now = new Date((first?.getTime() ?? Date.now() + 86_400_000) + after * 1000);
-  const rows = await store.transaction((tx) => dueEffectRows().claim(tx, { now, limit: 10 }));
+  const rows = await store.transaction((tx) => claimDue(tx, dueEffectRows(), now));
   for (const { id } of rows) await dueEffects(ports).run(id);
   return rows.length;
 }
@@ -75,7 +76,7 @@ test.serial(
     );
     await letGo();
     t.is(await work(world, -1), 0, 'not before its time');
-    const lost = await world.store.transaction((tx) => dueEffectRows().claim(tx, { now: due[0]!.nextAt!, limit: 10 }));
+    const lost = await world.store.transaction((tx) => claimDue(tx, dueEffectRows(), due[0]!.nextAt!));
     t.is(lost.length, 1, 'only the first of an order is due');
     t.is(await work(world, 59), 0, 'somebody has it');
     const { work: now } = dueEffects(world.ports);

@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { dueDeliveries } from '../../server/db/queries/due.ts';
 import { openDatabase } from '../../server/db/orm.ts';
 import { createStore } from '../../server/db/store.ts';
+import { placesOfReceivers } from '../../server/jobs/widths.ts';
 import { count } from '../support/counts.ts';
 import { createDatabase, postgresDatabase } from '../support/database.ts';
 import { deliveryScheduler, finishDelivery, insertDeliveries } from '../support/due-deliveries.ts';
@@ -174,7 +175,7 @@ async function sleepless(t: ExecutionContext) {
     arrived.push(id);
     return finishDelivery(store, id);
   };
-  const kinds = [{ name: 'delivery', rows: dueDeliveries(), run, width: 96, laneWidth: 8 }];
+  const kinds = [{ name: 'delivery', rows: dueDeliveries(), run, ...placesOfReceivers(8) }];
   deliveryScheduler(t, store, run, { kinds }).start();
   t.teardown(() => silence.resolve());
   return { store, arrived, silent: () => under };

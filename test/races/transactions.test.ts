@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import pg from 'pg';
-import { payOrder } from '../support/orders.ts';
+import { checkOrder } from '../../server/payments/check-order.ts';
+import { placeOrder, payOrder } from '../support/orders.ts';
 import { startService } from '../support/service.ts';
 import { addSkill, offerSkill, paySkill, redeemAt } from '../support/skillpay.ts';
 
@@ -39,7 +40,7 @@ function watchTransactions(t: ExecutionContext) {
   };
 }
 
-test('what merchants do all day takes few transactions', async (t) => {
+test('what merchants do all day, and jobs all night, takes few transactions', async (t) => {
   t.timeout(120_000);
   const service = await startService(t);
   const shop = await service.merchant({ scopes: ['payment:write', 'payment:read', 'skillpay:call'] });
@@ -53,6 +54,7 @@ test('what merchants do all day takes few transactions', async (t) => {
     shop.call('POST', '/api/v2/payment/pay', tea, key === undefined ? {} : { 'Idempotency-Key': key });
   // The first of a process builds its channel and notes that the application was used.
   await pay('first');
+  const open = await placeOrder(shop, {});
   const { seen, forget } = watchTransactions(t);
   const scenes: [
     string,
@@ -76,6 +78,14 @@ test('what merchants do all day takes few transactions', async (t) => {
       'the repeat of a call that was given',
       () => redeemAt(service.url, shop, offer),
       { transactions: 2, statements: 2 },
+    ],
+    [
+      'the check of an order that nobody has paid',
+      async () => {
+        await checkOrder(service.app.ports)(open);
+        return { status: 200 };
+      },
+      { transactions: 3, statements: 6 },
     ],
   ];
   for (const [what, ask, most] of scenes) {

@@ -1,34 +1,54 @@
-import type { Claim, DueRow, DueRows } from '../../server/db/queries/due.ts';
-import type { Store } from '../../server/db/store.ts';
+import type { DueRow, DueRows } from '../../server/db/queries/due-rows.ts';
+import type { Store, Tx } from '../../server/db/store.ts';
 
-/** Due rows in memory, oldest first, and a store that hands nothing over. */
+/** A due row of a test; who claims it has it until the end of time. */
+export type FakeRow = Pick<DueRow, 'id' | 'lane'>;
+
+/** Due rows in memory, the oldest first, and a store that hands nothing over. */
 export interface FakeRows {
   rows: DueRows;
   store: Store;
-  due: DueRow[];
-  claims: Claim[];
-  /** Called before a claim answers. */
-  beforeAnswer: (claim: Claim) => Promise<void> | void;
+  due: FakeRow[];
+  /** How many rows each claim asked for, or the names that it gave. */
+  claims: (number | readonly string[])[];
+  /** Called before a look or a claim answers. */
+  beforeAnswer: () => Promise<void> | void;
 }
 
+const NEVER = new Date(8.64e15);
+
 /** Rows of one kind that are due until they are claimed. */
-export function fakeRows(due: DueRow[] = []): FakeRows {
+export function fakeRows(due: FakeRow[] = []): FakeRows {
+  const take = async (asked: FakeRows['claims'][number], isWanted: (row: FakeRow) => boolean): Promise<DueRow[]> => {
+    fake.claims.push(asked);
+    const chosen = fake.due.filter(isWanted);
+    fake.due = fake.due.filter((row) => !chosen.includes(row));
+    await fake.beforeAnswer();
+    return chosen.map((row) => ({ ...row, lease: NEVER }));
+  };
   const fake: FakeRows = {
     due,
     claims: [],
     beforeAnswer: () => {},
     rows: {
       oldestLag: 'null',
-      async claim(_, claim) {
-        fake.claims.push(claim);
-        const { only = [], full = [], limit } = claim;
-        const chosen = fake.due
-          .filter(({ id, lane }) => !full.includes(lane) && (only.length === 0 || only.includes(id)))
-          .slice(0, limit);
-        fake.due = fake.due.filter((row) => !chosen.includes(row));
-        await fake.beforeAnswer(claim);
-        return chosen;
+      async lanes() {
+        const found = [...new Set(fake.due.map(({ lane }) => lane))];
+        await fake.beforeAnswer();
+        return found;
       },
+      claim(_, { rooms }) {
+        const left = new Map(rooms);
+        const asked = [...rooms.values()].reduce((sum, room) => sum + room, 0);
+        return take(asked, ({ lane }) => {
+          const room = left.get(lane) ?? 0;
+          left.set(lane, room - 1);
+          return room > 0;
+        });
+      },
+      claimNamed: (_, { ids, fullLanes = [] }) =>
+        take(ids, ({ id, lane }) => ids.includes(id) && !fullLanes.includes(lane)),
+      renew: async (_, { rows }) => rows.map(() => ({ kind: 'busy' })),
     },
     store: {
       transaction: async (work) => work({} as never),
@@ -40,6 +60,12 @@ export function fakeRows(due: DueRow[] = []): FakeRows {
 }
 
 /** `n` rows of each lane, in turns. */
-export function rowsOf(n: number, ...lanes: string[]): DueRow[] {
+export function rowsOf(n: number, ...lanes: string[]): FakeRow[] {
   return Array.from({ length: n }, (_, at) => lanes.map((lane) => ({ id: `${lane}-${at}`, lane }))).flat();
+}
+
+/** Claims of a table what is due, whatever its lane, at most so many of each. */
+export async function claimDue(tx: Tx, rows: DueRows, now: Date, room = 100): Promise<DueRow[]> {
+  const lanes = await rows.lanes(tx, now);
+  return rows.claim(tx, { now, rooms: new Map(lanes.map((lane) => [lane, room])) });
 }

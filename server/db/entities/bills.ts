@@ -8,7 +8,7 @@ import type {
   DifferenceState,
 } from '../../payments/bills/bill-states.ts';
 import type { BillLineKind, Mode, PayWay } from '../../payments/channel.ts';
-import { code, instant, json, minor, text, type RowOf } from './columns.ts';
+import { code, instant, json, lane, minor, text, type RowOf } from './columns.ts';
 
 /** What a bill says of itself; minor units as text. */
 export interface StoredTotals {
@@ -63,6 +63,10 @@ export const BillEntity = defineEntity({
     {
       name: 'bills_due',
       expression: `create index "bills_due" on "bills" ("next_check_at") where next_check_at is not null`,
+    },
+    {
+      name: 'bills_due_lanes',
+      expression: `create index "bills_due_lanes" on "bills" ((pay_way || ' ' || mode || ' ' || account), "next_check_at") where next_check_at is not null`,
     },
     { name: 'bills_day', properties: ['day', 'billNo'] },
   ],
@@ -120,6 +124,8 @@ export const BillDifferenceEntity = defineEntity({
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
+    /** The account of its bill, by which due work is kept apart; null = written by the release before. */
+    lane: lane().nullable(),
     /** What the channel said when it was asked. */
     answer: json<Record<string, unknown>>().nullable(),
     createdAt: instant(),
@@ -130,6 +136,10 @@ export const BillDifferenceEntity = defineEntity({
     {
       name: 'bill_differences_due',
       expression: `create index "bill_differences_due" on "bill_differences" ("next_check_at") where next_check_at is not null`,
+    },
+    {
+      name: 'bill_differences_due_lanes',
+      expression: `create index "bill_differences_due_lanes" on "bill_differences" (coalesce(lane, ''), "next_check_at") where next_check_at is not null`,
     },
     { name: 'bill_differences_order', properties: ['orderNo'] },
     { name: 'bill_differences_state', properties: ['state', 'day', 'id'] },

@@ -42,6 +42,10 @@ export const CoinCallEntity = defineEntity({
       name: 'coin_calls_due',
       expression: `create index "coin_calls_due" on "coin_calls" ("next_attempt_at") where next_attempt_at is not null`,
     },
+    {
+      name: 'coin_calls_due_lanes',
+      expression: `create index "coin_calls_due_lanes" on "coin_calls" ("project", "next_attempt_at") where next_attempt_at is not null`,
+    },
   ],
   checks: [{ name: 'coin_calls_amount_check', expression: 'amount > 0' }],
 });

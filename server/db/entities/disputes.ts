@@ -45,6 +45,10 @@ export const DisputeEntity = defineEntity({
       expression: `create index "disputes_due" on "disputes" ("next_check_at") where next_check_at is not null`,
     },
     {
+      name: 'disputes_due_lanes',
+      expression: `create index "disputes_due_lanes" on "disputes" ((pay_way || ' ' || mode || ' ' || account), "next_check_at") where next_check_at is not null`,
+    },
+    {
       name: 'disputes_refund',
       expression: `create index "disputes_refund" on "disputes" ("refund_no") where refund_no is not null`,
     },

@@ -38,6 +38,10 @@ export const DueEffectEntity = defineEntity({
       expression: `create index "due_effects_due" on "due_effects" ("next_at") where state = 'due'`,
     },
     {
+      name: 'due_effects_due_lanes',
+      expression: `create index "due_effects_due_lanes" on "due_effects" ("project", "next_at") where state = 'due'`,
+    },
+    {
       name: 'due_effects_finished',
       expression: `create index "due_effects_finished" on "due_effects" ("finished_at") where finished_at is not null`,
     },

@@ -76,6 +76,10 @@ export const DeliveryEntity = defineEntity({
       expression: `create index "deliveries_due" on "deliveries" ("next_attempt_at") where state = 'pending'`,
     },
     {
+      name: 'deliveries_due_lanes',
+      expression: `create index "deliveries_due_lanes" on "deliveries" ((client_id || ' //' || coalesce(substring(url from '^[a-z]+://([^/\\x3f#]*)'), '')), "next_attempt_at") where state = 'pending'`,
+    },
+    {
       name: 'deliveries_finished',
       expression: `create index "deliveries_finished" on "deliveries" ("finished_at") where finished_at is not null`,
     },

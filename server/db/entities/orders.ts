@@ -122,6 +122,10 @@ export const OrderEntity = defineEntity({
       expression: `create index "orders_due" on "orders" ("next_check_at") where next_check_at is not null`,
     },
     {
+      name: 'orders_due_lanes',
+      expression: `create index "orders_due_lanes" on "orders" ((pay_way || ' ' || mode || ' ' || account), "next_check_at") where next_check_at is not null`,
+    },
+    {
       name: 'orders_open_offers',
       expression: `create index "orders_open_offers" on "orders" ("client_id") where kind = 'skillpay' and state in ('created', 'pending')`,
     },

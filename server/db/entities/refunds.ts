@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import type { RefundOrigin, RefundState } from '../../payments/order.ts';
-import { code, instant, minor, text, type RowOf } from './columns.ts';
+import { code, instant, lane, minor, text, type RowOf } from './columns.ts';
 
 /** A refund; `accepted` says whether the channel has it for sure (server/README.md, "Refunds"). */
 export const RefundEntity = defineEntity({
@@ -39,6 +39,8 @@ export const RefundEntity = defineEntity({
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
+    /** The account of its order, by which due work is kept apart; null = written by the release before. */
+    lane: lane().nullable(),
     sentAt: instant().nullable(),
     createdAt: instant(),
     finishedAt: instant().nullable(),
@@ -52,6 +54,10 @@ export const RefundEntity = defineEntity({
     {
       name: 'refunds_due',
       expression: `create index "refunds_due" on "refunds" ("next_check_at") where next_check_at is not null`,
+    },
+    {
+      name: 'refunds_due_lanes',
+      expression: `create index "refunds_due_lanes" on "refunds" (coalesce(lane, ''), "next_check_at") where next_check_at is not null`,
     },
     { name: 'refunds_created', properties: ['createdAt', 'refundNo'] },
     { name: 'refunds_client_created', properties: ['clientId', 'createdAt', 'refundNo'] },
@@ -86,6 +92,8 @@ export const RefundQuestionEntity = defineEntity({
     told: p.integer().default(1),
     nextAt: instant().nullable(),
     leasedUntil: instant().nullable(),
+    /** As of a refund. */
+    lane: lane().nullable(),
     lastAnswer: p.string().length(16).nullable(),
     createdAt: instant(),
     finishedAt: instant().nullable(),
@@ -95,6 +103,10 @@ export const RefundQuestionEntity = defineEntity({
     {
       name: 'refund_questions_due',
       expression: `create index "refund_questions_due" on "refund_questions" ("next_at") where state = 'open'`,
+    },
+    {
+      name: 'refund_questions_due_lanes',
+      expression: `create index "refund_questions_due_lanes" on "refund_questions" (coalesce(lane, ''), "next_at") where state = 'open'`,
     },
     {
       name: 'refund_questions_finished',

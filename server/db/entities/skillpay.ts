@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { code, instant, json, text, type RowOf } from './columns.ts';
+import { code, instant, json, lane, text, type RowOf } from './columns.ts';
 import type { Mode, PayWay } from '../../payments/channel.ts';
 import type { SkillResource } from './catalog.ts';
 
@@ -39,6 +39,8 @@ export const SkillOrderEntity = defineEntity({
     agentTradeNo: code().nullable(),
     confirmAt: instant().nullable(),
     confirmTries: p.integer().default(0),
+    /** The account of its order, by which confirmations are kept apart; null = written by the release before. */
+    lane: lane().nullable(),
     /** The order that took the place of this one. */
     successor: code().nullable(),
     fulfilment: p.string().length(16).$type<'none' | 'running' | 'done' | 'failed'>(),
@@ -63,8 +65,16 @@ export const SkillOrderEntity = defineEntity({
       expression: `create index "skill_orders_confirm" on "skill_orders" ("confirm_at") where confirm_at is not null`,
     },
     {
+      name: 'skill_orders_confirm_lanes',
+      expression: `create index "skill_orders_confirm_lanes" on "skill_orders" (coalesce(lane, ''), "confirm_at") where confirm_at is not null`,
+    },
+    {
       name: 'skill_orders_due',
       expression: `create index "skill_orders_due" on "skill_orders" ("next_attempt_at") where next_attempt_at is not null`,
+    },
+    {
+      name: 'skill_orders_due_lanes',
+      expression: `create index "skill_orders_due_lanes" on "skill_orders" ("project", "next_attempt_at") where next_attempt_at is not null`,
     },
   ],
 });

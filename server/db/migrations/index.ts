@@ -23,6 +23,7 @@ import { Offers } from './0023-offers.ts';
 import { AgentPay } from './0024-agent-pay.ts';
 import { AgentBills } from './0025-agent-bills.ts';
 import { MessageTexts } from './0026-message-texts.ts';
+import { DueLanes } from './0027-due-lanes.ts';
 import { RemovedHistory } from './0034-removed-history.ts';
 
 /** Every migration in order; each one only adds. */
@@ -52,5 +53,6 @@ export const MIGRATIONS = [
   { name: '0024-agent-pay', class: AgentPay },
   { name: '0025-agent-bills', class: AgentBills },
   { name: '0026-message-texts', class: MessageTexts },
+  { name: '0027-due-lanes', class: DueLanes },
   { name: '0034-removed-history', class: RemovedHistory },
 ];

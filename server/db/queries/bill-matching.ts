@@ -199,9 +199,9 @@ found as materialized (
     from unbilled_backs x),
 written as (
   insert into bill_differences as d
-         (id, bill_no, pay_way, project, day, kind, order_no, refund_no, key, ours, theirs, state, checks, next_check_at, created_at)
+         (id, bill_no, pay_way, lane, project, day, kind, order_no, refund_no, key, ours, theirs, state, checks, next_check_at, created_at)
   select distinct on (f.bill_no, f.kind, f.order_no, f.key)
-         gen_random_uuid(), f.bill_no, cast($4 as varchar), f.project, f.day, f.kind, f.order_no, f.refund_no, f.key, f.ours, f.theirs,
+         gen_random_uuid(), f.bill_no, cast($4 as varchar), cast($4 as varchar) || ' ' || cast($6 as varchar) || ' ' || cast($5 as varchar), f.project, f.day, f.kind, f.order_no, f.refund_no, f.key, f.ours, f.theirs,
          'open', 0, ${NOW}, ${NOW}
     from found f order by f.bill_no, f.kind, f.order_no, f.key
   on conflict (bill_no, kind, order_no, key) do update

@@ -1,103 +1,78 @@
 import type { ReadTx, Tx } from '../store.ts';
+import { type DueRows, type DueTable, dueRows } from './due-rows.ts';
 
-/** A row that is due is somebody's for this long; afterwards another replica takes it. */
-const LEASE_SECONDS = 60;
-
-/** A claimed row; rows of one lane wait for the same outside party. */
-export interface DueRow {
-  id: string;
-  lane: string;
-  /** A second lane that the row is in, across those of the first kind. */
-  beside?: string | null;
-}
-
-/** What to claim: at most `limit` rows, none of the lanes that are full, only the named rows if there are names. */
-export interface Claim {
-  now: Date;
-  limit: number;
-  full?: readonly string[];
-  only?: readonly string[];
-}
-
-/** Rows of one table that can be due. */
-export interface DueRows {
-  /** Leases rows that are due, oldest first, so that no other replica takes them too. */
-  claim(tx: Tx, claim: Claim): Promise<DueRow[]>;
-  /** The SQL value, with `$1` for now, of the seconds since the oldest row was due that nobody has; null for none. */
-  readonly oldestLag: string;
-}
-
-/** Orders, by channel; without `simulated` those of the simulator are frozen. */
+/** Orders, by the account at their channel. */
 export function dueOrders(simulated: boolean): DueRows {
-  return dueRows({
+  return ofAccounts(simulated, {
     table: 'orders',
     key: 'order_no',
     at: 'next_check_at',
     lease: 'leased_until',
-    lane: 'd.pay_way',
-    condition: simulated ? 'true' : `d.mode <> 'simulator'`,
+    lane: accountOf('d'),
+    condition: 'true',
   });
 }
 
-/** Refunds, by the channel of their order. */
+/** Refunds, by the account of their order. */
 export function dueRefunds(simulated: boolean): DueRows {
-  return dueRows({
+  return ofAccounts(simulated, {
     table: 'refunds',
     key: 'refund_no',
     at: 'next_check_at',
     lease: 'leased_until',
-    lane: orderColumn('pay_way'),
-    condition: simulated ? 'true' : `${orderColumn('mode')} <> 'simulator'`,
+    ...namedAfterOrder,
+    condition: 'true',
   });
 }
 
-/** Questions about refunds that a channel named, by the channel of their order. */
+/** Questions about refunds that a channel named, by the account of their order. */
 export function dueQuestions(simulated: boolean): DueRows {
-  return dueRows({
+  return ofAccounts(simulated, {
     table: 'refund_questions',
     key: 'id',
     keyType: 'uuid',
     at: 'next_at',
     lease: 'leased_until',
-    lane: orderColumn('pay_way'),
-    condition: `d.state = 'open'${simulated ? '' : ` and ${orderColumn('mode')} <> 'simulator'`}`,
+    ...namedAfterOrder,
+    covered: `d.state = 'open'`,
+    condition: 'true',
   });
 }
 
-/** Disputes that are not decided, by channel. */
+/** Disputes that are not decided, by the account at their channel. */
 export function dueDisputes(simulated: boolean): DueRows {
-  return dueRows({
+  return ofAccounts(simulated, {
     table: 'disputes',
     key: 'dispute_no',
     at: 'next_check_at',
     lease: 'leased_until',
-    lane: 'd.pay_way',
-    condition: simulated ? 'true' : `d.mode <> 'simulator'`,
+    lane: accountOf('d'),
+    condition: 'true',
   });
 }
 
-/** Bills that are to be asked for, read or compared, by channel. */
+/** Bills that are to be asked for, read or compared, by account. */
 export function dueBills(simulated: boolean): DueRows {
-  return dueRows({
+  return ofAccounts(simulated, {
     table: 'bills',
     key: 'bill_no',
     at: 'next_check_at',
     lease: 'leased_until',
-    lane: 'd.pay_way',
-    condition: simulated ? 'true' : `d.mode <> 'simulator'`,
+    lane: accountOf('d'),
+    condition: 'true',
   });
 }
 
-/** Differences between bills and orders that the channel is to be asked about, by channel. */
+/** Differences between bills and orders that the channel is to be asked about, by the account of the bill. */
 export function dueDifferences(simulated: boolean): DueRows {
-  return dueRows({
+  return ofAccounts(simulated, {
     table: 'bill_differences',
     key: 'id',
     keyType: 'uuid',
     at: 'next_check_at',
     lease: 'leased_until',
-    lane: 'd.pay_way',
-    condition: simulated ? `d.state = 'open'` : `d.state = 'open' and ${orderColumn('mode')} <> 'simulator'`,
+    ...namedAfter(`select ${accountOf('b')} from bills b where b.bill_no = t.bill_no`),
+    condition: `d.state = 'open'`,
   });
 }
 
@@ -108,20 +83,20 @@ export function dueFulfilments(simulated: boolean): DueRows {
     key: 'order_no',
     at: 'next_attempt_at',
     lease: 'next_attempt_at',
-    lane: 'd.project',
-    condition: simulated ? 'true' : `${orderColumn('mode')} <> 'simulator'`,
+    ...ofProjects,
+    condition: simulated ? 'true' : `(select o.mode from orders o where o.order_no = d.order_no) <> 'simulator'`,
   });
 }
 
-/** Deliveries that are to be confirmed to the channel whose agent paid, by project. */
+/** Deliveries that are to be confirmed to the channel whose agent paid, by the account of the order. */
 export function dueConfirmations(simulated: boolean): DueRows {
-  return dueRows({
+  return ofAccounts(simulated, {
     table: 'skill_orders',
     key: 'order_no',
     at: 'confirm_at',
     lease: 'confirm_at',
-    lane: 'd.project',
-    condition: simulated ? 'true' : `${orderColumn('mode')} <> 'simulator'`,
+    ...namedAfterOrder,
+    condition: 'true',
   });
 }
 
@@ -132,7 +107,7 @@ export function dueCoinCalls(): DueRows {
     key: 'order_no',
     at: 'next_attempt_at',
     lease: 'next_attempt_at',
-    lane: 'd.project',
+    ...ofProjects,
     condition: 'true',
   });
 }
@@ -145,28 +120,32 @@ export function dueEffectRows(): DueRows {
     keyType: 'uuid',
     at: 'next_at',
     lease: 'leased_until',
-    lane: 'd.project',
-    condition: `d.state = 'due'`,
+    ...ofProjects,
+    covered: `d.state = 'due'`,
+    condition: 'true',
   });
 }
 
-/** Deliveries to merchants, by application and by the receiver's host: many may send to one that is dead. */
+/** Deliveries to merchants, by application and receiver; each of the two is a group, for many may send to one that is dead. */
 export function dueDeliveries(): DueRows {
+  // \x3f is a question mark, which stands for a value in our statements.
+  const lane = `(d.client_id || ' //' || coalesce(substring(d.url from '^[a-z]+://([^/\\x3f#]*)'), ''))`;
   return dueRows({
     table: 'deliveries',
     key: 'id',
     keyType: 'uuid',
     at: 'next_attempt_at',
     lease: 'leased_until',
-    lane: 'd.client_id',
-    beside: `('//' || substring(d.url from '^[a-z]+://([^/?#]*)'))`,
-    condition: `d.state = 'pending'`,
+    lane,
+    groups: `string_to_array(${lane}, ' ')`,
+    covered: `d.state = 'pending'`,
+    condition: 'true',
   });
 }
 
 /** Leases one refund if it is due and nobody has it. */
 export async function claimDueRefund(tx: Tx, refundNo: string, now: Date): Promise<boolean> {
-  const claimed = await dueRefunds(true).claim(tx, { now, limit: 1, only: [refundNo] });
+  const claimed = await dueRefunds(true).claimNamed(tx, { now, ids: [refundNo] });
   return claimed.length === 1;
 }
 
@@ -177,42 +156,30 @@ export async function lookForDue(tx: ReadTx, tables: readonly DueRows[], now: Da
   return tables.map((_, at) => row?.[`due_${at}`] ?? undefined);
 }
 
-interface DueTable {
-  table: string;
-  key: string;
-  keyType?: 'text' | 'uuid';
-  at: string;
-  lease: string;
-  lane: string;
-  beside?: string;
-  condition: string;
+const ofProjects = { lane: 'd.project', groups: `'{}'::text[]` } as const;
+
+/** An account at a channel, as `laneOf` of payments/numbers.ts names it. */
+function accountOf(row: string): string {
+  return `(${row}.pay_way || ' ' || ${row}.mode || ' ' || ${row}.account)`;
 }
 
-function dueRows({ table, key, keyType = 'text', at, lease, lane, beside, condition }: DueTable): DueRows {
-  const free = lease === at ? 'true' : `(d.${lease} is null or d.${lease} <= cast($1 as timestamptz))`;
-  const due = `d.${at} <= cast($1 as timestamptz) and ${free} and ${condition}`;
-  const notBeside = beside ? `and (${beside} is null or not (${beside} = any(cast($3 as text[]))))` : '';
-  // Materialized: a plan that evaluates the limited part twice would lease more than the limit.
-  const statement = (only: string) =>
-    `with picked as materialized (
-       select d.${key} as id, ${lane} as lane, ${beside ?? 'null'} as beside from ${table} d
-        where ${due} and not (${lane} = any(cast($3 as text[]))) ${notBeside} ${only}
-        order by d.${at} limit $2 for update of d skip locked)
-     update ${table} t set ${lease} = cast($1 as timestamptz) + interval '${LEASE_SECONDS} seconds'
-       from picked where t.${key} = picked.id
-     returning picked.id::text as id, picked.lane, picked.beside`;
-  const oldest = statement('');
-  const named = statement(`and d.${key} = any(cast($4 as ${keyType}[]))`);
-  return {
-    oldestLag: `(select extract(epoch from cast($1 as timestamptz) - d.${at})::float8 from ${table} d
-                  where ${due} order by d.${at} limit 1)`,
-    claim: (tx, { now, limit, full = [], only = [] }) =>
-      only.length > 0
-        ? tx.prepared<DueRow>(named, [now, limit, full, only])
-        : tx.prepared<DueRow>(oldest, [now, limit, full]),
-  };
+/** Rows that keep the lane of what they belong to; those of the release before get it with their first claim. */
+function namedAfter(owner: string) {
+  return { lane: `coalesce(d.lane, '')`, naming: `, lane = coalesce(t.lane, (${owner}))` } as const;
 }
 
-function orderColumn(name: 'mode' | 'pay_way'): string {
-  return `(select o.${name} from orders o where o.order_no = d.order_no)`;
+const namedAfterOrder = namedAfter(`select ${accountOf('o')} from orders o where o.order_no = t.order_no`);
+
+/** A channel is a group of its accounts. Without `simulated` those of the simulator are frozen. */
+function ofAccounts(simulated: boolean, table: Omit<DueTable, 'groups'>): DueRows {
+  const part = (lane: string, place: number) => `split_part(${lane}, ' ', ${place})`;
+  const groups = `array[${part(table.lane, 1)}]`;
+  if (simulated) return dueRows({ ...table, groups });
+  const isLive = (lane: string) => `${part(lane, 2)} <> 'simulator'`;
+  return dueRows({
+    ...table,
+    groups,
+    condition: `${table.condition} and ${isLive(table.lane)}`,
+    open: isLive('s.lane'),
+  });
 }

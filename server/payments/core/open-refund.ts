@@ -168,6 +168,7 @@ function blankRefund({ orderNo, clientId, project, currency }: OrderRow, refundN
     checks: 0,
     nextCheckAt: null,
     leasedUntil: null,
+    lane: null,
     sentAt: null,
     createdAt: now,
     finishedAt: null,

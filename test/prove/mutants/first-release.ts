@@ -141,9 +141,9 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   {
     name: 'the deliveries of one application take all places',
     from: 'first release',
-    file: 'server/jobs/workers.ts',
-    find: 'const full = [...lanes].flatMap(([lane, rows]) => (rows >= laneWidth ? [lane] : []));',
-    put: 'const full = [...lanes].flatMap(([lane]) => (laneWidth < 0 ? [lane] : []));',
+    file: 'server/jobs/lanes.ts',
+    find: 'if (lane.places.size + got >= this.#widths.laneWidth || !uses.hasRoom(lane, lane.places.size + got)) continue;',
+    put: 'if (this.#underWay + got >= 96) continue;',
     killedBy: witnessed('test/races/jobs.test.ts', '1,200 due deliveries of an application*'),
   },
   {

@@ -1,6 +1,7 @@
 import { migrate } from '../../../server/db/migrate.ts';
 import { openDatabase } from '../../../server/db/orm.ts';
-import { type DueRows, dueEffectRows, dueOrders, dueQuestions, dueRefunds } from '../../../server/db/queries/due.ts';
+import { dueEffectRows, dueOrders, dueQuestions, dueRefunds } from '../../../server/db/queries/due.ts';
+import type { DueRows } from '../../../server/db/queries/due-rows.ts';
 import { createStore, type ReadTx, type Store, type Tx } from '../../../server/db/store.ts';
 import { indexedStore, type IndexedStore, type Written } from '../memory/indexed-store.ts';
 import {
@@ -78,7 +79,7 @@ function thingOf({ kind, key, at }: (typeof KINDS)[number], row: AnyRow): DueThi
   return { kind, id: String(row[key]), orderNo: String(row['orderNo']), at: moment };
 }
 
-/** As `db/queries/due.ts` leases what is claimed. */
+/** As `db/queries/due-rows.ts` leases what is claimed. */
 const LEASE_MS = 60_000;
 
 interface Claimable {
@@ -122,7 +123,7 @@ export async function openPglite(): Promise<{ empty(): Promise<WorldDatabase>; c
         const rows = await tx.sql<Omit<DueThing, 'at'> & { at: string }>(SCHEDULE);
         return rows.map((row) => ({ ...row, at: Math.round(Number(row.at)) }));
       }),
-    claim: async (tx, kind, id, now) => (await DUE_ROWS[kind].claim(tx, { now, limit: 1, only: [id] })).length === 1,
+    claim: async (tx, kind, id, now) => (await DUE_ROWS[kind].claimNamed(tx, { now, ids: [id] })).length === 1,
     snapshot: () =>
       store.read(async (tx) => {
         const all: [TableName, readonly AnyRow[]][] = [];

@@ -25,7 +25,7 @@ function stage() {
       ),
   };
   const store = { autocommit: async (work: (of: typeof tx) => Promise<void>) => work(tx) };
-  const config = { channels: { timeoutMs: 5000 } };
+  const config = { channels: { timeoutMs: 5000 }, jobs: { callsPerSecond: 0 } };
   const base = { config, store, now: () => at, log: () => {}, metrics: createMetrics() } as unknown as Base;
   return { rows, messages: composeMessages(base) };
 }

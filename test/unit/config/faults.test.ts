@@ -205,6 +205,13 @@ test('Debug is for this machine: beyond loopback it is refused unless that is sa
   t.deepEqual(Object.keys(faultsOf({ ...production, ...debug, PAY_SERVER_ALLOW_REMOTE_DEBUG: 'true' })), ['Debug']);
 });
 
+test('a channel has room for two accounts at least', (t) => {
+  const faults = faultsOf({ PAY_JOBS_PER_ACCOUNT: '20', PAY_JOBS_PER_CHANNEL: '39' });
+  t.deepEqual(Object.keys(faults), ['Jobs.PerChannel']);
+  t.regex(JSON.stringify(faults), /at least 40, twice Jobs\.PerAccount/);
+  t.deepEqual(faultsOf({ PAY_JOBS_PER_ACCOUNT: '20', PAY_JOBS_PER_CHANNEL: '40' }), {});
+});
+
 test('secrets that look like samples are refused wherever others can reach the service', (t) => {
   const sample = { ...secrets, PAY_JWT_SECRET_KEY: 'change-me-change-me-change-me-change-me' };
   const typed = { ...secrets, PAY_SECURITY_MASTER_KEY: Buffer.alloc(32, 7).toString('base64') };

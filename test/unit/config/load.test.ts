@@ -43,6 +43,7 @@ test('with nothing set, the defaults of the contract hold', (t) => {
     simulator: { listen: { host: '127.0.0.1', port: 8081 }, url: undefined, dir: `${cwd}/data/simulator` },
     channels: { timeoutMs: 6000, confirmAbove: 1000 },
     approval: { refundAbove: 0 },
+    jobs: { perAccount: 16, perChannel: 32, perReceiver: 8, callsPerSecond: 0 },
     explorer: { enabled: true },
     metrics: { listen: { host: '127.0.0.1', port: 9464 } },
     log: { level: 'info' },

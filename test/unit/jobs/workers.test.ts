@@ -8,12 +8,12 @@ import { until } from '../../support/service.ts';
 function workersOf(fake: FakeRows, run: DueKind['run'], { width = 8, laneWidth = 4, logged = [] as string[] } = {}) {
   const kind = { name: 'thing', rows: fake.rows, run, width, laneWidth };
   const log = (_: string, message: string) => void logged.push(message);
-  return createWorkers(kind, { store: fake.store, now: () => new Date(0), log });
+  return createWorkers(kind, { store: fake.store, now: () => new Date(0), log, gatherMs: 0 });
 }
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('every row is worked once, never more at once than the kind allows, nor twice what its lane allows', async (t) => {
+test('every row is worked once, never more at once than its lane allows, nor than the kind and half as many', async (t) => {
   const plan = fc.record({
     lanes: fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 60 }),
     width: fc.integer({ min: 1, max: 9 }),
@@ -29,8 +29,8 @@ test('every row is worked once, never more at once than the kind allows, nor twi
         fake,
         async (id) => {
           underWay.push(id);
-          t.true(underWay.length <= width);
-          t.true(underWay.filter((other) => other[0] === id[0]).length < 2 * laneWidth);
+          t.true(underWay.length <= width + Math.ceil(width / 2));
+          t.true(underWay.filter((other) => other[0] === id[0]).length <= laneWidth);
           for (let n = turns[underWay.length % turns.length]!; n > 0; n--) await turn();
           underWay.splice(underWay.indexOf(id), 1);
           worked.push(id);
@@ -56,7 +56,7 @@ test('a lane that never answers holds up its own rows only', async (t) => {
   workers.wake();
   await until('the other lane is done', async () => worked.length === 50);
   t.true(worked.every((id) => id.startsWith('quick')));
-  t.true(workers.busy >= 4 && workers.busy < 8);
+  t.is(workers.busy, 4);
   silence.resolve();
   await until('everything is done', async () => worked.length === 100);
 });
@@ -92,7 +92,7 @@ test('a row that is named comes ahead of a backlog of its own lane, and the back
   t.true(worked.indexOf('a-new') < 20, String(worked.indexOf('a-new')));
 });
 
-test('a wake that comes during a claim is not lost', async (t) => {
+test('a wake that comes during a look is not lost', async (t) => {
   const fake = fakeRows();
   const worked: string[] = [];
   const workers = workersOf(fake, async (id) => void worked.push(id));
