@@ -38,6 +38,7 @@ export interface LoadedConfig {
   simulator: { listen: Values['Simulator.Listen']; url: string | undefined; dir: string };
   channels: { timeoutMs: number; confirmAbove: number };
   approval: { refundAbove: number };
+  admin: { requireSecondFactor: boolean };
   explorer: { enabled: boolean };
   metrics: { listen: Values['Metrics.Listen'] };
   log: { level: Values['Log.Level'] };

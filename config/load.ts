@@ -127,6 +127,7 @@ function assemble(
     },
     channels: { timeoutMs: values['Channels.TimeoutMs'], confirmAbove: values['Channels.ConfirmAbove'] },
     approval: { refundAbove: values['Approval.RefundAbove'] },
+    admin: { requireSecondFactor: values['Admin.RequireSecondFactor'] },
     explorer: { enabled: values['Explorer.Enabled'] ?? !production },
     metrics: { listen: values['Metrics.Listen'] },
     log: { level: values['Log.Level'] },

@@ -202,6 +202,10 @@ export const keys = {
     0,
     'Refunds above this amount, in major units of their currency, wait for a second administrator; what was refunded of the order without approval counts too. 0 for none.',
   ),
+  'Admin.RequireSecondFactor': flag(
+    false,
+    'Administrators without a second factor can only enrol one until they have it. Set it once every replica runs a release that knows second factors.',
+  ),
   'Explorer.Enabled': optionalFlag(
     'Serves the API explorer and the OpenAPI document under /swagger; if not set, everywhere but in production.',
   ),

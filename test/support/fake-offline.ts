@@ -71,6 +71,11 @@ export function fakeOffline(
       offline.admins.push({ username, password });
       return { id: '01935a02-11c7-7d3e-a8b4-6c2f90e1d75a', username, role: 'admin' };
     },
+    async resetSecondFactor({ username }) {
+      const found = offline.admins.find((admin) => admin.username === username);
+      if (!found) throw new FakeFailure('not_found', 404, 'The administrator was not found.');
+      return { id: '01935a02-11c7-7d3e-a8b4-6c2f90e1d75a', username, role: 'admin' };
+    },
     async createApp({ name, scopes, project = 'default' }) {
       if (offline.apps.includes(name)) throw new FakeFailure('already_exists', 409, `There is an app ${name} already.`);
       offline.apps.push(name);

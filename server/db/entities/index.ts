@@ -21,7 +21,9 @@ import {
   KnownAddressEntity,
   LimitUseEntity,
   RateLimitEntity,
+  RecoveryCodeEntity,
   RevokedTokenEntity,
+  SecondFactorEntity,
   SessionEntity,
 } from './identity.ts';
 import {
@@ -73,10 +75,12 @@ export const ENTITIES = [
   ProductEntity,
   ProjectEntity,
   RateLimitEntity,
+  RecoveryCodeEntity,
   RefundEntity,
   RefundQuestionEntity,
   RemovedOrdersEntity,
   RevokedTokenEntity,
+  SecondFactorEntity,
   SessionEntity,
   SigningKeyEntity,
   CoinCallEntity,

@@ -9,6 +9,8 @@ const SEALED = [
   { table: 'signing_keys', key: 'kid', column: 'sealed' },
   { table: 'agent_pays', key: 'project', column: 'sealed' },
   { table: 'audit_keys', key: 'key_id', column: 'sealed' },
+  { table: 'second_factors', key: 'admin_id', column: 'sealed' },
+  { table: 'second_factors', key: 'admin_id', column: 'pending_sealed' },
 ] as const;
 
 /** One sealed text and where it stands. */

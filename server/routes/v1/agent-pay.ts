@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import type { AgentPaySettings } from '../../skillpay/agent-settings.ts';
-import { actingIn, CONFIRMED_WHERE_LIVE } from '../wire/audience.ts';
+import { actingIn } from '../wire/audience.ts';
 import { ModeName } from '../wire/credentials.ts';
 import { Code, Id, Timestamp } from '../wire/fields.ts';
 import { InProject } from '../wire/projects.ts';
@@ -52,7 +52,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    */
   router.get(
     '/',
-    endpoint({ auth: { admin: 'viewer' }, query: InProject, returns: Settings }, ({ query }) =>
+    endpoint({ auth: { admin: 'viewer', reach: 'query' }, query: InProject, returns: Settings }, ({ query }) =>
       settings.show(query.project),
     ),
   );
@@ -73,8 +73,14 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    */
   router.put(
     '/',
-    endpoint({ auth: CONFIRMED_WHERE_LIVE, query: InProject, body: Change, returns: Settings }, (input) =>
-      settings.set(actingIn(input), input.body),
+    endpoint(
+      {
+        auth: { admin: 'admin', reach: 'query', confirmed: 'where-live' },
+        query: InProject,
+        body: Change,
+        returns: Settings,
+      },
+      (input) => settings.set(actingIn(input), input.body),
     ),
   );
 
@@ -88,8 +94,9 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    */
   router.delete(
     '/',
-    endpoint({ auth: CONFIRMED_WHERE_LIVE, query: InProject, returns: Settings }, (input) =>
-      settings.remove(actingIn(input)),
+    endpoint(
+      { auth: { admin: 'admin', reach: 'query', confirmed: 'where-live' }, query: InProject, returns: Settings },
+      (input) => settings.remove(actingIn(input)),
     ),
   );
 
@@ -104,7 +111,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    */
   router.post(
     '/test',
-    endpoint({ auth: { admin: 'admin' }, query: InProject, returns: Tested }, ({ query }) =>
+    endpoint({ auth: { admin: 'admin', reach: 'query' }, query: InProject, returns: Tested }, ({ query }) =>
       settings.test(query.project),
     ),
   );
