@@ -41,6 +41,7 @@ const FILES: Record<string, string> = {
   'alipay.zip': 'a bill',
   'alice.password': 'correct horse battery\n',
   'bob.password': 'correct horse battery\n',
+  'alice.totp': '6BI5AKOPL4EUFKR5HPTB4G5OG3SYI2SY\n',
   'shop.secret.in': 'pays_0123456789abcdef0123456789abcdef\n',
   'bootstrap.toml':
     '[admin]\nusername = "alice"\npassword_file = "alice.password"\n[[app]]\nname = "shop"\nscopes = ["payment:read"]\nsecret_file = "new.secret"\n',
