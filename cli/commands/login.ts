@@ -64,12 +64,7 @@ export async function run(context: Context, flags: LoginFlags): Promise<void> {
       anonymous: true,
     });
   const hadFactor = old?.origin === origin && old.username === username && old.secondFactor === true;
-  const code =
-    (await givenCode(terminal, flags)) ?? (hadFactor && prompts.possible ? await askCode(prompts) : undefined);
-  const answer = await send(code).catch(async (error: unknown) => {
-    if (code === undefined && wantsCode(error)) return send(await askCode(prompts));
-    throw flags.codeSecretFile ? waitForNextCode(error) : error;
-  });
+  const answer = await sendWithCode(context, flags, hadFactor, send);
   const session = readSession(answer, origin, username, terminal.now());
   const saved = { ...place.saved, label: flags.label ?? place.saved.label, user: session.username };
   const becomesCurrent = known.current === null || place.isNew;
@@ -154,11 +149,31 @@ function nameFor(origin: string, known: Contexts): string {
   return own(known.contexts, simple) ? host.replace(/[^\w.-]/g, '-') : simple;
 }
 
-/** A code that was computed may have been used a moment ago by another run of the same script. */
-function waitForNextCode(error: unknown): unknown {
+/** Sends the login with a code where one was handed in or will be wanted, else asks for one when the service does. */
+async function sendWithCode(
+  { terminal, prompts }: Context,
+  flags: LoginFlags,
+  hadFactor: boolean,
+  send: (code: string | undefined) => Promise<Row>,
+): Promise<Row> {
+  const enter = (code: string): Promise<Row> =>
+    send(code).catch((error: unknown) => {
+      throw hinted(error, flags);
+    });
+  const given = await givenCode(terminal, flags);
+  if (given !== undefined) return enter(given);
+  if (hadFactor && prompts.possible) return enter(await askCode(prompts));
+  return send(undefined).catch(async (error: unknown) => {
+    if (wantsCode(error)) return enter(await askCode(prompts));
+    throw error;
+  });
+}
+
+/** A code may have been used a moment ago, by another run of the same script too. */
+function hinted(error: unknown, { codeSecretFile }: LoginFlags): unknown {
   if (!(error instanceof CliError) || error.code !== 'login_failed') return error;
-  const hint =
-    'check the username, the password and the secret; each code works once, and the next one comes within 30 s';
+  const what = codeSecretFile ? 'the secret' : 'the code';
+  const hint = `check the username, the password and ${what}; each code works once, and the next one comes within 30 s`;
   return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
 }
 

@@ -9,7 +9,7 @@ const VIEW: View = {
   columns: [
     { field: 'username' },
     { field: 'role' },
-    { field: 'projects' },
+    { field: 'projects', read: ({ projects }) => (projects === null ? 'all' : projects) },
     { field: 'secondFactor' },
     { field: 'context' },
     { field: 'label', kind: 'status' },

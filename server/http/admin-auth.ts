@@ -27,7 +27,7 @@ export async function authenticateAdmin(ctx: EdgeContext): Promise<AdminCaller> 
 export function requireEnrolled({ secondFactor }: AdminCaller): void {
   if (secondFactor !== 'missing') return;
   throw new Forbidden('second_factor_enrolment_required', 'Every administrator must have a second factor here.', {
-    hint: 'POST /api/v1/me/second-factor/start (payctl second-factor enable).',
+    hint: 'Enrol one: payctl second-factor enable, or POST /api/v1/me/second-factor/start.',
   });
 }
 

@@ -164,6 +164,6 @@ export function notEnabled(): Conflict {
 
 function isOwn(): Conflict {
   return new Conflict('second_factor_own', 'The own second factor is removed with a code, not reset.', {
-    hint: 'POST /api/v1/me/second-factor/remove (payctl second-factor remove).',
+    hint: 'payctl second-factor remove, or POST /api/v1/me/second-factor/remove.',
   });
 }

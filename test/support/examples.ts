@@ -96,5 +96,5 @@ export async function runExample(
 
 /** Examples that show a secret on the screen make sense on a terminal only. */
 function needsTerminal(line: string): boolean {
-  return /^payctl app create$/.test(line);
+  return /^payctl (app create|second-factor enable)$/.test(line);
 }

@@ -2,6 +2,7 @@ import type { ApiClient } from '../../api-client.ts';
 import { CliError, EXIT } from '../../errors.ts';
 import { list } from '../../options.ts';
 import type { Field, Resource } from '../../resource.ts';
+import type { Column } from '../../values.ts';
 
 /** What an administrator may do. */
 export const ROLE: Field = {
@@ -19,6 +20,12 @@ export const PROJECTS: Field = {
   read: list,
 };
 
+/** Who has no list reaches all of them. */
+export const PROJECTS_COLUMN: Column = {
+  field: 'projects',
+  read: ({ projects }) => (projects === null ? 'all' : projects),
+};
+
 /** Console accounts. */
 export const admin: Resource = {
   noun: 'admin',
@@ -32,7 +39,7 @@ export const admin: Resource = {
       { field: 'username', kind: 'id' },
       { field: 'role' },
       { field: 'enabled', kind: 'yesno' },
-      { field: 'projects' },
+      PROJECTS_COLUMN,
       { field: 'secondFactor', kind: 'yesno' },
       { field: 'lastLoginAt', kind: 'time' },
       { field: 'createdAt', kind: 'time' },

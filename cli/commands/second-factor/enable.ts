@@ -9,7 +9,7 @@ import type { Change, ChangeFlags } from '../../safety.ts';
 import { askCode, codeOf } from '../../second-factor.ts';
 import { openSecretSink } from '../../secrets.ts';
 import { plain, type Row } from '../../values.ts';
-import { SECOND_FACTOR, VIEW } from './view.ts';
+import { CODES_VIEW, SECOND_FACTOR } from './view.ts';
 
 /** The flags of `second-factor enable`. */
 export interface EnableFlags extends ChangeFlags {
@@ -28,6 +28,7 @@ export function define(noun: Command, context: ContextOf): void {
     .option('--recovery-codes-file <file>', 'write the recovery codes to a new file');
   examples(
     changes(command),
+    'payctl second-factor enable',
     'payctl second-factor enable --recovery-codes-file alice.codes',
     'payctl second-factor enable --secret-file alice.totp.new --recovery-codes-file alice.codes',
   ).action((flags: EnableFlags) => run(context(), flags));
@@ -50,7 +51,7 @@ export async function run(context: Context, options: EnableFlags): Promise<void>
     if (file) await file.commit(`${secret}\n`);
     else await showSecret(context, secret, plain(started['uri']));
     const confirmed = file ? await confirm(context, await codeOf(secret, terminal.now())) : await confirmByApp(context);
-    await sink.deliver({ enabled: true, ...confirmed }, VIEW);
+    await sink.deliver({ enabled: true, ...confirmed }, CODES_VIEW);
   } finally {
     await sink.discard();
     await file?.discard();

@@ -3,7 +3,7 @@ import type { Context, ContextOf } from '../../context.ts';
 import { changes, examples } from '../../options.ts';
 import type { Change, ChangeFlags } from '../../safety.ts';
 import { openSecretSink } from '../../secrets.ts';
-import { SECOND_FACTOR, VIEW } from './view.ts';
+import { CODES_VIEW, SECOND_FACTOR } from './view.ts';
 
 /** The flags of `second-factor recovery-codes`. */
 export interface CodesFlags extends ChangeFlags {
@@ -38,7 +38,7 @@ export async function run(context: Context, options: CodesFlags): Promise<void> 
   const sink = await openSecretSink(sinkOf, { secretFile: options.recoveryCodesFile }, 'recoveryCodes', codesFlag);
   try {
     const row = await change(request, options);
-    if (row) await sink.deliver({ enabled: true, ...row }, VIEW);
+    if (row) await sink.deliver({ enabled: true, ...row }, CODES_VIEW);
   } finally {
     await sink.discard();
   }
