@@ -17,8 +17,9 @@ const ENVIRONMENT = `Environment
 Precedence: flag, environment variable, context, default. To see the values in
 use and their sources, run payctl config explain.
 
-The offline commands (bootstrap, server, keys, admin reset-password and
-reset-second-factor with --offline) read the configuration of the server: --config or PAY_CONFIG, and PAY_*.
+The offline commands (bootstrap, server, keys, and admin reset-password and
+admin reset-second-factor with --offline) read the configuration of the
+server: --config or PAY_CONFIG, and PAY_*.
 `;
 
 const EXIT_CODES = `Exit codes

@@ -164,7 +164,7 @@ export const keys = {
     fallback: undefined,
     expects: 'a list of base64-encoded 32-byte keys (openssl rand -base64 32)',
     sentence:
-      'Encrypts channel secrets and private keys, newest key first. Generated for the embedded database, required for PostgreSQL.',
+      'Encrypts channel secrets, private keys and the secrets of second factors, newest key first. Generated for the embedded database, required for PostgreSQL.',
     secret: true,
   } satisfies KeySpec,
   'Skillpay.Brand': optional(
