@@ -39,6 +39,7 @@ test('with nothing set, the defaults of the contract hold', (t) => {
     simulator: { listen: { host: '127.0.0.1', port: 8081 }, url: undefined, dir: `${cwd}/data/simulator` },
     channels: { timeoutMs: 6000, confirmAbove: 1000 },
     approval: { refundAbove: 0 },
+    admin: { requireSecondFactor: false },
     explorer: { enabled: true },
     metrics: { listen: { host: '127.0.0.1', port: 9464 } },
     log: { level: 'info' },
