@@ -43,8 +43,9 @@ export async function withCode<T>(
     });
   } catch (error) {
     if (!(error instanceof CodeRefused)) throw error;
-    await recordFailure(ports, actor, attempt, { secondFactor: error.why });
+    // First, because a failed login that is one too many is told otherwise.
     if (error.why === 'wrong' && isShort) await limits.codeFailed(attempt);
+    await recordFailure(ports, actor, attempt, { secondFactor: error.why });
     throw refusalOf(error);
   }
 }
