@@ -55,7 +55,7 @@ test('values of secret names are hidden at every depth, numbers and objects too'
       tokenType: 'Bearer',
     }),
     {
-      a: { client_secret: '[redacted]', list: [{ Authorization: '[redacted]' }] },
+      a: { client_secret: '[redacted]', recoveryCodes: '[redacted]', list: [{ Authorization: '[redacted]' }] },
       token: '[redacted]',
       tokenType: 'Bearer',
     },
