@@ -4,6 +4,7 @@ import type { Offline, OfflineInput } from './offline-port.ts';
 import { createPrint, type OutputFlags, type Print } from './output.ts';
 import { createPrompts, type Prompts } from './prompts.ts';
 import { createGuard, type MakeChange } from './safety.ts';
+import { askCode, wantsCode } from './second-factor.ts';
 import { readSecretFile } from './secrets.ts';
 import { configFolder, openSessions, type SessionStore } from './session.ts';
 import { chooseTarget, cleanServer, originOf, type Target, type TargetFlags } from './settings.ts';
@@ -130,7 +131,12 @@ async function confirmPassword(
   const hint = `${login}, then repeat the command within five minutes`;
   if (!prompts.possible) throw new CliError(code, exitCode, message, { ...options, hint });
   const password = await prompts.secret({ message: 'Your own password, to confirm this change', flag: login });
-  await api.call({ method: 'POST', path: '/api/v1/me/confirm', body: { password } });
+  const confirm = (code?: string) =>
+    api.call({ method: 'POST', path: '/api/v1/me/confirm', body: { password, ...(code && { code }) } });
+  await confirm().catch(async (error: unknown) => {
+    if (!wantsCode(error)) throw error;
+    await confirm(await askCode(prompts));
+  });
 }
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {

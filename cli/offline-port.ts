@@ -141,6 +141,8 @@ export interface Offline {
   listApps(): Promise<{ client_id: string; name: string; project: string }[]>;
   /** Sets a new password and ends the administrator's sessions; `not_found` for an unknown name. */
   resetPassword(input: { username: string; password: string; actor: OfflineActor }): Promise<OfflineAdmin>;
+  /** Takes the second factor from an administrator and ends the sessions; `not_found` for an unknown name or where there is none. */
+  resetSecondFactor(input: { username: string; actor: OfflineActor }): Promise<OfflineAdmin>;
   applyBootstrap(input: { plan: BootstrapPlan; actor: OfflineActor }): Promise<BootstrapResult>;
   /** Re-wraps every sealed record with the newest key of Security.MasterKey. */
   rotateMasterKey(input: { actor: OfflineActor }): Promise<{ keyId: string; rewrapped: number }>;

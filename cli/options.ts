@@ -102,6 +102,14 @@ export function passwordFlags(command: Command): Command {
     .option('--password-file <file>', 'read the password from a file');
 }
 
+/** Adds the ways to hand in a code of the second factor. */
+export function codeFlags(command: Command): Command {
+  return command
+    .option('--code-stdin', 'read a code of the second factor from stdin')
+    .option('--code-file <file>', 'read a code, or a recovery code, from a file')
+    .option('--code-secret-file <file>', 'compute the code from the secret of the authenticator in a file');
+}
+
 /** Adds the flags of a list. */
 export function paged(command: Command): Command {
   return command

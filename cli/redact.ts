@@ -1,5 +1,5 @@
 const SECRET_KEY =
-  /(secret|password|passwd|passphrase|token|authorization|cookie|private_?key|api_?v3_?key|master_?key|^content$|^pem$|^key$|^file$|_key$)/i;
+  /(secret|password|passwd|passphrase|token|authorization|cookie|private_?key|api_?v3_?key|master_?key|^content$|^pem$|^key$|^file$|_key$|recovery_?codes)/i;
 const PUBLIC_KEY =
   /^(tokenType|token_type|secretCreatedAt|previousSecretExpiresAt|idempotency-?key|csrf|revokeTokens|tokenTtlSeconds)$/i;
 const SECRET_VALUE = [
@@ -7,7 +7,10 @@ const SECRET_VALUE = [
   /whsec_[A-Za-z0-9+/=_-]{8,}/g,
   /eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*/g,
   /-----BEGIN [^-]+-----[\s\S]*?(-----END [^-]+-----|$)/g,
+  /otpauth:\/\/[^\s"]+/g,
 ];
+/** What an authenticator shows, or a recovery code; other members of this name are codes of things and faults. */
+const ONE_TIME_CODE = /^(\d{3} ?\d{3}|([0-9a-z]{6}[- ]?){3}[0-9a-z]{6})$/i;
 
 /** A value that is safe to show: secrets are replaced by `***`, by their key and by what they look like. */
 export function redact(value: unknown): unknown {
@@ -20,6 +23,7 @@ export function redact(value: unknown): unknown {
 }
 
 function isSecret(key: string, value: unknown): boolean {
+  if (key === 'code' && typeof value === 'string') return ONE_TIME_CODE.test(value);
   return SECRET_KEY.test(key) && !PUBLIC_KEY.test(key) && typeof value !== 'boolean' && value !== null;
 }
 

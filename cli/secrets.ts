@@ -77,8 +77,9 @@ export interface SecretSink {
 /** Chooses where the secret in `field` goes: --secret-file, -o json or env, or a box on a terminal; refuses otherwise (2). */
 export async function openSecretSink(
   { terminal, print, quiet }: { terminal: Terminal; print: Print; quiet: boolean },
-  flags: { secretFile?: string },
+  flags: { secretFile?: string | undefined },
   field: string,
+  flag = '--secret-file',
 ): Promise<SecretSink> {
   if (flags.secretFile) {
     const path = resolve(terminal.cwd, flags.secretFile);
@@ -91,7 +92,7 @@ export async function openSecretSink(
     return boxSink(terminal, print, field);
   throw new UsageError(
     'The secret is shown only once, and this output is not a safe place for it.',
-    'add --secret-file FILE, -o json or -o env',
+    `add ${flag} FILE, -o json or -o env`,
     'secret_destination_needed',
   );
 }
@@ -107,7 +108,7 @@ function envSink(print: Print, field: string): SecretSink {
 function fileSink(file: ReservedFile, print: Print, path: string, field: string): SecretSink {
   return {
     async deliver(row, view) {
-      await file.commit(`${plain(row[field])}\n`);
+      await file.commit(`${secretLines(row[field]).join('\n')}\n`);
       const { [field]: _secret, ...rest } = row;
       await print.item(rest, view);
       await print.note(`The secret was written to ${path} (mode 0600).`);
@@ -122,11 +123,16 @@ function boxSink(terminal: Terminal, print: Print, field: string): SecretSink {
       const { [field]: secret, ...rest } = row;
       await print.item(rest, view);
       await terminal.out.write(
-        `\n${box([`${field} (shown only once, store it now)`, '', plain(secret)], terminal.out.columns)}\n`,
+        `\n${box([`${field} (shown only once, store ${Array.isArray(secret) ? 'them' : 'it'} now)`, '', ...secretLines(secret)], terminal.out.columns)}\n`,
       );
     },
     discard: async () => {},
   };
+}
+
+/** Several secrets stand below each other. */
+function secretLines(secret: unknown): string[] {
+  return Array.isArray(secret) ? secret.map(plain) : [plain(secret)];
 }
 
 function box(lines: readonly string[], columns: number): string {

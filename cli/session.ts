@@ -26,6 +26,8 @@ export interface Session {
   origin: string;
   username: string;
   role?: string;
+  /** Whether a code of a second factor was given: then the next login asks for one at once. */
+  secondFactor?: boolean;
   token: string;
   expiresAt: string;
 }

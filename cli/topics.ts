@@ -17,8 +17,9 @@ const ENVIRONMENT = `Environment
 Precedence: flag, environment variable, context, default. To see the values in
 use and their sources, run payctl config explain.
 
-The offline commands (bootstrap, server, keys, admin reset-password --offline)
-read the configuration of the server: --config or PAY_CONFIG, and PAY_*.
+The offline commands (bootstrap, server, keys, and admin reset-password and
+admin reset-second-factor with --offline) read the configuration of the
+server: --config or PAY_CONFIG, and PAY_*.
 `;
 
 const EXIT_CODES = `Exit codes
@@ -29,7 +30,8 @@ const EXIT_CODES = `Exit codes
        payctl cannot prompt for it
     3  not found
     4  not logged in
-    5  forbidden: role, scope, IP address, or the password must be confirmed
+    5  forbidden: role, projects, scope, IP address, or the password must be
+       confirmed
     6  conflict: wrong state, already exists, or in use
     7  temporary failure, retry: network, timeout, rate limit, database busy,
        server error
@@ -65,14 +67,20 @@ process list and in the shell history.
 
   in    --password-stdin, --password-file F, --secret-file F, or a hidden
         prompt. One trailing line break is removed; an empty secret is
-        refused.
+        refused. Codes of a second factor: --code-stdin, --code-file F, or
+        --code-secret-file F, which computes the code from the secret of the
+        authenticator.
   out   app create and app rotate-secret show a secret only once: in a box on a
         terminal, with --secret-file F (a new file, mode 0600, written
         completely or not at all), with -o json or with -o env. Without any of
-        these, nothing is created (exit 2).
+        these, nothing is created (exit 2). second-factor enable and
+        recovery-codes do the same with recovery codes
+        (--recovery-codes-file F).
 
-Changes of administrators, and of channels, certificates and trusted
-applications that may be live, ask for your own password again when it was
+Changes of administrators and second factors, and where channels may be live
+those of channels, certificates and trusted applications, approvals, and
+refunds and accepted amounts above Approval.RefundAbove ask for your own
+password again, and for a code if you have a second factor, when they were
 given more than five minutes ago. Without a terminal they fail with
 password_confirmation_required: run payctl login --password-file F first.
 

@@ -48,6 +48,7 @@ export interface LoadedConfig {
   channels: { timeoutMs: number; confirmAbove: number };
   approval: { refundAbove: number };
   jobs: { perAccount: number; perChannel: number; perReceiver: number; callsPerSecond: number };
+  admin: { requireSecondFactor: boolean };
   explorer: { enabled: boolean };
   metrics: { listen: Values['Metrics.Listen'] };
   log: { level: Values['Log.Level'] };

@@ -143,6 +143,7 @@ function assemble(
       perReceiver: values['Jobs.PerReceiver'],
       callsPerSecond: values['Jobs.CallsPerSecond'],
     },
+    admin: { requireSecondFactor: values['Admin.RequireSecondFactor'] },
     explorer: { enabled: values['Explorer.Enabled'] ?? !production },
     metrics: { listen: values['Metrics.Listen'] },
     log: { level: values['Log.Level'] },

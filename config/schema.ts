@@ -184,7 +184,7 @@ export const keys = {
     fallback: undefined,
     expects: 'a list of base64-encoded 32-byte keys (openssl rand -base64 32)',
     sentence:
-      'Encrypts channel secrets and private keys, newest key first. Generated for the embedded database, required for PostgreSQL.',
+      'Encrypts channel secrets, private keys and the secrets of second factors, newest key first. Generated for the embedded database, required for PostgreSQL.',
     secret: true,
   } satisfies KeySpec,
   'Skillpay.Brand': optional(
@@ -245,6 +245,10 @@ export const keys = {
     1000,
     0,
     'Calls per second that due work may make at one account of a channel, all kinds and all replicas together; 0 for no limit. What a merchant or a payer waits for is never delayed by it.',
+  ),
+  'Admin.RequireSecondFactor': flag(
+    false,
+    'Administrators without a second factor can only enrol one until they have it. Set it once every replica runs a release that knows second factors.',
   ),
   'Explorer.Enabled': optionalFlag(
     'Serves the API explorer and the OpenAPI document under /swagger; if not set, everywhere but in production.',

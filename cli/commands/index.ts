@@ -104,8 +104,14 @@ export const nouns: readonly Noun[] = [
     group: 'Manage',
     name: 'session',
     plural: 'sessions',
-    summary: 'your own sessions',
+    summary: 'sessions of administrators',
     load: () => import('./session/index.ts'),
+  },
+  {
+    group: 'Manage',
+    name: 'second-factor',
+    summary: 'one-time codes for your own login',
+    load: () => import('./second-factor/index.ts'),
   },
 
   {

@@ -1,14 +1,15 @@
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../context.ts';
-import { UsageError } from '../errors.ts';
-import { choice, examples, passwordFlags } from '../options.ts';
+import { CliError, UsageError } from '../errors.ts';
+import { choice, codeFlags, examples, passwordFlags } from '../options.ts';
+import { askCode, givenCode, wantsCode, type CodeFlags } from '../second-factor.ts';
 import { takePassword, type PasswordFlags } from '../secrets.ts';
 import { LABELS, own, type Contexts, type Label, type SavedContext } from '../session.ts';
 import { DEFAULT_SERVER, cleanServer, guessLabel, originOf } from '../settings.ts';
 import type { Row } from '../values.ts';
 
 /** The flags of `login`. */
-export interface LoginFlags extends PasswordFlags {
+export interface LoginFlags extends PasswordFlags, CodeFlags {
   username?: string;
   label?: Label;
   allowHttp?: boolean;
@@ -18,10 +19,10 @@ export interface LoginFlags extends PasswordFlags {
 export function define(command: Command, context: ContextOf): void {
   command
     .description(
-      'Log in as an administrator. The server is saved as a context; the token is stored in a file that only you can read.',
+      'Log in as an administrator. A code is asked for where the account has a second factor. The server is saved as a context; the token is stored in a file that only you can read.',
     )
     .option('-u, --username <name>', 'login name');
-  passwordFlags(command)
+  codeFlags(passwordFlags(command))
     .addOption(choice('--label <label>', 'environment of a new context', LABELS))
     .option('--allow-http', 'allow sending the password over plain HTTP to another machine')
     .action((flags: LoginFlags) => run(context(), flags));
@@ -30,6 +31,7 @@ export function define(command: Command, context: ContextOf): void {
     'payctl login --server https://pay.example.com -u alice',
     'payctl login -C prod -u alice --password-file alice.password',
     'payctl login --server http://127.0.0.1:8080 -u alice --password-stdin < alice.password',
+    'payctl login -C prod -u alice --password-file alice.password --code-secret-file alice.totp',
   );
 }
 
@@ -53,9 +55,16 @@ export async function run(context: Context, flags: LoginFlags): Promise<void> {
   const old = await sessions.session(place.name);
   // The service ends the session whose place the new one takes.
   const headers: Record<string, string> = old?.origin === origin ? { cookie: `auth_token=${old.token}` } : {};
-  const answer = await context
-    .apiAt(place.saved.server)
-    .data({ method: 'POST', path: '/api/v1/login', headers, body: { username, password }, anonymous: true });
+  const send = (code: string | undefined) =>
+    context.apiAt(place.saved.server).data({
+      method: 'POST',
+      path: '/api/v1/login',
+      headers,
+      body: { username, password, ...(code !== undefined && { code }) },
+      anonymous: true,
+    });
+  const hadFactor = old?.origin === origin && old.username === username && old.secondFactor === true;
+  const answer = await sendWithCode(context, flags, hadFactor, send);
   const session = readSession(answer, origin, username, terminal.now());
   const saved = { ...place.saved, label: flags.label ?? place.saved.label, user: session.username };
   const becomesCurrent = known.current === null || place.isNew;
@@ -71,10 +80,13 @@ export async function run(context: Context, flags: LoginFlags): Promise<void> {
       label: saved.label,
       username: session.username,
       role: session.role ?? null,
+      secondFactor: answer['secondFactor'] ?? 'none',
       expiresAt: session.expiresAt,
     },
     VIEW,
   );
+  if (answer['secondFactor'] === 'missing')
+    await print.note('Every administrator must have a second factor here. Next: payctl second-factor enable');
   await print.done(
     `Logged in. ${becomesCurrent ? `"${place.name}" is the current context.` : `Use it with -C ${place.name}.`}`,
   );
@@ -89,6 +101,7 @@ const VIEW = {
     { field: 'label', kind: 'status' },
     { field: 'username' },
     { field: 'role' },
+    { field: 'secondFactor' },
     { field: 'expiresAt', kind: 'time' },
   ],
 } as const;
@@ -136,14 +149,43 @@ function nameFor(origin: string, known: Contexts): string {
   return own(known.contexts, simple) ? host.replace(/[^\w.-]/g, '-') : simple;
 }
 
+/** Sends the login with a code where one was handed in or will be wanted, else asks for one when the service does. */
+async function sendWithCode(
+  { terminal, prompts }: Context,
+  flags: LoginFlags,
+  hadFactor: boolean,
+  send: (code: string | undefined) => Promise<Row>,
+): Promise<Row> {
+  const enter = (code: string): Promise<Row> =>
+    send(code).catch((error: unknown) => {
+      throw hinted(error, flags);
+    });
+  const given = await givenCode(terminal, flags);
+  if (given !== undefined) return enter(given);
+  if (hadFactor && prompts.possible) return enter(await askCode(prompts));
+  return send(undefined).catch(async (error: unknown) => {
+    if (wantsCode(error)) return enter(await askCode(prompts));
+    throw error;
+  });
+}
+
+/** A code may have been used a moment ago, by another run of the same script too. */
+function hinted(error: unknown, { codeSecretFile }: LoginFlags): unknown {
+  if (!(error instanceof CliError) || error.code !== 'login_failed') return error;
+  const what = codeSecretFile ? 'the secret' : 'the code';
+  const hint = `check the username, the password and ${what}; each code works once, and the next one comes within 30 s`;
+  return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
+}
+
 function readSession(answer: Row, origin: string, username: string, now: Date) {
-  const { token, expiresIn, role } = answer;
+  const { token, expiresIn, role, secondFactor } = answer;
   if (typeof token !== 'string' || typeof expiresIn !== 'number')
     throw new UsageError('Unexpected response: this server is not the payment service.', 'check --server');
   return {
     origin,
     username: typeof answer['username'] === 'string' ? answer['username'] : username,
     ...(typeof role === 'string' ? { role } : {}),
+    ...(secondFactor === 'used' ? { secondFactor: true } : {}),
     token,
     expiresAt: new Date(now.getTime() + expiresIn * 1000).toISOString(),
   };

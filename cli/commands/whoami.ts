@@ -9,6 +9,8 @@ const VIEW: View = {
   columns: [
     { field: 'username' },
     { field: 'role' },
+    { field: 'projects', read: ({ projects }) => (projects === null ? 'all' : projects) },
+    { field: 'secondFactor' },
     { field: 'context' },
     { field: 'label', kind: 'status' },
     { field: 'server' },

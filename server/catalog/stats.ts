@@ -1,4 +1,5 @@
 import { type Counted, countCreated, type Summed, sumPaid, sumRefunded } from '../db/queries/stats.ts';
+import type { Projects } from '../db/queries/reach.ts';
 import { NotFound } from '../errors.ts';
 import type { Mode, PayWay } from '../payments/channel.ts';
 import { majorNumber } from '../payments/money.ts';
@@ -15,7 +16,7 @@ export interface StatsQuestion {
   to?: string | undefined;
   tz: string;
   mode: Mode;
-  project?: string | undefined;
+  project?: Projects | undefined;
 }
 
 /** Counts and sums of one channel and currency; amounts in major and minor units. */
@@ -52,7 +53,7 @@ export function stats({ store, reports, now }: Pick<CatalogPorts, 'store' | 'rep
       return {
         mode,
         tz,
-        project: project ?? null,
+        project: typeof project === 'string' ? project : null,
         from: from.toISOString(),
         to: to.toISOString(),
         totals: figures(created, paid, refunded),

@@ -1,5 +1,6 @@
 import type Koa from 'koa';
 import { buildKoa, type KoaParts } from '../http/build-koa.ts';
+import { projectsOf, sharersOf } from '../db/queries/reach.ts';
 import { VERSION } from '../http/version.ts';
 import { createWithKey } from '../payments/idempotency.ts';
 import { buildRouter, type RouteGroup } from '../routes/index.ts';
@@ -30,6 +31,10 @@ export async function composeHttp(base: Base, { groups, isDraining, ...needs }: 
     config,
     logger,
     metrics,
+    belongings: {
+      projectsOf: (thing, id) => store.read((tx) => projectsOf(tx, thing, id)),
+      sharersOf: (account) => store.read((tx) => sharersOf(tx, account)),
+    },
     rateLimits: limits,
     requests,
     withKey: createWithKey({ store, now }),

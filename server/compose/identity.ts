@@ -9,10 +9,12 @@ import { testAppRows } from '../identity/test-apps.ts';
 import type { RouteGroup } from '../routes/index.ts';
 import { loginRoutes } from '../routes/login.ts';
 import { oauthRoutes } from '../routes/oauth.ts';
+import { adminSessionRoutes } from '../routes/v1/admin-sessions.ts';
 import { adminRoutes } from '../routes/v1/admins.ts';
 import { apiAppRoutes } from '../routes/v1/api-apps.ts';
 import { auditLogRoutes } from '../routes/v1/audit-log.ts';
 import { meRoutes } from '../routes/v1/me.ts';
+import { secondFactorRoutes } from '../routes/v1/second-factor.ts';
 import { appMeRoutes } from '../routes/v2/me.ts';
 import type { Base } from './base.ts';
 
@@ -28,8 +30,9 @@ export interface ComposedIdentity extends Identity {
 /** Assembles identity. */
 export function composeIdentity({ config, store, limits, now, log }: Base): ComposedIdentity {
   const { masterKeys } = config.security;
-  const auditKeys = createAuditKeys({ store, masterKeys, sealing: createSealing(masterKeys) });
-  const identity = createIdentity({ config, store, queries: identityQueries, counts: limits, auditKeys, now });
+  const sealing = createSealing(masterKeys);
+  const auditKeys = createAuditKeys({ store, masterKeys, sealing });
+  const identity = createIdentity({ config, store, queries: identityQueries, counts: limits, auditKeys, sealing, now });
   const { issuer } = config.oauth;
   return {
     ...identity,
@@ -37,7 +40,9 @@ export function composeIdentity({ config, store, limits, now, log }: Base): Comp
       loginRoutes(identity),
       oauthRoutes({ oauth: identity.oauth, issuer, publicUrl: config.server.publicUrl, scopes }),
       meRoutes(identity),
+      secondFactorRoutes({ ...identity, required: config.admin.requireSecondFactor }),
       adminRoutes(identity),
+      adminSessionRoutes(identity),
       apiAppRoutes(identity),
       auditLogRoutes(identity),
       appMeRoutes(),

@@ -146,6 +146,8 @@ const TABLES = {
   apps: identity.ApiAppEntity,
   knownAddresses: identity.KnownAddressEntity,
   sessions: identity.SessionEntity,
+  secondFactors: identity.SecondFactorEntity,
+  recoveryCodes: identity.RecoveryCodeEntity,
   revokedTokens: identity.RevokedTokenEntity,
   limitUses: identity.LimitUseEntity,
   audit: identity.AuditEntity,

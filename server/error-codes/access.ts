@@ -1,5 +1,11 @@
 /** Refusals of callers: credentials, scopes, sessions, accounts. */
 export const accessCodes = {
+  beyond_projects: {
+    title: 'Beyond the projects of the account',
+    meaning:
+      'The account is limited to projects, and the request is about the whole service or about a channel account that other projects share.',
+    remedy: 'Ask an administrator of all projects.',
+  },
   csrf_failed: {
     title: 'CSRF check failed',
     meaning:
@@ -28,7 +34,8 @@ export const accessCodes = {
   },
   last_admin: {
     title: 'Last administrator',
-    meaning: 'The last enabled administrator cannot be disabled, demoted or deleted.',
+    meaning:
+      'The last enabled administrator of all projects cannot be disabled, demoted, limited to projects or deleted.',
     remedy: 'Create or enable another one first.',
   },
   limit_exceeded: {
@@ -45,8 +52,8 @@ export const accessCodes = {
   },
   login_failed: {
     title: 'Login failed',
-    meaning: 'The username or password is wrong, or the account is disabled.',
-    remedy: 'Check both; after too many attempts, wait for Retry-After.',
+    meaning: 'The username, the password or the code is wrong, the code was used before, or the account is disabled.',
+    remedy: 'Check all of them; after too many attempts, wait for Retry-After.',
   },
   not_bootstrapped: {
     title: 'No administrator yet',
@@ -56,8 +63,9 @@ export const accessCodes = {
   password_confirmation_required: {
     title: 'Password confirmation required',
     meaning:
-      'Changing administrators, channel configurations, certificates or trusted applications, or loosening the limits of an application, requires a password that was given in this session within the last five minutes.',
-    remedy: 'Send the password to POST /api/v1/me/confirm or log in again, then repeat the request.',
+      'Changing administrators, second factors, channel configurations, certificates or trusted applications, loosening the limits of an application, approving refunds, and refunding or accepting more than Approval.RefundAbove requires a password, and a code where the account has a second factor, that were given in this session within the last five minutes.',
+    remedy:
+      'Send the password, and a code where there is a second factor, to POST /api/v1/me/confirm or log in again, then repeat the request.',
   },
   password_weak: {
     title: 'Password too weak',
@@ -71,8 +79,41 @@ export const accessCodes = {
   },
   role_insufficient: {
     title: 'Role insufficient',
-    meaning: 'The role viewer is read-only.',
-    remedy: 'Ask an administrator with the role admin.',
+    meaning:
+      'A viewer only reads. An operator moves money: orders, refunds, exceptions, disputes and bills. Everything else needs the role admin.',
+    remedy: 'Ask an administrator with the role that the detail names.',
+  },
+  second_factor_enrolment_required: {
+    title: 'Second factor required',
+    meaning: 'Every administrator of this service must have a second factor, and the account has none yet.',
+    remedy: 'Enrol one: POST /api/v1/me/second-factor/start, or payctl second-factor enable.',
+  },
+  second_factor_not_enabled: {
+    title: 'No second factor',
+    meaning: 'The account has no second factor.',
+    remedy: 'Nothing is to be done, or enrol one first.',
+  },
+  second_factor_not_started: {
+    title: 'No enrolment to confirm',
+    meaning: 'No second factor of the account waits for its first code, or it waited for more than ten minutes.',
+    remedy: 'Start the enrolment again.',
+  },
+  second_factor_own: {
+    title: 'Own second factor',
+    meaning: 'The own second factor is removed with one of its codes; only that of others can be reset.',
+    remedy: 'POST /api/v1/me/second-factor/remove, or payctl second-factor remove.',
+  },
+  second_factor_required: {
+    title: 'Code required',
+    meaning: 'The account has a second factor, and the login was sent without a code.',
+    remedy: 'Send the same request with `code`: six digits of the authenticator, or a recovery code.',
+  },
+  second_factor_unreadable: {
+    title: 'Second factor unreadable',
+    meaning:
+      'The second factor cannot be decrypted: this replica has another master key than the one that encrypted it.',
+    remedy:
+      'Check Security.MasterKey. A recovery code works meanwhile; payctl admin reset-second-factor --offline removes the second factor.',
   },
   unauthenticated: {
     title: 'Unauthenticated',

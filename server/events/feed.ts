@@ -138,7 +138,7 @@ export function createEventFeed({ store, log }: Pick<EventPorts, 'store' | 'log'
 function passes({ clientId, project, objectNo, types, since }: EventFilter, event: EventRow): boolean {
   return (
     (clientId === undefined || clientId === event.clientId) &&
-    (project === undefined || project === event.project) &&
+    (project === undefined || [project].flat().includes(event.project)) &&
     (objectNo === undefined || objectNo === event.objectNo) &&
     (types === undefined || types.length === 0 || types.includes(event.type)) &&
     (since === undefined || event.createdAt >= since)

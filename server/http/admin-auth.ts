@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Forbidden, Unauthenticated } from '../errors.ts';
-import type { AdminCaller, AdminCredential, Confirmed } from './callers.ts';
+import type { AdminCaller, AdminCredential, Confirmed, Role } from './callers.ts';
 import type { EdgeContext } from './edge.ts';
 import { refuseBadCredential } from './bad-credential.ts';
 import { checkCsrf } from './csrf.ts';
@@ -23,18 +23,31 @@ export async function authenticateAdmin(ctx: EdgeContext): Promise<AdminCaller> 
   return admin;
 }
 
-/** Throws 403 unless the administrator has at least this role. */
-export function requireRole(admin: AdminCaller, role: 'viewer' | 'admin'): void {
-  if (role === 'admin' && admin.role !== 'admin') {
-    throw new Forbidden('role_insufficient', 'Your role is read-only.');
-  }
+/** Throws 403 when everybody must have a second factor and this administrator has none yet. */
+export function requireEnrolled({ secondFactor }: AdminCaller): void {
+  if (secondFactor !== 'missing') return;
+  throw new Forbidden('second_factor_enrolment_required', 'Every administrator must have a second factor here.', {
+    hint: 'Enrol one: payctl second-factor enable, or POST /api/v1/me/second-factor/start.',
+  });
 }
 
-/** Throws 403 unless the session was given the password within the last minutes. */
-export function requireConfirmed({ confirmed }: AdminCaller, wanted: keyof Confirmed): void {
+const RANK: Readonly<Record<Role, number>> = { viewer: 0, operator: 1, admin: 2 };
+
+/** Throws 403 unless the administrator has at least this role. */
+export function requireRole({ role }: AdminCaller, needed: Role): void {
+  if (RANK[role] >= RANK[needed]) return;
+  throw new Forbidden('role_insufficient', `Your role is ${role}; this needs the role ${needed}.`);
+}
+
+/** Throws 403 unless the session was given password and second factor within the last minutes. */
+export function requireConfirmed({ confirmed, secondFactor }: AdminCaller, wanted: keyof Confirmed): void {
   if (confirmed[wanted]) return;
-  throw new Forbidden('password_confirmation_required', 'The password must be confirmed for this operation.', {
-    hint: 'Send the password to POST /api/v1/me/confirm, or log in again, and repeat the request within five minutes.',
+  const [what, sent] =
+    secondFactor === 'used'
+      ? ['The password and a code of the second factor must be confirmed', 'password and code']
+      : ['The password must be confirmed', 'the password'];
+  throw new Forbidden('password_confirmation_required', `${what} for this operation.`, {
+    hint: `Send ${sent} to POST /api/v1/me/confirm, or log in again, and repeat the request within five minutes.`,
   });
 }
 

@@ -1,11 +1,12 @@
 import { Forbidden, TooManyRequests, Unauthenticated } from '../errors.ts';
-import { authenticateAdmin, requireConfirmed, requireRole } from './admin-auth.ts';
+import { authenticateAdmin, requireConfirmed, requireEnrolled, requireRole } from './admin-auth.ts';
 import { refuseBadCredential } from './bad-credential.ts';
 import type { AdminCaller, AppCaller } from './callers.ts';
 import { isWithin } from '../addresses.ts';
 import type { Auth } from './contract.ts';
 import type { AskedKey } from '../payments/idempotency.ts';
 import type { EdgeContext } from './edge.ts';
+import { requireAllProjects } from './within-reach.ts';
 import { setRateLimitHeaders } from './rate-limit.ts';
 
 /** Finds out who calls and whether the contract lets them; throws 401, 403 or 429. */
@@ -21,7 +22,9 @@ export async function authenticate(
   if (auth !== 'any-token' && 'admin' in auth) {
     const admin = await authenticateAdmin(ctx);
     requireAdminNetwork(ctx);
+    if (!auth.enrolling) requireEnrolled(admin);
     requireRole(admin, auth.admin);
+    requireAllProjects(admin, auth.reach);
     if (auth.confirmed) requireConfirmed(admin, auth.confirmed);
     return admin;
   }
@@ -32,7 +35,7 @@ export async function authenticate(
 
 /** Checks the credential that a path below `/api` asks for when no route matched, so that the tree cannot be probed. */
 export async function authenticateUnknown(ctx: EdgeContext): Promise<void> {
-  if (ctx.path.startsWith('/api/v1/')) await authenticate(ctx, { admin: 'viewer' });
+  if (ctx.path.startsWith('/api/v1/')) await authenticate(ctx, { admin: 'viewer', reach: 'own' });
   else if (ctx.path.startsWith('/api/v2/')) await authenticate(ctx, 'any-token');
   else if (ctx.path === '/api' || ctx.path.startsWith('/api/')) {
     if (!ctx.get('authorization') && !ctx.get('cookie')) throw new Unauthenticated();

@@ -8,6 +8,7 @@ import { cors } from './cors.ts';
 import type { Edge, Requests } from './edge.ts';
 import type { Metrics } from './metrics.ts';
 import type { RateLimits } from './rate-limit.ts';
+import type { Belongings } from './reach.ts';
 import { observe, onError } from './every-request.ts';
 import type { BuiltRouter } from './router.ts';
 import { securityHeaders } from './security-headers.ts';
@@ -30,6 +31,7 @@ export interface KoaParts {
   config: HttpConfig;
   logger: Logger;
   authenticators: Authenticators;
+  belongings: Belongings;
   rateLimits: RateLimits;
   requests: Requests;
   withKey: WithKey;
@@ -73,10 +75,12 @@ export async function buildKoa(parts: KoaParts): Promise<Koa> {
   return koa;
 }
 
-function toEdge({ config, logger, authenticators, rateLimits, requests, withKey, metrics }: KoaParts): Edge {
+function toEdge({ config, ...parts }: KoaParts): Edge {
   const { publicUrl, trustedProxies, adminNetworks } = config.server;
+  const { authenticators, belongings, rateLimits, requests, withKey, logger, metrics } = parts;
   return {
     authenticators,
+    belongings,
     withKey,
     rateLimits,
     requests,

@@ -1,6 +1,9 @@
 import type { AppTerms, AskedKey, KeptKey } from '../payments/idempotency.ts';
 
-/** Whether the password was given in the session within the last minutes; `where-live` holds too where no channel can be live. */
+/** What an administrator may be: to read, to move money, to do everything. */
+export type Role = 'viewer' | 'operator' | 'admin';
+
+/** Whether password and second factor were given in the session within the last minutes; `where-live` holds too where no channel can be live. */
 export interface Confirmed {
   readonly always: boolean;
   readonly 'where-live': boolean;
@@ -11,7 +14,11 @@ export interface AdminCaller {
   readonly kind: 'admin';
   readonly id: string;
   readonly username: string;
-  readonly role: 'admin' | 'viewer';
+  readonly role: Role;
+  /** Codes of the only projects in reach; null = all of them. */
+  readonly projects: readonly string[] | null;
+  /** `missing`: there is none although everybody must have one, so only enrolling is allowed. */
+  readonly secondFactor: 'used' | 'none' | 'missing';
   readonly jti: string;
   readonly via: 'bearer' | 'cookie';
   readonly confirmed: Confirmed;

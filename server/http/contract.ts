@@ -1,14 +1,18 @@
 import type { z } from 'zod';
 import type { KeyClaim } from '../payments/idempotency.ts';
 import type { ErrorCode } from '../error-codes/error-codes.ts';
-import type { AdminCaller, AppCaller, Confirmed } from './callers.ts';
+import type { AdminCaller, AppCaller, Confirmed, Role } from './callers.ts';
+import type { Reach } from './reach.ts';
 import type { Reply } from './reply.ts';
 
-/** An administrator of at least this role. */
+/** An administrator of at least this role, who reaches what the request is about. */
 export interface AdminAuth {
-  readonly admin: 'viewer' | 'admin';
-  /** The session must have been given the password within the last minutes. */
+  readonly admin: Role;
+  readonly reach: Reach;
+  /** The session must have been given password and second factor within the last minutes. */
   readonly confirmed?: keyof Confirmed;
+  /** Also for whoever must have a second factor and has none yet. */
+  readonly enrolling?: true;
 }
 
 /** Who may call: nobody checked, an administrator, a token with this scope, or any app token. */
@@ -101,12 +105,16 @@ export interface Page<T> {
 
 type Parsed<S, Missing> = S extends z.ZodType ? z.output<S> : Missing;
 type CallerOf<A> = A extends 'none' ? undefined : A extends { admin: string } ? AdminCaller : AppCaller;
+/** A list that is narrowed to what its caller reaches: one project that was asked for, those of the caller, or all. */
+type Narrowed<C extends Contract> = C['auth'] extends { reach: 'filter' }
+  ? Omit<Parsed<C['query'], Record<never, never>>, 'project'> & { project?: string | readonly string[] | undefined }
+  : Parsed<C['query'], Record<never, never>>;
 type Data<C extends Contract> = C['returns'] extends z.ZodType ? z.input<C['returns']> : unknown;
 
 /** What the handler of a contract is given. */
 export interface Input<C extends Contract> {
   params: Parsed<C['params'], Record<never, never>>;
-  query: Parsed<C['query'], Record<never, never>>;
+  query: Narrowed<C>;
   headers: Parsed<C['headers'], Record<never, never>>;
   body: Parsed<C['body'], undefined>;
   caller: CallerOf<C['auth']>;

@@ -6,6 +6,7 @@ import type { Contract } from './contract.ts';
 import type { Metrics } from './metrics.ts';
 import type { RateLimits } from './rate-limit.ts';
 import type { HeaderPairs } from './security-headers.ts';
+import type { Belongings } from './reach.ts';
 
 /** Runs requests, and knows of each whether it wrote. */
 export interface Requests {
@@ -19,6 +20,7 @@ export interface Requests {
 /** What the edge needs of the world; made once, reached by endpoints as `ctx.edge`. */
 export interface Edge {
   readonly authenticators: Authenticators;
+  readonly belongings: Belongings;
   readonly withKey: WithKey;
   readonly rateLimits: RateLimits;
   readonly requests: Requests;

@@ -8,6 +8,7 @@ import { HOST_PREFIX } from './cookies.ts';
 import { checkSameSite } from './csrf.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
 import { askedKey, inputReader, readIdempotencyKey } from './input.ts';
+import { withinReach } from './within-reach.ts';
 import { refusalAnswer } from './refusal-answer.ts';
 import { Reply, type ReplyParts } from './reply.ts';
 
@@ -35,7 +36,13 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
     const caller = await authenticate(ctx, contract.auth, asked === undefined ? undefined : { route, key: asked });
     ctx.state.caller = caller;
     if (contract.sameSite) checkSameSite(ctx);
-    const input = await readInput(ctx);
+    const sent = await readInput(ctx);
+    const { auth } = contract;
+    const projects = caller?.kind === 'admin' ? caller.projects : null;
+    const input =
+      projects && typeof auth === 'object' && 'admin' in auth
+        ? await withinReach(ctx, auth.reach, projects, sent)
+        : sent;
     // The reader built these members from the same contract, so the types agree by construction.
     const handle = (claim?: KeyClaim) => handler({ ...input, caller, claim } as Input<C>);
     const key = contract.idempotent ? readIdempotencyKey(ctx.req.headers['idempotency-key']) : undefined;

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../error-codes/error-codes.ts';
-import { type Auth, type Contract, ignoresKey, KEY_IGNORED, type MediaTypes } from './contract.ts';
+import { type AdminAuth, type Auth, type Contract, ignoresKey, KEY_IGNORED, type MediaTypes } from './contract.ts';
 import { openapiFrame } from './openapi-frame.ts';
 import { collectSchemas, type Json, type SchemaCollector } from './openapi-schemas.ts';
 import type { Words } from './openapi-words.ts';
@@ -31,6 +31,7 @@ function describe(method: string, path: string, contract: Contract, schemas: Sch
   const operation: Json = {
     operationId: operationId(method, path),
     security: securityOf(contract.auth),
+    ...(isForAdmins(contract.auth) && { 'x-role': contract.auth.admin }),
     parameters: parametersOf(path, contract, schemas),
     responses: responsesOf(method, contract, schemas),
   };
@@ -125,8 +126,14 @@ function responsesOf(method: string, contract: Contract, schemas: SchemaCollecto
 }
 
 function errorsOf({ auth, errors = [] }: Contract): readonly ErrorCode[] {
-  const asks = typeof auth === 'object' && 'admin' in auth && auth.confirmed !== undefined;
-  return asks ? [...errors, 'password_confirmation_required'] : errors;
+  if (!isForAdmins(auth)) return errors;
+  const asked: ErrorCode[] = auth.confirmed === undefined ? [] : ['password_confirmation_required'];
+  const beyond: ErrorCode[] = auth.reach === 'service' || auth.reach === 'account' ? ['beyond_projects'] : [];
+  return [...errors, ...asked, ...beyond];
+}
+
+function isForAdmins(auth: Auth): auth is AdminAuth {
+  return typeof auth === 'object' && 'admin' in auth;
 }
 
 /** Beside its own form any refusal may come in the general one: the edge refuses before the handler does. */

@@ -1,16 +1,19 @@
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { AdminRow } from '../db/entities/identity.ts';
-import type { Store, Tx } from '../db/store.ts';
-import { Conflict, NotFound } from '../errors.ts';
+import type { ReadTx, Store, Tx } from '../db/store.ts';
+import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
 import { type Audit, by } from './audit.ts';
 import { type Passwords, requireGoodPassword } from './passwords.ts';
 import type { Actor, IdentityQueries, Part } from './ports.ts';
+import { type Role, roleColumns, roleOf } from './roles.ts';
+import { removeSecondFactor } from './second-factors.ts';
 import { canonicalUsername } from './sessions.ts';
 
 /** Nobody could administer the service any more (409). */
 export class LastAdmin extends Conflict {
   constructor() {
-    super('last_admin', 'The last enabled administrator cannot be disabled, demoted or deleted.', {
+    super('last_admin', 'The last administrator of all projects cannot be disabled, demoted, limited or deleted.', {
       hint: 'Create or enable another one first.',
     });
   }
@@ -36,20 +39,25 @@ export interface AdminPorts {
 export interface NewAdmin {
   username: string;
   password: string;
-  role: 'admin' | 'viewer';
+  role: Role;
+  /** Codes of the only projects that it reaches; null or none = all of them. */
+  projects?: readonly string[] | null | undefined;
 }
 
-/** What may be changed; a new password ends the account's sessions. */
-export type AdminChange = Partial<{ role: 'admin' | 'viewer'; password: string; enabled: boolean }>;
+/** What may be changed; a new password, disabling and other projects end the account's sessions. */
+export type AdminChange = Partial<Pick<NewAdmin, 'role' | 'password' | 'projects'> & { enabled: boolean }>;
+
+/** An account with its role, and whether it has a second factor. */
+export type KnownAdmin = Omit<AdminRow, 'role' | 'grade'> & { role: Role; secondFactor: boolean };
 
 /** The operations on console accounts. */
 export interface Admins {
-  list(part: Part & { username?: string }): Promise<AdminRow[]>;
-  get(id: string): Promise<AdminRow>;
-  create(actor: Actor, admin: NewAdmin): Promise<AdminRow>;
-  update(actor: Actor, id: string, change: AdminChange): Promise<AdminRow>;
+  list(part: Part & { username?: string }): Promise<KnownAdmin[]>;
+  get(id: string): Promise<KnownAdmin>;
+  create(actor: Actor, admin: NewAdmin): Promise<KnownAdmin>;
+  update(actor: Actor, id: string, change: AdminChange): Promise<KnownAdmin>;
   /** Without `enabled` it flips. */
-  toggle(actor: Actor, id: string, enabled: boolean | undefined): Promise<AdminRow>;
+  toggle(actor: Actor, id: string, enabled: boolean | undefined): Promise<KnownAdmin>;
   remove(actor: Actor, id: string): Promise<void>;
 }
 
@@ -58,8 +66,11 @@ export function createAdmins(ports: AdminPorts): Admins {
   const { store, queries, audit } = ports;
   return {
     list: (part) =>
-      store.read((tx) => queries.admins(tx, { ...part, username: part.username && canonicalUsername(part.username) })),
-    get: (id) => store.read((tx) => found(tx.admins.find({ id }))),
+      store.read(async (tx) => {
+        const username = part.username && canonicalUsername(part.username);
+        return withFactors(tx, await queries.admins(tx, { ...part, username }));
+      }),
+    get: (id) => store.read(async (tx) => withFactor(tx, await found(tx.admins.find({ id })))),
     create: create(ports),
     update: update(ports),
     toggle: (actor, id, enabled) =>
@@ -71,10 +82,22 @@ export function createAdmins(ports: AdminPorts): Admins {
         await tx.admins.delete({ id });
         await tx.sessions.delete({ adminId: id });
         await tx.knownAddresses.delete({ adminId: id });
+        await removeSecondFactor(tx, id);
         await requireOneLeft(tx);
         await audit(tx, { ...by(actor), action: 'admin.delete', target: admin.username, before: facts(admin) });
       }),
   };
+}
+
+async function withFactors(tx: ReadTx, admins: readonly AdminRow[]): Promise<KnownAdmin[]> {
+  if (admins.length === 0) return [];
+  const factors = await tx.secondFactors.list({ adminId: admins.map(({ id }) => id) });
+  const enabled = new Set(factors.filter(({ sealed }) => sealed !== null).map(({ adminId }) => adminId));
+  return admins.map((admin) => ({ ...admin, role: roleOf(admin), secondFactor: enabled.has(admin.id) }));
+}
+
+async function withFactor(tx: ReadTx, admin: AdminRow): Promise<KnownAdmin> {
+  return (await withFactors(tx, [admin]))[0]!;
 }
 
 /** The row of a new account. */
@@ -83,7 +106,7 @@ export function newAdminRow(admin: Omit<NewAdmin, 'password'>, passwordHash: str
     id: randomUUID(),
     username: canonicalUsername(admin.username),
     passwordHash,
-    role: admin.role,
+    ...roleColumns(admin.role, admin.projects ?? null),
     enabled: true,
     generation: 1,
     createdAt: at,
@@ -93,8 +116,9 @@ export function newAdminRow(admin: Omit<NewAdmin, 'password'>, passwordHash: str
 }
 
 /** What the audit log says about an account. */
-export function facts({ username, role, enabled }: AdminRow): object {
-  return { username, role, enabled };
+export function facts(admin: AdminRow): object {
+  const { username, projects, enabled } = admin;
+  return { username, role: roleOf(admin), projects, enabled };
 }
 
 function create({ store, passwords, audit, now }: AdminPorts): Admins['create'] {
@@ -102,21 +126,26 @@ function create({ store, passwords, audit, now }: AdminPorts): Admins['create'] 
     requireGoodPassword(admin.password, admin.username);
     const row = newAdminRow(admin, await passwords.hash(admin.password), now());
     await store.transaction(async (tx) => {
+      await requireProjects(tx, row.projects);
       if (!(await tx.admins.insertIfNew(row))) throw new UsernameTaken();
       await audit(tx, { ...by(actor), action: 'admin.create', target: row.username, after: facts(row) });
     });
-    return row;
+    return { ...row, role: admin.role, secondFactor: false };
   };
 }
 
 function update(ports: AdminPorts): Admins['update'] {
   const { store, passwords } = ports;
-  return async (actor, id, { password, ...rest }) => {
-    if (password === undefined) return change(ports, actor, id, 'admin.update', () => rest);
+  return async (actor, id, { password, role, projects, enabled }) => {
+    const decide = (admin: AdminRow): Partial<AdminRow> => ({
+      ...(enabled !== undefined && { enabled }),
+      ...roleColumns(role ?? roleOf(admin), projects === undefined ? admin.projects : projects),
+    });
+    if (password === undefined) return change(ports, actor, id, 'admin.update', decide);
     const { username } = await store.read((tx) => found(tx.admins.find({ id })));
     requireGoodPassword(password, username);
     const passwordHash = await passwords.hash(password);
-    return change(ports, actor, id, 'admin.update', () => ({ ...rest, passwordHash }));
+    return change(ports, actor, id, 'admin.update', (admin) => ({ ...decide(admin), passwordHash }));
   };
 }
 
@@ -126,28 +155,44 @@ function change(
   id: string,
   action: string,
   decide: (admin: AdminRow) => Partial<AdminRow>,
-): Promise<AdminRow> {
+): Promise<KnownAdmin> {
   return store.transaction(async (tx) => {
     await tx.advisoryLock('admins');
     const admin = await found(tx.admins.lock({ id }));
-    const decided = decide(admin);
-    const patch = Object.fromEntries(Object.entries(decided).filter(([, value]) => value !== undefined));
-    const changed: AdminRow = { ...admin, ...patch, updatedAt: now() };
-    const endsSessions = changed.passwordHash !== admin.passwordHash || (admin.enabled && !changed.enabled);
-    if (endsSessions) changed.generation += 1;
-    const { passwordHash, role, enabled, generation, updatedAt } = changed;
-    await tx.admins.update({ id }, { passwordHash, role, enabled, generation, updatedAt });
+    const changed: AdminRow = { ...admin, ...decide(admin), updatedAt: now() };
+    if (!isDeepStrictEqual(changed.projects, admin.projects)) await requireProjects(tx, changed.projects);
+    if (endsSessions(admin, changed)) changed.generation += 1;
+    const { passwordHash, role, grade, projects, enabled, generation, updatedAt } = changed;
+    await tx.admins.update({ id }, { passwordHash, role, grade, projects, enabled, generation, updatedAt });
     await requireOneLeft(tx);
     const passwordChanged = changed.passwordHash !== admin.passwordHash;
     const after = { ...facts(changed), passwordChanged };
     await audit(tx, { ...by(actor), action, target: admin.username, before: facts(admin), after });
-    return changed;
+    return withFactor(tx, changed);
   });
+}
+
+/** Other projects end them because replicas of the release before do not know about projects, and streams of events go on. */
+function endsSessions(before: AdminRow, after: AdminRow): boolean {
+  return (
+    after.passwordHash !== before.passwordHash ||
+    (before.enabled && !after.enabled) ||
+    !isDeepStrictEqual(after.projects, before.projects)
+  );
+}
+
+/** Throws a 400 when an account would be limited to a project that does not exist; the others stay until the commit. */
+async function requireProjects(tx: Tx, projects: readonly string[] | null): Promise<void> {
+  for (const code of projects ?? [])
+    if (!(await tx.projects.lock({ code })))
+      throw new InvalidRequest(`The project ${code} does not exist.`, [
+        { pointer: '/projects', code: 'project_unknown', detail: `${code} does not exist` },
+      ]);
 }
 
 /** Call it after the change, under the lock `admins`. */
 async function requireOneLeft(tx: Tx): Promise<void> {
-  if ((await tx.admins.count({ role: 'admin', enabled: true })) === 0) throw new LastAdmin();
+  if ((await tx.admins.count({ role: 'admin', projects: null, enabled: true })) === 0) throw new LastAdmin();
 }
 
 async function found(row: Promise<AdminRow | undefined>): Promise<AdminRow> {

@@ -31,8 +31,8 @@ export interface ApiApps {
   create(actor: Actor, settings: AppSettings & { project: string }): Promise<WithSecret>;
   /** `mayLoosen` may refuse limits that allow more than before. */
   update(actor: Actor, clientId: string, change: Partial<AppSettings>, mayLoosen?: () => void): Promise<ApiAppRow>;
-  /** Without `enabled` it flips. */
-  toggle(actor: Actor, clientId: string, enabled: boolean | undefined): Promise<ApiAppRow>;
+  /** Without `enabled` it flips; `mayTrust` may refuse that one that is trusted can be used again. */
+  toggle(actor: Actor, clientId: string, enabled: boolean | undefined, mayTrust?: () => void): Promise<ApiAppRow>;
   rotateSecret(actor: Actor, clientId: string, rotation: Rotation): Promise<WithSecret>;
   revokeTokens(actor: Actor, clientId: string): Promise<ApiAppRow>;
   remove(actor: Actor, clientId: string): Promise<void>;
@@ -53,9 +53,10 @@ export function createApiApps(ports: ApiAppPorts): ApiApps {
         if (loosens(app.limits, limits)) mayLoosen?.();
         return { ...toColumns(merge(app, patch)), limits };
       }),
-    toggle: (actor, clientId, enabled) =>
+    toggle: (actor, clientId, enabled, mayTrust) =>
       change(actor, clientId, 'app.toggle', (app) => {
         const wanted = enabled ?? !app.enabled;
+        if (wanted && app.trusted) mayTrust?.();
         return { enabled: wanted, generation: app.generation + (app.enabled && !wanted ? 1 : 0) };
       }),
     async rotateSecret(actor, clientId, rotation) {

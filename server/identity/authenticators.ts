@@ -6,7 +6,9 @@ import type { AdminState, AppState, IdentityQueries } from './ports.ts';
 import type { AskedKey } from '../db/entities/orders.ts';
 import { scopes as allScopes } from './scopes.ts';
 import { isConfirmed } from './confirm.ts';
+import type { Role } from './roles.ts';
 import { createSessionUse, usedSince } from './session-use.ts';
+import { factorState, type FactorState } from './sessions.ts';
 import type { TokenMint } from './tokens.ts';
 
 /** What checking a credential needs. */
@@ -22,6 +24,8 @@ export interface AuthenticatorPorts {
   refusesLive: boolean;
   /** How long a session may be unused; 0 = as long as its token lives. */
   idleMinutes: number;
+  /** Whether every administrator must have a second factor. */
+  requireSecondFactor: boolean;
   now: () => Date;
 }
 
@@ -30,10 +34,13 @@ export interface FoundAdmin {
   readonly kind: 'admin';
   readonly id: string;
   readonly username: string;
-  readonly role: 'admin' | 'viewer';
+  readonly role: Role;
+  /** Codes of the only projects in reach; null = all of them. */
+  readonly projects: readonly string[] | null;
+  readonly secondFactor: FactorState;
   readonly jti: string;
   readonly via: 'bearer' | 'cookie';
-  /** Whether the password was given within the last minutes; `where-live` holds under Debug anyhow, which is refused beside live channels. */
+  /** Whether password and second factor were given within the last minutes; `where-live` holds under Debug anyhow, which is refused beside live channels. */
   readonly confirmed: { readonly always: boolean; readonly 'where-live': boolean };
 }
 
@@ -64,7 +71,8 @@ export interface IdentityAuthenticators {
  * is cached, so a revocation counts from its commit on, and without a database nobody is let in.
  */
 export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthenticators {
-  const { store, queries, adminTokens, accessTokens, csrfKey, debug, refusesLive, idleMinutes, now } = ports;
+  const { store, queries, adminTokens, accessTokens, csrfKey, now } = ports;
+  const { debug, refusesLive, idleMinutes, requireSecondFactor } = ports;
   const touch = toucher(ports);
   const noteUse = createSessionUse(ports);
   return {
@@ -74,11 +82,13 @@ export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthent
       const found = await store.read((tx) => queries.adminState(tx, subject, jti));
       const at = now();
       if (!lives(found, generation) || isIdle(found, usedSince(at, idleMinutes))) throw new Unauthenticated();
+      if (found.hasFactor && !found.gaveFactor) throw new Unauthenticated();
       noteUse(found, genuine);
-      const { id, username, role } = found;
+      const { id, username, role, projects } = found;
       const always = isConfirmed(found, at);
       const confirmed = { always, 'where-live': always || debug };
-      return { kind: 'admin', id, username, role, jti, via, confirmed };
+      const secondFactor = factorState(found.hasFactor, requireSecondFactor);
+      return { kind: 'admin', id, username, role, projects, secondFactor, jti, via, confirmed };
     },
     async app(token, ip, asked) {
       const { subject, generation, jti, scope = '' } = await accessTokens.verify(token);

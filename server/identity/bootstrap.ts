@@ -11,6 +11,7 @@ import { by } from './audit.ts';
 import { type OfflinePorts, requireUsername, verifyPassword, verifySecret } from './offline.ts';
 import { requireGoodPassword } from './passwords.ts';
 import type { Actor } from './ports.ts';
+import { ROLES } from './roles.ts';
 import { canonicalUsername } from './sessions.ts';
 
 const Policy = z.enum(['accept', 'refund']);
@@ -23,7 +24,7 @@ export const BootstrapDocument = z.strictObject({
     .array(
       z.strictObject({
         username: z.string(),
-        role: z.enum(['admin', 'viewer']).default('admin'),
+        role: z.enum(ROLES).default('admin'),
         /** Needed when the account is new, ignored otherwise; payctl fills it from a file. */
         password: z.string().optional(),
       }),

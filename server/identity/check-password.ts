@@ -30,13 +30,14 @@ export async function isRight(
   return right && hash !== undefined;
 }
 
-/** Counts a wrong password; the name that was tried is the target of its line, of which a place may have a few only. */
+/** Counts a wrong password or code; the name that was tried is the target of its line, of which a place may have a few only. */
 export async function recordFailure(
   { store, limits, audit }: Pick<CheckPorts, 'store' | 'limits' | 'audit'>,
   actor: Actor,
   attempt: Attempt,
+  after: object | null = null,
 ): Promise<void> {
-  const line = { ...by(actor), action: 'admin.login_failed', target: attempt.username };
+  const line = { ...by(actor), action: 'admin.login_failed', target: attempt.username, after };
   if (await limits.mayRecord(attempt.ip)) await store.transaction((tx) => audit(tx, line));
   await limits.failed(attempt);
 }

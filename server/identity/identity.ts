@@ -1,3 +1,4 @@
+import type { Sealing } from '../credentials/sealing.ts';
 import type { Store } from '../db/store.ts';
 import { type Admins, createAdmins } from './admins.ts';
 import { type ApiApps, createApiApps } from './api-apps.ts';
@@ -11,9 +12,10 @@ import { deriveKeys } from './keys.ts';
 import { createKnownAddresses } from './known-addresses.ts';
 import { createLoginLimits } from './login-limits.ts';
 import { createOAuth, type OAuth } from './oauth.ts';
-import { createOwnSessions, type OwnSessions } from './own-sessions.ts';
+import { type AdminSessions, createAdminSessions } from './admin-sessions.ts';
 import { createPasswords, type Passwords } from './passwords.ts';
 import type { AuditFilter, FailureCounts, IdentityQueries } from './ports.ts';
+import { createSecondFactors, type SecondFactors } from './second-factors.ts';
 import { createSessions, type Sessions } from './sessions.ts';
 import { createMint } from './tokens.ts';
 import type { AuditRow } from '../db/entities/identity.ts';
@@ -22,6 +24,8 @@ import type { AuditRow } from '../db/entities/identity.ts';
 export interface IdentityConfig {
   debug: boolean;
   environment: 'development' | 'staging' | 'production';
+  server: { publicUrl: string };
+  admin: { requireSecondFactor: boolean };
   jwt: { secretKey: string; expirationHours: number; idleMinutes: number };
   oauth: { issuer: string; tokenTtlSeconds: number };
   rateLimit: { loginFailures: number; badCredentialsPerMinute: number };
@@ -34,6 +38,8 @@ export interface IdentityParts {
   queries: IdentityQueries;
   counts: FailureCounts;
   auditKeys: AuditKeys;
+  /** For the secrets of second factors. */
+  sealing: Pick<Sealing, 'seal' | 'open'>;
   now: () => Date;
   passwords?: Passwords;
 }
@@ -42,7 +48,8 @@ export interface IdentityParts {
 export interface Identity {
   authenticators: IdentityAuthenticators;
   sessions: Sessions;
-  ownSessions: OwnSessions;
+  adminSessions: AdminSessions;
+  secondFactors: SecondFactors;
   admins: Admins;
   apiApps: ApiApps;
   oauth: OAuth;
@@ -59,7 +66,7 @@ export interface Identity {
 
 /** Assembles identity; the keys of both kinds of tokens come from the one `JWT.SecretKey`. */
 export function createIdentity(parts: IdentityParts): Identity {
-  const { config, store, queries, counts, auditKeys, now, passwords = createPasswords() } = parts;
+  const { config, store, queries, counts, auditKeys, sealing, now, passwords = createPasswords() } = parts;
   const keys = deriveKeys(config.jwt.secretKey);
   const { issuer } = config.oauth;
   const adminTokens = createMint(
@@ -67,6 +74,7 @@ export function createIdentity(parts: IdentityParts): Identity {
       typ: 'admin+jwt',
       issuer,
       audience: `${issuer}/api/v1`,
+      boundedAudience: `${issuer}/api/v1#bounded`,
       key: keys.adminTokens,
       ttlSeconds: config.jwt.expirationHours * 3600,
     },
@@ -86,14 +94,17 @@ export function createIdentity(parts: IdentityParts): Identity {
   const hide = createHide(keys.counters);
   const limits = createLoginLimits(counts, config.rateLimit, hide);
   const addresses = createKnownAddresses(hide);
-  const shared = { store, queries, audit, now, debug: config.debug, passwords, limits, addresses };
+  const shared = { store, queries, audit, sealing, now, debug: config.debug, passwords, limits, addresses };
   const refusesLive = config.debug || config.environment === 'staging';
-  const ports = { ...shared, adminTokens, accessTokens, idleMinutes: config.jwt.idleMinutes };
+  const { requireSecondFactor } = config.admin;
+  const ports = { ...shared, requireSecondFactor, adminTokens, accessTokens, idleMinutes: config.jwt.idleMinutes };
+  const { ttlSeconds } = adminTokens;
   const aMinuteAgo = () => new Date(now().getTime() - 60_000);
   return {
     authenticators: createAuthenticators({ ...ports, refusesLive, csrfKey: keys.csrf }),
     sessions: createSessions({ ...ports, csrfKey: keys.csrf }),
-    ownSessions: createOwnSessions(ports),
+    adminSessions: createAdminSessions(ports),
+    secondFactors: createSecondFactors({ ...ports, ttlSeconds, issuer: new URL(config.server.publicUrl).host }),
     admins: createAdmins(ports),
     apiApps: createApiApps(ports),
     oauth: createOAuth(ports),

@@ -19,6 +19,11 @@ const turnSeconds = 30;
 /** Lines `admin.login_failed` in a window: enough to see an attack, too few to fill the log with. */
 const recorded = { address: 20, network: 100 };
 const clientTimes = 10;
+/**
+ * Codes are short: three of a million count at any moment. So whoever knows the password may be wrong twenty times a day and then
+ * once in half an hour: of those who go on for a year one in fourteen gets in, and nobody is locked out.
+ */
+const codes = { failures: 20, windowSeconds: 86_400, turnSeconds: 1800 };
 
 /** Whose password is tried, from where. */
 export interface Attempt {
@@ -36,6 +41,10 @@ export interface LoginLimits {
   admit(attempt: Attempt): Promise<void>;
   /** Counts a failure; throws 429 when it was one too many. */
   failed(attempt: Attempt): Promise<void>;
+  /** Throws 429 when there were too many wrong codes of the account; takes the turn when it has come so far. */
+  admitCode(attempt: Attempt): Promise<void>;
+  /** Counts a wrong code, beside the failure that it is. */
+  codeFailed(attempt: Attempt): Promise<void>;
   /** Whether a failed login of this address is still written to the audit log: the first few of a window are. */
   mayRecord(ip: string): Promise<boolean>;
   /** Counts a failed client authentication; throws 429 when it was one too many. */
@@ -70,6 +79,14 @@ export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSet
     limit: 1,
     seconds: turnSeconds,
   });
+  /** An address where the account is known is counted by itself, so that strangers do not take its turns. */
+  const ofCodes = ({ username, ip, known }: Attempt): Record<'wrong' | 'turn', Limit> => {
+    const whose = known ? `${hide(username)}:${addressBlock(ip)}` : hide(username);
+    return {
+      wrong: { key: `login-code:${whose}`, limit: codes.failures, seconds: codes.windowSeconds },
+      turn: { key: `login-code-turn:${whose}`, limit: 1, seconds: codes.turnSeconds },
+    };
+  };
   const ofClient = (clientId: string, ip: string): Limit[] => {
     const wider = clientTimes * badCredentialsPerMinute;
     return [
@@ -98,6 +115,13 @@ export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSet
       const others = [ofAccount(attempt), ...(attempt.known ? ofPlaces(attempt) : [])];
       const [left] = await Promise.all([count(refusing(attempt)), count(others)]);
       requireLeft(left);
+    },
+    async admitCode(attempt) {
+      const { wrong, turn } = ofCodes(attempt);
+      if (!(await counts.peek([wrong])).allowed) requireLeft(await count([turn]));
+    },
+    async codeFailed(attempt) {
+      await count([ofCodes(attempt).wrong]);
     },
     async mayRecord(ip) {
       const left = await count([

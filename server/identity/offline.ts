@@ -9,6 +9,7 @@ import type { AppSettings } from './api-app-rules.ts';
 import { type Audit, by } from './audit.ts';
 import { type Passwords, requireGoodPassword } from './passwords.ts';
 import type { Actor } from './ports.ts';
+import { removeSecondFactor } from './second-factors.ts';
 import { secretMatches } from './secrets.ts';
 import { canonicalUsername } from './sessions.ts';
 
@@ -120,6 +121,21 @@ export async function resetPassword(ports: OfflinePorts, actor: Actor, account: 
   });
   await verifyPassword(ports, username, account.password);
   return changed;
+}
+
+/** Takes the second factor from an account and ends its sessions; throws NotFound, also when it has none. */
+export async function resetSecondFactor(ports: OfflinePorts, actor: Actor, name: string): Promise<AdminRow> {
+  const username = canonicalUsername(name);
+  return ports.store.transaction(async (tx) => {
+    await tx.advisoryLock('admins');
+    const admin = await tx.admins.lock({ username });
+    if (!admin) throw new NotFound('administrator');
+    if (!(await removeSecondFactor(tx, admin.id))) throw new NotFound('second factor of the administrator');
+    const patch = { generation: admin.generation + 1, updatedAt: ports.now() };
+    await tx.admins.update({ id: admin.id }, patch);
+    await ports.audit(tx, { ...by(actor), action: 'admin.reset-second-factor', target: username });
+    return { ...admin, ...patch };
+  });
 }
 
 /** Reads the committed hash back and throws unless the password opens it. */

@@ -1,6 +1,8 @@
 import type { AdminRow, ApiAppRow, AuditRow, SessionRow } from '../db/entities/identity.ts';
 import type { AskedKey, KeptKey } from '../db/entities/orders.ts';
+import type { Projects } from '../db/queries/reach.ts';
 import type { ReadTx, Store, Tx } from '../db/store.ts';
+import type { Role } from './roles.ts';
 
 export type { AdminRow, ApiAppRow, AuditRow, SessionRow };
 
@@ -36,18 +38,27 @@ export type AppState = Pick<
 > & { lastUsedAt: Date | null; revoked: boolean; kept: KeptKey | null };
 
 /** What every request asks about an administrator and one session. */
-export type AdminState = Pick<AdminRow, 'id' | 'username' | 'role' | 'enabled' | 'generation'> & {
+export type AdminState = Pick<AdminRow, 'id' | 'username' | 'projects' | 'enabled' | 'generation'> & {
+  role: Role;
   revoked: boolean;
   /** When the password was last given in this session, and when it was last used; a token of the release before has neither. */
   confirmedAt: Date | null;
   seenAt: Date | null;
+  /** Whether the account has a second factor. */
+  hasFactor: boolean;
+  /** Whether one was given in this session, and when last. */
+  gaveFactor: boolean;
+  codeAt: Date | null;
 };
 
 /** What a login asks. */
 export interface LoginState {
   /** Whether there is any administrator at all. */
   bootstrapped: boolean;
-  admin?: Pick<AdminRow, 'id' | 'username' | 'role' | 'enabled' | 'generation' | 'passwordHash'>;
+  admin?: Pick<AdminRow, 'id' | 'username' | 'projects' | 'enabled' | 'generation' | 'passwordHash'> & {
+    role: Role;
+    hasFactor: boolean;
+  };
   /** Whether the account has logged in from this address before. */
   known: boolean;
 }
@@ -67,7 +78,7 @@ export interface Part {
 /** Which applications a list shows. */
 export interface AppFilter extends Part {
   readonly kinds: readonly ApiAppRow['kind'][];
-  readonly project?: string;
+  readonly project?: Projects | undefined;
   readonly enabled?: boolean;
   readonly name?: string;
 }
@@ -102,6 +113,8 @@ export interface SessionQueries {
   sessions(tx: ReadTx, adminId: string, filter: Part & { at: Date; seenSince: Date }): Promise<SessionRow[]>;
   /** Notes the use of a session, and takes it in when it has no row. */
   touchSession(tx: Tx, row: SessionRow): Promise<void>;
+  /** Ends every session of an account but one, for every replica; returns how many. */
+  endOtherSessions(tx: Tx, but: { adminId: string; jti: string; at: Date }): Promise<number>;
   /** Forgets revocations of tokens that have expired; returns how many. */
   deleteExpiredRevocations(store: Store, before: Date, goesOn?: () => boolean): Promise<number>;
   /** Forgets sessions whose token has expired; returns how many. */

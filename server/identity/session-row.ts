@@ -9,18 +9,26 @@ export interface NewSession {
   userAgent?: string | undefined;
   /** When the password was given, if it was. */
   confirmedAt?: Date;
+  /** Whether a code of the second factor was given, and when. */
+  secondFactor?: boolean;
+  codeAt?: Date | undefined;
   ttlSeconds: number;
 }
 
 /** The row of a session that begins at this instant. */
-export function sessionRow({ ttlSeconds, ip, userAgent, confirmedAt, ...session }: NewSession, at: Date): SessionRow {
+export function sessionRow({ ttlSeconds, ...session }: NewSession, at: Date): SessionRow {
+  const { ip, userAgent, confirmedAt, codeAt, secondFactor = false } = session;
   return {
-    ...session,
+    jti: session.jti,
+    adminId: session.adminId,
+    generation: session.generation,
     ip: ip ?? null,
     userAgent: userAgent?.slice(0, 256) ?? null,
     createdAt: at,
     seenAt: at,
     confirmedAt: confirmedAt ?? null,
+    secondFactor,
+    codeAt: codeAt ?? null,
     expiresAt: new Date(at.getTime() + ttlSeconds * 1000),
   };
 }

@@ -1,11 +1,15 @@
 import { Conflict, Unauthenticated, Unavailable } from '../errors.ts';
 import { by } from './audit.ts';
+import { type CodePorts, withCode } from './check-code.ts';
 import { isRight, recordFailure } from './check-password.ts';
-import { createConfirm, type OwnPasswordPorts, requirePassword } from './confirm.ts';
+import { createConfirm, type OwnPasswordPorts, type Proof, requirePassword, withOwnCode } from './confirm.ts';
 import { newCsrfToken } from './csrf.ts';
 import { requireGoodPassword } from './passwords.ts';
 import type { Actor, LoginState, Session } from './ports.ts';
+import type { Role } from './roles.ts';
+import { notEnabled, removeSecondFactor } from './second-factors.ts';
 import { type NewSession as NewSessionRow, sessionRow } from './session-row.ts';
+import type { CodeRefused } from './take-code.ts';
 import type { GenuineToken, TokenMint } from './tokens.ts';
 
 const MOST_REPLACED = 4;
@@ -21,16 +25,29 @@ export class NotBootstrapped extends Unavailable {
   }
 }
 
+/** The password is right, and the account has a second factor of which no code was sent (401). */
+export class SecondFactorRequired extends Unauthenticated {
+  constructor() {
+    super('A code of the second factor is required.', 'second_factor_required', {
+      hint: 'Send the request again with `code`: six digits of the authenticator, or a recovery code.',
+    });
+  }
+}
+
 /** What sessions need. */
-export interface SessionPorts extends OwnPasswordPorts {
+export interface SessionPorts extends OwnPasswordPorts, CodePorts {
   adminTokens: TokenMint;
   csrfKey: Uint8Array;
+  /** Whether every administrator must have a second factor. */
+  requireSecondFactor: boolean;
 }
 
 /** Who wants to log in, from where. */
 export interface LoginInput {
   username: string;
   password: string;
+  /** Of the authenticator, or a recovery code. */
+  code?: string | undefined;
   ip: string;
   requestId: string;
   userAgent?: string | undefined;
@@ -44,19 +61,30 @@ export interface NewSession {
   csrfToken: string;
   expiresIn: number;
   username: string;
-  role: 'admin' | 'viewer';
+  role: Role;
+  secondFactor: FactorState;
+}
+
+/** How a session stands to the second factor: given, not there, or not there although everybody must have one. */
+export type FactorState = 'used' | 'none' | 'missing';
+
+/** How it stands, by whether the account has one and whether everybody must. */
+export function factorState(hasFactor: boolean, required: boolean): FactorState {
+  return hasFactor ? 'used' : required ? 'missing' : 'none';
 }
 
 /** Begins and ends administrator sessions. */
 export interface Sessions {
-  /** Throws the same 401 for an unknown name, a wrong password and a disabled account. */
+  /** Throws the same 401 for an unknown name, a wrong password, a wrong code and a disabled account; another when a code is missing. */
   login(input: LoginInput): Promise<NewSession>;
   /** Ends this session, or all of the account with `everywhere`; it counts for every replica when this returns. */
   logout(session: Session, actor: Actor, everywhere: boolean): Promise<void>;
-  /** Notes that the password was given again in this session; returns until when that counts. */
-  confirm(session: Session, actor: Actor, password: string): Promise<Date>;
+  /** Notes that password and second factor were given again in this session; returns until when that counts. */
+  confirm(session: Session, actor: Actor, proof: Proof): Promise<Date>;
   /** Sets a new password and ends every session of the account. */
-  changePassword(session: Session, actor: Actor, change: { current: string; next: string }): Promise<void>;
+  changePassword(session: Session, actor: Actor, change: Proof & { next: string }): Promise<void>;
+  /** Takes the own second factor away, with one of its codes. */
+  removeSecondFactor(session: Session, actor: Actor, proof: Proof): Promise<void>;
 }
 
 /** The name under which an account is kept. */
@@ -68,32 +96,54 @@ export function canonicalUsername(username: string): string {
 export function createSessions(ports: SessionPorts): Sessions {
   const { ttlSeconds } = ports.adminTokens;
   const confirm = createConfirm({ ...ports, ttlSeconds });
-  return { login: login(ports), logout: logout(ports), confirm, changePassword: changePassword(ports) };
+  return {
+    login: login(ports),
+    logout: logout(ports),
+    confirm,
+    changePassword: changePassword(ports),
+    removeSecondFactor: removeOwn(ports),
+  };
 }
 
 function login(ports: SessionPorts): Sessions['login'] {
-  const { store, queries, addresses, adminTokens, csrfKey } = ports;
-  return async ({ password, ip, requestId, userAgent, replaces = [], ...input }) => {
+  const { store, queries, addresses, adminTokens, csrfKey, requireSecondFactor } = ports;
+  return async ({ password, code, ip, requestId, userAgent, replaces = [], ...input }) => {
     const username = canonicalUsername(input.username);
     const state = await store.read((tx) => queries.loginState(tx, username, addresses.keyOf(ip)));
     const { bootstrapped, admin, known } = state;
     if (!bootstrapped) throw new NotBootstrapped();
     const attempt = { username, ip, known };
+    const stranger: Actor = { kind: 'system', name: 'login', ip, requestId };
     await ports.limits.check(attempt);
     const right = await isRight(ports, attempt, password, admin?.passwordHash);
     if (!right || !admin?.enabled) {
-      await recordFailure(ports, { kind: 'system', name: 'login', ip, requestId }, attempt);
-      throw new Unauthenticated('Wrong username or password.', 'login_failed');
+      await recordFailure(ports, stranger, attempt);
+      throw loginFailed(code);
     }
-    const { id, role, generation } = admin;
+    const { id, role, generation, projects, hasFactor } = admin;
     const { ttlSeconds } = adminTokens;
     // The generation was read before the password was checked: a change of it in between makes this token a dead one.
-    const { token, jti } = await adminTokens.issue({ subject: id, generation });
+    const { token, jti } = await adminTokens.issue({
+      subject: id,
+      generation,
+      bounded: hasFactor || projects !== null,
+    });
     const begun = { jti, adminId: id, generation, ip, userAgent, ttlSeconds };
     const replaced = await genuineOf(ports, replaces);
-    await recordLogin(ports, admin, password, { kind: 'admin', name: username, ip, requestId }, { begun, replaced });
-    return { token, csrfToken: newCsrfToken(csrfKey, jti), expiresIn: ttlSeconds, username, role };
+    const actor: Actor = { kind: 'admin', name: username, ip, requestId };
+    const refusalOf = ({ why }: CodeRefused) => (why === 'missing' ? new SecondFactorRequired() : loginFailed(code));
+    const check = { attempt, actor: stranger, account: admin, code, refusalOf };
+    await recordLogin(ports, check, { admin, password, actor, begun, replaced });
+    const csrfToken = newCsrfToken(csrfKey, jti);
+    const secondFactor = factorState(hasFactor, requireSecondFactor);
+    return { token, csrfToken, expiresIn: ttlSeconds, username, role, secondFactor };
   };
+}
+
+/** Of a login that brought a code nobody learns whether it was the password that is wrong. */
+function loginFailed(code: string | undefined): Unauthenticated {
+  const what = code === undefined ? 'username or password' : 'username, password or code';
+  return new Unauthenticated(`Wrong ${what}.`, 'login_failed');
 }
 
 /** Of what a browser sent as its session, the tokens of ours that have not expired; somebody may have planted others beside them. */
@@ -103,22 +153,31 @@ async function genuineOf({ adminTokens }: SessionPorts, sent: readonly string[])
   return read.filter((one) => one.status === 'fulfilled').map(({ value }) => value);
 }
 
+interface Login {
+  admin: NonNullable<LoginState['admin']>;
+  password: string;
+  actor: Actor;
+  begun: NewSessionRow;
+  replaced: readonly GenuineToken[];
+}
+
 async function recordLogin(
-  { store, passwords, addresses, audit, now }: SessionPorts,
-  { id, generation, passwordHash }: NonNullable<LoginState['admin']>,
-  password: string,
-  actor: Actor,
-  { begun, replaced }: { begun: NewSessionRow; replaced: readonly GenuineToken[] },
+  ports: SessionPorts,
+  check: Parameters<typeof withCode>[1],
+  { admin: { id, generation, passwordHash }, password, actor, begun, replaced }: Login,
 ): Promise<void> {
+  const { passwords, addresses, audit, now } = ports;
   const fresh = passwords.isOutdated(passwordHash) ? await passwords.hash(password) : passwordHash;
-  await store.transaction(async (tx) => {
+  await withCode(ports, check, async (tx, used) => {
     const at = now();
     const still = { id, generation, enabled: true };
     if ((await tx.admins.update(still, { passwordHash: fresh, lastLoginAt: at })) === 0) throw new Unauthenticated();
-    await tx.sessions.insert(sessionRow({ ...begun, confirmedAt: at }, at));
+    const given = { confirmedAt: at, secondFactor: used !== undefined, codeAt: used && at };
+    await tx.sessions.insert(sessionRow({ ...begun, ...given }, at));
     for (const { jti, subject: owner, expiresAt } of replaced)
       await tx.revokedTokens.insertIfNew({ jti, owner, expiresAt, revokedAt: at });
-    const after = replaced.length > 0 ? { endedSessions: replaced.map(({ jti }) => jti) } : null;
+    const ended = replaced.length > 0 ? { endedSessions: replaced.map(({ jti }) => jti) } : undefined;
+    const after = ended || used ? { ...ended, ...(used && { secondFactor: used }) } : null;
     await addresses.remember(tx, id, actor.ip ?? '', at);
     await audit(tx, { ...by(actor), action: 'admin.login', target: actor.name, after });
   });
@@ -139,19 +198,31 @@ function logout({ store, adminTokens, audit, now }: SessionPorts): Sessions['log
 }
 
 function changePassword(ports: SessionPorts): Sessions['changePassword'] {
-  const { store, passwords, audit, now } = ports;
-  return async (session, actor, { current, next }) => {
+  const { passwords, audit, now } = ports;
+  return async (session, actor, { next, ...proof }) => {
     const { id, username } = session;
-    const admin = await requirePassword(ports, session, actor, { password: current, pointer: '/currentPassword' });
+    const checked = await requirePassword(ports, session, actor, { ...proof, pointer: '/currentPassword' });
     requireGoodPassword(next, username, '/newPassword');
     const passwordHash = await passwords.hash(next);
-    await store.transaction(async (tx) => {
-      const was = { id, passwordHash: admin.passwordHash, generation: admin.generation };
-      const patch = { passwordHash, generation: admin.generation + 1, updatedAt: now() };
-      if ((await tx.admins.update(was, patch)) === 0) {
+    await withOwnCode(ports, checked, proof.code, async (tx) => {
+      const { passwordHash: old, generation } = checked.account;
+      const patch = { passwordHash, generation: generation + 1, updatedAt: now() };
+      if ((await tx.admins.update({ id, passwordHash: old, generation }, patch)) === 0) {
         throw new Conflict('changed_meanwhile', 'The account was changed concurrently.');
       }
       await audit(tx, { ...by(actor), action: 'admin.change-password', target: username });
+    });
+  };
+}
+
+function removeOwn(ports: SessionPorts): Sessions['removeSecondFactor'] {
+  return async (session, actor, proof) => {
+    const checked = await requirePassword(ports, session, actor, { ...proof, pointer: '/password' });
+    await withOwnCode(ports, checked, proof.code, async (tx, used) => {
+      if (!used) throw notEnabled();
+      await removeSecondFactor(tx, session.id);
+      const line = { action: 'admin.remove-second-factor', target: session.username, after: { secondFactor: used } };
+      await ports.audit(tx, { ...by(actor), ...line });
     });
   };
 }

@@ -7,6 +7,8 @@ export interface TokenKind {
   readonly typ: string;
   readonly issuer: string;
   readonly audience: string;
+  /** The audience of tokens that replicas of the release before must not take; they know the other one only. */
+  readonly boundedAudience?: string;
   readonly key: Uint8Array;
   readonly ttlSeconds: number;
 }
@@ -16,6 +18,8 @@ export interface TokenClaims {
   readonly subject: string;
   readonly generation: number;
   readonly scope?: string;
+  /** Its owner has bounds that the release before does not know. */
+  readonly bounded?: boolean;
 }
 
 /** A token that was found genuine; whether it still counts is for the database to say. */
@@ -39,16 +43,19 @@ const maxLength = 4096;
 const MOST_KNOWN = 1_000;
 
 /** Makes the mint of one kind: HS256, `typ`, `iss`, `aud`, `exp` and `jti` required (RFC 8725 §3.1, §3.11; RFC 9068 §4). */
-export function createMint({ typ, issuer, audience, key, ttlSeconds }: TokenKind, now: () => Date): TokenMint {
+export function createMint(
+  { typ, issuer, audience, boundedAudience = audience, key, ttlSeconds }: TokenKind,
+  now: () => Date,
+): TokenMint {
   // Imported once: jose would do it again for each token.
   const imported = crypto.subtle.importKey('raw', new Uint8Array(key), hmac, false, ['sign', 'verify']);
-  const issue = async ({ subject, generation, scope }: TokenClaims): Promise<{ token: string; jti: string }> => {
+  const issue = async ({ subject, generation, scope, bounded }: TokenClaims) => {
     const jti = randomUUID();
     const issuedAt = Math.floor(now().getTime() / 1000);
     const token = await new SignJWT({ gen: generation, ...(scope === undefined ? {} : { scope, client_id: subject }) })
       .setProtectedHeader({ alg: 'HS256', typ })
       .setIssuer(issuer)
-      .setAudience(audience)
+      .setAudience(bounded ? boundedAudience : audience)
       .setSubject(subject)
       .setJti(jti)
       .setIssuedAt(issuedAt)
@@ -75,7 +82,7 @@ export function createMint({ typ, issuer, audience, key, ttlSeconds }: TokenKind
       algorithms: ['HS256'],
       typ,
       issuer,
-      audience,
+      audience: [audience, boundedAudience],
       requiredClaims: ['exp', 'jti', 'sub', 'gen'],
       currentDate: now(),
     }).catch(refuse);

@@ -2,7 +2,15 @@ import { existsSync } from 'node:fs';
 import type { Config } from '../../config/config.ts';
 import { ensureEmbeddedSecrets } from '../../config/embedded-secrets.ts';
 import { loadConfig } from '../../config/load.ts';
-import type { DatabaseDescription, Offline, OfflineActor, OfflineApp, OfflineInput } from '../../cli/offline-port.ts';
+import type {
+  DatabaseDescription,
+  Offline,
+  OfflineActor,
+  OfflineAdmin,
+  OfflineApp,
+  OfflineInput,
+} from '../../cli/offline-port.ts';
+import type { AdminRow } from '../db/entities/identity.ts';
 import { migrate, schemaStatus } from '../db/migrate.ts';
 import { keepMonths } from '../db/months/keep-months.ts';
 import { MIGRATIONS } from '../db/migrations/index.ts';
@@ -23,9 +31,11 @@ import {
   createFirstAdmin,
   offlineActor,
   resetPassword,
+  resetSecondFactor,
   type OfflinePorts,
 } from '../identity/offline.ts';
 import { createPasswords } from '../identity/passwords.ts';
+import { roleOf } from '../identity/roles.ts';
 import { testAppRows } from '../identity/test-apps.ts';
 import { backup } from './backup.ts';
 import { openCopy, type OpenCopy, openLive } from './copy.ts';
@@ -55,8 +65,7 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
     countAdmins: () => countAdmins(store),
     async createFirstAdmin({ username, password, actor }) {
       await seeded();
-      const { id, role, username: name } = await createFirstAdmin(ports, actorOf(actor), { username, password });
-      return { id, role, username: name };
+      return offlineAdmin(await createFirstAdmin(ports, actorOf(actor), { username, password }));
     },
     async createApp({ actor, project = 'default', trusted = false, remark = null, ...rest }) {
       await seeded();
@@ -65,10 +74,10 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
       return offlineApp(await createApp(ports, actorOf(actor), settings));
     },
     listApps: () => listApps(store),
-    async resetPassword({ username, password, actor }) {
-      const { id, role, username: name } = await resetPassword(ports, actorOf(actor), { username, password });
-      return { id, role, username: name };
-    },
+    resetPassword: async ({ username, password, actor }) =>
+      offlineAdmin(await resetPassword(ports, actorOf(actor), { username, password })),
+    resetSecondFactor: async ({ username, actor }) =>
+      offlineAdmin(await resetSecondFactor(ports, actorOf(actor), username)),
     async applyBootstrap({ plan, actor }) {
       await seeded();
       const result = await applyBootstrap(ports, actorOf(actor), documentOf(plan));
@@ -127,6 +136,10 @@ async function describe(config: Config, database: OpenDatabase, store: Store): P
     schema: { version, pending: pending.length, newer },
     administrators: version === null ? null : await countAdmins(store),
   };
+}
+
+function offlineAdmin(admin: AdminRow): OfflineAdmin {
+  return { id: admin.id, username: admin.username, role: roleOf(admin) };
 }
 
 function offlineApp({ app, secret }: WithSecret): OfflineApp {

@@ -10,6 +10,7 @@ import { noteDeed } from './follow-ups.ts';
 import { checkDispute } from './hear-dispute.ts';
 import { claimKey, type KeyClaim } from './idempotency.ts';
 import type { Asker, Ports } from './ports.ts';
+import { requireConfirmedAbove } from './refund.ts';
 import { ChannelRefused, unknownOutcome } from './refusals.ts';
 import { type DisputePair, lockDispute } from './settle-dispute.ts';
 
@@ -91,6 +92,7 @@ async function intendDeed(
   const isOver = isDecided(dispute.state);
   if (isOver && !claim?.resume)
     throw new Conflict('dispute_closed', 'The dispute is decided.', { extra: { orderNo: order.orderNo, disputeNo } });
+  if (deed.deed === 'accept') requireConfirmedAbove(ports, asker, { ...dispute, payWay: order.payWay }, dispute.amount);
   if (claim) await claimKey(tx, claim, disputeNo, now);
   const sent = { answer: { answeredAt: now }, accept: { acceptedAt: now }, finish: {} }[deed.deed];
   const patch = isOver ? {} : { ...sent, nextCheckAt: later(now, OWN_SECONDS), checks: 0 };

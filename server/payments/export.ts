@@ -56,7 +56,11 @@ export function exportOrders(ports: Pick<Ports, 'store' | 'reports' | 'audit' | 
     filter: OrderFilter,
     format: (typeof EXPORT_FORMATS)[number],
   ): Promise<Readable> => {
-    const deed = { action: 'orders.exported', target: filter.project ?? '*', after: { format, filter } };
+    const deed = {
+      action: 'orders.exported',
+      target: filter.project === undefined ? '*' : [filter.project].flat().join(','),
+      after: { format, filter },
+    };
     await store.transaction((tx) => noteDeed(ports, tx, asker, deed));
     const line = format === 'csv' ? toCsv : toJson;
     // Before the answer begins, which says how old what it shows may be.

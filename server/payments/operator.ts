@@ -19,7 +19,7 @@ import { giveUpQuestion } from './open-question.ts';
 import type { Asker, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
 import { findOrder, findRefund } from './read.ts';
-import { retryRefund, sendRefund } from './refund.ts';
+import { requireConfirmedAbove, retryRefund, sendRefund } from './refund.ts';
 import { invalidAction } from './refusals.ts';
 import { lockPair, type Pair, settleLocked, settleRefund, settleRefundLocked } from './settle.ts';
 
@@ -67,6 +67,7 @@ export function operatorRepairs(ports: Ports) {
     const via = { cause: 'retry', actor: asker.actor };
     const again = async (tx: Tx) => {
       const locked = await lockPair(tx, refundNo);
+      requireConfirmedAbove(ports, asker, locked.order, locked.refund.amount);
       const isAbnormal = locked.refund.state === 'abnormal';
       const after = isAbnormal
         ? await settleRefundLocked(ports, tx, locked, { wish: 'reopen' }, via)
@@ -142,6 +143,7 @@ export function operatorRepairs(ports: Ports) {
       if (!row || row.state === 'resolved') throw resolvedAlready();
       await refuseWhileAbnormal(tx, row);
       const wish = order ? wishFor(row, order, action, asker) : acknowledged(action);
+      if (order && wish) requireConfirmedWish(asker, order, wish);
       if (order && wish) await settleLocked(ports, tx, order, wish, { cause: 'resolve', actor: asker.actor });
       if (order && row.kind === 'effect_failed') await giveUpEffect(ports, tx, order, row.dedupe);
       if (row.kind === 'refund_unexplained') await giveUpQuestion(ports, tx, row.orderNo, row.dedupe);
@@ -153,6 +155,14 @@ export function operatorRepairs(ports: Ports) {
     });
     if (refundNo) await send(refundNo, { cause: 'resolve', actor: asker.actor });
     return exception;
+  }
+
+  /** Taking money of another amount for the order's gives the rest away, and so does giving money back. */
+  function requireConfirmedWish(asker: Asker, order: OrderRow, wish: OrderWish): void {
+    if (wish.wish !== 'accept' && wish.wish !== 'give_back') return;
+    const { currency, minor } = wish.received;
+    requireConfirmedAbove(ports, asker, { currency, payWay: order.payWay }, minor);
+    if (wish.wish === 'accept') requireConfirmedAbove(ports, asker, order, order.amount);
   }
 
   /** A confirmation that the channel never took is told once more; undefined when the exception is of another kind. */

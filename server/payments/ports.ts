@@ -127,4 +127,6 @@ export interface Asker {
   actor: string;
   /** Who is behind it when it is a person: what people do to money is audited. */
   person?: Actor | undefined;
+  /** Throws 403 unless the person has just given password and second factor. */
+  confirmed?: (() => void) | undefined;
 }

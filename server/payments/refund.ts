@@ -116,8 +116,10 @@ export async function claimRefund(
   }
   const same = await sameRefund(tx, order, request);
   if (same) {
+    const isAgain = same.state === 'failed' && same.approval !== 'rejected';
+    if (isAgain) requireConfirmedAbove(ports, asker, order, same.amount);
     if (claim) await claimKey(tx, claim, same.refundNo, now);
-    if (same.state !== 'failed' || same.approval === 'rejected') return resume(order, same, now);
+    if (!isAgain) return resume(order, same, now);
     return { pair: await retryRefund(ports, tx, { order, refund: same }, asker.actor), due: true };
   }
   await options.guard?.(tx, order);
@@ -151,6 +153,7 @@ async function openNew(
   const earlier = await tx.refunds.list({ orderNo: order.orderNo });
   const above = approvalAbove(ports, order);
   asked.waits = above !== null && needsApproval(earlier, asked, above);
+  if (asked.waits) asker.confirmed?.();
   const change = permitted(decideNewRefund(order, { ...facts, earlier }, asked, now), order);
   if (claim) await claimKey(tx, claim, asked.refundNo, now);
   const { order: after, refund } = await apply(ports, tx, { order }, change, asked);
@@ -177,8 +180,22 @@ async function refuseUnapproved(ports: Ports, tx: Tx, { order, refund }: Pair): 
   throw refusalFor({ refuse: { code: 'refund_not_retryable', message } }, order);
 }
 
+/** Throws 403 when a person gives more money away than goes without approval, and has not just given password and second factor. */
+export function requireConfirmedAbove(
+  ports: Pick<Ports, 'refundAbove'>,
+  { confirmed }: Asker,
+  of: Pick<OrderRow, 'currency' | 'payWay'>,
+  amount: bigint,
+): void {
+  const above = approvalAbove(ports, of);
+  if (above !== null && amount > above) confirmed?.();
+}
+
 /** From how much on a second administrator is needed, in minor units; null = never. */
-function approvalAbove({ refundAbove }: Ports, { currency, payWay }: OrderRow): bigint | null {
+function approvalAbove(
+  { refundAbove }: Pick<Ports, 'refundAbove'>,
+  { currency, payWay }: Pick<OrderRow, 'currency' | 'payWay'>,
+): bigint | null {
   const exponent = exponentOf(currency, payWay) ?? 0;
   return refundAbove === 0 ? null : BigInt(refundAbove) * 10n ** BigInt(exponent);
 }

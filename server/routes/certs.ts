@@ -41,12 +41,17 @@ export interface CertPorts {
 const anyProject = {
   ...forAdministrators('/api/v1/certs'),
   write: CONFIRMED_WHERE_LIVE,
+  readOne: { admin: 'viewer', reach: 'cert' },
+  writeOne: { admin: 'admin', reach: 'cert', confirmed: 'where-live' },
   upload: CertUploadBody,
   filter: CertFilter,
   queryOfOne: MaybeInProject,
-};
+} as const;
+const own = forApplications('/api/v2/certs', 'cert:manage');
 const ownProject = {
-  ...forApplications('/api/v2/certs', 'cert:manage'),
+  ...own,
+  readOne: own.read,
+  writeOne: own.write,
   upload: OwnCertUploadBody,
   filter: OwnCertFilter,
   queryOfOne: NoQuery,
@@ -56,7 +61,7 @@ const ownProject = {
 export function certRoutes(ports: CertPorts): RouteGroup {
   const router = buildRoutes(ports, anyProject);
   const { certs, now } = ports;
-  const { write, queryOfOne } = anyProject;
+  const { writeOne, queryOfOne } = anyProject;
 
   /**
    * @openapi
@@ -71,7 +76,7 @@ export function certRoutes(ports: CertPorts): RouteGroup {
   router.post(
     '/:id/trust',
     endpoint(
-      { auth: write, params: ByCertId, query: queryOfOne, returns: Certificate, errors: TRUST_CERT_ERRORS },
+      { auth: writeOne, params: ByCertId, query: queryOfOne, returns: Certificate, errors: TRUST_CERT_ERRORS },
       async (input) => presentCert(await certs.trust(actingIn(input), input.params.id), now()),
     ),
   );
@@ -89,7 +94,7 @@ export function certRoutes(ports: CertPorts): RouteGroup {
   router.post(
     '/:id/distrust',
     endpoint(
-      { auth: write, params: ByCertId, query: queryOfOne, returns: Certificate, errors: DISTRUST_CERT_ERRORS },
+      { auth: writeOne, params: ByCertId, query: queryOfOne, returns: Certificate, errors: DISTRUST_CERT_ERRORS },
       async (input) => presentCert(await certs.distrust(actingIn(input), input.params.id), now()),
     ),
   );
@@ -102,7 +107,7 @@ export function ownCertRoutes(ports: CertPorts): RouteGroup {
 }
 
 function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | typeof ownProject): RouteGroup {
-  const { prefix, read, write, query, queryOfOne, upload, filter } = audience;
+  const { prefix, read, write, readOne, writeOne, query, queryOfOne, upload, filter } = audience;
   const router = routeGroup(prefix);
 
   /**
@@ -189,7 +194,7 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
   router.post(
     '/:id/default',
     endpoint(
-      { auth: write, params: ByCertId, query: queryOfOne, returns: Certificate, errors: CHOOSE_CERT_ERRORS },
+      { auth: writeOne, params: ByCertId, query: queryOfOne, returns: Certificate, errors: CHOOSE_CERT_ERRORS },
       async (input) => presentCert(await certs.makeDefault(actingIn(input), input.params.id), now()),
     ),
   );
@@ -213,7 +218,7 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
   router.post(
     '/:id/delete',
     endpoint(
-      { auth: write, params: ByCertId, query: queryOfOne, returns: Certificate, errors: DELETE_CERT_ERRORS },
+      { auth: writeOne, params: ByCertId, query: queryOfOne, returns: Certificate, errors: DELETE_CERT_ERRORS },
       async (input) => presentCert(await certs.remove(actingIn(input), input.params.id), now()),
     ),
   );
@@ -233,8 +238,9 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    */
   router.post(
     '/:id/download',
-    endpoint({ auth: read, params: ByCertId, query: queryOfOne, raw: 'stream', answers: { 200: PEM } }, async (input) =>
-      downloadOf(await certs.find(projectOf(input), input.params.id)),
+    endpoint(
+      { auth: readOne, params: ByCertId, query: queryOfOne, raw: 'stream', answers: { 200: PEM } },
+      async (input) => downloadOf(await certs.find(projectOf(input), input.params.id)),
     ),
   );
   return router;

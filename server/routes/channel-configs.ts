@@ -36,7 +36,7 @@ export interface ConfigPorts {
 
 const anyProject = {
   ...forAdministrators('/api/v1/payment/config'),
-  probe: { admin: 'admin' } as const,
+  probe: { admin: 'admin', reach: 'query' } as const,
   write: CONFIRMED_WHERE_LIVE,
   change: ConfigBody,
 };

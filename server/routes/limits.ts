@@ -52,7 +52,7 @@ export function limitRoutes({ limitsOf }: { limitsOf: (clientId: string) => Prom
   router.get(
     '/api/v1/api-apps/:client_id/limits',
     endpoint(
-      { auth: { admin: 'viewer' }, params: z.object({ client_id: Id }), returns: z.array(Limit) },
+      { auth: { admin: 'viewer', reach: 'app' }, params: z.object({ client_id: Id }), returns: z.array(Limit) },
       ({ params }) => limitsOf(params.client_id),
     ),
   );

@@ -4,10 +4,14 @@ import { endpoint, Reply } from '../http/endpoint.ts';
 import type { Sessions } from '../identity/sessions.ts';
 import { type RouteGroup, routeGroup } from './index.ts';
 import { LOGIN_ERRORS } from './wire/errors.ts';
-import { actorOf, PasswordText, Role } from './wire/identity.ts';
+import { actorOf, CodeText, FactorState, PasswordText, Role } from './wire/identity.ts';
 
 const Credentials = z
-  .object({ username: z.string().min(1).max(64), password: PasswordText })
+  .object({
+    username: z.string().min(1).max(64),
+    password: PasswordText,
+    code: CodeText.optional().describe('Needed where the account has a second factor.'),
+  })
   .meta({ id: 'LoginRequest' });
 
 const NewSession = z
@@ -18,6 +22,7 @@ const NewSession = z
     expiresIn: z.int(),
     username: z.string(),
     role: Role,
+    secondFactor: FactorState,
   })
   .meta({ id: 'AdminSession' });
 
@@ -42,8 +47,10 @@ export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
    *     summary: Log in as an administrator
    *     description: >-
    *       Returns a token and sets the cookies `auth_token` (HttpOnly) and `csrf_token`; over https also
-   *       `__Host-auth_token`, which browsers must send. The session of a cookie that is sent along ends. An unknown username and a wrong
-   *       password get the same response. Returns 503 `not_bootstrapped` until the first administrator exists.
+   *       `__Host-auth_token`, which browsers must send. The session of a cookie that is sent along ends. An unknown username, a wrong
+   *       password and a wrong code get the same response. Without a `code` the right password of an account with a second factor gets
+   *       401 `second_factor_required`: send the same request with the code; each code works once, and both refusals count as failed logins. Returns 503
+   *       `not_bootstrapped` until the first administrator exists.
    *     requestBody:
    *       content:
    *         application/json:
@@ -53,7 +60,8 @@ export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
    *         content:
    *           application/json:
    *             example:
-   *               data: { token: eyJhbGciOi…, tokenType: Bearer, expiresIn: 86400, username: alice, role: admin }
+   *               data:
+   *                 { token: eyJhbGciOi…, tokenType: Bearer, expiresIn: 86400, username: alice, role: admin, secondFactor: none }
    */
   router.post(
     '/login',
@@ -73,13 +81,13 @@ export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
           userAgent: request.headers['user-agent']?.toString(),
           replaces: sentSessions(request.headers.cookie?.toString()),
         });
-        const { token, csrfToken, expiresIn, username, role } = session;
+        const { token, csrfToken, expiresIn, username, role, secondFactor } = session;
         return new Reply({
           cookies: [
             { name: SESSION_COOKIE, value: token, hostToo: true, maxAgeSeconds: expiresIn },
             { name: 'csrf_token', value: csrfToken, httpOnly: false, maxAgeSeconds: expiresIn },
           ],
-          data: { token, tokenType: 'Bearer', expiresIn, username, role },
+          data: { token, tokenType: 'Bearer', expiresIn, username, role, secondFactor },
         });
       },
     ),
@@ -105,7 +113,7 @@ export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
   router.post(
     '/logout',
     endpoint(
-      { auth: { admin: 'viewer' }, body: LogoutRequest, returns: LoggedOut },
+      { auth: { admin: 'viewer', reach: 'own', enrolling: true }, body: LogoutRequest, returns: LoggedOut },
       async ({ body, caller, request }) => {
         await sessions.logout(caller, actorOf(caller, request), body?.everywhere ?? false);
         return new Reply({ cookies: noCookies, data: { loggedOut: true } });

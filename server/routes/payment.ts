@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
-import { askerOf, forAdministrators, forApplications } from './wire/audience.ts';
-import { CAPTURE_ERRORS, CLOSE_ERRORS, PAY_ERRORS, REFUND_ERRORS } from './wire/errors.ts';
+import { askerOf, forApplications } from './wire/audience.ts';
+import { CAPTURE_ERRORS, CLOSE_ERRORS, PAY_ERRORS, REFUND_BY_ADMIN_ERRORS, REFUND_ERRORS } from './wire/errors.ts';
 import { Code, Id } from './wire/fields.ts';
 import { OwnOrdersQuery } from './wire/order-filters.ts';
 import { pageOf } from './wire/order-page.ts';
@@ -11,17 +11,22 @@ import { Order, PlacePaymentRequest, Refund, RefundPlaced, RefundRequest } from 
 
 const OrderParams = z.object({ orderNo: Id });
 const ConsolePayRequest = PlacePaymentRequest.extend({
-  project: Code.default('default').describe('Project whose console application places the order.'),
+  project: Code.optional().describe('Project whose console application places the order; `default` if not given.'),
 }).meta({ id: 'ConsolePayRequest' });
 
 /** What the payment routes call. */
 export type PaymentPorts = PaymentOperations & { consoleClientId: (project: string) => string };
 
-const anyOrder = { ...forAdministrators('/api/v1/console/payment'), request: ConsolePayRequest };
-const ownOrder = {
-  ...forApplications('/api/v2/payment', 'payment:read', 'payment:write'),
-  request: PlacePaymentRequest,
-};
+const anyOrder = {
+  prefix: '/api/v1/console/payment',
+  place: { admin: 'operator', reach: 'body' },
+  read: { admin: 'viewer', reach: 'order' },
+  write: { admin: 'operator', reach: 'order' },
+  request: ConsolePayRequest,
+  refundErrors: REFUND_BY_ADMIN_ERRORS,
+} as const;
+const own = forApplications('/api/v2/payment', 'payment:read', 'payment:write');
+const ownOrder = { ...own, place: own.write, request: PlacePaymentRequest, refundErrors: REFUND_ERRORS };
 
 /** Payments of the console: pay uses the project's `console` app, the others act on any order. */
 export function consolePaymentRoutes(ports: PaymentPorts): RouteGroup {
@@ -68,7 +73,7 @@ export function paymentRoutes(ports: PaymentPorts): RouteGroup {
 
 function buildRoutes(
   { payAs, query, close, captureNow, refund, consoleClientId }: PaymentPorts,
-  { prefix, read, write, request }: typeof anyOrder | typeof ownOrder,
+  { prefix, place, read, write, request, refundErrors }: typeof anyOrder | typeof ownOrder,
 ): RouteGroup {
   const router = routeGroup(prefix);
 
@@ -97,7 +102,7 @@ function buildRoutes(
   router.post(
     '/pay',
     endpoint(
-      { auth: write, body: request, returns: Order, status: 201, idempotent: true, errors: PAY_ERRORS },
+      { auth: place, body: request, returns: Order, status: 201, idempotent: true, errors: PAY_ERRORS },
       ({ body, caller, request: facts, claim }) => {
         const { project = 'default', ...payment }: z.output<typeof PlacePaymentRequest> & { project?: string } = body;
         const by = caller.kind === 'app' ? caller : { clientId: consoleClientId(project) };
@@ -193,7 +198,7 @@ function buildRoutes(
   router.post(
     '/refund',
     endpoint(
-      { auth: write, body: RefundRequest, returns: RefundPlaced, idempotent: true, errors: REFUND_ERRORS },
+      { auth: write, body: RefundRequest, returns: RefundPlaced, idempotent: true, errors: refundErrors },
       ({ body, caller, request: facts, claim }) => refund(askerOf(caller, facts), body, claim),
     ),
   );

@@ -150,7 +150,7 @@ test('bootstrap apply refuses unknown keys and a secret file that exists, before
   t.deepEqual(database.admins, []);
 });
 
-test('admin reset-password --offline, keys rotate, server migrate and backup', async (t) => {
+test('admin reset-password and reset-second-factor --offline, keys rotate, server migrate and backup', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const database = fakeOffline({ admins: ['alice'] });
@@ -165,6 +165,13 @@ test('admin reset-password --offline, keys rotate, server migrate and backup', a
     0,
   );
   t.is(database.admins[0]?.password, 'correct horse battery');
+  const reset = ['admin', 'reset-second-factor', 'alice', '--offline', '--json'];
+  t.is((await place.payctl([...reset, '--dry-run'], { openOffline })).code, 0);
+  t.is((await place.payctl(reset, { openOffline })).code, 2, 'it has to be confirmed');
+  t.deepEqual(database.reset, []);
+  const done = await place.payctl([...reset, '-y'], { openOffline });
+  t.like(JSON.parse(done.stdout), { username: 'alice' });
+  t.deepEqual(database.reset, ['alice']);
   t.deepEqual(JSON.parse((await place.payctl(['keys', 'rotate', '-y', '--json'], { openOffline })).stdout), {
     keyId: 'ab12cd34',
     rewrapped: 3,

@@ -45,6 +45,32 @@ const CASES: [line: string, request: string, body?: unknown][] = [
     'POST /api/v1/admins',
     { username: 'bob', role: 'viewer', password: 'correct horse battery' },
   ],
+  [
+    'admin create --username bob --role operator --projects books,tea --password-file pw',
+    'POST /api/v1/admins',
+    { username: 'bob', role: 'operator', projects: ['books', 'tea'], password: 'correct horse battery' },
+  ],
+  [
+    'admin update bob --role operator --projects books -y',
+    'PUT /api/v1/admins/01935a02-11c7-7d3e-a8b4-6c2f90e1d75a',
+    { role: 'operator', projects: ['books'] },
+  ],
+  [
+    'admin update bob --clear projects -y',
+    'PUT /api/v1/admins/01935a02-11c7-7d3e-a8b4-6c2f90e1d75a',
+    { projects: null },
+  ],
+  ['admin reset-second-factor bob -y', 'POST /api/v1/admins/01935a02-11c7-7d3e-a8b4-6c2f90e1d75a/reset-second-factor'],
+  ['session list --admin bob --limit 5', 'GET /api/v1/admins/01935a02-11c7-7d3e-a8b4-6c2f90e1d75a/sessions?limit=5'],
+  ['session end s-1 --admin bob -y', 'DELETE /api/v1/admins/01935a02-11c7-7d3e-a8b4-6c2f90e1d75a/sessions/s-1'],
+  ['session end --all --admin bob -y', 'DELETE /api/v1/admins/01935a02-11c7-7d3e-a8b4-6c2f90e1d75a/sessions'],
+  ['second-factor status', 'GET /api/v1/me/second-factor'],
+  ['second-factor recovery-codes -y -o json', 'POST /api/v1/me/second-factor/recovery-codes'],
+  [
+    'second-factor remove --password-file pw --code-file code -y',
+    'POST /api/v1/me/second-factor/remove',
+    { password: 'correct horse battery', code: '492039' },
+  ],
   ['admin enable bob', 'PUT /api/v1/admins/01935a02-11c7-7d3e-a8b4-6c2f90e1d75a/toggle', { enabled: true }],
   ['admin disable bob -y', 'PUT /api/v1/admins/01935a02-11c7-7d3e-a8b4-6c2f90e1d75a/toggle', { enabled: false }],
   [
@@ -241,6 +267,7 @@ for (const [line, request, body] of CASES) {
     await writeFile(join(cwd, 'key.txt'), 'secret text\n');
     await writeFile(join(cwd, 'paypal.toml'), 'mode = "simulator"\nclientId = "AeA1QIZXiflr1"\n');
     await writeFile(join(cwd, 'alipay.toml'), 'mode = "simulator"\nappId = "2021"\nkey = { file = "key.txt" }\n');
+    await writeFile(join(cwd, 'code'), '492039\n');
     const { code, stderr } = await place.payctl(splitWords(line).words, { cwd });
     t.is(code, 0, stderr);
     const wanted = new URL(`http://x${request.slice(request.indexOf('/'))}`).pathname;

@@ -7,6 +7,9 @@ export const auditMaster: MasterKey = { id: '00000000', key: Buffer.alloc(32, 9)
 /** The key of the audit log under that master key. */
 export const auditKey = deriveAuditKey(auditMaster);
 
+/** Seals under the master key of these tests. */
+export const testSealing = createSealing([auditMaster]);
+
 /** The keys of the audit log under these master keys. */
 export function auditKeysOf(store: Store, masterKeys: readonly MasterKey[] = [auditMaster]): AuditKeys {
   return createAuditKeys({ store, masterKeys, sealing: createSealing(masterKeys) });

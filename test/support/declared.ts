@@ -22,6 +22,7 @@ const ANYWHERE: ReadonlySet<string> = new Set<ErrorCode>([
   'not_found',
   'rate_limited',
   'role_insufficient',
+  'second_factor_enrolment_required',
   'unauthenticated',
 ]);
 const OF_A_KEY: ReadonlySet<string> = new Set<ErrorCode>(['idempotency_conflict', 'idempotency_in_progress']);
@@ -34,8 +35,10 @@ export async function requireDeclared(method: string, path: string, body: unknow
   if (code === undefined || ANYWHERE.has(code)) return;
   const contract = findRoute(await (routes ??= allRoutes()), method, path.split('?')[0] ?? '')?.contract;
   const auth = contract?.auth;
-  if (code === 'password_confirmation_required' && typeof auth === 'object' && 'admin' in auth && auth.confirmed)
-    return;
+  if (typeof auth === 'object' && 'admin' in auth) {
+    if (code === 'password_confirmation_required' && auth.confirmed) return;
+    if (code === 'beyond_projects' && (auth.reach === 'service' || auth.reach === 'account')) return;
+  }
   if (contract?.errors?.some((one) => one === code) || (contract?.idempotent && OF_A_KEY.has(code))) return;
   throw new Error(`${method} ${path} answered ${code}, which its contract does not name`);
 }

@@ -5,22 +5,21 @@ import { Unauthenticated } from '../../server/errors.ts';
 import { buildKoa, type HttpConfig, type KoaParts } from '../../server/http/build-koa.ts';
 import type { AdminCaller, AppCaller, Authenticators } from '../../server/http/callers.ts';
 import { createMemoryRateLimits } from '../../server/http/rate-limit.ts';
+import type { Belongings } from '../../server/http/reach.ts';
 import { listen, type ListenOptions } from '../../server/http/server.ts';
 import type { WithKey } from '../../server/payments/idempotency.ts';
 import { buildRouter, type RouteGroup } from '../../server/routes/index.ts';
 
-const confirmed = { always: true, 'where-live': true };
+const session = {
+  kind: 'admin',
+  projects: null,
+  secondFactor: 'none',
+  via: 'bearer',
+  confirmed: { always: true, 'where-live': true },
+} as const;
 const admins: Record<string, AdminCaller> = {
-  'root-jwt': { kind: 'admin', id: 'a1', username: 'root', role: 'admin', jti: 'j1', via: 'bearer', confirmed },
-  'viewer-jwt': {
-    kind: 'admin',
-    id: 'a2',
-    username: 'reader',
-    role: 'viewer',
-    jti: 'j2',
-    via: 'bearer',
-    confirmed,
-  },
+  'root-jwt': { ...session, id: 'a1', username: 'root', role: 'admin', jti: 'j1' },
+  'viewer-jwt': { ...session, id: 'a2', username: 'reader', role: 'viewer', jti: 'j2' },
 };
 
 const apps: Record<string, AppCaller> = {
@@ -47,6 +46,9 @@ export const fakeAuthenticators: Authenticators = {
   },
   csrfMatches: (value, jti) => value === `csrf-${jti}`,
 };
+
+/** Nothing belongs to anybody: for services whose administrators reach all projects. */
+export const noBelongings: Belongings = { projectsOf: async () => [], sharersOf: async () => [] };
 
 /** A protocol that remembers nothing; the handler still sees the key. */
 export const withoutKeys: WithKey = ({ scope, route, key }, run) =>
@@ -91,6 +93,7 @@ export async function startEdge(
     config,
     logger: pino({ level: 'silent' }),
     authenticators: fakeAuthenticators,
+    belongings: noBelongings,
     rateLimits: createMemoryRateLimits(),
     requests: createRequests(10_000),
     withKey: withoutKeys,

@@ -41,6 +41,7 @@ const FILES: Record<string, string> = {
   'alipay.zip': 'a bill',
   'alice.password': 'correct horse battery\n',
   'bob.password': 'correct horse battery\n',
+  'alice.totp': '6BI5AKOPL4EUFKR5HPTB4G5OG3SYI2SY\n',
   'shop.secret.in': 'pays_0123456789abcdef0123456789abcdef\n',
   'bootstrap.toml':
     '[admin]\nusername = "alice"\npassword_file = "alice.password"\n[[app]]\nname = "shop"\nscopes = ["payment:read"]\nsecret_file = "new.secret"\n',
@@ -95,5 +96,5 @@ export async function runExample(
 
 /** Examples that show a secret on the screen make sense on a terminal only. */
 function needsTerminal(line: string): boolean {
-  return /^payctl app create$/.test(line);
+  return /^payctl (app create|second-factor enable)$/.test(line);
 }

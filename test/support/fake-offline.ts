@@ -24,6 +24,8 @@ export class FakeFailure extends Error {
 export interface FakeOffline extends Offline {
   admins: { username: string; password: string }[];
   apps: string[];
+  /** Whose second factor was taken away. */
+  reset: string[];
   migrated: number;
   closed: number;
 }
@@ -68,6 +70,7 @@ export function fakeOffline(
   const schema = { version, pending, newer: [] as string[] };
   const offline: FakeOffline = {
     admins: admins.map((username) => ({ username, password: 'before' })),
+    reset: [],
     apps: [...apps],
     migrated: 0,
     closed: 0,
@@ -89,6 +92,10 @@ export function fakeOffline(
       if (offline.admins.length > 0)
         throw new FakeFailure('already_bootstrapped', 409, 'An administrator already exists.');
       offline.admins.push({ username, password });
+      return { id: '01935a02-11c7-7d3e-a8b4-6c2f90e1d75a', username, role: 'admin' };
+    },
+    async resetSecondFactor({ username }) {
+      offline.reset.push(username);
       return { id: '01935a02-11c7-7d3e-a8b4-6c2f90e1d75a', username, role: 'admin' };
     },
     async createApp({ name, scopes, project = 'default' }) {

@@ -1,6 +1,7 @@
 import { approvalRow, limitRow } from './fake-controls.ts';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { billSamples } from './fake-bills.ts';
+import { identitySamples } from './fake-identity.ts';
 import { listOf, type Row, type Seen } from './fake-list.ts';
 
 export type { Seen } from './fake-list.ts';
@@ -70,23 +71,6 @@ const disputeRow: Row = {
   openedAt: '2026-11-21T06:00:00.000Z',
 };
 
-const adminRow: Row = {
-  id: '01935a02-11c7-7d3e-a8b4-6c2f90e1d75a',
-  username: 'bob',
-  role: 'viewer',
-  enabled: true,
-  createdAt: '2026-11-20T10:00:00.000Z',
-  lastLoginAt: null,
-};
-const sessionRow: Row = {
-  id: '3d0f6a52-51c3-4a8e-9f0e-6a1d7c2b9e44',
-  current: true,
-  ip: '192.0.2.7',
-  userAgent: 'payctl (node 24.21.0)',
-  createdAt: '2026-11-21T06:00:00.000Z',
-  lastUsedAt: '2026-11-21T06:04:00.000Z',
-  expiresAt: '2026-11-22T06:00:00.000Z',
-};
 const exceptionRow: Row = {
   id: '01935b31-2d5e-7c04-8b6a-e41f9a7d0c52',
   kind: 'amount_mismatch',
@@ -209,22 +193,7 @@ export function signedCode(claims: Row, header: Row = { alg: 'EdDSA', typ: 'pay-
 /** Each kind of path with its answer; `true` = a POST there creates (201). */
 export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   [/^\/health/, () => ({ status: 'ok' })],
-  [
-    /^\/api\/v1\/login$/,
-    ({ body }) => ({
-      data: {
-        token: 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl',
-        tokenType: 'Bearer',
-        expiresIn: 86_400,
-        username: (body as Row)['username'],
-        role: 'admin',
-      },
-    }),
-  ],
-  [/^\/api\/v1\/logout$/, () => ({ data: {} })],
-  [/^\/api\/v1\/me\/sessions$/, () => listOf(sessionRow)],
-  [/^\/api\/v1\/me\/sessions\//, () => ({ data: {} })],
-  [/^\/api\/v1\/me$/, () => ({ data: { id: 'adm_0', username: 'alice', role: 'admin' } })],
+  ...identitySamples,
   [/^\/api\/v1\/info$/, () => ({ data: { name: 'pay', version: '1.0.0', debug: true, database: 'postgresql' } })],
   [
     /^\/oauth\/token$/,
@@ -250,13 +219,6 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   ],
   [/^\/api\/v1\/api-apps\/[^/]+\/limits$/, () => ({ data: [limitRow] })],
   [/^\/api\/v1\/api-apps\//, merged(appRow)],
-  [
-    /^\/api\/v1\/admins$/,
-    ({ method, body }) =>
-      method === 'POST' ? { data: { ...adminRow, username: (body as Row)['username'] } } : listOf(adminRow),
-    true,
-  ],
-  [/^\/api\/v1\/admins\//, () => ({ data: adminRow })],
   [
     /^\/api\/v1\/orders\/[^/]+\/explain$/,
     () => ({

@@ -17,14 +17,16 @@ import { buildRouter, type RouteGroup, routeGroup } from '../../server/routes/in
 import { checkAnswersOf } from './documented.ts';
 import { loginRoutes } from '../../server/routes/login.ts';
 import { oauthRoutes } from '../../server/routes/oauth.ts';
+import { adminSessionRoutes } from '../../server/routes/v1/admin-sessions.ts';
 import { adminRoutes } from '../../server/routes/v1/admins.ts';
 import { apiAppRoutes } from '../../server/routes/v1/api-apps.ts';
 import { auditLogRoutes } from '../../server/routes/v1/audit-log.ts';
 import { meRoutes } from '../../server/routes/v1/me.ts';
+import { secondFactorRoutes } from '../../server/routes/v1/second-factor.ts';
 import { appMeRoutes } from '../../server/routes/v2/me.ts';
-import { auditKeysOf } from './audit-keys.ts';
+import { auditKeysOf, testSealing } from './audit-keys.ts';
 import { postgresDatabase, type TestDatabase } from './database.ts';
-import { withoutKeys } from './edge.ts';
+import { noBelongings, withoutKeys } from './edge.ts';
 import { requireDeclared } from './declared.ts';
 
 /** The first administrator of every test. */
@@ -38,6 +40,7 @@ export interface IdentityAppOptions {
   publicUrl?: string;
   secretKey?: string;
   idleMinutes?: number;
+  requireSecondFactor?: boolean;
   now?: () => Date;
   loginFailures?: number;
   badCredentialsPerMinute?: number;
@@ -88,6 +91,7 @@ export async function identityApp(
   const config = {
     debug,
     environment: 'development' as const,
+    admin: { requireSecondFactor: options.requireSecondFactor ?? false },
     jwt: {
       secretKey: options.secretKey ?? 'a-test-secret-of-more-than-32-bytes!',
       expirationHours: 24,
@@ -99,7 +103,7 @@ export async function identityApp(
   };
   const passwords = createPasswords();
   const auditKeys = auditKeysOf(store);
-  const parts = { config, store, queries: identityQueries, counts, auditKeys, now, passwords };
+  const parts = { config, store, queries: identityQueries, counts, auditKeys, sealing: testSealing, now, passwords };
   const identity = createIdentity(parts);
   await seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug, now });
   const ports = { store, passwords, audit: identity.audit, now };
@@ -109,10 +113,11 @@ export async function identityApp(
     config,
     logger: options.logger ?? pino({ level: process.env.PAY_TEST_LOG ?? 'silent' }),
     authenticators: identity.authenticators,
+    belongings: noBelongings,
     rateLimits: counts,
     requests: createRequests(10_000),
     withKey: withoutKeys,
-    router: buildRouter(groups(identity, publicUrl), { enabled: false }),
+    router: buildRouter(groups(identity, publicUrl, config.admin.requireSecondFactor), { enabled: false }),
   });
   const { port, close } = await listen(koa, { host: '127.0.0.1', port: 0 });
   t.teardown(close);
@@ -140,7 +145,7 @@ export async function twoInstances(
   return [one, await identityApp(t, { ...options, on })];
 }
 
-function groups(identity: Identity, publicUrl: string): RouteGroup[] {
+function groups(identity: Identity, publicUrl: string, required: boolean): RouteGroup[] {
   const probe = routeGroup('/api/v2/probe');
   probe.get(
     '/pay',
@@ -150,6 +155,8 @@ function groups(identity: Identity, publicUrl: string): RouteGroup[] {
     loginRoutes(identity),
     oauthRoutes({ oauth: identity.oauth, issuer: publicUrl, publicUrl, scopes }),
     adminRoutes(identity),
+    adminSessionRoutes(identity),
+    secondFactorRoutes({ ...identity, required }),
     apiAppRoutes(identity),
     auditLogRoutes(identity),
     meRoutes(identity),

@@ -6,7 +6,7 @@ import { createIdentity } from '../../server/identity/identity.ts';
 import * as offline from '../../server/identity/offline.ts';
 import { createPasswords } from '../../server/identity/passwords.ts';
 import { testAppRows } from '../../server/identity/test-apps.ts';
-import type { MasterKey } from '../../server/credentials/sealing.ts';
+import { createSealing, type MasterKey } from '../../server/credentials/sealing.ts';
 import { auditKeysOf, auditMaster } from './audit-keys.ts';
 import type { TestDatabase } from './database.ts';
 
@@ -28,6 +28,8 @@ export async function world(
     config: {
       debug: false,
       environment: 'development',
+      server: { publicUrl: 'http://127.0.0.1' },
+      admin: { requireSecondFactor: false },
       jwt: { secretKey: 'a-test-secret-of-more-than-32-bytes!', expirationHours: 1, idleMinutes: 0 },
       oauth: { issuer: 'http://127.0.0.1', tokenTtlSeconds: 60 },
       rateLimit: { loginFailures: 3, badCredentialsPerMinute: 30 },
@@ -36,6 +38,7 @@ export async function world(
     queries: identityQueries,
     counts: createRateLimits(database),
     auditKeys: auditKeysOf(store, masterKeys),
+    sealing: createSealing(masterKeys),
     now,
     passwords,
   });

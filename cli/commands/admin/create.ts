@@ -20,6 +20,7 @@ export function define(noun: Command, context: ContextOf): void {
     changes(command),
     'payctl admin create --username bob --role viewer',
     'payctl admin create --username bob --password-file bob.password',
+    'payctl admin create --username bob --role operator --projects books,tea --password-file bob.password',
   ).action((options: Options) => run(context(), options));
 }
 

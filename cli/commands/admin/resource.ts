@@ -1,6 +1,30 @@
 import type { ApiClient } from '../../api-client.ts';
 import { CliError, EXIT } from '../../errors.ts';
-import type { Resource } from '../../resource.ts';
+import { list } from '../../options.ts';
+import type { Field, Resource } from '../../resource.ts';
+import type { Column } from '../../values.ts';
+
+/** What an administrator may do. */
+export const ROLE: Field = {
+  name: 'role',
+  value: 'role',
+  help: 'role: a viewer reads, an operator moves money (orders, refunds, exceptions, disputes, bills), an admin may do everything',
+  choices: ['viewer', 'operator', 'admin'],
+};
+
+/** What an administrator is limited to. */
+export const PROJECTS: Field = {
+  name: 'projects',
+  value: 'a,b',
+  help: 'codes of the only projects that the account reaches; by default all of them',
+  read: list,
+};
+
+/** Who has no list reaches all of them. */
+export const PROJECTS_COLUMN: Column = {
+  field: 'projects',
+  read: ({ projects }) => (projects === null ? 'all' : projects),
+};
 
 /** Console accounts. */
 export const admin: Resource = {
@@ -15,6 +39,8 @@ export const admin: Resource = {
       { field: 'username', kind: 'id' },
       { field: 'role' },
       { field: 'enabled', kind: 'yesno' },
+      PROJECTS_COLUMN,
+      { field: 'secondFactor', kind: 'yesno' },
       { field: 'lastLoginAt', kind: 'time' },
       { field: 'createdAt', kind: 'time' },
       { field: 'id', kind: 'id' },
@@ -22,7 +48,8 @@ export const admin: Resource = {
   },
   fields: [
     { name: 'username', value: 'name', help: 'login name', required: true },
-    { name: 'role', value: 'role', help: 'role; a viewer is read-only', choices: ['admin', 'viewer'], required: true },
+    { ...ROLE, required: true },
+    PROJECTS,
   ],
 };
 

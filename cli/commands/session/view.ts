@@ -1,7 +1,18 @@
+import type { Context } from '../../context.ts';
+import { segment } from '../../resource.ts';
 import type { View } from '../../values.ts';
+import { admin, adminId } from '../admin/resource.ts';
 
-/** Where the own sessions are. */
-export const SESSIONS = '/api/v1/me/sessions';
+/** The flag by which another account is meant. */
+export interface WhoseFlags {
+  admin?: string;
+}
+
+/** Where the sessions are: the own ones, or those of another administrator. */
+export async function sessionsOf({ api }: Pick<Context, 'api'>, { admin: name }: WhoseFlags): Promise<string> {
+  if (name === undefined) return '/api/v1/me/sessions';
+  return `${admin.path}/${segment(await adminId(api, name))}/sessions`;
+}
 
 /** How a session is shown. */
 export const VIEW: View = {
@@ -10,6 +21,7 @@ export const VIEW: View = {
   columns: [
     { field: 'id', kind: 'id' },
     { field: 'current', kind: 'yesno' },
+    { field: 'secondFactor', kind: 'yesno' },
     { field: 'lastUsedAt', kind: 'time' },
     { field: 'ip' },
     { field: 'userAgent' },

@@ -9,7 +9,12 @@ export const AdminEntity = defineEntity({
     id: p.uuid().primary(),
     username: code().unique(),
     passwordHash: text(),
+    /** As the release before reads it; with `grade` it is the role (identity/roles.ts). */
     role: p.string().length(16).$type<'admin' | 'viewer'>(),
+    /** The role, where the release before would let it do more than it may. */
+    grade: p.string().length(16).$type<'admin' | 'operator'>().nullable(),
+    /** Codes of the only projects that it reaches; null = all of them. */
+    projects: words().nullable(),
     enabled: p.boolean(),
     generation: p.integer(),
     createdAt: instant(),
@@ -32,7 +37,40 @@ export const SessionEntity = defineEntity({
     seenAt: instant(),
     /** When the password was last given. */
     confirmedAt: instant().nullable(),
+    /** Whether a second factor was given in it; null = begun by the release before, which knows none. */
+    secondFactor: p.boolean().nullable(),
+    /** When a code of it was last given. */
+    codeAt: instant().nullable(),
     expiresAt: instant().index(),
+  },
+});
+
+/** What an administrator has besides the password: a secret for one-time codes (RFC 6238), encrypted. */
+export const SecondFactorEntity = defineEntity({
+  name: 'SecondFactor',
+  tableName: 'second_factors',
+  properties: {
+    adminId: p.uuid().primary(),
+    /** Null until the first enrolment was confirmed. */
+    sealed: text().nullable(),
+    enabledAt: instant().nullable(),
+    /** The newest step of 30 seconds whose code was used; none up to it is taken again. */
+    lastStep: p.bigint().nullable(),
+    /** The secret of an enrolment that waits for its first code. */
+    pendingSealed: text().nullable(),
+    pendingAt: instant().nullable(),
+  },
+});
+
+/** A code that is used once in the place of one of the authenticator; only its hash is kept. */
+export const RecoveryCodeEntity = defineEntity({
+  name: 'RecoveryCode',
+  tableName: 'recovery_codes',
+  properties: {
+    adminId: p.uuid().primary(),
+    codeHash: p.string().length(64).primary(),
+    createdAt: instant(),
+    usedAt: instant().nullable(),
   },
 });
 
@@ -167,6 +205,8 @@ export const RateLimitEntity = defineEntity({
 
 export type AdminRow = RowOf<typeof AdminEntity>;
 export type SessionRow = RowOf<typeof SessionEntity>;
+export type SecondFactorRow = RowOf<typeof SecondFactorEntity>;
+export type RecoveryCodeRow = RowOf<typeof RecoveryCodeEntity>;
 export type ApiAppRow = RowOf<typeof ApiAppEntity>;
 export type LimitUseRow = RowOf<typeof LimitUseEntity>;
 export type RevokedTokenRow = RowOf<typeof RevokedTokenEntity>;

@@ -21,7 +21,9 @@ import {
   KnownAddressEntity,
   LimitUseEntity,
   RateLimitEntity,
+  RecoveryCodeEntity,
   RevokedTokenEntity,
+  SecondFactorEntity,
   SessionEntity,
 } from './identity.ts';
 import {
@@ -74,11 +76,13 @@ export const ENTITIES = [
   ProductEntity,
   ProjectEntity,
   RateLimitEntity,
+  RecoveryCodeEntity,
   RefundEntity,
   RefundQuestionEntity,
   RemovedHistoryEntity,
   RemovedOrdersEntity,
   RevokedTokenEntity,
+  SecondFactorEntity,
   SessionEntity,
   SigningKeyEntity,
   CoinCallEntity,

@@ -24,6 +24,8 @@ import { AgentPay } from './0024-agent-pay.ts';
 import { AgentBills } from './0025-agent-bills.ts';
 import { MessageTexts } from './0026-message-texts.ts';
 import { DueLanes } from './0027-due-lanes.ts';
+import { SecondFactors } from './0030-second-factors.ts';
+import { BoundedAdmins } from './0031-bounded-admins.ts';
 import { RemovedHistory } from './0034-removed-history.ts';
 
 /** Every migration in order; each one only adds. */
@@ -54,5 +56,7 @@ export const MIGRATIONS = [
   { name: '0025-agent-bills', class: AgentBills },
   { name: '0026-message-texts', class: MessageTexts },
   { name: '0027-due-lanes', class: DueLanes },
+  { name: '0030-second-factors', class: SecondFactors },
+  { name: '0031-bounded-admins', class: BoundedAdmins },
   { name: '0034-removed-history', class: RemovedHistory },
 ];

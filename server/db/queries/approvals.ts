@@ -1,12 +1,13 @@
 import type { ApprovalRow } from '../entities/approvals.ts';
 import type { ReadTx } from '../store.ts';
 import type { Position } from './orders.ts';
+import { ofProjects, type Projects } from './reach.ts';
 
 /** Filters of the list of approvals. */
 export interface ApprovalFilter {
   state?: ApprovalRow['state'] | undefined;
   orderNo?: string | undefined;
-  project?: string | undefined;
+  project?: Projects | undefined;
 }
 
 /** Approvals that match, newest first, one more than asked. */
@@ -16,13 +17,15 @@ export async function listApprovals(
   after: Position | undefined,
   limit: number,
 ): Promise<ApprovalRow[]> {
+  const [inProject, ...ofProject] = project === undefined ? ['true'] : ofProjects('project', project);
   const rows = await tx.prepared<{ refund_no: string }>(
     `select refund_no from approvals
-      where (?::varchar is null or state = ?) and (?::varchar is null or order_no = ?) and (?::varchar is null or project = ?)
+      where (?::varchar is null or state = ?) and (?::varchar is null or order_no = ?) and ${inProject}
         and (?::timestamptz is null or (created_at, refund_no) < (?::timestamptz, ?::varchar))
       order by created_at desc, refund_no desc limit ?`,
     [
-      ...[state, state, orderNo, orderNo, project, project].map((value) => value ?? null),
+      ...[state, state, orderNo, orderNo].map((value) => value ?? null),
+      ...ofProject,
       after?.createdAt ?? null,
       after?.createdAt ?? null,
       after?.id ?? null,

@@ -100,13 +100,20 @@ export async function billsBetween(
   );
 }
 
-/** The accounts that have been configured, and since when. */
+/** An account, since when it is configured, and in which projects it ever was. */
+export interface BilledAccount extends Pick<BillRow, 'payWay' | 'account' | 'mode'> {
+  since: Date;
+  projects: string[];
+}
+
+/** The accounts that have been configured. */
 export async function billedAccounts(
   tx: ReadTx,
   { mode, payWay, account }: Pick<SettlementFilter, 'mode' | 'payWay' | 'account'>,
-): Promise<{ payWay: BillRow['payWay']; account: string; mode: BillRow['mode']; since: Date }[]> {
-  const rows = await tx.sql<{ pay_way: BillRow['payWay']; account: string; mode: BillRow['mode']; since: string }>(
-    `select pay_way, account, mode, min(created_at)::text as since from channel_configs
+): Promise<BilledAccount[]> {
+  const rows = await tx.sql<Omit<BilledAccount, 'payWay' | 'since'> & { pay_way: BillRow['payWay']; since: string }>(
+    `select pay_way, account, mode, min(created_at)::text as since, array_agg(distinct project) as projects
+       from channel_configs
       where account is not null and mode = ? and pay_way = coalesce(?, pay_way) and account = coalesce(?, account)
       group by pay_way, account, mode order by pay_way, account, mode`,
     [mode, payWay ?? null, account ?? null],

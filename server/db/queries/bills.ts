@@ -1,6 +1,8 @@
 import type { Mode, PayWay } from '../../payments/channel.ts';
 import type { BillDifferenceRow, BillLineRow, BillRow } from '../entities/bills.ts';
 import type { ReadTx } from '../store.ts';
+import { arrayText } from '../table.ts';
+import { ofProjects, type Projects } from './reach.ts';
 
 /** An account at a channel. */
 export interface Account {
@@ -18,12 +20,17 @@ export async function accountSince(tx: ReadTx, { payWay, account, mode }: Accoun
   return row?.since ? new Date(row.since) : undefined;
 }
 
+/** No project but these has ever had the account of a bill `b`. */
+export const OF_NO_OTHER = `not exists (select 1 from channel_configs c
+  where c.pay_way = b.pay_way and c.account = b.account and c.mode = b.mode and c.project <> all(?::text[]))`;
+
 /** Filters of the list of bills. */
 export interface BillFilter {
   payWay?: string | undefined;
   account?: string | undefined;
   mode?: string | undefined;
-  project?: string | undefined;
+  /** Of several (or of a list of one) only the bills of accounts that no other project has. */
+  project?: Projects | undefined;
   state?: string | undefined;
   /** Days, both included. */
   from?: string | undefined;
@@ -33,7 +40,7 @@ export interface BillFilter {
 /** Bills that match, the newest day first, one more than asked; `after` is the last one of the page before. */
 export async function listBills(
   tx: ReadTx,
-  { from, to, ...equal }: BillFilter,
+  { from, to, project, ...equal }: BillFilter,
   after: { day: string; billNo: string } | undefined,
   limit: number,
 ): Promise<BillRow[]> {
@@ -44,6 +51,8 @@ export async function listBills(
     values.push(...more);
   };
   for (const [member, column] of BILL_COLUMNS) if (equal[member] !== undefined) add(`b.${column} = ?`, equal[member]);
+  if (project !== undefined) add(...ofProjects('b.project', project));
+  if (project !== undefined && typeof project !== 'string') add(OF_NO_OTHER, arrayText(project));
   if (from !== undefined) add('b.day >= cast(? as date)', from);
   if (to !== undefined) add('b.day <= cast(? as date)', to);
   if (after) add('(b.day, b.bill_no) < (cast(? as date), ?)', after.day, after.billNo);
@@ -61,7 +70,6 @@ const BILL_COLUMNS = [
   ['payWay', 'pay_way'],
   ['account', 'account'],
   ['mode', 'mode'],
-  ['project', 'project'],
   ['state', 'state'],
 ] as const;
 

@@ -1,5 +1,6 @@
 import type { CoinRow, PayerRow, ProductRow, ProjectRow } from '../entities/catalog.ts';
 import type { ReadTx } from '../store.ts';
+import { ofProjects, type Projects } from './reach.ts';
 
 /** A part of a list, newest first: one row more than `limit` is read. */
 export interface Part {
@@ -10,6 +11,7 @@ export interface Part {
 /** Which projects a list shows. */
 export interface ProjectFilter extends Part {
   enabled?: boolean | undefined;
+  project?: Projects | undefined;
 }
 
 /** Which payers a list shows; every filter is an equality that an index answers. */
@@ -35,8 +37,12 @@ export interface CoinFilter extends Part {
 }
 
 /** Projects, newest first. */
-export async function listProjects(tx: ReadTx, { cursor, limit, enabled }: ProjectFilter): Promise<ProjectRow[]> {
-  const { sql, parameters } = statement('projects', 'code', { enabled }, { cursor, limit });
+export async function listProjects(
+  tx: ReadTx,
+  { cursor, limit, enabled, project }: ProjectFilter,
+): Promise<ProjectRow[]> {
+  const within = project === undefined ? undefined : ofProjects('code', project);
+  const { sql, parameters } = statement('projects', 'code', { enabled }, { cursor, limit }, within);
   const ids = await tx.sql<{ id: string }>(sql, parameters);
   if (ids.length === 0) return [];
   return tx.projects.list({ code: ids.map(({ id }) => id) }, { orderBy: { createdAt: 'desc', code: 'desc' } });
@@ -81,10 +87,20 @@ export interface Statement {
 }
 
 /** Tables and columns come from this file only; values are parameters. */
-function statement(table: string, id: string, where: Record<string, unknown>, { cursor, limit }: Part): Statement {
+function statement(
+  table: string,
+  id: string,
+  where: Record<string, unknown>,
+  { cursor, limit }: Part,
+  within?: [part: string, value: unknown],
+): Statement {
   const sent = Object.entries(where).filter(([, value]) => value !== undefined);
   const parts = ['true', ...sent.map(([column]) => `${column} = ?`)];
   const parameters = sent.map(([, value]) => value);
+  if (within) {
+    parts.push(within[0]);
+    parameters.push(within[1]);
+  }
   if (cursor) {
     parts.push(`(created_at, ${id}) < (?::timestamptz, ?${id === 'id' ? '::uuid' : ''})`);
     parameters.push(cursor.createdAt, cursor.id);

@@ -112,8 +112,9 @@ export async function contentsOfProject(tx: ReadTx, project: string): Promise<st
             exists(select 1 from users where project = ?) as users,
             exists(select 1 from channel_configs where project = ?) as configurations,
             exists(select 1 from certs where project = ?) as certificates,
+            exists(select 1 from admins where ? = any(projects)) as administrators,
             exists(select 1 from orders o join api_apps a on a.client_id = o.client_id where a.project = ?) as orders`,
-    [project, project, project, project, project, project, project],
+    Array.from({ length: 8 }, () => project),
   );
   return Object.entries(row ?? {}).flatMap(([what, there]) => (there ? [what] : []));
 }

@@ -18,6 +18,8 @@ const SEALED: readonly SealedColumn[] = [
   { table: 'signing_keys', key: 'kid', column: 'sealed' },
   { table: 'agent_pays', key: 'project', column: 'sealed' },
   { table: 'audit_keys', key: 'key_id', column: 'sealed' },
+  { table: 'second_factors', key: 'admin_id', column: 'sealed' },
+  { table: 'second_factors', key: 'admin_id', column: 'pending_sealed' },
 ];
 
 /** One sealed text and where it stands. */

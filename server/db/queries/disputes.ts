@@ -1,6 +1,7 @@
 import type { DisputeRow } from '../entities/disputes.ts';
 import type { ReadTx } from '../store.ts';
 import type { Position } from './orders.ts';
+import { ofProjects, type Projects } from './reach.ts';
 
 /** Filters of the dispute list. */
 export interface DisputeFilter {
@@ -8,7 +9,7 @@ export interface DisputeFilter {
   orderNo?: string | undefined;
   channelDisputeNo?: string | undefined;
   clientId?: string | undefined;
-  project?: string | undefined;
+  project?: Projects | undefined;
   payWay?: string | undefined;
   status?: string | undefined;
 }
@@ -27,6 +28,11 @@ export async function listDisputes(
       parts.push(`d.${column} = ?`);
       parameters.push(filter[member]);
     }
+  if (filter.project !== undefined) {
+    const [part, value] = ofProjects('d.project', filter.project);
+    parts.push(part);
+    parameters.push(value);
+  }
   if (after) {
     parts.push('(d.created_at, d.dispute_no) < (?, ?)');
     parameters.push(after.createdAt, after.id);
@@ -46,7 +52,6 @@ const EQUALITIES = [
   ['orderNo', 'order_no'],
   ['channelDisputeNo', 'channel_dispute_no'],
   ['clientId', 'client_id'],
-  ['project', 'project'],
   ['payWay', 'pay_way'],
   ['status', 'state'],
 ] as const;

@@ -1,11 +1,12 @@
 import type { EventRow } from '../entities/events.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import type { Statement } from './orders.ts';
+import { ofProjects, type Projects } from './reach.ts';
 
 /** Filters of the event log. */
 export interface EventFilter {
   clientId?: string | undefined;
-  project?: string | undefined;
+  project?: Projects | undefined;
   objectNo?: string | undefined;
   types?: readonly string[] | undefined;
   /** Only what happened at this instant or later. */
@@ -130,7 +131,7 @@ function conditions(filter: EventFilter, after: bigint, head: bigint): { where: 
     parameters.push(...values);
   };
   if (filter.clientId !== undefined) add('e.client_id = ?', filter.clientId);
-  if (filter.project !== undefined) add('e.project = ?', filter.project);
+  if (filter.project !== undefined) add(...ofProjects('e.project', filter.project));
   if (filter.objectNo !== undefined) add('e.object_no = ?', filter.objectNo);
   // Numbers and times run nearly together: the lowest number among the first that are late enough is where it begins.
   if (filter.since !== undefined)

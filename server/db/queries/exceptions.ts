@@ -1,13 +1,14 @@
 import type { OrderExceptionRow } from '../entities/orders.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import type { Position } from './orders.ts';
+import { ofProjects, type Projects } from './reach.ts';
 
 /** Filters of the exceptions list. */
 export interface ExceptionFilter {
   state?: string | undefined;
   kind?: string | undefined;
   orderNo?: string | undefined;
-  project?: string | undefined;
+  project?: Projects | undefined;
 }
 
 /** Exceptions that match, newest first, one more than asked. */
@@ -24,6 +25,11 @@ export async function listExceptions(
       parts.push(`e.${column} = ?`);
       parameters.push(filter[member]);
     }
+  if (filter.project !== undefined) {
+    const [part, value] = ofProjects('e.project', filter.project);
+    parts.push(part);
+    parameters.push(value);
+  }
   if (after) {
     parts.push('(e.created_at, e.id::text) < (?, ?)');
     parameters.push(after.createdAt, after.id);
@@ -42,7 +48,6 @@ const EQUALITIES = [
   ['state', 'state'],
   ['kind', 'kind'],
   ['orderNo', 'order_no'],
-  ['project', 'project'],
 ] as const;
 
 /** Notes another message about the same: `detail` gets what is newer, and its count of notices one more; false when there is none. */

@@ -1,17 +1,19 @@
 import type { AdminRow, ApiAppRow } from '../entities/identity.ts';
 import type { AppFilter, Part } from '../../identity/ports.ts';
 import type { ReadTx } from '../store.ts';
+import { ofProjects } from './reach.ts';
 
 /** Applications, newest first, one more than `limit`. */
 export async function apps(tx: ReadTx, filter: AppFilter): Promise<ApiAppRow[]> {
-  const { kinds, project = null, enabled = null, name = null } = filter;
+  const { kinds, project, enabled = null, name = null } = filter;
+  const [inProject, ...ofProject] = project === undefined ? ['true'] : ofProjects('project', project);
   const ids = await tx.sql<{ id: string }>(
     `select client_id as id from api_apps
       where kind in (${kinds.map(() => '?').join(', ')})
-        and (?::text is null or project = ?) and (?::boolean is null or enabled = ?) and (?::text is null or name = ?)
+        and ${inProject} and (?::boolean is null or enabled = ?) and (?::text is null or name = ?)
         and ${behind('client_id')}
       order by created_at desc, client_id desc limit ?`,
-    [...kinds, project, project, enabled, enabled, name, name, ...place(filter)],
+    [...kinds, ...ofProject, enabled, enabled, name, name, ...place(filter)],
   );
   const rows = await tx.apps.list({ clientId: ids.map(({ id }) => id) });
   return inOrder(ids, rows, ({ clientId }) => clientId);

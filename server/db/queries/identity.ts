@@ -50,7 +50,11 @@ async function appState(tx: ReadTx, clientId: string, jti: string, asked?: Asked
   };
 }
 
-type SessionTime = 'confirmedAt' | 'seenAt';
+type SessionTime = 'confirmedAt' | 'seenAt' | 'codeAt';
+
+/** The role of an account (identity/roles.ts says the same), its projects, and whether it has a second factor. */
+const BOUNDS = `case when a.role = 'viewer' then coalesce(a.grade, a.role) else a.role end as role, a.projects,
+            coalesce(f.enabled_at is not null, false) as "hasFactor"`;
 
 function dateOf(text: string | null): Date | null {
   return text === null ? null : new Date(text);
@@ -59,13 +63,16 @@ function dateOf(text: string | null): Date | null {
 /** The administrator and whether this session was ended. */
 async function adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined> {
   const [row] = await tx.prepared<Omit<AdminState, SessionTime> & Record<SessionTime, string | null>>(
-    `select a.id, a.username, a.role, a.enabled, a.generation, s.confirmed_at as "confirmedAt",
-            s.seen_at as "seenAt",
+    `select a.id, a.username, a.enabled, a.generation, ${BOUNDS}, s.confirmed_at as "confirmedAt",
+            s.seen_at as "seenAt", s.code_at as "codeAt", coalesce(s.second_factor, false) as "gaveFactor",
             exists(select 1 from revoked_tokens where jti = ?) as revoked
-       from admins a left join sessions s on s.jti = ? where a.id = ?::uuid`,
+       from admins a left join second_factors f on f.admin_id = a.id left join sessions s on s.jti = ?
+      where a.id = ?::uuid`,
     [jti, jti, id],
   );
-  return row && { ...row, confirmedAt: dateOf(row.confirmedAt), seenAt: dateOf(row.seenAt) };
+  if (!row) return undefined;
+  const { confirmedAt, seenAt, codeAt } = row;
+  return { ...row, confirmedAt: dateOf(confirmedAt), seenAt: dateOf(seenAt), codeAt: dateOf(codeAt) };
 }
 
 type LoginRow = { bootstrapped: boolean; known: boolean; id: string | null } & NonNullable<LoginState['admin']>;
@@ -73,10 +80,10 @@ type LoginRow = { bootstrapped: boolean; known: boolean; id: string | null } & N
 /** The account of a username, whether it was at this address before, and whether there is any account. */
 async function loginState(tx: ReadTx, username: string, addressKey: string): Promise<LoginState> {
   const [row] = await tx.sql<LoginRow>(
-    `select exists(select 1 from admins) as bootstrapped, a.id, a.username, a.role, a.enabled, a.generation,
+    `select exists(select 1 from admins) as bootstrapped, a.id, a.username, a.enabled, a.generation, ${BOUNDS},
             a.password_hash as "passwordHash",
             exists(select 1 from known_addresses k where k.admin_id = a.id and k.address = ?) as known
-       from (select 1) as one left join admins a on a.username = ?`,
+       from (select 1) as one left join admins a on a.username = ? left join second_factors f on f.admin_id = a.id`,
     [addressKey, username],
   );
   if (!row) return { bootstrapped: false, known: false };

@@ -1,6 +1,7 @@
 import { ORDER_STATUS, type OrderRow } from '../entities/orders.ts';
 import type { RefundRow } from '../entities/refunds.ts';
 import type { ReadTx } from '../store.ts';
+import { ofProjects, type Projects } from './reach.ts';
 
 /** Where a page begins: strictly after this row, newest first. */
 export interface Position {
@@ -14,7 +15,7 @@ export interface OrderFilter {
   merchantOrderNo?: string | undefined;
   channelTradeNo?: string | undefined;
   clientId?: string | undefined;
-  project?: string | undefined;
+  project?: Projects | undefined;
   userId?: string | undefined;
   payWay?: string | undefined;
   mode?: string | undefined;
@@ -64,6 +65,7 @@ function conditions(filter: OrderFilter, after?: Position): { where: string; par
     parameters.push(...values);
   };
   for (const [member, column] of EQUALITIES) if (filter[member] !== undefined) add(`o.${column} = ?`, filter[member]);
+  if (filter.project !== undefined) add(...ofProjects('o.project', filter.project));
   if (filter.status !== undefined) add(`${ORDER_STATUS} = ?`, filter.status);
   // As an array the open exceptions are looked up once, and the orders by their key.
   if (filter.exception === 'any') parts.push(`o.order_no = any(array(${OPEN_EXCEPTIONS}))`);
@@ -86,7 +88,6 @@ const EQUALITIES = [
   ['merchantOrderNo', 'merchant_order_no'],
   ['channelTradeNo', 'channel_trade_no'],
   ['clientId', 'client_id'],
-  ['project', 'project'],
   ['userId', 'user_id'],
   ['payWay', 'pay_way'],
   ['mode', 'mode'],
@@ -101,7 +102,7 @@ export interface RefundFilter {
   orderNo?: string | undefined;
   merchantRefundNo?: string | undefined;
   clientId?: string | undefined;
-  project?: string | undefined;
+  project?: Projects | undefined;
   status?: string | undefined;
   origin?: string | undefined;
   createdFrom?: Date | undefined;
@@ -136,6 +137,7 @@ export function refundListStatement(filter: RefundFilter, after: Position | unde
     parts.push(part);
     parameters.push(...values);
   };
+  if (filter.project !== undefined) add(...ofProjects('r.project', filter.project));
   if (filter.createdFrom) add('r.created_at >= ?', filter.createdFrom);
   if (filter.createdTo) add('r.created_at < ?', filter.createdTo);
   if (after) add('(r.created_at, r.refund_no) < (?, ?)', after.createdAt, after.id);
@@ -148,7 +150,6 @@ const REFUND_EQUALITIES = [
   ['orderNo', 'order_no'],
   ['merchantRefundNo', 'merchant_refund_no'],
   ['clientId', 'client_id'],
-  ['project', 'project'],
   ['status', 'state'],
   ['origin', 'origin'],
 ] as const;

@@ -8,6 +8,7 @@ import { inParts, type Part, PART_ROWS } from './parts.ts';
 export const sessionQueries: SessionQueries = {
   sessions,
   touchSession,
+  endOtherSessions,
   deleteExpiredRevocations: (store, before, goesOn) => deleteExpired(store, 'revoked_tokens', before, goesOn),
   deleteExpiredSessions: (store, before, goesOn) => deleteExpired(store, 'sessions', before, goesOn),
 };
@@ -27,12 +28,24 @@ async function sessions(tx: ReadTx, adminId: string, filter: Parameters<SessionQ
 
 /** Notes the use of a session; one that has no row yet is taken in. */
 async function touchSession(tx: Tx, row: SessionRow): Promise<void> {
-  const { jti, adminId, generation, createdAt, seenAt, expiresAt } = row;
+  const { jti, adminId, generation, createdAt, seenAt, secondFactor, expiresAt } = row;
   await tx.prepared(
-    `insert into sessions as s (jti, admin_id, generation, created_at, seen_at, expires_at)
-     values (?, ?::uuid, ?, ?, ?, ?) on conflict (jti) do update set seen_at = greatest(s.seen_at, excluded.seen_at)`,
-    [jti, adminId, generation, createdAt, seenAt, expiresAt],
+    `insert into sessions as s (jti, admin_id, generation, created_at, seen_at, second_factor, expires_at)
+     values (?, ?::uuid, ?, ?, ?, ?, ?) on conflict (jti) do update set seen_at = greatest(s.seen_at, excluded.seen_at)`,
+    [jti, adminId, generation, createdAt, seenAt, secondFactor, expiresAt],
   );
+}
+
+/** Ends every session of an account but one, by their tokens: replicas of the release before heed that, too. */
+async function endOtherSessions(tx: Tx, { adminId, jti, at }: { adminId: string; jti: string; at: Date }) {
+  const rows = await tx.sql(
+    `insert into revoked_tokens (jti, owner, expires_at, revoked_at)
+     select s.jti, s.admin_id::text, s.expires_at, ?::timestamptz from sessions s
+      where s.admin_id = ?::uuid and s.jti <> ? and s.expires_at > ?
+     on conflict do nothing returning 1`,
+    [at, adminId, jti, at],
+  );
+  return rows.length;
 }
 
 function deleteExpired(

@@ -2,6 +2,7 @@ import type { Mode, PayWay } from '../../payments/channel.ts';
 import type { OrderRow } from '../entities/orders.ts';
 import type { SkillOrderRow } from '../entities/skillpay.ts';
 import type { ReadTx } from '../store.ts';
+import { ofProjects, type Projects } from './reach.ts';
 
 /** An offer and its order, as both are at one moment; of one application when it is named. */
 export async function offerPair(
@@ -31,7 +32,7 @@ export async function countOpenOffers(tx: ReadTx, clientId: string, now: Date): 
 export interface SkillStatsFilter {
   from?: Date | undefined;
   to?: Date | undefined;
-  project?: string | undefined;
+  project?: Projects | undefined;
   clientId?: string | undefined;
   mode?: string | undefined;
 }
@@ -63,7 +64,10 @@ export async function skillStats(tx: ReadTx, filter: SkillStatsFilter): Promise<
   };
   add(filter.from, ({ at }) => `${at} >= ?`);
   add(filter.to, ({ at }) => `${at} < ?`);
-  add(filter.project, ({ offer }) => `${offer}.project = ?`);
+  if (filter.project !== undefined) {
+    const { project } = filter;
+    add(ofProjects('', project)[1], ({ offer }) => ofProjects(`${offer}.project`, project)[0]);
+  }
   add(filter.clientId, ({ offer }) => `${offer}.client_id = ?`);
   add(filter.mode, ({ order }) => `${order}.mode = ?`);
   const conditions = (of: Parameters<(typeof parts)[number]>[0]) =>

@@ -1,5 +1,6 @@
 import type { ReadTx } from '../store.ts';
 import type { Statement } from './catalog-lists.ts';
+import { ofProjects, type Projects } from './reach.ts';
 
 /** A period, the beginnings of its days, and whose orders. */
 export interface StatsRange {
@@ -7,7 +8,7 @@ export interface StatsRange {
   to: Date;
   starts: readonly Date[];
   mode: string;
-  project?: string | undefined;
+  project?: Projects | undefined;
 }
 
 /** Orders that began on a day; days count from 1. */
@@ -104,10 +105,10 @@ async function summed(tx: ReadTx, { sql, parameters: values }: Statement): Promi
 }
 
 function ofProject({ project }: StatsRange, column: string): string {
-  return project === undefined ? '' : ` and ${column} = ?`;
+  return project === undefined ? '' : ` and ${ofProjects(column, project)[0]}`;
 }
 
 function parameters({ from, to, starts, mode, project }: StatsRange): unknown[] {
   const days = `{${starts.map((start) => start.toISOString()).join(',')}}`;
-  return [days, from, to, mode, ...(project === undefined ? [] : [project])];
+  return [days, from, to, mode, ...(project === undefined ? [] : [ofProjects('', project)[1]])];
 }

@@ -1,5 +1,6 @@
 import type { BillRow } from '../../db/entities/bills.ts';
 import { billedAccounts, billsBetween, type SettlementFilter } from '../../db/queries/bill-lists.ts';
+import type { Projects } from '../../db/queries/reach.ts';
 import { InvalidRequest } from '../../errors.ts';
 import type { Ports } from '../ports.ts';
 import type { BillSum } from './bill-states.ts';
@@ -45,17 +46,22 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
     to,
     ...of
   }: Partial<SettlementFilter> &
-    Pick<SettlementFilter, 'mode'> & { project?: string | undefined }): Promise<Settlement> => {
+    Pick<SettlementFilter, 'mode'> & { project?: Projects | undefined }): Promise<Settlement> => {
     const last = to ?? dayAfter(now().toISOString().slice(0, 10), -1);
     const first = from ?? dayAfter(last, 1 - USUAL_DAYS);
     requireDays(first, last);
-    const { bills, accounts } = await reports.read(async (tx) => ({
+    const { bills, configured } = await reports.read(async (tx) => ({
       bills: await billsBetween(tx, { ...of, from: first, to: last }),
-      accounts: await billedAccounts(tx, of),
+      configured: await billedAccounts(tx, of),
     }));
+    const isMine = (name: string | null) => project === undefined || (name !== null && [project].flat().includes(name));
+    // Who is limited to projects learns of accounts that these have, and of sums of an account only where no other project has it.
+    const isLimited = project !== undefined && typeof project !== 'string';
+    const accounts = isLimited ? configured.filter(({ projects }) => projects.some(isMine)) : configured;
+    const whole = isLimited ? accounts.filter(({ projects }) => projects.every(isMine)) : undefined;
     const days = bills.flatMap((bill) =>
       (bill.sums ?? [])
-        .filter((sum) => project === undefined || sum.project === project)
+        .filter((sum) => isMine(sum.project))
         .map((sum) => ({
           ...about(bill),
           billNo: bill.billNo,
@@ -64,23 +70,18 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
           ...settled(sum),
         })),
     );
-    return { days, totals: totalsOf(days), missing: missing(), disagreements: bills.flatMap(disagreementsOf) };
+    const summed = whole ? bills.filter((bill) => whole.some((account) => isOf(bill, account))) : bills;
+    return { days, totals: totalsOf(days), missing: missing(), disagreements: summed.flatMap(disagreementsOf) };
 
     function missing(): Settlement['missing'] {
-      return accounts.flatMap(({ since, ...account }) => {
+      return accounts.flatMap(({ since, projects: _projects, ...account }) => {
         const calendar = channels.kindOf(account.payWay).bills;
         if (!calendar) return [];
         const begin = dayOf(since, calendar);
         const found: Settlement['missing'] = [];
         for (let day = begin > first ? begin : first; day <= last; day = dayAfter(day, 1)) {
           if (readyAt(day, calendar) > now()) break;
-          const bill = bills.find(
-            (one) =>
-              one.day === day &&
-              one.payWay === account.payWay &&
-              one.account === account.account &&
-              one.mode === account.mode,
-          );
+          const bill = bills.find((one) => one.day === day && isOf(one, account));
           if (!bill || bill.reading === 0)
             found.push({ day, ...account, billNo: bill?.billNo ?? null, state: bill?.state ?? null });
         }
@@ -88,6 +89,10 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
       });
     }
   };
+}
+
+function isOf(bill: BillRow, { payWay, account, mode }: Omit<OfBill, 'day'>): boolean {
+  return bill.payWay === payWay && bill.account === account && bill.mode === mode;
 }
 
 function requireDays(from: string, to: string): void {

@@ -1,23 +1,42 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import type { Admins } from '../../identity/admins.ts';
+import type { SecondFactors } from '../../identity/second-factors.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { CONFIRMED } from '../wire/audience.ts';
-import { CHANGE_ADMIN_ERRORS, CREATE_ADMIN_ERRORS, END_ADMIN_ERRORS } from '../wire/errors.ts';
+import {
+  CHANGE_ADMIN_ERRORS,
+  CREATE_ADMIN_ERRORS,
+  END_ADMIN_ERRORS,
+  RESET_SECOND_FACTOR_ERRORS,
+} from '../wire/errors.ts';
 import { Paging } from '../wire/fields.ts';
-import { actorOf, Admin, PasswordText, presentAdmin, Role, Toggle, Username } from '../wire/identity.ts';
+import { actorOf, Admin, OnlyProjects, PasswordText, presentAdmin, Role, Toggle, Username } from '../wire/identity.ts';
 import { page } from '../wire/page.ts';
 
 const ById = z.object({ id: z.uuid() });
 
-const NewAdmin = z.object({ username: Username, password: PasswordText, role: Role }).meta({ id: 'NewAdmin' });
+const NewAdmin = z
+  .object({ username: Username, password: PasswordText, role: Role, projects: OnlyProjects.optional() })
+  .meta({ id: 'NewAdmin' });
 
 const AdminChange = z
-  .object({ role: Role.optional(), password: PasswordText.optional(), enabled: z.boolean().optional() })
+  .object({
+    role: Role.optional(),
+    projects: OnlyProjects.optional(),
+    password: PasswordText.optional(),
+    enabled: z.boolean().optional(),
+  })
   .meta({ id: 'AdminChange' });
 
+/** What the routes of console accounts call. */
+export interface AdminOperations {
+  admins: Admins;
+  secondFactors: Pick<SecondFactors, 'reset'>;
+}
+
 /** Console accounts. */
-export function adminRoutes({ admins }: { admins: Admins }): RouteGroup {
+export function adminRoutes({ admins, secondFactors }: AdminOperations): RouteGroup {
   const router = routeGroup();
 
   /**
@@ -31,7 +50,7 @@ export function adminRoutes({ admins }: { admins: Admins }): RouteGroup {
     '/api/v1/admins',
     endpoint(
       {
-        auth: { admin: 'viewer' },
+        auth: { admin: 'viewer', reach: 'service' },
         query: z.object({ ...Paging, username: Username.optional() }),
         returns: Admin,
         list: true,
@@ -49,7 +68,7 @@ export function adminRoutes({ admins }: { admins: Admins }): RouteGroup {
    *     requestBody:
    *       content:
    *         application/json:
-   *           example: { username: bob, password: nine-tidy-green-anchors, role: viewer }
+   *           example: { username: bob, password: nine-tidy-green-anchors, role: operator, projects: [books] }
    */
   router.post(
     '/api/v1/admins',
@@ -74,7 +93,7 @@ export function adminRoutes({ admins }: { admins: Admins }): RouteGroup {
    */
   router.get(
     '/api/v1/admins/:id',
-    endpoint({ auth: { admin: 'viewer' }, params: ById, returns: Admin }, async ({ params }) =>
+    endpoint({ auth: { admin: 'viewer', reach: 'service' }, params: ById, returns: Admin }, async ({ params }) =>
       presentAdmin(await admins.get(params.id)),
     ),
   );
@@ -85,7 +104,9 @@ export function adminRoutes({ admins }: { admins: Admins }): RouteGroup {
    *   put:
    *     tags: [Administrators]
    *     summary: Update an administrator
-   *     description: A new password or disabling ends all sessions of the account. The last enabled administrator cannot be demoted or disabled.
+   *     description: >-
+   *       A new password, other projects or disabling end all sessions of the account. The last enabled administrator of all projects cannot be
+   *       demoted, limited to projects or disabled.
    *     requestBody:
    *       content:
    *         application/json:
@@ -118,6 +139,25 @@ export function adminRoutes({ admins }: { admins: Admins }): RouteGroup {
       { auth: CONFIRMED, params: ById, body: Toggle, returns: Admin, errors: END_ADMIN_ERRORS },
       async ({ params, body, caller, request }) =>
         presentAdmin(await admins.toggle(actorOf(caller, request), params.id, body?.enabled)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/admins/{id}/reset-second-factor:
+   *   post:
+   *     tags: [Administrators]
+   *     summary: Remove the second factor of another administrator
+   *     description: All sessions of the account end. For whoever lost authenticator and recovery codes.
+   */
+  router.post(
+    '/api/v1/admins/:id/reset-second-factor',
+    endpoint(
+      { auth: CONFIRMED, params: ById, returns: Admin, errors: RESET_SECOND_FACTOR_ERRORS },
+      async ({ params, caller, request }) => {
+        await secondFactors.reset(caller, actorOf(caller, request), params.id);
+        return presentAdmin(await admins.get(params.id));
+      },
     ),
   );
 

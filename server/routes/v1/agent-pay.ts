@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import type { AgentPaySettings } from '../../skillpay/agent-settings.ts';
-import { actingIn, CONFIRMED_WHERE_LIVE } from '../wire/audience.ts';
+import { actingIn } from '../wire/audience.ts';
 import { ModeName } from '../wire/credentials.ts';
 import { WRITE_AGENT_PAY_ERRORS } from '../wire/errors.ts';
 import { Code, Id, Timestamp } from '../wire/fields.ts';
@@ -53,7 +53,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    */
   router.get(
     '/',
-    endpoint({ auth: { admin: 'viewer' }, query: InProject, returns: Settings }, ({ query }) =>
+    endpoint({ auth: { admin: 'viewer', reach: 'query' }, query: InProject, returns: Settings }, ({ query }) =>
       settings.show(query.project),
     ),
   );
@@ -76,7 +76,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
     '/',
     endpoint(
       {
-        auth: CONFIRMED_WHERE_LIVE,
+        auth: { admin: 'admin', reach: 'query', confirmed: 'where-live' },
         query: InProject,
         body: Change,
         returns: Settings,
@@ -96,8 +96,9 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    */
   router.delete(
     '/',
-    endpoint({ auth: CONFIRMED_WHERE_LIVE, query: InProject, returns: Settings }, (input) =>
-      settings.remove(actingIn(input)),
+    endpoint(
+      { auth: { admin: 'admin', reach: 'query', confirmed: 'where-live' }, query: InProject, returns: Settings },
+      (input) => settings.remove(actingIn(input)),
     ),
   );
 
@@ -112,7 +113,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    */
   router.post(
     '/test',
-    endpoint({ auth: { admin: 'admin' }, query: InProject, returns: Tested }, ({ query }) =>
+    endpoint({ auth: { admin: 'admin', reach: 'query' }, query: InProject, returns: Tested }, ({ query }) =>
       settings.test(query.project),
     ),
   );

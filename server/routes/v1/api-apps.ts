@@ -10,7 +10,9 @@ import { actorOf, ApiApp, ApiAppWithSecret, AppSettingsInput, presentApp, Toggle
 import { page } from '../wire/page.ts';
 
 const ByClientId = z.object({ client_id: Id });
-const NewApp = AppSettingsInput.extend({ project: Code.default('default') }).meta({ id: 'NewApiApp' });
+const NewApp = AppSettingsInput.extend({
+  project: Code.optional().describe('`default` if not given.'),
+}).meta({ id: 'NewApiApp' });
 const AppChange = AppSettingsInput.partial().meta({ id: 'ApiAppChange' });
 
 const Rotation = z
@@ -38,13 +40,15 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    */
   router.get(
     '/api/v1/api-apps',
-    endpoint({ auth: { admin: 'viewer' }, query: AppFilter, returns: ApiApp, list: true }, async ({ query }) =>
-      page(
-        await apiApps.list(query),
-        query.limit,
-        ({ createdAt, clientId }) => ({ createdAt, id: clientId }),
-        presentApp,
-      ),
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'filter' }, query: AppFilter, returns: ApiApp, list: true },
+      async ({ query }) =>
+        page(
+          await apiApps.list(query),
+          query.limit,
+          ({ createdAt, clientId }) => ({ createdAt, id: clientId }),
+          presentApp,
+        ),
     ),
   );
 
@@ -63,11 +67,18 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
   router.post(
     '/api/v1/api-apps',
     endpoint(
-      { auth: { admin: 'admin' }, body: NewApp, returns: ApiAppWithSecret, status: 201, errors: WRITE_APP_ERRORS },
+      {
+        auth: { admin: 'admin', reach: 'body' },
+        body: NewApp,
+        returns: ApiAppWithSecret,
+        status: 201,
+        errors: WRITE_APP_ERRORS,
+      },
       async ({ body, caller, request }) => {
         if (body.trusted) requireConfirmed(caller, 'where-live');
-        const { trusted = false, allowedIps = [], rateLimit = null, latePayment = null, remark = null } = body;
-        const settings = { ...body, trusted, allowedIps, rateLimit, latePayment, remark };
+        const { project = 'default', trusted = false, allowedIps = [] } = body;
+        const { rateLimit = null, latePayment = null, remark = null } = body;
+        const settings = { ...body, project, trusted, allowedIps, rateLimit, latePayment, remark };
         return presentOnce(await apiApps.create(actorOf(caller, request), settings));
       },
     ),
@@ -82,7 +93,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    */
   router.get(
     '/api/v1/api-apps/:client_id',
-    endpoint({ auth: { admin: 'viewer' }, params: ByClientId, returns: ApiApp }, async ({ params }) =>
+    endpoint({ auth: { admin: 'viewer', reach: 'app' }, params: ByClientId, returns: ApiApp }, async ({ params }) =>
       presentApp(await apiApps.get(params.client_id)),
     ),
   );
@@ -104,7 +115,13 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
   router.put(
     '/api/v1/api-apps/:client_id',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByClientId, body: AppChange, returns: ApiApp, errors: WRITE_APP_ERRORS },
+      {
+        auth: { admin: 'admin', reach: 'app' },
+        params: ByClientId,
+        body: AppChange,
+        returns: ApiApp,
+        errors: WRITE_APP_ERRORS,
+      },
       async ({ params, body, caller, request }) => {
         if (body.trusted || (await apiApps.get(params.client_id)).trusted) requireConfirmed(caller, 'where-live');
         const mayLoosen = () => requireConfirmed(caller, 'where-live');
@@ -128,9 +145,17 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
   router.put(
     '/api/v1/api-apps/:client_id/toggle',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByClientId, body: Toggle, returns: ApiApp },
-      async ({ params, body, caller, request }) =>
-        presentApp(await apiApps.toggle(actorOf(caller, request), params.client_id, body?.enabled)),
+      {
+        auth: { admin: 'admin', reach: 'app' },
+        params: ByClientId,
+        body: Toggle,
+        returns: ApiApp,
+        errors: WRITE_APP_ERRORS,
+      },
+      async ({ params, body, caller, request }) => {
+        const mayTrust = () => requireConfirmed(caller, 'where-live');
+        return presentApp(await apiApps.toggle(actorOf(caller, request), params.client_id, body?.enabled, mayTrust));
+      },
     ),
   );
 
@@ -152,7 +177,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
     '/api/v1/api-apps/:client_id/rotate-secret',
     endpoint(
       {
-        auth: { admin: 'admin' },
+        auth: { admin: 'admin', reach: 'app' },
         params: ByClientId,
         body: Rotation,
         returns: ApiAppWithSecret,
@@ -175,8 +200,10 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    */
   router.post(
     '/api/v1/api-apps/:client_id/revoke-tokens',
-    endpoint({ auth: { admin: 'admin' }, params: ByClientId, returns: ApiApp }, async ({ params, caller, request }) =>
-      presentApp(await apiApps.revokeTokens(actorOf(caller, request), params.client_id)),
+    endpoint(
+      { auth: { admin: 'admin', reach: 'app' }, params: ByClientId, returns: ApiApp },
+      async ({ params, caller, request }) =>
+        presentApp(await apiApps.revokeTokens(actorOf(caller, request), params.client_id)),
     ),
   );
 
@@ -191,7 +218,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
   router.delete(
     '/api/v1/api-apps/:client_id',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByClientId, status: 204, errors: DELETE_APP_ERRORS },
+      { auth: { admin: 'admin', reach: 'app' }, params: ByClientId, status: 204, errors: DELETE_APP_ERRORS },
       ({ params, caller, request }) => apiApps.remove(actorOf(caller, request), params.client_id),
     ),
   );

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
-import { askerOf, CONFIRMED_WHERE_LIVE } from '../wire/audience.ts';
+import { askerOf } from '../wire/audience.ts';
 import { APPROVE_ERRORS, REJECT_ERRORS } from '../wire/errors.ts';
 import { Code, Id, Paging, SafeText, Timestamp } from '../wire/fields.ts';
 import { pageOf } from '../wire/order-page.ts';
@@ -51,10 +51,13 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    */
   router.get(
     '/',
-    endpoint({ auth: { admin: 'viewer' }, query: ApprovalsQuery, returns: Approval, list: true }, async ({ query }) => {
-      const { limit, cursor, ...filter } = query;
-      return pageOf(await operations.approvals(filter, cursor, limit));
-    }),
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'filter' }, query: ApprovalsQuery, returns: Approval, list: true },
+      async ({ query }) => {
+        const { limit, cursor, ...filter } = query;
+        return pageOf(await operations.approvals(filter, cursor, limit));
+      },
+    ),
   );
 
   /**
@@ -66,7 +69,7 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    */
   router.get(
     '/:refundNo',
-    endpoint({ auth: { admin: 'viewer' }, params: ApprovalParams, returns: Approval }, ({ params }) =>
+    endpoint({ auth: { admin: 'viewer', reach: 'refund' }, params: ApprovalParams, returns: Approval }, ({ params }) =>
       operations.readApproval(params.refundNo),
     ),
   );
@@ -82,7 +85,12 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
   router.post(
     '/:refundNo/approve',
     endpoint(
-      { auth: CONFIRMED_WHERE_LIVE, params: ApprovalParams, returns: Approval, errors: APPROVE_ERRORS },
+      {
+        auth: { admin: 'operator', reach: 'refund', confirmed: 'where-live' },
+        params: ApprovalParams,
+        returns: Approval,
+        errors: APPROVE_ERRORS,
+      },
       ({ params, caller, request }) => operations.approve(askerOf(caller, request), params.refundNo),
     ),
   );
@@ -102,7 +110,13 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
   router.post(
     '/:refundNo/reject',
     endpoint(
-      { auth: { admin: 'admin' }, params: ApprovalParams, body: Rejection, returns: Approval, errors: REJECT_ERRORS },
+      {
+        auth: { admin: 'operator', reach: 'refund' },
+        params: ApprovalParams,
+        body: Rejection,
+        returns: Approval,
+        errors: REJECT_ERRORS,
+      },
       ({ params, body, caller, request }) => operations.reject(askerOf(caller, request), params.refundNo, body.reason),
     ),
   );

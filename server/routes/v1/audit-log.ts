@@ -29,7 +29,7 @@ export function auditLogRoutes({ auditLines }: { auditLines(filter: AuditFilter)
   router.get(
     '/api/v1/audit-log',
     endpoint(
-      { auth: { admin: 'viewer' }, query: Filter, returns: AuditLine, list: true },
+      { auth: { admin: 'viewer', reach: 'service' }, query: Filter, returns: AuditLine, list: true },
       async ({ query: { createdFrom, createdTo, ...filter } }) =>
         page(
           await auditLines({ ...filter, from: createdFrom, to: createdTo }),

@@ -36,10 +36,13 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    */
   router.get(
     '/api/v1/bills',
-    endpoint({ auth: { admin: 'viewer' }, query: BillsQuery, returns: Bill, list: true }, async ({ query }) => {
-      const { limit, cursor, ...filter } = query;
-      return pageOf(await operations.bills(filter, cursor, limit));
-    }),
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'filter' }, query: BillsQuery, returns: Bill, list: true },
+      async ({ query }) => {
+        const { limit, cursor, ...filter } = query;
+        return pageOf(await operations.bills(filter, cursor, limit));
+      },
+    ),
   );
 
   /**
@@ -57,8 +60,8 @@ export function billRoutes(operations: BillOperations): RouteGroup {
   router.post(
     '/api/v1/bills',
     endpoint(
-      { auth: { admin: 'admin' }, body: FetchBill, returns: Bill, errors: FETCH_BILL_ERRORS },
-      ({ body, caller, request }) => operations.askForBill(askerOf(caller, request), body),
+      { auth: { admin: 'operator', reach: 'account' }, body: FetchBill, returns: Bill, errors: FETCH_BILL_ERRORS },
+      ({ body, caller, request }) => operations.askForBill(askerOf(caller, request), named(body)),
     ),
   );
 
@@ -76,14 +79,14 @@ export function billRoutes(operations: BillOperations): RouteGroup {
     '/api/v1/bills/import',
     endpoint(
       {
-        auth: { admin: 'admin' },
+        auth: { admin: 'operator', reach: 'account' },
         query: ImportQuery,
         accepts: ['stream'],
         body: StreamedBody,
         returns: Bill,
         errors: IMPORT_BILL_ERRORS,
       },
-      ({ query, body, caller, request }) => operations.importBill(askerOf(caller, request), query, body),
+      ({ query, body, caller, request }) => operations.importBill(askerOf(caller, request), named(query), body),
     ),
   );
 
@@ -96,7 +99,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    */
   router.get(
     '/api/v1/bills/:billNo',
-    endpoint({ auth: { admin: 'viewer' }, params: BillParams, returns: Bill }, ({ params }) =>
+    endpoint({ auth: { admin: 'viewer', reach: 'bill' }, params: BillParams, returns: Bill }, ({ params }) =>
       operations.bill(params.billNo),
     ),
   );
@@ -112,7 +115,13 @@ export function billRoutes(operations: BillOperations): RouteGroup {
   router.get(
     '/api/v1/bills/:billNo/differences',
     endpoint(
-      { auth: { admin: 'viewer' }, params: BillParams, query: DifferencesQuery, returns: Difference, list: true },
+      {
+        auth: { admin: 'viewer', reach: 'bill' },
+        params: BillParams,
+        query: DifferencesQuery,
+        returns: Difference,
+        list: true,
+      },
       async ({ params, query }) => {
         const { limit, cursor, ...filter } = query;
         return pageOf(await operations.differences(params.billNo, filter, cursor, limit));
@@ -133,7 +142,13 @@ export function billRoutes(operations: BillOperations): RouteGroup {
   router.get(
     '/api/v1/bills/:billNo/lines',
     endpoint(
-      { auth: { admin: 'viewer' }, params: BillParams, query: LinesQuery, raw: 'stream', answers: { 200: FILES } },
+      {
+        auth: { admin: 'viewer', reach: 'bill' },
+        params: BillParams,
+        query: LinesQuery,
+        raw: 'stream',
+        answers: { 200: FILES },
+      },
       async ({ params: { billNo }, query, caller, request }) => {
         const type =
           query.format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson; charset=utf-8';
@@ -155,7 +170,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
   router.post(
     '/api/v1/bills/:billNo/rerun',
     endpoint(
-      { auth: { admin: 'admin' }, params: BillParams, returns: Bill, errors: RERUN_BILL_ERRORS },
+      { auth: { admin: 'operator', reach: 'bill' }, params: BillParams, returns: Bill, errors: RERUN_BILL_ERRORS },
       ({ params, caller, request }) => operations.rerunBill(askerOf(caller, request), params.billNo),
     ),
   );
@@ -172,9 +187,14 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    */
   router.get(
     '/api/v1/stats/settlement',
-    endpoint({ auth: { admin: 'viewer' }, query: SettlementQuery, returns: SettlementReport }, ({ query }) =>
-      operations.settlement(query),
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'filter' }, query: SettlementQuery, returns: SettlementReport },
+      ({ query }) => operations.settlement(query),
     ),
   );
   return router;
+}
+
+function named<Of extends { project?: string | undefined }>(of: Of): Of & { project: string } {
+  return { ...of, project: of.project ?? 'default' };
 }

@@ -72,7 +72,9 @@ export function bookRoutes({ prove }: { prove: (page: BookPage) => Promise<Books
    */
   router.get(
     '/api/v1/books',
-    endpoint({ auth: { admin: 'viewer' }, query: Query, returns: BooksReport }, ({ query }) => prove(query)),
+    endpoint({ auth: { admin: 'viewer', reach: 'service' }, query: Query, returns: BooksReport }, ({ query }) =>
+      prove(query),
+    ),
   );
   return router;
 }

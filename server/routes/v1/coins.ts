@@ -20,8 +20,9 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
    */
   router.get(
     '/api/v1/coins',
-    endpoint({ auth: { admin: 'viewer' }, query: CoinsQuery, returns: Coin, list: true }, async ({ query }) =>
-      page(await coins.list(query), query.limit, placeOf, presentCoin),
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'query' }, query: CoinsQuery, returns: Coin, list: true },
+      async ({ query }) => page(await coins.list(query), query.limit, placeOf, presentCoin),
     ),
   );
 
@@ -41,7 +42,7 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
     '/api/v1/coins',
     endpoint(
       {
-        auth: { admin: 'admin' },
+        auth: { admin: 'admin', reach: 'query' },
         query: InProject,
         body: NewCoin,
         returns: Coin,
@@ -63,7 +64,7 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
   router.get(
     '/api/v1/coins/:code',
     endpoint(
-      { auth: { admin: 'viewer' }, params: ByCode, query: InProject, returns: Coin },
+      { auth: { admin: 'viewer', reach: 'query' }, params: ByCode, query: InProject, returns: Coin },
       async ({ params, query }) => presentCoin(await coins.get({ ...query, ...params })),
     ),
   );
@@ -82,7 +83,7 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
   router.put(
     '/api/v1/coins/:code',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByCode, query: InProject, body: CoinChange, returns: Coin },
+      { auth: { admin: 'admin', reach: 'query' }, params: ByCode, query: InProject, body: CoinChange, returns: Coin },
       async ({ params, query, body, caller, request }) =>
         presentCoin(await coins.update(actorOf(caller, request), { ...query, ...params }, body)),
     ),
@@ -103,7 +104,7 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
   router.put(
     '/api/v1/coins/:code/toggle',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByCode, query: InProject, body: Toggle, returns: Coin },
+      { auth: { admin: 'admin', reach: 'query' }, params: ByCode, query: InProject, body: Toggle, returns: Coin },
       async ({ params, query, body, caller, request }) =>
         presentCoin(await coins.toggle(actorOf(caller, request), { ...query, ...params }, body?.enabled)),
     ),
@@ -120,7 +121,13 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
   router.delete(
     '/api/v1/coins/:code',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByCode, query: InProject, status: 204, errors: DELETE_COIN_ERRORS },
+      {
+        auth: { admin: 'admin', reach: 'query' },
+        params: ByCode,
+        query: InProject,
+        status: 204,
+        errors: DELETE_COIN_ERRORS,
+      },
       ({ params, query, caller, request }) => coins.remove(actorOf(caller, request), { ...query, ...params }),
     ),
   );

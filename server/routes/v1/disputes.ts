@@ -6,7 +6,7 @@ import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { askerOf } from '../wire/audience.ts';
 import { Dispute, DisputeParams, DisputesQuery } from '../wire/disputes.ts';
-import { DISPUTE_ERRORS } from '../wire/errors.ts';
+import { ACCEPT_DISPUTE_ERRORS, DISPUTE_ERRORS } from '../wire/errors.ts';
 import { SafeText } from '../wire/fields.ts';
 import { pageOf } from '../wire/order-page.ts';
 
@@ -49,10 +49,13 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    */
   router.get(
     '/',
-    endpoint({ auth: { admin: 'viewer' }, query: DisputesQuery, returns: Dispute, list: true }, async ({ query }) => {
-      const { limit, cursor, ...filter } = query;
-      return pageOf(await operations.disputes(filter, cursor, limit));
-    }),
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'filter' }, query: DisputesQuery, returns: Dispute, list: true },
+      async ({ query }) => {
+        const { limit, cursor, ...filter } = query;
+        return pageOf(await operations.disputes(filter, cursor, limit));
+      },
+    ),
   );
 
   /**
@@ -64,8 +67,9 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    */
   router.get(
     '/:disputeNo',
-    endpoint({ auth: { admin: 'viewer' }, params: DisputeParams, returns: Dispute }, ({ params, caller, request }) =>
-      operations.readDispute(askerOf(caller, request), params.disputeNo),
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'dispute' }, params: DisputeParams, returns: Dispute },
+      ({ params, caller, request }) => operations.readDispute(askerOf(caller, request), params.disputeNo),
     ),
   );
 
@@ -87,7 +91,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
     '/:disputeNo/answer',
     endpoint(
       {
-        auth: { admin: 'admin' },
+        auth: { admin: 'operator', reach: 'dispute' },
         params: DisputeParams,
         accepts: ['json', 'multipart'],
         uploads: EVIDENCE,
@@ -122,12 +126,12 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
     '/:disputeNo/accept',
     endpoint(
       {
-        auth: { admin: 'admin' },
+        auth: { admin: 'operator', reach: 'dispute' },
         params: DisputeParams,
         body: AcceptRequest,
         returns: Dispute,
         idempotent: true,
-        errors: DISPUTE_ERRORS,
+        errors: ACCEPT_DISPUTE_ERRORS,
       },
       ({ params, body, caller, request, claim }) =>
         operations.acceptDispute(askerOf(caller, request), params.disputeNo, body.note, claim),
@@ -150,7 +154,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
     '/:disputeNo/finish',
     endpoint(
       {
-        auth: { admin: 'admin' },
+        auth: { admin: 'operator', reach: 'dispute' },
         params: DisputeParams,
         body: FinishRequest,
         returns: Dispute,

@@ -37,7 +37,12 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
   router.get(
     '/',
     endpoint(
-      { auth: { admin: 'viewer' }, query: EventsQuery.extend(EventFilters), returns: ConsoleEvent, list: true },
+      {
+        auth: { admin: 'viewer', reach: 'filter' },
+        query: EventsQuery.extend(EventFilters),
+        returns: ConsoleEvent,
+        list: true,
+      },
       async ({ query: { after, cursor, limit, ...filter } }) =>
         eventPage(await events.all(filter, cursor ?? after ?? 0n, limit)),
     ),
@@ -58,7 +63,7 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
     '/stream',
     endpoint(
       {
-        auth: { admin: 'viewer' },
+        auth: { admin: 'viewer', reach: 'filter' },
         query: StreamQuery,
         headers: z.object({ 'last-event-id': Sequence.optional() }),
         raw: 'stream',
@@ -89,7 +94,7 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
     '/:id/resend',
     endpoint(
       {
-        auth: { admin: 'admin' },
+        auth: { admin: 'operator', reach: 'event' },
         params: z.object({ id: Id }),
         returns: Delivery,
         status: 201,

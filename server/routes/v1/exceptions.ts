@@ -63,7 +63,7 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
   router.get(
     '/',
     endpoint(
-      { auth: { admin: 'viewer' }, query: ExceptionsQuery, returns: OrderException, list: true },
+      { auth: { admin: 'viewer', reach: 'filter' }, query: ExceptionsQuery, returns: OrderException, list: true },
       async ({ query }) => {
         const { limit, cursor, ...filter } = query;
         return pageOf(await operations.exceptions(filter, cursor, limit));
@@ -87,7 +87,7 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
     '/:id/resolve',
     endpoint(
       {
-        auth: { admin: 'admin' },
+        auth: { admin: 'operator', reach: 'exception' },
         params: z.object({ id: Id }),
         body: ResolveRequest,
         returns: OrderException,

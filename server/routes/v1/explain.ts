@@ -80,7 +80,7 @@ export function explainRoutes({
   router.get(
     '/api/v1/orders/:orderNo/explain',
     endpoint(
-      { auth: { admin: 'viewer' }, params: z.object({ orderNo: Id }), returns: OrderExplanation },
+      { auth: { admin: 'viewer', reach: 'order' }, params: z.object({ orderNo: Id }), returns: OrderExplanation },
       ({ params, caller, request }) => explain(askerOf(caller, request), params.orderNo),
     ),
   );

@@ -1,52 +1,40 @@
 import { z } from 'zod';
 import { endpoint, Reply } from '../../http/endpoint.ts';
-import type { OwnSessions } from '../../identity/own-sessions.ts';
-import type { SessionRow } from '../../identity/ports.ts';
+import type { AdminSessions } from '../../identity/admin-sessions.ts';
 import type { Sessions } from '../../identity/sessions.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { noCookies } from '../login.ts';
 import { CHANGE_PASSWORD_ERRORS, CONFIRM_ERRORS } from '../wire/errors.ts';
 import { Timestamp } from '../wire/fields.ts';
-import { actorOf, PasswordText, Role } from '../wire/identity.ts';
+import { actorOf, CodeText, FactorState, OnlyProjects, PasswordText, Role } from '../wire/identity.ts';
 import { page } from '../wire/page.ts';
+import { BySessionId, placeOfSession, presentSession, SessionEntry } from '../wire/sessions.ts';
 import { UuidPaging } from '../wire/uuid-cursor.ts';
 
-const Me = z.object({ id: z.uuid(), username: z.string(), role: Role }).meta({ id: 'AdminMe' });
+const Me = z
+  .object({ id: z.uuid(), username: z.string(), role: Role, projects: OnlyProjects, secondFactor: FactorState })
+  .meta({ id: 'AdminMe' });
+
+const code = CodeText.optional().describe('Needed where the account has a second factor.');
 
 const PasswordChange = z
-  .object({ currentPassword: PasswordText, newPassword: PasswordText })
+  .object({ currentPassword: PasswordText, code, newPassword: PasswordText })
   .meta({ id: 'PasswordChange' });
 
-const PasswordConfirmation = z.object({ password: PasswordText }).meta({ id: 'PasswordConfirmation' });
+const PasswordConfirmation = z.object({ password: PasswordText, code }).meta({ id: 'PasswordConfirmation' });
 
 const Confirmed = z.object({ confirmedUntil: Timestamp }).meta({ id: 'PasswordConfirmed' });
 
 const Changed = z.object({ sessionsEnded: z.literal(true) }).meta({ id: 'PasswordChanged' });
 
-const BySessionId = z.object({ id: z.uuid() });
-
-const SessionEntry = z
-  .object({
-    id: z.uuid(),
-    /** The session of this very request. */
-    current: z.boolean(),
-    ip: z.string().nullable(),
-    userAgent: z.string().nullable(),
-    createdAt: Timestamp,
-    /** To the minute. */
-    lastUsedAt: Timestamp,
-    expiresAt: Timestamp,
-  })
-  .meta({ id: 'AdminSessionEntry' });
-
 /** What the routes of the own account call. */
 export interface MeOperations {
   sessions: Sessions;
-  ownSessions: OwnSessions;
+  adminSessions: AdminSessions;
 }
 
 /** The administrator's own account. */
-export function meRoutes({ sessions, ownSessions }: MeOperations): RouteGroup {
+export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup {
   const router = routeGroup();
 
   /**
@@ -59,11 +47,16 @@ export function meRoutes({ sessions, ownSessions }: MeOperations): RouteGroup {
    *       200:
    *         content:
    *           application/json:
-   *             example: { data: { id: 5f0c8f4e-6f0f-4d7c-9d8e-2b1f0c6a7e11, username: alice, role: admin } }
+   *             example:
+   *               data:
+   *                 { id: 5f0c8f4e-6f0f-4d7c-9d8e-2b1f0c6a7e11, username: alice, role: admin, projects: null, secondFactor: used }
    */
   router.get(
     '/api/v1/me',
-    endpoint({ auth: { admin: 'viewer' }, returns: Me }, ({ caller }) => caller),
+    endpoint({ auth: { admin: 'viewer', reach: 'own', enrolling: true }, returns: Me }, ({ caller }) => ({
+      ...caller,
+      projects: caller.projects && [...caller.projects],
+    })),
   );
 
   /**
@@ -87,13 +80,13 @@ export function meRoutes({ sessions, ownSessions }: MeOperations): RouteGroup {
     '/api/v1/me/password',
     endpoint(
       {
-        auth: { admin: 'viewer' },
+        auth: { admin: 'viewer', reach: 'own' },
         body: PasswordChange,
         returns: Changed,
         errors: CHANGE_PASSWORD_ERRORS,
       },
       async ({ body, caller, request }) => {
-        const change = { current: body.currentPassword, next: body.newPassword };
+        const change = { password: body.currentPassword, code: body.code, next: body.newPassword };
         await sessions.changePassword(caller, actorOf(caller, request), change);
         return new Reply({ cookies: noCookies, data: { sessionsEnded: true } });
       },
@@ -105,11 +98,12 @@ export function meRoutes({ sessions, ownSessions }: MeOperations): RouteGroup {
    * /api/v1/me/confirm:
    *   post:
    *     tags: [Session]
-   *     summary: Confirm the own password
+   *     summary: Confirm the own password and second factor
    *     description: >-
-   *       Changing administrators, and outside Debug channel configurations, certificates and trusted applications, requires a
-   *       password that was given in this session within the last five minutes, by login or here; otherwise they return
-   *       403 `password_confirmation_required`. Wrong passwords count as failed logins.
+   *       Changing administrators and second factors, and outside Debug channel configurations, certificates, trusted applications,
+   *       approvals, and refunds and accepted amounts above `Approval.RefundAbove`, requires a password, and a code where the account has a
+   *       second factor, that were given in this session within the last five minutes, by login or here; otherwise they return
+   *       403 `password_confirmation_required`. Wrong passwords and codes count as failed logins.
    *     requestBody:
    *       content:
    *         application/json:
@@ -124,13 +118,13 @@ export function meRoutes({ sessions, ownSessions }: MeOperations): RouteGroup {
     '/api/v1/me/confirm',
     endpoint(
       {
-        auth: { admin: 'viewer' },
+        auth: { admin: 'viewer', reach: 'own', enrolling: true },
         body: PasswordConfirmation,
         returns: Confirmed,
         errors: CONFIRM_ERRORS,
       },
       async ({ body, caller, request }) => {
-        const until = await sessions.confirm(caller, actorOf(caller, request), body.password);
+        const until = await sessions.confirm(caller, actorOf(caller, request), body);
         return { confirmedUntil: until.toISOString() };
       },
     ),
@@ -146,13 +140,15 @@ export function meRoutes({ sessions, ownSessions }: MeOperations): RouteGroup {
   router.get(
     '/api/v1/me/sessions',
     endpoint(
-      { auth: { admin: 'viewer' }, query: z.object(UuidPaging), returns: SessionEntry, list: true },
+      {
+        auth: { admin: 'viewer', reach: 'own' },
+        query: z.object(UuidPaging),
+        returns: SessionEntry,
+        list: true,
+      },
       async ({ query, caller }) =>
-        page(
-          await ownSessions.list(caller, query),
-          query.limit,
-          ({ createdAt, jti }) => ({ createdAt, id: jti }),
-          (row) => presentSession(row, caller.jti),
+        page(await adminSessions.list(caller.id, query), query.limit, placeOfSession, (row) =>
+          presentSession(row, caller.jti),
         ),
     ),
   );
@@ -167,21 +163,10 @@ export function meRoutes({ sessions, ownSessions }: MeOperations): RouteGroup {
    */
   router.delete(
     '/api/v1/me/sessions/:id',
-    endpoint({ auth: { admin: 'viewer' }, params: BySessionId, status: 204 }, ({ params, caller, request }) =>
-      ownSessions.end(caller, actorOf(caller, request), params.id),
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'own' }, params: BySessionId, status: 204 },
+      ({ params, caller, request }) => adminSessions.end(actorOf(caller, request), caller.id, params.id),
     ),
   );
   return router;
-}
-
-function presentSession({ jti, ip, userAgent, ...row }: SessionRow, current: string): z.input<typeof SessionEntry> {
-  return {
-    id: jti,
-    current: jti === current,
-    ip: ip ?? null,
-    userAgent: userAgent ?? null,
-    createdAt: row.createdAt.toISOString(),
-    lastUsedAt: row.seenAt.toISOString(),
-    expiresAt: row.expiresAt.toISOString(),
-  };
 }

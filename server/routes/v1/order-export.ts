@@ -29,7 +29,7 @@ export function orderExportRoutes({ exportOrders }: { exportOrders: ExportOrders
     '/export',
     endpoint(
       {
-        auth: { admin: 'viewer' },
+        auth: { admin: 'viewer', reach: 'filter' },
         query: ExportQuery,
         raw: 'stream',
         answers: { 200: FILES },

@@ -3,7 +3,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { askerOf } from '../wire/audience.ts';
-import { CLOSE_ERRORS, FIND_ORDERS_ERRORS, REFUND_ERRORS } from '../wire/errors.ts';
+import { CLOSE_ERRORS, FIND_ORDERS_ERRORS, REFUND_BY_ADMIN_ERRORS } from '../wire/errors.ts';
 import { Amount, Id, SafeText, Timestamp } from '../wire/fields.ts';
 import { orderFilter, OrdersQuery } from '../wire/order-filters.ts';
 import { pageOf } from '../wire/order-page.ts';
@@ -43,7 +43,13 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
   router.get(
     '/',
     endpoint(
-      { auth: { admin: 'viewer' }, query: OrdersQuery, returns: Order, list: true, errors: FIND_ORDERS_ERRORS },
+      {
+        auth: { admin: 'viewer', reach: 'filter' },
+        query: OrdersQuery,
+        returns: Order,
+        list: true,
+        errors: FIND_ORDERS_ERRORS,
+      },
       async ({ query }) => pageOf(await operations.orders(orderFilter(query), query.cursor, query.limit)),
     ),
   );
@@ -57,8 +63,9 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    */
   router.get(
     '/:orderNo',
-    endpoint({ auth: { admin: 'viewer' }, params: OrderParams, returns: Order }, ({ params, caller, request }) =>
-      operations.readOrder(askerOf(caller, request), params.orderNo),
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'order' }, params: OrderParams, returns: Order },
+      ({ params, caller, request }) => operations.readOrder(askerOf(caller, request), params.orderNo),
     ),
   );
 
@@ -75,7 +82,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
   router.get(
     '/:orderNo/timeline',
     endpoint(
-      { auth: { admin: 'viewer' }, params: OrderParams, returns: z.array(TimelineEntry) },
+      { auth: { admin: 'viewer', reach: 'order' }, params: OrderParams, returns: z.array(TimelineEntry) },
       ({ params, caller, request }) => operations.timeline(askerOf(caller, request), params.orderNo),
     ),
   );
@@ -89,8 +96,9 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    */
   router.post(
     '/:orderNo/sync',
-    endpoint({ auth: { admin: 'admin' }, params: OrderParams, returns: Order }, ({ params, caller, request }) =>
-      operations.sync(askerOf(caller, request), params.orderNo),
+    endpoint(
+      { auth: { admin: 'operator', reach: 'order' }, params: OrderParams, returns: Order },
+      ({ params, caller, request }) => operations.sync(askerOf(caller, request), params.orderNo),
     ),
   );
 
@@ -105,7 +113,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
     '/:orderNo/close',
     endpoint(
       {
-        auth: { admin: 'admin' },
+        auth: { admin: 'operator', reach: 'order' },
         params: OrderParams,
         returns: Order,
         idempotent: true,
@@ -130,13 +138,13 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
     '/:orderNo/refunds',
     endpoint(
       {
-        auth: { admin: 'admin' },
+        auth: { admin: 'operator', reach: 'order' },
         params: OrderParams,
         body: OrderRefundRequest,
         returns: RefundPlaced,
         status: 201,
         idempotent: true,
-        errors: REFUND_ERRORS,
+        errors: REFUND_BY_ADMIN_ERRORS,
       },
       ({ params, body, caller, request, claim }) =>
         operations.refund(askerOf(caller, request), { ...body, orderNo: params.orderNo }, claim),

@@ -20,8 +20,9 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
    */
   router.get(
     '/api/v1/products',
-    endpoint({ auth: { admin: 'viewer' }, query: ProductsQuery, returns: Product, list: true }, async ({ query }) =>
-      page(await products.list(query), query.limit, placeOf, presentProduct),
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'query' }, query: ProductsQuery, returns: Product, list: true },
+      async ({ query }) => page(await products.list(query), query.limit, placeOf, presentProduct),
     ),
   );
 
@@ -41,7 +42,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
     '/api/v1/products',
     endpoint(
       {
-        auth: { admin: 'admin' },
+        auth: { admin: 'admin', reach: 'query' },
         query: InProject,
         body: NewProduct,
         returns: Product,
@@ -66,7 +67,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
   router.get(
     '/api/v1/products/:code',
     endpoint(
-      { auth: { admin: 'viewer' }, params: ByCode, query: InProject, returns: Product },
+      { auth: { admin: 'viewer', reach: 'query' }, params: ByCode, query: InProject, returns: Product },
       async ({ params, query }) => presentProduct(await products.get({ ...query, ...params })),
     ),
   );
@@ -87,7 +88,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
     '/api/v1/products/:code',
     endpoint(
       {
-        auth: { admin: 'admin' },
+        auth: { admin: 'admin', reach: 'query' },
         params: ByCode,
         query: InProject,
         body: ProductChange,
@@ -114,7 +115,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
   router.put(
     '/api/v1/products/:code/toggle',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByCode, query: InProject, body: Toggle, returns: Product },
+      { auth: { admin: 'admin', reach: 'query' }, params: ByCode, query: InProject, body: Toggle, returns: Product },
       async ({ params, query, body, caller, request }) =>
         presentProduct(await products.toggle(actorOf(caller, request), { ...query, ...params }, body?.enabled)),
     ),
@@ -131,7 +132,13 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
   router.delete(
     '/api/v1/products/:code',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByCode, query: InProject, status: 204, errors: DELETE_PRODUCT_ERRORS },
+      {
+        auth: { admin: 'admin', reach: 'query' },
+        params: ByCode,
+        query: InProject,
+        status: 204,
+        errors: DELETE_PRODUCT_ERRORS,
+      },
       ({ params, query, caller, request }) => products.remove(actorOf(caller, request), { ...query, ...params }),
     ),
   );

@@ -21,8 +21,15 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    */
   router.get(
     '/api/v1/projects',
-    endpoint({ auth: { admin: 'viewer' }, query: ProjectsQuery, returns: Project, list: true }, async ({ query }) =>
-      page(await projects.list(query), query.limit, ({ createdAt, code }) => ({ createdAt, id: code }), presentProject),
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'filter' }, query: ProjectsQuery, returns: Project, list: true },
+      async ({ query }) =>
+        page(
+          await projects.list(query),
+          query.limit,
+          ({ createdAt, code }) => ({ createdAt, id: code }),
+          presentProject,
+        ),
     ),
   );
 
@@ -41,7 +48,13 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
   router.post(
     '/api/v1/projects',
     endpoint(
-      { auth: { admin: 'admin' }, body: NewProject, returns: Project, status: 201, errors: CREATE_PROJECT_ERRORS },
+      {
+        auth: { admin: 'admin', reach: 'service' },
+        body: NewProject,
+        returns: Project,
+        status: 201,
+        errors: CREATE_PROJECT_ERRORS,
+      },
       async ({ body, caller, request }) =>
         presentProject(await projects.create(actorOf(caller, request), { ...body, remark: body.remark ?? null })),
     ),
@@ -56,7 +69,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    */
   router.get(
     '/api/v1/projects/:code',
-    endpoint({ auth: { admin: 'viewer' }, params: ByCode, returns: Project }, async ({ params }) =>
+    endpoint({ auth: { admin: 'viewer', reach: 'project' }, params: ByCode, returns: Project }, async ({ params }) =>
       presentProject(await projects.get(params.code)),
     ),
   );
@@ -75,7 +88,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
   router.put(
     '/api/v1/projects/:code',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByCode, body: ProjectChange, returns: Project },
+      { auth: { admin: 'admin', reach: 'project' }, params: ByCode, body: ProjectChange, returns: Project },
       async ({ params, body, caller, request }) =>
         presentProject(await projects.update(actorOf(caller, request), params.code, body)),
     ),
@@ -96,7 +109,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
   router.put(
     '/api/v1/projects/:code/toggle',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByCode, body: Toggle, returns: Project },
+      { auth: { admin: 'admin', reach: 'project' }, params: ByCode, body: Toggle, returns: Project },
       async ({ params, body, caller, request }) =>
         presentProject(await projects.toggle(actorOf(caller, request), params.code, body?.enabled)),
     ),
@@ -113,7 +126,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
   router.delete(
     '/api/v1/projects/:code',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByCode, status: 204, errors: DELETE_PROJECT_ERRORS },
+      { auth: { admin: 'admin', reach: 'service' }, params: ByCode, status: 204, errors: DELETE_PROJECT_ERRORS },
       ({ params, caller, request }) => projects.remove(actorOf(caller, request), params.code),
     ),
   );
@@ -129,7 +142,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
   router.get(
     '/api/v1/projects/:code/stats',
     endpoint(
-      { auth: { admin: 'viewer' }, params: ByCode, query: ProjectStatsQuery, returns: Overview },
+      { auth: { admin: 'viewer', reach: 'project' }, params: ByCode, query: ProjectStatsQuery, returns: Overview },
       ({ params, query }) => stats.ofProject(params.code, query),
     ),
   );

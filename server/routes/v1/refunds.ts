@@ -47,10 +47,13 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    */
   router.get(
     '/',
-    endpoint({ auth: { admin: 'viewer' }, query: RefundsQuery, returns: Refund, list: true }, async ({ query }) => {
-      const { limit, cursor, ...filter } = query;
-      return pageOf(await operations.refunds(filter, cursor, limit));
-    }),
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'filter' }, query: RefundsQuery, returns: Refund, list: true },
+      async ({ query }) => {
+        const { limit, cursor, ...filter } = query;
+        return pageOf(await operations.refunds(filter, cursor, limit));
+      },
+    ),
   );
 
   /**
@@ -62,8 +65,9 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    */
   router.get(
     '/:refundNo',
-    endpoint({ auth: { admin: 'viewer' }, params: RefundParams, returns: Refund }, ({ params, caller, request }) =>
-      operations.readRefund(askerOf(caller, request), params.refundNo),
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'refund' }, params: RefundParams, returns: Refund },
+      ({ params, caller, request }) => operations.readRefund(askerOf(caller, request), params.refundNo),
     ),
   );
 
@@ -80,7 +84,12 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
   router.post(
     '/:refundNo/retry',
     endpoint(
-      { auth: { admin: 'admin' }, params: RefundParams, returns: RefundPlaced, errors: RETRY_REFUND_ERRORS },
+      {
+        auth: { admin: 'operator', reach: 'refund' },
+        params: RefundParams,
+        returns: RefundPlaced,
+        errors: RETRY_REFUND_ERRORS,
+      },
       ({ params, caller, request }) => operations.retryRefund(askerOf(caller, request), params.refundNo),
     ),
   );
@@ -94,8 +103,9 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    */
   router.post(
     '/:refundNo/sync',
-    endpoint({ auth: { admin: 'admin' }, params: RefundParams, returns: Refund }, ({ params, caller, request }) =>
-      operations.syncRefund(askerOf(caller, request), params.refundNo),
+    endpoint(
+      { auth: { admin: 'operator', reach: 'refund' }, params: RefundParams, returns: Refund },
+      ({ params, caller, request }) => operations.syncRefund(askerOf(caller, request), params.refundNo),
     ),
   );
 
@@ -114,7 +124,7 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
     '/:refundNo/resolve',
     endpoint(
       {
-        auth: { admin: 'admin' },
+        auth: { admin: 'operator', reach: 'refund' },
         params: RefundParams,
         body: ResolveRefundRequest,
         returns: RefundPlaced,

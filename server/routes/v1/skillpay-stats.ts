@@ -27,10 +27,13 @@ export function skillpayStatsRoutes({ stats }: Pick<SkillOperations, 'stats'>): 
    */
   router.get(
     '/skillpay',
-    endpoint({ auth: { admin: 'viewer' }, query: Query, returns: SkillFigures, list: true }, async ({ query }) => ({
-      data: await stats(query),
-      page: { nextCursor: null, hasMore: false },
-    })),
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'filter' }, query: Query, returns: SkillFigures, list: true },
+      async ({ query }) => ({
+        data: await stats(query),
+        page: { nextCursor: null, hasMore: false },
+      }),
+    ),
   );
   return router;
 }

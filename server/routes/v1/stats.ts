@@ -17,7 +17,9 @@ export function statsRoutes({ stats }: { stats: Stats }): RouteGroup {
    */
   router.get(
     '/api/v1/stats/overview',
-    endpoint({ auth: { admin: 'viewer' }, query: StatsQuery, returns: Overview }, ({ query }) => stats.overview(query)),
+    endpoint({ auth: { admin: 'viewer', reach: 'filter' }, query: StatsQuery, returns: Overview }, ({ query }) =>
+      stats.overview(query),
+    ),
   );
   return router;
 }

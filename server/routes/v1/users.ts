@@ -40,7 +40,7 @@ export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts):
   router.put(
     '/:userId/toggle',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByUserId, query: InProject, body: Toggle, returns: User },
+      { auth: { admin: 'admin', reach: 'query' }, params: ByUserId, query: InProject, body: Toggle, returns: User },
       async ({ params, query, body, caller, request }) =>
         presentUser(await users.toggle(actorOf(caller, request), { ...query, ...params }, body?.enabled)),
     ),
@@ -60,7 +60,7 @@ export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts):
   router.delete(
     '/:userId',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByUserId, query: InProject, status: 204 },
+      { auth: { admin: 'admin', reach: 'query' }, params: ByUserId, query: InProject, status: 204 },
       ({ params, query, caller, request }) => users.anonymise(actorOf(caller, request), { ...query, ...params }),
     ),
   );
@@ -76,7 +76,7 @@ export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts):
   router.get(
     '/:userId/orders',
     endpoint(
-      { auth: { admin: 'viewer' }, params: ByUserId, query: OrdersOfUser, returns: Order, list: true },
+      { auth: { admin: 'viewer', reach: 'query' }, params: ByUserId, query: OrdersOfUser, returns: Order, list: true },
       async ({ params, query: { project, cursor, limit } }) => {
         const { userId } = await users.get({ project, ...params });
         return pageOf(await payments.orders({ project, userId }, cursor, limit));
@@ -95,7 +95,7 @@ export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts):
   router.get(
     '/:userId/coins',
     endpoint(
-      { auth: { admin: 'viewer' }, params: ByUserId, query: InProject, returns: z.array(CoinAccount) },
+      { auth: { admin: 'viewer', reach: 'query' }, params: ByUserId, query: InProject, returns: z.array(CoinAccount) },
       async ({ params, query }) => (await coins.accountsOf(query.project, params.userId)).map(presentAccount),
     ),
   );

@@ -32,7 +32,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    */
   router.get(
     '/api/v1/api-apps/:client_id/webhook',
-    endpoint({ auth: { admin: 'viewer' }, params: ByClientId, returns: Webhook }, ({ params }) =>
+    endpoint({ auth: { admin: 'viewer', reach: 'app' }, params: ByClientId, returns: Webhook }, ({ params }) =>
       webhooks.get(params.client_id),
     ),
   );
@@ -55,7 +55,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
     '/api/v1/api-apps/:client_id/webhook',
     endpoint(
       {
-        auth: { admin: 'admin' },
+        auth: { admin: 'admin', reach: 'app' },
         params: ByClientId,
         body: WebhookInput,
         returns: Webhook,
@@ -84,7 +84,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
   router.post(
     '/api/v1/api-apps/:client_id/webhook/rotate-secret',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByClientId, body: Rotation, returns: Webhook },
+      { auth: { admin: 'admin', reach: 'app' }, params: ByClientId, body: Rotation, returns: Webhook },
       ({ params, body, caller, request }) =>
         webhooks.rotateSecret(actorOf(caller, request), params.client_id, body?.graceSeconds ?? 0),
     ),
@@ -101,7 +101,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
   router.post(
     '/api/v1/api-apps/:client_id/webhook/test',
     endpoint(
-      { auth: { admin: 'admin' }, params: ByClientId, returns: Delivery, errors: SEND_EVENT_ERRORS },
+      { auth: { admin: 'operator', reach: 'app' }, params: ByClientId, returns: Delivery, errors: SEND_EVENT_ERRORS },
       ({ params, caller, request }) => webhooks.test(actorOf(caller, request), params.client_id),
     ),
   );
@@ -117,7 +117,13 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
   router.get(
     '/api/v1/api-apps/:client_id/webhook/deliveries',
     endpoint(
-      { auth: { admin: 'viewer' }, params: ByClientId, query: DeliveriesQuery, returns: Delivery, list: true },
+      {
+        auth: { admin: 'viewer', reach: 'app' },
+        params: ByClientId,
+        query: DeliveriesQuery,
+        returns: Delivery,
+        list: true,
+      },
       async ({ params, query: { cursor, limit, ...filter } }) =>
         pageOf(await webhooks.deliveries({ clientId: params.client_id, ...filter }, cursor, limit)),
     ),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { requireConfirmed } from '../../http/admin-auth.ts';
 import type { Caller } from '../../http/callers.ts';
 import type { RequestFacts } from '../../http/contract.ts';
 import type { Actor } from '../../identity/ports.ts';
@@ -12,14 +13,19 @@ export const NoQuery = z.object({});
 
 /** A resource for administrators: its prefix, who may read and write it, and the query that names the project. */
 export function forAdministrators(prefix: string) {
-  return { prefix, read: { admin: 'viewer' }, write: { admin: 'admin' }, query: InProject } as const;
+  return {
+    prefix,
+    read: { admin: 'viewer', reach: 'query' },
+    write: { admin: 'admin', reach: 'query' },
+    query: InProject,
+  } as const;
 }
 
-/** An administrator who changes where money goes, or whom the service believes; under Debug it is nobody's money. */
-export const CONFIRMED_WHERE_LIVE = { admin: 'admin', confirmed: 'where-live' } as const;
+/** An administrator who changes where the money of a project goes, or whom the service believes; under Debug it is nobody's money. */
+export const CONFIRMED_WHERE_LIVE = { admin: 'admin', reach: 'query', confirmed: 'where-live' } as const;
 
-/** An administrator who changes what administrators there are, or what they may do. */
-export const CONFIRMED = { admin: 'admin', confirmed: 'always' } as const;
+/** An administrator of all projects who changes what administrators there are, or what they may do. */
+export const CONFIRMED = { admin: 'admin', reach: 'service', confirmed: 'always' } as const;
 
 /** The same for applications with these scopes, always in their own project. */
 export function forApplications(prefix: string, read: Scope, write: Scope = read) {
@@ -49,5 +55,10 @@ export function actingIn<Named extends string | undefined>(
 export function askerOf(caller: Caller, request: RequestFacts): Asker {
   return caller.kind === 'app'
     ? { owner: { clientId: caller.clientId }, actor: `app:${caller.clientId}` }
-    : { owner: 'any', actor: `admin:${caller.username}`, person: actorOf(caller, request) };
+    : {
+        owner: 'any',
+        actor: `admin:${caller.username}`,
+        person: actorOf(caller, request),
+        confirmed: () => requireConfirmed(caller, 'where-live'),
+      };
 }

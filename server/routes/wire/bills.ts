@@ -36,7 +36,7 @@ const which = {
   account: Account.optional().describe(
     'One of several accounts of the project; by default the one that new orders use.',
   ),
-  project: Code.default('default').describe('By whose configuration the channel is asked.'),
+  project: Code.optional().describe('By whose configuration the channel is asked; `default` if not given.'),
 };
 
 /** Whose bill of which day is asked for. */

@@ -51,8 +51,13 @@ export const REFUND_ERRORS: Errors = [
   'channel_outcome_unknown',
 ];
 
+/** An administrator who gives more than `Approval.RefundAbove` away gives password and second factor again. */
+const confirmedAbove: Errors = ['password_confirmation_required'];
+
+/** Giving money back, by an administrator. */
+export const REFUND_BY_ADMIN_ERRORS: Errors = [...REFUND_ERRORS, ...confirmedAbove];
 /** Sending a failed or abnormal refund again. */
-export const RETRY_REFUND_ERRORS: Errors = [...giveBack, ...channelUse];
+export const RETRY_REFUND_ERRORS: Errors = [...giveBack, ...channelUse, ...confirmedAbove];
 /** Letting a refund go that waits for approval. */
 export const APPROVE_ERRORS: Errors = [
   'approval_by_asker',
@@ -72,6 +77,8 @@ export const RESOLVE_REFUND_ERRORS: Errors = [
 ];
 /** Answering a dispute, or accepting it; 504 when the channel did not say what became of it. */
 export const DISPUTE_ERRORS: Errors = ['dispute_closed', ...channelUse, ...channelCall];
+/** Accepting a dispute, which gives its amount away. */
+export const ACCEPT_DISPUTE_ERRORS: Errors = [...DISPUTE_ERRORS, ...confirmedAbove];
 /** Asking for a bill. */
 export const FETCH_BILL_ERRORS: Errors = ['bills_not_configured'];
 /** Bringing a bill: a file that is not that bill is refused whole. */
@@ -79,7 +86,7 @@ export const IMPORT_BILL_ERRORS: Errors = ['bills_not_configured', 'bill_malform
 /** Comparing a bill again. */
 export const RERUN_BILL_ERRORS: Errors = ['bill_not_read'];
 /** Resolving an exception of an order. */
-export const RESOLVE_EXCEPTION_ERRORS: Errors = ['exception_resolved', 'order_already_paid'];
+export const RESOLVE_EXCEPTION_ERRORS: Errors = ['exception_resolved', 'order_already_paid', ...confirmedAbove];
 /** Finding orders: the bounds of the filter are amounts. */
 export const FIND_ORDERS_ERRORS: Errors = ['amount_invalid'];
 
@@ -161,11 +168,27 @@ export const ADJUST_COINS_ERRORS: Errors = ['coins_insufficient'];
 export const DEBIT_COINS_ERRORS: Errors = ['coins_insufficient', 'coin_disabled', 'biz_no_used'];
 
 /** Logging in to the console. */
-export const LOGIN_ERRORS: Errors = ['login_failed', 'not_bootstrapped', 'login_busy', 'rate_limited', 'csrf_failed'];
+export const LOGIN_ERRORS: Errors = [
+  'login_failed',
+  'second_factor_required',
+  'second_factor_unreadable',
+  'not_bootstrapped',
+  'login_busy',
+  'rate_limited',
+  'csrf_failed',
+];
 /** Confirming the own password. */
-export const CONFIRM_ERRORS: Errors = ['login_busy', 'rate_limited'];
+export const CONFIRM_ERRORS: Errors = ['login_busy', 'rate_limited', 'second_factor_unreadable'];
 /** Changing the own password. */
-export const CHANGE_PASSWORD_ERRORS: Errors = ['changed_meanwhile', 'login_busy', 'rate_limited'];
+export const CHANGE_PASSWORD_ERRORS: Errors = ['changed_meanwhile', ...CONFIRM_ERRORS];
+/** Confirming a second factor with its first code. */
+export const CONFIRM_SECOND_FACTOR_ERRORS: Errors = ['second_factor_not_started', 'second_factor_unreadable'];
+/** Replacing the recovery codes. */
+export const RENEW_RECOVERY_CODES_ERRORS: Errors = ['second_factor_not_enabled'];
+/** Removing the own second factor. */
+export const REMOVE_SECOND_FACTOR_ERRORS: Errors = ['second_factor_not_enabled', ...CONFIRM_ERRORS];
+/** Resetting the second factor of another administrator. */
+export const RESET_SECOND_FACTOR_ERRORS: Errors = ['second_factor_not_enabled', 'second_factor_own'];
 /** Creating an administrator. */
 export const CREATE_ADMIN_ERRORS: Errors = ['username_taken', 'login_busy'];
 /** Changing an administrator; a new password waits for its turn to be hashed. */

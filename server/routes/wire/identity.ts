@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import type { Caller } from '../../http/callers.ts';
 import type { RequestFacts } from '../../http/contract.ts';
-import type { Actor, AdminRow, ApiAppRow, AuditRow } from '../../identity/ports.ts';
+import type { KnownAdmin } from '../../identity/admins.ts';
+import type { Actor, ApiAppRow, AuditRow } from '../../identity/ports.ts';
+import { ROLES } from '../../identity/roles.ts';
 import type { Scope } from '../../identity/scopes.ts';
 import { LimitsInput, presentLimits, ShownLimits } from './app-limits.ts';
 import { Code, Id, SafeText, Timestamp } from './fields.ts';
@@ -23,8 +25,18 @@ const scopeNames = [
 /** A scope of an API application. */
 export const ScopeName = z.enum(scopeNames).meta({ id: 'Scope' });
 
-/** What an administrator may do: look, or look and change. */
-export const Role = z.enum(['admin', 'viewer']).meta({ id: 'Role' });
+/** What an administrator may do. */
+export const Role = z.enum(ROLES).meta({
+  id: 'Role',
+  description:
+    'A viewer reads; an operator moves money (orders, refunds, exceptions, disputes, bills), too; an admin may do everything.',
+});
+
+/** The projects that an administrator is limited to. */
+export const OnlyProjects = z.array(Code).max(200).nullable().meta({
+  id: 'OnlyProjects',
+  description: 'Codes of the only projects that the account reaches; null = all projects.',
+});
 
 /** A name to log in with; letters count the same in both cases. */
 export const Username = z
@@ -35,6 +47,24 @@ export const Username = z
 /** A password as it is typed; whether it is good enough is decided where one is set. */
 export const PasswordText = z.string().min(1).max(1024).meta({ id: 'Password', format: 'password' });
 
+/** A code of the second factor as it is typed. */
+export const CodeText = z
+  .string()
+  .min(6)
+  .max(64)
+  .meta({
+    id: 'SecondFactorCode',
+    description: 'Six digits of the authenticator, each usable once, or a recovery code.',
+    examples: ['492039'],
+  });
+
+/** How a session stands to the second factor. */
+export const FactorState = z.enum(['used', 'none', 'missing']).meta({
+  id: 'SecondFactorState',
+  description:
+    '`used`: a code was given. `none`: the account has none. `missing`: it has none and must enrol one first.',
+});
+
 /** The `enabled` of a toggle; without a body it flips. */
 export const Toggle = z.object({ enabled: z.boolean().optional() }).optional().meta({ id: 'Toggle' });
 
@@ -44,6 +74,8 @@ export const Admin = z
     id: z.uuid(),
     username: z.string(),
     role: Role,
+    projects: OnlyProjects,
+    secondFactor: z.boolean().describe('Whether the account has a second factor.'),
     enabled: z.boolean(),
     createdAt: Timestamp,
     updatedAt: Timestamp,
@@ -121,9 +153,10 @@ export function actorOf(caller: Caller, { ip, id }: RequestFacts): Actor {
 }
 
 /** How an administrator is shown. */
-export function presentAdmin(row: AdminRow): z.input<typeof Admin> {
-  const { id, username, role, enabled } = row;
-  return { id, username, role, enabled, ...times(row), lastLoginAt: iso(row.lastLoginAt) };
+export function presentAdmin(row: KnownAdmin): z.input<typeof Admin> {
+  const { id, username, role, projects, secondFactor, enabled } = row;
+  const facts = { id, username, role, projects, secondFactor, enabled };
+  return { ...facts, ...times(row), lastLoginAt: iso(row.lastLoginAt) };
 }
 
 /** How an application is shown. */

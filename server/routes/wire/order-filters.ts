@@ -40,7 +40,9 @@ export const OrdersQuery = z.object({
 });
 
 /** The filter that a console query means; amounts are major units with two decimals. */
-export function orderFilter(query: Partial<z.output<typeof OrdersQuery>>): OrderFilter {
+export function orderFilter(
+  query: Partial<Omit<z.output<typeof OrdersQuery>, 'project'>> & Pick<OrderFilter, 'project'>,
+): OrderFilter {
   const { limit: _limit, cursor: _cursor, amountMin, amountMax, ...rest } = query;
   return {
     ...rest,

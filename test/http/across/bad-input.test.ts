@@ -86,7 +86,7 @@ async function refuseAll(
 const filled = ({ path }: Route) =>
   path
     .replace('{payWay}', 'alipay')
-    .replace('{id}', '00000000-0000-4000-8000-000000000000')
+    .replaceAll(/\{(id|sessionId)\}/g, '00000000-0000-4000-8000-000000000000')
     .replace('{outTradeNo}', 'X20300101000000ABCDEFGHJK')
     .replace(/\{\w+\}/g, 'nothing');
 

@@ -5,30 +5,107 @@ import { refused } from '../../support/route-file.ts';
 import { allRoutes } from '../../support/routes.ts';
 import { request, startService, type Service, type ServiceOptions } from '../../support/service.ts';
 
-/** What asks for the caller's password again; a new route that writes has to be written down here or is deliberately open. */
-const ALWAYS = [
-  'DELETE /api/v1/admins/{id}',
-  'POST /api/v1/admins',
-  'PUT /api/v1/admins/{id}',
-  'PUT /api/v1/admins/{id}/toggle',
-];
-/** The same, where a channel may be live. */
-const WHERE_LIVE = [
-  'DELETE /api/v1/skillpay/agent-pay',
-  'POST /api/v1/approvals/{refundNo}/approve',
-  'POST /api/v1/certs/upload',
-  'POST /api/v1/certs/{id}/default',
-  'POST /api/v1/certs/{id}/delete',
-  'POST /api/v1/certs/{id}/distrust',
-  'POST /api/v1/certs/{id}/trust',
-  'POST /api/v1/payment/config/{payWay}',
-  'POST /api/v1/payment/config/{payWay}/certificates',
-  'POST /api/v1/payment/config/{payWay}/notices',
-  'PUT /api/v1/payment/config/{payWay}/toggle',
-  'PUT /api/v1/skillpay/agent-pay',
-];
-/** Has its own way of asking. */
-const ASKS_ITSELF = 'POST /api/v1/me/password';
+/**
+ * How each route by which an administrator changes something asks for password and second factor again, and why; a new one has to be
+ * written down here. `always` and `where-live`: the contract says so, before anything else is looked at. `above`: when more than
+ * `Approval.RefundAbove` is given away. `trusted`: when an application is trusted, or may do more than before. `itself`: the
+ * password comes with the request. `never`: nothing of it is a way to money or power that is not there already.
+ */
+const ASKS: Record<Way, Record<string, string>> = {
+  always: {
+    'DELETE /api/v1/admins/{id}': 'administrators',
+    'DELETE /api/v1/admins/{id}/sessions': 'administrators: would lock others out',
+    'DELETE /api/v1/admins/{id}/sessions/{sessionId}': 'administrators: would lock others out',
+    'POST /api/v1/admins': 'administrators',
+    'POST /api/v1/admins/{id}/reset-second-factor': 'second factors',
+    'POST /api/v1/me/second-factor/recovery-codes': 'the own second factor',
+    'POST /api/v1/me/second-factor/start': 'the own second factor',
+    'PUT /api/v1/admins/{id}': 'administrators, their passwords, roles and projects',
+    'PUT /api/v1/admins/{id}/toggle': 'administrators',
+  },
+  'where-live': {
+    'DELETE /api/v1/skillpay/agent-pay': 'keys',
+    'POST /api/v1/approvals/{refundNo}/approve': 'approvals',
+    'POST /api/v1/certs/upload': 'keys and certificates',
+    'POST /api/v1/certs/{id}/default': 'keys and certificates',
+    'POST /api/v1/certs/{id}/delete': 'keys and certificates',
+    'POST /api/v1/certs/{id}/distrust': 'trust',
+    'POST /api/v1/certs/{id}/trust': 'trust',
+    'POST /api/v1/payment/config/{payWay}': 'configuration of channels',
+    'POST /api/v1/payment/config/{payWay}/certificates': 'trust: what is downloaded is trusted',
+    'POST /api/v1/payment/config/{payWay}/notices': 'configuration of channels',
+    'PUT /api/v1/payment/config/{payWay}/toggle': 'configuration of channels',
+    'PUT /api/v1/skillpay/agent-pay': 'keys',
+  },
+  above: {
+    'POST /api/v1/console/payment/refund': 'refunds',
+    'POST /api/v1/disputes/{disputeNo}/accept': 'gives the amount of the dispute away',
+    'POST /api/v1/exceptions/{id}/resolve': '`accept` takes other money for that of the order, `refund` gives it back',
+    'POST /api/v1/orders/{orderNo}/refunds': 'refunds',
+    'POST /api/v1/refunds/{refundNo}/retry': 'refunds',
+  },
+  trusted: {
+    'POST /api/v1/api-apps': 'one that is trusted may configure channels',
+    'POST /api/v1/api-apps/{client_id}/rotate-secret': 'the secret of one that is trusted',
+    'PUT /api/v1/api-apps/{client_id}': 'one that is trusted, and looser limits',
+    'PUT /api/v1/api-apps/{client_id}/toggle': 'enabling one that is trusted',
+  },
+  itself: {
+    'POST /api/v1/me/confirm': 'this is the question',
+    'POST /api/v1/me/password': 'brings the current password, and a code',
+    'POST /api/v1/me/second-factor/remove': 'brings the password and a code',
+  },
+  never: {
+    'DELETE /api/v1/api-apps/{client_id}': 'takes power away',
+    'DELETE /api/v1/coins/{code}': 'only one that nobody has',
+    'DELETE /api/v1/me/sessions/{id}': 'takes power away',
+    'DELETE /api/v1/products/{code}': 'moves no money',
+    'DELETE /api/v1/projects/{code}': 'only one that has nothing',
+    'DELETE /api/v1/users/{userId}': 'moves no money',
+    'POST /api/v1/api-apps/{client_id}/revoke-tokens': 'takes power away',
+    'POST /api/v1/api-apps/{client_id}/webhook/rotate-secret':
+      'signs what an application is told, and opens nothing here',
+    'POST /api/v1/api-apps/{client_id}/webhook/test': 'only sends',
+    'POST /api/v1/approvals/{refundNo}/reject': 'moves no money',
+    'POST /api/v1/bills': 'only asks the channel',
+    'POST /api/v1/bills/import': 'a bill is never a fact',
+    'POST /api/v1/bills/{billNo}/rerun': 'a bill is never a fact',
+    'POST /api/v1/certs/list': 'only reads',
+    'POST /api/v1/certs/{id}/download': 'only reads',
+    'POST /api/v1/coins': 'moves no money',
+    'POST /api/v1/coins/{code}/adjustments': 'coins, which never become money again',
+    'POST /api/v1/console/payment/capture/{orderNo}': 'takes money that the payer has approved',
+    'POST /api/v1/console/payment/close/{orderNo}': 'takes and gives no money',
+    'POST /api/v1/console/payment/pay': 'asks a payer for money',
+    'POST /api/v1/disputes/{disputeNo}/answer': 'moves no money',
+    'POST /api/v1/disputes/{disputeNo}/finish': 'moves no money',
+    'POST /api/v1/events/{id}/resend': 'only sends',
+    'POST /api/v1/logout': 'takes power away',
+    'POST /api/v1/me/second-factor/confirm': 'the secret was shown to whoever was asked',
+    'POST /api/v1/orders/{orderNo}/close': 'takes and gives no money',
+    'POST /api/v1/orders/{orderNo}/sync': 'only asks the channel',
+    'POST /api/v1/payment/config/{payWay}/test': 'only asks the channel',
+    'POST /api/v1/products': 'moves no money',
+    'POST /api/v1/projects': 'moves no money',
+    'POST /api/v1/refunds/{refundNo}/resolve': 'moves no money: it has gone another way, or not at all',
+    'POST /api/v1/refunds/{refundNo}/sync': 'only asks the channel',
+    'POST /api/v1/skillpay/agent-pay/test': 'only asks',
+    'POST /api/v1/users': 'moves no money',
+    'PUT /api/v1/api-apps/{client_id}/webhook':
+      'where an application is told; its address is audited, and private ones are refused',
+    'PUT /api/v1/coins/{code}': 'moves no money',
+    'PUT /api/v1/coins/{code}/toggle': 'moves no money',
+    'PUT /api/v1/products/{code}': 'moves no money',
+    'PUT /api/v1/products/{code}/toggle': 'moves no money',
+    'PUT /api/v1/projects/{code}': 'moves no money',
+    'PUT /api/v1/projects/{code}/toggle': 'moves no money',
+    'PUT /api/v1/users/{userId}': 'moves no money',
+    'PUT /api/v1/users/{userId}/toggle': 'moves no money',
+  },
+};
+type Way = 'always' | 'where-live' | 'above' | 'trusted' | 'itself' | 'never';
+const ALWAYS = Object.keys(ASKS.always).toSorted();
+const WHERE_LIVE = Object.keys(ASKS['where-live']).toSorted();
 
 const CODE = 'password_confirmation_required';
 const password = 'seven-quiet-otters-swim';
@@ -42,7 +119,8 @@ async function writes(): Promise<Route[]> {
 }
 
 function pathOf({ path }: Route): string {
-  const values: Record<string, string> = { payWay: 'alipay', id: '00000000-0000-4000-8000-000000000000' };
+  const id = '00000000-0000-4000-8000-000000000000';
+  const values: Record<string, string> = { payWay: 'alipay', id, sessionId: id };
   return path.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? 'nothing');
 }
 
@@ -69,9 +147,13 @@ async function olderSession(service: Service, admin: Awaited<ReturnType<typeof f
 
 const atLive: ServiceOptions = { env: { PAY_DEBUG: 'false' } };
 
+test('every route that writes says whether it asks, and why', async (t) => {
+  const listed = Object.values(ASKS).flatMap((ways) => Object.keys(ways));
+  t.deepEqual(listed.toSorted(), (await writes()).map(nameOf).toSorted());
+});
+
 test('of all that administrators can write exactly what is listed asks for the password again', async (t) => {
   t.deepEqual(await asking(await startService(t, atLive)), [...ALWAYS, ...WHERE_LIVE].toSorted());
-  t.true((await writes()).map(nameOf).includes(ASKS_ITSELF));
 });
 
 test('under Debug, where no channel is live, only accounts ask', async (t) => {
@@ -168,7 +250,16 @@ test('an application that may configure channels is made, changed and given a se
   t.is((await create({ scopes: ['payment:read'] })).status, 201);
   t.is((await admin.call('PUT', pathTo(weak), { name: 'store' })).status, 200);
   t.is((await admin.call('POST', `${pathTo(weak)}/rotate-secret`)).status, 200);
+  t.is(
+    (await admin.call('PUT', `${pathTo(strong)}/toggle`, { enabled: false })).status,
+    200,
+    'power is taken away at once',
+  );
+  for (const body of [{ enabled: true }, {}])
+    refused(t, await admin.call('PUT', `${pathTo(strong)}/toggle`, body), 403, CODE);
+  t.is((await admin.call('PUT', `${pathTo(weak)}/toggle`, {})).status, 200);
   t.is((await admin.call('POST', '/api/v1/me/confirm', { password })).status, 200);
+  t.is((await admin.call('PUT', `${pathTo(strong)}/toggle`, {})).status, 200);
   t.is((await admin.call('PUT', pathTo(weak), trusted)).status, 200);
 });
 

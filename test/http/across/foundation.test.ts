@@ -43,22 +43,25 @@ function things(): RouteGroup[] {
   const v1 = routeGroup('/api/v1/things');
   v1.get(
     '',
-    endpoint({ auth: { admin: 'viewer' } }, () => 'all'),
+    endpoint({ auth: { admin: 'viewer', reach: 'own' } }, () => 'all'),
   );
   v1.get(
     '/:id',
-    endpoint({ auth: { admin: 'viewer' }, params: z.object({ id: Id }), returns: Thing }, ({ params }) => ({
-      id: params.id,
-    })),
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'own' }, params: z.object({ id: Id }), returns: Thing },
+      ({ params }) => ({
+        id: params.id,
+      }),
+    ),
   );
   v1.delete(
     '/:id',
-    endpoint({ auth: { admin: 'admin' }, params: z.object({ id: Id }), status: 204 }, () => {}),
+    endpoint({ auth: { admin: 'admin', reach: 'own' }, params: z.object({ id: Id }), status: 204 }, () => {}),
   );
   v1.post(
     '/export',
     endpoint(
-      { auth: { admin: 'viewer' }, raw: 'stream' },
+      { auth: { admin: 'viewer', reach: 'own' }, raw: 'stream' },
       () => new Reply({ status: 202, headers: { 'content-type': 'text/csv' }, body: 'a,b\n' }),
     ),
   );

@@ -2,6 +2,7 @@ import test from 'ava';
 import { alice, identityApp } from '../../support/identity-app.ts';
 import { serviceOfFile, uniqueCode } from '../../support/file-service.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
+import { enrol } from '../../support/second-factor.ts';
 
 const file = await serviceOfFile(import.meta.filename);
 const { admin } = file;
@@ -167,6 +168,7 @@ test.serial('an administrator who does not exist is 404 at every operation', asy
   refused(t, await admin('GET', path), 404, 'not_found');
   refused(t, await admin('PUT', path, { role: 'viewer' }), 404, 'not_found');
   refused(t, await admin('PUT', `${path}/toggle`, {}), 404, 'not_found');
+  refused(t, await admin('POST', `${path}/reset-second-factor`), 404, 'not_found');
   refused(t, await admin('DELETE', path), 404, 'not_found');
 });
 
@@ -181,4 +183,75 @@ test.serial('a change names the member that it cannot take', async (t) => {
     refused(t, answer, 400, 'invalid_request');
     t.is(answer.body.errors[0].pointer, pointer);
   }
+});
+
+test.serial(
+  'an account is limited to projects that exist, each once, and an empty list limits it to none',
+  async (t) => {
+    const [one, two] = [await file.project(), await file.project()].toSorted();
+    const limited = await newAdmin({ role: 'operator', projects: [two, one, two] });
+    t.like(limited.answer.body.data, { role: 'operator', projects: [one, two], secondFactor: false });
+    const free = await newAdmin({ projects: [] });
+    t.is(free.answer.body.data.projects, null);
+    const change = (projects: unknown) => admin('PUT', `/api/v1/admins/${limited.id}`, { projects });
+    t.deepEqual((await change([one])).body.data.projects, [one]);
+    const unknown = await change([one, 'no-such-project']);
+    refused(t, unknown, 400, 'invalid_request');
+    t.is(unknown.body.errors[0].pointer, '/projects');
+    t.is((await change(null)).body.data.projects, null);
+    t.like((await admin('GET', `/api/v1/admins/${limited.id}`)).body.data, { role: 'operator', projects: null });
+    const line = (await admin('GET', `/api/v1/audit-log?action=admin.update&target=${limited.username}`)).body.data[0];
+    t.like(line, { before: { projects: [one] }, after: { role: 'operator', projects: null } });
+  },
+);
+
+test.serial('other projects end the sessions of the account; another role does not, and counts at once', async (t) => {
+  const { id, username } = await newAdmin({ role: 'operator' });
+  const logIn = async () => {
+    const { token } = (await file.nobody('POST', '/api/v1/login', { username, password: bob.password })).body.data;
+    return async (path = '/api/v1/me') =>
+      (await file.nobody('GET', path, undefined, { authorization: `Bearer ${token}` })).body;
+  };
+  const before = await logIn();
+  await admin('PUT', `/api/v1/admins/${id}`, { role: 'viewer' });
+  t.is((await before()).data.role, 'viewer');
+  const project = await file.project();
+  await admin('PUT', `/api/v1/admins/${id}`, { projects: [project] });
+  t.is((await before()).code, 'unauthenticated');
+  t.deepEqual((await (await logIn())()).data.projects, [project]);
+});
+
+test.serial(
+  'the last administrator of all projects cannot be limited, and one who is limited does not count',
+  async (t) => {
+    const app = await identityApp(t);
+    const token = await app.login();
+    const { id } = (await app.call('GET', '/api/v1/me', { token })).body.data;
+    const other = { ...bob, role: 'admin', projects: ['default'] };
+    t.is((await app.call('POST', '/api/v1/admins', { token, body: other })).status, 201);
+    for (const body of [{ projects: ['default'] }, { role: 'operator' }])
+      refused(t, await app.call('PUT', `/api/v1/admins/${id}`, { token, body }), 409, 'last_admin');
+    refused(t, await app.call('DELETE', `/api/v1/admins/${id}`, { token }), 409, 'last_admin');
+  },
+);
+
+test.serial('the second factor of another is reset, which ends the sessions; the own one is not', async (t) => {
+  const { id, username } = await newAdmin();
+  const account = { username, password: bob.password };
+  const { token } = (await file.nobody('POST', '/api/v1/login', account)).body.data;
+  const call = (method: string, path: string, body?: unknown) =>
+    file.nobody(method, path, body, { authorization: `Bearer ${token}` });
+  const reset = (whose: string) => admin('POST', `/api/v1/admins/${whose}/reset-second-factor`);
+  refused(t, await reset(id), 409, 'second_factor_not_enabled');
+  await enrol(call, file.service.clock.now);
+  t.true((await admin('GET', `/api/v1/admins/${id}`)).body.data.secondFactor);
+  refused(t, await file.nobody('POST', '/api/v1/login', account), 401, 'second_factor_required');
+  const { status, body } = await reset(id);
+  t.deepEqual([status, body.data.secondFactor], [200, false]);
+  t.is((await call('GET', '/api/v1/me')).status, 401);
+  t.is((await file.nobody('POST', '/api/v1/login', account)).status, 200);
+  const [line] = (await admin('GET', '/api/v1/audit-log?action=admin.reset-second-factor')).body.data;
+  t.like(line, { actor: 'alice', target: username });
+  const own = (await admin('GET', '/api/v1/me')).body.data.id;
+  refused(t, await reset(own), 409, 'second_factor_own');
 });

@@ -13,7 +13,7 @@ coverRoutes(test, file, {
 test.serial('me says who, and nothing else', async (t) => {
   const app = await identityApp(t);
   const { body } = await app.call('GET', '/api/v1/me', { token: await app.login() });
-  t.deepEqual(Object.keys(body.data), ['id', 'username', 'role']);
+  t.deepEqual(Object.keys(body.data), ['id', 'username', 'role', 'projects', 'secondFactor']);
 });
 
 test.serial('a new password ends every session and takes the place of the old one', async (t) => {

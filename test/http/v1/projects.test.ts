@@ -1,7 +1,7 @@
 import test from 'ava';
 import { accepted, catalogApp, notText, spoiled } from '../../support/catalog-app.ts';
 import { placeOrder } from '../../support/orders.ts';
-import { serviceOfFile } from '../../support/file-service.ts';
+import { serviceOfFile, uniqueCode } from '../../support/file-service.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
 
 const file = await serviceOfFile(import.meta.filename);
@@ -123,4 +123,15 @@ test.serial('a project that does not exist is 404 at every operation', async (t)
 test.serial('a period of the statistics that cannot be meant is 400', async (t) => {
   for (const query of ['from=yesterday', 'tz=Mars/Olympus', 'mode=all'])
     refused(t, await admin('GET', `${P}/default/stats?${query}`), 400, 'invalid_request');
+});
+
+test.serial('a project to which an administrator is limited stays', async (t) => {
+  const code = await file.project();
+  const account = { username: uniqueCode('bob'), password: 'nine-tidy-green-anchors', role: 'viewer' };
+  const { id } = (await admin('POST', '/api/v1/admins', { ...account, projects: [code] })).body.data;
+  const refusal = await admin('DELETE', `${P}/${code}`);
+  refused(t, refusal, 409, 'in_use');
+  t.regex(refusal.body.detail, /administrators/);
+  await admin('PUT', `/api/v1/admins/${id}`, { projects: null });
+  t.is((await admin('DELETE', `${P}/${code}`)).status, 204);
 });

@@ -32,6 +32,18 @@ for (const secret of [
   });
 }
 
+test('what proves a second factor goes, and the code of a fault stays', (t) => {
+  t.deepEqual(redact({ recoveryCodes: ['abcdef-ghjkmn-pqrstv-wxyz01'], uri: 'otpauth://totp/Pay:root?secret=JBSW' }), {
+    recoveryCodes: '***',
+    uri: '***',
+  });
+  for (const code of ['492039', '492 039', 'abcdef-ghjkmn-pqrstv-wxyz01', 'ABCDEFGHJKMNPQRSTVWXYZ01']) {
+    t.deepEqual(redact({ code }), { code: '***' });
+  }
+  for (const code of ['login_failed', 'second_factor_required', 'COIN-A', 40100])
+    t.deepEqual(redact({ code }), { code });
+});
+
 test('a body that is not JSON shows only its size', (t) => {
   t.is(redactBody('grant_type=client_credentials&client_secret=pays_x'), '(50 characters)');
   t.is(redactBody('{"password":"p"}'), '{"password":"***"}');

@@ -44,6 +44,7 @@ test('with nothing set, the defaults of the contract hold', (t) => {
     channels: { timeoutMs: 6000, confirmAbove: 1000 },
     approval: { refundAbove: 0 },
     jobs: { perAccount: 16, perChannel: 32, perReceiver: 8, callsPerSecond: 0 },
+    admin: { requireSecondFactor: false },
     explorer: { enabled: true },
     metrics: { listen: { host: '127.0.0.1', port: 9464 } },
     log: { level: 'info' },

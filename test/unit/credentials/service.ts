@@ -179,6 +179,8 @@ const authenticators: Authenticators = {
       id: token,
       username: token,
       role,
+      projects: null,
+      secondFactor: 'none',
       jti: token,
       via,
       confirmed: { always: true, 'where-live': true },

@@ -18,6 +18,7 @@ test('secrets are hidden by their looks, wherever they stand', (t) => {
     'pays_0123456789abcdefghijklmnop',
     'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
     '-----BEGIN PRIVATE KEY-----\\nMIIEvQ\\n-----END PRIVATE KEY-----',
+    'otpauth://totp/Pay:root?issuer=Pay&secret=JBSWY3DPEHPK3PXP',
     key,
   ];
   for (const secret of secrets) {
@@ -48,9 +49,13 @@ test('what is only long stays readable: paths, ids, patterns', (t) => {
 
 test('values of secret names are hidden at every depth, numbers and objects too', (t) => {
   t.deepEqual(
-    redactMembers({ a: { client_secret: 1, list: [{ Authorization: { x: 1 } }] }, token: 't', tokenType: 'Bearer' }),
+    redactMembers({
+      a: { client_secret: 1, recoveryCodes: ['x'], list: [{ Authorization: { x: 1 } }] },
+      token: 't',
+      tokenType: 'Bearer',
+    }),
     {
-      a: { client_secret: '[redacted]', list: [{ Authorization: '[redacted]' }] },
+      a: { client_secret: '[redacted]', recoveryCodes: '[redacted]', list: [{ Authorization: '[redacted]' }] },
       token: '[redacted]',
       tokenType: 'Bearer',
     },

@@ -2,11 +2,14 @@ import test from 'ava';
 import type { Store } from '../../../server/db/store.ts';
 import type { LoginState } from '../../../server/identity/ports.ts';
 import { createSessions } from '../../../server/identity/sessions.ts';
+import { testSealing } from '../../support/audit-keys.ts';
 
 const admin = {
   id: 'a',
   username: 'alice',
   role: 'admin',
+  projects: null,
+  hasFactor: false,
   enabled: true,
   generation: 1,
   passwordHash: 'real',
@@ -38,10 +41,14 @@ async function steps(state: LoginState, right: boolean): Promise<{ done: string[
       failed: note('count', undefined),
       mayRecord: note('record?', false),
       clientFailed: nothing,
+      admitCode: nothing,
+      codeFailed: nothing,
     },
     addresses: { keyOf: () => '', remember: nothing },
     adminTokens: { ttlSeconds: 1, issue: () => Promise.reject(new Error('issued')), verify: () => Promise.reject() },
     csrfKey: new Uint8Array(32),
+    requireSecondFactor: false,
+    sealing: testSealing,
     audit: nothing,
     now: () => new Date(0),
   });

@@ -1,0 +1,51 @@
+import type { Sealing } from '../credentials/sealing.ts';
+import type { Tx } from '../db/store.ts';
+import type { AppError } from '../errors.ts';
+import { type CheckPorts, recordFailure } from './check-password.ts';
+import type { Attempt } from './login-limits.ts';
+import type { Actor } from './ports.ts';
+import { readRecoveryCode } from './recovery-codes.ts';
+import { CodeRefused, takeCode, type TakenCode } from './take-code.ts';
+
+/** What checking a code needs. */
+export interface CodePorts extends Pick<CheckPorts, 'store' | 'limits' | 'audit'> {
+  sealing: Pick<Sealing, 'open'>;
+  now: () => Date;
+}
+
+/** Whose code it is, where it came from, and what becomes of one that does not count. */
+export interface CodeCheck {
+  attempt: Attempt;
+  actor: Actor;
+  account: { id: string; hasFactor: boolean };
+  code: string | undefined;
+  refusalOf: (refused: CodeRefused) => AppError;
+}
+
+/**
+ * Runs `work` in the transaction that uses the code up, so that it is used only if all else is done. A code that is missing or
+ * wrong counts as a failed login, and wrong ones are counted by themselves: they are few enough to be tried one by one.
+ */
+export async function withCode<T>(
+  ports: CodePorts,
+  { attempt, actor, account, code, refusalOf }: CodeCheck,
+  work: (tx: Tx, used: TakenCode | undefined) => Promise<T>,
+): Promise<T> {
+  const { store, limits, sealing, now } = ports;
+  // Recovery codes are too long to be guessed: a way in for whoever has to wait because of others.
+  const isShort = code !== undefined && readRecoveryCode(code) === undefined;
+  if (account.hasFactor && isShort) await limits.admitCode(attempt);
+  try {
+    return await store.transaction(async (tx) => {
+      // The row of the account comes before that of its second factor, as wherever both are locked.
+      await tx.admins.lock({ id: account.id });
+      return work(tx, await takeCode(tx, sealing, { adminId: account.id, code, at: now() }));
+    });
+  } catch (error) {
+    if (!(error instanceof CodeRefused)) throw error;
+    // First, because a failed login that is one too many is told otherwise.
+    if (error.why === 'wrong' && isShort) await limits.codeFailed(attempt);
+    await recordFailure(ports, actor, attempt, { secondFactor: error.why });
+    throw refusalOf(error);
+  }
+}

@@ -1,0 +1,169 @@
+import type { Sealing } from '../credentials/sealing.ts';
+import type { Store, Tx } from '../db/store.ts';
+import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
+import { type Audit, by } from './audit.ts';
+import type { Actor, Session, SessionQueries } from './ports.ts';
+import { replaceRecoveryCodes } from './recovery-codes.ts';
+import { sessionRow } from './session-row.ts';
+import { openSecret, placeOfSecret, withoutBlanks } from './take-code.ts';
+import { newTotpSecret, stepOfCode, totpUri } from './totp.ts';
+
+/** How long a new secret waits for its first code. */
+const PENDING_MS = 600_000;
+
+/** What second factors need. */
+export interface SecondFactorPorts {
+  store: Store;
+  queries: Pick<SessionQueries, 'endOtherSessions'>;
+  sealing: Pick<Sealing, 'seal' | 'open'>;
+  audit: Audit;
+  /** What an authenticator shows beside the account. */
+  issuer: string;
+  ttlSeconds: number;
+  now: () => Date;
+}
+
+/** The second factor of an account, without its secret. */
+export interface SecondFactorState {
+  enabled: boolean;
+  enabledAt: Date | null;
+  recoveryCodesLeft: number;
+}
+
+/** A secret for an authenticator; shown once. */
+export interface Enrolment {
+  secret: string;
+  uri: string;
+  expiresAt: Date;
+}
+
+/** Second factors: whoever has one enrols it; `sessions.ts` asks for its codes. */
+export interface SecondFactors {
+  state(adminId: string): Promise<SecondFactorState>;
+  /** Makes a secret; until a code of it is confirmed it counts for nothing, and what there was before stays. */
+  start(session: Session, actor: Actor): Promise<Enrolment>;
+  /** Makes the secret count from its first code on; gives the recovery codes, and ends the other sessions of the account. */
+  confirm(session: Session, actor: Actor, code: string): Promise<string[]>;
+  /** New recovery codes in the place of all that are left. */
+  renewCodes(session: Session, actor: Actor): Promise<string[]>;
+  /** Takes it from another account and ends its sessions. */
+  reset(session: Session, actor: Actor, adminId: string): Promise<void>;
+}
+
+/** Makes the operations. */
+export function createSecondFactors(ports: SecondFactorPorts): SecondFactors {
+  const { store, audit, now } = ports;
+  return {
+    state: (adminId) =>
+      store.read(async (tx) => {
+        const factor = await tx.secondFactors.find({ adminId });
+        const recoveryCodesLeft = await tx.recoveryCodes.count({ adminId, usedAt: null });
+        return { enabled: Boolean(factor?.sealed), enabledAt: factor?.enabledAt ?? null, recoveryCodesLeft };
+      }),
+    start: start(ports),
+    confirm: confirm(ports),
+    renewCodes: ({ id: adminId, username }, actor) =>
+      store.transaction(async (tx) => {
+        const factor = await tx.secondFactors.lock({ adminId });
+        if (!factor?.sealed) throw notEnabled();
+        const codes = await replaceRecoveryCodes(tx, adminId, now());
+        await audit(tx, { ...by(actor), action: 'admin.renew-recovery-codes', target: username });
+        return codes;
+      }),
+    reset: ({ id: own }, actor, id) =>
+      store.transaction(async (tx) => {
+        await tx.advisoryLock('admins');
+        const admin = await tx.admins.lock({ id });
+        if (!admin) throw new NotFound('administrator');
+        if (id === own) throw isOwn();
+        if (!(await removeSecondFactor(tx, id))) throw notEnabled();
+        await tx.admins.update({ id }, { generation: admin.generation + 1, updatedAt: now() });
+        await audit(tx, { ...by(actor), action: 'admin.reset-second-factor', target: admin.username });
+      }),
+  };
+}
+
+function start({ store, sealing, audit, issuer, now }: SecondFactorPorts): SecondFactors['start'] {
+  return ({ id: adminId, username }, actor) =>
+    store.transaction(async (tx) => {
+      const at = now();
+      const secret = newTotpSecret();
+      const pending = {
+        pendingSealed: sealing.seal(placeOfSecret(adminId, 'pending_sealed'), secret),
+        pendingAt: at,
+      };
+      await tx.secondFactors.insertIfNew({ adminId });
+      await tx.secondFactors.update({ adminId }, pending);
+      await audit(tx, { ...by(actor), action: 'admin.start-second-factor', target: username });
+      const uri = totpUri(secret, { issuer, account: username });
+      return { secret, uri, expiresAt: new Date(at.getTime() + PENDING_MS) };
+    });
+}
+
+function confirm(ports: SecondFactorPorts): SecondFactors['confirm'] {
+  const { store, queries, sealing, audit, ttlSeconds, now } = ports;
+  return ({ id: adminId, username, jti }, actor, code) =>
+    store.transaction(async (tx) => {
+      const at = now();
+      const admin = await tx.admins.lock({ id: adminId });
+      const factor = await tx.secondFactors.lock({ adminId });
+      if (!admin || !factor?.pendingAt || at.getTime() - factor.pendingAt.getTime() > PENDING_MS) throw notStarted();
+      const secret = openSecret(sealing, factor, 'pending_sealed');
+      const lastStep = stepOfCode(secret, withoutBlanks(code), at);
+      if (lastStep === undefined) throw wrongCode();
+      await tx.secondFactors.update(
+        { adminId },
+        {
+          sealed: sealing.seal(placeOfSecret(adminId, 'sealed'), secret),
+          enabledAt: at,
+          lastStep,
+          pendingSealed: null,
+          pendingAt: null,
+        },
+      );
+      const codes = await replaceRecoveryCodes(tx, adminId, at);
+      const given = { secondFactor: true, codeAt: at };
+      if ((await tx.sessions.update({ jti }, given)) === 0) {
+        const { generation } = admin;
+        await tx.sessions.insert(sessionRow({ jti, adminId, generation, ip: actor.ip, ttlSeconds, ...given }, at));
+      }
+      const ended = await queries.endOtherSessions(tx, { adminId, jti, at });
+      const after = { replaced: factor.sealed !== null, endedSessions: ended };
+      await audit(tx, { ...by(actor), action: 'admin.enable-second-factor', target: username, after });
+      return codes;
+    });
+}
+
+/** Takes the second factor and its recovery codes away; says whether there was one, even one that nobody confirmed. */
+export async function removeSecondFactor(tx: Tx, adminId: string): Promise<boolean> {
+  await tx.recoveryCodes.delete({ adminId });
+  return (await tx.secondFactors.delete({ adminId })) > 0;
+}
+
+/** A code that is none of the account's, of somebody who is logged in (400). */
+export function wrongCode(): InvalidRequest {
+  return new InvalidRequest('The code is wrong.', [
+    {
+      pointer: '/code',
+      code: 'code_wrong',
+      detail: 'is not a code of the authenticator that counts now, or was used already',
+    },
+  ]);
+}
+
+function notStarted(): Conflict {
+  return new Conflict('second_factor_not_started', 'No second factor waits for its first code.', {
+    hint: 'Start the enrolment again; its secret counts for ten minutes.',
+  });
+}
+
+/** The account has no second factor (409). */
+export function notEnabled(): Conflict {
+  return new Conflict('second_factor_not_enabled', 'The account has no second factor.');
+}
+
+function isOwn(): Conflict {
+  return new Conflict('second_factor_own', 'The own second factor is removed with a code, not reset.', {
+    hint: 'payctl second-factor remove, or POST /api/v1/me/second-factor/remove.',
+  });
+}

@@ -1,0 +1,212 @@
+import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
+import test, { type ExecutionContext } from 'ava';
+import { codeOf } from '../../cli/second-factor.ts';
+import { makePlace, NOW, scripted } from '../support/cli.ts';
+import { problem } from '../support/fake-api.ts';
+import { RECOVERY_CODES, TOTP_SECRET } from '../support/fake-identity.ts';
+import { logIn, operatorAt } from '../support/operator.ts';
+import { startService } from '../support/service.ts';
+
+const LOGIN = ['login', '-u', 'alice', '--password-file', 'alice.password'];
+const password = 'correct horse battery';
+
+async function placeOf(t: ExecutionContext) {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  for (const [name, text] of [
+    ['alice.password', password],
+    ['alice.code', '492039'],
+    ['alice.totp', TOTP_SECRET],
+  ] as const)
+    await writeFile(`${place.folder}/${name}`, `${text}\n`);
+  const sent = (path: string) => place.api.seen.filter((one) => one.path === path).map(({ body }) => body);
+  return { place, sent };
+}
+
+/** A service whose account has a second factor with this code. */
+async function withFactor(t: ExecutionContext, right = '492039') {
+  const { place, sent } = await placeOf(t);
+  place.api.on('POST /api/v1/login', ({ body }) => {
+    const { code } = body as { code?: string };
+    if (code === undefined)
+      return problem(401, 'second_factor_required', 'A code of the second factor is required.', {
+        hint: 'Send the request again with `code`.',
+      });
+    if (code !== right) return problem(401, 'login_failed', 'Wrong username, password or code.');
+    const data = { token: 'a.b.c', expiresIn: 60, username: 'alice', role: 'admin', secondFactor: 'used' };
+    return { body: { data } };
+  });
+  return { place, sent: () => sent('/api/v1/login') };
+}
+
+test('on a terminal a code is asked for when the account has a second factor, and the next time at once', async (t) => {
+  const { place, sent } = await withFactor(t);
+  const prompts = scripted({ '--code-file or --code-secret-file': '492039' });
+  const first = await place.payctl([...LOGIN, '--json'], { prompts });
+  t.is(first.code, 0, first.stderr);
+  t.is(JSON.parse(first.stdout).secondFactor, 'used');
+  t.deepEqual(sent(), [
+    { username: 'alice', password },
+    { username: 'alice', password, code: '492039' },
+  ]);
+  t.is((await place.payctl(LOGIN, { prompts })).code, 0);
+  t.deepEqual(sent().slice(2), [{ username: 'alice', password, code: '492039' }]);
+  t.deepEqual(
+    prompts.asked,
+    Array.from({ length: 2 }, () => 'Code of your authenticator, or a recovery code'),
+  );
+});
+
+test('a script hands a code in by a file or by stdin, or has it computed', async (t) => {
+  const computed = await codeOf(TOTP_SECRET, NOW);
+  const { place, sent } = await withFactor(t);
+  t.is((await place.payctl([...LOGIN, '--code-file', 'alice.code'])).code, 0);
+  t.is((await place.payctl([...LOGIN, '--code-stdin'], { stdin: '492039\n' })).code, 0);
+  const wrong = await place.payctl([...LOGIN, '--code-secret-file', 'alice.totp', '--json']);
+  t.deepEqual(
+    sent().map((body) => (body as { code: string }).code),
+    ['492039', '492039', computed],
+  );
+  t.is(wrong.code, 4);
+  t.regex(JSON.parse(wrong.stderr).error.hint, /each code works once.*30 s/);
+  const uri = `otpauth://totp/pay:alice?secret=${TOTP_SECRET}`;
+  t.is(await codeOf(uri, NOW), computed);
+  t.is(await codeOf(TOTP_SECRET.toLowerCase().replaceAll(/.{4}/g, '$& '), NOW), computed);
+});
+
+test('a script without a code is told which flags there are', async (t) => {
+  const { place } = await withFactor(t);
+  const { code, stderr } = await place.payctl([...LOGIN, '--json']);
+  t.is(code, 2);
+  t.like(JSON.parse(stderr).error, { code: 'input_needed' });
+  t.regex(stderr, /--code-file or --code-secret-file/);
+});
+
+test('codes that cannot be meant are refused before anything is sent', async (t) => {
+  const { place, sent } = await withFactor(t);
+  await writeFile(`${place.folder}/bad.totp`, 'not base32!\n');
+  for (const flags of [
+    ['--code-file', 'alice.code', '--code-stdin'],
+    ['--code-secret-file', 'bad.totp'],
+  ])
+    t.is((await place.payctl([...LOGIN, ...flags])).code, 2, flags.join(' '));
+  const both = await place.payctl(['login', '-u', 'alice', '--password-stdin', '--code-stdin'], { stdin: 'x' });
+  t.is(both.code, 2);
+  t.deepEqual(sent(), []);
+});
+
+test('where everybody must have one, the login says what comes next', async (t) => {
+  const { place } = await placeOf(t);
+  const data = { token: 'a.b.c', expiresIn: 60, username: 'alice', role: 'admin', secondFactor: 'missing' };
+  place.api.on('POST /api/v1/login', () => ({ body: { data } }));
+  const { stderr } = await place.payctl(LOGIN);
+  t.regex(stderr, /Next: payctl second-factor enable/);
+});
+
+test('what asks for the password asks for a code, too, when the account has a second factor', async (t) => {
+  const { place, sent } = await placeOf(t);
+  let confirmed = false;
+  place.api.on('PUT /api/v1/admins/01935a02-11c7-7d3e-a8b4-6c2f90e1d75a', () =>
+    confirmed
+      ? { body: { data: { username: 'bob', role: 'operator' } } }
+      : problem(403, 'password_confirmation_required', 'The password must be confirmed.'),
+  );
+  place.api.on('POST /api/v1/me/confirm', ({ body }) => {
+    confirmed = (body as { code?: string }).code === '492039';
+    if (confirmed) return { body: { data: { confirmedUntil: '2026-11-21T06:10:00.000Z' } } };
+    const errors = [{ pointer: '/code', code: 'code_required', detail: 'must be a code of the authenticator' }];
+    return problem(400, 'invalid_request', 'The account has a second factor.', { errors });
+  });
+  const prompts = scripted({ '--code-file or --code-secret-file': '492039' }, password);
+  const { code, stderr } = await place.payctl(['admin', 'update', 'bob', '--role', 'operator', '-y'], { prompts });
+  t.is(code, 0, stderr);
+  t.deepEqual(sent('/api/v1/me/confirm'), [{ password }, { password, code: '492039' }]);
+});
+
+test('enrolling on a terminal draws a code, asks until it is right, and shows the recovery codes once', async (t) => {
+  const { place, sent } = await placeOf(t);
+  let tries = 0;
+  place.api.on('POST /api/v1/me/second-factor/confirm', () => {
+    tries += 1;
+    if (tries > 1) return { body: { data: { recoveryCodes: RECOVERY_CODES } } };
+    return problem(400, 'invalid_request', 'The code is wrong.', {
+      errors: [{ pointer: '/code', code: 'code_wrong', detail: 'x' }],
+    });
+  });
+  const prompts = scripted({ '--code-file or --code-secret-file': '492039' });
+  const { code, stdout, stderr } = await place.payctl(['second-factor', 'enable'], { prompts, terminal: 100 });
+  t.is(code, 0, stderr);
+  t.true(stderr.includes('▀'));
+  t.true(stderr.includes(TOTP_SECRET.replaceAll(/.{4}(?=.)/g, '$& ')));
+  t.regex(stderr, /That is not the code/);
+  for (const one of RECOVERY_CODES) t.true(stdout.includes(`│ ${one}`), stdout);
+  t.deepEqual(sent('/api/v1/me/second-factor/confirm').length, 2);
+});
+
+test('a script enrols by files, which are private, and which are not made when there is nowhere to put the codes', async (t) => {
+  const { place, sent } = await placeOf(t);
+  const enable = ['second-factor', 'enable', '--secret-file', 'new.totp'];
+  const nowhere = await place.payctl(enable);
+  t.is(nowhere.code, 2);
+  t.regex(nowhere.stderr, /--recovery-codes-file/);
+  t.deepEqual(sent('/api/v1/me/second-factor/start'), []);
+  const { code, stderr } = await place.payctl([...enable, '--recovery-codes-file', 'codes']);
+  t.is(code, 0, stderr);
+  t.is(await readFile(`${place.folder}/new.totp`, 'utf8'), `${TOTP_SECRET}\n`);
+  t.is(await readFile(`${place.folder}/codes`, 'utf8'), `${RECOVERY_CODES.join('\n')}\n`);
+  for (const name of ['new.totp', 'codes']) t.is((await stat(`${place.folder}/${name}`)).mode & 0o777, 0o600);
+  t.deepEqual(sent('/api/v1/me/second-factor/confirm'), [{ code: await codeOf(TOTP_SECRET, NOW) }]);
+  t.false(stderr.includes(TOTP_SECRET));
+  t.is((await place.payctl(['second-factor', 'enable'])).code, 2, 'nobody can be asked');
+});
+
+test('sessions of others are ended one by one or all, and of the own not by mistake', async (t) => {
+  const { place } = await placeOf(t);
+  for (const words of [['--all'], [], ['s-1', '--all', '--admin', 'bob']])
+    t.is((await place.payctl(['session', 'end', ...words, '-y'])).code, 2, words.join(' '));
+});
+
+test('against the service: enrolled, logged in by a script, limited by another, reset', async (t) => {
+  const service = await startService(t);
+  const alice = await operatorAt(t, service);
+  await alice.done('second-factor enable --secret-file alice.totp --recovery-codes-file alice.codes');
+  t.like(await alice.json('second-factor status'), { enabled: true, recoveryCodesLeft: 10 });
+  t.like(await alice.json('whoami'), { secondFactor: 'used', projects: null });
+  const login = 'login -u alice --password-file own.password';
+  t.is((await alice.payctl(login)).code, 2);
+  service.clock.advance(30);
+  await alice.done(`${login} --code-secret-file alice.totp`);
+  t.is((await alice.payctl(`${login} --code-secret-file alice.totp`)).code, 4, 'the same code once more');
+  const [recovery = ''] = (await readFile(`${alice.folder}/alice.codes`, 'utf8')).split('\n');
+  await writeFile(`${alice.folder}/one.code`, recovery);
+  await alice.done(`${login} --code-file one.code`);
+
+  await writeFile(`${alice.folder}/bob.password`, 'nine-tidy-green-anchors');
+  await chmod(`${alice.folder}/bob.password`, 0o600);
+  await alice.done('project create --code books --name Books');
+  await alice.done('admin create --username bob --role operator --projects books --password-file bob.password');
+  const bob = await logIn(t, service, 'bob', 'nine-tidy-green-anchors');
+  t.deepEqual(
+    (await bob.json('project list')).map(({ code }: { code: string }) => code),
+    ['books'],
+  );
+  t.is((await bob.payctl('admin list')).code, 5);
+  t.is((await bob.payctl('product list --project default')).code, 3);
+  await bob.done('second-factor enable --secret-file bob.totp --recovery-codes-file bob.codes');
+  const [session] = await alice.json('session list --admin bob');
+  t.like(session, { secondFactor: true, current: false });
+  await alice.done(`session end ${session.id} --admin bob -y`);
+  t.is((await bob.payctl('whoami')).code, 4);
+  await alice.done('admin reset-second-factor bob -y');
+  t.like(
+    (await alice.json('admin list')).find((one: { username: string }) => one.username === 'bob'),
+    {
+      role: 'operator',
+      projects: ['books'],
+      secondFactor: false,
+    },
+  );
+  service.clock.advance(60);
+  await alice.done('second-factor remove --password-file own.password --code-secret-file alice.totp -y');
+  t.like(await alice.json('second-factor status'), { enabled: false });
+});

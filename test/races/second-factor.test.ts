@@ -1,0 +1,155 @@
+import test, { type ExecutionContext } from 'ava';
+import { randomUUID } from 'node:crypto';
+import { jwtVerify } from 'jose';
+import { deriveKeys } from '../../server/identity/keys.ts';
+import { postgresDatabase } from '../support/database.ts';
+import {
+  alice,
+  identityApp,
+  type IdentityApp,
+  type IdentityAppOptions,
+  twoInstances,
+} from '../support/identity-app.ts';
+import { codeAt, enrol, wrongCode } from '../support/second-factor.ts';
+
+const home = '198.51.100.7';
+
+/** Two replicas behind a proxy whose clock moves only when it is told to, and an administrator with a second factor. */
+async function stage(t: ExecutionContext, options: IdentityAppOptions = {}) {
+  let time = Math.ceil(Date.now() / 30_000) * 30_000;
+  const now = () => new Date(time);
+  const database = await postgresDatabase(t, 20);
+  const [one, two] = await twoInstances(t, database, { now, trustedProxies: 1, ...options });
+  const login = (app: IdentityApp, more: object = {}, ip = home) =>
+    app.call('POST', '/api/v1/login', { body: { ...alice, ...more }, headers: { 'x-forwarded-for': ip } });
+  const { token } = (await login(one)).body.data;
+  const by = (app: IdentityApp, bearer: string) => (method: string, path: string, body?: unknown) =>
+    app.call(method, path, { token: bearer, body, headers: { 'x-forwarded-for': home } });
+  const factor = await enrol(by(one, token), now);
+  const pass = (seconds: number) => void (time += seconds * 1000);
+  pass(30);
+  const code = () => codeAt(factor.secret, now());
+  return { one, two, now, pass, login, by, token, code, database, ...factor };
+}
+
+const count = (answers: readonly { status: number }[], status: number) =>
+  answers.filter((answer) => answer.status === status).length;
+
+test('of a code that is sent to two replicas at the same moment one use counts, again and again', async (t) => {
+  const { one, two, login, code, pass } = await stage(t, { loginFailures: 1000 });
+  for (let round = 0; round < 6; round++) {
+    const answers = await Promise.all([one, two, one, two].map((app) => login(app, { code: code() })));
+    t.deepEqual([count(answers, 200), count(answers, 401)], [1, 3], `round ${round}`);
+    pass(30);
+  }
+});
+
+test('the same holds for a recovery code, and for one that is used for different things', async (t) => {
+  const { one, two, login, by, token, code, recoveryCodes } = await stage(t, { loginFailures: 1000 });
+  for (const recovery of recoveryCodes.slice(0, 4)) {
+    const answers = await Promise.all([one, two, one, two].map((app) => login(app, { code: recovery })));
+    t.is(count(answers, 200), 1);
+  }
+  const proof = { password: alice.password, code: code() };
+  const mixed = await Promise.all([
+    login(one, { code: code() }),
+    by(two, token)('POST', '/api/v1/me/confirm', proof),
+    by(one, token)('POST', '/api/v1/me/confirm', proof),
+  ]);
+  t.is(count(mixed, 200), 1);
+});
+
+test('a login without a code that crosses the enrolment leaves no session that counts', async (t) => {
+  for (let round = 0; round < 4; round++) {
+    const { one, two, login, by, token, now, recoveryCodes } = await stage(t);
+    const proof = { password: alice.password, code: recoveryCodes[0] };
+    t.is((await by(one, token)('POST', '/api/v1/me/second-factor/remove', proof)).status, 204);
+    const { secret } = (await by(one, token)('POST', '/api/v1/me/second-factor/start')).body.data;
+    const [confirmed, ...entered] = await Promise.all([
+      by(one, token)('POST', '/api/v1/me/second-factor/confirm', { code: codeAt(secret, now()) }),
+      login(two),
+      login(one),
+      login(two),
+    ]);
+    t.is(confirmed?.status, 200);
+    for (const { status, body } of entered) {
+      if (status !== 200) continue;
+      for (const app of [one, two]) t.is((await by(app, body.data.token)('GET', '/api/v1/me')).status, 401);
+    }
+    t.is((await by(two, token)('GET', '/api/v1/me')).status, 200);
+  }
+});
+
+test('who knows the password guesses few codes, from however many addresses; the owner gets in', async (t) => {
+  const { one, two, login, secret, now, recoveryCodes, code, pass, database } = await stage(t, {
+    loginFailures: 1000,
+  });
+  t.is((await login(two, { code: code() })).status, 200);
+  pass(30);
+  const wrong = wrongCode(secret, now());
+  const guesses: number[] = [];
+  for (let at = 0; at < 60; at += 2) {
+    const pair = [at, at + 1].map((n) => login(n % 2 ? one : two, { code: wrong }, `10.${n}.0.9`));
+    guesses.push(...(await Promise.all(pair)).map(({ status }) => status));
+  }
+  const answered = guesses.filter((status) => status === 401).length;
+  t.log(`${answered} of ${guesses.length} guesses were answered`);
+  // One more is its turn, and two on each replica may have been under way.
+  t.true(answered >= 20 && answered <= 20 + 1 + 4, String(answered));
+  const stranger = await login(one, { code: code() }, '192.0.2.1');
+  t.is(stranger.status, 429, 'a right code has to wait for its turn, too');
+  t.true(Number(stranger.headers.get('retry-after')) <= 1800);
+  t.is((await login(two, { code: code() })).status, 200, 'not where the account is known');
+  t.is((await login(one, { code: recoveryCodes[0] }, '192.0.2.1')).status, 200, 'nor with a recovery code');
+  pass(30);
+  await database.database.em.fork().execute(`update rate_limits set expire = 1 where key like 'login-code-turn:%'`);
+  const later = await identityApp(t, { on: database, now, trustedProxies: 1 });
+  t.is((await login(later, { code: code() }, '192.0.2.2')).status, 200, 'whoever has the turn gets in');
+});
+
+test('a known address that guesses codes has to wait as well', async (t) => {
+  const { one, two, login, secret, now, code, pass } = await stage(t, { loginFailures: 1000 });
+  const wrong = wrongCode(secret, now());
+  for (let at = 0; at < 20; at++) t.is((await login(at % 2 ? one : two, { code: wrong })).status, 401);
+  t.is((await login(one, { code: wrong })).status, 401, 'the first of its turns');
+  for (const app of [one, two]) t.is((await login(app, { code: code() })).status, 429);
+  pass(30);
+});
+
+/** How a replica of the release before writes a session; it knows nothing of second factors. */
+function oldSession(app: IdentityApp, adminId: string) {
+  return app.store.transaction((tx) =>
+    tx.sql(
+      `insert into sessions (jti, admin_id, generation, created_at, seen_at, confirmed_at, expires_at)
+       values (?, ?::uuid, 1, now(), now(), now(), now() + interval '1 day')`,
+      [randomUUID(), adminId],
+    ),
+  );
+}
+
+test('replicas of the release before begin no session of an account whose bounds they do not know', async (t) => {
+  const { one, two, by, token, login, code } = await stage(t);
+  const [{ id: own }] = (await by(one, token)('GET', '/api/v1/admins')).body.data;
+  const account = (username: string, more: object) => ({ username, password: 'nine-tidy-green-anchors', ...more });
+  const make = async (body: object) => (await by(one, token)('POST', '/api/v1/admins', body)).body.data.id as string;
+  const free = await make(account('free', { role: 'viewer' }));
+  const limited = account('limited', { role: 'admin', projects: ['default'] });
+  const bounded = await make(limited);
+  await t.notThrowsAsync(oldSession(one, free));
+  for (const id of [own, bounded]) await t.throwsAsync(oldSession(one, id), { message: /later release/ });
+  const admins = await one.store.read((tx) => tx.admins.list({ username: 'limited' }));
+  t.is(admins[0]?.role, 'viewer', 'and would let it only read');
+
+  const { accessTokens: _, adminTokens } = deriveKeys('a-test-secret-of-more-than-32-bytes!');
+  const asBefore = (bearer: string) =>
+    jwtVerify(bearer, adminTokens, { typ: 'admin+jwt', audience: 'http://127.0.0.1:8080/api/v1' });
+  const tokens = {
+    free: (await login(one, account('free', {}))).body.data.token,
+    limited: (await login(one, limited)).body.data.token,
+    own: (await login(two, { code: code() })).body.data.token,
+  };
+  await t.notThrowsAsync(asBefore(tokens.free));
+  for (const bearer of [tokens.limited, tokens.own])
+    await t.throwsAsync(asBefore(bearer), { code: 'ERR_JWT_CLAIM_VALIDATION_FAILED' });
+  for (const bearer of Object.values(tokens)) t.is((await by(two, bearer)('GET', '/api/v1/me')).status, 200);
+});
