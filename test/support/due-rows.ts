@@ -19,6 +19,7 @@ export function fakeRows(due: DueRow[] = []): FakeRows {
     beforeAnswer: () => {},
     rows: {
       oldestLag: 'null',
+      dueCount: '0',
       async claim(_, claim) {
         fake.claims.push(claim);
         const { only = [], full = [], limit } = claim;

@@ -33,6 +33,7 @@ import {
   OrderExceptionEntity,
 } from './orders.ts';
 import { RefundEntity, RefundQuestionEntity } from './refunds.ts';
+import { ReplicaEntity } from './replicas.ts';
 import { RemovedOrdersEntity } from './removed-orders.ts';
 import { CoinCallEntity } from './coin-calls.ts';
 import { AgentPayEntity, SkillOrderEntity } from './skillpay.ts';
@@ -76,6 +77,7 @@ export const ENTITIES = [
   RefundEntity,
   RefundQuestionEntity,
   RemovedOrdersEntity,
+  ReplicaEntity,
   RevokedTokenEntity,
   SessionEntity,
   SigningKeyEntity,

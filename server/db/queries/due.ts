@@ -25,7 +25,12 @@ export interface DueRows {
   claim(tx: Tx, claim: Claim): Promise<DueRow[]>;
   /** The SQL value, with `$1` for now, of the seconds since the oldest row was due that nobody has; null for none. */
   readonly oldestLag: string;
+  /** The SQL value, with `$1` for now, of how many rows are due, somebody's or not; the oldest are counted, `MOST_DUE` and one more. */
+  readonly dueCount: string;
 }
+
+/** More due rows of a kind are not counted. */
+export const MOST_DUE = 1_000;
 
 /** Orders, by channel; without `simulated` those of the simulator are frozen. */
 export function dueOrders(simulated: boolean): DueRows {
@@ -60,7 +65,8 @@ export function dueQuestions(simulated: boolean): DueRows {
     at: 'next_at',
     lease: 'leased_until',
     lane: orderColumn('pay_way'),
-    condition: `d.state = 'open'${simulated ? '' : ` and ${orderColumn('mode')} <> 'simulator'`}`,
+    index: `d.state = 'open'`,
+    condition: simulated ? 'true' : `${orderColumn('mode')} <> 'simulator'`,
   });
 }
 
@@ -146,7 +152,8 @@ export function dueEffectRows(): DueRows {
     at: 'next_at',
     lease: 'leased_until',
     lane: 'd.project',
-    condition: `d.state = 'due'`,
+    index: `d.state = 'due'`,
+    condition: 'true',
   });
 }
 
@@ -160,7 +167,8 @@ export function dueDeliveries(): DueRows {
     lease: 'leased_until',
     lane: 'd.client_id',
     beside: `('//' || substring(d.url from '^[a-z]+://([^/?#]*)'))`,
-    condition: `d.state = 'pending'`,
+    index: `d.state = 'pending'`,
+    condition: 'true',
   });
 }
 
@@ -171,7 +179,11 @@ export async function claimDueRefund(tx: Tx, refundNo: string, now: Date): Promi
 }
 
 /** Of each table for how many seconds the oldest row that is due and nobody's has been due, in one statement. */
-export async function lookForDue(tx: ReadTx, tables: readonly DueRows[], now: Date): Promise<(number | undefined)[]> {
+export async function lookForDue(
+  tx: ReadTx,
+  tables: readonly Pick<DueRows, 'oldestLag'>[],
+  now: Date,
+): Promise<(number | undefined)[]> {
   const columns = tables.map(({ oldestLag }, at) => `${oldestLag} as due_${at}`).join(', ');
   const [row] = await tx.prepared<Record<string, number | null>>(`select ${columns}`, [now]);
   return tables.map((_, at) => row?.[`due_${at}`] ?? undefined);
@@ -185,12 +197,25 @@ interface DueTable {
   lease: string;
   lane: string;
   beside?: string;
+  /** What the index on `at` has of the rows only. */
+  index?: string;
   condition: string;
 }
 
-function dueRows({ table, key, keyType = 'text', at, lease, lane, beside, condition }: DueTable): DueRows {
+function dueRows({
+  table,
+  key,
+  keyType = 'text',
+  at,
+  lease,
+  lane,
+  beside,
+  index = 'true',
+  condition,
+}: DueTable): DueRows {
   const free = lease === at ? 'true' : `(d.${lease} is null or d.${lease} <= cast($1 as timestamptz))`;
-  const due = `d.${at} <= cast($1 as timestamptz) and ${free} and ${condition}`;
+  const reached = `d.${at} <= cast($1 as timestamptz) and ${index}`;
+  const due = `${reached} and ${free} and ${condition}`;
   const notBeside = beside ? `and (${beside} is null or not (${beside} = any(cast($3 as text[]))))` : '';
   // Materialized: a plan that evaluates the limited part twice would lease more than the limit.
   const statement = (only: string) =>
@@ -206,6 +231,8 @@ function dueRows({ table, key, keyType = 'text', at, lease, lane, beside, condit
   return {
     oldestLag: `(select extract(epoch from cast($1 as timestamptz) - d.${at})::float8 from ${table} d
                   where ${due} order by d.${at} limit 1)`,
+    dueCount: `(select count(*)::int from (select ${condition} as counts from ${table} d
+                  where ${reached} order by d.${at} limit ${MOST_DUE + 1}) c where c.counts)`,
     claim: (tx, { now, limit, full = [], only = [] }) =>
       only.length > 0
         ? tx.prepared<DueRow>(named, [now, limit, full, only])
