@@ -132,7 +132,7 @@ export function createApiClient(setup: ClientSetup): ApiClient {
       } while (cursor !== undefined);
     },
     async stream(request) {
-      const { answer, wire } = await open(request, STREAM_SILENCE_MS);
+      const { answer, wire } = await open(request, request.silenceMs ?? STREAM_SILENCE_MS);
       await setup.trace.answer(answer.statusCode ?? 0, flatHeaders(answer), undefined, 0);
       if (isGood(answer.statusCode ?? 0, request)) return answer;
       const refused = {

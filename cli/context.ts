@@ -1,5 +1,6 @@
 import { createApiClient, type ApiClient } from './api-client.ts';
 import { CliError, EXIT } from './errors.ts';
+import { retryPause } from './retry-pause.ts';
 import type { Offline, OfflineInput } from './offline-port.ts';
 import { createPrint, type OutputFlags, type Print } from './output.ts';
 import { createPrompts, type Prompts } from './prompts.ts';
@@ -37,6 +38,8 @@ export interface Context {
   readonly startServer: ((input: OfflineInput) => Promise<void>) | undefined;
   /** A stand-in for the simulator in tests. */
   readonly runSimulator: RunSimulator | undefined;
+  /** How long to wait before a stream that was lost is opened again. */
+  readonly retryPause: (tries: number) => number;
   /** The same server with other credentials. */
   apiAs(authorize: () => Promise<Record<string, string>>): ApiClient;
   /** Another address, without credentials. */
@@ -53,6 +56,7 @@ export interface Overrides {
   openOffline?: (input: OfflineInput) => Promise<Offline>;
   startServer?: (input: OfflineInput) => Promise<void>;
   runSimulator?: RunSimulator;
+  retryPause?: (tries: number) => number;
 }
 
 /** Runs the simulator until it is told to stop. */
@@ -118,6 +122,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     openOffline: overrides.openOffline,
     startServer: overrides.startServer,
     runSimulator: overrides.runSimulator,
+    retryPause: overrides.retryPause ?? retryPause,
     apiAs,
     apiAt,
   };
