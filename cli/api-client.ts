@@ -25,6 +25,8 @@ export interface Call {
   accept?: readonly number[];
   /** Longest silence in milliseconds, where the answer takes longer than others. */
   silenceMs?: number;
+  /** Ends this call alone, beside the signal of the client. */
+  signal?: AbortSignal;
   /** Without credentials (login, health). */
   anonymous?: boolean;
 }
@@ -166,7 +168,7 @@ async function toWire(call: Call, setup: ClientSetup, timeoutMs: number): Promis
     url,
     headers,
     timeoutMs,
-    signal: setup.signal,
+    signal: call.signal ? AbortSignal.any([setup.signal, call.signal]) : setup.signal,
     ...(body === undefined ? {} : { body }),
   };
 }

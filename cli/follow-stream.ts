@@ -44,7 +44,7 @@ export async function* followStream(
     try {
       const headers = { accept: 'text/event-stream', ...(after === undefined ? {} : { 'last-event-id': after }) };
       const silence = silenceMs === undefined ? {} : { silenceMs };
-      const stream = await api.stream({ method: 'GET', path, query: query(after), headers, ...silence });
+      const stream = await api.stream({ method: 'GET', path, query: query(after), headers, signal, ...silence });
       await ears.connected?.();
       for await (const message of readMessages(stream)) {
         if (message.event === 'error') throw refused(message.data);
@@ -55,7 +55,8 @@ export async function* followStream(
     } catch (error) {
       if (signal.aborted) throw new Cancelled('Stopped.');
       if (!isBreak(error)) throw error;
-      why = error instanceof CliError ? error.message : networkCause(error);
+      const isAnswer = error instanceof CliError && error.code !== 'unreachable';
+      why = isAnswer ? error.message : networkCause(error);
     }
     const pause = pauseAfter(tries);
     await ears.lost?.(why, pause);

@@ -28,6 +28,27 @@ export function cellsOf(line: string, columns: number): Cell[] {
   return filled(cells, columns);
 }
 
+/** A painted text at a place of its line. */
+export interface Placed {
+  column: number;
+  text: string;
+}
+
+/** A line of the screen: a painted text, or several side by side, from left to right. */
+export type Line = string | readonly Placed[];
+
+/** A line as exactly so many cells; what stands on the left is cut where the next begins. */
+export function rowOf(line: Line, columns: number): Cell[] {
+  if (typeof line === 'string') return cellsOf(line, columns);
+  const cells: Cell[] = [];
+  for (const [at, { column, text }] of line.entries()) {
+    filled(cells, Math.min(column, columns));
+    const end = Math.min(line[at + 1]?.column ?? columns, columns);
+    cells.push(...cellsOf(text, Math.max(0, end - cells.length)));
+  }
+  return filled(cells, columns);
+}
+
 function filled(cells: Cell[], columns: number): Cell[] {
   while (cells.length < columns) cells.push(BLANK);
   return cells;

@@ -12,13 +12,12 @@ export function difference(before: Frame | undefined, after: Frame): string {
   const isSameSize = before?.length === after.length && before[0]?.length === after[0]?.length;
   const known = isSameSize ? before : undefined;
   const written = after.map((cells, row) => rowDifference(known?.[row], cells, row)).join('');
-  const cleared = known ? '' : ownSequence('[0m') + ownSequence('[2J');
-  return written === '' ? cleared : `${cleared}${written}${ownSequence('[0m')}`;
+  return (known ? '' : ownSequence('[0m') + ownSequence('[2J')) + written;
 }
 
 function rowDifference(before: readonly Cell[] | undefined, after: readonly Cell[], row: number): string {
   let text = '';
-  let look: string | undefined;
+  let look = '';
   /** Where the cursor is for certain; nobody knows after a character that terminals measure each in its own way. */
   let cursor = -1;
   for (const [from, to] of changedRuns(before, after)) {
@@ -32,7 +31,8 @@ function rowDifference(before: readonly Cell[] | undefined, after: readonly Cell
       cursor = PLAIN.test(cell.text) ? column + 1 : -1;
     }
   }
-  return text;
+  // Each row begins and ends without any look.
+  return look === '' ? text : text + ownSequence('[0m');
 }
 
 const PLAIN = /^[\x20-\x7E]$/;

@@ -1,6 +1,6 @@
 import { ownSequence } from '../escapes.ts';
 import type { Signals, Terminal } from '../terminal.ts';
-import { cellsOf } from './cells.ts';
+import { type Line, rowOf } from './cells.ts';
 import { difference, type Frame } from './differ.ts';
 import { type Key, readKeys } from './keys.ts';
 
@@ -9,7 +9,7 @@ export interface FullScreen {
   readonly columns: number;
   readonly rows: number;
   /** Shows lines from the first row on. While the terminal takes longer than that, only the newest lines are kept. */
-  draw(lines: readonly string[]): void;
+  draw(lines: readonly Line[]): void;
   /** Gives the terminal back and stops the process, as Ctrl-Z does; it goes on with a new drawing. */
   suspend(): void;
 }
@@ -27,6 +27,9 @@ const LEAVE = ['[0m', '[?7h', '[?25h', '[?1049l'].map(ownSequence).join('');
 
 /** Signals that end the process: the terminal is given back first. */
 const ENDINGS = ['SIGTERM', 'SIGHUP'] as const;
+
+/** A process that is stopped does not count these; one that is not goes on after them. */
+const GOES_ON_MS = 100;
 
 /** Takes the whole terminal for some work and leaves it as it was, however the work or the process ends. */
 export async function withFullScreen<Result>(
@@ -46,10 +49,11 @@ export async function withFullScreen<Result>(
 
 function createScreen({ out, stdin, signals }: Terminal, ears: ScreenEars) {
   let shown: Frame | undefined;
-  let waiting: readonly string[] | undefined;
+  let waiting: readonly Line[] | undefined;
   let isWriting = false;
   let endKeys: (() => void) | undefined;
   let isEntered = false;
+  let going: NodeJS.Timeout | undefined;
 
   const screen = {
     get columns() {
@@ -87,11 +91,12 @@ function createScreen({ out, stdin, signals }: Terminal, ears: ScreenEars) {
   }
 
   function forget(): void {
+    clearTimeout(going);
     endResize();
     for (const [name, listener] of handlers) signals?.off(name, listener);
   }
 
-  function draw(lines: readonly string[]): void {
+  function draw(lines: readonly Line[]): void {
     waiting = lines;
     if (!isWriting) void writeAll();
   }
@@ -100,7 +105,7 @@ function createScreen({ out, stdin, signals }: Terminal, ears: ScreenEars) {
     isWriting = true;
     while (waiting && isEntered) {
       const { columns, rows } = out;
-      const frame = Array.from({ length: rows }, (_, row) => cellsOf(waiting?.[row] ?? '', columns));
+      const frame = Array.from({ length: rows }, (_, row) => rowOf(waiting?.[row] ?? '', columns));
       waiting = undefined;
       const text = difference(shown, frame);
       shown = frame;
@@ -119,9 +124,12 @@ function createScreen({ out, stdin, signals }: Terminal, ears: ScreenEars) {
     // As if nobody had heard it: the shell sees the whole pipe stop.
     signals?.off('SIGTSTP', suspend);
     signals?.raise('SIGTSTP', 'group');
+    // Without a shell above (ssh -t, a container) nothing is stopped, and nobody will say that it goes on.
+    going = setTimeout(resume, GOES_ON_MS);
   }
 
   function resume(): void {
+    clearTimeout(going);
     // Whoever stopped the process, the shell has had the terminal meanwhile.
     leave();
     signals?.off('SIGTSTP', suspend);

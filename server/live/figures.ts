@@ -133,7 +133,7 @@ function waiting({ client_id, name, count, failing, oldest }: WaitingDeliveries)
     name,
     count: Math.min(count, MOST_WAITING),
     more: count > MOST_WAITING,
-    failing,
+    failing: Math.min(failing, MOST_WAITING),
     oldestAt: iso(oldest),
   };
 }

@@ -174,6 +174,7 @@ const CASES: [line: string, request: string, body?: unknown][] = [
     { userId: 'u-1', amount: -5, reason: 'twice' },
   ],
   ['event list --types order.paid,order.closed', 'GET /api/v1/events?types=order.paid%2Corder.closed'],
+  ['top --count 1', 'GET /api/v1/live'],
   ['event resend evt_1', 'POST /api/v1/events/evt_1/resend'],
   ['skillpay get X1 --app app_1 --secret-file pw', 'GET /api/v2/skillpay/query/X1'],
   [

@@ -93,7 +93,7 @@ export async function runExample(
   });
 }
 
-/** Examples that show a secret on the screen make sense on a terminal only. */
+/** Examples that show a secret on the screen, or need the whole of it, make sense on a terminal only. */
 function needsTerminal(line: string): boolean {
-  return /^payctl app create$/.test(line);
+  return /^payctl (app create|top)$/.test(line);
 }

@@ -344,6 +344,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   [/^\/api\/v1\/coins\/[^/]+\/entries$/, () => listOf({ id: 'e-1', userId: 'u-1', amount: 66 })],
   [/^\/api\/v1\/coins\//, merged({ code: 'gold', name: 'Gold', enabled: true, clawback: 'refuse' })],
   [/^\/api\/v1\/events\/stream$/, () => 'stream'],
+  [/^\/api\/v1\/live$/, () => 'live'],
   [/^\/api\/v1\/events$/, () => listOf(eventRow)],
   [/^\/api\/v1\/events\//, () => ({ data: eventRow })],
   [/^\/api\/v1\/skillpay\/agent-pay\/test$/, () => ({ data: { ok: true, message: 'PAY_DATA_UNKNOWN' } })],
