@@ -167,23 +167,6 @@ test('skillpay verify-code: genuine is 0; another key, algorithm, type or a chan
   t.is((await check('not a code')).code, 2);
 });
 
-test('channel set asks field by field on a terminal, secrets hidden; left out keeps its value', async (t) => {
-  const place = await makePlace();
-  t.teardown(() => place.close());
-  const prompts = scripted({ '--file': '' }, '');
-  t.is(
-    (
-      await place.payctl(['channel', 'set', 'alipay'], {
-        prompts: { ...prompts, text: async () => '2021', secret: async () => '' },
-      })
-    ).code,
-    0,
-  );
-  const written = place.api.seen.find(({ path, method }) => method === 'POST' && path.endsWith('/config/alipay'));
-  t.deepEqual(written?.body, { mode: 'simulator', appId: '2021' });
-  t.is((await place.payctl(['channel', 'set', 'alipay'])).code, 2);
-});
-
 test('the channel test that fails is exit 1 and names the credential', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());

@@ -141,9 +141,11 @@ const schema = {
   payWay: 'alipay',
   modes: ['simulator', 'sandbox', 'live'],
   fields: [
-    { name: 'appId', label: 'App ID', secret: false, requiredIn: ['live'], help: '' },
-    { name: 'webhookKey', label: 'Key', secret: true, requiredIn: [], help: '' },
+    { name: 'appId', label: 'App ID', secret: false, requiredIn: ['live'], pattern: '^\\d{4,32}$', help: 'Digits.' },
+    { name: 'clientId', label: 'Client ID', secret: false, requiredIn: [], pattern: null, help: '' },
+    { name: 'key', label: 'Key', secret: true, requiredIn: [], pattern: null, help: '' },
   ],
+  certKinds: [{ kind: 'app_key', label: 'App key', form: 'private-key', verifies: false, help: 'Signs requests.' }],
 };
 const certRow: Row = {
   id: '01935b2e-7c41-7a90-9d3f-5f0c2b6e8a17',
