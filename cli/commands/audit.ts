@@ -23,17 +23,22 @@ export function define(command: Command, context: ContextOf): void {
   command.description(
     'Verify ledger consistency: orders, refunds, coin ledgers, events and the audit log. Exits with 1 if a check fails.',
   );
-  command
-    .option('--tip <hash>', 'an audit log tip that you kept: it must still be in the log', tip)
-    .option('--accept-until <id>', 'accept audit log lines without a key up to this one', lineId);
-  examples(command, 'payctl audit', 'payctl audit --json', 'payctl audit --fields check,ok,count').action(
-    (options: Options) => run(context(), options),
+  examples(auditFlags(command), 'payctl audit', 'payctl audit --json', 'payctl audit --fields check,ok,count').action(
+    (flags: AuditFlags) => run(context(), flags),
   );
 }
 
-interface Options {
+/** What somebody knows of the audit log from elsewhere. */
+export interface AuditFlags {
   tip?: string;
   acceptUntil?: string;
+}
+
+/** Adds the flags of what verifies the audit log. */
+export function auditFlags(command: Command): Command {
+  return command
+    .option('--tip <hash>', 'an audit log tip that you kept: it must still be in the log', tip)
+    .option('--accept-until <id>', 'accept audit log lines without a key up to this one', lineId);
 }
 
 function tip(text: string): string {
@@ -46,11 +51,13 @@ function lineId(text: string): string {
   return text;
 }
 
-/** Prints every check with the number of its violations, and on stderr the first violations themselves. */
-export async function run({ api, print, terminal, flags }: Context, query: Options = {}): Promise<void> {
-  const { proofs, auditLog } = await withSpinner(terminal.err, 'Verifying ledger consistency', () =>
-    readAllPages(api, { ...query }),
-  );
+/** Prints every check, or only one, with the number of its violations, and on stderr the first violations themselves. */
+export async function run(
+  { api, print, terminal, flags }: Context,
+  query: AuditFlags & { only?: 'audit-log' } = {},
+): Promise<void> {
+  const what = query.only ? 'Verifying the audit log' : 'Verifying ledger consistency';
+  const { proofs, auditLog } = await withSpinner(terminal.err, what, () => readAllPages(api, { ...query }));
   const { lines, unkeyed, tip: found } = auditLog;
   if (found !== undefined)
     await print.note(visible(`audit log: ${plain(lines)} lines, ${plain(unkeyed)} without a key, tip ${plain(found)}`));

@@ -196,6 +196,12 @@ export const nouns: readonly Noun[] = [
   { group: 'Health', name: 'audit', summary: 'verify ledger consistency', load: () => import('./audit.ts') },
   {
     group: 'Health',
+    name: 'audit-log',
+    summary: 'who changed what',
+    load: () => import('./audit-log/index.ts'),
+  },
+  {
+    group: 'Health',
     name: 'explain',
     summary: 'explain the state of an order and what happens next',
     load: () => import('./explain/index.ts'),

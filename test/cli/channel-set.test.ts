@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { Prompts, Question } from '../../cli/prompts.ts';
 import { makePlace, type Place, scripted } from '../support/cli.ts';
+import { schema } from '../support/fake-rows.ts';
 
 const { privateKey } = generateKeyPairSync('rsa', {
   modulusLength: 2048,
@@ -14,6 +15,10 @@ const { privateKey } = generateKeyPairSync('rsa', {
 async function place(t: ExecutionContext): Promise<Place> {
   const made = await makePlace();
   t.teardown(() => made.close());
+  const certKinds = [
+    { kind: 'app_key', label: 'App key', form: 'private-key', verifies: false, help: 'Signs requests.' },
+  ];
+  made.api.on('GET /api/v1/payment/config/alipay/schema', () => ({ body: { data: { ...schema, certKinds } } }));
   return made;
 }
 

@@ -1,6 +1,7 @@
-import { approvalRow, limitRow } from './fake-controls.ts';
+import { controlSamples } from './fake-controls.ts';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { billSamples } from './fake-bills.ts';
+import { webhookSamples } from './fake-webhooks.ts';
 import { listOf, type Row, type Seen } from './fake-list.ts';
 
 export type { Seen } from './fake-list.ts';
@@ -137,7 +138,8 @@ const configRow: Row = {
   appPrivateKey: '***',
   updatedAt: '2026-11-20T10:00:00.000Z',
 };
-const schema = {
+/** What a channel wants to know, without certificates. */
+export const schema: Row = {
   payWay: 'alipay',
   modes: ['simulator', 'sandbox', 'live'],
   fields: [
@@ -145,7 +147,6 @@ const schema = {
     { name: 'clientId', label: 'Client ID', secret: false, requiredIn: [], pattern: null, help: '' },
     { name: 'key', label: 'Key', secret: true, requiredIn: [], pattern: null, help: '' },
   ],
-  certKinds: [{ kind: 'app_key', label: 'App key', form: 'private-key', verifies: false, help: 'Signs requests.' }],
 };
 const certRow: Row = {
   id: '01935b2e-7c41-7a90-9d3f-5f0c2b6e8a17',
@@ -250,7 +251,8 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
       method === 'POST' ? { data: { ...appRow, ...(body as Row), client_secret: SECRET } } : listOf(appRow),
     true,
   ],
-  [/^\/api\/v1\/api-apps\/[^/]+\/limits$/, () => ({ data: [limitRow] })],
+  ...webhookSamples,
+  ...controlSamples,
   [/^\/api\/v1\/api-apps\//, merged(appRow)],
   [
     /^\/api\/v1\/admins$/,
@@ -319,8 +321,6 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   ...billSamples,
   [/^\/api\/v1\/refunds$/, () => listOf(refundRow)],
   [/^\/api\/v1\/refunds\//, () => ({ data: refundRow })],
-  [/^\/api\/v1\/approvals$/, () => listOf(approvalRow)],
-  [/^\/api\/v1\/approvals\//, () => ({ data: approvalRow })],
   [/^\/api\/v1\/exceptions$/, () => listOf(exceptionRow)],
   [/^\/api\/v1\/exceptions\//, () => ({ data: { ...exceptionRow, status: 'resolved' } })],
   [/^\/api\/v1\/payment\/config\/list$/, () => listOf(configRow)],
