@@ -57,12 +57,26 @@ export function screenReader(columns: number, rows: number, { ambiguous = 1 } = 
     if (final === 'H') [row, column] = parameters.split(';').map((part) => Number(part || 1) - 1) as [number, number];
     else if (final === 'm') look = parameters.replace(/^0;?/, '');
     else if (final === 'J' && parameters === '2') screen = empty();
-    else if (final === 'h') reader.modes.add(parameters);
+    else if (final === 'A') row = Math.max(0, row - Number(parameters || 1));
+    else if (final === 'K' || final === 'J') {
+      screen[row]?.fill({ text: ' ', look: '' }, column);
+      if (final === 'J') for (const cells of screen.slice(row + 1)) cells.fill({ text: ' ', look: '' });
+    } else if (final === 'h') reader.modes.add(parameters);
     else if (final === 'l') reader.modes.delete(parameters);
     else reader.strange.push(JSON.stringify(sequence));
   }
 
+  /** A new line, as a terminal that a shell left does it; the last one scrolls. */
+  function feed(): void {
+    column = 0;
+    row += 1;
+    if (row < rows) return;
+    row = rows - 1;
+    screen = [...screen.slice(1), Array.from({ length: columns }, () => ({ text: ' ', look: '' }))];
+  }
+
   function put(character: string): void {
+    if (/^\r?\n$/.test(character)) return feed();
     if (/\p{Cc}/u.test(character)) return void reader.strange.push(JSON.stringify(character));
     reader.drawn += 1;
     const width = isAmbiguous(character) ? ambiguous : graphemeWidth(character);
