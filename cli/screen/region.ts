@@ -10,6 +10,7 @@ export interface Region {
 // Lines do not run over, so that each takes one row.
 const ONE_ROW = ownSequence('[?7l');
 const RUNNING_OVER = ownSequence('[?7h');
+// Before a line is written: after its last column the cursor would still be on it.
 const TO_END_OF_LINE = ownSequence('[K');
 const TO_END_OF_SCREEN = ownSequence('[J');
 
@@ -32,7 +33,7 @@ export function createRegion(out: Sink): Region {
 /** What must be written below some lines to have others in their place, with the cursor below them again. */
 export function redrawn(before: readonly string[], after: readonly string[]): string {
   const up = before.length > 0 ? ownSequence(`[${before.length}A`) : '';
-  const rows = after.map((line, at) => (line === before[at] ? '\n' : `${line}${TO_END_OF_LINE}\n`));
+  const rows = after.map((line, at) => (line === before[at] ? '\n' : `${TO_END_OF_LINE}${line}\n`));
   const rest = before.length > after.length ? TO_END_OF_SCREEN : '';
   return `${ONE_ROW}${up}${rows.join('')}${rest}${RUNNING_OVER}`;
 }

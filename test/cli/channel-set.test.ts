@@ -66,9 +66,9 @@ test('each field is asked for with its help, and what cannot be right is said at
   t.deepEqual(written(at), { mode: 'sandbox', appId: '2021', key: 's3cret', app_key: privateKey.trimEnd() });
   t.regex(stderr, /^ {2}Digits\.$/m);
   t.regex(stderr, /^ {2}Signs requests\.$/m);
-  t.deepEqual(prompts.refused.slice(0, 1), ['App ID has an invalid format. Digits.']);
+  t.deepEqual(prompts.refused.slice(0, 1), ['App ID has an invalid format.']);
   t.regex(prompts.refused[1]!, /ENOENT.*missing\.key/);
-  t.is(prompts.refused[2], 'notes.txt is no private key in PEM');
+  t.is(prompts.refused[2], 'notes.txt is no private key in PEM.');
 });
 
 test('what is stored is kept by an empty answer; what a mode requires and nobody gave is asked again', async (t) => {
@@ -112,7 +112,7 @@ test('a fault of a file names the file and the field, before anything is sent', 
       'whatever = 1\n',
       /odd\.toml: unknown field "whatever"\.[\s\S]*fields: mode, appId, clientId, key, app_key/,
     ],
-    ['form.toml', 'appId = "abc"\n', /form\.toml: appId has an invalid format\. Digits\./],
+    ['form.toml', 'appId = "abc"\n', /form\.toml: appId has an invalid format\.[\s\S]*Digits\./],
     [
       'mode.toml',
       'mode = "production"\n',

@@ -59,7 +59,8 @@ export function screenReader(columns: number, rows: number, { ambiguous = 1 } = 
     else if (final === 'J' && parameters === '2') screen = empty();
     else if (final === 'A') row = Math.max(0, row - Number(parameters || 1));
     else if (final === 'K' || final === 'J') {
-      screen[row]?.fill({ text: ' ', look: '' }, column);
+      // After the last column of a row the cursor is still on it.
+      screen[row]?.fill({ text: ' ', look: '' }, Math.min(column, columns - 1));
       if (final === 'J') for (const cells of screen.slice(row + 1)) cells.fill({ text: ' ', look: '' });
     } else if (final === 'h') reader.modes.add(parameters);
     else if (final === 'l') reader.modes.delete(parameters);

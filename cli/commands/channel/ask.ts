@@ -53,7 +53,7 @@ async function askField(context: Context, field: SchemaField, { mode, stored }: 
     validate(answer: string): true | string {
       if (answer === '') return !isNeeded || `${label} is required in mode ${mode}.`;
       const fault = fieldFault(field, answer);
-      return fault === undefined || `${label} ${fault}`;
+      return fault === undefined || `${label} ${fault}.`;
     },
   };
   return secret ? prompts.secret(question) : prompts.text(question);
@@ -69,7 +69,7 @@ async function askCert(context: Context, cert: SchemaCert): Promise<string> {
       if (file === '') return true;
       try {
         const fault = certFault(cert, readCert(context, file));
-        return fault === undefined || `${file} ${fault}`;
+        return fault === undefined || `${file} ${fault}.`;
       } catch (error) {
         return error instanceof Error ? error.message : String(error);
       }

@@ -39,9 +39,8 @@ export async function readSchema(api: ApiClient, path: string, query: Query): Pr
 const KEEPS: ReadonlySet<unknown> = new Set([undefined, null, '***']);
 
 /** What is wrong with the value of a field; undefined when the service will take its form. */
-export function fieldFault({ pattern, help }: SchemaField, value: string): string | undefined {
-  if (typeof pattern !== 'string' || matches(pattern, value.trim())) return undefined;
-  return help ? `has an invalid format. ${help}` : 'has an invalid format';
+export function fieldFault({ pattern }: SchemaField, value: string): string | undefined {
+  return typeof pattern !== 'string' || matches(pattern, value.trim()) ? undefined : 'has an invalid format';
 }
 
 /** Of a pattern that this Node.js does not know, the service judges alone. */
@@ -80,7 +79,7 @@ export function checkFields(fields: Row, { fields: known, certKinds, modes }: Sc
       throw new UsageError(`${source}: mode is "${String(value)}".`, `use one of ${modes.join(', ')}`);
     const field = known.find((one) => one.name === name);
     const fault = field && fieldFault(field, String(value));
-    if (fault) throw new UsageError(`${source}: ${name} ${fault.replace(/\.?$/, '.')}`);
+    if (fault) throw new UsageError(`${source}: ${name} ${fault}.`, field.help);
   }
 }
 

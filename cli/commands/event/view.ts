@@ -27,7 +27,6 @@ export const FOLLOWED: View = {
     { field: 'type', kind: 'id', width: 'skillpay.fulfilled'.length },
     { field: 'data.object.orderNo', title: 'ORDER', kind: 'id', width: 'P202611210558007K2MQX9WBT'.length },
     { field: 'id', kind: 'id' },
-    { field: 'sequence' },
   ],
 };
 

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { forTerminal } from '../../../cli/escapes.ts';
 import { cellsOf, rowOf } from '../../../cli/screen/cells.ts';
 import { difference } from '../../../cli/screen/differ.ts';
+import { redrawn } from '../../../cli/screen/region.ts';
 import { createStyle } from '../../../cli/style.ts';
 import { displayWidth } from '../../../cli/width.ts';
 import { ATTACK } from '../../support/hostile.ts';
@@ -118,4 +119,20 @@ test('a screen of another size is drawn from the beginning', (t) => {
   const wide = [cellsOf('one', 20), cellsOf('', 20)];
   reader.write(forTerminal(difference(narrow, wide)));
   t.deepEqual(reader.rows(), ['one', '']);
+});
+
+test('a region is drawn in its place, lines as wide as the terminal and fewer lines than before', (t) => {
+  const reader = screenReader(10, 6);
+  reader.write('$ command\n');
+  const show = (before: string[], after: string[]) => reader.write(forTerminal(redrawn(before, after)));
+  const first = ['0123456789', 'two', 'three'];
+  show([], first);
+  t.deepEqual(reader.rows(), ['$ command', ...first, '', '']);
+  show(first, ['9876543210', 'two']);
+  t.deepEqual(reader.rows(), ['$ command', '9876543210', 'two', '', '', '']);
+  show(['9876543210', 'two'], ['short', 'two', '茶茶茶茶茶']);
+  t.deepEqual(reader.rows(), ['$ command', 'short', 'two', '茶茶茶茶茶', '', '']);
+  t.true(reader.modes.has('?7'), 'lines run over again');
+  reader.write('next');
+  t.is(reader.rows()[4], 'next');
 });
