@@ -22,6 +22,12 @@ if (major < 24 || (major === 24 && minor < 15)) {
     env: process.env,
     cwd: process.cwd(),
     signal: cancel.signal,
+    signals: {
+      on: (name, listener) => process.on(name, listener),
+      off: (name, listener) => process.off(name, listener),
+      // 0 is the group of processes.
+      raise: (name, to) => void process.kill(to === 'group' ? 0 : process.pid, name),
+    },
   });
 }
 

@@ -25,6 +25,8 @@ export interface Call {
   accept?: readonly number[];
   /** Longest silence in milliseconds, where the answer takes longer than others. */
   silenceMs?: number;
+  /** Ends this call alone, beside the signal of the client. */
+  signal?: AbortSignal;
   /** Without credentials (login, health). */
   anonymous?: boolean;
 }
@@ -135,7 +137,7 @@ export function createApiClient(setup: ClientSetup): ApiClient {
       } while (cursor !== undefined);
     },
     async stream(request) {
-      const { answer, wire } = await open(request, STREAM_SILENCE_MS);
+      const { answer, wire } = await open(request, request.silenceMs ?? STREAM_SILENCE_MS);
       await setup.trace.answer(answer.statusCode ?? 0, flatHeaders(answer), undefined, 0);
       if (isGood(answer.statusCode ?? 0, request)) return answer;
       const refused = {
@@ -169,7 +171,7 @@ async function toWire(call: Call, setup: ClientSetup, timeoutMs: number): Promis
     url,
     headers,
     timeoutMs,
-    signal: setup.signal,
+    signal: call.signal ? AbortSignal.any([setup.signal, call.signal]) : setup.signal,
     ...(body === undefined ? {} : { body }),
   };
 }

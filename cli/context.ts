@@ -1,5 +1,6 @@
 import { createApiClient, type ApiClient } from './api-client.ts';
 import { CliError, EXIT } from './errors.ts';
+import { retryPause } from './retry-pause.ts';
 import type { Offline, OfflineInput } from './offline-port.ts';
 import { createPrint, type OutputFlags, type Print } from './output.ts';
 import { createPrompts, type Prompts } from './prompts.ts';
@@ -38,6 +39,8 @@ export interface Context {
   readonly startServer: ((input: OfflineInput) => Promise<void>) | undefined;
   /** A stand-in for the simulator in tests. */
   readonly runSimulator: RunSimulator | undefined;
+  /** How long to wait before a stream that was lost is opened again. */
+  readonly retryPause: (tries: number) => number;
   /** The same server with other credentials. */
   apiAs(authorize: () => Promise<Record<string, string>>): ApiClient;
   /** Another address, without credentials. */
@@ -54,6 +57,7 @@ export interface Overrides {
   openOffline?: (input: OfflineInput) => Promise<Offline>;
   startServer?: (input: OfflineInput) => Promise<void>;
   runSimulator?: RunSimulator;
+  retryPause?: (tries: number) => number;
 }
 
 /** Runs the simulator until it is told to stop. */
@@ -119,6 +123,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     openOffline: overrides.openOffline,
     startServer: overrides.startServer,
     runSimulator: overrides.runSimulator,
+    retryPause: overrides.retryPause ?? retryPause,
     apiAs,
     apiAt,
   };

@@ -17,6 +17,20 @@ export function isPainted(text: string): boolean {
   return text.includes(OWN);
 }
 
+/** One part of a painted text: the control sequence of our own that stands before it, without the escape; empty for none. */
+export interface PaintedPart {
+  sequence: string;
+  text: string;
+}
+
+/** A painted text, taken apart at its own sequences. */
+export function paintedParts(text: string): PaintedPart[] {
+  return text.split(OWN).map((part, at) => {
+    const sequence = at === 0 ? '' : (/^\[[0-9;?]*[A-Za-z]/.exec(part)?.[0] ?? '');
+    return { sequence, text: part.slice(sequence.length) };
+  });
+}
+
 /** The text as a terminal gets it: our own sequences work, whatever else it would obey is shown as `\u001b`. */
 export function forTerminal(text: string): string {
   return text.split(OWN).map(shown).join(ESCAPE);

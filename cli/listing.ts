@@ -1,6 +1,8 @@
 import type { Query } from './api-client.ts';
 import type { Context } from './context.ts';
+import { UsageError } from './errors.ts';
 import type { Row, View } from './values.ts';
+import { isDrawn, watch, type WatchFlags } from './watch.ts';
 
 /** The flags of every list. */
 export interface ListFlags {
@@ -46,4 +48,37 @@ export async function printList(
   if (!print.linewise) await print.list(held, view);
   await tellLag();
   if (held.length === 0 && printed === 0 && print.format === 'table') await print.note(`No ${view.noun} found.`);
+}
+
+/** A page that a look reads, and how many pages it reads to find where the look before began. */
+const WATCHED_ROWS = 200;
+const MOST_PAGES = 50;
+
+/** Watches the newest rows of a list: on a terminal as many as it has room for, in a pipe every row that is new or changed among them. */
+export function watchList(
+  context: Context,
+  path: string,
+  query: Query,
+  view: View,
+  flags: ListFlags & WatchFlags,
+): Promise<void> {
+  if (flags.all || flags.cursor !== undefined)
+    throw new UsageError('--watch shows the newest rows, without --all and --cursor.');
+  const { api, terminal } = context;
+  const drawn = isDrawn(context);
+  const look = async (isKnown: (row: Row) => boolean): Promise<Row[]> => {
+    const limit = flags.limit ?? (drawn ? Math.max(1, Math.min(WATCHED_ROWS, terminal.out.rows - 3)) : undefined);
+    const found: Row[] = [];
+    let pages = 0;
+    for await (const { rows } of api.pages(path, { ...query, limit })) {
+      found.push(...rows);
+      pages += 1;
+      // In a pipe nothing is left out: more than a page may have come since the last look.
+      if (drawn || isFirst || pages === MOST_PAGES || rows.some(isKnown)) break;
+    }
+    isFirst = false;
+    return found;
+  };
+  let isFirst = true;
+  return watch(context, flags, { view, look });
 }

@@ -63,10 +63,11 @@ export function createPrint(terminal: Terminal, flags: OutputFlags): Print {
         view,
         format,
         part?.continued ? { ...flags, headers: false } : flags,
-        space(),
+        part?.continued ? { ...space(), headers: false } : space(),
       );
       await terminal.out.write(text);
-      if (hidden.length > 0) await note(`${hidden.length} more columns do not fit; select columns with --fields.`);
+      if (hidden.length > 0 && !part?.continued)
+        await note(`${hidden.length} more columns do not fit; select columns with --fields.`);
     },
     note,
     async done(text) {

@@ -40,6 +40,8 @@ export interface Change {
   name?: string;
   /** Reads the present state, for the diff of --dry-run. */
   current?: () => Promise<Row>;
+  /** One of several that were confirmed with the first of them. */
+  isPart?: boolean;
   /** A money POST: sent with an Idempotency-Key. */
   money?: boolean;
 }
@@ -64,8 +66,10 @@ export function createGuard(parts: GuardParts): MakeChange {
       await showPlan(parts, change);
       return undefined;
     }
-    await parts.print.note(targetLine(parts.terminal, target));
-    await confirmChange(parts.prompts, change, flags, `${target.context ?? target.origin}`);
+    if (!change.isPart) {
+      await parts.print.note(targetLine(parts.terminal, target));
+      await confirmChange(parts.prompts, change, flags, `${target.context ?? target.origin}`);
+    }
     const key = change.money ? { idempotencyKey: flags.idempotencyKey ?? crypto.randomUUID() } : {};
     const { method, path, query, body, raw, headers, accept, silenceMs } = change;
     const send = (): Promise<Row> =>

@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import { ownSequence } from './escapes.ts';
 
 /** The looks that payctl uses. */
-export type Look = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'white' | 'onBlack';
+export type Look = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'white' | 'onBlack' | 'inverse';
 
 /** Paints a text, or leaves it as it is when its stream has no colours. */
 export type Style = (look: Look | readonly Look[], text: string) => string;

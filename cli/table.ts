@@ -31,14 +31,19 @@ export function drawTable(rows: readonly Row[], columns: readonly Column[], spac
   const laid = columns.map((column) => lay(rows, column, space));
   const { kept, hidden } = fit(laid, space.columns);
   const head = space.headers ? [line(kept, (part) => space.style('bold', fill(part, part.title)))] : [];
-  const body = rows.map((_, index) => line(kept, (part) => cell(part, index, space.style)));
+  const body = rows.map((row, index) => line(kept, (part) => cell(part, row, index, space.style)));
   return { text: [...head, ...body].map((text) => `${text}\n`).join(''), hidden: hidden.map((part) => part.title) };
 }
 
 function lay(rows: readonly Row[], column: Column, space: TableSpace): Laid {
   const title = titleOf(column);
   const cells = rows.map((row) => human(row, column, space.now));
-  return { column, title, cells, width: widest([...(space.headers ? [title] : []), ...cells]) };
+  return {
+    column,
+    title,
+    cells,
+    width: Math.max(column.width ?? 0, widest([...(space.headers ? [title] : []), ...cells])),
+  };
 }
 
 function fit(laid: readonly Laid[], columns: number): { kept: Laid[]; hidden: Laid[] } {
@@ -68,10 +73,10 @@ function line(parts: readonly Laid[], draw: (part: Laid) => string): string {
   return parts.map(draw).join(' '.repeat(GAP)).trimEnd();
 }
 
-function cell(part: Laid, index: number, style: Style): string {
+function cell(part: Laid, row: Row, index: number, style: Style): string {
   const text = part.cells[index] ?? '';
   const drawn = fill(part, text);
-  const look = part.column.kind === 'status' ? lookOf(text) : undefined;
+  const look = part.column.kind === 'status' ? lookOf(text) : part.column.look?.(row);
   return look ? style(look, drawn) : drawn;
 }
 

@@ -4,20 +4,33 @@ import { createStyle, wantsColor, type Style } from './style.ts';
 
 /** What a command runs on; tests pass their own. */
 export interface Streams {
-  stdin: Readable & { isTTY?: boolean };
-  stdout: Writable & { isTTY?: boolean; columns?: number };
+  stdin: Readable & { isTTY?: boolean; isRaw?: boolean; setRawMode?: (on: boolean) => unknown };
+  stdout: Writable & { isTTY?: boolean; columns?: number; rows?: number };
   stderr: Writable & { isTTY?: boolean; columns?: number };
   env: Record<string, string | undefined>;
   cwd: string;
   /** Aborted when the user cancels (Ctrl-C). */
   signal?: AbortSignal;
+  /** The signals of the process; without them nothing can be suspended. */
+  signals?: Signals;
+}
+
+/** What a program on a whole screen hears of the operating system, and does as if nobody had heard it. */
+export interface Signals {
+  on(name: NodeJS.Signals | 'exit', listener: () => void): unknown;
+  off(name: NodeJS.Signals | 'exit', listener: () => void): unknown;
+  /** Sends a signal to this process, or with it to those that it was started with, such as the rest of a pipe. */
+  raise(name: NodeJS.Signals, to: 'process' | 'group'): void;
 }
 
 /** One of the two outputs, with its own idea of being a terminal and of colours. */
 export interface Sink {
   readonly isTerminal: boolean;
   readonly columns: number;
+  readonly rows: number;
   readonly style: Style;
+  /** Calls the listener when the terminal was resized; gives the function that ends it. */
+  onResize(listener: () => void): () => void;
   /** True once the reader has gone away (`| head`); writing is then a no-op. */
   readonly closed: boolean;
   /**
@@ -37,6 +50,7 @@ export interface Terminal {
   readonly env: Streams['env'];
   readonly cwd: string;
   readonly signal: AbortSignal;
+  readonly signals: Signals | undefined;
   /** Whether a question can be asked: stdin and stderr are terminals, and nobody said no. */
   readonly canAsk: boolean;
   now(): Date;
@@ -54,6 +68,7 @@ export function createTerminal(streams: Streams, flags: { color?: string; input?
     env,
     cwd: streams.cwd,
     signal: streams.signal ?? new AbortController().signal,
+    signals: streams.signals,
     canAsk: interactive && flags.input !== false && !isSet(env['CI']),
     now: () => new Date(),
   };
@@ -87,6 +102,13 @@ export function createSink(stream: Streams['stdout'], color: string | undefined,
     // Read at every use: a terminal may be resized.
     get columns() {
       return Number(env['COLUMNS']) || stream.columns || 80;
+    },
+    get rows() {
+      return Number(env['LINES']) || stream.rows || 24;
+    },
+    onResize(listener) {
+      stream.on('resize', listener);
+      return () => void stream.off('resize', listener);
     },
     style: createStyle(wantsColor(color, env, isTerminal)),
     get closed() {

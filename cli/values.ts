@@ -14,6 +14,10 @@ export interface Column {
   title?: string;
   kind?: Kind;
   read?: (row: Row) => unknown;
+  /** Columns that it takes at least, where rows are drawn one after the other. */
+  width?: number;
+  /** How it looks where its word does not say so. */
+  look?: (row: Row) => Look | undefined;
 }
 
 /** How the rows of a noun are shown: which field identifies one, and the columns, most important first. */

@@ -5,12 +5,15 @@ const NO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 
 let segmenter: Intl.Segmenter | undefined;
 
-function graphemes(text: string): string[] {
+/** A text as what a reader takes for its characters. */
+export function graphemes(text: string): string[] {
+  if (PLAIN.test(text)) return [...text];
   segmenter ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' });
   return Array.from(segmenter.segment(text), (part) => part.segment);
 }
 
-function graphemeWidth(grapheme: string): number {
+/** Columns that one of them takes on a terminal: 0, 1 or 2. */
+export function graphemeWidth(grapheme: string): number {
   if (NO_WIDTH.test(grapheme)) return 0;
   return WIDE.test(grapheme) ? 2 : 1;
 }

@@ -10,6 +10,7 @@ import { composeEvents } from './compose/events.ts';
 import { composeHttp } from './compose/http.ts';
 import { composeIdentity } from './compose/identity.ts';
 import { composeJobs } from './compose/jobs.ts';
+import { composeLive } from './compose/live.ts';
 import { composeMessages } from './compose/messages.ts';
 import { composePayments } from './compose/payments.ts';
 import { composeSkillpay } from './compose/skillpay.ts';
@@ -79,13 +80,15 @@ async function assemble(base: Base): Promise<App> {
   const isDraining = () => koa.context.draining === true;
   const events = composeEvents(base, { identity, sealing, send, urlFault, isDraining });
   const recordEvent = events.record;
+  const live = composeLive(base, { identity, isDraining });
   const payments = composePayments(base, {
     channels,
     recordEvent,
     audit,
     urlFault,
     heard: messages.heard,
-    count: composeCounters(base),
+    asked: live.asked,
+    count: live.counting(composeCounters(base)),
     effects: (raise) => [createEffects({ now, recordEvent, raise }), skillEffects({ now, raise })],
     auditChain: { verify: identity.verifyAudit, readPlace: readAuditPlace },
   });
@@ -93,14 +96,14 @@ async function assemble(base: Base): Promise<App> {
   const catalog = composeCatalog(base, { audit, recordEvent, kindOf, urlFault, payments: payments.operations });
   const agentPay = composeAgentPay(base, { sealing, audit, send: messages.transportTo('wechat') });
   const skillpay = composeSkillpay(base, { payments, sealing, send, agentPay });
-  const jobs = composeJobs(base, { identity, credentials, events, payments, skillpay, catalog });
+  const jobs = composeJobs(base, { identity, credentials, events, payments, skillpay, catalog, live });
 
   await refuseBesideLive(store, config);
   await identity.seed();
   await skillpay.seed();
 
   const koa = await composeHttp(base, {
-    groups: [identity, payments, credentials, events, catalog, skillpay].flatMap(({ groups }) => groups),
+    groups: [identity, payments, credentials, events, live, catalog, skillpay].flatMap(({ groups }) => groups),
     isDraining,
     authenticators: identity.authenticators,
     exposedHeaders: skillpay.exposedHeaders,
@@ -138,6 +141,7 @@ async function assemble(base: Base): Promise<App> {
 
   async function close(): Promise<void> {
     events.close();
+    await live.close();
     await jobs.stop(config.server.shutdownSeconds * 1000);
     await skillpay.operations.idle();
     await credentials.channels.idle();

@@ -51,6 +51,7 @@ async function serve(config: Config, life: Life): Promise<void> {
   if (simulator) opened.defer(() => simulator.close());
   const app = await buildApp(config, {
     ...(simulator && { simulatorUrl: simulator.url }),
+    worker: life.name,
     ...(life.name !== undefined && { logger: createLogger(config).child({ worker: life.name }) }),
   });
   opened.defer(() => app.close());

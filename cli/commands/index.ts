@@ -198,7 +198,14 @@ export const nouns: readonly Noun[] = [
     summary: 'show whether the service is healthy',
     load: () => import('./status.ts'),
   },
+  { group: 'Health', name: 'top', summary: 'follow the service live', load: () => import('./top/index.ts') },
   { group: 'Health', name: 'audit', summary: 'verify ledger consistency', load: () => import('./audit.ts') },
+  {
+    group: 'Health',
+    name: 'audit-log',
+    summary: 'who changed what',
+    load: () => import('./audit-log/index.ts'),
+  },
   {
     group: 'Health',
     name: 'explain',

@@ -3,6 +3,7 @@ import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { examples } from '../options.ts';
 import type { Row, View } from '../values.ts';
+import { watch, watchFlags, type WatchFlags } from '../watch.ts';
 
 const VIEW: View = {
   noun: 'part',
@@ -19,17 +20,37 @@ const VIEW: View = {
 /** Adds `status`. */
 export function define(command: Command, context: ContextOf): void {
   examples(
-    command.description(
-      'Check the service, its database and its channels. Exits with 1 if one of them is down. No login required.',
+    watchFlags(
+      command.description(
+        'Check the service, its database and its channels. Exits with 1 if one of them is down. No login required.',
+      ),
     ),
     'payctl status',
     'payctl status --json',
     'payctl status --server http://127.0.0.1:8080 --fields part,status',
-  ).action(() => run(context()));
+    'payctl status --watch --count 1',
+  ).action((flags: WatchFlags) => run(context(), flags));
 }
 
-/** Asks every public health endpoint and prints one row for each part. */
-export async function run({ api, print, target }: Context): Promise<void> {
+/** Asks every public health endpoint and prints one row for each part, once or as they change. */
+export async function run(context: Context, flags: WatchFlags = {}): Promise<void> {
+  // How long ago a channel answered is no change of its status.
+  const essence = ({ part, status, mode, detail }: Row) => [part, status, mode, detail];
+  if (flags.watch) return watch(context, flags, { view: VIEW, look: async () => (await look(context)).rows, essence });
+  const { print } = context;
+  const { rows, reached } = await look(context);
+  await print.list(rows, VIEW);
+  const down = rows.filter((row) => row['status'] === 'down');
+  if (!reached)
+    throw new CliError('unreachable', EXIT.tryAgain, String(rows[0]?.['detail']), {
+      hint: 'payctl server start, or check --server',
+    });
+  if (down.length > 0)
+    throw new CliError('unhealthy', EXIT.failed, `Down: ${down.map((row) => row['part']).join(', ')}.`);
+}
+
+/** The parts as they are now, and whether the service answers at all. */
+async function look({ api, target }: Context): Promise<{ rows: Row[]; reached: boolean }> {
   const { server } = await target();
   const service = await probe('service', () => api.call({ method: 'GET', path: '/health', anonymous: true }));
   const reached = service['status'] === 'up' || service['httpStatus'] !== null;
@@ -39,15 +60,7 @@ export async function run({ api, print, target }: Context): Promise<void> {
         channels(api),
       ])
     : [];
-  const rows = [{ ...service, detail: service['detail'] ?? server }, ...others.flat()];
-  await print.list(rows, VIEW);
-  const down = rows.filter((row) => row['status'] === 'down');
-  if (!reached)
-    throw new CliError('unreachable', EXIT.tryAgain, String(service['detail']), {
-      hint: 'payctl server start, or check --server',
-    });
-  if (down.length > 0)
-    throw new CliError('unhealthy', EXIT.failed, `Down: ${down.map((row) => row['part']).join(', ')}.`);
+  return { rows: [{ ...service, detail: service['detail'] ?? server }, ...others.flat()], reached };
 }
 
 async function probe(part: string, ask: () => Promise<unknown>): Promise<Row> {

@@ -14,6 +14,7 @@ import { startKeyedAudit } from '../identity/audit-anchor.ts';
 import { deriveAuditKey } from '../identity/audit-keys.ts';
 import { createLogger } from '../http/logger.ts';
 import { createMetrics, type Metrics } from '../http/metrics.ts';
+import type { BoardTimes } from '../live/board.ts';
 import type { Ports } from '../payments/ports.ts';
 
 /** What tests put in the place of the real thing. */
@@ -27,6 +28,10 @@ export interface Overrides {
   databaseTimeouts?: DatabaseSettings['timeouts'];
   /** How long a 402 waits for a code of WeChat's agents (ms). */
   agentPatienceMs?: number;
+  /** Number of this process among the workers of its supervisor. */
+  worker?: number | undefined;
+  /** How often the live feed is read. */
+  liveTimes?: BoardTimes;
 }
 
 /** What every part is assembled over: configuration, database, clock and log. */
@@ -49,6 +54,8 @@ export interface Base {
   metrics: Metrics;
   checkpoint: Ports['checkpoint'];
   agentPatienceMs: number | undefined;
+  worker: number | null;
+  liveTimes: BoardTimes;
   simulatorUrl: string | null;
 }
 
@@ -110,6 +117,8 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
     metrics,
     checkpoint: overrides.checkpoint ?? (() => {}),
     agentPatienceMs: overrides.agentPatienceMs,
+    worker: overrides.worker ?? null,
+    liveTimes: overrides.liveTimes ?? {},
     simulatorUrl: config.simulator.url ?? overrides.simulatorUrl ?? null,
   };
 }

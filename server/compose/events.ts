@@ -1,12 +1,10 @@
 import { deliverEvent } from '../events/deliver.ts';
-import { Forbidden } from '../errors.ts';
 import { createEventFeed } from '../events/feed.ts';
 import type { EventPorts, SecretSealing } from '../events/ports.ts';
 import { readEvents } from '../events/read.ts';
 import { recordEvents } from '../events/record.ts';
 import { eventStreams } from '../events/stream.ts';
 import { webhookOperations } from '../events/webhooks.ts';
-import { readAdminCredential } from '../http/admin-auth.ts';
 import type { Identity } from '../identity/identity.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
@@ -16,6 +14,7 @@ import { eventRoutes } from '../routes/v1/events.ts';
 import { webhookRoutes } from '../routes/v1/webhooks.ts';
 import { ownEventRoutes } from '../routes/v2/events.ts';
 import type { Base } from './base.ts';
+import { composeRecheck } from './recheck.ts';
 
 /** What events need of other parts. */
 interface Needs {
@@ -39,8 +38,8 @@ export interface ComposedEvents {
 
 /** Assembles events. */
 export function composeEvents(base: Base, { identity, sealing, send, urlFault, isDraining }: Needs): ComposedEvents {
-  const { config, store, now, log, checkpoint } = base;
-  const { audit, authenticators } = identity;
+  const { store, now, log, checkpoint } = base;
+  const { audit } = identity;
   const ports: EventPorts = { store, now, sealing, send, audit, urlFault, log, checkpoint };
   const feed = createEventFeed(ports);
   const webhooks = webhookOperations(ports);
@@ -54,12 +53,7 @@ export function composeEvents(base: Base, { identity, sealing, send, urlFault, i
         events,
         openStream: eventStreams(feed, { isDraining }),
         resend: webhooks.resend,
-        async recheck({ headers }, { role }) {
-          const isSecure = config.server.publicUrl.startsWith('https:');
-          const credential = readAdminCredential(headers, isSecure) ?? { token: '', via: 'bearer' };
-          if ((await authenticators.admin(credential)).role !== role)
-            throw new Forbidden('role_insufficient', 'Your role was changed.');
-        },
+        recheck: composeRecheck(base, identity),
       }),
       webhookRoutes(webhooks),
     ],

@@ -10,7 +10,6 @@ import {
   dueOrders,
   dueQuestions,
   dueRefunds,
-  lookForDue,
 } from '../db/queries/due.ts';
 import { bookCalls } from '../db/queries/call-rate.ts';
 import { deleteOldKeys } from '../db/queries/idempotency.ts';
@@ -27,6 +26,7 @@ import type { ComposedEvents } from './events.ts';
 import type { ComposedIdentity } from './identity.ts';
 import type { ComposedPayments } from './payments.ts';
 import { composeBillFigures } from './bill-figures.ts';
+import type { ComposedLive } from './live.ts';
 import { composeRetention } from './retention.ts';
 import type { ComposedSkillpay } from './skillpay.ts';
 
@@ -49,12 +49,13 @@ interface Needs {
   >;
   skillpay: Pick<ComposedSkillpay, 'operations'>;
   catalog: Pick<ComposedCatalog, 'forgetDue'>;
+  live: Pick<ComposedLive, 'lookForDue' | 'looked' | 'observe'>;
 }
 
 /** Assembles the scheduler: what is done for one due row of each kind, and what is done from time to time. */
 export function composeJobs(base: Base, parts: Needs): Scheduler {
   const { config, store, limits, wakes, metrics, now, log } = base;
-  const { identity, credentials, events, payments, skillpay, catalog } = parts;
+  const { identity, credentials, events, payments, skillpay, catalog, live } = parts;
   const figures = createJobMetrics(metrics.registry);
   composeBillFigures(base);
   const { simulated, jobs } = config;
@@ -80,11 +81,15 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
     store,
     now,
     log,
-    lookForDue,
+    lookForDue: live.lookForDue,
     takeTask,
     planTask,
     pace,
     ...figures,
+    looked(lags) {
+      figures.looked(lags);
+      live.looked(lags);
+    },
     kinds: [
       { name: 'order', wokenBy: 'capture', rows: dueOrders(simulated), run: payments.checkOrder, ...asking },
       { name: 'refund', wokenBy: 'refund-check', rows: dueRefunds(simulated), run: payments.checkRefund, ...asking },
@@ -120,6 +125,7 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
     ],
   });
   figures.observe(scheduler);
+  live.observe(scheduler);
   wakes.wake = scheduler.wake;
   return scheduler;
 }

@@ -15,6 +15,7 @@ import * as events from './entities/events.ts';
 import * as identity from './entities/identity.ts';
 import * as orders from './entities/orders.ts';
 import { RefundEntity, RefundQuestionEntity } from './entities/refunds.ts';
+import { ReplicaEntity } from './entities/replicas.ts';
 import { RemovedOrdersEntity } from './entities/removed-orders.ts';
 import { CoinCallEntity } from './entities/coin-calls.ts';
 import { AgentPayEntity, SkillOrderEntity } from './entities/skillpay.ts';
@@ -183,6 +184,7 @@ const TABLES = {
   refundQuestions: RefundQuestionEntity,
   approvals: ApprovalEntity,
   removedOrders: RemovedOrdersEntity,
+  replicas: ReplicaEntity,
   coinCalls: CoinCallEntity,
   skillOrders: SkillOrderEntity,
   agentPays: AgentPayEntity,

@@ -24,7 +24,7 @@ export type Auth = 'none' | 'any-token' | AdminAuth | { readonly scope: string }
  */
 export type Accepts = 'json' | 'form' | 'multipart' | 'raw' | 'stream';
 
-/** Media types of an answer, each with the shape of its JSON, or with any text or bytes. */
+/** Media types of an answer, each with the shape of its JSON (of an event stream: of each message), or with any text or bytes. */
 export type MediaTypes = Readonly<Record<string, z.ZodType | 'text' | 'bytes'>>;
 
 /** How large files may be, and which member of the form may be several. */

@@ -4,6 +4,7 @@ import { type Admins, createAdmins } from './admins.ts';
 import { type ApiApps, createApiApps } from './api-apps.ts';
 import { type Audit, createAudit } from './audit.ts';
 import { anchorAudit } from './audit-anchor.ts';
+import { type ExportAudit, exportAudit } from './audit-export.ts';
 import type { AuditKeys } from './audit-keys.ts';
 import { type AuditKnowledge, type AuditPart, type AuditProof, verifyAuditChain } from './audit-proof.ts';
 import { createAuthenticators, type IdentityAuthenticators } from './authenticators.ts';
@@ -55,6 +56,7 @@ export interface Identity {
   oauth: OAuth;
   audit: Audit;
   auditLines(filter: AuditFilter): Promise<AuditRow[]>;
+  exportAudit: ExportAudit;
   verifyAudit(knowledge?: AuditKnowledge, part?: AuditPart): Promise<AuditProof>;
   /** For the jobs: puts a line of the newest key behind lines of other keys or none; resolves with the tip, undefined when there is none. */
   anchorAudit(): Promise<string | undefined>;
@@ -112,6 +114,7 @@ export function createIdentity(parts: IdentityParts): Identity {
     verifyAudit: (knowledge, part) => verifyAuditChain({ store, now }, queries, auditKeys, knowledge, part),
     anchorAudit: () => anchorAudit({ store, audit, auditKeys }),
     auditLines: (filter) => store.read((tx) => queries.auditLines(tx, filter)),
+    exportAudit: exportAudit({ store, queries, audit }),
     deleteExpiredRevocations: (goesOn) => queries.deleteExpiredRevocations(store, aMinuteAgo(), goesOn),
     deleteExpiredSessions: (goesOn) => queries.deleteExpiredSessions(store, aMinuteAgo(), goesOn),
   };

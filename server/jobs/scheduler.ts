@@ -27,6 +27,7 @@ export interface Sweep {
  * replica that commits a row which is due at once works it without waiting for its look.
  */
 export interface Scheduler {
+  readonly kinds: readonly DueKind[];
   /** A commit made a row due now; nothing happens before `start`. */
   wake(by: string, row: object): void;
   /** Works some kinds by hand, started or not. */
@@ -51,7 +52,7 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
   let timer: NodeJS.Timeout | undefined;
   let blindSince: Date | undefined;
   let looking: Promise<void> | undefined;
-  return { wake, sweep, busy, lanes, start, stop };
+  return { kinds, wake, sweep, busy, lanes, start, stop };
 
   function wake(by: string, row: object): void {
     if (state !== 'started') return;

@@ -16,6 +16,18 @@ const NO_SUCCESS: ReadonlySet<string> = new Set(['unknown', 'declined', 'refused
  * adapter) becomes `unknown`, so that a settle always follows. `known` spares the look-up of a channel at hand.
  */
 export async function ask<Said extends { kind: string }>(
+  ports: Pick<Ports, 'log' | 'channels' | 'asked'>,
+  order: OrderRow,
+  call: (channel: Channel) => Promise<Said>,
+  known?: Channel,
+): Promise<Said | Extract<Outcome, { kind: 'unknown' }>> {
+  const begun = performance.now();
+  const said = await askSafely(ports, order, call, known);
+  ports.asked?.({ payWay: order.payWay, isUnknown: said.kind === 'unknown', ms: performance.now() - begun });
+  return said;
+}
+
+async function askSafely<Said extends { kind: string }>(
   ports: Pick<Ports, 'log' | 'channels'>,
   order: OrderRow,
   call: (channel: Channel) => Promise<Said>,

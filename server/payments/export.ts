@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { feesOf } from '../db/queries/fees.ts';
 import { listOrders, openExceptions, type OrderFilter, type Position } from '../db/queries/orders.ts';
 import { noteDeed } from './follow-ups.ts';
-import { csvLine } from './csv.ts';
+import { csvLine } from '../csv.ts';
 import type { Asker, Ports } from './ports.ts';
 import { type OrderView, viewOrder } from './view.ts';
 

@@ -100,6 +100,7 @@ export function paymentOperations(ports: Ports) {
       viewDispute(await deeds.accept(asker, disputeNo, note, claim)),
     finishDispute: async (asker: Asker, disputeNo: string, result: ComplaintResult, claim?: KeyClaim) =>
       viewDispute(await deeds.finish(asker, disputeNo, result, claim)),
+    readException: reading.exception,
     exceptions: reading.exceptions,
     resolveException: async (asker: Asker, id: string, action: ExceptionAction, reason: string) =>
       viewException(await repairs.resolveException(asker, id, action, reason)),

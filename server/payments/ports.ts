@@ -117,6 +117,8 @@ export interface Ports {
   checkpoint: (name: string) => void;
   /** Keeps a message for the timeline; not a fact, and never waited for. */
   heard: (message: HeardMessage) => void;
+  /** Hears of every question to a channel: how long it took, and whether nobody knows what the channel did. */
+  asked?: ((call: { payWay: PayWay; isUnknown: boolean; ms: number }) => void) | undefined;
   /** Counts a fault for the metrics. */
   count: (name: string, labels?: Record<string, string>) => void;
 }

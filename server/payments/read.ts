@@ -91,6 +91,12 @@ export function readPayments({
         const page = rows.slice(0, limit);
         return { items: page.map(viewDispute), next: nextOf(rows.length > limit, page.at(-1), (row) => row.disputeNo) };
       }),
+    exception: (id: string) =>
+      store.read(async (tx) => {
+        const row = await tx.exceptions.find({ id });
+        if (!row) throw new NotFound('exception');
+        return viewException(row);
+      }),
     exceptions: (filter: ExceptionFilter, after: Position | undefined, limit: number) =>
       store.read(async (tx): Promise<PageOf<ReturnType<typeof viewException>>> => {
         const rows = await listExceptions(tx, filter, after, limit);

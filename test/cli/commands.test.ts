@@ -1,8 +1,5 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { createHmac } from 'node:crypto';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
@@ -10,7 +7,7 @@ import { CERT_ID } from '../../cli/commands/cert/view.ts';
 import { nouns } from '../../cli/commands/index.ts';
 import { makePlace, runPayctl, scripted } from '../support/cli.ts';
 import { problem } from '../support/fake-api.ts';
-import { eventRow, orderRow, signedCode } from '../support/fake-rows.ts';
+import { orderRow, signedCode } from '../support/fake-rows.ts';
 
 const PAY = ['pay', '--subject', 'Tea', '--amount', '1', '--pay-way', 'alipay'];
 const QUERY = 'GET /api/v1/console/payment/query/P202611210558007K2MQX9WBT';
@@ -130,50 +127,6 @@ test('order export writes a whole file or none', async (t) => {
   t.deepEqual((await readdir(place.folder)).toSorted(), ['contexts.json', 'credentials.json', 'out.csv']);
 });
 
-test('event listen forwards events signed like the real webhook, and goes on after the last one', async (t) => {
-  const place = await makePlace();
-  const received: { headers: Record<string, unknown>; body: string }[] = [];
-  let answers = 500;
-  const receiver = createServer((request, response) => {
-    let body = '';
-    request.on('data', (part) => (body += part));
-    request.on('end', () => {
-      received.push({ headers: request.headers, body });
-      response.writeHead(answers).end();
-      answers = 200;
-    });
-  });
-  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => Promise.all([place.close(), receiver.close()]));
-  const key = Buffer.from('0123456789abcdef01234567');
-  await writeFile(join(place.folder, 'hook.secret'), `whsec_${key.toString('base64')}\n`);
-  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
-  const { code, stderr } = await place.payctl([
-    'event',
-    'listen',
-    '--since',
-    '2h',
-    '--count',
-    '2',
-    '--forward-to',
-    url,
-    '--secret-file',
-    'hook.secret',
-    '-o',
-    'jsonl',
-  ]);
-  t.is(code, 0, stderr);
-  t.is(received.length, 3, 'one refused, then two taken');
-  const { headers, body } = received[1]!;
-  t.deepEqual(JSON.parse(body), eventRow);
-  const text = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`;
-  t.is(headers['webhook-signature'], `v1,${createHmac('sha256', key).update(text).digest('base64')}`);
-  const streams = place.api.seen.filter(({ path }) => path.endsWith('/stream'));
-  t.truthy(streams[0]?.query['since']);
-  t.is(streams[1]?.headers['last-event-id'], '7');
-  t.is(streams[1]?.query['since'], undefined);
-});
-
 test('skillpay: an offer shows how to pay; redeeming unpaid is exit 1', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
@@ -212,23 +165,6 @@ test('skillpay verify-code: genuine is 0; another key, algorithm, type or a chan
     t.is((await check(signedCode({ outTradeNo: 'X1' }, header))).code, 1);
   }
   t.is((await check('not a code')).code, 2);
-});
-
-test('channel set asks field by field on a terminal, secrets hidden; left out keeps its value', async (t) => {
-  const place = await makePlace();
-  t.teardown(() => place.close());
-  const prompts = scripted({ '--file': '' }, '');
-  t.is(
-    (
-      await place.payctl(['channel', 'set', 'alipay'], {
-        prompts: { ...prompts, text: async () => '2021', secret: async () => '' },
-      })
-    ).code,
-    0,
-  );
-  const written = place.api.seen.find(({ path, method }) => method === 'POST' && path.endsWith('/config/alipay'));
-  t.deepEqual(written?.body, { mode: 'simulator', appId: '2021' });
-  t.is((await place.payctl(['channel', 'set', 'alipay'])).code, 2);
 });
 
 test('the channel test that fails is exit 1 and names the credential', async (t) => {
@@ -285,39 +221,6 @@ test('the bash completion completes nouns, verbs, flags and the words of flags',
   t.is(await complete('order', 'list', '--st'), '--status');
   t.is(await complete('order', 'list', '--status', 'pa'), 'paid partially_refunded');
   t.is(await complete('app', 'list', '-o', 'js'), 'json jsonl');
-});
-
-test('event listen misses nothing that happens between two connections, even before the first event', async (t) => {
-  const place = await makePlace();
-  t.teardown(() => place.close());
-  let connections = 0;
-  place.api.on('GET /api/v1/events/stream', () => {
-    connections += 1;
-    const text = connections === 1 ? ': nothing yet\n\n' : `id: 8\ndata: ${JSON.stringify(eventRow)}\n\n`;
-    return { headers: { 'content-type': 'text/event-stream' }, text };
-  });
-  const { code } = await place.payctl(['event', 'listen', '--count', '1', '-q']);
-  t.is(code, 0);
-  t.deepEqual(
-    place.api.seen.map(({ query }) => query['since']),
-    [undefined, '2026-11-21T06:05:00.000Z'],
-  );
-});
-
-test('event listen ends with exit 7 and the cursor when the receiver stays away', async (t) => {
-  const place = await makePlace();
-  t.teardown(() => place.close());
-  const { code, stderr } = await place.payctl([
-    'event',
-    'listen',
-    '--after',
-    '6',
-    '--forward-to',
-    'http://127.0.0.1:9/',
-  ]);
-  t.is(code, 7);
-  t.regex(stderr, /did not accept event evt_5f0c2b6e8a179d3f01935b2e: connection refused/);
-  t.regex(stderr, /next: payctl event listen --after 6/);
 });
 
 test('audit: all checks passed is 0; a violation is 1 and is named', async (t) => {

@@ -16,7 +16,7 @@ for (const command of leaves(program)) {
 
 /** These write what they were asked for as it is (files, PEM, scripts, lines of a stream), or run until they are stopped. */
 const RAW =
-  /^payctl (completion|help|order export|bill export|cert download|event listen|mcp|server start|simulator start)\b/;
+  /^payctl (completion|help|order export|bill export|audit-log export|cert download|event listen|top|mcp|server start|simulator start)\b/;
 
 for (const command of leaves(program)) {
   const path = commandPath(command);

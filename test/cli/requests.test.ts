@@ -38,6 +38,30 @@ const CASES: [line: string, request: string, body?: unknown][] = [
     { revokeTokens: true },
   ],
   ['app revoke-tokens app_1 -y', 'POST /api/v1/api-apps/app_1/revoke-tokens'],
+  [
+    'app webhook set app_1 --url https://shop.example/h --types order.paid,order.closed',
+    'PUT /api/v1/api-apps/app_1/webhook',
+    { url: 'https://shop.example/h', types: ['order.paid', 'order.closed'] },
+  ],
+  [
+    'app webhook set app_1 --types all --enabled false',
+    'PUT /api/v1/api-apps/app_1/webhook',
+    { types: [], enabled: false },
+  ],
+  ['app webhook get app_1', 'GET /api/v1/api-apps/app_1/webhook'],
+  ['app webhook test app_1', 'POST /api/v1/api-apps/app_1/webhook/test'],
+  [
+    'app webhook rotate app_1 --grace 1h -y -o env',
+    'POST /api/v1/api-apps/app_1/webhook/rotate-secret',
+    { graceSeconds: 3600 },
+  ],
+  ['app webhook rotate app_1 --confirm app_1 -o json', 'POST /api/v1/api-apps/app_1/webhook/rotate-secret', {}],
+  [
+    'app webhook deliveries app_1 --state failed --event evt_1 --limit 5',
+    'GET /api/v1/api-apps/app_1/webhook/deliveries?state=failed&eventId=evt_1&limit=5',
+  ],
+  ['app webhook resend app_1 --event evt_1 -y', 'POST /api/v1/events/evt_1/resend'],
+  ['app webhook resend app_1 --failed -y', 'POST /api/v1/events/evt_5f0c2b6e8a179d3f01935b2e/resend'],
   ['app delete app_1 --confirm app_1', 'DELETE /api/v1/api-apps/app_1'],
   ['admin list', 'GET /api/v1/admins'],
   [
@@ -137,6 +161,13 @@ const CASES: [line: string, request: string, body?: unknown][] = [
   ['approval get R1', 'GET /api/v1/approvals/R1'],
   ['approval approve R1 --confirm R1', 'POST /api/v1/approvals/R1/approve'],
   ['approval reject R1 --reason no -y', 'POST /api/v1/approvals/R1/reject', { reason: 'no' }],
+  ['exception get 42', 'GET /api/v1/exceptions/42'],
+  [
+    'audit-log list --actor alice --action app.create --target app_1 --since 2026-11-01',
+    'GET /api/v1/audit-log?actor=alice&action=app.create&target=app_1&createdFrom=2026-11-01T00:00:00.000Z',
+  ],
+  ['audit-log export --actor alice --format ndjson', 'GET /api/v1/audit-log/export?actor=alice&format=ndjson'],
+  [`audit-log verify --tip ${'a'.repeat(64)}`, `GET /api/v1/books?tip=${'a'.repeat(64)}&only=audit-log`],
   ['exception list --state open', 'GET /api/v1/exceptions?state=open'],
   [
     'exception resolve 42 --action acknowledge --reason ok --confirm 42',
@@ -200,6 +231,7 @@ const CASES: [line: string, request: string, body?: unknown][] = [
     { userId: 'u-1', amount: -5, reason: 'twice' },
   ],
   ['event list --types order.paid,order.closed', 'GET /api/v1/events?types=order.paid%2Corder.closed'],
+  ['top --count 1', 'GET /api/v1/live'],
   ['event resend evt_1', 'POST /api/v1/events/evt_1/resend'],
   ['skillpay get X1 --app app_1 --secret-file pw', 'GET /api/v2/skillpay/query/X1'],
   [

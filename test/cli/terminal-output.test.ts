@@ -12,13 +12,16 @@ import { ATTACK, drawnByOthers, hostile } from '../support/hostile.ts';
 const NOTHING_OF_OTHERS =
   / delete$| session end$|^payctl (api$|bootstrap|completion|config|context|help|keys|logout|server|simulator start|version|open)/;
 
+/** With lines instead of a screen, payctl top alone goes on until it is stopped. */
+const ASKS_FOR_FORMAT = /(-o|--json|--content) ?|^payctl top$/;
+
 for (const command of leaves(program)) {
   const path = commandPath(command);
   test(`on a terminal everything is visible text: ${path}`, async (t) => {
     let printed = 0;
     const lines = examplesOf(command);
     for (const line of lines) {
-      for (const format of /(-o|--json|--content) ?/.test(line) ? [undefined] : [undefined, ...FORMATS]) {
+      for (const format of ASKS_FOR_FORMAT.test(line) ? [undefined] : [undefined, ...FORMATS]) {
         const more = ['--color', 'never', '--debug', ...(format ? ['-o', format] : [])];
         const run = await runExample(t, line.replace(/ [|>].*/, ''), more, {
           terminal: 200,

@@ -1,7 +1,7 @@
 import type { Import, Source } from './sources.ts';
 
 /** The operations and records that know nothing of HTTP, databases and channels. */
-export const inside = ['payments', 'skillpay', 'identity', 'catalog', 'credentials', 'events'] as const;
+export const inside = ['payments', 'skillpay', 'identity', 'catalog', 'credentials', 'events', 'live'] as const;
 
 interface Rule {
   /** Which files it is about. */
@@ -19,13 +19,16 @@ interface Rule {
 const anInside = new RegExp(`^server/(${inside.join('|')})/`);
 const errorCodes = /^server\/error-codes\//;
 /** What everybody may use: of ours it imports the table of error codes at most. */
-const errors = /^server\/(errors\.ts$|folder-lock\.ts$|addresses\.ts$|error-codes\/)/;
+const errors = /^server\/(errors\.ts$|folder-lock\.ts$|addresses\.ts$|csv\.ts$|error-codes\/)/;
 const money = /^server\/payments\/(channel|money)\.ts$/;
 /** How numbers of refunds are made and read. */
 const numbers = /^server\/payments\/numbers\.ts$/;
-/** The rooms above payments: what they sell is paid as orders. */
-const upstairs = /^(skillpay|catalog)$/;
-const payments = /^server\/payments\//;
+/** What a room stands on: what skillpay and catalog sell is paid as orders, and live shows the event log. */
+const below: Readonly<Record<string, RegExp>> = {
+  skillpay: /^server\/payments\//,
+  catalog: /^server\/payments\//,
+  live: /^server\/events\//,
+};
 const belowPayments = /^server\/(payments|identity|credentials|events)\//;
 /** The Idempotency-Key from the header to the intent: the edge runs it, every operation claims by it. */
 const idempotency = /^server\/payments\/idempotency\.ts$/;
@@ -43,7 +46,14 @@ const rules: readonly Rule[] = [
   { files: errors, ours: [errors, errorCodes] },
   ...inside.map((folder) => ({
     files: new RegExp(`^server/${folder}/`),
-    ours: [errors, new RegExp(`^server/${folder}/`), upstairs.test(folder) ? payments : money, idempotency, queries],
+    ours: [
+      errors,
+      new RegExp(`^server/${folder}/`),
+      money,
+      ...(below[folder] ? [below[folder]] : []),
+      idempotency,
+      queries,
+    ],
     types: [folder === 'payments' ? belowPayments : anInside, /^server\/(db|outgoing)\//],
     never: [koa, database],
   })),

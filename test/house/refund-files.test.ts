@@ -8,8 +8,8 @@ const SERVER = new URL('../../server/', import.meta.url).href;
 /** Files with a named function that one refund runs; server/README.md says what they are. */
 const MOST = 41;
 
-/** Messages are written a moment later, beside whatever comes then. */
-const LATER = /^(db\/queries|compose)\/messages\.ts$/;
+/** Messages are written a moment later, beside whatever comes then; what counts the calls for the live feed only listens. */
+const BESIDE = /^(db\/queries|compose)\/messages\.ts$|^live\/calls\.ts$/;
 
 test('who follows a refund opens few files: what is always read together stands together', async (t) => {
   const service = await startService(t);
@@ -40,7 +40,7 @@ test('who follows a refund opens few files: what is always read together stands 
 /** The file and its functions that ran, if any has a name: those that have none are steps of one that has. */
 function namedOf({ url, functions }: Profiler.ScriptCoverage): string[] {
   const file = url.startsWith(SERVER) ? url.slice(SERVER.length) : 'simulator/';
-  if (file.startsWith('simulator/') || LATER.test(file)) return [];
+  if (file.startsWith('simulator/') || BESIDE.test(file)) return [];
   const names = functions
     .flatMap(({ functionName, ranges }) => (ranges[0]?.count ? [functionName] : []))
     .filter(Boolean);

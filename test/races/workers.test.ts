@@ -1,7 +1,9 @@
 import test from 'ava';
 import { createServer } from 'node:net';
+import { firstAdmin } from '../support/admin.ts';
 import { listenOnFreePort } from '../support/free-port.ts';
 import { inParallel } from '../support/counts.ts';
+import { messagesIn, reading } from '../support/reading.ts';
 import { type Merchant, startService, until } from '../support/service.ts';
 import { startWorkers, type Workers } from '../support/workers.ts';
 
@@ -52,9 +54,9 @@ function load(shop: Merchant, { url }: Workers): Load {
   }
 }
 
-test('two workers serve one address, and their figures are one', async (t) => {
+test('two workers serve one address, their figures are one, and each reports itself to who follows at one of them', async (t) => {
   t.timeout(180_000);
-  const { shop, workers } = await open(t);
+  const { service, shop, workers } = await open(t);
   t.is(new Set(workers.pids()).size, 2);
   const sent = 40;
   const placed = await inParallel(sent, 8, async (turn) =>
@@ -70,8 +72,23 @@ test('two workers serve one address, and their figures are one', async (t) => {
   };
   await until('all are counted', async () => (await counted()).requests === sent);
   t.regex((await counted()).text, /^jobs_last_look_timestamp_seconds \d/m);
+  const { token } = await firstAdmin(service);
+  const live = await reading(workers, token, '/api/v1/live');
+  const reported = (text: string) => messagesIn(text).findLast(({ data }) => data.replicas)?.data.replicas ?? [];
+  const text = await live.until((one) => reported(one).length === 2);
+  t.deepEqual(
+    reported(text)
+      .map(({ pid }: { pid: number }) => pid)
+      .toSorted(),
+    workers.pids().toSorted(),
+  );
+  t.deepEqual(
+    reported(text).map(({ worker }: { worker: number }) => worker),
+    [1, 2],
+  );
   workers.signal('SIGTERM');
   t.is((await workers.ended).code, 0);
+  await live.ended();
   t.deepEqual(workers.pids(), []);
 });
 

@@ -32,6 +32,7 @@ export function fakeRows(due: FakeRow[] = []): FakeRows {
     beforeAnswer: () => {},
     rows: {
       oldestLag: 'null',
+      dueCount: '0',
       async lanes() {
         const found = [...new Set(fake.due.map(({ lane }) => lane))];
         await fake.beforeAnswer();

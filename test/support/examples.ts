@@ -94,7 +94,7 @@ export async function runExample(
   });
 }
 
-/** Examples that show a secret on the screen make sense on a terminal only. */
+/** Examples that show a secret on the screen, or need the whole of it, make sense on a terminal only. */
 function needsTerminal(line: string): boolean {
-  return /^payctl (app create|second-factor enable)$/.test(line);
+  return /^payctl (app create|second-factor enable|top)$/.test(line);
 }

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { eventRow, samples, type Seen } from './fake-rows.ts';
 import { listenOnFreePort } from './free-port.ts';
+import { messageOf } from './live-server.ts';
 
 /** An answer of the fake service. */
 export interface FakeAnswer {
@@ -9,6 +10,8 @@ export interface FakeAnswer {
   body?: unknown;
   /** Sent instead of a JSON body; `null` cuts the connection. */
   text?: string | null;
+  /** The answer does not end: an event stream on which nothing more comes. */
+  stays?: boolean;
 }
 
 /** What a test puts in the place of the common behaviour. */
@@ -79,7 +82,7 @@ function parse(text: string): unknown {
   }
 }
 
-function send(response: ServerResponse, { status = 200, headers = {}, body, text }: FakeAnswer): void {
+function send(response: ServerResponse, { status = 200, headers = {}, body, text, stays }: FakeAnswer): void {
   if (text === null) return void response.destroy();
   response.writeHead(status, {
     'content-type': 'application/json',
@@ -87,7 +90,9 @@ function send(response: ServerResponse, { status = 200, headers = {}, body, text
     date: FAKE_DATE,
     ...headers,
   });
-  response.end(text ?? (body === undefined ? '' : JSON.stringify(body)));
+  const content = text ?? (body === undefined ? '' : JSON.stringify(body));
+  if (stays) response.write(content);
+  else response.end(content);
 }
 
 function stop(server: Server): Promise<void> {
@@ -106,11 +111,11 @@ function common(request: Seen): FakeAnswer {
   if (!found) return problem(404, 'not_found', 'The resource was not found.');
   if (request.method === 'DELETE') return { status: 204 };
   const answer = found[1](request);
-  if (answer === 'stream') return eventStream();
+  if (answer === 'stream') return eventStream(`id: 7\nevent: order.paid\ndata: ${JSON.stringify(eventRow)}\n\n`);
+  if (answer === 'live') return eventStream(messageOf('snapshot', 0, 3));
   return { status: request.method === 'POST' && found[2] ? 201 : 200, body: answer };
 }
 
-function eventStream(): FakeAnswer {
-  const text = `: hello\n\nid: 7\nevent: order.paid\ndata: ${JSON.stringify(eventRow)}\n\n`;
-  return { headers: { 'content-type': 'text/event-stream' }, text };
+function eventStream(messages: string): FakeAnswer {
+  return { headers: { 'content-type': 'text/event-stream' }, text: `: hello\n\n${messages}` };
 }

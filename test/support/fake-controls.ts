@@ -1,5 +1,7 @@
+import { listOf } from './fake-list.ts';
+
 /** A refund that waits for a second administrator, as the fake service shows it. */
-export const approvalRow = {
+const approvalRow = {
   refundNo: 'R1',
   orderNo: 'P1',
   clientId: 'app_1',
@@ -17,7 +19,7 @@ export const approvalRow = {
 };
 
 /** A limit of an application, as the fake service shows it. */
-export const limitRow = {
+const limitRow = {
   currency: 'CNY',
   limit: 'perDay',
   allowed: 1000,
@@ -25,3 +27,28 @@ export const limitRow = {
   left: 880,
   resetsAt: '2026-11-21T16:00:00.000Z',
 };
+
+/** A line of the audit log, as the fake service shows it. */
+const auditRow = {
+  id: '812',
+  at: '2026-11-21T06:00:00.000Z',
+  actorKind: 'admin',
+  actor: 'alice',
+  action: 'app.create',
+  target: 'app_1',
+  before: null,
+  after: { name: 'shop' },
+  ip: '192.0.2.7',
+  requestId: '3d0f6a52-51c3-4a8e-9f0e-6a1d7c2b9e44',
+  previousHash: 'b'.repeat(64),
+  hash: 'a'.repeat(64),
+};
+
+/** What the fake service answers about approvals, limits and the audit log. */
+export const controlSamples: [RegExp, () => unknown][] = [
+  [/^\/api\/v1\/api-apps\/[^/]+\/limits$/, () => ({ data: [limitRow] })],
+  [/^\/api\/v1\/approvals$/, () => listOf(approvalRow)],
+  [/^\/api\/v1\/approvals\//, () => ({ data: approvalRow })],
+  [/^\/api\/v1\/audit-log\/export$/, () => 'id\n'],
+  [/^\/api\/v1\/audit-log$/, () => listOf(auditRow)],
+];

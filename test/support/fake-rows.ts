@@ -1,7 +1,8 @@
-import { approvalRow, limitRow } from './fake-controls.ts';
+import { controlSamples } from './fake-controls.ts';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { billSamples } from './fake-bills.ts';
 import { identitySamples } from './fake-identity.ts';
+import { webhookSamples } from './fake-webhooks.ts';
 import { listOf, type Row, type Seen } from './fake-list.ts';
 
 export type { Seen } from './fake-list.ts';
@@ -121,12 +122,14 @@ const configRow: Row = {
   appPrivateKey: '***',
   updatedAt: '2026-11-20T10:00:00.000Z',
 };
-const schema = {
+/** What a channel wants to know, without certificates. */
+export const schema: Row = {
   payWay: 'alipay',
   modes: ['simulator', 'sandbox', 'live'],
   fields: [
-    { name: 'appId', label: 'App ID', secret: false, requiredIn: ['live'], help: '' },
-    { name: 'webhookKey', label: 'Key', secret: true, requiredIn: [], help: '' },
+    { name: 'appId', label: 'App ID', secret: false, requiredIn: ['live'], pattern: '^\\d{4,32}$', help: 'Digits.' },
+    { name: 'clientId', label: 'Client ID', secret: false, requiredIn: [], pattern: null, help: '' },
+    { name: 'key', label: 'Key', secret: true, requiredIn: [], pattern: null, help: '' },
   ],
 };
 const certRow: Row = {
@@ -217,7 +220,8 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
       method === 'POST' ? { data: { ...appRow, ...(body as Row), client_secret: SECRET } } : listOf(appRow),
     true,
   ],
-  [/^\/api\/v1\/api-apps\/[^/]+\/limits$/, () => ({ data: [limitRow] })],
+  ...webhookSamples,
+  ...controlSamples,
   [/^\/api\/v1\/api-apps\//, merged(appRow)],
   [
     /^\/api\/v1\/orders\/[^/]+\/explain$/,
@@ -279,8 +283,6 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   ...billSamples,
   [/^\/api\/v1\/refunds$/, () => listOf(refundRow)],
   [/^\/api\/v1\/refunds\//, () => ({ data: refundRow })],
-  [/^\/api\/v1\/approvals$/, () => listOf(approvalRow)],
-  [/^\/api\/v1\/approvals\//, () => ({ data: approvalRow })],
   [/^\/api\/v1\/exceptions$/, () => listOf(exceptionRow)],
   [/^\/api\/v1\/exceptions\//, () => ({ data: { ...exceptionRow, status: 'resolved' } })],
   [/^\/api\/v1\/payment\/config\/list$/, () => listOf(configRow)],
@@ -306,6 +308,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   [/^\/api\/v1\/coins\/[^/]+\/entries$/, () => listOf({ id: 'e-1', userId: 'u-1', amount: 66 })],
   [/^\/api\/v1\/coins\//, merged({ code: 'gold', name: 'Gold', enabled: true, clawback: 'refuse' })],
   [/^\/api\/v1\/events\/stream$/, () => 'stream'],
+  [/^\/api\/v1\/live$/, () => 'live'],
   [/^\/api\/v1\/events$/, () => listOf(eventRow)],
   [/^\/api\/v1\/events\//, () => ({ data: eventRow })],
   [/^\/api\/v1\/skillpay\/agent-pay\/test$/, () => ({ data: { ok: true, message: 'PAY_DATA_UNKNOWN' } })],

@@ -53,7 +53,11 @@ const UNAUDITED: Readonly<Record<string, string>> = {
 };
 
 /** They hand out the data of all payers. */
-const EXPORTS: ReadonlySet<string> = new Set(['GET /api/v1/orders/export', 'GET /api/v1/bills/{billNo}/lines']);
+const EXPORTS: ReadonlySet<string> = new Set([
+  'GET /api/v1/orders/export',
+  'GET /api/v1/bills/{billNo}/lines',
+  'GET /api/v1/audit-log/export',
+]);
 
 /** Beside what writes, the exports. */
 function isWrite(route: Route): boolean {

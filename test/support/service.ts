@@ -214,7 +214,8 @@ export async function request(
     body: isSent ? (body as FormData) : isJson ? JSON.stringify(body) : undefined,
   });
   const text = await answer.text();
-  const read = text.startsWith('{') ? JSON.parse(text) : text;
+  // Several lines of JSON are no JSON.
+  const read = text.startsWith('{') && !text.includes('\n{') ? JSON.parse(text) : text;
   await requireDeclared(method, path, read);
   return { status: answer.status, headers: answer.headers, body: read };
 }

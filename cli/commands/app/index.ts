@@ -7,6 +7,7 @@ import { LIMITS } from './limits.ts';
 import { app } from './resource.ts';
 import * as revokeTokens from './revoke-tokens.ts';
 import * as rotateSecret from './rotate-secret.ts';
+import * as webhook from './webhook/index.ts';
 
 /** Adds the verbs of `app`. */
 export function define(noun: Command, context: ContextOf): void {
@@ -34,6 +35,7 @@ export function define(noun: Command, context: ContextOf): void {
   });
   rotateSecret.define(noun, context);
   revokeTokens.define(noun, context);
+  webhook.define(noun, context);
   addDelete(noun, context, app, [
     'payctl app delete app_7Kd2mQxW9bTzR4vLp1Ns',
     'payctl app delete app_7Kd2mQxW9bTzR4vLp1Ns --confirm app_7Kd2mQxW9bTzR4vLp1Ns',

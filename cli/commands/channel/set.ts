@@ -1,14 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import type { Query } from '../../api-client.ts';
 import type { Context, ContextOf } from '../../context.ts';
-import { CliError, EXIT, FlagRequired, UsageError } from '../../errors.ts';
+import { CliError, codeOf, EXIT, UsageError } from '../../errors.ts';
 import { changes, examples } from '../../options.ts';
 import { projectFlag, segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
 import { readSecretText } from '../../secrets.ts';
 import type { Row } from '../../values.ts';
+import { askFields } from './ask.ts';
 import { printConfig } from './registrations.ts';
+import { checkFields, readSchema } from './schema.ts';
 import { channel } from './view.ts';
 
 /** The flags of `channel set`. */
@@ -22,7 +25,9 @@ export function define(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun
       .command('set')
-      .description('Configure a channel from a TOML or JSON file, or interactively. Omitted fields keep their values.')
+      .description(
+        'Configure a channel from a TOML or JSON file, or interactively: every field with its help, checked at once. Omitted fields keep their values.',
+      )
       .argument('<payWay>'),
   );
   command.option(
@@ -41,9 +46,7 @@ export function define(noun: Command, context: ContextOf): void {
 export async function run(context: Context, payWay: string, flags: SetFlags): Promise<void> {
   const path = `${channel.path}/${segment(payWay)}`;
   const query = flags.project === undefined ? {} : { project: flags.project };
-  const body = flags.file
-    ? await readFields(resolve(context.terminal.cwd, flags.file))
-    : await askFields(context, path, query);
+  const body = flags.file ? await readChecked(context, path, query, flags.file) : await askFields(context, path, query);
   const isLive = body['mode'] === 'live';
   // Every value may be a secret here; what may be shown is only which fields are set.
   const shown = Object.fromEntries(
@@ -107,61 +110,36 @@ async function registerForComplaints(
   );
 }
 
-/** Reads the fields of a configuration from a file; `{ file = "…" }` names a file whose text is the value. */
-export async function readFields(file: string): Promise<Row> {
+/** Reads the fields from a file, and checks them by what the channel wants to know. */
+async function readChecked({ api, terminal }: Context, path: string, query: Query, file: string): Promise<Row> {
+  const fields = await readFields(resolve(terminal.cwd, file), file);
+  checkFields(fields, await readSchema(api, path, query), file);
+  return fields;
+}
+
+/** Reads the fields of a configuration from a file; `{ file = "…" }` names a file whose text is the value. Faults name the file as `shown`, and the field. */
+export async function readFields(file: string, shown: string): Promise<Row> {
   const text = await readFile(file, 'utf8');
-  const fields: Row = file.endsWith('.json') ? (JSON.parse(text) as Row) : (await import('smol-toml')).parse(text);
+  const { parse } = file.endsWith('.json') ? JSON : await import('smol-toml');
+  let fields: Row;
+  try {
+    fields = parse(text) as Row;
+  } catch (error) {
+    throw new UsageError(`${shown}: ${error instanceof Error ? error.message.trim() : String(error)}`);
+  }
   const folder = resolve(file, '..');
-  const entries = Object.entries(fields).map(async ([name, value]) => [name, await valueOf(value, folder)] as const);
+  const entries = Object.entries(fields).map(
+    async ([name, value]) => [name, await valueOf(value, folder, `${shown}: ${name}`)] as const,
+  );
   return Object.fromEntries(await Promise.all(entries));
 }
 
-async function valueOf(value: unknown, folder: string): Promise<unknown> {
+async function valueOf(value: unknown, folder: string, where: string): Promise<unknown> {
   if (typeof value !== 'object' || value === null) return value;
   const { file } = value as { file?: unknown };
-  if (typeof file !== 'string') throw new UsageError('A field must be a string, a number or { file = "…" }.');
-  return readSecretText(await readFile(resolve(folder, file), 'utf8'), file);
-}
-
-interface SchemaField {
-  name: string;
-  label?: string;
-  secret?: boolean;
-  requiredIn?: readonly string[];
-  help?: string;
-}
-
-async function askFields({ api, prompts, terminal }: Context, path: string, query: { project?: string }): Promise<Row> {
-  if (!prompts.possible) throw new FlagRequired('--file');
-  const schema = (await api.get(`${path}/schema`, query)) as {
-    modes?: string[];
-    fields?: SchemaField[];
-    certKinds?: { kind: string; label?: string }[];
-  };
-  const mode = await prompts.choose(
-    { message: 'Mode', flag: '--file' },
-    (schema.modes ?? ['simulator', 'live']).map((value) => ({ value })),
-  );
-  const body: Row = { mode };
-  for (const field of schema.fields ?? []) {
-    const answer = await askField(prompts, field, mode);
-    if (answer !== '') body[field.name] = answer;
-  }
-  for (const { kind, label } of schema.certKinds ?? []) {
-    const file = await prompts.text({
-      message: `PEM file for ${label ?? kind} (leave empty to keep the current value)`,
-      flag: '--file',
-    });
-    if (file !== '') body[kind] = readSecretText(await readFile(resolve(terminal.cwd, file), 'utf8'), file);
-  }
-  return body;
-}
-
-async function askField(prompts: Context['prompts'], field: SchemaField, mode: string): Promise<string> {
-  const needed = field.requiredIn?.includes(mode) ? 'required; ' : '';
-  const question = {
-    message: `${field.label ?? field.name} (${needed}leave empty to keep the current value)`,
-    flag: '--file',
-  };
-  return field.secret ? prompts.secret(question) : prompts.text(question);
+  if (typeof file !== 'string') throw new UsageError(`${where} must be a string, a number or { file = "…" }.`);
+  const text = await readFile(resolve(folder, file), 'utf8').catch((error: unknown) => {
+    throw new UsageError(`${where}: ${file} cannot be read (${codeOf(error) ?? String(error)}).`);
+  });
+  return readSecretText(text, `${where}: ${file}`);
 }

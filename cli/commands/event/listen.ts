@@ -1,14 +1,13 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
-import { Cancelled, CliError, EXIT, UsageError, codeOf } from '../../errors.ts';
+import { Cancelled, CliError, EXIT, UsageError } from '../../errors.ts';
+import { followStream } from '../../follow-stream.ts';
 import { examples, instant, integer, list } from '../../options.ts';
 import { readSecretFile } from '../../secrets.ts';
-import { readMessages, type StreamMessage } from '../../sse.ts';
 import type { Row } from '../../values.ts';
-import { forward } from './forward.ts';
-import { EVENTS, VIEW } from './view.ts';
+import { createForward, type Forward } from './forward.ts';
+import { EVENTS, FOLLOWED, VIEW } from './view.ts';
 
 /** The flags of `event listen`. */
 export interface ListenFlags {
@@ -26,7 +25,7 @@ export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('listen')
     .description(
-      'Print events as they occur. With --forward-to, deliver them to a URL like a webhook; after a lost connection it resumes after the last delivered event.',
+      'Print events as they occur. With --forward-to, deliver them to a URL like a webhook, and wait for it while it refuses connections; after a lost connection it resumes after the last delivered event.',
     );
   command
     .option('--forward-to <url>', 'POST each event to this URL, signed like a webhook')
@@ -43,75 +42,46 @@ export function define(noun: Command, context: ContextOf): void {
   ).action((flags: ListenFlags) => run(context(), flags));
 }
 
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 15_000;
-
-/** How far we are. */
-interface Progress {
-  /** Cursor of the last event that was dealt with. */
-  after: string | undefined;
-  /** Where to begin as long as there is no cursor: never later than the start of the command. */
-  since: string | undefined;
-  left: number;
-  pause: number;
-}
-
 /** Follows the stream until it is cancelled; a broken connection is taken up where it ended. */
 export async function run(context: Context, flags: ListenFlags): Promise<void> {
   const { terminal, print } = context;
-  const secret = flags.forwardTo ? await signingSecret(context, flags) : '';
+  // One secret for the whole run, whatever becomes of connections.
+  const forward = flags.forwardTo === undefined ? undefined : await openForward(context, flags, flags.forwardTo);
   const begun = terminal.now().toISOString();
-  const progress: Progress = {
-    after: flags.after,
-    since: flags.since,
-    left: flags.count ?? Number.POSITIVE_INFINITY,
-    pause: FIRST_PAUSE_MS,
-  };
-  while (progress.left > 0 && !terminal.out.closed) {
-    try {
-      await follow(context, flags, progress, secret);
-    } catch (error) {
-      if (!isBreak(error, terminal.signal)) throw explained(error, terminal.signal, progress.after);
-      await print.note('Connection lost; reconnecting.');
-    }
-    // What happens while nobody is connected must not be missed, even before the first event.
-    progress.since ??= begun;
-    if (progress.left > 0 && !terminal.out.closed) await pauseFor(terminal.signal, progress);
-  }
-}
-
-/** One connection, until it ends or enough was seen. */
-async function follow(context: Context, flags: ListenFlags, progress: Progress, secret: string): Promise<void> {
-  const stream = await open(context, flags, progress);
-  await context.print.note('Ready. Waiting for events (Ctrl-C to stop).');
-  progress.pause = FIRST_PAUSE_MS;
-  for await (const message of readMessages(stream)) {
-    if (message.event === 'error') throw refused(message.data);
-    if (message.data !== '') {
-      await handle(context, flags, message, secret);
-      progress.left -= 1;
-    }
-    progress.after = message.id || progress.after;
-    if (progress.left <= 0 || context.terminal.out.closed) return;
-  }
-}
-
-function open({ api }: Context, flags: ListenFlags, { after, since }: Progress) {
-  const begin = after === undefined ? { since } : {};
-  const headers = { accept: 'text/event-stream', ...(after === undefined ? {} : { 'last-event-id': after }) };
-  return api.stream({
-    method: 'GET',
+  let { after, since } = flags;
+  let left = flags.count ?? Number.POSITIVE_INFINITY;
+  let shown = 0;
+  const stream = {
     path: `${EVENTS}/stream`,
-    query: { types: flags.types, clientId: flags.app, ...begin },
-    headers,
-  });
-}
-
-/** Whether the connection or the server went away, so that another try makes sense. */
-function isBreak(error: unknown, signal: AbortSignal): boolean {
-  if (signal.aborted) return false;
-  if (error instanceof CliError) return error.exitCode === EXIT.tryAgain && error.code !== 'forward_failed';
-  return codeOf(error) !== undefined;
+    after,
+    query: (from: string | undefined) => ({
+      types: flags.types,
+      clientId: flags.app,
+      ...(from === undefined ? { since } : {}),
+    }),
+  };
+  const ears = {
+    connected: () => print.note('Ready. Waiting for events (Ctrl-C to stop).'),
+    async lost() {
+      await print.note('Connection lost; reconnecting.');
+      // What happens while nobody is connected must not be missed, even before the first event.
+      since ??= begun;
+    },
+  };
+  try {
+    for await (const { id, data } of followStream({ ...context, signal: terminal.signal }, stream, ears)) {
+      if (data !== '') {
+        const event = readEvent(data);
+        await show(context, event, shown++);
+        if (forward) await forward(String(event['id'] ?? id), webhookBody(event));
+        left -= 1;
+      }
+      after = id || after;
+      if (left <= 0 || terminal.out.closed) return;
+    }
+  } catch (error) {
+    throw explained(error, terminal.signal, after);
+  }
 }
 
 function explained(error: unknown, signal: AbortSignal, after: string | undefined): unknown {
@@ -121,29 +91,19 @@ function explained(error: unknown, signal: AbortSignal, after: string | undefine
   return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
 }
 
-async function pauseFor(signal: AbortSignal, progress: Progress): Promise<void> {
-  await wait(progress.pause, undefined, { signal }).catch((error: unknown) => {
-    throw explained(error, signal, progress.after);
-  });
-  progress.pause = Math.min(progress.pause * 2, LONGEST_PAUSE_MS);
+/** One heading, and rows below it as they come. */
+async function show({ print, terminal, flags }: Context, event: Row, shown: number): Promise<void> {
+  if (print.json) return terminal.out.write(`${JSON.stringify(event)}\n`);
+  const view = print.format === 'table' ? FOLLOWED : VIEW;
+  return print.list([event], view, { continued: shown > 0 || flags.headers === false });
 }
 
-async function handle(
-  { print, terminal }: Context,
-  flags: ListenFlags,
-  { id, data }: StreamMessage,
-  secret: string,
-): Promise<void> {
-  let event: Row;
+function readEvent(data: string): Row {
   try {
-    event = JSON.parse(data) as Row;
+    return JSON.parse(data) as Row;
   } catch {
     throw new CliError('stream_broken', EXIT.failed, 'The server sent an event that is not valid JSON.');
   }
-  if (print.json) await terminal.out.write(`${JSON.stringify(event)}\n`);
-  else await print.list([event], VIEW, { continued: true });
-  if (flags.forwardTo)
-    await forward(terminal, { url: flags.forwardTo, secret, id: String(event['id'] ?? id), body: webhookBody(event) });
 }
 
 /** What the real webhook would carry: the stream adds whose event it is. */
@@ -151,19 +111,12 @@ function webhookBody({ id, type, createdAt, sequence, data }: Row): string {
   return JSON.stringify({ id, type, createdAt, sequence, data });
 }
 
-/** The server ended the stream because the login does not hold any more. */
-function refused(data: string): CliError {
-  const { code = 'unauthenticated' } = JSON.parse(data) as { code?: string };
-  return new CliError(code, EXIT.notLoggedIn, 'The session is no longer valid; the event stream was closed.', {
-    hint: 'payctl login',
-  });
-}
-
-async function signingSecret({ terminal, print }: Context, flags: ListenFlags): Promise<string> {
-  if (!/^https?:\/\//.test(flags.forwardTo ?? '') || !URL.canParse(flags.forwardTo ?? ''))
-    throw new UsageError(`--forward-to: "${flags.forwardTo}" is not an HTTP URL.`);
-  if (flags.secretFile) return readSecretFile(terminal, flags.secretFile);
+async function openForward(context: Context, flags: ListenFlags, url: string): Promise<Forward> {
+  const { terminal, print } = context;
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
+    throw new UsageError(`--forward-to: "${url}" is not an HTTP URL.`);
+  if (flags.secretFile) return createForward(context, url, await readSecretFile(terminal, flags.secretFile));
   const secret = `whsec_${randomBytes(24).toString('base64')}`;
   await print.note(`Signing with ${secret} (generated for this run)`);
-  return secret;
+  return createForward(context, url, secret);
 }

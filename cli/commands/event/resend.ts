@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
 import { changes, examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
-import type { ChangeFlags } from '../../safety.ts';
+import type { Change, ChangeFlags } from '../../safety.ts';
+import type { Row } from '../../values.ts';
 import { DELIVERY, EVENTS, EVENT_ID } from './view.ts';
 
 /** Adds `event resend`. */
@@ -17,12 +18,19 @@ export function define(noun: Command, context: ContextOf): void {
 }
 
 /** Queues the delivery. */
-export async function run({ change, print }: Context, id: string, flags: ChangeFlags): Promise<void> {
-  const row = await change(
-    { what: `resend event ${id}`, name: id, method: 'POST', path: `${EVENTS}/${segment(id)}/resend` },
-    flags,
-  );
+export async function run(context: Context, id: string, flags: ChangeFlags): Promise<void> {
+  const row = await resendEvent(context, id, flags, { what: `resend event ${id}`, name: id });
   if (!row) return;
-  await print.item(row, DELIVERY);
-  await print.done(`Event ${id} is queued for redelivery.`);
+  await context.print.item(row, DELIVERY);
+  await context.print.done(`Event ${id} is queued for redelivery.`);
+}
+
+/** Queues the delivery of one event, and gives it; undefined after --dry-run. */
+export function resendEvent(
+  { change }: Context,
+  id: string,
+  flags: ChangeFlags,
+  asked: Pick<Change, 'what' | 'name' | 'risk' | 'isPart'>,
+): Promise<Row | undefined> {
+  return change({ ...asked, method: 'POST', path: `${EVENTS}/${segment(id)}/resend` }, flags);
 }

@@ -19,6 +19,17 @@ export const VIEW: View = {
   ],
 };
 
+/** How events are shown to a person as they come: what is looked at first, as wide as most are, so that columns stay where they are. */
+export const FOLLOWED: View = {
+  ...VIEW,
+  columns: [
+    { field: 'createdAt', kind: 'time', width: '59s ago'.length },
+    { field: 'type', kind: 'id', width: 'skillpay.fulfilled'.length },
+    { field: 'data.object.orderNo', title: 'ORDER', kind: 'id', width: 'P202611210558007K2MQX9WBT'.length },
+    { field: 'id', kind: 'id' },
+  ],
+};
+
 /** How the delivery of an event is shown. */
 export const DELIVERY: View = {
   noun: 'delivery',

@@ -36,6 +36,7 @@ import {
 } from './orders.ts';
 import { RefundEntity, RefundQuestionEntity } from './refunds.ts';
 import { RemovedHistoryEntity } from './removed-history.ts';
+import { ReplicaEntity } from './replicas.ts';
 import { RemovedOrdersEntity } from './removed-orders.ts';
 import { CoinCallEntity } from './coin-calls.ts';
 import { AgentPayEntity, SkillOrderEntity } from './skillpay.ts';
@@ -81,6 +82,7 @@ export const ENTITIES = [
   RefundQuestionEntity,
   RemovedHistoryEntity,
   RemovedOrdersEntity,
+  ReplicaEntity,
   RevokedTokenEntity,
   SecondFactorEntity,
   SessionEntity,

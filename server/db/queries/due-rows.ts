@@ -54,7 +54,12 @@ export interface DueRows {
   renew(tx: Tx, renewal: Renewal): Promise<Renewed[]>;
   /** The SQL value, with `$1` for now, of the seconds since the oldest row was due that nobody has; null for none. */
   readonly oldestLag: string;
+  /** The SQL value, with `$1` for now, of how many rows are due, somebody's or not; the oldest are counted, `MOST_DUE` and one more. */
+  readonly dueCount: string;
 }
+
+/** More due rows of a kind are not counted. */
+export const MOST_DUE = 1_000;
 
 /** A table that can have due rows; the texts are SQL about its row `d`. */
 export interface DueTable {
@@ -83,6 +88,7 @@ export function dueRows(table: DueTable): DueRows {
   const texts = statementsOf(table);
   return {
     oldestLag: texts.oldestLag,
+    dueCount: texts.dueCount,
     lanes: async (tx, now) => (await tx.prepared<{ lane: string }>(texts.lanes, [now])).map(({ lane }) => lane),
     async claim(tx, { rooms, ...moment }) {
       const { now, lease } = bounds(moment);
@@ -130,7 +136,8 @@ function statementsOf(due: DueTable) {
   const covered = due.covered ?? `d.${at} is not null`;
   const hasOwnLease = lease !== at;
   const free = hasOwnLease ? `(d.${lease} is null or d.${lease} <= ${NOW})` : 'true';
-  const isDue = `${covered} and d.${at} <= ${NOW} and ${free} and ${condition}`;
+  const reached = `${covered} and d.${at} <= ${NOW}`;
+  const isDue = `${reached} and ${free} and ${condition}`;
   const leased = `update ${table} t set ${lease} = ${LEASE}${naming}
        from picked where t.${key} = picked.id`;
   const picked = `select d.${key} as id, ${lane} as lane from ${table} d`;
@@ -138,6 +145,8 @@ function statementsOf(due: DueTable) {
   return {
     oldestLag: `(select extract(epoch from ${NOW} - d.${at})::float8 from ${table} d
                   where ${isDue} order by d.${at} limit 1)`,
+    dueCount: `(select count(*)::int from (select ${condition} as counts from ${table} d
+                  where ${reached} order by d.${at} limit ${MOST_DUE + 1}) c where c.counts)`,
     // From lane to lane by their index, and in each to the first row that is nobody's: what it costs depends on how many lanes
     // there are, not on how many rows wait in them.
     lanes: `with recursive seen(lane) as (

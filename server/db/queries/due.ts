@@ -150,7 +150,11 @@ export async function claimDueRefund(tx: Tx, refundNo: string, now: Date): Promi
 }
 
 /** Of each table for how many seconds the oldest row that is due and nobody's has been due, in one statement. */
-export async function lookForDue(tx: ReadTx, tables: readonly DueRows[], now: Date): Promise<(number | undefined)[]> {
+export async function lookForDue(
+  tx: ReadTx,
+  tables: readonly Pick<DueRows, 'oldestLag'>[],
+  now: Date,
+): Promise<(number | undefined)[]> {
   const columns = tables.map(({ oldestLag }, at) => `${oldestLag} as due_${at}`).join(', ');
   const [row] = await tx.prepared<Record<string, number | null>>(`select ${columns}`, [now]);
   return tables.map((_, at) => row?.[`due_${at}`] ?? undefined);

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { BillLineRow } from '../../db/entities/bills.ts';
 import { linesAfter } from '../../db/queries/bill-lists.ts';
-import { csvLine } from '../csv.ts';
+import { csvLine } from '../../csv.ts';
 import type { EXPORT_FORMATS } from '../export.ts';
 import { noteDeed } from '../follow-ups.ts';
 import type { Asker, Ports } from '../ports.ts';

@@ -1,21 +1,30 @@
 import { z } from 'zod';
-import { endpoint } from '../../http/endpoint.ts';
+import { endpoint, Reply } from '../../http/endpoint.ts';
+import { AUDIT_FORMATS, type ExportAudit } from '../../identity/audit-export.ts';
 import type { AuditFilter, AuditRow } from '../../identity/ports.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { Paging, SafeText, TimeRange } from '../wire/fields.ts';
-import { AuditLine, presentAuditLine } from '../wire/identity.ts';
+import { exportHeaders } from '../wire/export.ts';
+import { actorOf, AuditLine, presentAuditLine } from '../wire/identity.ts';
 import { page } from '../wire/page.ts';
 
-const Filter = z.object({
-  ...Paging,
+const Filters = {
   ...TimeRange,
   actor: SafeText(1, 128).optional(),
   action: SafeText(1, 64).optional(),
   target: SafeText(1, 256).optional(),
-});
+};
+const ListQuery = z.object({ ...Paging, ...Filters });
+const ExportQuery = z.object({ ...Filters, format: z.enum(AUDIT_FORMATS).default('csv') });
+
+/** What the routes of the audit log call. */
+export interface AuditLogPorts {
+  auditLines(filter: AuditFilter): Promise<AuditRow[]>;
+  exportAudit: ExportAudit;
+}
 
 /** Who did what, newest first. */
-export function auditLogRoutes({ auditLines }: { auditLines(filter: AuditFilter): Promise<AuditRow[]> }): RouteGroup {
+export function auditLogRoutes({ auditLines, exportAudit }: AuditLogPorts): RouteGroup {
   const router = routeGroup();
 
   /**
@@ -29,7 +38,7 @@ export function auditLogRoutes({ auditLines }: { auditLines(filter: AuditFilter)
   router.get(
     '/api/v1/audit-log',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'service' }, query: Filter, returns: AuditLine, list: true },
+      { auth: { admin: 'viewer', reach: 'service' }, query: ListQuery, returns: AuditLine, list: true },
       async ({ query: { createdFrom, createdTo, ...filter } }) =>
         page(
           await auditLines({ ...filter, from: createdFrom, to: createdTo }),
@@ -37,6 +46,35 @@ export function auditLogRoutes({ auditLines }: { auditLines(filter: AuditFilter)
           ({ at, id }) => ({ createdAt: at, id: String(id) }),
           presentAuditLine,
         ),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/audit-log/export:
+   *   get:
+   *     tags: [Audit log]
+   *     summary: Export audit log entries as CSV or NDJSON
+   *     description: >
+   *       Takes the filters of the list; newest first; streamed, so it may be long. That it was asked for is an entry itself. In CSV, text that a spreadsheet would interpret
+   *       as a formula is prefixed with an apostrophe. An interrupted export is incomplete.
+   */
+  router.get(
+    '/api/v1/audit-log/export',
+    endpoint(
+      {
+        auth: { admin: 'viewer', reach: 'service' },
+        query: ExportQuery,
+        raw: 'stream',
+        answers: { 200: { 'text/csv': 'text', 'application/x-ndjson': 'text' } },
+      },
+      async ({ query: { format, createdFrom, createdTo, ...filter }, caller, request }) => {
+        const lines = { ...filter, from: createdFrom, to: createdTo, show: presentAuditLine };
+        return new Reply({
+          headers: exportHeaders('audit-log', format),
+          body: await exportAudit(actorOf(caller, request), lines, format),
+        });
+      },
     ),
   );
   return router;

@@ -4,6 +4,7 @@ import { endpoint, Reply } from '../../http/endpoint.ts';
 import type { BillOperations } from '../../payments/bills/bill-operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { askerOf } from '../wire/audience.ts';
+import { exportHeaders } from '../wire/export.ts';
 import {
   Bill,
   BillsQuery,
@@ -149,14 +150,11 @@ export function billRoutes(operations: BillOperations): RouteGroup {
         raw: 'stream',
         answers: { 200: FILES },
       },
-      async ({ params: { billNo }, query, caller, request }) => {
-        const type =
-          query.format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson; charset=utf-8';
-        return new Reply({
-          headers: { 'content-type': type, 'content-disposition': `attachment; filename="${billNo}.${query.format}"` },
+      async ({ params: { billNo }, query, caller, request }) =>
+        new Reply({
+          headers: exportHeaders(billNo, query.format),
           body: await operations.exportLines(askerOf(caller, request), billNo, query),
-        });
-      },
+        }),
     ),
   );
 

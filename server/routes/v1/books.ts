@@ -40,6 +40,10 @@ const Query = z.object({
     .pipe(z.int().min(1).max(10_000))
     .default(2000)
     .describe('Orders, coin accounts, ledger entries, bills and audit lines per page, 1 to 10000.'),
+  only: z
+    .enum(['audit-log'])
+    .optional()
+    .describe('Checks the audit log alone. Send it with the first page; a `cursor` goes on where its page ended.'),
   tip: z
     .string()
     .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')

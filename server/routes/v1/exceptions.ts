@@ -37,6 +37,8 @@ const ExceptionsQuery = z.object({
   project: Code.optional(),
 });
 
+const ByExceptionId = z.object({ id: z.uuid() });
+
 const ResolveRequest = z
   .object({
     action: z
@@ -73,6 +75,21 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
 
   /**
    * @openapi
+   * /api/v1/exceptions/{id}:
+   *   get:
+   *     tags: [Exceptions]
+   *     summary: Get an exception
+   */
+  router.get(
+    '/:id',
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'exception' }, params: ByExceptionId, returns: OrderException },
+      ({ params }) => operations.readException(params.id),
+    ),
+  );
+
+  /**
+   * @openapi
    * /api/v1/exceptions/{id}/resolve:
    *   post:
    *     tags: [Exceptions]
@@ -88,7 +105,7 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
     endpoint(
       {
         auth: { admin: 'operator', reach: 'exception' },
-        params: z.object({ id: Id }),
+        params: ByExceptionId,
         body: ResolveRequest,
         returns: OrderException,
         errors: RESOLVE_EXCEPTION_ERRORS,

@@ -3,6 +3,7 @@ import { endpoint, Reply } from '../../http/endpoint.ts';
 import { EXPORT_FORMATS, type ExportOrders } from '../../payments/export.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { askerOf } from '../wire/audience.ts';
+import { exportHeaders } from '../wire/export.ts';
 import { FIND_ORDERS_ERRORS } from '../wire/errors.ts';
 import { orderFilter, OrdersQuery } from '../wire/order-filters.ts';
 
@@ -35,14 +36,11 @@ export function orderExportRoutes({ exportOrders }: { exportOrders: ExportOrders
         answers: { 200: FILES },
         errors: FIND_ORDERS_ERRORS,
       },
-      async ({ query: { format, ...query }, caller, request }) => {
-        const type =
-          format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson; charset=utf-8';
-        return new Reply({
-          headers: { 'content-type': type, 'content-disposition': `attachment; filename="orders.${format}"` },
+      async ({ query: { format, ...query }, caller, request }) =>
+        new Reply({
+          headers: exportHeaders('orders', format),
           body: await exportOrders(askerOf(caller, request), orderFilter(query), format),
-        });
-      },
+        }),
     ),
   );
   return router;

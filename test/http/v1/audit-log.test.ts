@@ -34,6 +34,46 @@ test.serial('the log says who did what to what from where, without secrets, in p
   t.deepEqual((await app.call('GET', `/api/v1/audit-log?${past}`, { token })).body.data, []);
 });
 
+test.serial('the log is exported with the filters of the list, and that it was is its newest line', async (t) => {
+  for (const name of ['tea', '=1+1,"evil"'])
+    await admin('POST', '/api/v1/projects', { code: `p-${name.length}`, name });
+  const listed = (await admin('GET', '/api/v1/audit-log?limit=200')).body.data;
+  const exported = await admin('GET', '/api/v1/audit-log/export?format=ndjson');
+  t.is(exported.status, 200);
+  t.regex(exported.headers.get('content-type') ?? '', /^application\/x-ndjson/);
+  t.is(exported.headers.get('content-disposition'), 'attachment; filename="audit-log.ndjson"');
+  const lines = String(exported.body)
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  t.like(lines[0], { action: 'audit-log.exported', actor: 'alice', after: { format: 'ndjson' } });
+  t.deepEqual(lines.slice(1), listed);
+  t.is(lines[0].previousHash, lines[1].hash);
+  const csv = String((await admin('GET', '/api/v1/audit-log/export?action=project.create')).body);
+  const [heading, ...rows] = csv.trimEnd().split('\r\n');
+  t.is(heading, 'id,at,actorKind,actor,action,target,before,after,ip,requestId,previousHash,hash');
+  t.is(rows.length, listed.filter(({ action }: { action: string }) => action === 'project.create').length);
+  t.true(rows.some((row) => row.includes('=1+1')));
+  for (const bad of ['format=xlsx', 'limit=5', 'cursor=x', 'colour=red', 'createdFrom=today'])
+    refused(t, await admin('GET', `/api/v1/audit-log/export?${bad}`), 400, 'invalid_request');
+});
+
+test.serial('an export of many lines has each of them once', async (t) => {
+  await file.service.app.database.em.fork().execute(
+    `insert into audit_log (at, actor_kind, actor, action, target, previous_hash, hash)
+     select now(), 'system', 'seed', 'seed.line', n::text, '', '' from generate_series(1, 1234) n`,
+  );
+  const { body } = await admin('GET', '/api/v1/audit-log/export?format=ndjson&actor=seed');
+  const targets = String(body)
+    .trimEnd()
+    .split('\n')
+    .map((line) => Number(JSON.parse(line).target));
+  t.deepEqual(
+    targets,
+    Array.from({ length: 1234 }, (_, at) => 1234 - at),
+  );
+});
+
 test.serial('a changed, removed or added line breaks the chain at its place', async (t) => {
   const app = await identityApp(t);
   const token = await app.login();

@@ -61,6 +61,21 @@ test.serial('honest books prove themselves', async (t) => {
   t.true(body.data.ok, JSON.stringify(body.data.proofs.filter(({ ok }: { ok: boolean }) => !ok)));
 });
 
+test.serial('the audit log alone is checked when nothing else is asked for, in pages too', async (t) => {
+  const { body } = await viewer('GET', '/api/v1/books?only=audit-log');
+  t.deepEqual(
+    body.data.proofs.map(({ check, ok }: { check: string; ok: boolean }) => [check, ok]),
+    [['audit-log', true]],
+  );
+  t.true(body.data.auditLog.lines > 0);
+  t.is(body.data.nextCursor, null);
+  const first = (await viewer('GET', '/api/v1/books?only=audit-log&limit=1')).body.data;
+  const rest = await viewer('GET', `/api/v1/books?only=audit-log&cursor=${first.nextCursor}`);
+  t.is(first.auditLog.lines, 1);
+  t.deepEqual(rest.body.data.auditLog, body.data.auditLog);
+  refused(t, await viewer('GET', '/api/v1/books?only=orders'), 400, 'invalid_request');
+});
+
 test.serial('many small pages tell what one tells, and the last one has no next', async (t) => {
   const whole = (await viewer('GET', '/api/v1/books')).body.data;
   t.is(whole.nextCursor, null);

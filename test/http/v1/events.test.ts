@@ -4,7 +4,8 @@ import { eventStreams } from '../../../server/events/stream.ts';
 import { Unauthenticated } from '../../../server/errors.ts';
 import { openConsole } from '../../support/console.ts';
 import { payOrder } from '../../support/orders.ts';
-import { request, type Service, startService } from '../../support/service.ts';
+import { reading } from '../../support/reading.ts';
+import { request, startService } from '../../support/service.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
 
@@ -13,32 +14,6 @@ const { admin, service } = file;
 coverRoutes(test, file);
 
 test.beforeEach((t) => t.timeout(120_000));
-
-/** Reads a stream until the text holds what is waited for. */
-async function reading(service: Service, token: string, path: string, headers: Record<string, string> = {}) {
-  const answer = await fetch(`${service.url}${path}`, { headers: { authorization: `Bearer ${token}`, ...headers } });
-  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
-  let text = '';
-  return {
-    answer,
-    async until(what: string): Promise<string> {
-      while (!text.includes(what)) {
-        const { value, done } = await reader.read();
-        if (done) throw new Error(`the stream ended before ${what}: ${text}`);
-        text += value;
-      }
-      return text;
-    },
-    async ended(): Promise<string> {
-      for (;;) {
-        const { value, done } = await reader.read();
-        if (done) return text;
-        text += value;
-      }
-    },
-    stop: () => reader.cancel(),
-  };
-}
 
 test.serial('the console reads all events with its filters', async (t) => {
   const service = await startService(t);

@@ -32,6 +32,17 @@ test.serial('a payment of another amount is listed with what was received', asyn
   t.deepEqual(body.page, { nextCursor: null, hasMore: false });
 });
 
+test.serial('one exception is read by its id; of what is not there it is said so', async (t) => {
+  const { mismatch } = await openOwnMarket(file);
+  const { orderNo, id } = await mismatch();
+  const { status, body } = await admin('GET', `/api/v1/exceptions/${id}`);
+  t.is(status, 200);
+  t.like(body.data, { id, orderNo, kind: 'amount_mismatch', state: 'open' });
+  for (const none of ['00000000-0000-4000-8000-000000000000', 'nothing', '42'])
+    for (const answer of [await admin('GET', `/api/v1/exceptions/${none}`), await resolve(none, 'acknowledge')])
+      refused(t, answer, 404, 'not_found');
+});
+
 test.serial('the list is filtered by state, kind, order and project', async (t) => {
   const { mismatch, project } = await openOwnMarket(file);
   const { orderNo, id } = await mismatch();

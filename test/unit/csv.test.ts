@@ -1,5 +1,5 @@
 import test from 'ava';
-import { csvLine } from '../../../server/payments/csv.ts';
+import { csvLine } from '../../server/csv.ts';
 
 test('a line of CSV follows RFC 4180', (t) => {
   t.is(

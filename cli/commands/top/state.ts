@@ -1,0 +1,142 @@
+import type { Key } from '../../screen/keys.ts';
+import { human, type Row } from '../../values.ts';
+import { orderOf, SECTIONS, type Section, type SectionName } from './sections.ts';
+
+/** A page over the board: help, or the explanation of an order. */
+export interface Page {
+  title: string;
+  /** Makes its lines for a width; undefined while it is loading. */
+  render?: (columns: number) => readonly string[];
+  /** As they are on this screen. */
+  lines?: readonly string[];
+  /** The first line that is shown. */
+  top: number;
+}
+
+/** What the user has chosen to see. */
+export interface State {
+  section: SectionName;
+  /** The row that is chosen in each section, by its id; without one it is the first, whatever comes. */
+  chosen: Readonly<Partial<Record<SectionName, string>>>;
+  filter: string;
+  /** The filter is being typed. */
+  isTyping: boolean;
+  page?: Page | undefined;
+  /** Said at the bottom, until the next key. */
+  notice: string;
+}
+
+/** What a key asks for beyond another state. */
+export type Wish = { kind: 'quit' } | { kind: 'suspend' } | { kind: 'help' } | { kind: 'explain'; orderNo: string };
+
+/** How it begins. */
+export const BEGINNING: State = { section: 'events', chosen: {}, filter: '', isTyping: false, notice: '' };
+
+/** Rows of a page that are visible at a time, for the keys that move by one. */
+export const PAGE_STEP = 10;
+
+/** What a key does to the state, and what it asks for. */
+export function press(state: State, key: Key, sections: readonly Section[]): { state: State; wish?: Wish } {
+  if (key.ctrl && key.name === 'c') return { state, wish: { kind: 'quit' } };
+  if (key.ctrl && key.name === 'z') return { state, wish: { kind: 'suspend' } };
+  const calm = { ...state, notice: '' };
+  if (calm.page) return onPage(calm, calm.page, key);
+  if (calm.isTyping) return { state: type(calm, key) };
+  return onBoard(calm, key, sections);
+}
+
+function onPage(state: State, page: Page, { name, text }: Key): { state: State; wish?: Wish } {
+  if (name === 'escape' || name === 'q' || name === 'left' || name === 'backspace' || name === 'return')
+    return { state: { ...state, page: undefined } };
+  const last = Math.max(0, (page.lines?.length ?? 1) - 1);
+  const wanted =
+    name === 'home' || text === 'g' ? 0 : name === 'end' || text === 'G' ? last : page.top + (MOVES[name] ?? 0);
+  return { state: { ...state, page: { ...page, top: Math.max(0, Math.min(wanted, last)) } } };
+}
+
+function type(state: State, { name, text, ctrl }: Key): State {
+  if (name === 'return') return { ...state, isTyping: false };
+  if (name === 'escape') return { ...state, isTyping: false, filter: '' };
+  if (name === 'backspace') return { ...state, filter: [...state.filter].slice(0, -1).join('') };
+  if (ctrl && name === 'u') return { ...state, filter: '' };
+  return { ...state, filter: (state.filter + text).slice(0, MOST_FILTER) };
+}
+
+const MOST_FILTER = 64;
+
+const MOVES: Readonly<Record<string, number>> = {
+  up: -1,
+  k: -1,
+  down: 1,
+  j: 1,
+  pageup: -PAGE_STEP,
+  pagedown: PAGE_STEP,
+  space: PAGE_STEP,
+};
+
+function onBoard(
+  state: State,
+  { name, shift, text }: Key,
+  sections: readonly Section[],
+): { state: State; wish?: Wish } {
+  if (name === 'q') return { state, wish: { kind: 'quit' } };
+  if (text === '?' || name === 'f1') return { state, wish: { kind: 'help' } };
+  if (text === '/') return { state: { ...state, isTyping: true } };
+  if (name === 'escape') return { state: { ...state, filter: '', chosen: {} } };
+  if (name === 'tab' || name === 'right' || name === 'left')
+    return { state: { ...state, section: next(state.section, shift || name === 'left' ? -1 : 1) } };
+  const section = sections.find((one) => one.name === state.section)!;
+  if (name === 'return') return open(state, section);
+  if (name === 'home' || text === 'g') return { state: choose(state, section, 0) };
+  if (name === 'end' || text === 'G') return { state: choose(state, section, section.rows.length - 1) };
+  const move = MOVES[name];
+  return { state: move === undefined ? state : choose(state, section, chosenAt(state, section) + move) };
+}
+
+function next(section: SectionName, step: number): SectionName {
+  return SECTIONS.at((SECTIONS.indexOf(section) + step) % SECTIONS.length)!;
+}
+
+/** Which row is chosen: the one with the id, or the first when it is gone. */
+export function chosenAt({ chosen }: State, { name, rows, id }: Section): number {
+  const wanted = chosen[name];
+  return wanted === undefined
+    ? 0
+    : Math.max(
+        0,
+        rows.findIndex((row) => String(row[id]) === wanted),
+      );
+}
+
+/** The first row is chosen by its place, so that what is newest stays chosen while rows come. */
+function choose(state: State, { name, rows, id }: Section, wanted: number): State {
+  const at = Math.max(0, Math.min(wanted, rows.length - 1));
+  const { [name]: _before, ...chosen } = state.chosen;
+  const row = at === 0 ? undefined : rows[at];
+  return { ...state, chosen: row ? { ...chosen, [name]: String(row[id]) } : chosen };
+}
+
+function open(state: State, section: Section): { state: State; wish?: Wish } {
+  const orderNo = orderOf(section.rows[chosenAt(state, section)]);
+  if (orderNo === undefined) return { state: { ...state, notice: 'There is no order on this row.' } };
+  return {
+    state: { ...state, page: { title: `payctl explain ${orderNo}`, top: 0 } },
+    wish: { kind: 'explain', orderNo },
+  };
+}
+
+/** The sections that have many rows. */
+const SEARCHED: ReadonlySet<SectionName> = new Set(['webhooks', 'exceptions', 'replicas', 'events']);
+
+/** The sections with the rows that have the filter in one of their cells. */
+export function filtered(sections: readonly Section[], filter: string, now: Date): Section[] {
+  const wanted = filter.trim().toLowerCase();
+  if (wanted === '') return [...sections];
+  const has = (row: Row, { columns }: Section): boolean =>
+    columns.some((column) => human(row, column, now).toLowerCase().includes(wanted));
+  return sections.map((section) =>
+    SEARCHED.has(section.name)
+      ? { ...section, rows: section.rows.filter((row) => has(row, section)), empty: 'nothing matches the filter' }
+      : section,
+  );
+}

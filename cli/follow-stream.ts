@@ -1,0 +1,82 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { ApiClient, Query } from './api-client.ts';
+import { Cancelled, CliError, EXIT, codeOf, networkCause } from './errors.ts';
+import { readMessages, type StreamMessage } from './sse.ts';
+
+/** Which stream of the service is followed, and from where. */
+export interface FollowedStream {
+  path: string;
+  /** The parameters of each connection, by the id of the last message that was dealt with. */
+  query?: (after: string | undefined) => Query;
+  /** The id after which it begins. */
+  after?: string | undefined;
+  /** A stream that is silent for so long is broken. */
+  silenceMs?: number;
+}
+
+/** What happens to the connection. */
+export interface StreamEars {
+  connected?(): unknown;
+  /** It could not be opened, or ended; the next try is so many milliseconds later. */
+  lost?(why: string, pauseMs: number): unknown;
+}
+
+/** What following needs of a context. */
+export interface FollowParts {
+  api: ApiClient;
+  signal: AbortSignal;
+  /** How long to wait after so many tries in vain. */
+  retryPause: (tries: number) => number;
+}
+
+/**
+ * The messages of an event stream for as long as they are asked for. A connection that is lost is opened anew and goes on behind the last
+ * message that was dealt with, so none is lost and none comes twice; only a refusal of the service ends it, and the user.
+ */
+export async function* followStream(
+  { api, signal, retryPause: pauseAfter }: FollowParts,
+  { path, query = () => ({}), after: begin, silenceMs }: FollowedStream,
+  ears: StreamEars = {},
+): AsyncGenerator<StreamMessage> {
+  let after = begin;
+  for (let tries = 0; ; tries += 1) {
+    let why = 'the server closed the connection';
+    try {
+      const headers = { accept: 'text/event-stream', ...(after === undefined ? {} : { 'last-event-id': after }) };
+      const silence = silenceMs === undefined ? {} : { silenceMs };
+      const stream = await api.stream({ method: 'GET', path, query: query(after), headers, signal, ...silence });
+      await ears.connected?.();
+      for await (const message of readMessages(stream)) {
+        if (message.event === 'error') throw refused(message.data);
+        tries = 0;
+        yield message;
+        after = message.id || after;
+      }
+    } catch (error) {
+      if (signal.aborted) throw new Cancelled('Stopped.');
+      if (!isBreak(error)) throw error;
+      const isAnswer = error instanceof CliError && error.code !== 'unreachable';
+      why = isAnswer ? error.message : networkCause(error);
+    }
+    const pause = pauseAfter(tries);
+    await ears.lost?.(why, pause);
+    await wait(pause, undefined, { signal }).catch(() => {
+      throw new Cancelled('Stopped.');
+    });
+  }
+}
+
+/** Whether the connection or the server went away, so that another try makes sense. */
+function isBreak(error: unknown): boolean {
+  if (error instanceof CliError) return error.exitCode === EXIT.tryAgain;
+  return codeOf(error) !== undefined;
+}
+
+/** The server ended the stream: because the login does not hold any more, or only because it could not look that up. */
+function refused(data: string): CliError {
+  const { code = 'unauthenticated' } = JSON.parse(data) as { code?: string };
+  if (code === 'unavailable') return new CliError(code, EXIT.tryAgain, 'The service is not available at the moment.');
+  return new CliError(code, EXIT.notLoggedIn, 'The session is no longer valid; the stream was closed.', {
+    hint: 'payctl login',
+  });
+}

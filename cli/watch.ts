@@ -1,0 +1,114 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Command } from 'commander';
+import type { Context } from './context.ts';
+import { Cancelled, onlyUnreachable, UsageError } from './errors.ts';
+import { integer, seconds } from './options.ts';
+import { createPrint } from './output.ts';
+import { createRegion } from './screen/region.ts';
+import { drawTable } from './table.ts';
+import { plain, type Row, type View, valueOf } from './values.ts';
+
+/** The flags of what can be watched. */
+export interface WatchFlags {
+  watch?: boolean;
+  interval?: number;
+  count?: number;
+}
+
+/** Adds them. */
+export function watchFlags(command: Command): Command {
+  return command
+    .option('--watch', 'look again and again: redraw on a terminal, in a pipe print what is new or changed')
+    .option('--interval <seconds>', 'with --watch: seconds between two looks', seconds, 2)
+    .option('--count <n>', 'with --watch: stop after this many looks', integer(1, 1_000_000));
+}
+
+/** What is watched. */
+export interface Watched {
+  view: View;
+  /** The rows as they are now, newest first; `isKnown` says whether a row was there at an earlier look. */
+  look(isKnown: (row: Row) => boolean): Promise<readonly Row[]>;
+  /** What of a row is a change when it is otherwise; by default anything. */
+  essence?(row: Row): unknown;
+}
+
+/** Rows that are remembered, to tell what is new. */
+const REMEMBERED = 20_000;
+
+/** Whether looks are drawn in one place, or what changed goes out line by line. */
+export function isDrawn({ print, terminal, flags }: Context): boolean {
+  return print.format === 'table' && terminal.out.isTerminal && !flags.quiet;
+}
+
+/** Looks again and again until the user stops it, the reader goes away, or there were enough looks. */
+export async function watch(context: Context, flags: WatchFlags, watched: Watched): Promise<void> {
+  const { terminal } = context;
+  const show = isDrawn(context) ? drawer(context, watched.view) : printer(context, watched);
+  const known = new Map<string, string>();
+  const idOf = (row: Row): string => plain(valueOf(row, watched.view.id));
+  let seen = false;
+  for (let left = flags.count ?? Number.POSITIVE_INFINITY; ; left -= 1) {
+    const looking = watched.look((row) => known.has(idOf(row)));
+    // What cannot be reached at first is told; later it may come back.
+    const rows = await (seen ? looking.catch(onlyUnreachable) : looking);
+    seen = true;
+    await show(rows, known);
+    for (const row of rows ?? []) remember(known, idOf(row), essenceOf(watched, row));
+    if (left <= 1 || terminal.out.closed) return;
+    await wait((flags.interval ?? 2) * 1000, undefined, { signal: terminal.signal }).catch(() => {
+      throw new Cancelled('Stopped.');
+    });
+  }
+}
+
+type Show = (rows: readonly Row[] | undefined, known: ReadonlyMap<string, string>) => Promise<void>;
+
+function essenceOf({ essence }: Watched, row: Row): string {
+  return JSON.stringify(essence ? essence(row) : row);
+}
+
+function remember(known: Map<string, string>, id: string, essence: string): void {
+  known.delete(id);
+  known.set(id, essence);
+  for (const oldest of known.keys()) {
+    if (known.size <= REMEMBERED) return;
+    known.delete(oldest);
+  }
+}
+
+function drawer({ terminal, print, flags }: Context, view: View): Show {
+  const { out } = terminal;
+  const region = createRegion(out);
+  const columns = print.fields
+    ? print.fields.map((field) => view.columns.find((one) => one.field === field) ?? { field })
+    : view.columns;
+  let last: readonly Row[] = [];
+  return async (rows) => {
+    last = rows ?? last;
+    const space = { columns: out.columns, style: out.style, now: terminal.now(), headers: flags.headers !== false };
+    const lines = drawTable(last, columns, space).text.split('\n').slice(0, -1);
+    const at = terminal.now().toTimeString().slice(0, 8);
+    const state = rows
+      ? out.style('dim', `${at}  Ctrl-C to stop`)
+      : out.style('red', `${at}  the service cannot be reached`);
+    await region.show([...lines.slice(0, Math.max(1, out.rows - 2)), state]);
+  };
+}
+
+function printer(context: Context, watched: Watched): Show {
+  const { terminal, flags, print } = context;
+  if (print.format === 'env') throw new UsageError('-o env supports a single object, not a list.', 'use -o jsonl');
+  // One document would never be whole.
+  const lines = print.format === 'json' ? createPrint(terminal, { ...flags, output: 'jsonl' }) : print;
+  const { view } = watched;
+  let printed = 0;
+  let isAway = false;
+  return async (rows, known) => {
+    if (!rows !== isAway)
+      await print.note(rows ? 'The service can be reached again.' : 'The service cannot be reached; trying again.');
+    isAway = !rows;
+    const changed = (rows ?? []).filter((row) => known.get(plain(valueOf(row, view.id))) !== essenceOf(watched, row));
+    if (changed.length > 0) await lines.list(changed.toReversed(), view, { continued: printed > 0 });
+    printed += changed.length;
+  };
+}

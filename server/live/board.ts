@@ -1,0 +1,183 @@
+import {
+  listLiveEvents,
+  type LiveEvent,
+  MOST_COUNTED,
+  newestLiveEvents,
+  type PastEvents,
+  pastEventsStatement,
+} from '../db/queries/live.ts';
+import { createFeed, type EventFeed } from '../events/feed.ts';
+import { type Figures, readFigures, viewTally } from './figures.ts';
+import { createPastHour, type PastHour } from './past-hour.ts';
+import type { LivePorts } from './ports.ts';
+import type { Reporter } from './reporter.ts';
+
+/** The parts of what is shown; each is sent whole when it changed. */
+export type SectionName = 'orders' | 'channels' | 'due' | 'webhooks' | 'exceptions' | 'replicas';
+
+/** A part as JSON, with a number that grows with every change of any part. */
+export interface Section {
+  json: string;
+  revision: number;
+}
+
+/** What all followers of this process look at; it is read only while there are any. */
+export interface Board {
+  /** The events of the log as they pass. */
+  feed: EventFeed<LiveEvent>;
+  /** Begins to follow; resolves when everything can be shown, with the number of the newest event of it. Every `join` needs its `leave`. */
+  join(): Promise<bigint>;
+  leave(): void;
+  sections(): ReadonlyMap<SectionName, Section>;
+  /** The newest events of the log, for who begins to look. */
+  newest(): readonly LiveEvent[];
+}
+
+/** How often things are read; tests have other times. */
+export interface BoardTimes {
+  figuresMs?: number;
+  eventsMs?: number;
+}
+
+const HOUR_MS = 3_600_000;
+/** Events that are kept in memory, for followers who come back soon; a read brings half of them at most. */
+const KEPT = 4_000;
+/** Events that whoever begins to look sees of the past. */
+export const SHOWN_EVENTS = 100;
+
+/** What was read since the first follower came; it ends with the last one, and a later one begins anew. */
+interface Showing {
+  sections: Map<SectionName, Section>;
+  newest: LiveEvent[];
+  past: PastHour;
+  /** Everything up to this number is in `past` and `newest`. */
+  folded: bigint;
+  figures?: Figures;
+  begun: Promise<void>;
+}
+
+/** A board over the database, for the followers of this process. */
+export function createBoard(
+  ports: LivePorts,
+  reporter: Reporter,
+  { figuresMs = 2_000, eventsMs = 1_000 }: BoardTimes = {},
+): Board {
+  const { store, now, log } = ports;
+  const feed = createFeed<LiveEvent>(ports, { list: listLiveEvents, page: KEPT / 2, kept: KEPT }, eventsMs);
+  let followers = 0;
+  let showing: Showing | undefined;
+  let revision = 0;
+  return {
+    feed,
+    join,
+    leave,
+    sections: () => showing?.sections ?? new Map(),
+    newest: () => showing?.newest ?? [],
+  };
+
+  async function join(): Promise<bigint> {
+    followers += 1;
+    showing ??= begin();
+    const mine = showing;
+    try {
+      await mine.begun;
+      return mine.folded;
+    } catch (error) {
+      // Who comes after a failure begins anew, even while others still learn of it.
+      if (showing === mine) showing = undefined;
+      leave();
+      throw error;
+    }
+  }
+
+  function leave(): void {
+    followers -= 1;
+    if (followers > 0) return;
+    showing = undefined;
+    reporter.followedHere = false;
+  }
+
+  function begin(): Showing {
+    reporter.followedHere = true;
+    const nothing = { sections: new Map(), newest: [], past: createPastHour([], now()), folded: 0n };
+    const mine: Showing = { ...nothing, begun: Promise.resolve() };
+    mine.begun = feed.join().then(async (head) => {
+      try {
+        await reporter.report();
+        await readPast(mine, head);
+        await readAll(mine);
+      } catch (error) {
+        feed.leave();
+        throw error;
+      }
+      void goWithTheLog(mine).finally(() => feed.leave());
+      void keepFigures(mine);
+    });
+    return mine;
+  }
+
+  /** Whether there is still somebody who looks at it. */
+  function isShown(mine: Showing): boolean {
+    return mine === showing && !feed.stopped;
+  }
+
+  async function readPast(mine: Showing, head: bigint): Promise<void> {
+    const hourAgo = new Date(now().getTime() - HOUR_MS);
+    const { sql, parameters } = pastEventsStatement(head, hourAgo);
+    const [events, newest] = await store.read(async (tx) => [
+      await tx.prepared<PastEvents>(sql, parameters),
+      await newestLiveEvents(tx, head, SHOWN_EVENTS),
+    ]);
+    const [first] = events;
+    const knownSince = first && first.seen >= MOST_COUNTED ? new Date(first.oldest) : hourAgo;
+    Object.assign(mine, { newest, past: createPastHour(events, knownSince), folded: head });
+  }
+
+  async function readAll(mine: Showing): Promise<void> {
+    mine.figures = await readFigures(ports);
+    const { open: _open, ...others } = mine.figures;
+    for (const [name, value] of Object.entries(others)) put(mine, name as SectionName, value);
+    putOrders(mine);
+  }
+
+  function putOrders(mine: Showing): void {
+    const { since, statuses } = mine.past.read(now());
+    const past = { since: since.toISOString(), statuses: statuses.map((tally) => viewTally(tally)) };
+    put(mine, 'orders', { open: mine.figures?.open ?? [], past });
+  }
+
+  function put(mine: Showing, name: SectionName, value: unknown): void {
+    const json = JSON.stringify(value);
+    if (mine.sections.get(name)?.json !== json) mine.sections.set(name, { json, revision: (revision += 1) });
+  }
+
+  async function goWithTheLog(mine: Showing): Promise<void> {
+    while (isShown(mine)) {
+      const { events, upTo } = await feed.since({}, mine.folded).catch(() => ({ events: [], upTo: mine.folded }));
+      for (const event of events) mine.past.add(event);
+      mine.newest = [...mine.newest, ...events].slice(-SHOWN_EVENTS);
+      const isBehind = events.length > 0 && upTo === events.at(-1)?.sequence && upTo !== mine.folded;
+      mine.folded = upTo;
+      putOrders(mine);
+      if (!isBehind) await feed.tick();
+    }
+  }
+
+  async function keepFigures(mine: Showing): Promise<void> {
+    let isBlind = false;
+    for (await pause(); isShown(mine); await pause()) {
+      try {
+        await reporter.report();
+        await readAll(mine);
+        isBlind = false;
+      } catch (error) {
+        if (!isBlind) log('warn', 'the figures of the live feed could not be read', { error });
+        isBlind = true;
+      }
+    }
+  }
+
+  function pause(): Promise<void> {
+    return new Promise((resolve) => setTimeout(resolve, figuresMs).unref());
+  }
+}

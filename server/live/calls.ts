@@ -1,0 +1,116 @@
+import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
+import type { Ports } from '../payments/ports.ts';
+import type { ChannelCalls } from './process-figures.ts';
+
+/** Counts the calls of channels over the last minute. */
+export interface CallMeter {
+  asked: NonNullable<Ports['asked']>;
+  /** A genuine notice of the channel came. */
+  noticed(payWay: PayWay): void;
+  /** The calls of the last minute, and how many seconds of it this process has seen. */
+  read(): { seconds: number; channels: ChannelCalls[] };
+}
+
+const SLOT_MS = 5_000;
+const SLOTS = 12;
+/** Bounds of durations grow by a tenth, from a millisecond to a minute. */
+const GROWTH = 1.1;
+const PLACES = 116;
+
+/** The longest duration at a place, in milliseconds. */
+export function boundOf(place: number): number {
+  return GROWTH ** place;
+}
+
+function placeOf(ms: number): number {
+  return Math.min(PLACES - 1, Math.max(0, Math.ceil(Math.log(ms) / Math.log(GROWTH))));
+}
+
+interface Slot {
+  turn: number;
+  calls: number;
+  unknown: number;
+  places: Uint32Array;
+}
+
+interface Heard {
+  slots: Slot[];
+  answeredAt: Date | null;
+  noticedAt: Date | null;
+}
+
+/** An empty meter; `elapsed` is a clock that nobody puts forward, in milliseconds. */
+export function createCallMeter(now: () => Date, elapsed: () => number = () => performance.now()): CallMeter {
+  const begun = elapsed();
+  const channels = new Map(PAY_WAYS.map((payWay): [PayWay, Heard] => [payWay, silent()]));
+  const turnNow = () => Math.floor((elapsed() - begun) / SLOT_MS);
+
+  return {
+    asked({ payWay, isUnknown, ms }) {
+      const heard = channels.get(payWay)!;
+      const slot = slotAt(heard.slots, turnNow());
+      slot.calls += 1;
+      slot.places[placeOf(ms)]! += 1;
+      if (isUnknown) slot.unknown += 1;
+      else heard.answeredAt = now();
+    },
+    noticed(payWay) {
+      channels.get(payWay)!.noticedAt = now();
+    },
+    read() {
+      const turn = turnNow();
+      // The slot under way counts as far as it has come.
+      const seconds = Math.min(elapsed() - begun, ((elapsed() - begun) % SLOT_MS) + (SLOTS - 1) * SLOT_MS) / 1000;
+      return {
+        seconds: Math.max(1, seconds),
+        channels: [...channels].map(([payWay, heard]) => sum(payWay, heard, turn)),
+      };
+    },
+  };
+}
+
+function silent(): Heard {
+  const slot = (): Slot => ({ turn: -1, calls: 0, unknown: 0, places: new Uint32Array(PLACES) });
+  return { slots: Array.from({ length: SLOTS }, slot), answeredAt: null, noticedAt: null };
+}
+
+/** The slot of a turn, empty when it was last used for another one. */
+function slotAt(slots: Slot[], turn: number): Slot {
+  const slot = slots[turn % SLOTS]!;
+  if (slot.turn !== turn) {
+    Object.assign(slot, { turn, calls: 0, unknown: 0 });
+    slot.places.fill(0);
+  }
+  return slot;
+}
+
+function sum(payWay: PayWay, { slots, answeredAt, noticedAt }: Heard, turn: number): ChannelCalls {
+  const current = slots.filter((slot) => slot.turn > turn - SLOTS && slot.turn >= 0);
+  const total = (member: 'calls' | 'unknown') => current.reduce((all, slot) => all + slot[member], 0);
+  const spread = Array.from({ length: PLACES }, (_, place): [number, number] => [
+    place,
+    current.reduce((all, slot) => all + slot.places[place]!, 0),
+  ]).filter(([, calls]) => calls > 0);
+  return {
+    payWay,
+    calls: total('calls'),
+    unknown: total('unknown'),
+    spread,
+    answeredAt: answeredAt?.toISOString() ?? null,
+    noticedAt: noticedAt?.toISOString() ?? null,
+  };
+}
+
+/** A duration that so large a share of the calls did not exceed, in milliseconds; null without calls. */
+export function quantileOf(spreads: readonly ChannelCalls['spread'][], share: number): number | null {
+  const places = new Map<number, number>();
+  for (const [place, calls] of spreads.flat()) places.set(place, (places.get(place) ?? 0) + calls);
+  let left = [...places.values()].reduce((all, calls) => all + calls, 0) * share;
+  if (left === 0) return null;
+  for (const [place, calls] of [...places].toSorted(([a], [b]) => a - b)) {
+    left -= calls;
+    // Shares of whole numbers are not quite whole.
+    if (left <= 1e-9) return Math.round(boundOf(place));
+  }
+  return null;
+}

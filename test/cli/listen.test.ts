@@ -1,0 +1,152 @@
+import { createServer } from 'node:http';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import test from 'ava';
+import { Webhook } from 'standardwebhooks';
+import { makePlace } from '../support/cli.ts';
+import { eventRow } from '../support/fake-rows.ts';
+import { freePort } from '../support/free-port.ts';
+import { startReceiver } from '../support/receiver.ts';
+
+const KEY = 'MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3';
+const STREAM = 'GET /api/v1/events/stream';
+const streamOf = (...ids: number[]) => ({
+  headers: { 'content-type': 'text/event-stream' },
+  text: ids
+    .map((id) => `id: ${id}\ndata: ${JSON.stringify({ ...eventRow, id: `evt_${id}`, sequence: id })}\n\n`)
+    .join(''),
+});
+
+const retryPause = () => 1;
+
+test('event listen forwards events signed like the real webhook, says what came of each, and goes on after the last one', async (t) => {
+  const place = await makePlace();
+  const receiver = await startReceiver(t);
+  t.teardown(() => place.close());
+  receiver.answer = (_message, count) => ({ status: count === 1 ? 500 : 204 });
+  await writeFile(join(place.folder, 'hook.secret'), `whsec_${KEY}\n`);
+  const words = ['event', 'listen', '--since', '2h', '--count', '2', '--secret-file', 'hook.secret'];
+  const { code, stderr } = await place.payctl([...words, '--forward-to', receiver.url], { retryPause });
+  t.is(code, 0, stderr);
+  t.is(receiver.received.length, 3, 'one refused, then two taken');
+  const { headers, body } = receiver.received[1]!;
+  // The verifier looks at the real clock, and payctl of the tests has one of its own.
+  const verifier = new Webhook(KEY);
+  const at = new Date(Number(headers['webhook-timestamp']) * 1000);
+  t.is(headers['webhook-signature'], verifier.sign(String(headers['webhook-id']), at, body));
+  t.deepEqual(JSON.parse(body), eventRow);
+  t.regex(stderr, /→ 500 \d+ ms\n {2}→ 204 \d+ ms\n/);
+  const streams = place.api.seen.filter(({ path }) => path.endsWith('/stream'));
+  t.truthy(streams[0]?.query['since']);
+  t.is(streams[1]?.headers['last-event-id'], '7');
+  t.is(streams[1]?.query['since'], undefined);
+});
+
+test('event listen misses nothing that happens between two connections, even before the first event', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  let connections = 0;
+  place.api.on(STREAM, () => ((connections += 1) === 1 ? { ...streamOf(), text: ': nothing yet\n\n' } : streamOf(8)));
+  t.is((await place.payctl(['event', 'listen', '--count', '1', '-q'], { retryPause })).code, 0);
+  t.deepEqual(
+    place.api.seen.map(({ query }) => query['since']),
+    [undefined, '2026-11-21T06:05:00.000Z'],
+  );
+});
+
+test('event listen waits for a receiver that restarts, and signs with the same secret before and after, over lost connections too', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on(STREAM, ({ headers }) => streamOf(Number(headers['last-event-id'] ?? 6) + 1));
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}/hook`;
+  const taken: { headers: Record<string, unknown>; body: string }[] = [];
+  /** Takes one event and is gone again. */
+  const serveOnce = (): Promise<void> =>
+    new Promise((resolve) => {
+      const server = createServer((request, response) => {
+        let body = '';
+        request.on('data', (part) => (body += part));
+        request.on('end', () => {
+          taken.push({ headers: request.headers, body });
+          response.writeHead(204, { connection: 'close' }).end();
+          server.close(() => resolve());
+        });
+      });
+      server.listen(port, '127.0.0.1');
+    });
+  let tries = 0;
+  const words = ['event', 'listen', '--after', '6', '--count', '3', '--forward-to', url];
+  const restarting: Promise<void>[] = [];
+  const run = await place.payctl(words, {
+    // Nobody is there for the first tries of each event.
+    retryPause: () => {
+      if ((tries += 1) % 4 === 0) restarting.push(serveOnce());
+      return 20;
+    },
+  });
+  await Promise.all(restarting);
+  t.is(run.code, 0, run.stderr);
+  t.is(taken.length, 3);
+  t.true(tries > 6);
+  const [, secret = ''] = /Signing with whsec_(\S+) /.exec(run.stderr) ?? [];
+  for (const { headers, body } of taken)
+    t.is(
+      headers['webhook-signature'],
+      new Webhook(secret).sign(
+        String(headers['webhook-id']),
+        new Date(Number(headers['webhook-timestamp']) * 1000),
+        body,
+      ),
+    );
+  t.is(run.stderr.match(/Signing with/g)?.length, 1);
+  t.regex(run.stderr, new RegExp(`→ connection refused; waiting for ${url}\n`));
+  t.deepEqual(
+    taken.map(({ headers }) => headers['webhook-id']),
+    ['evt_7', 'evt_8', 'evt_9'],
+  );
+});
+
+test('event listen ends with exit 7 and the cursor when the receiver answers and does not accept', async (t) => {
+  const place = await makePlace();
+  const receiver = await startReceiver(t);
+  t.teardown(() => place.close());
+  receiver.answer = () => ({ status: 422 });
+  const { code, stderr } = await place.payctl(['event', 'listen', '--after', '6', '--forward-to', receiver.url], {
+    retryPause,
+  });
+  t.is(code, 7);
+  t.is(receiver.received.length, 5);
+  t.regex(stderr, /did not accept event evt_5f0c2b6e8a179d3f01935b2e: 422 \d+ ms/);
+  t.regex(stderr, /next: payctl event listen --after 6/);
+});
+
+test('on a terminal events are one table: one heading, and columns that stay where they are', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on(STREAM, () => streamOf(8, 9, 10));
+  const words = ['event', 'listen', '--count', '3', '--color', 'never'];
+  for (const terminal of [80, 120]) {
+    const { stdout, stderr } = await place.payctl(words, { terminal });
+    const [heading, ...rows] = stdout.trimEnd().split('\n');
+    t.regex(heading!, /^CREATED {2}TYPE +ORDER/);
+    t.is(rows.length, 3, stdout);
+    for (const row of rows) t.is(row.indexOf('P2026'), heading!.indexOf('ORDER'));
+    t.true((stderr.match(/do not fit/g)?.length ?? 0) <= 1);
+  }
+  const piped = await place.payctl(words);
+  t.regex(piped.stdout.split('\n')[0]!, /^evt_8\torder\.paid\t2026/, 'a pipe has the columns that it always had');
+});
+
+test('a service that could not look the session up is asked again; one that refuses it ends the stream', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const refusal = (code: string) => ({ ...streamOf(), text: `event: error\ndata: {"code":"${code}"}\n\n` });
+  let connections = 0;
+  place.api.on(STREAM, () => ((connections += 1) < 3 ? refusal('unavailable') : streamOf(8)));
+  t.is((await place.payctl(['event', 'listen', '--count', '1', '-q'], { retryPause })).code, 0);
+  place.api.on(STREAM, () => refusal('unauthenticated'));
+  const ended = await place.payctl(['event', 'listen', '--count', '1', '-q'], { retryPause });
+  t.is(ended.code, 4);
+  t.regex(ended.stderr, /next: payctl login/);
+});
