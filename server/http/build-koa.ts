@@ -5,7 +5,7 @@ import type { WithKey } from '../payments/idempotency.ts';
 import { KEY_IGNORED } from './contract.ts';
 import type { Authenticators } from './callers.ts';
 import { cors } from './cors.ts';
-import type { Edge, Requests } from './edge.ts';
+import type { Edge, RefusalPage, Requests } from './edge.ts';
 import type { Metrics } from './metrics.ts';
 import type { RateLimits } from './rate-limit.ts';
 import { observe, onError } from './every-request.ts';
@@ -33,6 +33,8 @@ export interface KoaParts {
   withKey: WithKey;
   router: BuiltRouter;
   metrics?: Metrics;
+  /** Without it browsers get problem documents, too. */
+  refusalPage?: RefusalPage;
   /** Answer headers that a page of another origin may read, besides the usual ones. */
   exposedHeaders?: readonly string[];
 }
@@ -64,7 +66,16 @@ export async function buildKoa(parts: KoaParts): Promise<Koa> {
   return koa;
 }
 
-function toEdge({ config, logger, authenticators, rateLimits, requests, withKey, metrics }: KoaParts): Edge {
+function toEdge({
+  config,
+  logger,
+  authenticators,
+  rateLimits,
+  requests,
+  withKey,
+  metrics,
+  refusalPage,
+}: KoaParts): Edge {
   const { publicUrl, trustedProxies, adminNetworks } = config.server;
   return {
     authenticators,
@@ -73,6 +84,7 @@ function toEdge({ config, logger, authenticators, rateLimits, requests, withKey,
     requests,
     logger,
     metrics,
+    refusalPage,
     publicOrigin: new URL(publicUrl).origin,
     secure: publicUrl.startsWith('https:'),
     trustedProxies,
