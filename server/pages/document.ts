@@ -10,7 +10,7 @@ export interface PageParts {
   /** What the body consists of: HTML. */
   body: string;
   /** The look of the page: a class of the body. */
-  look: 'carded' | 'guide';
+  look: 'carded' | 'guide' | 'console';
   /** More for the head: HTML. */
   head?: string;
 }
