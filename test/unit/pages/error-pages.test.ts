@@ -24,7 +24,10 @@ test('the index leads to the page of every code, and the page back to the index'
     for (const code of codes) {
       t.true(index.includes(`<tr id="${code}"><td><a href="/docs/errors/${code}?lang=${language}">`), code);
       const article = errorArticle(code, language);
-      t.true(article.includes(`<code>${code}</code>`) && article.includes(`href="/docs/errors?lang=${language}"`), code);
+      t.true(
+        article.includes(`<code>${code}</code>`) && article.includes(`href="/docs/errors?lang=${language}"`),
+        code,
+      );
       t.notRegex(article, /`|undefined/, code);
     }
   }
