@@ -10,11 +10,11 @@ import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Map;
-import java.util.stream.Collectors;
 
 public class Client {
   // [call]
-  static final String SERVER = System.getenv().getOrDefault("PAY_SERVER", "http://127.0.0.1:8080");
+  static final String SERVER =
+      System.getenv().getOrDefault("PAY_SERVER", "http://127.0.0.1:8080");
   static final HttpClient HTTP = HttpClient.newHttpClient();
   static final ObjectMapper JSON = new ObjectMapper();
 
@@ -25,22 +25,25 @@ public class Client {
     final long retryAfter;
 
     Refusal(JsonNode problem, long retryAfter) {
-      super("%s: %s (request %s)".formatted(
-          problem.path("code").asText(), problem.path("detail").asText(), problem.path("requestId").asText()));
+      super(problem.path("code").asText() + ": " + problem.path("detail").asText()
+          + " (request " + problem.path("requestId").asText() + ")");
       this.code = problem.path("code").asText();
       this.retryable = problem.path("retryable").asBoolean();
       this.retryAfter = retryAfter;
     }
   }
 
-  static JsonNode send(String method, String path, String token, Map<String, String> body, String key)
+  static JsonNode send(
+      String method, String path, String token, Map<String, String> body, String key)
       throws IOException, InterruptedException {
     var request = HttpRequest.newBuilder(URI.create(SERVER + path))
         .timeout(Duration.ofSeconds(30))
         .header("Authorization", "Bearer " + token);
     if (body != null) request.header("Content-Type", "application/json");
     if (key != null) request.header("Idempotency-Key", key);
-    var content = body == null ? BodyPublishers.noBody() : BodyPublishers.ofString(JSON.writeValueAsString(body));
+    var content = body == null
+        ? BodyPublishers.noBody()
+        : BodyPublishers.ofString(JSON.writeValueAsString(body));
     var response = HTTP.send(request.method(method, content).build(), BodyHandlers.ofString());
     JsonNode answer = JSON.readTree(response.body());
     if (response.statusCode() >= 400)
@@ -48,8 +51,9 @@ public class Client {
     return answer.get("data");
   }
 
-  /** Repeats the same request while nobody knows its outcome; with a key it is done once, however often it is sent. */
-  static JsonNode call(String method, String path, String token, Map<String, String> body, String key)
+  /** Repeats a request while its outcome is not known; with a key it is done once. */
+  static JsonNode call(
+      String method, String path, String token, Map<String, String> body, String key)
       throws IOException, InterruptedException {
     for (int attempt = 1; ; attempt++) {
       try {
@@ -66,17 +70,19 @@ public class Client {
   // [/call]
 
   // [token]
-  /** A token lives for `expires_in` seconds: keep it, and get another one a minute before its end. */
-  static String getToken(String clientId, String clientSecret) throws IOException, InterruptedException {
-    var fields = Map.of("grant_type", "client_credentials", "client_id", clientId, "client_secret", clientSecret);
-    String form = fields.entrySet().stream()
-        .map(field -> field.getKey() + "=" + URLEncoder.encode(field.getValue(), StandardCharsets.UTF_8))
-        .collect(Collectors.joining("&"));
+  /** Keep the token for a little less than `expires_in` seconds, then get another one. */
+  static String getToken(String clientId, String clientSecret)
+      throws IOException, InterruptedException {
+    String form = "grant_type=client_credentials"
+        + "&client_id=" + URLEncoder.encode(clientId, StandardCharsets.UTF_8)
+        + "&client_secret=" + URLEncoder.encode(clientSecret, StandardCharsets.UTF_8);
     var request = HttpRequest.newBuilder(URI.create(SERVER + "/oauth/token"))
         .header("Content-Type", "application/x-www-form-urlencoded")
         .POST(BodyPublishers.ofString(form));
-    JsonNode answer = JSON.readTree(HTTP.send(request.build(), BodyHandlers.ofString()).body());
-    if (answer.has("error")) throw new IllegalStateException(answer.path("error_description").asText());
+    var response = HTTP.send(request.build(), BodyHandlers.ofString());
+    JsonNode answer = JSON.readTree(response.body());
+    if (answer.has("error"))
+      throw new IllegalStateException(answer.path("error_description").asText());
     return answer.get("access_token").asText();
   }
   // [/token]
@@ -87,7 +93,8 @@ public class Client {
 
     // [pay]
     JsonNode order = call("POST", "/api/v2/payment/pay", token,
-        Map.of("subject", "Two coffees", "amount", "12.50", "payWay", "alipay", "merchantOrderNo", shopOrder),
+        Map.of("subject", "Two coffees", "amount", "12.50",
+            "payWay", "alipay", "merchantOrderNo", shopOrder),
         "pay-" + shopOrder);
     String orderNo = order.get("orderNo").asText();
     System.out.println("Please pay at " + order.get("payUrl").asText());
@@ -97,17 +104,19 @@ public class Client {
     String status = order.get("status").asText();
     while (status.equals("created") || status.equals("pending")) {
       Thread.sleep(2000);
-      status = call("GET", "/api/v2/payment/query/" + orderNo, token, null, null).get("status").asText();
+      JsonNode found = call("GET", "/api/v2/payment/query/" + orderNo, token, null, null);
+      status = found.get("status").asText();
     }
     if (!status.equals("paid")) throw new IllegalStateException("The order is " + status + ".");
     // [/query]
 
     // [refund]
     JsonNode refund = call("POST", "/api/v2/payment/refund", token,
-        Map.of("orderNo", orderNo, "refundAmount", "2.50", "merchantRefundNo", shopOrder + "-1"),
+        Map.of("orderNo", orderNo, "refundAmount", "2.50",
+            "merchantRefundNo", shopOrder + "-1"),
         "refund-" + shopOrder + "-1");
-    System.out.printf("Refund %s is %s, %s left%n", refund.get("refundNo").asText(), refund.get("status").asText(),
-        refund.get("refundableAmount").asText());
+    System.out.printf("Refund %s is %s, %s left%n", refund.get("refundNo").asText(),
+        refund.get("status").asText(), refund.get("refundableAmount").asText());
     // [/refund]
   }
 }

@@ -15,19 +15,23 @@ import javax.crypto.spec.SecretKeySpec;
 
 public class Webhook {
   // [verify]
-  static final byte[] KEY = Base64.getDecoder().decode(System.getenv("WEBHOOK_SECRET").replaceFirst("^whsec_", ""));
+  static final byte[] KEY =
+      Base64.getDecoder().decode(System.getenv("WEBHOOK_SECRET").replaceFirst("^whsec_", ""));
 
   /** Whether the service signed this body, within the last five minutes. */
   static boolean isGenuine(Headers headers, byte[] body) throws GeneralSecurityException {
     String id = headers.getFirst("webhook-id"), at = headers.getFirst("webhook-timestamp");
     String signatures = headers.getFirst("webhook-signature");
-    if (id == null || signatures == null || at == null || !at.matches("\\d{1,12}")) return false;
+    if (id == null || signatures == null) return false;
+    if (at == null || !at.matches("\\d{1,12}")) return false;
     if (Math.abs(Instant.now().getEpochSecond() - Long.parseLong(at)) > 300) return false;
     Mac mac = Mac.getInstance("HmacSHA256");
     mac.init(new SecretKeySpec(KEY, "HmacSHA256"));
     mac.update((id + "." + at + ".").getBytes(UTF_8));
-    byte[] expected = ("v1," + Base64.getEncoder().encodeToString(mac.doFinal(body))).getBytes(UTF_8);
-    return Arrays.stream(signatures.split(" ")).anyMatch(one -> MessageDigest.isEqual(expected, one.getBytes(UTF_8)));
+    String digest = Base64.getEncoder().encodeToString(mac.doFinal(body));
+    byte[] expected = ("v1," + digest).getBytes(UTF_8);
+    return Arrays.stream(signatures.split(" "))
+        .anyMatch(given -> MessageDigest.isEqual(expected, given.getBytes(UTF_8)));
   }
   // [/verify]
 
@@ -39,7 +43,8 @@ public class Webhook {
     HttpServer server = HttpServer.create(new InetSocketAddress(Integer.parseInt(port)), 0);
     server.createContext("/", exchange -> {
       try (exchange) {
-        byte[] body = exchange.getRequestBody().readAllBytes(); // the exact bytes, before any parser
+        // The exact bytes, before any parser.
+        byte[] body = exchange.getRequestBody().readAllBytes();
         boolean genuine = isGenuine(exchange.getRequestHeaders(), body);
         // The header webhook-id is the id of the event.
         if (genuine && SEEN.add(exchange.getRequestHeaders().getFirst("webhook-id")))

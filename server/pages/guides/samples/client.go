@@ -64,7 +64,7 @@ func send(method, path, token string, body any, key string, data any) error {
 	return json.NewDecoder(response.Body).Decode(&struct{ Data any }{data})
 }
 
-// call repeats the same request while nobody knows its outcome; with a key it is done once, however often it is sent.
+// call repeats a request while its outcome is not known; with a key it is done once.
 func call(method, path, token string, body any, key string, data any) error {
 	for attempt := 1; ; attempt++ {
 		err := send(method, path, token, body, key, data)
@@ -85,9 +85,13 @@ func call(method, path, token string, body any, key string, data any) error {
 
 // [token]
 
-// getToken: a token lives for expires_in seconds; keep it, and get another one a minute before its end.
+// getToken: keep the token for a little less than expires_in seconds, then get another one.
 func getToken(clientID, clientSecret string) (string, error) {
-	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {clientID}, "client_secret": {clientSecret}}
+	form := url.Values{
+		"grant_type":    {"client_credentials"},
+		"client_id":     {clientID},
+		"client_secret": {clientSecret},
+	}
 	response, err := client.PostForm(server+"/oauth/token", form)
 	if err != nil {
 		return "", err
@@ -113,6 +117,9 @@ func main() {
 		server = address
 	}
 	shopOrder := os.Getenv("SHOP_ORDER")
+	if shopOrder == "" {
+		shopOrder = "1001"
+	}
 	token, err := getToken(os.Getenv("CLIENT_ID"), os.Getenv("CLIENT_SECRET"))
 	if err != nil {
 		log.Fatal(err)
@@ -121,7 +128,8 @@ func main() {
 	// [pay]
 	var order struct{ OrderNo, Status, PayURL string }
 	err = call("POST", "/api/v2/payment/pay", token, map[string]string{
-		"subject": "Two coffees", "amount": "12.50", "payWay": "alipay", "merchantOrderNo": shopOrder,
+		"subject": "Two coffees", "amount": "12.50",
+		"payWay": "alipay", "merchantOrderNo": shopOrder,
 	}, "pay-"+shopOrder, &order)
 	if err != nil {
 		log.Fatal(err)
@@ -132,7 +140,8 @@ func main() {
 	// [query]
 	for order.Status == "created" || order.Status == "pending" {
 		time.Sleep(2 * time.Second)
-		if err := call("GET", "/api/v2/payment/query/"+order.OrderNo, token, nil, "", &order); err != nil {
+		err := call("GET", "/api/v2/payment/query/"+order.OrderNo, token, nil, "", &order)
+		if err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -147,11 +156,13 @@ func main() {
 		RefundableAmount json.Number
 	}
 	err = call("POST", "/api/v2/payment/refund", token, map[string]string{
-		"orderNo": order.OrderNo, "refundAmount": "2.50", "merchantRefundNo": shopOrder + "-1",
+		"orderNo": order.OrderNo, "refundAmount": "2.50",
+		"merchantRefundNo": shopOrder + "-1",
 	}, "refund-"+shopOrder+"-1", &refund)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("Refund %s is %s, %s left\n", refund.RefundNo, refund.Status, refund.RefundableAmount)
+	fmt.Printf("Refund %s is %s, %s left\n",
+		refund.RefundNo, refund.Status, refund.RefundableAmount)
 	// [/refund]
 }

@@ -16,13 +16,19 @@ async function send(method, path, token, { body, key } = {}) {
   if (body) headers['Content-Type'] = 'application/json';
   if (key) headers['Idempotency-Key'] = key;
   const signal = AbortSignal.timeout(30_000);
-  const response = await fetch(SERVER + path, { method, headers, body: body && JSON.stringify(body), signal });
+  const response = await fetch(SERVER + path, {
+    method,
+    headers,
+    body: body && JSON.stringify(body),
+    signal,
+  });
   const answer = await response.json();
-  if (!response.ok) throw new Refusal(answer, Number(response.headers.get('Retry-After') ?? 1));
+  if (!response.ok)
+    throw new Refusal(answer, Number(response.headers.get('Retry-After') ?? 1));
   return answer.data;
 }
 
-/** Repeats the same request while nobody knows its outcome; with a key it is done once, however often it is sent. */
+/** Repeats a request while its outcome is not known; with a key it is done once. */
 async function call(...request) {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -37,10 +43,17 @@ async function call(...request) {
 // [/call]
 
 // [token]
-/** A token lives for `expires_in` seconds: keep it, and get another one a minute before its end. */
+/** Keep the token for a little less than `expires_in` seconds, then get another one. */
 async function getToken(clientId, clientSecret) {
-  const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret };
-  const response = await fetch(`${SERVER}/oauth/token`, { method: 'POST', body: new URLSearchParams(form) });
+  const form = {
+    grant_type: 'client_credentials',
+    client_id: clientId,
+    client_secret: clientSecret,
+  };
+  const response = await fetch(`${SERVER}/oauth/token`, {
+    method: 'POST',
+    body: new URLSearchParams(form),
+  });
   const answer = await response.json();
   if (!response.ok) throw new Error(`${answer.error}: ${answer.error_description}`);
   return answer.access_token;
@@ -53,7 +66,12 @@ const token = await getToken(process.env.CLIENT_ID, process.env.CLIENT_SECRET);
 // [pay]
 const order = await call('POST', '/api/v2/payment/pay', token, {
   key: `pay-${shopOrder}`,
-  body: { subject: 'Two coffees', amount: '12.50', payWay: 'alipay', merchantOrderNo: shopOrder },
+  body: {
+    subject: 'Two coffees',
+    amount: '12.50',
+    payWay: 'alipay',
+    merchantOrderNo: shopOrder,
+  },
 });
 console.log(`Please pay at ${order.payUrl}`);
 // [/pay]
@@ -70,7 +88,13 @@ if (status !== 'paid') throw new Error(`The order is ${status}.`);
 // [refund]
 const refund = await call('POST', '/api/v2/payment/refund', token, {
   key: `refund-${shopOrder}-1`,
-  body: { orderNo: order.orderNo, refundAmount: '2.50', merchantRefundNo: `${shopOrder}-1` },
+  body: {
+    orderNo: order.orderNo,
+    refundAmount: '2.50',
+    merchantRefundNo: `${shopOrder}-1`,
+  },
 });
-console.log(`Refund ${refund.refundNo} is ${refund.status}, ${refund.refundableAmount} left`);
+console.log(
+  `Refund ${refund.refundNo} is ${refund.status}, ${refund.refundableAmount} left`,
+);
 // [/refund]

@@ -6,26 +6,37 @@ define('SERVER', getenv('PAY_SERVER') ?: 'http://127.0.0.1:8080');
 /** A refusal of the service: branch on `problem->code`, never on the text. */
 class Refusal extends RuntimeException
 {
-    public function __construct(public readonly object $problem, public readonly int $retryAfter)
-    {
-        parent::__construct("$problem->code: $problem->detail (request $problem->requestId)");
+    public function __construct(
+        public readonly object $problem,
+        public readonly int $retryAfter,
+    ) {
+        $text = "$problem->code: $problem->detail (request $problem->requestId)";
+        parent::__construct($text);
     }
 }
 
 /** Status, headers and JSON of an answer; throws when there is none. */
 function exchange(string $method, string $path, array $headers, ?string $body): array
 {
-    $options = ['method' => $method, 'header' => $headers, 'content' => $body, 'timeout' => 30, 'ignore_errors' => true];
-    $text = @file_get_contents(SERVER . $path, false, stream_context_create(['http' => $options]));
+    $options = ['method' => $method, 'header' => $headers, 'content' => $body];
+    $options += ['timeout' => 30, 'ignore_errors' => true];
+    $context = stream_context_create(['http' => $options]);
+    $text = @file_get_contents(SERVER . $path, false, $context);
     if ($text === false) {
         throw new RuntimeException('The service cannot be reached.');
     }
     $answer = json_decode($text, flags: JSON_THROW_ON_ERROR);
-    return [(int) explode(' ', $http_response_header[0])[1], implode("\n", $http_response_header), $answer];
+    $status = (int) explode(' ', $http_response_header[0])[1];
+    return [$status, implode("\n", $http_response_header), $answer];
 }
 
-function send(string $method, string $path, string $token, ?array $body = null, ?string $key = null): object
-{
+function send(
+    string $method,
+    string $path,
+    string $token,
+    ?array $body = null,
+    ?string $key = null,
+): object {
     $headers = ["Authorization: Bearer $token"];
     if ($body !== null) {
         $headers[] = 'Content-Type: application/json';
@@ -33,14 +44,16 @@ function send(string $method, string $path, string $token, ?array $body = null, 
     if ($key !== null) {
         $headers[] = "Idempotency-Key: $key";
     }
-    [$status, $found, $answer] = exchange($method, $path, $headers, $body === null ? null : json_encode($body));
+    $content = $body === null ? null : json_encode($body);
+    [$status, $found, $answer] = exchange($method, $path, $headers, $content);
     if ($status >= 400) {
-        throw new Refusal($answer, (int) (preg_match('/^Retry-After: (\d+)/mi', $found, $match) ? $match[1] : 1));
+        preg_match('/^Retry-After: (\d+)/mi', $found, $match);
+        throw new Refusal($answer, (int) ($match[1] ?? 1));
     }
     return $answer->data;
 }
 
-/** Repeats the same request while nobody knows its outcome; with a key it is done once, however often it is sent. */
+/** Repeats a request while its outcome is not known; with a key it is done once. */
 function call(mixed ...$request): object
 {
     for ($attempt = 1; ; $attempt++) {
@@ -58,13 +71,20 @@ function call(mixed ...$request): object
 // [/call]
 
 // [token]
-/** A token lives for `expires_in` seconds: keep it, and get another one a minute before its end. */
+/** Keep the token for a little less than `expires_in` seconds, then get another one. */
 function getToken(string $clientId, string $clientSecret): string
 {
-    $form = ['grant_type' => 'client_credentials', 'client_id' => $clientId, 'client_secret' => $clientSecret];
+    $form = http_build_query([
+        'grant_type' => 'client_credentials',
+        'client_id' => $clientId,
+        'client_secret' => $clientSecret,
+    ]);
     $headers = ['Content-Type: application/x-www-form-urlencoded'];
-    [$status, , $answer] = exchange('POST', '/oauth/token', $headers, http_build_query($form));
-    return $status === 200 ? $answer->access_token : throw new RuntimeException($answer->error_description);
+    [$status, , $answer] = exchange('POST', '/oauth/token', $headers, $form);
+    if ($status !== 200) {
+        throw new RuntimeException($answer->error_description);
+    }
+    return $answer->access_token;
 }
 // [/token]
 
@@ -73,7 +93,8 @@ $token = getToken(getenv('CLIENT_ID'), getenv('CLIENT_SECRET'));
 
 // [pay]
 $order = call('POST', '/api/v2/payment/pay', $token, key: "pay-$shopOrder", body: [
-    'subject' => 'Two coffees', 'amount' => '12.50', 'payWay' => 'alipay', 'merchantOrderNo' => $shopOrder,
+    'subject' => 'Two coffees', 'amount' => '12.50',
+    'payWay' => 'alipay', 'merchantOrderNo' => $shopOrder,
 ]);
 echo "Please pay at $order->payUrl\n";
 // [/pay]
@@ -90,7 +111,8 @@ if ($order->status !== 'paid') {
 
 // [refund]
 $refund = call('POST', '/api/v2/payment/refund', $token, key: "refund-$shopOrder-1", body: [
-    'orderNo' => $order->orderNo, 'refundAmount' => '2.50', 'merchantRefundNo' => "$shopOrder-1",
+    'orderNo' => $order->orderNo, 'refundAmount' => '2.50',
+    'merchantRefundNo' => "$shopOrder-1",
 ]);
 echo "Refund $refund->refundNo is $refund->status, $refund->refundableAmount left\n";
 // [/refund]

@@ -9,8 +9,9 @@ class Refusal(Exception):
     """A refusal of the service: branch on `code`, never on the text."""
 
     def __init__(self, problem, retry_after):
-        super().__init__(f'{problem["code"]}: {problem["detail"]} (request {problem["requestId"]})')
-        self.code, self.retryable, self.retry_after = problem["code"], problem["retryable"], retry_after
+        super().__init__("{code}: {detail} (request {requestId})".format(**problem))
+        self.code, self.retryable = problem["code"], problem["retryable"]
+        self.retry_after = retry_after
 
 
 def send(method, path, token, body=None, key=None):
@@ -20,15 +21,17 @@ def send(method, path, token, body=None, key=None):
     if key is not None:
         headers["Idempotency-Key"] = key
     data = None if body is None else json.dumps(body).encode()
+    asked = request.Request(SERVER + path, data, headers, method=method)
     try:
-        with request.urlopen(request.Request(SERVER + path, data, headers, method=method), timeout=30) as answer:
+        with request.urlopen(asked, timeout=30) as answer:
             return json.load(answer)["data"]
     except error.HTTPError as refused:
-        raise Refusal(json.load(refused), int(refused.headers.get("Retry-After", 1))) from refused
+        retry_after = int(refused.headers.get("Retry-After", 1))
+        raise Refusal(json.load(refused), retry_after) from refused
 
 
 def call(*asked, **more):
-    """Repeats the same request while nobody knows its outcome; with a key it is done once, however often it is sent."""
+    """Repeats a request while its outcome is not known; with a key it is done once."""
     for attempt in range(1, 6):
         try:
             return send(*asked, **more)
@@ -42,10 +45,14 @@ def call(*asked, **more):
 
 # [token]
 def get_token(client_id, client_secret):
-    """A token lives for `expires_in` seconds: keep it, and get another one a minute before its end."""
-    form = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": client_secret}
+    """Keep the token for a little less than `expires_in` seconds, then get another one."""
+    form = parse.urlencode({
+        "grant_type": "client_credentials",
+        "client_id": client_id,
+        "client_secret": client_secret,
+    })
     try:
-        with request.urlopen(f"{SERVER}/oauth/token", parse.urlencode(form).encode(), timeout=30) as answer:
+        with request.urlopen(f"{SERVER}/oauth/token", form.encode(), timeout=30) as answer:
             return json.load(answer)["access_token"]
     except error.HTTPError as refused:
         raise RuntimeError(json.load(refused)["error_description"]) from refused
@@ -58,7 +65,10 @@ token = get_token(os.environ["CLIENT_ID"], os.environ["CLIENT_SECRET"])
 # [pay]
 order = call(
     "POST", "/api/v2/payment/pay", token, key=f"pay-{shop_order}",
-    body={"subject": "Two coffees", "amount": "12.50", "payWay": "alipay", "merchantOrderNo": shop_order},
+    body={
+        "subject": "Two coffees", "amount": "12.50",
+        "payWay": "alipay", "merchantOrderNo": shop_order,
+    },
 )
 print("Please pay at", order["payUrl"], flush=True)
 # [/pay]
@@ -74,7 +84,10 @@ if status != "paid":
 # [refund]
 refund = call(
     "POST", "/api/v2/payment/refund", token, key=f"refund-{shop_order}-1",
-    body={"orderNo": order["orderNo"], "refundAmount": "2.50", "merchantRefundNo": f"{shop_order}-1"},
+    body={
+        "orderNo": order["orderNo"], "refundAmount": "2.50",
+        "merchantRefundNo": f"{shop_order}-1",
+    },
 )
-print(f'Refund {refund["refundNo"]} is {refund["status"]}, {refund["refundableAmount"]} left')
+print("Refund {refundNo} is {status}, {refundableAmount} left".format(**refund))
 # [/refund]

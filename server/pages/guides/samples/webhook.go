@@ -40,7 +40,8 @@ func isGenuine(key []byte, header http.Header, body []byte) bool {
 // [/verify]
 
 func main() {
-	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(os.Getenv("WEBHOOK_SECRET"), "whsec_"))
+	secret := strings.TrimPrefix(os.Getenv("WEBHOOK_SECRET"), "whsec_")
+	key, err := base64.StdEncoding.DecodeString(secret)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -65,5 +66,9 @@ func main() {
 		}
 		w.WriteHeader(http.StatusNoContent)
 	})
-	log.Fatal(http.ListenAndServe(":"+os.Getenv("PORT"), nil))
+	port := os.Getenv("PORT")
+	if port == "" {
+		port = "3000"
+	}
+	log.Fatal(http.ListenAndServe(":"+port, nil))
 }

@@ -6,12 +6,18 @@ const key = Buffer.from(process.env.WEBHOOK_SECRET.replace(/^whsec_/, ''), 'base
 
 /** Whether the service signed this body, within the last five minutes. */
 function isGenuine(headers, body) {
-  const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signatures = '' } = headers;
+  const {
+    'webhook-id': id,
+    'webhook-timestamp': at,
+    'webhook-signature': signatures = '',
+  } = headers;
   if (!(Math.abs(Date.now() / 1000 - at) <= 300)) return false;
   const hmac = createHmac('sha256', key).update(`${id}.${at}.`).update(body);
   const expected = Buffer.from(`v1,${hmac.digest('base64')}`);
   const given = signatures.split(' ').map((one) => Buffer.from(one));
-  return given.some((one) => one.length === expected.length && timingSafeEqual(one, expected));
+  return given.some(
+    (one) => one.length === expected.length && timingSafeEqual(one, expected),
+  );
 }
 // [/verify]
 

@@ -5,13 +5,18 @@
 function isGenuine(string $body): bool
 {
     $key = base64_decode(preg_replace('/^whsec_/', '', getenv('WEBHOOK_SECRET')));
-    ['HTTP_WEBHOOK_ID' => $id, 'HTTP_WEBHOOK_TIMESTAMP' => $at] = $_SERVER + ['HTTP_WEBHOOK_ID' => '', 'HTTP_WEBHOOK_TIMESTAMP' => ''];
+    $id = $_SERVER['HTTP_WEBHOOK_ID'] ?? '';
+    $at = $_SERVER['HTTP_WEBHOOK_TIMESTAMP'] ?? '';
     if (!ctype_digit($at) || abs(time() - (int) $at) > 300) {
         return false;
     }
     $expected = 'v1,' . base64_encode(hash_hmac('sha256', "$id.$at.$body", $key, true));
-    $isExpected = fn (bool $found, string $given) => hash_equals($expected, $given) || $found;
-    return array_reduce(explode(' ', $_SERVER['HTTP_WEBHOOK_SIGNATURE'] ?? ''), $isExpected, false);
+    foreach (explode(' ', $_SERVER['HTTP_WEBHOOK_SIGNATURE'] ?? '') as $given) {
+        if (hash_equals($expected, $given)) {
+            return true;
+        }
+    }
+    return false;
 }
 // [/verify]
 

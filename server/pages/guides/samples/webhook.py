@@ -22,7 +22,8 @@ seen = set()  # in production: a table with a unique index on the event id
 
 class Receiver(BaseHTTPRequestHandler):
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["content-length"]))  # the exact bytes, before any parser
+        # The exact bytes, before any parser.
+        body = self.rfile.read(int(self.headers["content-length"]))
         genuine = is_genuine(self.headers, body)
         if genuine and (event := json.loads(body))["id"] not in seen:
             print("handle", event["type"], event["data"]["object"], flush=True)
