@@ -25,14 +25,14 @@ const WORDS = {
     service: 'Unified payment service',
     explorer: 'API explorer',
     menu: 'All guides',
-    next: 'Next',
+    next: 'Next: ',
     groups: { start: 'Start', build: 'Build', live: 'Go live', run: 'Run' },
   },
   zh: {
     service: '统一支付服务',
     explorer: 'API 浏览器',
     menu: '目录',
-    next: '下一篇',
+    next: '下一篇：',
     groups: { start: '入门', build: '开发', live: '上线', run: '运维' },
   },
 } as const satisfies Readonly<Record<Language, Words>>;
@@ -69,5 +69,5 @@ function nextGuide(slug: string, language: Language): string {
   const next = GUIDES[GUIDES.findIndex((guide) => guide.slug === slug) + 1];
   return next === undefined
     ? ''
-    : `<p class="next">${WORDS[language].next}: <a href="${inLanguage(guidePath(next.slug), language)}">${escapeHtml(next.titles[language])}</a></p>`;
+    : `<p class="next">${WORDS[language].next}<a href="${inLanguage(guidePath(next.slug), language)}">${escapeHtml(next.titles[language])}</a></p>`;
 }

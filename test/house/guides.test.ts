@@ -121,6 +121,7 @@ const OTHER_WORDS = new Set([
   'max_slot_wal_keep_size',
   'pg_dump',
   'pg_replication_slots',
+  'pg_stat_activity',
 ]);
 
 test('every code, kind, metric, event, key and path that is named exists', async (t) => {
