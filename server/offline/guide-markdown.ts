@@ -67,7 +67,7 @@ export function guideHtml(markdown: string, source: GuideSource): string {
       codespan: ({ text }) =>
         isErrorCode(text)
           ? `<a class="code" href="${inLanguage(`/docs/errors/${text}`, language)}"><code>${text}</code></a>`
-          : `<code>${escapeHtml(text)}</code>`,
+          : `<code>${wholeFlags(escapeHtml(text))}</code>`,
       link({ href, tokens }) {
         const words = this.parser.parseInline(tokens);
         return `<a href="${escapeHtml(target(href, language))}"${/^https?:/.test(href) ? ' rel="noreferrer"' : ''}>${words}</a>`;
@@ -105,6 +105,11 @@ function withoutChineseBreaks(html: string): string {
     /(?<=[\p{Script=Han}\u3000-\u303f\uff00-\uffef])\n(?=[\p{Script=Han}\u3000-\u303f\uff00-\uffef])/gu,
     '',
   );
+}
+
+/** A browser would break a line behind the hyphens of a flag. */
+function wholeFlags(html: string): string {
+  return html.replaceAll(/(?<![\w-])--?[a-z][\w-]*/gi, '<span class="flag">$&</span>');
 }
 
 /** A block of code that scrolls in itself. */
