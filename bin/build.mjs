@@ -9,6 +9,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const out = resolve(process.argv[2] ?? join(root, 'dist'));
 const draft = `${out}.${process.pid}`;
+const guides = join(root, 'server', 'pages', 'guides');
 
 /** The compiler, or undefined: a production install has none and takes dist/ as it came. */
 function findCompiler() {
@@ -31,7 +32,9 @@ function compile(compiler) {
 
 /** Everything that is neither a source nor a document goes along as it is. */
 function copyAssets() {
-  const isAsset = (path) => statSync(path).isDirectory() || !/\.(ts|mjs|md)$|\/\.[^/]*$/.test(path);
+  // The guides go along as the pages that are made of them.
+  const isAsset = (path) =>
+    path !== guides && (statSync(path).isDirectory() || !/\.(ts|mjs|md)$|\/\.[^/]*$/.test(path));
   for (const folder of ['config', 'server', 'cli']) {
     cpSync(join(root, folder), join(draft, folder), {
       recursive: true,
@@ -40,21 +43,19 @@ function copyAssets() {
   }
 }
 
-/** The files of the API explorer, so that a service makes none. They are made by what was compiled, on the Node that it is for. */
-function makeExplorer() {
-  const program = join(draft, 'server', 'offline', 'explorer-files.js');
-  const run = `import(process.argv[1]).then(({ writeExplorerFiles }) => writeExplorerFiles(process.argv[2]))`;
-  const args = ['--eval', run, pathToFileURL(program).href, join(draft, 'server', 'explorer')];
-  const { status, error } = spawnSync(findNode(), args, { cwd: root, stdio: 'inherit' });
-  if (error) throw error;
-  return status === 0;
-}
+/** The files of the API explorer, so that a service makes none. */
+const makeExplorer = () => make('server/offline/explorer-files', 'writeExplorerFiles', 'server/explorer');
+
+/** The guides, of their Markdown. */
+const makeGuides = () => make('server/offline/guide-files', 'writeGuideFiles', 'server/guides', guides);
 
 /** The help of every command, so that it is shown without loading one. */
-function makeHelp() {
-  const program = join(draft, 'cli', 'help-files.js');
-  const run = `import(process.argv[1]).then(({ writeHelpFiles }) => writeHelpFiles(process.argv[2]))`;
-  const args = ['--eval', run, pathToFileURL(program).href, join(draft, 'cli', 'help')];
+const makeHelp = () => make('cli/help-files', 'writeHelpFiles', 'cli/help');
+
+/** Files are made by what was compiled, on the Node that it is for. */
+function make(program, write, folder, ...more) {
+  const run = `import(process.argv[1]).then((made) => made.${write}(...process.argv.slice(2)))`;
+  const args = ['--eval', run, pathToFileURL(join(draft, `${program}.js`)).href, join(draft, folder), ...more];
   const { status, error } = spawnSync(findNode(), args, { cwd: root, stdio: 'inherit' });
   if (error) throw error;
   return status === 0;
@@ -81,7 +82,7 @@ function main() {
   try {
     if (!compile(compiler)) return false;
     copyAssets();
-    if (!makeExplorer() || !makeHelp()) return false;
+    if (!makeExplorer() || !makeGuides() || !makeHelp()) return false;
     chmodSync(join(draft, 'bin', 'payctl.js'), 0o755);
     // What runs from the old folder meanwhile sees all of the old one or all of the new one.
     rmSync(out, { recursive: true, force: true });

@@ -6,6 +6,8 @@ declare module 'qrcode' {
   }
   interface QrKit {
     create(text: string, options?: { errorCorrectionLevel?: 'L' | 'M' | 'Q' | 'H' }): { modules: QrModules };
+    /** A PNG in a `data:` address; `scale` points for each module, `margin` light modules around. */
+    toDataURL(text: string, options: { errorCorrectionLevel: 'M'; margin: number; scale: number }): Promise<string>;
   }
   const kit: QrKit;
   export default kit;

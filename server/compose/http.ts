@@ -1,10 +1,14 @@
 import type Koa from 'koa';
 import { buildKoa, type KoaParts } from '../http/build-koa.ts';
 import { projectsOf, sharersOf } from '../db/queries/reach.ts';
+import type { RefusalPage } from '../http/edge.ts';
 import { VERSION } from '../http/version.ts';
 import { createWithKey } from '../payments/idempotency.ts';
+import { refusalPage } from '../pages/refusal-page.ts';
+import { guideRoutes } from '../routes/docs.ts';
 import { buildRouter, type RouteGroup } from '../routes/index.ts';
 import { publicRoutes } from '../routes/public.ts';
+import { payerLanguage } from '../routes/wire/language.ts';
 import type { Base } from './base.ts';
 
 /** What the API needs of other parts. */
@@ -26,6 +30,7 @@ export async function composeHttp(base: Base, { groups, isDraining, ...needs }: 
     explorer: config.explorer.enabled,
     staging: config.environment === 'staging',
   });
+  const guides = guideRoutes({ publicUrl: config.server.publicUrl, explorer: config.explorer.enabled });
   return buildKoa({
     ...needs,
     config,
@@ -38,9 +43,18 @@ export async function composeHttp(base: Base, { groups, isDraining, ...needs }: 
     rateLimits: limits,
     requests,
     withKey: createWithKey({ store, now }),
-    router: buildRouter([own, ...groups], { enabled: config.explorer.enabled }),
+    refusalPage: pageOfRefusal,
+    router: buildRouter([own, guides, ...groups], { enabled: config.explorer.enabled }),
   });
 }
+
+/** Whose request was refused may be a payer. */
+const pageOfRefusal: RefusalPage = ({ address, headers, ...refused }) => {
+  const asked = URL.parse(address ?? '', 'http://here')?.searchParams.get('lang') ?? undefined;
+  const { language, headers: said } = payerLanguage(asked, { headers });
+  const body = refusalPage({ ...refused, language, address });
+  return { headers: { ...said, 'content-type': 'text/html; charset=utf-8' }, body };
+};
 
 function describe({ config, database, schema, isFull }: Base) {
   return {

@@ -5,18 +5,32 @@ import { paymentsCodes } from './payments.ts';
 import { requestCodes } from './request.ts';
 import { skillpayCodes } from './skillpay.ts';
 
-/** What is published about one error code. */
-export interface PublishedError {
-  /** Short name of the fault; the `title` of every problem document with this code. */
+/** What people read about one error code. */
+export interface ErrorWords {
+  /** Short name of the fault; in English the `title` of every problem document with this code. */
   readonly title: string;
   readonly meaning: string;
   /** What the caller can do. */
   readonly remedy: string;
+}
+
+/** What is published about one error code. */
+export interface PublishedError extends ErrorWords {
   /** The same request may be sent again. */
   readonly retryable?: true;
 }
 
-/** Every code that an answer may carry, and what `/docs/errors/{code}` says about it. */
+/** The codes by what they are about, in the order of the index. */
+export const errorGroups = {
+  request: requestCodes,
+  access: accessCodes,
+  payments: paymentsCodes,
+  credentials: credentialsCodes,
+  catalog: catalogCodes,
+  skillpay: skillpayCodes,
+} as const;
+
+/** Every code that an answer may carry, and what `/docs/errors/{code}` says about it; its Chinese words are in `zh/`. */
 export const errorCodes = {
   ...requestCodes,
   ...accessCodes,

@@ -5,7 +5,7 @@ import type { WithKey } from '../payments/idempotency.ts';
 import { KEY_IGNORED } from './contract.ts';
 import type { Authenticators } from './callers.ts';
 import { cors } from './cors.ts';
-import type { Edge, Requests } from './edge.ts';
+import type { Edge, RefusalPage, Requests } from './edge.ts';
 import type { Metrics } from './metrics.ts';
 import type { RateLimits } from './rate-limit.ts';
 import type { Belongings } from './reach.ts';
@@ -37,6 +37,8 @@ export interface KoaParts {
   withKey: WithKey;
   router: BuiltRouter;
   metrics?: Metrics;
+  /** Without it browsers get problem documents, too. */
+  refusalPage?: RefusalPage;
   /** Answer headers that a page of another origin may read, besides the usual ones. */
   exposedHeaders?: readonly string[];
 }
@@ -77,7 +79,7 @@ export async function buildKoa(parts: KoaParts): Promise<Koa> {
 
 function toEdge({ config, ...parts }: KoaParts): Edge {
   const { publicUrl, trustedProxies, adminNetworks } = config.server;
-  const { authenticators, belongings, rateLimits, requests, withKey, logger, metrics } = parts;
+  const { authenticators, belongings, rateLimits, requests, withKey, logger, metrics, refusalPage } = parts;
   return {
     authenticators,
     belongings,
@@ -87,6 +89,7 @@ function toEdge({ config, ...parts }: KoaParts): Edge {
     logger,
     metrics,
     marks: config.environment === 'staging' ? STAGING_HEADERS : [],
+    refusalPage,
     publicOrigin: new URL(publicUrl).origin,
     secure: publicUrl.startsWith('https:'),
     trustedProxies,

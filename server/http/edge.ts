@@ -1,5 +1,7 @@
 import type { DefaultContext, Middleware, ParameterizedContext } from 'koa';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Logger } from 'pino';
+import type { ErrorCode } from '../error-codes/error-codes.ts';
 import type { WithKey } from '../payments/idempotency.ts';
 import type { Authenticators, Caller } from './callers.ts';
 import type { Contract } from './contract.ts';
@@ -17,6 +19,19 @@ export interface Requests {
   lag(): number | undefined;
 }
 
+/** What the page of a refusal is made from. */
+export interface RefusedRequest {
+  code: ErrorCode;
+  status: number;
+  requestId: string;
+  /** The address with its query; undefined where loading it again would do something. */
+  address: string | undefined;
+  headers: IncomingHttpHeaders;
+}
+
+/** Makes the page of a refusal for a person in a browser; everybody else gets a problem document. */
+export type RefusalPage = (refused: RefusedRequest) => { headers: Record<string, string>; body: string };
+
 /** What the edge needs of the world; made once, reached by endpoints as `ctx.edge`. */
 export interface Edge {
   readonly authenticators: Authenticators;
@@ -28,6 +43,7 @@ export interface Edge {
   readonly metrics: Metrics | undefined;
   /** Headers by which every answer says that this is not production. */
   readonly marks: HeaderPairs;
+  readonly refusalPage: RefusalPage | undefined;
   /** Scheme, host and port under which the service is reached. */
   readonly publicOrigin: string;
   /** Cookies carry `Secure`. */

@@ -141,7 +141,7 @@ function setCookies(ctx: EdgeContext, cookies: NonNullable<ReplyParts<unknown>['
   for (const cookie of [...cookies, ...ofHost.map((one) => ({ ...one, name: HOST_PREFIX + one.name }))]) {
     ctx.cookies.set(cookie.name, cookie.value, {
       path: '/',
-      sameSite: 'strict',
+      sameSite: cookie.sameSite ?? 'strict',
       httpOnly: cookie.httpOnly ?? true,
       secure: cookie.secure ?? ctx.edge.secure,
       maxAge: cookie.maxAgeSeconds === undefined ? undefined : cookie.maxAgeSeconds * 1000,

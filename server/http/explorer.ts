@@ -1,7 +1,4 @@
-import { once as happens } from 'node:events';
-import { readFile } from 'node:fs/promises';
-import { Worker } from 'node:worker_threads';
-import { once } from './once.ts';
+import { builtFiles } from './built-files.ts';
 
 /** Only our own origin: scripts, styles, requests. */
 export const explorerPolicy =
@@ -22,23 +19,5 @@ export const explorerFiles = {
 /** Name of a file of the explorer. */
 export type ExplorerFile = keyof typeof explorerFiles;
 
-const built = new URL('../explorer/', import.meta.url);
-
-/**
- * A file of the explorer. A build has them all, so a running service makes none; in a checkout they are made when one is first asked
- * for, in a thread of their own, because that takes a second of computing and would hold up every other request.
- */
-export async function readExplorerFile(name: ExplorerFile): Promise<Uint8Array> {
-  try {
-    return await readFile(new URL(name, built));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    return (await makeInThread())[name];
-  }
-}
-
-const makeInThread = once(async () => {
-  const thread = new Worker(new URL('../offline/explorer-thread.ts', import.meta.url));
-  const [files] = (await happens(thread, 'message')) as [Record<ExplorerFile, Uint8Array>];
-  return files;
-});
+/** A file of the explorer; made once, see `builtFiles`. */
+export const readExplorerFile = builtFiles<ExplorerFile>('explorer', 'explorer-thread');

@@ -105,7 +105,7 @@ function requestBody(contract: Contract, body: z.ZodType, schemas: SchemaCollect
 function responsesOf(method: string, contract: Contract, schemas: SchemaCollector): Json {
   const status = String(contract.status ?? 200);
   const problem = contract.style === 'oauth' ? 'OAuthRefusal' : 'Refusal';
-  const refusal = { $ref: `#/components/responses/${problem}` };
+  const refusal = contract.raw === 'html' ? pageOrProblem : { $ref: `#/components/responses/${problem}` };
   const errors = errorsOf(contract);
   const headers = ignoresKey(method, contract) ? keyIgnored : undefined;
   return {
@@ -160,6 +160,10 @@ function mediaContent(media: MediaTypes, schemas: SchemaCollector): Json {
 
 const keyIgnored = { [KEY_IGNORED]: { $ref: `#/components/headers/${KEY_IGNORED}` } };
 const problemForm = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
+const pageOrProblem = {
+  description: 'Refused: a page for a browser, a problem document for everybody else.',
+  content: { ...problemForm, 'text/html': { schema: { type: 'string' } } },
+};
 const oauthForm = { 'application/json': { schema: { $ref: '#/components/schemas/OAuthError' } } };
 
 function answerContent(contract: Contract, schemas: SchemaCollector): Json {

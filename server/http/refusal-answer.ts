@@ -1,16 +1,17 @@
 import { errorCodes, type ErrorCode, type PublishedError } from '../error-codes/error-codes.ts';
 import { AppError } from '../errors.ts';
 import type { Answer } from '../payments/idempotency.ts';
-import type { EdgeContext } from './edge.ts';
+import type { EdgeContext, RefusalPage } from './edge.ts';
 import { type Changed, translateFault } from './faults.ts';
 
 /**
- * The answer to a refusal or fault, ready to send: a problem document (RFC 9457), below `/oauth` the shape of RFC 6749 §5.2.
- * What nobody foresaw is logged with its stack and told without detail.
+ * The answer to a refusal or fault, ready to send: a problem document (RFC 9457), below `/oauth` the shape of RFC 6749 §5.2,
+ * for a person in a browser a page. What nobody foresaw is logged with its stack and told without detail.
  */
 export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
   const refusal = error instanceof AppError ? error : translateFault(error, changedBy(ctx));
   logFault(ctx, refusal);
+  if (ctx.edge.refusalPage && isForReader(ctx)) return pageOf(ctx, refusal, ctx.edge.refusalPage);
   const oauth = ctx.state.contract ? ctx.state.contract.style === 'oauth' : ctx.path.startsWith('/oauth/');
   const document = oauth ? oauthDocument(refusal) : problemDocument(refusal, ctx.state.id);
   const headers = refusalHeaders(ctx, refusal);
@@ -18,6 +19,23 @@ export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
   // RFC 6749 §5.2 knows no 415: a wrong media type is a bad request like any other.
   const status = oauth && refusal.status === 415 ? 400 : refusal.status;
   return { status, headers, body: JSON.stringify(document) };
+}
+
+/** What programs call; a client that says by default that it takes HTML gets JSON there all the same. */
+const FOR_PROGRAMS = /^\/(api|oauth|notify|health|\.well-known)(\/|$)|\.json$/;
+
+/** Whether somebody looks at the answer in a browser: it asks for HTML, and where pages are. */
+function isForReader({ path, req, state: { contract } }: EdgeContext): boolean {
+  if (contract ? contract.raw !== 'html' : FOR_PROGRAMS.test(path)) return false;
+  return /\btext\/html\b/.test(req.headers.accept ?? '');
+}
+
+function pageOf(ctx: EdgeContext, refusal: AppError, make: RefusalPage): Answer {
+  const { code, status } = refusal;
+  // An address that begins with two slashes would lead to another host.
+  const address = ctx.method === 'GET' && /^\/(?![/\\])/.test(ctx.url) ? ctx.url : undefined;
+  const { headers, body } = make({ code, status, requestId: ctx.state.id, address, headers: ctx.req.headers });
+  return { status, headers: { ...refusalHeaders(ctx, refusal), 'cache-control': 'no-store', ...headers }, body };
 }
 
 /** Who only reads is not told of changes, also when something was written beside it. */

@@ -6,6 +6,8 @@ export interface ReplyCookie {
   value: string | null;
   httpOnly?: boolean;
   secure?: boolean;
+  /** Sent too when a link of another site leads here; by default it is not. */
+  sameSite?: 'lax';
   /** Where the service is reached by https, set once more under a name that only this host can set. */
   hostToo?: boolean;
   maxAgeSeconds?: number;

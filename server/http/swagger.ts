@@ -49,6 +49,14 @@ export async function renderExplorer(): Promise<ExplorerPage> {
   return takeApart(answer.body);
 }
 
+const guideLinks =
+  '<nav class="guides"><a href="/docs?lang=en">Guides</a> <a href="/docs?lang=zh" lang="zh-CN" hreflang="zh-CN">中文文档</a></nav>';
+
+const ownStyle = `.symbols { position: absolute; width: 0; height: 0; }
+.guides { max-width: 1460px; margin: 0 auto; padding: 1rem 1.25rem 0; font: 1rem sans-serif; }
+.guides a { margin-right: 1rem; color: #1a5fb4; }
+`;
+
 function takeApart(page: string): ExplorerPage {
   const script = inside(page, /<script>([^]*?)<\/script>/);
   const style = inside(page, /<style>([^]*?)<\/style>/);
@@ -58,11 +66,12 @@ function takeApart(page: string): ExplorerPage {
     .replace(/<style>[^]*?<\/style>/, '<link rel="stylesheet" href="/swagger/explorer.css">')
     .replace(/ style="position:absolute;[^"]*"/, ' class="symbols"')
     .replaceAll('cdn:/version/', '/swagger/')
-    .replace('swagger-ui.min.css', 'swagger-ui.css');
-  if (/https?:\/\/(?!www\.w3\.org)|cdn:|<script>|<style| style=| on\w+=/.test(html)) {
+    .replace('swagger-ui.min.css', 'swagger-ui.css')
+    .replace('<div id="swagger-ui">', `${guideLinks}\n$&`);
+  if (!html.includes(guideLinks) || /https?:\/\/(?!www\.w3\.org)|cdn:|<script>|<style| style=| on\w+=/.test(html)) {
     throw new Error('The page of koa2-swagger-ui has changed; adapt server/http/swagger.ts.');
   }
-  return { html, script, style: `${style}\n.symbols { position: absolute; width: 0; height: 0; }\n` };
+  return { html, script, style: `${style}\n${ownStyle}` };
 }
 
 function inside(page: string, pattern: RegExp): string {

@@ -1,25 +1,17 @@
 import type { PayWay } from '../payments/channel.ts';
 import type { PayerOrder } from '../payments/payer.ts';
+import { htmlDocument, languageSwitch } from './document.ts';
 import { escapeHtml, webAddress } from './html.ts';
-import {
-  APP_NAMES,
-  CANCELLED_WORDS,
-  CHANNEL_NAMES,
-  PAID_WORDS,
-  RETURNED_WORDS,
-  STATE_WORDS,
-  type StateWords,
-} from './payer-words.ts';
-import { qrSvg } from './qr-svg.ts';
+import { inLanguage, type Language } from './language.ts';
+import { moneyText } from './money-text.ts';
+import { PAYER_SCRIPT_ADDRESS } from './payer-script.ts';
+import type { PayerWords, StateWords } from './payer-words.ts';
+import { PAYER_WORDS_EN } from './payer-words-en.ts';
+import { PAYER_WORDS_ZH } from './payer-words-zh.ts';
+import { qrImage } from './qr-image.ts';
 
 /** Where the payer stands: on the payment page, back from the channel, or back without having paid. */
 export type Place = 'pay' | 'returned' | 'cancelled';
-
-/** Addresses of the page's own style and script. */
-export interface PageAssets {
-  style: string;
-  script: string;
-}
 
 /** Other channels that the payer may take. */
 export interface Choice {
@@ -28,126 +20,182 @@ export interface Choice {
   wanted?: PayWay | undefined;
 }
 
+/** How a page is shown. */
+export interface Shown {
+  language: Language;
+  /** The page's own address without a language, for the switch. */
+  address: string;
+}
+
+const WORDS: Readonly<Record<Language, PayerWords>> = { en: PAYER_WORDS_EN, zh: PAYER_WORDS_ZH };
+
 /** The browser leaves a paid page for the shop after this many seconds. */
 const CONTINUE_SECONDS = 5;
 /** A page without scripts loads itself again after this many seconds. */
 const RELOAD_SECONDS = 5;
 
+/** What the parts of a page are made of. */
+interface Scene extends Shown {
+  order: PayerOrder;
+  words: PayerWords;
+  /** The channel of the order, as payers know it. */
+  channel: string;
+}
+
 /** The payer's page of an order, whole; pure but for the drawing of the QR code. */
 export async function payerPage(
   order: PayerOrder,
   place: Place,
-  assets: PageAssets,
+  shown: Shown,
   choice: Choice = { others: [] },
 ): Promise<string> {
+  const words = WORDS[shown.language];
+  const scene: Scene = { ...shown, order, words, channel: words.channels[order.payWay] };
   const shop = shopAddress(order);
   const goesOn = order.state === 'paid' && shop !== undefined;
-  const words = goesOn ? PAID_WORDS : wordsOf(order, place);
+  const state = goesOn ? words.paidAndLeaving : stateWords(scene, place);
   const reload = goesOn
     ? `${CONTINUE_SECONDS}; url=${escapeHtml(shop)}`
-    : words.tone === 'busy'
+    : state.tone === 'busy'
       ? String(RELOAD_SECONDS)
       : undefined;
   const data = [
     `data-state="${order.state}"`,
-    words.tone === 'busy' ? `data-poll="/pay/${order.orderNo}/state"` : '',
+    state.tone === 'busy' ? `data-poll="/pay/${order.orderNo}/state"` : '',
     goesOn ? `data-continue="${CONTINUE_SECONDS}"` : '',
   ];
-  return frame({
-    title: `${fill(words.title, order)} – ${order.amount} ${order.currency}`,
-    assets,
+  return carded({
+    ...shown,
+    title: `${told(state.title, scene)} – ${money(scene, order.amount)}`,
     reload,
-    main: `<main class="${words.tone}" ${data.filter(Boolean).join(' ')}>
-${summary(order)}
-${statusBlock(words, order)}
-${await howToPay(order, place, choice)}
-${facts(order)}
-${shop === undefined ? '' : `<a class="button" id="shop" rel="noreferrer" href="${escapeHtml(shop)}">Back to the shop</a>`}
-${order.mode === 'live' ? '' : `<p class="test">${order.mode === 'simulator' ? 'Simulator' : 'Sandbox'}: no real money moves here.</p>`}
+    main: `<main class="card ${state.tone}" ${data.filter(Boolean).join(' ')}>
+${bill(scene)}
+<div class="status" role="status"><h1>${told(state.title, scene)}</h1><p>${told(state.text, scene)}</p></div>
+${await howToPay(scene, place, choice)}
+${facts(scene)}
+${shop === undefined ? '' : `<a class="button" id="shop" rel="noreferrer" href="${escapeHtml(shop)}">${words.backToShop}</a>`}
+${order.mode === 'live' ? '' : `<p class="note">${words[order.mode]}</p>`}
 </main>`,
   });
 }
 
 /** The page for a number that leads nowhere; says nothing about what might exist. */
-export function unknownOrderPage(assets: PageAssets): string {
-  return frame({
-    title: 'Payment not found',
-    assets,
-    main: `<main class="quiet">
-<div class="status" role="status"><h1>Payment not found</h1><p>This link does not lead to a payment. It may be incomplete; please open the link from the shop again.</p></div>
+export function unknownOrderPage(shown: Shown): string {
+  const { title, text } = WORDS[shown.language].unknown;
+  return carded({
+    ...shown,
+    title,
+    main: `<main class="card quiet">
+<div class="status" role="status"><h1>${title}</h1><p>${text}</p></div>
 </main>`,
   });
 }
 
-function wordsOf({ state }: PayerOrder, place: Place): StateWords {
+function carded(page: Shown & { title: string; main: string; reload?: string | undefined }): string {
+  const { language, address, title, main, reload } = page;
+  const refresh = reload === undefined ? '' : `<noscript><meta http-equiv="refresh" content="${reload}"></noscript>`;
+  return htmlDocument({
+    language,
+    title,
+    look: 'carded',
+    head: `<script src="${PAYER_SCRIPT_ADDRESS}" defer></script>${refresh}`,
+    body: `${main}${languageSwitch(language, address)}`,
+  });
+}
+
+function stateWords({ order: { state }, words }: Scene, place: Place): StateWords {
   const isOpen = state === 'waiting' || state === 'preparing';
-  if (isOpen && place === 'returned') return RETURNED_WORDS;
-  if (isOpen && place === 'cancelled') return CANCELLED_WORDS;
-  return STATE_WORDS[state];
+  if (isOpen && place === 'returned') return words.returned;
+  if (isOpen && place === 'cancelled') return words.cancelled;
+  return words.states[state];
 }
 
-function summary({ payWay, subject, amount, currency }: PayerOrder): string {
-  return `<header><p class="channel ${payWay}">${CHANNEL_NAMES[payWay]}</p>
+function told(text: string, { words, channel }: Scene): string {
+  return words.about(text, channel);
+}
+
+function money({ order: { currency }, language }: Scene, amount: string): string {
+  return moneyText(amount, currency, language);
+}
+
+/** A yen is no yuan, though both have the same sign: so the code of the currency stands there, too. */
+function bill(scene: Scene): string {
+  const { merchant, payWay, subject, amount, currency } = scene.order;
+  return `<header class="bill">${merchant === null ? '' : merchantLine(merchant)}
 <p class="subject">${escapeHtml(subject)}</p>
-<p class="amount">${amount} <small>${escapeHtml(currency)}</small></p></header>`;
+<p class="amount">${escapeHtml(money(scene, amount))} <small>${escapeHtml(currency)}</small></p>
+<p class="channel ${payWay}">${scene.channel}</p></header>`;
 }
 
-function statusBlock(words: StateWords, order: PayerOrder): string {
-  return `<div class="status" role="status"><h1>${fill(words.title, order)}</h1><p>${fill(words.text, order)}</p></div>`;
+function merchantLine(name: string): string {
+  const [letter] = new Intl.Segmenter().segment(name);
+  return `<p class="merchant"><span class="logo" aria-hidden="true">${escapeHtml(letter?.segment.toUpperCase() ?? '')}</span>${escapeHtml(name)}</p>`;
 }
 
-async function howToPay(order: PayerOrder, place: Place, { others, wanted }: Choice): Promise<string> {
+async function howToPay(scene: Scene, place: Place, { others, wanted }: Choice): Promise<string> {
+  const { order, words, channel, language } = scene;
   if (order.state !== 'waiting' && order.state !== 'declined') return '';
-  if (place !== 'pay') return `<a class="button go" href="/pay/${order.orderNo}">Pay now</a>`;
+  const here = inLanguage(`/pay/${order.orderNo}`, language);
+  if (place !== 'pay') return `<a class="button go" href="${here}">${words.payNow}</a>`;
   if (wanted !== undefined)
-    return `<section class="pay">${wayButton(order, wanted, 'go')}<p><a href="/pay/${order.orderNo}">Pay with ${CHANNEL_NAMES[order.payWay]} instead</a></p></section>`;
-  return `<section class="pay">${await credential(order)}${others.map((payWay) => wayButton(order, payWay, '')).join('')}</section>`;
+    return `<section class="pay">${wayButton(scene, wanted, true)}<p><a href="${here}">${words.payWithInstead(channel)}</a></p></section>`;
+  const buttons = others.map((payWay) => wayButton(scene, payWay, false));
+  return `<section class="pay">${await credential(scene)}${buttons.join('')}</section>`;
 }
 
 /** Ends this order and goes on with another, so it is a form and not a link. */
-function wayButton({ orderNo }: PayerOrder, payWay: PayWay, look: string): string {
-  const words = look === '' ? `Pay with ${CHANNEL_NAMES[payWay]} instead` : `Pay with ${CHANNEL_NAMES[payWay]}`;
-  return `<form method="post" action="/pay/${orderNo}/choose/${payWay}"><button class="button ${look}">${words}</button></form>`;
+function wayButton({ order: { orderNo }, words, language }: Scene, payWay: PayWay, isWanted: boolean): string {
+  const name = words.channels[payWay];
+  const action = inLanguage(`/pay/${orderNo}/choose/${payWay}`, language);
+  const [look, text] = isWanted ? ['button go', words.payWith(name)] : ['button', words.payWithInstead(name)];
+  return `<form method="post" action="${action}"><button class="${look}">${text}</button></form>`;
 }
 
-async function credential({ payment, payWay, orderNo, isBrief }: PayerOrder): Promise<string> {
-  const [name, appName] = [CHANNEL_NAMES[payWay], APP_NAMES[payWay]];
-  if (payment?.qrCode !== undefined) {
-    const app = webAddress(payment.qrCode);
-    return `${await qrSvg(payment.qrCode, `QR code to pay with ${name}`)}
-<p>Scan this code with the ${appName} app${app ? ', or open it on this device' : ''}.</p>
-${app ? `<a class="button" rel="noreferrer" href="${escapeHtml(app.href)}">Open ${appName}</a>` : ''}`;
-  }
+async function credential(scene: Scene): Promise<string> {
+  const { order, words, channel } = scene;
+  const { payment, payWay, orderNo, isBrief } = order;
+  const app = words.apps[payWay];
+  if (payment?.qrCode !== undefined) return code(scene, payment.qrCode);
   const url = webAddress(payment?.url);
-  const href = isBrief ? `/pay/${orderNo}/open` : escapeHtml(url?.href ?? '');
+  const href = isBrief ? inLanguage(`/pay/${orderNo}/open`, scene.language) : escapeHtml(url?.href ?? '');
   // WeChat Pay lets nobody in who comes from nowhere; the page's own policy keeps all but its origin to itself.
   const rel = payWay === 'wechat' ? '' : ' rel="noreferrer"';
-  if (url) return `<a class="button go"${rel} href="${href}">Pay with ${name}</a>`;
-  if (payment?.type === 'code') return `<p>Please confirm the payment in the ${appName} app on your phone.</p>`;
-  return `<p>Please complete the payment in the app where you started it.</p>`;
+  if (url) return `<a class="button go"${rel} href="${href}">${words.payWith(channel)}</a>`;
+  return `<p>${payment?.type === 'code' ? words.confirmOnPhone(app) : words.finishInApp}</p>`;
 }
 
-function facts(order: PayerOrder): string {
-  const rows = [`<dt>Order</dt><dd>${escapeHtml(order.orderNo)}</dd>`];
+/** A code that is an address of the web opens its app on a phone; any other has to be scanned. */
+async function code({ order: { payWay }, words, channel }: Scene, qrCode: string): Promise<string> {
+  const [app, address] = [words.apps[payWay], webAddress(qrCode)];
+  return `${await qrImage(qrCode, words.codeOf(channel))}
+<p>${address ? words.scanOrOpen(app) : words.scan(app)}</p>
+${
+  address
+    ? `<a class="button" rel="noreferrer" href="${escapeHtml(address.href)}">${words.openApp(app)}</a>`
+    : `<p class="on-phone">${words.onThisPhone}</p>`
+}`;
+}
+
+function facts(scene: Scene): string {
+  const { order, words } = scene;
+  const rows = [`<dt>${words.order}</dt><dd>${escapeHtml(order.orderNo)}</dd>`];
   if (order.state === 'partially_refunded' || order.state === 'refunded')
-    rows.push(`<dt>Refunded</dt><dd>${order.refunded} ${escapeHtml(order.currency)}</dd>`);
+    rows.push(`<dt>${words.refunded}</dt><dd>${escapeHtml(money(scene, order.refunded))}</dd>`);
   if (order.state === 'waiting' || order.state === 'declined')
-    rows.push(`<dt>Time left</dt><dd>${timeLeft(order)}</dd>`);
+    rows.push(`<dt>${words.timeLeft}</dt><dd>${timeLeft(scene)}</dd>`);
   return `<dl>${rows.join('')}</dl>`;
 }
 
 /** Counted down by the script from the number of seconds, so that a wrong clock of the payer does not matter. */
-function timeLeft({ expiresAt, secondsLeft }: PayerOrder): string {
-  const at = expiresAt.toISOString();
-  const words = secondsLeft < 60 ? 'less than a minute' : inWords(secondsLeft);
-  return `<time id="left" datetime="${at}" data-seconds="${secondsLeft}">${words}</time>`;
+function timeLeft({ order: { expiresAt, secondsLeft }, words }: Scene): string {
+  const left = secondsLeft < 60 ? words.lessThanMinute : inWords(secondsLeft, words);
+  return `<time id="left" datetime="${expiresAt.toISOString()}" data-seconds="${secondsLeft}">${left}</time>`;
 }
 
-function inWords(seconds: number): string {
+function inWords(seconds: number, words: PayerWords): string {
   const minutes = Math.floor(seconds / 60);
   const hours = Math.floor(minutes / 60);
-  if (hours >= 48) return `${Math.floor(hours / 24)} days`;
-  return hours > 0 ? `${hours} h ${minutes % 60} min` : `${minutes} min`;
+  return hours >= 48 ? words.days(Math.floor(hours / 24)) : words.duration(hours, minutes % 60);
 }
 
 /** The shop's own address with the order's number and status; what it carried of its own stays. */
@@ -156,20 +204,4 @@ function shopAddress({ returnUrl, orderNo, status }: PayerOrder): string | undef
   url?.searchParams.set('orderNo', orderNo);
   url?.searchParams.set('status', status);
   return url?.href;
-}
-
-function fill(text: string, { payWay }: PayerOrder): string {
-  return text.replaceAll('{channel}', CHANNEL_NAMES[payWay]);
-}
-
-function frame(page: { title: string; main: string; assets: PageAssets; reload?: string | undefined }): string {
-  const { title, main, assets, reload } = page;
-  return `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="robots" content="noindex">
-<title>${escapeHtml(title)}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="${assets.style}"><script src="${assets.script}" defer></script>
-${reload === undefined ? '' : `<noscript><meta http-equiv="refresh" content="${reload}"></noscript>`}</head>
-<body>${main}</body>
-</html>
-`;
 }

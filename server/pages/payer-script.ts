@@ -1,3 +1,5 @@
+import { digestOf } from './stylesheet.ts';
+
 /**
  * The script of the payer's pages: counts the time down, asks for the state, and puts the new page in the place of the
  * old one when it has changed. Plain text for browsers; the page works without it.
@@ -66,3 +68,9 @@ export const PAYER_SCRIPT = `'use strict';
   plan();
 })();
 `;
+
+/** Where the script is served. */
+export const PAYER_SCRIPT_PATH = '/pay/assets/payer.js';
+
+/** Its address in a page: another script has another one. */
+export const PAYER_SCRIPT_ADDRESS = `${PAYER_SCRIPT_PATH}?v=${digestOf(PAYER_SCRIPT)}`;

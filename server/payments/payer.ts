@@ -30,6 +30,8 @@ export interface PayerOrder {
   orderNo: string;
   payWay: PayWay;
   mode: Mode;
+  /** The name of the order's project; null while it has none of its own. */
+  merchant: string | null;
   subject: string;
   /** Major units with all decimals, e.g. `12.50`. */
   amount: string;
@@ -48,6 +50,9 @@ export interface PayerOrder {
   returnUrl: string | null;
 }
 
+/** What the page polls. */
+export type PayerProgress = Pick<PayerOrder, 'state' | 'secondsLeft'>;
+
 /** What the pages ask of the operations. */
 export interface PayerActions {
   query(asker: Asker, orderNo: string): Promise<unknown>;
@@ -60,6 +65,9 @@ const PATIENCE_MS = 3_000;
 
 /** A refund with such an exception is not on its way. */
 const STUCK = ['refund_abnormal', 'refund_reversed', 'refund_overdue'] as const;
+
+/** The project that every service begins with, and the name that it has until somebody gives it another. */
+const NAMELESS = { code: 'default', name: 'Default' } as const;
 
 const PAYER: Asker = { owner: 'any', actor: 'payer' };
 
@@ -74,6 +82,11 @@ export function payerOrders({ store, now, log }: Pick<Ports, 'store' | 'now' | '
     async order(orderNo: string): Promise<PayerOrder | undefined> {
       const order = await find(orderNo);
       return order && view(order);
+    },
+    /** How far it is, read with as little as possible: each open page asks every few seconds. */
+    async progress(orderNo: string): Promise<PayerProgress | undefined> {
+      const order = await find(orderNo);
+      return order && seenByPayer(order);
     },
     /** Where the payer goes to pay, renewed if it has died; undefined when there is nothing to pay, or the channel is silent. */
     async addressOf(orderNo: string): Promise<string | undefined> {
@@ -95,8 +108,14 @@ export function payerOrders({ store, now, log }: Pick<Ports, 'store' | 'now' | '
     },
   };
 
-  /** Nobody is told that money is on its way when its refund waits for a person. */
   async function view(order: OrderRow): Promise<PayerOrder> {
+    const project = await store.read((tx) => tx.projects.find({ code: order.project }));
+    const isNamed = project && !(project.code === NAMELESS.code && project.name === NAMELESS.name);
+    return { ...(await seenByPayer(order)), merchant: isNamed ? project.name : null };
+  }
+
+  /** Nobody is told that money is on its way when its refund waits for a person. */
+  async function seenByPayer(order: OrderRow): Promise<Omit<PayerOrder, 'merchant'>> {
     const seen = viewForPayer(order, now());
     if (seen.state !== 'returning') return seen;
     const where = { orderNo: order.orderNo, kind: STUCK, state: 'open' as const };
@@ -136,7 +155,7 @@ function hasApproved({ payWay, channelOrderId }: OrderRow, token: string | undef
 }
 
 /** Reduces a row to what its payer may see. */
-export function viewForPayer(order: OrderRow, now: Date): PayerOrder {
+export function viewForPayer(order: OrderRow, now: Date): Omit<PayerOrder, 'merchant'> {
   const { orderNo, payWay, mode, subject, currency, expiresAt, returnUrl } = order;
   const text = (minor: bigint) => majorText({ minor, currency }, payWay);
   const state = payerState(order, now);

@@ -1,19 +1,21 @@
-import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { NotFound } from '../errors.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
-import { type Choice, type PageAssets, payerPage, type Place, unknownOrderPage } from '../pages/payer-page.ts';
-import { PAYER_SCRIPT } from '../pages/payer-script.ts';
-import { PAYER_STYLE } from '../pages/payer-style.ts';
+import { inLanguage } from '../pages/language.ts';
+import { type Choice, payerPage, type Place, type Shown, unknownOrderPage } from '../pages/payer-page.ts';
+import { PAYER_SCRIPT, PAYER_SCRIPT_PATH } from '../pages/payer-script.ts';
+import { STYLE_PATH, STYLESHEET } from '../pages/stylesheet.ts';
 import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
-import type { PayerOrder } from '../payments/payer.ts';
+import type { PayerOrder, PayerProgress } from '../payments/payer.ts';
 import type { PayerChoice } from '../payments/payer-choice.ts';
 import { type RouteGroup, routeGroup } from './index.ts';
 import { Code } from './wire/fields.ts';
+import { Lang, type PageLanguage, payerLanguage } from './wire/language.ts';
 
 /** What the payer's pages ask of the service. */
 export interface PayerOperations {
   order(orderNo: string): Promise<PayerOrder | undefined>;
+  progress(orderNo: string): Promise<PayerProgress | undefined>;
   addressOf(orderNo: string): Promise<string | undefined>;
   returned(payWay: PayWay, orderNo: string, token: string | undefined): Promise<PayerOrder | undefined>;
 }
@@ -46,13 +48,11 @@ export const PayerStatus = z
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-const assets: PageAssets = {
-  style: `/pay/assets/payer.css?v=${digest(PAYER_STYLE)}`,
-  script: `/pay/assets/payer.js?v=${digest(PAYER_SCRIPT)}`,
-};
-
 /** The pages that payers see: the payment page, the page behind the channel, and the small state that they poll. */
-export function payerRoutes({ order, addressOf, returned }: PayerOperations, choice: PayerChoice): RouteGroup {
+export function payerRoutes(
+  { order, progress, addressOf, returned }: PayerOperations,
+  choice: PayerChoice,
+): RouteGroup {
   const router = routeGroup();
 
   /**
@@ -71,15 +71,19 @@ export function payerRoutes({ order, addressOf, returned }: PayerOperations, cho
         params: z.object({ orderNo: z.string() }),
         query: z.object({
           payWay: z.string().optional().describe('The channel that the payer wants, where the order offers several.'),
+          lang: Lang,
         }),
         ...htmlPage,
       },
-      async ({ params: { orderNo }, query }) => {
+      async ({ params: { orderNo }, query, request }) => {
+        const language = payerLanguage(query.lang, request);
         const found = await readable(orderNo, order);
         const next = found && (await choice.successor(orderNo));
-        if (next !== undefined) return goTo(next);
+        if (next !== undefined) return goTo(next, language);
         const others = found ? await choice.others(orderNo) : [];
-        return page(found, 'pay', { others, wanted: others.find((name) => name === query.payWay) });
+        const wanted = others.find((name) => name === query.payWay);
+        const address = `${addressOfPage(orderNo)}${wanted === undefined ? '' : `?payWay=${wanted}`}`;
+        return page(found, { place: 'pay', language, address, choice: { others, wanted } });
       },
     ),
   );
@@ -97,11 +101,18 @@ export function payerRoutes({ order, addressOf, returned }: PayerOperations, cho
   router.post(
     '/pay/:orderNo/choose/:payWay',
     endpoint(
-      { auth: 'none', params: z.object({ orderNo: z.string(), payWay: z.string() }), ...htmlPage },
-      async ({ params }) => {
+      {
+        auth: 'none',
+        params: z.object({ orderNo: z.string(), payWay: z.string() }),
+        query: z.object({ lang: Lang }),
+        ...htmlPage,
+      },
+      async ({ params, query, request }) => {
+        const language = payerLanguage(query.lang, request);
         const payWay = PAY_WAYS.find((name) => name === params.payWay);
         const found = payWay && (await readable(params.orderNo, order));
-        return found ? goTo(await choice.choose(found.orderNo, payWay)) : page(undefined, 'pay');
+        if (found) return goTo(await choice.choose(found.orderNo, payWay), language);
+        return page(undefined, { place: 'pay', language, address: addressOfPage(params.orderNo) });
       },
     ),
   );
@@ -125,7 +136,7 @@ export function payerRoutes({ order, addressOf, returned }: PayerOperations, cho
   router.get(
     '/pay/:orderNo/state',
     endpoint({ auth: 'none', params: z.object({ orderNo: Code }), returns: PayerStatus }, async ({ params }) => {
-      const found = await order(params.orderNo);
+      const found = await progress(params.orderNo);
       if (!found) throw new NotFound('order');
       return new Reply({ data: found, headers: { 'cache-control': 'no-store' } });
     }),
@@ -133,12 +144,16 @@ export function payerRoutes({ order, addressOf, returned }: PayerOperations, cho
 
   router.get(
     '/pay/:orderNo/open',
-    endpoint({ ...asset, params: z.object({ orderNo: Code }) }, async ({ params: { orderNo } }) => {
-      const location = (await addressOf(orderNo)) ?? `/pay/${orderNo}`;
-      // The browser goes on with the origin of the page that it came from, if the answer lets it.
-      const headers = { location, 'cache-control': 'no-store', 'referrer-policy': 'origin' };
-      return new Reply({ status: 303, headers, body: '' });
-    }),
+    endpoint(
+      { ...asset, params: z.object({ orderNo: Code }), query: z.object({ lang: Lang }) },
+      async ({ params: { orderNo }, query, request }) => {
+        const location =
+          (await addressOf(orderNo)) ?? inLanguage(addressOfPage(orderNo), payerLanguage(query.lang, request).language);
+        // The browser goes on with the origin of the page that it came from, if the answer lets it.
+        const headers = { location, 'cache-control': 'no-store', 'referrer-policy': 'origin' };
+        return new Reply({ status: 303, headers, body: '' });
+      },
+    ),
   );
 
   /**
@@ -160,31 +175,35 @@ export function payerRoutes({ order, addressOf, returned }: PayerOperations, cho
         query: z.object({
           token: z.string().optional().describe("PayPal's order id."),
           cancelled: z.string().optional(),
+          lang: Lang,
         }),
         ...htmlPage,
       },
-      async ({ params, query }) => {
+      async ({ params, query, request }) => {
+        const language = payerLanguage(query.lang, request);
         const payWay = PAY_WAYS.find((name) => name === params.payWay);
         const token = query.cancelled === undefined ? query.token : undefined;
         const found = payWay && (await readable(params.orderNo, (orderNo) => returned(payWay, orderNo, token)));
         // Loading this address again would tell of another approval, and the payer has to read what to do.
-        if (found?.state === 'declined')
-          return new Reply({
-            status: 303,
-            headers: { location: `/pay/${found.orderNo}`, 'content-type': 'text/html; charset=utf-8' },
-            body: '',
-          });
-        return page(found, query.cancelled === undefined ? 'returned' : 'cancelled');
+        if (found?.state === 'declined') return goTo(found.orderNo, language);
+        // Without PayPal's token, for the same reason.
+        const isBack = query.cancelled === undefined;
+        const address = `/return/${encodeURIComponent(params.payWay)}/${encodeURIComponent(params.orderNo)}`;
+        return page(found, {
+          place: isBack ? 'returned' : 'cancelled',
+          language,
+          address: isBack ? address : `${address}?cancelled=1`,
+        });
       },
     ),
   );
 
   router.get(
-    '/pay/assets/payer.css',
-    endpoint(asset, () => file('text/css', PAYER_STYLE)),
+    STYLE_PATH,
+    endpoint(asset, () => file('text/css', STYLESHEET)),
   );
   router.get(
-    '/pay/assets/payer.js',
+    PAYER_SCRIPT_PATH,
     endpoint(asset, () => file('text/javascript', PAYER_SCRIPT)),
   );
   return router;
@@ -206,27 +225,49 @@ async function readable(
   return Code.safeParse(orderNo).success ? read(orderNo) : undefined;
 }
 
-/** To the page of another order, always with GET. */
-function goTo(orderNo: string): Reply {
-  const headers = {
-    location: `/pay/${orderNo}`,
-    'cache-control': 'no-store',
-    'content-type': 'text/html; charset=utf-8',
-  };
-  return new Reply({ status: 303, headers, body: '' });
+/** The payment page of a number, whatever it is. */
+function addressOfPage(orderNo: string): string {
+  return `/pay/${encodeURIComponent(orderNo)}`;
 }
 
-async function page(order: PayerOrder | undefined, place: Place, choice?: Choice): Promise<Reply> {
+/** To the payment page of an order, always with GET. */
+function goTo(orderNo: string, { language, headers }: PageLanguage): Reply {
+  return new Reply({
+    status: 303,
+    headers: {
+      ...headers,
+      location: inLanguage(addressOfPage(orderNo), language),
+      'cache-control': 'no-store',
+      'content-type': 'text/html; charset=utf-8',
+    },
+    body: '',
+  });
+}
+
+/** How an order is shown. */
+interface Look extends Pick<Shown, 'address'> {
+  place: Place;
+  language: PageLanguage;
+  choice?: Choice;
+}
+
+async function page(
+  order: PayerOrder | undefined,
+  { place, language: { language, headers, cookies }, address, choice }: Look,
+): Promise<Reply> {
+  const shown: Shown = { language, address };
   return new Reply({
     status: order ? 200 : 404,
     headers: {
+      ...headers,
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': policy,
       'cache-control': 'no-store',
       // WeChat Pay wants to know from which domain its payers come.
       'referrer-policy': order?.payWay === 'wechat' ? 'origin' : 'no-referrer',
     },
-    body: order ? await payerPage(order, place, assets, choice) : unknownOrderPage(assets),
+    cookies,
+    body: order ? await payerPage(order, place, shown, choice) : unknownOrderPage(shown),
   });
 }
 
@@ -236,9 +277,4 @@ function file(type: string, body: string): Reply {
     'cache-control': 'public, max-age=31536000, immutable',
   };
   return new Reply({ headers, body });
-}
-
-/** In the address of a file that may be kept for ever: another text has another address. */
-function digest(text: string): string {
-  return hash('sha256', text).slice(0, 12);
 }

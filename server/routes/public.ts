@@ -1,12 +1,10 @@
 import { z } from 'zod';
 import { Unavailable } from '../errors.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
-import { errorPage } from '../http/error-page.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { STAGING_STYLE, STAGING_STYLE_PATH } from '../http/staging-mark.ts';
 import { within } from '../http/time-bound.ts';
 import { PING_DATABASE_ERRORS } from './wire/errors.ts';
-import { Code } from './wire/fields.ts';
 
 const HealthStatus = z.object({ status: z.literal('ok') }).meta({ id: 'HealthStatus' });
 
@@ -33,7 +31,7 @@ export interface PublicOperations {
   pingDatabase(): Promise<void>;
   /** The service is about to stop: a load balancer is to send nothing more. */
   isDraining?(): boolean;
-  /** Whether the explorer is served, where the root leads to. */
+  /** Whether the explorer is served, where the root leads to; else it leads to the guides. */
   explorer?: boolean;
   /** Whether pages carry the ribbon of staging, whose style is served then. */
   staging?: boolean;
@@ -42,7 +40,7 @@ export interface PublicOperations {
 /** A load balancer waits no longer than three seconds; the answer comes before that. */
 const pingMs = 2500;
 
-/** Health for load balancers, information for administrators, and the page of each error code. */
+/** Health for load balancers, information for administrators, and where the root leads to. */
 export function publicRoutes({
   info,
   pingDatabase,
@@ -123,16 +121,6 @@ export function publicRoutes({
     endpoint({ auth: { admin: 'viewer', reach: 'own' }, returns: ServiceInfo }, () => info()),
   );
 
-  if (explorer) {
-    router.get(
-      '/',
-      endpoint(
-        { auth: 'none', raw: 'html', hidden: true },
-        () => new Reply({ status: 302, headers: { location: '/swagger/index.html' }, body: '' }),
-      ),
-    );
-  }
-
   if (staging) {
     const headers = { 'content-type': 'text/css; charset=utf-8', 'cache-control': 'public, max-age=3600' };
     router.get(
@@ -142,10 +130,11 @@ export function publicRoutes({
   }
 
   router.get(
-    '/docs/errors/:code',
-    endpoint({ auth: 'none', params: z.object({ code: Code }), raw: 'html', hidden: true }, ({ params }) =>
-      errorPage(params.code),
-    ),
+    '/',
+    endpoint({ auth: 'none', raw: 'html', hidden: true }, () => {
+      const headers = { location: explorer ? '/swagger/index.html' : '/docs' };
+      return new Reply({ status: 302, headers, body: '' });
+    }),
   );
   return router;
 }

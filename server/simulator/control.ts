@@ -5,6 +5,7 @@ import type { PayWay } from '../payments/channel.ts';
 import { readMajorText } from '../payments/money.ts';
 import { addAgents } from './agents.ts';
 import { addBills } from './bills/routes.ts';
+import { refuseForeignHost } from './callers.ts';
 import { bodyOf, queryText } from './control-request.ts';
 import { ensureAccount } from './core.ts';
 import { DisputeDeed } from './dispute-deed.ts';
@@ -12,6 +13,7 @@ import { actOnDispute } from './disputes.ts';
 import { FAULTS } from './faults.ts';
 import type { Core, HalfConfig } from './half.ts';
 import { sumOrders } from './ledger.ts';
+import { decline, payOnce } from './payer-deeds.ts';
 import { moveRefund, refundElsewhere } from './refunds.ts';
 import { SimulatorRefusal } from './refusal.ts';
 import type { Trade } from './trade.ts';
@@ -124,7 +126,7 @@ function addPayer(router: Router, core: Core): void {
     ctx.body = trade;
   });
   router.post('/approve', (ctx) => answerWith(ctx, core, (trade) => payOnce(core, trade)));
-  router.post('/decline', (ctx) => answerWith(ctx, core, (trade) => core.half(trade.payWay).decline(core, trade)));
+  router.post('/decline', (ctx) => answerWith(ctx, core, (trade) => decline(core, trade)));
   router.post('/expire', (ctx) => answerWith(ctx, core, (trade) => core.trades.close(trade, 'expired')));
   router.post('/notify', async (ctx) => {
     const { times, kind, ...which } = bodyOf(ctx, Notify);
@@ -216,11 +218,6 @@ function addWeather(router: Router, core: Core): void {
   });
 }
 
-/** A second payment of a paid order changes nothing: the caller wanted it paid, and it is. */
-function payOnce(core: Core, trade: Trade): void {
-  if (trade.state !== 'paid' && trade.state !== 'approved') core.half(trade.payWay).pay(core, trade);
-}
-
 /** One more trade under the same number, as when a payer pays an order that was made twice. */
 function anotherOf(core: Core, trade: Trade): Trade {
   const details = core.half(trade.payWay).detailsOfAnother?.(core, trade);
@@ -254,9 +251,7 @@ function configOf(core: Core, name: string): Partial<Record<PayWay, HalfConfig>>
 
 /** Pages of other sites cannot send JSON without asking first, nor can they forge the Host of a rebound name. */
 async function onlyLocal(ctx: Context, next: Next): Promise<void> {
-  if (!/^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/.test(ctx.get('host'))) {
-    throw new SimulatorRefusal(403, 'not_local', 'The control API only accepts requests with a loopback Host.');
-  }
+  refuseForeignHost(ctx);
   if (ctx.method !== 'GET' && !/^application\/json\s*(;|$)/i.test(ctx.get('content-type'))) {
     throw new SimulatorRefusal(415, 'not_json', 'The control API requires application/json.');
   }

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import Koa, { type Context, type Next } from 'koa';
 import { readBody } from './body.ts';
+import { consoleRoutes } from './console.ts';
 import { controlRoutes } from './control.ts';
 import { openCore, resume } from './core.ts';
 import type { Core, Half } from './half.ts';
@@ -54,7 +55,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Running
   };
 }
 
-/** The simulator's app: its channels, the payer's pages and the control API. */
+/** The simulator's app: its channels, the payer's pages, the control API and the page that controls it. */
 export function createApp(core: Core): Koa {
   const app = new Koa();
   // A client that gives up in the middle of a silence is what the silence is for.
@@ -63,7 +64,8 @@ export function createApp(core: Core): Koa {
   app.use(readBody);
   const channels = new Router();
   for (const half of core.halves) half.mount(channels, core);
-  for (const router of [controlRoutes(core), payerRoutes(core), channels]) app.use(router.routes());
+  for (const router of [controlRoutes(core), consoleRoutes(core), payerRoutes(core), channels])
+    app.use(router.routes());
   return app;
 }
 

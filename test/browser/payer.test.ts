@@ -2,6 +2,12 @@ import test from 'ava';
 import { fits, openBrowser, picture, watch } from '../support/browser.ts';
 import { startService, type Service } from '../support/service.ts';
 
+const ends: (() => unknown)[] = [];
+const common = await startService({ teardown: (end) => void ends.push(end) });
+test.after.always(async () => {
+  for (const end of ends.toReversed()) await end();
+});
+
 async function place(service: Service, order: object): Promise<{ orderNo: string; payUrl: string }> {
   const shop = await service.merchant();
   const { body } = await shop.call('POST', '/api/v2/payment/pay', { subject: 'Two coffees', amount: 12.5, ...order });
@@ -10,7 +16,7 @@ async function place(service: Service, order: object): Promise<{ orderNo: string
 
 test('a payer pays through the page, and it says so without being reloaded', async (t) => {
   t.timeout(60_000);
-  const service = await startService(t);
+  const service = common;
   const browser = await openBrowser(t);
   const { payUrl } = await place(service, { payWay: 'alipay' });
   const page = await browser.newPage();
@@ -41,7 +47,7 @@ test('a payer pays through the page, and it says so without being reloaded', asy
 
 test('a payer goes to PayPal, comes back, and is led on to the shop', async (t) => {
   t.timeout(60_000);
-  const service = await startService(t);
+  const service = common;
   const browser = await openBrowser(t);
   const shop = `${service.url}/health`;
   const { orderNo } = await place(service, { payWay: 'paypal', returnUrl: shop });
@@ -76,9 +82,30 @@ test('a payer goes to WeChat Pay with the origin of the page, also after its add
   t.deepEqual(faults, []);
 });
 
+test('a payer who chose Chinese reads Chinese all the way: to PayPal, back, and paid without a reload', async (t) => {
+  t.timeout(60_000);
+  const service = common;
+  const browser = await openBrowser(t, { locale: 'en-US' });
+  const { orderNo } = await place(service, { payWay: 'paypal' });
+  const page = await browser.newPage();
+  const faults = watch(page);
+  await page.goto(`${service.url}/pay/${orderNo}`);
+  await page.getByRole('link', { name: '中文' }).click();
+  await page.getByRole('heading', { name: '等待支付' }).waitFor();
+  t.is(await page.locator('html').getAttribute('lang'), 'zh-CN');
+  await page.getByRole('link', { name: '使用 PayPal 支付' }).click();
+  // The simulator's own page is in the language of the browser, as PayPal's would be.
+  await page.getByRole('button', { name: 'Pay', exact: true }).click();
+  await page.getByRole('link', { name: 'Back to the merchant' }).click();
+  await page.getByRole('heading', { name: '支付成功' }).waitFor();
+  t.regex(page.url(), /\/return\/paypal\//);
+  t.notRegex(page.url(), /lang=/, 'PayPal knows nothing of it');
+  t.deepEqual(faults, []);
+});
+
 test('without scripts the page works too', async (t) => {
   t.timeout(60_000);
-  const service = await startService(t);
+  const service = common;
   const browser = await openBrowser(t, { javaScriptEnabled: false });
   const { orderNo, payUrl } = await place(service, { payWay: 'wechat' });
   const page = await browser.newPage();
@@ -92,7 +119,7 @@ test('without scripts the page works too', async (t) => {
 
 test('an address that leads nowhere says so kindly', async (t) => {
   t.timeout(60_000);
-  const service = await startService(t);
+  const service = common;
   const page = await (await openBrowser(t)).newPage();
   await page.goto(`${service.url}/pay/P20300101000000ABCDEFGHJK`);
   await page.getByRole('heading', { name: 'Payment not found' }).waitFor();

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { payerPage, type Place } from '../../server/pages/payer-page.ts';
-import { STATE_WORDS } from '../../server/pages/payer-words.ts';
+import { PAYER_WORDS_EN } from '../../server/pages/payer-words-en.ts';
 import { CHANNEL_KINDS } from '../../server/channels/registry.ts';
 import type { PayWay } from '../../server/payments/channel.ts';
 import type { PayerOrder, PayerState } from '../../server/payments/payer.ts';
@@ -60,6 +60,7 @@ function orderIn(state: PayerState, payWay: PayWay): PayerOrder {
     orderNo: 'P20300101000000ABCDEFGHJK',
     payWay,
     mode: 'live',
+    merchant: 'W'.repeat(64),
     subject: 'W'.repeat(127),
     amount: '1000000.00',
     refunded: '999999.99',
@@ -79,10 +80,12 @@ test('the page of every state fits a small phone, whatever the order is called',
   const service = await startService(t);
   const browser = await openBrowser(t, { javaScriptEnabled: false });
   const page = await browser.newPage();
-  const assets = { style: '/pay/assets/payer.css', script: '/pay/assets/payer.js' };
-  const shown: [PayerState, Place][] = Object.keys(STATE_WORDS).map((state) => [state as PayerState, 'pay']);
+  const shown: [PayerState, Place][] = Object.keys(PAYER_WORDS_EN.states).map((state) => [state as PayerState, 'pay']);
   for (const [state, place] of [...shown, ['waiting', 'returned'], ['waiting', 'cancelled']] as const) {
-    const body = await payerPage(orderIn(state, 'wechat'), place, assets);
+    const body = await payerPage(orderIn(state, 'wechat'), place, {
+      language: 'en',
+      address: '/pay/P20300101000000ABCDEFGHJK',
+    });
     // Without the reload, so that the page stands still.
     const still = body.replace(/<noscript>.*<\/noscript>/, '');
     await page.route('**/pay/P*', (route) => route.fulfill({ contentType: 'text/html; charset=utf-8', body: still }));

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { explorerFiles } from '../../server/http/explorer.ts';
 import { mergeDocument } from '../../server/http/openapi.ts';
 import { readWords } from '../../server/http/openapi-words.ts';
+import { makeGuideFiles } from '../../server/offline/guide-files.ts';
 import { allRoutes } from '../../server/offline/route-groups.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { root } from './sources.ts';
@@ -37,6 +38,11 @@ test('the build runs from another folder, without a TypeScript file in it', asyn
     JSON.parse(readFileSync(join(explorer, 'doc.json'), 'utf8')),
     JSON.parse(JSON.stringify(mergeDocument(await allRoutes(), await readWords(), { version }))),
   );
+
+  const guides = await makeGuideFiles(join(root, 'server/pages/guides'));
+  for (const [name, bytes] of Object.entries(guides))
+    t.deepEqual(readFileSync(join(folder, 'dist/server/guides', name)), Buffer.from(bytes), name);
+  t.false(existsSync(join(folder, 'dist/server/pages/guides')), 'what they are made of stays behind');
 
   const program = `
     import { loadConfig } from ${JSON.stringify(join(folder, 'dist/config/load.js'))};

@@ -36,6 +36,8 @@ const idempotency = /^server\/payments\/idempotency\.ts$/;
 const queries = /^server\/db\/queries\//;
 /** Pages for people: text in, HTML out. */
 const pages = /^server\/pages\//;
+/** What pages have in common, whoever serves them. */
+const looks = /^server\/pages\/(document|html|language|money-text|stylesheet)\.ts$/;
 const configTypes = /^config\//;
 const koa = /^(@?koa|koa-|koa2-)/;
 const database = /^(@mikro-orm|pg$|@electric-sql|kysely$)/;
@@ -89,6 +91,7 @@ const rules: readonly Rule[] = [
       errors,
       money,
       /^server\/simulator\//,
+      looks,
       /^server\/channels\/(\w+\/signature|paypal\/webhook|wechat\/aead)\.ts$/,
     ],
     types: [configTypes],

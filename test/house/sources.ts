@@ -22,13 +22,14 @@ export interface Source {
   imports: readonly Import[];
 }
 
-/** Every TypeScript and JavaScript file below the given folders. */
+/** Every TypeScript and JavaScript file below the given folders, but for the samples of the guides, which are for others' programs. */
 export function sourcesIn(...folders: string[]): Source[] {
   return globSync(
     folders.map((folder) => `${folder}/**/*.{ts,mjs}`),
     { cwd: root },
   )
     .map((path) => path.split('\\').join('/'))
+    .filter((path) => !path.startsWith('server/pages/guides/'))
     .toSorted()
     .map((path) => readSource(path, readFileSync(join(root, path), 'utf8')));
 }

@@ -42,9 +42,9 @@ test.serial('the payment page shows what to pay and how, under a policy without 
   t.regex(policy, /default-src 'none'; script-src 'self'; style-src 'self'/);
   t.notRegex(policy, /unsafe/);
   t.notRegex(html, /<script>|<style|\sstyle=|\son\w+=/);
-  t.regex(html, /3\.50 <small>CNY<\/small>/);
+  t.regex(html, /¥3\.50 <small>CNY<\/small>/);
   t.regex(html, /&#60;b&#62;&#34;Tea&#34; &#38; cake/);
-  t.regex(html, /<svg class="qr"/);
+  t.regex(html, /<img class="qr" alt="QR code to pay with Alipay" src="data:image\/png;base64,/);
   t.regex(html, /<noscript><meta http-equiv="refresh" content="5">/);
   t.notRegex(html, /secret|u-77|app_/);
   for (const [, path] of html.matchAll(/(?:src|href)="(\/pay\/assets[^"]+)"/g)) {
@@ -82,8 +82,77 @@ test.serial('unknown and impossible numbers get the same friendly page', async (
     t.is(status, 404, path);
     t.regex(headers.get('content-type') ?? '', /^text\/html/);
     t.regex(html, /Payment not found/);
-    t.notRegex(html, /script>alert|P2030/);
+    t.notRegex(html, /script>alert|<script>/);
+    t.notRegex(html.replace(/<nav[^]*<\/nav>/, ''), /P2030/);
   }
+});
+
+test.serial('the page is in the language of the browser, or in the one that is asked for, and says so', async (t) => {
+  const { service } = file;
+  const orderNo = await place(await file.shop(), { payWay: 'wechat' });
+  const asked = async (path: string, headers: Record<string, string>) => {
+    const answer = await fetch(`${service.url}${path}`, { headers, redirect: 'manual' });
+    const html = await answer.text();
+    return { html, title: /<h1>(.*?)<\/h1>/.exec(html)?.[1], headers: answer.headers };
+  };
+  const chinese = { 'accept-language': 'zh-CN,zh;q=0.9,en;q=0.5' };
+  const own = await asked(`/pay/${orderNo}`, chinese);
+  t.is(own.title, '等待支付');
+  t.is(own.headers.get('content-language'), 'zh-CN');
+  t.is(own.headers.get('vary'), 'Accept-Language, Cookie');
+  t.is(own.headers.get('set-cookie'), null, 'nothing is kept of the language of the browser itself');
+  t.regex(own.html, /<html lang="zh-CN">/);
+  const switched = await asked(`/pay/${orderNo}?lang=en`, chinese);
+  t.is(switched.title, 'Waiting for your payment');
+  t.is(switched.headers.get('content-language'), 'en');
+
+  const kept = switched.headers.get('set-cookie') ?? '';
+  t.regex(kept, /^pay_lang=en; path=\/; expires=[^;]+; samesite=lax; httponly$/i);
+  const back = { ...chinese, cookie: kept.split(';')[0] ?? '' };
+  t.regex((await asked(`/return/wechat/${orderNo}`, back)).title ?? '', /^Waiting for WeChat Pay$/);
+  const undone = await asked(`/return/wechat/${orderNo}?lang=zh`, back);
+  t.is(undone.title, '等待微信支付确认');
+  t.regex(undone.headers.get('set-cookie') ?? '', /^pay_lang=; /);
+  t.is((await asked('/pay/P20300101000000ABCDEFGHJK', chinese)).title, '找不到该支付');
+});
+
+test.serial('a redirect of the page stays in its language', async (t) => {
+  const { service } = file;
+  await addSkill(service, { code: 'threefold', payWays: ['wechat', 'alipay'] });
+  const orderNo = await offerSkill(await file.shop(), { resource: 'threefold' });
+  const chosen = await fetch(`${service.url}/pay/${orderNo}/choose/alipay?lang=zh`, {
+    method: 'POST',
+    redirect: 'manual',
+  });
+  t.regex(chosen.headers.get('location') ?? '', /^\/pay\/\w+\?lang=zh$/);
+  const followed = await page(`${service.url}/pay/${orderNo}?lang=zh`);
+  t.is(followed.headers.get('location'), chosen.headers.get('location'), 'the former number leads on, too');
+  const opened = await page(`${service.url}/pay/${orderNo}/open?lang=zh`);
+  t.is(opened.headers.get('location'), `/pay/${orderNo}?lang=zh`);
+});
+
+test.serial('the page names the merchant: the name of the project, once it has one of its own', async (t) => {
+  const { service, admin } = file;
+  const unnamed = await place(await file.shop(), { payWay: 'alipay' });
+  t.notRegex((await page(`${service.url}/pay/${unnamed}`)).html, /class="merchant"/);
+  await admin('PUT', '/api/v1/projects/default', { name: 'Blue <Door>' });
+  t.regex((await page(`${service.url}/pay/${unnamed}`)).html, /aria-hidden="true">B<\/span>Blue &#60;Door&#62;</);
+  await admin('PUT', '/api/v1/projects/default', { name: 'Default' });
+});
+
+test.serial('a fault is told to a browser as a page, and to a program as a problem document', async (t) => {
+  const { service } = file;
+  const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'accept-language': 'zh-CN' };
+  const put = (headers: Record<string, string>) => fetch(`${service.url}/pay/P1`, { method: 'PUT', headers });
+  const seen = await put(html);
+  t.is(seen.status, 405);
+  t.is(seen.headers.get('allow'), 'GET, HEAD');
+  t.is(seen.headers.get('content-language'), 'zh-CN');
+  const text = await seen.text();
+  t.regex(text, /<h1>不支持的请求方法<\/h1>[^]*method_not_allowed/);
+  t.notRegex(text, /class="languages"/, 'a switch would repeat the request');
+  t.is(((await (await put({ accept: '*/*' })).json()) as { code: string }).code, 'method_not_allowed');
+  t.is(((await (await put({})).json()) as { code: string }).code, 'method_not_allowed');
 });
 
 test.serial('coming back moves nothing by itself, however the address lies', async (t) => {
@@ -171,7 +240,7 @@ test.serial('each end of an order has its own page', async (t) => {
   t.is(await title(partly), 'Paid');
   await refund(partly, 1);
   await until('part', async () => (await stateOf(service, partly)) === 'partially_refunded');
-  t.regex((await page(`${service.url}/pay/${partly}`)).html, /Partially refunded[^]*1\.00 CNY/);
+  t.regex((await page(`${service.url}/pay/${partly}`)).html, /Partially refunded[^]*¥1\.00/);
   const wholly = await paid();
   await refund(wholly, 3.5);
   await until('all', async () => (await stateOf(service, wholly)) === 'refunded');
@@ -207,7 +276,10 @@ test.serial('a payer by WeChat’s H5 comes from our origin, and by an address t
 
   const shown = await page(`${service.url}/pay/${orderNo}`);
   t.is(shown.headers.get('referrer-policy'), 'origin');
-  t.true(shown.html.includes(`<a class="button go" href="/pay/${orderNo}/open">Pay with WeChat Pay</a>`), shown.html);
+  t.true(
+    shown.html.includes(`<a class="button go" href="/pay/${orderNo}/open?lang=en">Pay with WeChat Pay</a>`),
+    shown.html,
+  );
   const opened = async () => {
     const answer = await page(`${service.url}/pay/${orderNo}/open`);
     t.is(answer.status, 303);
@@ -249,12 +321,14 @@ test.serial('an offer of two channels has a button for the other one, and a link
   const { service } = file;
   await addSkill(service, { code: 'twofold', payWays: ['wechat', 'alipay'] });
   const orderNo = await offerSkill(await file.shop(), { resource: 'twofold' });
-  const form = `<form method="post" action="/pay/${orderNo}/choose/alipay">`;
+  const form = `<form method="post" action="/pay/${orderNo}/choose/alipay?lang=en">`;
   const plain = await page(`${service.url}/pay/${orderNo}`);
-  t.true(plain.html.includes('<svg') && plain.html.includes(form) && plain.html.includes('Pay with Alipay instead'));
+  t.true(
+    plain.html.includes('class="qr"') && plain.html.includes(form) && plain.html.includes('Pay with Alipay instead'),
+  );
   t.regex(plain.headers.get('content-security-policy') ?? '', /form-action 'self'/);
   const asked = await page(`${service.url}/pay/${orderNo}?payWay=alipay`);
-  t.true(asked.html.includes(form) && !asked.html.includes('<svg'));
+  t.true(asked.html.includes(form) && !asked.html.includes('class="qr"'));
   const posted = await fetch(`${service.url}/pay/${orderNo}/choose/alipay`, { method: 'POST', redirect: 'manual' });
   t.is(posted.status, 303);
   const next = await page(`${service.url}${posted.headers.get('location')}`);
@@ -269,7 +343,7 @@ test.serial('without anything to pay the address leads back to the page', async 
   for (const number of [orderNo, 'P20300101000000ABCDEFGHJK']) {
     const { status, headers } = await page(`${service.url}/pay/${number}/open`);
     t.is(status, 303);
-    t.is(headers.get('location'), `/pay/${number}`);
+    t.is(headers.get('location'), `/pay/${number}?lang=en`);
   }
   t.is((await page(`${service.url}/pay/%3Cscript%3E/open`)).status, 404);
 });
@@ -280,7 +354,7 @@ test.serial('a channel that is silent when the address has died leads back to th
   const orderNo = await place(shop, { payWay: 'wechat', scene: 'h5', clientIp: '192.0.2.7' });
   service.clock.advance(300);
   await service.sim('/sim/faults', { payWay: 'wechat', call: 'create', fault: 'timeout', orderNo, probability: 1 });
-  t.is((await page(`${service.url}/pay/${orderNo}/open`)).headers.get('location'), `/pay/${orderNo}`);
+  t.is((await page(`${service.url}/pay/${orderNo}/open`)).headers.get('location'), `/pay/${orderNo}?lang=en`);
   t.is(await stateOf(service, orderNo), 'waiting');
   const { body } = await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
   t.is(body.data.payment, undefined);

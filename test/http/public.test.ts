@@ -49,11 +49,12 @@ test.serial('the root leads to the explorer', async (t) => {
   t.is(answer.headers.get('location'), '/swagger/index.html');
 });
 
-test.serial('without the explorer the root leads nowhere', async (t) => {
+test.serial('without the explorer the root leads to the guides', async (t) => {
   const info = () => Promise.reject(new Error('unused'));
   const groups = [publicRoutes({ info, pingDatabase: async () => {}, explorer: false })];
   const { url } = await startEdge(t, { groups });
-  t.is((await fetch(`${url}/`, { headers: { authorization: 'Bearer read-token' }, redirect: 'manual' })).status, 404);
+  const answer = await fetch(`${url}/`, { redirect: 'manual' });
+  t.deepEqual([answer.status, answer.headers.get('location')], [302, '/docs']);
 });
 
 test.serial('staging serves the style of its ribbon', async (t) => {
@@ -62,18 +63,4 @@ test.serial('staging serves the style of its ribbon', async (t) => {
   const answer = await request(url, 'GET', '/staging.css');
   t.is(answer.status, 200);
   t.regex(answer.body, /#pay-environment/);
-});
-
-test.serial('each error code has a page that says what it means and what to do', async (t) => {
-  const answer = await fetch(`${service.url}/docs/errors/channel_disabled`);
-  t.is(answer.status, 200);
-  t.regex(answer.headers.get('content-type') ?? '', /^text\/html/);
-  const html = await answer.text();
-  for (const words of ['channel_disabled', 'Channel disabled', 'Use another payWay'])
-    t.true(html.includes(words), words);
-});
-
-test.serial('a code that does not exist has no page', async (t) => {
-  t.is((await fetch(`${service.url}/docs/errors/no_such_code`)).status, 404);
-  t.is((await fetch(`${service.url}/docs/errors/%3Cscript%3E`)).status, 404);
 });

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { loadConfig } from '../../config/load.ts';
 import { testSecrets } from '../../server/identity/test-apps.ts';
+import { isReady, openWithPayctl, runSamples } from './tour/samples.ts';
 import { openStage, type Stage } from './tour/stage.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -20,28 +21,6 @@ function blocksOf(section: string): Block[] {
   const end = readme.indexOf('\n## ', start + 1);
   const text = readme.slice(start, end === -1 ? undefined : end);
   return [...text.matchAll(/```(\w+)\n([^]*?)```/g)].map(([, language = '', body = '']) => ({ language, text: body }));
-}
-
-/** `npx payctl` without npm: the checkout's own. */
-function putPayctlOnPath({ folder, env }: Stage): void {
-  const bin = join(folder, 'bin');
-  mkdirSync(bin);
-  const npx = join(bin, 'npx');
-  writeFileSync(npx, `#!/bin/sh\nshift\nexec '${process.execPath}' '${join(root, 'bin/payctl.ts')}' "$@"\n`);
-  chmodSync(npx, 0o755);
-  env['PATH'] = `${bin}:${env['PATH']}`;
-}
-
-const END = '--- end of block ---';
-
-/** Runs samples one after the other in one shell; gives what each printed. */
-async function runSamples(t: ExecutionContext, stage: Stage, samples: readonly string[]): Promise<string[]> {
-  const here = (text: string) =>
-    text.replaceAll('http://127.0.0.1:8080', stage.url).replaceAll('http://127.0.0.1:8081', stage.simulatorUrl);
-  const script = samples.map((sample) => `${here(sample)}\necho; echo '${END}'\n`).join('');
-  const { code, stdout, stderr } = await stage.run('bash', ['-euo', 'pipefail', '-c', script]);
-  t.is(code, 0, `${stdout}\n${stderr}`);
-  return stdout.split(`${END}\n`);
 }
 
 /** Whether an answer has every member of the sample, of the same type; short plain words must be the same. */
@@ -69,23 +48,6 @@ async function checkSection(t: ExecutionContext, stage: Stage, blocks: readonly 
     const last = output.trim().split('\n').at(-1) ?? '';
     t.true(hasShape(JSON.parse(text), JSON.parse(last.slice(last.indexOf('{')))), `${text}\n${output}`);
   });
-}
-
-async function openWithPayctl(t: ExecutionContext): Promise<Stage> {
-  const stage = await openStage('pay-readme-');
-  t.teardown(() => stage.close());
-  putPayctlOnPath(stage);
-  return stage;
-}
-
-/** Debug's channels are stored just after the start. */
-async function isReady({ url }: Stage): Promise<void> {
-  for (;;) {
-    const answer = await fetch(`${url}/api/v1/payment/channels`);
-    const { data } = (await answer.json()) as { data: { configured: boolean }[] };
-    if (data.every(({ configured }) => configured)) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }
 
 test('the ten minutes do what they say', async (t) => {

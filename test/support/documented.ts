@@ -72,6 +72,8 @@ export async function requireDocumented(
   const { components } = whole;
   const operation = findOperation(whole, method, path);
   if (operation === 'hidden' || (!operation && how.onlyDescribed)) return;
+  // Where nothing is, a browser is told so on a page.
+  if (!operation && status === 404 && type === 'text/html') return;
   const wrong = (what: string): Error => new Error(`${method} ${path}: ${what}, which is not in doc.json`);
   const described = operation
     ? (operation.responses[status] ?? operation.responses[`${String(status)[0]}XX`])

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { scopes } from '../../../server/identity/scopes.ts';
+import { GUIDES } from '../../../server/pages/guides.ts';
 import type { Route } from '../../../server/routes/index.ts';
 import { firstAdmin } from '../../support/admin.ts';
 import { allRoutes } from '../../support/routes.ts';
@@ -15,10 +16,12 @@ const OPEN = [
   'POST /pay/{orderNo}/choose/{payWay}',
   'GET /.well-known/oauth-authorization-server',
   'GET /api/v1/payment/channels',
+  'GET /docs',
+  ...GUIDES.map(({ slug }) => `GET /docs/${slug}`).filter((name) => name !== 'GET /docs/index'),
   'GET /docs/errors/{code}',
   'GET /health',
   'GET /health/db',
-  'GET /pay/assets/payer.css',
+  'GET /pay/assets/pages.css',
   'GET /pay/assets/payer.js',
   'GET /pay/{orderNo}',
   'GET /pay/{orderNo}/state',

@@ -3,6 +3,7 @@ import test from 'ava';
 import { endpoint } from '../../../server/http/endpoint.ts';
 import { createMetrics, listenForMetrics } from '../../../server/http/metrics.ts';
 import { type RouteGroup, routeGroup } from '../../../server/routes/index.ts';
+import { guideRoutes } from '../../../server/routes/docs.ts';
 import { publicRoutes } from '../../../server/routes/public.ts';
 import { fakeAuthenticators, startEdge } from '../../support/edge.ts';
 import { until } from '../../support/service.ts';
@@ -158,7 +159,7 @@ test('a request that is not HTTP is answered 400 as a problem document', async (
 
 test('metrics count by pattern, on an address of their own', async (t) => {
   const metrics = createMetrics();
-  const groups = [publicRoutes({ info: () => Promise.reject(new Error('unused')), pingDatabase: async () => {} })];
+  const groups = [guideRoutes({ publicUrl: 'https://pay.example.com', explorer: false })];
   const { url } = await startEdge(t, { groups, metrics });
   const own = await listenForMetrics(metrics.registry, { host: '127.0.0.1', port: 0 });
   t.teardown(own.close);

@@ -1,10 +1,13 @@
 import test from 'ava';
 import { payerPage, type Place, unknownOrderPage } from '../../../server/pages/payer-page.ts';
-import { STATE_WORDS } from '../../../server/pages/payer-words.ts';
+import { LANGUAGES } from '../../../server/pages/language.ts';
+import { PAYER_WORDS_EN } from '../../../server/pages/payer-words-en.ts';
 import type { PayerOrder, PayerState } from '../../../server/payments/payer.ts';
 
-const assets = { style: '/pay/assets/payer.css', script: '/pay/assets/payer.js' };
-const STATES = Object.keys(STATE_WORDS) as PayerState[];
+const address = '/pay/P20300131080000ABCDEFGHJK';
+const en = { language: 'en', address } as const;
+const zh = { language: 'zh', address } as const;
+const STATES = Object.keys(PAYER_WORDS_EN.states) as PayerState[];
 const ENDED = [
   'declined',
   'refused',
@@ -23,6 +26,7 @@ function order(changes: Partial<PayerOrder> = {}): PayerOrder {
     orderNo: 'P20300131080000ABCDEFGHJK',
     payWay: 'alipay',
     mode: 'live',
+    merchant: 'Tea & Co',
     subject: 'Two coffees',
     amount: '12.50',
     refunded: '0.00',
@@ -39,18 +43,22 @@ function order(changes: Partial<PayerOrder> = {}): PayerOrder {
 }
 
 test('every state at every place is a whole page without inline code and without gaps', async (t) => {
-  for (const state of STATES) {
-    for (const place of ['pay', 'returned', 'cancelled'] satisfies Place[]) {
-      const html = await payerPage(order({ state, returnUrl: 'https://shop.example/' }), place, assets);
-      t.regex(html, /<h1>[^<]+<\/h1>/, state);
-      t.notRegex(html, /\{channel\}|undefined|null|<style|<script>|\sstyle=|\son\w+=/, state);
+  for (const language of LANGUAGES)
+    for (const state of STATES) {
+      for (const place of ['pay', 'returned', 'cancelled'] satisfies Place[]) {
+        const html = await payerPage(order({ state, returnUrl: 'https://shop.example/' }), place, {
+          language,
+          address,
+        });
+        t.regex(html, /<h1>[^<]+<\/h1>/, state);
+        t.notRegex(html, /\{channel\}|undefined|null|<style|<script>|\sstyle=|\son\w+=/, state);
+      }
     }
-  }
 });
 
 test('only what can still change is looked at again', async (t) => {
   for (const state of STATES) {
-    const html = await payerPage(order({ state }), 'pay', assets);
+    const html = await payerPage(order({ state }), 'pay', en);
     t.is(/data-poll/.test(html), !ENDED.includes(state), state);
     t.is(/http-equiv="refresh"/.test(html), !ENDED.includes(state), state);
     t.is(/class="qr"/.test(html), state === 'waiting' || state === 'declined', state);
@@ -59,10 +67,10 @@ test('only what can still change is looked at again', async (t) => {
 
 test('a paid order leads on to the shop by itself, others by a link', async (t) => {
   const returnUrl = 'https://shop.example/done?cart=1';
-  const paid = await payerPage(order({ state: 'paid', status: 'paid', returnUrl }), 'returned', assets);
+  const paid = await payerPage(order({ state: 'paid', status: 'paid', returnUrl }), 'returned', en);
   t.regex(paid, /data-continue="5"/);
   t.regex(paid, /content="5; url=https:\/\/shop\.example\/done\?cart=1&#38;orderNo=P\w+&#38;status=paid"/);
-  const closed = await payerPage(order({ state: 'closed', status: 'closed', returnUrl }), 'pay', assets);
+  const closed = await payerPage(order({ state: 'closed', status: 'closed', returnUrl }), 'pay', en);
   t.notRegex(closed, /data-continue|http-equiv/);
   t.regex(closed, /status=closed">Back to the shop/);
 });
@@ -70,27 +78,27 @@ test('a paid order leads on to the shop by itself, others by a link', async (t) 
 test('addresses that are not of the web become no link', async (t) => {
   for (const address of ['javascript:alert(1)', 'data:text/html,x', 'weixin://pay', '//shop.example', 'shop', '']) {
     const changes = { returnUrl: address, payment: { type: 'redirect', url: address } as const };
-    const html = await payerPage(order(changes), 'pay', assets);
-    t.notRegex(html, /href="(?!\/pay\/assets|data:,")/, address);
+    const html = await payerPage(order(changes), 'pay', en);
+    t.notRegex(html, /href="(?!\/pay\/|data:,")/, address);
     t.regex(html, /in the app where you started it/);
   }
 });
 
 test('text of others stays text', async (t) => {
   const subject = `"><img src=x onerror=alert(1)>'`;
-  const html = await payerPage(order({ subject, returnUrl: 'https://shop.example/?a="><b>' }), 'pay', assets);
-  t.notRegex(html, /<img|<b>|"><b/);
+  const html = await payerPage(order({ subject, returnUrl: 'https://shop.example/?a="><b>' }), 'pay', en);
+  t.notRegex(html, /<img src=x|<b>|"><b/);
 });
 
 test('each kind of credential has its way to pay', async (t) => {
   const native = order({ payWay: 'wechat', payment: { type: 'qr', qrCode: 'weixin://wxpay/bizpayurl?pr=x' } });
-  const html = await payerPage(native, 'pay', assets);
+  const html = await payerPage(native, 'pay', en);
   t.regex(html, /class="qr"/);
   t.notRegex(html, /Open WeChat/);
   const url = 'https://www.paypal.example/checkoutnow?token=1&x=2';
-  const redirect = await payerPage(order({ payWay: 'paypal', payment: { type: 'redirect', url } }), 'pay', assets);
+  const redirect = await payerPage(order({ payWay: 'paypal', payment: { type: 'redirect', url } }), 'pay', en);
   t.regex(redirect, /href="https:\/\/www\.paypal\.example\/checkoutnow\?token=1&#38;x=2">Pay with PayPal/);
-  const app = await payerPage(order({ payment: { type: 'app', params: { orderString: 'secret' } } }), 'pay', assets);
+  const app = await payerPage(order({ payment: { type: 'app', params: { orderString: 'secret' } } }), 'pay', en);
   t.regex(app, /in the app where you started it/);
   t.notRegex(app, /secret/);
 });
@@ -102,34 +110,112 @@ test('the time left is told in words for those without scripts', async (t) => {
     [7199, '1 h 59 min'],
     [400_000, '4 days'],
   ] as const)
-    t.true((await payerPage(order({ secondsLeft: seconds }), 'pay', assets)).includes(`>${words}</time>`), words);
+    t.true((await payerPage(order({ secondsLeft: seconds }), 'pay', en)).includes(`>${words}</time>`), words);
 });
 
 test('play money says that it is', async (t) => {
-  t.notRegex(await payerPage(order(), 'pay', assets), /no real money/);
-  t.regex(await payerPage(order({ mode: 'simulator' }), 'pay', assets), /Simulator: no real money/);
-  t.regex(await payerPage(order({ mode: 'sandbox' }), 'pay', assets), /Sandbox: no real money/);
+  t.notRegex(await payerPage(order(), 'pay', en), /no real money/);
+  t.regex(await payerPage(order({ mode: 'simulator' }), 'pay', en), /Simulator: no real money/);
+  t.regex(await payerPage(order({ mode: 'sandbox' }), 'pay', en), /Sandbox: no real money/);
 });
 
 test('the page for nothing tells nothing', (t) => {
-  t.notRegex(unknownOrderPage(assets), /data-poll|refresh|undefined/);
+  t.notRegex(unknownOrderPage(en), /data-poll|refresh|undefined/);
 });
 
 test('a payer goes to WeChat Pay with the origin of this page, by an address that does not die', async (t) => {
   const payment = { type: 'redirect', url: 'https://wx.tenpay.example/checkmweb?prepay_id=1' } as const;
-  const brief = await payerPage(order({ payWay: 'wechat', payment, isBrief: true }), 'pay', assets);
-  t.regex(brief, /<a class="button go" href="\/pay\/P\w+\/open">Pay with WeChat Pay<\/a>/);
+  const brief = await payerPage(order({ payWay: 'wechat', payment, isBrief: true }), 'pay', en);
+  t.regex(brief, /<a class="button go" href="\/pay\/P\w+\/open\?lang=en">Pay with WeChat Pay<\/a>/);
   t.notRegex(brief, /tenpay/);
-  const lasting = await payerPage(order({ payWay: 'wechat', payment }), 'pay', assets);
+  const lasting = await payerPage(order({ payWay: 'wechat', payment }), 'pay', en);
   t.regex(lasting, /<a class="button go" href="https:\/\/wx\.tenpay\.example\/checkmweb\?prepay_id=1">/);
-  const other = await payerPage(order({ payWay: 'paypal', payment }), 'pay', assets);
+  const other = await payerPage(order({ payWay: 'paypal', payment }), 'pay', en);
   t.regex(other, /<a class="button go" rel="noreferrer" href="https:/);
 });
 
 test('an app is called as it is on the phone of the payer: WeChat Pay is no app', async (t) => {
-  const qr = await payerPage(order({ payWay: 'wechat', payment: { type: 'qr', qrCode: 'weixin://x' } }), 'pay', assets);
+  const qr = await payerPage(order({ payWay: 'wechat', payment: { type: 'qr', qrCode: 'weixin://x' } }), 'pay', en);
   t.regex(qr, /Scan this code with the WeChat app\./);
-  const code = await payerPage(order({ payWay: 'wechat', payment: { type: 'code' } }), 'pay', assets);
+  const code = await payerPage(order({ payWay: 'wechat', payment: { type: 'code' } }), 'pay', en);
   t.regex(code, /confirm the payment in the WeChat app on your phone/);
-  t.regex(await payerPage(order(), 'pay', assets), /with the Alipay app, or open it on this device/);
+  t.regex(await payerPage(order(), 'pay', en), /with the Alipay app, or open it on this device/);
+});
+
+test('a page is in one language, and every link of its own stays in it', async (t) => {
+  const payment = { type: 'redirect', url: 'https://wx.tenpay.example/checkmweb?prepay_id=1' } as const;
+  const others = ['alipay', 'paypal'] as const;
+  for (const shown of [en, zh]) {
+    const pages = [
+      await payerPage(order({ payWay: 'wechat', payment, isBrief: true }), 'pay', shown, { others }),
+      await payerPage(order(), 'pay', shown, { others: ['wechat'], wanted: 'wechat' }),
+      await payerPage(order(), 'cancelled', shown),
+    ];
+    for (const html of pages) {
+      t.regex(html, shown === en ? /^<!doctype html>\n<html lang="en">/ : /^<!doctype html>\n<html lang="zh-CN">/);
+      const own = [...html.matchAll(/(?:href|action)="(\/pay\/P[^"]*)"/g)].map(([, link]) => link ?? '');
+      const inOthers = own.filter((link) => !link.endsWith(`lang=${shown.language}`));
+      t.deepEqual(inOthers, [`${address}?lang=${shown === en ? 'zh' : 'en'}`], 'the switch alone leads elsewhere');
+    }
+  }
+  const chinese = await payerPage(order({ payWay: 'paypal', payment }), 'pay', zh, { others: ['wechat'] });
+  t.regex(chinese, /<h1>等待支付<\/h1>[^]*使用 PayPal 支付[^]*改用微信支付<\/button>/);
+  t.notRegex(chinese.replace(/<nav[^]*<\/nav>/, ''), />[^<]*\b(Pay with|Order|Time left|payment)\b[^<]*</);
+});
+
+test('the switch keeps what the address says of its own', async (t) => {
+  const shown = { language: 'en', address: '/return/paypal/P1?cancelled=1' } as const;
+  const html = await payerPage(order(), 'cancelled', shown);
+  t.true(html.includes('href="/return/paypal/P1?cancelled=1&#38;lang=zh"'), html);
+  t.regex(html, /<span aria-current="true" lang="en">English<\/span>/);
+});
+
+test('the merchant is named with a letter, and nobody is invented for one without a name', async (t) => {
+  t.regex(await payerPage(order(), 'pay', en), /<span class="logo" aria-hidden="true">T<\/span>Tea &#38; Co/);
+  t.regex(
+    await payerPage(order({ merchant: '老王茶馆' }), 'pay', zh),
+    /<span class="logo" aria-hidden="true">老<\/span>/,
+  );
+  t.regex(await payerPage(order({ merchant: '👩‍🍳 kitchen' }), 'pay', en), /aria-hidden="true">👩‍🍳<\/span>/u);
+  t.notRegex(await payerPage(order({ merchant: null }), 'pay', en), /class="logo"/);
+});
+
+test('amounts have the sign and the grouping of the language, and the code of their currency', async (t) => {
+  const amountIn = async (changes: Partial<PayerOrder>, shown: typeof en | typeof zh) =>
+    /<p class="amount">(.*?)<\/p>/.exec(await payerPage(order(changes), 'pay', shown))?.[1];
+  t.is(await amountIn({ amount: '1234567.50' }, en), '¥1,234,567.50 <small>CNY</small>');
+  t.is(await amountIn({ amount: '1234567.50' }, zh), '¥1,234,567.50 <small>CNY</small>');
+  t.is(await amountIn({ amount: '8.00', currency: 'USD', payWay: 'paypal' }, zh), '$8.00 <small>USD</small>');
+  t.is(await amountIn({ amount: '1200', currency: 'JPY', payWay: 'paypal' }, en), '¥1,200 <small>JPY</small>');
+  t.is(await amountIn({ amount: '99999999999999.99' }, en), '¥99,999,999,999,999.99 <small>CNY</small>');
+});
+
+test('a declined payment says so and what to do; the way to pay stays open', async (t) => {
+  const payment = { type: 'redirect', url: 'https://www.paypal.example/checkoutnow?token=1' } as const;
+  const html = await payerPage(order({ state: 'declined', payWay: 'paypal', payment }), 'pay', en);
+  t.regex(
+    html,
+    /<h1>Payment declined<\/h1>[^]*PayPal declined[^]*have not been charged[^]*Choose another[^]*Pay with PayPal/,
+  );
+  const chinese = await payerPage(order({ state: 'declined', payWay: 'paypal', payment }), 'pay', zh);
+  t.regex(chinese, /<h1>支付被拒绝<\/h1>[^]*PayPal 拒绝了[^]*没有被扣款[^]*使用 PayPal 支付/);
+  for (const state of ['failed', 'refused'] as const)
+    t.regex(await payerPage(order({ state }), 'pay', en), /<h1>Payment declined<\/h1>[^]*return to the shop/);
+});
+
+test('a code of WeChat says what to do on the phone that shows it; one that opens an app needs no words', async (t) => {
+  const native = order({ payWay: 'wechat', payment: { type: 'qr', qrCode: 'weixin://wxpay/bizpayurl?pr=x' } });
+  t.regex(
+    await payerPage(native, 'pay', en),
+    /class="on-phone">On this phone\?[^<]*save the picture[^<]*another phone/,
+  );
+  t.regex(await payerPage(native, 'pay', zh), /class="on-phone">正在用这部手机？[^<]*保存图片[^<]*扫一扫/);
+  t.notRegex(await payerPage(order(), 'pay', en), /on-phone/);
+});
+
+test('a code is a picture that a phone can save, with a name for those who cannot see it', async (t) => {
+  t.regex(
+    await payerPage(order(), 'pay', en),
+    /<img class="qr" alt="QR code to pay with Alipay" src="data:image\/png;base64,/,
+  );
 });

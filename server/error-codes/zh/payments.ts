@@ -1,0 +1,126 @@
+import type { ErrorWords } from '../error-codes.ts';
+import type { paymentsCodes } from '../payments.ts';
+
+/** The words of these codes in Chinese. */
+export const paymentsWords = {
+  amount_invalid: {
+    title: '金额无效',
+    meaning: '金额必须是正的十进制数，小数位数不超过该币种的位数，最大 100000000。',
+    remedy: '以主单位（如元）发送数字或十进制字符串。',
+  },
+  approval_by_asker: {
+    title: '申请人不能自行审批',
+    meaning: '发起退款的管理员试图自己审批。',
+    remedy: '请另一名管理员审批。',
+  },
+  approval_decided: {
+    title: '审批已有结果',
+    meaning: '该退款此前已被批准或驳回。',
+    remedy: '查询审批单可知由谁决定，查询退款可知后续结果。',
+  },
+  bill_being_read: {
+    title: '账单读取中',
+    meaning: '同一账单又开始了另一次读取，只有较晚的一次有效。',
+    remedy: '查询该账单，如仍有需要再重试请求。',
+  },
+  bill_malformed: {
+    title: '不是该日的账单',
+    meaning: '文件损坏，或不是该账户该日的账单；`fault`、`line`、`column` 指明位置。文件内容全部不计。',
+    remedy: '从渠道商户平台重新下载账单，不做改动直接上传。',
+  },
+  bill_not_read: {
+    title: '尚无账单',
+    meaning: '该日还没有账单，无法对账。',
+    remedy: '先拉取或导入账单。',
+  },
+  bills_not_configured: {
+    title: '未配置账单',
+    meaning: '项目中没有可用于拉取或读取该渠道、该账户账单的配置。',
+    remedy: '完善渠道配置。',
+  },
+  channel_answer_unusable: {
+    title: '渠道响应无效',
+    meaning: '渠道已响应，但响应未通过验签，或与订单不符。',
+    remedy: '查询订单；服务会继续核实。',
+  },
+  channel_outcome_unknown: {
+    title: '结果未知',
+    meaning: '渠道未在规定时间内返回可用的响应，操作可能已经生效。',
+    remedy: '查询订单，或用相同的 Idempotency-Key 或商户单号重试请求。',
+  },
+  channel_refused: {
+    title: '渠道拒绝',
+    meaning: '渠道拒绝了该请求，`channel` 中有渠道返回的错误码和说明。',
+    remedy: '按渠道给出的说明修正。',
+  },
+  dispute_closed: {
+    title: '争议已结案',
+    meaning: '渠道已对该争议作出裁决，不能再答复或接受。',
+    remedy: '查询该争议，查看裁决结果。',
+  },
+  exception_resolved: {
+    title: '异常已处理',
+    meaning: '该异常此前已处理完毕。',
+    remedy: '查看订单的时间线。',
+  },
+  merchant_number_used: {
+    title: '商户单号已被使用',
+    meaning: '该 merchantOrderNo 或 merchantRefundNo 已用于另一笔订单或退款。',
+    remedy: '使用新的单号，或以相同的内容重试请求。',
+  },
+  order_already_paid: {
+    title: '订单已支付',
+    meaning: '该订单已经支付。',
+    remedy: '改为退款。',
+  },
+  order_not_paid: {
+    title: '订单未支付',
+    meaning: '该订单尚未支付，没有可退的款项。',
+    remedy: '先查询订单。',
+  },
+  refund_exceeds_refundable: {
+    title: '超出可退金额',
+    meaning: '退款金额超过订单的可退金额。',
+    remedy: '退款金额不超过 refundableAmount。',
+  },
+  refund_in_progress: {
+    title: '退款处理中',
+    meaning: '该订单有一笔相同金额的退款正在处理，结果未知。',
+    remedy: '查询该退款；如需对同一金额再退一次，请传 merchantRefundNo 或 Idempotency-Key。',
+  },
+  refund_limit_reached: {
+    title: '退款次数已达上限',
+    meaning: '渠道不再接受该订单的退款。',
+    remedy: '以其他方式退款给付款人。',
+  },
+  refund_not_abnormal: {
+    title: '退款不是异常状态',
+    meaning: '该退款不处于 abnormal 状态，无须处理。',
+    remedy: '先查询退款。',
+  },
+  refund_not_released: {
+    title: '退款金额未释放',
+    meaning: '渠道已有或可能已有该退款，因此不能释放其金额。',
+    remedy: '同步该退款后再查看。',
+  },
+  refund_not_retryable: {
+    title: '退款不可重试',
+    meaning: '只有失败或异常的退款可以重试。',
+    remedy: '先查询退款。',
+  },
+  refund_window_over: {
+    title: '已过退款期限',
+    meaning: '订单时间过久，渠道不再接受退款。',
+    remedy: '以其他方式退款给付款人。',
+  },
+  refunds_blocked: {
+    title: '退款被阻止',
+    meaning: '该订单有未处理的异常，须先处理。',
+    remedy: '请管理员处理该异常。',
+  },
+  webhook_not_configured: {
+    title: '未配置 Webhook',
+    meaning: '应用没有启用的 Webhook，订单也没有 notifyUrl。',
+    remedy: '先为应用配置 Webhook。',
+  },
+} as const satisfies Readonly<Record<keyof typeof paymentsCodes, ErrorWords>>;

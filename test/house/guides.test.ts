@@ -1,0 +1,208 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { keyNames } from '../../config/schema.ts';
+import { CHANNEL_KINDS } from '../../server/channels/registry.ts';
+import { errorCodes, errorGroups, isErrorCode } from '../../server/error-codes/error-codes.ts';
+import { nextAttempt } from '../../server/events/schedule.ts';
+import { EVENT_TYPES } from '../../server/events/types.ts';
+import { makeGuideFiles } from '../../server/offline/guide-files.ts';
+import { headingIds } from '../../server/offline/guide-markdown.ts';
+import { allRoutes } from '../../server/offline/route-groups.ts';
+import { guidePath, GUIDES } from '../../server/pages/guides.ts';
+import { LANGUAGES } from '../../server/pages/language.ts';
+import { EXCEPTION_KINDS } from '../../server/payments/exception-kinds.ts';
+import { FAULTS } from '../../server/simulator/faults.ts';
+import { fixedOutcome } from '../../server/simulator/fixed.ts';
+import { program } from '../support/examples.ts';
+import { guides, guideText, payctlLines } from '../support/guide-text.ts';
+import { splitWords } from '../support/shell-words.ts';
+import { root, sourcesIn } from './sources.ts';
+
+const slugs = GUIDES.map(({ slug }) => slug);
+const all = slugs.flatMap((slug) => LANGUAGES.map((language) => ({ slug, language, ...guideText(slug, language) })));
+const nameOf = ({ slug, language }: (typeof all)[number]) => `${language}/${slug}.md`;
+
+test('every guide is on the menu, in every language, under the heading that the menu names', (t) => {
+  for (const language of LANGUAGES) {
+    t.deepEqual(readdirSync(join(guides, language)).toSorted(), slugs.map((slug) => `${slug}.md`).toSorted());
+    for (const { slug, titles } of GUIDES)
+      t.deepEqual(guideText(slug, language).headings[0], { depth: 1, text: titles[language] }, slug);
+  }
+});
+
+test('the languages are in step: headings, tables, code, samples and links', (t) => {
+  for (const slug of slugs) {
+    const [english, chinese] = [guideText(slug, 'en'), guideText(slug, 'zh')];
+    const depths = ({ headings }: typeof english) => headings.map(({ depth }) => depth);
+    t.deepEqual(depths(chinese), depths(english), slug);
+    t.deepEqual(chinese.blocks, english.blocks, slug);
+    t.deepEqual(chinese.samples, english.samples, slug);
+    t.deepEqual(chinese.tables, english.tables, slug);
+    t.deepEqual(chinese.links.toSorted(), english.links.toSorted(), slug);
+    const spans = ({ spans: found }: typeof english) => [...new Set(found)].toSorted();
+    t.deepEqual(spans(chinese), spans(english), slug);
+  }
+});
+
+test('every link of a guide leads somewhere, also to a heading', async (t) => {
+  const anchors = new Map(slugs.map((slug) => [slug, anchorsOf(slug)]));
+  for (const guide of all)
+    for (const link of guide.links) {
+      const [, target = guide.slug, anchor] = /^(?:([\w-]+)\.md)?(?:#(.+))?$/.exec(link) ?? [];
+      if (link.startsWith('https:') || link === '/swagger/index.html') continue;
+      if (link.startsWith('../samples/')) t.true(existsSync(join(guides, guide.language, link)), link);
+      else
+        t.true(
+          anchor === undefined ? anchors.has(target) : anchors.get(target)?.has(anchor),
+          `${nameOf(guide)}: ${link}`,
+        );
+    }
+  for (const [name, bytes] of Object.entries(await makeGuideFiles(guides))) {
+    const html = Buffer.from(bytes).toString();
+    const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+    t.deepEqual(ids, [...new Set(ids)], name);
+    for (const [, href = ''] of html.matchAll(/ href="(\/docs[^"]*)"/g)) {
+      const [path = '', anchor] = href.replace(/\?lang=(en|zh)/, '').split('#');
+      const code = /^\/docs\/errors\/(\w+)$/.exec(path)?.[1];
+      const slug = slugs.find((one) => guidePath(one) === path);
+      t.true(code === undefined ? slug !== undefined : isErrorCode(code), `${name}: ${href}`);
+      if (anchor !== undefined) t.true(anchors.get(slug ?? '')?.has(anchor), `${name}: ${href}`);
+    }
+  }
+});
+
+/** Headings, what was given an id by hand, and the index of errors. */
+function anchorsOf(slug: string): Set<string> {
+  const { markdown } = guideText(slug, 'en');
+  const byHand = [...markdown.matchAll(/<a id="([\w-]+)">/g)].map(([, id = '']) => id);
+  const index = slug === 'errors' ? [...Object.keys(errorGroups), ...Object.keys(errorCodes)] : [];
+  return new Set([...headingIds(markdown), ...byHand, ...index]);
+}
+
+test('every command that is named exists, with its flags', (t) => {
+  let count = 0;
+  for (const guide of all)
+    for (const line of payctlLines(guide)) {
+      const { words } = splitWords(line.replace(/ …/g, '').replace(/ > \S+$/, ''));
+      let command = program;
+      let rest = words.slice(1);
+      for (let next = command; rest.length > 0; command = next, rest = rest.slice(1)) {
+        const found = command.commands.find((one) => one.name() === rest[0]);
+        if (!found) break;
+        next = found;
+      }
+      t.not(command, program, `${nameOf(guide)}: ${line}`);
+      const [first] = rest;
+      if (command.commands.length > 0) t.is(first, undefined, `${nameOf(guide)}: ${line}`);
+      const known = [...command.options, ...program.options].flatMap(({ short, long }) => [short, long]);
+      for (const flag of rest.filter((word) => /^--?[a-zA-Z]/.test(word)))
+        t.true(known.includes(flag), `${nameOf(guide)}: ${line}: ${flag}`);
+      count++;
+    }
+  t.true(count > 150, String(count));
+});
+
+/** Words that look like codes and are none: values of members, columns and settings. */
+const OTHER_WORDS = new Set([
+  'client_id',
+  'client_secret',
+  'expires_in',
+  'error_description',
+  'partially_refunded',
+  'waiting_for_approval',
+  'needs_answer',
+  'paid_elsewhere',
+  'failed_at_channel',
+  'capture_held',
+  'database_full',
+  'max_connections',
+  'max_prepared_statements',
+  'max_slot_wal_keep_size',
+  'pg_dump',
+  'pg_replication_slots',
+  'pg_stat_activity',
+]);
+
+test('every code, kind, metric, event, key and path that is named exists', async (t) => {
+  const metrics = sourcesIn('server').flatMap(({ text }) =>
+    [...text.matchAll(/'([a-z]+(?:_[a-z]+)+_(?:total|seconds|days|full))'/g)].map(([, name = '']) => name),
+  );
+  const certs = [...CHANNEL_KINDS.values()].flatMap(({ certKinds }) => certKinds.map(({ kind }) => kind));
+  const known = new Set<string>([...Object.keys(errorCodes), ...EXCEPTION_KINDS, ...metrics, ...certs, ...OTHER_WORDS]);
+  const routes = (await allRoutes()).map(({ method, path }) => `${method} ${path}`);
+  for (const guide of all) {
+    for (const span of guide.spans) {
+      const where = `${nameOf(guide)}: ${span}`;
+      if (/^[a-z]+(_[a-z]+)+$/.test(span)) t.true(known.has(span), where);
+      if (/^(order|refund|dispute|skillpay|coin)\.\w+$/.test(span))
+        t.true((EVENT_TYPES as readonly string[]).includes(span), where);
+      if (/^[A-Z]\w+\.[A-Z]\w+$/.test(span) && !span.startsWith('P2'))
+        t.true((keyNames as string[]).includes(span), where);
+      if (/^(GET|POST|PUT|DELETE) \//.test(span)) t.true(routes.includes(span), where);
+    }
+    // A status with a code behind it is one of an error.
+    for (const [where, code = ''] of guide.markdown.matchAll(/\b[45]\d\d `([a-z_]+)`/g))
+      t.true(isErrorCode(code), where);
+  }
+});
+
+test('configurations in the guides are ones that the channels and the service take', (t) => {
+  for (const guide of all)
+    for (const { language, text } of guide.blocks) {
+      if (language !== 'toml') continue;
+      const payWay = /^# (\w+)\.toml$/m.exec(text)?.[1];
+      const assigned = [...text.matchAll(/^(\w+) = (.+)$/gm)];
+      const section = /^\[(\w+)\]$/m.exec(text)?.[1];
+      for (const [line, name = '', value = ''] of assigned) {
+        if (section !== undefined) t.true((keyNames as string[]).includes(`${section}.${name}`), line);
+        const fields = [...CHANNEL_KINDS].find(([key]) => key === payWay)?.[1].fields ?? [];
+        const field = fields.find((one) => one.name === name);
+        if (section === undefined && name !== 'mode') t.truthy(field, `${nameOf(guide)}: ${line}`);
+        if (field?.pattern && value.startsWith('"')) t.regex(value.slice(1, -1), field.pattern, line);
+      }
+    }
+});
+
+test('every exception and every alert has its place in the runbook', (t) => {
+  const anchors = anchorsOf('operate');
+  for (const kind of EXCEPTION_KINDS) t.true(anchors.has(kind), kind);
+  const rules = join(root, 'config/deploy/alert-rules.yml');
+  if (!existsSync(rules)) return t.log('There are no alert rules yet.');
+  const alerts = [...readFileSync(rules, 'utf8').matchAll(/^\s*-?\s*alert:\s*["']?(\w+)/gm)].map(
+    ([, name = '']) => name,
+  );
+  t.true(alerts.length > 0);
+  const kebab = (name: string) => name.replaceAll(/([a-z\d])([A-Z])/g, '$1-$2').toLowerCase();
+  t.deepEqual(
+    alerts.filter((name) => !anchors.has(kebab(name))),
+    [],
+  );
+});
+
+test('every type of event is explained', (t) => {
+  const { spans } = guideText('webhooks', 'en');
+  for (const type of EVENT_TYPES) t.true(spans.includes(type), type);
+});
+
+test('the pauses between deliveries are those of the service', (t) => {
+  const began = new Date('2030-01-01T00:00:00Z');
+  const pauses = Array.from({ length: 10 }, (_, at) => nextAttempt(at + 1, began, began)!.getTime() - began.getTime());
+  const words = pauses.map((ms) =>
+    ms < 60_000 ? `${ms / 1000} s` : ms < 3_600_000 ? `${ms / 60_000} min` : `${ms / 3_600_000} h`,
+  );
+  const told = `${words.slice(0, -1).join(', ')}, and then ${words.at(-1)}`;
+  t.true(guideText('webhooks', 'en').markdown.replaceAll('\n', ' ').includes(told), told);
+});
+
+test('amounts and faults of the simulator are those that it knows', (t) => {
+  const { markdown } = guideText('simulator', 'en');
+  const amounts = [...markdown.matchAll(/^\| (0\.\d\d) \|/gm)].map(([, amount = '']) => amount);
+  t.deepEqual(amounts, ['0.01', '0.02', '0.03', '0.04', '0.05', '0.06']);
+  for (const amount of amounts) t.truthy(fixedOutcome(Number(amount) * 100, 'CNY', 'alipay'), amount);
+  t.is(fixedOutcome(7, 'CNY', 'alipay'), null);
+  const table = markdown.slice(markdown.indexOf('| fault |'), markdown.indexOf('Calls are'));
+  for (const [, names = ''] of table.matchAll(/^\| (`[^|]+) \|/gm))
+    for (const [, name = ''] of names.matchAll(/`([^`]+)`/g))
+      t.true((FAULTS as readonly string[]).includes(name), name);
+});

@@ -1,0 +1,114 @@
+import test, { type ExecutionContext } from 'ava';
+import { SAMPLE_LANGUAGES, type SampleLanguage } from '../../server/offline/guide-samples.ts';
+import { openConsole } from '../support/console.ts';
+import { freePort } from '../support/free-port.ts';
+import { startReceiver, type Received } from '../support/receiver.ts';
+import { canRun, runSample } from '../support/sample-runtimes.ts';
+import { startService, until } from '../support/service.ts';
+
+const languages = Object.keys(SAMPLE_LANGUAGES) as SampleLanguage[];
+const env = { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1/32' };
+
+const ends: (() => unknown)[] = [];
+const service = await startService({ teardown: (end) => void ends.push(end) }, { env });
+const desk = await openConsole(service);
+test.after.always(async () => {
+  for (const end of ends.toReversed()) await end();
+});
+test.beforeEach((t) => t.timeout(180_000));
+
+test.serial('the client in every language pays, waits and refunds, also when an answer is lost', async (t) => {
+  const able = languages.filter((language) => canRun(t, language));
+  // Of each the first pay request is made and not answered: sent again, it must not make a second order.
+  const times = able.length;
+  await service.sim('/sim/faults', {
+    payWay: 'alipay',
+    call: 'create',
+    fault: 'commit-then-timeout',
+    delayMs: 1,
+    times,
+  });
+  await Promise.all(able.map((language) => tryClient(t, language)));
+});
+
+async function tryClient(t: ExecutionContext, language: SampleLanguage): Promise<void> {
+  const shop = await service.merchant();
+  const credentials = { PAY_SERVER: service.url, CLIENT_ID: shop.clientId, CLIENT_SECRET: shop.secret };
+  const sample = runSample(t, 'client', language, { ...credentials, SHOP_ORDER: `shop-${language}` });
+  const orderNo = await until(`the order in ${language}`, async () =>
+    sample.child.exitCode === null ? /Please pay at \S+\/pay\/(\w+)/.exec(sample.printed())?.[1] : 'none',
+  );
+  t.not(orderNo, 'none', sample.printed());
+  await service.sim('/sim/pay', { orderNo });
+  t.is(await sample.ended, 0, sample.printed());
+  t.regex(sample.printed(), /^Refund R\w+ is (succeeded|processing), 10(\.0+)? left$/m);
+  const { body } = await shop.call('GET', '/api/v2/payment/orders');
+  t.is(body.data.length, 1, language);
+  t.like(body.data[0], { orderNo, merchantOrderNo: `shop-${language}`, refundedAmount: 2.5 });
+
+  const stranger = runSample(t, 'client', language, { ...credentials, CLIENT_SECRET: 'not-the-secret-of-the-shop' });
+  t.not(await stranger.ended, 0, language);
+}
+
+/** What the service really sends to an application's webhook. */
+async function deliveredTo(receiver: { url: string; received: Received[] }) {
+  const shop = await service.merchant();
+  const hook = `/api/v1/api-apps/${shop.clientId}/webhook`;
+  const { secret } = (await desk.call('PUT', hook, { url: receiver.url })).body.data;
+  const deliver = async (): Promise<Received> => {
+    await desk.call('POST', `${hook}/test`);
+    return receiver.received.pop()!;
+  };
+  return { hook, secret: secret as string, deliver };
+}
+
+const HOUR = 3600;
+
+for (const language of languages)
+  test.serial(`the receiver in ${language} takes what is genuine, once, and nothing else`, async (t) => {
+    if (!canRun(t, language)) return;
+    const recorder = await startReceiver(t);
+    const own = await deliveredTo(recorder);
+    const others = await deliveredTo(recorder);
+    const genuine = await own.deliver();
+    const again = await own.deliver();
+    const forged = await others.deliver();
+    service.clock.advance(-HOUR);
+    const old = await own.deliver();
+    service.clock.advance(2 * HOUR);
+    const early = await own.deliver();
+    service.clock.advance(-HOUR);
+
+    const port = await freePort();
+    const receiver = runSample(t, 'webhook', language, { WEBHOOK_SECRET: own.secret, PORT: String(port) });
+    const url = `http://127.0.0.1:${port}/hooks`;
+    const post = async ({ headers, body }: Pick<Received, 'body'> & { headers: object }): Promise<number> => {
+      const signed = Object.entries(headers).filter(([name]) => /^(webhook-|content-type)/.test(name));
+      return (await fetch(url, { method: 'POST', headers: signed, body })).status;
+    };
+    await until(`the receiver in ${language}`, () =>
+      fetch(url, { method: 'POST', body: '' }).then(
+        () => true,
+        () => false,
+      ),
+    );
+
+    t.is(await post(genuine), 204, receiver.printed());
+    t.is(await post(genuine), 204, 'the same once more');
+    t.is(await post(again), 204);
+    t.is(await post(forged), 401, 'signed with the secret of another application');
+    t.is(await post(old), 401, 'an hour old');
+    t.is(await post(early), 401, 'dated in an hour');
+    t.is(await post({ ...genuine, body: genuine.body.replace('webhook.test', 'webhook.tess') }), 401);
+    t.is(await post({ ...genuine, headers: { ...genuine.headers, 'webhook-id': 'evt_other' } }), 401);
+    t.is(await post({ ...genuine, headers: { ...genuine.headers, 'webhook-timestamp': 'now' } }), 401);
+    t.is(await post({ ...genuine, headers: { ...genuine.headers, 'webhook-signature': 'v1,é v2,x' } }), 401);
+    t.is(await post({ ...genuine, headers: {} }), 401);
+    const rotating = { ...genuine.headers, 'webhook-signature': `v1,b2xk ${genuine.headers['webhook-signature']}` };
+    t.is(await post({ ...genuine, headers: rotating }), 204, 'one of two secrets');
+    t.is(receiver.printed().match(/handle/g)?.length, 2, receiver.printed());
+
+    await desk.call('PUT', own.hook, { url });
+    t.like((await desk.call('POST', `${own.hook}/test`)).body.data, { state: 'delivered', lastStatus: 204 });
+    t.is(receiver.printed().match(/handle/g)?.length, 3, receiver.printed());
+  });

@@ -1,0 +1,41 @@
+import test from 'ava';
+import { guideText } from '../support/guide-text.ts';
+import { isReady, openWithPayctl, runSamples } from './tour/samples.ts';
+
+/** The commands of a guide; the languages have the same. */
+function commandsOf(slug: string): string[] {
+  return guideText(slug, 'en')
+    .blocks.filter(({ language }) => language === 'sh')
+    .map(({ text }) => text);
+}
+
+test('the commands of the guides do what they say', async (t) => {
+  t.timeout(180_000);
+  const stage = await openWithPayctl(t);
+  const [bootstrap = '', ...integrate] = commandsOf('integrate');
+  await runSamples(t, stage, [bootstrap]);
+  await stage.start();
+  await isReady(stage);
+  const parts = {
+    integrate,
+    webhooks: commandsOf('webhooks'),
+    idempotency: commandsOf('idempotency'),
+    limits: commandsOf('rate-limits'),
+    simulator: commandsOf('simulator'),
+    calls: commandsOf('pay-per-call'),
+  };
+  const printed = await runSamples(t, stage, Object.values(parts).flat());
+  const outputOf = (name: keyof typeof parts): string => {
+    const names = Object.keys(parts) as (keyof typeof parts)[];
+    const before = names.slice(0, names.indexOf(name)).flatMap((one) => parts[one]);
+    return printed.slice(before.length, before.length + parts[name].length).join('\n');
+  };
+  t.regex(outputOf('webhooks'), /"secret": ?"whsec_[^]*"previousSecretExpiresAt": ?"20[^]*"type": ?"webhook\.test"/);
+  t.regex(
+    outputOf('idempotency'),
+    /HTTP\/1\.1 201 Created[^]*idempotent-replayed: true[^]*"code":"idempotency_conflict"/i,
+  );
+  t.regex(outputOf('limits'), /"data":\[\]/);
+  t.regex(outputOf('simulator'), /\bdeclined\b[^]*\b(approved|captured)\b[^]*commit-then-timeout/);
+  t.regex(outputOf('calls'), /"alreadyFulfilled":false[^]*"status":"(processing|succeeded)"/);
+});

@@ -1,0 +1,47 @@
+import test from 'ava';
+import { type ErrorCode, errorCodes } from '../../../server/error-codes/error-codes.ts';
+import { errorArticle, errorIndex } from '../../../server/pages/error-pages.ts';
+import { errorWords } from '../../../server/pages/error-words.ts';
+import { LANGUAGES } from '../../../server/pages/language.ts';
+import { refusalPage } from '../../../server/pages/refusal-page.ts';
+
+const codes = Object.keys(errorCodes) as ErrorCode[];
+
+test('every code has whole sentences in every language, with the same code in them', (t) => {
+  const inCode = (text: string) => [...new Set(text.match(/`[^`]+`/g))].toSorted();
+  for (const code of codes) {
+    const [english, chinese] = [errorWords(code, 'en'), errorWords(code, 'zh')];
+    t.regex(chinese.title, /\p{Script=Han}/u, code);
+    for (const text of [chinese.meaning, chinese.remedy]) t.regex(text, /\p{Script=Han}[^]*。$/u, code);
+    t.deepEqual(inCode(chinese.meaning), inCode(english.meaning), code);
+    t.deepEqual(inCode(chinese.remedy), inCode(english.remedy), code);
+  }
+});
+
+test('the index leads to the page of every code, and the page back to the index', (t) => {
+  for (const language of LANGUAGES) {
+    const index = errorIndex(language);
+    for (const code of codes) {
+      t.true(index.includes(`<tr id="${code}"><td><a href="/docs/errors/${code}?lang=${language}">`), code);
+      const article = errorArticle(code, language);
+      t.true(
+        article.includes(`<code>${code}</code>`) && article.includes(`href="/docs/errors?lang=${language}"`),
+        code,
+      );
+      t.notRegex(article, /`|undefined/, code);
+    }
+  }
+});
+
+test('a refused page says what a person can do, whatever the code says to programs', (t) => {
+  const page = (code: ErrorCode, status: number, language: 'en' | 'zh') =>
+    refusalPage({ code, status, requestId: 'r-1', language, address: '/pay/P1?token=x' });
+  t.regex(page('not_found', 404, 'en'), /<h1>Page not found<\/h1>/);
+  t.regex(page('rate_limited', 429, 'zh'), /<h1>请求过于频繁<\/h1>/);
+  for (const code of ['database_unavailable', 'internal_error', 'channel_outcome_unknown'] as const)
+    t.regex(page(code, 503, 'zh'), /<h1>页面暂时无法显示<\/h1>[^]*是否已经支付/);
+  t.regex(page('csrf_failed', 403, 'en'), /<h1>CSRF check failed<\/h1>/);
+  const html = page('internal_error', 500, 'en');
+  t.regex(html, /r-1[^]*href="\/docs\/errors\/internal_error\?lang=en"[^]*href="\/pay\/P1\?token=x&#38;lang=zh"/);
+  t.notRegex(html, /Retry-After|<script/);
+});
