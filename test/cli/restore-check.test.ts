@@ -10,6 +10,7 @@ import { runPayctl } from '../support/cli.ts';
 import { giveCoins } from '../support/coins.ts';
 import { copyOf, createDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { enrol } from '../support/second-factor.ts';
 import { startService, testEnvironment, until, type Service } from '../support/service.ts';
 import { addSkill, offerSkill } from '../support/skillpay.ts';
 
@@ -69,6 +70,8 @@ async function usedService(t: ExecutionContext): Promise<Service & { tip: string
   const made = await service.sim('/sim/agent/developer', { account: 'default', skills: ['weather-report'] });
   const { developerId, keyId, privateKey } = made;
   await admin.call('PUT', '/api/v1/skillpay/agent-pay?project=default', { developerId, keyId, privateKey });
+  await enrol(admin.call, () => new Date());
+  t.is((await admin.call('POST', '/api/v1/me/second-factor/start')).status, 201);
   await service.stop();
   // The former master key has written to the audit log, too.
   const newer = randomBytes(32).toString('base64');
@@ -191,7 +194,15 @@ async function everySealedColumnIsOpened(
   t.is(findings.find((one) => one.check === 'master key')?.detail, `decrypts all ${sealed} records`);
 }
 
-const SEALED_TABLES = ['agent_pays', 'audit_keys', 'certs', 'channel_configs', 'signing_keys', 'webhooks'];
+const SEALED_TABLES = [
+  'agent_pays',
+  'audit_keys',
+  'certs',
+  'channel_configs',
+  'second_factors',
+  'signing_keys',
+  'webhooks',
+];
 
 async function execute<R>(url: string, sql: string): Promise<R[]> {
   const { em, close } = await openDatabase({ kind: 'postgres', url, poolSize: 1 });
