@@ -1,5 +1,6 @@
 import { outsideRequestTime } from '../db/pool.ts';
 import type { RaiseException } from '../catalog/ports.ts';
+import { projectName } from '../catalog/project-name.ts';
 import { createStore } from '../db/store.ts';
 import { consoleClientId } from '../identity/api-app-row.ts';
 import { billOperations } from '../payments/bills/bill-operations.ts';
@@ -98,7 +99,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
     operations,
     raise,
     checkRefund: checkOne,
-    payerOrders: payerOrders(ports, operations),
+    payerOrders: payerOrders(ports, { ...operations, projectName: projectName(store) }),
     groups: [
       consolePaymentRoutes({ ...operations, consoleClientId }),
       orderRoutes(operations),

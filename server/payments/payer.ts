@@ -58,6 +58,8 @@ export interface PayerActions {
   query(asker: Asker, orderNo: string): Promise<unknown>;
   capture(order: OrderRow, cause: string): Promise<unknown>;
   renew(order: OrderRow): Promise<OrderRow>;
+  /** The name that somebody has given to a project; null while it has none of its own. */
+  projectName(code: string): Promise<string | null>;
 }
 
 /** A page waits this long for the channel (ms), then shows what is known. */
@@ -65,9 +67,6 @@ const PATIENCE_MS = 3_000;
 
 /** A refund with such an exception is not on its way. */
 const STUCK = ['refund_abnormal', 'refund_reversed', 'refund_overdue'] as const;
-
-/** The project that every service begins with, and the name that it has until somebody gives it another. */
-const NAMELESS = { code: 'default', name: 'Default' } as const;
 
 const PAYER: Asker = { owner: 'any', actor: 'payer' };
 
@@ -109,9 +108,7 @@ export function payerOrders({ store, now, log }: Pick<Ports, 'store' | 'now' | '
   };
 
   async function view(order: OrderRow): Promise<PayerOrder> {
-    const project = await store.read((tx) => tx.projects.find({ code: order.project }));
-    const isNamed = project && !(project.code === NAMELESS.code && project.name === NAMELESS.name);
-    return { ...(await seenByPayer(order)), merchant: isNamed ? project.name : null };
+    return { ...(await seenByPayer(order)), merchant: await actions.projectName(order.project) };
   }
 
   /** Nobody is told that money is on its way when its refund waits for a person. */

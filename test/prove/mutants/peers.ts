@@ -145,7 +145,11 @@ export const PEERS: readonly Mutant[] = [
         find: "{ rule: 'O5', from: 'pending', to: 'paid' },",
         put: "{ rule: 'O5', from: 'pending', to: 'paid' }, { rule: 'O5', from: 'paid', to: 'paid' },",
       },
-      { file: 'server/payments/notice.ts', find: "if (!isNew) return { result: 'duplicate' };", put: '' },
+      {
+        file: 'server/payments/notice.ts',
+        find: "if (isKnown || !(await tx.notices.insertIfNew(row))) return { result: 'duplicate' };",
+        put: 'await tx.notices.insertIfNew(row);',
+      },
     ],
     killedBy: witnessed('test/races/notices.test.ts', 'G6 alipay: *'),
   },

@@ -60,6 +60,7 @@ function operationsOf(ports: Ports, store: Store) {
       query,
       capture: (order, cause) => capture(order.orderNo, { cause, actor: 'service' }, order),
       renew: (order) => renew(order, { cause: 'query', actor: 'payer' }),
+      projectName: async () => null,
     }),
     hear: receiveNotice(ports),
     store,

@@ -84,7 +84,7 @@ function bench(order: OrderRow | undefined, answer: () => Promise<void> = async 
       credentialUntil: LATER,
     } as OrderRow;
   };
-  const actions = { query: act('query'), capture: act('capture'), renew };
+  const actions = { query: act('query'), capture: act('capture'), renew, projectName: async () => 'Tea House' };
   const pages = payerOrders({ store, now: () => now, log: () => {} }, actions);
   return { pages, asked };
 }
