@@ -40,7 +40,8 @@ export interface LoadedConfig {
   approval: { refundAbove: number };
   explorer: { enabled: boolean };
   metrics: { listen: Values['Metrics.Listen'] };
-  log: { level: Values['Log.Level'] };
+  log: { level: Values['Log.Level']; format: Values['Log.Format'] };
+  telemetry: { otlp: string | undefined; samplePercent: number };
   webhook: { allowedNetworks: string[] };
   rateLimit: {
     perApp: number;

@@ -129,7 +129,8 @@ function assemble(
     approval: { refundAbove: values['Approval.RefundAbove'] },
     explorer: { enabled: values['Explorer.Enabled'] ?? !production },
     metrics: { listen: values['Metrics.Listen'] },
-    log: { level: values['Log.Level'] },
+    log: { level: values['Log.Level'], format: values['Log.Format'] },
+    telemetry: { otlp: values['Telemetry.Otlp'], samplePercent: values['Telemetry.SamplePercent'] },
     webhook: { allowedNetworks: values['Webhook.AllowedNetworks'] },
     rateLimit: {
       perApp: values['RateLimit.PerApp'],

@@ -12,7 +12,11 @@ import { NEW_TIP } from '../identity/audit.ts';
 import { startKeyedAudit } from '../identity/audit-anchor.ts';
 import { deriveAuditKey } from '../identity/audit-keys.ts';
 import { createLogger } from '../http/logger.ts';
+import { outsideTrace } from '../tracing.ts';
+import { beginWork } from '../work.ts';
+import { createServiceFigures, type ServiceFigures } from './service-figures.ts';
 import { createMetrics, type Metrics } from '../http/metrics.ts';
+import { type Learned, ORDER_PAID } from '../payments/learned.ts';
 import type { Ports } from '../payments/ports.ts';
 
 /** What tests put in the place of the real thing. */
@@ -26,6 +30,8 @@ export interface Overrides {
   databaseTimeouts?: DatabaseSettings['timeouts'];
   /** How long a 402 waits for a code of WeChat's agents (ms). */
   agentPatienceMs?: number;
+  /** For how long figures of the database are told again (ms). */
+  figuresEveryMs?: number;
 }
 
 /** What every part is assembled over: configuration, database, clock and log. */
@@ -44,6 +50,8 @@ export interface Base {
   logger: Logger;
   log: Ports['log'];
   metrics: Metrics;
+  figures: ServiceFigures;
+  figuresEveryMs: number | undefined;
   checkpoint: Ports['checkpoint'];
   agentPatienceMs: number | undefined;
   simulatorUrl: string | null;
@@ -74,9 +82,13 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
   if (schema.pending.length > 0) throw new SchemaOutdated(schema.pending.length);
   await requireEngine(database);
   const wakes: Base['wakes'] = {};
-  const wake: Wake = (by, row) =>
-    by === NEW_TIP ? logger.info(row, 'audit log tip') : outsideRequestTime(() => wakes.wake?.(by, row));
+  const wake: Wake = (by, row) => {
+    if (by === NEW_TIP) logger.info(row, 'audit log tip');
+    else if (by === ORDER_PAID) figures.orderPaid(row as Learned);
+    else outsideRequestTime(() => outsideTrace(() => beginWork({}, () => wakes.wake?.(by, row))));
+  };
   const metrics = createMetrics();
+  const figures = createServiceFigures(metrics.registry, schema.version, logger);
   const fullness = createFullness(now, metrics.registry);
   const requests = createRequests(overrides.databaseTimeouts?.request ?? TIMEOUTS.request);
   const ears = { committed: requests.noteChange, failed: fullness.heard };
@@ -93,6 +105,8 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
     logger,
     log,
     metrics,
+    figures,
+    figuresEveryMs: overrides.figuresEveryMs,
     checkpoint: overrides.checkpoint ?? (() => {}),
     agentPatienceMs: overrides.agentPatienceMs,
     simulatorUrl: config.simulator.url ?? overrides.simulatorUrl ?? null,

@@ -24,6 +24,7 @@ import type { ComposedEvents } from './events.ts';
 import type { ComposedIdentity } from './identity.ts';
 import type { ComposedPayments } from './payments.ts';
 import { composeBillFigures } from './bill-figures.ts';
+import { composeDatabaseFigures, composeDueFigures } from './database-figures.ts';
 import { composeRetention } from './retention.ts';
 import type { ComposedSkillpay } from './skillpay.ts';
 
@@ -54,9 +55,23 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
   const { identity, credentials, events, payments, skillpay, catalog } = parts;
   const figures = createJobMetrics(metrics.registry);
   composeBillFigures(base);
+  composeDatabaseFigures(base);
   const { debug } = config;
   const { resume } = skillpay.operations;
-  const refunds = { name: 'refund', wokenBy: 'refund-check', rows: dueRefunds(debug), run: payments.checkRefund };
+  const orders = {
+    name: 'order',
+    about: 'orderNo',
+    wokenBy: 'capture',
+    rows: dueOrders(debug),
+    run: payments.checkOrder,
+  } as const;
+  const refunds = {
+    name: 'refund',
+    about: 'refundNo',
+    wokenBy: 'refund-check',
+    rows: dueRefunds(debug),
+    run: payments.checkRefund,
+  } as const;
   const scheduler = createScheduler({
     store,
     now,
@@ -67,21 +82,29 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
     ...figures,
     kinds: [
       // A lane is a channel: three of them.
-      { name: 'order', wokenBy: 'capture', rows: dueOrders(debug), run: payments.checkOrder, width: 32, laneWidth: 8 },
+      { ...orders, width: 32, laneWidth: 8 },
       { ...refunds, width: 32, laneWidth: 8 },
       { name: 'refund-question', rows: dueQuestions(debug), run: payments.askAboutRefund, width: 8, laneWidth: 4 },
       { name: 'dispute', rows: dueDisputes(debug), run: payments.checkDispute, width: 8, laneWidth: 4 },
       { name: 'bill', wokenBy: 'bill', rows: dueBills(debug), run: payments.workBill, width: 2, laneWidth: 1 },
       { name: 'bill-difference', rows: dueDifferences(debug), run: payments.healDifference, width: 8, laneWidth: 4 },
-      { name: 'fulfilment', rows: dueFulfilments(debug), run: resume, width: 16, laneWidth: 4 },
+      { name: 'fulfilment', about: 'orderNo', rows: dueFulfilments(debug), run: resume, width: 16, laneWidth: 4 },
       {
         name: 'confirmation',
+        about: 'orderNo',
         rows: dueConfirmations(debug),
         run: skillpay.operations.confirmDelivery,
         width: 8,
         laneWidth: 4,
       },
-      { name: 'coin-call', rows: dueCoinCalls(), run: skillpay.operations.resumeCoinCall, width: 16, laneWidth: 4 },
+      {
+        name: 'coin-call',
+        about: 'orderNo',
+        rows: dueCoinCalls(),
+        run: skillpay.operations.resumeCoinCall,
+        width: 16,
+        laneWidth: 4,
+      },
       // A lane is a project, as above: its coins and its stock.
       { name: 'effect', rows: dueEffectRows(), run: payments.doEffect, width: 8, laneWidth: 4 },
       // A lane is an application, or a receiver across them.
@@ -109,6 +132,7 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
     ],
   });
   figures.observe(scheduler);
+  composeDueFigures(base, scheduler.kinds);
   wakes.wake = scheduler.wake;
   return scheduler;
 }

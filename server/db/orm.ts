@@ -5,7 +5,7 @@ import { LocalError } from '../errors.ts';
 import { ENTITIES } from './entities/index.ts';
 import { hideLock, takeFolder } from './embedded-folder.ts';
 import { MIGRATIONS } from './migrations/index.ts';
-import { createDialect } from './pool.ts';
+import { type Connections, createDialect } from './pool.ts';
 import { type Bounds, boundsOf, carriesNames, hasBounds, READ_BOUNDS, refusesBounds, roleBounds } from './pooler.ts';
 
 /** Which database to open; `folder` is set for the embedded one. */
@@ -28,6 +28,8 @@ export interface OpenDatabase {
   orm: Orm;
   kind: DatabaseSettings['kind'];
   em: SqlEntityManager;
+  /** Of PostgreSQL, as they are now. */
+  connections?: () => Connections;
   /** Set where a pooler stands before PostgreSQL. */
   pooler?: Pooler;
   /** The same database once more, for work that may take its time (PostgreSQL only). */
@@ -132,7 +134,7 @@ async function connect(
   };
   const isPooled = scope === 'transaction';
   const keepsPlans = prepared === 'auto' ? !isPooled || (await carriesNames(pool)) : prepared === 'on';
-  const { dialect, end } = createDialect(pool, keepsPlans, isPooled ? bounds : undefined);
+  const { dialect, connections, end } = createDialect(pool, keepsPlans, isPooled ? bounds : undefined);
   const orm = await PostgresOrm.init({ ...shared, clientUrl: url, driverOptions: dialect });
   let found: Bounds;
   // Otherwise the first statement would do it, on a connection of its own beside the one that it has.
@@ -148,7 +150,7 @@ async function connect(
   const missing =
     found.statement > 0 && found.lock > 0 ? undefined : roleBounds(decodeURIComponent(new URL(url).username), bounds);
   const pooler = isPooled ? { pooler: { prepared: keepsPlans, missing } } : {};
-  return { database: { orm, kind: 'postgres', em: orm.em, reopen, close, ...pooler }, bounds: found };
+  return { database: { orm, kind: 'postgres', em: orm.em, connections, reopen, close, ...pooler }, bounds: found };
 
   function reopen(): Promise<OpenDatabase> {
     return openPostgres({

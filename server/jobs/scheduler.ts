@@ -30,6 +30,7 @@ export interface Scheduler {
   wake(by: string, row: object): void;
   /** Works some kinds by hand, started or not. */
   sweep(...kinds: string[]): Sweep;
+  readonly kinds: readonly DueKind[];
   /** Rows under way, by kind. */
   busy(): Record<string, number>;
   start(): void;
@@ -48,7 +49,7 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
   let timer: NodeJS.Timeout | undefined;
   let blindSince: Date | undefined;
   let looking: Promise<void> | undefined;
-  return { wake, sweep, busy, start, stop };
+  return { kinds, wake, sweep, busy, start, stop };
 
   function wake(by: string, row: object): void {
     if (state !== 'started') return;

@@ -1,5 +1,6 @@
 import type { Claim, DueRow } from '../db/queries/due.ts';
 import type { Store } from '../db/store.ts';
+import { beginWork } from '../work.ts';
 import type { DueKind, Log } from './due-kind.ts';
 
 /** What the workers of one kind need. */
@@ -115,13 +116,7 @@ export function createWorkers(kind: DueKind, { store, now, log, worked }: Worker
     started += 1;
     const mine = beside ? [lane, beside] : [lane];
     for (const one of mine) lanes.set(one, (lanes.get(one) ?? 0) + 1);
-    let failed = false;
-    try {
-      await kind.run(id);
-    } catch (error) {
-      failed = true;
-      log('error', 'a due row could not be handled', { kind: kind.name, id, error });
-    }
+    const failed = await beginWork({ job: kind.name, ...(kind.about && { [kind.about]: id }) }, () => attempt(id));
     worked?.(kind.name, failed);
     busy -= 1;
     for (const one of mine) {
@@ -132,6 +127,17 @@ export function createWorkers(kind: DueKind, { store, now, log, worked }: Worker
     takeHeldBack();
     void fill();
     tellQuiet();
+  }
+
+  /** Says whether it failed. */
+  async function attempt(id: string): Promise<boolean> {
+    try {
+      await kind.run(id);
+      return false;
+    } catch (error) {
+      log('error', 'a due row could not be handled', { kind: kind.name, id, error });
+      return true;
+    }
   }
 
   function takeHeldBack(): void {

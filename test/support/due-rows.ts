@@ -18,6 +18,7 @@ export function fakeRows(due: DueRow[] = []): FakeRows {
     claims: [],
     beforeAnswer: () => {},
     rows: {
+      waiting: '0',
       oldestLag: 'null',
       async claim(_, claim) {
         fake.claims.push(claim);

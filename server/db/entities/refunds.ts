@@ -39,6 +39,8 @@ export const RefundEntity = defineEntity({
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
+    /** W3C's `traceparent` of the request that asked for it; null = it was not traced. */
+    traceParent: p.string().length(55).nullable(),
     sentAt: instant().nullable(),
     createdAt: instant(),
     finishedAt: instant().nullable(),

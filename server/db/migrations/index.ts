@@ -22,6 +22,7 @@ import { CoinCalls } from './0022-coin-calls.ts';
 import { Offers } from './0023-offers.ts';
 import { AgentPay } from './0024-agent-pay.ts';
 import { AgentBills } from './0025-agent-bills.ts';
+import { Traces } from './0028-traces.ts';
 
 /** Every migration in order; each one only adds. */
 export const MIGRATIONS = [
@@ -49,4 +50,5 @@ export const MIGRATIONS = [
   { name: '0023-offers', class: Offers },
   { name: '0024-agent-pay', class: AgentPay },
   { name: '0025-agent-bills', class: AgentBills },
+  { name: '0028-traces', class: Traces },
 ];

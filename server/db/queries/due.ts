@@ -1,4 +1,5 @@
 import type { ReadTx, Tx } from '../store.ts';
+import { MOST_COUNTED } from './figures.ts';
 
 /** A row that is due is somebody's for this long; afterwards another replica takes it. */
 const LEASE_SECONDS = 60;
@@ -25,6 +26,8 @@ export interface DueRows {
   claim(tx: Tx, claim: Claim): Promise<DueRow[]>;
   /** The SQL value, with `$1` for now, of the seconds since the oldest row was due that nobody has; null for none. */
   readonly oldestLag: string;
+  /** The SQL value, with `$1` for now, of how many rows are due that nobody has, `MOST_COUNTED` at most. */
+  readonly waiting: string;
 }
 
 /** Orders, by channel; without `simulated` those of the simulator are frozen. */
@@ -177,6 +180,13 @@ export async function lookForDue(tx: ReadTx, tables: readonly DueRows[], now: Da
   return tables.map((_, at) => row?.[`due_${at}`] ?? undefined);
 }
 
+/** Of each table how many rows are due and nobody's, in one statement; `MOST_COUNTED` at most. */
+export async function countDue(tx: ReadTx, tables: readonly DueRows[], now: Date): Promise<number[]> {
+  const columns = tables.map(({ waiting }, at) => `${waiting} as due_${at}`).join(', ');
+  const [row] = await tx.prepared<Record<string, number>>(`select ${columns}`, [now]);
+  return tables.map((_, at) => row?.[`due_${at}`] ?? 0);
+}
+
 interface DueTable {
   table: string;
   key: string;
@@ -206,6 +216,7 @@ function dueRows({ table, key, keyType = 'text', at, lease, lane, beside, condit
   return {
     oldestLag: `(select extract(epoch from cast($1 as timestamptz) - d.${at})::float8 from ${table} d
                   where ${due} order by d.${at} limit 1)`,
+    waiting: `(select count(*)::int from (select 1 from ${table} d where ${due} limit ${MOST_COUNTED}) n)`,
     claim: (tx, { now, limit, full = [], only = [] }) =>
       only.length > 0
         ? tx.prepared<DueRow>(named, [now, limit, full, only])

@@ -39,8 +39,8 @@ export async function appendEvent(
   const sequence = String(taken?.sequence);
   const [written] = await tx.prepared<{ id: string; delivery_id: string | null }>(
     `with told as (
-        insert into events (sequence, id, type, client_id, project, object_no, dedupe, payload, notify_url, created_at)
-        values (?, ?, ?, ?, ?, ?, ?, cast(? as jsonb), ?, ?) on conflict do nothing returning id),
+        insert into events (sequence, id, type, client_id, project, object_no, dedupe, payload, notify_url, trace_parent, created_at)
+        values (?, ?, ?, ?, ?, ?, ?, cast(? as jsonb), ?, ?, ?) on conflict do nothing returning id),
       sent as (
         insert into deliveries (id, event_id, client_id, target, url, state, attempts, next_attempt_at, created_at)
         select gen_random_uuid(), told.id, ?, case when cast(? as text) is null then 'webhook' else 'order' end,
@@ -53,7 +53,7 @@ export async function appendEvent(
     // In groups of the statement's parts.
     [
       [sequence, event.id, event.type, event.clientId, event.project, event.objectNo, event.dedupe],
-      [JSON.stringify(event.payload), event.notifyUrl, event.createdAt],
+      [JSON.stringify(event.payload), event.notifyUrl, event.traceParent, event.createdAt],
       [event.clientId, event.notifyUrl, event.notifyUrl, event.createdAt, event.createdAt],
       [event.clientId, event.type, event.notifyUrl],
     ].flat(),
