@@ -42,6 +42,7 @@ function addWaiting({ store, now, metrics: { registry }, figuresEveryMs: everyMs
       figures.clockAhead('database', skewMs / 1000);
     },
   });
+  figures.readClocks(() => group.collect());
   const exceptions = group.gauge({
     name: 'exceptions_open',
     help: `Exceptions that wait for a person, by kind; ${MOST_COUNTED} of all kinds at most.`,

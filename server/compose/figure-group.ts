@@ -27,6 +27,9 @@ export interface FigurePorts<Found> {
   patienceMs?: number;
 }
 
+/** Groups of a registry are read one after the other, on one connection: what they tell of must not come from them. */
+const turns = new WeakMap<Registry, Promise<void>>();
+
 /**
  * Makes a group of figures that are read when somebody asks for them, but not more often than `everyMs`. While the database does not answer
  * they are absent, and the others are not held up.
@@ -55,7 +58,11 @@ export function figureGroup<Found>({
   /** All gauges of a group are collected at the same time. */
   async function collect(): Promise<void> {
     if (performance.now() - readAt < everyMs) return;
-    reading ??= readNow().finally(() => (reading = undefined));
+    if (!reading) {
+      const before = turns.get(registry);
+      reading = (before ? before.then(readNow) : readNow()).finally(() => (reading = undefined));
+      turns.set(registry, reading);
+    }
     const late = Promise.withResolvers<true>();
     const timer = setTimeout(late.resolve, patienceMs, true);
     const isLate = await Promise.race([reading, late.promise]);

@@ -2,8 +2,8 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Logger } from 'pino';
 import type { Called } from '../credentials/watched.ts';
 import { VERSION } from '../http/version.ts';
-import type { Learned } from '../payments/learned.ts';
-import type { PayWay } from '../payments/channel.ts';
+import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
+import { type Learned, LEARNED_BY } from '../payments/learned.ts';
 
 /** The channel was silent, or out of reach. */
 const NO_ANSWER = /^unknown_(timeout|network)$/;
@@ -16,6 +16,8 @@ export interface ServiceFigures {
   webhookTried(result: 'delivered' | 'refused' | 'unanswered'): void;
   /** How far this machine's clock is ahead of another one's. */
   clockAhead(against: PayWay | 'database', seconds: number): void;
+  /** Looks at the database's clock whenever somebody asks how far ahead it is. */
+  readClocks(read: () => Promise<void>): void;
 }
 
 /** Adds them to a registry. */
@@ -36,7 +38,7 @@ export function createServiceFigures(registry: Registry, schema: string | null, 
   });
   const paid = new Counter({
     name: 'orders_paid_total',
-    help: 'Orders that were paid, once each, by what told of the payment first: a notification, a question to the channel (poll), the payer who came back, a bill, or a person.',
+    help: 'Orders that were paid, once each, by what told of the payment first: a notification, a question to the channel (poll, of codes read in a shop code), the payer who came back, a bill, or a person.',
     labelNames: ['payWay', 'by'],
     registers,
   });
@@ -46,12 +48,14 @@ export function createServiceFigures(registry: Registry, schema: string | null, 
     labelNames: ['result'],
     registers,
   });
+  let readClocks = async (): Promise<void> => {};
   const skew = new Gauge({
     name: 'clock_skew_seconds',
     help: "By how much this machine's clock is ahead of that of the database or, by the Date of its answers, of a channel.",
     aggregator: 'max',
     labelNames: ['against'],
     registers,
+    collect: () => readClocks(),
   });
   new Gauge({
     name: 'build_info',
@@ -60,6 +64,9 @@ export function createServiceFigures(registry: Registry, schema: string | null, 
     labelNames: ['version', 'node', 'schema'],
     registers,
   }).set({ version: VERSION, node: process.versions.node, schema: schema ?? '' }, 1);
+  // An increase is only seen from a number that was there before.
+  for (const payWay of PAY_WAYS) for (const by of LEARNED_BY) paid.inc({ payWay, by }, 0);
+  for (const result of ['delivered', 'refused', 'unanswered'] as const) tries.inc({ result }, 0);
   return {
     channelCalled({ payWay, call, outcome, seconds }) {
       calls.inc({ payWay, call, outcome });
@@ -69,6 +76,7 @@ export function createServiceFigures(registry: Registry, schema: string | null, 
     },
     orderPaid: ({ payWay, by }) => paid.inc({ payWay, by }),
     webhookTried: (result) => tries.inc({ result }),
+    readClocks: (read) => void (readClocks = read),
     clockAhead: (against, seconds) => skew.set({ against }, seconds),
   };
 }

@@ -43,7 +43,8 @@ export async function apply(ports: Ports, tx: Tx, before: Rows, change: Change, 
   if (change.wake) await tx.wake(change.wake, { orderNo: after.order.orderNo });
   const done = change.open ? await openRefund(ports, tx, after.order, change.open) : after;
   const isPaidNow = before.order.state !== 'paid' && done.order.state === 'paid';
-  if (isPaidNow) await tx.wake(ORDER_PAID, { payWay: done.order.payWay, by: learnedBy(via) });
+  const { payWay, scene } = done.order;
+  if (isPaidNow) await tx.wake(ORDER_PAID, { payWay, by: learnedBy(via, scene) });
   // The last that it locks (server/README.md, "Locks").
   if (before.order.limited) await recountOrder(tx, before.order, done.order);
   return done;

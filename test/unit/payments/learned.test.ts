@@ -17,9 +17,13 @@ const CASES = [
   ['sync', 'admin:alice', 'poll'],
   ['bill', 'service', 'bill'],
   ['resolve', 'admin:alice', 'person'],
+  ['place', 'app:app_1', 'code', 'code'],
+  ['check', 'service', 'code', 'code'],
+  ['notice', 'channel:alipay', 'notice', 'code'],
 ] as const;
 
 test('what told of a payment first follows from why its order moved', (t) => {
-  for (const [cause, actor, by] of CASES) t.is(learnedBy({ cause, actor }), by, `${cause} by ${actor}`);
+  for (const [cause, actor, by, scene = 'qr'] of CASES)
+    t.is(learnedBy({ cause, actor }, scene), by, `${cause} by ${actor}`);
   t.deepEqual(new Set(CASES.map(([, , by]) => by)), new Set(LEARNED_BY));
 });

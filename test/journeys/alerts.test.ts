@@ -1,0 +1,475 @@
+import test, { type ExecutionContext } from 'ava';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { createLogger } from '../../server/http/logger.ts';
+import { listenForMetrics } from '../../server/http/metrics.ts';
+import { billRow } from '../support/bill-rows.ts';
+import { createDatabase } from '../support/database.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { listenOnFreePort } from '../support/free-port.ts';
+import { fillDatabase } from '../support/full-database.ts';
+import { layCable } from '../support/in-between.ts';
+import { payOrder, placeOrder } from '../support/orders.ts';
+import {
+  hasPromtool,
+  type Course,
+  judge,
+  metricsIn,
+  promtool,
+  readScrape,
+  type Scrape,
+} from '../support/prometheus.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { type Merchant, type Service, startService, until } from '../support/service.ts';
+
+const at = (name: string) => fileURLToPath(new URL(`../../config/deploy/${name}`, import.meta.url));
+const RULES = at('alert-rules.yml');
+const rulesText = readFileSync(RULES, 'utf8');
+
+/** The alerts of the rules with their expressions; each is a list of `key: value` below its name. */
+const ALERTS = rulesText
+  .split(/^ {6}- alert: /m)
+  .slice(1)
+  .map((text) => ({
+    name: text.split('\n')[0]!,
+    expr: /expr: (?:\|\n((?: {10}.*\n)+)|(.*)\n)/.exec(text)?.slice(1).find(Boolean) ?? '',
+    runbook: /runbook_url: (.*)/.exec(text)?.[1],
+  }));
+
+interface Panel {
+  title: string;
+  targets?: { expr: string }[];
+}
+const panels = (JSON.parse(readFileSync(at('grafana-dashboard.json'), 'utf8')) as { panels: Panel[] }).panels;
+
+/** Connections to the database. */
+const POOL = 8;
+
+/** A service whose figures are scraped, with everything between it and others in the hands of a test. */
+interface Stage {
+  t: ExecutionContext;
+  service: Service;
+  shop: Merchant;
+  database: Awaited<ReturnType<typeof layCable>>;
+  lines: { msg: string }[];
+  sql(statement: string): Promise<unknown>;
+  /** What Prometheus would get; null when nothing answers. */
+  scrape(): Promise<Scrape | null>;
+  /** Ends the endpoint. */
+  end(): Promise<void>;
+}
+
+/** What a planted fault is judged by, where that is not what is scraped before and after it was planted. */
+interface Planted {
+  undo?: () => unknown;
+  /** Where it takes preparations. */
+  before?: Scrape | null;
+  /** Where it passes by itself. */
+  seen?: Scrape | null;
+  isBlind?: true;
+}
+
+type Plant = (stage: Stage) => Promise<Planted | void>;
+
+interface Fault {
+  name: string;
+  plant: Plant;
+  /** All alerts that fire then, and no others. */
+  fires: string[];
+}
+
+const place = ({ shop }: Stage, request: object) =>
+  shop.call('POST', '/api/v2/payment/pay', { subject: 'Tea', amount: 10, ...request });
+
+function times<T>(count: number, work: (turn: number) => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: count }, (_, turn) => work(turn)));
+}
+
+/** Orders that are paid at once, whose webhooks go to a receiver of their own. */
+const tellAt = (stage: Stage, url: string, count: number) =>
+  times(count, () => place(stage, { payWay: 'alipay', amount: 0.01, notifyUrl: url }));
+
+const valueOf = async ({ scrape }: Stage, series: string) => (await scrape())!.values.get(series)!;
+
+const lagOf = (stage: Stage, kind: string) => valueOf(stage, `due_lag_seconds{kind="${kind}"}`);
+
+/** The last look found nothing of the kind that has been waiting for long, and nothing of it is under way. */
+const untilWorked = (stage: Stage, kind: string) =>
+  until(
+    `no ${kind} waits`,
+    async () => (await lagOf(stage, kind)) < 60 && (await valueOf(stage, `jobs_rows_under_way{kind="${kind}"}`)) === 0,
+  );
+
+const countDeliveries = ({ service }: Stage, wanted: object) =>
+  service.app.store.read((tx) => tx.deliveries.count(wanted));
+
+const FAULTS: readonly Fault[] = [
+  {
+    name: 'an exception that nobody ended',
+    async plant(stage) {
+      const { service, shop, sql } = stage;
+      const orderNo = await placeOrder(shop, { payWay: 'wechat' });
+      await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'wrong-amount', times: 1 });
+      await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
+      await service.sim('/sim/pay', { orderNo });
+      await sql(`update orders set checked_at = null where order_no = '${orderNo}'`);
+      await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+      await service.sim('/sim/notices', { payWay: 'wechat', enabled: true });
+      return { undo: () => sql(`update order_exceptions set state = 'resolved'`) };
+    },
+    fires: ['ExceptionOpen'],
+  },
+  {
+    name: 'a channel that is silent while work is due',
+    async plant(stage) {
+      const { service, shop, sql } = stage;
+      const due = await times(60, () => placeOrder(shop, { payWay: 'wechat' }));
+      const before = await stage.scrape();
+      await service.sim('/sim/faults', { payWay: 'wechat', call: '*', fault: 'timeout', probability: 1 });
+      const numbers = due.map((orderNo) => `'${orderNo}'`).join();
+      await sql(`update orders set next_check_at = now() - interval '10 minutes' where order_no in (${numbers})`);
+      await times(6, () => place(stage, { payWay: 'wechat' }));
+      return {
+        before,
+        async undo() {
+          await service.sim('/sim/reset-faults', {});
+          await sql(`update orders set next_check_at = null where order_no in (${numbers})`);
+          await untilWorked(stage, 'order');
+        },
+      };
+    },
+    fires: ['ChannelSilent', 'MoneyStuck', 'ServerErrors', 'SlowAnswers'],
+  },
+  {
+    name: 'a channel whose answers cannot be verified',
+    async plant(stage) {
+      await stage.service.sim('/sim/faults', { payWay: 'alipay', call: '*', fault: 'wrong-key', times: 100 });
+      await times(6, () => place(stage, { payWay: 'alipay' }));
+      return { undo: () => stage.service.sim('/sim/reset-faults', {}) };
+    },
+    fires: ['ChannelRefusing', 'ServerErrors'],
+  },
+  {
+    name: 'notifications that come no more',
+    async plant({ service, shop, sql }) {
+      await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
+      await times(6, async () => {
+        const orderNo = await placeOrder(shop, { payWay: 'wechat' });
+        await service.sim('/sim/pay', { orderNo });
+        await sql(`update orders set checked_at = null where order_no = '${orderNo}'`);
+        await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+      });
+      return { undo: () => service.sim('/sim/notices', { payWay: 'wechat', enabled: true }) };
+    },
+    fires: ['NoticesStopped'],
+  },
+  {
+    name: 'notifications that are not genuine',
+    async plant({ service }) {
+      await times(12, () => fetch(`${service.url}/notify/alipay/default`, { method: 'POST', body: 'sign=none' }));
+    },
+    fires: ['NoticesRefused'],
+  },
+  {
+    name: 'a certificate that ends soon',
+    async plant({ sql }) {
+      const ends = (when: string) => sql(`update certs set not_after = ${when} where kind = 'wechat_merchant_cert'`);
+      await ends(`now() + interval '20 days'`);
+      return { undo: () => ends(`now() + interval '1 year'`) };
+    },
+    fires: ['CertificateEnding'],
+  },
+  {
+    name: 'a certificate that ends tomorrow',
+    async plant({ sql }) {
+      const ends = (when: string) => sql(`update certs set not_after = ${when} where kind = 'wechat_merchant_cert'`);
+      await ends(`now() + interval '30 hours'`);
+      return { undo: () => ends(`now() + interval '1 year'`) };
+    },
+    fires: ['CertificateAboutToEnd', 'CertificateEnding'],
+  },
+  {
+    name: 'bills that do not come',
+    async plant({ service: { app }, sql }) {
+      const days = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+      const wechat = { ...billRow({ payWay: 'wechat', account: '1900000009', mode: 'live' }), nextCheckAt: null };
+      await app.store.transaction(async (tx) => {
+        await tx.bills.insert({ ...wechat, billNo: 'B1', day: days(6), state: 'done', matchedAt: new Date() });
+        await tx.bills.insert({ ...wechat, billNo: 'B2', day: days(1), state: 'waiting' });
+      });
+      return { undo: () => sql(`delete from bills where bill_no in ('B1', 'B2')`) };
+    },
+    fires: ['BillsMissing'],
+  },
+  {
+    name: 'a receiver of webhooks that fails',
+    async plant(stage) {
+      const receiver = await startReceiver(stage.t);
+      receiver.answer = () => ({ status: 500 });
+      await tellAt(stage, receiver.url, 12);
+      await until('twelve attempts', async () => receiver.received.length >= 12);
+      await until('all are noted', async () => (await countDeliveries(stage, { lastStatus: 500 })) >= 12);
+      return { undo: () => stage.sql(`update deliveries set state = 'cancelled', next_attempt_at = null`) };
+    },
+    fires: ['WebhooksFailing'],
+  },
+  {
+    name: 'a receiver that wants no more',
+    async plant(stage) {
+      const receiver = await startReceiver(stage.t);
+      receiver.answer = () => ({ status: 410 });
+      await tellAt(stage, receiver.url, 1);
+      await until('given up', async () => (await countDeliveries(stage, { state: 'failed' })) > 0);
+      return { undo: () => stage.sql(`update deliveries set state = 'cancelled'`) };
+    },
+    fires: ['WebhooksGivenUp'],
+  },
+  {
+    name: 'a receiver that never answers, and webhooks that wait behind',
+    async plant(stage) {
+      const silent = createServer(() => {});
+      const port = await listenOnFreePort(silent);
+      await tellAt(stage, `http://127.0.0.1:${port}/hook`, 24);
+      await until('all are due', async () => (await countDeliveries(stage, { state: 'pending' })) >= 24);
+      await stage.sql(
+        `update deliveries set next_attempt_at = now() - interval '10 minutes' where state = 'pending' and leased_until is null`,
+      );
+      await until('a look', async () => (await lagOf(stage, 'delivery')) > 300);
+      return {
+        async undo() {
+          silent.closeAllConnections();
+          silent.close();
+          await untilWorked(stage, 'delivery');
+          await stage.sql(`update deliveries set state = 'cancelled', next_attempt_at = null where state = 'pending'`);
+        },
+      };
+    },
+    fires: ['WebhooksLate'],
+  },
+  {
+    name: 'a clock that is wrong',
+    async plant({ scrape }) {
+      const { now } = Date;
+      Date.now = () => now() + 60_000;
+      try {
+        return { seen: await scrape() };
+      } finally {
+        Date.now = now;
+      }
+    },
+    fires: ['ClockWrong'],
+  },
+  {
+    name: 'an event loop that is held up',
+    async plant({ scrape }) {
+      // Figures of the loop begin anew with each scrape.
+      await scrape();
+      for (let turn = 0; turn < 2; turn += 1) {
+        const end = performance.now() + 700;
+        while (performance.now() < end);
+        await delay(20);
+      }
+      return { seen: await scrape() };
+    },
+    fires: ['EventLoopHeldUp'],
+  },
+  {
+    name: 'a database whose disk is full',
+    async plant(stage) {
+      const orderNo = await placeOrder(stage.shop, { payWay: 'alipay' });
+      await stage.sql(`update orders set checked_at = null where order_no = '${orderNo}'`);
+      const makeRoom = await fillDatabase(stage.service);
+      await times(6, () => place(stage, { payWay: 'alipay' }));
+      await stage.shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+      await until('a message that was lost', async () => stage.lines.some(({ msg }) => /messages could not/.test(msg)));
+      return {
+        async undo() {
+          await makeRoom();
+          // It is remembered for a minute.
+          stage.service.clock.advance(61);
+        },
+      };
+    },
+    fires: ['DatabaseFull', 'MessagesDropped', 'ServerErrors'],
+  },
+  {
+    name: 'no free connection to the database',
+    async plant({ service: { app } }) {
+      const free = Promise.withResolvers<void>();
+      const held = times(POOL, () => app.store.transaction(() => free.promise));
+      await until('all are in use', async () => app.database.connections?.().total === POOL);
+      const others = times(3, () => app.store.read((tx) => tx.projects.list({})));
+      return { isBlind: true, undo: () => (free.resolve(), Promise.all([held, others])) };
+    },
+    fires: ['ConnectionsExhausted', 'DatabaseDown', 'JobsBlind'],
+  },
+  {
+    name: 'a database that is down',
+    async plant({ service, database, lines }) {
+      await service.app.messages.flush();
+      lines.length = 0;
+      database.cut();
+      await until('the jobs are blind', async () => lines.some(({ msg }) => /could not look for due rows/.test(msg)));
+      return { isBlind: true, undo: () => database.mend() };
+    },
+    fires: ['DatabaseDown', 'JobsBlind'],
+  },
+  {
+    name: 'a replica, the only one, that is gone',
+    plant: ({ end }) => end(),
+    fires: ['ReplicaGone', 'ServiceGone'],
+  },
+];
+
+async function open(t: ExecutionContext): Promise<Stage> {
+  const { url, drop } = await createDatabase({ direct: true });
+  const database = await layCable(t, url);
+  const lines: Stage['lines'] = [];
+  const logger = createLogger({ log: { level: 'info' } }, { write: (line) => void lines.push(JSON.parse(line)) });
+  const env = { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', PAY_DATABASE_POOL_SIZE: String(POOL) };
+  const service = await startService(t, { url: database.url, timeoutMs: 3_000, figuresEveryMs: 0, logger, env });
+  t.teardown(drop);
+  await service.app.prepare();
+  service.app.startJobs();
+  const { app } = service;
+  let endpoint = `http://127.0.0.1:0`;
+  const metrics = await listenForMetrics(app.metrics.registry, { host: '127.0.0.1', port: 0 });
+  endpoint = `http://127.0.0.1:${metrics.port}/metrics`;
+  const stage: Stage = {
+    t,
+    service,
+    shop: await service.merchant({ trusted: true }),
+    database,
+    lines,
+    sql: (statement) => app.database.em.fork().execute(statement),
+    scrape: () =>
+      fetch(endpoint).then(
+        async (answer) => readScrape(await answer.text()),
+        () => null,
+      ),
+    end: () => metrics.close(),
+  };
+  t.teardown(() => metrics.close());
+  return stage;
+}
+
+test('every alert fires when its fault is there, on the figures of a real service, and no other does', async (t) => {
+  t.timeout(300_000);
+  const stage = await open(t);
+  const folder = temporaryFolder(t);
+  // Something of everything, so that what is counted is there.
+  for (const payWay of ['alipay', 'wechat', 'paypal']) await placeOrder(stage.shop, { payWay });
+  await payOrder(stage.service, stage.shop, { payWay: 'wechat' });
+  await until('the jobs have looked', async () =>
+    /^jobs_last_look_timestamp_seconds [1-9]/m.test(await figures(stage)),
+  );
+  const isHere = hasPromtool();
+  if (!isHere) t.log('Not judged: this machine has no promtool (prometheus of the distribution).');
+  const courses = new Map<Fault, Course>();
+  for (const fault of FAULTS) {
+    const well = await stage.scrape();
+    const { undo, before = well, seen, isBlind = false } = (await fault.plant(stage)) ?? {};
+    const first = seen === undefined ? await stage.scrape() : seen;
+    const second = seen === undefined ? await stage.scrape() : seen;
+    await undo?.();
+    courses.set(fault, { isBlind, before: before!, first, second });
+  }
+  const fired = new Set<string>();
+  const complaints: string[] = [];
+  for (const [{ name, fires }, course] of courses) {
+    const complaint = isHere ? judge(RULES, folder, course, fires) : undefined;
+    if (complaint !== undefined)
+      complaints.push(`${name}
+${complaint}`);
+    for (const alert of fires) fired.add(alert);
+  }
+  t.is(complaints.join('\n'), '');
+  t.deepEqual([...fired].toSorted(), ALERTS.map(({ name }) => name).toSorted(), 'each alert has its fault');
+  t.log(`${FAULTS.length} faults, ${fired.size} alerts`);
+
+  t.deepEqual(documentedFigures().toSorted(), ownFigures(stage).toSorted(), 'server/README.md has every figure');
+
+  const known = exposed(stage);
+  for (const [where, expr] of expressions())
+    for (const { name, labels } of metricsIn(expr)) {
+      t.true(known.has(name), `${where}: there is no ${name}`);
+      for (const label of labels)
+        t.true(known.get(name)!.has(label) || ORIGIN.has(label), `${where}: ${name} has no ${label}`);
+    }
+});
+
+/** The figures of the service itself, with what is done with those of several processes. */
+function ownFigures({ service }: Stage): [name: string, aggregator: string][] {
+  return service.app.metrics.registry.getMetricsAsArray().flatMap((metric): [string, string][] => {
+    const { name, aggregator } = metric as unknown as { name: string; aggregator: string };
+    return /^(nodejs|process)_/.test(name) ? [] : [[name, aggregator]];
+  });
+}
+
+/** The same, as the table of the document says it. */
+function documentedFigures(): [name: string, aggregator: string][] {
+  const readme = readFileSync(new URL('../../server/README.md', import.meta.url), 'utf8');
+  const table = readme.slice(readme.indexOf('## Figures'), readme.indexOf('## Errors'));
+  return [...table.matchAll(/^\| (`.*`) \| (added up|the largest|the smallest) \|/gm)].flatMap(
+    ([, names = '', how = '']) =>
+      [...names.matchAll(/`(\w+)(?:\{.*?\})?`/g)].map(([, name = '']): [string, string] => [name, AGGREGATORS[how]!]),
+  );
+}
+
+const AGGREGATORS: Readonly<Record<string, string>> = {
+  'added up': 'sum',
+  'the largest': 'max',
+  'the smallest': 'min',
+};
+
+const figures = async ({ scrape }: Stage) =>
+  [...((await scrape())?.values ?? [])].map((pair) => pair.join(' ')).join('\n');
+
+/** Labels that Prometheus adds. */
+const ORIGIN = new Set(['job', 'instance', 'alertname']);
+
+/** Every metric as it is scraped, with its labels. */
+function exposed({ service }: Stage): Map<string, Set<string>> {
+  const known = new Map([['up', new Set<string>()]]);
+  for (const metric of service.app.metrics.registry.getMetricsAsArray()) {
+    const { name, labelNames = [] } = metric as unknown as { name: string; labelNames?: string[] };
+    for (const part of ['', '_bucket', '_sum', '_count']) known.set(name + part, new Set([...labelNames, 'le']));
+  }
+  return known;
+}
+
+function expressions(): [where: string, expr: string][] {
+  const shown = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }): [string, string] => [title, expr]));
+  return [...ALERTS.map(({ name, expr }): [string, string] => [name, expr]), ...shown];
+}
+
+test('the rules and the expressions of the dashboard are what Prometheus takes, and each alert leads to its runbook', (t) => {
+  t.true(ALERTS.length >= 20 && panels.length >= 30);
+  t.is(panels[0]?.title, 'Is money stuck?');
+  for (const { name, runbook } of ALERTS) {
+    const kebab = name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase();
+    t.is(runbook, `/docs/operate#${kebab}`);
+  }
+  if (!hasPromtool()) return t.log('Not checked: this machine has no promtool (prometheus of the distribution).');
+  const rules = expressions().map(([, expr], turn) => ({
+    record: `line:${turn}`,
+    expr: expr.replaceAll('$__rate_interval', '5m'),
+  }));
+  const file = `${temporaryFolder(t, { 'dashboard.yml': JSON.stringify({ groups: [{ name: 'dashboard', rules }] }) })}/dashboard.yml`;
+  for (const checked of [RULES, file]) t.is(promtool('check', 'rules', checked), undefined);
+});
+
+test('metrics in an expression are found, and nothing else', (t) => {
+  const expr =
+    'sum by (kind) (rate(a_total{state="x y",kind!~"b|c"}[5m])) / (b > 0) and on (job) max_over_time(c[1d]) or vector(0)';
+  t.deepEqual(
+    metricsIn(expr).map(({ name, labels }) => [name, new Set(labels)]),
+    [
+      ['a_total', new Set(['state', 'kind', 'job'])],
+      ['b', new Set(['kind', 'job'])],
+      ['c', new Set(['kind', 'job'])],
+    ],
+  );
+});
