@@ -7,6 +7,7 @@ import { loadConfig } from '../config/load.ts';
 import { buildApp, type App } from './app.ts';
 import { listenForMetrics } from './http/metrics.ts';
 import { createLogger, logsText } from './http/logger.ts';
+import { listenAs } from './http/listen-fault.ts';
 import { listen } from './http/server.ts';
 import { VERSION } from './http/version.ts';
 import { readyFacts } from './compose/ready.ts';
@@ -45,7 +46,8 @@ function alone(tell: ServerInput['tellReady']): Life {
   return {
     ends: Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]).then(() => 'stop'),
     openSimulator,
-    openMetrics: (registry, { metrics: { listen: where } }) => listenForMetrics(registry, where),
+    openMetrics: (registry, { metrics: { listen: where } }) =>
+      listenAs('Metrics.Listen', where, () => listenForMetrics(registry, where)),
     tells: tell !== undefined,
     ready: (facts) => tell?.(facts),
   };
@@ -65,7 +67,8 @@ async function serve(config: Config, life: Life): Promise<void> {
   await app.prepare();
   const metrics = await life.openMetrics(app.metrics.registry, config);
   opened.defer(() => metrics.close());
-  const server = await listen(app.koa, { ...config.server, ...config.server.listen });
+  const where = config.server.listen;
+  const server = await listenAs('Server.Listen', where, () => listen(app.koa, { ...config.server, ...where }));
   app.startJobs();
   setTimeout(() => void giveBackMemory(), SETTLED_MS).unref();
   let how: Ending = 'stop';
@@ -100,7 +103,8 @@ async function openTraces({ telemetry: { otlp: url, samplePercent: percent } }: 
 async function openSimulator({ debug, simulator }: Config) {
   if (!debug || simulator.url) return undefined;
   const { startSimulator } = await import('./simulator/simulator.ts');
-  return startSimulator({ dir: simulator.dir, listen: simulator.listen });
+  const { dir, listen: where } = simulator;
+  return listenAs('Simulator.Listen', where, () => startSimulator({ dir, listen: where }));
 }
 
 /**

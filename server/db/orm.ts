@@ -2,6 +2,7 @@ import { Migrator } from '@mikro-orm/migrations';
 import type { MikroORM as PgliteOrm } from '@mikro-orm/pglite';
 import { MikroORM as PostgresOrm, type SqlEntityManager } from '@mikro-orm/postgresql';
 import { LocalError } from '../errors.ts';
+import { tryConnection } from './connect-faults.ts';
 import { ENTITIES } from './entities/index.ts';
 import { hideLock, takeFolder } from './embedded-folder.ts';
 import { MIGRATIONS } from './migrations/index.ts';
@@ -69,16 +70,6 @@ const shared = {
   logger: () => {},
 };
 
-/** The server answers, but it has no database of this name (503). */
-export class DatabaseMissing extends LocalError {
-  constructor(cause: Error) {
-    super('database_missing', 503, `${cause.message.split('\n')[0]}.`, {
-      cause,
-      hint: 'Check Database.Url, or create the database first (createdb).',
-    });
-  }
-}
-
 /** The embedded database ended while it was opened; what it throws is no error and says little (503). */
 class CannotOpen extends LocalError {
   constructor(folder: string | undefined, cause: unknown) {
@@ -98,6 +89,7 @@ export async function openDatabase(settings: DatabaseSettings): Promise<OpenData
 
 /** With the limits as those of the session, or, where a pooler stands before PostgreSQL, of each transaction. */
 async function openPostgres(settings: DatabaseSettings): Promise<OpenDatabase> {
+  await tryConnection(settings.url, boundsFor(settings).connect);
   const direct = await connect(settings, 'session').catch((error: unknown) => {
     if (refusesBounds(error)) return undefined;
     throw error;
@@ -143,9 +135,7 @@ async function connect(
     found = boundsOf(await orm.em.getConnection().execute(READ_BOUNDS));
   } catch (error) {
     await orm.close(true);
-    throw error instanceof Error && /database ".*" does not exist/.test(error.message)
-      ? new DatabaseMissing(error)
-      : error;
+    throw error;
   }
   const missing =
     found.statement > 0 && found.lock > 0 ? undefined : roleBounds(decodeURIComponent(new URL(url).username), bounds);

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Config, LoadedConfig } from '../../config/config.ts';
 import { createLogger } from '../http/logger.ts';
+import { listenAs } from '../http/listen-fault.ts';
 import { listenForMetrics } from '../http/metrics.ts';
 import { gatherFigures } from './figures.ts';
 import type { FirstWord, ReadyFacts, ToldError, WorkerWord } from './life.ts';
@@ -40,9 +41,13 @@ export async function supervise(config: Config, { load, simulatorUrl, tell }: Su
   /** Those that serve; who leaves is no more among them. */
   const serving = new Set<Worker>();
   const figures = gatherFigures();
+  const { listen: where } = config.metrics;
+  const metrics = await listenAs('Metrics.Listen', where, () => listenForMetrics(figures, where));
   // The first one brings the schema up to date and tells what is wrong; the others find everything there.
-  const { facts } = await begin();
-  const metrics = await listenForMetrics(figures, config.metrics.listen);
+  const { facts } = await begin().catch(async (error: unknown) => {
+    await metrics.close();
+    throw error;
+  });
   let replacing = fillUp().then(() => {
     if (tell) tell({ ...facts, workers: serving.size, pid: process.pid });
     else logger.info({ workers: serving.size, pid: process.pid }, 'all workers are ready');
