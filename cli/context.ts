@@ -11,6 +11,7 @@ import { configFolder, openSessions, type SessionStore } from './session.ts';
 import { chooseTarget, cleanServer, originOf, type Target, type TargetFlags } from './settings.ts';
 import { createTerminal, type Streams, type Terminal } from './terminal.ts';
 import { createTrace } from './trace.ts';
+import type { ServerInput } from '../server/main.ts';
 
 /** The global flags, as the parser gives them. */
 export interface GlobalFlags extends TargetFlags, OutputFlags {
@@ -36,7 +37,7 @@ export interface Context {
   /** A stand-in for the server's code in tests; otherwise it is loaded when needed. */
   readonly openOffline: ((input: OfflineInput) => Promise<Offline>) | undefined;
   /** A stand-in for the service in tests. */
-  readonly startServer: ((input: OfflineInput) => Promise<void>) | undefined;
+  readonly startServer: ((input: ServerInput) => Promise<void>) | undefined;
   /** A stand-in for the simulator in tests. */
   readonly runSimulator: RunSimulator | undefined;
   /** How long to wait before a stream that was lost is opened again. */
@@ -55,7 +56,7 @@ export interface Overrides {
   prompts?: Prompts;
   now?: () => Date;
   openOffline?: (input: OfflineInput) => Promise<Offline>;
-  startServer?: (input: OfflineInput) => Promise<void>;
+  startServer?: (input: ServerInput) => Promise<void>;
   runSimulator?: RunSimulator;
   retryPause?: (tries: number) => number;
 }

@@ -130,7 +130,7 @@ export function translate(error: unknown): unknown {
   if (code === 'EADDRINUSE')
     return new CliError('address_in_use', EXIT.conflict, `The listen address is already in use (${error.message}).`, {
       cause: error,
-      hint: 'stop the other process, or change Server.Listen',
+      hint: 'stop the other process, or choose another address (--listen)',
     });
   const known = CODES[code] ?? (typeof status === 'number' ? exitCodeFor(status) : undefined);
   if (known === undefined) return error;

@@ -51,7 +51,8 @@ export interface LoadedConfig {
   admin: { requireSecondFactor: boolean };
   explorer: { enabled: boolean };
   metrics: { listen: Values['Metrics.Listen'] };
-  log: { level: Values['Log.Level'] };
+  log: { level: Values['Log.Level']; format: Values['Log.Format'] };
+  telemetry: { otlp: string | undefined; samplePercent: number };
   webhook: { allowedNetworks: string[] };
   rateLimit: {
     perApp: number;

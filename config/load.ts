@@ -146,7 +146,8 @@ function assemble(
     admin: { requireSecondFactor: values['Admin.RequireSecondFactor'] },
     explorer: { enabled: values['Explorer.Enabled'] ?? !production },
     metrics: { listen: values['Metrics.Listen'] },
-    log: { level: values['Log.Level'] },
+    log: { level: values['Log.Level'], format: values['Log.Format'] },
+    telemetry: { otlp: values['Telemetry.Otlp'], samplePercent: values['Telemetry.SamplePercent'] },
     webhook: { allowedNetworks: values['Webhook.AllowedNetworks'] },
     rateLimit: {
       perApp: values['RateLimit.PerApp'],

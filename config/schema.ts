@@ -262,6 +262,19 @@ export const keys = {
     'info',
     { sentence: 'Minimum level of log lines.' },
   ),
+  'Log.Format': text(z.enum(['auto', 'json', 'text']), 'auto, json or text', 'auto', {
+    sentence: 'Log lines as JSON or as text for people; auto is text on a terminal and JSON everywhere else.',
+  }),
+  'Telemetry.Otlp': optional(address, 'an http:// or https:// URL without query and fragment', {
+    sentence:
+      'URL of an OpenTelemetry collector (OTLP over HTTP, such as http://127.0.0.1:4318) that traces are sent to; if not set, there are none.',
+  }),
+  'Telemetry.SamplePercent': whole(
+    0,
+    100,
+    100,
+    'Percentage of requests that are traced; a request that brings a traceparent follows what it says.',
+  ),
   'Webhook.AllowedNetworks': list(network, networks, 'Private IP ranges that webhooks and skill handlers may access.'),
   'RateLimit.PerApp': whole(
     0,

@@ -14,6 +14,8 @@ export interface FolderHolder {
 
 /** How a refusal of a folder is worded. */
 export interface FolderLockWords {
+  /** Where the folder is configured. */
+  key: string;
   /** The refusal when another process has the folder; the holder is not known while it has not written its name yet. */
   refuse(holder: Partial<FolderHolder>): Error;
   /** Where earlier versions kept the number of their process; one that still runs has the folder. */
@@ -33,8 +35,8 @@ const BUSY = 5;
  * it holds whatever path, mount or process namespace the folder is reached by, and dies with the process, so a `kill -9`
  * never blocks the next start.
  */
-export function lockFolder(folder: string, { refuse, formerly }: FolderLockWords): () => void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+export function lockFolder(folder: string, { key, refuse, formerly }: FolderLockWords): () => void {
+  makeFolder(folder, key);
   const note = join(folder, `${LOCK_FILE}.json`);
   const lock = open(folder, () => refuse(readHolder(note)));
   const release = () => {
@@ -53,6 +55,20 @@ export function lockFolder(folder: string, { refuse, formerly }: FolderLockWords
   } catch (error) {
     release();
     throw error;
+  }
+}
+
+/** Makes a folder that is not there, for its own user only; throws `folder_unusable` with the key that names it. */
+export function makeFolder(folder: string, key: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    const why = code === 'EEXIST' || code === 'ENOTDIR' ? 'a file is in its place' : code;
+    throw new LocalError('folder_unusable', 503, `The folder ${folder} cannot be made: ${why}.`, {
+      cause: error,
+      hint: `Check the path and its permissions, or change ${key}.`,
+    });
   }
 }
 

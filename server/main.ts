@@ -1,19 +1,25 @@
 import { once } from 'node:events';
 import { Session } from 'node:inspector/promises';
+import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { ensureEmbeddedSecrets } from '../config/embedded-secrets.ts';
 import { loadConfig } from '../config/load.ts';
 import { buildApp, type App } from './app.ts';
 import { listenForMetrics } from './http/metrics.ts';
-import { createLogger } from './http/logger.ts';
+import { createLogger, logsText } from './http/logger.ts';
+import { listenAs } from './http/listen-fault.ts';
 import { listen } from './http/server.ts';
-import type { Ending, Life } from './workers/life.ts';
+import { VERSION } from './http/version.ts';
+import { readyFacts } from './compose/ready.ts';
+import type { Ending, Life, ReadyFacts } from './workers/life.ts';
 
 /** Where the configuration comes from. */
 export interface ServerInput {
   config?: string;
   env: Record<string, string | undefined>;
   cwd: string;
+  /** Tells people that the service is ready, in the place of a line of the log. */
+  tellReady?: (facts: ReadyFacts) => void;
 }
 
 /** How long it may take to close what is left when requests and jobs have ended. */
@@ -23,24 +29,27 @@ const CLOSING_SECONDS = 10;
 const SETTLED_MS = 1_000;
 
 /** Runs the service, alone or as one of `Server.Workers`; comes back when SIGTERM or SIGINT has ended it gracefully. */
-export async function startServer({ config: file, env, cwd }: ServerInput): Promise<void> {
+export async function startServer({ config: file, env, cwd, tellReady }: ServerInput): Promise<void> {
   const load = () => loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
   const config = await ensureEmbeddedSecrets(load());
-  if (config.server.workers === 1) return serve(config, alone());
+  const tell = logsText(config) ? tellReady : undefined;
+  if (config.server.workers === 1) return serve(config, alone(tell));
   const cluster = await import('./workers/worker.ts');
-  if (cluster.isWorker()) return cluster.work((life) => serve(config, life));
+  if (cluster.isWorker()) return cluster.work(config, (life) => serve(config, life));
   const simulator = await openSimulator(config);
   const { supervise } = await import('./workers/supervisor.ts');
-  await supervise(config, { load, simulatorUrl: simulator?.url }).finally(() => simulator?.close());
+  await supervise(config, { load, simulatorUrl: simulator?.url, tell }).finally(() => simulator?.close());
 }
 
 /** One process that does everything. */
-function alone(): Life {
+function alone(tell: ServerInput['tellReady']): Life {
   return {
     ends: Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]).then(() => 'stop'),
     openSimulator,
-    openMetrics: (registry, { metrics: { listen: where } }) => listenForMetrics(registry, where),
-    ready: () => {},
+    openMetrics: (registry, { metrics: { listen: where } }) =>
+      listenAs('Metrics.Listen', where, () => listenForMetrics(registry, where)),
+    tells: tell !== undefined,
+    ready: (facts) => tell?.(facts),
   };
 }
 
@@ -49,22 +58,28 @@ async function serve(config: Config, life: Life): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const simulator = await life.openSimulator(config);
   if (simulator) opened.defer(() => simulator.close());
+  const ownLogger = createLogger(config);
+  const logger = life.name === undefined ? ownLogger : ownLogger.child({ worker: life.name });
+  const traces = await openTraces(config, logger);
+  if (traces) opened.defer(() => traces.close());
   const app = await buildApp(config, {
-    ...(simulator && { simulatorUrl: simulator.url }),
+    logger,
     worker: life.name,
-    ...(life.name !== undefined && { logger: createLogger(config).child({ worker: life.name }) }),
+    ...(simulator && { simulatorUrl: simulator.url }),
   });
   opened.defer(() => app.close());
   await app.prepare();
   const metrics = await life.openMetrics(app.metrics.registry, config);
   opened.defer(() => metrics.close());
-  const server = await listen(app.koa, { ...config.server, ...config.server.listen });
+  const where = config.server.listen;
+  const server = await listenAs('Server.Listen', where, () => listen(app.koa, { ...config.server, ...where }));
   app.startJobs();
   setTimeout(() => void giveBackMemory(), SETTLED_MS).unref();
   let how: Ending = 'stop';
   opened.defer(() => (how === 'stop' ? server.close() : server.leave()));
-  announce(app, config, server);
-  life.ready();
+  const facts = await readyFacts(app, config, server, simulator?.url);
+  if (!life.tells) logger.info(facts, 'ready');
+  life.ready(facts);
   how = await life.ends;
   app.logger.info(how === 'stop' ? 'stopping' : 'leaving to a new worker');
   endAtLast(app, config.server);
@@ -80,11 +95,20 @@ function endAtLast({ logger }: App, { drainSeconds, shutdownSeconds }: Config['s
   setTimeout(end, seconds * 1000).unref();
 }
 
+/** Traces are sent only where somebody wants them, and only then is what sends them loaded. */
+async function openTraces({ telemetry: { otlp: url, samplePercent: percent } }: Config, logger: Logger) {
+  if (url === undefined) return undefined;
+  const { sendTraces } = await import('./send-traces.ts');
+  const lost = (reason: string) => logger.warn({ reason, hint: 'Telemetry.Otlp' }, 'traces could not be sent');
+  return sendTraces({ url, percent, version: VERSION, lost });
+}
+
 /** In Debug the simulator runs in this process, unless another one is named. */
 async function openSimulator({ debug, simulator }: Config) {
   if (!debug || simulator.url) return undefined;
   const { startSimulator } = await import('./simulator/simulator.ts');
-  return startSimulator({ dir: simulator.dir, listen: simulator.listen });
+  const { dir, listen: where } = simulator;
+  return listenAs('Simulator.Listen', where, () => startSimulator({ dir, listen: where }));
 }
 
 /**
@@ -100,18 +124,4 @@ async function giveBackMemory(): Promise<void> {
   } catch {
     // Only memory is at stake.
   }
-}
-
-function announce({ logger, schema }: App, config: Config, { host, port }: { host: string; port: number }): void {
-  const { kind, folder, url } = config.database;
-  logger.info(
-    {
-      address: `http://${host}:${port}`,
-      database: kind === 'pglite' ? folder : new URL(url).host,
-      schema: schema.version,
-      debug: config.debug,
-      pid: process.pid,
-    },
-    'ready',
-  );
 }

@@ -1,3 +1,4 @@
+import type { Span } from '@opentelemetry/api';
 import {
   TransportFailed,
   type PayWay,
@@ -6,6 +7,7 @@ import {
   type WireRequest,
 } from '../payments/channel.ts';
 import { noteSupportId, readNumberAtChannel } from '../payments/numbers.ts';
+import { inSpan, type SpanAbout } from '../tracing.ts';
 
 /** Largest answer that is read; more is `too_large`. */
 const MAX_BYTES = 1024 * 1024;
@@ -36,6 +38,8 @@ export interface Recording {
   now: () => Date;
   /** Told about every exchange that is about an order; what it throws is ignored, for a record must never stop money. */
   record: (message: ChannelMessage) => void;
+  /** Told what time the channel has, by its answers; what it throws is ignored. */
+  theirTime?: (time: Date) => void;
 }
 
 /** What a transport is made from. */
@@ -47,7 +51,12 @@ export interface TransportOptions {
 
 /** A transport on `fetch` with keep-alive: one try, no redirects, 1 MB of raw bytes at most; throws TransportFailed. */
 export function createTransport({ timeoutMs, recording }: TransportOptions): Transport {
-  return async (request) => {
+  return (request) =>
+    inSpan(`${recording?.payWay ?? 'channel'} ${request.about.call}`, spanOf(request, recording), (span) =>
+      send(request, span),
+    );
+
+  async function send(request: WireRequest, span: Span | undefined): Promise<WireAnswer> {
     const started = performance.now();
     const tell = (result: Pick<ChannelMessage, 'status' | 'note' | 'answer' | 'supportId'>): void =>
       recordSafely(recording, request, performance.now() - started, result);
@@ -55,6 +64,8 @@ export function createTransport({ timeoutMs, recording }: TransportOptions): Tra
       const answer = await exchange(request, timeoutMs);
       const supportId = supportIdOf(answer.headers);
       if (supportId) noteSupportId(supportId);
+      span?.setAttribute('http.response.status_code', answer.status);
+      noteTimeSafely(recording, answer);
       tell({ status: answer.status, note: null, answer: redactText(answer.body.toString('utf8')), supportId });
       return answer;
     } catch (error) {
@@ -62,6 +73,21 @@ export function createTransport({ timeoutMs, recording }: TransportOptions): Tra
       tell({ status: null, note: failure.why, answer: '', supportId: null });
       throw failure;
     }
+  }
+}
+
+/** Addresses and bodies have secrets and payers in them, so neither is told. */
+function spanOf({ method, about }: WireRequest, recording: Recording | undefined): SpanAbout {
+  const { call, orderNo, refundNo } = about;
+  return {
+    kind: 'client',
+    attributes: {
+      'http.request.method': method,
+      'pay.pay_way': recording?.payWay,
+      'pay.call': call,
+      'pay.order_no': orderNo,
+      'pay.refund_no': refundNo,
+    },
   };
 }
 
@@ -108,6 +134,14 @@ function reasonOf(error: unknown): string {
   const cause: unknown = error.cause;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   return code === '' ? error.message : `${error.message}: ${code}`;
+}
+
+function noteTimeSafely(recording: Recording | undefined, { headers: { date } }: WireAnswer): void {
+  try {
+    if (date !== undefined) recording?.theirTime?.(new Date(date));
+  } catch {
+    // The exchange itself is what counts.
+  }
 }
 
 function recordSafely(

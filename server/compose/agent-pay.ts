@@ -10,6 +10,7 @@ import { type Mode, TransportFailed, type Transport } from '../payments/channel.
 import { type AskCode, withAgentCode, type WithAgentCode } from '../skillpay/agent-code.ts';
 import { agentPaySettings, type AgentPaySettings } from '../skillpay/agent-settings.ts';
 import type { Base } from './base.ts';
+import type { ServiceFigures } from './service-figures.ts';
 
 interface Needs {
   sealing: Sealing;
@@ -26,14 +27,14 @@ export interface ComposedAgentPay {
 
 /** Assembles agent pay; where the simulator counts codes come from the simulator, otherwise from WeChat. */
 export function composeAgentPay(base: Base, { sealing, audit, send }: Needs): ComposedAgentPay {
-  const { config, store, now, log, metrics, simulatorUrl } = base;
+  const { config, store, now, log, metrics, simulatorUrl, figures } = base;
   const answers = new Counter({
     name: 'skillpay_agent_codes_total',
     help: 'Requests for payment codes of WeChat agents, by result.',
     labelNames: ['result'],
     registers: [metrics.registry],
   });
-  const ask = askWechat(send, simulatorUrl);
+  const ask = counted(askWechat(send, simulatorUrl), figures);
   const modes = { simulated: config.simulated, requireMode: (mode: Mode) => refuseMode(config, mode) };
   const readKey = (pem: string) => readPrivateKey(pem, undefined);
   return {
@@ -48,6 +49,18 @@ export function composeAgentPay(base: Base, { sealing, audit, send }: Needs): Co
       count: (result) => answers.inc({ result }),
       ...(base.agentPatienceMs !== undefined && { patienceMs: base.agentPatienceMs }),
     }),
+  };
+}
+
+/** The same, among the calls of channels. */
+function counted(ask: AskCode, { channelCalled }: Pick<ServiceFigures, 'channelCalled'>): AskCode {
+  return async (...asked) => {
+    const began = performance.now();
+    const said = await ask(...asked);
+    const outcome = 'code' in said ? 'done' : 'refused';
+    const seconds = (performance.now() - began) / 1000;
+    channelCalled({ payWay: 'wechat', call: 'agent_preorder', outcome, seconds });
+    return said;
   };
 }
 

@@ -13,8 +13,12 @@ import { NEW_TIP } from '../identity/audit.ts';
 import { startKeyedAudit } from '../identity/audit-anchor.ts';
 import { deriveAuditKey } from '../identity/audit-keys.ts';
 import { createLogger } from '../http/logger.ts';
+import { outsideTrace } from '../tracing.ts';
+import { beginWork } from '../work.ts';
+import { createServiceFigures, type ServiceFigures } from './service-figures.ts';
 import { createMetrics, type Metrics } from '../http/metrics.ts';
 import type { BoardTimes } from '../live/board.ts';
+import { type Learned, ORDER_PAID } from '../payments/learned.ts';
 import type { Ports } from '../payments/ports.ts';
 
 /** What tests put in the place of the real thing. */
@@ -32,6 +36,8 @@ export interface Overrides {
   worker?: number | undefined;
   /** How often the live feed is read. */
   liveTimes?: BoardTimes;
+  /** For how long figures of the database are told again (ms). */
+  figuresEveryMs?: number;
 }
 
 /** What every part is assembled over: configuration, database, clock and log. */
@@ -52,6 +58,8 @@ export interface Base {
   logger: Logger;
   log: Ports['log'];
   metrics: Metrics;
+  figures: ServiceFigures;
+  figuresEveryMs: number | undefined;
   checkpoint: Ports['checkpoint'];
   agentPatienceMs: number | undefined;
   worker: number | null;
@@ -87,9 +95,13 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
   if (schema.pending.length > 0) throw new SchemaOutdated(schema.pending.length);
   await requireEngine(database);
   const wakes: Base['wakes'] = {};
-  const wake: Wake = (by, row) =>
-    by === NEW_TIP ? logger.info(row, 'audit log tip') : outsideRequestTime(() => wakes.wake?.(by, row));
+  const wake: Wake = (by, row) => {
+    if (by === NEW_TIP) logger.info(row, 'audit log tip');
+    else if (by === ORDER_PAID) figures.orderPaid(row as Learned);
+    else outsideRequestTime(() => outsideTrace(() => beginWork({}, () => wakes.wake?.(by, row))));
+  };
   const metrics = createMetrics();
+  const figures = createServiceFigures(metrics.registry, schema.version, logger);
   const fullness = createFullness(now, metrics.registry);
   const requests = createRequests(overrides.databaseTimeouts?.request ?? TIMEOUTS.request);
   const ears = { committed: requests.noteChange, failed: fullness.heard };
@@ -115,6 +127,8 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
     logger,
     log,
     metrics,
+    figures,
+    figuresEveryMs: overrides.figuresEveryMs,
     checkpoint: overrides.checkpoint ?? (() => {}),
     agentPatienceMs: overrides.agentPatienceMs,
     worker: overrides.worker ?? null,

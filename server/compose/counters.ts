@@ -1,4 +1,5 @@
 import { Counter } from 'prom-client';
+import { PAY_WAYS } from '../payments/channel.ts';
 import type { Ports } from '../payments/ports.ts';
 import type { Base } from './base.ts';
 
@@ -16,5 +17,8 @@ export function composeCounters({ metrics: { registry } }: Base): Ports['count']
     ),
     order_exception: counter('order_exceptions_total', 'Exceptions by kind.', 'kind'),
   };
+  // An increase is only seen from a number that was there before.
+  for (const payWay of PAY_WAYS)
+    for (const result of ['settled', 'duplicate', 'hint']) counters['notice']?.inc({ payWay, result }, 0);
   return (name, labels = {}) => counters[name]?.inc(labels);
 }

@@ -20,7 +20,7 @@ export interface ComposedCredentials extends Pick<
 
 /** Assembles credentials. Channels sign by their own clock: `now` is the service's, which tests may put forward. */
 export function composeCredentials(
-  { config, store, now, log, simulatorUrl }: Base,
+  { config, store, now, log, simulatorUrl, figures }: Base,
   { audit, transportTo, download }: { audit: Audit } & Pick<Messages, 'transportTo' | 'download'>,
 ): ComposedCredentials {
   const credentials = createCredentials({
@@ -37,6 +37,7 @@ export function composeCredentials(
     purpose: config,
     masterKeys: config.security.masterKeys,
     log,
+    called: figures.channelCalled,
   });
   const { configs, certs } = credentials;
   return {

@@ -40,7 +40,8 @@ export interface ComposedEvents {
 export function composeEvents(base: Base, { identity, sealing, send, urlFault, isDraining }: Needs): ComposedEvents {
   const { store, now, log, checkpoint } = base;
   const { audit } = identity;
-  const ports: EventPorts = { store, now, sealing, send, audit, urlFault, log, checkpoint };
+  const tried = base.figures.webhookTried;
+  const ports: EventPorts = { store, now, sealing, send, audit, urlFault, log, checkpoint, tried };
   const feed = createEventFeed(ports);
   const webhooks = webhookOperations(ports);
   const events = readEvents(ports);

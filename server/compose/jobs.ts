@@ -27,6 +27,7 @@ import type { ComposedIdentity } from './identity.ts';
 import type { ComposedPayments } from './payments.ts';
 import { composeBillFigures } from './bill-figures.ts';
 import type { ComposedLive } from './live.ts';
+import { composeDatabaseFigures, composeDueFigures } from './database-figures.ts';
 import { composeRetention } from './retention.ts';
 import type { ComposedSkillpay } from './skillpay.ts';
 
@@ -77,6 +78,7 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
   });
   // A file may be a gigabyte.
   const readsFiles = { ...placesOfAccounts({ perAccount: 1, perChannel: 2 }), width: 4 };
+  composeDatabaseFigures(base);
   const scheduler = createScheduler({
     store,
     now,
@@ -91,16 +93,36 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
       live.looked(lags);
     },
     kinds: [
-      { name: 'order', wokenBy: 'capture', rows: dueOrders(simulated), run: payments.checkOrder, ...asking },
-      { name: 'refund', wokenBy: 'refund-check', rows: dueRefunds(simulated), run: payments.checkRefund, ...asking },
+      {
+        name: 'order',
+        about: 'orderNo',
+        wokenBy: 'capture',
+        rows: dueOrders(simulated),
+        run: payments.checkOrder,
+        ...asking,
+      },
+      {
+        name: 'refund',
+        about: 'refundNo',
+        wokenBy: 'refund-check',
+        rows: dueRefunds(simulated),
+        run: payments.checkRefund,
+        ...asking,
+      },
       { name: 'refund-question', rows: dueQuestions(simulated), run: payments.askAboutRefund, ...asksLittle },
       { name: 'dispute', rows: dueDisputes(simulated), run: payments.checkDispute, ...asksLittle },
       { name: 'bill', wokenBy: 'bill', rows: dueBills(simulated), run: payments.workBill, ...readsFiles },
       { name: 'bill-difference', rows: dueDifferences(simulated), run: payments.healDifference, ...asksLittle },
-      { name: 'confirmation', rows: dueConfirmations(simulated), run: confirmDelivery, ...asksLittle },
+      {
+        name: 'confirmation',
+        about: 'orderNo',
+        rows: dueConfirmations(simulated),
+        run: confirmDelivery,
+        ...asksLittle,
+      },
       // A lane is a project: its handlers, its coins and its stock.
-      { name: 'fulfilment', rows: dueFulfilments(simulated), run: resume, width: 32, laneWidth: 4 },
-      { name: 'coin-call', rows: dueCoinCalls(), run: resumeCoinCall, width: 32, laneWidth: 4 },
+      { name: 'fulfilment', about: 'orderNo', rows: dueFulfilments(simulated), run: resume, width: 32, laneWidth: 4 },
+      { name: 'coin-call', about: 'orderNo', rows: dueCoinCalls(), run: resumeCoinCall, width: 32, laneWidth: 4 },
       { name: 'effect', rows: dueEffectRows(), run: payments.doEffect, width: 8, laneWidth: 4 },
       {
         name: 'delivery',
@@ -126,6 +148,7 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
   });
   figures.observe(scheduler);
   live.observe(scheduler);
+  composeDueFigures(base, scheduler.kinds);
   wakes.wake = scheduler.wake;
   return scheduler;
 }

@@ -17,7 +17,6 @@ import {
   ChannelMisconfigured,
   type Download,
   type Mode,
-  NoticeNotGenuine,
   type PayWay,
   type ProbeResult,
   type ProbeWish,
@@ -35,6 +34,7 @@ import {
   SimulatorSilent,
 } from './refusals.ts';
 import { SealBroken } from './sealing.ts';
+import { type Called, watched } from './watched.ts';
 
 /** What channels are made from. */
 export interface ChannelsParts {
@@ -52,6 +52,8 @@ export interface ChannelsParts {
   /** Where the simulator counts: writes its configurations of a project that has none yet. */
   seedProject?: (project: string) => Promise<void>;
   log: HealthPorts['log'];
+  /** Hears how each call of a channel ended. */
+  called?: Called | undefined;
   /** Keeps what a channel handed out and proved. */
   keepFound?: (finder: Finder, kind: string, pem: string) => void;
 }
@@ -113,7 +115,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
       const finder = { project, payWay, mode, account };
       const keep: ChannelInput['keep'] = (kind, pem) => parts.keepFound?.(finder, kind, pem);
       const channel = buildChannel(kindOf(payWay), rows, named ?? rows.config, parts.unseal, { ...parts, keep });
-      return watched(channel, (failure) => health.note(of, failure));
+      return watched(channel, (failure) => health.note(of, failure), parts.called);
     } catch (error) {
       throw translate(error, of);
     }
@@ -283,9 +285,6 @@ function onlyRefusals(error: unknown): undefined {
 /** At most one note per channel and kind in this time. */
 const NOTE_EVERY_MS = 5000;
 
-/** Causes that speak of the order or of our own timing, not of the channel's health. */
-const HARMLESS: ReadonlySet<UnknownCause> = new Set(['mismatch', 'busy', 'in_progress']);
-
 /** What a health note needs. */
 export interface HealthPorts {
   store: Store;
@@ -319,51 +318,5 @@ export function createHealth({ store, now, log }: HealthPorts): Health {
     async idle() {
       await Promise.all(writing);
     },
-  };
-}
-
-/** The same channel; `tell` hears whether each call got an answer that can be used. */
-export function watched(channel: Channel, tell: (failure: UnknownCause | null) => void): Channel {
-  const watch =
-    <Asked extends readonly unknown[], Said extends { kind: string; cause?: UnknownCause }>(
-      call: (...asked: Asked) => Promise<Said>,
-    ) =>
-    async (...asked: Asked): Promise<Said> => {
-      const said = await call(...asked);
-      if (said.kind !== 'unknown') tell(null);
-      else if (said.cause !== undefined && !HARMLESS.has(said.cause)) tell(said.cause);
-      return said;
-    };
-  const { capture, retryAbnormalRefund, appIds } = channel;
-  return {
-    payWay: channel.payWay,
-    account: channel.account,
-    ...(appIds && { appIds: appIds.bind(channel) }),
-    place: watch(channel.place.bind(channel)),
-    query: watch(channel.query.bind(channel)),
-    close: watch(channel.close.bind(channel)),
-    ...(capture && { capture: watch(capture.bind(channel)) }),
-    refund: watch(channel.refund.bind(channel)),
-    queryRefund: watch(channel.queryRefund.bind(channel)),
-    lookUpRefund: watch(channel.lookUpRefund.bind(channel)),
-    ...(retryAbnormalRefund && { retryAbnormalRefund: watch(retryAbnormalRefund.bind(channel)) }),
-    // A merchant whose account may not read disputes has a channel that works.
-    ...(channel.disputes && { disputes: channel.disputes }),
-    // Nor does one that is not signed up for agents.
-    ...(channel.agents && { agents: channel.agents }),
-    // Nor does a bill that cannot be had say anything about payments.
-    ...(channel.bills && { bills: channel.bills }),
-    async readNotice(...notice) {
-      try {
-        const read = await channel.readNotice(...notice);
-        if (read.amiss) tell(read.amiss);
-        return read;
-      } catch (error) {
-        if (error instanceof NoticeNotGenuine && error.why === 'chain_incomplete') tell(error.why);
-        throw error;
-      }
-    },
-    ackNotice: (verdict) => channel.ackNotice(verdict),
-    probe: (wish) => channel.probe(wish),
   };
 }

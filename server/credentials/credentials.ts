@@ -11,11 +11,14 @@ import { createSealing, type MasterKey, type Sealing } from './sealing.ts';
 import { seedSimulatorConfigs } from './simulator-configs.ts';
 import { registerNotices } from './register-notices.ts';
 import { publicChannels, type PublicChannel } from './status.ts';
+import type { Called } from './watched.ts';
 
 /** What credentials are made of. */
 export interface CredentialParts extends Omit<CredentialPorts, 'sealing'> {
   masterKeys: readonly MasterKey[];
   log: HealthPorts['log'];
+  /** Hears how each call of a channel ended. */
+  called?: Called;
 }
 
 /** Everything that knows how a channel is called, and keeps what nobody may see. */
@@ -38,7 +41,7 @@ export interface Credentials {
 }
 
 /** Assembles credentials. */
-export function createCredentials({ masterKeys, log, ...parts }: CredentialParts): Credentials {
+export function createCredentials({ masterKeys, log, called, ...parts }: CredentialParts): Credentials {
   const sealing = createSealing(masterKeys);
   const ports: CredentialPorts = { ...parts, sealing };
   const seedSimulator = async (projects?: readonly string[]): Promise<void> => {
@@ -48,7 +51,8 @@ export function createCredentials({ masterKeys, log, ...parts }: CredentialParts
   };
   const seedProject = (project: string) => seedSimulator([project]);
   const found = createFoundCerts({ ...ports, log });
-  const channels = createChannels({ ...ports, unseal: sealing.open, seedProject, log, keepFound: found.keep });
+  const opened = { unseal: sealing.open, seedProject, log, called, keepFound: found.keep };
+  const channels = createChannels({ ...ports, ...opened });
   return {
     sealing,
     channels: { ...channels, idle: async () => void (await Promise.all([channels.idle(), found.idle()])) },

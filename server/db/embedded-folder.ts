@@ -1,6 +1,6 @@
-import { chmodSync, existsSync, lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, realpathSync, statSync } from 'node:fs';
 import { LocalError } from '../errors.ts';
-import { type FolderHolder, LOCK_FILE, lockFolder, nameHolder } from '../folder-lock.ts';
+import { type FolderHolder, LOCK_FILE, lockFolder, makeFolder, nameHolder } from '../folder-lock.ts';
 
 /** The embedded database is open in another process. */
 export class FolderHeld extends LocalError {
@@ -19,9 +19,10 @@ export class FolderHeld extends LocalError {
  */
 export function takeFolder(named: string): { folder: string; release: () => void } {
   process.umask(0o077);
-  makeFolder(named);
+  makeNamed(named);
   const folder = realpathSync(named);
   const release = lockFolder(folder, {
+    key: 'Database.Url',
     formerly: `${folder}.lock`,
     refuse: (holder) => new FolderHeld(named, holder),
   });
@@ -30,12 +31,20 @@ export function takeFolder(named: string): { folder: string; release: () => void
 }
 
 /** A link that leads nowhere is a volume that is not mounted rather than a place for a new database. */
-function makeFolder(named: string): void {
-  if (lstatSync(named, { throwIfNoEntry: false })?.isSymbolicLink() && !existsSync(named))
+function makeNamed(named: string): void {
+  if (!existsSync(named) && isLink(named))
     throw new LocalError('folder_unusable', 503, `${named} is a symbolic link to a folder that does not exist.`, {
       hint: 'Mount or make the folder that it leads to, or change Database.Url.',
     });
-  mkdirSync(named, { recursive: true, mode: 0o700 });
+  makeFolder(named, 'Database.Url');
+}
+
+function isLink(path: string): boolean {
+  try {
+    return lstatSync(path).isSymbolicLink();
+  } catch {
+    return false;
+  }
 }
 
 /** A volume may belong to somebody else, who has decided on its mode. */

@@ -1,4 +1,5 @@
 import { keepMonths } from './months/keep-months.ts';
+import { causes, LocalError } from '../errors.ts';
 import { TIMEOUTS, type OpenDatabase } from './orm.ts';
 import { createStatements, createTx, type Tx } from './store.ts';
 
@@ -8,11 +9,13 @@ export interface SchemaStatus {
   pending: string[];
 }
 
-/** Which migrations have run. */
-export async function schemaStatus({ orm }: OpenDatabase): Promise<SchemaStatus> {
-  const pending = (await orm.migrator.getPending()).map(({ name }) => name);
-  const done = (await orm.migrator.getExecuted()).map(({ name }) => name);
-  return { version: done.at(-1) ?? null, pending };
+/** Which migrations have run. In an empty database the table that says so is made. */
+export function schemaStatus({ orm: { migrator } }: OpenDatabase): Promise<SchemaStatus> {
+  return permitted(async () => {
+    const pending = (await migrator.getPending()).map(({ name }) => name);
+    const done = (await migrator.getExecuted()).map(({ name }) => name);
+    return { version: done.at(-1) ?? null, pending };
+  });
 }
 
 /** What SQL cannot do: runs behind the migrations, in their transaction, with the names of those that ran. */
@@ -26,12 +29,45 @@ export async function migrate(database: OpenDatabase, migrated: Migrated = async
   let status = await schemaStatus(database);
   if (status.pending.length > 0) {
     if (database.kind === 'pglite') await up(database, migrated);
-    else await withoutBounds(database, (own) => underLock(own, migrated));
+    else await permitted(() => withoutBounds(database, (own) => underLock(own, migrated)));
     status = await schemaStatus(database);
   }
   // A job does it again and tells what it could not; nothing here needs it.
   await keepMonths(database, new Date(), true).catch(() => {});
   return status;
+}
+
+async function permitted<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw deniedBy(error) ?? error;
+  }
+}
+
+/** The schema is behind, and the user of the database may not change it (503). */
+class SchemaDenied extends LocalError {
+  constructor(why: string, hint: string, cause: unknown) {
+    super('database_denied', 503, `The database schema cannot be brought up to date: ${why}.`, { cause, hint });
+  }
+}
+
+function deniedBy(error: unknown): SchemaDenied | undefined {
+  for (const { code, message = '' } of causes(error) as Iterable<{ code?: unknown; message?: string }>) {
+    const why = message
+      .split('\n')
+      .at(-1)!
+      .replace(/^.* - /, '');
+    if (code === '42501')
+      return new SchemaDenied(
+        why,
+        'Run payctl server migrate as the owner of the database, with Database.Migrate = false here.',
+        error,
+      );
+    if (code === '25006')
+      return new SchemaDenied(why, 'Database.Url leads to a server that only reads; it must be the primary.', error);
+  }
+  return undefined;
 }
 
 /** A table of millions of rows takes longer to change than a request may; only waiting for locks stays bounded. */

@@ -2,10 +2,11 @@ import { Migrator } from '@mikro-orm/migrations';
 import type { MikroORM as PgliteOrm } from '@mikro-orm/pglite';
 import { MikroORM as PostgresOrm, type SqlEntityManager } from '@mikro-orm/postgresql';
 import { LocalError } from '../errors.ts';
+import { tryConnection } from './connect-faults.ts';
 import { ENTITIES } from './entities/index.ts';
 import { hideLock, takeFolder } from './embedded-folder.ts';
 import { MIGRATIONS } from './migrations/index.ts';
-import { createDialect } from './pool.ts';
+import { type Connections, createDialect } from './pool.ts';
 import { type Bounds, boundsOf, carriesNames, hasBounds, READ_BOUNDS, refusesBounds, roleBounds } from './pooler.ts';
 
 /** Which database to open; `folder` is set for the embedded one. */
@@ -30,6 +31,8 @@ export interface OpenDatabase {
   orm: Orm;
   kind: DatabaseSettings['kind'];
   em: SqlEntityManager;
+  /** Of PostgreSQL, as they are now. */
+  connections?: () => Connections;
   /** Set where a pooler stands before PostgreSQL. */
   pooler?: Pooler;
   /** The same database once more, for work that may take its time (PostgreSQL only). */
@@ -69,16 +72,6 @@ const shared = {
   logger: () => {},
 };
 
-/** The server answers, but it has no database of this name (503). */
-export class DatabaseMissing extends LocalError {
-  constructor(cause: Error) {
-    super('database_missing', 503, `${cause.message.split('\n')[0]}.`, {
-      cause,
-      hint: 'Check Database.Url, or create the database first (createdb).',
-    });
-  }
-}
-
 /** The embedded database ended while it was opened; what it throws is no error and says little (503). */
 class CannotOpen extends LocalError {
   constructor(folder: string | undefined, cause: unknown) {
@@ -98,6 +91,7 @@ export async function openDatabase(settings: DatabaseSettings): Promise<OpenData
 
 /** With the limits as those of the session, or, where a pooler stands before PostgreSQL, of each transaction. */
 async function openPostgres(settings: DatabaseSettings): Promise<OpenDatabase> {
+  await tryConnection(settings.url, boundsFor(settings).connect);
   const direct = await connect(settings, 'session').catch((error: unknown) => {
     if (refusesBounds(error)) return undefined;
     throw error;
@@ -134,7 +128,7 @@ async function connect(
   };
   const isPooled = scope === 'transaction';
   const keepsPlans = prepared === 'auto' ? !isPooled || (await carriesNames(pool)) : prepared === 'on';
-  const { dialect, end } = createDialect(pool, keepsPlans, isPooled ? bounds : undefined);
+  const { dialect, connections, end } = createDialect(pool, keepsPlans, isPooled ? bounds : undefined);
   const orm = await PostgresOrm.init({ ...shared, clientUrl: url, driverOptions: dialect });
   let found: Bounds;
   // Otherwise the first statement would do it, on a connection of its own beside the one that it has.
@@ -143,14 +137,12 @@ async function connect(
     found = boundsOf(await orm.em.getConnection().execute(READ_BOUNDS));
   } catch (error) {
     await orm.close(true);
-    throw error instanceof Error && /database ".*" does not exist/.test(error.message)
-      ? new DatabaseMissing(error)
-      : error;
+    throw error;
   }
   const missing =
     found.statement > 0 && found.lock > 0 ? undefined : roleBounds(decodeURIComponent(new URL(url).username), bounds);
   const pooler = isPooled ? { pooler: { prepared: keepsPlans, missing } } : {};
-  return { database: { orm, kind: 'postgres', em: orm.em, reopen, close, ...pooler }, bounds: found };
+  return { database: { orm, kind: 'postgres', em: orm.em, connections, reopen, close, ...pooler }, bounds: found };
 
   function reopen(): Promise<OpenDatabase> {
     return openPostgres({

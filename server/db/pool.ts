@@ -15,7 +15,7 @@ export function createDialect(
   options: PoolConfig,
   prepared: boolean,
   local?: Bounds,
-): { dialect: PostgresDialect; end: () => Promise<void> } {
+): { dialect: PostgresDialect; connections: () => Connections; end: () => Promise<void> } {
   const pool = new Pool({ ...options, types: rawInstants() });
   // A connection that the server ends is an event first; without a listener it would end the process. The statement on it fails by itself.
   pool.on('connect', (client) => client.on('error', () => {}));
@@ -23,7 +23,24 @@ export function createDialect(
   let ended: Promise<void> | undefined;
   /** Resolves when every connection was given back and closed. */
   const end = () => (ended ??= pool.end());
-  return { dialect: new PostgresDialect({ pool: { ...wrap(pool, prepared, local), end } }), end };
+  return {
+    dialect: new PostgresDialect({ pool: { ...wrap(pool, prepared, local), end } }),
+    connections: () => ({
+      total: pool.totalCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+      max: pool.options.max,
+    }),
+    end,
+  };
+}
+
+/** How many connections there are, and how many wait for one. */
+export interface Connections {
+  total: number;
+  idle: number;
+  waiting: number;
+  max: number;
 }
 
 /** Days and instants stay text: MikroORM and our tables read them so, from both drivers. */

@@ -2,6 +2,7 @@ import type { EntityName } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/postgresql';
 import { CompiledQuery } from 'kysely';
 import { AppError, CommitUnknown } from '../errors.ts';
+import { inSpan, type SpanAbout } from '../tracing.ts';
 import type { OpenDatabase } from './orm.ts';
 import { layoutOf, type Ran, ReadTable, type Statements, Table } from './table.ts';
 import { ApprovalEntity } from './entities/approvals.ts';
@@ -38,6 +39,8 @@ export interface StoreEars {
   failed?: (error: unknown) => void;
 }
 
+const SPAN: SpanAbout = { kind: 'client', attributes: { 'db.system.name': 'postgresql' } };
+
 /** Opens the door; `wake` hears of rows that are due at once, after their commit. */
 export function createStore(database: OpenDatabase, wake: Wake, { committed, failed }: StoreEars = {}): Store {
   const alone = createStatements(database.em.fork({ useContext: false }));
@@ -49,8 +52,8 @@ export function createStore(database: OpenDatabase, wake: Wake, { committed, fai
   return {
     async transaction(work) {
       const wakes: Parameters<Wake>[] = [];
-      const result = await transaction(database, (em) =>
-        work(createTx(createStatements(em), (...one) => void wakes.push(one))),
+      const result = await inSpan('transaction', SPAN, () =>
+        transaction(database, (em) => work(createTx(createStatements(em), (...one) => void wakes.push(one)))),
       ).catch(told);
       committed?.();
       for (const one of wakes) wake(...one);

@@ -2,6 +2,7 @@ import type { EventRow } from '../db/entities/events.ts';
 import type { EventPorts } from './ports.ts';
 import { signedHeaders } from './sign.ts';
 import { viewEvent } from './view.ts';
+import { traceParent } from '../tracing.ts';
 
 /** How one attempt ended. */
 export interface Attempt {
@@ -24,9 +25,11 @@ export async function attempt(
 ): Promise<Attempt> {
   const at = now();
   const body = JSON.stringify(viewEvent(event));
+  const parent = traceParent();
   const headers = {
     'content-type': 'application/json',
     'user-agent': 'unified-payment-service',
+    ...(parent !== null && { traceparent: parent }),
     ...signedHeaders(secrets, { id: event.id, at, body }),
   };
   const started = performance.now();

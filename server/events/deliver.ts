@@ -5,6 +5,8 @@ import { type Attempt, attempt, isSuccess } from './attempt.ts';
 import type { EventPorts } from './ports.ts';
 import { nextAttempt } from './schedule.ts';
 import { signingSecrets, webhookOf } from './secrets.ts';
+import { inSpan } from '../tracing.ts';
+import { noteWork, type Work } from '../work.ts';
 
 /** The receiver says that it wants no more (RFC 9110 §15.5.11; Standard Webhooks asks senders to stop). */
 const GONE = 410;
@@ -16,10 +18,27 @@ export function deliverEvent(ports: EventPorts) {
     const due = await store.transaction((tx) => prepare(tx, ports, deliveryId));
     if (!due) return;
     checkpoint('deliver.claimed');
-    const secrets = signingSecrets(sealing, due.webhook, now());
-    const tried = await attempt(ports, due.delivery.url, due.event, secrets);
-    checkpoint('deliver.sent');
-    await store.transaction((tx) => settle(tx, due.delivery, tried, now()));
+    const { delivery, event, webhook } = due;
+    const { clientId } = delivery;
+    noteWork({ clientId, ...numbersOf(event) });
+    const about = { 'pay.client_id': clientId, 'pay.event': event.type, 'pay.object_no': event.objectNo };
+    await inSpan('webhook', { kind: 'client', parent: event.traceParent, attributes: about }, async (span) => {
+      const secrets = signingSecrets(sealing, webhook, now());
+      const tried = await attempt(ports, delivery.url, event, secrets);
+      span?.setAttribute('http.response.status_code', tried.status ?? 0);
+      checkpoint('deliver.sent');
+      ports.tried(tried.status === null ? 'unanswered' : isSuccess(tried.status) ? 'delivered' : 'refused');
+      await store.transaction((tx) => settle(tx, delivery, tried, now()));
+    });
+  };
+}
+
+/** The order that it is about, and the refund. */
+function numbersOf({ payload }: EventRow): Pick<Work, 'orderNo' | 'refundNo'> {
+  const { orderNo, refundNo } = payload;
+  return {
+    ...(typeof orderNo === 'string' && { orderNo }),
+    ...(typeof refundNo === 'string' && { refundNo }),
   };
 }
 

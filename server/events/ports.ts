@@ -13,6 +13,8 @@ export interface EventPorts extends Pick<Ports, 'store' | 'now' | 'checkpoint' |
   /** Sends to an address that a merchant gave. */
   send: SendOutgoing;
   audit: Audit;
+  /** Counts how an attempt of a delivery ended. */
+  tried: (result: 'delivered' | 'refused' | 'unanswered') => void;
   /** Why a webhook could never be told. */
   urlFault: UrlRule;
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { appendEvent } from '../db/queries/events.ts';
 import type { Tx } from '../db/store.ts';
 import type { NewEvent } from '../payments/ports.ts';
+import { traceParent } from '../tracing.ts';
 
 /**
  * Appends to the durable event log in the transaction of the move, with the delivery that tells about it; the same
@@ -20,6 +21,7 @@ export function recordEvents(now: () => Date) {
         dedupe: event.dedupe,
         payload: event.object,
         notifyUrl: event.notifyUrl ?? null,
+        traceParent: traceParent(),
         createdAt: now(),
         since: event.since,
       })) ?? {};

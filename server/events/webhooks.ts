@@ -197,6 +197,7 @@ function testEvent(clientId: string, at: Date): Message {
     project: '',
     objectNo: clientId,
     payload: { clientId },
+    traceParent: null,
     createdAt: at,
   };
 }

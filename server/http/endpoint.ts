@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AppError } from '../errors.ts';
+import { noteWork } from '../work.ts';
 import type { Answer, KeyClaim, KeyedRequest } from '../payments/idempotency.ts';
 import { authenticate } from './authenticate.ts';
 import type { Caller } from './callers.ts';
@@ -35,6 +36,7 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
     const asked = contract.idempotent ? askedKey(ctx.req.headers['idempotency-key']) : undefined;
     const caller = await authenticate(ctx, contract.auth, asked === undefined ? undefined : { route, key: asked });
     ctx.state.caller = caller;
+    if (caller?.kind === 'app') noteWork({ clientId: caller.clientId });
     if (contract.sameSite) checkSameSite(ctx);
     const sent = await readInput(ctx);
     const { auth } = contract;

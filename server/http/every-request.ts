@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { type Span, SpanStatusCode } from '@opentelemetry/api';
 import { clientAddress } from '../addresses.ts';
+import { inSpan } from '../tracing.ts';
+import { beginWork, currentWork } from '../work.ts';
 import { timesSent } from './before-koa.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
 import { refusalAnswer } from './refusal-answer.ts';
@@ -16,12 +19,19 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
  * and in the metrics how it ended. Bodies, queries and headers are never logged.
  */
 export function observe(headers: HeaderPairs): EdgeMiddleware {
-  return async (ctx, next) => {
+  return (ctx, next) => {
     const started = performance.now();
     begin(ctx, headers);
-    await next();
-    if (ctx.draining || ctx.leaving) ctx.set('Connection', 'close');
-    finish(ctx, (performance.now() - started) / 1000);
+    const serve = async (span?: Span) => {
+      await next();
+      if (ctx.draining || ctx.leaving) ctx.set('Connection', 'close');
+      finish(ctx, (performance.now() - started) / 1000);
+      if (span) describe(span, ctx);
+    };
+    return beginWork({ requestId: ctx.state.id }, () =>
+      // Balancers ask all the time.
+      ctx.path.startsWith('/health') ? serve() : inSpan('request', { kind: 'server', headers: ctx.req.headers }, serve),
+    );
   };
 }
 
@@ -60,6 +70,22 @@ function begin(ctx: EdgeContext, headers: HeaderPairs): void {
   if (mayCarryCredential(ctx)) res.setHeader('Cache-Control', 'no-store');
 }
 
+function describe(span: Span, { state, status, method }: EdgeContext): void {
+  const { clientId, payWay, orderNo, refundNo } = currentWork();
+  const verb = methods.has(method) ? method : 'other';
+  span.updateName(`${verb} ${state.route}`).setAttributes({
+    'http.request.method': verb,
+    'http.route': state.route,
+    'http.response.status_code': status,
+    'pay.request_id': state.id,
+    'pay.client_id': clientId,
+    'pay.pay_way': payWay,
+    'pay.order_no': orderNo,
+    'pay.refund_no': refundNo,
+  });
+  if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+}
+
 function isRepeated(req: IncomingMessage, name: string): boolean {
   return req.headers[name] !== undefined && timesSent(req, name) > 1;
 }
@@ -70,7 +96,7 @@ function mayCarryCredential({ path, req }: EdgeContext): boolean {
 }
 
 function finish(ctx: EdgeContext, seconds: number): void {
-  const { id, clientRequestId, ip, route, caller, triedClient } = ctx.state;
+  const { clientRequestId, ip, route, caller, triedClient } = ctx.state;
   // By the route's pattern, never by the path.
   const method = methods.has(ctx.method) ? ctx.method : 'other';
   ctx.edge.metrics?.requests.observe({ method, route, status: String(ctx.status) }, seconds);
@@ -78,7 +104,6 @@ function finish(ctx: EdgeContext, seconds: number): void {
   const level = route.startsWith('/health') ? 'debug' : 'info';
   ctx.edge.logger[level](
     {
-      requestId: id,
       clientRequestId,
       method: ctx.method,
       route,
@@ -86,7 +111,7 @@ function finish(ctx: EdgeContext, seconds: number): void {
       ms: Math.round(seconds * 1e5) / 100,
       ip,
       caller: who,
-      clientId: ctx.status >= 400 ? triedClient : undefined,
+      ...(triedClient !== undefined && ctx.status >= 400 && { clientId: triedClient }),
     },
     'request',
   );

@@ -40,6 +40,16 @@ export function translateFault(error: unknown, changed: Changed = 'nothing'): Ap
   return new AppError('internal_error', 500, 'Internal server error.', { cause: error });
 }
 
+/** Whether an error comes from outside, or from waiting for it: it is expected to happen, and no line of ours is to blame. */
+export function isOutside(error: unknown): boolean {
+  for (const cause of causes(error)) {
+    if (cause instanceof AppError) return cause.status !== 500;
+    // `why` says what befell an exchange with a channel or a receiver.
+    if ('why' in cause || (cause as Partial<Error>).name === 'TimeoutError' || faultOf(cause)) return true;
+  }
+  return false;
+}
+
 function faultOf(cause: object): [code: ErrorCode, message: string, retryAfter?: number] | undefined {
   const { code = '', message = '' } = cause as { code?: string; message?: string };
   if (NO_ROOM.test(String(code))) return ['database_full', 'The disk of the database is full', FULL_RETRY_SECONDS];

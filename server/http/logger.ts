@@ -1,15 +1,22 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { traceId } from '../tracing.ts';
+import { currentWork } from '../work.ts';
+import { describeError } from './describe-error.ts';
+import { logText } from './log-text.ts';
 import { redactMembers, redactText } from './redaction.ts';
 
 /** The part of the configuration that logging needs. */
 export interface LogConfig {
-  log: { level: string };
+  log: { level: string; format?: 'auto' | 'json' | 'text' };
 }
 
 /** Lines are written together, every tenth of a second at the latest and when the process exits. */
-const destination = { sync: false, minLength: 8192, periodicFlush: 100 };
+const TOGETHER = { sync: false, minLength: 8192, periodicFlush: 100 };
 
-/** Makes the logger: JSON lines without secrets, by name and by looks, without raw control characters, never a body. */
+/**
+ * Makes the logger: JSON lines with what the work in hand is about, or text on a terminal; without secrets, by name and by looks, without raw
+ * control characters, never a body.
+ */
 export function createLogger(config: LogConfig, stream?: DestinationStream): Logger {
   const options = {
     level: config.log.level,
@@ -19,38 +26,21 @@ export function createLogger(config: LogConfig, stream?: DestinationStream): Log
       level: (label: string) => ({ level: label }),
       log: (members: Record<string, unknown>) => redactMembers(members),
     },
+    // Of two members with one name that of the line itself counts.
+    mixin: () => ({ ...currentWork(), traceId: traceId() }),
     serializers: { err: describeError },
     hooks: { streamWrite: redactText },
   };
-  return stream ? pino(options, stream) : pino(options, pino.destination(destination));
+  return pino(options, stream ?? (logsText(config) ? textStream() : pino.destination(TOGETHER)));
 }
 
-interface ErrorDescription {
-  type: string;
-  code?: string;
-  message: string;
-  stack?: string;
-  cause?: ErrorDescription;
+/** Whether lines are text for people: if it is wished, or unless something else is wished on a terminal. */
+export function logsText({ log: { format = 'auto' } }: LogConfig): boolean {
+  return format === 'text' || (format === 'auto' && process.stdout.isTTY === true);
 }
 
-/** What may be logged of an error: its class, code, a short message and where it happened; no statement with its values. */
-export function describeError(error: unknown, depth = 0): ErrorDescription {
-  if (!(error instanceof Error)) return { type: typeof error, message: 'not an error' };
-  const { code } = error as { code?: unknown };
-  return {
-    type: error.name,
-    code: code === undefined ? undefined : String(code),
-    message: withoutStatement(error.message),
-    stack: error.stack
-      ?.split('\n')
-      .filter((line) => line.startsWith('    at '))
-      .join('\n'),
-    cause: error.cause === undefined || depth > 3 ? undefined : describeError(error.cause, depth + 1),
-  };
-}
-
-/** The database layer puts the whole statement, values included, before the reason. */
-function withoutStatement(message: string): string {
-  const statement = /^\s*(?:insert|update|delete|select|with|begin|commit|create|alter)\b[^]* - ([^]*)$/i.exec(message);
-  return (statement?.[1] ?? message).slice(0, 500);
+/** Written at once: somebody is looking. */
+function textStream(): DestinationStream {
+  const terminal = pino.destination({ sync: true });
+  return { write: (json) => void terminal.write(logText(json)) };
 }

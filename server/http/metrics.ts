@@ -9,10 +9,14 @@ export interface Metrics {
   readonly requests: Histogram<'method' | 'route' | 'status'>;
 }
 
+const LAGS = ['nodejs_eventloop_lag_seconds', ...[50, 90, 99].map((share) => `nodejs_eventloop_lag_p${share}_seconds`)];
+
 /** Makes the registry with the figures of the process and of HTTP. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  // Of several processes the one that is held up must be seen.
+  for (const name of LAGS) Object.assign(registry.getSingleMetric(name)!, { aggregator: 'max' });
   const requests: Metrics['requests'] = new Histogram({
     name: 'http_request_duration_seconds',
     help: 'Time from the first byte of a request to its response, by route pattern.',

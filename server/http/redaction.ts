@@ -19,6 +19,9 @@ const longRun = /[\w+/-]{43,}={0,2}/g;
 /** What JSON leaves as it is and a terminal obeys, or reorders text by. */
 const rawControl = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f]/g;
 
+// oxlint-disable-next-line no-control-regex -- control characters are what this is about
+const ascii = /[\u0000-\u001f]/g;
+
 /** Hides secrets in text by their looks: PEM blocks, JWTs, our own secrets, Bearer and Basic values, long keys, passwords in URLs. */
 export function redactText(text: string): string {
   let shown = text;
@@ -28,7 +31,16 @@ export function redactText(text: string): string {
     shown = shown.replace(longRun, (run, at: number, text: string) =>
       isKey(run) && !isTip(run, at, text) ? hidden : run,
     );
-  return shown.replace(rawControl, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return shown.replace(rawControl, escaped);
+}
+
+/** Text for a terminal: whatever it would obey, or reorder text by, is written as in JSON. */
+export function plainText(text: string): string {
+  return text.replace(rawControl, escaped).replace(ascii, escaped);
+}
+
+function escaped(char: string): string {
+  return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 const runLength = 43;

@@ -47,8 +47,8 @@ function changedBy({ method, edge }: EdgeContext): Changed {
 function logFault(ctx: EdgeContext, refusal: AppError): void {
   if (refusal.status < 500) return;
   const level = refusal.status === 500 ? 'error' : 'warn';
-  const { id, clientRequestId, route } = ctx.state;
-  ctx.edge.logger[level]({ requestId: id, clientRequestId, route, err: refusal.cause ?? refusal }, refusal.code);
+  const { clientRequestId, route } = ctx.state;
+  ctx.edge.logger[level]({ clientRequestId, route, err: refusal.cause ?? refusal }, refusal.code);
 }
 
 /** The problem document of a refusal; `requestId` leads to its log line. */

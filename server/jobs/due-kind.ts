@@ -16,6 +16,8 @@ export interface Widths {
 export interface DueKind extends Widths {
   name: string;
   rows: DueRows;
+  /** What its id is the number of, for the log. */
+  about?: 'orderNo' | 'refundNo';
   /** Does what is due for one claimed row; a row that is still due afterwards is taken again. */
   run: (id: string) => Promise<unknown>;
   /** What `tx.wake` calls the commit that makes a row of this kind due at once; it may find half as many places more. */

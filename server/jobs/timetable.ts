@@ -1,4 +1,5 @@
 import type { Store, Tx } from '../db/store.ts';
+import { beginWork } from '../work.ts';
 import type { Log } from './due-kind.ts';
 
 /** What is done again and again, by one replica for all. */
@@ -48,7 +49,7 @@ export function createTimetable(
         if (!underWay.has(task) && (asked.get(task) ?? now()) <= now())
           underWay.set(
             task,
-            attempt(task).finally(() => underWay.delete(task)),
+            beginWork({ job: task.name }, () => attempt(task)).finally(() => underWay.delete(task)),
           );
     },
     idle,

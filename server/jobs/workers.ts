@@ -1,5 +1,6 @@
 import type { DueRow } from '../db/queries/due-rows.ts';
 import type { Tx } from '../db/store.ts';
+import { beginWork } from '../work.ts';
 import type { DueKind } from './due-kind.ts';
 import { Lanes, type LaneTally } from './lanes.ts';
 import { createLeases, type LeasePorts } from './leases.ts';
@@ -147,18 +148,24 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     const place = lanes.begin(lane, now().getTime());
     const held = leases.hold(row);
     started += 1;
-    let failed = false;
-    try {
-      await (pace ? pace.counted(lane, () => kind.run(id)) : kind.run(id));
-    } catch (error) {
-      failed = true;
-      log('error', 'a due row could not be handled', { kind: kind.name, id, error });
-    }
+    const what = { job: kind.name, ...(kind.about && { [kind.about]: id }) };
+    const failed = await beginWork(what, () => attempt(row));
     worked?.(kind.name, failed);
     leases.drop(held);
     lanes.end(place, now().getTime());
     void fill();
     tellQuiet();
+  }
+
+  /** Says whether it failed. */
+  async function attempt({ id, lane }: DueRow): Promise<boolean> {
+    try {
+      await (pace ? pace.counted(lane, () => kind.run(id)) : kind.run(id));
+      return false;
+    } catch (error) {
+      log('error', 'a due row could not be handled', { kind: kind.name, id, error });
+      return true;
+    }
   }
 
   /** Comes back to it without being woken; says that there is nothing to claim now. */

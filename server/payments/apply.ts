@@ -3,12 +3,15 @@ import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
 import { type Change, type EffectRun, MOVED_OF_ORDER, MOVED_OF_REFUND, type OpenedRefund } from './core/change.ts';
 import { type Move, ORDER_MOVES, REFUND_MOVES } from './core/moves.ts';
+import { learnedBy, ORDER_PAID } from './learned.ts';
 import { recountOrder } from './limits.ts';
 import { jsonable, raiseException, resolveExceptions, runEffect, tellOrder, tellRefund } from './follow-ups.ts';
 import type { OrderState, RefundState } from './order.ts';
 import { laneOf } from './numbers.ts';
 import type { Ports } from './ports.ts';
 import { MerchantNumberUsed } from './refusals.ts';
+import { traceParent } from '../tracing.ts';
+import { currentWork, noteOrder, noteWork } from '../work.ts';
 
 /** Why a row moves: which message or person, for the history. */
 export interface Via {
@@ -40,6 +43,9 @@ export async function apply(ports: Ports, tx: Tx, before: Rows, change: Change, 
   const after = await writeBeside(ports, tx, await writeRows(ports, tx, before, change, via), change);
   if (change.wake) await tx.wake(change.wake, { orderNo: after.order.orderNo });
   const done = change.open ? await openRefund(ports, tx, after.order, change.open) : after;
+  const isPaidNow = before.order.state !== 'paid' && done.order.state === 'paid';
+  const { payWay, scene } = done.order;
+  if (isPaidNow) await tx.wake(ORDER_PAID, { payWay, by: learnedBy(via, scene) });
   // The last that it locks (server/README.md, "Locks").
   if (before.order.limited) await recountOrder(tx, before.order, done.order);
   return done;
@@ -55,12 +61,23 @@ export async function insertOrder(
   hold: () => Promise<Partial<OrderRow> | undefined>,
 ): Promise<boolean> {
   const { orderNo, sequence, state: toState, clientId: actor, createdAt: at } = draft;
-  const line = { orderNo, refundNo: null, sequence, fromState: null, toState, cause: 'place', actor, at };
+  const line = {
+    orderNo,
+    refundNo: null,
+    sequence,
+    fromState: null,
+    toState,
+    cause: 'place',
+    actor,
+    requestId: requestId(),
+    at,
+  };
   const row: NewMove = { ...line, rule: 'O1', outcome: null };
   if (!(await tx.orders.insertIfNew(draft, { table: 'moves', row }))) return false;
   const otherwise = await hold();
   if (otherwise) await tx.orders.update({ orderNo }, otherwise);
   Object.assign(draft, otherwise);
+  noteOrder(draft);
   return true;
 }
 
@@ -85,11 +102,17 @@ async function writeRows(ports: Ports, tx: Tx, before: Rows, change: Change, via
     cause: via.cause,
     outcome: change.outcome ? jsonable(change.outcome) : null,
     actor: via.actor,
+    requestId: requestId(),
     at: ports.now(),
   };
   // Every rule counts the order's sequence on, so there is always something to write beside it.
   await tx.orders.update({ orderNo: order.orderNo }, { ...patch, sequence }, { table: 'moves', row });
   return after;
+}
+
+/** Of the request that asks; jobs have none. */
+function requestId(): string | null {
+  return currentWork().requestId ?? null;
 }
 
 /** A line of the history; the database numbers it. */
@@ -132,11 +155,12 @@ export async function noteEffects(tx: Tx, order: OrderRow, effectsDue: boolean):
 
 async function openRefund(ports: Ports, tx: Tx, order: OrderRow, opened: OpenedRefund): Promise<Rows> {
   const { rule, sums } = opened;
-  const refund = { ...opened.row, lane: laneOf(order) };
+  const refund = { ...opened.row, lane: laneOf(order), traceParent: traceParent() };
   if (!isListed(REFUND_MOVES, rule, null, refund.state)) throw new ImpossibleMove(rule, null, refund.state);
   // Only a merchantRefundNo that another order took in this very moment is in the way.
   if (!(await tx.refunds.insertIfNew(refund)))
     throw new MerchantNumberUsed('merchantRefundNo', refund.merchantRefundNo ?? refund.refundNo);
+  noteWork({ refundNo: refund.refundNo });
   const patch = { ...sums, sequence: order.sequence + 1 };
   await tx.orders.update({ orderNo: order.orderNo }, patch);
   await tx.moves.insert({
@@ -149,6 +173,7 @@ async function openRefund(ports: Ports, tx: Tx, order: OrderRow, opened: OpenedR
     cause: opened.cause,
     outcome: null,
     actor: refund.actor,
+    requestId: requestId(),
     at: ports.now(),
   });
   const after = await writeBeside(ports, tx, { order: { ...order, ...patch }, refund }, opened);

@@ -7,6 +7,7 @@ import type { Channel, OrderRef, Outcome, PlaceOrder, RefundOrder, RefundRef } f
 import { inChannelCall, numberAtChannel } from './numbers.ts';
 import type { Ports } from './ports.ts';
 import { OutcomeNotKept } from './refusals.ts';
+import { withinWork } from '../work.ts';
 
 /** Outcomes about which a person may have to talk to the channel. */
 const NO_SUCCESS: ReadonlySet<string> = new Set(['unknown', 'declined', 'refused', 'failed', 'abnormal']);
@@ -33,12 +34,13 @@ async function askSafely<Said extends { kind: string }>(
   call: (channel: Channel) => Promise<Said>,
   known?: Channel,
 ): Promise<Said | Extract<Outcome, { kind: 'unknown' }>> {
+  const { payWay, orderNo } = order;
   try {
     const channel = known ?? (await ports.channels.forOrder(order));
-    const { said, supportId } = await inChannelCall(() => call(channel));
+    const { said, supportId } = await withinWork({ payWay, orderNo }, () => inChannelCall(() => call(channel)));
     return supportId !== null && NO_SUCCESS.has(said.kind) ? { ...said, supportId } : said;
   } catch (error) {
-    ports.log('error', 'a channel call failed unexpectedly', { about: order.orderNo, error });
+    ports.log('error', 'a channel call failed unexpectedly', { orderNo, error });
     return { kind: 'unknown', cause: 'misconfigured', detail: error instanceof Error ? error.message : String(error) };
   }
 }

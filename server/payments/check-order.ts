@@ -1,4 +1,5 @@
 import type { OrderRow } from '../db/entities/orders.ts';
+import type { Via } from './apply.ts';
 import { ask, orderRef } from './ask.ts';
 import { capturePayment } from './capture.ts';
 import { intendClose, pursueClose } from './close.ts';
@@ -6,32 +7,36 @@ import { nextStep } from './core/plan.ts';
 import type { Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
 import { settle } from './settle.ts';
+import { inSpan } from '../tracing.ts';
 
 const CHECK = { cause: 'check', actor: 'service' };
 const EXPIRY = { cause: 'expiry', actor: 'service' };
 const LATE = { cause: 'late-check', actor: 'service' };
 
-/** Does for one order whatever is due: asks, expires, closes, captures, looks for late money. Jobs never place. */
+/** Does for one order whatever is due: asks, expires, closes, captures, looks for late money. Jobs never place. `via`: somebody else than a job looks. */
 export function checkOrder(ports: Ports) {
   const refresh = refreshOrder(ports);
   const capture = capturePayment(ports);
   const pursue = pursueClose(ports);
 
-  return async (orderNo: string): Promise<void> => {
+  return async (orderNo: string, via: Via = CHECK): Promise<void> => {
     const order = await ports.store.read((tx) => tx.orders.find({ orderNo }));
-    if (!order) return;
+    if (order) await inSpan('check order', { parent: order.traceParent }, () => check(order, via));
+  };
+
+  async function check(order: OrderRow, via: Via): Promise<void> {
     if (order.state === 'closing') return close(order);
     const step = nextStep(order, ports.now());
     if (step === 'rest') return rest(order);
     if (step === 'look_for_late_money') return lookForLateMoney(order);
-    const { order: seen, said } = await refresh(order, CHECK);
-    await follow(seen, nextStep(seen, ports.now(), said));
-  };
+    const { order: seen, said } = await refresh(order, via);
+    await follow(seen, nextStep(seen, ports.now(), said), via);
+  }
 
   /** What the channel's answer makes due at once; the order was open when it was asked. */
-  async function follow(order: OrderRow, step: ReturnType<typeof nextStep>): Promise<void> {
+  async function follow(order: OrderRow, step: ReturnType<typeof nextStep>, via: Via): Promise<void> {
     if (order.state === 'closing') return;
-    if (step === 'capture' || step === 'settle_capture') await capture(order.orderNo, CHECK);
+    if (step === 'capture' || step === 'settle_capture') await capture(order.orderNo, via);
     if (step !== 'expire') return;
     const closing = await intendClose(ports, order.orderNo, 'expired', EXPIRY, { owner: 'any' });
     if (closing.state === 'closing') await close(closing);

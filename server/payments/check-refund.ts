@@ -6,6 +6,7 @@ import { type NextRefundStep, nextRefundStep } from './core/plan.ts';
 import type { Ports } from './ports.ts';
 import { sendRefund } from './refund.ts';
 import { settleRefund } from './settle.ts';
+import { inSpan } from '../tracing.ts';
 
 const CHECK = { cause: 'refund-check', actor: 'service' };
 
@@ -18,12 +19,16 @@ export function checkRefund(ports: Ports) {
 
   return async (refundNo: string, via: Via = CHECK): Promise<void> => {
     const refund = await ports.store.read((tx) => tx.refunds.find({ refundNo }));
-    if (!refund) return;
+    if (refund) await inSpan('check refund', { parent: refund.traceParent }, () => check(refund, via));
+  };
+
+  async function check(refund: RefundRow, via: Via): Promise<void> {
+    const { refundNo } = refund;
     const step = nextRefundStep(refund, ports.now());
     if (step === 'rest') await settleRefund(ports, refundNo, { wish: 'rest' }, via);
     else if (step === 'send') await send(refundNo, via);
     else if (step !== 'await_slot') await question(refund, via, step);
-  };
+  }
 
   async function question(refund: RefundRow, via: Via, step: NextRefundStep): Promise<void> {
     const { refundNo, orderNo, attempt } = refund;

@@ -32,7 +32,7 @@ export function confirmNotice(ports: Ports): ConfirmNotice {
     if (said.kind === 'paid' && isSame(said, outcome)) return true;
     await remember(ports, order.orderNo, said);
     ports.log('warn', 'a notification of a payment was not confirmed by the channel', {
-      about: order.orderNo,
+      orderNo: order.orderNo,
       said: said.kind,
       certId: notice.verifiedBy?.certId,
     });

@@ -8,6 +8,7 @@ import { readAmount } from './money.ts';
 import { newNumber } from './numbers.ts';
 import type { Payee, PayRequest, PlaceOptions } from './pay-request.ts';
 import type { ActiveChannel } from './ports.ts';
+import { traceParent } from '../tracing.ts';
 
 /** The order that a request means, as it would be inserted; refuses what its channel cannot do (400). */
 export function draftOrder(
@@ -88,6 +89,7 @@ export function draftOrder(
     reverseDoubtAt: null,
     settlement: null,
     limited: payee.limits !== null,
+    traceParent: traceParent(),
     checks: 0,
     nextCheckAt: null,
     leasedUntil: null,

@@ -28,7 +28,9 @@ import { refreshOrder } from './query.ts';
 import { findByNumber, findKnown, refundNumberIn, refundQuestions } from './refund-questions.ts';
 import { settleLocked, settleRefundLocked } from './settle.ts';
 import { listUnmatched } from './unmatched-notice.ts';
-import { speaksFor, type Arrived } from './whose-notice.ts';
+import { speaksFor } from './whose-notice.ts';
+import { inSpan, type SpanAbout } from '../tracing.ts';
+import { noteOrder } from '../work.ts';
 
 /** What became of a delivery; `ack` is what the channel hears. */
 export interface NoticeResult {
@@ -97,23 +99,28 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     const read = await readWithAny({ project, payWay }, candidates, { headers, rawBody, budget: budgetOf(address) });
     if (!read) return refuse(candidates[0], payWay, project);
     if ('undecided' in read) return answer(read.undecided, payWay, 'undecided');
-    const { notice, from } = read;
+    const { notice, from, about } = read;
     if (notice.disputeId !== undefined) {
       const result = await hearOfDispute({ project, payWay }, [from, ...candidates], notice.disputeId, notice);
       ports.count('notice', { payWay, result });
       return { ack: from.channel.ackNotice(VERDICTS[result]), result };
     }
+    const done = await inSpan('notice', spanOf(payWay, about), () => take(project, payWay, from, notice));
+    const { result } = done;
+    const answered = answer(from, payWay, result);
+    remember(payWay, { ...notice, orderNo: done.order?.orderNo ?? notice.orderNo }, rawBody, answered.ack, result);
+    return answered;
+  };
+
+  async function take(project: string, payWay: PayWay, from: NoticeChannel, notice: Notice): Promise<Settled> {
     const isConfirmed = await confirm({ project, payWay, from, notice });
     const done: Settled = isConfirmed
       ? await ports.store.transaction((tx) => settleNotice(tx, project, payWay, from, notice))
       : { result: 'unconfirmed' };
     ports.checkpoint('notice.settled');
     await follow(done, notice);
-    const { result } = done;
-    const answered = answer(from, payWay, result);
-    remember(payWay, { ...notice, orderNo: done.order?.orderNo ?? notice.orderNo }, rawBody, answered.ack, result);
-    return answered;
-  };
+    return done;
+  }
 
   function answer(from: NoticeChannel, payWay: PayWay, result: NoticeResult['result']): NoticeResult {
     ports.count('notice', { payWay, result });
@@ -164,13 +171,13 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     try {
       await askQuestion(question);
     } catch (error) {
-      ports.log('error', 'a refund could not be asked about yet', { about: orderNo, error });
+      ports.log('error', 'a refund could not be asked about yet', { orderNo, error });
     }
   }
 
   /** About paid money the channel says whether there are refunds that nobody explained. */
   async function askAboutOrder(order: OrderRow): Promise<void> {
-    if (order.paid === 0n) return check(order.orderNo);
+    if (order.paid === 0n) return check(order.orderNo, { cause: 'check', actor: `channel:${order.payWay}` });
     await refresh(order, { cause: 'notice', actor: `channel:${order.payWay}` });
   }
 
@@ -186,6 +193,7 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     const found = await findByNotice(tx, payWay, notice);
     const order = found === undefined ? undefined : await tx.orders.lock({ orderNo: found });
     if (!order) return strange(tx, { project, payWay }, notice);
+    noteOrder(order);
     if (!speaksFor({ project, payWay, from, notice }, order)) {
       // The account's own messages go to the address of every project that uses it.
       const isElsewhere = notice.isShared && order.account === notice.account && order.project !== project;
@@ -273,15 +281,17 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     to: { project: string; payWay: PayWay },
     candidates: NoticeChannel[],
     sent: { headers: Record<string, string | undefined>; rawBody: Buffer; budget: FetchBudget },
-  ): Promise<{ notice: Notice; from: NoticeChannel } | { undecided: NoticeChannel } | undefined> {
+  ): Promise<Read | { undecided: NoticeChannel } | undefined> {
     const { headers, rawBody, budget } = sent;
     const reasons = [];
-    let first: { notice: Notice; from: NoticeChannel } | undefined;
+    let first: Read | undefined;
     let undecided: NoticeChannel | undefined;
     for (const from of candidates) {
       try {
-        const read = { notice: await from.channel.readNotice(headers, rawBody, budget), from };
-        if (await isPinned({ ...to, ...read })) return read;
+        const notice = await from.channel.readNotice(headers, rawBody, budget);
+        const about = await ports.store.read((tx) => findAbout(tx, to.payWay, notice));
+        const read = { notice, from, about };
+        if (about && speaksFor({ ...to, from, notice }, about.order)) return read;
         first ??= read;
       } catch (error) {
         if (error instanceof NoticeUndecided) undecided ??= from;
@@ -293,14 +303,32 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     if (!first) for (const why of reasons) ports.count('notice_refused', { payWay: to.payWay, why });
     return first;
   }
+}
 
-  async function isPinned(arrived: Arrived): Promise<boolean> {
-    return ports.store.read(async (tx) => {
-      const orderNo = await findByNotice(tx, arrived.payWay, arrived.notice);
-      const order = orderNo && (await tx.orders.find({ orderNo }));
-      return order ? speaksFor(arrived, order) : false;
-    });
-  }
+/** A genuine notice, who read it, and the rows that it is about, as they were then. */
+interface Read {
+  notice: Notice;
+  from: NoticeChannel;
+  about: About | undefined;
+}
+
+interface About {
+  order: OrderRow;
+  refund?: RefundRow | undefined;
+}
+
+async function findAbout(tx: ReadTx, payWay: PayWay, notice: Notice): Promise<About | undefined> {
+  const orderNo = await findByNotice(tx, payWay, notice);
+  const order = orderNo && (await tx.orders.find({ orderNo }));
+  if (!order) return undefined;
+  return { order, refund: notice.refundNo === null ? undefined : await findByNumber(tx, notice.refundNo) };
+}
+
+/** In the trace of whoever asked for the refund, or else for the payment. */
+function spanOf(payWay: PayWay, about: About | undefined): SpanAbout {
+  const { order, refund } = about ?? {};
+  const attributes = { 'pay.pay_way': payWay, 'pay.order_no': order?.orderNo, 'pay.refund_no': refund?.refundNo };
+  return { parent: refund?.traceParent ?? order?.traceParent ?? null, attributes };
 }
 
 /** What a refund is called when its channel is asked about it. */

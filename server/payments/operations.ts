@@ -63,7 +63,7 @@ export function paymentOperations(ports: Ports) {
     refund: async (asker: Asker, request: RefundRequest, claim?: KeyClaim) =>
       placed(await refund(asker, request, { claim })),
     /** The payer comes back from the channel, to the order as it was then. */
-    capture: (order: OrderRow, cause: string) => capture(order.orderNo, { cause, actor: 'service' }, order),
+    capture: (order: OrderRow, cause: string) => capture(order.orderNo, { cause, actor: 'payer' }, order),
     /** Somebody knows that the payer has agreed (PayPal's buttons in a shop): the money is taken, if there is any to take. */
     async captureNow(asker: Asker, orderNo: string): Promise<OrderView> {
       const via = { cause: 'capture', actor: asker.actor };

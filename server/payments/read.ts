@@ -14,6 +14,7 @@ import {
 import { type Around, orderShown } from '../db/queries/order-shown.ts';
 import type { ReadTx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
+import { noteOrder, noteWork } from '../work.ts';
 import type { Asker, Owner, Ports } from './ports.ts';
 import {
   type DisputeView,
@@ -137,6 +138,7 @@ function nextOf<Row extends { createdAt: Date }>(
 export async function findShown(tx: ReadTx, orderNo: string, owner: Owner) {
   const shown = await orderShown(tx, { orderNo, ...(owner === 'any' ? {} : owner) });
   if (!shown) throw new NotFound('order');
+  noteOrder(shown.order);
   return shown;
 }
 
@@ -144,6 +146,7 @@ export async function findShown(tx: ReadTx, orderNo: string, owner: Owner) {
 export async function findOrder(tx: ReadTx, orderNo: string, owner: Owner): Promise<OrderRow> {
   const order = await tx.orders.find({ orderNo, ...(owner === 'any' ? {} : owner) });
   if (!order) throw new NotFound('order');
+  noteOrder(order);
   return order;
 }
 
@@ -151,5 +154,6 @@ export async function findOrder(tx: ReadTx, orderNo: string, owner: Owner): Prom
 export async function findRefund(tx: ReadTx, refundNo: string, owner: Owner): Promise<RefundRow> {
   const refund = await tx.refunds.find({ refundNo, ...(owner === 'any' ? {} : owner) });
   if (!refund) throw new NotFound('refund');
+  noteWork({ refundNo });
   return refund;
 }

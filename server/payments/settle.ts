@@ -14,6 +14,7 @@ import { numberAtChannel } from './numbers.ts';
 import { openQuestion } from './open-question.ts';
 import type { Owner, Ports } from './ports.ts';
 import { refusalFor } from './refusals.ts';
+import { noteOrder, noteWork } from '../work.ts';
 
 /** A refund and its order, both locked. */
 export interface Pair {
@@ -25,6 +26,7 @@ export interface Pair {
 export async function lockOrder(tx: Tx, orderNo: string, owner: Owner): Promise<OrderRow> {
   const order = await tx.orders.lock({ orderNo, ...(owner === 'any' ? {} : owner) });
   if (!order) throw new NotFound('order');
+  noteOrder(order);
   return order;
 }
 
@@ -34,6 +36,8 @@ export async function lockPair(tx: Tx, refundNo: string): Promise<Pair> {
   const order = found && (await tx.orders.lock({ orderNo: found.orderNo }));
   const refund = order && (await tx.refunds.lock({ refundNo }));
   if (!order || !refund) throw new NotFound('refund');
+  noteOrder(order);
+  noteWork({ refundNo });
   return { order, refund };
 }
 

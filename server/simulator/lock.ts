@@ -5,6 +5,7 @@ import { lockFolder, nameHolder } from '../folder-lock.ts';
 /** Takes a folder for this process; the returned function gives it back. Throws when a living process has it. */
 export function takeSimulatorFolder(dir: string): () => void {
   return lockFolder(dir, {
+    key: 'Simulator.Dir',
     formerly: join(dir, 'lock'),
     refuse: (holder) =>
       new LocalError(

@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import Koa, { type Context, type Next } from 'koa';
+import { makeFolder } from '../folder-lock.ts';
 import { readBody } from './body.ts';
 import { consoleRoutes } from './console.ts';
 import { controlRoutes } from './control.ts';
@@ -34,7 +34,7 @@ export interface RunningSimulator {
 /** Starts the simulator and resolves when it listens. Rejects when the address is taken or the folder cannot be used. */
 export async function startSimulator(options: SimulatorOptions): Promise<RunningSimulator> {
   const { dir, listen, log = () => undefined, timeFactor = 1, clockOffset, halves = HALVES } = options;
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  makeFolder(dir, 'Simulator.Dir');
   const core = await openCore({ dir, halves, timeFactor, clockOffset, log });
   const server = createServer(createApp(core).callback());
   // As long as channels keep them: whoever asks now and then shall not meet a connection that is just being closed.

@@ -1,12 +1,13 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { AggregatorRegistry } from 'prom-client';
 import type { Logger } from 'pino';
 import type { Config, LoadedConfig } from '../../config/config.ts';
 import { createLogger } from '../http/logger.ts';
+import { listenAs } from '../http/listen-fault.ts';
 import { listenForMetrics } from '../http/metrics.ts';
-import type { ToldError, WorkerWord } from './life.ts';
+import { gatherFigures } from './figures.ts';
+import type { FirstWord, ReadyFacts, ToldError, WorkerWord } from './life.ts';
 
 /** What a supervisor needs. */
 export interface SupervisorParts {
@@ -14,6 +15,8 @@ export interface SupervisorParts {
   load: () => LoadedConfig;
   /** Of this process, when the service brings its own. */
   simulatorUrl?: string | undefined;
+  /** Tells people that all are ready, in the place of a line of the log. */
+  tell?: ((facts: ReadyFacts) => void) | undefined;
 }
 
 /** Seconds before a worker that died is replaced: the first at once, since it may have been killed. */
@@ -27,7 +30,7 @@ const PATIENCE_MS = 20_000;
  * Starts the workers, replaces those that die, and on SIGHUP all of them, one after the other; serves nothing itself but the metrics
  * of all. Comes back when SIGTERM or SIGINT has ended every worker; throws what keeps the first one from starting.
  */
-export async function supervise(config: Config, { load, simulatorUrl }: SupervisorParts): Promise<void> {
+export async function supervise(config: Config, { load, simulatorUrl, tell }: SupervisorParts): Promise<void> {
   // Each worker accepts by itself. Were the supervisor to hand connections on, one that is on its way to a worker that dies would be
   // neither served nor closed (Node keeps it until the worker answers).
   cluster.schedulingPolicy = cluster.SCHED_NONE;
@@ -40,16 +43,18 @@ export async function supervise(config: Config, { load, simulatorUrl }: Supervis
   let wanted = config.server.workers;
   /** Those that serve; who leaves is no more among them. */
   const serving = new Set<Worker>();
-  const figures = new AggregatorRegistry();
+  const figures = gatherFigures();
+  const { listen: where } = config.metrics;
+  const metrics = await listenAs('Metrics.Listen', where, () => listenForMetrics(figures, where));
   // The first one brings the schema up to date and tells what is wrong; the others find everything there.
-  await begin();
-  const metrics = await listenForMetrics(
-    { contentType: figures.contentType, metrics: () => figures.clusterMetrics() },
-    config.metrics.listen,
-  );
-  let replacing = fillUp().then(() =>
-    logger.info({ workers: serving.size, pid: process.pid }, 'all workers are ready'),
-  );
+  const { facts } = await begin().catch(async (error: unknown) => {
+    await metrics.close();
+    throw error;
+  });
+  let replacing = fillUp().then(() => {
+    if (tell) tell({ ...facts, workers: serving.size, pid: process.pid });
+    else logger.info({ workers: serving.size, pid: process.pid }, 'all workers are ready');
+  });
   process.on('SIGHUP', () => void (replacing = replacing.then(replaceAll)));
   try {
     await stop;
@@ -60,20 +65,21 @@ export async function supervise(config: Config, { load, simulatorUrl }: Supervis
     await metrics.close();
   }
 
-  /** Starts one worker; resolves when it serves, throws what it says when it cannot. */
-  async function begin(): Promise<Worker> {
+  /** Starts one worker; resolves with what it says when it serves, throws what it says when it cannot. */
+  async function begin(): Promise<Extract<FirstWord, { pay: 'ready' }>> {
     const worker = cluster.fork(env);
     const startedAt = performance.now();
     const word = await firstWord(worker);
     if (word.pay === 'failed') throw rebuilt(word.error);
     serving.add(worker);
+    figures.watch(worker);
     worker.once('exit', (code, signal) => {
       if (!serving.delete(worker) || stopping) return;
       deaths = performance.now() - startedAt > SOUND_MS ? 1 : deaths + 1;
       logger.error({ worker: worker.id, pid: worker.process.pid, code, signal }, 'a worker died');
       void fillUp();
     });
-    return worker;
+    return word;
   }
 
   /** Until as many serve as are wanted. */
@@ -138,13 +144,13 @@ function endingMs({ drainSeconds, shutdownSeconds }: Config['server']): number {
   return (drainSeconds + 2 * shutdownSeconds) * 1000 + PATIENCE_MS;
 }
 
-async function firstWord(worker: Worker): Promise<WorkerWord> {
-  const word = new Promise<WorkerWord>((resolve) => {
-    worker.on('message', (said: Partial<WorkerWord>) => {
-      if (said.pay !== undefined) resolve(said as WorkerWord);
+async function firstWord(worker: Worker): Promise<FirstWord> {
+  const word = new Promise<FirstWord>((resolve) => {
+    worker.on('message', (said: WorkerWord) => {
+      if (said.pay === 'ready' || said.pay === 'failed') resolve(said);
     });
   });
-  const died = once(worker, 'exit').then(([code, signal]): WorkerWord => {
+  const died = once(worker, 'exit').then(([code, signal]): FirstWord => {
     const message = `A worker ended before it was ready (${signal ?? `exit code ${code}`}).`;
     return { pay: 'failed', error: { name: 'Error', message } };
   });

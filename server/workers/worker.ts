@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { once } from 'node:events';
-import { AggregatorRegistry } from 'prom-client';
+import type { Config } from '../../config/config.ts';
+import { logsText } from '../http/logger.ts';
 import type { Ending, Life, SupervisorWord, ToldError, WorkerWord } from './life.ts';
 
 /** Whether a supervisor started this process. */
@@ -9,22 +10,29 @@ export function isWorker(): boolean {
 }
 
 /** Serves as one of several; what keeps it from starting is told by the supervisor, once. */
-export async function work(serve: (life: Life) => Promise<void>): Promise<void> {
+export async function work(config: Config, serve: (life: Life) => Promise<void>): Promise<void> {
   let isReady = false;
+  let tellFigures = async (): Promise<void> => {};
   const life: Life = {
     name: cluster.worker!.id,
     ends: untilToldToEnd(),
     // Both are the supervisor's.
     openSimulator: async () => undefined,
     async openMetrics(registry) {
-      AggregatorRegistry.setRegistries(registry);
-      // Made for its listener: it answers when the supervisor asks for the figures.
-      void new AggregatorRegistry();
+      tellFigures = async () => {
+        const figures = await registry.getMetricsAsJSON();
+        await new Promise<void>((resolve) => tell({ pay: 'figures', figures }, resolve));
+      };
+      process.on('message', ({ pay }: Partial<SupervisorWord>) => {
+        if (pay === 'figures') void tellFigures();
+      });
       return { close: async () => {} };
     },
-    ready() {
+    // The supervisor tells people, once for all.
+    tells: logsText(config) && process.stdout.isTTY === true,
+    ready(facts) {
       isReady = true;
-      tell({ pay: 'ready' });
+      tell({ pay: 'ready', facts });
     },
   };
   try {
@@ -34,6 +42,8 @@ export async function work(serve: (life: Life) => Promise<void>): Promise<void> 
     await new Promise<void>((resolve) => tell({ pay: 'failed', error: told(error) }, resolve));
     process.exit(1);
   }
+  // What it counted last counts.
+  await tellFigures();
   // Node keeps a worker alive for its supervisor.
   if (process.connected) process.disconnect();
 }

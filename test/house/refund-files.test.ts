@@ -11,6 +11,9 @@ const MOST = 41;
 /** Messages are written a moment later, beside whatever comes then; what counts the calls for the live feed only listens. */
 const BESIDE = /^(db\/queries|compose)\/messages\.ts$|^live\/calls\.ts$/;
 
+/** What only looks on, for the log, the figures and the traces: nobody has to open it to follow a refund. */
+const LOOKS_ON = /^(work|tracing|compose\/service-figures|credentials\/watched)\.ts$/;
+
 test('who follows a refund opens few files: what is always read together stands together', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
@@ -40,7 +43,7 @@ test('who follows a refund opens few files: what is always read together stands 
 /** The file and its functions that ran, if any has a name: those that have none are steps of one that has. */
 function namedOf({ url, functions }: Profiler.ScriptCoverage): string[] {
   const file = url.startsWith(SERVER) ? url.slice(SERVER.length) : 'simulator/';
-  if (file.startsWith('simulator/') || BESIDE.test(file)) return [];
+  if (file.startsWith('simulator/') || BESIDE.test(file) || LOOKS_ON.test(file)) return [];
   const names = functions
     .flatMap(({ functionName, ranges }) => (ranges[0]?.count ? [functionName] : []))
     .filter(Boolean);

@@ -1,23 +1,10 @@
 import test, { type ExecutionContext } from 'ava';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
+import { fillDatabase } from '../support/full-database.ts';
 import { startInBetween } from '../support/in-between.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
-import { ownSimulator, request, startService, until, type Answer, type Service } from '../support/service.ts';
-
-/** What PostgreSQL answers to every write from now on, in its own words; the returned function makes room again. */
-async function fill({ app }: Service): Promise<() => Promise<void>> {
-  const run = (sql: string) => app.database.em.fork().execute(sql);
-  await run(`create function no_room() returns trigger language plpgsql as $$ begin
-    raise exception using errcode = '53100', message = 'could not extend file "base/16384/2619": No space left on device';
-  end $$`);
-  await run(`do $$ declare name text; begin
-    for name in select tablename from pg_tables where schemaname = 'public' loop
-      execute format('create trigger no_room before insert or update on %I for each statement execute function no_room()', name);
-    end loop;
-  end $$`);
-  return async () => void (await run('drop function no_room() cascade'));
-}
+import { ownSimulator, request, startService, until, type Answer } from '../support/service.ts';
 
 function assertFull(t: ExecutionContext, what: string, { status, body, headers }: Answer): void {
   t.is(status, 503, `${what}: ${JSON.stringify(body)}`);
@@ -35,7 +22,7 @@ test('a database whose disk is full: writes are 503 database_full, reads go on, 
   t.is((await admin.call('GET', '/api/v1/info')).body.data.databaseFull, false);
   const orders = await service.app.store.read((tx) => tx.orders.count({}));
 
-  const makeRoom = await fill(service);
+  const makeRoom = await fillDatabase(service);
   const pay = { subject: 'Full', amount: 5, payWay: 'alipay' };
   const refund = { orderNo: paid, refundAmount: 1, merchantRefundNo: 'full-1' };
   const writes: [string, () => Promise<Answer>][] = [
@@ -75,7 +62,7 @@ test('a disk that fills up between the channel and our settling: the caller has 
   let armed = false;
   const simulator = await ownSimulator(t);
   const channel = await startInBetween(t, simulator.url, async (_method, path) => {
-    if (armed && !path.startsWith('/sim/')) makeRoom ??= await fill(service);
+    if (armed && !path.startsWith('/sim/')) makeRoom ??= await fillDatabase(service);
     return undefined;
   });
   const service = await startService(t, { simulator: channel });

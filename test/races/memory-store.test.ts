@@ -32,7 +32,7 @@ function someOrder(chance: Chance): OrderRow {
 
 /** Every line of a row has the same number, so the second one is refused. */
 function someMove({ orderNo, state }: OrderRow): Omit<MoveRow, 'id'> {
-  const line = { orderNo, refundNo: null, sequence: 1, fromState: null, toState: state };
+  const line = { orderNo, refundNo: null, sequence: 1, fromState: null, toState: state, requestId: null };
   return { ...line, rule: 'O1', cause: 'place', outcome: { kind: 'pending', n: 1 }, actor: 'a', at: at(3) };
 }
 

@@ -160,11 +160,14 @@ test('what keeps workers from starting is told once, in the words of a service t
       PAY_SIMULATOR_URL: service.simulator.url,
     };
     const { code, stderr } = await (await startWorkers(t, service.databaseUrl, env)).ended;
-    // Node words what it met in two ways.
-    told.push({ code, stderr: stderr.replace(/ \(.*\)/, '') });
+    told.push({ code, stderr });
   }
   t.regex(told[0]!.stderr, /^error: /);
   t.deepEqual(told[1], told[0]);
+  const metrics = { PAY_METRICS_LISTEN: `127.0.0.1:${port}`, PAY_SIMULATOR_URL: service.simulator.url };
+  const blocked = await (await startWorkers(t, service.databaseUrl, metrics)).ended;
+  t.is(blocked.code, 6);
+  t.regex(blocked.stderr, /Metrics\.Listen: .* is already in use/);
   const { code, stderr } = await (await startWorkers(t, `pglite://./data`, { PAY_DEBUG: 'false' })).ended;
   t.is(code, 2);
   t.regex(stderr, /Server\.Workers.*must be 1 or auto with the embedded database/);

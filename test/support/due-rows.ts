@@ -31,6 +31,7 @@ export function fakeRows(due: FakeRow[] = []): FakeRows {
     claims: [],
     beforeAnswer: () => {},
     rows: {
+      waiting: '0',
       oldestLag: 'null',
       dueCount: '0',
       async lanes() {

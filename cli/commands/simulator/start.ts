@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
 import { InvalidArgumentError } from 'commander';
+import { translate } from '../../offline.ts';
 import { examples } from '../../options.ts';
 
 /** The flags of `simulator start`. */
@@ -36,5 +37,9 @@ function address(text: string): { host: string; port: number } {
 export async function run({ terminal, runSimulator }: Context, flags: StartFlags): Promise<void> {
   const start = runSimulator ?? (await import('../../../server/simulator/main.ts')).runSimulator;
   const { listen = { host: '127.0.0.1', port: 8081 }, dir = 'data/simulator' } = flags;
-  await start({ dir: resolve(terminal.cwd, dir), listen }, (line) => void terminal.out.write(`${line}\n`));
+  try {
+    await start({ dir: resolve(terminal.cwd, dir), listen }, (line) => void terminal.out.write(`${line}\n`));
+  } catch (error) {
+    throw translate(error);
+  }
 }

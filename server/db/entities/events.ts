@@ -15,6 +15,8 @@ export const EventEntity = defineEntity({
     dedupe: p.string().length(128),
     payload: json<Record<string, unknown>>(),
     notifyUrl: text().nullable(),
+    /** W3C's `traceparent` of what made it happen; null = it was not traced. */
+    traceParent: p.string().length(55).nullable(),
     createdAt: instant(),
   },
   uniques: [{ properties: ['objectNo', 'type', 'dedupe'] }],

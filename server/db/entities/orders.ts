@@ -90,6 +90,8 @@ export const OrderEntity = defineEntity({
     settlement: json<StoredSettlement>().nullable(),
     /** Counted by the limits of its application. */
     limited: p.boolean().default(false),
+    /** W3C's `traceparent` of the request that placed it; null = it was not traced. */
+    traceParent: p.string().length(55).nullable(),
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
@@ -179,6 +181,8 @@ export const MoveEntity = defineEntity({
     cause: p.string().length(64),
     outcome: json<Record<string, unknown>>().nullable(),
     actor: p.string().length(128),
+    /** Of the request that asked; null = a job. */
+    requestId: p.uuid().nullable(),
     at: instant(),
   },
   uniques: [{ properties: ['orderNo', 'sequence'] }],

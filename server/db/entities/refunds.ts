@@ -41,6 +41,8 @@ export const RefundEntity = defineEntity({
     leasedUntil: instant().nullable(),
     /** The account of its order, by which due work is kept apart; null = written by the release before. */
     lane: lane().nullable(),
+    /** W3C's `traceparent` of the request that asked for it; null = it was not traced. */
+    traceParent: p.string().length(55).nullable(),
     sentAt: instant().nullable(),
     createdAt: instant(),
     finishedAt: instant().nullable(),

@@ -24,6 +24,7 @@ import { AgentPay } from './0024-agent-pay.ts';
 import { AgentBills } from './0025-agent-bills.ts';
 import { MessageTexts } from './0026-message-texts.ts';
 import { DueLanes } from './0027-due-lanes.ts';
+import { Traces } from './0028-traces.ts';
 import { Replicas } from './0029-replicas.ts';
 import { SecondFactors } from './0030-second-factors.ts';
 import { BoundedAdmins } from './0031-bounded-admins.ts';
@@ -57,6 +58,7 @@ export const MIGRATIONS = [
   { name: '0025-agent-bills', class: AgentBills },
   { name: '0026-message-texts', class: MessageTexts },
   { name: '0027-due-lanes', class: DueLanes },
+  { name: '0028-traces', class: Traces },
   { name: '0029-replicas', class: Replicas },
   { name: '0030-second-factors', class: SecondFactors },
   { name: '0031-bounded-admins', class: BoundedAdmins },

@@ -132,16 +132,14 @@ export interface BillFigures {
 
 /** Reads the figures of the accounts that have bills of the last days, so that one that is configured no more is not watched for ever; `simulated`: those at the simulator, too. */
 export async function billFigures(tx: ReadTx, since: string, simulated: boolean): Promise<BillFigures> {
-  const differences = await tx.sql<{ kind: string; n: string }>(
-    `select kind, count(*) as n from bill_differences where state in ('open', 'listed') group by kind order by kind`,
-  );
-  const newest = await tx.sql<{ pay_way: string; account: string; day: string }>(
-    `select pay_way, account, coalesce(max(day) filter (where matched_at is not null), min(day) - 1)::text as day
-       from bills where (mode <> 'simulator' or cast(? as boolean)) group by pay_way, account having max(day) >= cast(? as date) order by pay_way, account`,
+  const [row] = await tx.prepared<{ [Name in keyof BillFigures]: BillFigures[Name] | null }>(
+    `select (select json_agg(json_build_object('kind', kind, 'count', n)) from (
+               select kind, count(*) as n from bill_differences where state in ('open', 'listed') group by kind) d) as differences,
+            (select json_agg(json_build_object('payWay', pay_way, 'account', account, 'day', day) order by pay_way, account) from (
+               select pay_way, account, coalesce(max(day) filter (where matched_at is not null), min(day) - 1)::text as day
+                 from bills where (mode <> 'simulator' or cast($1 as boolean))
+                group by pay_way, account having max(day) >= cast($2 as date)) b) as newest`,
     [simulated, since],
   );
-  return {
-    differences: differences.map(({ kind, n }) => ({ kind, count: Number(n) })),
-    newest: newest.map(({ pay_way, account, day }) => ({ payWay: pay_way, account, day })),
-  };
+  return { differences: row?.differences ?? [], newest: row?.newest ?? [] };
 }

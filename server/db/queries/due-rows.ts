@@ -1,5 +1,6 @@
 import type { ReadTx, Tx } from '../store.ts';
 import { arrayText } from '../table.ts';
+import { MOST_COUNTED } from './figures.ts';
 
 /** A row that is due is somebody's for this long; who is still at it renews it, or another replica takes it. */
 const LEASE_MS = 60_000;
@@ -56,6 +57,8 @@ export interface DueRows {
   readonly oldestLag: string;
   /** The SQL value, with `$1` for now, of how many rows are due, somebody's or not; the oldest are counted, `MOST_DUE` and one more. */
   readonly dueCount: string;
+  /** The SQL value, with `$1` for now, of how many rows are due that nobody has, `MOST_COUNTED` at most. */
+  readonly waiting: string;
 }
 
 /** More due rows of a kind are not counted. */
@@ -89,6 +92,7 @@ export function dueRows(table: DueTable): DueRows {
   return {
     oldestLag: texts.oldestLag,
     dueCount: texts.dueCount,
+    waiting: texts.waiting,
     lanes: async (tx, now) => (await tx.prepared<{ lane: string }>(texts.lanes, [now])).map(({ lane }) => lane),
     async claim(tx, { rooms, ...moment }) {
       const { now, lease } = bounds(moment);
@@ -147,6 +151,7 @@ function statementsOf(due: DueTable) {
                   where ${isDue} order by d.${at} limit 1)`,
     dueCount: `(select count(*)::int from (select ${condition} as counts from ${table} d
                   where ${reached} order by d.${at} limit ${MOST_DUE + 1}) c where c.counts)`,
+    waiting: `(select count(*)::int from (select 1 from ${table} d where ${isDue} limit ${MOST_COUNTED}) n)`,
     // From lane to lane by their index, and in each to the first row that is nobody's: what it costs depends on how many lanes
     // there are, not on how many rows wait in them.
     lanes: `with recursive seen(lane) as (

@@ -41,8 +41,8 @@ export async function appendEvent(
   const sequence = String(taken?.sequence);
   const [written] = await tx.prepared<{ id: string; delivery_id: string | null }>(
     `with told as (
-        insert into events (sequence, id, type, client_id, project, object_no, dedupe, payload, notify_url, created_at)
-        select cast(? as bigint), ?, ?, ?, ?, ?, ?, cast(? as jsonb), ?, cast(? as timestamptz)
+        insert into events (sequence, id, type, client_id, project, object_no, dedupe, payload, notify_url, trace_parent, created_at)
+        select cast(? as bigint), ?, ?, ?, ?, ?, ?, cast(? as jsonb), ?, ?, cast(? as timestamptz)
          where not exists (select 1 from events e where e.object_no = ? and e.type = ? and e.dedupe = ?
                               and e.created_at >= cast(? as timestamptz) - interval '1 day')
         on conflict do nothing returning id),
@@ -58,7 +58,7 @@ export async function appendEvent(
     // In groups of the statement's parts.
     [
       [sequence, event.id, event.type, event.clientId, event.project, event.objectNo, event.dedupe],
-      [JSON.stringify(event.payload), event.notifyUrl, event.createdAt],
+      [JSON.stringify(event.payload), event.notifyUrl, event.traceParent, event.createdAt],
       // A day for clocks of replicas that differ.
       [event.objectNo, event.type, event.dedupe, event.since],
       [event.clientId, event.notifyUrl, event.notifyUrl, event.createdAt, event.createdAt],

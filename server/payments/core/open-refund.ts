@@ -157,6 +157,7 @@ function blankRefund({ orderNo, clientId, project, currency }: OrderRow, refundN
     failureMessage: null,
     channelRefundNo: null,
     paymentNo: null,
+    traceParent: null,
     actor: 'service',
     approval: null,
     attempt: 1,

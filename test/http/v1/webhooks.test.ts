@@ -171,6 +171,7 @@ async function deliverTo(
     urlFault: createUrlRule({ allowedNetworks: allowed, httpsOnly }),
     log: () => {},
     checkpoint: () => {},
+    tried: () => {},
     audit: async () => {},
     sealing: createSealing([{ id: '00000000', key: Buffer.alloc(32, 1) }]),
     send: createSender({ allowedNetworks: allowed, httpsOnly, ...(resolve ? { resolve } : {}) }),

@@ -148,7 +148,7 @@ function portsOf(
     recordEvent: async (tx, event) => {
       const { object: payload, notifyUrl = null, since: _since, ...named } = event;
       const id = `${event.objectNo}:${event.type}:${event.dedupe}`;
-      await tx.events.insertIfNew({ ...named, id, payload, notifyUrl, createdAt: now() });
+      await tx.events.insertIfNew({ ...named, id, payload, notifyUrl, traceParent: null, createdAt: now() });
     },
     audit: async () => {},
     effects: composeEffects(),

@@ -100,7 +100,7 @@ export class Replica {
       channels: channelsOf(world, (channel) => this.#change(channel)),
       recordEvent: async (tx, { object: payload, notifyUrl = null, since: _since, ...named }) => {
         const id = `evt_${hash('sha256', `${named.objectNo}:${named.type}:${named.dedupe}`).slice(0, 24)}`;
-        await tx.events.insertIfNew({ ...named, id, payload, notifyUrl, createdAt: now() });
+        await tx.events.insertIfNew({ ...named, id, payload, notifyUrl, traceParent: null, createdAt: now() });
       },
       audit: async () => {},
       effects: composeEffects(worldEffects(world)),

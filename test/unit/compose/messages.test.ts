@@ -13,6 +13,7 @@ const at = new Date('2030-01-01T00:00:00Z');
 /** The messages over a store that keeps what is written. */
 function stage() {
   const rows: Waiting[] = [];
+  const aheads: [string, number][] = [];
   const tx = {
     prepared: async (_: string, [batch]: [string]) =>
       void rows.push(
@@ -26,8 +27,9 @@ function stage() {
   };
   const store = { autocommit: async (work: (of: typeof tx) => Promise<void>) => work(tx) };
   const config = { channels: { timeoutMs: 5000 }, jobs: { callsPerSecond: 0 } };
-  const base = { config, store, now: () => at, log: () => {}, metrics: createMetrics() } as unknown as Base;
-  return { rows, messages: composeMessages(base) };
+  const figures = { clockAhead: (...ahead: [string, number]) => void aheads.push(ahead) };
+  const base = { config, store, now: () => at, log: () => {}, metrics: createMetrics(), figures } as unknown as Base;
+  return { rows, aheads, messages: composeMessages(base) };
 }
 
 test('a message that was sent is of the channel that it was sent to, whatever its address says', async (t) => {
@@ -59,6 +61,25 @@ test('a message that was sent is of the channel that it was sent to, whatever it
     lastAt: null,
     supportId: null,
   });
+});
+
+test('the time of a channel is that of its answers; one without a date, or with nonsense, says nothing and harms nothing', async (t) => {
+  const { aheads, messages } = stage();
+  const dates = [new Date(Date.now() - 90_000).toUTCString(), undefined, 'soon'];
+  const server = createServer((_req, res) => {
+    const date = dates.shift();
+    res.sendDate = false;
+    res.writeHead(200, date === undefined ? {} : { date }).end('{}');
+  }).listen(0, '127.0.0.1');
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const send = messages.transportTo('wechat');
+  for (const call of ['one', 'two', 'three'])
+    t.is((await send({ method: 'GET', url, headers: {}, about: { call } })).status, 200);
+  t.is(aheads.length, 1);
+  t.is(aheads[0]?.[0], 'wechat');
+  t.true(Math.abs((aheads[0]?.[1] ?? 0) - 90) < 60, 'a slow machine is no clock');
 });
 
 test('a notice is kept without its secrets, and not longer than a column', async (t) => {

@@ -1,11 +1,12 @@
 import test from 'ava';
-import { watched } from '../../../server/credentials/channels.ts';
+import { watched } from '../../../server/credentials/watched.ts';
 import { statusOf } from '../../../server/credentials/status.ts';
 import {
   type BillDesk,
   type CaptureRef,
   type Channel,
   NoticeNotGenuine,
+  type OrderRef,
   type Outcome,
   type PlaceOrder,
   type UnknownCause,
@@ -79,9 +80,37 @@ test('the bills of a channel are its own, and what becomes of them says nothing 
     async *read() {},
   };
   const seen = watched({ ...plain, bills }, (word) => words.push(word)).bills;
-  t.is(seen, bills);
+  t.is(seen?.rate, bills.rate);
+  for await (const part of seen!.read('file', '2030-01-01')) t.fail(part.kind);
   await seen?.fetch('2030-01-01');
   t.deepEqual(words, []);
+});
+
+test('every call is told of with how it ended, those that say nothing about health, too', async (t) => {
+  const calls: string[] = [];
+  const plain = channelThat({ kind: 'declined', code: 'NO', reason: 'no', definite: true });
+  const disputes = {
+    read: async () => ({ kind: 'absent' }) as const,
+    list: () => Promise.reject(new Error('broken')),
+    answer: async () => ({ kind: 'done' }) as const,
+  };
+  const query: Channel['query'] = async () => ({ kind: 'unknown', cause: 'timeout' });
+  const seen = watched(
+    { ...plain, query, disputes },
+    () => {},
+    ({ payWay, call, outcome, seconds }) => void calls.push(`${payWay} ${call} ${outcome} ${seconds >= 0}`),
+  );
+  await seen.place({} as PlaceOrder);
+  await seen.query({} as OrderRef);
+  await seen.disputes?.read('D1');
+  await t.throwsAsync(async () => seen.disputes?.list(new Date()), { message: 'broken' });
+  t.is(seen.disputes?.accept, undefined);
+  t.deepEqual(calls, [
+    'alipay place declined true',
+    'alipay query unknown_timeout true',
+    'alipay dispute_read absent true',
+    'alipay dispute_list thrown true',
+  ]);
 });
 
 test('the newest word decides, for as long as it is worth something', (t) => {

@@ -1,5 +1,6 @@
 import test from 'ava';
-import { DatabaseMissing, openDatabase } from '../../../server/db/orm.ts';
+import { DatabaseMissing } from '../../../server/db/connect-faults.ts';
+import { openDatabase } from '../../../server/db/orm.ts';
 import { testPostgresUrl } from '../../support/postgres.ts';
 
 test('a database that is not there is told, and never made by looking for it', async (t) => {

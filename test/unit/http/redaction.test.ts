@@ -1,5 +1,6 @@
 import test from 'ava';
-import { createLogger, describeError } from '../../../server/http/logger.ts';
+import { describeError } from '../../../server/http/describe-error.ts';
+import { createLogger } from '../../../server/http/logger.ts';
 import { redactMembers, redactText } from '../../../server/http/redaction.ts';
 
 function logged(members: Record<string, unknown>): string {

@@ -42,6 +42,7 @@ const move = (sequence: number, toState: string, refundNo: string | null = null)
   cause: 'pay',
   outcome: null,
   actor: 'service',
+  requestId: null,
   at: at(sequence),
 });
 
@@ -55,6 +56,7 @@ const told = (type: string, objectNo: string): EventRow => ({
   dedupe: 'once',
   payload: {},
   notifyUrl: null,
+  traceParent: null,
   createdAt: at(0),
 });
 

@@ -1,0 +1,45 @@
+import type { Config } from '../../config/config.ts';
+import { VERSION } from '../http/version.ts';
+import { countAdmins } from '../identity/offline.ts';
+import { currentChannels } from '../db/queries/doctor.ts';
+import type { Store } from '../db/store.ts';
+import type { ReadyFacts } from '../workers/life.ts';
+import type { Base } from './base.ts';
+
+/** What a service that has begun to listen says of itself. */
+export async function readyFacts(
+  { schema, store }: Pick<Base, 'schema' | 'store'>,
+  config: Config,
+  { host, port }: { host: string; port: number },
+  simulatorUrl: string | undefined,
+): Promise<ReadyFacts> {
+  const { database, debug, explorer, metrics, server, simulator } = config;
+  return {
+    version: VERSION,
+    address: urlOf({ host, port }),
+    publicUrl: server.publicUrl,
+    explorer: explorer.enabled ? `${server.publicUrl}/swagger/index.html` : null,
+    metrics: `${urlOf(metrics.listen)}/metrics`,
+    simulator: debug ? (simulator.url ?? simulatorUrl ?? null) : null,
+    database: database.kind === 'pglite' ? database.folder : new URL(database.url).host,
+    schema: schema.version,
+    debug,
+    // Only advice hangs on it.
+    lacks: await lackOf(store, debug).catch(() => null),
+    pid: process.pid,
+  };
+}
+
+function urlOf({ host, port }: { host: string; port: number }): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** Without an administrator nobody can set a channel, and without a channel nothing can be paid. */
+async function lackOf(store: Store, debug: boolean): Promise<ReadyFacts['lacks']> {
+  if ((await countAdmins(store)) === 0) return 'administrator';
+  const channels = await store.read(currentChannels);
+  const usable = channels.filter(
+    ({ mode, enabled, missing }) => enabled && missing.length === 0 && (debug || mode !== 'simulator'),
+  );
+  return usable.length === 0 ? 'channel' : null;
+}

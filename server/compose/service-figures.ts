@@ -1,0 +1,82 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Logger } from 'pino';
+import type { Called } from '../credentials/watched.ts';
+import { VERSION } from '../http/version.ts';
+import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
+import { type Learned, LEARNED_BY } from '../payments/learned.ts';
+
+/** The channel was silent, or out of reach. */
+const NO_ANSWER = /^unknown_(timeout|network)$/;
+
+/** Figures that parts of the service count as they work; of each process its own. */
+export interface ServiceFigures {
+  /** Logs it, too. */
+  channelCalled: Called;
+  orderPaid(paid: Learned): void;
+  webhookTried(result: 'delivered' | 'refused' | 'unanswered'): void;
+  /** How far this machine's clock is ahead of another one's. */
+  clockAhead(against: PayWay | 'database', seconds: number): void;
+  /** Looks at the database's clock whenever somebody asks how far ahead it is. */
+  readClocks(read: () => Promise<void>): void;
+}
+
+/** Adds them to a registry. */
+export function createServiceFigures(registry: Registry, schema: string | null, logger: Logger): ServiceFigures {
+  const registers = [registry];
+  const calls = new Counter({
+    name: 'channel_calls_total',
+    help: 'Calls of channels by what the channel said; unknown_… means that it said nothing that can be used, and why.',
+    labelNames: ['payWay', 'call', 'outcome'],
+    registers,
+  });
+  const durations = new Histogram({
+    name: 'channel_call_duration_seconds',
+    help: 'How long calls of channels took, all requests of a call together.',
+    labelNames: ['payWay', 'call'],
+    buckets: [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 6, 10, 20],
+    registers,
+  });
+  const paid = new Counter({
+    name: 'orders_paid_total',
+    help: 'Orders that were paid, once each, by what told of the payment first: a notification, a question to the channel (poll, of codes read in a shop code), the payer who came back, a bill, or a person.',
+    labelNames: ['payWay', 'by'],
+    registers,
+  });
+  const tries = new Counter({
+    name: 'webhook_attempts_total',
+    help: 'Attempts to deliver webhooks: taken with a 2xx (delivered), answered otherwise (refused), or without a complete answer (unanswered).',
+    labelNames: ['result'],
+    registers,
+  });
+  let readClocks = async (): Promise<void> => {};
+  const skew = new Gauge({
+    name: 'clock_skew_seconds',
+    help: "By how much this machine's clock is ahead of that of the database or, by the Date of its answers, of a channel.",
+    aggregator: 'max',
+    labelNames: ['against'],
+    registers,
+    collect: () => readClocks(),
+  });
+  new Gauge({
+    name: 'build_info',
+    help: '1, with the version of the service, of Node.js and of the database schema.',
+    aggregator: 'max',
+    labelNames: ['version', 'node', 'schema'],
+    registers,
+  }).set({ version: VERSION, node: process.versions.node, schema: schema ?? '' }, 1);
+  // An increase is only seen from a number that was there before.
+  for (const payWay of PAY_WAYS) for (const by of LEARNED_BY) paid.inc({ payWay, by }, 0);
+  for (const result of ['delivered', 'refused', 'unanswered'] as const) tries.inc({ result }, 0);
+  return {
+    channelCalled({ payWay, call, outcome, seconds }) {
+      calls.inc({ payWay, call, outcome });
+      durations.observe({ payWay, call }, seconds);
+      const level = NO_ANSWER.test(outcome) ? 'warn' : 'debug';
+      logger[level]({ payWay, call, outcome, ms: Math.round(seconds * 1000) }, 'channel call');
+    },
+    orderPaid: ({ payWay, by }) => paid.inc({ payWay, by }),
+    webhookTried: (result) => tries.inc({ result }),
+    readClocks: (read) => void (readClocks = read),
+    clockAhead: (against, seconds) => skew.set({ against }, seconds),
+  };
+}

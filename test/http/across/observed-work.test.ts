@@ -1,0 +1,100 @@
+import test from 'ava';
+import { createLogger } from '../../../server/http/logger.ts';
+import { type Merchant, type Service, startService, until } from '../../support/service.ts';
+import { firstAdmin } from '../../support/admin.ts';
+import type { Call } from '../../support/file-service.ts';
+import { placeOrder } from '../../support/orders.ts';
+
+interface Line extends Record<string, unknown> {
+  msg: string;
+}
+
+const lines: Line[] = [];
+const ends: (() => unknown)[] = [];
+const write = (line: string) => void lines.push(JSON.parse(line) as Line);
+const service: Service = await startService(
+  { teardown: (end) => void ends.push(end) },
+  { timeoutMs: 400, logger: createLogger({ log: { level: 'debug' } }, { write }) },
+);
+const { call: admin }: { call: Call } = await firstAdmin(service);
+const shop: Merchant = await service.merchant();
+test.after.always('the service is stopped', async () => {
+  for (const end of ends.toReversed()) await end();
+});
+
+const about = (members: object) =>
+  lines.filter((line) => Object.entries(members).every(([name, value]) => line[name] === value));
+
+test.serial('the lines of a request carry its id, its application, its channel and its order', async (t) => {
+  const body = { subject: 'Tea', amount: 10, payWay: 'wechat' };
+  const answer = await shop.call('POST', '/api/v2/payment/pay', body);
+  const requestId = answer.headers.get('x-request-id');
+  const { orderNo } = answer.body.data;
+  const { clientId } = shop;
+  const same = { requestId, clientId, payWay: 'wechat', orderNo };
+  t.like(about({ msg: 'request', requestId })[0], { ...same, route: '/api/v2/payment/pay', status: 201 });
+  t.like(about({ msg: 'channel call', requestId })[0], { ...same, call: 'place', outcome: 'pending' });
+  const query = await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+  t.like(about({ msg: 'request', requestId: query.headers.get('x-request-id') })[0], { payWay: 'wechat', orderNo });
+
+  const { body: timeline } = await admin('GET', `/api/v1/orders/${orderNo}/timeline`);
+  const moves = timeline.data.filter(({ kind }: { kind: string }) => kind === 'move');
+  t.deepEqual(
+    moves.map(({ detail }: { detail: { toState: string; requestId: string } }) => [detail.toState, detail.requestId]),
+    [
+      ['created', requestId],
+      ['pending', requestId],
+    ],
+    'the history says which request asked',
+  );
+});
+
+test.serial('those of a refund carry its number, too, and so does the request of a person', async (t) => {
+  const orderNo = await placeOrder(shop, { payWay: 'alipay', amount: 0.01 });
+  await until(
+    'paid',
+    async () => (await shop.call('GET', `/api/v2/payment/query/${orderNo}`)).body.data.status === 'paid',
+  );
+  const refund = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 0.01 });
+  const { refundNo } = refund.body.data;
+  t.like(about({ msg: 'request', requestId: refund.headers.get('x-request-id') })[0], { orderNo, refundNo });
+  const seen = await admin('GET', `/api/v1/refunds/${refundNo}`);
+  t.like(about({ msg: 'request', requestId: seen.headers.get('x-request-id') })[0], { orderNo, refundNo });
+  const notice = about({ msg: 'request', route: '/notify/{payWay}/{project}', orderNo });
+  t.true(notice.length > 0, 'a notification is about its order');
+});
+
+test.serial(
+  'those of a job carry what it works, and a channel that is silent is one line without a stack',
+  async (t) => {
+    const orderNo = await placeOrder(shop, { payWay: 'wechat' });
+    await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'timeout', times: 20 });
+    await service.app.store.autocommit((tx) => tx.orders.update({ orderNo }, { nextCheckAt: service.clock.now() }));
+    await service.app.sweep.once();
+    await service.sim('/sim/reset-faults', {});
+    const silent = about({ msg: 'channel call', orderNo, outcome: 'unknown_timeout' });
+    t.like(silent[0], { level: 'warn', job: 'order', payWay: 'wechat', call: 'query', clientId: undefined });
+    t.is(silent[0]?.['requestId'], undefined, 'nobody asked');
+    t.is(silent[0]?.['err'], undefined);
+    const stacks = lines.filter(({ err }) => (err as { stack?: string } | undefined)?.stack !== undefined);
+    t.deepEqual(stacks, []);
+  },
+);
+
+test.serial('work that a request only sets going is not about that request', async (t) => {
+  const { clientId } = shop;
+  await admin('PUT', `/api/v1/api-apps/${clientId}/webhook`, { url: 'https://shop.invalid/hook' });
+  service.app.startJobs();
+  const orderNo = await placeOrder(shop, { payWay: 'alipay', amount: 0.01, merchantOrderNo: 'with-webhook' });
+  await until('an attempt', async () => {
+    const deliveries = await service.app.store.read((tx) => tx.deliveries.list({ clientId }));
+    return deliveries.some(({ attempts }) => attempts > 0);
+  });
+  const worked = lines.filter(({ job }) => job !== undefined);
+  t.true(worked.length > 0);
+  t.deepEqual(
+    worked.filter(({ requestId }) => requestId !== undefined),
+    [],
+    orderNo,
+  );
+});

@@ -1,0 +1,285 @@
+import test, { type ExecutionContext } from 'ava';
+import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:net';
+import { openDatabase } from '../../server/db/orm.ts';
+import { runPayctl } from '../support/cli.ts';
+import { createDatabase } from '../support/database.ts';
+import { fakePostgres, SAYS } from '../support/fake-postgres.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { freePort, listenOnFreePort } from '../support/free-port.ts';
+import { testPostgresUrl } from '../support/postgres.ts';
+import { testEnvironment } from '../support/service.ts';
+
+// Each start that fails leaves its ears for signals behind.
+process.setMaxListeners(0);
+
+/** What keeps the service from starting, and what it says: the words, the code, and the key to change. */
+interface StartFault {
+  name: string;
+  env: (t: ExecutionContext, at: Places) => Promise<Record<string, string>>;
+  code: string;
+  exit: number;
+  says: RegExp;
+  next: RegExp;
+}
+
+/** A database that is there. */
+interface Places {
+  url: string;
+  /** The same as another user; with a password unless it is null. */
+  as(user: string, password: string | null, database?: string): string;
+  /** Makes a role of the test's own; gives its name. */
+  role(t: ExecutionContext, options?: string): Promise<string>;
+}
+
+const SECRET = 'secret-word';
+const database = (url: string) => ({ PAY_DATABASE_URL: url });
+
+/** Holds a port while the test runs. */
+async function taken(t: ExecutionContext): Promise<string> {
+  const holder = createServer();
+  const port = await listenOnFreePort(holder);
+  t.teardown(() => void holder.close());
+  return `127.0.0.1:${port}`;
+}
+
+const FAULTS: readonly StartFault[] = [
+  {
+    name: 'a database that wants a password, and there is none',
+    env: async (_, { as }) => database(as('postgres', null)),
+    code: 'database_refused',
+    exit: 7,
+    says: /refuses the connection: it wants a password, and there is none/,
+    next: /Add the password to Database\.Url/,
+  },
+  {
+    name: 'the same by SCRAM, where the server would wait for a minute',
+    env: async (t) => database(await fakePostgres(t, SAYS.scram)),
+    code: 'database_refused',
+    exit: 7,
+    says: /it wants a password, and there is none/,
+    next: /Add the password to Database\.Url/,
+  },
+  {
+    name: 'a wrong password',
+    env: async (_, { as }) => database(as('postgres', SECRET)),
+    code: 'database_refused',
+    exit: 7,
+    says: /password authentication failed for user "postgres"/,
+    next: /Check user and password in Database\.Url/,
+  },
+  {
+    name: 'a role that may not log in',
+    env: async (t, { as, role }) => database(as(await role(t, 'nologin'), SECRET)),
+    code: 'database_refused',
+    exit: 7,
+    says: /is not permitted to log in/,
+    next: /Database\.Url/,
+  },
+  {
+    name: 'a host that pg_hba.conf rejects',
+    env: async (t) => {
+      const words = 'no pg_hba.conf entry for host "10.0.0.9", user "pay", database "pay", no encryption';
+      return database(await fakePostgres(t, SAYS.error('28000', words)));
+    },
+    code: 'database_refused',
+    exit: 7,
+    says: /no pg_hba\.conf entry for host "10\.0\.0\.9"/,
+    next: /pg_hba\.conf.*Database\.Url/,
+  },
+  {
+    name: 'too many connections',
+    env: async (t, { as, role }) => database(as(await role(t, 'login connection limit 0'), SECRET)),
+    code: 'database_refused',
+    exit: 7,
+    says: /too many connections/,
+    next: /Database\.PoolSize/,
+  },
+  {
+    name: 'a server that is just starting',
+    env: async (t) => database(await fakePostgres(t, SAYS.error('57P03', 'the database system is starting up'))),
+    code: 'database_refused',
+    exit: 7,
+    says: /the database system is starting up/,
+    next: /try again in a moment/,
+  },
+  {
+    name: 'a server without TLS, which is demanded',
+    env: async (_, { url }) => database(`${url}?sslmode=verify-full`),
+    code: 'database_refused',
+    exit: 7,
+    says: /it offers no TLS/,
+    next: /sslmode in Database\.Url/,
+  },
+  {
+    name: 'a database that does not exist',
+    env: async (_, { url }) => database(`${url}_gone`),
+    code: 'database_missing',
+    exit: 7,
+    says: /database ".*_gone" does not exist/,
+    next: /Database\.Url.*createdb/,
+  },
+  {
+    name: 'a port where nobody listens',
+    env: async () => database(`postgres://pay:${SECRET}@127.0.0.1:${await freePort()}/pay`),
+    code: 'database_unavailable',
+    exit: 7,
+    says: /cannot be reached at 127\.0\.0\.1:\d+: nothing listens there/,
+    next: /host and port in Database\.Url/,
+  },
+  {
+    name: 'a host that does not exist',
+    env: async () => database(`postgres://pay:${SECRET}@db.invalid/pay`),
+    code: 'database_unavailable',
+    exit: 7,
+    says: /db\.invalid: the host name cannot be resolved/,
+    next: /Database\.Url/,
+  },
+  {
+    name: 'a server that says nothing',
+    env: async (t) => database(await fakePostgres(t, SAYS.nothing, `pay:${SECRET}`)),
+    code: 'database_unavailable',
+    exit: 7,
+    says: /no answer in time/,
+    next: /Database\.Url/,
+  },
+  {
+    name: 'something else than PostgreSQL',
+    env: async (t) => database(await fakePostgres(t, SAYS.http, `pay:${SECRET}`)),
+    code: 'database_unavailable',
+    exit: 7,
+    says: /does not answer as PostgreSQL does/,
+    next: /Database\.Url/,
+  },
+  {
+    name: 'a role that may not make tables in an empty database',
+    env: async (t, { as, role }) => {
+      const name = `empty_${randomBytes(6).toString('hex')}`;
+      await asAdmin(`create database ${name}`);
+      t.teardown(() => asAdmin(`drop database ${name} with (force)`));
+      return database(as(await role(t, 'login'), SECRET, name));
+    },
+    code: 'database_denied',
+    exit: 7,
+    says: /schema cannot be brought up to date: permission denied/,
+    next: /payctl server migrate.*Database\.Migrate = false/,
+  },
+  {
+    name: 'an embedded folder that is a file',
+    env: async (t) => database(`pglite://${temporaryFolder(t, { database: 'x' })}/database`),
+    code: 'folder_unusable',
+    exit: 7,
+    says: /cannot be made: a file is in its place/,
+    next: /Database\.Url/,
+  },
+  {
+    name: 'an embedded folder below a file',
+    env: async (t) => database(`pglite://${temporaryFolder(t, { file: 'x' })}/file/database`),
+    code: 'folder_unusable',
+    exit: 7,
+    says: /cannot be made: a file is in its place/,
+    next: /Database\.Url/,
+  },
+  {
+    name: "a simulator's folder that is a file",
+    env: async (t) => ({ PAY_DEBUG: 'true', PAY_SIMULATOR_DIR: `${temporaryFolder(t, { dir: 'x' })}/dir` }),
+    code: 'folder_unusable',
+    exit: 7,
+    says: /cannot be made: a file is in its place/,
+    next: /Simulator\.Dir/,
+  },
+  {
+    name: 'a port of the API that is taken',
+    env: async (t) => ({ PAY_SERVER_LISTEN: await taken(t) }),
+    code: 'address_in_use',
+    exit: 6,
+    says: /Server\.Listen: 127\.0\.0\.1:\d+ is already in use/,
+    next: /change Server\.Listen/,
+  },
+  {
+    name: 'a port of the metrics that is taken',
+    env: async (t) => ({ PAY_METRICS_LISTEN: await taken(t) }),
+    code: 'address_in_use',
+    exit: 6,
+    says: /Metrics\.Listen: 127\.0\.0\.1:\d+ is already in use/,
+    next: /change Metrics\.Listen/,
+  },
+  {
+    name: 'a port of the simulator that is taken',
+    env: async (t) => ({ PAY_DEBUG: 'true', PAY_SIMULATOR_LISTEN: await taken(t) }),
+    code: 'address_in_use',
+    exit: 6,
+    says: /Simulator\.Listen: 127\.0\.0\.1:\d+ is already in use/,
+    next: /change Simulator\.Listen/,
+  },
+  {
+    name: 'an address that this machine does not have',
+    env: async () => ({ PAY_METRICS_LISTEN: '203.0.113.9:9464' }),
+    code: 'address_unusable',
+    exit: 7,
+    says: /Metrics\.Listen: 203\.0\.113\.9:9464 is no address of this machine/,
+    next: /change Metrics\.Listen/,
+  },
+  {
+    name: 'a host to listen on that cannot be resolved',
+    env: async () => ({ PAY_METRICS_LISTEN: 'metrics.invalid:9464' }),
+    code: 'address_unusable',
+    exit: 7,
+    says: /the host of metrics\.invalid:9464 cannot be resolved/,
+    next: /change Metrics\.Listen/,
+  },
+  {
+    name: 'a value that is not valid',
+    env: async () => ({ PAY_TELEMETRY_OTLP: 'collector:4318' }),
+    code: 'config_invalid',
+    exit: 2,
+    says: /Telemetry\.Otlp: must be an http:\/\/ or https:\/\/ URL .*\(set in PAY_TELEMETRY_OTLP\)/,
+    next: /^$/,
+  },
+];
+
+async function asAdmin(sql: string): Promise<void> {
+  const admin = await openDatabase({ kind: 'postgres', url: await testPostgresUrl(), poolSize: 1 });
+  await admin.em.execute(sql);
+  await admin.close();
+}
+
+async function places(): Promise<Places & { drop: () => Promise<void> }> {
+  const { url, drop } = await createDatabase({ direct: true });
+  const as: Places['as'] = (user, password, name) => {
+    const own = new URL(url);
+    Object.assign(own, { username: user, password: password ?? '', ...(name && { pathname: `/${name}` }) });
+    return own.href;
+  };
+  async function role(of: ExecutionContext, options = 'login'): Promise<string> {
+    const name = `role_${randomBytes(6).toString('hex')}`;
+    await asAdmin(`create role ${name} ${options} password '${SECRET}'`);
+    of.teardown(() => asAdmin(`drop role ${name}`));
+    return name;
+  }
+  return { url, as, role, drop };
+}
+
+const at = await places();
+test.after.always('the database is dropped', at.drop);
+
+for (const { name, env, code, exit, says, next } of FAULTS)
+  test.serial(`a start says what is wrong, and the key to change: ${name}`, async (t) => {
+    const free = async () => `127.0.0.1:${await freePort()}`;
+    const base = {
+      ...testEnvironment(at.url),
+      PAY_DEBUG: 'false',
+      PAY_SERVER_LISTEN: await free(),
+      PAY_METRICS_LISTEN: await free(),
+      PAY_SIMULATOR_LISTEN: await free(),
+      PAY_LOG_LEVEL: 'silent',
+    };
+    const cwd = temporaryFolder(t);
+    const run = await runPayctl(['server', 'start', '--json'], { cwd, env: { ...base, ...(await env(t, at)) } });
+    const { error } = JSON.parse(run.stderr) as { error: { code: string; message: string; hint: string | null } };
+    t.is(error.code, code, run.stderr);
+    t.regex(error.message, says);
+    t.regex(error.hint ?? '', next);
+    t.is(run.code, exit);
+    t.false(run.stderr.includes(SECRET), 'no password is shown');
+  });

@@ -1,0 +1,67 @@
+import test from 'ava';
+import { Registry } from 'prom-client';
+import { type FigurePorts, figureGroup } from '../../../server/compose/figure-group.ts';
+import type { Store } from '../../../server/db/store.ts';
+
+/** A group of two figures over a database that answers as it is told. */
+function stage(more: Partial<FigurePorts<number>> = {}) {
+  const registry = new Registry();
+  const heard: boolean[] = [];
+  const database = { reads: 0, answer: (): Promise<number> => Promise.resolve(7) };
+  const store = { read: () => ((database.reads += 1), database.answer()) } as unknown as Pick<Store, 'read'>;
+  const group = figureGroup<number>({
+    store,
+    registry,
+    read: async () => 0,
+    heard: (isAnswered) => void heard.push(isAnswered),
+    show(found) {
+      one.set({ kind: 'a' }, found);
+      two.set({ kind: 'a' }, found * 2);
+    },
+    ...more,
+  });
+  const one = group.gauge({ name: 'one', help: 'One.', labelNames: ['kind'] });
+  const two = group.gauge({ name: 'two', help: 'Two.', labelNames: ['kind'] });
+  const lines = async () => (await registry.metrics()).split('\n').filter((line) => /^\w/.test(line));
+  return { database, heard, lines };
+}
+
+test('a group is read once for all its figures, and told again for a while', async (t) => {
+  const { database, heard, lines } = stage();
+  t.deepEqual(await lines(), ['one{kind="a"} 7', 'two{kind="a"} 14']);
+  database.answer = () => Promise.resolve(8);
+  t.deepEqual(await lines(), ['one{kind="a"} 7', 'two{kind="a"} 14']);
+  t.is(database.reads, 1);
+  t.deepEqual(heard, [true]);
+});
+
+test('when its time is over it is read again, by several who ask at once only once', async (t) => {
+  const { database, lines } = stage({ everyMs: 0 });
+  await lines();
+  database.answer = () => Promise.resolve(8);
+  t.deepEqual(await Promise.all([lines(), lines()]), Array(2).fill(['one{kind="a"} 8', 'two{kind="a"} 16']));
+  t.is(database.reads, 2);
+});
+
+test('while the database fails the figures are absent, and read anew as soon as it answers', async (t) => {
+  const { database, heard, lines } = stage({ everyMs: 0 });
+  await lines();
+  database.answer = () => Promise.reject(new Error('gone'));
+  t.deepEqual(await lines(), []);
+  database.answer = () => Promise.resolve(9);
+  t.deepEqual(await lines(), ['one{kind="a"} 9', 'two{kind="a"} 18']);
+  t.deepEqual(heard, [true, false, true]);
+});
+
+test('nobody waits for a database that is silent; what comes late is told to the next', async (t) => {
+  const { database, heard, lines } = stage({ patienceMs: 1 });
+  const late = Promise.withResolvers<number>();
+  database.answer = () => late.promise;
+  t.deepEqual(await lines(), []);
+  t.true(heard.length > 0 && !heard.includes(true));
+  t.deepEqual(await lines(), []);
+  t.is(database.reads, 1, 'it is not asked again while it is silent');
+  late.resolve(5);
+  await late.promise;
+  t.deepEqual(await lines(), ['one{kind="a"} 5', 'two{kind="a"} 10']);
+});

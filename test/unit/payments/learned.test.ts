@@ -1,0 +1,29 @@
+import test from 'ava';
+import { LEARNED_BY, learnedBy } from '../../../server/payments/learned.ts';
+
+const CASES = [
+  ['notice', 'channel:wechat', 'notice'],
+  ['capture', 'channel:paypal', 'notice'],
+  ['check', 'channel:paypal', 'notice'],
+  ['query', 'app:app_1', 'poll'],
+  ['query', 'payer', 'payer'],
+  ['capture', 'payer', 'payer'],
+  ['agent', 'app:app_1', 'payer'],
+  ['capture', 'app:app_1', 'poll'],
+  ['place', 'app:app_1', 'poll'],
+  ['check', 'service', 'poll'],
+  ['capture', 'service', 'poll'],
+  ['close', 'app:app_1', 'poll'],
+  ['sync', 'admin:alice', 'poll'],
+  ['bill', 'service', 'bill'],
+  ['resolve', 'admin:alice', 'person'],
+  ['place', 'app:app_1', 'code', 'code'],
+  ['check', 'service', 'code', 'code'],
+  ['notice', 'channel:alipay', 'notice', 'code'],
+] as const;
+
+test('what told of a payment first follows from why its order moved', (t) => {
+  for (const [cause, actor, by, scene = 'qr'] of CASES)
+    t.is(learnedBy({ cause, actor }, scene), by, `${cause} by ${actor}`);
+  t.deepEqual(new Set(CASES.map(([, , by]) => by)), new Set(LEARNED_BY));
+});
