@@ -95,6 +95,14 @@ for (const [name, values] of Object.entries(refused)) {
   });
 }
 
+test('lists are read elsewhere only where there is an elsewhere: the embedded database has no replicas', (t) => {
+  const readUrl = { PAY_DATABASE_READ_URL: 'postgres://pay:hunter2@standby.example/pay' };
+  t.deepEqual(faultsOf({ PAY_DATABASE_URL: 'pglite://data/pay', ...readUrl }), {
+    'Database.ReadUrl': 'needs PostgreSQL; the embedded database has no replicas',
+  });
+  t.deepEqual(faultsOf({ ...postgres, ...secrets, ...readUrl }), {});
+});
+
 test('in a file a value must have its own type', (t) => {
   for (const value of ['"1"', '1.5', 'true', '[1]', '{ a = 1 }', '2026-01-01', 'nan', '-inf']) {
     const cwd = temporaryFolder(t, { 'a.toml': `[Server]\nTrustedProxies = ${value}` });
