@@ -24,7 +24,14 @@ const TABLE: Record<AdminAuth['admin'], Partial<Record<AdminAuth['reach'], reado
       'POST /api/v1/me/second-factor/remove',
       'POST /api/v1/me/second-factor/start',
     ],
-    service: ['GET /api/v1/admins', 'GET /api/v1/admins/{id}', 'GET /api/v1/audit-log', 'GET /api/v1/books'],
+    service: [
+      'GET /api/v1/admins',
+      'GET /api/v1/admins/{id}',
+      'GET /api/v1/audit-log',
+      'GET /api/v1/audit-log/export',
+      'GET /api/v1/books',
+      'GET /api/v1/live',
+    ],
     filter: [
       'GET /api/v1/api-apps',
       'GET /api/v1/approvals',
@@ -74,6 +81,7 @@ const TABLE: Record<AdminAuth['admin'], Partial<Record<AdminAuth['reach'], reado
       'GET /api/v1/orders/{orderNo}/timeline',
     ],
     dispute: ['GET /api/v1/disputes/{disputeNo}'],
+    exception: ['GET /api/v1/exceptions/{id}'],
     project: ['GET /api/v1/projects/{code}', 'GET /api/v1/projects/{code}/stats'],
     cert: ['POST /api/v1/certs/{id}/download'],
   },
