@@ -9,7 +9,7 @@ const SERVER = new URL('../../server/', import.meta.url).href;
 const MOST = 41;
 
 /** Messages are written a moment later, beside whatever comes then; what counts the calls for the live feed only listens. */
-const BESIDE = /^(db\/queries|compose)\/messages\.ts$|^live\/calls\.ts$/;
+const BESIDE = /^(db\/queries|compose)\/messages\.ts$|^db\/message-texts\.ts$|^live\/calls\.ts$/;
 
 /** What only looks on, for the log, the figures and the traces: nobody has to open it to follow a refund. */
 const LOOKS_ON = /^(work|tracing|compose\/service-figures|credentials\/watched)\.ts$/;
