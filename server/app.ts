@@ -46,6 +46,8 @@ export interface App extends Pick<Base, 'store' | 'database' | 'schema' | 'logge
   messages: MessageLog;
   /** With Debug: hands the simulator's configurations over, so that the first payment finds its channel. */
   prepare(): Promise<void>;
+  /** Tells in the log which channels are down from the start. */
+  tellDown(): Promise<void>;
   startJobs(): void;
   close(): Promise<void>;
 }
@@ -127,6 +129,7 @@ async function assemble(base: Base): Promise<App> {
     findDisputes: payments.findDisputes,
     messages: messages.log,
     prepare,
+    tellDown,
     startJobs: jobs.start,
     close,
   };
@@ -134,6 +137,11 @@ async function assemble(base: Base): Promise<App> {
   async function prepare(): Promise<void> {
     const silent = (error: unknown) => log('warn', 'the simulator did not respond', { error });
     if (config.debug) await credentials.seedSimulator().catch(silent);
+  }
+
+  async function tellDown(): Promise<void> {
+    for (const channel of await credentials.sealedChannels())
+      log('error', 'a channel is down: its secrets do not open', { ...channel, hint: 'Security.MasterKey' });
   }
 
   async function close(): Promise<void> {

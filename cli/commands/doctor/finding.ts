@@ -11,7 +11,7 @@ export function handlerFinding(code: string, fault: string, project: string): Fi
   return failed(
     `skill ${code}`,
     `the handler cannot be called, so payers pay and are refunded: ${why}`,
-    `payctl product update ${code}${inProject(project)} --resource JSON, or payctl product disable ${code}${inProject(project)}`,
+    `payctl product update ${code}${inProject(project)} --resource JSON, or ${fault === 'https_required' ? `payctl product disable ${code}${inProject(project)}` : 'allow its network: Webhook.AllowedNetworks'}`,
   );
 }
 
