@@ -69,7 +69,9 @@ function findNode() {
   }
 }
 
+/** What is for this machine alone, and what travels beside dist/. */
 function isLocal(path) {
+  if (path === join('config', 'deploy')) return true;
   return path.startsWith('config') && path.endsWith('.toml') && !path.endsWith('default.toml');
 }
 

@@ -86,6 +86,21 @@ export interface Examination {
   abnormalRefunds: number;
   /** Orders that should have ended an hour ago. */
   overdueOrders: number;
+  /** Files with secrets that the configuration names, or that belong to it. */
+  secretFiles: string[];
+  diagnosis: Diagnosed;
+}
+
+/** What the service finds wrong with itself, running or not. */
+export interface Diagnosed {
+  production: boolean;
+  /** Server.AdminNetworks is empty. */
+  consoleOpen: boolean;
+  explorer: boolean;
+  /** By how much the clock of the machine is ahead of the database's. */
+  clockAheadSeconds: number;
+  failingWebhooks: { clientId: string; retrying: number; givenUp: number; lastError: string | null }[];
+  silentNotices: { project: string; payWay: string; payments: number }[];
 }
 
 /** Direct access to the service's database, for one process at a time on the embedded one. */

@@ -6,6 +6,7 @@ import { type Base, composeBase, type Overrides } from './compose/base.ts';
 import { composeCatalog } from './compose/catalog.ts';
 import { composeCounters } from './compose/counters.ts';
 import { composeCredentials } from './compose/credentials.ts';
+import { composeDiagnosis } from './compose/diagnosis.ts';
 import { composeEvents } from './compose/events.ts';
 import { composeHttp } from './compose/http.ts';
 import { composeIdentity } from './compose/identity.ts';
@@ -102,7 +103,10 @@ async function assemble(base: Base): Promise<App> {
   await skillpay.seed();
 
   const koa = await composeHttp(base, {
-    groups: [identity, payments, credentials, events, catalog, skillpay].flatMap(({ groups }) => groups),
+    groups: [
+      ...[identity, payments, credentials, events, catalog, skillpay].flatMap(({ groups }) => groups),
+      composeDiagnosis(base, jobs.kinds),
+    ],
     isDraining,
     authenticators: identity.authenticators,
     exposedHeaders: skillpay.exposedHeaders,

@@ -25,3 +25,14 @@ export const limitRow = {
   left: 880,
   resetsAt: '2026-11-21T16:00:00.000Z',
 };
+
+/** What a service in which nothing is wrong says of itself. */
+export const diagnosisRow = {
+  production: false,
+  consoleOpen: true,
+  explorer: true,
+  clockAheadSeconds: 0,
+  due: [],
+  failingWebhooks: [],
+  silentNotices: [],
+};

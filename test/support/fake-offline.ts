@@ -34,6 +34,15 @@ const HEALTHY: Examination = {
   openExceptions: 0,
   abnormalRefunds: 0,
   overdueOrders: 0,
+  secretFiles: [],
+  diagnosis: {
+    production: true,
+    consoleOpen: false,
+    explorer: false,
+    clockAheadSeconds: 0.01,
+    failingWebhooks: [],
+    silentNotices: [],
+  },
 };
 
 /** Makes an empty or a used database. */

@@ -1,4 +1,4 @@
-import { approvalRow, limitRow } from './fake-controls.ts';
+import { approvalRow, diagnosisRow, limitRow } from './fake-controls.ts';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { billSamples } from './fake-bills.ts';
 import { listOf, type Row, type Seen } from './fake-list.ts';
@@ -226,6 +226,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   [/^\/api\/v1\/me\/sessions\//, () => ({ data: {} })],
   [/^\/api\/v1\/me$/, () => ({ data: { id: 'adm_0', username: 'alice', role: 'admin' } })],
   [/^\/api\/v1\/info$/, () => ({ data: { name: 'pay', version: '1.0.0', debug: true, database: 'postgresql' } })],
+  [/^\/api\/v1\/diagnosis$/, () => ({ data: diagnosisRow })],
   [
     /^\/oauth\/token$/,
     () => ({ access_token: 'merchant-token', token_type: 'Bearer', expires_in: 3600, scope: 'payment:write' }),

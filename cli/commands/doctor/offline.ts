@@ -4,6 +4,7 @@ import type { Context } from '../../context.ts';
 import { CliError } from '../../errors.ts';
 import { withOffline, type OfflineFlags } from '../../offline.ts';
 import type { Examination, Offline } from '../../offline-port.ts';
+import { diagnosisFindings } from './diagnosis.ts';
 import {
   attempt,
   certificate,
@@ -14,6 +15,7 @@ import {
   inProject,
   isLoopback,
   lacking,
+  nothingConfigured,
   noticesArrive,
   ok,
   openTo,
@@ -64,12 +66,24 @@ async function examine(offline: Offline): Promise<Finding[]> {
       : ok('administrators', String(administrators)),
     ...seals(facts),
     ...surroundings(facts),
+    ...(await madeFiles(facts)),
     ...facts.channels.flatMap((channel) => channelFinding(channel, facts.debug)),
+    ...nothingConfigured(facts.channels.filter(({ enabled }) => enabled).length),
     ...noticesArrive(facts.publicUrl, realChannels(facts)),
     ...facts.certs.flatMap(({ project, kind: cert, daysLeft }) => certificate(cert, cert, daysLeft, project)),
     ...facts.uncallable.map(({ code, fault, project }) => handlerFinding(code, fault, project)),
     ...waiting(facts),
+    ...diagnosisFindings(facts.diagnosis),
   ];
+}
+
+/** Those that were made are for nobody but the service. */
+async function madeFiles({ secretFiles }: Examination): Promise<Finding[]> {
+  const findings = [];
+  for (const path of secretFiles)
+    if ((await openTo(path, 0o077)) !== 0)
+      findings.push(failed('key files', `${path} is accessible to other users`, `chmod go= ${path}`));
+  return findings;
 }
 
 /** The configuration errors one by one, each with the key that must change; never a value. */
