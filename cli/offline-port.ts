@@ -86,8 +86,6 @@ export interface Examination {
   abnormalRefunds: number;
   /** Orders that should have ended an hour ago. */
   overdueOrders: number;
-  /** Files with secrets that the configuration names, or that belong to it. */
-  secretFiles: string[];
   diagnosis: Diagnosed;
 }
 

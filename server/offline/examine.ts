@@ -24,7 +24,6 @@ export async function examine(config: Config, store: Store, now: Date): Promise<
     sealed: tryKeys(security.masterKeys, await listSealedTexts(tx)),
     uncallable: uncallable(await skillHandlers(tx), config),
     ...(await countWaiting(tx, { now, debug })),
-    secretFiles: secretFiles(config),
     diagnosis: {
       production,
       consoleOpen: server.adminNetworks.length === 0,
@@ -34,13 +33,6 @@ export async function examine(config: Config, store: Store, now: Date): Promise<
       silentNotices: await silentNotices(tx, { now, simulated: debug }),
     },
   }));
-}
-
-/** Those that were made for the embedded database, and the key of this client's certificate. */
-function secretFiles({ database, sources }: Config): string[] {
-  if (database.kind === 'postgres') return new URL(database.url).searchParams.getAll('sslkey');
-  const made = [sources['JWT.SecretKey'], sources['Security.MasterKey']];
-  return made.filter((source) => source?.startsWith(`${database.folder}-secrets`) === true) as string[];
 }
 
 function uncallable(handlers: readonly HandlerFact[], { webhook, production }: Config): Examination['uncallable'] {

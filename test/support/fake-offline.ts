@@ -34,7 +34,6 @@ const HEALTHY: Examination = {
   openExceptions: 0,
   abnormalRefunds: 0,
   overdueOrders: 0,
-  secretFiles: [],
   diagnosis: {
     production: true,
     consoleOpen: false,

@@ -25,13 +25,19 @@ import {
 /** Lines of a configuration file that hold a secret. */
 const SECRET = /SecretKey|MasterKey|postgres(?:ql)?:\/\/[^/@\s"']+:[^@\s"']+@/;
 
+/** The key of the service's own certificate at PostgreSQL. */
+const CLIENT_KEY = /[?&]sslkey=([^&\s"']+)/g;
+
 /** Files of the server that contain secrets are not accessible to all users. */
 export async function checkServerFiles({ terminal }: Context, flags: OfflineFlags): Promise<Finding[]> {
   const { cwd, env } = terminal;
   const file = resolve(cwd, flags.config ?? env['PAY_CONFIG'] ?? 'config/local.toml');
   const named = Object.entries(env).filter(([name, value]) => /^PAY_.*_FILE$/.test(name) && value);
-  const secret = SECRET.test(await readFile(file, 'utf8').catch(() => '')) ? [file] : [];
-  const paths = [...secret, ...named.map(([, value]) => resolve(cwd, value ?? ''))];
+  const text = await readFile(file, 'utf8').catch(() => '');
+  const keys = [...`${text}\n${env['PAY_DATABASE_URL'] ?? ''}`.matchAll(CLIENT_KEY)].map(([, path = '']) =>
+    resolve(cwd, decodeURIComponent(path)),
+  );
+  const paths = [...(SECRET.test(text) ? [file] : []), ...named.map(([, value]) => resolve(cwd, value ?? '')), ...keys];
   for (const path of paths)
     if ((await openTo(path, 0o007)) !== 0)
       return [failed('secret files', `${path} contains a secret and is accessible to all users`, `chmod o= ${path}`)];
@@ -66,7 +72,6 @@ async function examine(offline: Offline): Promise<Finding[]> {
       : ok('administrators', String(administrators)),
     ...seals(facts),
     ...surroundings(facts),
-    ...(await madeFiles(facts)),
     ...facts.channels.flatMap((channel) => channelFinding(channel, facts.debug)),
     ...nothingConfigured(facts.channels.filter(({ enabled }) => enabled).length),
     ...noticesArrive(facts.publicUrl, realChannels(facts)),
@@ -75,15 +80,6 @@ async function examine(offline: Offline): Promise<Finding[]> {
     ...waiting(facts),
     ...diagnosisFindings(facts.diagnosis),
   ];
-}
-
-/** Those that were made are for nobody but the service. */
-async function madeFiles({ secretFiles }: Examination): Promise<Finding[]> {
-  const findings = [];
-  for (const path of secretFiles)
-    if ((await openTo(path, 0o077)) !== 0)
-      findings.push(failed('key files', `${path} is accessible to other users`, `chmod go= ${path}`));
-  return findings;
 }
 
 /** The configuration errors one by one, each with the key that must change; never a value. */
