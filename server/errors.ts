@@ -88,6 +88,7 @@ export type LocalCode =
   | 'database_unavailable'
   | 'debug_beside_live'
   | 'engine_unsupported'
+  | 'file_unusable'
   | 'folder_unusable'
   | 'not_kept'
   | 'schema_outdated'
