@@ -100,6 +100,19 @@ export interface Examination {
   abnormalRefunds: number;
   /** Orders that should have ended an hour ago. */
   overdueOrders: number;
+  diagnosis: Diagnosed;
+}
+
+/** What the service finds wrong with itself, running or not. */
+export interface Diagnosed {
+  production: boolean;
+  /** Server.AdminNetworks is empty. */
+  consoleOpen: boolean;
+  explorer: boolean;
+  /** By how much the clock of the machine is ahead of the database's. */
+  clockAheadSeconds: number;
+  failingWebhooks: { clientId: string; retrying: number; givenUp: number; lastError: string | null }[];
+  silentNotices: { project: string; payWay: string; payments: number }[];
 }
 
 /** What `server restore-check` judges: what was read from end to end of a copy whose schema is up to date. */

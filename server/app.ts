@@ -6,6 +6,7 @@ import { type Base, composeBase, type Overrides } from './compose/base.ts';
 import { composeCatalog } from './compose/catalog.ts';
 import { composeCounters } from './compose/counters.ts';
 import { composeCredentials } from './compose/credentials.ts';
+import { composeDiagnosis } from './compose/diagnosis.ts';
 import { composeEvents } from './compose/events.ts';
 import { composeHttp } from './compose/http.ts';
 import { composeIdentity } from './compose/identity.ts';
@@ -47,6 +48,8 @@ export interface App extends Pick<Base, 'store' | 'database' | 'schema' | 'logge
   messages: MessageLog;
   /** Where the simulator counts: hands its configurations over, so that the first payment finds its channel. */
   prepare(): Promise<void>;
+  /** Tells in the log which channels are down from the start. */
+  tellDown(): Promise<void>;
   startJobs(): void;
   close(): Promise<void>;
 }
@@ -103,7 +106,10 @@ async function assemble(base: Base): Promise<App> {
   await skillpay.seed();
 
   const koa = await composeHttp(base, {
-    groups: [identity, payments, credentials, events, live, catalog, skillpay].flatMap(({ groups }) => groups),
+    groups: [
+      ...[identity, payments, credentials, events, live, catalog, skillpay].flatMap(({ groups }) => groups),
+      composeDiagnosis(base, jobs.kinds),
+    ],
     isDraining,
     authenticators: identity.authenticators,
     exposedHeaders: skillpay.exposedHeaders,
@@ -130,6 +136,7 @@ async function assemble(base: Base): Promise<App> {
     findDisputes: payments.findDisputes,
     messages: messages.log,
     prepare,
+    tellDown,
     startJobs: jobs.start,
     close,
   };
@@ -137,6 +144,11 @@ async function assemble(base: Base): Promise<App> {
   async function prepare(): Promise<void> {
     const silent = (error: unknown) => log('warn', 'the simulator did not respond', { error });
     if (config.simulated) await credentials.seedSimulator().catch(silent);
+  }
+
+  async function tellDown(): Promise<void> {
+    for (const channel of await credentials.sealedChannels())
+      log('error', 'a channel is down: its secrets do not open', { ...channel, hint: 'Security.MasterKey' });
   }
 
   async function close(): Promise<void> {

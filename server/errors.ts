@@ -76,27 +76,28 @@ export class CommitUnknown extends ChangeUnknown {
 
 /** Codes that no answer carries and that have no page: payctl shows them. */
 export type LocalCode =
+  | 'address_in_use'
+  | 'address_unusable'
   | 'already_bootstrapped'
   | 'already_exists'
   | 'backup_not_embedded'
   | 'copy_is_live'
   | 'copy_unreadable'
-  | 'database_in_use'
-  | 'address_in_use'
-  | 'address_unusable'
   | 'database_denied'
+  | 'database_in_use'
   | 'database_missing'
   | 'database_refused'
   | 'database_unavailable'
   | 'debug_beside_live'
   | 'engine_unsupported'
-  | 'table_busy'
+  | 'file_unusable'
   | 'folder_unusable'
   | 'not_kept'
   | 'schema_outdated'
   | 'seals_left'
   | 'simulator_in_use'
-  | 'staging_beside_live';
+  | 'staging_beside_live'
+  | 'table_busy';
 
 /** A failure that stops a start or an offline command; `status` chooses payctl's exit code. */
 export class LocalError extends CodedError<LocalCode> {}

@@ -80,6 +80,7 @@ async function serve(config: Config, life: Life): Promise<void> {
   const facts = await readyFacts(app, config, server, simulator?.url);
   if (!life.tells) logger.info(facts, 'ready');
   life.ready(facts);
+  app.tellDown().catch((error: unknown) => logger.warn({ err: error }, 'the channels could not be looked through'));
   how = await life.ends;
   app.logger.info(how === 'stop' ? 'stopping' : 'leaving to a new worker');
   endAtLast(app, config.server);

@@ -5,12 +5,12 @@ import { refuseBesideLive } from './live-guard.ts';
 import { downloadCerts, type Download } from './download-certs.ts';
 import { watchExpiry, type EndingCert } from './expiry.ts';
 import { createFoundCerts } from './found-certs.ts';
-import type { ProbeResult } from '../payments/channel.ts';
+import type { PayWay, ProbeResult } from '../payments/channel.ts';
 import type { Acting, CredentialPorts } from './ports.ts';
 import { createSealing, type MasterKey, type Sealing } from './sealing.ts';
 import { seedSimulatorConfigs } from './simulator-configs.ts';
 import { registerNotices } from './register-notices.ts';
-import { publicChannels, type PublicChannel } from './status.ts';
+import { publicChannels, type PublicChannel, sealedChannels } from './status.ts';
 import type { Called } from './watched.ts';
 
 /** What credentials are made of. */
@@ -31,6 +31,8 @@ export interface Credentials {
   };
   certs: Certs;
   publicChannels(): Promise<PublicChannel[]>;
+  /** Enabled channels that are down because their secrets do not open. */
+  sealedChannels(): Promise<{ project: string; payWay: PayWay }[]>;
   /**
    * At start, and for a project that was just made: where the simulator counts, throws BesideLive or stores its
    * configurations; elsewhere does nothing.
@@ -63,6 +65,7 @@ export function createCredentials({ masterKeys, log, called, ...parts }: Credent
     },
     certs: createCerts(ports),
     publicChannels: () => publicChannels(ports),
+    sealedChannels: () => sealedChannels(ports),
     seedSimulator,
     watchExpiry: () => watchExpiry({ ...ports, log }),
   };

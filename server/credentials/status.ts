@@ -73,6 +73,21 @@ export async function publicChannels(
   });
 }
 
+/** The enabled channels of all projects whose secrets do not open with the master keys. */
+export async function sealedChannels({
+  store,
+  simulated,
+  sealing,
+}: Pick<CredentialPorts, 'store' | 'simulated' | 'sealing'>): Promise<{ project: string; payWay: PayWay }[]> {
+  return store.read(async (tx) => {
+    const sealed = [];
+    for (const state of await channelStates(tx, null, []))
+      if (state.enabled && (simulated || state.mode !== 'simulator') && (await isSealed(tx, state, sealing.open)))
+        sealed.push({ project: state.project, payWay: state.payWay });
+    return sealed;
+  });
+}
+
 async function isSealed(tx: ReadTx, { configId }: { configId: string }, unseal: Unseal): Promise<boolean> {
   const rows = await readVersion(tx, configId);
   return rows !== undefined && sealFaultOf(rows, unseal) !== null;

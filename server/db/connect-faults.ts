@@ -28,12 +28,22 @@ export class DatabaseUnreachable extends LocalError {
   }
 }
 
+/** A certificate or key that `Database.Url` names cannot be used (503). */
+class FileUnusable extends LocalError {
+  constructor(why: string, cause: unknown) {
+    super('file_unusable', 503, `A file that Database.Url names cannot be used: ${why}.`, {
+      cause,
+      hint: 'Check sslcert, sslkey and sslrootcert in Database.Url.',
+    });
+  }
+}
+
 /**
  * Connects once and says what is wrong at once: in a pool, a connection whose login failed on our own side would be waited for until the server
  * gives it up, a minute later. Throws one of the errors above where the fault is a known one.
  */
 export async function tryConnection(url: string, timeoutMs: number): Promise<void> {
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: timeoutMs });
+  const client = clientTo(url, timeoutMs);
   client.on('error', () => {});
   try {
     await client.connect();
@@ -45,10 +55,21 @@ export async function tryConnection(url: string, timeoutMs: number): Promise<voi
   }
 }
 
+/** It reads the files that the URL names. */
+function clientTo(url: string, timeoutMs: number): Client {
+  try {
+    return new Client({ connectionString: url, connectionTimeoutMillis: timeoutMs });
+  } catch (error) {
+    throw connectFault(url, error);
+  }
+}
+
 const LOGIN = 'Check user and password in Database.Url.';
 
 /** Faults by PostgreSQL's codes, those of TLS and of the network, and by words where there is no code; the first that fits counts. */
 const FAULTS: readonly [fits: RegExp, make: (url: string, error: Error) => LocalError][] = [
+  [/^(?:ENOENT|EACCES|EPERM|EISDIR|ENOTDIR): /, (_, error) => new FileUnusable(sentence(error), error)],
+  [/^ERR_OSSL/, (_, error) => new FileUnusable('a certificate or key is not in PEM format', error)],
   [/^3D000$/, (_, error) => new DatabaseMissing(error)],
   [
     /client password must be a (?:non-empty )?string|empty password/,
@@ -107,7 +128,7 @@ const FAULTS: readonly [fits: RegExp, make: (url: string, error: Error) => Local
       ),
   ],
   [/^ENOTFOUND$|^EAI_AGAIN$/, (url, error) => new DatabaseUnreachable(url, 'the host name cannot be resolved', error)],
-  [/^ECONNREFUSED$/, (url, error) => new DatabaseUnreachable(url, 'nothing listens there', error)],
+  [/^ECONNREFUSED$|^connect ENOENT/, (url, error) => new DatabaseUnreachable(url, 'nothing listens there', error)],
   [
     /timeout (?:expired|exceeded)|connection timeout|^ETIMEDOUT$|^EHOSTUNREACH$|^ENETUNREACH$/,
     (url, error) => new DatabaseUnreachable(url, 'no answer in time', error),
@@ -136,5 +157,5 @@ function sentence({ message }: Error): string {
 /** Host and port, or the folder of a socket; never a password. */
 function placeOf(url: string): string {
   const { host, searchParams } = new URL(url);
-  return searchParams.get('host') ?? host;
+  return searchParams.get('host') ?? decodeURIComponent(host);
 }

@@ -2,6 +2,7 @@ import type { Examination } from '../../cli/offline-port.ts';
 import type { Config } from '../../config/config.ts';
 import { createSealing, keyIdOf, SealBroken } from '../credentials/sealing.ts';
 import { listSealedTexts, type SealedText } from '../db/queries/credentials-sealed.ts';
+import { clockAhead, failingWebhooks, silentNotices } from '../db/queries/diagnosis.ts';
 import { countWaiting, currentChannels, endingCerts, type HandlerFact, skillHandlers } from '../db/queries/doctor.ts';
 import type { Store } from '../db/store.ts';
 import { createUrlRule } from '../outgoing/url-rule.ts';
@@ -24,6 +25,14 @@ export async function examine(config: Config, store: Store, now: Date): Promise<
     sealed: tryKeys(security.masterKeys, await listSealedTexts(tx)),
     uncallable: uncallable(await skillHandlers(tx), config),
     ...(await countWaiting(tx, { now, simulated })),
+    diagnosis: {
+      production,
+      consoleOpen: server.adminNetworks.length === 0,
+      explorer: config.explorer.enabled,
+      clockAheadSeconds: await clockAhead(tx),
+      failingWebhooks: await failingWebhooks(tx, now),
+      silentNotices: await silentNotices(tx, { now, simulated }),
+    },
   }));
 }
 

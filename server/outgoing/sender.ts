@@ -89,7 +89,10 @@ export function createSender({ allowedNetworks, httpsOnly, resolve = resolveAll,
     if (!first) throw new OutgoingFailed('unresolvable', `${url.hostname} has no IP address.`);
     // A name with one good and one bad address is somebody's attempt.
     if (!found.every(({ address }) => mayReach(address)))
-      throw new OutgoingFailed('address_refused', `${url.hostname} resolves to an address that is not public.`);
+      throw new OutgoingFailed(
+        'address_refused',
+        `${url.hostname} leads to a private address that Webhook.AllowedNetworks does not allow.`,
+      );
     return first;
   }
 }

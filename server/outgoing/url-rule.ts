@@ -27,7 +27,10 @@ export function createUrlRule({ allowedNetworks, httpsOnly }: SenderOptions): Ur
 
 const FAULTS: Partial<Record<OutgoingFault, UrlFault>> = {
   scheme_refused: { code: 'https_required', detail: 'must be an https URL' },
-  address_refused: { code: 'address_refused', detail: 'must not lead to a private address' },
+  address_refused: {
+    code: 'address_refused',
+    detail: 'must not lead to a private address that Webhook.AllowedNetworks does not allow',
+  },
   url_invalid: { code: 'url_invalid', detail: 'must be a URL without a username or password' },
 };
 

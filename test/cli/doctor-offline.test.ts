@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { chmod, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -46,6 +47,16 @@ interface Planted {
 
 const OTHER_KEY = Buffer.alloc(32, 9).toString('base64');
 const KEY = Buffer.alloc(32, 7).toString('base64');
+
+/** What production demands, and the explorer on top. */
+const PRODUCTION = {
+  NODE_ENV: 'production',
+  PAY_DEBUG: 'false',
+  PAY_JWT_SECRET_KEY: randomBytes(32).toString('base64'),
+  PAY_SECURITY_MASTER_KEY: randomBytes(32).toString('base64'),
+  PAY_SERVER_PUBLIC_URL: 'https://pay.example.com',
+  PAY_EXPLORER_ENABLED: 'true',
+};
 
 const FAULTS: readonly Planted[] = [
   {
@@ -154,6 +165,32 @@ const FAULTS: readonly Planted[] = [
     found: { check: 'orders', status: 'degraded', detail: /^1 overdue/, fix: /^payctl server start$/ },
   },
   {
+    name: 'no channel that is enabled',
+    sql: 'update channel_states set enabled = false',
+    found: { check: 'channels', status: 'failed', detail: /nothing can be paid/, fix: /^payctl channel set alipay/ },
+  },
+  {
+    name: 'production for everybody',
+    env: { ...PRODUCTION, PAY_EXPLORER_ENABLED: 'false' },
+    found: { check: 'console', status: 'degraded', detail: /every address/, fix: /Server\.AdminNetworks/ },
+  },
+  {
+    name: 'the explorer in production',
+    env: { ...PRODUCTION, PAY_SERVER_ADMIN_NETWORKS: '10.0.0.0/8' },
+    found: { check: 'explorer', status: 'degraded', detail: /is on/, fix: /Explorer\.Enabled = false/ },
+  },
+  {
+    name: 'webhooks that do not arrive',
+    sql: `insert into deliveries (id, event_id, client_id, target, url, state, attempts, last_status, created_at)
+          values (gen_random_uuid(), 'evt_1', 'app_1', 'webhook', 'https://shop.example', 'pending', 3, 502, now())`,
+    found: {
+      check: 'webhooks',
+      status: 'degraded',
+      detail: /^app_1: 1 failed and are tried again, 0 .* \(HTTP 502\)$/,
+      fix: /webhook\/deliveries/,
+    },
+  },
+  {
     name: 'no administrator',
     sql: 'delete from admins',
     found: {
@@ -192,7 +229,7 @@ test('doctor --offline finds each planted fault of a real database and its confi
 
 /** Changes the tables and returns how to take it back. */
 async function plant(run: (statement: string) => Promise<unknown>, sql: string): Promise<() => Promise<void>> {
-  const tables = ['certs', 'channel_configs', 'orders', 'admins', 'products'];
+  const tables = ['certs', 'channel_configs', 'channel_states', 'deliveries', 'orders', 'admins', 'products'];
   for (const table of tables) await run(`create table honest_${table} as table ${table}`);
   await run(sql);
   return async () => {
@@ -251,6 +288,16 @@ for (const [name, variable] of [
     t.like(await look(), { status: 'ok', fix: null });
   });
 }
+
+test("a key of the database's client that everybody can read", async (t) => {
+  const folder = temporaryFolder(t, { 'client.key': 'x' });
+  const file = join(folder, 'client.key');
+  await chmod(file, 0o644);
+  const env = { PAY_DATABASE_URL: 'postgres://pay@db/pay?sslmode=verify-full&sslkey=client.key' };
+  t.like(await secretFiles(t, folder, env), { status: 'failed', fix: `chmod o= ${file}` });
+  await chmod(file, 0o600);
+  t.like(await secretFiles(t, folder, env), { status: 'ok', fix: null });
+});
 
 async function secretFiles(
   t: ExecutionContext,

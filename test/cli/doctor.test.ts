@@ -2,6 +2,7 @@ import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { makePlace, type Place } from '../support/cli.ts';
+import { diagnosisRow } from '../support/fake-controls.ts';
 import { problem, type FakeAnswer } from '../support/fake-api.ts';
 
 interface Finding {
@@ -31,6 +32,12 @@ test('a healthy place: exit 0 and no fix', async (t) => {
   );
   t.is(code, 0);
 });
+
+/** Work that nobody takes. */
+const WAITS = { kind: 'order', rows: 7, lagSeconds: 400 };
+
+const diagnose = ({ api }: Place, found: object) =>
+  api.on('GET /api/v1/diagnosis', () => ({ body: { data: { ...diagnosisRow, ...found } } }));
 
 const PLANTED: [name: string, plant: (place: Place) => unknown, check: string, fix: RegExp][] = [
   ['files that others can read', (place) => chmod(join(place.folder, 'credentials.json'), 0o644), 'files', /chmod go=/],
@@ -84,6 +91,41 @@ const PLANTED: [name: string, plant: (place: Place) => unknown, check: string, f
     /product update weather/,
   ],
   [
+    'no channel at all',
+    (place) => place.api.on('GET /api/v1/payment/config/list', () => list()),
+    'channels',
+    /channel set alipay/,
+  ],
+  [
+    'a channel that does not answer, which no configuration heals',
+    (place) =>
+      place.api.on('POST /api/v1/payment/config/alipay/test', () => ({
+        body: { data: { ok: false, field: null, code: 'timeout', message: 'No complete response within 6000 ms.' } },
+      })),
+    'alipay',
+    /^look at the network.*payctl channel test alipay$/,
+  ],
+  [
+    'a service that is there and too slow',
+    (place) => place.api.on('GET /health', () => problem(504, 'timeout', 'Late.')),
+    'service',
+    /look at the network/,
+  ],
+  ['work that waits', (place) => diagnose(place, { due: [WAITS] }), 'due work', /findings about channels/],
+  [
+    'webhooks that wait',
+    (place) => diagnose(place, { due: [{ ...WAITS, kind: 'delivery' }] }),
+    'due work',
+    /findings about webhooks/,
+  ],
+  [
+    'notices that stopped',
+    (place) => diagnose(place, { silentNotices: [{ project: 'default', payWay: 'wechat', payments: 5 }] }),
+    'notices',
+    /Server\.PublicUrl.*\/notify\/wechat\/default/,
+  ],
+  ['a database that lives in another time', (place) => diagnose(place, { clockAheadSeconds: -75 }), 'clock', /set-ntp/],
+  [
     'an expired certificate',
     (place) =>
       place.api.on('POST /api/v1/certs/list', () => list({ kind: 'alipay_app_cert', isDefault: true, daysLeft: -1 })),
@@ -98,7 +140,7 @@ for (const [name, plant, check, fix] of PLANTED) {
     t.teardown(() => place.close());
     await plant(place);
     const { code, findings } = await examine(place);
-    const found = findings.find((finding) => finding.check === check);
+    const found = findings.find((finding) => finding.check === check && finding.status !== 'ok');
     t.is(found?.status, 'failed');
     t.regex(found?.fix ?? '', fix);
     t.is(code, 1);
@@ -113,6 +155,26 @@ test('open exceptions and certificates that end soon are warnings: exit 0', asyn
   t.deepEqual(
     findings.filter(({ status }) => status === 'degraded').map(({ check }) => check),
     ['alipay_app_cert', 'exceptions', 'refunds', 'approvals'],
+  );
+  t.is(code, 0);
+});
+
+test('a production that everybody reaches, and what is late and not lost, are warnings', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('GET /api/v1/exceptions', () => list());
+  place.api.on('GET /api/v1/approvals', () => list());
+  place.api.on('GET /api/v1/refunds', () => list());
+  diagnose(place, {
+    production: true,
+    due: [{ ...WAITS, lagSeconds: 90 }],
+    clockAheadSeconds: 7,
+    failingWebhooks: [{ clientId: 'app_1', retrying: 3, givenUp: 1, lastError: null }],
+  });
+  const { code, findings } = await examine(place);
+  t.deepEqual(
+    findings.filter(({ status }) => status === 'degraded').map(({ check }) => check),
+    ['due work', 'console', 'explorer', 'clock', 'webhooks'],
   );
   t.is(code, 0);
 });

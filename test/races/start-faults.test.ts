@@ -16,7 +16,7 @@ process.setMaxListeners(0);
 /** What keeps the service from starting, and what it says: the words, the code, and the key to change. */
 interface StartFault {
   name: string;
-  env: (t: ExecutionContext, at: Places) => Promise<Record<string, string>>;
+  env: (t: ExecutionContext, at: Places) => Promise<Record<string, string | undefined>>;
   code: string;
   exit: number;
   says: RegExp;
@@ -128,6 +128,33 @@ const FAULTS: readonly StartFault[] = [
     next: /host and port in Database\.Url/,
   },
   {
+    name: 'a folder without the socket of PostgreSQL',
+    env: async (t) => database(`postgres://pay@${encodeURIComponent(temporaryFolder(t))}/pay`),
+    code: 'database_unavailable',
+    exit: 7,
+    says: /cannot be reached at \/\S+: nothing listens there/,
+    next: /Database\.Url/,
+  },
+  {
+    name: 'the key of its own certificate is not there',
+    env: async (_, { url }) => database(`${url}?sslmode=verify-full&sslkey=/nowhere/client.key`),
+    code: 'file_unusable',
+    exit: 7,
+    says: /ENOENT.*\/nowhere\/client\.key/,
+    next: /sslkey .* in Database\.Url/,
+  },
+  {
+    name: 'the key of its own certificate is none',
+    env: async (t) => {
+      const folder = temporaryFolder(t, { 'client.key': 'x' });
+      return database(`${await fakePostgres(t, SAYS.tls)}?sslmode=verify-full&sslkey=${folder}/client.key`);
+    },
+    code: 'file_unusable',
+    exit: 7,
+    says: /not in PEM format/,
+    next: /sslkey .* in Database\.Url/,
+  },
+  {
     name: 'a host that does not exist',
     env: async () => database(`postgres://pay:${SECRET}@db.invalid/pay`),
     code: 'database_unavailable',
@@ -163,6 +190,21 @@ const FAULTS: readonly StartFault[] = [
     exit: 7,
     says: /schema cannot be brought up to date: permission denied/,
     next: /payctl server migrate.*Database\.Migrate = false/,
+  },
+  {
+    name: 'a database without its tables, which are not to be made',
+    env: async (t) => {
+      const name = `empty_${randomBytes(6).toString('hex')}`;
+      await asAdmin(`create database ${name}`);
+      t.teardown(() => asAdmin(`drop database ${name} with (force)`));
+      const url = new URL(await testPostgresUrl());
+      url.pathname = name;
+      return { ...database(url.href), PAY_DATABASE_MIGRATE: 'false' };
+    },
+    code: 'schema_outdated',
+    exit: 1,
+    says: /migrations/,
+    next: /payctl server migrate/,
   },
   {
     name: 'an embedded folder that is a file',
@@ -227,6 +269,38 @@ const FAULTS: readonly StartFault[] = [
     exit: 7,
     says: /the host of metrics\.invalid:9464 cannot be resolved/,
     next: /change Metrics\.Listen/,
+  },
+  {
+    name: 'a file with a secret that is not there',
+    env: async () => ({ PAY_JWT_SECRET_KEY: undefined, PAY_JWT_SECRET_KEY_FILE: '/nowhere/jwt' }),
+    code: 'config_invalid',
+    exit: 2,
+    says: /JWT\.SecretKey: names a file that does not exist \(set in PAY_JWT_SECRET_KEY_FILE\)/,
+    next: /^$/,
+  },
+  {
+    name: 'a file with a secret that cannot be read',
+    env: async (t) => ({ PAY_JWT_SECRET_KEY: undefined, PAY_JWT_SECRET_KEY_FILE: temporaryFolder(t) }),
+    code: 'config_invalid',
+    exit: 2,
+    says: /JWT\.SecretKey: names a file that is not a file \(set in PAY_JWT_SECRET_KEY_FILE\)/,
+    next: /^$/,
+  },
+  {
+    name: 'a master key that is none',
+    env: async () => ({ PAY_SECURITY_MASTER_KEY: SECRET }),
+    code: 'config_invalid',
+    exit: 2,
+    says: /Security\.MasterKey: must be a list of base64-encoded 32-byte keys .*PAY_SECURITY_MASTER_KEY\)/,
+    next: /^$/,
+  },
+  {
+    name: 'a configuration that is not there',
+    env: async () => ({ PAY_CONFIG: '/nowhere/pay.toml' }),
+    code: 'config_invalid',
+    exit: 2,
+    says: /\/nowhere\/pay\.toml does not exist/,
+    next: /^$/,
   },
   {
     name: 'a value that is not valid',

@@ -44,9 +44,21 @@ const auditRow = {
   hash: 'a'.repeat(64),
 };
 
+/** What a service in which nothing is wrong says of itself. */
+export const diagnosisRow = {
+  production: false,
+  consoleOpen: true,
+  explorer: true,
+  clockAheadSeconds: 0,
+  due: [],
+  failingWebhooks: [],
+  silentNotices: [],
+};
+
 /** What the fake service answers about approvals, limits and the audit log. */
 export const controlSamples: [RegExp, () => unknown][] = [
   [/^\/api\/v1\/api-apps\/[^/]+\/limits$/, () => ({ data: [limitRow] })],
+  [/^\/api\/v1\/diagnosis$/, () => ({ data: diagnosisRow })],
   [/^\/api\/v1\/approvals$/, () => listOf(approvalRow)],
   [/^\/api\/v1\/approvals\//, () => ({ data: approvalRow })],
   [/^\/api\/v1\/audit-log\/export$/, () => 'id\n'],

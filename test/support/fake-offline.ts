@@ -43,6 +43,14 @@ const HEALTHY: Examination = {
   openExceptions: 0,
   abnormalRefunds: 0,
   overdueOrders: 0,
+  diagnosis: {
+    production: true,
+    consoleOpen: false,
+    explorer: false,
+    clockAheadSeconds: 0.01,
+    failingWebhooks: [],
+    silentNotices: [],
+  },
 };
 
 /** A copy without any fault. */

@@ -16,6 +16,8 @@ export const SAYS = {
   error: (code: string, text: string) => (socket: Socket) =>
     void socket.end(message('E', `SFATAL\0VFATAL\0C${code}\0M${text}\0\0`)),
   nothing() {},
+  /** It is ready for TLS. */
+  tls: (socket: Socket) => void socket.write('S'),
   /** It is another server. */
   http: (socket: Socket) => void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'),
 } as const;

@@ -11,12 +11,16 @@ import {
   failed,
   inProject,
   lacking,
+  nothingConfigured,
   noticesArrive,
   ok,
   unreadable,
   WARN_DAYS,
   type Finding,
 } from './finding.ts';
+
+/** Nothing of a configuration is to blame that nobody answered, or that many asked. */
+const SILENT = new Set(['timeout', 'network', 'busy', 'http_status']);
 
 /** Every enabled channel is complete, answers signed requests that move nothing, and can send its notifications. */
 export async function checkChannels({ api }: Context): Promise<Finding[]> {
@@ -26,7 +30,13 @@ export async function checkChannels({ api }: Context): Promise<Finding[]> {
   if (configs instanceof CliError) return unreadable('channels', configs);
   const used = configs.filter((row) => row['mode'] !== null);
   const findings = await Promise.all(used.map((row) => checkChannel(api, row)));
-  return [...findings, ...configs.flatMap(waitingForTrust), ...(await checkNotices(api, used))];
+  const enabled = used.filter((row) => row['enabled'] === true);
+  return [
+    ...findings,
+    ...nothingConfigured(enabled.length),
+    ...configs.flatMap(waitingForTrust),
+    ...(await checkNotices(api, used)),
+  ];
 }
 
 async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
@@ -55,6 +65,12 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
   if (test['ok'] !== false && lack) return degraded(name, lack, `payctl channel set ${payWay}${inProject(project)}`);
   if (test['ok'] !== false) return ok(name, `${mode}, test request succeeded`);
   const field = plain(test['field']);
+  if (SILENT.has(plain(test['code'])))
+    return failed(
+      name,
+      `does not answer: ${lack}`,
+      `look at the network and the proxy of the server, then payctl channel test ${payWay}${inProject(project)}`,
+    );
   return failed(
     name,
     [lack || 'the test request was refused', field && `(${field})`].filter(Boolean).join(' '),

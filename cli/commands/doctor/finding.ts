@@ -11,9 +11,12 @@ export function handlerFinding(code: string, fault: string, project: string): Fi
   return failed(
     `skill ${code}`,
     `the handler cannot be called, so payers pay and are refunded: ${why}`,
-    `payctl product update ${code}${inProject(project)} --resource JSON, or payctl product disable ${code}${inProject(project)}`,
+    `payctl product update ${code}${inProject(project)} --resource JSON, or ${fault === 'https_required' ? `payctl product disable ${code}${inProject(project)}` : 'allow its network: Webhook.AllowedNetworks'}`,
   );
 }
+
+const SKEW_WARN_SECONDS = 5;
+const SKEW_FAIL_SECONDS = 60;
 
 /** Days before its expiry at which a certificate is reported. */
 export const WARN_DAYS = 30;
@@ -104,4 +107,24 @@ export function noticesArrive(publicUrl: string, channels: readonly string[]): F
       'set Server.PublicUrl to the https address of the service and restart it: payctl server start',
     ),
   ];
+}
+
+/** Without a channel that is enabled nothing can be paid. */
+export function nothingConfigured(enabled: number): Finding[] {
+  if (enabled > 0) return [];
+  return [
+    failed(
+      'channels',
+      'none is configured and enabled, so nothing can be paid',
+      'payctl channel set alipay (or wechat, paypal)',
+    ),
+  ];
+}
+
+/** Two clocks that differ; tokens and signatures of channels hold for minutes, so seconds are only told. */
+export function clockFinding(between: string, seconds: number): Finding[] {
+  const skew = Math.round(Math.abs(seconds));
+  if (skew < SKEW_WARN_SECONDS) return [];
+  const make = skew >= SKEW_FAIL_SECONDS ? failed : degraded;
+  return [make('clock', `${between} differ by ${skew} s`, 'timedatectl set-ntp true')];
 }

@@ -7,6 +7,7 @@ import { examples } from '../../options.ts';
 import { withSpinner } from '../../spinner.ts';
 import type { View } from '../../values.ts';
 import { checkCertificates, checkChannels } from './channels.ts';
+import { checkDiagnosis } from './diagnosis.ts';
 import type { Finding } from './finding.ts';
 import { checkHandlers } from './handlers.ts';
 import { checkLogin, checkService, checkSettings } from './service.ts';
@@ -34,13 +35,14 @@ const ONLINE: readonly Check[] = [
   checkRefunds,
   checkApprovals,
   checkOrders,
+  checkDiagnosis,
 ];
 
 /** Adds `doctor`. */
 export function define(command: Command, context: ContextOf): void {
   command
     .description(
-      'Diagnose problems: file permissions, login, clock skew, Debug mode, channels (one test request each), certificates, notifications, handlers of skills, exceptions, refunds that wait for approval, stuck refunds and orders. With --offline, check the configuration, keys and database of the server on this machine. Each problem comes with a command that fixes it. Exits with 1 if a check fails.',
+      'Diagnose problems: file permissions, login, clock skew, Debug mode, channels (one test request each), certificates, notifications, webhooks, handlers of skills, exceptions, refunds that wait for approval, stuck refunds and orders, work that waits, and who can reach the console and the explorer. With --offline, check the configuration, keys and database of the server on this machine. Each problem comes with a command that fixes it. Exits with 1 if a check fails.',
     )
     .option('--offline', 'check the configuration and the database directly, read-only');
   examples(

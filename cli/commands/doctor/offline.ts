@@ -4,6 +4,7 @@ import type { Context } from '../../context.ts';
 import { CliError } from '../../errors.ts';
 import { withOffline, type OfflineFlags } from '../../offline.ts';
 import type { Examination, Offline } from '../../offline-port.ts';
+import { diagnosisFindings } from './diagnosis.ts';
 import {
   attempt,
   certificate,
@@ -14,6 +15,7 @@ import {
   inProject,
   isLoopback,
   lacking,
+  nothingConfigured,
   noticesArrive,
   ok,
   openTo,
@@ -23,13 +25,19 @@ import {
 /** Lines of a configuration file that hold a secret. */
 const SECRET = /SecretKey|MasterKey|postgres(?:ql)?:\/\/[^/@\s"']+:[^@\s"']+@/;
 
+/** The key of the service's own certificate at PostgreSQL. */
+const CLIENT_KEY = /[?&]sslkey=([^&\s"']+)/g;
+
 /** Files of the server that contain secrets are not accessible to all users. */
 export async function checkServerFiles({ terminal }: Context, flags: OfflineFlags): Promise<Finding[]> {
   const { cwd, env } = terminal;
   const file = resolve(cwd, flags.config ?? env['PAY_CONFIG'] ?? 'config/local.toml');
   const named = Object.entries(env).filter(([name, value]) => /^PAY_.*_FILE$/.test(name) && value);
-  const secret = SECRET.test(await readFile(file, 'utf8').catch(() => '')) ? [file] : [];
-  const paths = [...secret, ...named.map(([, value]) => resolve(cwd, value ?? ''))];
+  const text = await readFile(file, 'utf8').catch(() => '');
+  const keys = [...`${text}\n${env['PAY_DATABASE_URL'] ?? ''}`.matchAll(CLIENT_KEY)].map(([, path = '']) =>
+    resolve(cwd, decodeURIComponent(path)),
+  );
+  const paths = [...(SECRET.test(text) ? [file] : []), ...named.map(([, value]) => resolve(cwd, value ?? '')), ...keys];
   for (const path of paths)
     if ((await openTo(path, 0o007)) !== 0)
       return [failed('secret files', `${path} contains a secret and is accessible to all users`, `chmod o= ${path}`)];
@@ -65,10 +73,12 @@ async function examine(offline: Offline): Promise<Finding[]> {
     ...seals(facts),
     ...surroundings(facts),
     ...facts.channels.flatMap((channel) => channelFinding(channel, facts.simulated)),
+    ...nothingConfigured(facts.channels.filter(({ enabled }) => enabled).length),
     ...noticesArrive(facts.publicUrl, realChannels(facts)),
     ...facts.certs.flatMap(({ project, kind: cert, daysLeft }) => certificate(cert, cert, daysLeft, project)),
     ...facts.uncallable.map(({ code, fault, project }) => handlerFinding(code, fault, project)),
     ...waiting(facts),
+    ...diagnosisFindings(facts.diagnosis),
   ];
 }
 

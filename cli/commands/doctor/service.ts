@@ -2,10 +2,12 @@ import { join } from 'node:path';
 import type { Answer } from '../../api-client.ts';
 import { findToken, loginCommand, type Context } from '../../context.ts';
 import { CliError } from '../../errors.ts';
-import { attempt, degraded, failed, isLoopback, ok, openTo, type Finding } from './finding.ts';
+import { attempt, clockFinding, failed, isLoopback, ok, openTo, type Finding } from './finding.ts';
 
-const SKEW_WARN_SECONDS = 5;
-const SKEW_FAIL_SECONDS = 60;
+/** One that is there and slow, or that cannot be reached from here, is not started a second time. */
+const HELP: Readonly<Record<string, string>> = {
+  timeout: 'look at the network in between, and at the load and the log of the server',
+};
 
 /** The files of payctl are accessible to their owner only. */
 export async function checkSettings({ sessions: { folder } }: Context): Promise<Finding[]> {
@@ -21,7 +23,8 @@ export async function checkSettings({ sessions: { folder } }: Context): Promise<
 export async function checkService({ api, target, terminal }: Context): Promise<Finding[]> {
   const { server, label } = await target();
   const answer = await attempt(() => api.call({ method: 'GET', path: '/health', anonymous: true }));
-  if (answer instanceof CliError) return [failed('service', answer.message, 'payctl server start')];
+  if (answer instanceof CliError)
+    return [failed('service', answer.message, HELP[answer.code] ?? 'payctl server start')];
   const database = await attempt(() => api.call({ method: 'GET', path: '/health/db', anonymous: true }));
   const isPlain = server.startsWith('http://');
   return [
@@ -39,10 +42,8 @@ export async function checkService({ api, target, terminal }: Context): Promise<
 function clock({ headers }: Answer, now: Date): Finding {
   const theirs = new Date(headers['date'] ?? '').getTime();
   if (Number.isNaN(theirs)) return ok('clock', 'the server sent no Date header');
-  const skew = Math.round(Math.abs(now.getTime() - theirs) / 1000);
-  if (skew < SKEW_WARN_SECONDS) return ok('clock', 'in sync with the server');
-  const make = skew >= SKEW_FAIL_SECONDS ? failed : degraded;
-  return make('clock', `differs from the server by ${skew} s`, 'timedatectl set-ntp true');
+  const [off] = clockFinding('this machine and the server', (now.getTime() - theirs) / 1000);
+  return off ?? ok('clock', 'in sync with the server');
 }
 
 /** The login is valid, and Debug is off unless the server is local. */

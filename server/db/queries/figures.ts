@@ -31,8 +31,8 @@ export async function waitingFigures(tx: ReadTx, now: Date): Promise<WaitingFigu
                  select kind from order_exceptions where state = 'open' limit ${MOST_COUNTED}) e group by kind) k) as exceptions,
             ${open('= 0')} as waiting, ${open('> 0')} as retrying,
             (select count(*)::int from (
-               select state from deliveries where finished_at > cast($1 as timestamptz) - interval '1 day'
-                order by finished_at desc limit ${MOST_COUNTED}) d where state = 'failed') as failed,
+               select state, target from deliveries where finished_at > cast($1 as timestamptz) - interval '1 day'
+                order by finished_at desc limit ${MOST_COUNTED}) d where state = 'failed' and target <> 'test') as failed,
             clock_timestamp()::text as at`,
     [now],
   );

@@ -183,7 +183,8 @@ test.serial('query parameters that a contract accepts never break an operation',
     });
   const { audit_log: _before, ...before } = await fingerprints(service);
   const lines = () => service.app.store.read((tx) => tx.audit.count({}));
-  const exported = () => service.app.store.read((tx) => tx.audit.count({ action: ['orders.exported', 'audit-log.exported'] }));
+  const exported = () =>
+    service.app.store.read((tx) => tx.audit.count({ action: ['orders.exported', 'audit-log.exported'] }));
   const others = (await lines()) - (await exported());
   await inParallel(shots.length, 8, async (index) => {
     const { status, text } = await fire(shots[index]!);

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { createLogger } from '../../../server/http/logger.ts';
-import { type Merchant, type Service, startService, until } from '../../support/service.ts';
+import { type Merchant, request, type Service, startService, until } from '../../support/service.ts';
 import { firstAdmin } from '../../support/admin.ts';
 import type { Call } from '../../support/file-service.ts';
 import { placeOrder } from '../../support/orders.ts';
@@ -98,3 +98,27 @@ test.serial('work that a request only sets going is not about that request', asy
     orderNo,
   );
 });
+
+test.serial(
+  'channels whose secrets do not open are told at the start, and are down for everybody who asks',
+  async (t) => {
+    await service.app.tellDown();
+    t.deepEqual(about({ msg: 'a channel is down: its secrets do not open' }), []);
+    const told: Line[] = [];
+    const other = await startService(t, {
+      url: service.databaseUrl,
+      simulator: service.simulator,
+      logger: createLogger({ log: { level: 'error' } }, { write: (line) => void told.push(JSON.parse(line) as Line) }),
+      env: { PAY_SECURITY_MASTER_KEY: Buffer.alloc(32, 9).toString('base64') },
+    });
+    await other.app.tellDown();
+    t.deepEqual(
+      told
+        .map(({ project, payWay, hint }) => ({ project, payWay, hint }))
+        .toSorted((a, b) => (String(a.payWay) < String(b.payWay) ? -1 : 1)),
+      ['alipay', 'paypal', 'wechat'].map((payWay) => ({ project: 'default', payWay, hint: 'Security.MasterKey' })),
+    );
+    const { body } = await request(other.url, 'GET', '/api/v1/payment/channels');
+    t.deepEqual(new Set(body.data.map(({ status }: { status: string }) => status)), new Set(['down']));
+  },
+);

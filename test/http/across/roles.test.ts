@@ -30,6 +30,7 @@ const TABLE: Record<AdminAuth['admin'], Partial<Record<AdminAuth['reach'], reado
       'GET /api/v1/audit-log',
       'GET /api/v1/audit-log/export',
       'GET /api/v1/books',
+      'GET /api/v1/diagnosis',
       'GET /api/v1/live',
     ],
     filter: [

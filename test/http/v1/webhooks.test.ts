@@ -242,6 +242,7 @@ test.serial('an address that would never be told is not saved', async (t) => {
     const answer = await admin('PUT', hook, { url });
     refused(t, answer, 400, 'invalid_request');
     t.like(answer.body.errors, [{ pointer: '/url', code: 'address_refused' }]);
+    t.regex(answer.body.detail, /Webhook\.AllowedNetworks/, 'the key that would allow it');
   }
 });
 

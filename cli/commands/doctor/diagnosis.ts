@@ -1,0 +1,79 @@
+import type { Context } from '../../context.ts';
+import { CliError } from '../../errors.ts';
+import type { Diagnosed } from '../../offline-port.ts';
+import { attempt, channelName, clockFinding, degraded, failed, ok, unreadable, type Finding } from './finding.ts';
+
+/** A kind of work that nobody has taken. */
+interface Due {
+  kind: string;
+  rows: number;
+  lagSeconds: number;
+}
+
+const LATE_SECONDS = 60;
+/** An alert fires from then on (config/deploy/alert-rules.yml). */
+const STUCK_SECONDS = 300;
+
+/** What a service that runs finds wrong with itself. */
+export async function checkDiagnosis({ api }: Context): Promise<Finding[]> {
+  const found = await attempt(() => api.get('/api/v1/diagnosis'));
+  if (found instanceof CliError) return unreadable('diagnosis', found);
+  const { due, ...diagnosed } = found as unknown as Diagnosed & { due: Due[] };
+  return [...dueFindings(due), ...diagnosisFindings(diagnosed)];
+}
+
+/** The same of a service that may not run. */
+export function diagnosisFindings(diagnosed: Diagnosed): Finding[] {
+  return [
+    ...exposed(diagnosed),
+    ...clockFinding('the server and its database', diagnosed.clockAheadSeconds),
+    ...webhooks(diagnosed),
+    ...diagnosed.silentNotices.map(silent),
+  ];
+}
+
+function dueFindings(due: readonly Due[]): Finding[] {
+  const late = due.filter(({ lagSeconds }) => lagSeconds >= LATE_SECONDS);
+  if (late.length === 0) return [ok('due work', 'none waits')];
+  return late.map(({ kind, rows, lagSeconds }) => {
+    const make = lagSeconds >= STUCK_SECONDS ? failed : degraded;
+    const fix =
+      kind === 'delivery'
+        ? 'see the findings about webhooks; if there are none, raise Server.Workers or start another replica'
+        : 'see the findings about channels; if there are none, raise Server.Workers or start another replica';
+    return make('due work', `${rows} of the kind ${kind} wait, the oldest for ${Math.round(lagSeconds)} s`, fix);
+  });
+}
+
+function exposed({ production, consoleOpen, explorer }: Diagnosed): Finding[] {
+  if (!production) return [];
+  return [
+    consoleOpen
+      ? degraded(
+          'console',
+          '/api/v1 answers every address',
+          'set Server.AdminNetworks to the networks of administrators',
+        )
+      : ok('console', 'answers the networks of Server.AdminNetworks'),
+    ...(explorer ? [degraded('explorer', 'the API explorer is on in production', 'set Explorer.Enabled = false')] : []),
+  ];
+}
+
+function webhooks({ failingWebhooks }: Diagnosed): Finding[] {
+  if (failingWebhooks.length === 0) return [ok('webhooks', 'all arrive')];
+  return failingWebhooks.map(({ clientId, retrying, givenUp, lastError }) =>
+    degraded(
+      'webhooks',
+      `${clientId}: ${retrying} failed and are tried again, ${givenUp} were given up within a day (${lastError ?? 'unknown'})`,
+      `payctl api /api/v1/api-apps/${clientId}/webhook/deliveries`,
+    ),
+  );
+}
+
+function silent({ project, payWay, payments }: Diagnosed['silentNotices'][number]): Finding {
+  return failed(
+    'notices',
+    `${channelName(project, payWay)}: no notification came for any of the last ${payments} payments, the service found out by asking`,
+    `check that Server.PublicUrl and its /notify/${payWay}/${project} can be reached from outside, and what is registered at the channel: payctl channel test ${payWay}`,
+  );
+}

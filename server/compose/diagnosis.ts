@@ -1,0 +1,29 @@
+import { clockAhead, failingWebhooks, silentNotices } from '../db/queries/diagnosis.ts';
+import { countDue, lookForDue } from '../db/queries/due.ts';
+import type { DueKind } from '../jobs/due-kind.ts';
+import { diagnosisRoutes } from '../routes/v1/diagnosis.ts';
+import type { RouteGroup } from '../routes/index.ts';
+import type { Base } from './base.ts';
+
+/** Assembles what `payctl doctor` asks the service about itself. */
+export function composeDiagnosis({ config, store, now }: Base, kinds: readonly DueKind[]): RouteGroup {
+  const tables = kinds.map(({ rows }) => rows);
+  return diagnosisRoutes({
+    diagnose: () =>
+      store.read(async (tx) => {
+        const rows = await countDue(tx, tables, now());
+        const lags = await lookForDue(tx, tables, now());
+        return {
+          production: config.production,
+          consoleOpen: config.server.adminNetworks.length === 0,
+          explorer: config.explorer.enabled,
+          clockAheadSeconds: await clockAhead(tx),
+          due: kinds.flatMap(({ name: kind }, at) =>
+            rows[at] ? [{ kind, rows: rows[at], lagSeconds: Math.max(0, lags[at] ?? 0) }] : [],
+          ),
+          failingWebhooks: await failingWebhooks(tx, now()),
+          silentNotices: await silentNotices(tx, { now: now(), simulated: config.debug }),
+        };
+      }),
+  });
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { endpoint } from '../../http/endpoint.ts';
+import { PAY_WAYS } from '../../payments/channel.ts';
+import { type RouteGroup, routeGroup } from '../index.ts';
+
+/** What `GET /api/v1/diagnosis` tells. */
+export const Diagnosis = z
+  .object({
+    production: z.boolean(),
+    consoleOpen: z.boolean().describe('`Server.AdminNetworks` is empty: `/api/v1` answers every address.'),
+    explorer: z.boolean().describe('The API explorer is served.'),
+    clockAheadSeconds: z.number().describe('By how much the clock of the replica is ahead of that of the database.'),
+    due: z
+      .array(z.object({ kind: z.string(), rows: z.int(), lagSeconds: z.number() }))
+      .describe('Due work that nobody has taken, by kind, and how long the oldest of it has been waiting.'),
+    failingWebhooks: z
+      .array(z.object({ clientId: z.string(), retrying: z.int(), givenUp: z.int(), lastError: z.string().nullable() }))
+      .describe('Applications that webhooks do not reach; `givenUp` counts those of the last day.'),
+    silentNotices: z
+      .array(z.object({ project: z.string(), payWay: z.enum(PAY_WAYS), payments: z.int() }))
+      .describe('Channels of whose newest payments no notification told: the service found out by asking.'),
+  })
+  .meta({ id: 'Diagnosis' });
+
+/** What the service finds wrong with itself, for `payctl doctor`. */
+export function diagnosisRoutes({ diagnose }: { diagnose: () => Promise<z.input<typeof Diagnosis>> }): RouteGroup {
+  const router = routeGroup();
+
+  /**
+   * @openapi
+   * /api/v1/diagnosis:
+   *   get:
+   *     tags: [Service]
+   *     summary: Diagnose the service
+   *     description: For administrators. What `payctl doctor` judges and no other operation tells; read afresh each time.
+   */
+  router.get(
+    '/api/v1/diagnosis',
+    endpoint({ auth: { admin: 'viewer', reach: 'service' }, returns: Diagnosis }, () => diagnose()),
+  );
+  return router;
+}

@@ -1,0 +1,96 @@
+import test from 'ava';
+import { randomUUID } from 'node:crypto';
+import { serviceOfFile } from '../../support/file-service.ts';
+import { payOrder, placeOrder } from '../../support/orders.ts';
+import { coverRoutes } from '../../support/route-file.ts';
+
+const file = await serviceOfFile(import.meta.filename);
+const { viewer, service, shop } = file;
+const { store } = service.app;
+coverRoutes(test, file);
+
+const HOUR = 3_600_000;
+const ago = (ms: number) => new Date(Date.now() - ms);
+
+const diagnose = async () => (await viewer('GET', '/api/v1/diagnosis')).body.data;
+
+/** A delivery that was tried, of an application. */
+const delivery = (clientId: string, change: object) => ({
+  id: randomUUID(),
+  eventId: `evt_${randomUUID()}`,
+  clientId,
+  target: 'webhook' as const,
+  url: 'https://shop.example/hook',
+  state: 'pending' as const,
+  attempts: 2,
+  nextAttemptAt: new Date(Date.now() + HOUR),
+  leasedUntil: null,
+  lastStatus: 500,
+  lastError: null,
+  createdAt: ago(1000),
+  finishedAt: null,
+  ...change,
+});
+
+test.serial('a service in which nothing is wrong says so', async (t) => {
+  const { clockAheadSeconds, ...rest } = await diagnose();
+  t.true(Math.abs(clockAheadSeconds) < 5, 'both run here');
+  t.deepEqual(rest, {
+    production: false,
+    consoleOpen: true,
+    explorer: true,
+    due: [],
+    failingWebhooks: [],
+    silentNotices: [],
+  });
+});
+
+test.serial('applications are named whose webhooks fail, with the last reason; a test message is none', async (t) => {
+  const ended = { state: 'failed' as const, nextAttemptAt: null };
+  await store.transaction(async (tx) => {
+    await tx.deliveries.insert(delivery('app_bad', { createdAt: ago(2000), lastStatus: 503 }));
+    await tx.deliveries.insert(delivery('app_bad', {}));
+    await tx.deliveries.insert(
+      delivery('app_bad', { ...ended, lastError: 'old', createdAt: ago(HOUR), finishedAt: ago(HOUR) }),
+    );
+    await tx.deliveries.insert(delivery('app_old', { ...ended, finishedAt: ago(25 * HOUR) }));
+    await tx.deliveries.insert(delivery('app_test', { ...ended, target: 'test', finishedAt: ago(1000) }));
+    await tx.deliveries.insert(delivery('app_new', { attempts: 0 }));
+  });
+  const { failingWebhooks } = await diagnose();
+  t.deepEqual(failingWebhooks, [{ clientId: 'app_bad', retrying: 2, givenUp: 1, lastError: 'HTTP 500' }]);
+});
+
+test.serial('a channel is named when its newest payments were learned by asking only', async (t) => {
+  const merchant = await shop();
+  const pay = () => payOrder(service, merchant, { payWay: 'wechat' });
+  const settle = (orderNo: string) => store.autocommit((tx) => tx.orders.update({ orderNo }, { paidAt: ago(HOUR) }));
+  await settle(await pay());
+  await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
+  for (let paid = 1; paid <= 5; paid++) {
+    const orderNo = await placeOrder(merchant, { payWay: 'wechat' });
+    await service.sim('/sim/pay', { orderNo });
+    await store.autocommit((tx) => tx.orders.update({ orderNo }, { checkedAt: null }));
+    await merchant.call('GET', `/api/v2/payment/query/${orderNo}`);
+    t.deepEqual((await diagnose()).silentNotices, [], 'what was paid just now may yet be told');
+    await store.autocommit((tx) => tx.orders.update({ orderNo }, { paidAt: ago(HOUR / 2 - paid * 1000) }));
+  }
+  t.deepEqual((await diagnose()).silentNotices, [{ project: 'default', payWay: 'wechat', payments: 5 }]);
+  await service.sim('/sim/notices', { payWay: 'wechat', enabled: true });
+  const told = await pay();
+  await store.autocommit((tx) => tx.orders.update({ orderNo: told }, { paidAt: ago(HOUR / 4) }));
+  await service.app.messages.flush();
+  t.deepEqual((await diagnose()).silentNotices, [], 'one that was told again is enough');
+});
+
+test.serial('what is due and nobody takes is counted, with the age of the oldest', async (t) => {
+  const merchant = await shop();
+  for (const age of [HOUR, HOUR / 2]) {
+    const orderNo = await placeOrder(merchant, {});
+    await store.autocommit((tx) => tx.orders.update({ orderNo }, { nextCheckAt: ago(age), leasedUntil: null }));
+  }
+  const { due } = await diagnose();
+  const orders = due.find(({ kind }: { kind: string }) => kind === 'order');
+  t.is(orders.rows, 2);
+  t.true(orders.lagSeconds >= 3600);
+});

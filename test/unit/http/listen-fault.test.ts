@@ -1,0 +1,36 @@
+import test from 'ava';
+import { listenAs } from '../../../server/http/listen-fault.ts';
+import { type LocalCode, LocalError } from '../../../server/errors.ts';
+
+const at = { host: '10.0.0.9', port: 80 };
+
+/** What `listen` of Node.js ends with. */
+const fails = (code: string) => () => Promise.reject(Object.assign(new Error(`listen ${code}`), { code }));
+
+const FAULTS: readonly [code: string, told: LocalCode, status: number, says: RegExp, hint: RegExp][] = [
+  ['EADDRINUSE', 'address_in_use', 409, /10\.0\.0\.9:80 is already in use/, /Stop the other process/],
+  ['EACCES', 'address_unusable', 503, /may not be used by this user/, /above 1023/],
+  ['EADDRNOTAVAIL', 'address_unusable', 503, /no address of this machine/, /0\.0\.0\.0/],
+  ['ENOTFOUND', 'address_unusable', 503, /cannot be resolved/, /Take an IP address/],
+  ['EAI_AGAIN', 'address_unusable', 503, /cannot be resolved/, /Take an IP address/],
+];
+
+for (const [code, told, status, says, hint] of FAULTS)
+  test(`${code} is told with the key to change`, async (t) => {
+    const error = await t.throwsAsync(listenAs('Metrics.Listen', at, fails(code)), { instanceOf: LocalError });
+    t.is(error?.code, told);
+    t.is(error?.status, status);
+    t.regex(error?.message ?? '', new RegExp(`^Metrics\\.Listen: .*${says.source}`));
+    t.regex(error?.options.hint ?? '', new RegExp(`${hint.source}.*change Metrics\\.Listen`));
+    t.is((error?.cause as NodeJS.ErrnoException).code, code);
+  });
+
+test('an address of IPv6 is written as one writes it', async (t) => {
+  const listening = listenAs('Server.Listen', { host: '::1', port: 8080 }, fails('EADDRINUSE'));
+  await t.throwsAsync(listening, { message: /\[::1\]:8080 is already in use/ });
+});
+
+test('what is not known stays as it is, and what succeeds comes back', async (t) => {
+  await t.throwsAsync(listenAs('Server.Listen', at, fails('EMFILE')), { code: 'EMFILE' });
+  t.is(await listenAs('Server.Listen', at, async () => 7), 7);
+});
