@@ -1,3 +1,9 @@
+/** What is said of a name that is not among those that are known. */
+export function notKnown(name: string, known: readonly string[]): string {
+  const meant = nearest(name, known);
+  return meant === undefined ? 'is not known here' : `is not known here; did you mean ${meant}?`;
+}
+
 /** The candidate that `name` was most likely meant to be, or undefined when none is near. */
 export function nearest(name: string, candidates: readonly string[]): string | undefined {
   if (name.length > 100) return undefined;

@@ -1,3 +1,4 @@
+import { notKnown } from '../../config/nearest.ts';
 import type { Tx } from '../db/store.ts';
 import { InvalidRequest, type FieldError } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
@@ -11,7 +12,7 @@ import type { CredentialPorts } from './ports.ts';
 /** What is shown instead of a secret; sent back, it keeps the value. */
 export const MASKED = '***';
 
-/** The members of a configuration as they were sent: `mode`, fields and certificate kinds by name; others are ignored. */
+/** The members of a configuration as they were sent: `mode`, fields and certificate kinds by name. */
 export type ConfigInput = Readonly<Record<string, unknown>>;
 
 /** A checked change: what is not in it stays as it is, null clears. */
@@ -33,9 +34,12 @@ export function readChange(
   const certs = new Map<CertKindSpec, ParsedCert[] | null>();
   const mode = input['mode'] ?? current;
   if (!kind.modes.some((one) => one === mode)) {
-    const known = kind.modes.filter((one) => MODES.includes(one)).join(', ');
-    errors.push({ pointer: '/mode', code: 'invalid_value', detail: `must be one of ${known}` });
+    const modes = kind.modes.filter((one) => MODES.includes(one)).join(', ');
+    errors.push({ pointer: '/mode', code: 'invalid_value', detail: `must be one of ${modes}` });
   }
+  const known = ['mode', ...kind.fields.map(({ name }) => name), ...kind.certKinds.map((spec) => spec.kind)];
+  for (const name of Object.keys(input).filter((one) => !known.includes(one)))
+    errors.push({ pointer: `/${name.slice(0, 64)}`, code: 'unknown_member', detail: notKnown(name, known) });
   for (const spec of kind.fields) {
     const sent = input[spec.name];
     if (sent === undefined || sent === MASKED) continue;
@@ -108,7 +112,7 @@ export function bringsCerts({ certKinds }: ChannelKind, input: ConfigInput): boo
 /** A 400 about fields of a configuration. */
 export function refused(errors: FieldError[]): InvalidRequest {
   const names = errors.map(({ pointer, detail }) => `${pointer.slice(1)} ${detail}`);
-  return new InvalidRequest(`The configuration is not valid: ${names.join('; ')}.`, errors);
+  return new InvalidRequest(`The configuration is not valid: ${names.join('; ')}.`.replace(/\?\.$/, '?'), errors);
 }
 
 function readField({ name, pattern }: FieldSpec, sent: unknown): string | null | FieldError {

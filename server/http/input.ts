@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import type { IncomingMessage } from 'node:http';
+import { notKnown } from '../../config/nearest.ts';
 import { AppError, type FieldError, InvalidRequest, NotFound } from '../errors.ts';
 import { announcesBody } from './before-koa.ts';
 import { incomplete, streamedBody } from './body-stream.ts';
 import { triedClient, withoutEmpty } from './oauth-request.ts';
-import { readJson, requirePlainText } from './strict-text.ts';
+import { escapeName, readJson, requirePlainText } from './strict-text.ts';
+import { unknownMembers } from './unknown-members.ts';
 import type { Accepts, Contract, RequestFacts } from './contract.ts';
 import type { EdgeContext } from './edge.ts';
 import { mostBytesOf, readMultipart } from './multipart.ts';
@@ -20,6 +22,8 @@ export interface ReadInput {
 
 const none = Object.freeze({});
 const noBytes = Buffer.alloc(0);
+/** As many faults of one request are told. */
+const MOST_FAULTS = 50;
 /** JSON and forms: 100 KB. Channel notices (`raw`): 256 KB, more than any channel sends. */
 const limits = { parsed: 100 * 1024, raw: 256 * 1024 };
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -38,7 +42,8 @@ export function inputReader(contract: Contract): (ctx: EdgeContext) => Promise<R
     const { value, raw } = takesBody ? await readBody(ctx, contract) : { value: undefined, raw: noBytes };
     if (isOAuth) ctx.state.triedClient = triedClient(ctx.req.headers.authorization, value);
     const sent = isOAuth ? withoutEmpty(value) : value;
-    return { ...read, body: body ? parse(body, sent, '') : undefined, request: facts(ctx, raw) };
+    const isStrict = ctx.path.startsWith('/api/');
+    return { ...read, body: body ? parseBody(body, sent, isStrict) : undefined, request: facts(ctx, raw) };
   };
 }
 
@@ -72,7 +77,7 @@ function readQuery(schema: z.ZodObject | undefined, ctx: EdgeContext): unknown {
   for (const [name, value] of new URLSearchParams(ctx.querystring)) {
     requirePlainText(name + value, '/query');
     const known = schema !== undefined && Object.hasOwn(schema.shape, name);
-    if (strict && !known) throw queryFault(name, 'unknown_parameter', 'is not a parameter of this operation');
+    if (strict && !known) throw queryFault(name, 'unknown_parameter', notKnown(name, Object.keys(schema?.shape ?? {})));
     if (strict && name in query) throw queryFault(name, 'duplicate', 'was sent more than once');
     if (known) query[name] ??= value;
   }
@@ -92,20 +97,32 @@ function readHeaders(schema: z.ZodObject, ctx: EdgeContext): unknown {
 
 function queryFault(name: string, code: string, detail: string): InvalidRequest {
   const shown = name.slice(0, 64);
-  return new InvalidRequest(`The query parameter ${shown} ${detail}.`, [{ pointer: `/query/${shown}`, code, detail }]);
+  return new InvalidRequest(sentence(`The query parameter ${shown} ${detail}`), [
+    { pointer: `/query/${shown}`, code, detail },
+  ]);
 }
 
-function parse(schema: z.ZodType, value: unknown, prefix: string): unknown {
+/** A member that the schema does not name is refused: a misspelt `refundAmount` would refund everything. */
+function parseBody(schema: z.ZodType, sent: unknown, isStrict: boolean): unknown {
+  if (!isStrict) return parse(schema, sent, '');
+  return parse(schema, sent, '', unknownMembers(schema, sent).take(MOST_FAULTS).toArray());
+}
+
+function parse(schema: z.ZodType, value: unknown, prefix: string, unknown: readonly FieldError[] = []): unknown {
   const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  throw new InvalidRequest(
-    'The request is not valid.',
-    result.error.issues.slice(0, 50).map((issue) => fieldError(issue, prefix)),
-  );
+  const [first] = unknown;
+  if (result.success && !first) return result.data;
+  const faults = [...unknown, ...(result.error?.issues ?? []).map((issue) => fieldError(issue, prefix))];
+  const words = first ? sentence(`The member ${first.pointer.slice(1)} ${first.detail}`) : 'The request is not valid.';
+  throw new InvalidRequest(words, faults.slice(0, MOST_FAULTS));
+}
+
+function sentence(words: string): string {
+  return words.endsWith('?') ? words : `${words}.`;
 }
 
 function fieldError(issue: z.core.$ZodIssue, prefix: string): FieldError {
-  const path = issue.path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+  const path = issue.path.map((part) => `/${escapeName(String(part))}`).join('');
   const code = issue.code === 'custom' && typeof issue.params?.code === 'string' ? issue.params.code : issue.code;
   return { pointer: prefix + path, code, detail: issue.message };
 }

@@ -24,13 +24,13 @@ export function requirePlainTree(value: unknown, pointer = '', depth = 0): numbe
     if (!isPlainText(key)) throw notPlain(pointer);
     // The pointer is only worth its allocation where a fault can still come.
     if (typeof member === 'string' ? !isPlainText(member) : typeof member === 'object')
-      members += requirePlainTree(member, `${pointer}/${escape(key)}`, depth + 1);
+      members += requirePlainTree(member, `${pointer}/${escapeName(key)}`, depth + 1);
   }
   return members;
 }
 
-/** A name as a part of a JSON pointer. */
-function escape(name: string): string {
+/** A name as a part of a JSON pointer (RFC 6901). */
+export function escapeName(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
@@ -74,7 +74,7 @@ export function requireExactNumber(name: string, value: unknown, context?: { sou
   const shown = name.slice(0, 64);
   const detail = 'has more digits than a JSON number keeps; send a decimal string';
   throw new InvalidRequest(`The number ${shown} is too precise or too large.`, [
-    { pointer: `/${escape(shown)}`, code: 'number_inexact', detail },
+    { pointer: `/${escapeName(shown)}`, code: 'number_inexact', detail },
   ]);
 }
 
@@ -113,6 +113,6 @@ function note(members: Set<string> | undefined, written: string | undefined): vo
   if (!members.has(name)) return void members.add(name);
   const shown = name.slice(0, 64);
   throw new InvalidRequest('A member of the body was sent more than once.', [
-    { pointer: `/${escape(shown)}`, code: 'duplicate', detail: 'sent more than once' },
+    { pointer: `/${escapeName(shown)}`, code: 'duplicate', detail: 'sent more than once' },
   ]);
 }

@@ -5,10 +5,11 @@ import type { IdentityQueries } from './ports.ts';
 import { covers } from './authenticators.ts';
 import type { GenuineToken, TokenMint } from './tokens.ts';
 
-/** A scope that the application does not have, or that does not exist (RFC 6749 §5.2). */
+/** Scopes that the application does not have, or that do not exist (RFC 6749 §5.2), by name. */
 export class InvalidScope extends AppError {
-  constructor() {
-    super('invalid_scope', 400, 'The application does not have all requested scopes.');
+  constructor(missing: readonly string[]) {
+    const named = missing.slice(0, 20).map((scope) => scope.slice(0, 64));
+    super('invalid_scope', 400, `Not granted to the application: ${named.join(' ')}.`);
   }
 }
 
@@ -78,7 +79,8 @@ export function createOAuth(ports: OAuthPorts): OAuth {
 
 function grantedScopes({ scopes }: ApiAppRow, asked = ''): readonly string[] {
   const wanted = [...new Set(asked.split(' ').filter(Boolean))];
-  if (wanted.some((scope) => !covers(scopes, scope))) throw new InvalidScope();
+  const missing = wanted.filter((scope) => !covers(scopes, scope));
+  if (missing.length > 0) throw new InvalidScope(missing);
   return wanted.length > 0 ? wanted : scopes;
 }
 

@@ -4,7 +4,7 @@ import { listOrders, openExceptions, type OrderFilter, type Position } from '../
 import { noteDeed } from './follow-ups.ts';
 import { csvLine } from '../csv.ts';
 import type { Asker, Ports } from './ports.ts';
-import { type OrderView, viewOrder } from './view.ts';
+import { type OrderEntryView, viewOrder } from './view.ts';
 
 /** Shapes of the export. */
 export const EXPORT_FORMATS = ['csv', 'ndjson'] as const;
@@ -37,7 +37,7 @@ const COLUMNS = [
   'paidAt',
   'closedAt',
   'expiresAt',
-] as const satisfies readonly (keyof OrderView)[];
+] as const satisfies readonly (keyof OrderEntryView)[];
 
 /** What the channel keeps and what is left, where it has said so; in major units. */
 const SETTLED = ['fee', 'net'] as const;
@@ -97,12 +97,12 @@ export function exportOrders(ports: Pick<Ports, 'store' | 'reports' | 'audit' | 
 /** What routes may call. */
 export type ExportOrders = ReturnType<typeof exportOrders>;
 
-function toJson(order: OrderView): string {
-  const { refunds: _refunds, stale: _stale, ...shown } = order;
+function toJson(order: OrderEntryView): string {
+  const { stale: _stale, ...shown } = order;
   return `${JSON.stringify(shown)}\n`;
 }
 
-function toCsv(order: OrderView): string {
+function toCsv(order: OrderEntryView): string {
   const settled = SETTLED.map((member) => order.settlement?.[member]?.amount ?? null);
   return csvLine([...COLUMNS.map((column) => order[column]), ...settled]);
 }

@@ -18,6 +18,7 @@ import { noteOrder, noteWork } from '../work.ts';
 import type { Asker, Owner, Ports } from './ports.ts';
 import {
   type DisputeView,
+  type OrderEntryView,
   type OrderView,
   type RefundView,
   viewCredential,
@@ -25,6 +26,7 @@ import {
   viewException,
   viewOrder,
   viewRefund,
+  viewRefunds,
 } from './view.ts';
 
 /** One page of a list, newest first; `next` is where the following page begins. */
@@ -48,7 +50,7 @@ export function readPayments({
     /** The same for one that was just read with what is around it. */
     show,
     orders: (filter: OrderFilter, after: Position | undefined, limit: number) =>
-      reports.read(async (tx): Promise<PageOf<OrderView>> => {
+      reports.read(async (tx): Promise<PageOf<OrderEntryView>> => {
         const rows = await listOrders(tx, filter, after, limit);
         const page = rows.slice(0, limit);
         const exceptions = await openExceptions(
@@ -114,7 +116,11 @@ export function readPayments({
   }
 
   function show({ order, around, stale = false }: Shown): OrderView {
-    return { ...viewOrder(order, { ...around, stale }), ...viewCredential(order, publicUrl, now()) };
+    return {
+      ...viewOrder(order, { ...around, stale }),
+      refunds: viewRefunds(order, around?.refunds ?? [], around?.fees),
+      ...viewCredential(order, publicUrl, now()),
+    };
   }
 }
 

@@ -72,11 +72,10 @@ export function viewDispute(dispute: DisputeRow) {
   };
 }
 
-/** An order as it appears on the wire, without the page's own extras. */
+/** An order as it appears in lists and events: without its refunds and without what the payer needs. */
 export function viewOrder(
   order: OrderRow,
   also: {
-    refunds?: readonly RefundRow[];
     exception?: OrderExceptionRow | undefined;
     stale?: boolean;
     /** By the number of a refund; of the payment itself without one. */
@@ -113,13 +112,21 @@ export function viewOrder(
     channelTradeNo: order.channelTradeNo,
     captureReason: order.captureReason,
     settlement: viewSettlement(order, also.fees?.get('')),
-    refunds: (also.refunds ?? []).map((refund) => viewRefund(refund, payWay, also.fees?.get(refund.refundNo))),
     createdAt: order.createdAt.toISOString(),
     paidAt: iso(order.paidAt),
     closedAt: iso(order.closedAt),
     expiresAt: order.expiresAt.toISOString(),
     stale: also.stale ?? false,
   };
+}
+
+/** The refunds of an order, each with its fee. */
+export function viewRefunds(
+  { payWay }: OrderRow,
+  refunds: readonly RefundRow[],
+  fees: ReadonlyMap<string, OrderFeeRow> | undefined,
+): RefundView[] {
+  return refunds.map((refund) => viewRefund(refund, payWay, fees?.get(refund.refundNo)));
 }
 
 /** What is left of the payment, in major units: as the channel said it with the payment, else by its bill; null before either. */
@@ -143,7 +150,8 @@ export interface Credential {
 }
 
 /** An order and a refund as they leave. */
-export type OrderView = ReturnType<typeof viewOrder> & Partial<Credential>;
+export type OrderEntryView = ReturnType<typeof viewOrder>;
+export type OrderView = OrderEntryView & { refunds: RefundView[] } & Partial<Credential>;
 export type RefundView = ReturnType<typeof viewRefund>;
 export type DisputeView = ReturnType<typeof viewDispute>;
 

@@ -16,8 +16,6 @@ import {
   CertUploadBody,
   downloadOf,
   MaybeInProject,
-  OwnCertFilter,
-  OwnCertUploadBody,
   presentCert,
   uploadOf,
   wholePage,
@@ -43,8 +41,6 @@ const anyProject = {
   write: CONFIRMED_WHERE_LIVE,
   readOne: { admin: 'viewer', reach: 'cert' },
   writeOne: { admin: 'admin', reach: 'cert', confirmed: 'where-live' },
-  upload: CertUploadBody,
-  filter: CertFilter,
   queryOfOne: MaybeInProject,
 } as const;
 const own = forApplications('/api/v2/certs', 'cert:manage');
@@ -52,8 +48,6 @@ const ownProject = {
   ...own,
   readOne: own.read,
   writeOne: own.write,
-  upload: OwnCertUploadBody,
-  filter: OwnCertFilter,
   queryOfOne: NoQuery,
 };
 
@@ -107,7 +101,7 @@ export function ownCertRoutes(ports: CertPorts): RouteGroup {
 }
 
 function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | typeof ownProject): RouteGroup {
-  const { prefix, read, write, readOne, writeOne, query, queryOfOne, upload, filter } = audience;
+  const { prefix, read, write, readOne, writeOne, query, queryOfOne } = audience;
   const router = routeGroup(prefix);
 
   /**
@@ -136,7 +130,7 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
         auth: write,
         accepts: ['multipart', 'json'],
         query,
-        body: upload,
+        body: CertUploadBody,
         returns: Certificate,
         status: 201,
         errors: UPLOAD_CERT_ERRORS,
@@ -168,7 +162,7 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    */
   router.post(
     '/list',
-    endpoint({ auth: read, query, body: filter, returns: Certificate, list: true }, async (input) => {
+    endpoint({ auth: read, query, body: CertFilter, returns: Certificate, list: true }, async (input) => {
       const rows = await certs.list(projectOf(input), input.body ?? {});
       return wholePage(rows.map((row) => presentCert(row, now())));
     }),

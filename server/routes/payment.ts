@@ -7,7 +7,7 @@ import { CAPTURE_ERRORS, CLOSE_ERRORS, PAY_ERRORS, REFUND_BY_ADMIN_ERRORS, REFUN
 import { Code, Id } from './wire/fields.ts';
 import { OwnOrdersQuery } from './wire/order-filters.ts';
 import { pageOf } from './wire/order-page.ts';
-import { Order, PlacePaymentRequest, Refund, RefundPlaced, RefundRequest } from './wire/orders.ts';
+import { Order, OrderEntry, PlacePaymentRequest, Refund, RefundPlaced, RefundRequest } from './wire/orders.ts';
 
 const OrderParams = z.object({ orderNo: Id });
 const ConsolePayRequest = PlacePaymentRequest.extend({
@@ -43,12 +43,12 @@ export function paymentRoutes(ports: PaymentPorts): RouteGroup {
    *   get:
    *     tags: [Payments]
    *     summary: List own orders
-   *     description: Newest first.
+   *     description: Newest first, without their refunds.
    */
   router.get(
     '/orders',
     endpoint(
-      { auth: ownOrder.read, query: OwnOrdersQuery, returns: Order, list: true },
+      { auth: ownOrder.read, query: OwnOrdersQuery, returns: OrderEntry, list: true },
       async ({ query: { limit, cursor, ...filter }, caller: { clientId } }) =>
         pageOf(await ports.orders({ ...filter, clientId }, cursor, limit)),
     ),

@@ -142,6 +142,9 @@ test.serial('malformed token requests are 400 invalid_request, wrong clients 401
     t.is(answer.body.error, error, name);
     t.is(answer.body.access_token, undefined, name);
   }
+  const mixed = { ...right, scope: 'nonsense payment:read user:read "quoted"' };
+  const { body } = await app.call('POST', '/oauth/token', { body: mixed });
+  t.is(body.error_description, "Not granted to the application: nonsense user:read 'quoted'.");
   t.is((await app.call('GET', '/oauth/token')).status, 405);
 });
 

@@ -19,6 +19,7 @@ export const OUTCOMES: readonly (readonly [name: string, outcome: Outcome])[] = 
   ],
   ['approved', { kind: 'approved', channelOrderId: 'C-1' }],
   ['paid', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5) }],
+  ['paid, by a clock that is behind', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-1_000_000) }],
   ['paid, refunds exist', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5), refundsHint: true }],
   ['paid, half went back', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5), refundedTotal: 500n }],
   ['paid, all went back', { kind: 'paid', channelNo: TRADE, amount: amount(1000n), at: at(-5), refundedTotal: 1000n }],

@@ -26,7 +26,8 @@ export function paidPatch(outcome: Came, order: OrderRow, now: Date): OrderMoved
   return {
     state: 'paid',
     paid: outcome.amount.minor,
-    paidAt: outcome.at,
+    // By the channel's clock, which counts whole seconds and need not agree with ours; the history keeps what it said.
+    paidAt: outcome.at < order.createdAt ? order.createdAt : outcome.at,
     channelTradeNo: outcome.channelNo ?? order.channelTradeNo,
     channelOrderId: outcome.channelOrderId ?? order.channelOrderId,
     payer: outcome.payer?.slice(0, 256) ?? order.payer,

@@ -9,7 +9,7 @@ import { Code, Id, Timestamp } from '../wire/fields.ts';
 import { InProject } from '../wire/projects.ts';
 
 const Skills = z
-  .record(Code, z.strictObject({ id: z.string().min(1).max(128), version: z.string().min(1).max(32) }))
+  .record(Code, z.object({ id: z.string().min(1).max(128), version: z.string().min(1).max(32) }))
   .describe('By product code, the skill as SkillHub knows it.');
 
 const Change = z

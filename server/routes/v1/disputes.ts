@@ -10,9 +10,8 @@ import { ACCEPT_DISPUTE_ERRORS, DISPUTE_ERRORS } from '../wire/errors.ts';
 import { SafeText } from '../wire/fields.ts';
 import { pageOf } from '../wire/order-page.ts';
 
-// An answer cannot be taken back: a file under another name must not be left behind.
 const AnswerRequest = z
-  .strictObject({
+  .object({
     text: SafeText(1, 2000).describe('What the merchant says to the dispute.'),
     file: z
       .array(UploadedFile)

@@ -7,7 +7,7 @@ import { CLOSE_ERRORS, FIND_ORDERS_ERRORS, REFUND_BY_ADMIN_ERRORS } from '../wir
 import { Amount, Id, SafeText, Timestamp } from '../wire/fields.ts';
 import { orderFilter, OrdersQuery } from '../wire/order-filters.ts';
 import { pageOf } from '../wire/order-page.ts';
-import { Order, RefundPlaced } from '../wire/orders.ts';
+import { Order, OrderEntry, RefundPlaced } from '../wire/orders.ts';
 
 const OrderParams = z.object({ orderNo: Id });
 
@@ -38,7 +38,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    *   get:
    *     tags: [Orders]
    *     summary: List orders of all projects
-   *     description: Newest first. `exception=any` matches every order with an open exception.
+   *     description: Newest first, without their refunds. `exception=any` matches every order with an open exception.
    */
   router.get(
     '/',
@@ -46,7 +46,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
       {
         auth: { admin: 'viewer', reach: 'filter' },
         query: OrdersQuery,
-        returns: Order,
+        returns: OrderEntry,
         list: true,
         errors: FIND_ORDERS_ERRORS,
       },

@@ -8,7 +8,7 @@ import { CoinAccount, presentAccount } from '../wire/coins.ts';
 import { Paging } from '../wire/fields.ts';
 import { actorOf, Toggle } from '../wire/identity.ts';
 import { pageOf } from '../wire/order-page.ts';
-import { Order } from '../wire/orders.ts';
+import { OrderEntry } from '../wire/orders.ts';
 import { InProject } from '../wire/projects.ts';
 import { ByUserId, presentUser, User } from '../wire/users.ts';
 
@@ -76,7 +76,13 @@ export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts):
   router.get(
     '/:userId/orders',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'query' }, params: ByUserId, query: OrdersOfUser, returns: Order, list: true },
+      {
+        auth: { admin: 'viewer', reach: 'query' },
+        params: ByUserId,
+        query: OrdersOfUser,
+        returns: OrderEntry,
+        list: true,
+      },
       async ({ params, query: { project, cursor, limit } }) => {
         const { userId } = await users.get({ project, ...params });
         return pageOf(await payments.orders({ project, userId }, cursor, limit));

@@ -11,7 +11,7 @@ export const LimitsInput = z
   .record(
     CurrencyCode,
     z
-      .strictObject({
+      .object({
         perOrder: AmountLimit,
         perDay: AmountLimit,
         perMonth: AmountLimit,

@@ -6,7 +6,7 @@ const Word = (max: number) =>
   z.string().regex(new RegExp(`^[A-Za-z0-9_-]{1,${max}}$`), `must be 1 to ${max} letters, digits, "_" or "-"`);
 
 const Goods = z
-  .strictObject({
+  .object({
     id: Word(32),
     name: SafeText(1, 128),
     quantity: z.int().min(1).max(9999),
@@ -20,7 +20,7 @@ const PayChannels = z
   .max(20);
 
 const Alipay = z
-  .strictObject({
+  .object({
     storeId: Word(32).optional(),
     operatorId: Word(28).optional(),
     terminalId: Word(32).optional(),
@@ -41,7 +41,7 @@ const Alipay = z
   .meta({ id: 'AlipayOptions' });
 
 const Wechat = z
-  .strictObject({
+  .object({
     attach: SafeText(1, 127).optional().describe('Returned in queries and notifications of WeChat Pay.'),
     goodsTag: SafeText(1, 32).optional().describe('Mark of a promotion.'),
     supportFapiao: z.boolean().optional().describe('Offers the payer an electronic invoice.'),
@@ -53,7 +53,7 @@ const Wechat = z
   .meta({ id: 'WechatOptions' });
 
 const Paypal = z
-  .strictObject({
+  .object({
     brandName: SafeText(1, 127).optional().describe('Shown to the payer instead of the business name.'),
     locale: z
       .string()
@@ -72,6 +72,6 @@ const Paypal = z
 
 /** What a merchant may ask of the channels beyond the order itself; those of other channels than the order's are ignored. */
 export const ChannelOptions = z
-  .strictObject({ alipay: Alipay.optional(), wechat: Wechat.optional(), paypal: Paypal.optional() })
+  .object({ alipay: Alipay.optional(), wechat: Wechat.optional(), paypal: Paypal.optional() })
   .describe('What is passed on to the channel beyond the order itself, by channel; only that of `payWay` is used.')
   .meta({ id: 'ChannelOptions' });

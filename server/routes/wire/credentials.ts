@@ -149,7 +149,7 @@ export const ConfigSchema = z
 
 /** What is to be tested beyond the credentials. */
 export const TestBody = z
-  .strictObject({
+  .object({
     products: z
       .union([z.literal('all'), z.array(z.enum(SCENES)).min(1).max(SCENES.length)])
       .optional()
@@ -256,28 +256,14 @@ export const CertUploadBody = z
     passphrase: z.string().max(1024).optional(),
     file: UploadedFile.optional(),
     content: z.string().optional(),
-    project: z.unknown().optional(),
   })
   .meta({ id: 'CertificateUpload' });
-
-/** The same from an application, whose project is its own. */
-export const OwnCertUploadBody = CertUploadBody.refine(hasNoProject, {
-  path: ['project'],
-  message: 'is determined by the token',
-});
 
 /** Which certificates a list shows. */
 export const CertFilter = z
   .object({ payWay: PayWayName.optional(), kind: z.string().max(64).optional() })
   .optional()
   .meta({ id: 'CertificateFilter' });
-
-/** The same from an application, whose project is its own. */
-export const OwnCertFilter = z
-  .looseObject({ payWay: PayWayName.optional(), kind: z.string().max(64).optional() })
-  .refine(hasNoProject, { path: ['project'], message: 'is determined by the token' })
-  .optional()
-  .meta({ id: 'OwnCertificateFilter' });
 
 /** How the public sees a channel. */
 export function presentPublicChannel(channel: PublicChannel): z.input<typeof PublicChannelEntry> {

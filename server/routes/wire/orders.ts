@@ -159,6 +159,9 @@ export const Order = z
   })
   .meta({ id: 'Order' });
 
+/** An order in a list or an event: without its refunds and without what the payer needs. */
+export const OrderEntry = Order.omit({ refunds: true, payment: true, payUrl: true }).meta({ id: 'OrderEntry' });
+
 /** The body of a refund request. */
 export const RefundRequest = z
   .object({

@@ -26,6 +26,7 @@ test.serial('the orders of all applications are listed, newest first, in pages',
   const first = await viewer('GET', `/api/v1/orders?project=${project}&limit=1`);
   t.is(first.status, 200);
   t.like(first.body.data[0], { orderNo: newer, clientId: other.clientId, amount: 10, status: 'pending' });
+  t.false('refunds' in first.body.data[0], 'what was not read is not said to be nothing');
   t.true(first.body.page.hasMore);
   const rest = await viewer('GET', `/api/v1/orders?project=${project}&cursor=${first.body.page.nextCursor}`);
   t.is(rest.body.data.length, 1);
@@ -127,6 +128,14 @@ test.serial('the timeline tells moves, events and refunds in their order', async
   const moves = entries.filter(({ kind }) => kind === 'move').map(({ detail }) => `${detail.rule} ${detail.toState}`);
   t.deepEqual(moves.slice(0, 4), ['O1 created', 'O2 pending', 'O5 paid', 'R1 pending']);
   t.true(entries.some(({ kind, detail }) => kind === 'event' && detail.type === 'order.paid'));
+  const paidMove = entries.find(({ detail }) => detail.rule === 'O5')!;
+  const { createdAt, paidAt } = (await viewer('GET', `/api/v1/orders/${orderNo}`)).body.data;
+  const { at: atChannel } = paidMove.detail.outcome as { at: string };
+  t.is(
+    paidAt,
+    [createdAt, atChannel].toSorted().at(-1),
+    'never before the order; the history has the time of the channel',
+  );
   const times = entries.map(({ at }) => at);
   t.deepEqual(times, times.toSorted());
 });

@@ -31,6 +31,7 @@ function* faultsOf(order: OrderRow, change: Change, { mismatch }: OrderFacts): G
     for (const member of MOVED_OF_ORDER) if (change.order && member in change.order) yield `${member} without a rule`;
   } else if (!isMove(ORDER_MOVES, change.rule, order.state, after.state)) yield 'a move that no table has';
   if (order.state === 'paid' && after.state !== 'paid') yield 'paid is not the end';
+  if (after.paidAt !== null && after.paidAt < order.createdAt) yield 'paid before it was made';
   if (after.paid < order.paid) yield 'money was unpaid';
   const sums = { ...after, ...change.open?.sums };
   if (sums.refunded < 0n || sums.refunding < 0n) yield 'a sum below zero';

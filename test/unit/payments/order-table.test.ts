@@ -43,6 +43,8 @@ const TABLE: Readonly<Record<string, string>> = {
   approved:
     /*                            */ 'O2>pending  .        .        .             -           -         -           -                -',
   paid: /*                                */ 'O5>paid     O5>paid  O8>paid  O9>closed+R!  O9>closed+R! O9>paid! O9>closed+R! O9>failed+R!    .',
+  'paid, by a clock that is behind':
+    /*   */ 'O5>paid     O5>paid  O8>paid  O9>closed+R!  O9>closed+R! O9>paid! O9>closed+R! O9>failed+R!    .',
   'paid, refunds exist':
     /*               */ 'O5>paid!    O5>paid! O8>paid! O9>closed+R!  O9>closed+R! O9>paid! O9>closed+R! O9>failed+R!    .!',
   'paid, half went back':
