@@ -1,12 +1,17 @@
 import test from 'ava';
 import { endpoint, Reply } from '../../../server/http/endpoint.ts';
 import { routeGroup, type RouteGroup } from '../../../server/http/router.ts';
+import { guideRoutes } from '../../../server/routes/docs.ts';
 import { publicRoutes } from '../../../server/routes/public.ts';
 import { startEdge } from '../../support/edge.ts';
 import { openSocket, readAll } from '../../support/sockets.ts';
 
 const info = () => Promise.reject(new Error('unused'));
-const groups = [publicRoutes({ info, pingDatabase: async () => {}, staging: true }), pages()];
+const groups = [
+  publicRoutes({ info, pingDatabase: async () => {}, staging: true }),
+  guideRoutes({ publicUrl: 'https://pay.example', explorer: false }),
+  pages(),
+];
 
 /** Pages as text, as bytes, in upper case, and parts of pages. */
 function pages(): RouteGroup {
@@ -65,7 +70,7 @@ test('every answer of staging says so: success, refusal, page, redirect, another
 
 test('every whole page of staging has the ribbon, once, in its own body; nothing else is changed', async (t) => {
   const { url } = await startEdge(t, { groups, environment: 'staging' });
-  for (const path of ['/pages/text', '/pages/bytes', '/pages/header', '/docs/errors/not_found']) {
+  for (const path of ['/pages/text', '/pages/bytes', '/pages/header', '/docs', '/docs/errors/not_found']) {
     const answer = await fetch(url + path);
     const text = await answer.text();
     t.is(Number(answer.headers.get('content-length')), Buffer.byteLength(text), path);
