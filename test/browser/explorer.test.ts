@@ -65,7 +65,7 @@ test.serial('a merchant finds an operation by words, authorizes and calls it, an
   await page.getByLabel('client_secret').fill(shop.secret);
   await picture(page, 'explorer-authorize');
   await page.locator('.modal-btn.authorize').click();
-  await page.getByRole('button', { name: 'Logout' }).waitFor();
+  await page.getByRole('heading', { name: 'Authorized', exact: true }).waitFor();
   await page.locator('.btn-done').click();
   await filter.fill('/api/v2/me');
   await operations(page).first().click();
