@@ -4,11 +4,23 @@ import { builtFiles } from './built-files.ts';
 export const explorerPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** What the explorer consists of, with the media types. */
+/** Files of swagger-ui-dist that the pages load. */
+export const swaggerAssets = [
+  'swagger-ui.css',
+  'swagger-ui-bundle.js',
+  'swagger-ui-standalone-preset.js',
+  'favicon-32x32.png',
+] as const;
+
+/** What the explorer consists of, with the media types: the whole document, and for each view a page, its script and its document. */
 export const explorerFiles = {
   'doc.json': 'application/json; charset=utf-8',
   'index.html': 'text/html; charset=utf-8',
-  'explorer.js': 'text/javascript; charset=utf-8',
+  'merchant.js': 'text/javascript; charset=utf-8',
+  'merchant.json': 'application/json; charset=utf-8',
+  'console.html': 'text/html; charset=utf-8',
+  'console.js': 'text/javascript; charset=utf-8',
+  'console.json': 'application/json; charset=utf-8',
   'explorer.css': 'text/css; charset=utf-8',
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',

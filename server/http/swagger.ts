@@ -1,20 +1,30 @@
 import { readFile } from 'node:fs/promises';
 import type { Context } from 'koa';
+import type { swaggerAssets } from './explorer.ts';
 
-/** The page of the explorer in the three files that a strict content policy wants. */
+/** What a page of the explorer has of its own. */
+export interface ExplorerParts {
+  title: string;
+  /** Address of the document that it shows. */
+  document: string;
+  /** Address of its script. */
+  script: string;
+  /** What stands above the operations: HTML. */
+  header: string;
+  /** The look, over that of Swagger UI: CSS. */
+  style: string;
+  /** A plugin of Swagger UI: JavaScript. */
+  plugin: string;
+  /** Sees every request before it is sent: a function in JavaScript. */
+  requestInterceptor?: string;
+}
+
+/** A page of the explorer in the three files that a strict content policy wants. */
 export interface ExplorerPage {
   html: string;
   script: string;
   style: string;
 }
-
-/** Files of swagger-ui-dist that the page needs. */
-export const swaggerAssets = [
-  'swagger-ui.css',
-  'swagger-ui-bundle.js',
-  'swagger-ui-standalone-preset.js',
-  'favicon-32x32.png',
-] as const;
 
 /** A file of swagger-ui-dist. */
 export async function readAsset(name: (typeof swaggerAssets)[number]): Promise<Uint8Array> {
@@ -22,60 +32,64 @@ export async function readAsset(name: (typeof swaggerAssets)[number]): Promise<U
 }
 
 /**
- * Renders the page of koa2-swagger-ui once and takes it apart: its CDN links become local ones, its inline script and
- * style become files, its font link goes. Throws when a new version of the page no longer has the expected parts.
+ * Renders a page of koa2-swagger-ui and takes it apart: its CDN links become local ones, its inline script and style become
+ * files, its font link goes. Throws when a new version of the page no longer has the expected parts.
  */
-export async function renderExplorer(): Promise<ExplorerPage> {
+export async function renderExplorer(parts: ExplorerParts): Promise<ExplorerPage> {
   const { koaSwagger } = await import('koa2-swagger-ui');
+  const { title, document, style, plugin, requestInterceptor } = parts;
   const render = koaSwagger({
-    title: 'Unified payment service – API explorer',
+    title,
     routePrefix: false,
     swaggerCdnUrl: 'cdn:',
     swaggerVersion: 'version',
     hideTopbar: true,
     favicon: '/swagger/favicon-32x32.png',
+    customCSS: style,
     swaggerOptions: {
       dom_id: '#swagger-ui',
-      url: '/swagger/doc.json',
+      url: document,
       layout: 'BaseLayout',
-      docExpansion: 'list',
-      deepLinking: false,
+      docExpansion: 'none',
+      defaultModelsExpandDepth: '0',
+      deepLinking: true,
+      filter: true,
       queryConfigEnabled: false,
       validatorUrl: null,
+      plugins: plugin,
+      requestInterceptor,
     },
   });
   const answer = { body: '', type: '', path: '/' };
   await render(answer as unknown as Context, async () => {});
-  return takeApart(answer.body);
+  return takeApart(answer.body, parts);
 }
 
-const guideLinks =
-  '<nav class="guides"><a href="/docs?lang=en">Guides</a> <a href="/docs?lang=zh" lang="zh-CN" hreflang="zh-CN">中文文档</a></nav>';
+const head =
+  '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="robots" content="noindex">';
 
-const ownStyle = `.symbols { position: absolute; width: 0; height: 0; }
-.guides { max-width: 1460px; margin: 0 auto; padding: 1rem 1.25rem 0; font: 1rem sans-serif; }
-.guides a { margin-right: 1rem; color: #1a5fb4; }
-`;
-
-function takeApart(page: string): ExplorerPage {
+function takeApart(page: string, parts: ExplorerParts): ExplorerPage {
   const script = inside(page, /<script>([^]*?)<\/script>/);
   const style = inside(page, /<style>([^]*?)<\/style>/);
   const html = page
-    .replace(/<link href="https:\/\/fonts[^>]*>/, '')
-    .replace(/<script>[^]*?<\/script>/, '<script src="/swagger/explorer.js"></script>')
+    .replace(/<link href="https:\/\/fonts[^>]*>/, head)
+    .replace(/<script>[^]*?<\/script>/, `<script src="${parts.script}"></script>`)
     .replace(/<style>[^]*?<\/style>/, '<link rel="stylesheet" href="/swagger/explorer.css">')
     .replace(/ style="position:absolute;[^"]*"/, ' class="symbols"')
     .replaceAll('cdn:/version/', '/swagger/')
     .replace('swagger-ui.min.css', 'swagger-ui.css')
-    .replace('<div id="swagger-ui">', `${guideLinks}\n$&`);
-  if (!html.includes(guideLinks) || /https?:\/\/(?!www\.w3\.org)|cdn:|<script>|<style| style=| on\w+=/.test(html)) {
-    throw new Error('The page of koa2-swagger-ui has changed; adapt server/http/swagger.ts.');
-  }
-  return { html, script, style: `${style}\n${ownStyle}` };
+    .replace('<div id="swagger-ui"></div>', () => `${parts.header}\n<main id="swagger-ui"></main>`);
+  const whole = [head, parts.script, 'class="symbols"', parts.header].every((part) => html.includes(part));
+  if (!whole || /https?:\/\/(?!www\.w3\.org)|cdn:|<script>|<style| style=| on\w+=/.test(html)) throw changed();
+  return { html, script, style };
 }
 
 function inside(page: string, pattern: RegExp): string {
   const found = pattern.exec(page)?.[1];
-  if (found === undefined) throw new Error('The page of koa2-swagger-ui has changed; adapt server/http/swagger.ts.');
+  if (found === undefined) throw changed();
   return found;
+}
+
+function changed(): Error {
+  return new Error('The page of koa2-swagger-ui has changed; adapt server/http/swagger.ts.');
 }

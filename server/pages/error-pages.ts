@@ -80,5 +80,7 @@ ${rows}
 function row(code: ErrorCode, language: Language): string {
   const { retryable }: PublishedError = errorCodes[code];
   const page = inLanguage(`/docs/errors/${code}`, language);
-  return `<tr id="${code}"><td><a href="${page}"><code>${code}</code></a></td><td>${proseHtml(errorWords(code, language).meaning)}</td><td>${retryable ? WORDS[language].yes : ''}</td></tr>`;
+  const { retry, yes } = WORDS[language];
+  const again = retryable ? `<td data-label="${retry}">${yes}</td>` : '<td></td>';
+  return `<tr id="${code}"><td><a href="${page}"><code>${code}</code></a></td><td>${proseHtml(errorWords(code, language).meaning)}</td>${again}</tr>`;
 }

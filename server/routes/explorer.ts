@@ -1,8 +1,7 @@
 import { endpoint, Reply } from '../http/endpoint.ts';
-import { type ExplorerFile, explorerFiles, explorerPolicy, readExplorerFile } from '../http/explorer.ts';
+import { type ExplorerFile, explorerFiles, explorerPolicy, readExplorerFile, swaggerAssets } from '../http/explorer.ts';
 import { once } from '../http/once.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
-import { swaggerAssets } from '../http/swagger.ts';
 
 /** The API explorer under `/swagger`. */
 export function explorerRoutes(): RouteGroup {
@@ -24,14 +23,17 @@ export function explorerRoutes(): RouteGroup {
    *   get:
    *     tags: [Service]
    *     summary: API explorer
-   *     description: Interactive page for trying out every operation; loads no third-party resources.
+   *     description: >-
+   *       Interactive page for trying out every operation, the Merchant API first; `/swagger/console.html` has the Console API.
+   *       Loads no third-party resources.
    */
   router.get('/index.html', endpoint({ auth: 'none', raw: 'html' }, serve('index.html', 'no-cache')));
   router.get(
     '',
     endpoint(asset, () => new Reply({ status: 302, headers: { location: '/swagger/index.html' }, body: '' })),
   );
-  for (const name of ['explorer.js', 'explorer.css'] as const)
+  router.get('/console.html', endpoint({ ...asset, raw: 'html' }, serve('console.html', 'no-cache')));
+  for (const name of ['merchant.js', 'merchant.json', 'console.js', 'console.json', 'explorer.css'] as const)
     router.get(`/${name}`, endpoint(asset, serve(name, 'no-cache')));
   for (const name of swaggerAssets) router.get(`/${name}`, endpoint(asset, serve(name, 'public, max-age=3600')));
   return router;

@@ -29,8 +29,14 @@ interface Scene extends ConsoleView {
   words: SimulatorWords;
 }
 
-/** The page that controls the simulator; `refusal` says why the last deed was not done. */
-export function consolePage(view: ConsoleView, language: Language, refusal?: string): string {
+/** Why the last deed was not done. */
+export interface ShownRefusal {
+  code: string;
+  message: string;
+}
+
+/** The page that controls the simulator; `refusal` is of the last deed. */
+export function consolePage(view: ConsoleView, language: Language, refusal?: ShownRefusal): string {
   const words = SIMULATOR_WORDS[language];
   const scene: Scene = { ...view, language, words };
   return htmlDocument({
@@ -40,7 +46,7 @@ export function consolePage(view: ConsoleView, language: Language, refusal?: str
     head: `<link rel="stylesheet" href="${CONSOLE_STYLE_ADDRESS}"><script src="${CONSOLE_SCRIPT_ADDRESS}" defer></script><noscript><meta http-equiv="refresh" content="10"></noscript>`,
     body: `<header class="head"><h1>${words.title}</h1><p>${words.subtitle}</p>${languageSwitch(language, '/')}</header>
 <main>
-${refusal === undefined ? '' : `<p class="refusal" role="alert"><b>${words.refused}.</b> ${escapeHtml(refusal)}</p>`}
+${refusal === undefined ? '' : `<p class="refusal" role="alert"><b>${words.refused}</b> ${escapeHtml(words.refusals[refusal.code] ?? refusal.message)}</p>`}
 <section aria-labelledby="open"><h2 id="open">${words.open}</h2>${live('trades', openTrades(scene))}</section>
 <div class="side"><section aria-labelledby="clock"><h2 id="clock">${words.clock}</h2>${clock(scene)}</section>
 <section aria-labelledby="faults"><h2 id="faults">${words.faults}</h2><p class="help">${words.faultsHelp}</p>${faultForm(scene)}${live('planted', planted(scene))}</section></div>
@@ -66,7 +72,7 @@ function tradeItem(trade: Trade, { words, language }: Scene): string {
   const said = [words.states[state as keyof typeof words.states], declined ? words.wasDeclined : ''].filter(Boolean);
   const buttons = `<input type="hidden" name="trade" value="${id}"><button class="small go" name="choice" value="pay">${words.pay}</button><button class="small" name="choice" value="decline">${words.decline}</button>`;
   return `<li><p><a href="${page}">${escapeHtml(subject)}</a> <b class="sum">${money(trade, trade.minor, language)}</b></p>
-<p class="about">${channelName(payWay, words)} <span class="id">${escapeHtml(orderNo)}</span> <span>${said.join(', ')}</span></p>
+<p class="about">${channelName(payWay, words)} <span class="id">${escapeHtml(orderNo)}</span> <span>${said.join(words.comma)}</span></p>
 ${state === 'approved' ? '' : form('/console/trade', language, buttons)}</li>`;
 }
 

@@ -69,7 +69,7 @@ function deed<T>(
     refuseForeignHost(ctx);
     refuseCrossSite(ctx);
     const sent = shape.safeParse(Object.fromEntries(new URLSearchParams(rawBodyOf(ctx).toString('utf8'))));
-    if (!sent.success) return show(ctx, core, { status: 400, message: z.prettifyError(sent.error) });
+    if (!sent.success) return show(ctx, core, new SimulatorRefusal(400, 'invalid_form', z.prettifyError(sent.error)));
     try {
       await act(sent.data);
     } catch (error) {
@@ -81,9 +81,9 @@ function deed<T>(
   });
 }
 
-function show(ctx: Context, core: Core, refusal?: Pick<SimulatorRefusal, 'status' | 'message'>): void {
+function show(ctx: Context, core: Core, refusal?: SimulatorRefusal): void {
   const language = languageOf(ctx);
-  const html = consolePage(viewOf(core), language, refusal?.message);
+  const html = consolePage(viewOf(core), language, refusal);
   showPage(ctx, { status: refusal?.status ?? 200, language, html, policy: POLICY });
 }
 

@@ -52,6 +52,10 @@ export interface SimulatorWords {
   number: string;
   entries: Readonly<Record<EntryType, string>>;
   refused: string;
+  /** Why not, by the code of the refusal; where it is silent the refusal's own words are said. */
+  refusals: Readonly<Partial<Record<string, string>>>;
+  /** Between two states of a payment. */
+  comma: string;
 }
 
 const EN: SimulatorWords = {
@@ -122,7 +126,9 @@ const EN: SimulatorWords = {
     'refund-reversed': 'refund reversed',
     updated: 'updated',
   },
-  refused: 'Not done',
+  refused: 'Not done.',
+  refusals: {},
+  comma: ', ',
 };
 
 const ZH: SimulatorWords = {
@@ -193,7 +199,15 @@ const ZH: SimulatorWords = {
     'refund-reversed': '退款被撤回',
     updated: '已更新',
   },
-  refused: '未执行',
+  refused: '未执行。',
+  refusals: {
+    word_missing: '故障 refused 需要填写渠道错误码。',
+    no_such_order: '模拟器中没有该订单。',
+    already_paid: '该订单已支付。',
+    closed: '该订单已关闭。',
+    invalid_form: '提交的内容无效。',
+  },
+  comma: '，',
 };
 
 /** The words of each language. */

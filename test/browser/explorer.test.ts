@@ -1,43 +1,110 @@
 import test from 'ava';
-import { publicRoutes } from '../../server/routes/public.ts';
-import { openBrowser } from '../support/browser.ts';
-import { startEdge } from '../support/edge.ts';
+import type { Page } from 'playwright-core';
+import { fits, openBrowser, picture, watch } from '../support/browser.ts';
+import { bootstrapAdmin, startService } from '../support/service.ts';
 
-const SERVED = /^\/(health(\/db)?|api\/v1\/info|swagger\/[\w.]+)$/;
+const ends: (() => unknown)[] = [];
+const service = await startService({ teardown: (end) => void ends.push(end) });
+test.after.always(async () => {
+  for (const end of ends.toReversed()) await end();
+});
 
-test('the explorer shows the operations, tries one, and asks nobody else', async (t) => {
-  t.timeout(60_000);
-  const groups = [publicRoutes({ info: () => Promise.reject(new Error('unused')), pingDatabase: async () => {} })];
-  const { url } = await startEdge(t, { groups, explorer: true });
-  const page = await (await openBrowser(t)).newPage();
-  const asked = new Set<string>();
-  const faults: string[] = [];
-  page.on('request', (request) => asked.add(new URL(request.url()).origin));
-  page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
-  page.on('pageerror', (error) => faults.push(error.message));
+/** The link to an operation within a view. */
+async function linkTo(view: 'index' | 'console', path: string, method: string): Promise<string> {
+  const answer = await fetch(`${service.url}/swagger/doc.json`);
+  const { paths } = (await answer.json()) as { paths: Record<string, Record<string, Operation>> };
+  const { tags, operationId } = paths[path]![method]!;
+  return `${service.url}/swagger/${view}.html#/${encodeURIComponent(tags[0]!)}/${operationId}`;
+}
 
-  // The document has every operation of the service; here only these are served.
-  await page.route('**/swagger/doc.json', async (route) => {
-    const response = await route.fetch();
-    const document = (await response.json()) as { paths: Record<string, unknown> };
-    const paths = Object.entries(document.paths).filter(([path]) => SERVED.test(path));
-    await route.fulfill({ response, json: { ...document, paths: Object.fromEntries(paths) } });
-  });
-  await page.goto(`${url}/swagger/index.html`);
-  const health = page.locator('#operations-Service-getHealth');
-  await health.locator('.opblock-summary-control').click();
-  t.is(await page.locator('.opblock').count(), 5);
-  await health.getByRole('button', { name: 'Try it out' }).click();
-  await health.getByRole('button', { name: 'Execute' }).click();
-  const answer = health.locator('.live-responses-table .response').first();
+interface Operation {
+  tags: string[];
+  operationId: string;
+}
+
+/** The operations that are shown. */
+function operations(page: Page) {
+  return page.locator('.opblock');
+}
+
+async function execute(page: Page, path: string, body?: object): Promise<string> {
+  const operation = operations(page).filter({ has: page.locator(`[data-path="${path}"]`) });
+  await operation.getByRole('button', { name: 'Try it out' }).click();
+  if (body) await operation.locator('textarea').fill(JSON.stringify(body));
+  await operation.getByRole('button', { name: 'Execute' }).click();
+  const answer = operation.locator('.live-responses-table .response').first();
   await answer.waitFor();
-  t.regex((await answer.textContent()) ?? '', /200[^]*"status": "ok"/);
-  if (process.env['EXPLORER_SCREENSHOT'])
-    await page.screenshot({ path: process.env['EXPLORER_SCREENSHOT'], fullPage: true });
+  return (await answer.textContent()) ?? '';
+}
+
+test.serial('a merchant finds an operation by words, authorizes and calls it, and nobody else is asked', async (t) => {
+  t.timeout(120_000);
+  const shop = await service.merchant();
+  const page = await (await openBrowser(t)).newPage();
+  const faults = watch(page);
+  const asked = new Set<string>();
+  page.on('request', (request) => asked.add(new URL(request.url()).origin));
+
+  await page.goto(`${service.url}/swagger/index.html`);
+  await page.getByRole('heading', { name: 'Merchant API' }).waitFor();
+  await page.locator('.opblock-tag').first().waitFor();
+  t.is(await operations(page).count(), 0, 'groups are collapsed');
+  await picture(page, 'explorer-merchant');
+
+  const filter = page.getByRole('searchbox', { name: 'Filter the operations' });
+  await filter.fill('refund post');
+  await operations(page).first().waitFor();
+  const paths = await page.locator('.opblock-summary-path').all();
+  const found = await Promise.all(paths.map((one) => one.getAttribute('data-path')));
+  t.deepEqual(found.toSorted(), ['/api/v2/payment/refund', '/api/v2/skillpay/refund']);
+  await filter.fill('');
+  await operations(page).first().waitFor({ state: 'detached' });
+
+  await page.getByRole('button', { name: 'Authorize' }).click();
+  await page.getByLabel('client_id').fill(shop.clientId);
+  await page.getByLabel('client_secret').fill(shop.secret);
+  await picture(page, 'explorer-authorize');
+  await page.locator('.modal-btn.authorize').click();
+  await page.getByRole('heading', { name: 'Authorized', exact: true }).waitFor();
+  await page.locator('.btn-done').click();
+  await filter.fill('/api/v2/me');
+  await operations(page).first().click();
+  t.regex(await execute(page, '/api/v2/me'), new RegExp(`^200[^]*${shop.clientId}`));
+  await page.setViewportSize({ width: 320, height: 640 });
+  t.true(await fits(page));
+  await picture(page, 'explorer-called');
 
   t.deepEqual(
-    [...asked].filter((origin) => origin !== url && origin !== 'null'),
+    [...asked].filter((origin) => origin !== service.url && origin !== 'null'),
     [],
   );
   t.deepEqual(faults, []);
 });
+
+test.serial(
+  'a link opens one operation of the console, and whoever has logged in there goes on as that administrator',
+  async (t) => {
+    t.timeout(120_000);
+    const account = { username: 'alice', password: 'seven-quiet-otters-swim' };
+    await bootstrapAdmin(service.app, account);
+    const page = await (await openBrowser(t, { colorScheme: 'dark' })).newPage();
+    const faults = watch(page);
+    await page.goto(`${service.url}/swagger/index.html`);
+    await page.getByRole('link', { name: 'Console API' }).click();
+    await page.getByRole('heading', { name: 'Console API' }).waitFor();
+    await page.goto(await linkTo('console', '/api/v1/login', 'post'));
+    await page.reload();
+    t.regex(await execute(page, '/api/v1/login', account), /^200/);
+    const open = page.locator('.opblock.is-open');
+    t.is(await open.count(), 1);
+
+    const [link, path] = [await linkTo('console', '/api/v1/logout', 'post'), '/api/v1/logout'];
+    await page.goto(link);
+    await page.reload();
+    t.regex(await execute(page, path), /^200[^]*"loggedOut": true/);
+    await page.setViewportSize({ width: 320, height: 640 });
+    t.true(await fits(page));
+    await picture(page, 'explorer-console');
+    t.deepEqual(faults, []);
+  },
+);

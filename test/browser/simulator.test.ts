@@ -55,7 +55,7 @@ test.serial('every button of the simulator works, in either language, and the pa
   t.like(planted, [{ payWay: 'wechat', call: 'refund', fault: 'commit-then-timeout', times: 2 }]);
   await page.getByRole('combobox', { name: '故障' }).selectOption('refused');
   await page.getByRole('button', { name: '设置故障' }).click();
-  await page.getByRole('alert').waitFor();
+  await page.getByRole('alert').getByText('故障 refused 需要填写渠道错误码。').waitFor();
   await picture(page, 'simulator-zh');
   await itemOf(page, 'commit-then-timeout').getByRole('button', { name: '移除', exact: true }).click();
   await page.getByText('没有设置故障。').waitFor();

@@ -27,7 +27,7 @@ test('the pages of staging have a ribbon that covers nothing, on a phone and on 
       { width: 360, height: 740 },
     ]) {
       await page.setViewportSize(viewport);
-      if (name !== 'explorer') t.true(await fits(page), name);
+      t.true(await fits(page), name);
       const bar = (await ribbon.boundingBox())!;
       const first = (await page.locator('main, h1, #swagger-ui').first().boundingBox())!;
       t.true(bar.width === viewport.width && first.y >= bar.height, `${name}: ${JSON.stringify({ bar, first })}`);

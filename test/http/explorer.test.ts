@@ -11,33 +11,41 @@ coverRoutes(test, file);
 
 const groups = [publicRoutes({ info: () => Promise.reject(new Error('unused')), pingDatabase: async () => {} })];
 
-test.serial('the page has no inline script or style and names no other host', async (t) => {
+test.serial('the pages have no inline script or style and name no other host', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
   checkAnswersOf(url);
-  const response = await fetch(`${url}/swagger/index.html`, { headers: { host: 'evil.example' } });
-  t.is(response.status, 200);
-  const html = await response.text();
-  t.notRegex(html, /<script>|<style|\sstyle=|\son\w+=|evil\.example/);
-  const targets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, target = '']) => target);
-  t.deepEqual(
-    targets.filter((target) => !target.startsWith('/swagger/')),
-    ['/docs?lang=en', '/docs?lang=zh'],
-    'the guides, and nothing elsewhere',
-  );
-  t.is(targets.length, 8);
-  const policy = response.headers.get('content-security-policy') ?? '';
-  t.regex(policy, /script-src 'self';/);
-  t.notRegex(policy, /unsafe/);
+  for (const view of ['index', 'console']) {
+    const response = await fetch(`${url}/swagger/${view}.html`, { headers: { host: 'evil.example' } });
+    t.is(response.status, 200);
+    const html = await response.text();
+    t.notRegex(html, /<script>|<style|\sstyle=|\son\w+=|evil\.example/);
+    const targets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, target = '']) => target);
+    t.deepEqual(
+      [...new Set(targets.filter((target) => !target.startsWith('/swagger/')))],
+      ['/docs?lang=en', '/docs?lang=zh'],
+      'the guides, and nothing elsewhere',
+    );
+    t.true(['/swagger/index.html', '/swagger/console.html'].every((page) => targets.includes(page)));
+    const policy = response.headers.get('content-security-policy') ?? '';
+    t.regex(policy, /script-src 'self';/);
+    t.notRegex(policy, /unsafe/);
+  }
 });
 
-test.serial('every file that the page asks for is served from here with its type', async (t) => {
+test.serial('every file that a page asks for is served from here with its type', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
   checkAnswersOf(url);
-  const html = await (await fetch(`${url}/swagger/index.html`)).text();
-  for (const [, target = ''] of html.matchAll(/(?:src|href)="(\/swagger[^"]+)"/g)) {
-    const { status, headers } = await fetch(url + target);
-    t.is(status, 200, target);
-    t.regex(headers.get('content-type') ?? '', /^(text\/(javascript|css)|image\/png)/, target);
+  for (const view of ['index', 'console']) {
+    const html = await (await fetch(`${url}/swagger/${view}.html`)).text();
+    const loaded = [...html.matchAll(/<(?:script|link)\b[^>]*(?:src|href)="([^"]+)"/g)].map(
+      ([, target = '']) => target,
+    );
+    t.is(loaded.length, 6);
+    for (const target of loaded) {
+      const { status, headers } = await fetch(url + target);
+      t.is(status, 200, target);
+      t.regex(headers.get('content-type') ?? '', /^(text\/(javascript|css)|image\/png)/, target);
+    }
   }
 });
 
@@ -49,13 +57,17 @@ test.serial('the short address leads to the page', async (t) => {
   t.is(response.headers.get('location'), '/swagger/index.html');
 });
 
-test.serial('the configuration of the page cannot be changed by its address', async (t) => {
+test.serial('the configuration of a page cannot be changed by its address', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
   checkAnswersOf(url);
-  const script = await (await fetch(`${url}/swagger/explorer.js`)).text();
-  t.regex(script, /"queryConfigEnabled":false/);
-  t.regex(script, /"url":"\/swagger\/doc\.json"/);
-  t.notRegex(script, /https?:\/\//);
+  for (const view of ['merchant', 'console']) {
+    const script = await (await fetch(`${url}/swagger/${view}.js`)).text();
+    t.regex(script, /"queryConfigEnabled":false/);
+    t.true(script.includes(`"url":"/swagger/${view}.json"`));
+    const { openapi } = (await (await fetch(`${url}/swagger/${view}.json`)).json()) as { openapi: string };
+    t.is(openapi, '3.1.0');
+    t.notRegex(script, /https?:\/\//);
+  }
 });
 
 test.serial('the document is OpenAPI 3.1 and describes what is served', async (t) => {
@@ -76,7 +88,13 @@ test.serial('the document is OpenAPI 3.1 and describes what is served', async (t
 
 test.serial('without Explorer.Enabled there is nothing', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: false });
-  for (const path of ['/swagger/index.html', '/swagger/doc.json', '/swagger/swagger-ui-bundle.js']) {
+  for (const path of [
+    '/swagger/index.html',
+    '/swagger/console.html',
+    '/swagger/doc.json',
+    '/swagger/merchant.json',
+    '/swagger/swagger-ui-bundle.js',
+  ]) {
     t.is((await fetch(url + path)).status, 404, path);
   }
 });

@@ -1,0 +1,71 @@
+import test from 'ava';
+import { mergeDocument } from '../../../server/http/openapi.ts';
+import type { Json } from '../../../server/http/openapi-schemas.ts';
+import { readWords } from '../../../server/http/openapi-words.ts';
+import { documentOfView } from '../../../server/offline/explorer-views.ts';
+import { EXPLORER_VIEWS } from '../../../server/pages/explorer-page.ts';
+import { allRoutes } from '../../support/routes.ts';
+
+type Described = Json & {
+  paths: Record<string, Record<string, { tags: string[]; security: Json[] }>>;
+  tags: { name: string }[];
+  components: Record<string, Json>;
+};
+
+const whole = mergeDocument(await allRoutes(), await readWords(), { version: '0.0.0' }) as Described;
+const [merchant, console] = EXPLORER_VIEWS.map((view) => documentOfView(whole, view) as Described) as [
+  Described,
+  Described,
+];
+
+test('every operation is in one view: what administrators call in the console, the rest with merchants', (t) => {
+  const paths = (view: Described) => Object.keys(view.paths);
+  t.deepEqual([...paths(merchant), ...paths(console)].toSorted(), paths(whole).toSorted());
+  t.deepEqual(
+    paths(console).filter((path) => !path.startsWith('/api/v1/')),
+    ['/notify/{payWay}/{project}', '/health', '/health/db'],
+  );
+  const others = paths(merchant).filter((path) => !/^\/(api\/v2|oauth|\.well-known|pay|return|swagger)\//.test(path));
+  t.deepEqual(others, ['/openapi.json']);
+});
+
+test('a view has the groups and components of its operations, all of them and no others', (t) => {
+  for (const view of [merchant, console]) {
+    const groups = Object.values(view.paths).flatMap((item) => Object.values(item).flatMap(({ tags }) => tags));
+    t.deepEqual(
+      view.tags,
+      whole.tags.filter(({ name }) => groups.includes(name)),
+    );
+    const text = JSON.stringify(view);
+    const references = [...text.matchAll(/"#\/components\/([\w/.-]+)"/g)].map(([, name = '']) => name);
+    const components = Object.entries(view.components).flatMap(([kind, named]) =>
+      kind === 'securitySchemes' ? [] : Object.keys(named).map((name) => `${kind}/${name}`),
+    );
+    t.deepEqual(components.toSorted(), [...new Set(references)].toSorted());
+    t.true(components.length < Object.keys(whole.components['schemas'] ?? {}).length);
+  }
+  t.deepEqual(Object.keys(merchant.components['securitySchemes'] ?? {}), ['oauth2']);
+});
+
+test('nobody is asked for a session cookie, which a browser sends by itself', (t) => {
+  t.deepEqual(whole.paths['/api/v1/info']?.['get']?.security, [{ adminBearer: [] }, { adminCookie: [] }]);
+  t.deepEqual(console.paths['/api/v1/info']?.['get']?.security, [{ adminBearer: [] }]);
+  t.deepEqual(Object.keys(console.components['securitySchemes'] ?? {}), ['adminBearer']);
+});
+
+test('events are what merchants are told, and what they are made of stays', (t) => {
+  const event = { post: { tags: ['Events'], requestBody: { $ref: '#/components/requestBodies/Paid' } } };
+  const schema = { $ref: '#/components/schemas/Told' };
+  const components = {
+    ...whole.components,
+    schemas: { ...whole.components['schemas'], Told: { type: 'object' }, Unused: { type: 'object' } },
+    requestBodies: { Paid: { content: { 'application/json': { schema } } } },
+  };
+  const told = { ...whole, webhooks: { 'order.paid': event }, components };
+  const seen = documentOfView(told, 'merchant') as Described;
+  t.deepEqual(seen['webhooks'], { 'order.paid': event });
+  t.true('Told' in (seen.components['schemas'] ?? {}) && 'Paid' in (seen.components['requestBodies'] ?? {}));
+  t.false('Unused' in (seen.components['schemas'] ?? {}));
+  const console = documentOfView(told, 'console') as Described;
+  t.false('webhooks' in console || 'requestBodies' in console.components);
+});
