@@ -7,7 +7,7 @@ const at = { host: '10.0.0.9', port: 80 };
 /** What `listen` of Node.js ends with. */
 const fails = (code: string) => () => Promise.reject(Object.assign(new Error(`listen ${code}`), { code }));
 
-const FAULTS: readonly [code: string, told: string, status: number, says: RegExp, hint: RegExp][] = [
+const FAULTS: readonly [code: string, told: LocalError['code'], status: number, says: RegExp, hint: RegExp][] = [
   ['EADDRINUSE', 'address_in_use', 409, /10\.0\.0\.9:80 is already in use/, /Stop the other process/],
   ['EACCES', 'address_unusable', 503, /may not be used by this user/, /above 1023/],
   ['EADDRNOTAVAIL', 'address_unusable', 503, /no address of this machine/, /0\.0\.0\.0/],
@@ -18,11 +18,10 @@ const FAULTS: readonly [code: string, told: string, status: number, says: RegExp
 for (const [code, told, status, says, hint] of FAULTS)
   test(`${code} is told with the key to change`, async (t) => {
     const error = await t.throwsAsync(listenAs('Metrics.Listen', at, fails(code)), { instanceOf: LocalError });
-    t.is(error?.code, told);
-    t.is(error?.status, status);
+    t.like(error, { code: told, status });
     t.regex(error?.message ?? '', new RegExp(`^Metrics\\.Listen: .*${says.source}`));
     t.regex(error?.options.hint ?? '', new RegExp(`${hint.source}.*change Metrics\\.Listen`));
-    t.is((error?.cause as NodeJS.ErrnoException).code, code);
+    t.is((error?.cause as NodeJS.ErrnoException | undefined)?.code, code);
   });
 
 test('an address of IPv6 is written as one writes it', async (t) => {
