@@ -77,7 +77,11 @@ async function serve(config: Config, life: Life): Promise<void> {
   setTimeout(() => void giveBackMemory(), SETTLED_MS).unref();
   let how: Ending = 'stop';
   opened.defer(() => (how === 'stop' ? server.close() : server.leave()));
-  const facts = await readyFacts(app, config, server, simulator?.url);
+  const facts = await readyFacts(app, config, {
+    listens: server,
+    metricsPort: metrics.port,
+    simulatorUrl: simulator?.url,
+  });
   if (!life.tells) logger.info(facts, 'ready');
   life.ready(facts);
   app.tellDown().catch((error: unknown) => logger.warn({ err: error }, 'the channels could not be looked through'));

@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts';
+import { hostAndPort, metricsUrl } from '../http/address.ts';
 import { VERSION } from '../http/version.ts';
 import { countAdmins } from '../identity/offline.ts';
 import { currentChannels } from '../db/queries/doctor.ts';
@@ -6,20 +7,26 @@ import type { Store } from '../db/store.ts';
 import type { ReadyFacts } from '../workers/life.ts';
 import type { Base } from './base.ts';
 
+/** What a service listens on; port 0 became another one. */
+interface Opened {
+  listens: { host: string; port: number };
+  metricsPort: number | undefined;
+  simulatorUrl: string | undefined;
+}
+
 /** What a service that has begun to listen says of itself. */
 export async function readyFacts(
   { schema, store }: Pick<Base, 'schema' | 'store'>,
   config: Config,
-  { host, port }: { host: string; port: number },
-  simulatorUrl: string | undefined,
+  { listens, metricsPort, simulatorUrl }: Opened,
 ): Promise<ReadyFacts> {
   const { database, debug, explorer, metrics, server, simulator } = config;
   return {
     version: VERSION,
-    address: urlOf({ host, port }),
+    address: `http://${hostAndPort(listens)}`,
     publicUrl: server.publicUrl,
     explorer: explorer.enabled ? `${server.publicUrl}/swagger/index.html` : null,
-    metrics: `${urlOf(metrics.listen)}/metrics`,
+    metrics: metricsUrl(metrics.listen, metricsPort),
     simulator: debug ? (simulator.url ?? simulatorUrl ?? null) : null,
     database: database.kind === 'pglite' ? database.folder : new URL(database.url).host,
     schema: schema.version,
@@ -28,10 +35,6 @@ export async function readyFacts(
     lacks: await lackOf(store, debug).catch(() => null),
     pid: process.pid,
   };
-}
-
-function urlOf({ host, port }: { host: string; port: number }): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** Without an administrator nobody can set a channel, and without a channel nothing can be paid. */

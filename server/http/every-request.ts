@@ -19,9 +19,11 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
  * and in the metrics how it ended. Bodies, queries and headers are never logged.
  */
 export function observe(headers: HeaderPairs): EdgeMiddleware {
+  const noteProxy = warnOfProxy();
   return (ctx, next) => {
     const started = performance.now();
     begin(ctx, headers);
+    noteProxy(ctx);
     const serve = async (span?: Span) => {
       await next();
       if (ctx.draining || ctx.leaving) ctx.set('Connection', 'close');
@@ -68,6 +70,19 @@ function begin(ctx: EdgeContext, headers: HeaderPairs): void {
   for (const [name, value] of headers) res.setHeader(name, value);
   res.setHeader('X-Request-Id', state.id);
   if (mayCarryCredential(ctx)) res.setHeader('Cache-Control', 'no-store');
+}
+
+/** Behind a proxy that is not trusted everybody has one address, so that the bad credentials of one lock everybody out. It is said once. */
+function warnOfProxy(): (ctx: EdgeContext) => void {
+  let isSaid = false;
+  return ({ req, edge }) => {
+    if (isSaid || edge.trustedProxies > 0 || req.headers['x-forwarded-for'] === undefined) return;
+    isSaid = true;
+    edge.logger.warn(
+      { hint: 'Server.TrustedProxies' },
+      'a request came with X-Forwarded-For, and no proxy is trusted: behind a proxy everybody counts as one address',
+    );
+  };
 }
 
 function describe(span: Span, { state, status, method }: EdgeContext): void {

@@ -1,4 +1,5 @@
 import { LocalError } from '../errors.ts';
+import { hostAndPort } from './address.ts';
 
 /** A port cannot be listened on; `key` says where it is configured. */
 class CannotListen extends LocalError {
@@ -10,13 +11,13 @@ class CannotListen extends LocalError {
 /** Begins to listen; when that cannot be, throws what is wrong with the address and the name of the key that has it. */
 export async function listenAs<T>(
   key: string,
-  { host, port }: { host: string; port: number },
+  where: { host: string; port: number },
   listen: () => Promise<T>,
 ): Promise<T> {
   try {
     return await listen();
   } catch (error) {
-    throw faultOf(key, `${host.includes(':') ? `[${host}]` : host}:${port}`, error) ?? error;
+    throw faultOf(key, hostAndPort(where), error) ?? error;
   }
 }
 

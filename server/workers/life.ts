@@ -32,7 +32,7 @@ export interface Life {
   name?: number;
   ends: Promise<Ending>;
   openSimulator(config: Config): Promise<{ url: string; close(): Promise<void> } | undefined>;
-  openMetrics(registry: Registry, config: Config): Promise<{ close(): Promise<void> }>;
+  openMetrics(registry: Registry, config: Config): Promise<{ port?: number; close(): Promise<void> }>;
   /** Whether `ready` tells people; otherwise it is a line of the log. */
   tells: boolean;
   /** Requests are accepted and jobs run. */

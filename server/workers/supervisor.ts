@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Config, LoadedConfig } from '../../config/config.ts';
+import { metricsUrl } from '../http/address.ts';
 import { createLogger } from '../http/logger.ts';
 import { listenAs } from '../http/listen-fault.ts';
 import { listenForMetrics } from '../http/metrics.ts';
@@ -52,7 +53,8 @@ export async function supervise(config: Config, { load, simulatorUrl, tell }: Su
     throw error;
   });
   let replacing = fillUp().then(() => {
-    if (tell) tell({ ...facts, workers: serving.size, pid: process.pid });
+    const own = { metrics: metricsUrl(where, metrics.port), workers: serving.size, pid: process.pid };
+    if (tell) tell({ ...facts, ...own });
     else logger.info({ workers: serving.size, pid: process.pid }, 'all workers are ready');
   });
   process.on('SIGHUP', () => void (replacing = replacing.then(replaceAll)));

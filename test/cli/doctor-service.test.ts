@@ -141,8 +141,8 @@ const FAULTS: readonly Fault[] = [
     },
     check: 'wechat',
     status: 'failed',
-    detail: /^does not answer: /,
-    fix: /^look at the network .*, then payctl channel test wechat$/,
+    detail: /^does not answer, .* the network of the server: ./,
+    fix: /^payctl channel test wechat$/,
     undo: ({ operator }) => operator.done('simulator faults --clear'),
   },
   {
@@ -179,8 +179,8 @@ const FAULTS: readonly Fault[] = [
     },
     check: 'notices',
     status: 'failed',
-    detail: /^paypal: no notification came for any of the last 3 payments/,
-    fix: /Server\.PublicUrl .*\/notify\/paypal\/default/,
+    detail: /^paypal: none came for any of the last 3 payments.* Server\.PublicUrl with \/notify\/paypal\/default/,
+    fix: /^payctl channel test paypal$/,
     undo: (world) => sql(world, `update orders set paid_at = now() - interval '2 days'`),
   },
   {
@@ -194,8 +194,8 @@ const FAULTS: readonly Fault[] = [
     },
     check: 'due work',
     status: 'failed',
-    detail: /^1 of the kind order wait, the oldest for 60\d s$/,
-    fix: /findings about channels/,
+    detail: /^1 of the kind order wait, the oldest for \d+ s; the findings about channels/,
+    fix: /Server\.Workers/,
     undo: (world) => sql(world, 'update orders set next_check_at = null'),
   },
   {

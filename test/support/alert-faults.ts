@@ -69,6 +69,13 @@ const untilWorked = (stage: Stage, kind: string) =>
     async () => (await lagOf(stage, kind)) < 60 && (await valueOf(stage, `jobs_rows_under_way{kind="${kind}"}`)) === 0,
   );
 
+/** No order is looked at any more, and every message is written: what is asked meanwhile would be lost with the database. */
+async function untilQuiet(stage: Stage): Promise<void> {
+  await stage.sql('update orders set next_check_at = null');
+  await untilWorked(stage, 'order');
+  await stage.service.app.messages.flush();
+}
+
 const countDeliveries = ({ service }: Stage, wanted: object) =>
   service.app.store.read((tx) => tx.deliveries.count(wanted));
 
@@ -264,7 +271,9 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'no free connection to the database',
-    async plant({ service: { app } }) {
+    async plant(stage) {
+      const { app } = stage.service;
+      await untilQuiet(stage);
       const free = Promise.withResolvers<void>();
       const held = times(POOL, () => app.store.transaction(() => free.promise));
       await until('all are in use', async () => app.database.connections?.().total === POOL);
@@ -275,8 +284,9 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'a database that is down',
-    async plant({ service, database, lines }) {
-      await service.app.messages.flush();
+    async plant(stage) {
+      const { database, lines } = stage;
+      await untilQuiet(stage);
       lines.length = 0;
       database.cut();
       await until('the jobs are blind', async () => lines.some(({ msg }) => /could not look for due rows/.test(msg)));

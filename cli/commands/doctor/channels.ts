@@ -68,8 +68,8 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
   if (SILENT.has(plain(test['code'])))
     return failed(
       name,
-      `does not answer: ${lack}`,
-      `look at the network and the proxy of the server, then payctl channel test ${payWay}${inProject(project)}`,
+      `does not answer, which no setting of the channel heals; look at the network of the server: ${lack}`,
+      `payctl channel test ${payWay}${inProject(project)}`,
     );
   return failed(
     name,

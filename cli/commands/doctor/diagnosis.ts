@@ -1,7 +1,17 @@
 import type { Context } from '../../context.ts';
 import { CliError } from '../../errors.ts';
 import type { Diagnosed } from '../../offline-port.ts';
-import { attempt, channelName, clockFinding, degraded, failed, ok, unreadable, type Finding } from './finding.ts';
+import {
+  attempt,
+  channelName,
+  clockFinding,
+  degraded,
+  failed,
+  inProject,
+  ok,
+  unreadable,
+  type Finding,
+} from './finding.ts';
 
 /** A kind of work that nobody has taken. */
 interface Due {
@@ -37,11 +47,12 @@ function dueFindings(due: readonly Due[]): Finding[] {
   if (late.length === 0) return [ok('due work', 'none waits')];
   return late.map(({ kind, rows, lagSeconds }) => {
     const make = lagSeconds >= STUCK_SECONDS ? failed : degraded;
-    const fix =
-      kind === 'delivery'
-        ? 'see the findings about webhooks; if there are none, raise Server.Workers or start another replica'
-        : 'see the findings about channels; if there are none, raise Server.Workers or start another replica';
-    return make('due work', `${rows} of the kind ${kind} wait, the oldest for ${Math.round(lagSeconds)} s`, fix);
+    const why = `the findings about ${kind === 'delivery' ? 'webhooks' : 'channels'} may say why`;
+    return make(
+      'due work',
+      `${rows} of the kind ${kind} wait, the oldest for ${Math.round(lagSeconds)} s; ${why}`,
+      'raise Server.Workers, or start another replica',
+    );
   });
 }
 
@@ -73,7 +84,7 @@ function webhooks({ failingWebhooks }: Diagnosed): Finding[] {
 function silent({ project, payWay, payments }: Diagnosed['silentNotices'][number]): Finding {
   return failed(
     'notices',
-    `${channelName(project, payWay)}: no notification came for any of the last ${payments} payments, the service found out by asking`,
-    `check that Server.PublicUrl and its /notify/${payWay}/${project} can be reached from outside, and what is registered at the channel: payctl channel test ${payWay}`,
+    `${channelName(project, payWay)}: none came for any of the last ${payments} payments, the service found out by asking; Server.PublicUrl with /notify/${payWay}/${project} must be reachable from outside and registered at the channel`,
+    `payctl channel test ${payWay}${inProject(project)}`,
   );
 }

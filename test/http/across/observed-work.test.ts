@@ -122,3 +122,13 @@ test.serial(
     t.deepEqual(new Set(body.data.map(({ status }: { status: string }) => status)), new Set(['down']));
   },
 );
+
+test.serial('a proxy in front that nobody told the service of is told in the log, once', async (t) => {
+  const ask = (headers: Record<string, string>) => request(service.url, 'GET', '/health', undefined, headers);
+  const told = () => about({ hint: 'Server.TrustedProxies' });
+  await ask({});
+  t.deepEqual(told(), []);
+  for (let turn = 0; turn < 2; turn++) await ask({ 'x-forwarded-for': '203.0.113.7' });
+  t.is(told().length, 1);
+  t.like(told()[0], { level: 'warn' });
+});

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { randomUUID } from 'node:crypto';
+import { waitingFigures } from '../../../server/db/queries/figures.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
 import { payOrder, placeOrder } from '../../support/orders.ts';
 import { coverRoutes } from '../../support/route-file.ts';
@@ -59,6 +60,8 @@ test.serial('applications are named whose webhooks fail, with the last reason; a
   });
   const { failingWebhooks } = await diagnose();
   t.deepEqual(failingWebhooks, [{ clientId: 'app_bad', retrying: 2, givenUp: 1, lastError: 'HTTP 500' }]);
+  const { deliveries } = await store.read((tx) => waitingFigures(tx, new Date()));
+  t.deepEqual(deliveries, { waiting: 1, retrying: 2, failed: 1 }, 'the figures say the same');
 });
 
 test.serial('a channel is named when its newest payments were learned by asking only', async (t) => {

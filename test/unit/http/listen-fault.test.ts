@@ -18,8 +18,7 @@ const FAULTS: readonly [code: string, told: LocalCode, status: number, says: Reg
 for (const [code, told, status, says, hint] of FAULTS)
   test(`${code} is told with the key to change`, async (t) => {
     const error = await t.throwsAsync(listenAs('Metrics.Listen', at, fails(code)), { instanceOf: LocalError });
-    t.is(error?.code, told);
-    t.is(error?.status, status);
+    t.like(error, { code: told, status });
     t.regex(error?.message ?? '', new RegExp(`^Metrics\\.Listen: .*${says.source}`));
     t.regex(error?.options.hint ?? '', new RegExp(`${hint.source}.*change Metrics\\.Listen`));
     t.like(error?.cause, { code });
