@@ -25,16 +25,18 @@ export type Client = {
 
 /** A request that was refused or failed: branch on `code`; `headers` has `Retry-After` and, of a 402, how to pay. */
 export class PaymentProblem<Code extends string = Operations[OperationName]['code']> extends Error {
+  readonly operation: OperationName;
   readonly code: Code | GeneralErrorCode;
   readonly status: number;
   /** The problem document; of `/oauth` and of what is no JSON, as much of it as there is. */
   readonly problem: Partial<Problem> & Readonly<Record<string, unknown>>;
   readonly headers: Headers;
 
-  constructor(status: number, problem: Readonly<Record<string, unknown>>, headers: Headers) {
+  constructor(operation: OperationName, status: number, problem: Readonly<Record<string, unknown>>, headers: Headers) {
     const { code, error, detail, error_description: description } = problem;
     super(String(detail ?? description ?? `The service answered ${status}.`));
     this.name = 'PaymentProblem';
+    this.operation = operation;
     this.code = String(code ?? error ?? 'internal_error') as Code;
     this.status = status;
     this.problem = problem as Partial<Problem> & Readonly<Record<string, unknown>>;
@@ -44,10 +46,10 @@ export class PaymentProblem<Code extends string = Operations[OperationName]['cod
 
 /** Whether an error is the refusal of this operation; then its `code` is one of those that the operation can give. */
 export function isProblemOf<Name extends OperationName>(
-  _name: Name,
+  name: Name,
   error: unknown,
 ): error is PaymentProblem<Operations[Name]['code']> {
-  return error instanceof PaymentProblem;
+  return error instanceof PaymentProblem && error.operation === name;
 }
 
 interface Sent {
@@ -67,12 +69,12 @@ export function createClient(options: ClientOptions): Client {
 
   const call = async (name: OperationName, input: Sent = {}): Promise<unknown> => {
     const { isOpen } = OPERATIONS[name] as { isOpen?: true };
-    if (isOpen) return answerOf(await request(name, input, undefined));
+    if (isOpen) return answerOf(name, await request(name, input, undefined));
     const used = validToken();
     const answer = await request(name, input, await used.text);
-    if (answer.status !== 401) return answerOf(answer);
+    if (answer.status !== 401) return answerOf(name, answer);
     if (token === used) token = undefined;
-    return answerOf(await request(name, input, await validToken().text));
+    return answerOf(name, await request(name, input, await validToken().text));
   };
 
   const validToken = () => {
@@ -127,11 +129,11 @@ function searchOf(names: readonly string[], input: Sent): string {
   return search.size === 0 ? '' : `?${search}`;
 }
 
-async function answerOf(answer: Response): Promise<unknown> {
+async function answerOf(name: OperationName, answer: Response): Promise<unknown> {
   const text = await answer.text();
   const isJson = /[/+]json\b/.test(answer.headers.get('content-type') ?? '');
   const body: unknown = isJson && text !== '' ? JSON.parse(text) : text === '' ? undefined : text;
   if (answer.ok) return body;
   const problem = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
-  throw new PaymentProblem(answer.status, problem, answer.headers);
+  throw new PaymentProblem(name, answer.status, problem, answer.headers);
 }
