@@ -1,7 +1,7 @@
 // Makes dist/, which is what an installed package runs: Node strips no types below node_modules.
 // `npm ci` runs this by `prepare` on whatever Node the machine has: plain JavaScript, Node 18 and newer.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -46,6 +46,20 @@ function copyAssets() {
 /** The files of the API explorer, so that a service makes none. */
 const makeExplorer = () => make('server/offline/explorer-files', 'writeExplorerFiles', 'server/explorer');
 
+/** The client, of the document that the service serves, with its types; compiled more strictly than what only runs here. */
+function makeClient(compiler) {
+  const source = join(draft, 'client.src');
+  if (!make('server/offline/client-source', 'writeClientSource', 'client.src')) return false;
+  for (const name of ['client.ts', 'index.ts']) cpSync(join(root, 'client', name), join(source, name));
+  const compilerOptions = { noEmit: false, declaration: true, rootDir: '.', outDir: '../client' };
+  const project = { extends: join(root, 'tsconfig.client.json'), compilerOptions, files: ['index.ts'], include: [] };
+  writeFileSync(join(source, 'tsconfig.json'), JSON.stringify(project));
+  const { status, error } = spawnSync(process.execPath, [compiler, '--project', source], { stdio: 'inherit' });
+  if (error) throw error;
+  rmSync(source, { recursive: true });
+  return status === 0;
+}
+
 /** The guides, of their Markdown. */
 const makeGuides = () => make('server/offline/guide-files', 'writeGuideFiles', 'server/guides', guides);
 
@@ -82,7 +96,7 @@ function main() {
   try {
     if (!compile(compiler)) return false;
     copyAssets();
-    if (!makeExplorer() || !makeGuides() || !makeHelp()) return false;
+    if (!makeClient(compiler) || !makeExplorer() || !makeGuides() || !makeHelp()) return false;
     chmodSync(join(draft, 'bin', 'payctl.js'), 0o755);
     // What runs from the old folder meanwhile sees all of the old one or all of the new one.
     rmSync(out, { recursive: true, force: true });

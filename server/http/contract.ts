@@ -35,6 +35,12 @@ export interface UploadLimits {
   readonly mostBytesInAll: number;
 }
 
+/** An event that is sent to merchants: when, and the shape of its object. */
+export interface WebhookContract {
+  readonly when: string;
+  readonly object: z.ZodType;
+}
+
 /** What an endpoint takes and gives: the only source of its shapes, its auth and its place in the OpenAPI document. */
 export interface Contract {
   readonly auth: Auth;
@@ -69,6 +75,8 @@ export interface Contract {
   readonly uploads?: UploadLimits;
   /** Errors in the shape of RFC 6749 instead of problem details; implies `bare`. */
   readonly style?: 'oauth';
+  /** The events that it lists and that are sent as webhooks, for the OpenAPI document. */
+  readonly webhooks?: Readonly<Record<string, WebhookContract>>;
   /** Kept out of the OpenAPI document (pages and assets for people). */
   readonly hidden?: true;
 }

@@ -1,5 +1,7 @@
-import { KEY_IGNORED } from './contract.ts';
+import { codeSchemas, problemOf } from './openapi-codes.ts';
+import { answerHeaders } from './openapi-headers.ts';
 import type { Json } from './openapi-schemas.ts';
+import { inOrder, tagsOf } from './openapi-tags.ts';
 
 const problem = {
   type: 'object',
@@ -10,7 +12,7 @@ const problem = {
     title: { type: 'string' },
     status: { type: 'integer' },
     detail: { type: 'string' },
-    code: { type: 'string', examples: ['invalid_request'] },
+    code: { $ref: '#/components/schemas/ErrorCode' },
     requestId: { type: 'string' },
     retryable: { type: 'boolean', description: 'Whether the same request can be retried.' },
     hint: { type: 'string' },
@@ -60,12 +62,6 @@ const idempotencyKey = {
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 
-const keyIgnored = {
-  description:
-    'Sent with `true` if the request has an `Idempotency-Key`: this operation takes none, so a retry is not protected by it.',
-  schema: { type: 'string', const: 'true' },
-};
-
 const scopeWords: Record<string, string> = {
   admin: 'All of /api/v2, for the own application.',
   'payment:write': 'Pay, close and refund.',
@@ -88,7 +84,8 @@ const cookieText =
 /** Everything of the document that does not come from a single route. */
 export function openapiFrame(
   version: string,
-  paths: Json,
+  paths: Record<string, Record<string, Json>>,
+  webhooks: Json,
   schemas: Record<string, Json>,
   scopes: readonly string[],
 ): Json {
@@ -104,16 +101,24 @@ export function openapiFrame(
     },
     'x-service-info': { categories: ['payments'], docs: { apiReference: '/swagger/index.html' } },
     servers: [{ url: '/' }],
-    tags: tagsOf(paths),
-    paths,
+    ...tagsOf(paths),
+    paths: inOrder(paths),
+    webhooks,
     components: {
-      schemas: { ...schemas, Problem: problem, OAuthError: oauthError, PageInfo: pageInfo },
+      schemas: {
+        ...schemas,
+        ...codeSchemas,
+        GeneralProblem: problemOf([]),
+        Problem: problem,
+        OAuthError: oauthError,
+        PageInfo: pageInfo,
+      },
       parameters: { IdempotencyKey: idempotencyKey },
-      headers: { [KEY_IGNORED]: keyIgnored },
+      headers: answerHeaders,
       responses: {
         Refusal: {
           description: 'The request was refused or failed.',
-          content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+          content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/GeneralProblem' } } },
         },
         OAuthRefusal: {
           description: 'The request was refused or failed.',
@@ -136,10 +141,4 @@ export function openapiFrame(
       },
     },
   };
-}
-
-function tagsOf(paths: Json): Json[] {
-  const operations = Object.values(paths).flatMap((item) => Object.values(item as Record<string, Json>));
-  const names = operations.flatMap((operation) => (operation['tags'] as string[] | undefined) ?? []);
-  return [...new Set(names)].map((name) => ({ name }));
 }

@@ -3,23 +3,32 @@ import { z } from 'zod';
 /** A JSON value of an OpenAPI document. */
 export type Json = Record<string, unknown>;
 
+/** Whether a value is a JSON object. */
+export function isJson(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** Collects the named schemas of all contracts under `components.schemas`. */
 export interface SchemaCollector {
   readonly components: Record<string, Json>;
-  /** The JSON schema of a zod schema as it is sent (`input`) or answered (`output`); named parts become references. */
-  schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json;
+  /**
+   * The JSON schema of a zod schema as it is sent (`input`) or answered (`output`); named parts become references. What is sent is
+   * closed, because other members are refused, unless it is `open`.
+   */
+  schemaOf(schema: z.ZodType, io: 'input' | 'output', open?: boolean): Json;
 }
 
 /** Makes an empty collector; a name with two shapes gets a second component, `…Input`. */
 export function collectSchemas(): SchemaCollector {
   const components: Record<string, Json> = {};
-  const schemaOf = (schema: z.ZodType, io: 'input' | 'output'): Json => {
+  const schemaOf = (schema: z.ZodType, io: 'input' | 'output', open = false): Json => {
     const { $defs, properties } = z.toJSONSchema(z.object({ schema }), {
       io,
       unrepresentable: 'any',
       override: ({ jsonSchema }) => {
         // Answers may gain members later, so no client should take them for closed.
         if (io === 'output') delete jsonSchema.additionalProperties;
+        else if (jsonSchema.properties && !open) jsonSchema.additionalProperties ??= false;
       },
     }) as unknown as { $defs?: Record<string, Json>; properties: { schema: Json } };
     const names = new Map<string, string>();

@@ -1,8 +1,13 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../error-codes/error-codes.ts';
-import { type AdminAuth, type Auth, type Contract, ignoresKey, KEY_IGNORED, type MediaTypes } from './contract.ts';
+import type { Auth, Contract, MediaTypes } from './contract.ts';
+import { codesOf, isForAdmins, problemOf } from './openapi-codes.ts';
+import { exemplify } from './openapi-examples.ts';
 import { openapiFrame } from './openapi-frame.ts';
-import { collectSchemas, type Json, type SchemaCollector } from './openapi-schemas.ts';
+import { headersOf } from './openapi-headers.ts';
+import { describeMembers } from './openapi-members.ts';
+import { collectSchemas, isJson, type Json, type SchemaCollector } from './openapi-schemas.ts';
+import { webhooksOf } from './openapi-webhooks.ts';
 import type { Words } from './openapi-words.ts';
 import type { Route } from './router.ts';
 
@@ -21,19 +26,24 @@ export function mergeDocument(routes: readonly Route[], words: Words, { version 
   for (const { method, path, contract } of routes) {
     if (contract.hidden) continue;
     const verb = method.toLowerCase();
-    const operation = describe(method, path, contract, schemas);
-    (paths[path] ??= {})[verb] = merge(operation, words[path]?.[verb] ?? {});
+    const told = words[path]?.[verb] ?? {};
+    const id = String(told['operationId'] ?? operationId(method, path));
+    (paths[path] ??= {})[verb] = merge(describe(method, path, contract, schemas, id), told);
   }
-  return openapiFrame(version, paths, schemas.components, scopesOf(routes));
+  const webhooks = webhooksOf(routes, schemas);
+  const document = openapiFrame(version, paths, webhooks, schemas.components, scopesOf(routes));
+  describeMembers(document);
+  exemplify(document);
+  return document;
 }
 
-function describe(method: string, path: string, contract: Contract, schemas: SchemaCollector): Json {
+function describe(method: string, path: string, contract: Contract, schemas: SchemaCollector, id: string): Json {
   const operation: Json = {
-    operationId: operationId(method, path),
+    operationId: id,
     security: securityOf(contract.auth),
     ...(isForAdmins(contract.auth) && { 'x-role': contract.auth.admin }),
     parameters: parametersOf(path, contract, schemas),
-    responses: responsesOf(method, contract, schemas),
+    responses: responsesOf(method, contract, schemas, id),
   };
   if (contract.body) operation['requestBody'] = requestBody(contract, contract.body, schemas);
   return operation;
@@ -97,53 +107,51 @@ const mediaTypes = {
 };
 
 function requestBody(contract: Contract, body: z.ZodType, schemas: SchemaCollector): Json {
-  const schema = schemas.schemaOf(body, 'input');
+  const schema = schemas.schemaOf(body, 'input', contract.style === 'oauth');
   const content = Object.fromEntries((contract.accepts ?? ['json']).map((kind) => [mediaTypes[kind], { schema }]));
   return { required: !body.safeParse(undefined).success, content };
 }
 
-function responsesOf(method: string, contract: Contract, schemas: SchemaCollector): Json {
+function responsesOf(method: string, contract: Contract, schemas: SchemaCollector, id: string): Json {
   const status = String(contract.status ?? 200);
-  const problem = contract.style === 'oauth' ? 'OAuthRefusal' : 'Refusal';
-  const refusal = contract.raw === 'html' ? pageOrProblem : { $ref: `#/components/responses/${problem}` };
-  const errors = errorsOf(contract);
-  const headers = ignoresKey(method, contract) ? keyIgnored : undefined;
+  const answer = headersOf(method, contract, 'answer');
+  const codes = codesOf(contract);
+  const content = refusalContent(contract, codes, schemas, id);
+  const described =
+    codes.length > 0 ? `Refused or failed. Codes beyond the general ones: ${codes.join(', ')}.` : 'Refused or failed.';
+  const refusal = { description: described, headers: headersOf(method, contract, 'refusal'), content };
   return {
     [status]: {
       description: 'Done.',
-      headers,
+      headers: answer,
       content: status === '204' ? undefined : answerContent(contract, schemas),
     },
-    '4XX': errors.length
-      ? {
-          description: `Refused. Codes: ${errors.join(', ')}.`,
-          content: contract.style === 'oauth' ? oauthForm : problemForm,
-        }
-      : refusal,
-    '5XX': refusal,
-    ...ownAnswers(contract, schemas, headers),
+    '4XX': refusal,
+    '5XX': { ...refusal, description: 'Failed. The codes are those of 4XX.' },
+    ...ownAnswers(contract, schemas, answer, refusal),
   };
 }
 
-function errorsOf({ auth, errors = [] }: Contract): readonly ErrorCode[] {
-  if (!isForAdmins(auth)) return errors;
-  const asked: ErrorCode[] = auth.confirmed === undefined ? [] : ['password_confirmation_required'];
-  const beyond: ErrorCode[] = auth.reach === 'service' || auth.reach === 'account' ? ['beyond_projects'] : [];
-  return [...errors, ...asked, ...beyond];
-}
-
-function isForAdmins(auth: Auth): auth is AdminAuth {
-  return typeof auth === 'object' && 'admin' in auth;
+/** A browser is told on a page; a client of OAuth in the form of RFC 6749; everybody else by a problem with the codes of the operation. */
+function refusalContent(contract: Contract, codes: readonly ErrorCode[], schemas: SchemaCollector, id: string): Json {
+  if (contract.style === 'oauth')
+    return { 'application/json': { schema: { $ref: '#/components/schemas/OAuthError' } } };
+  const name = codes.length > 0 ? `${id.charAt(0).toUpperCase()}${id.slice(1)}Problem` : 'GeneralProblem';
+  if (codes.length > 0) schemas.components[name] = problemOf(codes);
+  const problem = { 'application/problem+json': { schema: { $ref: `#/components/schemas/${name}` } } };
+  return contract.raw === 'html' ? { ...problem, 'text/html': { schema: { type: 'string' } } } : problem;
 }
 
 /** Beside its own form any refusal may come in the general one: the edge refuses before the handler does. */
-function ownAnswers({ answers = {}, style }: Contract, schemas: SchemaCollector, headers?: Json): Json {
-  const problem = style === 'oauth' ? oauthForm : problemForm;
+function ownAnswers({ answers = {} }: Contract, schemas: SchemaCollector, headers: Json, refusal: Json): Json {
   return Object.fromEntries(
     Object.entries(answers).map(([status, media]) => {
       const isRefusal = Number(status) >= 400;
-      const content = { ...mediaContent(media, schemas), ...(isRefusal ? problem : {}) };
-      return [status, { description: isRefusal ? 'Refused.' : 'Done.', headers, content }];
+      const content = { ...mediaContent(media, schemas), ...(isRefusal ? (refusal['content'] as Json) : {}) };
+      return [
+        status,
+        { description: isRefusal ? 'Refused.' : 'Done.', headers: isRefusal ? refusal['headers'] : headers, content },
+      ];
     }),
   );
 }
@@ -157,14 +165,6 @@ function mediaContent(media: MediaTypes, schemas: SchemaCollector): Json {
     ]),
   );
 }
-
-const keyIgnored = { [KEY_IGNORED]: { $ref: `#/components/headers/${KEY_IGNORED}` } };
-const problemForm = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
-const pageOrProblem = {
-  description: 'Refused: a page for a browser, a problem document for everybody else.',
-  content: { ...problemForm, 'text/html': { schema: { type: 'string' } } },
-};
-const oauthForm = { 'application/json': { schema: { $ref: '#/components/schemas/OAuthError' } } };
 
 function answerContent(contract: Contract, schemas: SchemaCollector): Json {
   if (contract.raw === 'html') return { 'text/html': { schema: { type: 'string' } } };
@@ -192,7 +192,7 @@ function merge(base: unknown, over: unknown): Json {
     const old = merged[key];
     if (key === 'parameters' && Array.isArray(old) && Array.isArray(value))
       merged[key] = mergeParameters(old as Json[], value as Json[]);
-    else merged[key] = isObject(old) && isObject(value) ? merge(old, value) : value;
+    else merged[key] = isJson(old) && isJson(value) ? merge(old, value) : value;
   }
   return merged;
 }
@@ -202,8 +202,4 @@ function mergeParameters(base: Json[], over: Json[]): Json[] {
   const known = base.map((parameter) => merge(parameter, words.get(parameter['name']) ?? {}));
   const names = new Set(base.map((parameter) => parameter['name']));
   return [...known, ...over.filter((parameter) => !names.has(parameter['name']))];
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -5,7 +5,7 @@ import { escapeName } from './strict-text.ts';
 
 /**
  * The members of a body that its schema does not name, wherever they stand, each with the nearest one that it does. What is
- * free in the schema (`record`, `looseObject`, `json`, `unknown`) is free here.
+ * free in the schema (`record`, `looseObject`, `custom`, `unknown`) is free here.
  */
 export function* unknownMembers(schema: z.ZodType, value: unknown, pointer = ''): Generator<FieldError> {
   if (typeof value !== 'object' || value === null) return;

@@ -149,9 +149,11 @@ export interface Credential {
   payUrl: string;
 }
 
-/** An order and a refund as they leave. */
+/** An order in a list or an event. */
 export type OrderEntryView = ReturnType<typeof viewOrder>;
+/** An order with its refunds and, while it can be paid, what the payer needs. */
 export type OrderView = OrderEntryView & { refunds: RefundView[] } & Partial<Credential>;
+/** A refund as it leaves. */
 export type RefundView = ReturnType<typeof viewRefund>;
 export type DisputeView = ReturnType<typeof viewDispute>;
 

@@ -62,6 +62,7 @@ export function certRoutes(ports: CertPorts): RouteGroup {
    * /api/v1/certs/{id}/trust:
    *   post:
    *     tags: [Certificates]
+   *     operationId: trustCertificate
    *     summary: Trust a certificate or key to verify
    *     description: >
    *       Compare its fingerprint with the console of the channel first: whoever has its private key can say that orders are paid. Effective
@@ -80,6 +81,7 @@ export function certRoutes(ports: CertPorts): RouteGroup {
    * /api/v1/certs/{id}/distrust:
    *   post:
    *     tags: [Certificates]
+   *     operationId: distrustCertificate
    *     summary: Trust a certificate or key no more
    *     description: >
    *       Always possible, also while orders are in flight. From the answer on nothing is verified with it on any instance; without another
@@ -109,6 +111,7 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    * /api/v1/certs/upload:
    *   post:
    *     tags: [Certificates]
+   *     operationId: uploadCertificateOfProject
    *     summary: Upload a certificate or key
    *     description: >
    *       A file or text of at most 64 KB: PEM, a DER certificate, or the bare base64 of Alipay's key tool. The first of its kind
@@ -116,7 +119,8 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    *       administrator who uploads it answers for it.
    * /api/v2/certs/upload:
    *   post:
-   *     tags: [Certificates]
+   *     tags: [Own certificates]
+   *     operationId: uploadCertificate
    *     summary: Upload a certificate or key
    *     description: >
    *       A file or text of at most 64 KB: PEM, a DER certificate, or the bare base64 of Alipay's key tool. The first of its kind
@@ -144,6 +148,7 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    * /api/v1/certs/list:
    *   post:
    *     tags: [Certificates]
+   *     operationId: listCertificatesOfProject
    *     summary: List certificates and keys
    *     description: Newest first, with the days until expiry; only public data.
    *     requestBody:
@@ -152,7 +157,8 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    *           example: { payWay: wechat }
    * /api/v2/certs/list:
    *   post:
-   *     tags: [Certificates]
+   *     tags: [Own certificates]
+   *     operationId: listCertificates
    *     summary: List certificates and keys
    *     description: Newest first, with the days until expiry; only public data. Applies to the project of the token.
    *     requestBody:
@@ -173,13 +179,15 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    * /api/v1/certs/{id}/default:
    *   post:
    *     tags: [Certificates]
+   *     operationId: makeCertificateOfProjectDefault
    *     summary: Make a certificate the default of its kind
    *     description: >
    *       The default is used to sign and verify. The matching certificate or key becomes the default with it; 409 if none was uploaded. The
    *       configuration gets a new version as soon as its set of certificates is complete.
    * /api/v2/certs/{id}/default:
    *   post:
-   *     tags: [Certificates]
+   *     tags: [Own certificates]
+   *     operationId: makeCertificateDefault
    *     summary: Make a certificate the default of its kind
    *     description: >
    *       The default is used to sign and verify. The matching certificate or key becomes the default with it; 409 if none was uploaded. The
@@ -198,12 +206,14 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    * /api/v1/certs/{id}/delete:
    *   post:
    *     tags: [Certificates]
+   *     operationId: deleteCertificateOfProject
    *     summary: Delete a certificate or key
    *     description: >
    *       What signs is refused while it is a default or open orders still need it. What verifies can always be deleted, and verifies nothing from then on.
    * /api/v2/certs/{id}/delete:
    *   post:
-   *     tags: [Certificates]
+   *     tags: [Own certificates]
+   *     operationId: deleteCertificate
    *     summary: Delete a certificate or key
    *     description: >
    *       What signs is refused while it is a default or open orders still need it. What verifies can always be deleted, and verifies nothing from then on.
@@ -222,11 +232,13 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    * /api/v1/certs/{id}/download:
    *   post:
    *     tags: [Certificates]
+   *     operationId: downloadCertificateOfProject
    *     summary: Download a certificate or public key
    *     description: The certificate, or the public key of a key, as a PEM file. Private keys cannot be downloaded.
    * /api/v2/certs/{id}/download:
    *   post:
-   *     tags: [Certificates]
+   *     tags: [Own certificates]
+   *     operationId: downloadCertificate
    *     summary: Download a certificate or public key
    *     description: The certificate, or the public key of a key, as a PEM file. Private keys cannot be downloaded. Applies to the project of the token.
    */

@@ -65,11 +65,13 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    * /api/v1/payment/config/list:
    *   get:
    *     tags: [Channel configuration]
+   *     operationId: listChannelConfigsOfProject
    *     summary: List channel configurations
    *     description: One entry per channel, configured or not; secrets are `***` with a fingerprint.
    * /api/v2/payment/config/list:
    *   get:
-   *     tags: [Channel configuration]
+   *     tags: [Own channel configuration]
+   *     operationId: listChannelConfigs
    *     summary: List channel configurations
    *     description: One entry per channel, configured or not; secrets are `***` with a fingerprint. Applies to the project of the token.
    */
@@ -86,11 +88,13 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    * /api/v1/payment/config/{payWay}:
    *   get:
    *     tags: [Channel configuration]
+   *     operationId: getChannelConfigOfProject
    *     summary: Get a channel configuration
    *     description: Secrets are `***` with a fingerprint; `missing` lists what is still required.
    * /api/v2/payment/config/{payWay}:
    *   get:
-   *     tags: [Channel configuration]
+   *     tags: [Own channel configuration]
+   *     operationId: getChannelConfig
    *     summary: Get a channel configuration
    *     description: Secrets are `***` with a fingerprint; `missing` lists what is still required. Applies to the project of the token.
    */
@@ -106,11 +110,13 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    * /api/v1/payment/config/{payWay}/schema:
    *   get:
    *     tags: [Channel configuration]
+   *     operationId: getChannelSchemaOfProject
    *     summary: Get the configuration schema of a channel
    *     description: Its fields and certificate kinds, and which of them each mode requires.
    * /api/v2/payment/config/{payWay}/schema:
    *   get:
-   *     tags: [Channel configuration]
+   *     tags: [Own channel configuration]
+   *     operationId: getChannelSchema
    *     summary: Get the configuration schema of a channel
    *     description: Its fields and certificate kinds, and which of them each mode requires.
    */
@@ -126,6 +132,7 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    * /api/v1/payment/config/{payWay}:
    *   post:
    *     tags: [Channel configuration]
+   *     operationId: writeChannelConfigOfProject
    *     summary: Write a channel configuration
    *     description: >
    *       Creates a new version, effective immediately on every instance. A field that is omitted or `***` keeps its value, null clears it; a PEM text
@@ -136,7 +143,8 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *           example: { mode: sandbox, clientId: AeA1QIZXiflr1_-r0U2UbWTziOWX1GRQer5jkUq4, clientSecret: '***', webhookId: 8PT597110X687430L }
    * /api/v2/payment/config/{payWay}:
    *   post:
-   *     tags: [Channel configuration]
+   *     tags: [Own channel configuration]
+   *     operationId: writeChannelConfig
    *     summary: Write a channel configuration
    *     description: >
    *       Creates a new version, effective immediately on every instance. A field that is omitted or `***` keeps its value, null clears it; a PEM text
@@ -164,6 +172,7 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    * /api/v1/payment/config/{payWay}/test:
    *   post:
    *     tags: [Channel configuration]
+   *     operationId: testChannelOfProject
    *     summary: Test a channel configuration
    *     description: >
    *       Sends signed requests that move nothing to the channel and lists each credential and webhook that they prove; `field` names the first that is wrong.
@@ -175,7 +184,8 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *           example: { products: all }
    * /api/v2/payment/config/{payWay}/test:
    *   post:
-   *     tags: [Channel configuration]
+   *     tags: [Own channel configuration]
+   *     operationId: testChannel
    *     summary: Test a channel configuration
    *     description: >
    *       Sends signed requests that move nothing to the channel and lists each credential and webhook that they prove; `field` names the first that is wrong.
@@ -203,6 +213,7 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    * /api/v1/payment/config/{payWay}/notices:
    *   post:
    *     tags: [Channel configuration]
+   *     operationId: registerChannelNoticesOfProject
    *     summary: Register for the notifications of a channel
    *     description: >
    *       PayPal: finds or creates the webhook of the REST app for the notification URL of this project and the events that the service needs,
@@ -210,7 +221,8 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *       Alipay learns the URL with each order and refuses with 400.
    * /api/v2/payment/config/{payWay}/notices:
    *   post:
-   *     tags: [Channel configuration]
+   *     tags: [Own channel configuration]
+   *     operationId: registerChannelNotices
    *     summary: Register for the notifications of a channel
    *     description: >
    *       PayPal: finds or creates the webhook of the REST app for the notification URL of this project and the events that the service needs,
@@ -229,13 +241,15 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    * /api/v1/payment/config/{payWay}/certificates:
    *   post:
    *     tags: [Channel configuration]
+   *     operationId: fetchChannelCertificatesOfProject
    *     summary: Download the certificates of a channel
    *     description: >
    *       WeChat Pay: the platform certificates, proven by the APIv3 key and their own signature. Alipay in certificate mode: the public certificate that follows one
    *       that is trusted, by its serial. What is new is trusted by the administrator who asks, as by an upload; what was here before stays as it was. PayPal refuses with 400.
    * /api/v2/payment/config/{payWay}/certificates:
    *   post:
-   *     tags: [Channel configuration]
+   *     tags: [Own channel configuration]
+   *     operationId: fetchChannelCertificates
    *     summary: Download the certificates of a channel
    *     description: >
    *       WeChat Pay: the platform certificates, proven by the APIv3 key and their own signature. Alipay in certificate mode: the public certificate that follows one
@@ -257,6 +271,7 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    * /api/v1/payment/config/{payWay}/toggle:
    *   put:
    *     tags: [Channel configuration]
+   *     operationId: toggleChannelOfProject
    *     summary: Enable or disable a channel
    *     description: A disabled channel only refuses new orders; queries, closes, refunds and notifications continue. Without `enabled` the state is toggled.
    *     requestBody:
@@ -265,7 +280,8 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *           example: { enabled: false }
    * /api/v2/payment/config/{payWay}/toggle:
    *   put:
-   *     tags: [Channel configuration]
+   *     tags: [Own channel configuration]
+   *     operationId: toggleChannel
    *     summary: Enable or disable a channel
    *     description: A disabled channel only refuses new orders; queries, closes, refunds and notifications continue. Without `enabled` the state is toggled. Applies to the project of the token.
    *     requestBody:

@@ -43,6 +43,7 @@ export function coinLedgerRoutes({ coins }: LedgerPorts): RouteGroup {
    * /api/v1/coins/{code}/accounts:
    *   get:
    *     tags: [Coins]
+   *     operationId: listCoinAccounts
    *     summary: List the accounts of a coin
    */
   router.get(
@@ -59,6 +60,7 @@ export function coinLedgerRoutes({ coins }: LedgerPorts): RouteGroup {
    * /api/v1/coins/{code}/accounts/{userId}:
    *   get:
    *     tags: [Coins]
+   *     operationId: getCoinAccount
    *     summary: Get the coin account of a user
    *     description: A user without an account gets an empty one.
    */
@@ -77,6 +79,7 @@ export function coinLedgerRoutes({ coins }: LedgerPorts): RouteGroup {
    * /api/v1/coins/{code}/adjustments:
    *   post:
    *     tags: [Coins]
+   *     operationId: adjustCoins
    *     summary: Adjust a balance
    *     description: Adds coins or, with a negative amount, deducts them; never more than are available.
    *     requestBody:
@@ -113,7 +116,8 @@ export function ownCoinRoutes({ coins }: LedgerPorts): RouteGroup {
    * @openapi
    * /api/v2/coins/{code}/balance:
    *   get:
-   *     tags: [Coins]
+   *     tags: [Coin balances]
+   *     operationId: getCoinBalance
    *     summary: Get the coin balance of a user
    *     description: The spendable balance; 0 for a user without an account.
    */
@@ -132,7 +136,8 @@ export function ownCoinRoutes({ coins }: LedgerPorts): RouteGroup {
    * @openapi
    * /api/v2/coins/{code}/debit:
    *   post:
-   *     tags: [Coins]
+   *     tags: [Coin balances]
+   *     operationId: debitCoins
    *     summary: Debit coins from a user
    *     description: Idempotent by `bizNo`, so the same number and amount of the same application and user is the same debit; another amount is refused. The balance never drops below zero.
    *     requestBody:
@@ -164,11 +169,13 @@ function addEntries(
    * /api/v1/coins/{code}/entries:
    *   get:
    *     tags: [Coins]
+   *     operationId: listCoinEntriesOfProject
    *     summary: List the ledger entries of a coin
    *     description: Newest first; the ledger is append-only.
    * /api/v2/coins/{code}/entries:
    *   get:
-   *     tags: [Coins]
+   *     tags: [Coin balances]
+   *     operationId: listCoinEntries
    *     summary: List the ledger entries of a user
    *     description: Newest first.
    */

@@ -14,6 +14,7 @@ export function discoveryRoutes(): RouteGroup {
    * /openapi.json:
    *   get:
    *     tags: [Service]
+   *     operationId: getOpenApiForAgents
    *     summary: OpenAPI document for agents
    *     description: >-
    *       The same document as `/swagger/doc.json`, where agents look for it: `x-service-info` says what the service is,

@@ -24,6 +24,7 @@ export function keyRoutes({ publicKeys, didDocument }: PublishedKeys): RouteGrou
    * /.well-known/jwks.json:
    *   get:
    *     tags: [Pay-per-call]
+   *     operationId: getPublicKeys
    *     summary: Public keys of payment codes and receipts (RFC 7517)
    */
   router.get(
@@ -39,6 +40,7 @@ export function keyRoutes({ publicKeys, didDocument }: PublishedKeys): RouteGrou
    * /.well-known/did.json:
    *   get:
    *     tags: [Pay-per-call]
+   *     operationId: getDidDocument
    *     summary: The same keys as a DID document (did:web)
    *     description: Whose keys sign the offers and receipts of x402's extension `offer-receipt`.
    */

@@ -24,6 +24,7 @@ export function limitRoutes({ limitsOf }: { limitsOf: (clientId: string) => Prom
    * /api/v2/limits:
    *   get:
    *     tags: [Application]
+   *     operationId: listLimits
    *     summary: List the limits of the application of the token
    *     description: >-
    *       Allowed for any token. Only administrators set limits; without any the list is empty, and with some only the currencies
@@ -47,6 +48,7 @@ export function limitRoutes({ limitsOf }: { limitsOf: (clientId: string) => Prom
    * /api/v1/api-apps/{client_id}/limits:
    *   get:
    *     tags: [API applications]
+   *     operationId: listLimitsOfApp
    *     summary: List the limits of an application with what is left
    */
   router.get(

@@ -44,6 +44,7 @@ export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
    * /api/v1/login:
    *   post:
    *     tags: [Session]
+   *     operationId: login
    *     summary: Log in as an administrator
    *     description: >-
    *       Returns a token and sets the cookies `auth_token` (HttpOnly) and `csrf_token`; over https also
@@ -98,6 +99,7 @@ export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
    * /api/v1/logout:
    *   post:
    *     tags: [Session]
+   *     operationId: logout
    *     summary: End the session
    *     description: Every replica rejects the token as soon as this returns; `everywhere` ends all sessions of the account.
    *     requestBody:

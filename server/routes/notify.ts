@@ -21,6 +21,7 @@ export function notifyRoutes({ receiveNotice }: Pick<PaymentOperations, 'receive
    * /notify/{payWay}/{project}:
    *   post:
    *     tags: [Channel notices]
+   *     operationId: receiveChannelNotice
    *     summary: Receive a channel notification
    *     description: Acknowledged in the format of the channel; `fail` asks the channel to resend it.
    *     responses:

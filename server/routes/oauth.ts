@@ -53,6 +53,7 @@ export function oauthRoutes({ oauth, issuer, publicUrl, scopes }: OAuthOperation
    * /oauth/token:
    *   post:
    *     tags: [OAuth]
+   *     operationId: getToken
    *     summary: Get an access token
    *     description: >-
    *       Grant `client_credentials`, as JSON or form data; client credentials in the body or with HTTP Basic. `scope` restricts
@@ -104,6 +105,7 @@ export function oauthRoutes({ oauth, issuer, publicUrl, scopes }: OAuthOperation
    * /oauth/revoke:
    *   post:
    *     tags: [OAuth]
+   *     operationId: revokeToken
    *     summary: Revoke an access token
    *     description: >-
    *       The token itself is sufficient; client credentials, if sent, must be those of its owner. Unknown tokens return
@@ -143,6 +145,7 @@ export function oauthRoutes({ oauth, issuer, publicUrl, scopes }: OAuthOperation
    * /.well-known/oauth-authorization-server:
    *   get:
    *     tags: [OAuth]
+   *     operationId: getOauthMetadata
    *     summary: OAuth authorization server metadata
    */
   const metadata = describe(issuer, publicUrl, scopes);

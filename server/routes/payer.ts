@@ -60,6 +60,7 @@ export function payerRoutes(
    * /pay/{orderNo}:
    *   get:
    *     tags: [Payer pages]
+   *     operationId: showPaymentPage
    *     summary: Payment page
    *     description: HTML page for the payer with a QR code or button, the amount, the time left and the current state.
    */
@@ -93,6 +94,7 @@ export function payerRoutes(
    * /pay/{orderNo}/choose/{payWay}:
    *   post:
    *     tags: [Payer pages]
+   *     operationId: chooseChannel
    *     summary: Choose the channel
    *     description: >-
    *       The payer takes another channel that the order offers: the order is closed, and the browser is sent to the order that takes
@@ -122,6 +124,7 @@ export function payerRoutes(
    * /pay/{orderNo}/state:
    *   get:
    *     tags: [Payer pages]
+   *     operationId: getPaymentState
    *     summary: Payment state for the payer
    *     description: What the payment page polls. Reads the stored state only; the channel is not asked.
    *     responses:
@@ -161,6 +164,7 @@ export function payerRoutes(
    * /return/{payWay}/{orderNo}:
    *   get:
    *     tags: [Payer pages]
+   *     operationId: showReturnPage
    *     summary: Return page
    *     description: >-
    *       Where the channel returns the payer to. Nothing in the URL is trusted: the page queries the channel and

@@ -13,6 +13,7 @@ export function paymentChannelRoutes({ publicChannels }: { publicChannels(): Pro
    * /api/v1/payment/channels:
    *   get:
    *     tags: [Service]
+   *     operationId: listChannels
    *     summary: List available channels
    *     description: The channels of the project `default`; always three entries, without account ids or error details.
    *     responses:

@@ -42,6 +42,7 @@ export function paymentRoutes(ports: PaymentPorts): RouteGroup {
    * /api/v2/payment/orders:
    *   get:
    *     tags: [Payments]
+   *     operationId: listPayments
    *     summary: List own orders
    *     description: Newest first, without their refunds.
    */
@@ -59,6 +60,7 @@ export function paymentRoutes(ports: PaymentPorts): RouteGroup {
    * /api/v2/payment/refunds/{refundNo}:
    *   get:
    *     tags: [Payments]
+   *     operationId: getRefund
    *     summary: Get a refund
    */
   router.get(
@@ -82,6 +84,7 @@ function buildRoutes(
    * /api/v1/console/payment/pay:
    *   post:
    *     tags: [Console payments]
+   *     operationId: placeConsolePayment
    *     summary: Place a payment from the console
    *     requestBody:
    *       content:
@@ -90,6 +93,7 @@ function buildRoutes(
    * /api/v2/payment/pay:
    *   post:
    *     tags: [Payments]
+   *     operationId: placePayment
    *     summary: Place a payment
    *     description: >
    *       Creates an order and returns what the payer needs to pay. Send an `Idempotency-Key` or a `merchantOrderNo`:
@@ -98,6 +102,19 @@ function buildRoutes(
    *       content:
    *         application/json:
    *           example: { subject: Two coffees, amount: 12.5, payWay: alipay, orderType: goods, userId: user-1001, extra: '{"table":7}' }
+   *     responses:
+   *       201:
+   *         content:
+   *           application/json:
+   *             x-example:
+   *               status: pending
+   *               refundedAmount: 0
+   *               refundableAmount: 0
+   *               channelTradeNo: null
+   *               paidAt: null
+   *               refunds: []
+   *               payment: { type: qr, qrCode: 'https://qr.alipay.com/bax00000000000000000', expiresAt: '2030-01-31T10:00:00.000Z' }
+   *               payUrl: https://pay.example.com/pay/P20300131080000ABCDEFGHJK
    */
   router.post(
     '/pay',
@@ -116,10 +133,12 @@ function buildRoutes(
    * /api/v1/console/payment/query/{orderNo}:
    *   get:
    *     tags: [Console payments]
+   *     operationId: queryAnyPayment
    *     summary: Query any order
    * /api/v2/payment/query/{orderNo}:
    *   get:
    *     tags: [Payments]
+   *     operationId: queryPayment
    *     summary: Query an order
    *     description: An open order is refreshed from its channel if the last response is older than 5 seconds.
    */
@@ -135,14 +154,29 @@ function buildRoutes(
    * /api/v1/console/payment/close/{orderNo}:
    *   post:
    *     tags: [Console payments]
+   *     operationId: closeAnyPayment
    *     summary: Close any order
    * /api/v2/payment/close/{orderNo}:
    *   post:
    *     tags: [Payments]
+   *     operationId: closePayment
    *     summary: Close an order
    *     description: >
    *       Returns the status `closed`, or `closing` until the channel confirms it. Closing twice is allowed; a paid order returns 409.
    *       Closing an order of the scene `code` may cross the payment; then the channel gives it back, and the status is `refunded`.
+   *     responses:
+   *       200:
+   *         content:
+   *           application/json:
+   *             x-example:
+   *               status: closed
+   *               closeReason: merchant
+   *               closedAt: '2030-01-31T08:05:00.000Z'
+   *               refundedAmount: 0
+   *               refundableAmount: 0
+   *               channelTradeNo: null
+   *               paidAt: null
+   *               refunds: []
    */
   router.post(
     '/close/:orderNo',
@@ -157,10 +191,12 @@ function buildRoutes(
    * /api/v1/console/payment/capture/{orderNo}:
    *   post:
    *     tags: [Console payments]
+   *     operationId: captureAnyPayment
    *     summary: Capture any approved order
    * /api/v2/payment/capture/{orderNo}:
    *   post:
    *     tags: [Payments]
+   *     operationId: capturePayment
    *     summary: Capture an approved order
    *     description: >
    *       For PayPal, after the payer has approved in a page of the shop (`onApprove` of PayPal's buttons): takes the money at
@@ -179,6 +215,7 @@ function buildRoutes(
    * /api/v1/console/payment/refund:
    *   post:
    *     tags: [Console payments]
+   *     operationId: refundAnyPayment
    *     summary: Refund any paid order
    *     requestBody:
    *       content:
@@ -187,6 +224,7 @@ function buildRoutes(
    * /api/v2/payment/refund:
    *   post:
    *     tags: [Payments]
+   *     operationId: refundPayment
    *     summary: Refund a paid order, in part or in full
    *     description: >
    *       Once accepted, returns 200 with `pending`, `processing` or `succeeded`, even if the channel does not respond; the service completes the refund on its own.

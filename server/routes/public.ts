@@ -55,6 +55,7 @@ export function publicRoutes({
    * /health:
    *   get:
    *     tags: [Service]
+   *     operationId: getHealth
    *     summary: Liveness check
    *     description: Succeeds as long as the process can respond; nothing else is checked.
    *     responses:
@@ -73,6 +74,7 @@ export function publicRoutes({
    * /health/db:
    *   get:
    *     tags: [Service]
+   *     operationId: getDatabaseHealth
    *     summary: Database health check
    *     description: >-
    *       For load balancers: 200 if the database responds, 503 within three seconds if not, and 503 while the process is about to
@@ -97,6 +99,7 @@ export function publicRoutes({
    * /api/v1/info:
    *   get:
    *     tags: [Service]
+   *     operationId: getServiceInfo
    *     summary: Service information
    *     description: >-
    *       For administrators. `environment` is `Server.Environment`; `debug` is true while test applications and simulator channels

@@ -34,10 +34,12 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
    * /api/v1/users:
    *   get:
    *     tags: [Users]
+   *     operationId: listUsersOfProject
    *     summary: List users
    * /api/v2/users:
    *   get:
-   *     tags: [Users]
+   *     tags: [Payers]
+   *     operationId: listUsers
    *     summary: List users of the own project
    */
   router.get(
@@ -53,6 +55,7 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
    * /api/v1/users:
    *   post:
    *     tags: [Users]
+   *     operationId: putUserOfProject
    *     summary: Create or update a user
    *     description: 201 if it was created, 200 if it existed.
    *     requestBody:
@@ -61,7 +64,8 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
    *           example: { userId: user-1001, nickname: Tea lover }
    * /api/v2/users:
    *   post:
-   *     tags: [Users]
+   *     tags: [Payers]
+   *     operationId: putUser
    *     summary: Create or update a user of the own project
    *     description: 201 if it was created, 200 if it existed. A payment creates its user, too.
    *     requestBody:
@@ -83,11 +87,13 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
    * /api/v1/users/{userId}:
    *   get:
    *     tags: [Users]
+   *     operationId: getUserOfProject
    *     summary: Get a user
    *     description: With the totals paid and refunded.
    * /api/v2/users/{userId}:
    *   get:
-   *     tags: [Users]
+   *     tags: [Payers]
+   *     operationId: getUser
    *     summary: Get a user of the own project
    */
   router.get(
@@ -103,6 +109,7 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
    * /api/v1/users/{userId}:
    *   put:
    *     tags: [Users]
+   *     operationId: updateUserOfProject
    *     summary: Update a user
    *     description: Omitted fields keep their values, null clears them.
    *     requestBody:
@@ -111,7 +118,8 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
    *           example: { nickname: null }
    * /api/v2/users/{userId}:
    *   put:
-   *     tags: [Users]
+   *     tags: [Payers]
+   *     operationId: updateUser
    *     summary: Update a user of the own project
    *     description: Omitted fields keep their values, null clears them.
    *     requestBody:

@@ -1,6 +1,15 @@
 import test from 'ava';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { explorerFiles } from '../../server/http/explorer.ts';
 import { mergeDocument } from '../../server/http/openapi.ts';
@@ -10,6 +19,31 @@ import { allRoutes } from '../../server/offline/route-groups.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { root } from './sources.ts';
 
+/** A shop that uses the client of the package, as its compiler and its Node see it. */
+const SHOP = `import { createClient, isProblemOf, type WebhookEvents } from 'unified-payment-service/client';
+
+const answers = [{ access_token: 'x', expires_in: 3600 }, { code: 'refund_exceeds_refundable' }];
+const client = createClient({
+  baseUrl: 'http://127.0.0.1',
+  clientId: 'app',
+  clientSecret: 'secret',
+  fetch: async (url) => Response.json(answers.shift(), { status: url.endsWith('/token') ? 200 : 422 }),
+});
+export const amountOf = (event: WebhookEvents['order.paid']): number => event.data.object.amountMinor;
+// @ts-expect-error a channel that there is not
+export const wrongWay = () => client.placePayment({ body: { subject: 'x', amount: 1, payWay: 'cash' } });
+// @ts-expect-error a member that there is not
+export const misspelt = () => client.refundPayment({ body: { orderNo: 'P1', refundAmuont: 1 } });
+// @ts-expect-error what an operation needs
+export const nothing = () => client.queryPayment();
+try {
+  const { data } = await client.refundPayment({ body: { orderNo: 'P1', refundAmount: '1.00' } });
+  console.log(data.status satisfies string);
+} catch (error) {
+  if (isProblemOf('refundPayment', error)) console.log(error.code satisfies 'refund_exceeds_refundable' | string);
+}
+`;
+
 test('the build runs from another folder, without a TypeScript file in it', async (t) => {
   const folder = temporaryFolder(t);
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
@@ -17,7 +51,7 @@ test('the build runs from another folder, without a TypeScript file in it', asyn
   execFileSync(process.execPath, [join(root, 'bin/build.mjs'), join(folder, 'dist')]);
   const files = readdirSync(join(folder, 'dist'), { recursive: true }).map(String);
   t.deepEqual(
-    files.filter((name) => /\.(ts|md)$/.test(name)),
+    files.filter((name) => /(?<!^client\/\w+\.d)\.(ts|md)$/.test(name)),
     [],
   );
   t.is(
@@ -43,6 +77,23 @@ test('the build runs from another folder, without a TypeScript file in it', asyn
   for (const [name, bytes] of Object.entries(guides))
     t.deepEqual(readFileSync(join(folder, 'dist/server/guides', name)), Buffer.from(bytes), name);
   t.false(existsSync(join(folder, 'dist/server/pages/guides')), 'what they are made of stays behind');
+
+  t.is(readFileSync(join(folder, 'dist/client/operations.js'), 'utf8').includes('import'), false, 'it needs nothing');
+  writeFileSync(join(folder, 'shop.mts'), SHOP);
+  const strict = {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    module: 'nodenext',
+    noEmit: true,
+    skipLibCheck: false,
+  };
+  const compilerOptions = { ...strict, target: 'es2024', lib: ['es2024', 'dom', 'dom.iterable'], types: [] };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['shop.mts'] }));
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  const compiled = spawnSync(process.execPath, [tsc, '--project', folder], { encoding: 'utf8' });
+  t.is(compiled.status, 0, compiled.stdout);
+  const shop = [join(folder, 'shop.mts')];
+  t.is(execFileSync(process.execPath, shop, { cwd: folder, encoding: 'utf8' }), 'refund_exceeds_refundable\n');
 
   const program = `
     import { loadConfig } from ${JSON.stringify(join(folder, 'dist/config/load.js'))};

@@ -114,6 +114,8 @@ const rules: readonly Rule[] = [
   { files: /^server\/offline\//, ours: [/^server\//, /^config\//], types: [/^cli\/offline-port\.ts$/] },
   { files: /^server\/outgoing\//, ours: [errors, /^server\/outgoing\//], never: [koa, database] },
   { files: /^cli\//, ours: [/^cli\//], types: [/^(server|config)\//], never: [koa, database] },
+  // It runs at merchants, without the rest.
+  { files: /^client\//, ours: [/^client\//], never: [/./] },
   { files: /^bin\//, ours: [/^(cli|bin)\//] },
 ];
 

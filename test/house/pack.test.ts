@@ -33,11 +33,12 @@ test('a package has what runs and what explains it, and no key, secret, test or 
   const [{ files }] = JSON.parse(answer) as [{ files: { path: string }[] }];
   const paths = files.map(({ path }) => path);
   const isMeant =
-    /^(package\.json|npm-shrinkwrap\.json|sbom\.cdx\.json|README\.md|CHANGELOG\.md|config\/default\.toml|config\/deploy\/([\w.-]+\/)*[\w.-]+|dist\/(bin|cli|config|server)\/.*\.(js|toml|json)|dist\/server\/explorer\/[\w.-]+\.(html|css|png)|dist\/server\/guides\/(en|zh)\/[\w-]+\.html|dist\/server\/(pages\/style|simulator)\/\w+\.css)$/;
+    /^(package\.json|npm-shrinkwrap\.json|sbom\.cdx\.json|README\.md|CHANGELOG\.md|config\/default\.toml|config\/deploy\/([\w.-]+\/)*[\w.-]+|dist\/(bin|cli|config|server)\/.*\.(js|toml|json)|dist\/client\/\w+\.(js|d\.ts)|dist\/server\/explorer\/[\w.-]+\.(html|css|png)|dist\/server\/guides\/(en|zh)\/[\w-]+\.html|dist\/server\/(pages\/style|simulator)\/\w+\.css)$/;
   t.deepEqual(
     paths.filter((path) => !isMeant.test(path)),
     [],
   );
+  t.true(paths.includes('dist/client/index.js') && paths.includes('dist/client/index.d.ts'));
   t.true(paths.includes('dist/bin/payctl.js') && paths.includes('config/deploy/pay.service'));
   for (const path of paths) {
     const text = Object.values(testSecrets).reduce(

@@ -20,6 +20,7 @@ export function adminSessionRoutes({ adminSessions }: { adminSessions: AdminSess
    * /api/v1/admins/{id}/sessions:
    *   get:
    *     tags: [Administrators]
+   *     operationId: listSessionsOfAdmin
    *     summary: List the sessions of an administrator
    */
   router.get(
@@ -44,6 +45,7 @@ export function adminSessionRoutes({ adminSessions }: { adminSessions: AdminSess
    * /api/v1/admins/{id}/sessions:
    *   delete:
    *     tags: [Administrators]
+   *     operationId: endSessionsOfAdmin
    *     summary: End all sessions of an administrator
    *     description: Every replica rejects their tokens as soon as this returns.
    */
@@ -59,6 +61,7 @@ export function adminSessionRoutes({ adminSessions }: { adminSessions: AdminSess
    * /api/v1/admins/{id}/sessions/{sessionId}:
    *   delete:
    *     tags: [Administrators]
+   *     operationId: endSessionOfAdmin
    *     summary: End one session of an administrator
    *     description: Every replica rejects its token as soon as this returns.
    */

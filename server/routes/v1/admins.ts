@@ -44,6 +44,7 @@ export function adminRoutes({ admins, secondFactors }: AdminOperations): RouteGr
    * /api/v1/admins:
    *   get:
    *     tags: [Administrators]
+   *     operationId: listAdmins
    *     summary: List administrators
    */
   router.get(
@@ -64,6 +65,7 @@ export function adminRoutes({ admins, secondFactors }: AdminOperations): RouteGr
    * /api/v1/admins:
    *   post:
    *     tags: [Administrators]
+   *     operationId: createAdmin
    *     summary: Create an administrator
    *     requestBody:
    *       content:
@@ -89,6 +91,7 @@ export function adminRoutes({ admins, secondFactors }: AdminOperations): RouteGr
    * /api/v1/admins/{id}:
    *   get:
    *     tags: [Administrators]
+   *     operationId: getAdmin
    *     summary: Show an administrator
    */
   router.get(
@@ -103,6 +106,7 @@ export function adminRoutes({ admins, secondFactors }: AdminOperations): RouteGr
    * /api/v1/admins/{id}:
    *   put:
    *     tags: [Administrators]
+   *     operationId: updateAdmin
    *     summary: Update an administrator
    *     description: >-
    *       A new password, other projects or disabling end all sessions of the account. The last enabled administrator of all projects cannot be
@@ -126,6 +130,7 @@ export function adminRoutes({ admins, secondFactors }: AdminOperations): RouteGr
    * /api/v1/admins/{id}/toggle:
    *   put:
    *     tags: [Administrators]
+   *     operationId: toggleAdmin
    *     summary: Enable or disable an administrator
    *     description: Without a body the state is toggled. Disabling ends all sessions of the account.
    *     requestBody:
@@ -147,6 +152,7 @@ export function adminRoutes({ admins, secondFactors }: AdminOperations): RouteGr
    * /api/v1/admins/{id}/reset-second-factor:
    *   post:
    *     tags: [Administrators]
+   *     operationId: resetSecondFactorOfAdmin
    *     summary: Remove the second factor of another administrator
    *     description: All sessions of the account end. For whoever lost authenticator and recovery codes.
    */
@@ -166,6 +172,7 @@ export function adminRoutes({ admins, secondFactors }: AdminOperations): RouteGr
    * /api/v1/admins/{id}:
    *   delete:
    *     tags: [Administrators]
+   *     operationId: deleteAdmin
    *     summary: Delete an administrator
    *     description: All sessions of the account end immediately.
    */

@@ -48,6 +48,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    * /api/v1/skillpay/agent-pay:
    *   get:
    *     tags: [WeChat agent pay]
+   *     operationId: getAgentPay
    *     summary: Get the WeChat agent pay configuration
    *     description: Who asks WeChat for payment codes, and what became of it last. The private key is never returned.
    */
@@ -63,6 +64,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    * /api/v1/skillpay/agent-pay:
    *   put:
    *     tags: [WeChat agent pay]
+   *     operationId: setAgentPay
    *     summary: Set the WeChat agent pay configuration
    *     description: >
    *       From then on the 402 of the named skills carries `WeixinPay-Required` if the order is paid with WeChat Pay. Omitted fields keep their
@@ -91,6 +93,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    * /api/v1/skillpay/agent-pay:
    *   delete:
    *     tags: [WeChat agent pay]
+   *     operationId: removeAgentPay
    *     summary: Remove the WeChat agent pay configuration
    *     description: No more payment codes are requested; those that were given still pay.
    */
@@ -107,6 +110,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    * /api/v1/skillpay/agent-pay/test:
    *   post:
    *     tags: [WeChat agent pay]
+   *     operationId: testAgentPay
    *     summary: Test the WeChat agent pay configuration
    *     description: >
    *       Requests a payment code for something that is no order, so nobody can pay by it. WeChat refuses; `ok` says whether that is all it refuses.

@@ -36,6 +36,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    * /api/v1/api-apps:
    *   get:
    *     tags: [API applications]
+   *     operationId: listApps
    *     summary: List applications
    */
   router.get(
@@ -57,6 +58,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    * /api/v1/api-apps:
    *   post:
    *     tags: [API applications]
+   *     operationId: createApp
    *     summary: Create an application
    *     description: The response contains `client_secret`, shown only once. `admin`, `config:*` and `cert:manage` require `trusted`.
    *     requestBody:
@@ -89,6 +91,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    * /api/v1/api-apps/{client_id}:
    *   get:
    *     tags: [API applications]
+   *     operationId: getApp
    *     summary: Show an application
    */
   router.get(
@@ -103,6 +106,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    * /api/v1/api-apps/{client_id}:
    *   put:
    *     tags: [API applications]
+   *     operationId: updateApp
    *     summary: Update an application
    *     description: >-
    *       Omitted fields keep their values, null clears them, in `limits` too. Removed scopes and addresses apply to live tokens.
@@ -135,6 +139,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    * /api/v1/api-apps/{client_id}/toggle:
    *   put:
    *     tags: [API applications]
+   *     operationId: toggleApp
    *     summary: Enable or disable an application
    *     description: Without a body the state is toggled. Disabling revokes all live tokens.
    *     requestBody:
@@ -164,6 +169,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    * /api/v1/api-apps/{client_id}/rotate-secret:
    *   post:
    *     tags: [API applications]
+   *     operationId: rotateAppSecret
    *     summary: Rotate the client secret
    *     description: >-
    *       The response contains the new secret, shown only once. Without a grace period the old secret and all live tokens are
@@ -196,6 +202,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    * /api/v1/api-apps/{client_id}/revoke-tokens:
    *   post:
    *     tags: [API applications]
+   *     operationId: revokeAppTokens
    *     summary: Revoke all tokens
    */
   router.post(
@@ -212,6 +219,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    * /api/v1/api-apps/{client_id}:
    *   delete:
    *     tags: [API applications]
+   *     operationId: deleteApp
    *     summary: Delete an application
    *     description: Revokes all live tokens. An application with orders cannot be deleted; disable it instead.
    */

@@ -46,6 +46,7 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/approvals:
    *   get:
    *     tags: [Refunds]
+   *     operationId: listApprovals
    *     summary: List refunds that wait, or waited, for approval
    *     description: Newest first.
    */
@@ -65,6 +66,7 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/approvals/{refundNo}:
    *   get:
    *     tags: [Refunds]
+   *     operationId: getApproval
    *     summary: Get the approval of a refund
    */
   router.get(
@@ -79,6 +81,7 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/approvals/{refundNo}/approve:
    *   post:
    *     tags: [Refunds]
+   *     operationId: approveRefund
    *     summary: Approve a refund
    *     description: The refund is sent to the channel. The administrator who asked for it cannot approve it.
    */
@@ -100,6 +103,7 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/approvals/{refundNo}/reject:
    *   post:
    *     tags: [Refunds]
+   *     operationId: rejectRefund
    *     summary: Reject a refund
    *     description: The refund fails with `approval_rejected`, and its amount can be refunded again.
    *     requestBody:

@@ -32,6 +32,7 @@ export function auditLogRoutes({ auditLines, exportAudit }: AuditLogPorts): Rout
    * /api/v1/audit-log:
    *   get:
    *     tags: [Audit log]
+   *     operationId: listAuditLog
    *     summary: List audit log entries
    *     description: Secrets are masked. The `hash` of an entry authenticates the entry and the hash of the previous one with a key of the service.
    */
@@ -54,6 +55,7 @@ export function auditLogRoutes({ auditLines, exportAudit }: AuditLogPorts): Rout
    * /api/v1/audit-log/export:
    *   get:
    *     tags: [Audit log]
+   *     operationId: exportAuditLog
    *     summary: Export audit log entries as CSV or NDJSON
    *     description: >
    *       Takes the filters of the list; newest first; streamed, so it may be long. That it was asked for is an entry itself. In CSV, text that a spreadsheet would interpret

@@ -32,6 +32,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    * /api/v1/bills:
    *   get:
    *     tags: [Bills]
+   *     operationId: listBills
    *     summary: List the bills of the channels
    *     description: One for each account and day; the newest day first.
    */
@@ -51,6 +52,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    * /api/v1/bills:
    *   post:
    *     tags: [Bills]
+   *     operationId: fetchBill
    *     summary: Ask a channel for the bill of a day
    *     description: The answer comes before the bill does; get it until its state is `done`, `refused` or `missing`.
    *     requestBody:
@@ -71,6 +73,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    * /api/v1/bills/import:
    *   post:
    *     tags: [Bills]
+   *     operationId: importBill
    *     summary: Import a bill that was downloaded from a channel
    *     description: >
    *       The body is the file as it is: zip, gzip, CSV or JSON. A file that is not the bill of that account and day is refused whole, with line and
@@ -96,6 +99,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    * /api/v1/bills/{billNo}:
    *   get:
    *     tags: [Bills]
+   *     operationId: getBill
    *     summary: Get a bill
    */
   router.get(
@@ -110,6 +114,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    * /api/v1/bills/{billNo}/differences:
    *   get:
    *     tags: [Bills]
+   *     operationId: listBillDifferences
    *     summary: List where a bill and the orders differ
    *     description: With both sides, the newest first. Lines of other systems are listed with `kind=order_not_ours` only.
    */
@@ -135,6 +140,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    * /api/v1/bills/{billNo}/lines:
    *   get:
    *     tags: [Bills]
+   *     operationId: exportBillLines
    *     summary: Export the lines of a bill as CSV or NDJSON
    *     description: >
    *       Streamed, so it may be long. In CSV, text that a spreadsheet would interpret as a formula is prefixed with an apostrophe. An interrupted
@@ -163,6 +169,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    * /api/v1/bills/{billNo}/rerun:
    *   post:
    *     tags: [Bills]
+   *     operationId: compareBillAgain
    *     summary: Compare a bill with the orders once more
    */
   router.post(
@@ -178,6 +185,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    * /api/v1/stats/settlement:
    *   get:
    *     tags: [Bills]
+   *     operationId: getSettlement
    *     summary: Get what the channels settle, by their bills
    *     description: >
    *       Gross, refunds, fees, disputes and net of each day, account, project and currency. All projects of a bill together come to the bill's own

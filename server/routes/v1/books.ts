@@ -68,6 +68,7 @@ export function bookRoutes({ prove }: { prove: (page: BookPage) => Promise<Books
    * /api/v1/books:
    *   get:
    *     tags: [Audit]
+   *     operationId: verifyBooks
    *     summary: Verify ledger consistency
    *     description: >
    *       Checks orders against refunds, histories against states, events against state changes, coin balances against ledger entries, the last weeks against the bills of the channels, and the chain of

@@ -16,6 +16,7 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
    * /api/v1/coins:
    *   get:
    *     tags: [Coins]
+   *     operationId: listCoins
    *     summary: List coins
    */
   router.get(
@@ -31,6 +32,7 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
    * /api/v1/coins:
    *   post:
    *     tags: [Coins]
+   *     operationId: createCoin
    *     summary: Create a coin
    *     description: The clawback rule (refuse, debt or partial) decides what a refund does if the coins of the package are already spent.
    *     requestBody:
@@ -59,6 +61,7 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
    * /api/v1/coins/{code}:
    *   get:
    *     tags: [Coins]
+   *     operationId: getCoin
    *     summary: Get a coin
    */
   router.get(
@@ -74,6 +77,7 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
    * /api/v1/coins/{code}:
    *   put:
    *     tags: [Coins]
+   *     operationId: updateCoin
    *     summary: Update a coin
    *     requestBody:
    *       content:
@@ -94,6 +98,7 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
    * /api/v1/coins/{code}/toggle:
    *   put:
    *     tags: [Coins]
+   *     operationId: toggleCoin
    *     summary: Enable or disable a coin
    *     description: Without a body the state is toggled. A disabled coin can be neither sold nor spent; paid packages are still credited.
    *     requestBody:
@@ -115,6 +120,7 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
    * /api/v1/coins/{code}:
    *   delete:
    *     tags: [Coins]
+   *     operationId: deleteCoin
    *     summary: Delete a coin
    *     description: A coin that is used by a product or has ledger entries cannot be deleted; disable it instead.
    */

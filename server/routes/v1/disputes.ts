@@ -43,6 +43,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/disputes:
    *   get:
    *     tags: [Disputes]
+   *     operationId: listDisputes
    *     summary: List disputes
    *     description: Newest first; `status=needs_answer` lists those that the channel waits for.
    */
@@ -62,6 +63,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/disputes/{disputeNo}:
    *   get:
    *     tags: [Disputes]
+   *     operationId: getDispute
    *     summary: Get a dispute
    */
   router.get(
@@ -77,6 +79,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/disputes/{disputeNo}/answer:
    *   post:
    *     tags: [Disputes]
+   *     operationId: answerDispute
    *     summary: Answer a dispute
    *     description: >
    *       The text goes to the payer or, once the channel examines the dispute, to the channel. With files the request is a form whose parts are named
@@ -114,6 +117,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/disputes/{disputeNo}/accept:
    *   post:
    *     tags: [Disputes]
+   *     operationId: acceptDispute
    *     summary: Accept a dispute
    *     description: The channel refunds the payer from the account of the merchant. This cannot be undone.
    *     requestBody:
@@ -142,6 +146,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/disputes/{disputeNo}/finish:
    *   post:
    *     tags: [Disputes]
+   *     operationId: finishDispute
    *     summary: Say that a complaint has been dealt with
    *     description: Complaints of Alipay and WeChat Pay only; PayPal decides by itself. Alipay is told `result`, too.
    *     requestBody:

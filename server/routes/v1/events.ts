@@ -31,6 +31,7 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
    * /api/v1/events:
    *   get:
    *     tags: [Events]
+   *     operationId: listEvents
    *     summary: List events after a sequence number
    *     description: Oldest first; gaps in the sequence are normal. A cursor never misses an event that is committed late.
    */
@@ -53,6 +54,7 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
    * /api/v1/events/stream:
    *   get:
    *     tags: [Events]
+   *     operationId: streamEvents
    *     summary: Stream events
    *     description: >
    *       Server-sent events. The first message is `ready`, with the sequence number after which the stream starts; then each event with its
@@ -86,6 +88,7 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
    * /api/v1/events/{id}/resend:
    *   post:
    *     tags: [Events]
+   *     operationId: resendEvent
    *     summary: Redeliver an event
    *     description: >
    *       To the notifyUrl of the order or the webhook of the application, with the same id. A pending delivery is sent immediately.

@@ -59,6 +59,7 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/exceptions:
    *   get:
    *     tags: [Exceptions]
+   *     operationId: listExceptions
    *     summary: List exceptions
    *     description: Newest first; `state=open` lists those that need manual review.
    */
@@ -78,6 +79,7 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/exceptions/{id}:
    *   get:
    *     tags: [Exceptions]
+   *     operationId: getException
    *     summary: Get an exception
    */
   router.get(
@@ -93,6 +95,7 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/exceptions/{id}/resolve:
    *   post:
    *     tags: [Exceptions]
+   *     operationId: resolveException
    *     summary: Resolve an exception
    *     description: After a `retry` that failed again the exception is still open, with the newest message in `detail`.
    *     requestBody:

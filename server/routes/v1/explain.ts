@@ -74,6 +74,7 @@ export function explainRoutes({
    * /api/v1/orders/{orderNo}/explain:
    *   get:
    *     tags: [Orders]
+   *     operationId: explainOrder
    *     summary: Explain the state of an order
    *     description: Why the order is in its state, what happens next and when. Based on stored data only; the channel is not queried. Amounts are in minor units.
    */

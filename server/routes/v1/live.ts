@@ -23,6 +23,7 @@ export function liveRoutes({ openLive, recheck }: LiveConsole): RouteGroup {
    * /api/v1/live:
    *   get:
    *     tags: [Live]
+   *     operationId: followService
    *     summary: Follow the state of the service
    *     description: >
    *       Server-sent events, for `payctl top`. The first message is `snapshot` with every section; then, once a second at most, `change` with the

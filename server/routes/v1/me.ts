@@ -42,6 +42,7 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
    * /api/v1/me:
    *   get:
    *     tags: [Session]
+   *     operationId: getMe
    *     summary: Get the own account
    *     responses:
    *       200:
@@ -64,6 +65,7 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
    * /api/v1/me/password:
    *   post:
    *     tags: [Session]
+   *     operationId: changePassword
    *     summary: Change the own password
    *     description: Ends all sessions of the account, including this one. At least 12 characters, and not a common password.
    *     requestBody:
@@ -98,6 +100,7 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
    * /api/v1/me/confirm:
    *   post:
    *     tags: [Session]
+   *     operationId: confirmPassword
    *     summary: Confirm the own password and second factor
    *     description: >-
    *       Changing administrators and second factors, and outside Debug channel configurations, certificates, trusted applications,
@@ -135,6 +138,7 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
    * /api/v1/me/sessions:
    *   get:
    *     tags: [Session]
+   *     operationId: listSessions
    *     summary: List the own sessions
    */
   router.get(
@@ -158,6 +162,7 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
    * /api/v1/me/sessions/{id}:
    *   delete:
    *     tags: [Session]
+   *     operationId: endSession
    *     summary: End one of the own sessions
    *     description: Every replica rejects its token as soon as this returns. The current session may end itself.
    */

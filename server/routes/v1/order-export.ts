@@ -21,6 +21,7 @@ export function orderExportRoutes({ exportOrders }: { exportOrders: ExportOrders
    * /api/v1/orders/export:
    *   get:
    *     tags: [Orders]
+   *     operationId: exportOrders
    *     summary: Export orders as CSV or NDJSON
    *     description: >
    *       Takes the filters of the list; newest first; streamed, so it may be long. In CSV, text that a spreadsheet would interpret

@@ -37,6 +37,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/orders:
    *   get:
    *     tags: [Orders]
+   *     operationId: listOrders
    *     summary: List orders of all projects
    *     description: Newest first, without their refunds. `exception=any` matches every order with an open exception.
    */
@@ -59,6 +60,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/orders/{orderNo}:
    *   get:
    *     tags: [Orders]
+   *     operationId: getOrder
    *     summary: Get an order as stored
    */
   router.get(
@@ -74,6 +76,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/orders/{orderNo}/timeline:
    *   get:
    *     tags: [Orders]
+   *     operationId: getOrderTimeline
    *     summary: Get the timeline of an order
    *     description: >
    *       State changes, channel messages, exceptions, events and webhook deliveries, oldest first. A message whose `detail.times` is above 1 was answered
@@ -92,6 +95,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/orders/{orderNo}/sync:
    *   post:
    *     tags: [Orders]
+   *     operationId: syncOrder
    *     summary: Query the channel about an order and its refunds
    */
   router.post(
@@ -107,6 +111,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/orders/{orderNo}/close:
    *   post:
    *     tags: [Orders]
+   *     operationId: closeOrder
    *     summary: Close an order
    */
   router.post(
@@ -128,6 +133,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/orders/{orderNo}/refunds:
    *   post:
    *     tags: [Orders]
+   *     operationId: refundOrder
    *     summary: Refund an order
    *     requestBody:
    *       content:

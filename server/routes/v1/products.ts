@@ -16,6 +16,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
    * /api/v1/products:
    *   get:
    *     tags: [Products]
+   *     operationId: listProducts
    *     summary: List products
    */
   router.get(
@@ -31,6 +32,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
    * /api/v1/products:
    *   post:
    *     tags: [Products]
+   *     operationId: createProduct
    *     summary: Create a product
    *     description: Every channel of `payWays` must support the currency. A coin package requires `coin`, a skill requires `resource`.
    *     requestBody:
@@ -62,6 +64,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
    * /api/v1/products/{code}:
    *   get:
    *     tags: [Products]
+   *     operationId: getProduct
    *     summary: Get a product
    */
   router.get(
@@ -77,6 +80,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
    * /api/v1/products/{code}:
    *   put:
    *     tags: [Products]
+   *     operationId: updateProduct
    *     summary: Update a product
    *     description: Omitted fields keep their values, null clears them. A change of price or currency creates a new version; existing orders keep theirs.
    *     requestBody:
@@ -105,6 +109,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
    * /api/v1/products/{code}/toggle:
    *   put:
    *     tags: [Products]
+   *     operationId: toggleProduct
    *     summary: Enable or disable a product
    *     description: Without a body the state is toggled. A disabled product is not on sale; paid orders are still delivered.
    *     requestBody:
@@ -126,6 +131,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
    * /api/v1/products/{code}:
    *   delete:
    *     tags: [Products]
+   *     operationId: deleteProduct
    *     summary: Delete a product
    *     description: A product with orders cannot be deleted; disable it instead.
    */

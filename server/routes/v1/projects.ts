@@ -17,6 +17,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    * /api/v1/projects:
    *   get:
    *     tags: [Projects]
+   *     operationId: listProjects
    *     summary: List projects
    */
   router.get(
@@ -38,6 +39,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    * /api/v1/projects:
    *   post:
    *     tags: [Projects]
+   *     operationId: createProject
    *     summary: Create a project
    *     description: A tenant with its own users, products, coins and channel configurations; its console application is created with it.
    *     requestBody:
@@ -65,6 +67,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    * /api/v1/projects/{code}:
    *   get:
    *     tags: [Projects]
+   *     operationId: getProject
    *     summary: Get a project
    */
   router.get(
@@ -79,6 +82,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    * /api/v1/projects/{code}:
    *   put:
    *     tags: [Projects]
+   *     operationId: updateProject
    *     summary: Update a project
    *     requestBody:
    *       content:
@@ -99,6 +103,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    * /api/v1/projects/{code}/toggle:
    *   put:
    *     tags: [Projects]
+   *     operationId: toggleProject
    *     summary: Enable or disable a project
    *     description: Without a body the state is toggled. A disabled project refuses new payments and offers; existing orders are still processed.
    *     requestBody:
@@ -120,6 +125,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    * /api/v1/projects/{code}:
    *   delete:
    *     tags: [Projects]
+   *     operationId: deleteProject
    *     summary: Delete a project
    *     description: Only an empty project can be deleted; `default` cannot.
    */
@@ -136,6 +142,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    * /api/v1/projects/{code}/stats:
    *   get:
    *     tags: [Projects]
+   *     operationId: getProjectStats
    *     summary: Get the statistics of a project
    *     description: Counts and totals of the period and of each day in the time zone `tz`.
    */

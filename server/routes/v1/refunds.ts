@@ -43,6 +43,7 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/refunds:
    *   get:
    *     tags: [Refunds]
+   *     operationId: listRefunds
    *     summary: List refunds
    */
   router.get(
@@ -61,6 +62,7 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/refunds/{refundNo}:
    *   get:
    *     tags: [Refunds]
+   *     operationId: getAnyRefund
    *     summary: Get a refund
    */
   router.get(
@@ -76,6 +78,7 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/refunds/{refundNo}/retry:
    *   post:
    *     tags: [Refunds]
+   *     operationId: retryRefund
    *     summary: Retry a failed, abnormal or overdue refund
    *     description: >-
    *       Uses the same refund number at the channel while the channel may still have it, so the money is never refunded
@@ -99,6 +102,7 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/refunds/{refundNo}/sync:
    *   post:
    *     tags: [Refunds]
+   *     operationId: syncRefund
    *     summary: Query the channel about a refund
    */
   router.post(
@@ -114,6 +118,7 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v1/refunds/{refundNo}/resolve:
    *   post:
    *     tags: [Refunds]
+   *     operationId: resolveRefund
    *     summary: Resolve an abnormal or overdue refund manually
    *     requestBody:
    *       content:

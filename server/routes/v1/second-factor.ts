@@ -58,6 +58,7 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    * /api/v1/me/second-factor:
    *   get:
    *     tags: [Session]
+   *     operationId: getSecondFactor
    *     summary: Get the own second factor
    *     responses:
    *       200:
@@ -79,6 +80,7 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    * /api/v1/me/second-factor/start:
    *   post:
    *     tags: [Session]
+   *     operationId: startSecondFactor
    *     summary: Start to enrol a second factor
    *     description: >-
    *       Makes a secret for an authenticator app. It counts for nothing until `confirm` gets the first code of it within ten minutes;
@@ -106,6 +108,7 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    * /api/v1/me/second-factor/confirm:
    *   post:
    *     tags: [Session]
+   *     operationId: confirmSecondFactor
    *     summary: Confirm the second factor with its first code
    *     description: >-
    *       From now on a login needs a code, and so does confirming the own password. All other sessions of the account end. The recovery
@@ -135,6 +138,7 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    * /api/v1/me/second-factor/recovery-codes:
    *   post:
    *     tags: [Session]
+   *     operationId: replaceRecoveryCodes
    *     summary: Replace the recovery codes
    *     description: Earlier ones no longer work. The new ones are not shown again.
    *     responses:
@@ -158,6 +162,7 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    * /api/v1/me/second-factor/remove:
    *   post:
    *     tags: [Session]
+   *     operationId: removeSecondFactor
    *     summary: Remove the own second factor
    *     description: Needs the password and a code, which may be a recovery code. Wrong ones count as failed logins.
    *     requestBody:

@@ -22,6 +22,7 @@ export function skillpayStatsRoutes({ stats }: Pick<SkillOperations, 'stats'>): 
    * /api/v1/stats/skillpay:
    *   get:
    *     tags: [Statistics]
+   *     operationId: getSkillpayStats
    *     summary: Get pay-per-call statistics by application and resource
    *     description: Offers created in the period and their outcome; one row per mode and currency.
    */

@@ -12,6 +12,7 @@ export function statsRoutes({ stats }: { stats: Stats }): RouteGroup {
    * /api/v1/stats/overview:
    *   get:
    *     tags: [Statistics]
+   *     operationId: getStats
    *     summary: Get the statistics of a period
    *     description: For one mode, over all projects or one; by day in the time zone `tz`. Payments count when they were paid, refunds when they succeeded.
    */

@@ -30,6 +30,7 @@ export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts):
    * /api/v1/users/{userId}/toggle:
    *   put:
    *     tags: [Users]
+   *     operationId: toggleUser
    *     summary: Block or unblock a user
    *     description: Without a body the state is toggled. A blocked user cannot pay but can be refunded.
    *     requestBody:
@@ -51,6 +52,7 @@ export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts):
    * /api/v1/users/{userId}:
    *   delete:
    *     tags: [Users]
+   *     operationId: anonymiseUser
    *     summary: Anonymise a user
    *     description: >
    *       Erases what was said about the user everywhere: in the user, in orders and refunds (`subject`, `extra`, `payer`, IP address, reasons), their histories, events,
@@ -70,6 +72,7 @@ export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts):
    * /api/v1/users/{userId}/orders:
    *   get:
    *     tags: [Users]
+   *     operationId: listOrdersOfUser
    *     summary: List the orders of a user
    *     description: Newest first.
    */
@@ -95,6 +98,7 @@ export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts):
    * /api/v1/users/{userId}/coins:
    *   get:
    *     tags: [Users]
+   *     operationId: listCoinsOfUser
    *     summary: List the coin accounts of a user
    *     description: One account per coin.
    */

@@ -28,6 +28,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    * /api/v1/api-apps/{client_id}/webhook:
    *   get:
    *     tags: [Webhooks]
+   *     operationId: getWebhook
    *     summary: Get the webhook of an application
    */
   router.get(
@@ -42,6 +43,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    * /api/v1/api-apps/{client_id}/webhook:
    *   put:
    *     tags: [Webhooks]
+   *     operationId: setWebhook
    *     summary: Set the webhook of an application
    *     description: >
    *       Omitted fields keep their values; without `types`, all types are sent. The response that creates it (201) contains the `whsec_` secret, shown only once.
@@ -74,6 +76,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    * /api/v1/api-apps/{client_id}/webhook/rotate-secret:
    *   post:
    *     tags: [Webhooks]
+   *     operationId: rotateWebhookSecret
    *     summary: Rotate the signing secret
    *     description: The response contains the new secret, shown only once. During the grace period every message is signed with both secrets.
    *     requestBody:
@@ -95,6 +98,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    * /api/v1/api-apps/{client_id}/webhook/test:
    *   post:
    *     tags: [Webhooks]
+   *     operationId: testWebhook
    *     summary: Send a test message
    *     description: Sends one signed `webhook.test` without retries; the response has the result.
    */
@@ -111,6 +115,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    * /api/v1/api-apps/{client_id}/webhook/deliveries:
    *   get:
    *     tags: [Webhooks]
+   *     operationId: listDeliveries
    *     summary: List webhook deliveries
    *     description: Newest first, with all attempts.
    */

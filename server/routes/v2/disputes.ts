@@ -16,6 +16,7 @@ export function ownDisputeRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v2/payment/disputes:
    *   get:
    *     tags: [Payments]
+   *     operationId: listOwnDisputes
    *     summary: List own disputes
    *     description: Newest first. Administrators answer and accept them.
    */
@@ -33,6 +34,7 @@ export function ownDisputeRoutes(operations: PaymentOperations): RouteGroup {
    * /api/v2/payment/disputes/{disputeNo}:
    *   get:
    *     tags: [Payments]
+   *     operationId: getOwnDispute
    *     summary: Get a dispute
    */
   router.get(

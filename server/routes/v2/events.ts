@@ -2,6 +2,7 @@ import type { EventReading } from '../../events/read.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { Event, eventPage, EventsQuery } from '../wire/events.ts';
+import { WEBHOOK_EVENTS } from '../wire/webhook-events.ts';
 
 /** The calling app's own events. */
 export function ownEventRoutes(events: EventReading): RouteGroup {
@@ -11,7 +12,8 @@ export function ownEventRoutes(events: EventReading): RouteGroup {
    * @openapi
    * /api/v2/events:
    *   get:
-   *     tags: [Events]
+   *     tags: [Event log]
+   *     operationId: listOwnEvents
    *     summary: List own events after a sequence number
    *     description: >
    *       Oldest first. Keep the `sequence` of the last event and request the events after it: a cursor never misses an event that is
@@ -20,7 +22,13 @@ export function ownEventRoutes(events: EventReading): RouteGroup {
   router.get(
     '/',
     endpoint(
-      { auth: { scope: 'payment:read' }, query: EventsQuery, returns: Event, list: true },
+      {
+        auth: { scope: 'payment:read' },
+        query: EventsQuery,
+        returns: Event,
+        list: true,
+        webhooks: WEBHOOK_EVENTS,
+      },
       async ({ query: { types, after, cursor, limit }, caller }) =>
         eventPage(await events.own({ clientId: caller.clientId, types }, cursor ?? after ?? 0n, limit)),
     ),

@@ -22,6 +22,7 @@ export function appMeRoutes(): RouteGroup {
    * /api/v2/me:
    *   get:
    *     tags: [Application]
+   *     operationId: getOwnApp
    *     summary: Get the application of the token
    *     description: Allowed for any token. `mode` is `test` while Debug is on and in staging, when no order moves real money.
    *     responses:

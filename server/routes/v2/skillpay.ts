@@ -27,6 +27,7 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    * /api/v2/skillpay/resource:
    *   post:
    *     tags: [Pay-per-call]
+   *     operationId: callResource
    *     summary: Call a paid resource
    *     description: >
    *       The first call returns 402 with a payment code in `<Brand>-Pay-Required`, the order number in `X-Out-Trade-No` and the x402
@@ -52,7 +53,7 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    *         content:
    *           application/problem+json:
    *             schema:
-   *               $ref: '#/components/schemas/Problem'
+   *               $ref: '#/components/schemas/CallResourceProblem'
    *     requestBody:
    *       content:
    *         application/json:
@@ -80,6 +81,7 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    * /api/v2/skillpay/query/{outTradeNo}:
    *   get:
    *     tags: [Pay-per-call]
+   *     operationId: queryCall
    *     summary: Query a pay-per-call order
    */
   router.get(
@@ -95,6 +97,7 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    * /api/v2/skillpay/refund:
    *   post:
    *     tags: [Pay-per-call]
+   *     operationId: refundCall
    *     summary: Refund a pay-per-call order
    *     description: >
    *       Without `refundAmount`, the full remaining amount. 409 while the order is being fulfilled; after a full refund the content is no
@@ -123,6 +126,7 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    * /api/v2/skillpay/resources:
    *   get:
    *     tags: [Pay-per-call]
+   *     operationId: listResources
    *     summary: List resources and prices
    */
   router.get(

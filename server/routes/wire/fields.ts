@@ -130,3 +130,6 @@ export const Amount = z
 
 /** A switch in a query, `true` or `false`. */
 export const Flag = z.enum(['true', 'false']).transform((text) => text === 'true');
+
+/** Any JSON value; what came in a body is one. */
+export const JsonValue = z.custom<z.core.util.JSONType>((value) => value !== undefined, 'is required');

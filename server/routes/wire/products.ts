@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ShownProduct } from '../../catalog/products.ts';
 import type { PayWay } from '../../payments/channel.ts';
 import { majorNumber } from '../../payments/money.ts';
-import { Amount, Code, Flag, HttpUrl, Instant, SafeText, Timestamp } from './fields.ts';
+import { Amount, Code, Flag, HttpUrl, Instant, JsonValue, SafeText, Timestamp } from './fields.ts';
 import { PayWayName } from './orders.ts';
 import { InProject } from './projects.ts';
 import { UuidPaging } from './uuid-cursor.ts';
@@ -19,7 +19,7 @@ const CoinPrice = z.object({
 });
 const Static = z.object({
   handler: z.literal('static'),
-  content: z.json(),
+  content: JsonValue,
   contentType: z.string().max(128).optional(),
 });
 const Http = z.object({

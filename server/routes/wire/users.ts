@@ -2,14 +2,14 @@ import { z } from 'zod';
 import type { PayerRow, UserTotal } from '../../catalog/records.ts';
 import type { PayWay } from '../../payments/channel.ts';
 import { majorNumber } from '../../payments/money.ts';
-import { SafeText, Timestamp, UserId } from './fields.ts';
+import { JsonValue, SafeText, Timestamp, UserId } from './fields.ts';
 import { UuidPaging } from './uuid-cursor.ts';
 
 const Status = z.enum(['active', 'blocked']);
 const Email = z.email({ error: 'must be a valid e-mail address' }).max(254);
 const Phone = z.string().regex(/^\+?[0-9][0-9 ()-]{2,30}$/, 'must be a valid telephone number');
 const Metadata = z
-  .record(z.string().max(64), z.json())
+  .record(z.string().max(64), JsonValue)
   .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= 4096, 'must have at most 4096 bytes as JSON');
 
 const settings = {
@@ -59,7 +59,7 @@ export const User = z
     email: z.string().nullable(),
     phone: z.string().nullable(),
     status: Status,
-    metadata: z.record(z.string(), z.json()).nullable(),
+    metadata: z.record(z.string(), JsonValue).nullable(),
     anonymisedAt: Timestamp.nullable(),
     totals: z.array(Total).optional().describe('By mode, channel and currency.'),
     createdAt: Timestamp,

@@ -81,12 +81,17 @@ test.serial('bad settings are refused by member and write nothing', async (t) =>
   t.deepEqual((await app.call('GET', base, { token })).body.data, []);
 });
 
-test.serial('PUT merges, null clears, members that are not settings change nothing', async (t) => {
+test.serial('PUT merges, null clears, members that are not settings are refused', async (t) => {
   const token = await app.login();
   const full = { ...shop, allowedIps: ['192.0.2.1'], rateLimit: 5, remark: 'x', latePayment: { afterClose: 'accept' } };
   const { client_id } = (await app.call('POST', base, { token, body: full })).body.data;
   const put = async (body: object) => (await app.call('PUT', `${base}/${client_id}`, { token, body })).body;
-  const kept = (await put({ name: 'store', project: 'other', enabled: false, secretHash: 'x', client_id: 'y' })).data;
+  const others = await put({ name: 'store', project: 'other', enabled: false, secretHash: 'x', client_id: 'y' });
+  t.deepEqual(
+    others.errors.map(({ pointer, code }: { pointer: string; code: string }) => `${pointer} ${code}`),
+    ['/project', '/enabled', '/secretHash', '/client_id'].map((pointer) => `${pointer} unknown_member`),
+  );
+  const kept = (await put({ name: 'store' })).data;
   t.like(kept, { client_id, name: 'store', project: 'default', enabled: true, rateLimit: 5, remark: 'x' });
   t.deepEqual(kept.allowedIps, ['192.0.2.1/32']);
   const cleared = (await put({ rateLimit: null, remark: null, allowedIps: [], latePayment: null })).data;

@@ -1,0 +1,139 @@
+import { type GeneralErrorCode, type Operations, OPERATIONS, type Problem } from './operations.ts';
+
+/** Where the service is, and who calls it. */
+export interface ClientOptions {
+  /** Address of the service, such as `https://pay.example.com`. */
+  baseUrl: string;
+  clientId: string;
+  clientSecret: string;
+  /** Scopes of the token, separated by blanks; by default all of the application. */
+  scope?: string | undefined;
+  /** Sends the requests; by default the `fetch` of the platform. A time limit, a proxy or a log belongs here. */
+  fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
+}
+
+/** The name of an operation, as in `/swagger/doc.json`. */
+export type OperationName = keyof Operations;
+
+type InputOf<Name extends OperationName> = Operations[Name]['input'];
+type Arguments<Input> = object extends Input ? [input?: Input] : [input: Input];
+
+/** Every operation of a merchant as a function: takes its input, gives the body of its answer, throws `PaymentProblem` when it is refused. */
+export type Client = {
+  readonly [Name in OperationName]: (...args: Arguments<InputOf<Name>>) => Promise<Operations[Name]['answer']>;
+};
+
+/** A request that was refused or failed: branch on `code`; `headers` has `Retry-After` and, of a 402, how to pay. */
+export class PaymentProblem<Code extends string = Operations[OperationName]['code']> extends Error {
+  readonly operation: OperationName;
+  readonly code: Code | GeneralErrorCode;
+  readonly status: number;
+  /** The problem document; of `/oauth` and of what is no JSON, as much of it as there is. */
+  readonly problem: Partial<Problem> & Readonly<Record<string, unknown>>;
+  readonly headers: Headers;
+
+  constructor(operation: OperationName, status: number, problem: Readonly<Record<string, unknown>>, headers: Headers) {
+    const { code, error, detail, error_description: description } = problem;
+    super(String(detail ?? description ?? `The service answered ${status}.`));
+    this.name = 'PaymentProblem';
+    this.operation = operation;
+    this.code = String(code ?? error ?? 'internal_error') as Code;
+    this.status = status;
+    this.problem = problem as Partial<Problem> & Readonly<Record<string, unknown>>;
+    this.headers = headers;
+  }
+}
+
+/** Whether an error is the refusal of this operation; then its `code` is one of those that the operation can give. */
+export function isProblemOf<Name extends OperationName>(
+  name: Name,
+  error: unknown,
+): error is PaymentProblem<Operations[Name]['code']> {
+  return error instanceof PaymentProblem && error.operation === name;
+}
+
+interface Sent {
+  body?: unknown;
+  headers?: Readonly<Record<string, unknown>> | undefined;
+  [parameter: string]: unknown;
+}
+
+/**
+ * Makes a client. It gets its token by itself and keeps it until shortly before it expires. It repeats nothing but what was refused
+ * because its token had ended, so retries are the caller's, with an `Idempotency-Key`.
+ */
+export function createClient(options: ClientOptions): Client {
+  const send = options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init));
+  const base = options.baseUrl.replace(/\/+$/, '');
+  let token: { text: Promise<string>; endsAt: number } | undefined;
+
+  const call = async (name: OperationName, input: Sent = {}): Promise<unknown> => {
+    const { isOpen } = OPERATIONS[name] as { isOpen?: true };
+    if (isOpen) return answerOf(name, await request(name, input, undefined));
+    const used = validToken();
+    const answer = await request(name, input, await used.text);
+    if (answer.status !== 401) return answerOf(name, answer);
+    if (token === used) token = undefined;
+    return answerOf(name, await request(name, input, await validToken().text));
+  };
+
+  const validToken = () => {
+    if (token && Date.now() < token.endsAt) return token;
+    const fresh = { text: Promise.resolve(''), endsAt: Infinity };
+    fresh.text = getToken(fresh);
+    // A failure is told to whoever waits for it now, and the next call tries again.
+    fresh.text.catch(() => {
+      if (token === fresh) token = undefined;
+    });
+    token = fresh;
+    return fresh;
+  };
+
+  const getToken = async (kept: { endsAt: number }): Promise<string> => {
+    const body: Operations['getToken']['input']['body'] = {
+      grant_type: 'client_credentials',
+      client_id: options.clientId,
+      client_secret: options.clientSecret,
+      ...(options.scope === undefined ? {} : { scope: options.scope }),
+    };
+    const grant = (await call('getToken', { body })) as Operations['getToken']['answer'];
+    kept.endsAt = Date.now() + grant.expires_in * 900;
+    return grant.access_token;
+  };
+
+  const request = (name: OperationName, input: Sent, bearer: string | undefined): Promise<Response> => {
+    const { method, path, query } = OPERATIONS[name];
+    const headers = new Headers({ accept: 'application/json' });
+    for (const [header, value] of Object.entries(input.headers ?? {}))
+      if (value !== undefined) headers.set(header, String(value));
+    if (bearer !== undefined) headers.set('authorization', `Bearer ${bearer}`);
+    if (input.body !== undefined) headers.set('content-type', 'application/json');
+    return send(base + filled(path, input) + searchOf(query, input), {
+      method,
+      headers,
+      ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
+    });
+  };
+
+  const names = Object.keys(OPERATIONS) as OperationName[];
+  return Object.fromEntries(names.map((name) => [name, (input?: Sent) => call(name, input)])) as unknown as Client;
+}
+
+function filled(path: string, input: Sent): string {
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(input[name])));
+}
+
+function searchOf(names: readonly string[], input: Sent): string {
+  const search = new URLSearchParams();
+  for (const name of names) if (input[name] !== undefined) search.set(name, String(input[name]));
+  return search.size === 0 ? '' : `?${search}`;
+}
+
+async function answerOf(name: OperationName, answer: Response): Promise<unknown> {
+  const text = await answer.text();
+  const isJson = /[/+]json\b/.test(answer.headers.get('content-type') ?? '');
+  const body: unknown = isJson && text !== '' ? JSON.parse(text) : text === '' ? undefined : text;
+  if (answer.ok) return body;
+  const problem = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
+  throw new PaymentProblem(name, answer.status, problem, answer.headers);
+}

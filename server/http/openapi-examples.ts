@@ -1,0 +1,126 @@
+import { LEFT_OUT } from './glossary/glossary.ts';
+import { entryOf } from './glossary/index.ts';
+import type { Json } from './openapi-schemas.ts';
+
+/** What a comment says otherwise of the `data` of an example that is composed. */
+const OTHERWISE = 'x-example';
+
+/** What has bodies by media type. */
+interface Bodies {
+  content?: Record<string, Json>;
+}
+
+interface Operation {
+  requestBody?: Bodies;
+  responses: Record<string, Bodies>;
+}
+
+/** Gives every JSON answer of success, and every event that is sent, an example unless it has one. */
+export function exemplify({ components, paths, webhooks }: Json): void {
+  const { schemas } = components as { schemas: Schemas };
+  for (const { responses } of operationsOf(paths))
+    for (const [status, answer] of Object.entries(responses))
+      if (status.startsWith('2')) exemplifyBodies(answer, schemas);
+  for (const { requestBody } of operationsOf(webhooks)) if (requestBody) exemplifyBodies(requestBody, schemas);
+}
+
+function operationsOf(items: unknown): Operation[] {
+  return Object.values(items as Record<string, Record<string, Operation>>).flatMap((item) => Object.values(item));
+}
+
+function exemplifyBodies({ content = {} }: Bodies, schemas: Schemas): void {
+  for (const [type, media] of Object.entries(content)) {
+    if (!/[/+]json$/.test(type)) continue;
+    const { [OTHERWISE]: otherwise, schema } = media;
+    media['example'] ??= exampleOf(schema as Json, schemas);
+    if (otherwise) Object.assign((media['example'] as { data: Json }).data, otherwise);
+    delete media[OTHERWISE];
+  }
+}
+
+type Schemas = Readonly<Record<string, Json>>;
+
+/** What a member is called, and in what, for the glossary. */
+interface Place {
+  owner?: string | undefined;
+  member?: string | undefined;
+}
+
+const BY_FORMAT: Readonly<Record<string, string>> = {
+  'date-time': '2030-01-31T08:00:00.000Z',
+  date: '2030-01-31',
+  uuid: '00000000-0000-4000-8000-000000000000',
+  uri: 'https://shop.example/webhooks',
+};
+const BY_TYPE: Readonly<Record<string, unknown>> = {
+  string: 'text',
+  integer: 0,
+  number: 0,
+  boolean: false,
+  null: null,
+};
+
+/** A value that a schema describes, made of the examples of its members: the schema's own, else the glossary's, else the first that it allows. */
+export function exampleOf(schema: Json, schemas: Schemas, place: Place = {}): unknown {
+  const own = (schema['examples'] as unknown[] | undefined)?.[0] ?? schema['const'];
+  if (own !== undefined) return own;
+  const told = place.member === undefined ? undefined : entryOf(place.owner, place.member)?.[1];
+  if (told !== undefined && fits(told, schema, schemas)) return told;
+  if (typeof schema['$ref'] === 'string') {
+    const owner = nameOf(schema['$ref']);
+    return exampleOf(schemas[owner] ?? {}, schemas, { owner });
+  }
+  return ofParts(schema, schemas, place);
+}
+
+function ofParts(schema: Json, schemas: Schemas, { owner, member }: Place): unknown {
+  const { properties, items, format, type, additionalProperties } = schema;
+  const within = member ?? owner;
+  if (properties) {
+    const members = Object.entries(properties as Record<string, Json>).filter(
+      ([name]) => entryOf(within, name)?.[1] !== LEFT_OUT,
+    );
+    return Object.fromEntries(
+      members.map(([name, part]) => [name, exampleOf(part, schemas, { owner: within, member: name })]),
+    );
+  }
+  if (Array.isArray(schema['enum'])) return schema['enum'][0];
+  const options = [schema['anyOf'], schema['oneOf'], schema['allOf']]
+    .flat()
+    .filter((one) => one !== undefined) as Json[];
+  if (schema['allOf'])
+    return Object.assign({}, ...options.map((part) => exampleOf(part, schemas, { owner: within }))) as Json;
+  const [first] = options.filter((one) => one['type'] !== 'null');
+  if (first) return exampleOf(first, schemas, { owner: within });
+  if (items) return [exampleOf(items as Json, schemas, { owner: within })];
+  if (additionalProperties || type === 'object') return {};
+  return BY_FORMAT[String(format)] ?? BY_TYPE[Array.isArray(type) ? String(type[0]) : String(type)] ?? null;
+}
+
+/** Whether a value of the glossary may stand here: the same name is a text in one place and an object in another. */
+function fits(value: unknown, schema: Json, schemas: Schemas): boolean {
+  if (schema['properties']) return false;
+  if (typeof schema['$ref'] === 'string') return fits(value, schemas[nameOf(schema['$ref'])] ?? {}, schemas);
+  const options = (schema['anyOf'] ?? schema['oneOf']) as Json[] | undefined;
+  if (options) return options.some((option) => fits(value, option, schemas));
+  if (Array.isArray(schema['enum'])) return schema['enum'].includes(value);
+  if (
+    typeof value === 'string' &&
+    typeof schema['pattern'] === 'string' &&
+    !new RegExp(schema['pattern'], 'u').test(value)
+  )
+    return false;
+  const types = [schema['type'] ?? typeOf(value)].flat();
+  return types.includes(typeOf(value)) || (types.includes('number') && typeOf(value) === 'integer');
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  return Number.isInteger(value) ? 'integer' : typeof value;
+}
+
+/** The name of the component that a reference leads to. */
+export function nameOf(reference: string): string {
+  return reference.slice(reference.lastIndexOf('/') + 1);
+}

@@ -1,0 +1,176 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Json } from '../http/openapi-schemas.ts';
+import { mergeDocument } from '../http/openapi.ts';
+import { readWords } from '../http/openapi-words.ts';
+import { VERSION } from '../http/version.ts';
+import { allRoutes } from './route-groups.ts';
+import { commentOf, declarationOf, memberText, namesIn, typeOf } from './schema-types.ts';
+
+interface Parameter {
+  name: string;
+  in: string;
+  required?: boolean;
+  description?: string;
+  schema: Json;
+}
+
+interface Operation {
+  operationId: string;
+  summary: string;
+  tags: string[];
+  security: Json[];
+  parameters: (Parameter | { $ref: string })[];
+  requestBody?: { required?: boolean; content: Record<string, { schema: Json }> };
+  responses: Record<string, { content?: Record<string, { schema: Json }> }>;
+}
+
+interface Document {
+  paths: Record<string, Record<string, Operation>>;
+  webhooks: Record<string, { post: Operation }>;
+  components: { schemas: Record<string, Json>; parameters: Record<string, Parameter> };
+  'x-tagGroups': { name: string; tags: string[] }[];
+}
+
+const HEAD = '// Made of the OpenAPI document by `node server/offline/write-client.ts`; do not edit.';
+
+/** Writes `operations.ts` of the client into a folder. */
+export async function writeClientSource(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const document = mergeDocument(await allRoutes(), await readWords(), { version: VERSION });
+  await writeFile(join(folder, 'operations.ts'), clientSource(document));
+}
+
+/** The operations of merchants, their schemas and the events, as TypeScript. */
+export function clientSource(document: Json): string {
+  const whole = document as unknown as Document;
+  const tags = whole['x-tagGroups'].find(({ name }) => name === 'Merchant')?.tags ?? [];
+  const operations = Object.entries(whole.paths).flatMap(([path, verbs]) =>
+    Object.entries(verbs)
+      .filter(
+        ([
+          ,
+          {
+            tags: [tag = ''],
+          },
+        ]) => tags.includes(tag),
+      )
+      .map(([verb, operation]) => ({
+        verb,
+        path,
+        operation: { ...operation, parameters: parametersOf(operation, whole) },
+      })),
+  );
+  const events = Object.entries(whole.webhooks);
+  const parts = [
+    HEAD,
+    block(
+      'What each operation takes, gives and may refuse.',
+      'interface Operations',
+      operations.map(({ operation }) => operationText(operation)),
+    ),
+    block(
+      'The events that are sent, by their types.',
+      'interface WebhookEvents',
+      events.map(([type, { post }]) => eventText(type, post)),
+    ),
+    `/** Where each operation is. */\nexport const OPERATIONS = {\n${operations.map(placeText).join('\n')}\n} as const;`,
+    ...schemasOf([operations, events], whole.components.schemas),
+  ];
+  return `${indented(parts.join('\n\n'))}\n`;
+}
+
+/** Two blanks for each brace that is open. */
+function indented(text: string): string {
+  let depth = 0;
+  const lines = text.split('\n').map((line) => {
+    const bare = line.trim();
+    if (bare.startsWith('}')) depth -= 1;
+    const shown = bare === '' ? '' : '  '.repeat(depth) + bare;
+    if (bare.endsWith('{')) depth += 1;
+    return shown;
+  });
+  return lines.join('\n');
+}
+
+/** Operations with their parameters looked up. */
+interface Resolved extends Omit<Operation, 'parameters'> {
+  parameters: Parameter[];
+}
+
+function parametersOf({ parameters }: Operation, { components }: Document): Parameter[] {
+  return parameters.map((one) => ('$ref' in one ? components.parameters[one.$ref.split('/').at(-1)!]! : one));
+}
+
+function block(words: string, name: string, lines: readonly string[]): string {
+  return `/** ${words} */\nexport ${name} {\n${lines.join('\n')}\n}`;
+}
+
+function operationText(operation: Resolved): string {
+  const { operationId, summary, parameters, requestBody, responses } = operation;
+  const fields = parameters.filter((one) => one.in !== 'header').map(parameterText);
+  const headers = parameters.filter((one) => one.in === 'header');
+  if (headers.length > 0) {
+    const isRequired = headers.some((one) => one.required);
+    fields.push(
+      memberText('headers', { type: `{\n${headers.map(parameterText).join('\n')}\n}`, isRequired, side: 'input' }),
+    );
+  }
+  const body = requestBody?.content['application/json']?.schema;
+  if (body)
+    fields.push(
+      memberText('body', { type: typeOf(body, 'input'), isRequired: requestBody.required === true, side: 'input' }),
+    );
+  const input = fields.length === 0 ? 'object' : `{\n${fields.join('\n')}\n}`;
+  return `${commentOf(summary)}${operationId}: {\ninput: ${input};\nanswer: ${answerOf(responses)};\ncode: ${codeOf(responses)};\n};`;
+}
+
+function parameterText({ name, required = false, description, schema }: Parameter): string {
+  const type = typeOf(schema, 'input');
+  // What is read from the address may be written as what it means.
+  const written = type === 'string' && /^(limit|after|cursor)$/.test(name) ? 'string | number' : type;
+  return memberText(name, { type: written, isRequired: required, side: 'input', words: description });
+}
+
+function answerOf(responses: Operation['responses']): string {
+  const given = Object.entries(responses).filter(([status]) => status.startsWith('2'));
+  const types = given.flatMap(([, { content }]) => {
+    if (!content) return ['undefined'];
+    return Object.entries(content).map(([type, { schema }]) =>
+      /[/+]json$/.test(type) ? typeOf(schema, 'output') : 'string',
+    );
+  });
+  return [...new Set(types)].join(' | ');
+}
+
+/** The codes beyond the general ones. */
+function codeOf(responses: Operation['responses']): string {
+  const schema = responses['4XX']?.content?.['application/problem+json']?.schema;
+  return schema ? `${typeOf(schema, 'output')}['code']` : 'string';
+}
+
+function eventText(type: string, { summary, requestBody }: Operation): string {
+  const { schema } = requestBody!.content['application/json']!;
+  return `${commentOf(summary)}'${type}': ${typeOf(schema, 'output')};`;
+}
+
+function placeText({ verb, path, operation }: { verb: string; path: string; operation: Resolved }): string {
+  const query = operation.parameters.filter((one) => one.in === 'query').map(({ name }) => `'${name}'`);
+  const isOpen = operation.security.length === 0 ? ', isOpen: true' : '';
+  return `  ${operation.operationId}: { method: '${verb.toUpperCase()}', path: '${path}', query: [${query.join(', ')}]${isOpen} },`;
+}
+
+/** The components that are referred to, and those that they refer to; what is sent may have undefined members. */
+function schemasOf(start: unknown, schemas: Readonly<Record<string, Json>>): string[] {
+  const found = new Set<string>();
+  const visit = (name: string): void => {
+    if (found.has(name)) return;
+    found.add(name);
+    namesIn(schemas[name]).forEach(visit);
+  };
+  namesIn(start).forEach(visit);
+  const isSent = (name: string): boolean => schemas[name]?.['additionalProperties'] === false;
+  return [...found]
+    .toSorted()
+    .map((name) => declarationOf(name, schemas[name] ?? {}, isSent(name) ? 'input' : 'output'));
+}

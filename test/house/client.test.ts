@@ -1,0 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { mergeDocument } from '../../server/http/openapi.ts';
+import { readWords } from '../../server/http/openapi-words.ts';
+import { clientSource } from '../../server/offline/client-source.ts';
+import { allRoutes } from '../support/routes.ts';
+import { root } from './sources.ts';
+
+test('the client in the checkout is that of the document: node server/offline/write-client.ts', async (t) => {
+  const made = clientSource(mergeDocument(await allRoutes(), await readWords(), { version: '0.0.0' }));
+  t.true(readFileSync(join(root, 'client/operations.ts'), 'utf8') === made);
+});

@@ -1,0 +1,187 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import test from 'ava';
+import { EVENT_TYPES } from '../../server/events/types.ts';
+import { codesOf, GENERAL_CODES } from '../../server/http/openapi-codes.ts';
+import { partsOf } from '../../server/http/openapi-members.ts';
+import { mergeDocument } from '../../server/http/openapi.ts';
+import { readWords } from '../../server/http/openapi-words.ts';
+import { allRoutes } from '../support/routes.ts';
+
+type Json = Record<string, unknown>;
+interface Bodies {
+  headers?: Json;
+  content?: Record<string, { schema: Json; example?: unknown }>;
+}
+interface Operation {
+  operationId: string;
+  tags: string[];
+  parameters: { name?: string; in: string; description?: string; required?: boolean; $ref?: string }[];
+  requestBody?: Bodies;
+  responses: Record<string, Bodies>;
+}
+interface Document {
+  paths: Record<string, Record<string, Operation>>;
+  webhooks: Record<string, { post: Operation }>;
+  tags: { name: string; description?: string }[];
+  'x-tagGroups': { name: string; tags: string[] }[];
+  components: { schemas: Record<string, Json>; headers: Record<string, Json> };
+}
+
+const routes = (await allRoutes()).filter(({ contract }) => !contract.hidden);
+const words = await readWords();
+const document = mergeDocument(routes, words, { version: '0.0.0' }) as unknown as Document;
+const { schemas } = document.components;
+const operations = Object.entries(document.paths).flatMap(([path, verbs]) =>
+  Object.entries(verbs).map(([verb, operation]) => ({
+    name: `${verb.toUpperCase()} ${path}`,
+    path,
+    verb,
+    ...operation,
+  })),
+);
+const webhooks = Object.entries(document.webhooks).map(([name, { post }]) => ({ name, ...post }));
+
+test('every operation has a name of its own, as a developer would call it', (t) => {
+  const names = [...operations, ...webhooks].map(({ operationId }) => operationId);
+  t.is(new Set(names).size, names.length);
+  t.deepEqual(
+    names.filter((name) => !/^[a-z]+(?:[A-Z][a-z]+)*$/.test(name)),
+    [],
+  );
+  const made = operations.filter(
+    ({ path, verb }) => !words[path]?.[verb]?.['operationId'] && !path.startsWith('/swagger/'),
+  );
+  t.deepEqual(
+    made.map(({ name }) => name),
+    [],
+  );
+});
+
+test('merchants come first, then the console, then the service; every tag is in one group and has words', (t) => {
+  const groups = document['x-tagGroups'];
+  t.deepEqual(
+    groups.map(({ name }) => name),
+    ['Merchant', 'Console', 'Service'],
+  );
+  const grouped = groups.flatMap(({ tags }) => tags);
+  t.deepEqual(
+    document.tags.map(({ name }) => name),
+    grouped,
+  );
+  t.deepEqual(
+    document.tags.filter(({ description }) => !description),
+    [],
+  );
+  const places = operations.map(({ tags }) => grouped.indexOf(tags[0]!));
+  t.deepEqual(
+    places,
+    places.toSorted((one, other) => one - other),
+  );
+  const group = (tag: string) => groups.find(({ tags }) => tags.includes(tag))?.name;
+  const ofMerchants = operations.filter(({ path }) => /^\/(api\/v2|oauth)\//.test(path));
+  t.deepEqual(
+    ofMerchants.filter(({ tags }) => group(tags[0]!) !== 'Merchant'),
+    [],
+  );
+  t.deepEqual(
+    operations.filter(({ tags, path }) => group(tags[0]!) === 'Merchant' && path.startsWith('/api/v1/')),
+    [],
+  );
+});
+
+test('every member of every schema and every parameter says what it is', (t) => {
+  const silent = [
+    ...Object.entries(schemas).flatMap(([name, schema]) => silentMembers(schema, name)),
+    ...[...operations, ...webhooks].flatMap(({ name, parameters, requestBody, responses }) => [
+      ...parameters.filter((one) => !one.$ref && !one.description).map((one) => `${name} ?${one.name}`),
+      ...[requestBody, ...Object.values(responses)].flatMap((bodies) =>
+        Object.values(bodies?.content ?? {}).flatMap(({ schema }) => silentMembers(schema, name)),
+      ),
+    ]),
+  ];
+  t.deepEqual(silent, []);
+});
+
+test('every JSON answer of success, and every event, has an example that passes its schema', (t) => {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  ajv.addSchema({ $id: 'doc', components: document.components });
+  const pointed = (schema: Json) =>
+    JSON.parse(JSON.stringify(schema).replaceAll('"#/components/', '"doc#/components/')) as Json;
+  const told = [
+    ...operations.flatMap(({ name, responses }) =>
+      Object.entries(responses)
+        .filter(([status]) => status.startsWith('2'))
+        .map(([, bodies]) => ({ name, bodies })),
+    ),
+    ...webhooks.map(({ name, requestBody }) => ({ name, bodies: requestBody! })),
+  ];
+  for (const { name, bodies } of told)
+    for (const [type, { schema, example }] of Object.entries(bodies.content ?? {})) {
+      if (!/[/+]json$/.test(type)) continue;
+      t.not(example, undefined, name);
+      const isValid = ajv.compile(pointed(schema));
+      t.true(isValid(example), `${name}: ${ajv.errorsText(isValid.errors)}\n${JSON.stringify(example)}`);
+    }
+});
+
+test('the problem of an operation has the general codes and its own, and no other', (t) => {
+  for (const { method, path, contract } of routes) {
+    if (contract.style === 'oauth') continue;
+    const { responses } = document.paths[path]![method.toLowerCase()]!;
+    const { schema } = responses['4XX']!.content!['application/problem+json']!;
+    const [, { properties }] = schemas[String(schema['$ref']).split('/').at(-1)!]!['allOf'] as [
+      Json,
+      { properties: { code: Json } },
+    ];
+    const own = ((properties.code['anyOf'] as Json[] | undefined) ?? []).flatMap(
+      (one) => (one['enum'] as string[] | undefined) ?? [],
+    );
+    t.deepEqual(own, [...codesOf(contract)].toSorted(), `${method} ${path}`);
+    t.deepEqual(responses['5XX']!.content, responses['4XX']!.content);
+  }
+  t.deepEqual(schemas['GeneralErrorCode']!['enum'], [...GENERAL_CODES]);
+});
+
+test('answers name their headers, and every header is described', (t) => {
+  t.deepEqual(
+    Object.values(document.components.headers).filter(({ description }) => !description),
+    [],
+  );
+  const pay = document.paths['/api/v2/payment/pay']!['post']!.responses;
+  t.deepEqual(Object.keys(pay['201']!.headers!), [
+    'X-Request-Id',
+    'RateLimit',
+    'RateLimit-Policy',
+    'Idempotent-Replayed',
+  ]);
+  t.true('Retry-After' in pay['4XX']!.headers!);
+  t.true('Replica-Lag' in document.paths['/api/v1/orders']!['get']!.responses['200']!.headers!);
+  const bare = operations.filter(({ responses }) =>
+    Object.values(responses).some(({ headers }) => headers !== undefined && !('X-Request-Id' in headers)),
+  );
+  t.deepEqual(
+    bare.map(({ name }) => name),
+    ['POST /api/v2/skillpay/resource'],
+    'its 402 has headers of its own',
+  );
+});
+
+test('there is one signed webhook for each type of event', (t) => {
+  t.deepEqual(webhooks.map(({ name }) => name).toSorted(), [...EVENT_TYPES].toSorted());
+  for (const { parameters } of webhooks)
+    t.deepEqual(
+      parameters.map(({ name, required }) => `${name} ${required}`),
+      ['webhook-id true', 'webhook-timestamp true', 'webhook-signature true'],
+    );
+});
+
+function silentMembers(schema: Json, at: string): string[] {
+  const members = Object.entries((schema['properties'] ?? {}) as Record<string, Json>);
+  return [
+    ...members.flatMap(([name, member]) => [
+      ...(member['description'] ? [] : [`${at}.${name}`]),
+      ...silentMembers(member, `${at}.${name}`),
+    ]),
+    ...partsOf(schema).flatMap((part) => silentMembers(part, at)),
+  ];
+}
