@@ -49,16 +49,17 @@ export function failingWebhooks(tx: ReadTx, now: Date): Promise<FailingWebhooks[
 
 /**
  * Channels that are paid through and whose notifications stopped: none came for any of the newest payments of the last day. Codes read in shops are
- * asked about until they are paid, and what was paid just now may yet be told. `simulated`: those of the simulator, too.
+ * asked about until they are paid, what an agent, a bill or a person told of needs no notification, and what was paid just now may yet be told. `simulated`: those of the simulator, too.
  */
 export async function silentNotices(
   tx: ReadTx,
   { now, simulated }: { now: Date; simulated: boolean },
 ): Promise<SilentNotices[]> {
   const paid = (mode: string) =>
-    `(select order_no, project, pay_way, paid_at from orders
+    `(select order_no, project, pay_way, paid_at from orders o
        where mode = '${mode}' and scene <> 'code' and paid_at > cast(? as timestamptz) - interval '1 day'
          and paid_at < cast(? as timestamptz) - interval '2 minutes'
+         and not exists (select 1 from moves m where m.order_no = o.order_no and m.cause in ('agent', 'bill', 'resolve'))
        order by paid_at desc limit ${AMONG})`;
   const modes = ['live', 'sandbox', ...(simulated ? ['simulator'] : [])];
   return tx.sql<SilentNotices>(

@@ -15,6 +15,12 @@ const ago = (ms: number) => new Date(Date.now() - ms);
 
 const diagnose = async () => (await viewer('GET', '/api/v1/diagnosis')).body.data;
 
+/** Says why the orders of this file were paid, those that were not told of by a notification. */
+const causeOfPayments = (cause: string) =>
+  service.app.database.em
+    .fork()
+    .execute(`update moves set cause = '${cause}' where to_state = 'paid' and cause in ('agent', 'query')`);
+
 /** A delivery that was tried, of an application. */
 const delivery = (clientId: string, change: object) => ({
   id: randomUUID(),
@@ -79,6 +85,9 @@ test.serial('a channel is named when its newest payments were learned by asking 
     await store.autocommit((tx) => tx.orders.update({ orderNo }, { paidAt: ago(HOUR / 2 - paid * 1000) }));
   }
   t.deepEqual((await diagnose()).silentNotices, [{ project: 'default', payWay: 'wechat', payments: 5 }]);
+  await causeOfPayments('agent');
+  t.deepEqual((await diagnose()).silentNotices, [], 'what agents pay is told by them');
+  await causeOfPayments('query');
   await service.sim('/sim/notices', { payWay: 'wechat', enabled: true });
   const told = await pay();
   await store.autocommit((tx) => tx.orders.update({ orderNo: told }, { paidAt: ago(HOUR / 4) }));
