@@ -60,7 +60,7 @@ function addCertificates({ config, store, now, metrics: { registry }, figuresEve
     store,
     registry,
     everyMs: figuresEveryMs ?? CERTIFICATES_EVERY_MS,
-    read: (tx) => firstEnds(tx, config.debug),
+    read: (tx) => firstEnds(tx, config.simulated),
     show(ends) {
       for (const { payWay, kind, end } of ends)
         left.set({ payWay, kind }, Math.floor((Date.parse(end) - now().getTime()) / DAY_MS));

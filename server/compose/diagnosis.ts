@@ -22,7 +22,7 @@ export function composeDiagnosis({ config, store, now }: Base, kinds: readonly D
             rows[at] ? [{ kind, rows: rows[at], lagSeconds: Math.max(0, lags[at] ?? 0) }] : [],
           ),
           failingWebhooks: await failingWebhooks(tx, now()),
-          silentNotices: await silentNotices(tx, { now: now(), simulated: config.debug }),
+          silentNotices: await silentNotices(tx, { now: now(), simulated: config.simulated }),
         };
       }),
   });

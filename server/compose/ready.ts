@@ -20,29 +20,29 @@ export async function readyFacts(
   config: Config,
   { listens, metricsPort, simulatorUrl }: Opened,
 ): Promise<ReadyFacts> {
-  const { database, debug, explorer, metrics, server, simulator } = config;
+  const { database, debug, explorer, metrics, server, simulated, simulator } = config;
   return {
     version: VERSION,
     address: `http://${hostAndPort(listens)}`,
     publicUrl: server.publicUrl,
     explorer: explorer.enabled ? `${server.publicUrl}/swagger/index.html` : null,
     metrics: metricsUrl(metrics.listen, metricsPort),
-    simulator: debug ? (simulator.url ?? simulatorUrl ?? null) : null,
+    simulator: simulated ? (simulator.url ?? simulatorUrl ?? null) : null,
     database: database.kind === 'pglite' ? database.folder : new URL(database.url).host,
     schema: schema.version,
     debug,
     // Only advice hangs on it.
-    lacks: await lackOf(store, debug).catch(() => null),
+    lacks: await lackOf(store, simulated).catch(() => null),
     pid: process.pid,
   };
 }
 
 /** Without an administrator nobody can set a channel, and without a channel nothing can be paid. */
-async function lackOf(store: Store, debug: boolean): Promise<ReadyFacts['lacks']> {
+async function lackOf(store: Store, simulated: boolean): Promise<ReadyFacts['lacks']> {
   if ((await countAdmins(store)) === 0) return 'administrator';
   const channels = await store.read(currentChannels);
   const usable = channels.filter(
-    ({ mode, enabled, missing }) => enabled && missing.length === 0 && (debug || mode !== 'simulator'),
+    ({ mode, enabled, missing }) => enabled && missing.length === 0 && (simulated || mode !== 'simulator'),
   );
   return usable.length === 0 ? 'channel' : null;
 }

@@ -165,7 +165,7 @@ const FAULTS: readonly Fault[] = [
     check: 'webhooks',
     status: 'degraded',
     detail: /^app_1: 1 failed and are tried again, .*ECONNREFUSED/,
-    fix: /^payctl api \/api\/v1\/api-apps\/app_1\/webhook\/deliveries$/,
+    fix: /^payctl app webhook deliveries app_1$/,
     undo: (world) => sql(world, 'delete from deliveries'),
   },
   {

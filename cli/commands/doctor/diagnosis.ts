@@ -76,7 +76,7 @@ function webhooks({ failingWebhooks }: Diagnosed): Finding[] {
     degraded(
       'webhooks',
       `${clientId}: ${retrying} failed and are tried again, ${givenUp} were given up within a day (${lastError ?? 'unknown'})`,
-      `payctl api /api/v1/api-apps/${clientId}/webhook/deliveries`,
+      `payctl app webhook deliveries ${clientId}`,
     ),
   );
 }
