@@ -25,6 +25,19 @@ export const EXPLORER_PLUGIN = `() => {
       },
     },
     statePlugins: {
+      spec: {
+        wrapSelectors: {
+          selectWebhooksOperations: (original, system) => () => {
+            const events = original() ?? {};
+            const phrase = system.layoutSelectors.currentFilter();
+            if (typeof phrase !== 'string') return events;
+            const words = phrase.trim().toLowerCase().split(/\\s+/);
+            const text = (path, one) => ['webhooks', path, one.operation?.summary, one.operation?.operationId].join(' ').toLowerCase();
+            const left = Object.entries(events).map(([path, items]) => [path, items.filter((one) => words.every((word) => text(path, one).includes(word)))]);
+            return Object.fromEntries(left.filter(([, items]) => items.length > 0));
+          },
+        },
+      },
       layout: {
         wrapSelectors: {
           isShown: (original) => (state, thing, otherwise) =>

@@ -22,9 +22,13 @@ interface Operation {
   operationId: string;
 }
 
-/** The operations that are shown. */
+/** The operations that are shown; the events that merchants are told stand below them. */
 function operations(page: Page) {
-  return page.locator('.opblock');
+  return page.locator('.opblock-tag-section .opblock');
+}
+
+function events(page: Page) {
+  return page.locator('.webhooks .opblock-summary-path');
 }
 
 async function execute(page: Page, path: string, body?: object): Promise<string> {
@@ -49,6 +53,7 @@ test.serial('a merchant finds an operation by words, authorizes and calls it, an
   await page.getByRole('heading', { name: 'Merchant API' }).waitFor();
   await page.locator('.opblock-tag').first().waitFor();
   t.is(await operations(page).count(), 0, 'groups are collapsed');
+  t.true((await events(page).count()) > 10, 'events are listed');
   await picture(page, 'explorer-merchant');
 
   const filter = page.getByRole('searchbox', { name: 'Filter the operations' });
@@ -57,8 +62,12 @@ test.serial('a merchant finds an operation by words, authorizes and calls it, an
   const paths = await page.locator('.opblock-summary-path').all();
   const found = await Promise.all(paths.map((one) => one.getAttribute('data-path')));
   t.deepEqual(found.toSorted(), ['/api/v2/payment/refund', '/api/v2/skillpay/refund']);
-  await filter.fill('');
+  await filter.fill('refund.failed');
   await operations(page).first().waitFor({ state: 'detached' });
+  await events(page).nth(1).waitFor({ state: 'detached' });
+  t.is(await events(page).first().getAttribute('data-path'), 'refund.failed');
+  await filter.fill('');
+  await events(page).nth(10).waitFor();
 
   await page.getByRole('button', { name: 'Authorize' }).click();
   await page.getByLabel('client_id').fill(shop.clientId);

@@ -187,7 +187,7 @@ const FAULTS: readonly Planted[] = [
       check: 'webhooks',
       status: 'degraded',
       detail: /^app_1: 1 failed and are tried again, 0 .* \(HTTP 502\)$/,
-      fix: /webhook\/deliveries/,
+      fix: /^payctl app webhook deliveries app_1$/,
     },
   },
   {

@@ -6,15 +6,28 @@ import { type RouteGroup, routeGroup } from '../index.ts';
 /** What `GET /api/v1/diagnosis` tells. */
 export const Diagnosis = z
   .object({
-    production: z.boolean(),
+    production: z.boolean().describe('`Server.Environment` is production or staging.'),
     consoleOpen: z.boolean().describe('`Server.AdminNetworks` is empty: `/api/v1` answers every address.'),
     explorer: z.boolean().describe('The API explorer is served.'),
     clockAheadSeconds: z.number().describe('By how much the clock of the replica is ahead of that of the database.'),
     due: z
-      .array(z.object({ kind: z.string(), rows: z.int(), lagSeconds: z.number() }))
+      .array(
+        z.object({
+          kind: z.string().describe('What is to be done, such as `order` or `delivery`.'),
+          rows: z.int().describe('How many rows of the kind wait.'),
+          lagSeconds: z.number().describe('For how many seconds the oldest has been waiting.'),
+        }),
+      )
       .describe('Due work that nobody has taken, by kind, and how long the oldest of it has been waiting.'),
     failingWebhooks: z
-      .array(z.object({ clientId: z.string(), retrying: z.int(), givenUp: z.int(), lastError: z.string().nullable() }))
+      .array(
+        z.object({
+          clientId: z.string(),
+          retrying: z.int().describe('Deliveries that failed and are tried again.'),
+          givenUp: z.int().describe('Deliveries that were given up within a day.'),
+          lastError: z.string().nullable(),
+        }),
+      )
       .describe('Applications that webhooks do not reach; `givenUp` counts those of the last day.'),
     silentNotices: z
       .array(z.object({ project: z.string(), payWay: z.enum(PAY_WAYS), payments: z.int() }))
@@ -30,6 +43,7 @@ export function diagnosisRoutes({ diagnose }: { diagnose: () => Promise<z.input<
    * @openapi
    * /api/v1/diagnosis:
    *   get:
+   *     operationId: diagnoseService
    *     tags: [Service]
    *     summary: Diagnose the service
    *     description: For administrators. What `payctl doctor` judges and no other operation tells; read afresh each time.
