@@ -106,16 +106,16 @@ test('a skill with several channels offers each, and its payer may take another 
   const html = await page.text();
   t.is(page.status, 200);
   const [, action = ''] = /<form method="post" action="([^"]+)"/.exec(html) ?? [];
-  t.is(action, `/pay/${outTradeNo}/choose/alipay`);
+  t.is(action, `/pay/${outTradeNo}/choose/alipay?lang=en`);
   const chosen = await fetch(`${service.url}${action}`, { method: 'POST', redirect: 'manual' });
   t.is(chosen.status, 303);
-  const next = (chosen.headers.get('location') ?? '').replace('/pay/', '');
+  const next = (chosen.headers.get('location') ?? '').replace(/^\/pay\/|\?lang=en$/g, '');
   t.not(next, outTradeNo);
   const twice = await fetch(`${service.url}${action}`, { method: 'POST', redirect: 'manual' });
-  t.is(twice.headers.get('location'), `/pay/${next}`, 'the same one however often');
+  t.is(twice.headers.get('location'), `/pay/${next}?lang=en`, 'the same one however often');
   t.is(
     (await fetch(`${service.url}/pay/${outTradeNo}`, { redirect: 'manual' })).headers.get('location'),
-    `/pay/${next}`,
+    `/pay/${next}?lang=en`,
   );
   const orders = await service.app.store.read((tx) => tx.orders.list({ orderNo: [outTradeNo, next] }));
   const seen = orders.map(({ payWay, state, closeReason }) => [payWay, state, closeReason]);
@@ -156,9 +156,9 @@ test('what is paid, closed by the shop, dearer now or of one channel only cannot
   await shop.call('POST', `/api/v2/payment/close/${closed}`);
   const pinned = await offerSkill(shop, { resource: 'weather', payWay: 'wechat' });
   const dear = await offerSkill(shop);
-  for (const orderNo of [paid, closed, pinned]) t.deepEqual(await choose(orderNo), [303, `/pay/${orderNo}`]);
+  for (const orderNo of [paid, closed, pinned]) t.deepEqual(await choose(orderNo), [303, `/pay/${orderNo}?lang=en`]);
   await service.app.store.transaction((tx) => tx.products.update({ code: 'weather' }, { version: 2, priceMinor: 60n }));
-  t.deepEqual(await choose(dear), [303, `/pay/${dear}`]);
+  t.deepEqual(await choose(dear), [303, `/pay/${dear}?lang=en`]);
   for (const [orderNo, payWay] of [
     ['X20300101000000ABCDEFGHJK', 'alipay'],
     ['none', 'alipay'],
