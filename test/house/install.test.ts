@@ -42,12 +42,14 @@ function clone(folder: string): string {
   const names = [
     'bin',
     'cli',
+    'client',
     'config',
     'server',
     'package.json',
     'package-lock.json',
     'tsconfig.json',
     'tsconfig.build.json',
+    'tsconfig.client.json',
   ];
   for (const name of [...names, ...files.filter((file) => file.endsWith('.md'))])
     cpSync(join(root, name), join(at, name), { recursive: true });
