@@ -50,9 +50,14 @@ const makeExplorer = () => make('server/offline/explorer-files', 'writeExplorerF
 function makeClient(compiler) {
   const source = join(draft, 'client.src');
   if (!make('server/offline/client-source', 'writeClientSource', 'client.src')) return false;
-  for (const name of ['client.ts', 'index.ts']) cpSync(join(root, 'client', name), join(source, name));
+  for (const name of ['client.ts', 'index.ts']) cpSync(join(root, 'server/client', name), join(source, name));
   const compilerOptions = { noEmit: false, declaration: true, rootDir: '.', outDir: '../client' };
-  const project = { extends: join(root, 'tsconfig.client.json'), compilerOptions, files: ['index.ts'], include: [] };
+  const project = {
+    extends: join(root, 'server/client/tsconfig.json'),
+    compilerOptions,
+    files: ['index.ts'],
+    include: [],
+  };
   writeFileSync(join(source, 'tsconfig.json'), JSON.stringify(project));
   const { status, error } = spawnSync(process.execPath, [compiler, '--project', source], { stdio: 'inherit' });
   if (error) throw error;

@@ -12,7 +12,9 @@ export function nearest(name: string, candidates: readonly string[]): string | u
     .map((candidate) => ({ candidate, steps: distance(wanted, plain(candidate)) }))
     .toSorted((a, b) => a.steps - b.steps);
   const best = ranked[0];
-  return best !== undefined && best.steps <= Math.max(2, wanted.length / 4) ? best.candidate : undefined;
+  return best !== undefined && best.steps <= (wanted.length < 5 ? 1 : Math.max(2, wanted.length / 4))
+    ? best.candidate
+    : undefined;
 }
 
 function plain(name: string): string {

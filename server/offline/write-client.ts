@@ -2,4 +2,4 @@
 import { join } from 'node:path';
 import { writeClientSource } from './client-source.ts';
 
-await writeClientSource(join(import.meta.dirname, '..', '..', 'client'));
+await writeClientSource(join(import.meta.dirname, '..', 'client'));

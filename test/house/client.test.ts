@@ -9,5 +9,5 @@ import { root } from './sources.ts';
 
 test('the client in the checkout is that of the document: node server/offline/write-client.ts', async (t) => {
   const made = clientSource(mergeDocument(await allRoutes(), await readWords(), { version: '0.0.0' }));
-  t.true(readFileSync(join(root, 'client/operations.ts'), 'utf8') === made);
+  t.true(readFileSync(join(root, 'server/client/operations.ts'), 'utf8') === made);
 });

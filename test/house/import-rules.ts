@@ -115,7 +115,7 @@ const rules: readonly Rule[] = [
   { files: /^server\/outgoing\//, ours: [errors, /^server\/outgoing\//], never: [koa, database] },
   { files: /^cli\//, ours: [/^cli\//], types: [/^(server|config)\//], never: [koa, database] },
   // It runs at merchants, without the rest.
-  { files: /^client\//, ours: [/^client\//], never: [/./] },
+  { files: /^server\/client\//, ours: [/^server\/client\//], never: [/./] },
   { files: /^bin\//, ours: [/^(cli|bin)\//] },
 ];
 

@@ -17,13 +17,11 @@ const stage = await openStage('pay-demo-');
 /** The whole tour; throws at the first step that disappoints. */
 async function tour(): Promise<void> {
   const guide = createGuide(stage, report);
-  let token = '';
-  const carry = (text: string) => guide.carry((token = text));
-  await begin({ ...guide, carry });
+  const app = await begin(guide);
   let chapter = 2;
   for (const payWay of PAY_WAYS) await tourChannel(guide, payWay, chapter++);
   await payPerCall(guide, chapter++);
-  await revoke(guide, token, chapter);
+  await revoke(guide, app, chapter);
 }
 
 try {

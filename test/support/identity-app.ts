@@ -124,8 +124,8 @@ export async function identityApp(
   const url = `http://127.0.0.1:${port}`;
   checkAnswersOf(url, { onlyDescribed: true });
   const call = caller(url);
-  const login = async (account = alice): Promise<string> => {
-    const { status, body } = await call('POST', '/api/v1/login', { body: account });
+  const login = async ({ username, password } = alice): Promise<string> => {
+    const { status, body } = await call('POST', '/api/v1/login', { body: { username, password } });
     if (status !== 200) throw new Error(`login: ${status} ${JSON.stringify(body)}`);
     return body.data.token;
   };

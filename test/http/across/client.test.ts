@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createClient, isProblemOf, PaymentProblem } from '../../../client/index.ts';
+import { createClient, isProblemOf, PaymentProblem } from '../../../server/client/index.ts';
 import { startService, until } from '../../support/service.ts';
 
 test('the client pays, queries, refunds and closes; what is refused says its code', async (t) => {

@@ -34,8 +34,8 @@ async function enrolled(t: Parameters<typeof identityApp>[0], options: IdentityA
 const lines = (app: IdentityApp, action: string) => app.store.read((tx) => tx.audit.list({ action }));
 
 test.serial('the routes of the file: enrolled, shown, renewed and removed, each with its refusals', async (t) => {
-  const account = { username: 'carol', password: 'nine-tidy-green-anchors', role: 'viewer' };
-  await file.admin('POST', '/api/v1/admins', account);
+  const account = { username: 'carol', password: 'nine-tidy-green-anchors' };
+  await file.admin('POST', '/api/v1/admins', { ...account, role: 'viewer' });
   const { token } = (await file.nobody('POST', '/api/v1/login', account)).body.data;
   const call = (method: string, path: string, body?: unknown) =>
     file.nobody(method, path, body, { authorization: `Bearer ${token}` });

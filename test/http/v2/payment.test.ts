@@ -174,8 +174,8 @@ test.serial('a pay request names each member that it cannot take', async (t) => 
     [{ payWay: 'wechat', scene: 'jsapi', openId: 'o1', appId: 'wx0000000000000000' }, '/appId'],
     [{ appId: 'wx0000000000000000' }, '/appId'],
     [{ payCode: '12345' }, '/payCode'],
-    [{ channelOptions: { alipay: { discount: 1 } } }, '/channelOptions/alipay'],
-    [{ channelOptions: { cash: {} } }, '/channelOptions'],
+    [{ channelOptions: { alipay: { discount: 1 } } }, '/channelOptions/alipay/discount'],
+    [{ channelOptions: { cash: {} } }, '/channelOptions/cash'],
     [{ channelOptions: { paypal: { locale: 'english' } } }, '/channelOptions/paypal/locale'],
     [
       { channelOptions: { alipay: { enablePayChannels: ['pcredit'], disablePayChannels: ['balance'] } } },

@@ -3,11 +3,17 @@ import type { Guide } from './guide.ts';
 const CHANNELS = { alipay: 'Alipay', wechat: 'WeChat Pay', paypal: 'PayPal' } as const;
 type PayWay = keyof typeof CHANNELS;
 
+/** The application of the tour. */
+export interface App {
+  client_id: string;
+  client_secret: string;
+}
+
 /** The channels in the order of the tour. */
 export const PAY_WAYS = Object.keys(CHANNELS) as PayWay[];
 
 /** The first administrator, made offline; then the service starts, and the first application is made over HTTP. */
-export async function begin({ payctl, stage, report, send, carry, until, expect }: Guide): Promise<void> {
+export async function begin({ payctl, stage, report, send, call, enter, until, expect }: Guide): Promise<App> {
   report.chapter('1 · An empty folder becomes a payment service');
   await payctl([
     'bootstrap',
@@ -33,41 +39,30 @@ export async function begin({ payctl, stage, report, send, carry, until, expect 
   const scopes = 'payment:write,payment:read,skillpay:call';
   const app = JSON.parse(await payctl(['app', 'create', '--name', 'shop', '--scope', scopes, '-o', 'json'], true));
   report.answered('done', { client_id: app.client_id, client_secret: 'shown once', scopes: app.scopes });
-  const { body } = await send('POST', '/oauth/token', {
-    body: { grant_type: 'client_credentials', client_id: app.client_id, client_secret: app.client_secret },
-    show: ['token_type', 'expires_in', 'scope'],
-    status: 200,
-  });
-  carry(body.access_token);
-  expect('the token has the scopes of the application', body.scope.split(' ').length === 3);
+  enter(app.client_id, app.client_secret);
+  const { data: me } = await call(['client_id', 'scopes', 'mode'], (client) => client.getOwnApp());
+  expect('the token has the scopes of the application', me.scopes.length === 3);
+  return { client_id: app.client_id, client_secret: app.client_secret };
 }
 
 /** Pay, be told, query, refund a part, close another: once for a channel. */
 export async function tourChannel(guide: Guide, payWay: PayWay, number: number): Promise<void> {
-  const { report, send, payctl, until, expect } = guide;
+  const { report, call, payctl, until, expect } = guide;
   report.chapter(`${number} · ${CHANNELS[payWay]}`);
   const orderNo = await place(guide, payWay, 12.5);
   await payAtSimulator(guide, orderNo);
-  const { body: order } = await send('GET', `/api/v2/payment/query/${orderNo}`, {
-    show: ['status', 'amount', 'currency', 'channelTradeNo', 'paidAt'],
-    status: 200,
-  });
+  const query = (...show: string[]) => call(show, (client) => client.queryPayment({ orderNo }));
+  const order = await query('status', 'amount', 'currency', 'channelTradeNo', 'paidAt');
   expect('the order is paid, and all of it can be refunded', order.data.refundableAmount === 12.5);
 
-  const { body: refund } = await send('POST', '/api/v2/payment/refund', {
-    body: { orderNo, refundAmount: 2.5, reason: 'one cup was cold' },
-    show: ['refundNo', 'refundAmount', 'status'],
-    status: 200,
-  });
-  const path = `/api/v2/payment/refunds/${refund.data.refundNo}`;
+  const body = { orderNo, refundAmount: 2.5, reason: 'one cup was cold' };
+  const refund = await call(['refundNo', 'refundAmount', 'status'], (client) => client.refundPayment({ body }));
+  const { refundNo } = refund.data;
   await until('the refund succeeds', async () => {
-    const { body } = await send('GET', path, { status: 200, quiet: true });
-    return body.data.status === 'succeeded';
+    const { data } = await call(undefined, (client) => client.getRefund({ refundNo }));
+    return data.status === 'succeeded';
   });
-  const { body: after } = await send('GET', `/api/v2/payment/query/${orderNo}`, {
-    show: ['status', 'refundedAmount', 'refundableAmount'],
-    status: 200,
-  });
+  const after = await query('status', 'refundedAmount', 'refundableAmount');
   expect('2.50 of 12.50 went back', after.data.refundedAmount === 2.5 && after.data.refundableAmount === 10);
 
   const other = await place(guide, payWay, 3, false);
@@ -75,22 +70,18 @@ export async function tourChannel(guide: Guide, payWay: PayWay, number: number):
     report.say('Alipay makes the order when its code is scanned; before that there is nothing that it could close.');
     await payctl(['simulator', 'scan', other, '--fields', 'orderNo,state', '-o', 'json']);
   }
-  const { body: closed } = await send('POST', `/api/v2/payment/close/${other}`, {
-    show: ['status', 'closeReason'],
-    status: 200,
-  });
+  const closed = await call(['status', 'closeReason'], (client) => client.closePayment({ orderNo: other }));
   expect('another order is closed, at the channel too', closed.data.status === 'closed');
 }
 
-async function place({ send, report, stage }: Guide, payWay: PayWay, amount: number, draw = true): Promise<string> {
-  const { body } = await send('POST', '/api/v2/payment/pay', {
-    body: { subject: 'Two coffees', amount, payWay },
-    show: ['orderNo', 'status', 'amount', 'currency', 'payUrl'],
-    status: 201,
-  });
-  const { orderNo, payment } = body.data;
-  if (draw && payment.qrCode) await report.qr(payment.qrCode);
-  else if (draw) report.say(`the payer goes to ${payment.url}`);
+async function place({ call, report, stage }: Guide, payWay: PayWay, amount: number, draw = true): Promise<string> {
+  const body = { subject: 'Two coffees', amount, payWay };
+  const placed = await call(['orderNo', 'status', 'amount', 'currency', 'payUrl'], (client) =>
+    client.placePayment({ body }),
+  );
+  const { orderNo, payment } = placed.data;
+  if (draw && payment?.qrCode) await report.qr(payment.qrCode);
+  else if (draw) report.say(`the payer goes to ${payment?.url}`);
   if (draw) report.say(`or to the payment page: ${stage.url}/pay/${orderNo}`);
   return orderNo;
 }
@@ -111,41 +102,39 @@ async function payAtSimulator({ payctl, send, simulator, until, expect }: Guide,
 
 /** 402, pay, 200, the same again, refund. */
 export async function payPerCall(guide: Guide, number: number): Promise<void> {
-  const { report, send, until, expect } = guide;
+  const { report, call, refusal, until, expect } = guide;
   report.chapter(`${number} · Pay per call: 402, pay, 200`);
-  const path = '/api/v2/skillpay/resource';
-  const offer = await send('POST', path, {
-    body: {},
-    show: ['outTradeNo', 'amount', 'currency', 'status'],
-    status: 402,
-  });
+  const offer = await refusal(['outTradeNo', 'amount', 'currency', 'status'], (client) =>
+    client.callResource({ body: {} }),
+  );
+  expect('it has to be paid first', offer.status === 402 && offer.code === 'payment_required');
   const outTradeNo = offer.headers.get('x-out-trade-no') ?? '';
   report.say(`Weixin-Pay-Required: ${offer.headers.get('weixin-pay-required')?.slice(0, 60)}…`);
   await payAtSimulator(guide, outTradeNo);
-  const call = () =>
-    send('POST', path, {
-      body: {},
-      headers: { 'x-out-trade-no': outTradeNo },
-      show: ['content', 'alreadyFulfilled'],
-      status: 200,
-    });
-  const first = await call();
-  const second = await call();
-  expect('the content came, and the repeat did not fulfil twice', second.body.data.alreadyFulfilled === true);
-  expect('both times the same', JSON.stringify(first.body.data.content) === JSON.stringify(second.body.data.content));
-  await send('POST', '/api/v2/skillpay/refund', { body: { outTradeNo }, show: ['refundNo', 'status'], status: 200 });
+  const again = () =>
+    call(['content', 'alreadyFulfilled'], (client) =>
+      client.callResource({ body: {}, headers: { 'x-out-trade-no': outTradeNo } }),
+    );
+  const first = await again();
+  const second = await again();
+  expect('the content came, and the repeat did not fulfil twice', second.data.alreadyFulfilled === true);
+  expect('both times the same', JSON.stringify(first.data.content) === JSON.stringify(second.data.content));
+  await call(['refundNo', 'status'], (client) => client.refundCall({ body: { outTradeNo } }));
   await until('all of it goes back', async () => {
-    const { body } = await send('GET', `/api/v2/skillpay/query/${outTradeNo}`, { status: 200, quiet: true });
-    return body.data.status === 'refunded';
+    const { data } = await call(undefined, (client) => client.queryCall({ outTradeNo }));
+    return data.status === 'refunded';
   });
   report.checked('refunded');
 }
 
 /** A revoked token is dead at once. */
-export async function revoke({ report, send, expect }: Guide, token: string, number: number): Promise<void> {
+export async function revoke({ report, call, send, expect }: Guide, app: App, number: number): Promise<void> {
   report.chapter(`${number} · A revoked token is dead`);
-  await send('GET', '/api/v2/me', { show: ['client_id', 'mode'], status: 200 });
-  await send('POST', '/oauth/revoke', { body: { token }, status: 200 });
-  const { body } = await send('GET', '/api/v2/me', { show: ['code', 'detail'], status: 401 });
-  expect('the next request is refused', body.status === 401);
+  const body = { ...app, grant_type: 'client_credentials' };
+  const { access_token: token } = await call([], (client) => client.getToken({ body }));
+  const headers = { authorization: `Bearer ${token}` };
+  await send('GET', '/api/v2/me', { headers, show: ['client_id', 'mode'], status: 200 });
+  await call([], (client) => client.revokeToken({ body: { token } }));
+  const refused = await send('GET', '/api/v2/me', { headers, show: ['code', 'detail'], status: 401 });
+  expect('the next request is refused', refused.body.status === 401);
 }

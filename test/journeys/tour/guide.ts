@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { type Client, createClient, PaymentProblem } from '../../../server/client/index.ts';
 import type { Report } from './report.ts';
 import type { Stage } from './stage.ts';
 
@@ -30,7 +31,49 @@ const PATIENCE_MS = 30_000;
 
 /** Sends requests, runs payctl, shows both, and throws a Disappointment when an answer is not the promised one. */
 export function createGuide(stage: Stage, report: Report) {
-  let token = '';
+  let client: Client | undefined;
+  /** What of the answer that comes next is shown; nothing = neither request nor answer. */
+  let shows: readonly string[] | undefined;
+
+  /** What the client sends, as a reader of the tour sees it. */
+  async function sendShown(url: string, init: RequestInit): Promise<Response> {
+    const path = url.slice(stage.url.length);
+    const show = path === '/oauth/token' ? ['token_type', 'expires_in', 'scope'] : shows;
+    if (show) report.asked(`${init.method} ${path}`, masked(init.body ? parse(String(init.body)) : undefined));
+    const answer = await fetch(url, init);
+    if (show) report.answered(answer.status, shown(parse(await answer.clone().text()), show));
+    return answer;
+  }
+
+  /** Calls an operation by the client of merchants and shows some members of what comes. */
+  async function call<Given>(
+    show: readonly string[] | undefined,
+    operation: (client: Client) => Promise<Given>,
+  ): Promise<Given> {
+    if (!client) throw new Disappointment('there is no application yet');
+    shows = show;
+    try {
+      return await operation(client);
+    } catch (error) {
+      throw error instanceof PaymentProblem
+        ? new Disappointment(`${error.operation} was refused with ${error.code}: ${error.message}`, { cause: error })
+        : error;
+    }
+  }
+
+  /** The same for what is to be refused. */
+  async function refusal(
+    show: readonly string[],
+    operation: (client: Client) => Promise<unknown>,
+  ): Promise<PaymentProblem> {
+    try {
+      await call(show, operation);
+    } catch (error) {
+      if (error instanceof Disappointment && error.cause instanceof PaymentProblem) return error.cause;
+      throw error;
+    }
+    throw new Disappointment('what should be refused was not');
+  }
 
   async function send(method: string, path: string, sending: Sending): Promise<Answer> {
     const { body, show, status, quiet = false, headers = {} } = sending;
@@ -38,7 +81,6 @@ export function createGuide(stage: Stage, report: Report) {
     const answer = await fetch(stage.url + path, {
       method,
       headers: {
-        ...(token && !path.startsWith('/oauth/') ? { authorization: `Bearer ${token}` } : {}),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },
@@ -56,8 +98,12 @@ export function createGuide(stage: Stage, report: Report) {
     send,
     report,
     stage,
-    /** The token that every further request carries. */
-    carry: (text: string) => void (token = text),
+    call,
+    refusal,
+    /** The application that every further call is of. */
+    enter(clientId: string, clientSecret: string): void {
+      client = createClient({ baseUrl: stage.url, clientId, clientSecret, fetch: sendShown });
+    },
     async payctl(argv: readonly string[], hide = false): Promise<string> {
       report.asked(`payctl ${argv.map(quoted).join(' ')}`);
       const { code, stdout, stderr } = await stage.payctl(argv);
