@@ -11,6 +11,7 @@ export function explorerRoutes(): RouteGroup {
    * @openapi
    * /swagger/doc.json:
    *   get:
+   *     operationId: getDocument
    *     tags: [Service]
    *     summary: OpenAPI document
    *     description: The OpenAPI 3.1 definition of all operations.
@@ -21,6 +22,7 @@ export function explorerRoutes(): RouteGroup {
    * @openapi
    * /swagger/index.html:
    *   get:
+   *     operationId: openExplorer
    *     tags: [Service]
    *     summary: API explorer
    *     description: >-
