@@ -63,7 +63,18 @@ export async function firstProductionDay(
   );
   const startedMs = performance.now() - began;
   await payctl(`login --server http://127.0.0.1:${port} -u admin --password-file admin.password`);
-  await payctl('doctor');
+  const looked = await payctl('doctor --json').then(
+    () => '[]',
+    (ended: { stdout: string }) => ended.stdout,
+  );
+  const failed = (JSON.parse(looked) as { check: string; status: string }[]).filter(
+    ({ status }) => status === 'failed',
+  );
+  t.deepEqual(
+    failed.map(({ check }) => check),
+    ['channels'],
+    'all that a new service lacks is a channel',
+  );
   service.kill('SIGTERM');
   t.deepEqual(await once(service, 'exit'), [0, null]);
 
