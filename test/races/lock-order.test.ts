@@ -279,7 +279,7 @@ test.serial('a receiver that is gone ends all deliveries of its application at o
   const now = () => new Date();
   const sealing = { seal: (_: unknown, text: string) => text, open: (_: unknown, text: string) => text };
   const record = recordEvents(now);
-  const ports = { store, now, sealing, log: () => {}, checkpoint: () => {}, audit: async () => {} };
+  const ports = { store, now, sealing, log: () => {}, checkpoint: () => {}, audit: async () => {}, tried: () => {} };
   const send = async () => ({ status: 410 });
   const deliver = deliverEvent({ ...ports, send } as unknown as EventPorts);
   const clients = Array.from({ length: 5 }, (_, at) => `app_${at}`);
