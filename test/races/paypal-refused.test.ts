@@ -55,9 +55,9 @@ test('a payer whose card is declined is sent back to PayPal, and is captured aft
   const orderNo = await approved(on, { expireSeconds: 7200 });
   await refuse(service, orderNo, 'INSTRUMENT_DECLINED');
   const back = await comeBack(service, orderNo);
-  t.deepEqual([back.status, back.location], [303, `/pay/${orderNo}`]);
+  t.deepEqual([back.status, back.location], [303, `/pay/${orderNo}?lang=en`]);
   const page = await (await fetch(`${service.url}/pay/${orderNo}`)).text();
-  t.regex(page, /Please choose another way to pay/);
+  t.regex(page, /Choose another payment method/);
   t.true(page.includes(`href="${(await rowOf(service, orderNo)).credential?.url?.replaceAll('&', '&#38;')}"`));
   const waiting = { state: 'pending', captures: 1, approvalsAsked: 1, captureReason: 'INSTRUMENT_DECLINED' };
   t.like(await rowOf(service, orderNo), waiting);
@@ -135,7 +135,7 @@ test('an order whose capture is refused for good is closed at once, and everybod
   for (const issue of CAPTURE_ISSUES.nobody) {
     const orderNo = await approved(on);
     await refuse(service, orderNo, issue);
-    t.regex((await comeBack(service, orderNo)).text, /Payment refused/, issue);
+    t.regex((await comeBack(service, orderNo)).text, /Payment declined/, issue);
     const { data } = (await shop.call('GET', `/api/v2/payment/query/${orderNo}`)).body;
     t.like(data, { status: 'closed', closeReason: 'channel', failure: { code: issue } });
     const [event] = await service.app.store.read((tx) => tx.events.list({ objectNo: orderNo, type: 'order.closed' }));
