@@ -133,8 +133,7 @@ test('replicas of the release before begin no session of an account whose bounds
   const account = (username: string, more: object) => ({ username, password: 'nine-tidy-green-anchors', ...more });
   const make = async (body: object) => (await by(one, token)('POST', '/api/v1/admins', body)).body.data.id as string;
   const free = await make(account('free', { role: 'viewer' }));
-  const limited = account('limited', { role: 'admin', projects: ['default'] });
-  const bounded = await make(limited);
+  const bounded = await make(account('limited', { role: 'admin', projects: ['default'] }));
   await t.notThrowsAsync(oldSession(one, free));
   for (const id of [own, bounded]) await t.throwsAsync(oldSession(one, id), { message: /later release/ });
   const admins = await one.store.read((tx) => tx.admins.list({ username: 'limited' }));
@@ -145,7 +144,7 @@ test('replicas of the release before begin no session of an account whose bounds
     jwtVerify(bearer, adminTokens, { typ: 'admin+jwt', audience: 'http://127.0.0.1:8080/api/v1' });
   const tokens = {
     free: (await login(one, account('free', {}))).body.data.token,
-    limited: (await login(one, limited)).body.data.token,
+    limited: (await login(one, account('limited', {}))).body.data.token,
     own: (await login(two, { code: code() })).body.data.token,
   };
   await t.notThrowsAsync(asBefore(tokens.free));

@@ -47,7 +47,8 @@ test('with nothing set, the defaults of the contract hold', (t) => {
     admin: { requireSecondFactor: false },
     explorer: { enabled: true },
     metrics: { listen: { host: '127.0.0.1', port: 9464 } },
-    log: { level: 'info' },
+    log: { level: 'info', format: 'auto' },
+    telemetry: { otlp: undefined, samplePercent: 100 },
     webhook: { allowedNetworks: [] },
     rateLimit: { perApp: 0, badCredentialsPerMinute: 30, loginFailures: 10, unpaidOffersPerApp: 1000 },
     retention: {
