@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=8
 import module from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';

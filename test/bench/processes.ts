@@ -24,6 +24,12 @@ export interface Processes {
   close(): Promise<void>;
 }
 
+/** What the first line of a program tells Node.js, as when it is run by its name: `#!/usr/bin/env -S node --flag`. */
+function flagsOf(program = ''): string[] {
+  const [, flags = ''] = /^#!.* node( .*)?\n/.exec(readFileSync(program, 'utf8')) ?? [];
+  return flags.split(' ').filter(Boolean);
+}
+
 /** Opens the stage on which children run. */
 export function openProcesses(): Processes {
   const folder = mkdtempSync(join(tmpdir(), 'pay-bench-'));
@@ -35,7 +41,7 @@ export function openProcesses(): Processes {
     rmSync(folder, { recursive: true, force: true });
   });
   const begin: Processes['begin'] = (argv, extra = {}) => {
-    const child = spawn(process.execPath, argv, {
+    const child = spawn(process.execPath, [...flagsOf(argv[0]), ...argv], {
       cwd: folder,
       env: { ...env, ...extra },
       stdio: ['pipe', 'pipe', 'inherit'],

@@ -271,6 +271,14 @@ function watched<T>(value: T, path: string, unread: Set<string>): T {
   });
 }
 
+test('wherever the service is started, Node.js is told the same', (t) => {
+  const [first = ''] = readFileSync(join(root, 'bin/payctl.ts'), 'utf8').split('\n');
+  const flags = first.slice('#!/usr/bin/env -S node '.length);
+  t.regex(flags, /^--[\w-]+=\d+$/);
+  t.true(read('pay.service').includes(`ExecStart=/usr/bin/node ${flags} /opt/pay/dist/bin/payctl.js`));
+  t.true(read('Dockerfile').includes(`ENTRYPOINT ["/usr/local/bin/node", "${flags}", "/opt/pay/dist/bin/payctl.js"]`));
+});
+
 test('the Dockerfile is pinned by whoever builds, confined, and has no tools in its last stage', (t) => {
   const { args, stages } = readDockerfile(read('Dockerfile'));
   t.deepEqual(args, ['NODE_IMAGE', 'BASE_IMAGE']);
