@@ -1,8 +1,8 @@
 // `npm test [-- files or AVA flags]`, `npm run test:long [-- --share 0.25]`: one real PostgreSQL, then AVA, then a line with the sums.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, globSync, readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createInterface } from 'node:readline';
@@ -78,7 +78,9 @@ async function main(): Promise<Sums> {
     return { passed: 0, failed: 1 };
   }
   let server: TestPostgres | undefined;
-  const env: NodeJS.ProcessEnv = { ...process.env, FORCE_COLOR: '0' };
+  // Every test file is a process of its own, and most of them load the whole service.
+  const compiled = mkdtempSync(join(tmpdir(), 'pay-test-compiled-'));
+  const env: NodeJS.ProcessEnv = { NODE_COMPILE_CACHE: compiled, ...process.env, FORCE_COLOR: '0' };
   try {
     if (!env.PAY_TEST_POSTGRES) server = await startPostgres();
     if (server) env.PAY_TEST_POSTGRES = server.url;
@@ -88,6 +90,7 @@ async function main(): Promise<Sums> {
     return await runAva(files, env);
   } finally {
     await server?.stop();
+    rmSync(compiled, { recursive: true, force: true });
   }
 }
 
