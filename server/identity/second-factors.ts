@@ -136,8 +136,10 @@ function confirm(ports: SecondFactorPorts): SecondFactors['confirm'] {
 
 /** Takes the second factor and its recovery codes away; says whether there was one, even one that nobody confirmed. */
 export async function removeSecondFactor(tx: Tx, adminId: string): Promise<boolean> {
+  // Its lock comes first: whoever renews the codes holds it, too.
+  const wasThere = (await tx.secondFactors.delete({ adminId })) > 0;
   await tx.recoveryCodes.delete({ adminId });
-  return (await tx.secondFactors.delete({ adminId })) > 0;
+  return wasThere;
 }
 
 /** A code that is none of the account's, of somebody who is logged in (400). */
