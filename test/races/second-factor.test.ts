@@ -120,7 +120,7 @@ test('a known address that guesses codes has to wait as well', async (t) => {
 
 test('codes that are renewed while another administrator takes the second factor away: one waits for the other', async (t) => {
   const { one, two, now, recoveryCodes } = await stage(t);
-  const [{ id: adminId }] = (await one.store.read((tx) => tx.admins.list({}))) as [{ id: string }];
+  const adminId = (await one.store.read((tx) => tx.admins.list({})))[0]!.id;
   const [held, isWaiting] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const renewed = one.store.transaction(async (tx) => {
     await tx.secondFactors.lock({ adminId });
