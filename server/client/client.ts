@@ -120,7 +120,13 @@ export function createClient(options: ClientOptions): Client {
 }
 
 function filled(path: string, input: Sent): string {
-  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(input[name])));
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => segment(name, String(input[name])));
+}
+
+/** One segment of a path: a URL takes none, or dots, for another path. */
+function segment(name: string, value: string): string {
+  if (value === '' || value === '.' || value === '..') throw new TypeError(`${name} must not be empty, "." or "..".`);
+  return encodeURIComponent(value);
 }
 
 function searchOf(names: readonly string[], input: Sent): string {

@@ -55,7 +55,7 @@ export function composeLive(base: Base, { identity, isDraining }: Needs): Compos
       tables: scheduler.kinds.map(({ name, rows: { dueCount } }) => ({ name, dueCount })),
       lags: () => lags,
     }),
-    simulated: config.debug,
+    simulated: config.simulated,
   };
   const reporter = createReporter(ports, liveTimes.figuresMs);
   const board = createBoard(ports, reporter, liveTimes);

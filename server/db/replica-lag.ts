@@ -6,6 +6,14 @@ export interface LagRule {
   lagOf(replica: Store): Promise<number | undefined>;
 }
 
+/** Where a log is, and of which database, by two things that a standby shares with its primary. */
+interface Place {
+  lsn: string | null;
+  database: string;
+}
+
+const DATABASE = `(select system_identifier from pg_control_system()) || ' ' || current_database() as database`;
+
 /** Where the log of the primary was at a moment. */
 interface Sample {
   at: number;
@@ -22,15 +30,17 @@ const SAMPLE_MS = 250;
 export function createLagRule(primary: Store, mostSeconds: number, now = () => performance.now()): LagRule {
   const samples: Sample[] = [];
   let sampling: Promise<void> | undefined;
+  let database: string | undefined;
   return { lagOf };
 
-  async function lagOf(replica: Store): Promise<number | undefined> {
+  async function lagOf(other: Store): Promise<number | undefined> {
     const asked = freshSample();
     // Somebody's first question has nothing to compare with; later ones need not wait for a new place.
     if (samples.length === 0) await asked;
     else asked?.catch(() => {});
-    const replayed = await replayedBy(replica);
-    if (replayed === undefined) return undefined;
+    const replica = await placeOf(other);
+    if (replica.lsn === null || replica.database !== database) return undefined;
+    const replayed = BigInt(replica.lsn);
     const newest = samples.findLast(({ lsn }) => lsn <= replayed);
     return newest && Math.max(0, (now() - newest.at) / 1000);
   }
@@ -46,8 +56,9 @@ export function createLagRule(primary: Store, mostSeconds: number, now = () => p
     // The time comes first: what was written until then is before the place.
     const at = now();
     const [row] = await primary.read((tx) =>
-      tx.prepared<{ lsn: string }>(`select cast(pg_current_wal_lsn() - '0/0' as text) as lsn`, []),
+      tx.prepared<Place & { lsn: string }>(`select cast(pg_current_wal_lsn() - '0/0' as text) as lsn, ${DATABASE}`, []),
     );
+    database = row!.database;
     samples.push({ at, lsn: BigInt(row!.lsn) });
     const oldest = at - (mostSeconds + 1) * 1000;
     // One that is too old stays as long as it is the newest of those.
@@ -55,13 +66,13 @@ export function createLagRule(primary: Store, mostSeconds: number, now = () => p
   }
 }
 
-/** How far a replica is; undefined for a server that is none, whatever it may have copied once. */
-async function replayedBy(replica: Store): Promise<bigint | undefined> {
+/** How far a replica is; null for a server that is none, whatever it may have copied once. */
+async function placeOf(replica: Store): Promise<Place> {
   const [row] = await replica.read((tx) =>
-    tx.prepared<{ lsn: string | null }>(
-      `select case when pg_is_in_recovery() then cast(pg_last_wal_replay_lsn() - '0/0' as text) end as lsn`,
+    tx.prepared<Place>(
+      `select case when pg_is_in_recovery() then cast(pg_last_wal_replay_lsn() - '0/0' as text) end as lsn, ${DATABASE}`,
       [],
     ),
   );
-  return row?.lsn ? BigInt(row.lsn) : undefined;
+  return row!;
 }

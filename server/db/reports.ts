@@ -101,8 +101,10 @@ export function createReports({ store, open, mostLagSeconds, requests, log, regi
 function isOfReplica(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   if (error instanceof TypeError) return false;
-  // 40001: the replica had to remove rows that were being read.
-  return typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code) || /^(?:08|40001|53|55|57|58|25006|28|3D)/.test(code);
+  // 40001: the replica had to remove rows that were being read. 42501: its role may read less than that of the primary.
+  return (
+    typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code) || /^(?:08|40001|42501|53|55|57|58|25006|28|3D)/.test(code)
+  );
 }
 
 function createFigures(registry: Registry) {

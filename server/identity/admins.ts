@@ -80,9 +80,9 @@ export function createAdmins(ports: AdminPorts): Admins {
         await tx.advisoryLock('admins');
         const admin = await found(tx.admins.lock({ id }));
         await tx.admins.delete({ id });
+        await removeSecondFactor(tx, id);
         await tx.sessions.delete({ adminId: id });
         await tx.knownAddresses.delete({ adminId: id });
-        await removeSecondFactor(tx, id);
         await requireOneLeft(tx);
         await audit(tx, { ...by(actor), action: 'admin.delete', target: admin.username, before: facts(admin) });
       }),

@@ -24,6 +24,8 @@ const clientTimes = 10;
  * once in half an hour: of those who go on for a year one in fourteen gets in, and nobody is locked out.
  */
 const codes = { failures: 20, windowSeconds: 86_400, turnSeconds: 1800 };
+/** Tries of the first code of a new secret, by account: whoever has a session of it must not find the code by trying. */
+const firstCodes = { tries: 20, seconds: 600 };
 
 /** Whose password is tried, from where. */
 export interface Attempt {
@@ -45,6 +47,8 @@ export interface LoginLimits {
   admitCode(attempt: Attempt): Promise<void>;
   /** Counts a wrong code, beside the failure that it is. */
   codeFailed(attempt: Attempt): Promise<void>;
+  /** Counts a try of the first code of a new secret; throws 429 when it is one too many. */
+  tryFirstCode(username: string): Promise<void>;
   /** Whether a failed login of this address is still written to the audit log: the first few of a window are. */
   mayRecord(ip: string): Promise<boolean>;
   /** Counts a failed client authentication; throws 429 when it was one too many. */
@@ -123,6 +127,10 @@ export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSet
     async codeFailed(attempt) {
       await count([ofCodes(attempt).wrong]);
     },
+    async tryFirstCode(username) {
+      const { tries: limit, seconds } = firstCodes;
+      requireLeft(await count([{ key: `first-code:${hide(username)}`, limit, seconds }]), 'codes of the second factor');
+    },
     async mayRecord(ip) {
       const left = await count([
         { key: `login-failed-audit:${addressBlock(ip)}`, limit: recorded.address, seconds: windowSeconds },
@@ -136,11 +144,11 @@ export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSet
   };
 }
 
-function requireLeft(left: readonly { allowed: boolean; resetSeconds: number }[]): void {
+function requireLeft(left: readonly { allowed: boolean; resetSeconds: number }[], what?: string): void {
   const over = left.filter(({ allowed }) => !allowed);
-  if (over.length > 0) throw tooMany(Math.max(...over.map(({ resetSeconds }) => resetSeconds)));
+  if (over.length > 0) throw tooMany(Math.max(...over.map(({ resetSeconds }) => resetSeconds)), what);
 }
 
-function tooMany(seconds: number): TooManyRequests {
-  return new TooManyRequests('Too many failed login attempts; wait before you retry.', seconds);
+function tooMany(seconds: number, what = 'failed login attempts'): TooManyRequests {
+  return new TooManyRequests(`Too many ${what}; wait before you retry.`, seconds);
 }

@@ -2,6 +2,7 @@ import type { Sealing } from '../credentials/sealing.ts';
 import type { Store, Tx } from '../db/store.ts';
 import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
 import { type Audit, by } from './audit.ts';
+import type { LoginLimits } from './login-limits.ts';
 import type { Actor, Session, SessionQueries } from './ports.ts';
 import { replaceRecoveryCodes } from './recovery-codes.ts';
 import { sessionRow } from './session-row.ts';
@@ -17,6 +18,7 @@ export interface SecondFactorPorts {
   queries: Pick<SessionQueries, 'endOtherSessions'>;
   sealing: Pick<Sealing, 'seal' | 'open'>;
   audit: Audit;
+  limits: Pick<LoginLimits, 'tryFirstCode'>;
   /** What an authenticator shows beside the account. */
   issuer: string;
   ttlSeconds: number;
@@ -101,9 +103,10 @@ function start({ store, sealing, audit, issuer, now }: SecondFactorPorts): Secon
 }
 
 function confirm(ports: SecondFactorPorts): SecondFactors['confirm'] {
-  const { store, queries, sealing, audit, ttlSeconds, now } = ports;
-  return ({ id: adminId, username, jti }, actor, code) =>
-    store.transaction(async (tx) => {
+  const { store, queries, sealing, audit, limits, ttlSeconds, now } = ports;
+  return async ({ id: adminId, username, jti }, actor, code) => {
+    await limits.tryFirstCode(username);
+    return store.transaction(async (tx) => {
       const at = now();
       const admin = await tx.admins.lock({ id: adminId });
       const factor = await tx.secondFactors.lock({ adminId });
@@ -132,12 +135,15 @@ function confirm(ports: SecondFactorPorts): SecondFactors['confirm'] {
       await audit(tx, { ...by(actor), action: 'admin.enable-second-factor', target: username, after });
       return codes;
     });
+  };
 }
 
 /** Takes the second factor and its recovery codes away; says whether there was one, even one that nobody confirmed. */
 export async function removeSecondFactor(tx: Tx, adminId: string): Promise<boolean> {
+  // Its lock comes first: whoever renews the codes holds it, too.
+  const wasThere = (await tx.secondFactors.delete({ adminId })) > 0;
   await tx.recoveryCodes.delete({ adminId });
-  return (await tx.secondFactors.delete({ adminId })) > 0;
+  return wasThere;
 }
 
 /** A code that is none of the account's, of somebody who is logged in (400). */

@@ -48,6 +48,8 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
   const named = new Set<string>();
   let started = 0;
   let claiming = false;
+  /** Something was named, or a place became free, while a claim or a look was under way. */
+  let changed = false;
   let stopped = false;
   /** There may be lanes with due rows that are not known. */
   let unseen = false;
@@ -83,10 +85,14 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
 
   /** One claim at a time: rows that end meanwhile make the next one larger. */
   async function fill(): Promise<void> {
+    changed = true;
     if (claiming) return;
     claiming = true;
     try {
-      while (!stopped && (await takeSome()));
+      while (!stopped && changed) {
+        changed = false;
+        while (!stopped && (await takeSome()));
+      }
     } catch (error) {
       named.clear();
       unseen = false;

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance } from '../support/books.ts';
+import { messagesIn, reading } from '../support/reading.ts';
 import { refused } from '../support/route-file.ts';
 import { request, startService, until } from '../support/service.ts';
 import { stagingOptions } from '../support/staging.ts';
@@ -17,6 +18,12 @@ test('staging: the simulator pays and refunds under the demands of production, a
   const placed = await shop.call('POST', '/api/v2/payment/pay', order);
   t.is(placed.headers.get('x-pay-environment'), 'staging');
   const { orderNo } = placed.body.data;
+  const admin = await firstAdmin(service);
+  const live = await reading(service, admin.token, '/api/v1/live');
+  const [snapshot] = messagesIn(await live.until((text) => messagesIn(text).length > 0));
+  await live.stop();
+  const { open } = snapshot!.data['orders'] as { open: { status: string; count: number }[] };
+  t.is(open.find(({ status }) => status === 'pending')?.count, 1, 'the simulator is what there is to see here');
   await service.sim('/sim/pay', { orderNo });
   const paid = await until('the notice was heard', async () => {
     const { body } = await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
@@ -26,10 +33,9 @@ test('staging: the simulator pays and refunds under the demands of production, a
   const refund = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 1 });
   t.is(refund.status, 200, JSON.stringify(refund.body));
 
-  const admin = await firstAdmin(service);
   t.like((await admin.call('GET', '/api/v1/info')).body.data, { environment: 'staging', debug: false });
-  const live = { ...paypal, mode: 'live' };
-  refused(t, await admin.call('POST', '/api/v1/payment/config/paypal', live), 409, 'staging_refuses_live');
+  const real = { ...paypal, mode: 'live' };
+  refused(t, await admin.call('POST', '/api/v1/payment/config/paypal', real), 409, 'staging_refuses_live');
   // A published secret opens nothing.
   const test = {
     grant_type: 'client_credentials',

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { recordEvents } from '../../server/events/record.ts';
 import { makeMonthsAhead } from '../../server/db/months/ahead.ts';
-import { divideByMonths } from '../../server/db/months/divide.ts';
+import { divideByMonths, halfDivided } from '../../server/db/months/divide.ts';
 import { dropOldParts } from '../../server/db/months/drop.ts';
 import { keepMonths } from '../../server/db/months/keep-months.ts';
 import { removeMonthly } from '../../server/db/months/remove.ts';
@@ -113,10 +113,19 @@ test('a table that is in use all the time is left as it was, and divided the nex
   t.is(await countOf(store, `pg_constraint where conname like '%\\_until'`), 0, 'no bound is left behind');
   // As when a process died in between, long ago.
   await store.autocommit((tx) =>
-    tx.sql(`alter table notices add constraint notices_until check (received_at < '2099-01-01') not valid`),
+    tx.sql(
+      `alter table notices add constraint notices_until check (received_at < '2099-01-02T00:00:00.000Z') not valid`,
+    ),
+  );
+  const begun = await halfDivided(store);
+  t.deepEqual(
+    begun.map(({ name, from }) => [name, new Date(from).getUTCFullYear()]),
+    [['notices', 2099]],
+    'whoever may not end it says so',
   );
   const rest = await divideByMonths(database, { now: new Date() });
   t.true(rest.includes('notices'));
+  t.deepEqual(await halfDivided(store), []);
   t.is(await countOf(store, `pg_constraint where conname like '%\\_until'`), 0);
   for (const table of MONTHLY) t.is((await store.read((tx) => partsOf(tx, table))).length, 2, table.name);
 });
@@ -289,7 +298,8 @@ test('a role that does not own the tables is told so, rows go to the rest, and l
   const database = await openDatabase({ kind: 'postgres', url: own.href, poolSize: 2 });
   const narrow = createStore(database, () => {});
   const late = monthFrom(new Date(), 30);
-  const { refused, months } = await keepMonths(database, late);
+  const { refused, months, begun } = await keepMonths(database, late);
+  t.deepEqual(begun, []);
   t.regex(String(refused), /permission denied|must be owner/);
   t.deepEqual(months, []);
   const record = recordEvents(() => late);

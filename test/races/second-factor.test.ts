@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { randomUUID } from 'node:crypto';
 import { jwtVerify } from 'jose';
 import { deriveKeys } from '../../server/identity/keys.ts';
+import { replaceRecoveryCodes } from '../../server/identity/recovery-codes.ts';
 import { postgresDatabase } from '../support/database.ts';
 import {
   alice,
@@ -11,6 +12,7 @@ import {
   twoInstances,
 } from '../support/identity-app.ts';
 import { codeAt, enrol, wrongCode } from '../support/second-factor.ts';
+import { until } from '../support/service.ts';
 
 const home = '198.51.100.7';
 
@@ -114,6 +116,33 @@ test('a known address that guesses codes has to wait as well', async (t) => {
   t.is((await login(one, { code: wrong })).status, 401, 'the first of its turns');
   for (const app of [one, two]) t.is((await login(app, { code: code() })).status, 429);
   pass(30);
+});
+
+test('codes that are renewed while another administrator takes the second factor away: one waits for the other', async (t) => {
+  const { one, two, now, recoveryCodes } = await stage(t);
+  const adminId = (await one.store.read((tx) => tx.admins.list({})))[0]!.id;
+  const [held, isWaiting] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const renewed = one.store.transaction(async (tx) => {
+    await tx.secondFactors.lock({ adminId });
+    held.resolve();
+    await isWaiting.promise;
+    return replaceRecoveryCodes(tx, adminId, now());
+  });
+  await held.promise;
+  const other = { id: randomUUID(), username: 'bob', jti: 'j' };
+  const reset = two.identity.secondFactors.reset(other, { kind: 'admin', name: 'bob', requestId: 'r' }, adminId);
+  await until('the reset waits for a lock', async () => {
+    const [row] = await one.store.read((tx) =>
+      tx.sql<{ waits: boolean }>(
+        `select exists (select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') as waits`,
+      ),
+    );
+    return row?.waits;
+  });
+  isWaiting.resolve();
+  t.is((await renewed).length, recoveryCodes.length);
+  await reset;
+  t.deepEqual(await one.store.read((tx) => tx.recoveryCodes.list({ adminId })), []);
 });
 
 /** How a replica of the release before writes a session; it knows nothing of second factors. */

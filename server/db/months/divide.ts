@@ -118,6 +118,26 @@ async function dropCheck(tx: Tx, name: string): Promise<void> {
   await tx.sql(`alter table ${quoted(name)} drop constraint if exists ${quoted(`${name}_until`)}`);
 }
 
+/** A table that takes no rows from an instant on, unless its division is ended before. */
+export interface HalfDivided {
+  name: string;
+  from: string;
+}
+
+/** The tables whose division was cut short; whoever may not divide them cannot end it either. */
+export async function halfDivided(store: Store): Promise<HalfDivided[]> {
+  const names = MONTHLY.map(({ name }) => `'${name}'`).join(', ');
+  return store.read((tx) =>
+    tx.sql<HalfDivided>(
+      `select c.relname as name, substring(pg_get_constraintdef(n.oid) from '''([^'']+)''') as from
+         from pg_constraint n join pg_class c on c.oid = n.conrelid
+        where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace
+          and c.relname in (${names}) and n.conname = c.relname || '_until'
+        order by 1`,
+    ),
+  );
+}
+
 /** The table becomes the first part of a new one with its name: same columns, numbers, rights and publications. */
 async function swap(tx: Tx, { name, at }: MonthlyTable, until: string): Promise<void> {
   const [parent, before, rest] = [name, `${name}_${BEFORE}`, `${name}_${REST}`].map(quoted) as [string, string, string];

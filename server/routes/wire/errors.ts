@@ -182,7 +182,11 @@ export const CONFIRM_ERRORS: Errors = ['login_busy', 'rate_limited', 'second_fac
 /** Changing the own password. */
 export const CHANGE_PASSWORD_ERRORS: Errors = ['changed_meanwhile', ...CONFIRM_ERRORS];
 /** Confirming a second factor with its first code. */
-export const CONFIRM_SECOND_FACTOR_ERRORS: Errors = ['second_factor_not_started', 'second_factor_unreadable'];
+export const CONFIRM_SECOND_FACTOR_ERRORS: Errors = [
+  'second_factor_not_started',
+  'second_factor_unreadable',
+  'rate_limited',
+];
 /** Replacing the recovery codes. */
 export const RENEW_RECOVERY_CODES_ERRORS: Errors = ['second_factor_not_enabled'];
 /** Removing the own second factor. */

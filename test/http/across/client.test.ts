@@ -56,6 +56,24 @@ test('the client pays, queries, refunds and closes; what is refused says its cod
   t.deepEqual([unknown.status, unknown.code], [404, 'not_found'], 'a number stays one segment of the path');
 });
 
+test('what a URL would understand as another path is sent nowhere', async (t) => {
+  const sent: string[] = [];
+  const client = createClient({
+    baseUrl: 'http://service.example',
+    clientId: 'app',
+    clientSecret: 'secret',
+    async fetch(url) {
+      if (!url.endsWith('/oauth/token')) sent.push(new URL(url).pathname);
+      return Response.json({ access_token: 'token', token_type: 'Bearer', expires_in: 3600, scope: '', data: {} });
+    },
+  });
+  for (const userId of ['', '.', '..'])
+    await t.throwsAsync(client.getUser({ userId }), { instanceOf: TypeError, message: /^userId must / }, userId);
+  t.deepEqual(sent, []);
+  await client.getUser({ userId: '...' });
+  t.deepEqual(sent, ['/api/v2/users/...']);
+});
+
 test('a token that has ended is replaced once; wrong credentials are told, and tried again by the next call', async (t) => {
   const tokens = ['first', 'second'];
   const asked: string[] = [];

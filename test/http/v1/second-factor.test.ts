@@ -93,6 +93,19 @@ test.serial(
   },
 );
 
+test.serial('the first code of a new secret is not found by trying, by however many at once', async (t) => {
+  const { app, now, as } = await stage(t);
+  const call = as(await app.login());
+  const { secret } = (await call('POST', `${PATH}/start`)).body.data;
+  const code = wrongCode(secret, now());
+  const tried = await Promise.all(Array.from({ length: 30 }, () => call('POST', `${PATH}/confirm`, { code })));
+  t.is(tried.filter(({ status }) => status === 400).length, 20);
+  const refusal = await call('POST', `${PATH}/confirm`, { code: codeAt(secret, now()) });
+  refused(t, refusal, 429, 'rate_limited');
+  const seconds = Number(refusal.headers.get('retry-after'));
+  t.true(seconds > 0 && seconds <= 600, String(seconds));
+});
+
 test.serial('who enrols stays, and all other sessions of the account end', async (t) => {
   const { app, now, as } = await stage(t);
   const [mine, other] = [as(await app.login()), as(await app.login())];

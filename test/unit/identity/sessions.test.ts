@@ -43,6 +43,7 @@ async function steps(state: LoginState, right: boolean): Promise<{ done: string[
       clientFailed: nothing,
       admitCode: nothing,
       codeFailed: nothing,
+      tryFirstCode: nothing,
     },
     addresses: { keyOf: () => '', remember: nothing },
     adminTokens: { ttlSeconds: 1, issue: () => Promise.reject(new Error('issued')), verify: () => Promise.reject() },

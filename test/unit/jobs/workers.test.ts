@@ -106,6 +106,23 @@ test('a wake that comes during a look is not lost', async (t) => {
   t.deepEqual(worked, ['late']);
 });
 
+test('nor is a row that is named during a look', async (t) => {
+  const fake = fakeRows();
+  const worked: string[] = [];
+  const workers = workersOf(fake, async (id) => void worked.push(id));
+  const looked = Promise.withResolvers<void>();
+  fake.beforeAnswer = () => {
+    fake.beforeAnswer = () => {};
+    fake.due.push({ id: 'named', lane: 'a' });
+    workers.wake('named');
+    looked.resolve();
+  };
+  workers.wake();
+  await looked.promise;
+  for (let n = 0; n < 20 && worked.length === 0; n++) await turn();
+  t.deepEqual(worked, ['named']);
+});
+
 test('a row that is due again after its work is worked again by a drain', async (t) => {
   const fake = fakeRows([{ id: 'again', lane: 'a' }]);
   let times = 0;
