@@ -125,13 +125,20 @@ export async function readFields(file: string, shown: string): Promise<Row> {
   try {
     fields = parse(text) as Row;
   } catch (error) {
-    throw new UsageError(`${shown}: ${error instanceof Error ? error.message.trim() : String(error)}`);
+    throw new UsageError(`${shown}: ${syntaxFault(error)}`);
   }
   const folder = resolve(file, '..');
   const entries = Object.entries(fields).map(
     async ([name, value]) => [name, await valueOf(value, folder, `${shown}: ${name}`)] as const,
   );
   return Object.fromEntries(await Promise.all(entries));
+}
+
+/** Where the syntax is wrong. Both parsers quote what they read, which may be a secret. */
+function syntaxFault(error: unknown): string {
+  if (error instanceof SyntaxError) return 'is not valid JSON';
+  const { message, line } = error as Error & { line?: number };
+  return `${message.split('\n', 1).join('')}${line === undefined ? '' : ` (line ${line})`}`;
 }
 
 async function valueOf(value: unknown, folder: string, where: string): Promise<unknown> {
