@@ -140,3 +140,20 @@ test('a fault of a file names the file and the field, before anything is sent', 
   t.is((await at.payctl(['channel', 'set', 'alipay', '-f', 'good.json'])).code, 0);
   t.deepEqual(written(at), { appId: 2021, key: null, clientId: '***' });
 });
+
+test('a configuration that lacks a key leads to the key, a whole one to its test', async (t) => {
+  const at = await place(t);
+  await writeFile(join(at.folder, 'alipay.toml'), 'mode = "sandbox"\nappId = "2021"\n');
+  const set = async (missing: string[], ...more: string[]) => {
+    at.api.on('POST /api/v1/payment/config/alipay', () => ({
+      body: { data: { payWay: 'alipay', mode: 'sandbox', configured: missing.length === 0, missing } },
+    }));
+    return (await at.payctl(['channel', 'set', 'alipay', '-f', 'alipay.toml', ...more])).stderr;
+  };
+  t.regex(
+    await set(['alipay_app_key', 'alipay_public_key']),
+    /missing: alipay_app_key, alipay_public_key\. Next: payctl cert upload FILE --kind alipay_app_key$/m,
+  );
+  t.regex(await set(['appId']), /missing: appId\. Next: payctl channel set alipay$/m);
+  t.regex(await set([], '--project', 'blue'), /^Configured alipay\. Next: payctl channel test alipay --project blue$/m);
+});
