@@ -1,4 +1,7 @@
 import test from 'ava';
+import type { Config } from '../../config/config.ts';
+import { loadConfig } from '../../config/load.ts';
+import { readyFacts } from '../../server/compose/ready.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance } from '../support/books.ts';
 import { refused } from '../support/route-file.ts';
@@ -9,6 +12,12 @@ import { paypal } from '../unit/credentials/material.ts';
 test('staging: the simulator pays and refunds under the demands of production, and no live channel comes in', async (t) => {
   const options = await stagingOptions(t);
   const service = await startService(t, options);
+  const admin = await firstAdmin(service);
+  const env = { ...options.env, PAY_DATABASE_URL: service.databaseUrl };
+  const config = loadConfig({ env, cwd: process.cwd() }) as Config;
+  const opened = { listens: { host: '127.0.0.1', port: 0 }, metricsPort: undefined, simulatorUrl: undefined };
+  const { lacks } = await readyFacts(service.app, config, opened);
+  t.is(lacks, null, 'the channels of the simulator come by themselves');
   await service.app.prepare();
   const shop = await service.merchant();
   const { body: me } = await shop.call('GET', '/api/v2/me');
@@ -26,7 +35,6 @@ test('staging: the simulator pays and refunds under the demands of production, a
   const refund = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 1 });
   t.is(refund.status, 200, JSON.stringify(refund.body));
 
-  const admin = await firstAdmin(service);
   t.like((await admin.call('GET', '/api/v1/info')).body.data, { environment: 'staging', debug: false });
   const live = { ...paypal, mode: 'live' };
   refused(t, await admin.call('POST', '/api/v1/payment/config/paypal', live), 409, 'staging_refuses_live');
