@@ -145,3 +145,10 @@ test('why a test message was not accepted is one sentence', async (t) => {
   t.is(code, 1);
   t.regex(stderr, /leads to a private address\.$/m);
 });
+
+test('a webhook without a choice of types is told every one, and says so', async (t) => {
+  const at = await place(t);
+  const { stdout } = await at.payctl(['app', 'webhook', 'get', 'app_1', '--color', 'never'], { terminal: 80 });
+  t.regex(stdout, /^types +all$/m);
+  t.deepEqual(JSON.parse((await at.payctl(['app', 'webhook', 'get', 'app_1', '--json'])).stdout).types, []);
+});
