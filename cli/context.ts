@@ -64,7 +64,7 @@ export interface Overrides {
 /** Runs the simulator until it is told to stop. */
 export type RunSimulator = (
   options: { dir: string; listen: { host: string; port: number } },
-  print: (line: string) => void,
+  tellReady: (url: string) => void,
 ) => Promise<void>;
 
 /** How long one call may take by default; longer than the service waits for a channel. */

@@ -67,7 +67,9 @@ export function createPrint(terminal: Terminal, flags: OutputFlags): Print {
       );
       await terminal.out.write(text);
       if (hidden.length > 0 && !part?.continued)
-        await note(`${hidden.length} more columns do not fit; select columns with --fields.`);
+        await note(
+          `${hidden.length === 1 ? '1 more column does' : `${hidden.length} more columns do`} not fit; select columns with --fields.`,
+        );
     },
     note,
     async done(text) {

@@ -142,7 +142,11 @@ async function assemble(base: Base): Promise<App> {
   };
 
   async function prepare(): Promise<void> {
-    const silent = (error: unknown) => log('warn', 'the simulator did not respond', { error });
+    const silent = (error: unknown) =>
+      log('warn', 'the simulator did not respond', {
+        error,
+        hint: 'payctl simulator start; the first order configures the channels',
+      });
     if (config.simulated) await credentials.seedSimulator().catch(silent);
   }
 

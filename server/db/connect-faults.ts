@@ -76,7 +76,7 @@ const FAULTS: readonly [fits: RegExp, make: (url: string, error: Error) => Local
     (_, error) =>
       new DatabaseRefused(
         'it wants a password, and there is none',
-        'Add the password to Database.Url (postgres://user:password@host/database).',
+        'Add the password to Database.Url (postgres://user:password@host/database), or set PGPASSWORD.',
         error,
       ),
   ],

@@ -153,10 +153,9 @@ async function withSecrets(loaded: LoadedConfig, target: Target, named: string |
     if (masterKeys.length === 0 && kept.masterKey) masterKeys = [kept.masterKey];
   }
   const from = named ?? `the configuration, or in a folder beside the database (${beside.join(', ')})`;
+  const fix = 'set PAY_SECURITY_MASTER_KEY_FILE, or name the folder of the secrets with --secrets';
   if (masterKeys.length === 0)
-    throw new ConfigFaults([
-      { key: 'Security.MasterKey', message: `is not in ${from}; name its folder with --secrets` },
-    ]);
+    throw new ConfigFaults([{ key: 'Security.MasterKey', message: `is not in ${from}; ${fix}` }]);
   const database = { ...loaded.database, ...target, migrate: false } as Config['database'];
   return { ...loaded, database, jwt: { ...loaded.jwt, secretKey: secretKey ?? '' }, security: { masterKeys } };
 }

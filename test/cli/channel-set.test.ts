@@ -85,13 +85,14 @@ test('what is stored is kept by an empty answer; what a mode requires and nobody
   t.deepEqual(written(at), { mode: 'live' });
 });
 
-test('only modes that the service would take are offered: no simulator in production, nothing live under Debug', async (t) => {
+test('only modes that the service would take are offered: no simulator in production, nothing live under Debug and in staging', async (t) => {
   const at = await place(t);
-  for (const [debug, modes] of [
-    [true, ['simulator', 'sandbox']],
-    [false, ['sandbox', 'live']],
+  for (const [debug, environment, modes] of [
+    [true, 'development', ['simulator', 'sandbox']],
+    [false, 'staging', ['simulator', 'sandbox']],
+    [false, 'production', ['sandbox', 'live']],
   ] as const) {
-    at.api.on('GET /api/v1/info', () => ({ body: { data: { debug } } }));
+    at.api.on('GET /api/v1/info', () => ({ body: { data: { debug, environment } } }));
     const prompts = answering({ Mode: ['sandbox'] });
     t.is((await at.payctl(['channel', 'set', 'alipay'], { prompts })).code, 0);
     t.deepEqual(prompts.modes, [...modes]);
@@ -120,17 +121,39 @@ test('a fault of a file names the file and the field, before anything is sent', 
     ],
     ['gone.toml', 'key = { file = "gone.pem" }\n', /gone\.toml: key: gone\.pem cannot be read \(ENOENT\)/],
     ['list.toml', 'appId = ["2021"]\n', /list\.toml: appId must be a string, a number or \{ file = "…" \}/],
-    ['broken.toml', 'appId = \n', /broken\.toml: /],
-    ['broken.json', '{', /broken\.json: /],
+    [
+      'broken.toml',
+      'mode = "sandbox"\nkey = s3cret\n',
+      /broken\.toml: Invalid TOML document: invalid value \(line 2\)$/m,
+    ],
+    ['broken.json', 'key = s3cret\n', /broken\.json: is not valid JSON$/m],
   ];
   for (const [name, content, told] of faults) {
     await writeFile(join(at.folder, name), content);
     const { code, stderr } = await at.payctl(['channel', 'set', 'alipay', '-f', name]);
     t.is(code, 2, name);
     t.regex(stderr, told);
+    t.notRegex(stderr, /s3cret/, 'a value may be a secret');
   }
   t.is(written(at), undefined);
   await writeFile(join(at.folder, 'good.json'), '{ "appId": 2021, "key": null, "clientId": "***" }');
   t.is((await at.payctl(['channel', 'set', 'alipay', '-f', 'good.json'])).code, 0);
   t.deepEqual(written(at), { appId: 2021, key: null, clientId: '***' });
+});
+
+test('a configuration that lacks a key leads to the key, a whole one to its test', async (t) => {
+  const at = await place(t);
+  await writeFile(join(at.folder, 'alipay.toml'), 'mode = "sandbox"\nappId = "2021"\n');
+  const set = async (missing: string[], ...more: string[]) => {
+    at.api.on('POST /api/v1/payment/config/alipay', () => ({
+      body: { data: { payWay: 'alipay', mode: 'sandbox', configured: missing.length === 0, missing } },
+    }));
+    return (await at.payctl(['channel', 'set', 'alipay', '-f', 'alipay.toml', ...more])).stderr;
+  };
+  t.regex(
+    await set(['alipay_app_key', 'alipay_public_key']),
+    /missing: alipay_app_key, alipay_public_key\. Next: payctl cert upload FILE --kind alipay_app_key$/m,
+  );
+  t.regex(await set(['appId']), /missing: appId\. Next: payctl channel set alipay$/m);
+  t.regex(await set([], '--project', 'blue'), /^Configured alipay\. Next: payctl channel test alipay --project blue$/m);
 });

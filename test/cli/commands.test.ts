@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { CERT_ID } from '../../cli/commands/cert/view.ts';
 import { nouns } from '../../cli/commands/index.ts';
+import type { Overrides } from '../../cli/context.ts';
 import { makePlace, runPayctl, scripted } from '../support/cli.ts';
 import { problem } from '../support/fake-api.ts';
 import { orderRow, signedCode } from '../support/fake-rows.ts';
@@ -287,4 +288,14 @@ test('the words of help are broken at blanks, at every width', async (t) => {
   t.is(code, 0);
   const words = stdout.slice(0, stdout.indexOf('Examples')).trimEnd().split('\n');
   t.true(words.length > 3 && words.every((line) => line.length <= 60), stdout);
+});
+
+test('a simulator of its own tells a person where it is, and a program one JSON line', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const runSimulator: Overrides['runSimulator'] = async (_options, tellReady) => tellReady('http://127.0.0.1:8091');
+  const start = ['simulator', 'start'];
+  t.is((await place.payctl(start, { runSimulator })).stdout, '{"simulator":"http://127.0.0.1:8091"}\n');
+  const { stdout } = await place.payctl(start, { runSimulator, terminal: 80 });
+  t.is(stdout, '  Simulator  http://127.0.0.1:8091\n  Stop       Ctrl-C\n');
 });

@@ -129,3 +129,26 @@ test('an event is sent again only to the application that it was for', async (t)
   for (const words of [[], ['--failed', '--event', 'evt_1']])
     t.is((await at.payctl(['app', 'webhook', 'resend', 'app_1', ...words, '-y'])).code, 2);
 });
+
+test('in a terminal of 80 columns a delivery says which event it was, what became of it and when', async (t) => {
+  const at = await place(t);
+  const { stdout } = await at.payctl(['app', 'webhook', 'deliveries', 'app_1', '--color', 'never'], { terminal: 80 });
+  t.regex(stdout, /^EVENT +TYPE +STATE +CREATED +HTTP +TRIES\b/);
+  t.true(stdout.includes(String(deliveryRow['eventId'])));
+});
+
+test('why a test message was not accepted is one sentence', async (t) => {
+  const at = await place(t);
+  const lastError = 'address_refused: 127.0.0.1 leads to a private address.';
+  at.api.on(`POST ${HOOK}/test`, () => ({ body: { data: { ...deliveryRow, state: 'failed', lastError } } }));
+  const { code, stderr } = await at.payctl(['app', 'webhook', 'test', 'app_1']);
+  t.is(code, 1);
+  t.regex(stderr, /leads to a private address\.$/m);
+});
+
+test('a webhook without a choice of types is told every one, and says so', async (t) => {
+  const at = await place(t);
+  const { stdout } = await at.payctl(['app', 'webhook', 'get', 'app_1', '--color', 'never'], { terminal: 80 });
+  t.regex(stdout, /^types +all$/m);
+  t.deepEqual(JSON.parse((await at.payctl(['app', 'webhook', 'get', 'app_1', '--json'])).stdout).types, []);
+});

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
 import { guideText } from '../support/guide-text.ts';
 import { isReady, openWithPayctl, runSamples } from './tour/samples.ts';
@@ -30,7 +32,9 @@ test('the commands of the guides do what they say', async (t) => {
     const before = names.slice(0, names.indexOf(name)).flatMap((one) => parts[one]);
     return printed.slice(before.length, before.length + parts[name].length).join('\n');
   };
-  t.regex(outputOf('webhooks'), /types\torder\.paid,refund\.succeeded[^]*previousSecretExpiresAt\t20/);
+  t.regex(outputOf('webhooks'), /^url\thttps:\/\/shop\.example\/hooks$[^]*^previousSecretExpiresAt\t20/m);
+  for (const file of ['hook.secret', 'hook.secret.new'])
+    t.regex(readFileSync(join(stage.folder, file), 'utf8'), /^whsec_/, file);
   t.regex(
     outputOf('idempotency'),
     /HTTP\/1\.1 201 Created[^]*idempotent-replayed: true[^]*"code":"idempotency_conflict"/i,

@@ -1,4 +1,7 @@
 import test from 'ava';
+import type { Config } from '../../config/config.ts';
+import { loadConfig } from '../../config/load.ts';
+import { readyFacts } from '../../server/compose/ready.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance } from '../support/books.ts';
 import { messagesIn, reading } from '../support/reading.ts';
@@ -10,6 +13,12 @@ import { paypal } from '../unit/credentials/material.ts';
 test('staging: the simulator pays and refunds under the demands of production, and no live channel comes in', async (t) => {
   const options = await stagingOptions(t);
   const service = await startService(t, options);
+  const admin = await firstAdmin(service);
+  const env = { ...options.env, PAY_DATABASE_URL: service.databaseUrl };
+  const config = loadConfig({ env, cwd: process.cwd() }) as Config;
+  const opened = { listens: { host: '127.0.0.1', port: 0 }, metricsPort: undefined, simulatorUrl: undefined };
+  const { lacks } = await readyFacts(service.app, config, opened);
+  t.is(lacks, null, 'the channels of the simulator come by themselves');
   await service.app.prepare();
   const shop = await service.merchant();
   const { body: me } = await shop.call('GET', '/api/v2/me');
@@ -18,7 +27,6 @@ test('staging: the simulator pays and refunds under the demands of production, a
   const placed = await shop.call('POST', '/api/v2/payment/pay', order);
   t.is(placed.headers.get('x-pay-environment'), 'staging');
   const { orderNo } = placed.body.data;
-  const admin = await firstAdmin(service);
   const live = await reading(service, admin.token, '/api/v1/live');
   const [snapshot] = messagesIn(await live.until((text) => messagesIn(text).length > 0));
   await live.stop();

@@ -17,7 +17,7 @@ export const VIEW: View = {
     { field: 'target' },
     { field: 'ip' },
     { field: 'actorKind', title: 'KIND' },
-    { field: 'requestId', title: 'REQUEST' },
+    { field: 'requestId', title: 'REQUEST', kind: 'id' },
   ],
 };
 

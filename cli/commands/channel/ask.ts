@@ -23,7 +23,8 @@ export async function askFields(context: Context, path: string, query: Query): P
     api.get('/api/v1/info'),
     api.get(path, query),
   ]);
-  const offered = modes.filter((mode) => mode !== (info['debug'] === true ? 'live' : 'simulator'));
+  const refused = info['debug'] === true || info['environment'] === 'staging' ? 'live' : 'simulator';
+  const offered = modes.filter((mode) => mode !== refused);
   const mode = await prompts.choose(
     { message: 'Mode', flag: '--file' },
     offered.map((value) => ({ value })),

@@ -8,7 +8,8 @@ import { changes, examples } from '../../options.ts';
 import { projectFlag, segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
 import { readSecretText } from '../../secrets.ts';
-import type { Row } from '../../values.ts';
+import { plain, type Row } from '../../values.ts';
+import { inProject, lacking } from '../doctor/finding.ts';
 import { askFields } from './ask.ts';
 import { printConfig } from './registrations.ts';
 import { checkFields, readSchema } from './schema.ts';
@@ -70,7 +71,15 @@ export async function run(context: Context, payWay: string, flags: SetFlags): Pr
   if (HANDS_OUT_CERTS.has(payWay) && row['configured'] === true) await download(context, `${path}/certificates`, query);
   if (payWay === 'paypal' && !body['webhookId']) await register(context, `${path}/notices`, query);
   if (payWay === 'wechat') await registerForComplaints(context, `${path}/notices`, query);
-  await context.print.done(`Configured ${payWay}. Next: payctl channel test ${payWay}`);
+  await context.print.done(nextStep(flags.project ?? 'default', payWay, row));
+}
+
+/** What is still to be uploaded or set; a channel that lacks nothing is tested. */
+function nextStep(project: string, payWay: string, row: Row): string {
+  const missing = Array.isArray(row['missing']) ? row['missing'].map(plain) : [];
+  if (missing.length === 0) return `Configured ${payWay}. Next: payctl channel test ${payWay}${inProject(project)}`;
+  const { detail, fix } = lacking(project, payWay, missing, true);
+  return `Stored ${payWay}; ${detail}. Next: ${fix}`;
 }
 
 /** The channels that hand out the certificates by which they are verified. */
@@ -125,13 +134,20 @@ export async function readFields(file: string, shown: string): Promise<Row> {
   try {
     fields = parse(text) as Row;
   } catch (error) {
-    throw new UsageError(`${shown}: ${error instanceof Error ? error.message.trim() : String(error)}`);
+    throw new UsageError(`${shown}: ${syntaxFault(error)}`);
   }
   const folder = resolve(file, '..');
   const entries = Object.entries(fields).map(
     async ([name, value]) => [name, await valueOf(value, folder, `${shown}: ${name}`)] as const,
   );
   return Object.fromEntries(await Promise.all(entries));
+}
+
+/** Where the syntax is wrong. Both parsers quote what they read, which may be a secret. */
+function syntaxFault(error: unknown): string {
+  if (error instanceof SyntaxError) return 'is not valid JSON';
+  const { message, line } = error as Error & { line?: number };
+  return `${message.split('\n', 1).join('')}${line === undefined ? '' : ` (line ${line})`}`;
 }
 
 async function valueOf(value: unknown, folder: string, where: string): Promise<unknown> {

@@ -38,8 +38,16 @@ export async function run({ terminal, runSimulator }: Context, flags: StartFlags
   const start = runSimulator ?? (await import('../../../server/simulator/main.ts')).runSimulator;
   const { listen = { host: '127.0.0.1', port: 8081 }, dir = 'data/simulator' } = flags;
   try {
-    await start({ dir: resolve(terminal.cwd, dir), listen }, (line) => void terminal.out.write(`${line}\n`));
+    await start(
+      { dir: resolve(terminal.cwd, dir), listen },
+      (url) => void terminal.out.write(announce(url, terminal.out.isTerminal)),
+    );
   } catch (error) {
     throw translate(error);
   }
+}
+
+/** For a person, or one JSON line for a program. */
+function announce(url: string, isTerminal: boolean): string {
+  return isTerminal ? `  Simulator  ${url}\n  Stop       Ctrl-C\n` : `${JSON.stringify({ simulator: url })}\n`;
 }

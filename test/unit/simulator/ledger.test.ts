@@ -34,12 +34,12 @@ test('keys, trades, numbers and the clock survive a restart; a torn last line is
 test('what was answered is in the ledger after a kill -9', async (t) => {
   const dir = newDir();
   const script = `import { runSimulator } from './server/simulator/main.ts';
-    await runSimulator({ dir: ${JSON.stringify(dir)}, listen: { host: '127.0.0.1', port: 0 } }, (line) => console.log(line));`;
+    await runSimulator({ dir: ${JSON.stringify(dir)}, listen: { host: '127.0.0.1', port: 0 } }, (url) => console.log(url));`;
   const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', script], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
-  const { simulator: url } = JSON.parse(line.toString()) as { simulator: string };
+  const url = line.toString().trim();
   const post = (path: string, body: object) =>
     fetch(url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
   const config = (await (await fetch(`${url}/sim/config`)).json()) as Awaited<

@@ -33,7 +33,7 @@ export async function run({ change, print }: Context, clientId: string, flags: C
   throw new CliError(
     'webhook_test_failed',
     EXIT.failed,
-    `${plain(row['url'])} did not accept the message: ${plain(why)}.`,
+    `${plain(row['url'])} did not accept the message: ${plain(why).replace(/\.$/, '')}.`,
     {
       hint: `payctl app webhook get ${clientId}`,
     },

@@ -19,7 +19,7 @@ export const VIEW: View = {
     { field: 'url' },
     { field: 'enabled', kind: 'yesno' },
     { field: 'disabledReason' },
-    { field: 'types' },
+    { field: 'types', read: ({ types }) => (Array.isArray(types) && types.length === 0 ? 'all' : types) },
     { field: 'previousSecretExpiresAt', kind: 'time' },
     { field: 'updatedAt', kind: 'time' },
   ],
