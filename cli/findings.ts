@@ -1,5 +1,6 @@
+import type { Context } from './context.ts';
 import type { Look, Style } from './style.ts';
-import { visible, widest } from './values.ts';
+import { type View, visible, widest } from './values.ts';
 import { padTo, wrap } from './width.ts';
 
 /** The result of one check, and the command that fixes it. */
@@ -15,6 +16,24 @@ const MARKS: Readonly<Record<Finding['status'], readonly [mark: string, look: Lo
   degraded: ['warn', 'yellow'],
   failed: ['fail', 'red'],
 };
+
+const COLUMNS: View['columns'] = [
+  { field: 'check', kind: 'id' },
+  { field: 'status', kind: 'status' },
+  { field: 'detail' },
+  { field: 'fix' },
+];
+
+/** Prints findings: drawn for a person, as rows for everybody else; `noun` says what one of them is called. */
+export async function printFindings(
+  { print, terminal: { out }, flags }: Context,
+  findings: readonly Finding[],
+  noun: string,
+): Promise<void> {
+  if (print.format === 'table' && !print.fields && flags.quiet !== true) return out.write(drawFindings(findings, out));
+  const rows = findings.map((finding) => ({ ...finding }));
+  return print.list(rows, { noun, id: 'check', columns: COLUMNS });
+}
 
 /** Draws the findings for a person: a mark, what was looked at, how it is; the fix below, whole, to be copied. */
 export function drawFindings(

@@ -85,7 +85,7 @@ export function composeDueFigures(
     read: (tx) =>
       countDue(
         tx,
-        kinds.map(({ rows }) => rows),
+        kinds.map(({ rows }) => rows.waiting),
         now(),
       ),
     show: (counts) => kinds.forEach(({ name: kind }, at) => due.set({ kind }, counts[at] ?? 0)),

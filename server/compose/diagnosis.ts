@@ -11,7 +11,11 @@ export function composeDiagnosis({ config, store, now }: Base, kinds: readonly D
   return diagnosisRoutes({
     diagnose: () =>
       store.read(async (tx) => {
-        const rows = await countDue(tx, tables, now());
+        const rows = await countDue(
+          tx,
+          tables.map(({ waiting }) => waiting),
+          now(),
+        );
         const lags = await lookForDue(tx, tables, now());
         return {
           production: config.production,

@@ -1,7 +1,7 @@
+import { MOST_COUNTED } from '../db/queries/figures.ts';
 import {
   listLiveEvents,
   type LiveEvent,
-  MOST_COUNTED,
   newestLiveEvents,
   type PastEvents,
   pastEventsStatement,

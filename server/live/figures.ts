@@ -1,10 +1,10 @@
+import { countDue } from '../db/queries/due.ts';
 import { MOST_DUE } from '../db/queries/due-rows.ts';
+import { MOST_COUNTED } from '../db/queries/figures.ts';
 import {
-  countDue,
   heardChannelsStatement,
   type HeardChannel,
   listReplicas,
-  MOST_COUNTED,
   MOST_WAITING,
   newestExceptionsStatement,
   OPEN_STATUSES,
@@ -36,7 +36,11 @@ export function readFigures({ store, now, due, simulated }: Pick<LivePorts, 'sto
   return store.read(async (tx) => {
     const kinds = due();
     const orders = await ask<OpenOrders>(tx, openOrdersStatement(simulated));
-    const counts = await countDue(tx, kinds.tables, now());
+    const counts = await countDue(
+      tx,
+      kinds.tables.map(({ dueCount }) => dueCount),
+      now(),
+    );
     const webhooks = await ask<WaitingDeliveries>(tx, waitingDeliveriesStatement());
     const exceptions = await ask<OpenExceptions>(tx, openExceptionsStatement());
     const newest = await ask<OpenException>(tx, newestExceptionsStatement(SHOWN_EXCEPTIONS));

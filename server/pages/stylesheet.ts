@@ -11,7 +11,7 @@ export const PALETTE = readPart('palette');
 
 /** The style of the API explorer over that of Swagger UI; only the build asks for it. */
 export function explorerStyle(): string {
-  return [PALETTE, readPart('top'), readPart('explorer')].join('\n');
+  return [PALETTE, ...(['top', 'explorer', 'operations'] as const).map(readPart)].join('\n');
 }
 
 /** Where the style is served: below `/pay/`, which payers can always reach. Another text has another address. */
@@ -25,6 +25,6 @@ export function digestOf(text: string): string {
   return hash('sha256', text).slice(0, 12);
 }
 
-function readPart(name: (typeof parts)[number] | 'explorer'): string {
+function readPart(name: (typeof parts)[number] | 'explorer' | 'operations'): string {
   return readFileSync(new URL(`style/${name}.css`, import.meta.url), 'utf8');
 }

@@ -13,9 +13,9 @@ import {
   dueRefunds,
 } from '../../server/db/queries/due.ts';
 import { MOST_DUE } from '../../server/db/queries/due-rows.ts';
+import { MOST_COUNTED } from '../../server/db/queries/figures.ts';
 import {
   heardChannelsStatement,
-  MOST_COUNTED,
   MOST_WAITING,
   newestExceptionsStatement,
   openExceptionsStatement,

@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
 import { CliError, EXIT } from '../../errors.ts';
-import { drawFindings } from '../../findings.ts';
+import { printFindings } from '../../findings.ts';
 import { offlineFlags, type OfflineFlags } from '../../offline.ts';
 import { examples } from '../../options.ts';
 import { withSpinner } from '../../spinner.ts';
-import type { View } from '../../values.ts';
 import { checkCertificates, checkChannels } from './channels.ts';
 import { checkDiagnosis } from './diagnosis.ts';
 import type { Finding } from './finding.ts';
@@ -17,12 +16,6 @@ import { checkApprovals, checkExceptions, checkOrders, checkRefunds } from './wa
 export type DoctorFlags = OfflineFlags & { offline?: boolean };
 
 type Check = (context: Context, flags: OfflineFlags) => Promise<Finding[]>;
-
-const VIEW: View = {
-  noun: 'finding',
-  id: 'check',
-  columns: [{ field: 'check', kind: 'id' }, { field: 'status', kind: 'status' }, { field: 'detail' }, { field: 'fix' }],
-};
 
 const ONLINE: readonly Check[] = [
   checkSettings,
@@ -55,18 +48,12 @@ export function define(command: Command, context: ContextOf): void {
 
 /** Runs every check and prints what was found, good things too. */
 export async function run(context: Context, flags: DoctorFlags): Promise<void> {
-  const { print, terminal } = context;
+  const { terminal } = context;
   const checks = flags.offline ? await offlineChecks() : ONLINE;
   const findings = await withSpinner(terminal.err, 'Running checks', async () =>
     (await Promise.all(checks.map((check) => check(context, flags)))).flat(),
   );
-  const isPage = print.format === 'table' && !print.fields && context.flags.quiet !== true;
-  if (isPage) await terminal.out.write(drawFindings(findings, terminal.out));
-  else
-    await print.list(
-      findings.map((finding) => ({ ...finding })),
-      VIEW,
-    );
+  await printFindings(context, findings, 'finding');
   const failed = findings.filter(({ status }) => status === 'failed');
   const [first] = failed;
   if (first)

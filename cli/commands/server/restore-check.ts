@@ -1,13 +1,12 @@
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
 import { CliError, EXIT, UsageError } from '../../errors.ts';
-import { drawFindings, type Finding } from '../../findings.ts';
+import { type Finding, printFindings } from '../../findings.ts';
 import { databaseLine, offlineFlags, withOffline, type OfflineFlags } from '../../offline.ts';
 import type { CopyInput, DatabaseDescription, Offline } from '../../offline-port.ts';
 import { examples } from '../../options.ts';
 import { readSecretFile } from '../../secrets.ts';
 import { withSpinner } from '../../spinner.ts';
-import type { View } from '../../values.ts';
 import { auditKnowledgeFlags, type AuditKnowledgeFlags } from '../audit.ts';
 import { failed, ok } from '../doctor/finding.ts';
 import { judge } from './restored.ts';
@@ -15,12 +14,6 @@ import { judge } from './restored.ts';
 /** The flags of `server restore-check`. */
 export type RestoreCheckFlags = OfflineFlags &
   AuditKnowledgeFlags & { live?: boolean; urlFile?: string; secrets?: string };
-
-const VIEW: View = {
-  noun: 'check',
-  id: 'check',
-  columns: [{ field: 'check', kind: 'id' }, { field: 'status', kind: 'status' }, { field: 'detail' }, { field: 'fix' }],
-};
 
 /** Adds `server restore-check`. */
 export function define(noun: Command, context: ContextOf): void {
@@ -46,7 +39,6 @@ export function define(noun: Command, context: ContextOf): void {
 
 /** Checks the copy and says whether it can be used. */
 export async function run(context: Context, copy: string | undefined, flags: RestoreCheckFlags): Promise<void> {
-  const { print, terminal } = context;
   const place = await placeOf(context, copy, flags);
   const secrets = flags.secrets === undefined ? {} : { secrets: flags.secrets };
   const restored: CopyInput | 'live' = place === undefined ? 'live' : { place, ...secrets };
@@ -54,16 +46,10 @@ export async function run(context: Context, copy: string | undefined, flags: Res
     mustExist: true,
     restored,
   });
-  const isPage = print.format === 'table' && !print.fields && context.flags.quiet !== true;
-  if (isPage) await terminal.out.write(drawFindings(findings, terminal.out));
-  else
-    await print.list(
-      findings.map((finding) => ({ ...finding })),
-      VIEW,
-    );
+  await printFindings(context, findings, 'check');
   const broken = findings.filter(({ status }) => status === 'failed');
   const [first] = broken;
-  if (!first) return print.done(`This backup can be used: all ${findings.length} checks passed.`);
+  if (!first) return context.print.done(`This backup can be used: all ${findings.length} checks passed.`);
   throw new CliError(
     'backup_unusable',
     EXIT.failed,

@@ -155,16 +155,23 @@ export async function lookForDue(
   tables: readonly Pick<DueRows, 'oldestLag'>[],
   now: Date,
 ): Promise<(number | undefined)[]> {
-  const columns = tables.map(({ oldestLag }, at) => `${oldestLag} as due_${at}`).join(', ');
-  const [row] = await tx.prepared<Record<string, number | null>>(`select ${columns}`, [now]);
-  return tables.map((_, at) => row?.[`due_${at}`] ?? undefined);
+  return valuesOf(
+    tx,
+    tables.map(({ oldestLag }) => oldestLag),
+    now,
+  );
 }
 
-/** Of each table how many rows are due and nobody's, in one statement; `MOST_COUNTED` at most. */
-export async function countDue(tx: ReadTx, tables: readonly DueRows[], now: Date): Promise<number[]> {
-  const columns = tables.map(({ waiting }, at) => `${waiting} as due_${at}`).join(', ');
-  const [row] = await tx.prepared<Record<string, number>>(`select ${columns}`, [now]);
-  return tables.map((_, at) => row?.[`due_${at}`] ?? 0);
+/** What each of these counts of `DueRows` (`dueCount`, `waiting`) comes to, in one statement. */
+export async function countDue(tx: ReadTx, counts: readonly string[], now: Date): Promise<number[]> {
+  return (await valuesOf(tx, counts, now)).map((count) => count ?? 0);
+}
+
+async function valuesOf(tx: ReadTx, values: readonly string[], now: Date): Promise<(number | undefined)[]> {
+  if (values.length === 0) return [];
+  const columns = values.map((value, at) => `${value} as due_${at}`).join(', ');
+  const [row] = await tx.prepared<Record<string, number | null>>(`select ${columns}`, [now]);
+  return values.map((_, at) => row?.[`due_${at}`] ?? undefined);
 }
 
 const ofProjects = { lane: 'd.project', groups: `'{}'::text[]` } as const;

@@ -2,10 +2,9 @@ import { ORDER_STATUS } from '../entities/orders.ts';
 import type { ReplicaRow } from '../entities/replicas.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import { type EventFilter, settledHead } from './events.ts';
+import { MOST_COUNTED } from './figures.ts';
 import type { Statement } from './orders.ts';
 
-/** Most rows that are counted of anything: figures cost the same however much there is. */
-export const MOST_COUNTED = 10_000;
 /** Most deliveries that are counted of one application, and most applications. */
 export const MOST_WAITING = 1_000;
 const MOST_APPS = 100;
@@ -127,14 +126,6 @@ export function heardChannelsStatement(): Statement {
                         group by pay_way) n on n.pay_way = c.pay_way`,
     parameters: [],
   };
-}
-
-/** How many rows of each kind are due, up to `MOST_DUE` and one more; `tables` are SQL values over `$1`, which is now. */
-export async function countDue(tx: ReadTx, tables: readonly { dueCount: string }[], now: Date): Promise<number[]> {
-  if (tables.length === 0) return [];
-  const columns = tables.map(({ dueCount }, at) => `${dueCount} as due_${at}`).join(', ');
-  const [row] = await tx.prepared<Record<string, number>>(`select ${columns}`, [now]);
-  return tables.map((_, at) => Number(row?.[`due_${at}`] ?? 0));
 }
 
 /** A process that reported itself lately, and seconds since then. */
