@@ -73,6 +73,10 @@ test.serial(
       store.read(async (tx) => (await tx.messages.count({ orderNo: paid })) + (await tx.notices.count({})) === 0),
     );
 
+    await until(
+      'months that were set aside are dropped',
+      async () => (await store.read((tx) => tx.sql(`select 1 from pg_class where relname ~ '_gone$'`))).length === 0,
+    );
     const dump = await dumpTables(service);
     for (const gone of [abandoned, offer]) t.false(dump.includes(gone), `${gone} is nowhere`);
     t.deepEqual(await ofPaid(), facts, 'whatever is known of the payment and its refund');

@@ -90,13 +90,16 @@ test('what merchants do all day, and jobs all night, takes few transactions', as
   ];
   for (const [what, ask, most] of scenes) {
     const tries: { transactions: number; statements: number }[] = [];
-    // What is noted now and then beside the requests (a channel's health, the last use of an application) is no part of any.
-    for (let turn = 0; turn < 3; turn += 1) {
+    // The turn with the least counts: what is noted now and then beside the requests (a channel's health, the last use of an application)
+    // and what a connection learns when it is new (db/held-statements.ts) are no part of any.
+    for (let turn = 0; turn < 5; turn += 1) {
       forget();
       t.true((await ask(turn)).status < 403, what);
       tries.push(seen());
     }
-    const [{ transactions, statements } = most] = tries.toSorted((a, b) => a.transactions - b.transactions);
+    const [{ transactions, statements } = most] = tries.toSorted(
+      (a, b) => a.transactions - b.transactions || a.statements - b.statements,
+    );
     t.log(`${what}: ${transactions} transactions, ${statements} statements`);
     t.true(transactions <= most.transactions, `${what}: ${transactions} transactions`);
     // Behind a pooler what begins something is a message of its own, and a single writing statement a transaction.
