@@ -5,9 +5,14 @@ export function newTotpSecret(): string {
   return new Secret({ size: 20 }).base32;
 }
 
-/** The address by which an authenticator takes a secret in, drawn as a QR code; `issuer` is what it shows beside the account. */
+/**
+ * The address by which an authenticator takes a secret in, drawn as a QR code; `issuer` is what it shows beside the account. What every
+ * authenticator takes for granted (SHA1, six digits, thirty seconds) is left out, so that the code fits a terminal of 24 rows.
+ */
 export function totpUri(secret: string, { issuer, account }: { issuer: string; account: string }): string {
-  return totp(secret, { issuer, label: account }).toString();
+  const uri = new URL(totp(secret, { issuer, label: account }).toString());
+  for (const known of ['algorithm', 'digits', 'period']) uri.searchParams.delete(known);
+  return uri.href;
 }
 
 /**

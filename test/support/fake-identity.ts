@@ -28,7 +28,7 @@ export const RECOVERY_CODES = ['3k7dqm-2xp9fw-c3hrtv-8ynbkq', 'h4z0ab-9qm3tn-xv7
 
 const enrolment: Row = {
   secret: TOTP_SECRET,
-  uri: `otpauth://totp/pay.example.com:alice?issuer=pay.example.com&secret=${TOTP_SECRET}&algorithm=SHA1&digits=6&period=30`,
+  uri: `otpauth://totp/pay.example.com:alice?issuer=pay.example.com&secret=${TOTP_SECRET}`,
   expiresAt: '2026-11-21T06:15:00.000Z',
 };
 

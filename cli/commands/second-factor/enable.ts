@@ -62,8 +62,12 @@ export async function run(context: Context, options: EnableFlags): Promise<void>
 
 async function showSecret({ terminal: { err } }: Context, secret: string, uri: string): Promise<void> {
   const drawn = err.isTerminal ? await drawQr(uri, err) : undefined;
+  const byHand = secret.replaceAll(/.{4}(?=.)/g, '$& ');
+  // The code comes last, so that the whole of it and the question are in sight on a terminal of 24 rows.
   await err.write(
-    `${drawn ?? ''}\nScan it with an authenticator app, or enter the secret by hand:\n\n  ${secret.replaceAll(/.{4}(?=.)/g, '$& ')}\n\n`,
+    drawn === undefined
+      ? `Enter the secret in an authenticator app:\n\n  ${byHand}\n\n`
+      : `Scan the QR code with an authenticator app, or enter the secret by hand:\n\n  ${byHand}\n\n${drawn}`,
   );
 }
 

@@ -21,9 +21,9 @@ export const VIEW: View = {
   columns: [
     { field: 'id', kind: 'id' },
     { field: 'current', kind: 'yesno' },
-    { field: 'secondFactor', kind: 'yesno' },
+    { field: 'secondFactor', title: '2FA', kind: 'yesno' },
     { field: 'lastUsedAt', kind: 'time' },
-    { field: 'ip' },
+    { field: 'ip', kind: 'id' },
     { field: 'userAgent' },
     { field: 'createdAt', kind: 'time' },
     { field: 'expiresAt', kind: 'time' },

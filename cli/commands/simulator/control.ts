@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import type { ApiClient } from '../../api-client.ts';
 import type { Context } from '../../context.ts';
 import { choice } from '../../options.ts';
-import type { View } from '../../values.ts';
 
 /** Where the simulator listens by default. */
 export const DEFAULT_SIMULATOR = 'http://127.0.0.1:8081';
@@ -11,20 +10,6 @@ export const DEFAULT_SIMULATOR = 'http://127.0.0.1:8081';
 export interface SimulatorFlags {
   simulator?: string;
 }
-
-/** How a trade of the simulator is shown. */
-export const TRADE: View = {
-  noun: 'trade',
-  id: 'orderNo',
-  columns: [
-    { field: 'orderNo', title: 'ORDER', kind: 'id' },
-    { field: 'payWay', title: 'CHANNEL', kind: 'id' },
-    { field: 'state', kind: 'status' },
-    { field: 'currency', kind: 'id' },
-    { field: 'minor' },
-    { field: 'account' },
-  ],
-};
 
 /** Adds --simulator. */
 export function simulatorFlag(command: Command): Command {

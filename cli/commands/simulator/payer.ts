@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
 import { examples } from '../../options.ts';
-import { TRADE, channelFlag, simulatorApi, simulatorFlag, type SimulatorFlags } from './control.ts';
+import { channelFlag, simulatorApi, simulatorFlag, type SimulatorFlags } from './control.ts';
+import { TRADE, readTrade, shownTrade } from './trade.ts';
 
 /** What a payer can do, with its words in help. */
 export const ACTS = {
@@ -38,8 +39,8 @@ export function define(noun: Command, context: ContextOf): void {
 /** Does what the payer does, at the simulator. */
 export async function run(context: Context, act: Act, orderNo: string, flags: PayerFlags): Promise<void> {
   const body = { orderNo, ...(flags.payWay ? { payWay: flags.payWay } : {}) };
-  await context.print.item(
-    await simulatorApi(context, flags).data({ method: 'POST', path: `/sim/${act}`, body, anonymous: true }),
-    TRADE,
-  );
+  const request = { method: 'POST', path: `/sim/${act}`, body, anonymous: true } as const;
+  const trade = readTrade(await simulatorApi(context, flags).data(request));
+  const { print } = context;
+  await print.item(print.format === 'table' && !print.fields ? shownTrade(trade) : trade, TRADE);
 }

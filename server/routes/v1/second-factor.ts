@@ -92,7 +92,7 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    *             example:
    *               data:
    *                 secret: 6BI5AKOPL4EUFKR5HPTB4G5OG3SYI2SY
-   *                 uri: otpauth://totp/pay.shop.example:alice?issuer=pay.shop.example&secret=6BI5AKOPL4EUFKR5HPTB4G5OG3SYI2SY&algorithm=SHA1&digits=6&period=30
+   *                 uri: otpauth://totp/pay.shop.example:alice?issuer=pay.shop.example&secret=6BI5AKOPL4EUFKR5HPTB4G5OG3SYI2SY
    *                 expiresAt: '2030-01-31T08:10:00.000Z'
    */
   router.post(
