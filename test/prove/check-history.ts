@@ -146,8 +146,9 @@ function paidStaysPaid({ operations, ledger, blame }: History): void {
       if (one.told.code === 'order_not_paid' && refundable && isBefore(refundable, one))
         blame(`${orderNo} was told paid, then not paid`, refundable, one);
     }
-    const { paid = 0, paidAt = Infinity } = ledger.get(orderNo!) ?? {};
-    if (paid === 0 || paidAt > first.until) blame(`${orderNo} was told paid, and the channel had nothing yet`, first);
+    const { paid = 0, paidAt = Infinity, index } = ledger.get(orderNo!) ?? {};
+    if (paid === 0 || paidAt > first.until)
+      blame(`${orderNo} was told paid, and the channel had nothing yet`, first, index ?? first);
   }
 }
 

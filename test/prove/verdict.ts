@@ -7,10 +7,17 @@ export function readLines(file: string): Line[] {
   return lines.map((line) => JSON.parse(line) as Line);
 }
 
-/** What there was, and every violation in words with the indices of the events that show it. */
+/** Of a violation so many events are told in full. */
+const TOLD = 6;
+
+/** What there was, and every violation in words with the events that show it. */
 export function describeVerdict(lines: readonly Line[], violations: readonly Violation[]): string {
   const count = (type: string) => lines.filter((one) => one.type === type && typeof one.process === 'number').length;
-  const words = violations.map(({ rule, words: what, events }) => `  ${rule}: ${what} (events ${events.join(', ')})`);
+  const byIndex = new Map(lines.map((line) => [line.index, line]));
+  const words = violations.flatMap(({ rule, words: what, events }) => [
+    `  ${rule}: ${what} (events ${events.join(', ')})`,
+    ...events.slice(0, TOLD).map((index) => `    ${JSON.stringify(byIndex.get(index))}`),
+  ]);
   const ends = ['ok', 'fail', 'info'].map((end) => `${count(end)} ${end}`).join(', ');
   return [...words, `${count('invoke')} operations: ${ends}; ${violations.length} violations`].join('\n');
 }

@@ -1,6 +1,7 @@
 import type { ExecutionContext } from 'ava';
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import pg from 'pg';
 import { ENTITIES } from '../../server/db/entities/index.ts';
 import { migrate } from '../../server/db/migrate.ts';
 import { MIGRATIONS } from '../../server/db/migrations/index.ts';
@@ -45,16 +46,21 @@ export async function embeddedDatabase(t: Pick<ExecutionContext, 'teardown'>): P
   return { url: 'memory://', database, store: createStore(database, async () => {}) };
 }
 
-const lastLooks: ((database: OpenDatabase) => Promise<void>)[] = [];
+/** Runs one statement; gives its rows. */
+type Run = <Row extends object>(sql: string, values?: readonly unknown[]) => Promise<Row[]>;
+
+const lastLooks: ((run: Run) => Promise<void>)[] = [];
 
 /** Has a look at every database of this process before it is dropped. */
-export function lookBeforeDrop(look: (database: OpenDatabase) => Promise<void>): void {
+export function lookBeforeDrop(look: (run: Run) => Promise<void>): void {
   lastLooks.push(look);
 }
 
 async function takeLastLooks(url: string): Promise<void> {
   if (lastLooks.length > 0)
-    await withAdmin(url, async (opened) => void (await Promise.all(lastLooks.map((look) => look(opened)))));
+    await withAdmin(url, async (run) => {
+      for (const look of lastLooks) await look(run);
+    });
 }
 
 /**
@@ -68,12 +74,12 @@ export async function createDatabase({ direct = false, empty = false } = {}): Pr
   const admin = await testPostgresUrl();
   const name = `t_${randomBytes(8).toString('hex')}`;
   const made = empty ? '' : `template ${await ensureTemplate(admin)}`;
-  await withAdmin(admin, ({ em }) => em.execute(`create database ${name} ${made}`));
+  await withAdmin(admin, (run) => run(`create database ${name} ${made}`));
   return {
     url: direct ? at(admin, name) : await throughPooler(at(admin, name)),
     drop: async () => {
       await takeLastLooks(at(admin, name));
-      await withAdmin(admin, ({ em }) => em.execute(`drop database if exists ${name} with (force)`));
+      await withAdmin(admin, (run) => run(`drop database if exists ${name} with (force)`));
     },
   };
 }
@@ -82,8 +88,8 @@ export async function createDatabase({ direct = false, empty = false } = {}): Pr
 export async function copyOf(t: Pick<ExecutionContext, 'teardown'>, url: string): Promise<string> {
   const admin = await testPostgresUrl();
   const name = `t_${randomBytes(8).toString('hex')}`;
-  await withAdmin(admin, ({ em }) => em.execute(`create database ${name} template ${new URL(url).pathname.slice(1)}`));
-  t.teardown(() => withAdmin(admin, ({ em }) => em.execute(`drop database if exists ${name} with (force)`)));
+  await withAdmin(admin, (run) => run(`create database ${name} template ${new URL(url).pathname.slice(1)}`));
+  t.teardown(() => withAdmin(admin, (run) => run(`drop database if exists ${name} with (force)`)));
   return at(admin, name);
 }
 
@@ -100,29 +106,18 @@ function ensureTemplate(admin: string): Promise<string> {
 /** One template per state of the migrations; several test processes may ask at once, one makes it. */
 async function makeTemplate(admin: string): Promise<string> {
   const name = `template_${migrationsHash()}`;
-  await withAdmin(admin, async ({ em }) => {
-    const holder = em.fork();
-    await holder.begin();
-    for (;;) {
-      const [row] = (await holder.execute('select pg_try_advisory_xact_lock(77) as taken')) as { taken: boolean }[];
-      if (row?.taken) break;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    const found = await em.fork().execute('select 1 from pg_database where datname = ?', [name]);
-    if (found.length === 0) {
-      const building = `${name}_${randomBytes(4).toString('hex')}`;
-      await em.fork().execute(`create database ${building}`);
-      const database = await openDatabase({
-        kind: 'postgres',
-        url: at(admin, building),
-        poolSize: 2,
-        timeouts: UNBOUNDED,
-      });
-      await migrate(database);
-      await database.close();
-      await em.fork().execute(`alter database ${building} rename to ${name}`);
-    }
-    await holder.commit();
+  await withAdmin(admin, async (run) => {
+    // Held by this connection, and given back with it.
+    await run('select pg_advisory_lock(77)');
+    const found = await run('select 1 from pg_database where datname = $1', [name]);
+    if (found.length > 0) return;
+    const building = `${name}_${randomBytes(4).toString('hex')}`;
+    await run(`create database ${building}`);
+    const url = at(admin, building);
+    const database = await openDatabase({ kind: 'postgres', url, poolSize: 2, timeouts: UNBOUNDED });
+    await migrate(database);
+    await database.close();
+    await run(`alter database ${building} rename to ${name}`);
   });
   return name;
 }
@@ -134,12 +129,14 @@ function migrationsHash(): string {
   return hash.digest('hex').slice(0, 12);
 }
 
-async function withAdmin<T>(admin: string, work: (database: OpenDatabase) => Promise<T>): Promise<T> {
-  const database = await openDatabase({ kind: 'postgres', url: admin, poolSize: 3, timeouts: UNBOUNDED });
+/** A plain connection: the service's own takes a tenth of a second to open, and there are thousands of these. */
+async function withAdmin<T>(url: string, work: (run: Run) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
   try {
-    return await work({ ...database, em: database.em.fork() });
+    return await work(async (sql, values = []) => (await client.query(sql, [...values])).rows);
   } finally {
-    await database.close();
+    await client.end();
   }
 }
 

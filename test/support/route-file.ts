@@ -25,9 +25,8 @@ export function coverRoutes(test: TestFn, of: FileService, unprovoked: Unprovoke
     if (ran >= declared) t.deepEqual(findMissing(routes, unprovoked), []);
   });
   const audited = new Set<string>();
-  lookBeforeDrop(async ({ em }) => {
-    const lines = await em.fork().execute<{ id: string }[]>('select request_id as id from audit_log');
-    for (const { id } of lines) audited.add(id);
+  lookBeforeDrop(async (run) => {
+    for (const { id } of await run<{ id: string }>('select request_id as id from audit_log')) audited.add(id);
   });
   test.after.always('the service is stopped, and what administrators changed is in the audit log', async (t) => {
     await end();

@@ -9,9 +9,9 @@ export interface Journal {
   note(type: HistoryEvent['type'], process: Actor, f: string, value: Facts): HistoryEvent;
   /** A client whose number nobody had: one whose operation ended in doubt never acts again. */
   newProcess(): number;
-  /** From now on the clock of the channel is so much further ahead (ms). */
+  /** The clock of the channel begins to go ahead by so much (ms). */
   jump(byMs: number): void;
-  /** The history's own time of a moment by the clock of the channel (ms). */
+  /** The history's own time of a moment by the clock of the channel (ms), of one while that clock goes ahead, when it began to. */
   timeOf(channelMs: number): number;
   /** Writes the same history for Elle. */
   writeEdn(file: string): void;
@@ -41,8 +41,8 @@ export function openJournal(file: string): Journal {
     newProcess: () => processes++,
     jump: (byMs) => void jumps.push({ at: Date.now(), byMs }),
     timeOf(channelMs) {
-      // What happened before a jump lies further back than what it adds.
-      const wallMs = jumps.reduce((ms, { at, byMs }) => (ms - byMs >= at ? ms - byMs : ms), channelMs);
+      // The clock goes ahead step by step, and what is due happens in between: of that nobody knows how far ahead it was.
+      const wallMs = jumps.reduce((ms, { at, byMs }) => (ms >= at ? Math.max(at, ms - byMs) : ms), channelMs);
       return (wallMs - beganMs) * 1e6;
     },
     writeEdn: (path) => writeFileSync(path, events.map((event) => `${writeEdn(event)}\n`).join('')),

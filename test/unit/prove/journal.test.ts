@@ -24,3 +24,12 @@ test('what a channel dates by a clock that jumped ahead has its place in the tim
     [before, between, after].map((at) => times[0]! + (at - before) * 1e6),
   );
 });
+
+test('what happens while the clock of the channel goes ahead is no later than what was told of it', (t) => {
+  const journal = openJournal(join(temporaryFolder(t), 'history.jsonl'));
+  journal.jump(JUMP_MS);
+  journal.jump(JUMP_MS);
+  const inTheMiddle = Date.now() + JUMP_MS + JUMP_MS / 2;
+  const { time } = journal.note('ok', 1, 'query', { status: 'paid' });
+  t.true(journal.timeOf(inTheMiddle) <= time + 1e6);
+});
