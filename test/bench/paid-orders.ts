@@ -95,11 +95,16 @@ async function payMany({ url, token }: Service, receiver: Receiver, orders: numb
     for (; left > 0;) {
       const payWay = payWays[(left -= 1) % payWays.length];
       const body = { subject: 'Two coffees', amount: 0.01, payWay, currency: payWay === 'paypal' ? 'USD' : 'CNY' };
-      await post(`${url}/api/v2/payment/pay`, body, token);
+      await post(`${url}/api/v2/payment/pay`, body, token).catch(unlessPlaced);
     }
   };
   await Promise.all(Array.from({ length: SIDE_BY_SIDE }, work));
   while (receiver.told() < told) await sleep(50);
+}
+
+/** An order whose payer was faster than the answer of its create is there, and is told by the webhook as the others are. */
+function unlessPlaced(error: Error): void {
+  if (!/: 504 .*"orderNo"/.test(error.message)) throw error;
 }
 
 /** Bytes of each table with its indexes and long values; parts count as their table. */

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 /** The checkout that is measured. */
@@ -26,6 +26,7 @@ export interface Processes {
 
 /** What the first line of a program tells Node.js, as when it is run by its name: `#!/usr/bin/env -S node --flag`. */
 function flagsOf(program = ''): string[] {
+  if (!isAbsolute(program)) return [];
   const [, flags = ''] = /^#!.* node( .*)?\n/.exec(readFileSync(program, 'utf8')) ?? [];
   return flags.split(' ').filter(Boolean);
 }

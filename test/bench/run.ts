@@ -75,6 +75,8 @@ try {
   await stop(0);
 } catch (error) {
   console.error(error);
+  // What was measured before is told.
+  console.log(`\n${table(lines)}\n`);
   await stop(1);
 }
 
