@@ -58,7 +58,9 @@ for (const prepared of ['on', 'off'] as const)
     t.deepEqual(await store.read((tx) => tx.prepared('select ?::int as n', [7])), [{ n: 7 }]);
     t.true((await createRateLimits(database).consume('k', 1, 60)).allowed);
     const kept = await database.em.execute<{ name: string }[]>('select name from pg_prepared_statements');
-    t.is(kept.length, prepared === 'on' ? 9 : 0);
+    // Behind a pooler what begins and ends something is sent as a text of its own.
+    const names = database.pooler ? 6 : 9;
+    t.is(kept.length, prepared === 'on' ? names : 0);
     for (const { name } of kept) t.regex(name, /^pay_(?:[\w-]{22}|begin|savepoint|release)$/);
   });
 
