@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Client, type ClientConfig } from 'pg';
 
 /** Limits of PostgreSQL itself for a session or a transaction (ms; 0 = none). */
@@ -64,8 +65,10 @@ const PATIENCE_MS = 1_000;
 export async function carriesNames(config: ClientConfig): Promise<boolean> {
   const [one, holder] = [new Client(config), new Client(config)];
   for (const client of [one, holder]) client.on('error', () => {});
+  // A name that no other start has left on a connection of the pooler, where it would be found without being carried.
+  const name = `pay_probe_${randomUUID()}`;
   const ask = (turn: number) => ({
-    name: 'pay_probe',
+    name,
     text: 'select pg_backend_pid() as pid, cast($1 as int) as turn',
     values: [turn],
     query_timeout: PATIENCE_MS,

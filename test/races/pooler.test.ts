@@ -1,5 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
+import pg from 'pg';
 import { openDatabase } from '../../server/db/orm.ts';
+import { carriesNames } from '../../server/db/pooler.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
 import { createStore } from '../../server/db/store.ts';
 import { inParallel } from '../support/counts.ts';
@@ -93,6 +95,34 @@ else {
       t.true((await limits.consume(jti, 1, 60)).allowed);
     });
     t.is(await store.read((tx) => tx.revokedTokens.count({})), 400);
+  });
+
+  test('a service is not misled by names that one before it left on a connection of the pooler', async (t) => {
+    const { url, drop } = await createDatabase({ direct: true });
+    const pooler = await startPgbouncer(url, { connections: 2 });
+    t.teardown(async () => {
+      await pooler.stop();
+      await drop();
+    });
+    const through = pooler.at(url);
+    const answers: boolean[] = [];
+    for (let start = 0; start < 4; start += 1) {
+      // Those that died among their first statements leave them on the connection that is given out last.
+      const [early, late] = [new pg.Client(through), new pg.Client(through)];
+      await Promise.all([early.connect(), late.connect()]);
+      await early.query('begin');
+      await late.query('begin');
+      const { rows } = await late.query<{ name: string }>('select name from pg_prepared_statements');
+      for (const name of ['pay_probe', ...rows.map((row) => row.name)])
+        await early
+          .query(`savepoint s; prepare "${name}" as select pg_backend_pid() as pid, cast($1 as int) as turn`)
+          .catch(() => early.query('rollback to s'));
+      await early.query('commit');
+      await late.query('commit');
+      answers.push(await carriesNames({ connectionString: through }));
+      await Promise.all([early.end(), late.end()]);
+    }
+    t.deepEqual(answers, [carries, carries, carries, carries]);
   });
 
   test('Database.Prepared = on and off say it themselves', async (t) => {
