@@ -8,6 +8,7 @@ const LARGE = [1_000, 100_000, 1_000_000, 10_000_000];
 /** Orders of the service that is asked in turns with the one that grows: a day of them and some more, so that a day's figures are of as many. */
 const BESIDE = 30_000;
 const TIMES = 30;
+/** Of the figure beside. */
 const MOST_GROWTH = 1.2;
 /** A difference that is smaller than this is the clock's, and that of a machine with other work (ms). */
 const NOISE_MS = 3;

@@ -107,7 +107,7 @@ else {
     const through = pooler.at(url);
     const answers: boolean[] = [];
     for (let start = 0; start < 4; start += 1) {
-      // Those that died among their first statements leave them on the connection that is given out last.
+      // Whatever earlier starts have left ("pay_probe" is what it was called once) is on the connection that is given out last.
       const [early, late] = [new pg.Client(through), new pg.Client(through)];
       await Promise.all([early.connect(), late.connect()]);
       await early.query('begin');
