@@ -84,6 +84,8 @@ function answer(order: OrderRow, outcome: Outcome, now: Date): OrderRow {
   const supportId = 'supportId' in outcome ? outcome.supportId : undefined;
   if (order.state === 'failed') throw refusal(order, supportId);
   if (order.state !== 'created' && (hasCredential(order, now) || order.state !== 'pending')) return order;
+  // The payer has agreed, and somebody else is taking the money, or the channel looks at it: there is nothing to pay with.
+  if (outcome.kind === 'approved' || (outcome.kind === 'pending' && outcome.capturePending)) return order;
   // A refusal that ended nothing (not for certain, or of a re-send) is no answer to keep: the order lives, and a retry goes on.
   if (outcome.kind === 'declined') {
     const { code, reason: message } = outcome;

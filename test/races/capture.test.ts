@@ -4,7 +4,8 @@ import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../sup
 import { count, inParallel } from '../support/counts.ts';
 import { startInBetween } from '../support/in-between.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
-import { ownSimulator, startService, until, type Service } from '../support/service.ts';
+import { startService, until, type Service } from '../support/service.ts';
+import { ownSimulator } from '../support/simulator.ts';
 
 const payWay = 'paypal';
 
@@ -117,6 +118,42 @@ test('C4: a close that comes while a capture is on its way answers closing, and 
   const ledger = (await ledgerOf(service)).get(orderNo);
   t.deepEqual([ledger?.paid, ledger?.refunded], [1000, 1000]);
   await assertBooksBalance(t, service);
+});
+
+test('a payment that is placed again while its money is being taken is answered with the order', async (t) => {
+  const simulator = await ownSimulator(t);
+  const asked = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<undefined>();
+  const holdCapture = (_: string, path: string) => {
+    if (!path.endsWith('/capture')) return undefined;
+    asked.resolve();
+    return goOn.promise;
+  };
+  const between = await startInBetween(t, simulator.url, holdCapture);
+  const service = await startService(t, { simulator: between });
+  const shop = await service.merchant();
+  // PayPal approves this amount at once, so there is never anything to pay with.
+  const order = { payWay, amount: '0.01', subject: 'approved at once', merchantOrderNo: 'once' };
+  const first = shop.call('POST', '/api/v2/payment/pay', order);
+  await asked.promise;
+  const { status, body } = await shop.call('POST', '/api/v2/payment/pay', order);
+  goOn.resolve(undefined);
+  t.deepEqual([status, body.data?.status], [201, 'pending'], JSON.stringify(body));
+  t.like((await first).body.data, { orderNo: body.data.orderNo, status: 'paid' });
+  t.is((await ledgerOf(service)).get(body.data.orderNo)?.payments, 1, 'one capture');
+  await assertBooksBalance(t, service);
+});
+
+test('a payment that is placed again while PayPal reviews its capture is answered with the order', async (t) => {
+  const { service, shop } = await stage(t);
+  await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'capture-pending', times: 1 });
+  const order = { payWay, amount: '0.01', subject: 'approved at once', merchantOrderNo: 'once' };
+  for (const time of ['first', 'again']) {
+    const { status, body } = await shop.call('POST', '/api/v2/payment/pay', order);
+    t.deepEqual([status, body.data?.status], [201, 'pending'], `${time}: ${JSON.stringify(body)}`);
+  }
+  const [row] = await service.app.store.read((tx) => tx.orders.list({ merchantOrderNo: 'once' }));
+  t.like(row, { captureState: 'pending', captures: 1 });
 });
 
 test('C3: a capture that PayPal reviews does not expire; it is paid when the review ends', async (t) => {
