@@ -10,7 +10,8 @@ import {
 } from '../support/first-release/release.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { freePort } from '../support/free-port.ts';
-import { ownSimulator, startService, testEnvironment, until } from '../support/service.ts';
+import { startService, testEnvironment, until } from '../support/service.ts';
+import { ownSimulator } from '../support/simulator.ts';
 
 const ADMIN = { username: 'alice', password: 'seven-quiet-otters-swim' };
 const LANES = 4;

@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { startSimulator } from '../../server/simulator/simulator.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
 import { accept, configure, deliver, messageAbout, paidUntold, post, type Shop } from '../support/changed-identity.ts';
-import { temporaryFolder } from '../support/folder.ts';
 import { createForger, type Facts } from '../support/forge.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
 import { withOrder } from '../support/wrong-notices.ts';
+import { ownSimulator } from '../support/simulator.ts';
 
 /** What an administrator changes about an account while its orders are in flight, and the keys that are replaced afterwards. */
 interface Change {
@@ -61,9 +60,8 @@ const CHANGES: readonly Change[] = [
 ];
 
 async function stage(t: ExecutionContext, payWay: Change['payWay']): Promise<Shop & { dir: string }> {
-  const dir = temporaryFolder(t);
-  const simulator = await startSimulator({ dir, listen: { host: '127.0.0.1', port: 0 } });
-  t.teardown(() => simulator.close());
+  const simulator = await ownSimulator(t);
+  const { dir } = simulator;
   const service = await startService(t, { simulator });
   await service.sim('/sim/notices', { payWay, enabled: false });
   const { logIn } = await firstAdmin(service);

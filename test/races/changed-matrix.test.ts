@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { startSimulator } from '../../server/simulator/simulator.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../support/books.ts';
 import { configureAs, type Shop } from '../support/changed-identity.ts';
 import { MOMENTS, type Flight, type Recognised } from '../support/changed-moments.ts';
 import { count, isLong } from '../support/counts.ts';
-import { temporaryFolder } from '../support/folder.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService } from '../support/service.ts';
+import { ownSimulator } from '../support/simulator.ts';
 
 /** What an administrator changes while orders are in flight: one row of the matrix. */
 interface Change {
@@ -92,8 +91,7 @@ for (const change of CHANGES.filter(({ isSample }) => isLong || isSample)) {
   const accountAt = (time: 'before' | 'after') => (asPartner === time || asPartner === 'both' ? 'partner' : 'default');
 
   test.serial(`${row}: every payment is recognised and given back, whatever moment it changed at`, async (t) => {
-    const simulator = await startSimulator({ dir: temporaryFolder(t), listen: { host: '127.0.0.1', port: 0 } });
-    t.teardown(() => simulator.close());
+    const simulator = await ownSimulator(t);
     const service = await startService(t, { simulator });
     const { logIn } = await firstAdmin(service);
     const shop = await service.merchant();

@@ -4,7 +4,8 @@ import { agreesWithLedger, closeIn, type Closed } from '../support/closes.ts';
 import { startInBetween } from '../support/in-between.ts';
 import { stateOf } from '../support/orders.ts';
 import { isTold, openShops, payerOf, placeIn, RACED_SCENES, type RacedScene, type Shops } from '../support/scenes.ts';
-import { ownSimulator, until } from '../support/service.ts';
+import { until } from '../support/service.ts';
+import { ownSimulator } from '../support/simulator.ts';
 
 const CODES = RACED_SCENES.filter(({ scene }) => scene === 'code');
 

@@ -11,7 +11,8 @@ import { freePort } from '../support/free-port.ts';
 import { payOrder } from '../support/orders.ts';
 import { proveBooks } from '../support/prove.ts';
 import { startReplica } from '../support/replica.ts';
-import { ownSimulator, startService, until, type Merchant, type Service } from '../support/service.ts';
+import { startService, until, type Merchant, type Service } from '../support/service.ts';
+import { ownSimulator } from '../support/simulator.ts';
 
 /** How the news of a complaint fares. Alipay tells of none, so messages are WeChat Pay's; both are looked for. */
 interface Weather {

@@ -1,22 +1,20 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Delivery } from '../../server/simulator/notice.ts';
-import { startSimulator } from '../../server/simulator/simulator.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance } from '../support/books.ts';
-import { temporaryFolder } from '../support/folder.ts';
 import { createForger } from '../support/forge.ts';
 import { WAYS } from '../support/key-forgery.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { type Service, startService } from '../support/service.ts';
 import { withOrder } from '../support/wrong-notices.ts';
+import { ownSimulator } from '../support/simulator.ts';
 
 const PAY_WAYS = ['alipay', 'wechat'] as const;
 type PayWay = (typeof PAY_WAYS)[number];
 
 async function stage(t: ExecutionContext, checkpoint: (name: string) => void = () => {}) {
-  const dir = temporaryFolder(t);
-  const simulator = await startSimulator({ dir, listen: { host: '127.0.0.1', port: 0 } });
-  t.teardown(() => simulator.close());
+  const simulator = await ownSimulator(t);
+  const { dir } = simulator;
   const service = await startService(t, { simulator, checkpoint });
   for (const payWay of PAY_WAYS) await service.sim('/sim/notices', { payWay, enabled: false });
   return { service, dir, forger: createForger(dir), shop: await service.merchant() };

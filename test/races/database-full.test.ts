@@ -4,7 +4,8 @@ import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books
 import { fillDatabase } from '../support/full-database.ts';
 import { startInBetween } from '../support/in-between.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
-import { ownSimulator, request, startService, until, type Answer } from '../support/service.ts';
+import { request, startService, until, type Answer } from '../support/service.ts';
+import { ownSimulator } from '../support/simulator.ts';
 
 function assertFull(t: ExecutionContext, what: string, { status, body, headers }: Answer): void {
   t.is(status, 503, `${what}: ${JSON.stringify(body)}`);

@@ -6,7 +6,8 @@ import { assertStands, CLERK, type Standing, tell } from '../support/dispute-cou
 import { dispute } from '../support/disputes.ts';
 import { payOrder } from '../support/orders.ts';
 import { proveBooks } from '../support/prove.ts';
-import { ownSimulator, startService, until, type Merchant, type Service } from '../support/service.ts';
+import { startService, until, type Merchant, type Service } from '../support/service.ts';
+import { ownSimulator } from '../support/simulator.ts';
 
 const HOUR = 3600;
 

@@ -7,7 +7,8 @@ import { freePort } from '../support/free-port.ts';
 import { payOrder } from '../support/orders.ts';
 import { proveBooks } from '../support/prove.ts';
 import { startReplica } from '../support/replica.ts';
-import { ownSimulator, startService, until, type Merchant, type Service } from '../support/service.ts';
+import { startService, until, type Merchant, type Service } from '../support/service.ts';
+import { ownSimulator } from '../support/simulator.ts';
 
 const HOUR = 3600;
 

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { startSimulator } from '../../server/simulator/simulator.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
 import {
@@ -12,17 +11,16 @@ import {
   post,
   type Shop,
 } from '../support/changed-identity.ts';
-import { temporaryFolder } from '../support/folder.ts';
 import { createForger, type Facts } from '../support/forge.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
 import { withOrder } from '../support/wrong-notices.ts';
+import { ownSimulator } from '../support/simulator.ts';
 
 /** A shop whose administrator may make it a direct merchant or one of a partner; notices are delivered by the test. */
 async function stage(t: ExecutionContext): Promise<Shop & { dir: string }> {
-  const dir = temporaryFolder(t);
-  const simulator = await startSimulator({ dir, listen: { host: '127.0.0.1', port: 0 } });
-  t.teardown(() => simulator.close());
+  const simulator = await ownSimulator(t);
+  const { dir } = simulator;
   const service = await startService(t, { simulator });
   await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
   await service.sim('/sim/accounts', { payWay: 'wechat', name: 'partner', partner: true });

@@ -3,7 +3,8 @@ import pg from 'pg';
 import { firstAdmin } from '../support/admin.ts';
 import { placeOrder } from '../support/orders.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
-import { ownSimulator, type Service, startService, until } from '../support/service.ts';
+import { type Service, startService, until } from '../support/service.ts';
+import { ownSimulator } from '../support/simulator.ts';
 
 interface Pair {
   postgres: TestPostgres;

@@ -2,17 +2,16 @@ import test from 'ava';
 import { Writable } from 'node:stream';
 import { createLogger } from '../../server/http/logger.ts';
 import { testSecrets } from '../../server/identity/test-apps.ts';
-import { startSimulator } from '../../server/simulator/simulator.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { runUntilQuiet } from '../support/books.ts';
 import { certTexts } from '../support/cert-files.ts';
-import { temporaryFolder } from '../support/folder.ts';
 import { createForger } from '../support/forge.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { request, startService } from '../support/service.ts';
 import { addSkill, callSkill, offerSkill, paySkill } from '../support/skillpay.ts';
 import { dumpTables } from '../support/tables.ts';
+import { ownSimulator } from '../support/simulator.ts';
 
 const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
 
@@ -34,9 +33,8 @@ test('a dump of all tables and the logs of a busy day hold no key, no secret and
       done();
     },
   });
-  const dir = temporaryFolder(t);
-  const simulator = await startSimulator({ dir, listen: { host: '127.0.0.1', port: 0 } });
-  t.teardown(() => simulator.close());
+  const simulator = await ownSimulator(t);
+  const { dir } = simulator;
   const receiver = await startReceiver(t);
   const service = await startService(t, {
     simulator,

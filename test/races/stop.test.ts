@@ -6,7 +6,8 @@ import { createDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { layCable } from '../support/in-between.ts';
 import { freePort } from '../support/free-port.ts';
-import { ownSimulator, testEnvironment, until } from '../support/service.ts';
+import { testEnvironment, until } from '../support/service.ts';
+import { ownSimulator } from '../support/simulator.ts';
 
 const BIN = fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url));
 

@@ -1,13 +1,12 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Delivery } from '../../server/simulator/notice.ts';
-import { startSimulator } from '../../server/simulator/simulator.ts';
 import { firstAdmin, type Admin } from '../support/admin.ts';
-import { temporaryFolder } from '../support/folder.ts';
 import { createForger, type Facts, type Forger } from '../support/forge.ts';
 import { type Attack, type Way, WAYS } from '../support/key-forgery.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { request, startService, type Merchant, type Service } from '../support/service.ts';
 import { withOrder } from '../support/wrong-notices.ts';
+import { ownSimulator } from '../support/simulator.ts';
 
 /** A project for every way of verifying, at a simulator whose folder is known; no notice is delivered by itself. */
 interface Stage {
@@ -28,9 +27,8 @@ interface Scene extends Stage {
 }
 
 async function stage(t: ExecutionContext): Promise<Stage> {
-  const dir = temporaryFolder(t);
-  const simulator = await startSimulator({ dir, listen: { host: '127.0.0.1', port: 0 } });
-  t.teardown(() => simulator.close());
+  const simulator = await ownSimulator(t);
+  const { dir } = simulator;
   const service = await startService(t, { simulator });
   const admin = await firstAdmin(service);
   const account = { username: 'looker', password: 'nine-slow-herons-wade' };

@@ -4,7 +4,8 @@ import { untilTaken } from './counts.ts';
 import { startInBetween } from './in-between.ts';
 import { placeOrder } from './orders.ts';
 import { agreeInPage } from './promises/driver.ts';
-import { ownSimulator, startService, until, type Answer, type Merchant, type Service } from './service.ts';
+import { startService, until, type Answer, type Merchant, type Service } from './service.ts';
+import { ownSimulator } from './simulator.ts';
 
 const payWay = 'paypal';
 

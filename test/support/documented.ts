@@ -1,7 +1,10 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { mergeDocument } from '../../server/http/openapi.ts';
 import type { Json } from '../../server/http/openapi-schemas.ts';
 import { readWords } from '../../server/http/openapi-words.ts';
+import { keptFolder } from './kept.ts';
 import { allRoutes } from './routes.ts';
 
 interface Described {
@@ -27,7 +30,14 @@ let document: Promise<Document> | undefined;
 
 /** `doc.json`, as the service would serve it. */
 export function describedService(): Promise<Document> {
-  return (document ??= readDocument());
+  return (document ??= keptDocument());
+}
+
+async function keptDocument(): Promise<Document> {
+  const folder = await keptFolder('document', async (made) =>
+    writeFileSync(join(made, 'doc.json'), JSON.stringify(await readDocument())),
+  );
+  return JSON.parse(readFileSync(join(folder, 'doc.json'), 'utf8')) as Document;
 }
 
 async function readDocument(): Promise<Document> {
@@ -97,10 +107,20 @@ const validators = new Map<Json, z.ZodType>();
 function validatorOf(schema: Json, schemas: Json): z.ZodType {
   const known = validators.get(schema);
   if (known) return known;
-  const whole = JSON.stringify({ ...schema, $defs: schemas }).replaceAll('#/components/schemas/', '#/$defs/');
-  const made = z.fromJSONSchema(JSON.parse(whole));
+  const whole = { ...schema, $defs: Object.fromEntries(namedIn(schema, schemas)) };
+  const made = z.fromJSONSchema(JSON.parse(JSON.stringify(whole).replaceAll('#/components/schemas/', '#/$defs/')));
   validators.set(schema, made);
   return made;
+}
+
+/** The schemas that one refers to, and those that they refer to. */
+function namedIn(schema: unknown, schemas: Json, found = new Map<string, unknown>()): Map<string, unknown> {
+  for (const [, name = ''] of JSON.stringify(schema).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+    if (found.has(name)) continue;
+    found.set(name, schemas[name]);
+    namedIn(schemas[name], schemas, found);
+  }
+  return found;
 }
 
 /** Pages and assets for people are not described; a method that a path has not is refused in the form of those that it has. */

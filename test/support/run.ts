@@ -78,9 +78,10 @@ async function main(): Promise<Sums> {
     return { passed: 0, failed: 1 };
   }
   let server: TestPostgres | undefined;
-  // Every test file is a process of its own, and most of them load the whole service.
-  const compiled = mkdtempSync(join(tmpdir(), 'pay-test-compiled-'));
-  const env: NodeJS.ProcessEnv = { NODE_COMPILE_CACHE: compiled, ...process.env, FORCE_COLOR: '0' };
+  // Every test file is a process of its own, and most of them load the whole service: what they all would make is kept for the next.
+  const kept = mkdtempSync(join(tmpdir(), 'pay-test-kept-'));
+  const compiled = { NODE_COMPILE_CACHE: join(kept, 'compiled'), ...process.env };
+  const env: NodeJS.ProcessEnv = { ...compiled, PAY_TEST_KEPT: kept, FORCE_COLOR: '0' };
   try {
     if (!env.PAY_TEST_POSTGRES) server = await startPostgres();
     if (server) env.PAY_TEST_POSTGRES = server.url;
@@ -90,7 +91,7 @@ async function main(): Promise<Sums> {
     return await runAva(files, env);
   } finally {
     await server?.stop();
-    rmSync(compiled, { recursive: true, force: true });
+    rmSync(kept, { recursive: true, force: true });
   }
 }
 

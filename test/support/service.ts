@@ -8,12 +8,11 @@ import { createFirstAdmin } from '../../server/identity/offline.ts';
 import { createPasswords } from '../../server/identity/passwords.ts';
 import type { AppSettings } from '../../server/identity/api-app-rules.ts';
 import type { Asker } from '../../server/payments/ports.ts';
-import { startSimulator } from '../../server/simulator/simulator.ts';
 import { createDatabase, PATIENT } from './database.ts';
 import { requireDeclared } from './declared.ts';
 import { checkAnswersOf } from './documented.ts';
-import { temporaryFolder } from './folder.ts';
 import { freePort } from './free-port.ts';
+import { ownSimulator } from './simulator.ts';
 
 /** What a test may have otherwise. */
 export interface ServiceOptions extends Overrides {
@@ -126,14 +125,6 @@ export async function startService(
     sim: (path, body) => control(simulator.url, path, body),
     merchant: (settings) => merchant(app, url, settings),
   };
-}
-
-/** A simulator of a test's own. */
-export async function ownSimulator(t: Pick<ExecutionContext, 'teardown'>): Promise<{ url: string }> {
-  const dir = temporaryFolder(t);
-  const simulator = await startSimulator({ dir, listen: { host: '127.0.0.1', port: 0 } });
-  t.teardown(() => simulator.close());
-  return simulator;
 }
 
 /** The environment of a service that tests start. */

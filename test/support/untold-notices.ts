@@ -1,13 +1,12 @@
 import type { ExecutionContext } from 'ava';
 import type { PayWay } from '../../server/payments/channel.ts';
 import type { Delivery } from '../../server/simulator/notice.ts';
-import { startSimulator } from '../../server/simulator/simulator.ts';
 import { firstAdmin, type Admin } from './admin.ts';
-import { temporaryFolder } from './folder.ts';
 import { createForger, type Forger, type Message } from './forge.ts';
 import { placeOrder } from './orders.ts';
 import { payIn, placeIn, type RacedScene, type Shops, shopsOf } from './scenes.ts';
 import { startService, type Merchant, type Service } from './service.ts';
+import { ownSimulator } from './simulator.ts';
 
 export const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
 
@@ -22,9 +21,8 @@ export interface Stage extends Shops {
 
 /** Starts it, with the shops of these scenes. */
 export async function stage(t: ExecutionContext, scenes: readonly RacedScene[] = []): Promise<Stage> {
-  const dir = temporaryFolder(t);
-  const simulator = await startSimulator({ dir, listen: { host: '127.0.0.1', port: 0 } });
-  t.teardown(() => simulator.close());
+  const simulator = await ownSimulator(t);
+  const { dir } = simulator;
   const service = await startService(t, { simulator });
   const admin = await firstAdmin(service);
   await admin.call('POST', '/api/v1/projects', { code: 'other', name: 'Other' });

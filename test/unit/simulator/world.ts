@@ -8,6 +8,7 @@ import type { Delivery } from '../../../server/simulator/notice.ts';
 import { startSimulator, type RunningSimulator, type SimulatorOptions } from '../../../server/simulator/simulator.ts';
 import type { LedgerEntry } from '../../../server/simulator/trade.ts';
 import { listenOnFreePort } from '../../support/free-port.ts';
+import { giveKeys } from '../../support/simulator.ts';
 
 /** A merchant's notify address: what it received, and what it answers. */
 export interface Receiver {
@@ -60,6 +61,7 @@ export interface World {
 /** Starts a simulator in `dir`, by default a new one. */
 export async function startWorld(options: Partial<SimulatorOptions> = {}): Promise<World> {
   const dir = options.dir ?? newDir();
+  if (!options.dir) await giveKeys(dir);
   const simulator = await startSimulator({ listen: { host: '127.0.0.1', port: 0 }, ...options, dir });
   const { url } = simulator;
   const get = async <T>(path: string) => (await fetch(url + path)).json() as Promise<T>;
