@@ -8,11 +8,13 @@ import {
   chmodSync,
   chownSync,
   cpSync,
+  existsSync,
   lchownSync,
   mkdtempSync,
   readdirSync,
   rmSync,
   statSync,
+  statfsSync,
   writeFileSync,
 } from 'node:fs';
 import { arch, platform, tmpdir } from 'node:os';
@@ -34,10 +36,23 @@ interface Identity {
 
 const durable = process.argv.includes('--durable');
 const folder = mkdtempSync(join(tmpdir(), 'pay-test-postgres-'));
-const primary = join(folder, 'data');
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+const dataFolder = inMemory() ? mkdtempSync('/dev/shm/pay-test-postgres-') : folder;
+const primary = join(dataFolder, 'data');
+process.once('exit', () => {
+  for (const each of [folder, dataFolder]) rmSync(each, { recursive: true, force: true });
+});
 // A terminal's Ctrl-C reaches everybody; the end of standard input is what counts.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.stdin.destroy());
+
+/**
+ * Whether data that nobody has to find again may be kept in memory. Each test makes a database of a thousand files and drops it; on a
+ * disk the search for free inodes alone takes a tenth of the processors.
+ */
+function inMemory(): boolean {
+  if (durable || !existsSync('/dev/shm')) return false;
+  const { bavail, bsize } = statfsSync('/dev/shm');
+  return bavail * bsize > 8 * 2 ** 30;
+}
 
 /** PostgreSQL refuses to run as root; `nobody` exists everywhere and owns nothing. */
 function identity(): Identity {
@@ -67,7 +82,7 @@ function initialise({ initdb }: Binaries, run: Identity, password: string): void
   const secret = join(folder, 'password');
   writeFileSync(secret, password, { mode: 0o600 });
   if (run.uid !== undefined && run.gid !== undefined) {
-    for (const path of [folder, secret]) chownSync(path, run.uid, run.gid);
+    for (const path of [folder, dataFolder, secret]) chownSync(path, run.uid, run.gid);
   }
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
   // Where the log of what was committed lies, when it is on another disk than the data.
@@ -139,7 +154,7 @@ async function startSomewhere(
 
 /** A copy of the running server, taken as its manual says ("Making a base backup using the low level API"), that follows it. */
 async function startStandby(found: Binaries, run: Identity, from: string): Promise<[number, Running]> {
-  const data = join(folder, 'standby');
+  const data = join(dataFolder, 'standby');
   const client = new Client({ connectionString: from });
   await client.connect();
   await client.query(`select pg_backup_start('standby', true)`);

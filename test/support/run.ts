@@ -46,7 +46,7 @@ function chooseFiles(chromium: string | undefined): string[] {
 
 async function runAva(files: string[], env: NodeJS.ProcessEnv): Promise<Sums> {
   const ava = fileURLToPath(new URL('../../node_modules/ava/entrypoints/cli.js', import.meta.url));
-  const concurrency = Math.max(2, Math.min(4, availableParallelism()));
+  const concurrency = Math.max(3, Math.min(4, availableParallelism()));
   const flags = [`--concurrency=${concurrency}`, ...(values.long ? ['--timeout=30m'] : [])];
   const args = [ava, ...flags, ...values.match.map((title) => `--match=${title}`), ...files];
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
