@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { operatorAt, type Operator } from '../support/operator.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
-import { startService, type Service } from '../support/service.ts';
+import { startService, until, type Service } from '../support/service.ts';
+import type { Delivery } from '../../server/simulator/notice.ts';
 
 interface Finding {
   check: string;
@@ -172,7 +173,8 @@ const FAULTS: readonly Fault[] = [
     name: 'notices that stopped',
     plant: async (world) => {
       const shop = await world.service.merchant();
-      for (let paid = 0; paid < 3; paid++) await payOrder(world.service, shop, { payWay: 'paypal' });
+      for (let paid = 0; paid < 3; paid++)
+        await lastNotice(world.service, await payOrder(world.service, shop, { payWay: 'paypal' }));
       await world.service.app.messages.flush();
       await sql(world, `delete from channel_messages where direction = 'in'`);
       await sql(world, `update orders set paid_at = now() - interval '1 hour' where pay_way = 'paypal'`);
@@ -258,6 +260,14 @@ async function examine(
 
 function sick(findings: readonly Finding[]): string[] {
   return findings.filter(({ status }) => status !== 'ok').map(({ check, detail }) => `${check}: ${detail}`);
+}
+
+/** Waits until PayPal has told that the order's money was taken: nothing comes after that. */
+async function lastNotice({ sim }: Service, orderNo: string): Promise<void> {
+  await until(`the last notice of ${orderNo}`, async () => {
+    const { deliveries } = (await sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as { deliveries: Delivery[] };
+    return deliveries.some(({ event, acknowledged }) => event === 'PAYMENT.CAPTURE.COMPLETED' && acknowledged);
+  });
 }
 
 async function start(t: ExecutionContext): Promise<World> {
