@@ -284,7 +284,7 @@ test('what a drop left behind is dropped the next time, and nothing that somebod
 });
 
 test('a role that does not own the tables is told so, rows go to the rest, and leave it one by one', async (t) => {
-  const { url, store } = await postgresDatabase(t);
+  const { url, store } = await postgresDatabase(t, 10, { direct: true });
   const role = `r_${Math.random().toString(36).slice(2)}`;
   const own = new URL(url);
   for (const text of [

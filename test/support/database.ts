@@ -31,8 +31,12 @@ export interface TestDatabase {
 }
 
 /** A fresh migrated database on the real PostgreSQL of the run; dropped when the test ends. */
-export async function postgresDatabase(t: Pick<ExecutionContext, 'teardown'>, poolSize = 10): Promise<TestDatabase> {
-  const { url, drop } = await createDatabase();
+export async function postgresDatabase(
+  t: Pick<ExecutionContext, 'teardown'>,
+  poolSize = 10,
+  { direct = false } = {},
+): Promise<TestDatabase> {
+  const { url, drop } = await createDatabase({ direct });
   const database = await openDatabase({ kind: 'postgres', url, poolSize, timeouts: PATIENT });
   t.teardown(async () => {
     await database.close();
