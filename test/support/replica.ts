@@ -53,7 +53,7 @@ export async function startReplica(t: Pick<ExecutionContext, 'teardown'>, option
   });
   t.teardown(() => void child.kill('SIGKILL'));
   const ended = once(child, 'exit').then(([code, signal]: unknown[]) => (signal ?? code) as string | number);
-  await ready(child, ended);
+  await ready(child, ended, options);
   return {
     url,
     ended,
@@ -65,8 +65,12 @@ export async function startReplica(t: Pick<ExecutionContext, 'teardown'>, option
   };
 }
 
-async function ready(child: ChildProcess, ended: Promise<string | number>): Promise<void> {
+/** Of two workers the first may be where it kills itself before the second one is ready. */
+async function ready(child: ChildProcess, ended: Promise<string | number>, { crashAt }: ReplicaOptions): Promise<void> {
   const spoke = once(child.stdout!, 'data');
-  const first = await Promise.race([spoke, ended.then((how) => new Error(`the replica ended: ${how}`))]);
+  const first = await Promise.race([
+    spoke,
+    ended.then((how) => (crashAt && how === 'SIGKILL' ? how : new Error(`the replica ended: ${how}`))),
+  ]);
   if (first instanceof Error) throw first;
 }
