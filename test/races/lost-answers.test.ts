@@ -148,7 +148,7 @@ test.serial('lost answers of every kind of client: nobody pays twice, and no con
   await addSkill(service);
   await addSkill(service, { code: 'tides', coinPrice: { code: 'bean', amount: 1 } });
   await takeWeixinAgents(service, await takeAgents(service));
-  const calls = count(10_000, 200);
+  const calls = count(10_000, 120);
   await giveCoins(service, 'bean', 'u1', calls);
   let salt = 11;
   const random = () => (salt = (salt * 1103515245 + 12345) % 2 ** 31) / 2 ** 31;

@@ -55,7 +55,7 @@ async function copies(t: ExecutionContext, on: Stage, scene: RacedScene): Promis
   const genuine = messageOf(delivery);
   const before = await money(service);
   // What is signed is checked before anything of it is read, so in the other scenes a few of each kind will do.
-  const mutated = isDefault ? count(1000, 150) : count(100, 25);
+  const mutated = isDefault ? count(1000, 75) : count(100, 25);
   await inParallel(mutated, 8, async (index) => {
     const { note, message } = mutate(genuine, payWay, index);
     const answer = await post(service, project, payWay, message);

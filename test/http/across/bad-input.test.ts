@@ -289,7 +289,7 @@ test.serial('bodies out of a generator: refused by the contract means 4xx, anyth
       .map((members) => ({ route, body: objectText(members) }));
   });
   let refused = 0;
-  const runs = count(4000, 400);
+  const runs = count(4000, 150);
   const before = await fingerprints(service);
   await fc.assert(
     fc.asyncProperty(shot, async ({ route, body }) => {
