@@ -1,10 +1,10 @@
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import type { Delivery } from '../../server/simulator/notice.ts';
 import { operatorAt, type Operator } from '../support/operator.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
 import { startService, until, type Service } from '../support/service.ts';
-import type { Delivery } from '../../server/simulator/notice.ts';
 
 interface Finding {
   check: string;

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import { randomBytes } from 'node:crypto';
-import { type ServiceOptions } from './service.ts';
+import type { ServiceOptions } from './service.ts';
 import { ownSimulator } from './simulator.ts';
 
 /** What a staging service is given: what production demands, and a simulator beside it. */

@@ -5,6 +5,7 @@ import type { TestFn } from 'ava';
 import type { Channel, ChannelInput, ChannelKind, PayHint, PayWay } from '../../../server/payments/channel.ts';
 import type { Half } from '../../../server/simulator/half.ts';
 import { startSimulator, type RunningSimulator } from '../../../server/simulator/simulator.ts';
+import { giveKeys } from '../simulator.ts';
 import { agreeInPage, simulatorDriver } from './driver.ts';
 import type { FaultWords } from './faults.ts';
 import { promisesOf, type ChannelPromise } from './promises.ts';
@@ -48,6 +49,7 @@ export function testPromises(test: TestFn, kind: ChannelKind, options: PromiseOp
 
   test.before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'promises-'));
+    await giveKeys(folder);
     simulator = await startSimulator({
       dir: folder,
       listen: { host: '127.0.0.1', port: 0 },
