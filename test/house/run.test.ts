@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { startPostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { breakSilence } from '../support/silence.ts';
 import { root } from './sources.ts';
 
 function run(...args: string[]): { status: number | null; last: string | undefined } {
@@ -57,4 +58,26 @@ test('it ends with the process that started it, even when that one is killed', a
   await once(starter, 'exit');
   while (await accepts(url)) await new Promise((resolve) => setImmediate(resolve));
   t.false(await accepts(url));
+});
+
+/** A program that starts one that never ends, tells its number and then how it ended. */
+const STARTER = `
+  const child = require('node:child_process').spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1000)']);
+  console.log(child.pid);
+  child.on('exit', (code, signal) => console.log(signal));`;
+
+test('a file of which nothing is heard is ended, and only then', async (t) => {
+  const starter = spawn(process.execPath, ['--eval', STARTER]);
+  const lines = createInterface(starter.stdout)[Symbol.asyncIterator]();
+  const { value: pid } = await lines.next();
+  const later = breakSilence(starter.pid!, 600_000);
+  later.heard();
+  later.stop();
+  t.true(process.kill(Number(pid), 0));
+  const said: string[] = [];
+  const now = breakSilence(starter.pid!, 1, (line) => said.push(line));
+  const { value: ended } = await lines.next();
+  now.stop();
+  t.is(ended, 'SIGKILL');
+  t.regex(said[0] ?? '', /^# nothing was heard for 1 min, ended: .*setInterval/);
 });

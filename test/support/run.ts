@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { startPostgres, type TestPostgres } from './postgres.ts';
+import { breakSilence } from './silence.ts';
 
 interface Sums {
   passed: number;
@@ -44,6 +45,9 @@ function chooseFiles(chromium: string | undefined): string[] {
   });
 }
 
+/** Longer than any test of a short run is silent on a slow machine; a long run has tests of an hour. */
+const SILENCE_MS = { short: 600_000, long: 3_700_000 };
+
 async function runAva(files: string[], env: NodeJS.ProcessEnv): Promise<Sums> {
   const ava = fileURLToPath(new URL('../../node_modules/ava/entrypoints/cli.js', import.meta.url));
   const concurrency = Math.max(3, Math.min(4, availableParallelism()));
@@ -53,10 +57,13 @@ async function runAva(files: string[], env: NodeJS.ProcessEnv): Promise<Sums> {
   const forward = (signal: NodeJS.Signals) => child.kill(signal);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, forward);
   const sums = { passed: 0, failed: 0 };
+  const silence = breakSilence(child.pid!, env.PAY_TEST_LONG ? SILENCE_MS.long : SILENCE_MS.short);
   for await (const line of createInterface(child.stdout)) {
+    silence.heard();
     console.log(line);
     count(line, sums);
   }
+  silence.stop();
   const code = child.exitCode ?? (await once(child, 'exit'))[0];
   // A run that ended badly, or in which nothing ran, has at least one failure.
   if (sums.failed === 0 && (code !== 0 || sums.passed === 0)) sums.failed = 1;
