@@ -1,7 +1,6 @@
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import type { Delivery } from '../../server/simulator/notice.ts';
 import { operatorAt, type Operator } from '../support/operator.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
 import { startService, until, type Service } from '../support/service.ts';
@@ -263,9 +262,9 @@ function sick(findings: readonly Finding[]): string[] {
 }
 
 /** Waits until PayPal has told that the order's money was taken: nothing comes after that. */
-async function lastNotice({ sim }: Service, orderNo: string): Promise<void> {
+async function lastNotice(service: Service, orderNo: string): Promise<void> {
   await until(`the last notice of ${orderNo}`, async () => {
-    const { deliveries } = (await sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as { deliveries: Delivery[] };
+    const deliveries = await service.deliveries(orderNo);
     return deliveries.some(({ event, acknowledged }) => event === 'PAYMENT.CAPTURE.COMPLETED' && acknowledged);
   });
 }

@@ -20,11 +20,6 @@ const REFUSED = {
   paypal: [400, 'refused'],
 };
 
-interface Sent {
-  headers: Record<string, string>;
-  bodyBase64: string;
-}
-
 /** The exact bytes of the channel's notice of a payment, which did not arrive. */
 async function undelivered(
   payWay: string,
@@ -33,9 +28,7 @@ async function undelivered(
   await service.sim('/sim/faults', { payWay, call: 'notice', fault: 'drop-notify', orderNo, times: 1 });
   await service.sim('/sim/pay', { orderNo });
   const sent = await until('the notice was sent', async () => {
-    const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
-      deliveries: Sent[];
-    };
+    const deliveries = await service.deliveries(orderNo);
     return deliveries[0];
   });
   return { headers: sent.headers, body: Buffer.from(sent.bodyBase64, 'base64') };

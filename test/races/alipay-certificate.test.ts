@@ -1,6 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
 import { watchExpiry } from '../../server/credentials/expiry.ts';
-import type { Delivery } from '../../server/simulator/notice.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance } from '../support/books.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
@@ -54,9 +53,7 @@ function downloads({ app }: Service) {
 /** Has the notice of an order delivered by hand, and says how it was answered. */
 async function deliver(service: Service, orderNo: string): Promise<number> {
   await service.sim('/sim/notify', { orderNo });
-  const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
-    deliveries: Delivery[];
-  };
+  const deliveries = await service.deliveries(orderNo);
   const { headers, bodyBase64 } = deliveries.at(-1)!;
   const body = new Uint8Array(Buffer.from(bodyBase64, 'base64'));
   return (await fetch(`${service.url}/notify/alipay/${PROJECT}`, { method: 'POST', headers, body })).status;

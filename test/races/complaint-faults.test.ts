@@ -173,9 +173,7 @@ async function act(
 /** Every message about an order once, signed now, in the order in which it came to be. */
 async function messagesOf(service: Service, orderNo: string): Promise<Delivery[]> {
   await service.sim('/sim/notify', { orderNo });
-  const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
-    deliveries: Delivery[];
-  };
+  const deliveries = await service.deliveries(orderNo);
   const newest = new Map<string, Delivery>();
   for (const one of deliveries) newest.set(JSON.parse(Buffer.from(one.bodyBase64, 'base64').toString()).id, one);
   return [...newest.values()];

@@ -154,9 +154,7 @@ test.serial(
 
 async function complaintNotice(service: Service, orderNo: string): Promise<Delivery> {
   const read = async () => {
-    const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
-      deliveries: Delivery[];
-    };
+    const deliveries = await service.deliveries(orderNo);
     return deliveries.find(({ event }) => event.startsWith('COMPLAINT.'));
   };
   await until('the notification of the complaint is made', async () => (await read()) !== undefined);

@@ -23,9 +23,7 @@ async function stage(t: ExecutionContext, checkpoint: (name: string) => void = (
 /** Has the simulator write a message about an order that it delivers to nobody. */
 async function messageAbout(service: Service, orderNo: string): Promise<Delivery> {
   await service.sim('/sim/notify', { orderNo });
-  const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
-    deliveries: Delivery[];
-  };
+  const deliveries = await service.deliveries(orderNo);
   return deliveries.at(-1)!;
 }
 

@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import type { Delivery } from '../../server/simulator/notice.ts';
 import type { RefundOutcome } from '../../server/payments/channel.ts';
 import { operatorRepairs, type RefundAction } from '../../server/payments/operator.ts';
 import type { Ports } from '../../server/payments/ports.ts';
@@ -10,12 +11,6 @@ import { payOrder } from '../support/orders.ts';
 import { type Service, startService, until } from '../support/service.ts';
 
 /** A message of a channel as it was sent. */
-interface Delivery {
-  headers: Record<string, string>;
-  bodyBase64: string;
-  event: string;
-}
-
 type RefundState = 'processing' | 'succeeded' | 'failed' | 'abnormal';
 
 const VIA = { cause: 'test', actor: 'test' };
@@ -35,8 +30,8 @@ async function refunded(t: ExecutionContext, payWay: 'wechat' | 'paypal') {
   const refundNo: string = body.data.refundNo;
   await runUntilQuiet(service, 600, 60);
   const told = async () => {
-    const all = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as { deliveries: Delivery[] };
-    return all.deliveries.filter(({ event }) => ABOUT_REFUNDS.test(event));
+    const all = await service.deliveries(orderNo);
+    return all.filter(({ event }) => ABOUT_REFUNDS.test(event));
   };
   const hand = async ({ headers, bodyBase64 }: Delivery) => {
     const sent = { method: 'POST', headers, body: Buffer.from(bodyBase64, 'base64') };

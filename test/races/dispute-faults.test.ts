@@ -89,9 +89,7 @@ test.beforeEach((t) => t.timeout(900_000));
 /** What PayPal wrote about the disputes and refunds of an order so far, once each, signed now. */
 async function messagesOf(service: Service, orderNo: string): Promise<Delivery[]> {
   await service.sim('/sim/notify', { orderNo });
-  const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
-    deliveries: Delivery[];
-  };
+  const deliveries = await service.deliveries(orderNo);
   const isAbout = ({ event }: Delivery) => event.startsWith('CUSTOMER.DISPUTE') || event.endsWith('REFUNDED');
   const newest = new Map<string, Delivery>();
   for (const one of deliveries.filter(isAbout))

@@ -1,4 +1,5 @@
 import test from 'ava';
+import type { Delivery } from '../../server/simulator/notice.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { configure } from '../support/changed-identity.ts';
@@ -11,12 +12,6 @@ import { startService, until, type Merchant, type Service } from '../support/ser
 import { ownSimulator } from '../support/simulator.ts';
 
 const HOUR = 3600;
-
-interface Delivery {
-  headers: Record<string, string>;
-  bodyBase64: string;
-  event: string;
-}
 
 test.beforeEach((t) => t.timeout(600_000));
 
@@ -32,9 +27,7 @@ function refund(shop: Merchant, orderNo: string, refundAmount: number) {
 }
 
 async function deliveriesOf(service: Service, orderNo: string, event: string): Promise<Delivery[]> {
-  const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
-    deliveries: Delivery[];
-  };
+  const deliveries = await service.deliveries(orderNo);
   return deliveries.filter((one) => one.event.startsWith(event));
 }
 

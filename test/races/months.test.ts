@@ -222,9 +222,7 @@ test('what was told or heard in one month is not told or heard again in another'
   const before = await countOf(store, 'notices');
   await service.sim('/sim/notify', { orderNo, times: 2 });
   await until('the notice was repeated', async () => {
-    const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
-      deliveries: object[];
-    };
+    const deliveries = await service.deliveries(orderNo);
     return deliveries.length >= 3;
   });
   t.is(await countOf(store, 'notices'), before);

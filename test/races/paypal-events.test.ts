@@ -3,7 +3,6 @@ import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance } from '../support/books.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService, until, type Service } from '../support/service.ts';
-import type { Delivery } from '../../server/simulator/notice.ts';
 
 const payWay = 'paypal';
 
@@ -31,9 +30,7 @@ async function paid(service: Service, shop: Awaited<ReturnType<typeof stage>>['s
 async function tell(service: Service, orderNo: string, type: string, resource: Resource, isTest = false) {
   await service.sim('/sim/event', { orderNo, type, resource, isTest });
   return until(`${type} was answered`, async () => {
-    const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
-      deliveries: Delivery[];
-    };
+    const deliveries = await service.deliveries(orderNo);
     return deliveries.find(({ body, status }) => body.includes(resource.id) && status !== null)?.status;
   });
 }

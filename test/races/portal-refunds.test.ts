@@ -1,4 +1,5 @@
 import test from 'ava';
+import type { Delivery } from '../../server/simulator/notice.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
@@ -24,7 +25,7 @@ async function known({ app }: Service, orderNo: string) {
 /** A refund in the portal, and its notice delivered once. */
 async function refundInPortal(service: Service, orderNo: string, amount: number): Promise<void> {
   const answered = async () =>
-    (await deliveriesOf(service, orderNo)).filter((one) => isAboutRefund(one) && one.status !== null).length;
+    (await service.deliveries(orderNo)).filter((one) => isAboutRefund(one) && one.status !== null).length;
   const before = await answered();
   await service.sim('/sim/refund-elsewhere', { orderNo, amount });
   await until('the notice of the refund', async () => (await answered()) > before);
@@ -161,17 +162,9 @@ test.serial('a lost notice of a portal refund is seen by the sums, also beside a
   }
 });
 
-interface Delivery {
-  headers: Record<string, string>;
-  bodyBase64: string;
-  event: string;
-  body: string;
-  status: number | null;
-}
-
 /** A refund in the portal, and the notice of it that was dropped on its way. */
 async function droppedNotice(service: Service, orderNo: string, amount: number): Promise<Delivery> {
-  const told = async () => (await deliveriesOf(service, orderNo)).filter(isAboutRefund);
+  const told = async () => (await service.deliveries(orderNo)).filter(isAboutRefund);
   const before = await told();
   await service.sim('/sim/refund-elsewhere', { orderNo, amount });
   await until('the notice of the refund', async () => (await told()).length > before.length);
@@ -180,11 +173,6 @@ async function droppedNotice(service: Service, orderNo: string, amount: number):
 
 function isAboutRefund({ event, body }: Delivery): boolean {
   return event.includes('REFUND') || body.includes('gmt_refund');
-}
-
-async function deliveriesOf(service: Service, orderNo: string): Promise<Delivery[]> {
-  return ((await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as { deliveries: Delivery[] })
-    .deliveries;
 }
 
 async function post(url: string, payWay: string, { headers, bodyBase64 }: Delivery): Promise<Response> {

@@ -57,9 +57,7 @@ async function untold({ service }: Stage, shop: Merchant, { payWay }: Way) {
   const orderNo = await placeOrder(shop, { payWay });
   await service.sim('/sim/pay', { orderNo });
   await service.sim('/sim/notify', { orderNo });
-  const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
-    deliveries: Delivery[];
-  };
+  const deliveries = await service.deliveries(orderNo);
   return { orderNo, delivery: deliveries[0]! };
 }
 

@@ -70,9 +70,9 @@ export async function comeBack(on: ButtonShop, at: Service, orderNo: string): Pr
 
 /** Brings what PayPal wrote of approvals of the order to one replica, however often it was brought before. */
 export async function deliverApprovals({ one }: ButtonShop, at: Service, orderNo: string): Promise<number[]> {
-  const { deliveries } = await until(`the webhook of ${orderNo}`, async () => {
-    const told = (await one.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as { deliveries: Delivery[] };
-    return told.deliveries.length > 0 && told;
+  const deliveries = await until(`the webhook of ${orderNo}`, async () => {
+    const told = await one.deliveries(orderNo);
+    return told.length > 0 && told;
   });
   const approvals = deliveries.filter(({ event }) => event === 'CHECKOUT.ORDER.APPROVED');
   return Promise.all(
@@ -81,12 +81,6 @@ export async function deliverApprovals({ one }: ButtonShop, at: Service, orderNo
       return (await fetch(`${at.url}/notify/${payWay}/default`, sent)).status;
     }),
   );
-}
-
-interface Delivery {
-  event: string;
-  headers: Record<string, string>;
-  bodyBase64: string;
 }
 
 /** Stops the next capture before it reaches PayPal, or its answer before it is back. */

@@ -55,9 +55,7 @@ export async function paidUntold(on: Shop, orderNo: string): Promise<Delivery> {
 /** The newest message that the channel wrote about an order. */
 export async function messageAbout({ service }: Pick<Shop, 'service'>, orderNo: string): Promise<Delivery> {
   await service.sim('/sim/notify', { orderNo });
-  const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
-    deliveries: Delivery[];
-  };
+  const deliveries = await service.deliveries(orderNo);
   return deliveries.at(-1)!;
 }
 

@@ -1,5 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
+import type { Delivery } from '../../server/simulator/notice.ts';
 import type { Config } from '../../config/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { buildApp, type App, type Overrides } from '../../server/app.ts';
@@ -35,6 +36,8 @@ export interface Service {
   clock: Clock;
   /** Speaks to the simulator's control API. */
   sim(path: string, body?: unknown): Promise<Record<string, never>>;
+  /** What the simulator wrote about an order, delivered or dropped, the newest last. */
+  deliveries(orderNo: string): Promise<Delivery[]>;
   merchant(settings?: Partial<AppSettings> & { project?: string }): Promise<Merchant>;
   stop(): Promise<void>;
 }
@@ -123,6 +126,7 @@ export async function startService(
     clock,
     stop,
     sim: (path, body) => control(simulator.url, path, body),
+    deliveries: async (orderNo) => (await control(simulator.url, `/sim/deliveries?orderNo=${orderNo}`)).deliveries!,
     merchant: (settings) => merchant(app, url, settings),
   };
 }

@@ -1,4 +1,3 @@
-import type { Delivery } from '../../server/simulator/notice.ts';
 import { ledgerOf } from './books.ts';
 import { untilTaken } from './counts.ts';
 import { placeOrder, stateOf } from './orders.ts';
@@ -280,14 +279,6 @@ const offer: Deed = {
   },
 };
 
-/** What the simulator has sent about an order, the newest last. */
-async function deliveriesOf({ calm }: SickStage, orderNo: string): Promise<Delivery[]> {
-  const { deliveries } = (await calm.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
-    deliveries: Delivery[];
-  };
-  return deliveries;
-}
-
 const notice: Deed = {
   name: 'notice of a payment',
   repeatable: true,
@@ -299,15 +290,14 @@ const notice: Deed = {
     const { body } = await untilTaken(() => shop.callAt(sick.url, 'POST', '/api/v2/payment/pay', order));
     const { orderNo } = body.data;
     await calm.sim('/sim/pay', { orderNo });
-    await until('the notice that is dropped', async () => (await deliveriesOf(stage, orderNo)).length > 0);
+    await until('the notice that is dropped', async () => (await calm.deliveries(orderNo)).length > 0);
     return { tag, orderNo, payWay };
   },
-  async act(stage, { orderNo, payWay }) {
-    const { calm } = stage;
+  async act({ calm }, { orderNo, payWay }) {
     await calm.sim('/sim/notices', { payWay, enabled: true });
     await calm.sim('/sim/notify', { orderNo });
     await calm.sim('/sim/notices', { payWay, enabled: false });
-    const { status, acknowledged } = (await deliveriesOf(stage, orderNo)).at(-1)!;
+    const { status, acknowledged } = (await calm.deliveries(orderNo)).at(-1)!;
     return { status: status ?? 504, headers: new Headers(), body: { acknowledged } };
   },
   isDone: ({ body }) => body.acknowledged,

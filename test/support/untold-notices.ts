@@ -60,9 +60,7 @@ export async function payUnheard(on: Stage, scene: RacedScene, orderNo: string):
 
 async function firstMessage(service: Service, orderNo: string, event?: string): Promise<Delivery> {
   await service.sim('/sim/notify', { orderNo });
-  const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
-    deliveries: Delivery[];
-  };
+  const deliveries = await service.deliveries(orderNo);
   const found = deliveries.find((delivery) => event === undefined || delivery.event === event);
   if (!found) throw new Error(`${orderNo}: nothing was told`);
   return found;

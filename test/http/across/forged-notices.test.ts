@@ -3,11 +3,6 @@ import test from 'ava';
 import { payOrder } from '../../support/orders.ts';
 import { startService } from '../../support/service.ts';
 
-interface Sent {
-  headers: Record<string, string>;
-  bodyBase64: string;
-}
-
 test('notices that are not signed, or by nobody, have next to nothing fetched, and a genuine one is taken beside them', async (t) => {
   const fetched: string[] = [];
   const listen = (message: unknown) => {
@@ -22,10 +17,7 @@ test('notices that are not signed, or by nobody, have next to nothing fetched, a
     (await fetch(`${service.url}/notify/${payWay}/default`, { method: 'POST', headers, body })).status;
   const told = async (payWay: string) => {
     const orderNo = await payOrder(service, shop, { payWay });
-    const { deliveries } = (await service.sim(`/sim/deliveries?orderNo=${orderNo}`)) as unknown as {
-      deliveries: Sent[];
-    };
-    const [{ headers, bodyBase64 }] = deliveries as [Sent];
+    const { headers, bodyBase64 } = (await service.deliveries(orderNo))[0]!;
     return { headers, body: Buffer.from(bodyBase64, 'base64') };
   };
 
