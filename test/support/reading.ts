@@ -1,7 +1,7 @@
 /** An event stream of a service, read as far as a test wants. */
 export interface Reading {
   answer: Response;
-  /** Reads until the text holds what is waited for, and gives all of it. */
+  /** Reads until the text holds what is waited for, a text with the whole message in which it is, and gives all of it. */
   until(what: string | ((text: string) => boolean)): Promise<string>;
   /** Reads to the end. */
   ended(): Promise<string>;
@@ -21,7 +21,8 @@ export async function reading(
   return {
     answer,
     async until(what) {
-      const isThere = typeof what === 'string' ? () => text.includes(what) : () => what(text);
+      const isWhole = (part: string) => text.includes(part) && text.includes('\n\n', text.indexOf(part));
+      const isThere = () => (typeof what === 'string' ? isWhole(what) : what(text));
       while (!isThere()) {
         const { value, done } = await reader.read();
         if (done) throw new Error(`the stream ended before ${String(what)}: ${text}`);
