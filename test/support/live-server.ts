@@ -29,9 +29,11 @@ export async function startLiveServer({ eventsPerSecond, cuts, everyMs }: LiveSe
     frozen ?? (begun === undefined ? 0 : Math.floor(((performance.now() - begun) * eventsPerSecond) / 1000));
   const server = createServer((request, response) => {
     if (request.url !== '/api/v1/live') return void response.writeHead(404).end();
+    // What happens from the first follower's request on is new to him.
+    const from = Number(request.headers['last-event-id'] ?? events());
     begun ??= performance.now();
     response.writeHead(200, { 'content-type': 'text/event-stream' });
-    serve(response, Number(request.headers['last-event-id'] ?? events()));
+    serve(response, from);
   });
   const live: LiveServer = {
     url: `http://127.0.0.1:${await listenOnFreePort(server)}`,
