@@ -71,6 +71,27 @@ test('a command loads its own noun, and neither the server nor inquirer, zod or 
   );
 });
 
+/** Tells at the end which parts of fetch and WebSocket Node.js has loaded for itself. */
+const FETCH = `data:text/javascript,${encodeURIComponent(`
+process.on('exit', () => {
+  const parts = process.moduleLoadList.filter((name) => name.includes('undici'));
+  process.stderr.write(JSON.stringify({ parts, http: process.moduleLoadList.includes('NativeModule http') }));
+});
+`)}`;
+
+test('a command that asks the service loads http, and nothing of fetch', async (t) => {
+  const env = {
+    ...process.env,
+    PAYCTL_CONFIG_DIR: '/nonexistent',
+    PAYCTL_TOKEN: 'pays_x',
+    PAYCTL_SERVER: 'http://127.0.0.1:9',
+  };
+  const error = await t.throwsAsync(run(process.execPath, ['--import', FETCH, bin, 'app', 'list'], { env }));
+  const { code, stderr = '' } = error as { code?: number; stderr?: string };
+  t.is(code, 7, stderr);
+  t.deepEqual(JSON.parse(stderr.slice(stderr.indexOf('{'))), { parts: [], http: true });
+});
+
 test('help of mcp loads neither the SDK of the protocol nor zod', async (t) => {
   const loaded = await loadedBy(['mcp', '--help']);
   t.true(loaded.includes('cli/commands/mcp.ts'));
