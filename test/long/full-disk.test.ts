@@ -47,7 +47,7 @@ test('a disk of PostgreSQL that is really full: every answer is true, nothing is
   const elsewhere = join(folder, 'elsewhere');
   mkdirSync(elsewhere);
   chmodSync(elsewhere, 0o777);
-  const postgres = await startPostgres({ environment: { TMPDIR: disk, PAY_TEST_WAL: join(elsewhere, 'wal') } });
+  const postgres = await startPostgres({ disk, environment: { PAY_TEST_WAL: join(elsewhere, 'wal') } });
   t.teardown(() => postgres.stop());
   process.env.PAY_TEST_POSTGRES = postgres.url;
   const service = await startService(t);

@@ -49,7 +49,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
  * disk the search for free inodes alone takes a tenth of the processors.
  */
 function inMemory(): boolean {
-  if (durable || !existsSync('/dev/shm')) return false;
+  if (durable || process.argv.includes('--on-disk') || !existsSync('/dev/shm')) return false;
   const { bavail, bsize } = statfsSync('/dev/shm');
   return bavail * bsize > 8 * 2 ** 30;
 }

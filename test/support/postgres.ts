@@ -22,6 +22,8 @@ export interface PostgresOptions {
   durable?: boolean;
   /** Its log can be decoded by others. */
   logical?: boolean;
+  /** The disk on which its data are to lie; where there is room for it, those of tests lie in memory. */
+  disk?: string;
   /** What else its starter finds in its environment. */
   environment?: Record<string, string>;
 }
@@ -30,16 +32,17 @@ export interface PostgresOptions {
 export async function startPostgres({
   durable = false,
   logical = false,
+  disk,
   environment = {},
 }: PostgresOptions = {}): Promise<TestPostgres> {
   const program = fileURLToPath(new URL('postgres-server.ts', import.meta.url));
   // Detached: a Ctrl-C must not reach it before the tests that use it.
   const child = spawn(
     process.execPath,
-    [program, ...(durable ? ['--durable'] : []), ...(logical ? ['--logical'] : [])],
+    [program, ...(durable ? ['--durable'] : []), ...(logical ? ['--logical'] : []), ...(disk ? ['--on-disk'] : [])],
     {
       detached: true,
-      env: { ...process.env, ...environment },
+      env: { ...process.env, ...(disk && { TMPDIR: disk }), ...environment },
       stdio: 'pipe',
     },
   );
