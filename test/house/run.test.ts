@@ -66,18 +66,16 @@ const STARTER = `
   console.log(child.pid);
   child.on('exit', (code, signal) => console.log(signal));`;
 
-test('a file of which nothing is heard is ended, and only then', async (t) => {
+test('a file of which nothing is heard is ended, and named', async (t) => {
   const starter = spawn(process.execPath, ['--eval', STARTER]);
+  t.teardown(() => void starter.kill('SIGKILL'));
   const lines = createInterface(starter.stdout)[Symbol.asyncIterator]();
   const { value: pid } = await lines.next();
-  const later = breakSilence(starter.pid!, 600_000);
-  later.heard();
-  later.stop();
   t.true(process.kill(Number(pid), 0));
   const said: string[] = [];
-  const now = breakSilence(starter.pid!, 1, (line) => said.push(line));
+  const silence = breakSilence(starter.pid!, 1, (line) => said.push(line));
   const { value: ended } = await lines.next();
-  now.stop();
+  silence.stop();
   t.is(ended, 'SIGKILL');
   t.regex(said[0] ?? '', /^# nothing was heard for 1 min, ended: .*setInterval/);
 });

@@ -1,7 +1,7 @@
 /** An event stream of a service, read as far as a test wants. */
 export interface Reading {
   answer: Response;
-  /** Reads until the text holds what is waited for, a text with the whole message in which it is, and gives all of it. */
+  /** Reads until what is waited for is there, words with the whole of their message, and gives everything that was read. */
   until(what: string | ((text: string) => boolean)): Promise<string>;
   /** Reads to the end. */
   ended(): Promise<string>;
@@ -21,8 +21,7 @@ export async function reading(
   return {
     answer,
     async until(what) {
-      const isWhole = (part: string) => text.includes(part) && text.includes('\n\n', text.indexOf(part));
-      const isThere = () => (typeof what === 'string' ? isWhole(what) : what(text));
+      const isThere = typeof what === 'string' ? () => holdsWhole(text, what) : () => what(text);
       while (!isThere()) {
         const { value, done } = await reader.read();
         if (done) throw new Error(`the stream ended before ${String(what)}: ${text}`);
@@ -39,6 +38,12 @@ export async function reading(
     },
     stop: () => reader.cancel(),
   };
+}
+
+/** Whether words are there, and the message in which they stand has ended. */
+function holdsWhole(text: string, words: string): boolean {
+  const at = text.indexOf(words);
+  return at >= 0 && text.includes('\n\n', at);
 }
 
 /** A message of an event stream whose data is JSON. */
