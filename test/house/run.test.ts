@@ -1,6 +1,7 @@
 import test from 'ava';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -78,4 +79,24 @@ test('a file of which nothing is heard is ended, and named', async (t) => {
   silence.stop();
   t.is(ended, 'SIGKILL');
   t.regex(said[0] ?? '', /^# nothing was heard for 1 min, ended: .*setInterval/);
+});
+
+test('a file that something keeps alive after its last test ends all the same, and says what it was', (t) => {
+  const cwd = temporaryFolder(t);
+  symlinkSync(join(root, 'node_modules'), join(cwd, 'node_modules'));
+  const ava = { files: ['*.test.mjs'], require: [join(root, 'test/support/worker.ts')], workerThreads: false };
+  writeFileSync(join(cwd, 'package.json'), JSON.stringify({ ava }));
+  const file = `import test from 'ava'; test('one', (t) => { setInterval(() => {}, 1000); t.pass(); });`;
+  writeFileSync(join(cwd, 'kept.test.mjs'), file);
+  const { AVA_PATH: _, ...env } = process.env;
+  const cli = join(root, 'node_modules/ava/entrypoints/cli.js');
+  const ran = spawnSync(process.execPath, [cli], {
+    cwd,
+    env: { ...env, PAY_TEST_PATIENCE_MS: '1' },
+    encoding: 'utf8',
+    timeout: 120_000,
+  });
+  t.is(ran.status, 0, ran.stdout + ran.stderr);
+  t.regex(ran.stdout, /1 test passed/);
+  t.regex(ran.stderr, /# kept\.test\.mjs has run its tests and was kept alive by: .*Timeout/);
 });

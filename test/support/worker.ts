@@ -6,11 +6,13 @@ import test, { registerCompletionHandler } from 'ava';
 
 const file = relative(process.cwd(), fileURLToPath(test.meta.file));
 process.title = file;
+/** Closing what the last test has opened may take a while on a slow machine. */
+const patienceMs = Number(process.env.PAY_TEST_PATIENCE_MS ?? 30_000);
 
 registerCompletionHandler(() => {
   const patience = setTimeout(() => {
     console.error(`# ${file} has run its tests and was kept alive by: ${process.getActiveResourcesInfo().join(', ')}`);
     process.exit();
-  }, 30_000);
+  }, patienceMs);
   patience.unref();
 });
