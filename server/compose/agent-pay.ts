@@ -47,7 +47,7 @@ export function composeAgentPay(base: Base, { sealing, audit, send }: Needs): Co
       readKey,
       ask,
       count: (result) => answers.inc({ result }),
-      ...(base.agentPatienceMs !== undefined && { patienceMs: base.agentPatienceMs }),
+      patience: base.patience,
     }),
   };
 }

@@ -19,6 +19,7 @@ import { createServiceFigures, type ServiceFigures } from './service-figures.ts'
 import { createMetrics, type Metrics } from '../http/metrics.ts';
 import type { BoardTimes } from '../live/board.ts';
 import { type Learned, ORDER_PAID } from '../payments/learned.ts';
+import { PATIENCE, type Patience } from '../payments/patience.ts';
 import type { Ports } from '../payments/ports.ts';
 
 /** What tests put in the place of the real thing. */
@@ -30,8 +31,8 @@ export interface Overrides {
   simulatorUrl?: string;
   /** Other bounds for the database than the service's own. */
   databaseTimeouts?: DatabaseSettings['timeouts'];
-  /** How long a 402 waits for a code of WeChat's agents (ms). */
-  agentPatienceMs?: number;
+  /** Other bounds for those who wait for channels and upstreams. */
+  patience?: Partial<Patience>;
   /** Number of this process among the workers of its supervisor. */
   worker?: number | undefined;
   /** How often the live feed is read. */
@@ -61,7 +62,7 @@ export interface Base {
   figures: ServiceFigures;
   figuresEveryMs: number | undefined;
   checkpoint: Ports['checkpoint'];
-  agentPatienceMs: number | undefined;
+  patience: Patience;
   worker: number | null;
   liveTimes: BoardTimes;
   simulatorUrl: string | null;
@@ -130,7 +131,7 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
     figures,
     figuresEveryMs: overrides.figuresEveryMs,
     checkpoint: overrides.checkpoint ?? (() => {}),
-    agentPatienceMs: overrides.agentPatienceMs,
+    patience: { ...PATIENCE, ...overrides.patience },
     worker: overrides.worker ?? null,
     liveTimes: overrides.liveTimes ?? {},
     simulatorUrl: config.simulator.url ?? overrides.simulatorUrl ?? null,

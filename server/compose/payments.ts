@@ -75,7 +75,7 @@ export interface ComposedPayments {
 
 /** Assembles payments. */
 export function composePayments(base: Base, { effects, auditChain, ...needs }: Needs): ComposedPayments {
-  const { config, store, reports, now, log, checkpoint } = base;
+  const { config, store, reports, now, log, checkpoint, patience } = base;
   const { simulated } = config;
   const raise: RaiseException = (tx, order, raised) => raiseException(ports, tx, order, raised);
   const ports: Ports = {
@@ -85,6 +85,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
     now,
     log,
     checkpoint,
+    patience,
     publicUrl: config.server.publicUrl,
     confirmAbove: config.channels.confirmAbove,
     refundAbove: config.approval.refundAbove,

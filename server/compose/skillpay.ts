@@ -51,7 +51,7 @@ export interface ComposedSkillpay {
 /** Assembles pay-per-call over payments. */
 export function composeSkillpay(base: Base, { payments, sealing, send, agentPay }: Needs): ComposedSkillpay {
   const { config, store, reports, now, simulatorUrl } = base;
-  const { channels, recordEvent, publicUrl, checkpoint, log } = payments.ports;
+  const { channels, recordEvent, publicUrl, patience, checkpoint, log } = payments.ports;
   const { brand, offerTtlSeconds, devMode } = config.skillpay;
   const keys = createSigningKeys({ store, sealing, now });
   // Its challenges must not travel unencrypted; Debug is for one machine.
@@ -83,6 +83,7 @@ export function composeSkillpay(base: Base, { payments, sealing, send, agentPay 
     unpaidOffersPerApp: config.rateLimit.unpaidOffersPerApp,
     debug: config.debug,
     paySimulated: config.debug && devMode && simulatorUrl !== null ? payer(simulatorUrl) : undefined,
+    patience,
     checkpoint,
     log,
   });

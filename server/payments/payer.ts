@@ -62,16 +62,16 @@ export interface PayerActions {
   projectName(code: string): Promise<string | null>;
 }
 
-/** A page waits this long for the channel (ms), then shows what is known. */
-const PATIENCE_MS = 3_000;
-
 /** A refund with such an exception is not on its way. */
 const STUCK = ['refund_abnormal', 'refund_reversed', 'refund_overdue'] as const;
 
 const PAYER: Asker = { owner: 'any', actor: 'payer' };
 
 /** What the payer's pages show and do; neither believes anything that the payer's browser says. */
-export function payerOrders({ store, now, log }: Pick<Ports, 'store' | 'now' | 'log'>, actions: PayerActions) {
+export function payerOrders(
+  { store, now, log, patience }: Pick<Ports, 'store' | 'now' | 'log' | 'patience'>,
+  actions: PayerActions,
+) {
   const asked = new Map<string, Promise<void>>();
   const renewing = new Map<string, Promise<OrderRow>>();
   const find = (orderNo: string) => store.read((tx) => tx.orders.find({ orderNo }));
@@ -102,7 +102,7 @@ export function payerOrders({ store, now, log }: Pick<Ports, 'store' | 'now' | '
       const order = await find(orderNo);
       if (order?.payWay !== payWay) return undefined;
       if (!isOpen(order.state)) return view(order);
-      await Promise.race([askOnce(order, token), setTimeout(PATIENCE_MS, undefined, { ref: false })]);
+      await Promise.race([askOnce(order, token), setTimeout(patience.page, undefined, { ref: false })]);
       return view((await find(orderNo)) ?? order);
     },
   };

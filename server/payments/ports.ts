@@ -6,6 +6,7 @@ import type { AppError } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { Channel, ChannelKind, Mode, PayWay } from './channel.ts';
+import type { Patience } from './patience.ts';
 
 /** Whose orders are in reach: an app sees its own, the console any. */
 export type Owner = { clientId: string } | 'any';
@@ -112,6 +113,7 @@ export interface Ports {
   confirmAbove: number;
   /** Refunds of an order above this, in major units, wait for a second administrator; 0 = none. */
   refundAbove: number;
+  patience: Patience;
   log: (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
   /** Named places between awaits where tests let the process die. */
   checkpoint: (name: string) => void;

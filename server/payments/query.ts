@@ -14,8 +14,6 @@ import { settle } from './settle.ts';
 
 /** An answer of the channel is fresh enough for this long. */
 const FRESH_SECONDS = 5;
-/** A caller waits this long for the channel at most (ms); the answer is settled whenever it comes. */
-const PATIENCE_MS = 2_000;
 
 /** An order, and whether its channel could not be asked in time. */
 export interface Seen {
@@ -47,7 +45,7 @@ export function queryPayment(ports: Ports): QueryPayment {
     const { order, around } = await ports.store.read((tx) => findShown(tx, orderNo, asker.owner));
     const now = ports.now();
     if (!isOpen(order.state) || (isFresh(order, now) && !canRenew(order, now))) return { order, stale: false, around };
-    const refreshed = await within(PATIENCE_MS, look(order, { cause: 'query', actor: asker.actor }));
+    const refreshed = await within(ports.patience.query, look(order, { cause: 'query', actor: asker.actor }));
     if (refreshed) return refreshed;
     return { ...(await ports.store.read((tx) => findShown(tx, orderNo, asker.owner))), stale: true };
   };

@@ -60,6 +60,7 @@ const Fault = z.object({
   times: z.int().min(1).optional(),
   probability: z.number().min(0).max(1).optional(),
   delayMs: z.number().min(0).max(600_000).optional(),
+  hangUpMs: z.number().min(0).max(600_000).optional(),
   account: z.string().optional(),
   orderNo: z.string().optional(),
   word: z

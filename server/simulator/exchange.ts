@@ -35,7 +35,7 @@ export async function answerExchange(
   if (strike !== undefined && stageOf(strike.name) === 'before') return refuseBefore(ctx, exchange, strike, clock);
   if (strike?.name === 'delay') await new Promise((resolve) => setTimeout(resolve, strike.delayMs));
   const answer = await exchange.act(strike?.name, strike?.word);
-  if (answer.silent || strike?.name === 'commit-then-timeout') return silence(ctx, strike?.delayMs ?? SILENCE_MS);
+  if (answer.silent || strike?.name === 'commit-then-timeout') return silence(ctx, strike?.hangUpMs ?? SILENCE_MS);
   if (strike?.name === '500-after-commit') return write(ctx, { status: 500, body: '' });
   if (strike?.name === 'html')
     return write(ctx, { status: 200, body: GATEWAY_PAGE, headers: { 'content-type': 'text/html' } });
@@ -88,21 +88,26 @@ function supportId(body: string): string {
   return /"debug_id":"(\w+)"/.exec(body)?.[1] ?? randomBytes(7).toString('hex');
 }
 
-async function refuseBefore(ctx: Context, exchange: Exchange, { name, delayMs }: Strike, clock: Clock): Promise<void> {
+async function refuseBefore(
+  ctx: Context,
+  exchange: Exchange,
+  { name, delayMs, hangUpMs }: Strike,
+  clock: Clock,
+): Promise<void> {
   if (name === '502') return write(ctx, { status: 502, body: GATEWAY_PAGE, headers: { 'content-type': 'text/html' } });
   if (name === 'redirect')
     return write(ctx, { status: 302, body: '', headers: { location: `${ctx.origin}/elsewhere` } });
   if (name === 'timeout-then-commit') clock.schedule(delayMs, () => exchange.act(undefined), false);
-  await silence(ctx, delayMs);
+  await silence(ctx, hangUpMs);
 }
 
-/** Says nothing until the caller gives up, at most for `delayMs`; then the connection is gone. */
-function silence(ctx: Context, delayMs: number): Promise<void> {
+/** Says nothing until the caller gives up, at most for so long; then the connection is gone. */
+function silence(ctx: Context, hangUpMs: number): Promise<void> {
   ctx.respond = false;
   const { socket } = ctx.req;
   if (socket.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
-    const timer = setTimeout(() => socket.destroy(), delayMs);
+    const timer = setTimeout(() => socket.destroy(), hangUpMs);
     socket.once('close', () => {
       clearTimeout(timer);
       resolve();

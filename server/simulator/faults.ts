@@ -87,6 +87,8 @@ export interface FaultRule {
   times: number | null;
   probability: number | null;
   delayMs: number | null;
+  /** When a silent connection is broken, if not after `delayMs` (ms). */
+  hangUpMs: number | null;
   account: string | null;
   orderNo: string | null;
   /** The channel's own word for what happens: the code of a refusal, the reason of a pending capture. */
@@ -99,6 +101,7 @@ export interface FaultRule {
 export interface Strike {
   name: FaultName;
   delayMs: number;
+  hangUpMs: number;
   word: string | undefined;
 }
 
@@ -130,7 +133,8 @@ export function createFaults(random: () => number = Math.random): Faults {
   return {
     set(input) {
       const times = input.times ?? (input.probability == null ? 1 : null);
-      const { payWay, fault, probability = null, delayMs = null, account = null, orderNo = null, word = null } = input;
+      const { payWay, fault, probability = null, delayMs = null, hangUpMs = null } = input;
+      const { account = null, orderNo = null, word = null } = input;
       if (fault === 'refused' && word === null)
         throw new SimulatorRefusal(400, 'word_missing', 'The fault refused needs the word of the channel.');
       const rule: FaultRule = {
@@ -141,6 +145,7 @@ export function createFaults(random: () => number = Math.random): Faults {
         times,
         probability,
         delayMs,
+        hangUpMs,
         account,
         orderNo,
         word,
@@ -157,8 +162,9 @@ export function createFaults(random: () => number = Math.random): Faults {
       const rule = rules.find((candidate) => matches(candidate, target) && random() < (candidate.probability ?? 1));
       if (rule === undefined) return undefined;
       rule.hits += 1;
-      const { fault: name, word, delayMs } = rule;
-      return { name, delayMs: delayMs ?? DEFAULT_DELAY_MS[name] ?? SILENCE_MS, word: word ?? undefined };
+      const { fault: name, word } = rule;
+      const delayMs = rule.delayMs ?? DEFAULT_DELAY_MS[name] ?? SILENCE_MS;
+      return { name, delayMs, hangUpMs: rule.hangUpMs ?? delayMs, word: word ?? undefined };
     },
   };
 }

@@ -9,8 +9,7 @@ import type { SkillPorts } from './ports.ts';
 /** A payment code lives at most this long (seconds), as its operator says. */
 const MOST_SECONDS = 900;
 
-/** A 402 waits for a code as long as this (ms), and not at all for a while after nobody answered. */
-const PATIENCE_MS = 2_000;
+/** After nobody answered, no 402 waits for a while (ms). */
 const SILENCE_MS = 30_000;
 
 /** What is asked for: a code for what the payer would pay with anywhere else. */
@@ -36,14 +35,12 @@ export type CodeAnswer = { code: string } | { fault: string };
 export type AskCode = (asker: CodeAsker, wish: CodeWish) => Promise<CodeAnswer>;
 
 /** What is needed to hold the codes of agents. */
-export interface AgentCodePorts extends Pick<SkillPorts, 'store' | 'now' | 'log'> {
+export interface AgentCodePorts extends Pick<SkillPorts, 'store' | 'now' | 'log' | 'patience'> {
   open: (place: Place, sealed: string) => string;
   readKey: (pem: string) => KeyObject;
   ask: AskCode;
   /** Counts an answer. */
   count: (result: 'given' | 'failed') => void;
-  /** How long a 402 waits for a code (ms); tests have other times. */
-  patienceMs?: number;
 }
 
 /** The pair with a code that pays now, where the project has one; a failure leaves the pair as it is. */
@@ -79,7 +76,7 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
     const resumesAt = silent.get(`${project} ${mode}`);
     if (resumesAt !== undefined && resumesAt > now()) return pair;
     const wish = { orderNo, mode, skill: known, payData, seconds };
-    const found = await within(ports.patienceMs ?? PATIENCE_MS, askAndKeep(row, wish, pair, until));
+    const found = await within(ports.patience.agentCode, askAndKeep(row, wish, pair, until));
     if (found) return found;
     silent.set(`${project} ${mode}`, new Date(now().getTime() + SILENCE_MS));
     log('warn', 'agent pay is silent: its code comes with a later answer, if it comes', { orderNo, project });

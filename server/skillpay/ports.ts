@@ -56,7 +56,7 @@ export interface CoinCharges {
 /** Everything the operations of this folder need. */
 export interface SkillPorts extends Pick<
   Ports,
-  'store' | 'reports' | 'now' | 'recordEvent' | 'publicUrl' | 'checkpoint' | 'log'
+  'store' | 'reports' | 'now' | 'recordEvent' | 'publicUrl' | 'patience' | 'checkpoint' | 'log'
 > {
   payments: SkillPayments;
   channels: Pick<Channels, 'forNew' | 'forNewAmong' | 'forOrder'>;

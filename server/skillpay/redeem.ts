@@ -6,7 +6,7 @@ import { isLive, isRefunded, readPair, type Claimed } from './claim.ts';
 import { type Call, firstFault } from './dialects/dialect.ts';
 import type { Fulfilment } from './fulfil.ts';
 import type { SuccessorOf } from './successor.ts';
-import { LOOK_MS, PATIENCE_MS, pause } from './waiting.ts';
+import { LOOK_MS, pause } from './waiting.ts';
 import { askerOf, type SkillCaller, type SkillPair, type SkillPorts, type SkillRequest } from './ports.ts';
 import { bindPaymentId } from './payment-id.ts';
 import {
@@ -130,7 +130,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
   /** Does the work or waits for whoever does it; the stored result is the answer of all. */
   async function deliver(found: SkillPair, scanSkipped: boolean, call: Call): Promise<Redeemed> {
     const { orderNo } = found.order;
-    const end = performance.now() + PATIENCE_MS;
+    const end = performance.now() + ports.patience.work;
     let mine = false;
     for (let pair = found; ; pair = await store.read((tx) => readPair(tx, orderNo))) {
       if (pair.skill.fulfilment === 'done' && !isRefunded(pair))

@@ -1,5 +1,3 @@
-/** A caller waits this long for the work at most (ms). */
-export const PATIENCE_MS = 8_000;
 /** So often it looks whether another replica has done it (ms). */
 export const LOOK_MS = 100;
 

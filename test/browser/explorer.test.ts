@@ -42,7 +42,6 @@ async function execute(page: Page, path: string, body?: object): Promise<string>
 }
 
 test.serial('a merchant finds an operation by words, authorizes and calls it, and nobody else is asked', async (t) => {
-  t.timeout(120_000);
   const shop = await service.merchant();
   const page = await (await openBrowser(t)).newPage();
   const faults = watch(page);
@@ -93,7 +92,6 @@ test.serial('a merchant finds an operation by words, authorizes and calls it, an
 test.serial(
   'a link opens one operation of the console, and whoever has logged in there goes on as that administrator',
   async (t) => {
-    t.timeout(120_000);
     const account = { username: 'alice', password: 'seven-quiet-otters-swim' };
     await bootstrapAdmin(service.app, account);
     const page = await (await openBrowser(t, { colorScheme: 'dark' })).newPage();

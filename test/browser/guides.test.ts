@@ -8,7 +8,6 @@ import { startEdge } from '../support/edge.ts';
 const never = () => Promise.reject(new Error('not asked'));
 
 test('guides are read without script, on a phone too, with samples in the language that one chooses', async (t) => {
-  t.timeout(120_000);
   const unused = { order: never, progress: never, addressOf: never, returned: never };
   const groups = [
     guideRoutes({ publicUrl: 'https://pay.example.com', explorer: false }),

@@ -15,7 +15,6 @@ async function place(service: Service, order: object): Promise<{ orderNo: string
 }
 
 test('a payer pays through the page, and it says so without being reloaded', async (t) => {
-  t.timeout(60_000);
   const service = common;
   const browser = await openBrowser(t);
   const { payUrl } = await place(service, { payWay: 'alipay' });
@@ -46,7 +45,6 @@ test('a payer pays through the page, and it says so without being reloaded', asy
 });
 
 test('a payer goes to PayPal, comes back, and is led on to the shop', async (t) => {
-  t.timeout(60_000);
   const service = common;
   const browser = await openBrowser(t);
   const shop = `${service.url}/health`;
@@ -65,7 +63,6 @@ test('a payer goes to PayPal, comes back, and is led on to the shop', async (t) 
 });
 
 test('a payer goes to WeChat Pay with the origin of the page, also after its address has died', async (t) => {
-  t.timeout(60_000);
   const service = await startService(t);
   const browser = await openBrowser(t);
   const { orderNo } = await place(service, { payWay: 'wechat', scene: 'h5', clientIp: '192.0.2.7' });
@@ -83,7 +80,6 @@ test('a payer goes to WeChat Pay with the origin of the page, also after its add
 });
 
 test('a payer who chose Chinese reads Chinese all the way: to PayPal, back, and paid without a reload', async (t) => {
-  t.timeout(60_000);
   const service = common;
   const browser = await openBrowser(t, { locale: 'en-US' });
   const { orderNo } = await place(service, { payWay: 'paypal' });
@@ -104,7 +100,6 @@ test('a payer who chose Chinese reads Chinese all the way: to PayPal, back, and 
 });
 
 test('without scripts the page works too', async (t) => {
-  t.timeout(60_000);
   const service = common;
   const browser = await openBrowser(t, { javaScriptEnabled: false });
   const { orderNo, payUrl } = await place(service, { payWay: 'wechat' });
@@ -118,7 +113,6 @@ test('without scripts the page works too', async (t) => {
 });
 
 test('an address that leads nowhere says so kindly', async (t) => {
-  t.timeout(60_000);
   const service = common;
   const page = await (await openBrowser(t)).newPage();
   await page.goto(`${service.url}/pay/P20300101000000ABCDEFGHJK`);

@@ -30,7 +30,6 @@ const TELLS: Readonly<Record<string, string>> = {
 };
 
 test('the page of every scene tells the payer what to do, and fits a small phone', async (t) => {
-  t.timeout(180_000);
   const known = [...CHANNEL_KINDS].flatMap(([payWay, { scenes }]) =>
     Object.keys(scenes).map((scene) => `${payWay} ${scene}`),
   );
@@ -76,7 +75,6 @@ function orderIn(state: PayerState, payWay: PayWay): PayerOrder {
 }
 
 test('the page of every state fits a small phone, whatever the order is called', async (t) => {
-  t.timeout(180_000);
   const service = await startService(t);
   const browser = await openBrowser(t, { javaScriptEnabled: false });
   const page = await browser.newPage();

@@ -25,7 +25,6 @@ async function stateOf(orderNo: string): Promise<string | undefined> {
 }
 
 test.serial('every button of the simulator works, in either language, and the page renews itself', async (t) => {
-  t.timeout(60_000);
   const page = await (await openBrowser(t)).newPage();
   const faults = watch(page);
   await page.goto(`${world.url}/`);
@@ -81,7 +80,6 @@ test.serial('every button of the simulator works, in either language, and the pa
 });
 
 test.serial('without scripts the buttons work too, and the payer’s page keeps its language', async (t) => {
-  t.timeout(60_000);
   const page = await (await openBrowser(t, { javaScriptEnabled: false, locale: 'zh-CN' })).newPage();
   await place('PLAIN');
   await page.goto(`${world.url}/?lang=en`);

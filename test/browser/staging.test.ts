@@ -4,7 +4,6 @@ import { startService } from '../support/service.ts';
 import { stagingOptions } from '../support/staging.ts';
 
 test('the pages of staging have a ribbon that covers nothing, on a phone and on a desk', async (t) => {
-  t.timeout(60_000);
   const service = await startService(t, await stagingOptions(t));
   await service.app.prepare();
   const shop = await service.merchant();

@@ -203,7 +203,6 @@ const FAULTS: readonly Planted[] = [
 ];
 
 test('doctor --offline finds each planted fault of a real database and its configuration', async (t) => {
-  t.timeout(60_000);
   const service = await startService(t);
   await service.app.prepare();
   const { folder } = await operatorAt(t, service);

@@ -276,7 +276,6 @@ async function start(t: ExecutionContext): Promise<World> {
 }
 
 test('doctor finds each planted fault on a real service, and names the fix', async (t) => {
-  t.timeout(60_000);
   const world = await start(t);
   const before = await examine(world);
   t.deepEqual(sick(before.findings), []);

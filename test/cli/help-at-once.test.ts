@@ -46,7 +46,6 @@ async function filesOf(t: Parameters<typeof temporaryFolder>[0]): Promise<URL> {
 }
 
 test('help that was written down is, for every command and on every terminal, what the parser prints', async (t) => {
-  t.timeout(120_000);
   const files = await filesOf(t);
   const paths = pathsBelow(program);
   t.true(paths.length > 150, `${paths.length} commands`);

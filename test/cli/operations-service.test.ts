@@ -8,7 +8,6 @@ import { startReceiver } from '../support/receiver.ts';
 import { startService } from '../support/service.ts';
 
 test('what an operator watches and mends, against the real service', async (t) => {
-  t.timeout(120_000);
   const service = await startService(t, { env: { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
   const payctl = await operatorAt(t, service);
   const shop = await service.merchant();

@@ -39,7 +39,6 @@ async function startService(
 }
 
 test('from an empty folder to a refunded payment, with payctl alone', async (t) => {
-  t.timeout(120_000);
   const cwd = temporaryFolder(t);
   const [http, simulator, metrics] = await Promise.all([freePort(), freePort(), freePort()]);
   const address = (port: number): string => `127.0.0.1:${port}`;

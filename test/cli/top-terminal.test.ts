@@ -38,7 +38,6 @@ const CASES: readonly [name: string, steps: Step[], ends: { status: number | nul
 ];
 
 test('a real terminal is left as it was, however payctl top ends', async (t) => {
-  t.timeout(120_000);
   if (spawnSync('python3', ['--version']).status !== 0) {
     t.log('Not run: this machine has no python3. Debian: apt install python3');
     return t.pass();

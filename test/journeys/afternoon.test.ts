@@ -4,7 +4,6 @@ import { payOrder, placeOrder } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
 
 test("an operator's afternoon: a customer complains, with nothing but the number on the receipt", async (t) => {
-  t.timeout(60_000);
   const service = await startService(t);
   await service.app.prepare();
   const payctl = await operatorAt(t, service);
@@ -70,7 +69,6 @@ test("an operator's afternoon: a customer complains, with nothing but the number
 });
 
 test('the next customer waits for money back: found by the number on the receipt, synced, and the rest refunded', async (t) => {
-  t.timeout(60_000);
   const service = await startService(t, { timeoutMs: 2500 });
   await service.app.prepare();
   const payctl = await operatorAt(t, service);

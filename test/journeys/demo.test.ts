@@ -35,7 +35,6 @@ function processesIn(folder: string): string[] {
 }
 
 test('the tour shows every channel, exits 0 and leaves nothing behind', async (t) => {
-  t.timeout(120_000);
   const tmp = temporaryFolder(t);
   const { child, text } = start(tmp);
   const [code] = await once(child, 'close');
@@ -50,7 +49,6 @@ test('the tour shows every channel, exits 0 and leaves nothing behind', async (t
 });
 
 test('a tour that is interrupted says so, exits 1 and leaves nothing behind', async (t) => {
-  t.timeout(120_000);
   const tmp = temporaryFolder(t);
   const { child, text } = start(tmp);
   child.stdout!.on('data', () => {

@@ -15,7 +15,6 @@ const desk = await openConsole(service);
 test.after.always(async () => {
   for (const end of ends.toReversed()) await end();
 });
-test.beforeEach((t) => t.timeout(180_000));
 
 test.serial('the client in every language pays, waits and refunds, also when an answer is lost', async (t) => {
   const able = languages.filter((language) => canRun(t, language));

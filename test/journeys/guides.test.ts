@@ -12,7 +12,6 @@ function commandsOf(slug: string): string[] {
 }
 
 test('the commands of the guides do what they say', async (t) => {
-  t.timeout(180_000);
   const stage = await openWithPayctl(t);
   const [bootstrap = '', ...integrate] = commandsOf('integrate');
   await runSamples(t, stage, [bootstrap]);

@@ -8,7 +8,6 @@ import { freePort } from '../support/free-port.ts';
 import { startService, until } from '../support/service.ts';
 
 test('payctl event listen survives a restart of the server: nothing lost, nothing twice', async (t) => {
-  t.timeout(120_000);
   const port = await freePort();
   const service = await startService(t, { port });
   const { token } = await firstAdmin(service);

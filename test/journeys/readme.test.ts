@@ -51,7 +51,6 @@ async function checkSection(t: ExecutionContext, stage: Stage, blocks: readonly 
 }
 
 test('the ten minutes do what they say', async (t) => {
-  t.timeout(120_000);
   const stage = await openWithPayctl(t);
   const blocks = blocksOf('Ten-minute tutorial');
   const start = blocks.findIndex(({ text }) => text.includes('npm start'));
@@ -63,7 +62,6 @@ test('the ten minutes do what they say', async (t) => {
 });
 
 test('pay per call does what it says', async (t) => {
-  t.timeout(120_000);
   const stage = await openWithPayctl(t);
   await stage.start();
   await isReady(stage);

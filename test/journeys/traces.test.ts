@@ -29,7 +29,6 @@ const ATTRIBUTES = new Set([
 ]);
 
 test('one trace spans request, transaction, channel call, notification and webhook, whichever process they are in', async (t) => {
-  t.timeout(180_000);
   const collector = await startCollector(t);
   const receiver = await startReceiver(t);
   const service = await startService(t);

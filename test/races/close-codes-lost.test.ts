@@ -9,10 +9,13 @@ const CODES = RACED_SCENES.filter(({ scene }) => scene === 'code');
 /** On the simulator's clock, which the test puts forward. */
 const LATER_SECONDS = 600;
 
+/** A silence that is over soon, and what lands late lands then. */
+const LATE = { delayMs: LATER_SECONDS * 1000, hangUpMs: 100 };
+
 /** The payer has paid with a code, nobody here knows it, and nobody hears what became of the close. */
-async function closeUnheard(t: ExecutionContext, on: RacedScene, fault: string, delayMs: number) {
+async function closeUnheard(t: ExecutionContext, on: RacedScene, fault: string) {
   const { payWay } = on;
-  const shops = await openShops(t, [on], { timeoutMs: 1000 });
+  const shops = await openShops(t, [on]);
   const { service } = shops;
   await service.sim('/sim/notices', { payWay, enabled: false });
   const orderNo = await placeIn(shops, on);
@@ -22,7 +25,7 @@ async function closeUnheard(t: ExecutionContext, on: RacedScene, fault: string, 
   const once = { payWay, orderNo, times: 1 };
   // WeChat Pay is asked before it is told to reverse, and does not know of the payment yet.
   if (payWay === 'wechat') await service.sim('/sim/faults', { ...once, call: 'query', fault: 'query-lag' });
-  await service.sim('/sim/faults', { ...once, call: 'close', fault, delayMs });
+  await service.sim('/sim/faults', { ...once, call: 'close', fault, ...LATE });
   t.is((await closeIn(shops, on, orderNo)).answer, 'closing');
   return { shops, orderNo };
 }
@@ -48,7 +51,7 @@ async function isGoneOnce(t: ExecutionContext, { service }: Shops, orderNo: stri
 
 for (const on of CODES) {
   test(`${on.title}: a close that lands late, after the payment was seen, gives the money back, and it does not count`, async (t) => {
-    const { shops, orderNo } = await closeUnheard(t, on, 'timeout-then-commit', LATER_SECONDS * 1000);
+    const { shops, orderNo } = await closeUnheard(t, on, 'timeout-then-commit');
     const { store } = shops.service.app;
     await store.autocommit((tx) => tx.orders.update({ orderNo }, { checkedAt: null }));
     await shops.shopOf(on).call('GET', `/api/v2/payment/query/${orderNo}`);
@@ -65,7 +68,7 @@ for (const on of CODES) {
 
 for (const on of CODES.filter(isTold)) {
   test(`${on.title}: a payment that is told after a close whose answer was lost does not count: it has gone back`, async (t) => {
-    const { shops, orderNo } = await closeUnheard(t, on, 'commit-then-timeout', 2000);
+    const { shops, orderNo } = await closeUnheard(t, on, 'commit-then-timeout');
     await shops.service.sim('/sim/notices', { payWay: on.payWay, enabled: true });
     await shops.service.sim('/sim/notify', { orderNo, kind: 'TRADE_SUCCESS' });
     t.is(await stateOf(shops.service, orderNo), 'closing');

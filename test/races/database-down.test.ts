@@ -71,7 +71,6 @@ async function backInService(service: Service, shop: Merchant, orderNo: string):
 }
 
 test('G11: a database that is gone, that swallows everything, and that is stopped: 503, and back again', async (t) => {
-  t.timeout(180_000);
   const postgres = await startPostgres();
   t.teardown(() => postgres.stop());
   const cable = await layCable(t, postgres.url);
@@ -104,7 +103,6 @@ test('G11: a database that is gone, that swallows everything, and that is stoppe
 
 for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
   test(`G11 ${payWay}: a death between the channel's answer and our settling answers with the orderNo, and nothing is lost`, async (t) => {
-    t.timeout(180_000);
     const database = await createDatabase();
     t.teardown(() => database.drop());
     const cable: Cable = await layCable(t, database.url);

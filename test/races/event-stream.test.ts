@@ -17,7 +17,6 @@ const documented = (name: string) =>
   )![1]!;
 
 test('the documented publication brings every event once, rolled back ones never, and says nothing of what is removed', async (t) => {
-  t.timeout(120_000);
   const postgres = await startPostgres({ logical: true });
   const database = await openDatabase({ kind: 'postgres', url: postgres.url, poolSize: 8, timeouts: PATIENT });
   const admin = new pg.Client({ connectionString: postgres.url });

@@ -5,8 +5,6 @@ import { sickStage } from '../support/sick-stage.ts';
 import { callSkill, offerSkill } from '../support/skillpay.ts';
 import { request, type Answer } from '../support/service.ts';
 
-test.beforeEach((t) => t.timeout(180_000));
-
 const order = { subject: 'Told', amount: 10, payWay: 'alipay' };
 
 /** A failure after something was done: its number is told, and it is not said that nothing was changed. */

@@ -10,7 +10,6 @@ import { startReceiver } from '../support/receiver.ts';
 import { startService, until } from '../support/service.ts';
 
 test("the first release's database goes on under this one: orders, refunds, calls, coins, notices, webhooks, keys and books", async (t) => {
-  t.timeout(120_000);
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const left = await restoreFirstRelease(t, url);

@@ -30,7 +30,6 @@ function watchPlans(t: ExecutionContext) {
 }
 
 test('what merchants do all day is planned once for a connection, not with every call', async (t) => {
-  t.timeout(120_000);
   const service = await startService(t);
   if (service.app.database.pooler?.prepared === false) {
     t.log('Not run: the pooler of this run carries no names.');

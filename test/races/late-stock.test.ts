@@ -8,7 +8,6 @@ const admin = { owner: 'any', actor: 'admin:root' } as const;
 
 /** A product with one piece, and an order of it that has lapsed: the piece is for sale again. */
 async function lapsed(t: ExecutionContext) {
-  t.timeout(120_000);
   const world = await catalogWorld(t);
   await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 1 });
   const order = await world.place({ product: 'tea' });

@@ -24,7 +24,6 @@ const HARMLESS: Readonly<Record<string, string>> = {
 };
 
 test('every migration only adds: replicas of the release before go on reading and writing', async (t) => {
-  t.timeout(120_000);
   const { url, drop } = await createDatabase({ direct: true, empty: true });
   t.teardown(drop);
   const database = await openDatabase({ kind: 'postgres', url, poolSize: 2, timeouts: PATIENT });

@@ -11,7 +11,6 @@ async function paidFigures({ app }: Service): Promise<Map<string, number>> {
 }
 
 test('however many hear of a payment at once, on two replicas, the order is counted once', async (t) => {
-  t.timeout(120_000);
   const one = await startService(t);
   const { databaseUrl: url, simulator } = one;
   const two = await startService(t, { url, simulator, now: one.clock.now });

@@ -19,7 +19,6 @@ let pair: Promise<Pair> | undefined;
 
 /** One primary with a hot standby for the file; each test has a database of its own on both. */
 async function ofFile(t: ExecutionContext, name: string): Promise<Pair> {
-  t.timeout(180_000);
   pair ??= (async () => {
     const postgres = await startPostgres();
     return { postgres, primary: postgres.url, replica: await postgres.standby() } as Pair;

@@ -25,7 +25,6 @@ const PATTERNS = {
 } as const;
 
 test('a dump of all tables and the logs of a busy day hold no key, no secret and no token', async (t) => {
-  t.timeout(180_000);
   const log: string[] = [];
   const stream = new Writable({
     write: (chunk: Buffer, _, done) => {

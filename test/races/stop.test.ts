@@ -12,7 +12,6 @@ import { ownSimulator } from '../support/simulator.ts';
 const BIN = fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url));
 
 test('a service whose database swallows everything ends by itself when it is told to, and had looked again after the last time', async (t) => {
-  t.timeout(180_000);
   const { url, drop } = await createDatabase();
   t.teardown(drop);
   const cable = await layCable(t, url);

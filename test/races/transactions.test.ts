@@ -41,7 +41,6 @@ function watchTransactions(t: ExecutionContext) {
 }
 
 test('what merchants do all day, and jobs all night, takes few transactions', async (t) => {
-  t.timeout(120_000);
   const service = await startService(t);
   const shop = await service.merchant({ scopes: ['payment:write', 'payment:read', 'skillpay:call'] });
   await addSkill(service);

@@ -55,7 +55,6 @@ function load(shop: Merchant, { url }: Workers): Load {
 }
 
 test('two workers serve one address, their figures are one, and each reports itself to who follows at one of them', async (t) => {
-  t.timeout(180_000);
   const { service, shop, workers } = await open(t);
   t.is(new Set(workers.pids()).size, 2);
   const sent = 40;
@@ -93,7 +92,6 @@ test('two workers serve one address, their figures are one, and each reports its
 });
 
 test('a worker that is killed is replaced, and nothing that it acknowledged is lost', async (t) => {
-  t.timeout(180_000);
   const { service, shop, workers } = await open(t);
   const under = load(shop, workers);
   await until('some payments', async () => under.placed.length > 20);
@@ -112,7 +110,6 @@ test('a worker that is killed is replaced, and nothing that it acknowledged is l
 });
 
 test('SIGHUP replaces every worker while requests go on: none fails', async (t) => {
-  t.timeout(180_000);
   const { shop, workers } = await open(t);
   const old = workers.pids();
   const under = load(shop, workers);
@@ -132,7 +129,6 @@ test('SIGHUP replaces every worker while requests go on: none fails', async (t) 
 });
 
 test('SIGTERM: whoever was let in is answered, then nobody is let in any more', async (t) => {
-  t.timeout(180_000);
   const { shop, workers } = await open(t, { PAY_SERVER_DRAIN_SECONDS: '2' });
   const under = load(shop, workers);
   await until('some payments', async () => under.placed.length > 20);
@@ -147,7 +143,6 @@ test('SIGTERM: whoever was let in is answered, then nobody is let in any more', 
 });
 
 test('what keeps workers from starting is told once, in the words of a service that is alone', async (t) => {
-  t.timeout(180_000);
   const { service } = await open(t);
   const taken = createServer();
   const port = await listenOnFreePort(taken);

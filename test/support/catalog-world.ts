@@ -19,6 +19,7 @@ import type { Channel, Outcome, RefundOutcome } from '../../server/payments/chan
 import { raiseException } from '../../server/payments/follow-ups.ts';
 import { placePayment } from '../../server/payments/place.ts';
 import type { PayRequest } from '../../server/payments/pay-request.ts';
+import { PATIENCE } from '../../server/payments/patience.ts';
 import type { Ports } from '../../server/payments/ports.ts';
 import { refundPayment } from '../../server/payments/refund.ts';
 import { createUrlRule } from '../../server/outgoing/url-rule.ts';
@@ -106,6 +107,7 @@ export async function catalogWorld(
     urlFault: () => undefined,
     confirmAbove: 1000,
     refundAbove: 0,
+    patience: PATIENCE,
     log: () => {},
     checkpoint: () => {},
     count: () => {},

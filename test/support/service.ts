@@ -97,9 +97,9 @@ export async function startService(
   const app = await buildApp(config, {
     simulatorUrl: simulator.url,
     databaseTimeouts: PATIENT,
-    // A slow machine is no silent operator.
-    agentPatienceMs: 60_000,
     ...options,
+    // A slow machine is neither a silent channel nor a silent operator.
+    patience: { query: 60_000, page: 60_000, agentCode: 60_000, ...options.patience },
     logger,
     now,
   });
@@ -180,17 +180,9 @@ async function merchant(app: App, url: string, settings: Partial<AppSettings> = 
     secret: made.secret,
     token,
     asker: { owner: { clientId }, actor: `app:${clientId}` },
-    call: (method, path, sent, headers) => fresh(() => callAt(url, method, path, sent, headers)),
+    call: (method, path, sent, headers) => callAt(url, method, path, sent, headers),
     callAt,
   };
-}
-
-/** A query whose channel answered too late for it says `stale`: on a slow machine it is repeated, as a merchant would. */
-async function fresh(ask: () => Promise<Answer>): Promise<Answer> {
-  for (let tries = 1; ; tries++) {
-    const answer = await ask();
-    if (answer.body?.data?.stale !== true || tries === 20) return answer;
-  }
 }
 
 /** Sends JSON, or a form, and reads JSON. */

@@ -14,7 +14,7 @@ import {
   ResourceMismatch,
 } from '../refusals.ts';
 import { findSkill, type Skill } from '../resource.ts';
-import { LOOK_MS, PATIENCE_MS, pause } from '../waiting.ts';
+import { LOOK_MS, pause } from '../waiting.ts';
 import { type CoinCallView, viewCoinCall } from './view.ts';
 import { type CoinWork, keepContent, lockCall } from './work.ts';
 
@@ -59,7 +59,7 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
       });
       if (!isPaid) return undefined;
       ports.checkpoint('coins.paid');
-      if (!ready) await pause(work.perform(row), PATIENCE_MS);
+      if (!ready) await pause(work.perform(row), ports.patience.work);
       return deliver(row.orderNo, { mine: true });
     },
     async replay(caller, orderNo, request) {
@@ -92,7 +92,7 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
 
   /** The stored result is the answer of all; work that nobody does is begun. */
   async function deliver(orderNo: string, { mine }: { mine: boolean }): Promise<Redeemed> {
-    const end = performance.now() + PATIENCE_MS;
+    const end = performance.now() + ports.patience.work;
     for (;;) {
       const row = await store.read((tx) => tx.coinCalls.find({ orderNo }));
       if (!row) throw new Error('a coin call was not kept');

@@ -3,8 +3,6 @@ import { firstAdmin, type Admin } from '../../support/admin.ts';
 import { type Merchant, request, type Service, startService } from '../../support/service.ts';
 import { requestText, sendRaw } from '../../support/wire.ts';
 
-test.beforeEach((t) => t.timeout(120_000));
-
 interface Stage {
   service: Service;
   admin: Admin;

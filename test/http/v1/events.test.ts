@@ -13,8 +13,6 @@ const file = await serviceOfFile(import.meta.filename);
 const { admin, service } = file;
 coverRoutes(test, file);
 
-test.beforeEach((t) => t.timeout(120_000));
-
 test.serial('the console reads all events with its filters', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();

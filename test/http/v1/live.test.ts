@@ -12,8 +12,6 @@ const file = await serviceOfFile(import.meta.filename, { liveTimes });
 const { admin, service } = file;
 coverRoutes(test, file);
 
-test.beforeEach((t) => t.timeout(60_000));
-
 const LIVE = '/api/v1/live';
 
 /** A session of a viewer of its own. */

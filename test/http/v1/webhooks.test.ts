@@ -19,8 +19,6 @@ const file = await serviceOfFile(import.meta.filename, { env });
 const { admin } = file;
 coverRoutes(test, file);
 
-test.beforeEach((t) => t.timeout(120_000));
-
 const hookOf = (shop: { clientId: string }) => `/api/v1/api-apps/${shop.clientId}/webhook`;
 
 test.serial('an application has no webhook until one is set', async (t) => {

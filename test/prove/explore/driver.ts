@@ -13,6 +13,7 @@ import type {
   RefundRef,
 } from '../../../server/payments/channel.ts';
 import { composeEffects } from '../../../server/payments/follow-ups.ts';
+import { PATIENCE } from '../../../server/payments/patience.ts';
 import type { Ports } from '../../../server/payments/ports.ts';
 import { runRead, runTransaction } from '../memory/memory-store.ts';
 import type { Snapshot } from '../memory/tables.ts';
@@ -156,6 +157,7 @@ function portsOf(
     urlFault: () => undefined,
     confirmAbove: 1_000_000,
     refundAbove: 0,
+    patience: PATIENCE,
     log: () => {},
     checkpoint: () => {},
     heard: () => {},

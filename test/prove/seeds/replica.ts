@@ -14,6 +14,7 @@ import { composeEffects } from '../../../server/payments/follow-ups.ts';
 import { createWithKey } from '../../../server/payments/idempotency.ts';
 import { receiveNotice } from '../../../server/payments/notice.ts';
 import { operatorRepairs } from '../../../server/payments/operator.ts';
+import { PATIENCE } from '../../../server/payments/patience.ts';
 import { payerOrders } from '../../../server/payments/payer.ts';
 import { placePayment } from '../../../server/payments/place.ts';
 import type { ActiveChannel, Channels, Ports } from '../../../server/payments/ports.ts';
@@ -108,6 +109,7 @@ export class Replica {
       urlFault: () => undefined,
       confirmAbove: CONFIRM_ABOVE,
       refundAbove: 0,
+      patience: PATIENCE,
       log: () => {},
       checkpoint: () => {},
       heard: () => {},

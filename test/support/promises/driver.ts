@@ -26,6 +26,8 @@ export interface Driver {
   pay(orderNo: string, payUrl?: string): Promise<void>;
   /** The next call of this kind for the order suffers this fault, once; `notice` for the deliveries. `word` is the channel's own for it. */
   fault(call: string, fault: string, orderNo: string, word?: string): Promise<void>;
+  /** How many calls for the order have suffered a fault. */
+  struck(orderNo: string): Promise<number>;
   /** Undefined when the channel never heard of the order. */
   ledger(orderNo: string): Promise<LedgerSums | undefined>;
   /** Notices that were sent (or would have been) for the order, the oldest first. */
@@ -48,6 +50,10 @@ export function simulatorDriver(simulatorUrl: string, payWay: PayWay): Driver {
     pay: async (orderNo, payUrl) => void (await call('POST', '/pay', { payWay, orderNo, payUrl })),
     fault: async (name, fault, orderNo, word) =>
       void (await call('POST', '/faults', { payWay, call: name, fault, orderNo, word, times: 1, delayMs: SILENCE_MS })),
+    struck: async (orderNo) => {
+      const { faults } = (await call('GET', '/faults')) as { faults: { orderNo: string | null; hits: number }[] };
+      return faults.filter((one) => one.orderNo === orderNo).reduce((sum, { hits }) => sum + hits, 0);
+    },
     ledger: async (orderNo) => {
       const { orders } = (await call('GET', `/ledger?orderNo=${orderNo}`)) as {
         orders: (LedgerSums & { orderNo: string })[];

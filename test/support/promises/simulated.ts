@@ -9,7 +9,7 @@ import { giveKeys } from '../simulator.ts';
 import { agreeInPage, simulatorDriver } from './driver.ts';
 import type { FaultWords } from './faults.ts';
 import { promisesOf, type ChannelPromise } from './promises.ts';
-import { connect, IMPATIENT_MS, newOrder, until, type Subject } from './subject.ts';
+import { connect, givingUpOnceStruck, type Subject } from './subject.ts';
 
 type Config = Pick<ChannelInput, 'fields' | 'pems'>;
 type Configs = Partial<Record<PayWay, Config>>;
@@ -78,12 +78,6 @@ async function subjectAt(simulatorUrl: string, kind: ChannelKind, options: Promi
   const other = await openAccount(simulatorUrl, kind.payWay, 'stranger', account);
   const input = { mode: 'simulator', simulatorUrl, ...own } as const;
   const driver = simulatorDriver(simulatorUrl, kind.payWay);
-  const impatient = connect(kind, input, IMPATIENT_MS);
-  // With its token at hand, what it asks later reaches the channel in the little time that it has.
-  await until(
-    () => impatient.query({ ...newOrder(kind, order?.()), channelOrderId: 'WARMING' }),
-    ({ kind: outcome }) => outcome !== 'unknown',
-  );
   const known = new Map<string, { payUrl?: string; channelOrderId?: string | undefined }>();
   const remembering = (channel: Channel): Channel => {
     const place: Channel['place'] = async (asked) => {
@@ -104,7 +98,7 @@ async function subjectAt(simulatorUrl: string, kind: ChannelKind, options: Promi
     input,
     driver: { ...driver, pay },
     channel: remembering(connect(kind, input)),
-    impatient: remembering(impatient),
+    impatient: remembering(connect(kind, input, givingUpOnceStruck(driver))),
     isPlacedUnasked: opens !== undefined,
     takesAtOnce: options.buttons === true,
     stranger: connect(kind, { ...input, ...strangerConfig(own, other) }),

@@ -1,14 +1,17 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createTransport } from '../../../server/channels/transport.ts';
-import type {
-  Channel,
-  ChannelInput,
-  ChannelKind,
-  OrderRef,
-  Outcome,
-  PlaceOrder,
-  RefundOrder,
-  RefundRef,
+import {
+  TransportFailed,
+  type Channel,
+  type ChannelInput,
+  type ChannelKind,
+  type OrderRef,
+  type Outcome,
+  type PlaceOrder,
+  type RefundOrder,
+  type RefundRef,
+  type Transport,
 } from '../../../server/payments/channel.ts';
 import type { Driver } from './driver.ts';
 
@@ -34,15 +37,32 @@ export interface Subject {
   order?: (() => Partial<PlaceOrder>) | undefined;
 }
 
-/** Long enough for a busy machine. */
-const PATIENT_MS = 60_000;
-
-/** Short enough for a channel that says nothing. */
-export const IMPATIENT_MS = 1_000;
+/** A real transport, patient enough for a busy machine. */
+const patient = createTransport({ timeoutMs: 60_000 });
 
 /** A channel of this configuration on a real transport. */
-export function connect(kind: ChannelKind, input: Subject['input'], timeoutMs = PATIENT_MS): Channel {
-  return kind.create({ ...input, now: () => new Date(), send: createTransport({ timeoutMs }) });
+export function connect(kind: ChannelKind, input: Subject['input'], send: Transport = patient): Channel {
+  return kind.create({ ...input, now: () => new Date(), send });
+}
+
+/**
+ * A transport whose time is over when a fault has struck its order: by a clock, a busy machine gives up a request
+ * before it has sent it, and then the fault waits for the next one.
+ */
+export function givingUpOnceStruck({ struck }: Pick<Driver, 'struck'>): Transport {
+  return async (request) => {
+    const { orderNo = '' } = request.about;
+    const before = await struck(orderNo);
+    const answer = patient(request);
+    let isOver = false;
+    const end = () => void (isOver = true);
+    answer.then(end, end);
+    while (!isOver) {
+      if ((await struck(orderNo)) > before) throw new TransportFailed('timeout', 'A fault has struck.');
+      await delay(10);
+    }
+    return answer;
+  };
 }
 
 /** A new order of 1234 minor units of the default currency in the default scene, unless `changes` say otherwise. */
@@ -119,7 +139,7 @@ export async function until<T>(ask: () => Promise<T>, isGood: (answer: T) => boo
     const answer = await ask();
     if (isGood(answer)) return answer;
     if (Date.now() > deadline) throw new Error(`Waited in vain; the last answer was ${show(answer)}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await delay(50);
   }
 }
 

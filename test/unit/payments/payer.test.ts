@@ -1,5 +1,6 @@
 import test from 'ava';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
+import { PATIENCE } from '../../../server/payments/patience.ts';
 import { payerOrders, payerState, viewForPayer } from '../../../server/payments/payer.ts';
 
 const now = new Date('2030-01-31T08:00:00Z');
@@ -85,7 +86,7 @@ function bench(order: OrderRow | undefined, answer: () => Promise<void> = async 
     } as OrderRow;
   };
   const actions = { query: act('query'), capture: act('capture'), renew, projectName: async () => 'Tea House' };
-  const pages = payerOrders({ store, now: () => now, log: () => {} }, actions);
+  const pages = payerOrders({ store, now: () => now, log: () => {}, patience: PATIENCE }, actions);
   return { pages, asked };
 }
 

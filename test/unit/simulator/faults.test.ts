@@ -30,17 +30,25 @@ for (const [name, happens] of [
 }
 
 test('timeout-then-commit: silence first, the effect lands later', async (t) => {
-  await fault('timeout-then-commit', 'LATE', { delayMs: 300 });
-  const given = AbortSignal.timeout(50);
-  const params = await client.sign('alipay.trade.precreate', order('LATE'));
-  const call = fetch(`${world.url}/alipay/gateway.do`, {
+  const own = await startWorld();
+  t.teardown(() => own.close());
+  const isThere = async () => (await own.ledger('LATE')).entries.length > 0;
+  const late = { payWay: 'alipay', call: 'create', fault: 'timeout-then-commit', orderNo: 'LATE', delayMs: 600_000 };
+  await own.post('/sim/faults', late);
+  const hangUp = new AbortController();
+  const params = await (await clientFor(own)).sign('alipay.trade.precreate', order('LATE'));
+  const call = fetch(`${own.url}/alipay/gateway.do`, {
     method: 'POST',
     body: new URLSearchParams(params),
-    signal: given,
+    signal: hangUp.signal,
   });
-  await t.throwsAsync(call, { name: 'TimeoutError' });
-  t.false(await created('LATE'));
-  t.true(await until(() => created('LATE')));
+  const gone = t.throwsAsync(call, { name: 'AbortError' });
+  await until(async () => (await own.get<{ faults: { hits: number }[] }>('/sim/faults')).faults[0]?.hits === 1);
+  hangUp.abort();
+  await gone;
+  t.false(await isThere());
+  await own.post('/sim/clock', { advanceSeconds: 600 });
+  t.true(await until(isThere));
 });
 
 for (const [name, status, happens] of [

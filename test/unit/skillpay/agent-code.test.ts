@@ -2,6 +2,7 @@ import test from 'ava';
 import type { AgentPayRow } from '../../../server/db/entities/skillpay.ts';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { Store } from '../../../server/db/store.ts';
+import { PATIENCE } from '../../../server/payments/patience.ts';
 import { type CodeAnswer, withAgentCode } from '../../../server/skillpay/agent-code.ts';
 import type { SkillPair } from '../../../server/skillpay/pair.ts';
 
@@ -47,7 +48,7 @@ test('nobody waits for an operator that is silent: the offer goes out without a 
     readKey: () => undefined as never,
     ask: () => new Promise((resolve) => void answers.push(resolve)),
     count: () => {},
-    patienceMs: 1,
+    patience: { ...PATIENCE, agentCode: 1 },
   });
   t.is((await withCode(pair)).skill.agentCode, null);
   t.is(answers.length, 1);
