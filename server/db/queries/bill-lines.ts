@@ -104,6 +104,17 @@ export async function nameOrders(store: Store, { billNo, reading, day }: Reading
   );
 }
 
+/** What a channel repeats of a payer who was forgotten before its bill came; an order has no subject only when its payer was. */
+export async function forgetInLines(store: Store, { billNo, reading, day }: Reading): Promise<void> {
+  await store.autocommit((tx) =>
+    tx.prepared(
+      `update bill_lines l set raw = '' from orders o
+        where l.bill_no = ? and l.reading = ? and l.day = ? and l.raw <> '' and o.order_no = l.order_no and o.subject = ''`,
+      [billNo, reading, day],
+    ),
+  );
+}
+
 /** Makes the table for the lines of a day's month; false when this role may not, and they go to the rest. */
 export async function makeMonth(store: Store, day: string): Promise<boolean> {
   const [year, month] = [Number(day.slice(0, 4)), Number(day.slice(5, 7))];

@@ -110,6 +110,7 @@ async function eraseOrders(tx: Tx, orderNos: readonly string[]): Promise<void> {
               || case when jsonb_typeof(detail -> 'said') = 'object' then jsonb_build_object('said', (detail -> 'said') - ${OUTCOME_WORDS})
                       else '{}' end
         where order_no = any ($1) and (reason is not null or detail is not null)),
+     b as (update bill_lines set raw = '' where order_no = any ($1) and raw <> ''),
      d as (update due_effects set last_error = null where order_no = any ($1) and last_error is not null)
      update channel_messages set request = null, answer = null, texts = null
       where order_no = any ($1) and (texts is not null or coalesce(request, answer) is not null)`,

@@ -1,5 +1,5 @@
 import type { BillRow } from '../../db/entities/bills.ts';
-import { countLines, nameOrders, removeOldLines } from '../../db/queries/bill-lines.ts';
+import { countLines, forgetInLines, nameOrders, removeOldLines } from '../../db/queries/bill-lines.ts';
 import { matchBill, type Matched } from '../../db/queries/bill-matching.ts';
 import type { Tx } from '../../db/store.ts';
 import { TransportFailed } from '../channel.ts';
@@ -147,6 +147,7 @@ export async function compareBill(ports: BillPorts, billNo: string): Promise<voi
     if (!found || found.reading === 0) return;
     await countLines(patient.store, found.day);
     await nameOrders(patient.store, found);
+    await forgetInLines(patient.store, found);
     const desk = await deskOf(ports, found);
     ports.checkpoint('bill.matching');
     await patient.store.transaction(async (tx) => {

@@ -144,7 +144,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    *     summary: Export the lines of a bill as CSV or NDJSON
    *     description: >
    *       Streamed, so it may be long. In CSV, text that a spreadsheet would interpret as a formula is prefixed with an apostrophe. An interrupted
-   *       export is incomplete. Lines are removed after `Retention.BillLineDays`.
+   *       export is incomplete. Lines are removed after `Retention.BillLineDays`; `raw` is empty once the payer was deleted.
    */
   router.get(
     '/api/v1/bills/:billNo/lines',
