@@ -14,7 +14,7 @@ async function place(service: Service, order: object): Promise<{ orderNo: string
   return body.data;
 }
 
-test('a payer pays through the page, and it says so without being reloaded', async (t) => {
+test.serial('a payer pays through the page, and it says so without being reloaded', async (t) => {
   const service = common;
   const browser = await openBrowser(t);
   const { payUrl } = await place(service, { payWay: 'alipay' });
@@ -44,13 +44,19 @@ test('a payer pays through the page, and it says so without being reloaded', asy
   t.deepEqual(faults, []);
 });
 
-test('a payer goes to PayPal, comes back, and is led on to the shop', async (t) => {
+test.serial('a payer goes to PayPal, comes back, and is led on to the shop', async (t) => {
   const service = common;
   const browser = await openBrowser(t);
   const shop = `${service.url}/health`;
   const { orderNo } = await place(service, { payWay: 'paypal', returnUrl: shop });
   const page = await browser.newPage();
   const faults = watch(page);
+  // The shop is slow until the page, which goes on to it by itself, has been looked at.
+  const seen = Promise.withResolvers<void>();
+  await page.route(`${shop}?*`, async (route) => {
+    await seen.promise;
+    await route.continue();
+  });
   await page.goto(`${service.url}/pay/${orderNo}`);
   await picture(page, 'paypal');
   await page.getByRole('link', { name: 'Pay with PayPal' }).click();
@@ -58,11 +64,12 @@ test('a payer goes to PayPal, comes back, and is led on to the shop', async (t) 
   await page.getByRole('link', { name: 'Back to the merchant' }).click();
   await page.getByRole('heading', { name: 'Paid', exact: true }).waitFor();
   await picture(page, 'returned');
+  seen.resolve();
   await page.waitForURL(`${shop}?orderNo=${orderNo}&status=paid`);
   t.deepEqual(faults, []);
 });
 
-test('a payer goes to WeChat Pay with the origin of the page, also after its address has died', async (t) => {
+test.serial('a payer goes to WeChat Pay with the origin of the page, also after its address has died', async (t) => {
   const service = await startService(t);
   const browser = await openBrowser(t);
   const { orderNo } = await place(service, { payWay: 'wechat', scene: 'h5', clientIp: '192.0.2.7' });
@@ -79,27 +86,30 @@ test('a payer goes to WeChat Pay with the origin of the page, also after its add
   t.deepEqual(faults, []);
 });
 
-test('a payer who chose Chinese reads Chinese all the way: to PayPal, back, and paid without a reload', async (t) => {
-  const service = common;
-  const browser = await openBrowser(t, { locale: 'en-US' });
-  const { orderNo } = await place(service, { payWay: 'paypal' });
-  const page = await browser.newPage();
-  const faults = watch(page);
-  await page.goto(`${service.url}/pay/${orderNo}`);
-  await page.getByRole('link', { name: '中文' }).click();
-  await page.getByRole('heading', { name: '等待支付' }).waitFor();
-  t.is(await page.locator('html').getAttribute('lang'), 'zh-CN');
-  await page.getByRole('link', { name: '使用 PayPal 支付' }).click();
-  // The simulator's own page is in the language of the browser, as PayPal's would be.
-  await page.getByRole('button', { name: 'Pay', exact: true }).click();
-  await page.getByRole('link', { name: 'Back to the merchant' }).click();
-  await page.getByRole('heading', { name: '支付成功' }).waitFor();
-  t.regex(page.url(), /\/return\/paypal\//);
-  t.notRegex(page.url(), /lang=/, 'PayPal knows nothing of it');
-  t.deepEqual(faults, []);
-});
+test.serial(
+  'a payer who chose Chinese reads Chinese all the way: to PayPal, back, and paid without a reload',
+  async (t) => {
+    const service = common;
+    const browser = await openBrowser(t, { locale: 'en-US' });
+    const { orderNo } = await place(service, { payWay: 'paypal' });
+    const page = await browser.newPage();
+    const faults = watch(page);
+    await page.goto(`${service.url}/pay/${orderNo}`);
+    await page.getByRole('link', { name: '中文' }).click();
+    await page.getByRole('heading', { name: '等待支付' }).waitFor();
+    t.is(await page.locator('html').getAttribute('lang'), 'zh-CN');
+    await page.getByRole('link', { name: '使用 PayPal 支付' }).click();
+    // The simulator's own page is in the language of the browser, as PayPal's would be.
+    await page.getByRole('button', { name: 'Pay', exact: true }).click();
+    await page.getByRole('link', { name: 'Back to the merchant' }).click();
+    await page.getByRole('heading', { name: '支付成功' }).waitFor();
+    t.regex(page.url(), /\/return\/paypal\//);
+    t.notRegex(page.url(), /lang=/, 'PayPal knows nothing of it');
+    t.deepEqual(faults, []);
+  },
+);
 
-test('without scripts the page works too', async (t) => {
+test.serial('without scripts the page works too', async (t) => {
   const service = common;
   const browser = await openBrowser(t, { javaScriptEnabled: false });
   const { orderNo, payUrl } = await place(service, { payWay: 'wechat' });
@@ -112,7 +122,7 @@ test('without scripts the page works too', async (t) => {
   t.pass();
 });
 
-test('an address that leads nowhere says so kindly', async (t) => {
+test.serial('an address that leads nowhere says so kindly', async (t) => {
   const service = common;
   const page = await (await openBrowser(t)).newPage();
   await page.goto(`${service.url}/pay/P20300101000000ABCDEFGHJK`);

@@ -29,7 +29,7 @@ const TELLS: Readonly<Record<string, string>> = {
   'paypal redirect': 'Pay with PayPal',
 };
 
-test('the page of every scene tells the payer what to do, and fits a small phone', async (t) => {
+test.serial('the page of every scene tells the payer what to do, and fits a small phone', async (t) => {
   const known = [...CHANNEL_KINDS].flatMap(([payWay, { scenes }]) =>
     Object.keys(scenes).map((scene) => `${payWay} ${scene}`),
   );
@@ -74,7 +74,7 @@ function orderIn(state: PayerState, payWay: PayWay): PayerOrder {
   };
 }
 
-test('the page of every state fits a small phone, whatever the order is called', async (t) => {
+test.serial('the page of every state fits a small phone, whatever the order is called', async (t) => {
   const service = await startService(t);
   const browser = await openBrowser(t, { javaScriptEnabled: false });
   const page = await browser.newPage();

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { chmod, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { openDatabase } from '../../server/db/orm.ts';
 import { FakeFailure, fakeOffline } from '../support/fake-offline.ts';
 import { runPayctl, type RunOptions } from '../support/cli.ts';
 import { createDatabase } from '../support/database.ts';
@@ -241,11 +240,8 @@ async function plant(run: (statement: string) => Promise<unknown>, sql: string):
 }
 
 test('an empty database: its migrations are pending', async (t) => {
-  const { url, drop } = await createDatabase();
+  const { url, drop } = await createDatabase({ empty: true });
   t.teardown(drop);
-  const { em, close } = await openDatabase({ kind: 'postgres', url });
-  await em.fork().execute('drop schema public cascade; create schema public');
-  await close();
   const { code, findings } = await examine(temporaryFolder(t), testEnvironment(url));
   t.is(code, 1);
   t.like(

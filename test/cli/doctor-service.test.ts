@@ -137,7 +137,7 @@ const FAULTS: readonly Fault[] = [
   {
     name: 'a channel that does not answer its test call',
     plant: async ({ service }) => {
-      await service.sim('/sim/faults', { payWay: 'wechat', call: '*', fault: 'timeout', probability: 1 });
+      await service.sim('/sim/faults', { payWay: 'wechat', call: '*', fault: 'timeout', probability: 1, delayMs: 100 });
     },
     check: 'wechat',
     status: 'failed',
@@ -270,7 +270,7 @@ async function lastNotice(service: Service, orderNo: string): Promise<void> {
 }
 
 async function start(t: ExecutionContext): Promise<World> {
-  const service = await startService(t, { timeoutMs: 1500 });
+  const service = await startService(t);
   await service.app.prepare();
   return { service, operator: await operatorAt(t, service) };
 }

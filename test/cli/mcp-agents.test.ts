@@ -123,6 +123,8 @@ const RUNS = count(1000, 40);
 const SEATS = 4;
 
 test.serial(`${RUNS} runs of an obedient agent spend nothing beyond the limits and see no secret`, async (t) => {
+  // No day begins meanwhile.
+  service.clock.stop();
   const limits = { CNY: { perOrder: 10, perMonth: 100, refundPerDay: 10 } };
   const shop = await service.merchant({ limits } as never);
   const seats = await Promise.all(Array.from({ length: SEATS }, () => sitDown(t, service, shop, '--allow-write')));

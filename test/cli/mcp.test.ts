@@ -236,6 +236,8 @@ test.serial(
 
 test.serial('a signal ends the process after what is under way was answered', async (t) => {
   const seat = await sitDown(t, service, shop, '--allow-write');
+  // A second signal ends it at once.
+  let isSent = false;
   const closed = new Promise<void>((resolve) => (seat.client.onclose = resolve));
   const answer = await seat.client.callTool(
     {
@@ -243,7 +245,12 @@ test.serial('a signal ends the process after what is under way was answered', as
       arguments: { idempotencyKey: 'paid-call-signal', resource: 'weather', waitSeconds: 50 },
     },
     undefined,
-    { onprogress: () => void process.kill(seat.pid, 'SIGTERM') },
+    {
+      onprogress: () => {
+        if (!isSent) process.kill(seat.pid, 'SIGTERM');
+        isSent = true;
+      },
+    },
   );
   t.like(answer.structuredContent, { ok: true, data: { paid: false } });
   await closed;

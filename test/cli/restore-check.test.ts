@@ -8,7 +8,7 @@ import { openDatabase } from '../../server/db/orm.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { runPayctl } from '../support/cli.ts';
 import { giveCoins } from '../support/coins.ts';
-import { copyOf, createDatabase } from '../support/database.ts';
+import { copyOf, createDatabase, PATIENT } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { enrol } from '../support/second-factor.ts';
 import { startService, testEnvironment, until, type Service } from '../support/service.ts';
@@ -205,7 +205,7 @@ const SEALED_TABLES = [
 ];
 
 async function execute<R>(url: string, sql: string): Promise<R[]> {
-  const { em, close } = await openDatabase({ kind: 'postgres', url, poolSize: 1 });
+  const { em, close } = await openDatabase({ kind: 'postgres', url, poolSize: 1, timeouts: PATIENT });
   try {
     return (await em.fork().execute(sql)) as R[];
   } finally {

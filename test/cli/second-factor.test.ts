@@ -178,6 +178,7 @@ test('against the service: enrolled, logged in by a script, limited by another, 
   const login = 'login -u alice --password-file own.password';
   t.is((await alice.payctl(login)).code, 2);
   service.clock.advance(30);
+  service.clock.stop();
   await alice.done(`${login} --code-secret-file alice.totp`);
   t.is((await alice.payctl(`${login} --code-secret-file alice.totp`)).code, 4, 'the same code once more');
   const [recovery = ''] = (await readFile(`${alice.folder}/alice.codes`, 'utf8')).split('\n');

@@ -10,6 +10,8 @@ const file = await serviceOfFile(import.meta.filename);
 coverRoutes(test, file);
 
 const { service, admin } = file;
+// No hour and no day begins while a limit is counted.
+service.clock.stop();
 const pay = (shop: Merchant, amount: number, more: object = {}) =>
   shop.call('POST', '/api/v2/payment/pay', { subject: 'Tea', amount, payWay: 'alipay', ...more });
 const limitsOf = async (shop: Merchant) => (await shop.call('GET', '/api/v2/limits')).body.data;

@@ -206,9 +206,15 @@ test.serial('coming back from a channel without notices finds the payment', asyn
 });
 
 test.serial('a silent channel does not keep the page', async (t) => {
-  const service = await startService(t, { timeoutMs: 500 });
+  const service = await startService(t);
   const orderNo = await place(await service.merchant(), { payWay: 'alipay' });
-  await service.sim('/sim/faults', { payWay: 'alipay', call: 'query', fault: 'timeout', probability: 1 });
+  await service.sim('/sim/faults', {
+    payWay: 'alipay',
+    call: 'query',
+    fault: 'timeout',
+    probability: 1,
+    hangUpMs: 100,
+  });
   service.clock.advance(6);
   const { status, html } = await page(`${service.url}/return/alipay/${orderNo}`);
   t.is(status, 200);
@@ -349,11 +355,18 @@ test.serial('without anything to pay the address leads back to the page', async 
 });
 
 test.serial('a channel that is silent when the address has died leads back to the page', async (t) => {
-  const service = await startService(t, { timeoutMs: 500 });
+  const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await place(shop, { payWay: 'wechat', scene: 'h5', clientIp: '192.0.2.7' });
   service.clock.advance(300);
-  await service.sim('/sim/faults', { payWay: 'wechat', call: 'create', fault: 'timeout', orderNo, probability: 1 });
+  await service.sim('/sim/faults', {
+    payWay: 'wechat',
+    call: 'create',
+    fault: 'timeout',
+    orderNo,
+    probability: 1,
+    hangUpMs: 100,
+  });
   t.is((await page(`${service.url}/pay/${orderNo}/open`)).headers.get('location'), `/pay/${orderNo}?lang=en`);
   t.is(await stateOf(service, orderNo), 'waiting');
   const { body } = await shop.call('GET', `/api/v2/payment/query/${orderNo}`);

@@ -34,7 +34,7 @@ function processesIn(folder: string): string[] {
   });
 }
 
-test('the tour shows every channel, exits 0 and leaves nothing behind', async (t) => {
+test.serial('the tour shows every channel, exits 0 and leaves nothing behind', async (t) => {
   const tmp = temporaryFolder(t);
   const { child, text } = start(tmp);
   const [code] = await once(child, 'close');
@@ -48,7 +48,7 @@ test('the tour shows every channel, exits 0 and leaves nothing behind', async (t
   t.deepEqual(processesIn(tmp), []);
 });
 
-test('a tour that is interrupted says so, exits 1 and leaves nothing behind', async (t) => {
+test.serial('a tour that is interrupted says so, exits 1 and leaves nothing behind', async (t) => {
   const tmp = temporaryFolder(t);
   const { child, text } = start(tmp);
   child.stdout!.on('data', () => {

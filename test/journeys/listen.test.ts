@@ -13,11 +13,14 @@ test('payctl event listen survives a restart of the server: nothing lost, nothin
   const { token } = await firstAdmin(service);
   const shop = await service.merchant();
   const cancel = new AbortController();
-  const listening = runPayctl(['event', 'listen', '--types', 'order.paid', '--count', '12', '-o', 'jsonl'], {
-    cwd: temporaryFolder(t),
-    env: { PAYCTL_CONFIG_DIR: temporaryFolder(t), PAYCTL_SERVER: service.url, PAYCTL_TOKEN: token },
-    signal: cancel.signal,
-  });
+  const listening = runPayctl(
+    ['event', 'listen', '--types', 'order.paid', '--count', '12', '--since', '2020-01-01', '-o', 'jsonl'],
+    {
+      cwd: temporaryFolder(t),
+      env: { PAYCTL_CONFIG_DIR: temporaryFolder(t), PAYCTL_SERVER: service.url, PAYCTL_TOKEN: token },
+      signal: cancel.signal,
+    },
+  );
   t.teardown(() => cancel.abort());
   const first = await inParallel(6, 3, () => payOrder(service, shop, { amount: 10 }));
   await service.stop();

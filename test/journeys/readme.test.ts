@@ -50,7 +50,7 @@ async function checkSection(t: ExecutionContext, stage: Stage, blocks: readonly 
   });
 }
 
-test('the ten minutes do what they say', async (t) => {
+test.serial('the ten minutes do what they say', async (t) => {
   const stage = await openWithPayctl(t);
   const blocks = blocksOf('Ten-minute tutorial');
   const start = blocks.findIndex(({ text }) => text.includes('npm start'));
@@ -61,7 +61,7 @@ test('the ten minutes do what they say', async (t) => {
   await checkSection(t, stage, blocks.slice(start + 1));
 });
 
-test('pay per call does what it says', async (t) => {
+test.serial('pay per call does what it says', async (t) => {
   const stage = await openWithPayctl(t);
   await stage.start();
   await isReady(stage);

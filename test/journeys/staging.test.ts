@@ -40,6 +40,10 @@ test('staging: the simulator pays and refunds under the demands of production, a
   t.is(paid.mode, 'simulator');
   const refund = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 1 });
   t.is(refund.status, 200, JSON.stringify(refund.body));
+  await until('the refund is done', async () => {
+    const { body } = await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+    return body.data.refundedAmount === 1;
+  });
 
   t.like((await admin.call('GET', '/api/v1/info')).body.data, { environment: 'staging', debug: false });
   const real = { ...paypal, mode: 'live' };

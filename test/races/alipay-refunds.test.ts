@@ -71,6 +71,7 @@ test('a refund call that moved nothing is asked about after ten seconds, and sen
   const { service, shop } = await stage(t);
   const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
   await service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'lost-refund', orderNo });
+  service.clock.stop();
   const { refundNo, status } = await refund(shop, orderNo, 4);
   t.is(status, 'processing');
   await service.app.sweep.once();

@@ -4,16 +4,29 @@ import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../sup
 import { count, inParallel } from '../support/counts.ts';
 import { startInBetween } from '../support/in-between.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
-import { startService, until, type Service } from '../support/service.ts';
+import { startService, until, type Service, type ServiceOptions } from '../support/service.ts';
 import { ownSimulator } from '../support/simulator.ts';
 
 const payWay = 'paypal';
 
-async function stage(t: ExecutionContext) {
-  const service = await startService(t);
+async function stage(t: ExecutionContext, options: ServiceOptions = {}) {
+  const service = await startService(t, options);
   const shop = await service.merchant();
   await service.sim('/sim/notices', { payWay, enabled: false });
   return { service, shop };
+}
+
+/** PayPal hears of no capture before `goOn`. */
+async function heldCapture(t: ExecutionContext) {
+  const asked = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<undefined>();
+  const hold = (_method: string, path: string) => {
+    if (!path.endsWith('/capture')) return undefined;
+    asked.resolve();
+    return gate.promise;
+  };
+  const simulator = await startInBetween(t, (await ownSimulator(t)).url, hold);
+  return { ...(await stage(t, { simulator })), asked: asked.promise, goOn: () => gate.resolve(undefined) };
 }
 
 async function rowOf({ app }: Service, orderNo: string): Promise<OrderRow> {
@@ -100,17 +113,16 @@ test('C4: close against capture: never both taken and closed without giving back
 });
 
 test('C4: a close that comes while a capture is on its way answers closing, and the money goes back', async (t) => {
-  const { service, shop } = await stage(t);
+  const { service, shop, asked, goOn } = await heldCapture(t);
   const orderNo = await placeOrder(shop, { payWay, amount: 10 });
   await service.sim('/sim/approve', { orderNo });
-  await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'delay', times: 1, delayMs: 6000 });
   const back = comeBack(service, orderNo);
-  await until('the capture is on its way', async () => (await rowOf(service, orderNo)).captureState === 'live');
+  await asked;
   const closed = await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
   t.is(closed.status, 200);
   t.is(closed.body.data.status, 'closing');
+  goOn();
   await back;
-  // The payer's page waits three seconds at most, the capture takes longer.
   await until('the capture was answered', async () => (await rowOf(service, orderNo)).captureState !== 'live');
   await runUntilQuiet(service, 86_400, 1800);
   const row = await rowOf(service, orderNo);
@@ -121,23 +133,13 @@ test('C4: a close that comes while a capture is on its way answers closing, and 
 });
 
 test('a payment that is placed again while its money is being taken is answered with the order', async (t) => {
-  const simulator = await ownSimulator(t);
-  const asked = Promise.withResolvers<void>();
-  const goOn = Promise.withResolvers<undefined>();
-  const holdCapture = (_: string, path: string) => {
-    if (!path.endsWith('/capture')) return undefined;
-    asked.resolve();
-    return goOn.promise;
-  };
-  const between = await startInBetween(t, simulator.url, holdCapture);
-  const service = await startService(t, { simulator: between });
-  const shop = await service.merchant();
+  const { service, shop, asked, goOn } = await heldCapture(t);
   // PayPal approves this amount at once, so there is never anything to pay with.
   const order = { payWay, amount: '0.01', subject: 'approved at once', merchantOrderNo: 'once' };
   const first = shop.call('POST', '/api/v2/payment/pay', order);
-  await asked.promise;
+  await asked;
   const { status, body } = await shop.call('POST', '/api/v2/payment/pay', order);
-  goOn.resolve(undefined);
+  goOn();
   t.deepEqual([status, body.data?.status], [201, 'pending'], JSON.stringify(body));
   t.like((await first).body.data, { orderNo: body.data.orderNo, status: 'paid' });
   t.is((await ledgerOf(service)).get(body.data.orderNo)?.payments, 1, 'one capture');

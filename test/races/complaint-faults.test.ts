@@ -108,8 +108,7 @@ for (const [w, weather] of WEATHERS.entries()) {
 }
 
 async function setUp(t: ExecutionContext, weather: Weather, courses: readonly Course[]): Promise<Stage> {
-  const isSilent = weather.fault === 'timeout' || weather.fault === 'commit-then-timeout';
-  const options = { simulator: await ownSimulator(t), ...(isSilent ? { timeoutMs: 2_500 } : {}) };
+  const options = { simulator: await ownSimulator(t) };
   const service = await startService(t, options);
   const second = { ...options, url: service.databaseUrl, now: service.clock.now };
   const replicas = weather.replicas ? [service, await startService(t, second)] : [service];
@@ -131,7 +130,7 @@ async function playPhase(t: ExecutionContext, stage: Stage, n: number): Promise<
   for (const { course, orderNo } of flights) {
     const deeds = course.phases[n]?.deeds ?? [];
     const { fault, onRead } = weather;
-    const rule = { payWay: course.payWay, fault, delayMs: 4_000, times: 1 };
+    const rule = { payWay: course.payWay, fault, hangUpMs: 100, times: 1 };
     if (fault && deeds.length > 0) {
       await service.sim('/sim/faults', { ...rule, call: 'dispute', ...(onRead ? { orderNo } : {}) });
       await service.sim('/sim/faults', { ...rule, call: 'dispute-deed', orderNo });

@@ -118,7 +118,7 @@ for (const [w, weather] of WEATHERS.entries()) {
   const courses = COURSES.filter((_, c) => isSampled(c, w));
 
   test.serial(`disputes, ${weather.name}: ${courses.map(({ name }) => name).join('; ')}`, async (t) => {
-    const service = await startService(t, { simulator: await ownSimulator(t), timeoutMs: 1_500 });
+    const service = await startService(t, { simulator: await ownSimulator(t) });
     const shop = await service.merchant();
     const flights: { course: Course; orderNo: string }[] = [];
     for (const course of courses)
@@ -126,7 +126,7 @@ for (const [w, weather] of WEATHERS.entries()) {
         flights.push({ course, orderNo: await payOrder(service, shop, { payWay: 'paypal', amount: 10 }) });
     if (weather.isSilent) await service.sim('/sim/notices', { payWay: 'paypal', enabled: false });
     if (weather.fault) {
-      const rule = { payWay: 'paypal', fault: weather.fault, delayMs: 2_500 };
+      const rule = { payWay: 'paypal', fault: weather.fault, delayMs: 2_500, hangUpMs: 100 };
       await service.sim('/sim/faults', { ...rule, call: 'dispute', times: flights.length });
       for (const { orderNo } of flights)
         await service.sim('/sim/faults', { ...rule, call: 'refund', orderNo, times: 2 });

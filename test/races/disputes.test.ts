@@ -17,7 +17,7 @@ test.beforeEach((t) => t.timeout(600_000));
 
 /** A service with one paid order of 10 USD at PayPal. */
 async function stage(t: Parameters<typeof startService>[0]) {
-  const service = await startService(t, { timeoutMs: 2_000 });
+  const service = await startService(t);
   const shop = await service.merchant();
   return { service, shop, orderNo: await payOrder(service, shop, { payWay: 'paypal', amount: 10 }) };
 }

@@ -79,8 +79,9 @@ test('tables are divided while orders are placed, paid and told, and nothing is 
   const load = keepPaying(service, shop);
   await until('some were paid', async () => load.orders() > 8);
   t.deepEqual(await store.read((tx) => partsOf(tx, { name: 'events' })), []);
-  // Two replicas at once: one does it, the other finds it done or leaves it.
-  const divided = await Promise.all([1, 2].map(() => divideByMonths(database, { now: new Date() })));
+  // Two replicas at once: one does it, the other finds it done or leaves it. On a slow machine the tables are in use more often.
+  const patiently = { now: new Date(), tries: 1_000 };
+  const divided = await Promise.all([1, 2].map(() => divideByMonths(database, patiently)));
   t.deepEqual(divided.flat().toSorted(), NAMES.toSorted());
   const then = load.orders();
   await until('more were paid', async () => load.orders() > then + 8);
@@ -96,6 +97,9 @@ test('tables are divided while orders are placed, paid and told, and nothing is 
   t.is(await countOf(store, `pg_constraint where conname like '%\\_until'`), 0);
   t.deepEqual(await divideByMonths(database, { now: new Date() }), [], 'once is enough');
 });
+
+/** Of these an old month has rows that are needed. */
+const KEPT_FOR_ITS_ROWS = new Set(['deliveries', 'channel_messages']);
 
 test('a table that is in use all the time is left as it was, and divided the next time', async (t) => {
   const { database, store } = await undivided(t);
@@ -254,8 +258,15 @@ test('months that are over are dropped while services work; rows that are kept k
   const before = monthFrom(first, 3);
   const dropped: string[] = [];
   const none = (): Removal => async () => 0;
-  for (const { name } of MONTHLY)
-    await removeMonthly({ table: name, days: 90, rows: none, dropped: (table) => dropped.push(table) })(store, before);
+  for (const { name } of MONTHLY) {
+    const remove = removeMonthly({ table: name, days: 90, rows: none, dropped: (table) => dropped.push(table) });
+    // A part that is in use all the time is left for the next time.
+    await until(`the old parts of ${name} are gone`, async () => {
+      await remove(store, before);
+      const parts = await store.read((tx) => partsOf(tx, { name }));
+      return parts.length <= (KEPT_FOR_ITS_ROWS.has(name) ? 4 : 3);
+    });
+  }
   const then = load.orders();
   await until('orders were paid meanwhile', async () => load.orders() > then + 4);
   const orders = await load.end();

@@ -38,15 +38,16 @@ for (const payWay of CHANNELS) {
     test.serial(
       `${payWay}: a portal refund whose question meets ${fault} is asked about until it is known`,
       async (t) => {
-        const service = await startService(t, { timeoutMs: 2_000 });
+        const service = await startService(t);
         const shop = await service.merchant();
         const orderNo = await payOrder(service, shop, { payWay, amount: 10 });
         // A refund that is ours must not hide one that is not.
         const own = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 1 });
         t.is(own.status, 200, JSON.stringify(own.body));
         await runUntilQuiet(service, 120, 60);
-        await service.sim('/sim/faults', { payWay, call: 'refund-query', fault, times: 2 });
-        if (payWay === 'paypal') await service.sim('/sim/faults', { payWay, call: 'query', fault, times: 1 });
+        await service.sim('/sim/faults', { payWay, call: 'refund-query', fault, times: 2, hangUpMs: 100 });
+        if (payWay === 'paypal')
+          await service.sim('/sim/faults', { payWay, call: 'query', fault, times: 1, hangUpMs: 100 });
         await refundInPortal(service, orderNo, 4);
         await runUntilQuiet(service, 2 * HOUR, 300);
         t.deepEqual(await known(service, orderNo), { refunded: 500n, refunds: [400n], unexplained: 0 });
@@ -77,14 +78,20 @@ for (const payWay of CHANNELS) {
   });
 
   test.serial(`${payWay}: a portal refund told before its payment converges, and refunds go on`, async (t) => {
-    const service = await startService(t, { timeoutMs: 2_000 });
+    const service = await startService(t);
     const shop = await service.merchant();
     const orderNo = await placeOrder(shop, { payWay, amount: 10 });
     await service.sim('/sim/notices', { payWay, enabled: false });
     await service.sim('/sim/pay', { orderNo });
     if (payWay === 'paypal') {
       // Only we take PayPal's money: the answer to the capture is lost.
-      await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'commit-then-timeout', times: 1 });
+      await service.sim('/sim/faults', {
+        payWay,
+        call: 'capture',
+        fault: 'commit-then-timeout',
+        times: 1,
+        hangUpMs: 100,
+      });
       await service.app.store.autocommit((tx) => tx.orders.update({ orderNo }, { nextCheckAt: service.clock.now() }));
       await service.app.sweep.once();
     }

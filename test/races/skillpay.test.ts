@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { claimWork } from '../../server/skillpay/claim.ts';
+import { serve } from '../support/http-server.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { startReplica } from '../support/replica.ts';
@@ -20,20 +21,14 @@ interface Upstream {
 /** An upstream whose every execution answers something else, so that a second one would show. */
 async function upstream(t: ExecutionContext, delayMs = 20): Promise<Upstream> {
   const calls = new Map<string, number>();
-  const server = http.createServer((request, response) => {
+  const url = await serve(t, (request, response) => {
     const order = String(request.headers['idempotency-key']);
     const nth = (calls.get(order) ?? 0) + 1;
     calls.set(order, nth);
     request.resume();
     setTimeout(() => response.end(`${order} execution ${nth}`), delayMs);
   });
-  server.listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/run`, calls };
+  return { url: `${url}/run`, calls };
 }
 
 const rowOf = (service: Service, orderNo: string) => service.app.store.read((tx) => tx.skillOrders.find({ orderNo }));

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:net';
 import { openDatabase } from '../../server/db/orm.ts';
 import { runPayctl } from '../support/cli.ts';
-import { createDatabase } from '../support/database.ts';
+import { createDatabase, PATIENT } from '../support/database.ts';
 import { fakePostgres, SAYS } from '../support/fake-postgres.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { freePort, listenOnFreePort } from '../support/free-port.ts';
@@ -313,7 +313,7 @@ const FAULTS: readonly StartFault[] = [
 ];
 
 async function asAdmin(sql: string): Promise<void> {
-  const admin = await openDatabase({ kind: 'postgres', url: await testPostgresUrl(), poolSize: 1 });
+  const admin = await openDatabase({ kind: 'postgres', url: await testPostgresUrl(), poolSize: 1, timeouts: PATIENT });
   await admin.em.execute(sql);
   await admin.close();
 }

@@ -129,17 +129,20 @@ test('SIGHUP replaces every worker while requests go on: none fails', async (t) 
 });
 
 test('SIGTERM: whoever was let in is answered, then nobody is let in any more', async (t) => {
-  const { shop, workers } = await open(t, { PAY_SERVER_DRAIN_SECONDS: '2' });
+  const { service, shop, workers } = await open(t, { PAY_SERVER_DRAIN_SECONDS: '2' });
   const under = load(shop, workers);
   await until('some payments', async () => under.placed.length > 20);
   workers.signal('SIGTERM');
   t.is((await workers.ended).code, 0);
   await under.stop();
+  // Until the supervisor has closed the socket, too, the system takes connections that nobody serves, and resets them.
   t.deepEqual(
-    under.failed.filter((code) => code !== 'ECONNREFUSED'),
+    under.failed.filter((code) => code !== 'ECONNREFUSED' && code !== 'ECONNRESET'),
     [],
   );
   t.true(under.failed.length > 0);
+  const kept = await service.app.store.read((tx) => tx.orders.list({}));
+  t.deepEqual(kept.map(({ orderNo }) => orderNo).toSorted(), under.placed.toSorted(), 'what was done was answered');
 });
 
 test('what keeps workers from starting is told once, in the words of a service that is alone', async (t) => {

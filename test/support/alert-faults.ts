@@ -2,6 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { billRow } from './bill-rows.ts';
+import { inParallel } from './counts.ts';
 import { listenOnFreePort } from './free-port.ts';
 import { fillDatabase } from './full-database.ts';
 import type { Cable } from './in-between.ts';
@@ -100,7 +101,7 @@ export const FAULTS: readonly Fault[] = [
     name: 'a channel that is silent while work is due',
     async plant(stage) {
       const { service, shop, sql } = stage;
-      const due = await times(60, () => placeOrder(shop, { payWay: 'wechat' }));
+      const due = await inParallel(60, 6, () => placeOrder(shop, { payWay: 'wechat' }));
       const before = await stage.scrape();
       await service.sim('/sim/faults', { payWay: 'wechat', call: '*', fault: 'timeout', probability: 1 });
       const numbers = due.map((orderNo) => `'${orderNo}'`).join();

@@ -19,6 +19,8 @@ const args = [
 export async function openBrowser(t: ExecutionContext, options: BrowserContextOptions = {}): Promise<BrowserContext> {
   const profile = await mkdtemp(join(tmpdir(), 'browser-'));
   const browser = await chromium.launchPersistentContext(profile, { executablePath, headless: true, args, ...options });
+  // Whatever is waited for is a condition; how long a slow machine takes is the run's affair.
+  browser.setDefaultTimeout(0);
   t.teardown(async () => {
     await browser.close();
     await rm(profile, { recursive: true, force: true });

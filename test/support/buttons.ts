@@ -107,12 +107,8 @@ export async function openGatedShop(t: ExecutionContext): Promise<ButtonShop & C
     return { arrived: arrival.promise, open: opening.resolve };
   };
   return {
-    ...(await openButtonShop(t, {
-      simulator: between,
-      paypalUrl: simulator.url,
-      // While the gate is shut nobody may give up.
-      timeoutMs: 60_000,
-    })),
+    // While the gate is shut nobody may give up.
+    ...(await openButtonShop(t, { simulator: between, paypalUrl: simulator.url, timeoutMs: 60_000 })),
     shut,
   };
 }

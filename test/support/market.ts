@@ -78,7 +78,13 @@ async function marketIn({ service, admin, shop }: FileService, project: string, 
       const asked = { subject: 'Test', amount: 10, payWay: 'wechat', ...request };
       const { orderNo } = (await merchant.call('POST', '/api/v2/payment/pay', asked)).body.data;
       await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'wrong-amount', orderNo, times: 1 });
-      await service.sim('/sim/faults', { payWay: 'wechat', call: 'notice', fault: 'drop-notify', orderNo, times: 1 });
+      await service.sim('/sim/faults', {
+        payWay: 'wechat',
+        call: 'notice',
+        fault: 'drop-notify',
+        orderNo,
+        probability: 1,
+      });
       await service.sim('/sim/pay', { orderNo });
       await admin('POST', `/api/v1/orders/${orderNo}/sync`);
       const { data } = (await admin('GET', `/api/v1/exceptions?orderNo=${orderNo}`)).body;

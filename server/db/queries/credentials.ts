@@ -153,8 +153,8 @@ export interface HealthNote {
 /** Notes how a channel did, unless its version is not current any more; the times only move forward. */
 export async function noteHealth(tx: Tx, { project, payWay, version, at, failure }: HealthNote): Promise<void> {
   if (failure === null)
-    await tx.sql(
-      `update channel_states set last_success_at = greatest(last_success_at, ?::timestamptz) where project = ? and pay_way = ? and version = ?`,
+    await tx.prepared(
+      `update channel_states set last_success_at = greatest(last_success_at, $1::timestamptz) where project = $2 and pay_way = $3 and version = $4`,
       [at, project, payWay, version],
     );
   else

@@ -92,7 +92,7 @@ async function loginState(tx: ReadTx, username: string, addressKey: string): Pro
 }
 
 async function touchApp(tx: Tx, clientId: string, at: Date): Promise<void> {
-  await tx.sql(
+  await tx.prepared(
     `update api_apps set last_used_at = ? where client_id = ? and (last_used_at is null or last_used_at < ?)`,
     [at, clientId, new Date(at.getTime() - 60_000)],
   );

@@ -83,9 +83,9 @@ test.serial('an application is asked nothing, and waits for approval as before',
 async function mismatch(amount: number): Promise<string> {
   const asked = { subject: 'Test', amount, payWay: 'wechat' };
   const { orderNo } = (await merchant.call('POST', '/api/v2/payment/pay', asked)).body.data;
-  const fault = { payWay: 'wechat', orderNo, times: 1 };
-  await shop.sim('/sim/faults', { ...fault, call: 'query', fault: 'wrong-amount' });
-  await shop.sim('/sim/faults', { ...fault, call: 'notice', fault: 'drop-notify' });
+  const fault = { payWay: 'wechat', orderNo };
+  await shop.sim('/sim/faults', { ...fault, call: 'query', fault: 'wrong-amount', times: 1 });
+  await shop.sim('/sim/faults', { ...fault, call: 'notice', fault: 'drop-notify', probability: 1 });
   await shop.sim('/sim/pay', { orderNo });
   await debug('POST', `/api/v1/orders/${orderNo}/sync`);
   return (await debug('GET', `/api/v1/exceptions?orderNo=${orderNo}`)).body.data[0].id;

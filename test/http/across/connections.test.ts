@@ -107,7 +107,7 @@ test('one address has a bounded number of slow bodies; others, and whole ones, a
   t.regex(String(await once(next, 'data')), /200 OK/);
 });
 
-test('who does not take an answer is cut off; who waits for a slow one is not', async (t) => {
+test.serial('who does not take an answer is cut off; who waits for a slow one is not', async (t) => {
   const gate = Promise.withResolvers<void>();
   const { port } = await edge(t, { quietMs: 200 }, {}, gate.promise);
   const patient = await openSocket(t, port, 'GET /slow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');

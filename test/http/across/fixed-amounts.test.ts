@@ -18,7 +18,7 @@ for (const payWay of PAY_WAYS)
   for (const [amount, answer, code, end, paidAtOnce] of FIXED)
     test.serial(`${payWay} ${amount}: ${answer}, and in the end ${end}`, async (t) => {
       t.timeout(300_000);
-      const service = await startService(t, { timeoutMs: 3_000 });
+      const service = await startService(t, amount === 0.06 ? { timeoutMs: 3_000 } : {});
       const shop = await service.merchant();
       const order = { subject: 'Fixed', amount, payWay };
       // Some amounts are paid by themselves: on a slow machine the message would be here before the answer is.
@@ -42,9 +42,9 @@ for (const [fault, status, end] of [
 ] as const)
   test.serial(`paypal: an order that is approved at once whose capture meets ${fault} is ${status}`, async (t) => {
     t.timeout(300_000);
-    const service = await startService(t, { timeoutMs: 1_000 });
+    const service = await startService(t);
     const shop = await service.merchant();
-    await service.sim('/sim/faults', { payWay: 'paypal', call: 'capture', fault, times: 1 });
+    await service.sim('/sim/faults', { payWay: 'paypal', call: 'capture', fault, times: 1, hangUpMs: 100 });
     const order = { subject: 'Fixed', amount: 0.01, payWay: 'paypal' };
     const { status: answer, body } = await shop.call('POST', '/api/v2/payment/pay', order);
     t.is(answer, 201, JSON.stringify(body));

@@ -71,9 +71,10 @@ test('a drain: the balancer is told 503, every answer closes its connection, and
   await t.throwsAsync(fetch(`${url}/health`));
 });
 
-test('who had connected when the port closes is answered', async (t) => {
+test.serial('who had connected when the port closes is answered', async (t) => {
   const info = () => Promise.reject(new Error('unused'));
-  const { port, close } = await startEdge(t, { groups: [publicRoutes({ info, pingDatabase: async () => {} })] });
+  const groups = [publicRoutes({ info, pingDatabase: async () => {} })];
+  const { port, close } = await startEdge(t, { groups, shutdownSeconds: 30 });
   // The kernel connects them all at once; Node accepts one in each turn of its loop.
   const request = 'GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
   const sockets = await Promise.all(Array.from({ length: 20 }, () => openSocket(t, port, request)));

@@ -14,7 +14,7 @@ const ends: (() => unknown)[] = [];
 const write = (line: string) => void lines.push(JSON.parse(line) as Line);
 const service: Service = await startService(
   { teardown: (end) => void ends.push(end) },
-  { timeoutMs: 400, logger: createLogger({ log: { level: 'debug' } }, { write }) },
+  { logger: createLogger({ log: { level: 'debug' } }, { write }) },
 );
 const { call: admin }: { call: Call } = await firstAdmin(service);
 const shop: Merchant = await service.merchant();
@@ -68,9 +68,16 @@ test.serial(
   'those of a job carry what it works, and a channel that is silent is one line without a stack',
   async (t) => {
     const orderNo = await placeOrder(shop, { payWay: 'wechat' });
+    const impatient = await startService(t, {
+      url: service.databaseUrl,
+      simulator: service.simulator,
+      now: service.clock.now,
+      timeoutMs: 400,
+      logger: createLogger({ log: { level: 'debug' } }, { write }),
+    });
     await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'timeout', times: 20 });
     await service.app.store.autocommit((tx) => tx.orders.update({ orderNo }, { nextCheckAt: service.clock.now() }));
-    await service.app.sweep.once();
+    await impatient.app.sweep.once();
     await service.sim('/sim/reset-faults', {});
     const silent = about({ msg: 'channel call', orderNo, outcome: 'unknown_timeout' });
     t.like(silent[0], { level: 'warn', job: 'order', payWay: 'wechat', call: 'query', clientId: undefined });

@@ -46,9 +46,9 @@ async function furnish(service: Service, admin: Call, project: string): Promise<
 async function mismatch(service: Service, admin: Call, shop: Merchant): Promise<string> {
   const asked = { subject: 'Test', amount: 10, payWay: 'wechat' };
   const { orderNo } = (await shop.call('POST', '/api/v2/payment/pay', asked)).body.data;
-  const fault = { payWay: 'wechat', orderNo, times: 1 };
-  await service.sim('/sim/faults', { ...fault, call: 'query', fault: 'wrong-amount' });
-  await service.sim('/sim/faults', { ...fault, call: 'notice', fault: 'drop-notify' });
+  const fault = { payWay: 'wechat', orderNo };
+  await service.sim('/sim/faults', { ...fault, call: 'query', fault: 'wrong-amount', times: 1 });
+  await service.sim('/sim/faults', { ...fault, call: 'notice', fault: 'drop-notify', probability: 1 });
   await service.sim('/sim/pay', { orderNo });
   await admin('POST', `/api/v1/orders/${orderNo}/sync`);
   return (await admin('GET', `/api/v1/exceptions?orderNo=${orderNo}`)).body.data[0].id;

@@ -1,6 +1,5 @@
 import test from 'ava';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { serve } from '../../support/http-server.ts';
 import { startService, until, type Merchant, type Service } from '../../support/service.ts';
 import { addSkill, callSkill, paySkill } from '../../support/skillpay.ts';
 import { giveCoins } from '../../support/coins.ts';
@@ -17,18 +16,12 @@ async function balance(service: Service, userId = 'u1'): Promise<number> {
 /** An upstream with the given answers, one after the other; the last one stays. */
 async function upstream(t: { teardown(end: () => void): void }, ...statuses: number[]) {
   const calls: string[] = [];
-  const server = http.createServer((request, response) => {
+  const url = await serve(t, (request, response) => {
     calls.push(String(request.headers['idempotency-key']));
     response.statusCode = statuses[Math.min(calls.length, statuses.length) - 1] ?? 200;
     response.end(`execution ${calls.length}`);
   });
-  server.listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/run`, calls };
+  return { url: `${url}/run`, calls };
 }
 
 async function shopWith(

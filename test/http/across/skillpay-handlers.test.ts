@@ -1,22 +1,12 @@
-import test, { type ExecutionContext } from 'ava';
+import type { RequestListener } from 'node:http';
+import test from 'ava';
 import { randomUUID } from 'node:crypto';
-import http, { type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { assertBooksBalance, runUntilQuiet } from '../../support/books.ts';
+import { serve } from '../../support/http-server.ts';
 import { startService, until, type Merchant, type Service } from '../../support/service.ts';
 import { addSkill, callSkill, paidSkill, withNewToken } from '../../support/skillpay.ts';
 
 const open = { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
-
-async function upstream(t: ExecutionContext, listener: RequestListener): Promise<string> {
-  const server = http.createServer(listener).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/run`;
-}
 
 async function paidCall(service: Service, shop: Merchant, url: string, timeoutMs?: number): Promise<string> {
   await addSkill(service, { resource: { handler: 'http', url, ...(timeoutMs ? { timeoutMs } : {}) } });
@@ -39,7 +29,7 @@ async function untilRefunded(service: Service, shop: Merchant, outTradeNo: strin
 test('the upstream does the work once; its answer is replayed', async (t) => {
   let calls = 0;
   const seen: string[] = [];
-  const url = await upstream(t, (request, response) => {
+  const url = await serve(t, (request, response) => {
     calls += 1;
     seen.push(String(request.headers['idempotency-key']), String(request.headers.authorization));
     response.setHeader('content-type', 'application/json');
@@ -56,7 +46,7 @@ test('the upstream does the work once; its answer is replayed', async (t) => {
 
 test('a fault that passes leaves the order paid, and the next try is free', async (t) => {
   let calls = 0;
-  const url = await upstream(t, (_request, response) => {
+  const url = await serve(t, (_request, response) => {
     calls += 1;
     response.statusCode = calls === 1 ? 503 : 200;
     response.end(calls === 1 ? 'busy' : 'done');
@@ -81,7 +71,7 @@ test('a fault that passes leaves the order paid, and the next try is free', asyn
 
 test('the service tries again by itself after a pause', async (t) => {
   let calls = 0;
-  const url = await upstream(t, (request, response) => {
+  const url = await serve(t, (request, response) => {
     calls += 1;
     if (calls === 1) request.socket.destroy();
     else response.end('done');
@@ -98,7 +88,7 @@ test('the service tries again by itself after a pause', async (t) => {
 
 test('five failed tries give the money back', async (t) => {
   let calls = 0;
-  const url = await upstream(t, (_request, response) => {
+  const url = await serve(t, (_request, response) => {
     calls += 1;
     response.statusCode = 500;
     response.end();
@@ -131,7 +121,7 @@ test('what cannot work is refunded at once, with a fixed number, and told', asyn
   for (const [what, [listener, code]] of Object.entries(faults)) {
     const service = await startService(t, { env: open });
     const shop = await service.merchant();
-    const outTradeNo = await paidCall(service, shop, await upstream(t, listener));
+    const outTradeNo = await paidCall(service, shop, await serve(t, listener));
     const first = await callSkill(shop, undefined, outTradeNo);
     t.true(first.status === 200 || first.body.code === 'fulfilment_failed_refund_pending', what);
     const answer = await untilRefunded(service, shop, outTradeNo);
@@ -151,7 +141,7 @@ test('what cannot work is refunded at once, with a fixed number, and told', asyn
 
 test('addresses that lead inwards are never called, and their payers get the money back', async (t) => {
   let calls = 0;
-  const url = await upstream(t, (_request, response) => {
+  const url = await serve(t, (_request, response) => {
     calls += 1;
     response.end('secret');
   });
@@ -172,7 +162,7 @@ test('addresses that lead inwards are never called, and their payers get the mon
 });
 
 test('while the refund is open the caller hears so, and a person sees it', async (t) => {
-  const url = await upstream(t, (_request, response) => void response.writeHead(410).end());
+  const url = await serve(t, (_request, response) => void response.writeHead(410).end());
   const service = await startService(t, { env: open });
   const shop = await service.merchant();
   const outTradeNo = await paidCall(service, shop, url);
@@ -199,7 +189,7 @@ test('while the refund is open the caller hears so, and a person sees it', async
 test('a caller that goes away does not stop the work', async (t) => {
   const begun = Promise.withResolvers<void>();
   const finish = Promise.withResolvers<void>();
-  const url = await upstream(t, async (_request, response) => {
+  const url = await serve(t, async (_request, response) => {
     begun.resolve();
     await finish.promise;
     response.end('done');
@@ -228,7 +218,7 @@ test('a caller that goes away does not stop the work', async (t) => {
 });
 
 test('while refunds are blocked the failed work waits, and is given back when they are not', async (t) => {
-  const url = await upstream(t, (_request, response) => void response.writeHead(404).end());
+  const url = await serve(t, (_request, response) => void response.writeHead(404).end());
   const service = await startService(t, { env: open });
   const shop = await service.merchant();
   const outTradeNo = await paidCall(service, shop, url);
@@ -260,7 +250,7 @@ test('while refunds are blocked the failed work waits, and is given back when th
 });
 
 test('when the channel does not give the money back either, the caller hears so, and a person is told', async (t) => {
-  const url = await upstream(t, (_request, response) => void response.writeHead(404).end());
+  const url = await serve(t, (_request, response) => void response.writeHead(404).end());
   const service = await startService(t, { env: open });
   const shop = await service.merchant();
   // The simulator refuses every refund of 0.05.

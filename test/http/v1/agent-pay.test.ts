@@ -158,6 +158,7 @@ test.serial('what cannot be used is refused', async (t) => {
 });
 
 test.serial('a code that is over is renewed while the order is open', async (t) => {
+  service.clock.stop();
   const market = await agentMarket({ offerTtlSeconds: 3600 });
   const asked = await offer(market);
   const no = asked.headers.get('x-out-trade-no')!;

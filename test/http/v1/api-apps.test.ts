@@ -3,6 +3,7 @@ import { loosens } from '../../../server/identity/app-limits.ts';
 import { appWithToken, identityApp, tokenOf } from '../../support/identity-app.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
+import { until } from '../../support/service.ts';
 
 const file = await serviceOfFile(import.meta.filename);
 const app = await identityApp(file);
@@ -191,9 +192,7 @@ test.serial('lastUsedAt follows the use', async (t) => {
   t.is(Date.parse(await lastUsed()), time);
   time += 120_000;
   await app.call('GET', '/api/v2/me', { token });
-  let seen = await lastUsed();
-  for (const until = Date.now() + 5000; Date.parse(seen) !== time && Date.now() < until;) seen = await lastUsed();
-  t.is(Date.parse(seen), time);
+  await until('the use was noted', async () => Date.parse(await lastUsed()) === time);
 });
 
 test.serial('an application that does not exist is 404 at every operation', async (t) => {

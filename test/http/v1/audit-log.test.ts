@@ -30,7 +30,7 @@ test.serial('the log says who did what to what from where, without secrets, in p
   const first = await app.call('GET', '/api/v1/audit-log?limit=3', { token });
   const rest = await app.call('GET', `/api/v1/audit-log?limit=3&cursor=${first.body.page.nextCursor}`, { token });
   t.deepEqual([...first.body.data, ...rest.body.data], body.data);
-  const past = `createdTo=${new Date(Date.now() - 60_000).toISOString()}`;
+  const past = `createdTo=2020-01-01T00:00:00Z`;
   t.deepEqual((await app.call('GET', `/api/v1/audit-log?${past}`, { token })).body.data, []);
 });
 

@@ -139,7 +139,7 @@ test.serial('with jobs running an event is delivered soon after its commit', asy
   const desk = await openConsole(service);
   await desk.call('PUT', `/api/v1/api-apps/${shop.clientId}/webhook`, { url: receiver.url });
   const orderNo = await payOrder(service, shop, { amount: 2 });
-  await until('told', async () => receiver.received.some(({ body }) => body.includes(orderNo)), 10_000);
+  await until('told', async () => receiver.received.some(({ body }) => body.includes(orderNo)));
   t.is(receiver.received.length, 1);
 });
 

@@ -1,12 +1,11 @@
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { randomUUID } from 'node:crypto';
-import http, { type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { as, serviceOfFile } from '../../support/file-service.ts';
+import { serve } from '../../support/http-server.ts';
 import { openOwnMarket, type Market } from '../../support/market.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
-import { until } from '../../support/service.ts';
-import { addSkill, callSkill, offerSkill, paidSkill, paySkill } from '../../support/skillpay.ts';
+import { startService, until } from '../../support/service.ts';
+import { addSkill, callSkill, offerSkill, paidSkill, paySkill, redeemAt } from '../../support/skillpay.ts';
 
 const env = { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', PAY_RATE_LIMIT_UNPAID_OFFERS_PER_APP: '5' };
 const file = await serviceOfFile(import.meta.filename, { env });
@@ -20,17 +19,6 @@ async function sells(changes: Parameters<typeof addSkill>[1] = {}): Promise<Mark
   const market = await openOwnMarket(file);
   await addSkill(service, { project: market.project, ...changes });
   return market;
-}
-
-/** Who does the work of a skill; gives its address. */
-async function upstream(t: ExecutionContext, listener: RequestListener): Promise<string> {
-  const server = http.createServer(listener).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/run`;
 }
 
 const refund = ({ shop }: Market, body: object, headers = {}) =>
@@ -236,15 +224,18 @@ test.serial(
 test.serial('while the work is being done neither its content nor its money is given', async (t) => {
   let done = () => {};
   const begun = Promise.withResolvers<void>();
-  const url = await upstream(t, (_request, response) => {
+  const url = await serve(t, (_request, response) => {
     done = () => void response.end('done');
     begun.resolve();
   });
   const market = await sells({ resource: { handler: 'http', url } });
+  const { databaseUrl, simulator, clock } = service;
+  const beside = { url: databaseUrl, simulator, now: clock.now, env };
+  const impatient = await startService(t, { ...beside, patience: { work: 1 } });
   const outTradeNo = await paidSkill(service, market.shop);
   const working = callSkill(market.shop, undefined, outTradeNo);
   await begun.promise;
-  refused(t, await callSkill(market.shop, undefined, outTradeNo), 409, 'fulfilment_in_progress');
+  refused(t, await redeemAt(impatient.url, market.shop, outTradeNo), 409, 'fulfilment_in_progress');
   refused(t, await refund(market, { outTradeNo }), 409, 'fulfilment_in_progress');
   done();
   await working;
@@ -259,7 +250,7 @@ test.serial('while the work is being done neither its content nor its money is g
 
 test.serial('work that is not possible yet costs nothing: a call after the pause gets it', async (t) => {
   let calls = 0;
-  const url = await upstream(t, (_request, response) => {
+  const url = await serve(t, (_request, response) => {
     calls += 1;
     response.statusCode = calls === 1 ? 503 : 200;
     response.end('done');
@@ -276,7 +267,7 @@ test.serial('work that is not possible yet costs nothing: a call after the pause
 });
 
 test.serial('work that failed for good says that the money is on its way back', async (t) => {
-  const url = await upstream(t, (_request, response) => void response.writeHead(404).end());
+  const url = await serve(t, (_request, response) => void response.writeHead(404).end());
   const { shop } = await sells({ resource: { handler: 'http', url } });
   const outTradeNo = await paidSkill(service, shop);
   await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: '502', orderNo: outTradeNo });

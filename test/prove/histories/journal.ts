@@ -20,8 +20,7 @@ export interface Journal {
 /** Begins a history; `file` is made anew. */
 export function openJournal(file: string): Journal {
   const events: HistoryEvent[] = [];
-  const beganMs = Date.now();
-  const began = process.hrtime.bigint();
+  const { ns: began, ms: beganMs } = bothClocks();
   const jumps: { at: number; byMs: number }[] = [];
   let processes = 0;
   let answered = 0;
@@ -47,4 +46,13 @@ export function openJournal(file: string): Journal {
     },
     writeEdn: (path) => writeFileSync(path, events.map((event) => `${writeEdn(event)}\n`).join('')),
   };
+}
+
+/** Both clocks at one moment; a process that was set aside between them reads them again. */
+function bothClocks(): { ns: bigint; ms: number } {
+  for (;;) {
+    const ns = process.hrtime.bigint();
+    const ms = Date.now();
+    if (process.hrtime.bigint() - ns < 500_000n) return { ns, ms };
+  }
 }

@@ -1,20 +1,9 @@
-import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { createDownload } from '../../../server/channels/download.ts';
 import { TransportFailed, type WireRequest } from '../../../server/payments/channel.ts';
-
-async function serve(t: ExecutionContext, listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+import { serve } from '../../support/http-server.ts';
 
 const get = (url: string, headers = {}): WireRequest => ({ method: 'GET', url, headers, about: { call: 'bill' } });
 const download = createDownload({ stallMs: 20_000 });

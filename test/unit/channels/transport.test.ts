@@ -1,20 +1,8 @@
-import { createServer, type RequestListener } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { type ChannelMessage, createTransport, redactText } from '../../../server/channels/transport.ts';
 import { inChannelCall } from '../../../server/payments/numbers.ts';
 import { TransportFailed, type WireRequest } from '../../../server/payments/channel.ts';
-
-async function serve(t: ExecutionContext, listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+import { serve } from '../../support/http-server.ts';
 
 const post = (url: string, body = 'a=1'): WireRequest => ({
   method: 'POST',

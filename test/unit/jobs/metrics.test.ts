@@ -10,6 +10,7 @@ test('lanes that are full or held are told by kind and channel, never by account
   const registry = new Registry();
   const figures = createJobMetrics(registry);
   const clock = createClock();
+  clock.stop();
   const gate = Promise.withResolvers<void>();
   const run = () => gate.promise;
   const orders = fakeRows(rowsOf(9, 'alipay live 1', 'alipay live 2'));
