@@ -6,8 +6,6 @@ import { temporaryFolder } from '../support/folder.ts';
 import { operatorAt } from '../support/operator.ts';
 import { startService } from '../support/service.ts';
 
-test.beforeEach((t) => t.timeout(240_000));
-
 test('a bill: fetched, listed, looked into, exported, imported, compared again, settled', async (t) => {
   const service = await startService(t);
   const shop = await billedShop(service, 'wechat');

@@ -147,7 +147,6 @@ const stepsWith = (tip: string): Step[] => [
 ];
 
 test.serial('a good copy can be used, and each fault that is planted in it is told with what to do', async (t) => {
-  t.timeout(300_000);
   const { environment, databaseUrl, tip } = await usedService(t);
   const url = await copyOf(t, databaseUrl);
   const file = join(temporaryFolder(t, { url: `${url}\n` }), 'url');
@@ -236,7 +235,6 @@ test.serial('the live database is refused under each of its names, and read with
 });
 
 test.serial('a backup of the embedded database is unpacked, proven and forgotten; its folder, too', async (t) => {
-  t.timeout(300_000);
   const home = temporaryFolder(t, { password: 'nine-slow-herons-wade\n' });
   const run = (line: string) =>
     runPayctl(line.split(' '), { cwd: home, now: () => new Date(), env: { PAYCTL_CONFIG_DIR: join(home, 'payctl') } });

@@ -131,7 +131,6 @@ function requireLocked(t: ExecutionContext, home: string): void {
 }
 
 test('a package installs exactly its locked tree, nothing calls anybody but the registry, and it starts in production', async (t) => {
-  t.timeout(600_000);
   const folder = temporaryFolder(t);
   const at = clone(folder);
   const archive = await pack(at, join(folder, 'first'));

@@ -69,7 +69,7 @@ test("an operator's afternoon: a customer complains, with nothing but the number
 });
 
 test('the next customer waits for money back: found by the number on the receipt, synced, and the rest refunded', async (t) => {
-  const service = await startService(t, { timeoutMs: 2500 });
+  const service = await startService(t);
   await service.app.prepare();
   const payctl = await operatorAt(t, service);
   const shop = await service.merchant();

@@ -64,7 +64,6 @@ async function open(t: ExecutionContext): Promise<Stage> {
 }
 
 test('every alert fires when its fault is there, on the figures of a real service, and no other does', async (t) => {
-  t.timeout(300_000);
   const stage = await open(t);
   const folder = temporaryFolder(t);
   // Something of everything, so that what is counted is there.

@@ -9,7 +9,6 @@ const LANES = 8;
 
 for (const proxy of [haproxy, haproxyByItsSample, nginx, nginxByItsSample])
   test.serial(`rolling restarts behind ${proxy.name} fail no request`, async (t) => {
-    t.timeout(1_800_000);
     if (!isInstalled(proxy)) {
       t.log(`${proxy.program} is not installed: not tested`);
       return t.pass();

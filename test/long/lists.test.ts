@@ -17,8 +17,6 @@ const PAGE = 51;
 /** What a first page may touch, whatever the table holds: the page, and some slack of its index. */
 const BOUND = 2_000;
 
-test.beforeEach((t) => t.timeout(900_000));
-
 test('every filter of the lists answers from an index, and the first page reads a bounded number of rows', async (t) => {
   const db = await postgresDatabase(t, 4);
   await seedLists(db);

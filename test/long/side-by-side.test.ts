@@ -17,7 +17,6 @@ const ADMIN = { username: 'alice', password: 'seven-quiet-otters-swim' };
 const LANES = 4;
 
 test('a replica of the first release and one of today work one database under load, and the old one may come back', async (t) => {
-  t.timeout(1_200_000);
   const checkout = checkOutFirstRelease(temporaryFolder(t));
   if ('missing' in checkout) {
     t.log(`${checkout.missing}: not tested`);

@@ -10,7 +10,6 @@ const DAY = 86_400;
 
 /** A project in certificate mode whose order was paid, and whose Alipay signs with another certificate since then. */
 async function stage(t: ExecutionContext) {
-  t.timeout(300_000);
   const service = await startService(t);
   const { logIn, call } = await firstAdmin(service);
   // Days of the clock pass between two calls, and sessions end.

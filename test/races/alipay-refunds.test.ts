@@ -5,7 +5,6 @@ import { startService, type Merchant, type Service } from '../support/service.ts
 import { REFUND } from '../unit/channels/alipay/refusal-codes.ts';
 
 async function stage(t: ExecutionContext) {
-  t.timeout(300_000);
   const service = await startService(t);
   return { service, shop: await service.merchant() };
 }

@@ -5,7 +5,6 @@ import { startService, until, type Merchant, type Service } from '../support/ser
 import { shownCode } from '../unit/channels/alipay/shown-code.ts';
 
 async function stage(t: ExecutionContext) {
-  t.timeout(300_000);
   const service = await startService(t);
   return { service, shop: await service.merchant() };
 }

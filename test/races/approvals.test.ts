@@ -8,8 +8,6 @@ import { refundApprovals } from '../../server/payments/approvals.ts';
 import { type Service, startService } from '../support/service.ts';
 import type { Asker } from '../../server/payments/ports.ts';
 
-test.beforeEach((t) => t.timeout(600_000));
-
 const env = { PAY_APPROVAL_REFUND_ABOVE: '50' };
 const REFUND = '/api/v2/payment/refund';
 const admin = (name: string): Asker => ({ owner: 'any', actor: `admin:${name}`, person: { kind: 'admin', name } });

@@ -5,8 +5,6 @@ import { freePort } from '../support/free-port.ts';
 import { startReplica } from '../support/replica.ts';
 import { type Service, startService } from '../support/service.ts';
 
-test.beforeEach((t) => t.timeout(600_000));
-
 /** Where a replica dies among the work on a bill, in their order. */
 const CHECKPOINTS = [
   'bill.asked',

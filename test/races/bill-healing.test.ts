@@ -3,8 +3,6 @@ import { DIFFERENCE_KINDS, type DifferenceKind } from '../../server/payments/bil
 import { type BilledShop, billedShop } from '../support/billed-shop.ts';
 import { startService } from '../support/service.ts';
 
-test.beforeEach((t) => t.timeout(600_000));
-
 const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
 const ORDERS = 20;
 /** Three of ten. */

@@ -9,8 +9,6 @@ function onBoth(title: string, run: (t: ExecutionContext, store: Store) => Promi
   test(`embedded: ${title}`, async (t) => run(t, (await embeddedDatabase(t)).store));
 }
 
-test.beforeEach((t) => t.timeout(240_000));
-
 onBoth('each kind of difference is found, with both sides, and what agrees is not', async (t, store) => {
   const shop = account(store);
   const fine = await shop.order();

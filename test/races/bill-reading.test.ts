@@ -40,8 +40,6 @@ async function countLines(store: Store): Promise<number> {
   return store.read((tx) => tx.billLines.count({}));
 }
 
-test.beforeEach((t) => t.timeout(240_000));
-
 test('a bill is fetched, read and compared, and asked for again a day later', async (t) => {
   const { store, gives, work, read, lines } = await bills(t);
   const order = await account(store).order();

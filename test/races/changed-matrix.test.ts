@@ -70,8 +70,6 @@ const CHANGES: readonly Change[] = [
   { payWay: 'paypal', what: 'certificate' },
 ];
 
-test.beforeEach((t) => t.timeout(900_000));
-
 const matrix: { row: string; cells: Recognised[] }[] = [];
 test.after('the matrix', (t) => {
   const cells = matrix.flatMap((row) => row.cells);

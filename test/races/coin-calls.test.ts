@@ -13,8 +13,6 @@ const env = { PAY_OAUTH_TOKEN_TTL_SECONDS: '86400', PAY_WEBHOOK_ALLOWED_NETWORKS
 const coinPrice = { code: 'bean', amount: 3 };
 const PATH = '/api/v2/skillpay/resource';
 
-test.beforeEach((t) => t.timeout(900_000));
-
 /** Ledger and calls tell the same story: each call one debit, each that came back one credit, and their sum is the balance. */
 async function audit(
   service: Service,

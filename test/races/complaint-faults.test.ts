@@ -51,8 +51,6 @@ const WEATHERS: readonly Weather[] = [
     : []),
 ];
 
-test.beforeEach((t) => t.timeout(900_000));
-
 interface Flight {
   course: Course;
   orderNo: string;

@@ -11,8 +11,6 @@ import { payOrder } from '../support/orders.ts';
 import { startReplica } from '../support/replica.ts';
 import { startService, until, type Service } from '../support/service.ts';
 
-test.beforeEach((t) => t.timeout(600_000));
-
 test.serial('a complaint at WeChat Pay is told, answered and over, and takes no money', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();

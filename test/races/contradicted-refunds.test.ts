@@ -20,7 +20,6 @@ const ABOUT_REFUNDS = /^(REFUND|PAYMENT\.(REFUND|CAPTURE\.REFUNDED))/;
 
 /** A refund that succeeded, was told as done, and whose later messages are handed on one by one. */
 async function refunded(t: ExecutionContext, payWay: 'wechat' | 'paypal') {
-  t.timeout(300_000);
   const service = await startService(t);
   const shop = await service.merchant();
   const admin = await firstAdmin(service);

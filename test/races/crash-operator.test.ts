@@ -19,7 +19,6 @@ const CHANGES = {
 } as const;
 
 test('G1: kill -9 while accounts change, refunds come from portals and an operator retries what is open', async (t) => {
-  t.timeout(1_800_000);
   const shops = await openShops(t, RACED_SCENES, { timeoutMs: 1_500 });
   const { service, shopOf } = shops;
   const { store } = service.app;

@@ -70,8 +70,6 @@ const DEATHS: readonly (() => Death)[] = [
   () => ({ checkpoint: 'refund.settled', prepare: paid, act: refund }),
 ];
 
-test.beforeEach((t) => t.timeout(600_000));
-
 for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
   test.serial(
     `G1 ${payWay}: death at every checkpoint loses nothing and repeats nothing, in every scene`,

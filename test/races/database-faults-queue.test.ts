@@ -95,7 +95,7 @@ async function strike(queue: Queue, n: number, fault: StatementFault): Promise<s
 
 for (const fault of STATEMENT_FAULTS)
   test(`${fault} at the statements of the queue: afterwards rows are worked and webhooks delivered as soon as before, and none is lost`, async (t) => {
-    t.timeout(isLong ? 3_600_000 : 600_000);
+    if (isLong) t.timeout(3_600_000);
     const queue = await startQueue(t);
     await pace(queue);
     const before = await pace(queue);

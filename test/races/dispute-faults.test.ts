@@ -84,8 +84,6 @@ function forged(one: Delivery): Delivery {
   return { ...one, bodyBase64: Buffer.from(`${body} `).toString('base64') };
 }
 
-test.beforeEach((t) => t.timeout(900_000));
-
 /** What PayPal wrote about the disputes and refunds of an order so far, once each, signed now. */
 async function messagesOf(service: Service, orderNo: string): Promise<Delivery[]> {
   await service.sim('/sim/notify', { orderNo });

@@ -13,8 +13,6 @@ import { ownSimulator } from '../support/simulator.ts';
 
 const HOUR = 3600;
 
-test.beforeEach((t) => t.timeout(600_000));
-
 /** A service with one paid order of 10 USD at PayPal. */
 async function stage(t: Parameters<typeof startService>[0]) {
   const service = await startService(t);

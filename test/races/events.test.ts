@@ -87,7 +87,6 @@ test('a follower far behind misses nothing when the lowest open number goes back
 });
 
 test('G14: 8 writers; readers by cursor, of one app, and streams miss nothing and see nothing twice', async (t) => {
-  t.timeout(300_000);
   const { store } = await postgresDatabase(t, 20);
   const total = count(8000, 400);
   let writing = true;

@@ -60,7 +60,6 @@ const CHOSEN: readonly FaultName[] = FAULTS.filter((fault) => stageOf(fault) !==
 
 for (const [lane, payWay] of (['alipay', 'wechat', 'paypal'] as const).entries()) {
   test(`every fault × every call (${payWay}): no fault of our own, no wrong state, the books balance`, async (t) => {
-    t.timeout(600_000);
     const service = await startService(t);
     const on: Stage = { service, shop: await service.merchant(), payWay };
     const causes = new Map<FaultName, string>();
@@ -102,7 +101,6 @@ const ON_NOTICES = [
 ] as const satisfies readonly FaultName[];
 
 test('every fault of a notice × every channel: nothing moves wrongly, and the next good one settles', async (t) => {
-  t.timeout(300_000);
   const service = await startService(t);
   const shop = await service.merchant();
   let met = 0;

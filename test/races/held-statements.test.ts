@@ -65,7 +65,6 @@ async function opened(
 }
 
 test('whatever happens in transactions, what is held changes nothing about it', async (t) => {
-  t.timeout(300_000);
   const [holding, plain] = [await opened(t, 'on'), await opened(t, 'off')];
   const programs = fc.array(fc.array(act, { maxLength: 5 }), { minLength: 1, maxLength: 4 });
   await fc.assert(

@@ -52,7 +52,6 @@ test.serial('what clients were told while everything broke could have happened',
 });
 
 test.serial('a service that tells "pending" once after "paid" is found', async (t) => {
-  t.timeout(600_000);
   let lies = 0;
   const facade = (ends: Ends, url: string) =>
     forgetful(ends, url, () => {

@@ -9,8 +9,6 @@ import { deliveryScheduler, finishDelivery, insertDeliveries } from '../support/
 import { layCable } from '../support/in-between.ts';
 import { createClock, until } from '../support/service.ts';
 
-test.beforeEach((t) => t.timeout(300_000));
-
 test('three replicas work a backlog, each row once', async (t) => {
   const { store, url } = await postgresDatabase(t);
   const n = count(20_000, 1_000);

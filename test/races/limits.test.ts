@@ -7,8 +7,6 @@ import { payOrder } from '../support/orders.ts';
 import { startReplica } from '../support/replica.ts';
 import { type Answer, type Merchant, type Service, startService } from '../support/service.ts';
 
-test.beforeEach((t) => t.timeout(900_000));
-
 const REQUESTS = count(10_000, 240);
 const PAY = '/api/v2/payment/pay';
 

@@ -91,7 +91,6 @@ const STATEMENTS: readonly [name: string, most: number, statement: Statement][] 
 ];
 
 test('figures of the live feed touch a bounded number of rows, by an index, and say when there are more', async (t) => {
-  t.timeout(600_000);
   const db = await postgresDatabase(t);
   await seed(db);
   for (const [name, most, statement] of STATEMENTS) {

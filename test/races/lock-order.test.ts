@@ -127,7 +127,6 @@ test.serial(
 );
 
 test.serial('every pair of operations at once: no deadlock, and stock and coins balance', async (t) => {
-  t.timeout(900_000);
   let store: JitteryStore | undefined;
   const world = await catalogWorld(t, 10, (inner) => (store = withJitter(inner, 4)), ROOMY);
   await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: STOCK, perUserLimit: STOCK });

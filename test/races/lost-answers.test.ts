@@ -15,8 +15,6 @@ import { takeWeixinAgents } from '../support/weixin-agent.ts';
 const env = { PAY_OAUTH_TOKEN_TTL_SECONDS: '86400', PAY_RATE_LIMIT_UNPAID_OFFERS_PER_APP: '1000000' };
 const PATH = '/api/v2/skillpay/resource';
 
-test.beforeEach((t) => t.timeout(1_800_000));
-
 /** What a client does to get one content; `fetch` may lose any answer, and the client then begins again as it always would. */
 type Client = (world: World, key: string) => Promise<unknown>;
 

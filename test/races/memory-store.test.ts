@@ -123,7 +123,6 @@ function run(store: Store, statements: readonly Statement[]): Promise<unknown> {
 }
 
 test('the memories that states are explored and seeds are run in do what PostgreSQL does', async (t) => {
-  t.timeout(600_000);
   const { store } = await postgresDatabase(t);
   const memory = memoryStore(EMPTY);
   const indexed = indexedStore();

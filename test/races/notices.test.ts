@@ -26,7 +26,6 @@ async function money({ app }: Service): Promise<unknown> {
 
 for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
   test(`G6 ${payWay}: only a genuine notice of the order's own account moves it, once, in every scene`, async (t) => {
-    t.timeout(300_000);
     const scenes = racedOf(payWay, ['alipay code', 'wechat jsapi as a partner', 'paypal buttons']).filter(isTold);
     const on = await stage(t, scenes);
     for (const scene of scenes) {

@@ -19,8 +19,6 @@ const DAY = 86_400;
 /** A silence that is over soon; what is done later is done when the channel's clock is put forward. */
 const SILENCE = { delayMs: 20_000, hangUpMs: 200 };
 
-test.beforeEach((t) => t.timeout(1_800_000));
-
 /** What is to be seen of an order once everything is quiet; amounts of the ledger in minor units. */
 interface End {
   state: 'paid' | 'closed';

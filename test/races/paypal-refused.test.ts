@@ -128,7 +128,6 @@ test('after the expiry nothing that was refused is captured, whoever has approve
 });
 
 test('an order whose capture is refused for good is closed at once, and everybody hears why', async (t) => {
-  t.timeout(300_000);
   const on = await stage(t);
   const { service, shop } = on;
   const admin = await firstAdmin(service);
@@ -182,7 +181,6 @@ test('a payment that waits for the merchant is listed with its reason, and ends 
 });
 
 test('a refund that is refused for good fails at once, and its amount is free', async (t) => {
-  t.timeout(300_000);
   const on = await stage(t);
   const { service, shop } = on;
   const orderNo = await approved(on);

@@ -31,8 +31,6 @@ async function refundInPortal(service: Service, orderNo: string, amount: number)
   await until('the notice of the refund', async () => (await answered()) > before);
 }
 
-test.beforeEach((t) => t.timeout(600_000));
-
 for (const payWay of CHANNELS) {
   for (const fault of ['502', 'query-lag', 'timeout'])
     test.serial(

@@ -13,7 +13,6 @@ const ways: [how: string, drainSeconds: string, checksEveryMs?: number][] = [
 
 for (const [how, drainSeconds, checksEveryMs] of ways)
   test(`G10: rolling restarts of two replicas behind ${how}, with slow channel calls in flight, drop no request`, async (t) => {
-    t.timeout(600_000);
     const service = await startService(t, { timeoutMs: 6000, env: { PAY_SERVER_DRAIN_SECONDS: drainSeconds } });
     const shop = await service.merchant();
     const balancer = await startBalancer(t, checksEveryMs === undefined ? {} : { checksEveryMs });

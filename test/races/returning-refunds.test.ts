@@ -6,7 +6,6 @@ import { startService, until, type Merchant, type Service } from '../support/ser
 import { addSkill, paidSkill, redeemAt } from '../support/skillpay.ts';
 
 async function stage(t: ExecutionContext) {
-  t.timeout(300_000);
   const service = await startService(t);
   return { service, shop: await service.merchant(), admin: await firstAdmin(service) };
 }

@@ -13,7 +13,6 @@ interface Line {
 
 for (const payWay of ['alipay', 'wechat'] as const)
   test(`${payWay}: a second payment of an order goes back by a command, once, and the first one stays`, async (t) => {
-    t.timeout(300_000);
     const service = await startService(t);
     const twin = await startService(t, { url: service.databaseUrl, simulator: service.simulator });
     const shop = await service.merchant();

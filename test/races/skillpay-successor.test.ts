@@ -4,8 +4,6 @@ import { count, inParallel } from '../support/counts.ts';
 import { request, startService, until, type Service } from '../support/service.ts';
 import { addSkill, offerSkill, redeemAt } from '../support/skillpay.ts';
 
-test.beforeEach((t) => t.timeout(600_000));
-
 const ordersOf = (service: Service) => service.app.store.read((tx) => tx.orders.list({}));
 
 test.serial('40 repeats of an ended offer at two replicas: one offer takes its place, and none has two', async (t) => {

@@ -50,8 +50,6 @@ async function assertFulfilledOnce(t: ExecutionContext, service: Service, orderN
   t.is(events, 1);
 }
 
-test.beforeEach((t) => t.timeout(600_000));
-
 test.serial('G13: 100 paid repeats at once, at two replicas: one execution, one row, one content', async (t) => {
   const { url, calls } = await upstream(t, 100);
   const service = await startService(t, { env: open });

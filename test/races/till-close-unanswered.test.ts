@@ -30,7 +30,6 @@ for (const payWay of ['alipay', 'wechat'] as const)
   for (const fault of ['commit-then-timeout', 'timeout-then-commit'] as const)
     for (const [how, hear] of Object.entries(HEARD))
       test(`${payWay}: a code is closed, ${fault}, and ${how} tells of the payment: the order ends as the money does`, async (t) => {
-        t.timeout(300_000);
         const service = await startService(t);
         const shop = await service.merchant();
         await service.sim('/sim/notices', { payWay, enabled: false });

@@ -207,7 +207,6 @@ async function row(
 
 for (const way of WAYS) {
   test(`${way.name}: nothing that is signed with a key that no administrator trusts is believed`, async (t) => {
-    t.timeout(300_000);
     const on = await stage(t);
     const scene = await sceneOf(on, way);
     const attack = await way.attack(on.forger.secretsOf(way.payWay, scene.project), on.dir);

@@ -28,7 +28,6 @@ async function lost(on: Stage, payWay: PayWay) {
 
 for (const payWay of PAY_WAYS)
   test(`${payWay}: a genuine notice about an order that nobody knows is listed once, and a person ends it`, async (t) => {
-    t.timeout(300_000);
     const on = await stage(t);
     const { service, admin } = on;
     const delivery = await lost(on, payWay);
@@ -73,7 +72,6 @@ async function refusesOtherActions(t: ExecutionContext, { admin }: Stage, id: st
 }
 
 test("another system's orders at the same account are one line, however many notices come", async (t) => {
-  t.timeout(300_000);
   const on = await stage(t);
   const delivery = await untold(on, on.shop, 'wechat');
   const facts = on.forger.factsOf(delivery);
@@ -89,7 +87,6 @@ test("another system's orders at the same account are one line, however many not
 });
 
 test('numbers of our form have a line each up to a hundred, then one for the rest', async (t) => {
-  t.timeout(300_000);
   const on = await stage(t);
   const delivery = await untold(on, on.shop, 'wechat');
   const facts = on.forger.factsOf(delivery);
@@ -104,7 +101,6 @@ test('numbers of our form have a line each up to a hundred, then one for the res
 });
 
 test('a message that is not genuine lists nothing', async (t) => {
-  t.timeout(300_000);
   const on = await stage(t);
   for (const payWay of PAY_WAYS) {
     const { headers, body } = messageOf(await lost(on, payWay));

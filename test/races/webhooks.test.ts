@@ -24,8 +24,6 @@ async function stage(t: ExecutionContext) {
 const states = async (service: Service) =>
   (await service.app.store.read((tx) => tx.deliveries.list({}))).map(({ state }) => state);
 
-test.beforeEach((t) => t.timeout(300_000));
-
 test('a receiver that answers 500 for a while gets the event once it answers 200', async (t) => {
   const { service, shop, receiver, desk, hook, secret } = await stage(t);
   receiver.answer = (_, n) => ({ status: n <= 4 ? 500 : 200 });

@@ -45,7 +45,10 @@ function chooseFiles(chromium: string | undefined): string[] {
   });
 }
 
-/** Longer than any test of a short run is silent on a slow machine; a long run has tests of an hour. */
+/**
+ * Longer than any test of a short run is silent on a slow machine, and a minute longer than AVA, which names the tests; a long run has
+ * tests of an hour. No test has a limit of its own below: it would only end those that assert late.
+ */
 const SILENCE_MS = { short: 600_000, long: 3_700_000 };
 
 async function runAva(files: string[], env: NodeJS.ProcessEnv): Promise<Sums> {

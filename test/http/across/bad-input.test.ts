@@ -31,7 +31,6 @@ interface Shot {
 
 /** A service and callers that may do everything. */
 async function stage(t: ExecutionContext) {
-  t.timeout(300_000);
   // Time stands still: that an application was used is noted once a minute, and a slow machine takes longer.
   const at = new Date();
   const service = await startService(t, { now: () => at });

@@ -17,7 +17,6 @@ const FIXED: [amount: number, answer: number, code: string | null, end: string, 
 for (const payWay of PAY_WAYS)
   for (const [amount, answer, code, end, paidAtOnce] of FIXED)
     test.serial(`${payWay} ${amount}: ${answer}, and in the end ${end}`, async (t) => {
-      t.timeout(300_000);
       const service = await startService(t, amount === 0.06 ? { timeoutMs: 3_000 } : {});
       const shop = await service.merchant();
       const order = { subject: 'Fixed', amount, payWay };
@@ -41,7 +40,6 @@ for (const [fault, status, end] of [
   ['timeout', 'pending', 'paid'],
 ] as const)
   test.serial(`paypal: an order that is approved at once whose capture meets ${fault} is ${status}`, async (t) => {
-    t.timeout(300_000);
     const service = await startService(t);
     const shop = await service.merchant();
     await service.sim('/sim/faults', { payWay: 'paypal', call: 'capture', fault, times: 1, hangUpMs: 100 });

@@ -28,8 +28,6 @@ const admin = as(service, adminToken);
 const viewer = as(service, await tokenOf('looker', 'nine-slow-herons-wade'));
 coverRoutes(test, { ...started, admin, viewer });
 
-test.beforeEach((t) => t.timeout(240_000));
-
 /** Asks for the bill and works it. */
 async function fetched(): Promise<string> {
   const { body, status } = await admin('POST', '/api/v1/bills', { payWay: 'wechat', day });

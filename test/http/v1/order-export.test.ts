@@ -17,8 +17,6 @@ const now = () => new Date();
 const file = await serviceOfFile(import.meta.filename);
 coverRoutes(test, file);
 
-test.beforeEach((t) => t.timeout(300_000));
-
 async function seedOrders({ database }: Pick<TestDatabase, 'database'>, n: number): Promise<void> {
   const em = database.em.fork();
   await em.begin();

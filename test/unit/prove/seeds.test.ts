@@ -12,7 +12,6 @@ async function run(order: WorkOrder, threads = 1): Promise<SeedResult[]> {
 }
 
 test.serial('the same seeds make the same worlds in every thread, and nothing is wrong in them', async (t) => {
-  t.timeout(300_000);
   const first = await run(SMALL);
   for (const { seed, wrong } of first) t.deepEqual(wrong, [], `seed ${seed}`);
   t.is(new Set(first.map(({ hash }) => hash)).size, first.length);
@@ -26,7 +25,6 @@ test.serial('the same seeds make the same worlds in every thread, and nothing is
 });
 
 test.serial('a world on the embedded database is the world in memory', async (t) => {
-  t.timeout(300_000);
   const order = { ...SMALL, seeds: [3], orders: 5 };
   const [memory] = await run(order);
   const [pglite] = await run({ ...order, on: 'pglite' });
@@ -38,7 +36,6 @@ test.serial('a world on the embedded database is the world in memory', async (t)
 test.serial(
   'a service whose every try of a refund is another refund is found out, and its short story is told again',
   async (t) => {
-    t.timeout(300_000);
     const order = { ...SMALL, orders: 25, planted: 'each try has its own number' } as const;
     const found = await run(order, 2);
     const { seed, wrong, shrunk } = found.find((one) => one.shrunk) ?? t.fail();
@@ -56,7 +53,6 @@ test.serial(
 );
 
 test.serial('a service that forgets Idempotency-Keys is found out by what clients were told', async (t) => {
-  t.timeout(300_000);
   const found = await run({ ...SMALL, orders: 40, planted: 'keys are forgotten', isShrunk: false }, 2);
   t.regex(found.flatMap(({ wrong }) => wrong).join('\n'), /under key \S+ of \w+ became several/);
 });
