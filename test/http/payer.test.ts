@@ -205,7 +205,7 @@ test.serial('coming back from a channel without notices finds the payment', asyn
   }
 });
 
-test.serial('a silent channel does not keep the page', async (t) => {
+test.serial('a channel that breaks off leaves the page as it was', async (t) => {
   const service = await startService(t);
   const orderNo = await place(await service.merchant(), { payWay: 'alipay' });
   await service.sim('/sim/faults', {

@@ -68,12 +68,14 @@ test('a refused file says where, nothing of it counts, and what counted before s
   gives([{ orderNo: 'a' }, { fault: 'wrong_cell' }]);
   await work();
   t.like(await read(), { state: 'refused', reading: 0, fault: 'wrong_cell', faultLine: 2, faultColumn: 7 });
+  t.is(await countLines(store), 0, 'nor is it kept');
   gives([{ orderNo: 'b' }]);
   await work();
   t.like(await read(), { state: 'done', lines: 1, fault: null, faultLine: null });
   gives([{ orderNo: 'c' }, { fault: 'wrong_cell' }]);
   await work();
   t.like(await read(), { state: 'refused', lines: 1, notOurs: 1, fault: 'wrong_cell' });
+  t.is(await countLines(store), 1);
   gives([{ orderNo: 'b' }]);
   await work();
   t.deepEqual(

@@ -26,7 +26,12 @@ async function heldCapture(t: ExecutionContext) {
     return gate.promise;
   };
   const simulator = await startInBetween(t, (await ownSimulator(t)).url, hold);
-  return { ...(await stage(t, { simulator })), asked: asked.promise, goOn: () => gate.resolve(undefined) };
+  // While it is held nobody may give up.
+  return {
+    ...(await stage(t, { simulator, timeoutMs: 60_000 })),
+    asked: asked.promise,
+    goOn: () => gate.resolve(undefined),
+  };
 }
 
 async function rowOf({ app }: Service, orderNo: string): Promise<OrderRow> {

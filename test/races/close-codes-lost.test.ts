@@ -9,7 +9,7 @@ const CODES = RACED_SCENES.filter(({ scene }) => scene === 'code');
 /** On the simulator's clock, which the test puts forward. */
 const LATER_SECONDS = 600;
 
-/** A silence that is over soon, and what lands late lands then. */
+/** A silence that is over soon; what lands late lands when that clock is put forward. */
 const LATE = { delayMs: LATER_SECONDS * 1000, hangUpMs: 100 };
 
 /** The payer has paid with a code, nobody here knows it, and nobody hears what became of the close. */

@@ -177,23 +177,22 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
 for (const on of SAMPLED_SCENES) {
   const { title } = on;
   test(`the place answer after the close (${title}): nothing payable is handed out, and the channel is closed`, async (t) => {
-    const closed = Promise.withResolvers<undefined>();
+    const [held, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<undefined>()];
     let holdsNext = false;
     const hold = (_method: string, path: string) => {
       if (!holdsNext || path.startsWith('/sim/')) return undefined;
       holdsNext = false;
+      held.resolve();
       return closed.promise;
     };
     const between = await startInBetween(t, (await ownSimulator(t)).url, hold);
-    const shops = await openShops(t, [on], { simulator: between });
+    const shops = await openShops(t, [on], { simulator: between, timeoutMs: 60_000 });
     const { service } = shops;
     const shop = shops.shopOf(on);
     holdsNext = true;
     const placing = shop.call('POST', '/api/v2/payment/pay', requestIn(on, { merchantOrderNo: 'slow' }));
-    const orderNo = await until(
-      'the intent',
-      async () => (await service.app.store.read((tx) => tx.orders.find({ merchantOrderNo: 'slow' })))?.orderNo,
-    );
+    await held.promise;
+    const { orderNo } = (await service.app.store.read((tx) => tx.orders.find({ merchantOrderNo: 'slow' })))!;
     t.is((await shop.call('POST', `/api/v2/payment/close/${orderNo}`)).status, 200);
     closed.resolve(undefined);
     const placed = await placing;

@@ -2,7 +2,7 @@ import test from 'ava';
 import { openDatabase } from '../../server/db/orm.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
 import { createStore } from '../../server/db/store.ts';
-import { postgresDatabase } from '../support/database.ts';
+import { PATIENT, postgresDatabase } from '../support/database.ts';
 import { layStatementCable } from '../support/statement-cable.ts';
 
 test('connections that are lost in the middle of a transaction do not use up the pool', async (t) => {
@@ -45,7 +45,7 @@ test('a table that gets a column keeps its readers', async (t) => {
 for (const prepared of ['on', 'off'] as const)
   test(`Database.Prepared = ${prepared}: a connection keeps ${prepared === 'on' ? 'plans under names of their texts' : 'nothing'}`, async (t) => {
     const { url } = await postgresDatabase(t, 1);
-    const database = await openDatabase({ kind: 'postgres', url, poolSize: 1, prepared });
+    const database = await openDatabase({ kind: 'postgres', url, poolSize: 1, prepared, timeouts: PATIENT });
     t.teardown(() => database.close());
     const store = createStore(database, async () => {});
     const row = { jti: 'j', owner: 'o', expiresAt: new Date(0), revokedAt: new Date(0) };
@@ -85,7 +85,7 @@ test('after a black hole that has killed every connection of the pool, who finds
 
 test('closing waits for a transaction that is under way, which ends as if nothing had happened', async (t) => {
   const { url } = await postgresDatabase(t);
-  const database = await openDatabase({ kind: 'postgres', url, poolSize: 2 });
+  const database = await openDatabase({ kind: 'postgres', url, poolSize: 2, timeouts: PATIENT });
   const store = createStore(database, () => {});
   const began = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();

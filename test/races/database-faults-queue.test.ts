@@ -70,15 +70,10 @@ async function pace(queue: Queue): Promise<Pace> {
   const committed = cable.seen.length;
   await until(`the webhook of ${orderNo}`, async () => toldOf(queue, orderNo).size > 0);
   const ms = performance.now() - start;
-  const { seen } = cable;
-  const untilTaken = seen.slice(
-    committed,
-    seen.findIndex((text) => CLAIM.test(text)),
-  );
-  return {
-    looks: queue.isBlind() || queue.blindTimes() > blind ? null : untilTaken.filter((text) => LOOK.test(text)).length,
-    ms,
-  };
+  const sent = cable.seen.slice(committed);
+  const claimed = sent.findIndex((text) => CLAIM.test(text));
+  const looks = sent.slice(0, Math.max(0, claimed)).filter((text) => LOOK.test(text)).length;
+  return { looks: queue.isBlind() || queue.blindTimes() > blind ? null : looks, ms };
 }
 
 /** Has the n-th statement of the queue meet the fault while it works a row. */
@@ -115,10 +110,11 @@ for (const fault of STATEMENT_FAULTS)
       t.is(toldOf(queue, orderNo).size, 1, `${fault} at ${n}: one event`);
       queue.cable.bury();
     }
-    const most = Math.max(...after.map(({ looks }) => looks ?? 0));
+    const judged = after.flatMap(({ looks }) => looks ?? []);
+    const most = Math.max(0, ...judged);
     const slowest = Math.max(...after.map(({ ms }) => ms));
     t.log(
-      `${statements} statements, ${strikes} struck; looks until a row is taken ${before.looks} before, at most ${most} after; ` +
+      `${statements} statements, ${strikes} struck; looks until a row is taken ${before.looks} before, at most ${most} after (${judged.length} of ${after.length} judged); ` +
         `until its webhook ${before.ms.toFixed(0)} ms before, at most ${slowest.toFixed(0)} ms after`,
     );
     // One is the usual; a row that is committed while a claim is under way is seen by the next.

@@ -124,7 +124,7 @@ for (const [w, weather] of WEATHERS.entries()) {
         flights.push({ course, orderNo: await payOrder(service, shop, { payWay: 'paypal', amount: 10 }) });
     if (weather.isSilent) await service.sim('/sim/notices', { payWay: 'paypal', enabled: false });
     if (weather.fault) {
-      const rule = { payWay: 'paypal', fault: weather.fault, delayMs: 2_500, hangUpMs: 100 };
+      const rule = { payWay: 'paypal', fault: weather.fault, hangUpMs: 100 };
       await service.sim('/sim/faults', { ...rule, call: 'dispute', times: flights.length });
       for (const { orderNo } of flights)
         await service.sim('/sim/faults', { ...rule, call: 'refund', orderNo, times: 2 });

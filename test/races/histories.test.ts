@@ -5,7 +5,7 @@ import { checkHistory } from '../prove/check-history.ts';
 import type { Ends } from '../prove/histories/ends.ts';
 import { record } from '../prove/histories/record.ts';
 import { describeVerdict, readLines } from '../prove/verdict.ts';
-import { count } from '../support/counts.ts';
+import { count, isLong } from '../support/counts.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { listenOnFreePort } from '../support/free-port.ts';
 
@@ -16,7 +16,7 @@ const SHARE_SECONDS = 45;
 const OPERATIONS = 200;
 
 test.serial('what clients were told while everything broke could have happened', async (t) => {
-  t.timeout(3_600_000);
+  if (isLong) t.timeout(3_600_000);
   const asked = count(FULL_SECONDS, 5);
   const seconds = asked < FULL_SECONDS ? Math.min(asked, SHARE_SECONDS) : asked;
   const seed = Date.now() % 1_000_000;

@@ -9,7 +9,7 @@ import { testAppRows } from '../../server/identity/test-apps.ts';
 import { openDatabase } from '../../server/db/orm.ts';
 import { seed } from '../../server/db/seed.ts';
 import { createStore } from '../../server/db/store.ts';
-import { postgresDatabase } from '../support/database.ts';
+import { PATIENT, postgresDatabase } from '../support/database.ts';
 
 const now = () => new Date();
 const actor = offlineActor('tester', 'test');
@@ -19,7 +19,7 @@ test('of bootstraps at once, in processes of their own, one wins and the others 
   const { url, store } = await postgresDatabase(t);
   const stores = await Promise.all(
     Array.from({ length: 4 }, async () => {
-      const database = await openDatabase({ kind: 'postgres', url, poolSize: 2 });
+      const database = await openDatabase({ kind: 'postgres', url, poolSize: 2, timeouts: PATIENT });
       t.teardown(() => database.close());
       return createStore(database, async () => {});
     }),

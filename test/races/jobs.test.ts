@@ -139,7 +139,7 @@ test('after a database that swallowed everything in the middle of the work, wake
   t.deepEqual(
     spells,
     spells.map((_, at) => (at % 2 === 0 ? begin : end)),
-    'told once, and when it was over',
+    'each time once, and when it was over',
   );
   await scheduler.stop(60_000);
   t.is(scheduler.busy()['delivery'], 0);

@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { translateFault } from '../../server/http/faults.ts';
+import type { Store } from '../../server/db/store.ts';
 import { operatorRepairs } from '../../server/payments/operator.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../support/catalog-world.ts';
 
@@ -7,8 +8,8 @@ const tea = { project: 'default', code: 'tea' };
 const admin = { owner: 'any', actor: 'admin:root' } as const;
 
 /** A product with one piece, and an order of it that has lapsed: the piece is for sale again. */
-async function lapsed(t: ExecutionContext) {
-  const world = await catalogWorld(t);
+async function lapsed(t: ExecutionContext, through?: (store: Store) => Store) {
+  const world = await catalogWorld(t, 10, through);
   await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 1 });
   const order = await world.place({ product: 'tea' });
   t.is(await stock(world), 0);
@@ -53,7 +54,15 @@ test('and cannot accept it when the product is sold out meanwhile; it can go bac
 });
 
 test('late money is not given back because somebody holds the product for a moment', async (t) => {
-  const { world, order } = await lapsed(t);
+  let lockMs: number | undefined;
+  const { world, order } = await lapsed(t, (inner) => ({
+    ...inner,
+    transaction: (work) =>
+      inner.transaction(async (tx) => {
+        if (lockMs !== undefined) await tx.sql(`set local lock_timeout = ${lockMs}`);
+        return work(tx);
+      }),
+  }));
   const [held, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const holder = world.store.transaction(async (tx) => {
     await tx.products.lock(tea);
@@ -61,11 +70,13 @@ test('late money is not given back because somebody holds the product for a mome
     await gate.promise;
   });
   await held.promise;
+  lockMs = 100;
   const told = world.pay(order).then(
     ({ state }) => state,
     (error: unknown) => translateFault(error).code,
   );
   const answer = await told.finally(() => gate.resolve());
+  lockMs = undefined;
   await holder;
   t.is(answer, 'database_busy');
   t.is((await orderOf(world, order.orderNo))?.paid, 0n, 'nothing was decided');

@@ -15,7 +15,7 @@ import { settleDispute } from '../../server/payments/settle-dispute.ts';
 import { lockOrder, settleRefund } from '../../server/payments/settle.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../support/catalog-world.ts';
 import { count, isLong } from '../support/counts.ts';
-import { postgresDatabase } from '../support/database.ts';
+import { PATIENT, postgresDatabase } from '../support/database.ts';
 import { type JitteryStore, withJitter } from '../support/jitter.ts';
 import { until } from '../support/service.ts';
 
@@ -261,7 +261,7 @@ async function isWaiting({ store }: CatalogWorld): Promise<boolean> {
 /** PostgreSQL's own count; a connection hands in what it has counted when it ends. */
 async function deadlocksOf({ database, url }: Pick<CatalogWorld, 'database' | 'url'>): Promise<number> {
   await database.close();
-  const again = await openDatabase({ kind: 'postgres', url, poolSize: 1 });
+  const again = await openDatabase({ kind: 'postgres', url, poolSize: 1, timeouts: PATIENT });
   try {
     const [row] = (await again.em
       .fork()

@@ -98,9 +98,6 @@ test('tables are divided while orders are placed, paid and told, and nothing is 
   t.deepEqual(await divideByMonths(database, { now: new Date() }), [], 'once is enough');
 });
 
-/** Of these an old month has rows that are needed. */
-const KEPT_FOR_ITS_ROWS = new Set(['deliveries', 'channel_messages']);
-
 test('a table that is in use all the time is left as it was, and divided the next time', async (t) => {
   const { database, store } = await undivided(t);
   const gate = Promise.withResolvers<void>();
@@ -233,6 +230,9 @@ test('what was told or heard in one month is not told or heard again in another'
   t.is(await countOf(store, `moves where order_no = '${orderNo}' and to_state = 'paid'`), 1);
 });
 
+/** Tables of which one old month has rows that are kept. */
+const KEEPS_A_MONTH = new Set(['deliveries', 'channel_messages']);
+
 test('months that are over are dropped while services work; rows that are kept keep their month', async (t) => {
   const service = await startService(t);
   const { store } = service.app;
@@ -264,7 +264,7 @@ test('months that are over are dropped while services work; rows that are kept k
     await until(`the old parts of ${name} are gone`, async () => {
       await remove(store, before);
       const parts = await store.read((tx) => partsOf(tx, { name }));
-      return parts.length <= (KEPT_FOR_ITS_ROWS.has(name) ? 4 : 3);
+      return parts.length <= (KEEPS_A_MONTH.has(name) ? 4 : 3);
     });
   }
   const then = load.orders();
@@ -304,7 +304,7 @@ test('a role that does not own the tables is told so, rows go to the rest, and l
   ])
     await store.autocommit((tx) => tx.sql(text));
   Object.assign(own, { username: role, password: 'secret' });
-  const database = await openDatabase({ kind: 'postgres', url: own.href, poolSize: 2 });
+  const database = await openDatabase({ kind: 'postgres', url: own.href, poolSize: 2, timeouts: PATIENT });
   const narrow = createStore(database, () => {});
   const late = monthFrom(new Date(), 30);
   const { refused, months, begun } = await keepMonths(database, late);

@@ -10,7 +10,7 @@ test('whoever asks waits for the channel so long and no longer, and an answer th
   let isSlow = false;
   const hold = (_method: string, path: string) => (isSlow && !path.startsWith('/sim/') ? goOn.promise : undefined);
   const between = await startInBetween(t, simulator.url, () => undefined, hold);
-  const service = await startService(t, { simulator: between, patience: { query: 1, page: 1 } });
+  const service = await startService(t, { simulator: between, timeoutMs: 60_000, patience: { query: 1, page: 1 } });
   const shop = await service.merchant();
   const orderNo = await placeOrder(shop, { payWay: 'alipay' });
   await service.sim('/sim/notices', { payWay: 'alipay', enabled: false });

@@ -20,8 +20,8 @@ async function open(t: Parameters<typeof startService>[0], env: Record<string, s
 /** What came of payments that were asked for without a pause. */
 interface Load {
   placed: string[];
-  /** Codes of connections that failed. */
-  failed: string[];
+  /** Codes of connections that failed, and when. */
+  failed: { code: string; at: number }[];
   asked: number;
   stop(): Promise<void>;
 }
@@ -43,7 +43,8 @@ function load(shop: Merchant, { url }: Workers): Load {
         const answer = await shop.callAt(url, 'POST', '/api/v2/payment/pay', body, { 'idempotency-key': key });
         if (answer.status === 201) return void found.placed.push(answer.body.data.orderNo);
       } catch (error) {
-        found.failed.push(String(((error as Error).cause as { code?: string } | undefined)?.code ?? error));
+        const code = String(((error as Error).cause as { code?: string } | undefined)?.code ?? error);
+        found.failed.push({ code, at: performance.now() });
       }
     }
   }
@@ -129,17 +130,21 @@ test('SIGHUP replaces every worker while requests go on: none fails', async (t) 
 });
 
 test('SIGTERM: whoever was let in is answered, then nobody is let in any more', async (t) => {
-  const { service, shop, workers } = await open(t, { PAY_SERVER_DRAIN_SECONDS: '2' });
+  const drainSeconds = 2;
+  const { service, shop, workers } = await open(t, { PAY_SERVER_DRAIN_SECONDS: String(drainSeconds) });
   const under = load(shop, workers);
   await until('some payments', async () => under.placed.length > 20);
+  const told = performance.now();
   workers.signal('SIGTERM');
   t.is((await workers.ended).code, 0);
   await under.stop();
   // Until the supervisor has closed the socket, too, the system takes connections that nobody serves, and resets them.
   t.deepEqual(
-    under.failed.filter((code) => code !== 'ECONNREFUSED' && code !== 'ECONNRESET'),
+    under.failed.filter(({ code }) => code !== 'ECONNREFUSED' && code !== 'ECONNRESET'),
     [],
   );
+  const early = under.failed.filter(({ at }) => at < told + drainSeconds * 1000);
+  t.deepEqual(early, [], 'while it drains everybody is answered');
   t.true(under.failed.length > 0);
   const kept = await service.app.store.read((tx) => tx.orders.list({}));
   t.deepEqual(kept.map(({ orderNo }) => orderNo).toSorted(), under.placed.toSorted(), 'what was done was answered');

@@ -18,7 +18,7 @@ export const PATIENT = {
   connect: 60_000,
   query: 60_000,
   statement: 58_000,
-  lock: 8_000,
+  lock: 50_000,
   idleInTransaction: 120_000,
   request: 600_000,
 };

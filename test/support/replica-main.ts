@@ -4,6 +4,7 @@ import { loadConfig } from '../../config/load.ts';
 import { buildApp } from '../../server/app.ts';
 import { listen } from '../../server/http/server.ts';
 import { PATIENT } from './database.ts';
+import { PATIENT_CALLERS } from './patient-callers.ts';
 import type { ReplicaOptions } from './replica.ts';
 
 import { superviseReplica } from './replica-cluster.ts';
@@ -20,6 +21,7 @@ async function serve(): Promise<void> {
   const app = await buildApp(config, {
     simulatorUrl,
     ...(!ownTimeouts && { databaseTimeouts: PATIENT }),
+    patience: PATIENT_CALLERS,
     now: () => new Date(Date.now() + aheadMs),
     logger: pino({ level: process.env.PAY_TEST_LOG ?? 'silent' }),
     checkpoint: (name) => {

@@ -10,6 +10,7 @@ import { createPasswords } from '../../server/identity/passwords.ts';
 import type { AppSettings } from '../../server/identity/api-app-rules.ts';
 import type { Asker } from '../../server/payments/ports.ts';
 import { createDatabase, PATIENT } from './database.ts';
+import { PATIENT_CALLERS } from './patient-callers.ts';
 import { requireDeclared } from './declared.ts';
 import { checkAnswersOf } from './documented.ts';
 import { freePort } from './free-port.ts';
@@ -98,8 +99,7 @@ export async function startService(
     simulatorUrl: simulator.url,
     databaseTimeouts: PATIENT,
     ...options,
-    // A slow machine is neither a silent channel nor a silent operator.
-    patience: { query: 60_000, page: 60_000, agentCode: 60_000, ...options.patience },
+    patience: { ...PATIENT_CALLERS, ...options.patience },
     logger,
     now,
   });

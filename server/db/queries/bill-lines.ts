@@ -84,7 +84,8 @@ async function removePart(store: Store, condition: string, values: readonly unkn
   const { length } = await store.autocommit((tx) =>
     tx.prepared(
       `delete from bill_lines where (bill_no, reading, line, day) in (
-         select l.bill_no, l.reading, l.line, l.day from bill_lines l where ${condition} limit ${PART_REMOVED}) returning 1`,
+         select l.bill_no, l.reading, l.line, l.day from bill_lines l where ${condition}
+          order by l.bill_no, l.reading, l.line limit ${PART_REMOVED} for update) returning 1`,
       values,
     ),
   );
@@ -104,12 +105,23 @@ export async function nameOrders(store: Store, { billNo, reading, day }: Reading
   );
 }
 
-/** What a channel repeats of a payer who was forgotten before its bill came; an order has no subject only when its payer was. */
+/**
+ * Empties the channel's text of lines about payers who were forgotten before the bill came. It begins with those payers, who are few:
+ * a bill of a million lines is not compared with all orders for them.
+ */
 export async function forgetInLines(store: Store, { billNo, reading, day }: Reading): Promise<void> {
   await store.autocommit((tx) =>
     tx.prepared(
-      `update bill_lines l set raw = '' from orders o
-        where l.bill_no = ? and l.reading = ? and l.day = ? and l.raw <> '' and o.order_no = l.order_no and o.subject = ''`,
+      `with gone as materialized (
+         select o.order_no from users u
+           join orders o on o.user_id = u.user_id and o.project = u.project and o.created_at <= u.forget_since
+          where u.forget_since is not null and o.subject = ''),
+       l as (
+         select bill_no, reading, line, day from bill_lines
+          where bill_no = ? and reading = ? and day = ? and raw <> '' and order_no in (select order_no from gone)
+          order by bill_no, reading, line for update)
+       update bill_lines b set raw = '' from l
+        where b.bill_no = l.bill_no and b.reading = l.reading and b.line = l.line and b.day = l.day`,
       [billNo, reading, day],
     ),
   );

@@ -110,7 +110,11 @@ async function eraseOrders(tx: Tx, orderNos: readonly string[]): Promise<void> {
               || case when jsonb_typeof(detail -> 'said') = 'object' then jsonb_build_object('said', (detail -> 'said') - ${OUTCOME_WORDS})
                       else '{}' end
         where order_no = any ($1) and (reason is not null or detail is not null)),
-     b as (update bill_lines set raw = '' where order_no = any ($1) and raw <> ''),
+     l as (
+       select bill_no, reading, line, day from bill_lines where order_no = any ($1) and raw <> '' order by bill_no, reading, line for update),
+     b as (
+       update bill_lines b set raw = '' from l
+        where b.bill_no = l.bill_no and b.reading = l.reading and b.line = l.line and b.day = l.day),
      d as (update due_effects set last_error = null where order_no = any ($1) and last_error is not null)
      update channel_messages set request = null, answer = null, texts = null
       where order_no = any ($1) and (texts is not null or coalesce(request, answer) is not null)`,

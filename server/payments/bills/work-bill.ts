@@ -1,5 +1,5 @@
 import type { BillRow } from '../../db/entities/bills.ts';
-import { countLines, forgetInLines, nameOrders, removeOldLines } from '../../db/queries/bill-lines.ts';
+import { countLines, forgetInLines, nameOrders, removeOldLines, removeReading } from '../../db/queries/bill-lines.ts';
 import { matchBill, type Matched } from '../../db/queries/bill-matching.ts';
 import type { Tx } from '../../db/store.ts';
 import { TransportFailed } from '../channel.ts';
@@ -64,11 +64,13 @@ export function workBill(ports: BillPorts) {
       else await store(null);
       return undefined;
     } catch (error) {
+      if (error instanceof ReadingTaken) return undefined;
+      // What does not count is not kept either: nobody would look in it for a payer who is to be forgotten.
+      await removeReading(ports.store, of);
       if (error instanceof BillMalformed) {
         const { fault, message: detail, line, column } = error;
         return { state: 'refused', fault, detail, line, column };
       }
-      if (error instanceof ReadingTaken) return undefined;
       if (error instanceof TransportFailed) return { state: 'waiting', fault: error.why, detail: error.message };
       throw error;
     }

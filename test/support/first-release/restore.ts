@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { openDatabase } from '../../../server/db/orm.ts';
 import { startSimulator } from '../../../server/simulator/simulator.ts';
-import { createDatabase } from '../database.ts';
+import { createDatabase, PATIENT } from '../database.ts';
 import { temporaryFolder } from '../folder.ts';
 import type { Facts } from './deeds.ts';
 
@@ -36,7 +36,7 @@ export async function restoreFirstRelease(t: ExecutionContext, serviceUrl: strin
 async function restoreDatabase(t: ExecutionContext): Promise<string> {
   const { url, drop } = await createDatabase({ direct: true, empty: true });
   t.teardown(drop);
-  const { em, close } = await openDatabase({ kind: 'postgres', url, poolSize: 1 });
+  const { em, close } = await openDatabase({ kind: 'postgres', url, poolSize: 1, timeouts: PATIENT });
   // What begins with a backslash is for psql.
   await em.fork().execute(unpack('database.sql.gz').replaceAll(/^\\.*$/gm, ''));
   await close();

@@ -1,7 +1,7 @@
 import type { PayWay } from '../../../server/payments/channel.ts';
 
-/** How long a silent channel keeps the connection, and after how long it does what it did not say: longer than a client waits. */
-const SILENCE_MS = 2_500;
+/** A silent channel does after this what it did not say, and keeps the connection for longer than anybody waits. */
+const SILENCE = { delayMs: 2_500, hangUpMs: 120_000 };
 
 /** A delivery of a notice as the simulator recorded it, whether or not anybody listened. */
 export interface RecordedNotice {
@@ -49,7 +49,7 @@ export function simulatorDriver(simulatorUrl: string, payWay: PayWay): Driver {
   return {
     pay: async (orderNo, payUrl) => void (await call('POST', '/pay', { payWay, orderNo, payUrl })),
     fault: async (name, fault, orderNo, word) =>
-      void (await call('POST', '/faults', { payWay, call: name, fault, orderNo, word, times: 1, delayMs: SILENCE_MS })),
+      void (await call('POST', '/faults', { payWay, call: name, fault, orderNo, word, times: 1, ...SILENCE })),
     struck: async (orderNo) => {
       const { faults } = (await call('GET', '/faults')) as { faults: { orderNo: string | null; hits: number }[] };
       return faults.filter((one) => one.orderNo === orderNo).reduce((sum, { hits }) => sum + hits, 0);
