@@ -85,6 +85,37 @@ test('a refused file says where, nothing of it counts, and what counted before s
   t.is(await countLines(store), 1);
 });
 
+/** A store that loses the answer to the commit by which a reading begins to count. */
+function losingTheCommit(store: Store, billNo: string): Store {
+  return {
+    ...store,
+    async transaction(work) {
+      const before = await store.read((tx) => tx.bills.find({ billNo }));
+      const result = await store.transaction(work);
+      const after = await store.read((tx) => tx.bills.find({ billNo }));
+      if (after?.reading !== before?.reading) throw new Error('The connection broke at COMMIT.');
+      return result;
+    },
+  };
+}
+
+for (const source of ['fetched', 'imported'] as const)
+  test(`a bill that is ${source} keeps the lines that count, though the answer to their commit was lost`, async (t) => {
+    const { store, ports, gives, billNo, work, read, lines } = await bills(t);
+    const losing = { ...ports, store: losingTheCommit(store, billNo) };
+    const given = [{ orderNo: 'a' }, { orderNo: 'b' }];
+    gives(given);
+    const lost =
+      source === 'fetched'
+        ? workBill(losing)(billNo)
+        : billRepairs(losing).importBill(PERSON, OF, inPieces(JSON.stringify(given)));
+    await t.throwsAsync(lost, { message: /COMMIT/ });
+    t.like(await read(), { state: 'matching', lines: 2 });
+    t.is((await lines()).length, 2);
+    await work();
+    t.like(await read(), { state: 'done', lines: 2 });
+  });
+
 test('the same file again keeps its lines; another one takes their place at once', async (t) => {
   const { store, gives, work, read, lines } = await bills(t);
   gives([{ orderNo: 'a' }]);

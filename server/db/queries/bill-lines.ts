@@ -71,10 +71,13 @@ export async function removeOldLines(store: Store, billNo: string, goesOn?: () =
   return inParts<true>(async () => removePart(store, OLD, [billNo]), goesOn);
 }
 
-/** Removes the lines of one reading. */
+/** Removes the lines of one reading, unless it counts: the answer to the commit that says so may have been lost. */
 export async function removeReading(store: Store, { billNo, reading }: Omit<Reading, 'day'>): Promise<number> {
-  return inParts<true>(async () => removePart(store, 'l.bill_no = $1 and l.reading = $2', [billNo, reading]));
+  return inParts<true>(async () => removePart(store, THAT_DOES_NOT_COUNT, [billNo, reading]));
 }
+
+const THAT_DOES_NOT_COUNT = `l.bill_no = $1 and l.reading = $2 and not exists (
+    select 1 from bills b where b.bill_no = l.bill_no and b.reading = l.reading)`;
 
 /** The newest reading may be under way; every other one but that which counts is over. */
 const OLD = `l.bill_no = $1 and exists (

@@ -65,8 +65,9 @@ export function workBill(ports: BillPorts) {
       return undefined;
     } catch (error) {
       if (error instanceof ReadingTaken) return undefined;
-      // What does not count is not kept either: nobody would look in it for a payer who is to be forgotten.
+      // What does not count is not kept either, nor what a process left that died: nobody would look there for a payer who is to be forgotten.
       await removeReading(ports.store, of);
+      await removeOldLines(ports.store, billNo);
       if (error instanceof BillMalformed) {
         const { fault, message: detail, line, column } = error;
         return { state: 'refused', fault, detail, line, column };
