@@ -9,34 +9,22 @@ import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../supp
 import { orderRow, refundRow } from '../support/core-rows.ts';
 import { postgresDatabase } from '../support/database.ts';
 import { claimDue } from '../support/due-rows.ts';
+import { holdRows } from '../support/held-rows.ts';
 
 const gold = { project: 'default', code: 'gold' };
 const tea = { project: 'default', code: 'tea' };
 const admin = { owner: 'any', actor: 'admin:root' } as const;
 
-/** Holds a row in a transaction of its own until it is let go. */
-async function hold(world: CatalogWorld, row: 'account' | 'product'): Promise<() => Promise<void>> {
-  const [held, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const holder = world.store.transaction(async (tx) => {
-    if (row === 'account') await tx.coinAccounts.lock({ project: 'default', coin: 'gold', userId: 'ann' });
-    else await tx.products.lock(tea);
-    held.resolve();
-    await gate.promise;
-  });
-  await held.promise;
-  return async () => {
-    gate.resolve();
-    await holder;
-  };
-}
-
 /** A package whose payment came while somebody held the payer's account for longer than the lock's time-out. */
 async function uncredited(t: ExecutionContext) {
-  const world = await catalogWorld(t);
+  const { hold, through } = holdRows();
+  const world = await catalogWorld(t, 10, through);
   await world.soldPackage('refuse');
   await world.catalog.coins.debit('shop', gold, { userId: 'ann', amount: 100, bizNo: 'all', memo: null });
   const placed = await world.place({ product: 'coins-100', userId: 'ann' });
-  const letGo = await hold(world, 'account');
+  const letGo = await hold(world.store, (tx) =>
+    tx.coinAccounts.lock({ project: 'default', coin: 'gold', userId: 'ann' }),
+  );
   const order = await world.pay(placed);
   return { world, order, letGo };
 }
@@ -137,7 +125,8 @@ test.serial('a person who acknowledges gives it up for good; what waits behind i
 test.serial(
   'stock that could not be given back at once is given back later, unless late money has bought it',
   async (t) => {
-    const world = await catalogWorld(t);
+    const { hold, through } = holdRows();
+    const world = await catalogWorld(t, 10, through);
     await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: 2 });
     const lapsed = async () => {
       const { orderNo } = await world.place({ product: 'tea' });
@@ -145,7 +134,7 @@ test.serial(
       return orderNo;
     };
     const [first, second] = [await lapsed(), await lapsed()];
-    const letGo = await hold(world, 'product');
+    const letGo = await hold(world.store, (tx) => tx.products.lock(tea));
     const [closed, bought] = await Promise.all([first, second].map((one) => world.say(one, { kind: 'closed' })));
     t.deepEqual([closed!.state, bought!.state], ['closed', 'closed']);
     t.is((await world.pay(bought!)).state, 'paid');

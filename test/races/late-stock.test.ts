@@ -3,6 +3,7 @@ import { translateFault } from '../../server/http/faults.ts';
 import type { Store } from '../../server/db/store.ts';
 import { operatorRepairs } from '../../server/payments/operator.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../support/catalog-world.ts';
+import { holdRows } from '../support/held-rows.ts';
 
 const tea = { project: 'default', code: 'tea' };
 const admin = { owner: 'any', actor: 'admin:root' } as const;
@@ -54,30 +55,14 @@ test('and cannot accept it when the product is sold out meanwhile; it can go bac
 });
 
 test('late money is not given back because somebody holds the product for a moment', async (t) => {
-  let lockMs: number | undefined;
-  const { world, order } = await lapsed(t, (inner) => ({
-    ...inner,
-    transaction: (work) =>
-      inner.transaction(async (tx) => {
-        if (lockMs !== undefined) await tx.sql(`set local lock_timeout = ${lockMs}`);
-        return work(tx);
-      }),
-  }));
-  const [held, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const holder = world.store.transaction(async (tx) => {
-    await tx.products.lock(tea);
-    held.resolve();
-    await gate.promise;
-  });
-  await held.promise;
-  lockMs = 100;
+  const { hold, through } = holdRows();
+  const { world, order } = await lapsed(t, through);
+  const letGo = await hold(world.store, (tx) => tx.products.lock(tea));
   const told = world.pay(order).then(
     ({ state }) => state,
     (error: unknown) => translateFault(error).code,
   );
-  const answer = await told.finally(() => gate.resolve());
-  lockMs = undefined;
-  await holder;
+  const answer = await told.finally(letGo);
   t.is(answer, 'database_busy');
   t.is((await orderOf(world, order.orderNo))?.paid, 0n, 'nothing was decided');
   t.is((await world.pay(order)).state, 'paid');

@@ -2,6 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { PATIENT } from './database.ts';
 import { addSkill } from './skillpay.ts';
 import { startService, until, type Merchant, type Service, type ServiceOptions } from './service.ts';
 import { layStatementCable, type StatementCable } from './statement-cable.ts';
@@ -26,7 +27,8 @@ export const STOCK = 100_000;
 /** The stage; nothing but the requests of the test speaks to the sick replica. */
 export async function sickStage(t: ExecutionContext, options: ServiceOptions = {}): Promise<SickStage> {
   const env = { PAY_OAUTH_TOKEN_TTL_SECONDS: '86400', PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', ...options.env };
-  const calm = await startService(t, { env });
+  // Rows of a connection that is gone for the sick one only are waited for no longer than it takes to see that.
+  const calm = await startService(t, { env, databaseTimeouts: { ...PATIENT, lock: 8_000 } });
   const cable = await layStatementCable(t, calm.databaseUrl);
   const { simulator, clock } = calm;
   const own = { ...options, env, url: cable.url, simulator, now: clock.now };
