@@ -1,10 +1,9 @@
 import test from 'ava';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { giveCoins } from '../support/coins.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { openCutter } from '../support/cutter.ts';
 import { freePort } from '../support/free-port.ts';
+import { serve } from '../support/http-server.ts';
 import { startReplica } from '../support/replica.ts';
 import { request, startService, until, type Merchant, type Service } from '../support/service.ts';
 import { addSkill, callSkill } from '../support/skillpay.ts';
@@ -114,14 +113,10 @@ test.serial('lost answers: a repeat under the key costs nothing and brings the c
 for (const crashAt of ['coins.paid', 'coins.worked', 'coins.kept'])
   test.serial(`a replica that dies at ${crashAt} has taken the coins once, and the content comes`, async (t) => {
     let executions = 0;
-    const upstream = http.createServer((_, response) => {
+    const url = await serve(t, (_, response) => {
       executions += 1;
       response.end('done');
     });
-    upstream.listen(0, '127.0.0.1');
-    await new Promise((resolve) => upstream.once('listening', resolve));
-    t.teardown(() => upstream.close());
-    const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/`;
     const service = await startService(t, { env });
     const shop = await service.merchant();
     await addSkill(service, { coinPrice, resource: { handler: 'http', url } });

@@ -1,6 +1,4 @@
 import test, { type ExecutionContext } from 'ava';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { claimWork } from '../../server/skillpay/claim.ts';
 import { serve } from '../support/http-server.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
@@ -132,7 +130,7 @@ async function stuckUpstream(t: ExecutionContext) {
   const gate = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
   let calls = 0;
-  const server = http.createServer(async (request, response) => {
+  const url = await serve(t, async (request, response) => {
     request.resume();
     calls += 1;
     const mine = calls;
@@ -140,13 +138,6 @@ async function stuckUpstream(t: ExecutionContext) {
     if (mine === 1) await gate.promise;
     response.end(`execution ${mine}`);
   });
-  server.listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   return { url, begun: begun.promise, letGo: () => gate.resolve() };
 }
 

@@ -1,8 +1,6 @@
 import type { ExecutionContext } from 'ava';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { PATIENT } from './database.ts';
+import { serve } from './http-server.ts';
 import { addSkill } from './skillpay.ts';
 import { startService, until, type Merchant, type Service, type ServiceOptions } from './service.ts';
 import { layStatementCable, type StatementCable } from './statement-cable.ts';
@@ -60,19 +58,14 @@ async function inSpiteOfBounds<T>(what: string, begin: () => Promise<T>): Promis
 /** What is worked for a paid call; every execution answers something else, so that a second one would show. */
 async function startUpstream(t: ExecutionContext): Promise<{ url: string; executions: Map<string, number> }> {
   const executions = new Map<string, number>();
-  const server = createServer((request, response) => {
+  const address = await serve(t, (request, response) => {
     const order = String(request.headers['idempotency-key']);
     const nth = (executions.get(order) ?? 0) + 1;
     executions.set(order, nth);
     request.resume();
     response.end(`${order} execution ${nth}`);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/run`, executions };
+  return { url: `${address}/run`, executions };
 }
 
 /** Everything that a request about an order, or one with this subject or key, can have changed. */

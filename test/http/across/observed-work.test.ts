@@ -12,10 +12,8 @@ interface Line extends Record<string, unknown> {
 const lines: Line[] = [];
 const ends: (() => unknown)[] = [];
 const write = (line: string) => void lines.push(JSON.parse(line) as Line);
-const service: Service = await startService(
-  { teardown: (end) => void ends.push(end) },
-  { logger: createLogger({ log: { level: 'debug' } }, { write }) },
-);
+const logger = createLogger({ log: { level: 'debug' } }, { write });
+const service: Service = await startService({ teardown: (end) => void ends.push(end) }, { logger });
 const { call: admin }: { call: Call } = await firstAdmin(service);
 const shop: Merchant = await service.merchant();
 test.after.always('the service is stopped', async () => {
@@ -73,7 +71,7 @@ test.serial(
       simulator: service.simulator,
       now: service.clock.now,
       timeoutMs: 400,
-      logger: createLogger({ log: { level: 'debug' } }, { write }),
+      logger,
     });
     await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'timeout', times: 20 });
     await service.app.store.autocommit((tx) => tx.orders.update({ orderNo }, { nextCheckAt: service.clock.now() }));
