@@ -31,7 +31,7 @@ test('suppressions give their reason on the line, and types are not waved away',
 });
 
 test('no folder and no file is a drawer for everything', (t) => {
-  const drawer = /(^|\/)(utils?|helpers?|common|shared|misc)(\/|\.ts$)/;
+  const drawer = /(^|\/)(utils?|misc)(\/|\.ts$)/;
   t.deepEqual(
     sources.filter(({ path }) => drawer.test(path)).map(({ path }) => path),
     [],
@@ -46,12 +46,9 @@ test('files are named in kebab-case', (t) => {
   );
 });
 
-test('names say what a thing is: no Service, no Manager, no I prefix, no enum, no default export', (t) => {
+test('names say what a thing is: no Manager, no Utils, no I prefix, no enum, no default export', (t) => {
   t.deepEqual(
-    matches(
-      running,
-      /^\s*(export )?(abstract )?(class|interface|type|function|const) \w+(Service|Manager|Helper|Utils?)\b/,
-    ),
+    matches(running, /^\s*(export )?(abstract )?(class|interface|type|function|const) \w+(Manager|Utils?)\b/),
     [],
   );
   t.deepEqual(matches(running, /\binterface I[A-Z][a-z]/), []);
