@@ -2,7 +2,7 @@
  * What the offline commands expect of `server/offline/open.ts`: `openOffline(input): Promise<Offline>`.
  *
  * Failures are errors with a stable `code` (and `status`, as AppError has them):
- * `database_in_use` (extra: pid, host, since) · `copy_is_live` · `copy_unreadable` · `schema_outdated` · `already_bootstrapped` · `already_exists` ·
+ * `database_in_use` (extra: pid, host, since) · `copy_is_live` · `copy_unreadable` · `schema_outdated` · `schema_unreleased` · `already_bootstrapped` · `already_exists` ·
  * `database_unavailable` · `not_found` · `invalid_request` with `errors[]`; a configuration's faults are a `ConfigFaults`.
  */
 
@@ -120,7 +120,7 @@ export interface RestoredFacts {
   sealed: Examination['sealed'];
   /** Every check of the books and of the audit log. */
   proofs: { check: string; promise: string; ok: boolean; count: number; examples: { id: string; detail: string }[] }[];
-  auditLog: { lines: number; unkeyed: number; tip: string };
+  auditLog: { lines: number; tip: string };
   /** Where each sequence stands and the highest number beside it; 0 = none yet. */
   sequences: { table: string; column: string; sequence: string; last: string; highest: string }[];
   /** Numbers that are missing in what is never removed; the first ones, as `7` or `7-9`. */

@@ -94,6 +94,7 @@ const CODES: Readonly<Record<string, number>> = {
   already_bootstrapped: EXIT.conflict,
   already_exists: EXIT.conflict,
   schema_outdated: EXIT.failed,
+  schema_unreleased: EXIT.failed,
   invalid_request: EXIT.failed,
 };
 

@@ -94,6 +94,7 @@ export type LocalCode =
   | 'folder_unusable'
   | 'not_kept'
   | 'schema_outdated'
+  | 'schema_unreleased'
   | 'seals_left'
   | 'simulator_in_use'
   | 'staging_beside_live'

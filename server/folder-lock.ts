@@ -18,8 +18,6 @@ export interface FolderLockWords {
   key: string;
   /** The refusal when another process has the folder; the holder is not known while it has not written its name yet. */
   refuse(holder: Partial<FolderHolder>): Error;
-  /** Where earlier versions kept the number of their process; one that still runs has the folder. */
-  formerly: string;
 }
 
 /** Names of the files of a lock, in the folder that it is for; they start with this. */
@@ -35,7 +33,7 @@ const BUSY = 5;
  * it holds whatever path, mount or process namespace the folder is reached by, and dies with the process, so a `kill -9`
  * never blocks the next start.
  */
-export function lockFolder(folder: string, { key, refuse, formerly }: FolderLockWords): () => void {
+export function lockFolder(folder: string, { key, refuse }: FolderLockWords): () => void {
   makeFolder(folder, key);
   const note = join(folder, `${LOCK_FILE}.json`);
   const lock = open(folder, () => refuse(readHolder(note)));
@@ -46,9 +44,6 @@ export function lockFolder(folder: string, { key, refuse, formerly }: FolderLock
   };
   try {
     held.add(lock);
-    const before = readHolder(formerly);
-    if (isAlive(before)) throw refuse(before);
-    rmSync(formerly, { force: true });
     const mine: FolderHolder = { pid: process.pid, host: hostname(), since: new Date().toISOString() };
     writeFileSync(note, JSON.stringify(mine), { mode: 0o600 });
     return release;
@@ -100,21 +95,10 @@ function open(folder: string, refusal: () => Error): DatabaseSync {
   }
 }
 
-function readHolder(file: string): Partial<FolderHolder> & { started?: string } {
+function readHolder(file: string): Partial<FolderHolder> {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as FolderHolder;
   } catch {
     return {};
-  }
-}
-
-/** A number can be given to another process after a kill, so the start time must be the same too. */
-function isAlive({ pid, started }: { pid?: number; started?: string }): boolean {
-  if (pid === undefined || pid === process.pid) return false;
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] === started;
-  } catch {
-    return false;
   }
 }

@@ -41,7 +41,7 @@ export interface AuditKnowledgeFlags {
 export function auditKnowledgeFlags(command: Command): Command {
   return command
     .option('--tip <hash>', 'an audit log tip that you kept: it must still be in the log', tip)
-    .option('--accept-until <id>', 'accept audit log lines without a key up to this one', lineId);
+    .option('--accept-until <id>', 'accept audit log lines of a former key up to this one', lineId);
 }
 
 function tip(text: string): string {
@@ -61,9 +61,8 @@ export async function run(
 ): Promise<void> {
   const what = query.only ? 'Verifying the audit log' : 'Verifying ledger consistency';
   const { proofs, auditLog } = await withSpinner(terminal.err, what, () => readAllPages(api, { ...query }));
-  const { lines, unkeyed, tip: found } = auditLog;
-  if (found !== undefined)
-    await print.note(visible(`audit log: ${plain(lines)} lines, ${plain(unkeyed)} without a key, tip ${plain(found)}`));
+  const { lines, tip: found } = auditLog;
+  if (found !== undefined) await print.note(visible(`audit log: ${plain(lines)} lines, tip ${plain(found)}`));
   const isPage = print.format === 'table' && !print.fields && flags.quiet !== true;
   if (isPage) await terminal.out.write(drawFindings(proofs.map(findingOf), terminal.out));
   else await print.list(proofs, VIEW);

@@ -10,8 +10,6 @@ import { createFullness } from '../db/fullness.ts';
 import { createRateLimits, type CountedLimits } from '../db/rate-limits.ts';
 import { LocalError } from '../errors.ts';
 import { NEW_TIP } from '../identity/audit.ts';
-import { startKeyedAudit } from '../identity/audit-anchor.ts';
-import { deriveAuditKey } from '../identity/audit-keys.ts';
 import { createLogger } from '../http/logger.ts';
 import { outsideTrace } from '../tracing.ts';
 import { beginWork } from '../work.ts';
@@ -90,9 +88,7 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
       hint: database.pooler.missing,
     });
   const now = overrides.now ?? (() => new Date());
-  const [newest] = config.security.masterKeys;
-  const migrated = startKeyedAudit({ now, key: deriveAuditKey(newest!) });
-  const schema = config.database.migrate ? await migrate(database, migrated) : await schemaStatus(database);
+  const schema = await (config.database.migrate ? migrate(database) : schemaStatus(database));
   if (schema.pending.length > 0) throw new SchemaOutdated(schema.pending.length);
   await requireEngine(database);
   const wakes: Base['wakes'] = {};

@@ -13,7 +13,6 @@ import {
 } from '../db/queries/due.ts';
 import { bookCalls } from '../db/queries/call-rate.ts';
 import { deleteOldKeys } from '../db/queries/idempotency.ts';
-import { dropOldQueue } from '../db/queries/old-queue.ts';
 import { planTask, takeTask } from '../db/queries/timetable.ts';
 import { createJobMetrics } from '../jobs/metrics.ts';
 import { createPace } from '../jobs/pace.ts';
@@ -143,7 +142,6 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
       { name: 'forget-payers', everySeconds: 60, run: catalog.forgetDue },
       { name: 'certificate-expiry', everySeconds: 86_400, run: credentials.watchExpiry },
       { name: 'audit-anchor', everySeconds: 3600, run: identity.anchor },
-      { name: 'old-queue', everySeconds: 3600, run: () => store.transaction(dropOldQueue) },
     ],
   });
   figures.observe(scheduler);

@@ -82,8 +82,7 @@ export function composeRetention({
 
   /** Tables of months are made ahead; what cannot be done is told, and nothing else suffers from it. */
   async function tellMonths(): Promise<void> {
-    const { divided, months, refused, begun } = await keepMonths(database, now());
-    if (divided.length > 0) log('info', 'tables were divided into months', { tables: divided });
+    const { months, refused } = await keepMonths(database, now());
     for (const { name, result } of months)
       if (result === 'made') log('info', 'the table of a month was made', { table: name });
       else if (result === 'busy') log('warn', 'the table of a month could not be made yet', { table: name });
@@ -92,13 +91,6 @@ export function composeRetention({
       log('warn', 'this database role may not make tables of months', {
         hint: 'Run payctl server migrate once a month, as the owner of the tables.',
         error: refused,
-      });
-    // Every payment writes to them.
-    for (const { name, from } of begun)
-      log('error', 'a division into months was cut short, and the table takes no rows from then on', {
-        table: name,
-        from,
-        hint: 'Run payctl server migrate as the owner of the tables before.',
       });
   }
 }

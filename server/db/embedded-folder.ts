@@ -23,7 +23,6 @@ export function takeFolder(named: string): { folder: string; release: () => void
   const folder = realpathSync(named);
   const release = lockFolder(folder, {
     key: 'Database.Url',
-    formerly: `${folder}.lock`,
     refuse: (holder) => new FolderHeld(named, holder),
   });
   if ((statSync(folder).mode & 0o077) !== 0) tighten(folder);

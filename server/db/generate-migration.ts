@@ -1,24 +1,63 @@
 import { writeFileSync } from 'node:fs';
+import { MONTHLY, REST } from './months/tables.ts';
 import { openDatabase } from './orm.ts';
 
-/** Writes the SQL that brings an empty database to the entities; only for the first migration, while nothing is released. */
+/**
+ * Writes the first migration: the SQL that brings an empty database to the entities. Run it until 0.1.0 is tagged; from then on the
+ * first migration never changes, and what comes after it is a migration of its own.
+ */
 const database = await openDatabase({ kind: 'pglite', url: '' });
 const sql = await database.orm.schema.getCreateSchemaSQL({ wrap: false });
+await database.close();
 const statements = sql
   .split(/;\n/)
   .map((one) => one.trim().replace(/;$/, ''))
-  .filter(Boolean);
-const lines = statements.map((one) => `    this.addSql(\`${one}\`);`).join('\n');
+  .filter(Boolean)
+  .flatMap(divided);
+const lines = statements.map((one) => `  \`${one}\`,`).join('\n');
 writeFileSync(
   new URL('./migrations/0001-initial.ts', import.meta.url),
   `import { Migration } from '@mikro-orm/migrations';
+import { hash } from 'node:crypto';
 
-/** The first schema: every table of the service, with its constraints and indexes. */
-export class Migration0001 extends Migration {
-  override up(): void {
+/** Every table of 0.1.0 with its constraints and indexes, written by generate-migration.ts. */
+const STATEMENTS = [
 ${lines}
+  \`create table "schema_origin" ("first_migration" varchar(64) not null)\`,
+];
+
+/** What the first migration leaves in a database, so that a database of an unreleased build is told from one of a release. */
+export const ORIGIN = hash('sha256', STATEMENTS.join(';')).slice(0, 32);
+
+/** The schema of the first release. */
+export class Initial extends Migration {
+  override up(): void {
+    for (const statement of STATEMENTS) this.addSql(statement);
+    this.addSql(\`insert into "schema_origin" ("first_migration") values ('\${ORIGIN}')\`);
   }
 }
 `,
 );
-await database.close();
+
+/** A table of months has no indexes of its own, because what is unique would have to include the month: its parts have them. */
+function divided(statement: string): string[] {
+  for (const { name, at } of [...MONTHLY, { name: 'bill_lines', at: 'day' }]) {
+    const table = `"${name}"`;
+    const rest = `"${name}_${REST}"`;
+    if (statement.startsWith(`create table ${table} (`)) {
+      const parent = `${statement} partition by range ("${at}")`;
+      const partition = `create table ${rest} partition of ${table} default`;
+      if (name === 'bill_lines') return [parent, partition];
+      const serial = /"(\w+)" (\w+) primary key/.exec(parent);
+      const listed = /, primary key \(([^)]+)\)/.exec(parent);
+      const key = serial ? `"${serial[1]}"` : listed![1]!;
+      const keyless = parent.replace(/ primary key/, ' not null').replace(/, not null \([^)]+\)/, '');
+      return [keyless, partition, `alter table ${rest} add primary key (${key})`];
+    }
+    if (name === 'bill_lines') continue;
+    if (statement.startsWith(`alter table ${table} `)) return [statement.replace(table, rest)];
+    if (/^create (unique )?index/.test(statement) && statement.includes(` on ${table} `))
+      return [statement.replace(` on ${table} `, ` on ${rest} `)];
+  }
+  return [statement];
+}

@@ -8,11 +8,6 @@ export interface MessageTexts {
   answer: string | null;
 }
 
-/** The columns that hold it: `texts` packed, or the two as replicas of the release before write them. */
-export interface KeptTexts extends MessageTexts {
-  texts: Uint8Array | null;
-}
-
 /** Messages are short: a small window costs a fraction of the memory and loses nothing. */
 const WINDOW_BITS = 14;
 const MEM_LEVEL = 6;
@@ -31,10 +26,9 @@ export function packTexts({ request, answer }: MessageTexts): Buffer | null {
   ]);
 }
 
-/** The texts of a row, however they were written; none when a later release packed them with a dictionary of its own. */
-export function readTexts({ request, answer, texts }: KeptTexts): MessageTexts {
-  if (texts === null) return { request, answer };
-  const dictionary = DICTIONARIES[texts[0]!];
+/** The texts of a row (its column `texts`); none when a later release packed them with a dictionary of its own. */
+export function readTexts(texts: Uint8Array | null): MessageTexts {
+  const dictionary = texts && DICTIONARIES[texts[0]!];
   if (!dictionary) return { request: null, answer: null };
   const [asked = '', answered = ''] = inflateRawSync(texts.subarray(1), { dictionary }).toString().split(BETWEEN);
   return { request: unmarked(asked), answer: unmarked(answered) };

@@ -1,7 +1,7 @@
-import { keepMonths } from './months/keep-months.ts';
 import { causes, LocalError } from '../errors.ts';
+import { ORIGIN } from './migrations/0001-initial.ts';
+import { keepMonths } from './months/keep-months.ts';
 import { TIMEOUTS, type OpenDatabase } from './orm.ts';
-import { createStatements, createTx, type Tx } from './store.ts';
 
 /** What the schema needs: names of migrations that are known here but not run there, and how many ran. */
 export interface SchemaStatus {
@@ -9,31 +9,49 @@ export interface SchemaStatus {
   pending: string[];
 }
 
-/** Which migrations have run. In an empty database the table that says so is made. */
-export function schemaStatus({ orm: { migrator } }: OpenDatabase): Promise<SchemaStatus> {
+/**
+ * Which migrations have run. In an empty database the table that says so is made. Throws `UnreleasedSchema` for a database that
+ * another first migration made.
+ */
+export function schemaStatus({ em, orm: { migrator } }: OpenDatabase): Promise<SchemaStatus> {
   return permitted(async () => {
     const pending = (await migrator.getPending()).map(({ name }) => name);
     const done = (await migrator.getExecuted()).map(({ name }) => name);
+    if (done.length > 0) await requireOrigin(em);
     return { version: done.at(-1) ?? null, pending };
   });
 }
 
-/** What SQL cannot do: runs behind the migrations, in their transaction, with the names of those that ran. */
-export type Migrated = (tx: Tx, names: readonly string[]) => Promise<void>;
+/** A build before 0.1.0 made the database, whose schema no migration leads on from (503). */
+class UnreleasedSchema extends LocalError {
+  constructor() {
+    super('schema_unreleased', 503, 'An unreleased build made this database, and no release can bring it up to date.', {
+      hint: 'Delete the folder of the embedded database (./data), or dump the rows and load them by hand into a new database.',
+    });
+  }
+}
+
+async function requireOrigin(em: OpenDatabase['em']): Promise<void> {
+  const [table] = (await em.execute(`select to_regclass('schema_origin') is not null as there`)) as {
+    there: boolean;
+  }[];
+  const [origin] = table?.there ? ((await em.execute('select first_migration from schema_origin')) as object[]) : [];
+  if ((origin as { first_migration?: string } | undefined)?.first_migration !== ORIGIN) throw new UnreleasedSchema();
+}
 
 /**
- * Brings the schema up to date, and makes small tables into tables of months. Safe when several replicas start at once: one migrates,
- * the others wait.
+ * Brings the schema up to date, and makes the tables of the months that come. Safe when several replicas start at once: one
+ * migrates, the others wait.
  */
-export async function migrate(database: OpenDatabase, migrated: Migrated = async () => {}): Promise<SchemaStatus> {
+export async function migrate(database: OpenDatabase): Promise<SchemaStatus> {
   let status = await schemaStatus(database);
   if (status.pending.length > 0) {
-    if (database.kind === 'pglite') await up(database, migrated);
-    else await permitted(() => withoutBounds(database, (own) => underLock(own, migrated)));
+    if (database.kind === 'pglite') await up(database);
+    else await permitted(() => withoutBounds(database, underLock));
     status = await schemaStatus(database);
   }
   // A job does it again and tells what it could not; nothing here needs it.
-  await keepMonths(database, new Date(), true).catch(() => {});
+  await keepMonths(database, new Date()).catch(() => {});
   return status;
 }
 
@@ -81,24 +99,19 @@ async function withoutBounds(database: OpenDatabase, work: (own: OpenDatabase) =
 }
 
 /** The lock lives on a connection of its own, in a transaction that does nothing else. */
-async function underLock(database: OpenDatabase, migrated: Migrated): Promise<void> {
+async function underLock(database: OpenDatabase): Promise<void> {
   await database.em.fork().transactional(async (holder) => {
     await holder.execute('set local lock_timeout = 0');
     await waitForLock(() => holder.execute('select pg_try_advisory_xact_lock(7240917001) as taken'));
-    await up(database, migrated);
+    await up(database);
   });
 }
 
-async function up({ em, orm }: OpenDatabase, migrated: Migrated): Promise<void> {
+async function up({ em, orm }: OpenDatabase): Promise<void> {
   // What the migrator asks once, on a connection of its own: inside the transaction there is none left.
   await orm.migrator.getPending();
   await em.fork().transactional(async (own) => {
-    const done = await orm.migrator.up({ transaction: own.getTransactionContext() });
-    const tx = createTx(createStatements(own), () => {});
-    await migrated(
-      tx,
-      done.map(({ name }) => name),
-    );
+    await orm.migrator.up({ transaction: own.getTransactionContext() });
   });
 }
 

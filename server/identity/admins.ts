@@ -6,7 +6,7 @@ import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
 import { type Audit, by } from './audit.ts';
 import { type Passwords, requireGoodPassword } from './passwords.ts';
 import type { Actor, IdentityQueries, Part } from './ports.ts';
-import { type Role, roleColumns, roleOf } from './roles.ts';
+import { type Role, storedProjects } from './roles.ts';
 import { removeSecondFactor } from './second-factors.ts';
 import { canonicalUsername } from './sessions.ts';
 
@@ -48,7 +48,7 @@ export interface NewAdmin {
 export type AdminChange = Partial<Pick<NewAdmin, 'role' | 'password' | 'projects'> & { enabled: boolean }>;
 
 /** An account with its role, and whether it has a second factor. */
-export type KnownAdmin = Omit<AdminRow, 'role' | 'grade'> & { role: Role; secondFactor: boolean };
+export type KnownAdmin = AdminRow & { secondFactor: boolean };
 
 /** The operations on console accounts. */
 export interface Admins {
@@ -93,7 +93,7 @@ async function withFactors(tx: ReadTx, admins: readonly AdminRow[]): Promise<Kno
   if (admins.length === 0) return [];
   const factors = await tx.secondFactors.list({ adminId: admins.map(({ id }) => id) });
   const enabled = new Set(factors.filter(({ sealed }) => sealed !== null).map(({ adminId }) => adminId));
-  return admins.map((admin) => ({ ...admin, role: roleOf(admin), secondFactor: enabled.has(admin.id) }));
+  return admins.map((admin) => ({ ...admin, secondFactor: enabled.has(admin.id) }));
 }
 
 async function withFactor(tx: ReadTx, admin: AdminRow): Promise<KnownAdmin> {
@@ -106,7 +106,8 @@ export function newAdminRow(admin: Omit<NewAdmin, 'password'>, passwordHash: str
     id: randomUUID(),
     username: canonicalUsername(admin.username),
     passwordHash,
-    ...roleColumns(admin.role, admin.projects ?? null),
+    role: admin.role,
+    projects: storedProjects(admin.projects ?? null),
     enabled: true,
     generation: 1,
     createdAt: at,
@@ -117,8 +118,8 @@ export function newAdminRow(admin: Omit<NewAdmin, 'password'>, passwordHash: str
 
 /** What the audit log says about an account. */
 export function facts(admin: AdminRow): object {
-  const { username, projects, enabled } = admin;
-  return { username, role: roleOf(admin), projects, enabled };
+  const { username, role, projects, enabled } = admin;
+  return { username, role, projects, enabled };
 }
 
 function create({ store, passwords, audit, now }: AdminPorts): Admins['create'] {
@@ -130,22 +131,23 @@ function create({ store, passwords, audit, now }: AdminPorts): Admins['create'] 
       if (!(await tx.admins.insertIfNew(row))) throw new UsernameTaken();
       await audit(tx, { ...by(actor), action: 'admin.create', target: row.username, after: facts(row) });
     });
-    return { ...row, role: admin.role, secondFactor: false };
+    return { ...row, secondFactor: false };
   };
 }
 
 function update(ports: AdminPorts): Admins['update'] {
   const { store, passwords } = ports;
   return async (actor, id, { password, role, projects, enabled }) => {
-    const decide = (admin: AdminRow): Partial<AdminRow> => ({
+    const patch: Partial<AdminRow> = {
       ...(enabled !== undefined && { enabled }),
-      ...roleColumns(role ?? roleOf(admin), projects === undefined ? admin.projects : projects),
-    });
-    if (password === undefined) return change(ports, actor, id, 'admin.update', decide);
+      ...(role !== undefined && { role }),
+      ...(projects !== undefined && { projects: storedProjects(projects) }),
+    };
+    if (password === undefined) return change(ports, actor, id, 'admin.update', () => patch);
     const { username } = await store.read((tx) => found(tx.admins.find({ id })));
     requireGoodPassword(password, username);
     const passwordHash = await passwords.hash(password);
-    return change(ports, actor, id, 'admin.update', (admin) => ({ ...decide(admin), passwordHash }));
+    return change(ports, actor, id, 'admin.update', () => ({ ...patch, passwordHash }));
   };
 }
 
@@ -162,8 +164,8 @@ function change(
     const changed: AdminRow = { ...admin, ...decide(admin), updatedAt: now() };
     if (!isDeepStrictEqual(changed.projects, admin.projects)) await requireProjects(tx, changed.projects);
     if (endsSessions(admin, changed)) changed.generation += 1;
-    const { passwordHash, role, grade, projects, enabled, generation, updatedAt } = changed;
-    await tx.admins.update({ id }, { passwordHash, role, grade, projects, enabled, generation, updatedAt });
+    const { passwordHash, role, projects, enabled, generation, updatedAt } = changed;
+    await tx.admins.update({ id }, { passwordHash, role, projects, enabled, generation, updatedAt });
     await requireOneLeft(tx);
     const passwordChanged = changed.passwordHash !== admin.passwordHash;
     const after = { ...facts(changed), passwordChanged };
@@ -172,7 +174,7 @@ function change(
   });
 }
 
-/** Other projects end them because replicas of the release before do not know about projects, and streams of events go on. */
+/** Other projects end them because streams of events go on. */
 function endsSessions(before: AdminRow, after: AdminRow): boolean {
   return (
     after.passwordHash !== before.passwordHash ||

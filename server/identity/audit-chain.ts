@@ -1,24 +1,18 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { AuditRow } from '../db/entities/identity.ts';
 import type { AuditKey } from './audit-keys.ts';
 
 /** What the first line of the log follows. */
 export const firstHash = '0'.repeat(64);
 
-/** The line that the migration to keyed lines writes behind those that have no key. */
-export const KEYED = 'audit.keyed';
-
 type Line = Omit<AuditRow, 'id' | 'hash'>;
 
-/**
- * The hash of a line, over the hash before it and every column: HMAC-SHA-256 under the key that the line names. Lines that
- * name none are the release before's and have SHA-256, which whoever may write to the database can make as well.
- */
-export function chainHash(line: Line, key: AuditKey | undefined): string {
+/** The hash of a line, over the hash before it and every column: HMAC-SHA-256 under the key that the line names. */
+export function chainHash(line: Line, { id, key }: AuditKey): string {
   const { previousHash, at, actorKind, actor, action, target, before, after, ip, requestId } = line;
-  const facts = [previousHash, at.toISOString(), actorKind, actor, action, target, before, after, ip, requestId];
-  const text = JSON.stringify([...(key ? [key.id] : []), ...facts].map((fact) => ordered(fact ?? null)));
-  return (key ? createHmac('sha256', key.key) : createHash('sha256')).update(text).digest('hex');
+  const facts = [id, previousHash, at.toISOString(), actorKind, actor, action, target, before, after, ip, requestId];
+  const text = JSON.stringify(facts.map((fact) => ordered(fact ?? null)));
+  return createHmac('sha256', key).update(text).digest('hex');
 }
 
 /** The database keeps JSON members in an order of its own. */

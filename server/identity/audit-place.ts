@@ -1,14 +1,6 @@
 import { z } from 'zod';
 
-const AuditFault = z.enum([
-  'line_changed',
-  'line_missing',
-  'line_unkeyed',
-  'key_former',
-  'key_unknown',
-  'start_missing',
-  'tip_missing',
-]);
+const AuditFault = z.enum(['line_changed', 'line_missing', 'key_former', 'key_unknown', 'tip_missing']);
 /** Why the log is not what was written. */
 export type AuditFault = z.infer<typeof AuditFault>;
 
@@ -18,13 +10,11 @@ const Id = z.string().regex(/^[\w-]{1,64}$/);
 const AuditPlace = z
   .object({
     lines: Count,
-    unkeyed: Count,
     tip: z.string().regex(/^[0-9a-f]{64}$/),
     last: z.string().regex(/^\d{1,18}$/),
     isTipFound: z.boolean(),
     seen: z.array(Id).readonly(),
     current: z.object({ id: Id, since: z.iso.datetime() }).optional(),
-    keyedSince: z.iso.datetime().optional(),
     open: z.object({ id: Id, reason: AuditFault, until: z.number() }).optional(),
   })
   .readonly();

@@ -1,6 +1,6 @@
 import type { AuditRow } from '../db/entities/identity.ts';
 import type { Store } from '../db/store.ts';
-import { chainHash, firstHash, KEYED } from './audit-chain.ts';
+import { chainHash, firstHash } from './audit-chain.ts';
 import type { AuditKey, AuditKeys } from './audit-keys.ts';
 import type { AuditFault, AuditPlace } from './audit-place.ts';
 import type { IdentityQueries } from './ports.ts';
@@ -9,15 +9,13 @@ import type { IdentityQueries } from './ports.ts';
 export interface AuditKnowledge {
   /** A tip that was kept outside: the log must still contain it. */
   tip?: string | undefined;
-  /** Lines up to this id may have no key or a former one at any time: the release before ran again meanwhile. */
+  /** Lines up to this id may have a former key at any time: a replica that was left behind still had the key. */
   acceptUntil?: bigint | undefined;
 }
 
 /** What a proof of the audit log found, from the first line to where it ended. */
 export interface AuditProof {
   readonly lines: number;
-  /** Those of the release before, which are only as sure as the first keyed line that stands behind them. */
-  readonly unkeyed: number;
   /** The hash of the last line; keep it elsewhere to see later whether lines were cut off the end. */
   readonly tip: string;
   /** The first line at which something is wrong; without a line, the tip that is missing. */
@@ -76,12 +74,11 @@ function createProof(
   const byId = new Map([...configured, ...former].map((key) => [key.id, key]));
   const formerIds = new Set(former.map(({ id }) => id));
   const seen = new Set(from?.seen);
-  let found = { lines: from?.lines ?? 0, unkeyed: from?.unkeyed ?? 0, tip: from?.tip ?? firstHash };
+  let found = { lines: from?.lines ?? 0, tip: from?.tip ?? firstHash };
   let isTipFound = expected === undefined || expected === firstHash || from?.isTipFound === true;
   let lastId = BigInt(from?.last ?? 0);
-  /** The key that lines have now; those of another one, or of none, must soon be followed by one that has it. */
+  /** The key that lines have now; those of a former one must soon be followed by one that has it. */
   let current = from?.current && { id: from.current.id, since: new Date(from.current.since) };
-  let keyedSince = from?.keyedSince ? new Date(from.keyedSince) : undefined;
   let open: AuditPlace['open'] = from?.open;
 
   return { take, end, last: () => lastId, found: () => found, place };
@@ -93,19 +90,18 @@ function createProof(
       isTipFound,
       seen: [...seen],
       ...(current && { current: { id: current.id, since: current.since.toISOString() } }),
-      ...(keyedSince && { keyedSince: keyedSince.toISOString() }),
       ...(open && { open }),
     };
   }
 
   function take(line: AuditRow): Broken | undefined {
     const id = BigInt(line.id);
-    const key = byId.get(line.keyId ?? '');
+    const key = byId.get(line.keyId);
     if (line.previousHash !== found.tip) return { id: String(id), reason: 'line_missing' };
-    if (line.keyId && !key) return { id: String(id), reason: 'key_unknown' };
+    if (!key) return { id: String(id), reason: 'key_unknown' };
     if (chainHash(line, key) !== line.hash) return { id: String(id), reason: 'line_changed' };
-    const broken = key && isCurrent(key) ? follow(line, key) : void leaveOpen(id, key);
-    found = { lines: found.lines + 1, unkeyed: found.unkeyed + (key ? 0 : 1), tip: line.hash };
+    const broken = isCurrent(key) ? follow(line, key) : void leaveOpen(id);
+    found = { lines: found.lines + 1, tip: line.hash };
     isTipFound ||= line.hash === expected;
     lastId = id;
     return broken;
@@ -117,24 +113,19 @@ function createProof(
     return !seen.has(id) && (!formerIds.has(id) || formerIds.has(current.id));
   }
 
-  function follow({ id, at, action }: AuditRow, key: AuditKey): Broken | undefined {
-    // Only the migration follows lines without a key: otherwise all could be written anew, and the next one would vouch for them.
-    const isStart = current || found.lines === 0 || action === KEYED || lastId <= acceptUntil;
-    if (!isStart) return { id: String(id), reason: 'start_missing' };
+  function follow({ at }: AuditRow, key: AuditKey): Broken | undefined {
     const late = overdue(at);
     if (late) return late;
     open = undefined;
     seen.add(key.id);
-    keyedSince ??= at;
     if (current?.id !== key.id) current = { id: key.id, since: at };
     return undefined;
   }
 
-  function leaveOpen(id: bigint, key: AuditKey | undefined): void {
-    if (!current || !keyedSince || id <= acceptUntil) return;
-    const until = (key ? current.since : keyedSince).getTime() + ROLLING_MS;
-    const first = open ?? { id: String(id), reason: key ? 'key_former' : 'line_unkeyed' };
-    open = { ...first, until: Math.min(until, open?.until ?? until) };
+  function leaveOpen(id: bigint): void {
+    if (!current || id <= acceptUntil) return;
+    const until = current.since.getTime() + ROLLING_MS;
+    open ??= { id: String(id), reason: 'key_former', until };
   }
 
   function overdue(at: Date): Broken | undefined {
@@ -142,7 +133,6 @@ function createProof(
   }
 
   function end(now: Date): Broken | undefined {
-    if (!current && lastId > acceptUntil) return { id: String(lastId), reason: 'start_missing' };
     return overdue(now) ?? (isTipFound ? undefined : { id: expected!, reason: 'tip_missing' });
   }
 }

@@ -117,7 +117,7 @@ function lives<S extends AdminState | AppState>(state: S | undefined, generation
 }
 
 function isIdle({ seenAt }: AdminState, since: Date): boolean {
-  return seenAt !== null && seenAt < since;
+  return seenAt < since;
 }
 
 function toCaller(app: AppState, scopes: readonly string[], refusesLive: boolean): FoundApp {

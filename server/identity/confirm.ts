@@ -7,7 +7,6 @@ import type { KnownAddresses } from './known-addresses.ts';
 import type { Attempt } from './login-limits.ts';
 import type { Actor, AdminState, IdentityQueries, LoginState, Session } from './ports.ts';
 import { wrongCode } from './second-factors.ts';
-import { type NewSession, sessionRow } from './session-row.ts';
 import type { CodeRefused, TakenCode } from './take-code.ts';
 
 const CONFIRMED_MS = 300_000;
@@ -87,19 +86,15 @@ function missingCode(): InvalidRequest {
 }
 
 /** Makes the confirmation of a session by the password of its account and, where it has one, its second factor. */
-export function createConfirm(ports: OwnPasswordPorts & CodePorts & { ttlSeconds: number }) {
-  const { audit, now, ttlSeconds } = ports;
+export function createConfirm(ports: OwnPasswordPorts & CodePorts) {
+  const { audit, now } = ports;
   return async (session: Session, actor: Actor, proof: Proof): Promise<Date> => {
     const checked = await requirePassword(ports, session, actor, { ...proof, pointer: '/password' });
-    const { generation } = checked.account;
     const at = now();
     await withOwnCode(ports, checked, proof.code, async (tx, used) => {
-      const { jti, id: adminId, username } = session;
+      const { jti, username } = session;
       const given = { confirmedAt: at, ...(used && { secondFactor: true, codeAt: at }) };
-      if ((await tx.sessions.update({ jti }, given)) === 0) {
-        const adopted: NewSession = { jti, adminId, generation, ip: actor.ip, ttlSeconds, ...given };
-        await tx.sessions.insertIfNew(sessionRow(adopted, at));
-      }
+      if ((await tx.sessions.update({ jti }, given)) === 0) throw new Unauthenticated();
       const after = used ? { secondFactor: used } : null;
       await audit(tx, { ...by(actor), action: 'admin.confirm', target: username, after });
     });

@@ -76,7 +76,6 @@ export function createIdentity(parts: IdentityParts): Identity {
       typ: 'admin+jwt',
       issuer,
       audience: `${issuer}/api/v1`,
-      boundedAudience: `${issuer}/api/v1#bounded`,
       key: keys.adminTokens,
       ttlSeconds: config.jwt.expirationHours * 3600,
     },
@@ -100,13 +99,12 @@ export function createIdentity(parts: IdentityParts): Identity {
   const refusesLive = config.debug || config.environment === 'staging';
   const { requireSecondFactor } = config.admin;
   const ports = { ...shared, requireSecondFactor, adminTokens, accessTokens, idleMinutes: config.jwt.idleMinutes };
-  const { ttlSeconds } = adminTokens;
   const aMinuteAgo = () => new Date(now().getTime() - 60_000);
   return {
     authenticators: createAuthenticators({ ...ports, refusesLive, csrfKey: keys.csrf }),
     sessions: createSessions({ ...ports, csrfKey: keys.csrf }),
     adminSessions: createAdminSessions(ports),
-    secondFactors: createSecondFactors({ ...ports, ttlSeconds, issuer: new URL(config.server.publicUrl).host }),
+    secondFactors: createSecondFactors({ ...ports, issuer: new URL(config.server.publicUrl).host }),
     admins: createAdmins(ports),
     apiApps: createApiApps(ports),
     oauth: createOAuth(ports),

@@ -41,9 +41,9 @@ export type AppState = Pick<
 export type AdminState = Pick<AdminRow, 'id' | 'username' | 'projects' | 'enabled' | 'generation'> & {
   role: Role;
   revoked: boolean;
-  /** When the password was last given in this session, and when it was last used; a token of the release before has neither. */
+  /** When the password was last given in this session, and when it was last used. */
   confirmedAt: Date | null;
-  seenAt: Date | null;
+  seenAt: Date;
   /** Whether the account has a second factor. */
   hasFactor: boolean;
   /** Whether one was given in this session, and when last. */
@@ -112,7 +112,7 @@ export interface SessionQueries {
   /** The sessions of an account that are alive at an instant and were used since another. */
   sessions(tx: ReadTx, adminId: string, filter: Part & { at: Date; seenSince: Date }): Promise<SessionRow[]>;
   /** Notes the use of a session, and takes it in when it has no row. */
-  touchSession(tx: Tx, row: SessionRow): Promise<void>;
+  touchSession(tx: Tx, jti: string, at: Date): Promise<void>;
   /** Ends every session of an account but one, for every replica; returns how many. */
   endOtherSessions(tx: Tx, but: { adminId: string; jti: string; at: Date }): Promise<number>;
   /** Forgets revocations of tokens that have expired; returns how many. */

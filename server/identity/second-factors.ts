@@ -1,11 +1,10 @@
 import type { Sealing } from '../credentials/sealing.ts';
 import type { Store, Tx } from '../db/store.ts';
-import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
+import { Conflict, InvalidRequest, NotFound, Unauthenticated } from '../errors.ts';
 import { type Audit, by } from './audit.ts';
 import type { LoginLimits } from './login-limits.ts';
 import type { Actor, Session, SessionQueries } from './ports.ts';
 import { replaceRecoveryCodes } from './recovery-codes.ts';
-import { sessionRow } from './session-row.ts';
 import { openSecret, placeOfSecret, withoutBlanks } from './take-code.ts';
 import { newTotpSecret, stepOfCode, totpUri } from './totp.ts';
 
@@ -21,7 +20,6 @@ export interface SecondFactorPorts {
   limits: Pick<LoginLimits, 'tryFirstCode'>;
   /** What an authenticator shows beside the account. */
   issuer: string;
-  ttlSeconds: number;
   now: () => Date;
 }
 
@@ -103,7 +101,7 @@ function start({ store, sealing, audit, issuer, now }: SecondFactorPorts): Secon
 }
 
 function confirm(ports: SecondFactorPorts): SecondFactors['confirm'] {
-  const { store, queries, sealing, audit, limits, ttlSeconds, now } = ports;
+  const { store, queries, sealing, audit, limits, now } = ports;
   return async ({ id: adminId, username, jti }, actor, code) => {
     await limits.tryFirstCode(username);
     return store.transaction(async (tx) => {
@@ -126,10 +124,7 @@ function confirm(ports: SecondFactorPorts): SecondFactors['confirm'] {
       );
       const codes = await replaceRecoveryCodes(tx, adminId, at);
       const given = { secondFactor: true, codeAt: at };
-      if ((await tx.sessions.update({ jti }, given)) === 0) {
-        const { generation } = admin;
-        await tx.sessions.insert(sessionRow({ jti, adminId, generation, ip: actor.ip, ttlSeconds, ...given }, at));
-      }
+      if ((await tx.sessions.update({ jti }, given)) === 0) throw new Unauthenticated();
       const ended = await queries.endOtherSessions(tx, { adminId, jti, at });
       const after = { replaced: factor.sealed !== null, endedSessions: ended };
       await audit(tx, { ...by(actor), action: 'admin.enable-second-factor', target: username, after });

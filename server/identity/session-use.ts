@@ -1,6 +1,5 @@
 import type { Store } from '../db/store.ts';
 import type { AdminState, SessionQueries } from './ports.ts';
-import { sessionRow } from './session-row.ts';
 import type { GenuineToken } from './tokens.ts';
 
 const NOTED_MS = 60_000;
@@ -17,17 +16,15 @@ export interface SessionUsePorts {
   now: () => Date;
 }
 
-/** Notes the use of a session beside the request, at most once a minute; losing one is no harm. A token of the release before gets its row. */
+/** Notes the use of a session beside the request, at most once a minute; losing one is no harm. */
 export function createSessionUse({ store, queries, now }: SessionUsePorts) {
   const underway = new Set<string>();
-  return ({ id: adminId, generation, seenAt }: AdminState, { jti, expiresAt }: GenuineToken): void => {
+  return ({ seenAt }: AdminState, { jti }: GenuineToken): void => {
     const at = now();
-    if (underway.has(jti) || (seenAt && at.getTime() - seenAt.getTime() < NOTED_MS)) return;
+    if (underway.has(jti) || at.getTime() - seenAt.getTime() < NOTED_MS) return;
     underway.add(jti);
-    const ttlSeconds = (expiresAt.getTime() - at.getTime()) / 1000;
-    const row = sessionRow({ jti, adminId, generation, ttlSeconds }, at);
     store
-      .autocommit((tx) => queries.touchSession(tx, row))
+      .autocommit((tx) => queries.touchSession(tx, jti, at))
       .catch(() => {})
       .finally(() => underway.delete(jti));
   };

@@ -94,12 +94,10 @@ export function canonicalUsername(username: string): string {
 
 /** Makes the session operations. */
 export function createSessions(ports: SessionPorts): Sessions {
-  const { ttlSeconds } = ports.adminTokens;
-  const confirm = createConfirm({ ...ports, ttlSeconds });
   return {
     login: login(ports),
     logout: logout(ports),
-    confirm,
+    confirm: createConfirm(ports),
     changePassword: changePassword(ports),
     removeSecondFactor: removeOwn(ports),
   };
@@ -120,14 +118,10 @@ function login(ports: SessionPorts): Sessions['login'] {
       await recordFailure(ports, stranger, attempt);
       throw loginFailed(code);
     }
-    const { id, role, generation, projects, hasFactor } = admin;
+    const { id, role, generation, hasFactor } = admin;
     const { ttlSeconds } = adminTokens;
     // The generation was read before the password was checked: a change of it in between makes this token a dead one.
-    const { token, jti } = await adminTokens.issue({
-      subject: id,
-      generation,
-      bounded: hasFactor || projects !== null,
-    });
+    const { token, jti } = await adminTokens.issue({ subject: id, generation });
     const begun = { jti, adminId: id, generation, ip, userAgent, ttlSeconds };
     const replaced = await genuineOf(ports, replaces);
     const actor: Actor = { kind: 'admin', name: username, ip, requestId };

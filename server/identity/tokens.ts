@@ -7,8 +7,6 @@ export interface TokenKind {
   readonly typ: string;
   readonly issuer: string;
   readonly audience: string;
-  /** The audience of tokens that replicas of the release before must not take; they know the other one only. */
-  readonly boundedAudience?: string;
   readonly key: Uint8Array;
   readonly ttlSeconds: number;
 }
@@ -18,8 +16,6 @@ export interface TokenClaims {
   readonly subject: string;
   readonly generation: number;
   readonly scope?: string;
-  /** Its owner has bounds that the release before does not know. */
-  readonly bounded?: boolean;
 }
 
 /** A token that was found genuine; whether it still counts is for the database to say. */
@@ -43,19 +39,16 @@ const maxLength = 4096;
 const MOST_KNOWN = 1_000;
 
 /** Makes the mint of one kind: HS256, `typ`, `iss`, `aud`, `exp` and `jti` required (RFC 8725 §3.1, §3.11; RFC 9068 §4). */
-export function createMint(
-  { typ, issuer, audience, boundedAudience = audience, key, ttlSeconds }: TokenKind,
-  now: () => Date,
-): TokenMint {
+export function createMint({ typ, issuer, audience, key, ttlSeconds }: TokenKind, now: () => Date): TokenMint {
   // Imported once: jose would do it again for each token.
   const imported = crypto.subtle.importKey('raw', new Uint8Array(key), hmac, false, ['sign', 'verify']);
-  const issue = async ({ subject, generation, scope, bounded }: TokenClaims) => {
+  const issue = async ({ subject, generation, scope }: TokenClaims) => {
     const jti = randomUUID();
     const issuedAt = Math.floor(now().getTime() / 1000);
     const token = await new SignJWT({ gen: generation, ...(scope === undefined ? {} : { scope, client_id: subject }) })
       .setProtectedHeader({ alg: 'HS256', typ })
       .setIssuer(issuer)
-      .setAudience(bounded ? boundedAudience : audience)
+      .setAudience(audience)
       .setSubject(subject)
       .setJti(jti)
       .setIssuedAt(issuedAt)
@@ -82,7 +75,7 @@ export function createMint(
       algorithms: ['HS256'],
       typ,
       issuer,
-      audience: [audience, boundedAudience],
+      audience,
       requiredClaims: ['exp', 'jti', 'sub', 'gen'],
       currentDate: now(),
     }).catch(refuse);

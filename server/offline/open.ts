@@ -12,7 +12,6 @@ import type {
 } from '../../cli/offline-port.ts';
 import type { AdminRow } from '../db/entities/identity.ts';
 import { migrate, schemaStatus } from '../db/migrate.ts';
-import { keepMonths } from '../db/months/keep-months.ts';
 import { MIGRATIONS } from '../db/migrations/index.ts';
 import { openDatabase, type OpenDatabase } from '../db/orm.ts';
 import { migrationsRun } from '../db/queries/restored.ts';
@@ -21,7 +20,6 @@ import { createStore, type Store } from '../db/store.ts';
 import { LocalError } from '../errors.ts';
 import { consoleAppRow, type WithSecret } from '../identity/api-app-row.ts';
 import { createAudit } from '../identity/audit.ts';
-import { startKeyedAudit } from '../identity/audit-anchor.ts';
 import { deriveAuditKey } from '../identity/audit-keys.ts';
 import { applyBootstrap } from '../identity/bootstrap.ts';
 import {
@@ -35,7 +33,6 @@ import {
   type OfflinePorts,
 } from '../identity/offline.ts';
 import { createPasswords } from '../identity/passwords.ts';
-import { roleOf } from '../identity/roles.ts';
 import { testAppRows } from '../identity/test-apps.ts';
 import { backup } from './backup.ts';
 import { openCopy, type OpenCopy, openLive } from './copy.ts';
@@ -57,8 +54,7 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
     describeDatabase: () => describe(config, database, store),
     async migrate() {
       const before = await schemaStatus(database);
-      await migrate(database, startKeyedAudit(auditing));
-      await keepMonths(database, now());
+      await migrate(database);
       await seeded();
       return { applied: before.pending };
     },
@@ -139,7 +135,7 @@ async function describe(config: Config, database: OpenDatabase, store: Store): P
 }
 
 function offlineAdmin(admin: AdminRow): OfflineAdmin {
-  return { id: admin.id, username: admin.username, role: roleOf(admin) };
+  return { id: admin.id, username: admin.username, role: admin.role };
 }
 
 function offlineApp({ app, secret }: WithSecret): OfflineApp {

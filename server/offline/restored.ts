@@ -54,7 +54,7 @@ function chainOf(store: Store, now: Date, masterKeys: Config['security']['master
       verifyAuditChain({ store, now: () => now }, identityQueries, keys, knowledge, part).catch((error: unknown) => {
         if (!(error instanceof SealBroken)) throw error;
         const id = error.place?.id ?? '';
-        return { lines: 0, unkeyed: 0, tip: firstHash, broken: { id, reason: 'key_unknown' as const } };
+        return { lines: 0, tip: firstHash, broken: { id, reason: 'key_unknown' as const } };
       }),
   };
 }
@@ -82,7 +82,7 @@ async function readBooks(
     auditLog = books.auditLog ?? auditLog;
     cursor = books.nextCursor ?? undefined;
   } while (cursor !== undefined);
-  return { proofs: [...proofs.values()], auditLog: auditLog ?? { lines: 0, unkeyed: 0, tip: firstHash } };
+  return { proofs: [...proofs.values()], auditLog: auditLog ?? { lines: 0, tip: firstHash } };
 }
 
 /** As those read it who follow: what stands above the sequence is not there for them. */

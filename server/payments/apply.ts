@@ -7,7 +7,6 @@ import { learnedBy, ORDER_PAID } from './learned.ts';
 import { recountOrder } from './limits.ts';
 import { jsonable, raiseException, resolveExceptions, runEffect, tellOrder, tellRefund } from './follow-ups.ts';
 import type { OrderState, RefundState } from './order.ts';
-import { laneOf } from './numbers.ts';
 import type { Ports } from './ports.ts';
 import { MerchantNumberUsed } from './refusals.ts';
 import { traceParent } from '../tracing.ts';
@@ -155,7 +154,7 @@ export async function noteEffects(tx: Tx, order: OrderRow, effectsDue: boolean):
 
 async function openRefund(ports: Ports, tx: Tx, order: OrderRow, opened: OpenedRefund): Promise<Rows> {
   const { rule, sums } = opened;
-  const refund = { ...opened.row, lane: laneOf(order), traceParent: traceParent() };
+  const refund = { ...opened.row, traceParent: traceParent() };
   if (!isListed(REFUND_MOVES, rule, null, refund.state)) throw new ImpossibleMove(rule, null, refund.state);
   // Only a merchantRefundNo that another order took in this very moment is in the way.
   if (!(await tx.refunds.insertIfNew(refund)))

@@ -28,7 +28,7 @@ export interface Books {
   checkedAt: string;
   proofs: BookCheckResult[];
   /** The audit log from its beginning to the end of this page; null before its first page. The tip is for somebody to keep outside. */
-  auditLog: Pick<AuditProof, 'lines' | 'unkeyed' | 'tip'> | null;
+  auditLog: Pick<AuditProof, 'lines' | 'tip'> | null;
   /** Where the next page begins; null after the last. */
   nextCursor: string | null;
 }
@@ -108,9 +108,9 @@ export function checkBooks({ store, now }: Pick<Ports, 'store' | 'now'>, chain: 
 
     async function audit(after: string, most: number): Promise<Step> {
       const from = chain.readPlace(after);
-      const { broken, next, lines, unkeyed, tip } = await chain.verify(knowledge, { from, lines: most });
+      const { broken, next, lines, tip } = await chain.verify(knowledge, { from, lines: most });
       if (broken) note('audit-log', CHAIN, 1, [{ id: broken.id, detail: broken.reason }]);
-      auditLog = { lines, unkeyed, tip };
+      auditLog = { lines, tip };
       return { rows: lines - (from?.lines ?? 0), last: next ? JSON.stringify(next) : null };
     }
   };

@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
-import type { OrderRow } from '../db/entities/orders.ts';
 
 /** The number by which a channel knows a refund: its own, and from the second attempt on with the attempt behind it. */
 export function numberAtChannel({ refundNo, attempt }: { refundNo: string; attempt: number }): string {
@@ -21,11 +20,6 @@ export function newNumber(letter: 'P' | 'R' | 'X' | 'D' | 'B', at: Date): string
   let random = '';
   for (const byte of randomBytes(10)) random += ALPHABET[byte & 31];
   return letter + stamp + random;
-}
-
-/** The account that a channel is asked by: rows of one account wait for the same answers, so due work is kept apart by it. */
-export function laneOf({ payWay, mode, account }: Pick<OrderRow, 'payWay' | 'mode' | 'account'>): string {
-  return `${payWay} ${mode} ${account}`;
 }
 
 /** When a number of ours was made; undefined for one that is not ours. */

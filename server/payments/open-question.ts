@@ -6,7 +6,8 @@ import { unanswered } from './core/decide-question.ts';
 import { later } from './core/plan.ts';
 import { explainedBy } from './core/unexplained.ts';
 import { raiseException, resolveExceptions } from './follow-ups.ts';
-import { laneOf, numberAtChannel } from './numbers.ts';
+import { laneOf } from './core/plan.ts';
+import { numberAtChannel } from './numbers.ts';
 import type { Ports } from './ports.ts';
 
 /** No channel allows more refunds of one order; what names more is listed instead of asked about. */

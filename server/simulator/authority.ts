@@ -32,8 +32,8 @@ export interface Intermediate {
 
 interface Stored extends Credential {
   other: string;
-  /** By name; a folder of an earlier release has none. */
-  between?: Record<string, Credential>;
+  /** By name. */
+  between: Record<string, Credential>;
 }
 
 const ROOT_NAME = nameOf('Payment Simulator Root', 'Authority');
@@ -48,7 +48,6 @@ export async function openAuthority(dir: string): Promise<Authority> {
     issueCertificate({ subject: nameOf(commonName, unit), issuer: ROOT_NAME, publicKey, signer, ca: false, dnsNames });
   const made = new Map<string, Promise<Intermediate>>();
   const between = async (name: string): Promise<Intermediate> => {
-    stored.between ??= {};
     stored.between[name] ??= await newIntermediate(name, signer);
     writePrivately(file, JSON.stringify(stored, null, 2));
     return openIntermediate(name, stored.between[name]);
@@ -103,6 +102,7 @@ async function newAuthority(): Promise<Stored> {
       signer: ec.privateKey,
       ca: true,
     }),
+    between: {},
   };
 }
 

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { LocalError } from '../errors.ts';
 import { lockFolder, nameHolder } from '../folder-lock.ts';
 
@@ -6,7 +5,6 @@ import { lockFolder, nameHolder } from '../folder-lock.ts';
 export function takeSimulatorFolder(dir: string): () => void {
   return lockFolder(dir, {
     key: 'Simulator.Dir',
-    formerly: join(dir, 'lock'),
     refuse: (holder) =>
       new LocalError(
         'simulator_in_use',

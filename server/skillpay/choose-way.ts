@@ -2,7 +2,6 @@ import { AppError } from '../errors.ts';
 import { isOpen } from '../payments/core/moves.ts';
 import type { PayWay } from '../payments/channel.ts';
 import type { PayerChoice } from '../payments/payer-choice.ts';
-import { entriesOf } from './entries.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 import { findSkill } from './resource.ts';
 import type { SuccessorOf } from './successor.ts';
@@ -67,5 +66,5 @@ export function chooseWay(ports: SkillPorts, successorOf: SuccessorOf): PayerCho
 }
 
 function otherWays(pair: SkillPair): PayWay[] {
-  return entriesOf(pair).flatMap(({ payWay }) => (payWay === pair.order.payWay ? [] : [payWay]));
+  return pair.skill.entries.flatMap(({ payWay }) => (payWay === pair.order.payWay ? [] : [payWay]));
 }

@@ -1,11 +1,6 @@
 import type { OfferEntry } from '../db/entities/skillpay.ts';
 import type { SkillPair } from './pair.ts';
 
-/** What an offer can be paid with, the order's own way first. */
-export function entriesOf({ order, skill }: SkillPair): OfferEntry[] {
-  return skill.entries ?? [{ payWay: order.payWay, mode: order.mode }];
-}
-
 /** Where the payer goes to pay an entry; another entry than the order's own is chosen there, with an order of its own. */
 export function payUrlOf(publicUrl: string, { order }: SkillPair, { payWay }: OfferEntry): string {
   const own = `${publicUrl}/pay/${order.orderNo}`;

@@ -7,7 +7,7 @@ import { afterIntent } from '../payments/ask.ts';
 import type { Channel } from '../payments/channel.ts';
 import { digest, type KeyClaim } from '../payments/idempotency.ts';
 import { majorNumber } from '../payments/money.ts';
-import { laneOf } from '../payments/numbers.ts';
+import { laneOf } from '../payments/core/plan.ts';
 import { payeeOf } from '../payments/payee.ts';
 import { agentBill } from './alipay-agents.ts';
 import { lockPair, readPair } from './claim.ts';

@@ -2,7 +2,6 @@ import { AppError, NotFound } from '../errors.ts';
 import type { PayWay } from '../payments/channel.ts';
 import { type KeyClaim, withIntentKey } from '../payments/idempotency.ts';
 import { readPair } from './claim.ts';
-import { entriesOf } from './entries.ts';
 import { isUnplaced, type MakeOffer } from './offer.ts';
 import type { SkillCaller, SkillPair, SkillPorts } from './ports.ts';
 
@@ -40,7 +39,7 @@ export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf
     const known = resume === null ? undefined : await store.read((tx) => readPair(tx, resume));
     if (known && !isUnplaced(known.order, now())) return known;
     const { resource, input, orderNo } = ended.skill;
-    const all = entriesOf(ended).length > 1;
+    const all = ended.skill.entries.length > 1;
     const request = { resource, input: input ?? undefined, payWay: payWay ?? (all ? undefined : ended.order.payWay) };
     return offer(caller, request, { claim, inPlaceOf: orderNo });
   }

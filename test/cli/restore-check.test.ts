@@ -135,9 +135,9 @@ const stepsWith = (tip: string): Step[] => [
     ],
   },
   {
-    name: 'a backup from before an upgrade',
-    sql: `delete from schema_migrations where name = (select max(name) from schema_migrations)`,
-    found: [['schema', /^1 migrations are pending/, /--migrate/]],
+    name: 'a backup of an unreleased build',
+    sql: `update schema_origin set first_migration = 'another'`,
+    found: [['schema', /^An unreleased build made this database/, /^Delete the folder .* or dump the rows/]],
   },
   {
     name: 'an empty database',

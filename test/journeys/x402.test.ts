@@ -125,7 +125,7 @@ test('a proof that is not paid yet is told why, as is one whose offer has ended;
   t.is(said(await callSkill(shop, { resource: 'weather' }, undefined, key)), null);
   const { mode: _, ...extra } = accepts[0]!.extra ?? {};
   const former = { ...accepts[0], network: 'wechat:cn', extra };
-  t.is((await send({ 'payment-signature': proof(former) })).status, 402, 'an offer of the release before');
+  t.is((await send({ 'payment-signature': proof(former) })).status, 402, 'terms of another network');
   const ended = { state: 'closed', closeReason: 'expired', nextCheckAt: null } as const;
   await service.app.store.transaction((tx) => tx.orders.update({ orderNo: outTradeNo }, ended));
   const over = await send({ 'payment-signature': proof(accepts[0]!) });

@@ -71,19 +71,6 @@ test.serial('a payer whose name looks like another debit does not get in its way
   for (const userId of ['ann', 'shop:ann', 'ann:hat']) t.is((await world.account(userId)).balance, 9);
 });
 
-test.serial('a debit of the first release is found again by its own application alone', async (t) => {
-  const world = await catalogWorld(t);
-  const { coins } = world.catalog;
-  await coins.create(operator, gold, { name: 'Gold', clawback: 'refuse' });
-  await coins.adjust(operator, gold, { userId: 'ann', amount: 60, reason: 'a start' });
-  const debit = { userId: 'ann', amount: 7, bizNo: 'hat', memo: null };
-  const { id } = await coins.debit('shop', gold, debit);
-  await world.store.transaction((tx) => tx.coinEntries.update({ id }, { source: 'debit:ann:hat' }));
-  t.is((await coins.debit('shop', gold, debit)).id, id);
-  t.not((await coins.debit('game', gold, debit)).id, id);
-  t.is((await world.account()).balance, 46);
-});
-
 test.serial('a coin package whose payment is told five times at once is credited once', async (t) => {
   const world = await catalogWorld(t);
   const order = await world.soldPackage('refuse');

@@ -213,28 +213,6 @@ test('alipay: a token that a merchant refreshed is used for the orders that it m
   for (const orderNo of [asked, paid]) t.is(ledger.get(orderNo)?.refunded, 1000, orderNo);
 });
 
-test('wechat: an order of the release before says nothing of its app, and stays that of its configuration version', async (t) => {
-  const on = await stage(t, 'wechat');
-  const { service, shop } = on;
-  const [told, asked, foreign] = [
-    await placeOrder(shop, { payWay: 'wechat' }),
-    await placeOrder(shop, { payWay: 'wechat' }),
-    await placeOrder(shop, { payWay: 'wechat' }),
-  ];
-  const orderNo = [told, asked, foreign];
-  await service.app.store.transaction((tx) => tx.orders.update({ orderNo }, { appId: null }));
-  await configure(on, 'app-id');
-  const donor = await placeOrder(shop, { payWay: 'wechat' });
-  t.is(await deliver(on, await paidUntold(on, told)), 200);
-  await service.sim('/sim/pay', { orderNo: asked });
-  service.clock.advance(6);
-  t.is((await shop.call('GET', `/api/v2/payment/query/${asked}`)).body.data.status, 'paid');
-  const forger = createForger(on.dir);
-  const facts = aboutOrder('wechat', forger.factsOf(await paidUntold(on, donor)), foreign);
-  t.not(await post(on, await forger.sign('wechat', 'default', facts)), 200);
-  t.is(await stateOf(service, foreign), 'pending');
-});
-
 test('wechat: an app that is no longer configured at all strands no order of its own', async (t) => {
   const on = await stage(t, 'wechat');
   const { service, shop } = on;

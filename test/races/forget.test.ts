@@ -25,7 +25,7 @@ async function placesOf({ app }: Service, text: string): Promise<string[]> {
   );
   const found: string[] = [];
   const messages = await app.store.read((tx) => tx.messages.list({}));
-  if (messages.some((row) => JSON.stringify(readTexts(row)).includes(text))) found.push('channel_messages.texts');
+  if (messages.some((row) => JSON.stringify(readTexts(row.texts)).includes(text))) found.push('channel_messages.texts');
   for (const { name, col, type } of columns) {
     const value = type === 'bytea' ? `encode("${col}", 'escape')` : `"${col}"::text`;
     const rows = await app.store.read((tx) =>

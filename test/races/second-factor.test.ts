@@ -1,7 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
 import { randomUUID } from 'node:crypto';
-import { jwtVerify } from 'jose';
-import { deriveKeys } from '../../server/identity/keys.ts';
 import { replaceRecoveryCodes } from '../../server/identity/recovery-codes.ts';
 import { postgresDatabase } from '../support/database.ts';
 import {
@@ -143,41 +141,4 @@ test('codes that are renewed while another administrator takes the second factor
   t.is((await renewed).length, recoveryCodes.length);
   await reset;
   t.deepEqual(await one.store.read((tx) => tx.recoveryCodes.list({ adminId })), []);
-});
-
-/** How a replica of the release before writes a session; it knows nothing of second factors. */
-function oldSession(app: IdentityApp, adminId: string) {
-  return app.store.transaction((tx) =>
-    tx.sql(
-      `insert into sessions (jti, admin_id, generation, created_at, seen_at, confirmed_at, expires_at)
-       values (?, ?::uuid, 1, now(), now(), now(), now() + interval '1 day')`,
-      [randomUUID(), adminId],
-    ),
-  );
-}
-
-test('replicas of the release before begin no session of an account whose bounds they do not know', async (t) => {
-  const { one, two, by, token, login, code } = await stage(t);
-  const [{ id: own }] = (await by(one, token)('GET', '/api/v1/admins')).body.data;
-  const account = (username: string, more: object) => ({ username, password: 'nine-tidy-green-anchors', ...more });
-  const make = async (body: object) => (await by(one, token)('POST', '/api/v1/admins', body)).body.data.id as string;
-  const free = await make(account('free', { role: 'viewer' }));
-  const bounded = await make(account('limited', { role: 'admin', projects: ['default'] }));
-  await t.notThrowsAsync(oldSession(one, free));
-  for (const id of [own, bounded]) await t.throwsAsync(oldSession(one, id), { message: /later release/ });
-  const admins = await one.store.read((tx) => tx.admins.list({ username: 'limited' }));
-  t.is(admins[0]?.role, 'viewer', 'and would let it only read');
-
-  const { accessTokens: _, adminTokens } = deriveKeys('a-test-secret-of-more-than-32-bytes!');
-  const asBefore = (bearer: string) =>
-    jwtVerify(bearer, adminTokens, { typ: 'admin+jwt', audience: 'http://127.0.0.1:8080/api/v1' });
-  const tokens = {
-    free: (await login(one, account('free', {}))).body.data.token,
-    limited: (await login(one, account('limited', {}))).body.data.token,
-    own: (await login(two, { code: code() })).body.data.token,
-  };
-  await t.notThrowsAsync(asBefore(tokens.free));
-  for (const bearer of [tokens.limited, tokens.own])
-    await t.throwsAsync(asBefore(bearer), { code: 'ERR_JWT_CLAIM_VALIDATION_FAILED' });
-  for (const bearer of Object.values(tokens)) t.is((await by(two, bearer)('GET', '/api/v1/me')).status, 200);
 });

@@ -207,6 +207,22 @@ const FAULTS: readonly StartFault[] = [
     next: /payctl server migrate/,
   },
   {
+    name: 'a database of an unreleased build',
+    env: async (t) => {
+      const { url, drop } = await createDatabase({ direct: true });
+      t.teardown(drop);
+      await asAdmin(
+        `drop table schema_origin; insert into schema_migrations (name) values ('0002-refund-attempts')`,
+        url,
+      );
+      return database(url);
+    },
+    code: 'schema_unreleased',
+    exit: 1,
+    says: /unreleased build made this database, and no release can bring it up to date/,
+    next: /Delete the folder.*dump the rows/,
+  },
+  {
     name: 'an embedded folder that is a file',
     env: async (t) => database(`pglite://${temporaryFolder(t, { database: 'x' })}/database`),
     code: 'folder_unusable',
@@ -312,8 +328,9 @@ const FAULTS: readonly StartFault[] = [
   },
 ];
 
-async function asAdmin(sql: string): Promise<void> {
-  const admin = await openDatabase({ kind: 'postgres', url: await testPostgresUrl(), poolSize: 1, timeouts: PATIENT });
+async function asAdmin(sql: string, at?: string): Promise<void> {
+  const url = at ?? (await testPostgresUrl());
+  const admin = await openDatabase({ kind: 'postgres', url, poolSize: 1, timeouts: PATIENT });
   await admin.em.execute(sql);
   await admin.close();
 }

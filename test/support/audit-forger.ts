@@ -8,21 +8,24 @@ export function auditRows(store: Store): Promise<AuditRow[]> {
   return store.read((tx) => tx.audit.list({}, { orderBy: { id: 'asc' } }));
 }
 
-/** Puts these lines in the place of the whole log, hashed anew by whoever may write to the database but has no key, or has `key`. */
-export async function rewriteAudit(store: Store, rows: readonly AuditRow[], key?: AuditKey): Promise<void> {
+/** Stands for no key at all, as somebody has it who may only write to the database. */
+const NONE: AuditKey = { id: '', key: new Uint8Array() };
+
+/** Puts these lines in the place of the whole log, hashed anew with a key or without one. */
+export async function rewriteAudit(store: Store, rows: readonly AuditRow[], key = NONE): Promise<void> {
   await store.transaction(async (tx) => {
     await tx.sql('delete from audit_log');
     let previousHash = firstHash;
     for (const { hash: _, ...row } of rows) {
-      const line = { ...row, previousHash, keyId: key?.id ?? null };
+      const line = { ...row, previousHash, keyId: key.id };
       previousHash = chainHash(line, key);
       await tx.audit.insert({ ...line, hash: previousHash });
     }
   });
 }
 
-/** Appends a line as a replica does that has no key, or has this one. */
-export async function appendAudit(store: Store, at: Date, key?: AuditKey): Promise<string> {
+/** Appends a line with a key or without one. */
+export async function appendAudit(store: Store, at: Date, key = NONE): Promise<string> {
   return store.transaction(async (tx) => {
     const [last] = await tx.audit.list({}, { orderBy: { id: 'desc' }, limit: 1 });
     const line = {
@@ -36,7 +39,7 @@ export async function appendAudit(store: Store, at: Date, key?: AuditKey): Promi
       ip: null,
       requestId: null,
       previousHash: last?.hash ?? firstHash,
-      keyId: key?.id ?? null,
+      keyId: key.id,
     };
     await tx.audit.insert({ ...line, hash: chainHash(line, key) });
     const [written] = await tx.audit.list({}, { orderBy: { id: 'desc' }, limit: 1 });

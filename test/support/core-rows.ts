@@ -113,7 +113,7 @@ export function refundRow(change: Partial<RefundRow> = {}): RefundRow {
     checks: 1,
     nextCheckAt: at(10),
     leasedUntil: at(15),
-    lane: null,
+    lane: 'alipay live acc',
     sentAt: at(-30),
     createdAt: at(-30),
     finishedAt: null,

@@ -57,7 +57,7 @@ const HEALTHY: Examination = {
 const RESTORED: RestoredFacts = {
   sealed: HEALTHY.sealed,
   proofs: [{ check: 'paid', promise: 'what is paid is paid once', ok: true, count: 0, examples: [] }],
-  auditLog: { lines: 12, unkeyed: 0, tip: 'a'.repeat(64) },
+  auditLog: { lines: 12, tip: 'a'.repeat(64) },
   sequences: [{ table: 'events', column: 'sequence', sequence: 'public.events_sequence_seq', last: '9', highest: '9' }],
   gaps: [{ table: 'events', missing: '1', first: ['7'] }],
   events: { read: 8, last: '9' },

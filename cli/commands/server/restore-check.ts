@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
 import { CliError, EXIT, UsageError } from '../../errors.ts';
 import { type Finding, printFindings } from '../../findings.ts';
-import { databaseLine, offlineFlags, withOffline, type OfflineFlags } from '../../offline.ts';
+import { databaseLine, offlineFlags, translate, withOffline, type OfflineFlags } from '../../offline.ts';
 import type { CopyInput, DatabaseDescription, Offline } from '../../offline-port.ts';
 import { examples } from '../../options.ts';
 import { readSecretFile } from '../../secrets.ts';
@@ -79,7 +79,8 @@ async function placeOf(
 
 async function check(context: Context, offline: Offline, flags: RestoreCheckFlags): Promise<Finding[]> {
   const { print, terminal } = context;
-  const before = await offline.describeDatabase();
+  const before = await offline.describeDatabase().catch(asFinding);
+  if ('check' in before) return [before];
   await print.note(databaseLine(terminal, before));
   const applied = flags.migrate && before.schema.version !== null ? (await offline.migrate()).applied : [];
   const found = applied.length > 0 ? await offline.describeDatabase() : before;
@@ -90,6 +91,13 @@ async function check(context: Context, offline: Offline, flags: RestoreCheckFlag
     offline.checkRestored({ ...(tip && { tip }), ...(acceptUntil && { acceptUntil }) }),
   );
   return [schema, ...judge(facts, { now: terminal.now(), tip })];
+}
+
+/** A database of an unreleased build is a finding like any other. */
+function asFinding(error: unknown): Finding {
+  const known = translate(error);
+  if (!(known instanceof CliError) || known.code !== 'schema_unreleased') throw error;
+  return failed('schema', known.message, known.options.hint ?? '');
 }
 
 function schemaFinding(

@@ -33,10 +33,7 @@ const AUDIT_FIXES: Readonly<Record<string, string>> = {
   key_unknown: 'add the former key to Security.MasterKey',
 };
 
-function auditLog(
-  { proofs, auditLog: { lines, unkeyed, tip: found } }: RestoredFacts,
-  tip: string | undefined,
-): Finding {
+function auditLog({ proofs, auditLog: { lines, tip: found } }: RestoredFacts, tip: string | undefined): Finding {
   const [first] = proofs.find(({ check }) => check === AUDIT)?.examples ?? [];
   if (first?.detail === 'tip_missing')
     return failed(
@@ -50,10 +47,9 @@ function auditLog(
       `the chain breaks at line ${first.id}: ${first.detail}`,
       AUDIT_FIXES[first.detail] ?? 'compare with payctl audit on the live service, or use another backup',
     );
-  const old = unkeyed > 0 ? `, ${unkeyed} of them without a key` : '';
   return ok(
     'audit log',
-    `${lines} ${lines === 1 ? 'line' : 'lines'}${old}, tip ${found}${tip === undefined ? '' : '; the tip that you kept is in it'}`,
+    `${lines} ${lines === 1 ? 'line' : 'lines'}, tip ${found}${tip === undefined ? '' : '; the tip that you kept is in it'}`,
   );
 }
 

@@ -124,8 +124,8 @@ export const BillDifferenceEntity = defineEntity({
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
-    /** The account of its bill, by which due work is kept apart; null = written by the release before. */
-    lane: lane().nullable(),
+    /** The account of its bill, by which due work is kept apart. */
+    lane: lane(),
     /** What the channel said when it was asked. */
     answer: json<Record<string, unknown>>().nullable(),
     createdAt: instant(),
@@ -139,7 +139,7 @@ export const BillDifferenceEntity = defineEntity({
     },
     {
       name: 'bill_differences_due_lanes',
-      expression: `create index "bill_differences_due_lanes" on "bill_differences" (coalesce(lane, ''), "next_check_at") where next_check_at is not null`,
+      expression: `create index "bill_differences_due_lanes" on "bill_differences" ("lane", "next_check_at") where next_check_at is not null`,
     },
     { name: 'bill_differences_order', properties: ['orderNo'] },
     { name: 'bill_differences_state', properties: ['state', 'day', 'id'] },

@@ -9,10 +9,7 @@ export const AdminEntity = defineEntity({
     id: p.uuid().primary(),
     username: code().unique(),
     passwordHash: text(),
-    /** As the release before reads it; with `grade` it is the role (identity/roles.ts). */
-    role: p.string().length(16).$type<'admin' | 'viewer'>(),
-    /** The role, where the release before would let it do more than it may. */
-    grade: p.string().length(16).$type<'admin' | 'operator'>().nullable(),
+    role: p.string().length(16).$type<'viewer' | 'operator' | 'admin'>(),
     /** Codes of the only projects that it reaches; null = all of them. */
     projects: words().nullable(),
     enabled: p.boolean(),
@@ -23,7 +20,7 @@ export const AdminEntity = defineEntity({
   },
 });
 
-/** A login of an administrator; a token of the release before has none. It ends by `revoked_tokens` or a new generation. */
+/** A login of an administrator. It ends by `revoked_tokens` or a new generation; a token without its row is refused. */
 export const SessionEntity = defineEntity({
   name: 'Session',
   tableName: 'sessions',
@@ -37,8 +34,8 @@ export const SessionEntity = defineEntity({
     seenAt: instant(),
     /** When the password was last given. */
     confirmedAt: instant().nullable(),
-    /** Whether a second factor was given in it; null = begun by the release before, which knows none. */
-    secondFactor: p.boolean().nullable(),
+    /** Whether a second factor was given in it. */
+    secondFactor: p.boolean(),
     /** When a code of it was last given. */
     codeAt: instant().nullable(),
     expiresAt: instant().index(),
@@ -160,7 +157,7 @@ export const RevokedTokenEntity = defineEntity({
   },
 });
 
-/** One line of the audit log; `hash` covers the line and the hash before it, under the key `keyId` (none: the release before). */
+/** One line of the audit log; `hash` covers the line and the hash before it, under the key `keyId`. */
 export const AuditEntity = defineEntity({
   name: 'Audit',
   tableName: 'audit_log',
@@ -177,7 +174,7 @@ export const AuditEntity = defineEntity({
     requestId: code().nullable(),
     previousHash: p.string().length(64),
     hash: p.string().length(64),
-    keyId: code().nullable(),
+    keyId: code(),
   },
 });
 

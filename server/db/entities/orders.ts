@@ -230,9 +230,6 @@ export const ChannelMessageEntity = defineEntity({
     durationMs: p.integer().nullable(),
     /** How the channel's support finds the request again; of messages that are counted, the last one's. */
     supportId: p.string().length(128).nullable(),
-    /** As replicas of the release before write them; now both are in `texts`. */
-    request: text().nullable(),
-    answer: text().nullable(),
     /** Request and answer, packed (db/message-texts.ts). */
     texts: bytes().nullable(),
     /** Of a question: by which two answers that say the same are found (digestOf). */

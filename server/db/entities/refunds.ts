@@ -39,8 +39,8 @@ export const RefundEntity = defineEntity({
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
-    /** The account of its order, by which due work is kept apart; null = written by the release before. */
-    lane: lane().nullable(),
+    /** The account of its order, by which due work is kept apart. */
+    lane: lane(),
     /** W3C's `traceparent` of the request that asked for it; null = it was not traced. */
     traceParent: p.string().length(55).nullable(),
     sentAt: instant().nullable(),
@@ -59,7 +59,7 @@ export const RefundEntity = defineEntity({
     },
     {
       name: 'refunds_due_lanes',
-      expression: `create index "refunds_due_lanes" on "refunds" (coalesce(lane, ''), "next_check_at") where next_check_at is not null`,
+      expression: `create index "refunds_due_lanes" on "refunds" ("lane", "next_check_at") where next_check_at is not null`,
     },
     { name: 'refunds_created', properties: ['createdAt', 'refundNo'] },
     { name: 'refunds_client_created', properties: ['clientId', 'createdAt', 'refundNo'] },
@@ -95,7 +95,7 @@ export const RefundQuestionEntity = defineEntity({
     nextAt: instant().nullable(),
     leasedUntil: instant().nullable(),
     /** As of a refund. */
-    lane: lane().nullable(),
+    lane: lane(),
     lastAnswer: p.string().length(16).nullable(),
     createdAt: instant(),
     finishedAt: instant().nullable(),
@@ -108,7 +108,7 @@ export const RefundQuestionEntity = defineEntity({
     },
     {
       name: 'refund_questions_due_lanes',
-      expression: `create index "refund_questions_due_lanes" on "refund_questions" (coalesce(lane, ''), "next_at") where state = 'open'`,
+      expression: `create index "refund_questions_due_lanes" on "refund_questions" ("lane", "next_at") where state = 'open'`,
     },
     {
       name: 'refund_questions_finished',

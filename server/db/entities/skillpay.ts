@@ -28,8 +28,8 @@ export const SkillOrderEntity = defineEntity({
     /** WeChat's payment code for agents, the newest, and until when it pays. */
     agentCode: text().nullable(),
     agentCodeUntil: instant().nullable(),
-    /** What the offer can be paid with, the order's own way first; null in orders of the release before. */
-    entries: json<OfferEntry[]>().nullable(),
+    /** What the offer can be paid with, the order's own way first. */
+    entries: json<OfferEntry[]>(),
     /** The signed offer and receipt of x402's extension `offer-receipt`. */
     signedOffer: text().nullable(),
     signedReceipt: text().nullable(),
@@ -39,8 +39,8 @@ export const SkillOrderEntity = defineEntity({
     agentTradeNo: code().nullable(),
     confirmAt: instant().nullable(),
     confirmTries: p.integer().default(0),
-    /** The account of its order, by which confirmations are kept apart; null = written by the release before. */
-    lane: lane().nullable(),
+    /** The account of its order, by which confirmations are kept apart. */
+    lane: lane(),
     /** The order that took the place of this one. */
     successor: code().nullable(),
     fulfilment: p.string().length(16).$type<'none' | 'running' | 'done' | 'failed'>(),
@@ -66,7 +66,7 @@ export const SkillOrderEntity = defineEntity({
     },
     {
       name: 'skill_orders_confirm_lanes',
-      expression: `create index "skill_orders_confirm_lanes" on "skill_orders" (coalesce(lane, ''), "confirm_at") where confirm_at is not null`,
+      expression: `create index "skill_orders_confirm_lanes" on "skill_orders" ("lane", "confirm_at") where confirm_at is not null`,
     },
     {
       name: 'skill_orders_due',

@@ -12,12 +12,11 @@ export interface MonthMade {
   result: 'made' | 'busy' | 'rest';
 }
 
-/** Makes the tables of this month and of those that begin within five weeks, where a table is divided and has none. */
+/** Makes the tables of this month and of those that begin within five weeks, where there are none. */
 export async function makeMonthsAhead(store: Store, now: Date): Promise<MonthMade[]> {
   const made: MonthMade[] = [];
   for (const table of MONTHLY) {
     const parts = await store.read((tx) => partsOf(tx, table));
-    if (parts.length === 0) continue;
     for (let month = monthFrom(now); month.getTime() < now.getTime() + AHEAD_MS; month = monthFrom(month, 1))
       if (!isCovered(parts, month))
         made.push({ name: monthName(table, month), result: await makeMonth(store, table, month) });
@@ -26,7 +25,7 @@ export async function makeMonthsAhead(store: Store, now: Date): Promise<MonthMad
 }
 
 function isCovered(parts: readonly Part[], month: Date): boolean {
-  return parts.some(({ from, to, isRest }) => !isRest && (from === null || from <= month) && to !== null && month < to);
+  return parts.some(({ from, to, isRest }) => !isRest && from !== null && from <= month && to !== null && month < to);
 }
 
 const CHECK_VIOLATION = '23514';
@@ -57,10 +56,7 @@ export async function countParts(database: OpenDatabase): Promise<void> {
   const own = (await database.reopen?.()) ?? database;
   try {
     const store = createStore(own, () => {});
-    for (const table of MONTHLY) {
-      const parts = await store.read((tx) => partsOf(tx, table));
-      if (parts.length > 0) await store.autocommit((tx) => tx.sql(`analyze "${table.name}"`));
-    }
+    for (const { name } of MONTHLY) await store.autocommit((tx) => tx.sql(`analyze "${name}"`));
   } finally {
     if (own !== database) await own.close();
   }

@@ -38,13 +38,13 @@ async function dropGone(store: Store, { name }: MonthlyTable): Promise<void> {
     tx.sql<{ name: string }>(
       `select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
         where n.nspname = current_schema() and c.relkind = 'r' and c.relname ~ ? and not c.relispartition`,
-      [`^${name}_([0-9]{4}_[0-9]{2}|before)${GONE}$`],
+      [`^${name}_[0-9]{4}_[0-9]{2}${GONE}$`],
     ),
   );
   for (const { name: table } of gone) await store.autocommit((tx) => tx.sql(`drop table if exists "${table}"`));
 }
 
-/** The parts from which old rows go one by one: what was there before, and the rest; every one when months are too long. */
+/** The parts from which old rows go one by one: the rest; every one when months are too long. */
 export function partsByRow(parts: readonly Part[], everyPart: boolean): string[] {
-  return parts.filter(({ from, isRest }) => everyPart || from === null || isRest).map(({ name }) => name);
+  return parts.filter(({ isRest }) => everyPart || isRest).map(({ name }) => name);
 }

@@ -10,22 +10,20 @@ const DAYS_OF_A_MONTH = 31;
 export interface MonthlyRemoval {
   table: MonthlyTable['name'];
   days: number;
-  /** Removes rows of one table; the whole one where it is not divided. */
+  /** Removes rows of one part. */
   rows: (part: string) => Removal;
   /** Hears of each part that was dropped as a whole. */
   dropped: (table: string) => void;
 }
 
 /**
- * Removes what is older: months as a whole once they are over, rows one by one from what was there before the months, or
- * where months would keep them for much longer than asked for.
+ * Removes what is older: months as a whole once they are over, rows one by one from the rest, or where months would keep them
+ * for much longer than asked for.
  */
 export function removeMonthly({ table: name, days, rows, dropped }: MonthlyRemoval): Removal {
   const table = monthlyTable(name);
   return async (store, before, goesOn = () => true) => {
     await noteRemoved(store, name, before);
-    const parts = await store.read((tx) => partsOf(tx, table));
-    if (parts.length === 0) return rows(name)(store, before, goesOn);
     const whole = await dropOldParts(store, table, before).catch(asNotAllowed);
     for (let left = whole ?? 0; left > 0; left -= 1) dropped(name);
     let removed = 0;

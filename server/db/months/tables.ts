@@ -1,6 +1,6 @@
 import type { ReadTx } from '../store.ts';
 
-/** A table that grows with every order, of which each month is a table of its own on PostgreSQL. */
+/** A table that grows with every order, of which each month is a table of its own. */
 export interface MonthlyTable {
   name: 'channel_messages' | 'moves' | 'notices' | 'events' | 'deliveries' | 'delivery_attempts';
   /** When a row was written; it never changes. */
@@ -25,7 +25,7 @@ export function monthlyTable(name: MonthlyTable['name']): MonthlyTable {
   return MONTHLY.find((table) => table.name === name)!;
 }
 
-/** A part of a divided table: rows from `from` (null = from the beginning) until before `to`; the rest has neither. */
+/** A part of a divided table: rows from `from` until before `to`; the rest has neither. */
 export interface Part {
   name: string;
   from: Date | null;
@@ -33,19 +33,17 @@ export interface Part {
   isRest: boolean;
 }
 
-/** What stood in the table when it was divided, and rows for which there is no month. */
-export const BEFORE = 'before';
-/** See BEFORE. */
+/** The part for rows for which there is no month. */
 export const REST = 'rest';
 
-/** The parts of a table, oldest first and the rest last; none when it is not divided. */
+/** The parts of a table, oldest first and the rest last. */
 export async function partsOf(tx: ReadTx, { name }: Pick<MonthlyTable, 'name'>): Promise<Part[]> {
   const rows = await tx.sql<{ name: string; from: unknown; to: unknown; rest: boolean }>(
     `select c.relname as name, cast(substring(b.bound from 'FROM \\(''([^'']+)''\\)') as timestamptz) as from,
             cast(substring(b.bound from 'TO \\(''([^'']+)''\\)') as timestamptz) as to, b.bound = 'DEFAULT' as rest
        from pg_inherits i join pg_class c on c.oid = i.inhrelid
       cross join lateral (select pg_get_expr(c.relpartbound, c.oid) as bound) b
-      where i.inhparent = cast(? as regclass) order by b.bound = 'DEFAULT', 3 nulls first`,
+      where i.inhparent = cast(? as regclass) order by b.bound = 'DEFAULT', 2`,
     [name],
   );
   const instant = (value: unknown) => (value === null ? null : new Date(String(value)));

@@ -77,8 +77,6 @@ export interface DueTable {
   lane: string;
   /** The groups across lanes that a row belongs to, a `text[]`. */
   groups: string;
-  /** What a claim sets beside the lease, about the row `t`: the lane of rows that have none yet. */
-  naming?: string;
   /** What the index of lanes covers; only what it covers can be due. */
   covered?: string;
   condition: string;
@@ -136,13 +134,13 @@ const NOW = 'cast($1 as timestamptz)';
 const LEASE = 'cast($2 as timestamptz)';
 
 function statementsOf(due: DueTable) {
-  const { table, key, keyType = 'text', at, lease, lane, groups, naming = '', condition, open = 'true' } = due;
+  const { table, key, keyType = 'text', at, lease, lane, groups, condition, open = 'true' } = due;
   const covered = due.covered ?? `d.${at} is not null`;
   const hasOwnLease = lease !== at;
   const free = hasOwnLease ? `(d.${lease} is null or d.${lease} <= ${NOW})` : 'true';
   const reached = `${covered} and d.${at} <= ${NOW}`;
   const isDue = `${reached} and ${free} and ${condition}`;
-  const leased = `update ${table} t set ${lease} = ${LEASE}${naming}
+  const leased = `update ${table} t set ${lease} = ${LEASE}
        from picked where t.${key} = picked.id`;
   const picked = `select d.${key} as id, ${lane} as lane from ${table} d`;
   const returned = `returning picked.id::text as id, ${laneOf(due, 't')} as lane`;

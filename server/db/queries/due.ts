@@ -20,7 +20,7 @@ export function dueRefunds(simulated: boolean): DueRows {
     key: 'refund_no',
     at: 'next_check_at',
     lease: 'leased_until',
-    ...namedAfterOrder,
+    lane: 'd.lane',
     condition: 'true',
   });
 }
@@ -33,7 +33,7 @@ export function dueQuestions(simulated: boolean): DueRows {
     keyType: 'uuid',
     at: 'next_at',
     lease: 'leased_until',
-    ...namedAfterOrder,
+    lane: 'd.lane',
     covered: `d.state = 'open'`,
     condition: 'true',
   });
@@ -71,7 +71,7 @@ export function dueDifferences(simulated: boolean): DueRows {
     keyType: 'uuid',
     at: 'next_check_at',
     lease: 'leased_until',
-    ...namedAfter(`select ${accountOf('b')} from bills b where b.bill_no = t.bill_no`),
+    lane: 'd.lane',
     condition: `d.state = 'open'`,
   });
 }
@@ -95,7 +95,7 @@ export function dueConfirmations(simulated: boolean): DueRows {
     key: 'order_no',
     at: 'confirm_at',
     lease: 'confirm_at',
-    ...namedAfterOrder,
+    lane: 'd.lane',
     condition: 'true',
   });
 }
@@ -180,13 +180,6 @@ const ofProjects = { lane: 'd.project', groups: `'{}'::text[]` } as const;
 function accountOf(row: string): string {
   return `(${row}.pay_way || ' ' || ${row}.mode || ' ' || ${row}.account)`;
 }
-
-/** Rows that keep the lane of what they belong to; those of the release before get it with their first claim. */
-function namedAfter(owner: string) {
-  return { lane: `coalesce(d.lane, '')`, naming: `, lane = coalesce(t.lane, (${owner}))` } as const;
-}
-
-const namedAfterOrder = namedAfter(`select ${accountOf('o')} from orders o where o.order_no = t.order_no`);
 
 /** A channel is a group of its accounts. Without `simulated` those of the simulator are frozen. */
 function ofAccounts(simulated: boolean, table: Omit<DueTable, 'groups'>): DueRows {

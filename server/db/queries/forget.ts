@@ -116,8 +116,8 @@ async function eraseOrders(tx: Tx, orderNos: readonly string[]): Promise<void> {
        update bill_lines b set raw = '' from l
         where b.bill_no = l.bill_no and b.reading = l.reading and b.line = l.line and b.day = l.day),
      d as (update due_effects set last_error = null where order_no = any ($1) and last_error is not null)
-     update channel_messages set request = null, answer = null, texts = null
-      where order_no = any ($1) and (texts is not null or coalesce(request, answer) is not null)`,
+     update channel_messages set texts = null
+      where order_no = any ($1) and texts is not null`,
     [orderNos],
   );
   await eraseTold(tx, numbers, numbers);

@@ -50,29 +50,31 @@ async function appState(tx: ReadTx, clientId: string, jti: string, asked?: Asked
   };
 }
 
-type SessionTime = 'confirmedAt' | 'seenAt' | 'codeAt';
+type SessionTime = 'confirmedAt' | 'codeAt';
 
-/** The role of an account (identity/roles.ts says the same), its projects, and whether it has a second factor. */
-const BOUNDS = `case when a.role = 'viewer' then coalesce(a.grade, a.role) else a.role end as role, a.projects,
+/** The role of an account, its projects, and whether it has a second factor. */
+const BOUNDS = `a.role, a.projects,
             coalesce(f.enabled_at is not null, false) as "hasFactor"`;
 
 function dateOf(text: string | null): Date | null {
   return text === null ? null : new Date(text);
 }
 
-/** The administrator and whether this session was ended. */
+/** The administrator and whether this session was ended; undefined where there is no such session. */
 async function adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined> {
-  const [row] = await tx.prepared<Omit<AdminState, SessionTime> & Record<SessionTime, string | null>>(
+  const [row] = await tx.prepared<
+    Omit<AdminState, SessionTime | 'seenAt'> & Record<SessionTime, string | null> & { seenAt: string }
+  >(
     `select a.id, a.username, a.enabled, a.generation, ${BOUNDS}, s.confirmed_at as "confirmedAt",
-            s.seen_at as "seenAt", s.code_at as "codeAt", coalesce(s.second_factor, false) as "gaveFactor",
+            s.seen_at as "seenAt", s.code_at as "codeAt", s.second_factor as "gaveFactor",
             exists(select 1 from revoked_tokens where jti = ?) as revoked
-       from admins a left join second_factors f on f.admin_id = a.id left join sessions s on s.jti = ?
+       from admins a left join second_factors f on f.admin_id = a.id join sessions s on s.jti = ? and s.admin_id = a.id
       where a.id = ?::uuid`,
     [jti, jti, id],
   );
   if (!row) return undefined;
   const { confirmedAt, seenAt, codeAt } = row;
-  return { ...row, confirmedAt: dateOf(confirmedAt), seenAt: dateOf(seenAt), codeAt: dateOf(codeAt) };
+  return { ...row, confirmedAt: dateOf(confirmedAt), seenAt: new Date(seenAt), codeAt: dateOf(codeAt) };
 }
 
 type LoginRow = { bootstrapped: boolean; known: boolean; id: string | null } & NonNullable<LoginState['admin']>;

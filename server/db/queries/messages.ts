@@ -1,21 +1,22 @@
 import type { ChannelMessageRow } from '../entities/orders.ts';
-import { digestOf, packTexts, readTexts } from '../message-texts.ts';
+import { digestOf, type MessageTexts, packTexts, readTexts } from '../message-texts.ts';
 import type { ReadTx, Tx } from '../store.ts';
 
 /** A message to or from a channel, before it has a number. */
 export type NewMessage = Omit<ChannelMessageRow, 'id' | 'times' | 'lastAt' | 'supportId' | 'texts' | 'digest'> &
-  Partial<Pick<ChannelMessageRow, 'times' | 'lastAt' | 'supportId'>>;
+  Partial<Pick<ChannelMessageRow, 'times' | 'lastAt' | 'supportId'>> &
+  MessageTexts;
 
 /** A message that waits to be written; `times` and `lastAt` grow while the same is said again. */
 export type Waiting = NewMessage & Pick<ChannelMessageRow, 'times' | 'lastAt' | 'supportId'>;
 
 /** A message as the timeline shows it. */
-export type ReadMessage = Omit<ChannelMessageRow, 'texts' | 'digest'>;
+export type ReadMessage = Omit<ChannelMessageRow, 'texts' | 'digest'> & MessageTexts;
 
 /** Messages of an order that were kept, oldest first. */
 export async function listMessages(tx: ReadTx, orderNo: string, limit: number): Promise<ReadMessage[]> {
   const rows = await tx.messages.list({ orderNo }, { orderBy: { id: 'asc' }, limit });
-  return rows.map(({ texts, digest: _digest, ...row }) => ({ ...row, ...readTexts({ ...row, texts }) }));
+  return rows.map(({ texts, digest: _digest, ...row }) => ({ ...row, ...readTexts(texts) }));
 }
 
 /** The call of a row that stands for messages that are not there. */

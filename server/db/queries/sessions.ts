@@ -1,5 +1,4 @@
 import type { SessionQueries } from '../../identity/ports.ts';
-import type { SessionRow } from '../entities/identity.ts';
 import type { ReadTx, Store, Tx } from '../store.ts';
 import { behind, inOrder, place } from './identity-lists.ts';
 import { inParts, type Part, PART_ROWS } from './parts.ts';
@@ -26,17 +25,12 @@ async function sessions(tx: ReadTx, adminId: string, filter: Parameters<SessionQ
   return inOrder(ids, rows, ({ jti }) => jti);
 }
 
-/** Notes the use of a session; one that has no row yet is taken in. */
-async function touchSession(tx: Tx, row: SessionRow): Promise<void> {
-  const { jti, adminId, generation, createdAt, seenAt, secondFactor, expiresAt } = row;
-  await tx.prepared(
-    `insert into sessions as s (jti, admin_id, generation, created_at, seen_at, second_factor, expires_at)
-     values (?, ?::uuid, ?, ?, ?, ?, ?) on conflict (jti) do update set seen_at = greatest(s.seen_at, excluded.seen_at)`,
-    [jti, adminId, generation, createdAt, seenAt, secondFactor, expiresAt],
-  );
+/** Notes the use of a session. */
+async function touchSession(tx: Tx, jti: string, at: Date): Promise<void> {
+  await tx.prepared('update sessions set seen_at = greatest(seen_at, ?) where jti = ?', [at, jti]);
 }
 
-/** Ends every session of an account but one, by their tokens: replicas of the release before heed that, too. */
+/** Ends every session of an account but one, by their tokens. */
 async function endOtherSessions(tx: Tx, { adminId, jti, at }: { adminId: string; jti: string; at: Date }) {
   const rows = await tx.sql(
     `insert into revoked_tokens (jti, owner, expires_at, revoked_at)

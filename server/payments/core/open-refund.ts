@@ -4,7 +4,7 @@ import type { LostMoney, RefundOutcome } from '../channel.ts';
 import type { RefundOrigin } from '../order.ts';
 import type { EffectRun, OpenedRefund } from './change.ts';
 import { NEVER } from './needs-approval.ts';
-import { later } from './plan.ts';
+import { laneOf, later } from './plan.ts';
 
 /** A refund that is to be made. */
 export interface RefundIntent {
@@ -138,7 +138,8 @@ export function withOverrun(order: OrderRow, sums: { refunding: bigint; refunded
   return { ...sums, overrun: over > order.overrun ? over : order.overrun };
 }
 
-function blankRefund({ orderNo, clientId, project, currency }: OrderRow, refundNo: string, now: Date): RefundRow {
+function blankRefund(order: OrderRow, refundNo: string, now: Date): RefundRow {
+  const { orderNo, clientId, project, currency } = order;
   return {
     refundNo,
     orderNo,
@@ -169,7 +170,7 @@ function blankRefund({ orderNo, clientId, project, currency }: OrderRow, refundN
     checks: 0,
     nextCheckAt: null,
     leasedUntil: null,
-    lane: null,
+    lane: laneOf(order),
     sentAt: null,
     createdAt: now,
     finishedAt: null,

@@ -4,6 +4,11 @@ import type { Outcome, Scene } from '../channel.ts';
 import type { OrderState } from '../order.ts';
 import { takesMoney } from './moves.ts';
 
+/** The account that a channel is asked by: rows of one account wait for the same answers, so due work is kept apart by it. */
+export function laneOf({ payWay, mode, account }: Pick<OrderRow, 'payWay' | 'mode' | 'account'>): string {
+  return `${payWay} ${mode} ${account}`;
+}
+
 const MINUTE = 60;
 const HOUR = 3600;
 const DAY = 86_400;

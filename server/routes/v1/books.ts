@@ -21,7 +21,6 @@ const BooksReport = z
     auditLog: z
       .object({
         lines: z.int(),
-        unkeyed: z.int().describe('Lines of a release that did not authenticate them with a key.'),
         tip: z
           .string()
           .describe('Hash of the last line. Keep it outside: `tip` proves later that nothing up to it is gone.'),
@@ -54,9 +53,7 @@ const Query = z.object({
     .regex(/^\d{1,18}$/, 'must be the id of a line')
     .transform(BigInt)
     .optional()
-    .describe(
-      'Up to this line, lines without a key or with a former key are accepted at any time. Send it with every page.',
-    ),
+    .describe('Up to this line, lines with a former key are accepted at any time. Send it with every page.'),
 });
 
 /** Ledger consistency checks, for `payctl audit`. */

@@ -28,8 +28,6 @@ const Http = z.object({
   timeoutMs: z.int().min(100).max(60_000).optional(),
 });
 const Resource = z.discriminatedUnion('handler', [Static, Http]);
-/** What an earlier release took may be refused today, and must still be shown. */
-const StoredResource = z.discriminatedUnion('handler', [Static, Http.extend({ url: z.string() })]);
 
 const required = {
   name: SafeText(1, 128),
@@ -91,7 +89,7 @@ export const Product = z
     orderType: z.string().nullable(),
     coin: Coin.nullable(),
     coinPrice: CoinPrice.nullable(),
-    resource: StoredResource.nullable(),
+    resource: Resource.nullable(),
     handlerFault: z
       .enum(['https_required', 'address_refused', 'url_invalid'])
       .nullable()

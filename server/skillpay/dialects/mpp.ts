@@ -1,5 +1,4 @@
 import type { PayWay } from '../../payments/channel.ts';
-import { entriesOf } from '../entries.ts';
 import type { SkillCaller, SkillPair } from '../pair.ts';
 import { preferred } from './accept-payment.ts';
 import { type Asked, type Call, type Dialect, type Failure, type Proof, ProofRejected } from './dialect.ts';
@@ -37,7 +36,7 @@ export function mppDialect(publicUrl: string, keys: ChallengeKeys): Dialect {
   return dialect;
 
   function asking(pair: SkillPair, { bodyDigest }: Call, ways: readonly PayWay[]): Asked {
-    const entries = entriesOf(pair).filter(({ payWay }) => ways.includes(payWay));
+    const entries = pair.skill.entries.filter(({ payWay }) => ways.includes(payWay));
     const digest = bodyDigest === undefined ? undefined : digestText(bodyDigest);
     const texts = ways.flatMap((way) => {
       const entry = entries.find(({ payWay }) => payWay === way);
@@ -73,7 +72,7 @@ export function mppDialect(publicUrl: string, keys: ChallengeKeys): Dialect {
       ...common,
       outTradeNo,
       check(pair, call) {
-        const isAsked = entriesOf(pair).some((entry) => requestOf(pair, entry, publicUrl) === challenge.request);
+        const isAsked = pair.skill.entries.some((entry) => requestOf(pair, entry, publicUrl) === challenge.request);
         if (!isAsked) reject('payload');
         if (challenge.digest !== undefined && challenge.digest !== digestText(call.bodyDigest ?? ''))
           reject('mismatch');
@@ -83,7 +82,7 @@ export function mppDialect(publicUrl: string, keys: ChallengeKeys): Dialect {
 }
 
 function waysOf(pair: SkillPair): PayWay[] {
-  return entriesOf(pair).map(({ payWay }) => payWay);
+  return pair.skill.entries.map(({ payWay }) => payWay);
 }
 
 function reject(why: Failure): never {

@@ -3,7 +3,7 @@ import type { OfferEntry } from '../../db/entities/skillpay.ts';
 import type { Mode, PayWay } from '../../payments/channel.ts';
 import { digest } from '../../payments/idempotency.ts';
 import { exponentOf } from '../../payments/money.ts';
-import { entriesOf, payUrlOf } from '../entries.ts';
+import { payUrlOf } from '../entries.ts';
 import type { SkillPair } from '../pair.ts';
 
 /** What offers called a network before its mode stood there: offers of that time are still redeemed. */
@@ -37,7 +37,7 @@ export interface Terms {
 
 /** The terms of an offer, one for each way to pay it, the order's own first (`accepts` of x402 version 2). */
 export function termsOf(pair: SkillPair, publicUrl: string): Terms[] {
-  return entriesOf(pair).map((entry) => termsOfEntry(pair, entry, publicUrl));
+  return pair.skill.entries.map((entry) => termsOfEntry(pair, entry, publicUrl));
 }
 
 function termsOfEntry(pair: SkillPair, entry: OfferEntry, publicUrl: string): Terms {

@@ -226,15 +226,6 @@ test('wrong passwords at the confirmation count as failed logins and confirm not
   refused(t, await request(service.url, 'POST', '/api/v1/login', { username: 'alice', password }), 429, 'rate_limited');
 });
 
-test('a session of the release before is asked, and can confirm', async (t) => {
-  const service = await startService(t, atLive);
-  const admin = await firstAdmin(service);
-  await service.app.store.transaction((tx) => tx.sessions.delete({}));
-  refused(t, await admin.call('POST', '/api/v1/admins', bob), 403, CODE);
-  t.is((await admin.call('POST', '/api/v1/me/confirm', { password })).status, 200);
-  t.is((await admin.call('POST', '/api/v1/admins', bob)).status, 201);
-});
-
 test('an application that may configure channels is made, changed and given a secret with the password only', async (t) => {
   const service = await startService(t, atLive);
   const admin = await firstAdmin(service);

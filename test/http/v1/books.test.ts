@@ -106,9 +106,8 @@ test.serial('a page that nobody gave is 400', async (t) => {
 });
 
 test.serial('the audit log is proved up to a tip that was kept elsewhere', async (t) => {
-  const { tip, lines, unkeyed } = (await viewer('GET', '/api/v1/books')).body.data.auditLog;
+  const { tip, lines } = (await viewer('GET', '/api/v1/books')).body.data.auditLog;
   t.true(lines > 0);
-  t.is(unkeyed, 0);
   await file.shop();
   const { body } = await viewer('GET', `/api/v1/books?tip=${tip}`);
   t.true(body.data.ok);

@@ -19,7 +19,7 @@ export interface Mutant extends Planted {
   /** What is wrong then, in plain words. */
   readonly name: string;
   /** Whose fault it was; `plain` = anybody's. */
-  readonly from: 'first release' | 'peers' | 'found by layer 1' | 'plain';
+  readonly from: 'early build' | 'peers' | 'found by layer 1' | 'plain';
   /** More places, when one is not enough. */
   readonly also?: readonly Planted[];
   readonly killedBy: Killer;

@@ -20,7 +20,7 @@ function stage() {
         ...JSON.parse(batch).map(
           ({ place: _place, asks: _asks, digest: _digest, texts, ...row }: Record<string, unknown>) => ({
             ...row,
-            ...readTexts({ request: null, answer: null, texts: Buffer.from(String(texts), 'base64') }),
+            ...readTexts(Buffer.from(String(texts), 'base64')),
           }),
         ),
       ),

@@ -16,7 +16,7 @@ import {
 import { bookCalls } from '../../../server/db/queries/call-rate.ts';
 import { planTask, takeTask } from '../../../server/db/queries/timetable.ts';
 import type { Store } from '../../../server/db/store.ts';
-import { laneOf } from '../../../server/payments/numbers.ts';
+import { laneOf } from '../../../server/payments/core/plan.ts';
 import { orderRow, refundRow } from '../../support/core-rows.ts';
 import { embeddedDatabase } from '../../support/database.ts';
 import { insertDeliveries } from '../../support/due-deliveries.ts';
@@ -102,38 +102,26 @@ test.serial('a receiver is the host of its address, whatever stands behind it', 
   ]);
 });
 
-test.serial(
-  'a lane is an account; a row of the release before gets its own with its first claim; without Debug the simulator rests',
-  async (t) => {
-    const now = new Date();
-    const due = { nextCheckAt: later(now, -1), leasedUntil: null };
-    const orders = (['live', 'simulator'] as const).map((mode) =>
-      orderRow({ orderNo: `P-${mode}`, merchantOrderNo: null, channelTradeNo: null, mode, ...due }),
-    );
-    await store.transaction(async (tx) => {
-      await tx.orders.insertMany(orders);
-      for (const order of orders) {
-        const { orderNo } = order;
-        await tx.refunds.insert(refundRow({ refundNo: `R-old-${order.mode}`, orderNo, ...due }));
-        await tx.refunds.insert(refundRow({ refundNo: `R-${order.mode}`, orderNo, lane: laneOf(order), ...due }));
-      }
-    });
-    const [live, simulator] = orders.map(laneOf) as [string, string];
-    t.deepEqual(await store.read((tx) => dueOrders(true).lanes(tx, now)), [live, simulator]);
-    t.deepEqual(await store.read((tx) => dueOrders(false).lanes(tx, now)), [live]);
-    t.deepEqual(await store.read((tx) => dueRefunds(false).lanes(tx, now)), ['', live]);
-    t.deepEqual(await store.autocommit((tx) => dueOrders(false).claimNamed(tx, { now, ids: ['P-simulator'] })), []);
-    const nameless = await store.autocommit((tx) => dueRefunds(true).claim(tx, { now, rooms: new Map([['', 9]]) }));
-    t.deepEqual(
-      nameless.map(({ id, lane }) => [id, lane]).toSorted(),
-      [
-        ['R-old-live', live],
-        ['R-old-simulator', simulator],
-      ].toSorted(),
-    );
-    t.deepEqual(await store.read((tx) => dueRefunds(false).lanes(tx, later(now, 61))), [live]);
-  },
-);
+test.serial('a lane is an account; without Debug the simulator rests', async (t) => {
+  const now = new Date();
+  const due = { nextCheckAt: later(now, -1), leasedUntil: null };
+  const orders = (['live', 'simulator'] as const).map((mode) =>
+    orderRow({ orderNo: `P-${mode}`, merchantOrderNo: null, channelTradeNo: null, mode, ...due }),
+  );
+  await store.transaction(async (tx) => {
+    await tx.orders.insertMany(orders);
+    for (const order of orders) {
+      const { orderNo } = order;
+      await tx.refunds.insert(refundRow({ refundNo: `R-${order.mode}`, orderNo, lane: laneOf(order), ...due }));
+    }
+  });
+  const [live, simulator] = orders.map(laneOf) as [string, string];
+  t.deepEqual(await store.read((tx) => dueOrders(true).lanes(tx, now)), [live, simulator]);
+  t.deepEqual(await store.read((tx) => dueOrders(false).lanes(tx, now)), [live]);
+  t.deepEqual(await store.read((tx) => dueRefunds(true).lanes(tx, now)), [live, simulator]);
+  t.deepEqual(await store.read((tx) => dueRefunds(false).lanes(tx, now)), [live]);
+  t.deepEqual(await store.autocommit((tx) => dueOrders(false).claimNamed(tx, { now, ids: ['P-simulator'] })), []);
+});
 
 test.serial(
   'a renewal prolongs a lease that is as it was written, and nothing that was planned or claimed since',

@@ -6,7 +6,15 @@ import { explainedBy, unexplainedRefunds } from '../../../server/payments/core/u
 import { at, NOW } from '../../support/core-rows.ts';
 
 function question(change: Partial<RefundQuestionRow> = {}): RefundQuestionRow {
-  const none = { told: 1, total: null, nextAt: NOW, leasedUntil: null, lane: null, lastAnswer: null, finishedAt: null };
+  const none = {
+    told: 1,
+    total: null,
+    nextAt: NOW,
+    leasedUntil: null,
+    lane: 'alipay live acc',
+    lastAnswer: null,
+    finishedAt: null,
+  };
   return { id: 'q', orderNo: 'P1', number: 'portal-1', state: 'open', checks: 0, createdAt: NOW, ...none, ...change };
 }
 

@@ -1,18 +1,19 @@
 import test, { type ExecutionContext } from 'ava';
 import { join } from 'node:path';
+import { MIGRATIONS } from '../../server/db/migrations/index.ts';
 import { runPayctl } from '../support/cli.ts';
 import { copyOf } from '../support/database.ts';
-import { applicationAt, logInAt, type Send } from '../support/first-release/client.ts';
-import { restoreFirstRelease } from '../support/first-release/restore.ts';
+import { applicationAt, logInAt, type Send } from '../support/release/client.ts';
+import { restoreRelease } from '../support/release/restore.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { freePort } from '../support/free-port.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startService, until } from '../support/service.ts';
 
-test("the first release's database goes on under this one: orders, refunds, calls, coins, notices, webhooks, keys and books", async (t) => {
+test('a database of 0.1.0 goes on under this release: orders, refunds, calls, coins, notices, webhooks, keys and books', async (t) => {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const left = await restoreFirstRelease(t, url);
+  const left = await restoreRelease(t, url);
   const { facts } = left;
   await proveBackup(t, left.url, left.now);
 
@@ -103,12 +104,13 @@ async function proveBackup(t: ExecutionContext, url: string, now: () => Date): P
       env,
       now,
     });
+  // 0.1.0 has the first migration alone.
+  const isOlder = MIGRATIONS.length > 1;
   const before = await check();
-  t.is(before.code, 1);
-  t.regex(before.stdout, /migrations are pending: the backup is from before an upgrade/);
+  t.is(before.code, isOlder ? 1 : 0, before.stdout + before.stderr);
+  t.is(/migrations are pending: the backup is from before an upgrade/.test(before.stdout), isOlder);
   const { code, stdout, stderr } = await check('--migrate');
   t.is(code, 0, stdout + stderr);
-  t.regex(stdout, /migrations were applied to this copy/);
 }
 
 async function booksAreClean(t: ExecutionContext, admin: Send): Promise<void> {

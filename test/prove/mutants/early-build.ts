@@ -1,10 +1,10 @@
 import { explored, type Mutant, witnessed } from './mutant.ts';
 
-/** What the first release did wrong with money, each planted back as it was. */
-export const FIRST_RELEASE: readonly Mutant[] = [
+/** What an early build did wrong with money, each planted back as it was. */
+export const EARLY_BUILD: readonly Mutant[] = [
   {
     name: 'the newest configuration is used for an order, whatever identity it began with',
-    from: 'first release',
+    from: 'early build',
     file: 'server/credentials/channels.ts',
     find: 'const alike = versions.filter(({ identity }) => identity === own?.identity);',
     put: 'const alike = own ? versions : [];',
@@ -12,7 +12,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'a COMMIT whose answer was lost is told as any other failure, without the number',
-    from: 'first release',
+    from: 'early build',
     file: 'server/payments/ask.ts',
     find: 'throw intent && error instanceof CommitUnknown ? notKept(numbersOf(intent.made), error) : error;',
     put: 'throw intent ? error : error;',
@@ -20,7 +20,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'an equal refund without key and number is a new one',
-    from: 'first release',
+    from: 'early build',
     file: 'server/payments/core/decide-refund.ts',
     find: 'const twin = mayRepeat ? earlier.find((one) => isUndecidedTwin(one, asked.amount)) : undefined;',
     put: 'const twin = mayRepeat ? undefined : earlier.find((one) => isUndecidedTwin(one, -1n));',
@@ -28,7 +28,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'most of the money goes back before a paid call is delivered, and then its content is',
-    from: 'first release',
+    from: 'early build',
     file: 'server/skillpay/effects.ts',
     find: 'if (refunded + refunding < paid) throw new PartialRefundBeforeDelivery(orderNo);',
     put: '',
@@ -36,7 +36,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'a refund about which nobody says anything is never listed',
-    from: 'first release',
+    from: 'early build',
     file: 'server/payments/core/hear-refund.ts',
     find: 'if (!isRefundOverdue(refund, now)) return [];',
     put: 'if (!isRefundOverdue(refund, now) || refundNo) return [];',
@@ -44,7 +44,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'an order about whose end nobody says anything is never listed',
-    from: 'first release',
+    from: 'early build',
     file: 'server/payments/core/decide-order.ts',
     find: 'if (!isOrderOverdue(order, now)) return change;',
     put: 'if (!isOrderOverdue(order, now) || orderNo) return change;',
@@ -52,7 +52,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'a refund that the channel took once is believed for ever, though the channel knows nothing of it',
-    from: 'first release',
+    from: 'early build',
     file: 'server/payments/core/hear-refund.ts',
     find: 'return accepted && absentCount >= 2 && !isForeign(origin);',
     put: 'return accepted && absentCount < 0 && !isForeign(origin);',
@@ -61,7 +61,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'a refund that the channel closed is repeated under the number that is spent',
-    from: 'first release',
+    from: 'early build',
     file: 'server/payments/core/decide-refund.ts',
     find: '...(isSpent ? nextNumber(refund, now) : {}),',
     put: '...(isSpent ? { accepted: false } : {}),',
@@ -69,7 +69,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'an exception that was resolved never opens again',
-    from: 'first release',
+    from: 'early build',
     file: 'server/payments/follow-ups.ts',
     find: 'if (!isNew && !(raised.again && (await reopened(tx, row)))) return;',
     put: 'if (!isNew) return;',
@@ -77,7 +77,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'a person can end abnormal refunds only, not those that are overdue',
-    from: 'first release',
+    from: 'early build',
     file: 'server/payments/core/decide-refund.ts',
     find: "return refund.state === 'abnormal' || (isOpen && (listed || isRefundOverdue(refund, now)));",
     put: "return refund.state === 'abnormal' || (isOpen && listed && now.getTime() < 0);",
@@ -85,7 +85,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'the notice of a portal refund is kept, and what it asks for is not',
-    from: 'first release',
+    from: 'early build',
     file: 'server/payments/notice.ts',
     find: 'const question = named && (await openQuestion(ports, tx, order, named));',
     put: 'const question = undefined;',
@@ -93,7 +93,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'silence about a portal refund ends the question',
-    from: 'first release',
+    from: 'early build',
     file: 'server/payments/core/decide-question.ts',
     find: 'if (isEnd(outcome) && (isKnown',
     put: "if (outcome.kind === 'unknown' || isEnd(outcome) && (isKnown",
@@ -101,7 +101,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'hints at refunds count only while nothing else was refunded',
-    from: 'first release',
+    from: 'early build',
     file: 'server/payments/core/unexplained.ts',
     find: 'return total > known ?',
     put: 'return total > known && known === 0n ?',
@@ -109,7 +109,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'the same bizNo of another application is the same debit',
-    from: 'first release',
+    from: 'early build',
     file: 'server/catalog/spend.ts',
     find: "kind: 'debit',\n          actor,",
     put: "kind: 'debit',",
@@ -124,7 +124,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'a pay locks the product before the order of the same number',
-    from: 'first release',
+    from: 'early build',
     file: 'server/catalog/admit.ts',
     find: 'const product = await tx.products.find({ project, code });',
     put: 'const product = await tx.products.lock({ project, code });',
@@ -132,7 +132,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'an effect that failed once is never run again',
-    from: 'first release',
+    from: 'early build',
     file: 'server/payments/follow-ups.ts',
     find: 'await tx.dueEffects.insert({ ...due, ...failed(due, error, ports.now()) });',
     put: '',
@@ -140,7 +140,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'the deliveries of one application take all places',
-    from: 'first release',
+    from: 'early build',
     file: 'server/jobs/lanes.ts',
     find: 'if (lane.places.size + got >= this.#widths.laneWidth || !uses.hasRoom(lane, lane.places.size + got)) continue;',
     put: 'if (this.#underWay + got >= 96) continue;',
@@ -148,7 +148,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'a refund that succeeds a second time is not told',
-    from: 'first release',
+    from: 'early build',
     file: 'server/payments/apply.ts',
     find: "dedupe = each ? String(order.sequence) : 'once' }",
     put: "dedupe = each ? 'once' : 'once' }",
@@ -156,7 +156,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'expired idempotency keys are deleted in one statement, however many there are',
-    from: 'first release',
+    from: 'early build',
     file: 'server/db/queries/idempotency.ts',
     find: 'order by created_at, scope, route, key limit $6)',
     put: 'order by created_at, scope, route, key limit $6 * 1000)',
@@ -164,7 +164,7 @@ export const FIRST_RELEASE: readonly Mutant[] = [
   },
   {
     name: 'the poll loop of followers that have left goes on beside the one of those who came',
-    from: 'first release',
+    from: 'early build',
     file: 'server/events/feed.ts',
     find: 'if (!stopped && mine === reading) mine.timer',
     put: 'if (!stopped && reading) mine.timer',

@@ -8,12 +8,12 @@ import { createDatabase, PATIENT } from '../database.ts';
 import { temporaryFolder } from '../folder.ts';
 import type { Facts } from './deeds.ts';
 
-const fixtures = new URL('../../fixtures/first-release/', import.meta.url);
+const fixtures = new URL('../../fixtures/release-0.1.0/', import.meta.url);
 
-/** What the first release left behind. */
+/** What the release left behind. */
 export interface Left {
   facts: Facts;
-  /** Its database, as it was when the first release stopped; nothing was migrated yet. */
+  /** Its database, as it was when the service stopped; nothing was migrated since. */
   url: string;
   /** The simulator that it used, at the same moment. */
   simulator: { url: string };
@@ -21,8 +21,8 @@ export interface Left {
   now: () => Date;
 }
 
-/** Restores the database and the simulator of the first release; notices to it go to `serviceUrl` now. */
-export async function restoreFirstRelease(t: ExecutionContext, serviceUrl: string): Promise<Left> {
+/** Restores the database and the simulator of the release; notices to it go to `serviceUrl` now. */
+export async function restoreRelease(t: ExecutionContext, serviceUrl: string): Promise<Left> {
   const facts = JSON.parse(readFileSync(new URL('facts.json', fixtures), 'utf8')) as Facts;
   const ahead = Date.parse(facts.madeAt) - Date.now();
   const files = JSON.parse(unpack('simulator.json.gz')) as Record<string, string>;

@@ -1,16 +1,15 @@
 import { until } from '../service.ts';
 import { applicationAt, logInAt, type OldAnswer, type Send } from './client.ts';
 
-/** What is known of the database that the first release left, beside what is in it. */
+/** What is known of the fixture, beside what is in its database. */
 export interface Facts {
   /** When it was made: services and simulators of tests go back to this moment. */
   madeAt: string;
-  commit: string;
-  /** Where the first release listened. */
+  /** Where the service of the fixture listened. */
   url: string;
   admin: { username: string; password: string };
   shop: { clientId: string; secret: string };
-  /** What the first release said of each order last, by what became of it. */
+  /** What the service said of each order last, by what became of it. */
   orders: Record<string, { orderNo: string; payWay: string; status: string; amountMinor: number }>;
   /** Refunds by what became of them. */
   refunds: Record<string, { refundNo: string; orderNo: string; status: string }>;
@@ -25,15 +24,16 @@ export interface Facts {
   exceptions: string[];
 }
 
-const ADMIN = { username: 'alice', password: 'seven-quiet-otters-swim' };
+/** The administrator of the fixture. */
+export const ADMIN = { username: 'alice', password: 'seven-quiet-otters-swim' };
 const WAYS = ['alipay', 'wechat', 'paypal'] as const;
 
-/** Does at a service of the first release, through its API, whatever leaves rows of every kind; `sim` speaks to its simulator. */
+/** Does at a service, through its API, whatever leaves rows of every kind; `sim` speaks to its simulator. */
 export async function liveThere(
   url: string,
   hookUrl: string,
   sim: (path: string, body?: unknown) => Promise<unknown>,
-): Promise<Omit<Facts, 'madeAt' | 'commit' | 'url'>> {
+): Promise<Omit<Facts, 'madeAt' | 'url'>> {
   const admin = await logInAt(url, ADMIN);
   const { shop, credentials } = await openShop(admin, url, hookUrl);
   const orders: Facts['orders'] = {};
@@ -83,7 +83,7 @@ export async function liveThere(
   const skills = await callSkillsThere(shop, sim);
   names.set('coins', await buyCoins(admin, shop, pay));
   const request = { subject: 'Once', amount: 1, payWay: 'wechat', merchantOrderNo: 'once' };
-  const kept = await shop('POST', '/api/v2/payment/pay', request, { 'idempotency-key': 'first-release' });
+  const kept = await shop('POST', '/api/v2/payment/pay', request, { 'idempotency-key': 'order-1' });
   await admin('POST', '/api/v1/projects', { code: 'branch', name: 'Branch' });
   await until(
     'events are told',
@@ -100,7 +100,7 @@ export async function liveThere(
     orders,
     refunds,
     skills,
-    kept: { key: 'first-release', request, answer: kept.body },
+    kept: { key: 'order-1', request, answer: kept.body },
     auditLines: (await count('/api/v1/audit-log?limit=200')).length,
     events: (await count('/api/v1/events?limit=200')).length,
     exceptions,
