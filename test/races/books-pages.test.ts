@@ -61,8 +61,8 @@ const LIES: readonly [check: string, lie: (n: number) => string][] = [
     'bills',
     (
       n,
-    ) => `insert into bill_differences (id, bill_no, pay_way, project, day, kind, order_no, key, state, checks, created_at)
-      values (gen_random_uuid(), 'B${String(n).padStart(10, '0')}', 'alipay', 'default', current_date - 2, 'fee_differs', 'P', '', 'listed', 1, now())`,
+    ) => `insert into bill_differences (id, bill_no, pay_way, project, day, kind, order_no, key, state, checks, lane, created_at)
+      values (gen_random_uuid(), 'B${String(n).padStart(10, '0')}', 'alipay', 'default', current_date - 2, 'fee_differs', 'P', '', 'listed', 1, 'alipay simulator 1', now())`,
   ],
   ['coins', (n) => `update coin_entries set balance_after = balance_after + 1 where id = ${n}`],
 ];
@@ -105,8 +105,8 @@ test.serial(
     for (const orderNo of ['A0', `${numberOf(7)}x`, 'Z9'])
       await on.store.transaction((tx) =>
         tx.sql(
-          `insert into refunds (refund_no, order_no, client_id, project, origin, amount, currency, state, accepted, surplus, elsewhere, actor, tries, absent_count, checks, created_at)
-         values (?, ?, 'a', 'default', 'merchant', 1, 'CNY', 'succeeded', true, false, false, 's', 1, 0, 0, now())`,
+          `insert into refunds (refund_no, order_no, client_id, project, origin, amount, currency, state, accepted, surplus, elsewhere, actor, tries, absent_count, checks, lane, created_at)
+         values (?, ?, 'a', 'default', 'merchant', 1, 'CNY', 'succeeded', true, false, false, 's', 1, 0, 0, 'alipay simulator 1', now())`,
           [`R-${orderNo}`, orderNo],
         ),
       );

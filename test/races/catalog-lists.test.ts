@@ -64,9 +64,9 @@ async function seeded(t: ExecutionContext): Promise<TestDatabase> {
   );
   await fill(
     `insert into refunds (refund_no, order_no, client_id, project, origin, amount, currency, state, accepted, surplus,
-            elsewhere, actor, tries, absent_count, checks, created_at, finished_at)
+            elsewhere, actor, tries, absent_count, checks, lane, created_at, finished_at)
      select 'R' || order_no, order_no, client_id, project, 'merchant', 10, currency, 'succeeded', true, false, false, 'x', 1,
-            0, 0, paid_at, paid_at
+            0, 0, 'alipay simulator 1', paid_at, paid_at
        from generate_series(?::int, ?::int) n join orders on order_no = 'P' || n
       where paid_at is not null and n % 10 = 3`,
   );

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -114,23 +114,6 @@ test('the folder is for its own user only, also one that was there before', asyn
     const path = join(entry.parentPath, entry.name);
     t.is(statSync(path).mode & 0o077, 0, path);
   }
-});
-
-test('a server of an earlier version that still runs on the folder is respected, one that is gone is forgotten', async (t) => {
-  const { folder } = places(t);
-  const sleeper = spawn('sleep', ['600'], { stdio: 'ignore' });
-  t.teardown(() => void sleeper.kill('SIGKILL'));
-  const started = execFileSync('cat', [`/proc/${sleeper.pid}/stat`], { encoding: 'utf8' })
-    .split(') ')
-    .at(-1)
-    ?.split(' ')[19];
-  writeFileSync(`${folder}.lock`, JSON.stringify({ pid: sleeper.pid, started }));
-  await t.throwsAsync(open(folder), { message: new RegExp(`in use by process ${sleeper.pid}\\.`) });
-  const ended = once(sleeper, 'exit');
-  sleeper.kill('SIGKILL');
-  await ended;
-  await (await open(folder)).close();
-  t.false(existsSync(`${folder}.lock`));
 });
 
 function places(t: ExecutionContext): { folder: string; link: string } {

@@ -75,9 +75,9 @@ const KINDS: readonly Kind[] = [
     remove: removeRefundQuestions,
     kept: 90,
     insert: [
-      `insert into refund_questions (id, order_no, number, state, checks, created_at, finished_at)
+      `insert into refund_questions (id, order_no, number, state, checks, lane, created_at, finished_at)
        select gen_random_uuid(), 'P' || n, 'R', case when n % 100 = 0 then 'open' when n % 2 = 0 then 'given_up' else 'answered' end, 1,
-              ${AT}, case when n % 100 > 0 then ${AT} end`,
+              'alipay simulator 1', ${AT}, case when n % 100 > 0 then ${AT} end`,
     ],
   },
 ];
@@ -202,18 +202,18 @@ test.serial('an order that ever saw money, or of which something is open, stays'
     await order('STOCK', { stockHeld: true });
     for (const name of ['SURPLUS', 'RECEIVED', 'LISTED', 'COINS', 'ASKED', 'TELLING', 'CONTENT']) await order(name);
     for (const insert of [
-      `insert into refunds (refund_no, order_no, client_id, project, origin, amount, currency, state, accepted, surplus, elsewhere, actor, tries, absent_count, checks, created_at)
-       values ('R1', 'SURPLUS', 'a', 'default', 'surplus', 1, 'CNY', 'succeeded', true, true, false, 's', 1, 0, 0, now())`,
+      `insert into refunds (refund_no, order_no, client_id, project, origin, amount, currency, state, accepted, surplus, elsewhere, actor, tries, absent_count, checks, lane, created_at)
+       values ('R1', 'SURPLUS', 'a', 'default', 'surplus', 1, 'CNY', 'succeeded', true, true, false, 's', 1, 0, 0, 'alipay simulator 1', now())`,
       `insert into order_exceptions (id, order_no, client_id, project, kind, dedupe, received_minor, blocks_refunds, state, created_at)
        values (gen_random_uuid(), 'RECEIVED', 'a', 'default', 'amount_mismatch', 'x', 5, false, 'resolved', now()),
               (gen_random_uuid(), 'LISTED', 'a', 'default', 'order_overdue', 'x', null, false, 'open', now())`,
       `insert into coin_entries (project, coin, user_id, delta, balance_after, kind, source, order_no, actor, created_at)
        values ('default', 'gold', 'u', 1, 1, 'credit', 's', 'COINS', 'a', now())`,
-      `insert into refund_questions (id, order_no, number, state, checks, created_at) values (gen_random_uuid(), 'ASKED', 'R', 'open', 0, now())`,
+      `insert into refund_questions (id, order_no, number, state, checks, lane, created_at) values (gen_random_uuid(), 'ASKED', 'R', 'open', 0, 'alipay simulator 1', now())`,
       `insert into events (id, type, client_id, project, object_no, dedupe, payload, created_at) values ('evt_t', 'order.closed', 'a', 'default', 'TELLING', 'once', '{}', now())`,
       `insert into deliveries (id, event_id, client_id, target, url, state, attempts, created_at) values (gen_random_uuid(), 'evt_t', 'a', 'webhook', 'https://shop.example', 'pending', 1, now())`,
-      `insert into skill_orders (order_no, client_id, project, resource, product_version, body_digest, handler, refund_after_fulfilment, fulfilment, fencing, attempts, offered_at)
-       values ('CONTENT', 'a', 'default', 'weather', 1, 'd', '{}', true, 'done', 1, 1, now())`,
+      `insert into skill_orders (order_no, client_id, project, resource, product_version, body_digest, handler, refund_after_fulfilment, fulfilment, fencing, attempts, entries, lane, offered_at)
+       values ('CONTENT', 'a', 'default', 'weather', 1, 'd', '{}', true, 'done', 1, 1, '[]', 'alipay simulator 1', now())`,
     ])
       await tx.sql(insert);
   });

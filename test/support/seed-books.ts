@@ -23,9 +23,9 @@ function seeds(series: string): string[] {
      select 'P' || ${number}, 'payment', 'app_a', 'default', 'simulator', 'alipay', 'acc', 1, 'qr', 'Seed', 10, 'CNY', 'h', false, '{}',
        'paid', false, false, 10, 4, 0, 0, 'T' || n, 5, 1, 0, 0, 0, ${at}, ${at}, ${at}, ${at} from ${series}`,
     `insert into refunds (refund_no, order_no, client_id, project, origin, amount, currency, state, accepted, surplus, elsewhere, actor,
-       tries, absent_count, checks, created_at)
+       tries, absent_count, checks, lane, created_at)
      select 'R' || ${number}, 'P' || ${number}, 'app_a', 'default', 'merchant', 4, 'CNY', 'succeeded', true, false, false, 'seed', 1, 0, 0,
-       ${at} from ${series}`,
+       'alipay simulator 1', ${at} from ${series}`,
     `insert into moves (order_no, refund_no, sequence, to_state, rule, cause, actor, at)
      select 'P' || ${number}, case when s > 3 then 'R' || ${number} end, s,
        (array['created', 'pending', 'paid', 'pending', 'succeeded'])[s], 'O5', 'seed', 'seed', ${at} from ${series}, generate_series(1, 5) s`,

@@ -60,8 +60,8 @@ test.serial('the log is exported with the filters of the list, and that it was i
 
 test.serial('an export of many lines has each of them once', async (t) => {
   await file.service.app.database.em.fork().execute(
-    `insert into audit_log (at, actor_kind, actor, action, target, previous_hash, hash)
-     select now(), 'system', 'seed', 'seed.line', n::text, '', '' from generate_series(1, 1234) n`,
+    `insert into audit_log (at, actor_kind, actor, action, target, previous_hash, hash, key_id)
+     select now(), 'system', 'seed', 'seed.line', n::text, '', '', '' from generate_series(1, 1234) n`,
   );
   const { body } = await admin('GET', '/api/v1/audit-log/export?format=ndjson&actor=seed');
   const targets = String(body)
