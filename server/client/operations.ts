@@ -1357,7 +1357,7 @@ export interface Order {
   /** Where the order stands. */
   status: 'created' | 'pending' | 'closing' | 'closed' | 'failed' | 'paid' | 'partially_refunded' | 'refunded';
   /** Kind of the latest open exception. */
-  exception: 'late_paid' | 'order_overdue' | 'capture_held' | 'amount_mismatch' | 'double_paid' | 'refund_overrun' | 'refund_abnormal' | 'refund_overdue' | 'refund_mismatch' | 'refund_reversed' | 'refund_elsewhere' | 'refund_after_delivery' | 'refund_unexplained' | 'out_of_stock' | 'effect_failed' | 'coins_debt' | 'unclaimed' | 'fulfilment_failed' | 'delivery_unconfirmed' | 'unmatched_notice' | 'dispute' | 'paid_unknown_to_us' | 'paid_missing_at_channel' | 'amount_differs' | 'currency_differs' | 'refund_unknown_to_us' | 'refund_missing_at_channel' | 'refund_amount_differs' | 'fee_differs' | 'duplicate_payment' | null;
+  exception: 'late_paid' | 'order_overdue' | 'capture_held' | 'amount_mismatch' | 'double_paid' | 'payment_of_another_order' | 'refund_overrun' | 'refund_abnormal' | 'refund_overdue' | 'refund_mismatch' | 'refund_reversed' | 'refund_elsewhere' | 'refund_after_delivery' | 'refund_unexplained' | 'out_of_stock' | 'effect_failed' | 'coins_debt' | 'unclaimed' | 'fulfilment_failed' | 'delivery_unconfirmed' | 'unmatched_notice' | 'dispute' | 'paid_unknown_to_us' | 'paid_missing_at_channel' | 'amount_differs' | 'currency_differs' | 'refund_unknown_to_us' | 'refund_missing_at_channel' | 'refund_amount_differs' | 'fee_differs' | 'duplicate_payment' | null;
   /** Why the order was closed; null while it is not. */
   closeReason: 'merchant' | 'admin' | 'expired' | 'channel' | 'payer' | null;
   /** Why it failed; null = it did not. */
@@ -1475,7 +1475,7 @@ export interface OrderEntry {
   /** Where the order stands. */
   status: 'created' | 'pending' | 'closing' | 'closed' | 'failed' | 'paid' | 'partially_refunded' | 'refunded';
   /** Kind of the latest open exception. */
-  exception: 'late_paid' | 'order_overdue' | 'capture_held' | 'amount_mismatch' | 'double_paid' | 'refund_overrun' | 'refund_abnormal' | 'refund_overdue' | 'refund_mismatch' | 'refund_reversed' | 'refund_elsewhere' | 'refund_after_delivery' | 'refund_unexplained' | 'out_of_stock' | 'effect_failed' | 'coins_debt' | 'unclaimed' | 'fulfilment_failed' | 'delivery_unconfirmed' | 'unmatched_notice' | 'dispute' | 'paid_unknown_to_us' | 'paid_missing_at_channel' | 'amount_differs' | 'currency_differs' | 'refund_unknown_to_us' | 'refund_missing_at_channel' | 'refund_amount_differs' | 'fee_differs' | 'duplicate_payment' | null;
+  exception: 'late_paid' | 'order_overdue' | 'capture_held' | 'amount_mismatch' | 'double_paid' | 'payment_of_another_order' | 'refund_overrun' | 'refund_abnormal' | 'refund_overdue' | 'refund_mismatch' | 'refund_reversed' | 'refund_elsewhere' | 'refund_after_delivery' | 'refund_unexplained' | 'out_of_stock' | 'effect_failed' | 'coins_debt' | 'unclaimed' | 'fulfilment_failed' | 'delivery_unconfirmed' | 'unmatched_notice' | 'dispute' | 'paid_unknown_to_us' | 'paid_missing_at_channel' | 'amount_differs' | 'currency_differs' | 'refund_unknown_to_us' | 'refund_missing_at_channel' | 'refund_amount_differs' | 'fee_differs' | 'duplicate_payment' | null;
   /** Why the order was closed; null while it is not. */
   closeReason: 'merchant' | 'admin' | 'expired' | 'channel' | 'payer' | null;
   /** Why it failed; null = it did not. */

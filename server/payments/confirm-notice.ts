@@ -4,7 +4,7 @@ import type { Notice, Outcome, PayWay } from './channel.ts';
 import { later } from './core/plan.ts';
 import { exponentOf, type Money } from './money.ts';
 import type { Ports } from './ports.ts';
-import { lockOrder, settleLocked } from './settle.ts';
+import { lockOrder, ownerOf, settleLocked, settling } from './settle.ts';
 import { speaksFor, type Arrived } from './whose-notice.ts';
 
 /** A key that was trusted less long ago than this vouches for no payment alone. */
@@ -25,8 +25,8 @@ export function confirmNotice(ports: Ports): ConfirmNotice {
     const { outcome } = notice;
     if (outcome?.kind !== 'paid' || !needsConfirmation(ports, payWay, notice, outcome.amount)) return true;
     const order = await pinnedOrder(ports, arrived);
-    // Of an order that is paid the same success changes nothing, and another one is only listed.
-    if (!order || order.paid > 0n) return true;
+    // Of an order that is paid the same success changes nothing, and another one is only listed; so is what another order has.
+    if (!order || order.paid > 0n || (await isAnothers(ports, order, outcome))) return true;
     const said = await ask(ports, order, (channel) => channel.query(orderRef(order)));
     ports.checkpoint('notice.asked');
     if (said.kind === 'paid' && isSame(said, outcome)) return true;
@@ -66,13 +66,18 @@ async function pinnedOrder({ store }: Ports, arrived: Arrived): Promise<OrderRow
   });
 }
 
+/** What an order has, no other one gets any more. */
+async function isAnothers({ store }: Ports, order: OrderRow, { channelNo }: Paid): Promise<boolean> {
+  return (await store.read((tx) => ownerOf(tx, order, channelNo))) !== null;
+}
+
 function isSame(one: Paid, other: Paid): boolean {
   const { minor, currency } = one.amount;
   return one.channelNo === other.channelNo && minor === other.amount.minor && currency === other.amount.currency;
 }
 
 async function remember(ports: Ports, orderNo: string, said: Outcome): Promise<void> {
-  await ports.store.transaction(async (tx) => {
+  await settling(ports, async (tx) => {
     const order = await lockOrder(tx, orderNo, 'any');
     const via = { cause: 'notice', actor: `channel:${order.payWay}` };
     const heard = said.kind === 'unknown' ? order : await settleLocked(ports, tx, order, { outcome: said }, via);

@@ -7,6 +7,7 @@ export const EXCEPTION_KINDS = [
   'capture_held',
   'amount_mismatch',
   'double_paid',
+  'payment_of_another_order',
   'refund_overrun',
   'refund_abnormal',
   'refund_overdue',

@@ -6,6 +6,7 @@ import type { DisputeOutcome } from './dispute.ts';
 import { madeAt } from './numbers.ts';
 import type { NoticeChannel, Ports } from './ports.ts';
 import { nextDisputeCheck } from './core/plan.ts';
+import { settling } from './settle.ts';
 import { settleDispute } from './settle-dispute.ts';
 import { listUnmatched } from './unmatched-notice.ts';
 import { speaksFor } from './whose-notice.ts';
@@ -36,7 +37,7 @@ export function hearDispute(ports: Ports) {
 function settleHeard(ports: Ports, source: DisputeSource, dispute: ChannelDispute, notice?: Notice) {
   const { project, payWay, from } = source;
   const { account } = from.channel;
-  return ports.store.transaction(async (tx): Promise<DisputeHeard> => {
+  return settling(ports, async (tx): Promise<DisputeHeard> => {
     const found = await findDisputed(tx, source, dispute);
     if (!found) {
       // The account's messages tell of payments of its other systems, too.

@@ -26,7 +26,7 @@ import { askAnew, isAsked, type Named, openQuestion } from './open-question.ts';
 import type { NoticeChannel, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
 import { findByNumber, findKnown, refundNumberIn, refundQuestions } from './refund-questions.ts';
-import { settleLocked, settleRefundLocked } from './settle.ts';
+import { settleLocked, settleRefundLocked, settling } from './settle.ts';
 import { listUnmatched } from './unmatched-notice.ts';
 import { speaksFor } from './whose-notice.ts';
 import { inSpan, type SpanAbout } from '../tracing.ts';
@@ -115,7 +115,7 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
   async function take(project: string, payWay: PayWay, from: NoticeChannel, notice: Notice): Promise<Settled> {
     const isConfirmed = await confirm({ project, payWay, from, notice });
     const done: Settled = isConfirmed
-      ? await ports.store.transaction((tx) => settleNotice(tx, project, payWay, from, notice))
+      ? await settling(ports, (tx) => settleNotice(tx, project, payWay, from, notice))
       : { result: 'unconfirmed' };
     ports.checkpoint('notice.settled');
     await follow(done, notice);

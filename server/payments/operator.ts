@@ -21,7 +21,7 @@ import { refreshOrder } from './query.ts';
 import { findOrder, findRefund } from './read.ts';
 import { requireConfirmedAbove, retryRefund, sendRefund } from './refund.ts';
 import { invalidAction } from './refusals.ts';
-import { lockPair, type Pair, settleLocked, settleRefund, settleRefundLocked } from './settle.ts';
+import { lockPair, ownerOf, type Pair, settleLocked, settleRefund, settleRefundLocked, settling } from './settle.ts';
 
 /** What an administrator may do with an exception. */
 export type ExceptionAction = 'acknowledge' | 'refund' | 'accept' | 'close' | 'retry';
@@ -134,7 +134,7 @@ export function operatorRepairs(ports: Ports) {
     reason: string,
   ): Promise<OrderExceptionRow> {
     if (action === 'retry') return (await retryConfirmation(asker, id, reason)) ?? retryEffect(asker, id, reason);
-    const { exception, refundNo } = await ports.store.transaction(async (tx) => {
+    const { exception, refundNo } = await settling(ports, async (tx) => {
       const found = await tx.exceptions.find({ id });
       if (!found) throw new NotFound('exception');
       const order = await tx.orders.lock({ orderNo: found.orderNo });
@@ -142,7 +142,8 @@ export function operatorRepairs(ports: Ports) {
       const row = await tx.exceptions.lock({ id });
       if (!row || row.state === 'resolved') throw resolvedAlready();
       await refuseWhileAbnormal(tx, row);
-      const wish = order ? wishFor(row, order, action, asker) : acknowledged(action);
+      const isOfOrder = order !== undefined && !(action === 'acknowledge' && (await isAnothers(tx, order, row)));
+      const wish = isOfOrder ? wishFor(row, order, action, asker) : acknowledged(action);
       if (order && wish) requireConfirmedWish(asker, order, wish);
       if (order && wish) await settleLocked(ports, tx, order, wish, { cause: 'resolve', actor: asker.actor });
       if (order && row.kind === 'effect_failed') await giveUpEffect(ports, tx, order, row.dedupe);
@@ -214,7 +215,7 @@ export function operatorRepairs(ports: Ports) {
     }
     if (isSecond && action !== 'acknowledge') throw invalidAction('A second payment can be refunded or acknowledged.');
     if (kind !== 'amount_mismatch') return acknowledged(action);
-    if (action === 'accept') return { wish: 'accept', received };
+    if (action === 'accept') return { wish: 'accept', received, paymentNo };
     throw invalidAction('An amount mismatch must be resolved with refund or accept.');
   }
 }
@@ -229,6 +230,11 @@ function refuseUnlessWon({ disputeNo, state }: DisputeRow, { sequence }: OrderRo
 /** Something was heard or done while the channel was asked, so nobody knows what its answer is about. */
 function changedMeanwhile(): Conflict {
   return new Conflict('changed_meanwhile', 'The order changed while the channel was queried; read the refund again.');
+}
+
+/** Money of another amount that another order got since: it is neither taken here nor given back. */
+async function isAnothers(tx: Tx, order: OrderRow, { kind, dedupe }: OrderExceptionRow): Promise<boolean> {
+  return kind === 'amount_mismatch' && (await ownerOf(tx, order, dedupe)) !== null;
 }
 
 /** Nothing follows for the money. */

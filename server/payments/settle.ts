@@ -4,7 +4,7 @@ import type { ReadTx, Tx } from '../db/store.ts';
 import { BUSY, causes, NotFound } from '../errors.ts';
 import { apply, type Via } from './apply.ts';
 import type { Change, Refusal } from './core/change.ts';
-import { decideOrder, orderNeeds } from './core/decide-order.ts';
+import { decideOrder, orderNeeds, paymentNamed } from './core/decide-order.ts';
 import { decideRefund, type RefundWish } from './core/decide-refund.ts';
 import type { Heard, OrderFacts, RefundFacts } from './core/facts.ts';
 import { isReversal, mayBeOldNews, type RefundHeard } from './core/hear-refund.ts';
@@ -20,6 +20,36 @@ import { noteOrder, noteWork } from '../work.ts';
 export interface Pair {
   readonly order: OrderRow;
   readonly refund: RefundRow;
+}
+
+/** Unique indexes over rows of more than one order, which no lock of an order keeps from filling up meanwhile. */
+const CONTENDED: ReadonlySet<unknown> = new Set([
+  'orders_channel_trade_no',
+  'orders_live_merchant_no',
+  'disputes_pay_way_account_channel_dispute_no_unique',
+]);
+const UNIQUE_VIOLATION = '23505';
+const MOST_TRIES = 3;
+
+/**
+ * A transaction that settles. When another one takes the same payment, `merchantOrderNo` or dispute in the same moment nothing is
+ * written, and all is decided again beside what that one wrote.
+ */
+export async function settling<T>({ store }: Pick<Ports, 'store'>, work: (tx: Tx) => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1)
+    try {
+      return await store.transaction(work);
+    } catch (error) {
+      if (tries === MOST_TRIES || !isContended(error)) throw error;
+    }
+}
+
+function isContended(error: unknown): boolean {
+  for (const cause of causes(error)) {
+    const { code, constraint } = cause as { code?: unknown; constraint?: unknown };
+    if (code === UNIQUE_VIOLATION && CONTENDED.has(constraint)) return true;
+  }
+  return false;
 }
 
 /** The order, locked until the transaction ends; the 404 of nothing when it is another's. */
@@ -76,9 +106,7 @@ export async function settle(
   input: Omit<Heard, 'cause'> | OrderWish,
   via: Via,
 ): Promise<OrderRow> {
-  return ports.store.transaction(async (tx) =>
-    settleLocked(ports, tx, await lockOrder(tx, orderNo, 'any'), input, via),
-  );
+  return settling(ports, async (tx) => settleLocked(ports, tx, await lockOrder(tx, orderNo, 'any'), input, via));
 }
 
 /** Settles a refund in a transaction of its own. */
@@ -126,10 +154,21 @@ const load: {
     input: Heard | OrderWish,
   ) => Promise<OrderFacts[Fact]>;
 } = {
+  owner: (_ports, tx, order, input) => ownerOf(tx, order, paymentNamed(input) ?? ''),
   sibling: (_ports, tx, order) => hasSibling(tx, order),
   mismatch: (_ports, tx, order, input) => stateOfMismatch(tx, order, input),
   readmitted: (ports, tx, order) => isReadmitted(ports, tx, order),
 };
+
+/** The other order that has a payment of the account already, by the channel's number of it. */
+export async function ownerOf(
+  tx: ReadTx,
+  { orderNo, payWay, account }: Pick<OrderRow, 'orderNo' | 'payWay' | 'account'>,
+  channelTradeNo: string,
+): Promise<string | null> {
+  const found = await tx.orders.find({ payWay, account, channelTradeNo });
+  return found && found.orderNo !== orderNo ? found.orderNo : null;
+}
 
 /** Another order of the same merchantOrderNo that is live or has money: the merchant wants one payment only. */
 export async function hasSibling(tx: ReadTx, order: OrderRow): Promise<boolean> {

@@ -70,7 +70,7 @@ export const WISHES: readonly OrderWish[] = [
   { wish: 'check_soon' },
   { wish: 'rest' },
   ...[amount(999n), amount(1000n, 'USD')].flatMap((received) => [
-    { wish: 'accept' as const, received },
+    { wish: 'accept' as const, received, paymentNo: 'T-2' },
     { wish: 'give_back' as const, received, paymentNo: 'T-2', reason: 'other', refundNo: 'R-1', actor: 'admin:1' },
   ]),
 ];

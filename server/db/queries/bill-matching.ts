@@ -126,7 +126,7 @@ const THEIR_LINE = jsonOf({
 });
 
 /** What was taken a second time and is known: listed, or on its way back. */
-const KNOWN_TWICE = `(exists (select 1 from order_exceptions e where e.order_no = x.order_no and e.kind = 'double_paid' and e.dedupe = x.channel_no)
+const KNOWN_TWICE = `(exists (select 1 from order_exceptions e where e.order_no = x.order_no and e.kind in ('double_paid', 'payment_of_another_order') and e.dedupe = x.channel_no)
     or exists (select 1 from refunds r where r.order_no = x.order_no and r.payment_no = x.channel_no and r.surplus))`;
 
 /** What the account should have been charged, and how much it may differ by rounding. */

@@ -51,10 +51,21 @@ function withOverdue(order: OrderRow, change: Change, now: Date): Change {
 
 /** The next fact that the decision needs; undefined when it can be made. */
 export function orderNeeds(order: OrderRow, facts: OrderFacts, input: Heard | OrderWish): keyof OrderFacts | undefined {
+  const named = paymentNamed(input);
+  if (named !== null && named !== order.channelTradeNo && facts.owner === undefined) return 'owner';
+  if (facts.owner) return undefined;
   if (!('wish' in input)) return missingFact(order, facts, input);
   if (input.wish === 'accept') return acceptNeeds(order, facts, input.received);
   if (input.wish !== 'settle_capture') return undefined;
   return missingFact(order, facts, { outcome: afterCapture(input.outcome), cause: 'capture' });
+}
+
+/** The channel's number of the payment that a message, an answer or a wish takes for the order's; null = it names none. */
+export function paymentNamed(input: Heard | OrderWish): string | null {
+  if (!('outcome' in input)) return 'paymentNo' in input ? input.paymentNo : null;
+  const { outcome } = input;
+  if ('channelNo' in outcome) return outcome.channelNo;
+  return 'returned' in outcome ? (outcome.returned?.channelNo ?? null) : null;
 }
 
 /** What has ended has given its piece of the product back. */

@@ -11,6 +11,7 @@ export type Decision =
   | 'late' // money after the end
   | 'await_reverse' // the close may be giving it back
   | 'again' // paid before
+  | 'refuse' // another order has this payment
   | 'hint' // the channel calls a paid order closed
   | 'close'
   | 'fail' // when the refusal is definite and the first word ever

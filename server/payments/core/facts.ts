@@ -6,6 +6,8 @@ import { takesMoney } from './moves.ts';
 
 /** What a decision about an order needs beyond its row; loaded under the order's lock, and only when it is needed. */
 export interface OrderFacts {
+  /** The other order that has the payment already, by the channel's number of it; null = no other one has. */
+  readonly owner?: string | null;
   /** Another order of the same merchantOrderNo is live or has money. */
   readonly sibling?: boolean;
   /** The exception about this payment of another amount: never listed, listed and waiting, or ended by a person. */

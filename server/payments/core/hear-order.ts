@@ -13,8 +13,9 @@ import {
   type Said,
   wentBack,
 } from './facts.ts';
-import { againPaid, cameAndWent, differentAmount, latePaid, paidPatch } from './money-came.ts';
-import { ABSENCE_SECONDS, endOf, later, mayTakeApproved, nextOrderCheck } from './plan.ts';
+import { againPaid, cameAndWent, differentAmount, latePaid, ofAnother, paidPatch } from './money-came.ts';
+import { isOpen } from './moves.ts';
+import { ABSENCE_SECONDS, endOf, later, mayTakeApproved, nextOrderCheck, soon } from './plan.ts';
 import { unexplainedRefunds } from './unexplained.ts';
 import { awaitReverse } from './wish-reverse.ts';
 
@@ -25,6 +26,7 @@ export function hearOrder(order: OrderRow, facts: OrderFacts, heard: Heard, now:
 }
 
 function decisionOf(order: OrderRow, facts: OrderFacts, { outcome, firstWord }: Heard, now: Date): Decision {
+  if (outcome.kind === 'paid' && facts.owner) return 'refuse';
   const decision = DECISIONS[order.state][outcome.kind];
   if (decision === 'fail' && !(firstWord && outcome.kind === 'declined' && outcome.definite)) return 'note';
   // An approval that was used up, or comes too late, is remembered like any other word.
@@ -45,6 +47,7 @@ const STEPS: Readonly<Record<Decision, (hearing: Hearing<never>) => Change>> = {
   pay,
   late,
   again: againPaid,
+  refuse,
   hint,
   close,
   fail,
@@ -122,6 +125,15 @@ function pay(hearing: Hearing<Said<'paid'>>): Change {
     raise: unexplainedRefunds(order, outcome),
     effects: [{ name: 'paid', run: ['paid'] }],
   };
+}
+
+/** One payment pays one order: what another order has is listed, this one goes on as before, and its channel is asked. */
+function refuse({ order, facts, outcome, cause, now }: Hearing<Said<'paid'>>): Change {
+  const raise = [ofAnother(facts.owner!, outcome)];
+  const isAsked = cause !== 'notice';
+  if (isAsked && isOpen(order.state))
+    return { rule: null, order: { checkedAt: now, ...planAfter(order, cause, now) }, raise };
+  return { rule: null, order: isAsked ? { checkedAt: now } : soon(order, now), raise };
 }
 
 /** The amount is checked first: late money of another amount is a mismatch. */

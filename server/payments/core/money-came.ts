@@ -134,6 +134,14 @@ export function againPaid({ order, outcome, now }: Paid): Change {
   return { rule: null, order: { checkedAt: now, ...settlement }, raise };
 }
 
+/** A payment that another order has already: which of them the payer paid, a person finds out. */
+export function ofAnother(
+  owner: string,
+  { channelNo, amount: received, at }: Pick<Said<'paid'>, 'channelNo' | 'amount' | 'at'>,
+): Raised {
+  return { kind: 'payment_of_another_order', dedupe: channelNo, received, detail: { channelNo, at, owner } };
+}
+
 /** Fee and net are kept as the channel said them first. */
 function settlementPatch({ settlement }: Pick<Came, 'settlement'>): Partial<Pick<OrderRow, 'settlement'>> {
   if (!settlement) return {};

@@ -71,6 +71,19 @@ export function nextOrderCheck(order: Scheduled, now: Date): Date | null {
   return regular;
 }
 
+/** A claim that the channel has not confirmed is looked into after this long. */
+const SOON_SECONDS = 15;
+
+/** The channel is asked soon; what is due earlier stays, and of a payment that counts there is nothing to ask. */
+export function soon(
+  { state, nextCheckAt }: Pick<OrderRow, 'state' | 'nextCheckAt'>,
+  now: Date,
+): Pick<Partial<OrderRow>, 'nextCheckAt'> {
+  const dueAt = later(now, SOON_SECONDS);
+  const isDue = nextCheckAt !== null && nextCheckAt <= dueAt;
+  return state === 'paid' || isDue ? {} : { nextCheckAt: dueAt };
+}
+
 /** From here on the channel's own expiry is past for certain. */
 export function endOf({ expiresAt }: { expiresAt: Date }): Date {
   return later(expiresAt, EXPIRY_GRACE_SECONDS);

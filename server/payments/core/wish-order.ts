@@ -2,18 +2,15 @@ import type { OrderRow } from '../../db/entities/orders.ts';
 import type { CloseOutcome, Outcome, Returned } from '../channel.ts';
 import type { Money } from '../money.ts';
 import type { CloseReason } from '../order.ts';
-import { type Change, type Refusal, STAY } from './change.ts';
+import { type Change, type Raised, type Refusal, STAY } from './change.ts';
 import { closed } from './end-order.ts';
 import type { OrderFacts } from './facts.ts';
-import { cameAndWent, refundByClose } from './money-came.ts';
+import { cameAndWent, ofAnother, refundByClose } from './money-came.ts';
 import { isOpen, takesMoney } from './moves.ts';
 import { newRefund, type RefundIntent } from './open-refund.ts';
-import { isGone, isOrderOverdue, later, nextOrderCheck } from './plan.ts';
+import { isGone, isOrderOverdue, later, nextOrderCheck, soon } from './plan.ts';
 import { approvedAgain, claimCapture, forgetCapture, settleCapture } from './wish-capture.ts';
 import { afterReverse, claimReverse } from './wish-reverse.ts';
-
-/** An unconfirmed claim is looked into after this long. */
-const SOON_SECONDS = 15;
 
 /** A channel that says nothing about an ended order is asked again and again for this long after its end. */
 const PATIENCE_SECONDS = 4 * 86_400;
@@ -49,7 +46,7 @@ export type OrderWish =
   /** A person ends an order that should long be over, without the channel's word; money that comes later is late. */
   | { readonly wish: 'abandon' }
   /** A person takes money of another amount as the payment. */
-  | { readonly wish: 'accept'; readonly received: Money }
+  | { readonly wish: 'accept'; readonly received: Money; readonly paymentNo: string }
   /** A person gives money back that is not the order's: of another amount, or of a second payment. */
   | {
       readonly wish: 'give_back';
@@ -118,14 +115,26 @@ function beginClose(order: OrderRow, { reason }: Wish<'close'>, now: Date): Chan
 }
 
 /** The channel's confirmation ends it; everything else waits for its next question. */
-function settleClose(order: OrderRow, { outcome, reverse }: Wish<'settle_close'>, now: Date): Change {
-  if (outcome.kind === 'closed' && outcome.returned) return settleReturned(order, outcome.returned, now);
-  if (order.state !== 'closing') return STAY;
-  if (outcome.kind === 'closed' && order.captureState === null)
+function settleClose(
+  order: OrderRow,
+  { outcome, reverse }: Wish<'settle_close'>,
+  now: Date,
+  { owner }: OrderFacts,
+): Change {
+  const returned = outcome.kind === 'closed' ? outcome.returned : undefined;
+  const raise = owner && returned ? [returnedOfAnother(order, owner, returned)] : [];
+  if (returned && raise.length === 0) return settleReturned(order, returned, now);
+  if (order.state !== 'closing') return { ...STAY, raise };
+  if (outcome.kind === 'closed' && !returned && order.captureState === null)
     return closed(order, order.closeReason ?? 'merchant', now, outcome);
   const doubt = afterReverse(order, reverse, outcome.kind !== 'unknown', now);
   const nextCheckAt = nextOrderCheck(order, now);
-  return { rule: null, order: { ...doubt, checks: order.checks + 1, nextCheckAt, leasedUntil: null } };
+  return { rule: null, order: { ...doubt, checks: order.checks + 1, nextCheckAt, leasedUntil: null }, raise };
+}
+
+/** A close that gave back the payment of another order: nothing came of this one, and nothing went back. */
+function returnedOfAnother({ amount, currency }: OrderRow, owner: string, { channelNo, at }: Returned): Raised {
+  return ofAnother(owner, { channelNo: channelNo ?? '', amount: { minor: amount, currency }, at });
 }
 
 /** The close gave back a payment: one that nobody had heard of, or one that was told while the close was under way. */
@@ -177,19 +186,18 @@ function abandon(order: OrderRow, _wish: Wish<'abandon'>, now: Date): Change | R
   return closed(order, order.closeReason ?? 'admin', now);
 }
 
-/** What is due earlier stays; of a payment that counts there is nothing to ask. */
-function checkSoon({ state, nextCheckAt }: OrderRow, _wish: Wish<'check_soon'>, now: Date): Change {
-  const soon = later(now, SOON_SECONDS);
-  if (state === 'paid' || (nextCheckAt !== null && nextCheckAt <= soon)) return STAY;
-  return { rule: null, order: { nextCheckAt: soon } };
+function checkSoon(order: OrderRow, _wish: Wish<'check_soon'>, now: Date): Change {
+  const patch = soon(order, now);
+  return patch.nextCheckAt ? { rule: null, order: patch } : STAY;
 }
 
 function accept(
   order: OrderRow,
   { received }: Wish<'accept'>,
   now: Date,
-  { sibling, readmitted }: OrderFacts,
+  { owner, sibling, readmitted }: OrderFacts,
 ): Change | Refusal {
+  if (owner) return refusedAsAnothers(owner);
   if (received.currency !== order.currency)
     return refused('invalid_action', 'A payment in another currency can only be refunded.');
   if (order.state === 'paid' || order.paid > 0n)
@@ -205,7 +213,8 @@ function accept(
   };
 }
 
-function giveBack(order: OrderRow, asked: Wish<'give_back'>, now: Date): Change {
+function giveBack(order: OrderRow, asked: Wish<'give_back'>, now: Date, { owner }: OrderFacts): Change | Refusal {
+  if (owner) return refusedAsAnothers(owner);
   const { received, paymentNo, reason, refundNo, actor } = asked;
   const intent: RefundIntent = {
     refundNo,
@@ -223,6 +232,14 @@ function giveBack(order: OrderRow, asked: Wish<'give_back'>, now: Date): Change 
   };
   const asksAgain = isOpen(order.state) ? { order: { nextCheckAt: now } } : {};
   return { rule: null, ...asksAgain, open: newRefund(order, intent, now) };
+}
+
+/** It would be taken, or given back, twice. */
+function refusedAsAnothers(owner: string): Refusal {
+  return refused(
+    'invalid_action',
+    `The payment is that of the order ${owner}; the exception can only be acknowledged.`,
+  );
 }
 
 function refused(code: 'invalid_action' | 'order_already_paid', message: string): Refusal {

@@ -59,6 +59,14 @@ function blocked(scene: Scene): Situation | undefined {
       reason: `The channel received ${received(mismatch, order)}, but the order amount is ${money(order.amount, order.currency, order)}. A payment of a different amount never settles an order.`,
       fix: `payctl exception resolve ${mismatch.id} --action refund --reason …`,
     };
+  const anothers = order.paid === 0n ? openOf(scene, 'payment_of_another_order') : undefined;
+  if (anothers)
+    return {
+      code: 'payment_of_another_order',
+      reason: `The channel reports the payment ${anothers.dedupe}, which the order ${String(anothers.detail?.['owner'])} has already. One payment settles one order.`,
+      next: 'the channel is queried again',
+      fix: `payctl exception resolve ${anothers.id} --action acknowledge --reason …`,
+    };
   const unexplained = openOf(scene, 'refund_unexplained');
   if (unexplained)
     return {

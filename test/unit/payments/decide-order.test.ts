@@ -10,9 +10,11 @@ import type { OrderWish } from '../../../server/payments/core/wish-order.ts';
 import { CLOSE_OUTCOMES, OUTCOMES, orders, WISHES } from '../../support/core-orders.ts';
 import { at, frozen, NOW, orderRow } from '../../support/core-rows.ts';
 
-const FACTS: readonly OrderFacts[] = [true, false].flatMap((sibling) =>
-  (['new', 'open', 'ended'] as const).flatMap((mismatch) =>
-    [true, false].map((readmitted) => ({ sibling, mismatch, readmitted })),
+const FACTS: readonly OrderFacts[] = [null, 'P-OTHER'].flatMap((owner) =>
+  [true, false].flatMap((sibling) =>
+    (['new', 'open', 'ended'] as const).flatMap((mismatch) =>
+      [true, false].map((readmitted) => ({ owner, sibling, mismatch, readmitted })),
+    ),
   ),
 );
 
@@ -66,7 +68,10 @@ test('every state × outcome × fact: a listed move, sums that agree, and nothin
         for (const facts of factsFor(order, heard)) {
           count++;
           const change = decideOrder(frozen(order), facts, frozen(heard), NOW);
-          for (const fault of [...faultsOf(order, change, facts), ...faultsOfHearing(order, outcome, change)])
+          for (const fault of [
+            ...faultsOf(order, change, facts),
+            ...(facts.owner ? faultsOfAnothers(order, heard, change) : faultsOfHearing(order, outcome, change)),
+          ])
             faults.set(fault, `${order.state} × ${name} × ${heard.cause} × ${JSON.stringify(facts)}`);
         }
   t.deepEqual([...faults], []);
@@ -79,7 +84,21 @@ function heardAs(outcome: Outcome): Heard[] {
   return [
     { outcome, cause: 'place', firstWord: true },
     ...['place', 'query', 'check'].map((cause) => ({ outcome, cause })),
+    ...(outcome.kind === 'paid' ? [{ outcome, cause: 'notice' }] : []),
   ];
+}
+
+/** What another order has is listed, pays nothing, gives nothing back, and the channel of an order that may still be paid is asked. */
+function* faultsOfAnothers(order: OrderRow, { cause }: Pick<Heard, 'cause'>, change: Change): Generator<string> {
+  const after = { ...order, ...change.order } as OrderRow;
+  const { state, paid, channelTradeNo } = after;
+  if (state !== order.state || paid !== order.paid || channelTradeNo !== order.channelTradeNo || change.open)
+    yield 'the payment of another order moves this one';
+  const listed = change.raise?.filter(({ kind }) => kind === 'payment_of_another_order') ?? [];
+  if (listed.length !== 1 || listed[0]?.blocksRefunds) yield 'the payment of another order is not listed once';
+  if (isOpen(state) && after.nextCheckAt === null) yield 'an order that is listed is not asked about';
+  const isSoon = after.nextCheckAt !== null && after.nextCheckAt <= at(15);
+  if (cause === 'notice' && state !== 'paid' && !isSoon) yield 'a claim is not looked into soon';
 }
 
 function* faultsOfHearing(order: OrderRow, outcome: Outcome, change: Change): Generator<string> {
@@ -125,7 +144,12 @@ test('every state × wish × fact: a listed move or a refusal, sums that agree, 
         const decided = decideOrder(frozen(order), facts, frozen(wish), NOW);
         if ('refuse' in decided) refused.add(`${wish.wish}: ${decided.refuse.code}`);
         else
-          for (const fault of [...faultsOf(order, decided, facts), ...faultsOfWish(order, wish, decided)])
+          for (const fault of [
+            ...faultsOf(order, decided, facts),
+            ...(facts.owner
+              ? faultsOfAnothers(order, { cause: wish.wish }, decided)
+              : faultsOfWish(order, wish, decided)),
+          ])
             faults.set(fault, `${order.state} × ${JSON.stringify(wish, (_name, value: unknown) => String(value))}`);
       }
   t.deepEqual([...faults], []);
@@ -133,6 +157,7 @@ test('every state × wish × fact: a listed move or a refusal, sums that agree, 
     'abandon: invalid_action',
     'accept: invalid_action',
     'accept: order_already_paid',
+    'give_back: invalid_action',
   ]);
   t.true(count > 50_000);
   t.log(`${count} combinations of order, wish and facts`);
