@@ -61,8 +61,10 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     if (order.payWay !== 'alipay' || said.resourceId !== skill.resource) throw invalid('is of another resource');
     checkpoint('agent.verified');
     const { channelNo, amount, at } = said;
-    await payments.settleProven(order, { kind: 'paid', channelNo, amount, at, payer: undefined });
+    const settled = await payments.settleProven(order, { kind: 'paid', channelNo, amount, at, payer: undefined });
     checkpoint('agent.settled');
+    // Another order has it.
+    if (settled.paid === 0n && settled.channelTradeNo !== channelNo) throw invalid('is of another payment');
     return noteProof(order.orderNo, tradeNo);
   }
 

@@ -168,6 +168,32 @@ test('a silent Alipay loses nothing; an inactive proof and a wrong amount give n
   t.is(listed?.orderNo, offer.body.data.outTradeNo);
 });
 
+test('the proof of a payment that another order has gives no content, and the claim is listed', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  await takeAgents(service);
+  await addSkill(service);
+  await silent(service);
+  const [offer, other] = [await callSkill(shop, asked), await callSkill(shop, asked)];
+  const [orderNo, owner] = [offer.body.data.outTradeNo, other.body.data.outTradeNo];
+  t.is((await prove(shop, await payBill(service, other))).status, 200);
+  const proof = await payBill(service, offer);
+  const { trade_no: channelTradeNo } = JSON.parse(Buffer.from(proof, 'base64').toString()).protocol;
+  await service.app.store.autocommit((tx) => tx.orders.update({ orderNo: owner }, { channelTradeNo }));
+  for (let round = 0; round < 2; round += 1) {
+    const answer = await prove(shop, proof);
+    t.deepEqual([answer.status, answer.body.code], [400, 'proof_invalid'], JSON.stringify(answer.body));
+  }
+  const listed = await service.app.store.read((tx) => tx.exceptions.list({ orderNo }));
+  t.deepEqual(
+    listed.map(({ kind, dedupe, detail }) => [kind, dedupe, detail?.['owner']]),
+    [['payment_of_another_order', channelTradeNo, owner]],
+  );
+  const order = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
+  t.like(order, { state: 'pending', paid: 0n, channelTradeNo: null });
+  t.is((await rowOf(service, orderNo))?.agentTradeNo, null);
+});
+
 test('a payment whose proof never comes is learned as ever', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
