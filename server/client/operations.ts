@@ -1973,7 +1973,7 @@ export interface SkillPrice {
     /** How many coins a call costs. */
     amount: number;
   } | null;
-  /** Whether a call can be refunded although its content was delivered. */
+  /** Whether the application that called may refund a call whose content it has; then it has the content for nothing. */
   refundAfterFulfilment: boolean;
 }
 

@@ -32,8 +32,10 @@ export const skillpayCodes = {
   },
   order_refunded: {
     title: 'Order refunded',
-    meaning: 'The order was refunded in full, so its content is no longer delivered.',
-    remedy: 'Call the resource without X-Out-Trade-No for a new offer.',
+    meaning:
+      'The payment went back or is on its way back: all of it, or before delivery a part that the application took back or that was lost to a dispute. The content is no longer delivered.',
+    remedy:
+      'Call the resource without X-Out-Trade-No for a new offer. What is left of the payment can be refunded. If the refund fails, the same call returns the content.',
   },
   proof_unverified: {
     title: 'Proof not verified',

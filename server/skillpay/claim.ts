@@ -40,6 +40,24 @@ export function isRefunded({ order }: SkillPair): boolean {
   return order.paid > 0n && order.refunded + order.refunding >= order.paid;
 }
 
+/** States of a refund whose money is back, or may still go back. */
+const ALIVE = ['pending', 'processing', 'succeeded', 'abnormal'] as const;
+
+/**
+ * Whether content that was not delivered never will be: all the money is back or on its way, or a part of it went back because the
+ * application asked, or because its payer won a dispute. What the operator gives back (as administrator, in the channel's portal)
+ * takes nothing away, and a refund that failed gives the claim back.
+ */
+export async function isForfeited(tx: ReadTx, pair: SkillPair): Promise<boolean> {
+  const { order, skill } = pair;
+  if (isRefunded(pair)) return true;
+  if (skill.fulfilment === 'done' || order.refunded + order.refunding === 0n) return false;
+  const { orderNo } = order;
+  if ((await tx.refunds.count({ orderNo, origin: 'merchant', surplus: false, state: ALIVE })) > 0) return true;
+  const lost = await tx.disputes.list({ orderNo, state: 'lost' });
+  return lost.some(({ amountLost }) => amountLost > 0n);
+}
+
 /** A claim of the work whose maker may still be at it. */
 export function isLive(skill: Pick<SkillOrderRow, 'fulfilment' | 'leasedUntil'>, now: Date): boolean {
   return skill.fulfilment === 'running' && skill.leasedUntil !== null && skill.leasedUntil > now;
@@ -57,7 +75,7 @@ export async function claimWork(
   return store.transaction(async (tx) => {
     const pair = await lockPair(tx, orderNo);
     const at = now();
-    const obstacle = obstacleOf(pair, at, due);
+    const obstacle = obstacleOf(pair, await isForfeited(tx, pair), at, due);
     if (obstacle) return obstacle;
     const patch = claimPatch(pair.skill, at);
     await tx.skillOrders.update({ orderNo }, patch);
@@ -65,10 +83,10 @@ export async function claimWork(
   });
 }
 
-function obstacleOf(pair: SkillPair, now: Date, due: boolean): Claimed | undefined {
+function obstacleOf(pair: SkillPair, forfeited: boolean, now: Date, due: boolean): Claimed | undefined {
   const { order, skill } = pair;
   if (skill.fulfilment === 'failed') return { kind: 'failed', pair };
-  if (isRefunded(pair)) return { kind: 'refunded', pair };
+  if (forfeited) return { kind: 'refunded', pair };
   if (order.state !== 'paid') return { kind: 'unpaid', pair };
   if (skill.fulfilment === 'done') return { kind: 'done', pair };
   const obstacle = obstacleTo(skill, now, due);

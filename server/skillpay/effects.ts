@@ -14,7 +14,8 @@ interface EffectPorts {
 
 /**
  * What pay-per-call does when its orders move. `refundReserved` runs in R1's commit under the order's lock, on every way to
- * a refund: no refund while the work is being done; when the product says so, the consumer gets none after it and all or nothing before.
+ * a refund: no refund while the work is being done; unless the product allows it, the consumer gets none after it and all or nothing
+ * before. What a refund before delivery means for the content is said in `claim.ts` (`isForfeited`).
  */
 export function skillEffects({ now, raise }: EffectPorts): Effects {
   return {
@@ -43,7 +44,11 @@ export function skillEffects({ now, raise }: EffectPorts): Effects {
       await tx.exceptions.update({ orderNo, kind: ['unclaimed', 'fulfilment_failed'], state: 'open' }, resolved);
       await tx.skillOrders.update({ orderNo, fulfilment: 'none' }, { nextAttemptAt: null });
     },
-    refundFailed: async () => {},
+    async refundFailed(tx, { orderNo }) {
+      // The work that rested while its money was on the way back is owed again.
+      const rested = { orderNo, fulfilment: 'none', nextAttemptAt: null } as const;
+      await tx.skillOrders.update(rested, { nextAttemptAt: later(now(), PATIENCE_SECONDS) });
+    },
   };
 
   /** A refund that had failed happens after all, and because it had failed its content was delivered. */

@@ -1,7 +1,16 @@
 import { claimDueRefund } from '../db/queries/due.ts';
 import type { Tx } from '../db/store.ts';
 import { later } from '../payments/core/plan.ts';
-import { claimWork, isLive, isRefunded, lockPair, MAX_ATTEMPTS, nextAttempt, type Claimed } from './claim.ts';
+import {
+  claimWork,
+  isForfeited,
+  isLive,
+  isRefunded,
+  lockPair,
+  MAX_ATTEMPTS,
+  nextAttempt,
+  type Claimed,
+} from './claim.ts';
 import { asFailure, HandlerFailed, runHandler, type Content } from './handlers.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 
@@ -65,7 +74,7 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
     const pair = await lockPair(tx, orderNo);
     const { order, skill } = pair;
     if (skill.fencing !== fencing || skill.fulfilment !== 'running') return;
-    if (isRefunded(pair)) {
+    if (await isForfeited(tx, pair)) {
       await tx.skillOrders.update({ orderNo }, { fulfilment: 'none', leasedUntil: null, nextAttemptAt: null });
       return;
     }
@@ -138,7 +147,7 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
       const { skill, order } = pair;
       if (skill.fulfilment === 'failed' && skill.refundNo === null) return giveBack(tx, pair);
       const isOver = skill.fulfilment === 'done' || skill.fulfilment === 'failed' || isLive(skill, now());
-      if (isOver || order.state !== 'paid' || isRefunded(pair)) return undefined;
+      if (isOver || order.state !== 'paid' || (await isForfeited(tx, pair))) return undefined;
       const code = skill.failureCode ?? 'broken_off';
       const message = skill.failureMessage ?? 'Fulfilment was interrupted repeatedly.';
       return failForGood(tx, pair, new HandlerFailed(code, message, { transient: false }));

@@ -1,4 +1,4 @@
-import { isOverdue, isRefunded, MAX_ATTEMPTS, readPair } from './claim.ts';
+import { isForfeited, isOverdue, isRefunded, MAX_ATTEMPTS, readPair } from './claim.ts';
 import type { Fulfilment } from './fulfil.ts';
 import type { SkillPorts } from './ports.ts';
 
@@ -8,12 +8,15 @@ import type { SkillPorts } from './ports.ts';
  */
 export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilment: Fulfilment) {
   return async (orderNo: string): Promise<void> => {
-    const pair = await store.read((tx) => readPair(tx, orderNo));
+    const { pair, forfeited } = await store.read(async (tx) => {
+      const found = await readPair(tx, orderNo);
+      return { pair: found, forfeited: await isForfeited(tx, found) };
+    });
     const { order, skill } = pair;
     if (skill.fulfilment === 'failed' && skill.refundNo === null && !isRefunded(pair))
       return fulfilment.giveUp(orderNo);
     const isOver = skill.fulfilment === 'done' || skill.fulfilment === 'failed';
-    if (isOver || order.state !== 'paid' || isRefunded(pair)) return rest(orderNo);
+    if (isOver || order.state !== 'paid' || forfeited) return rest(orderNo);
     if (skill.attempts === 0) return unclaimed(orderNo);
     if (skill.attempts >= MAX_ATTEMPTS || isOverdue(skill, now())) return fulfilment.giveUp(orderNo);
     const { work } = await fulfilment.begin(orderNo, { due: true });

@@ -142,3 +142,35 @@ for (const crashAt of ['coins.paid', 'coins.worked', 'coins.kept'])
     t.is(balances.get('u1'), 0n);
     t.true(executions >= 1 && executions <= 2);
   });
+
+test.serial('work that outlives its claim keeps nothing of a call whose coins went back meanwhile', async (t) => {
+  for (const status of [200, 404]) {
+    const arrived = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    const url = await serve(t, (_, response) => {
+      arrived.resolve();
+      void released.promise.then(() => response.writeHead(status).end('late'));
+    });
+    const service = await startService(t, { env });
+    const shop = await service.merchant();
+    await addSkill(service, { coinPrice, resource: { handler: 'http', url } });
+    await giveCoins(service, 'bean', 'u1', 3);
+    const call = callAt(service.url, shop, 'u1', 'k');
+    await arrived.promise;
+    const [row] = await service.app.store.read((tx) => tx.coinCalls.list({}));
+    const { orderNo: outTradeNo } = row!;
+    const refund = () => shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo });
+    t.is((await refund()).body.code, 'fulfilment_in_progress');
+    service.clock.advance(31);
+    t.is((await refund()).body.data.status, 'refunded');
+    released.resolve();
+    t.is((await call).body.code, 'order_refunded');
+    await service.app.skillpay.idle();
+    t.is((await callSkill(shop, undefined, outTradeNo)).body.code, 'order_refunded');
+    const kept = await service.app.store.read((tx) => tx.coinCalls.find({ orderNo: outTradeNo }));
+    t.like(kept, { fulfilment: 'none', content: null, fulfilledAt: null });
+    const events = await service.app.store.read((tx) => tx.events.count({ type: 'skillpay.fulfilled' }));
+    t.is(events, 0);
+    t.like(await audit(service), { calls: 1, debits: 1, back: 1 });
+  }
+});

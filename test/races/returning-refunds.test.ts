@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
+import { disputed } from '../support/disputes.ts';
 import { payOrder } from '../support/orders.ts';
 import { startService, until, type Merchant, type Service } from '../support/service.ts';
 import { addSkill, paidSkill, redeemAt } from '../support/skillpay.ts';
@@ -72,19 +73,58 @@ test('a refund that WeChat Pay pays out to the merchant ends as made elsewhere, 
   await assertBooksBalance(t, service);
 });
 
-test('content that was given because a refund had failed, and money that goes back after all, are listed', async (t) => {
+for (const [what, settings, amount] of [
+  ['a refund', { refundAfterFulfilment: false }, 0.5],
+  ['the refund of a part', { refundAfterFulfilment: true }, 0.4],
+] as const)
+  test(`content that was given because ${what} had failed, and money that goes back after all, are listed`, async (t) => {
+    const on = await stage(t);
+    const { service, shop } = on;
+    await addSkill(service, settings);
+    const orderNo = await paidSkill(service, shop, { resource: 'weather', payWay: 'wechat' });
+    const refundNo = await refund(on, orderNo, amount, 'success-after-failed');
+    await until('failed', async () => (await stateOf(service, refundNo)) === 'failed');
+    const answer = await redeemAt(service.url, shop, orderNo);
+    t.is(answer.status, 200, JSON.stringify(answer.body));
+    await service.sim('/sim/refund-state', { orderNo, refundNo, state: 'succeeded' });
+    await until('succeeded', async () => (await stateOf(service, refundNo)) === 'succeeded');
+    const [listed, ...others] = await open(service, orderNo);
+    t.deepEqual(others, []);
+    t.like(listed, { kind: 'refund_after_delivery', refundNo });
+    await assertBooksBalance(t, service);
+  });
+
+test('a refund that had failed and happens after all takes the claim to the content away again', async (t) => {
   const on = await stage(t);
   const { service, shop } = on;
-  await addSkill(service, { refundAfterFulfilment: false });
+  await addSkill(service, { refundAfterFulfilment: true });
   const orderNo = await paidSkill(service, shop, { resource: 'weather', payWay: 'wechat' });
-  const refundNo = await refund(on, orderNo, 0.5, 'success-after-failed');
+  const nextAttemptAt = async () =>
+    (await service.app.store.read((tx) => tx.skillOrders.find({ orderNo })))?.nextAttemptAt;
+  // The work rests while the money is on its way back, and is owed again once it is not.
+  await service.app.store.transaction((tx) => tx.skillOrders.update({ orderNo }, { nextAttemptAt: null }));
+  const refundNo = await refund(on, orderNo, 0.4, 'success-after-failed');
   await until('failed', async () => (await stateOf(service, refundNo)) === 'failed');
-  const answer = await redeemAt(service.url, shop, orderNo);
-  t.is(answer.status, 200, JSON.stringify(answer.body));
+  t.truthy(await nextAttemptAt());
   await service.sim('/sim/refund-state', { orderNo, refundNo, state: 'succeeded' });
   await until('succeeded', async () => (await stateOf(service, refundNo)) === 'succeeded');
-  const [listed, ...others] = await open(service, orderNo);
-  t.deepEqual(others, []);
-  t.like(listed, { kind: 'refund_after_delivery', refundNo });
-  await assertBooksBalance(t, service);
+  t.is((await redeemAt(service.url, shop, orderNo)).body.code, 'order_refunded');
+  service.clock.advance(86_400);
+  await runUntilQuiet(service, 600, 60);
+  t.is(await nextAttemptAt(), null);
+  t.deepEqual(await open(service, orderNo), [], 'nobody is told of content that nobody is owed');
 });
+
+for (const lost of ['told', 'untold'] as const)
+  test(`a part that is lost to a dispute ends the claim to the content, an open dispute does not: ${lost}`, async (t) => {
+    const { service, shop } = await stage(t);
+    await addSkill(service, { currency: 'USD', priceMinor: 150n, payWays: ['paypal'] });
+    const [orderNo, delivered] = [await paidSkill(service, shop), await paidSkill(service, shop)];
+    for (const one of [orderNo, delivered]) await disputed(service, one, 'open', 'open', { amount: '1.00' });
+    t.is((await redeemAt(service.url, shop, delivered)).status, 200, 'content is often all that a payer misses');
+    for (const one of [orderNo, delivered])
+      await disputed(service, one, 'lose', 'lost', { amount: '1.00', refund: lost });
+    t.is((await redeemAt(service.url, shop, orderNo)).body.code, 'order_refunded');
+    t.is((await redeemAt(service.url, shop, delivered)).status, 200, 'what was given is given again');
+    await assertBooksBalance(t, service);
+  });

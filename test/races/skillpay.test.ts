@@ -159,25 +159,30 @@ test.serial('a result that comes after its lease is dropped when another claim c
   t.like(await rowOf(service, outTradeNo), { fencing: 2, content: 'execution 2' });
 });
 
-test.serial('a result that comes after its lease is dropped when the money went back first', async (t) => {
-  const { url, begun, letGo } = await stuckUpstream(t);
-  const service = await startService(t, { env: open });
-  const shop = await service.merchant();
-  await addSkill(service, { resource: { handler: 'http', url } });
-  const outTradeNo = await paidSkill(service, shop);
-  const slow = callSkill(shop, undefined, outTradeNo);
-  await begun;
-  t.is((await shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo })).status, 409);
-  service.clock.advance(31);
-  t.is((await shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo })).status, 200);
-  letGo();
-  t.is((await slow).status, 410);
-  await service.app.skillpay.idle();
-  t.like(await rowOf(service, outTradeNo), { fulfilment: 'none', content: null });
-  await service.app.sweep.once();
-  t.is((await callSkill(shop, undefined, outTradeNo)).status, 410);
-  await assertBooksBalance(t, service);
-});
+for (const refundAmount of [undefined, 0.1])
+  test.serial(
+    `a result that comes after its lease is dropped when ${refundAmount ?? 'all the money'} went back first`,
+    async (t) => {
+      const { url, begun, letGo } = await stuckUpstream(t);
+      const service = await startService(t, { env: open });
+      const shop = await service.merchant();
+      await addSkill(service, { resource: { handler: 'http', url } });
+      const outTradeNo = await paidSkill(service, shop);
+      const slow = callSkill(shop, undefined, outTradeNo);
+      const refund = () => shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo, refundAmount });
+      await begun;
+      t.is((await refund()).status, 409);
+      service.clock.advance(31);
+      t.is((await refund()).status, 200);
+      letGo();
+      t.is((await slow).status, 410);
+      await service.app.skillpay.idle();
+      t.like(await rowOf(service, outTradeNo), { fulfilment: 'none', content: null });
+      await service.app.sweep.once();
+      t.is((await callSkill(shop, undefined, outTradeNo)).status, 410);
+      await assertBooksBalance(t, service);
+    },
+  );
 
 test.serial('a lost 402: calls with the same key make one order, at two replicas, also after a death', async (t) => {
   const service = await startService(t, { env: open });
@@ -264,6 +269,50 @@ test.serial('G13: fulfilment against refund: never content and money back both',
   await runUntilQuiet(service, 7200);
   await assertBooksBalance(t, service);
 });
+
+test.serial(
+  'delivery against the refund of a part, where refunds after delivery are allowed: before it none is delivered',
+  async (t) => {
+    const { url } = await upstream(t, 5);
+    const service = await startService(t, { env: open });
+    const twin = await startService(t, { env: open, url: service.databaseUrl, simulator: service.simulator });
+    const shop = await service.merchant();
+    await addSkill(service, { resource: { handler: 'http', url } });
+    await addSkill(service, { code: 'still' });
+    const races = count(200, 30);
+    const seen = { refundFirst: 0, contentFirst: 0, refused: 0 };
+    const numbers = await inParallel(races, 4, (index) =>
+      paidSkill(service, shop, { resource: index % 2 ? 'weather' : 'still', payWay: index % 3 ? 'wechat' : 'alipay' }),
+    );
+    await inParallel(races, 3, async (index) => {
+      const outTradeNo = numbers[index]!;
+      const redeem = () => redeemAt(index % 2 ? service.url : twin.url, shop, outTradeNo);
+      const refund = () => shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo, refundAmount: 0.49 });
+      const start = new Promise((resolve) => setTimeout(resolve, (index % 8) * 2));
+      const both =
+        index % 4 === 0 ? [refund(), start.then(redeem), redeem()] : [redeem(), start.then(refund), redeem()];
+      const answers = await Promise.all(both);
+      const back = answers.some(({ status, body }) => status === 200 && body.data.refundNo !== undefined);
+      const row = await rowOf(service, outTradeNo);
+      const [made] = await service.app.store.read((tx) => tx.refunds.list({ orderNo: outTradeNo }));
+      t.is(back, made !== undefined);
+      const last = await untilAnswered(redeem);
+      if (!made) seen.refused += 1;
+      else if (row?.fulfilment === 'done') {
+        t.true(made.createdAt >= row.fulfilledAt!, `${outTradeNo}: delivered although a part went back before`);
+        seen.contentFirst += 1;
+      } else {
+        t.is(last.body.code, 'order_refunded', outTradeNo);
+        t.like(await rowOf(service, outTradeNo), { fulfilment: 'none', content: null });
+        seen.refundFirst += 1;
+      }
+    });
+    t.log(`${races} races: ${JSON.stringify(seen)}`);
+    t.true(seen.refundFirst > 0 && seen.contentFirst + seen.refused > 0);
+    await runUntilQuiet(service, 7200);
+    await assertBooksBalance(t, service);
+  },
+);
 
 test.serial('payments that meet the repeat and the expiry: paid means content, closed means none', async (t) => {
   const service = await startService(t, { env: open });

@@ -2,9 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { ledger, lockAccount } from '../../server/catalog/ledger.ts';
 import type { Service } from './service.ts';
 
-/** Gives coins to a payer of the project `default`; the coin is made when there is none. */
-export async function giveCoins(service: Service, coin: string, userId: string, amount: number): Promise<void> {
-  const project = 'default';
+/** Gives coins to a payer; the coin is made when there is none. */
+export async function giveCoins(
+  service: Service,
+  coin: string,
+  userId: string,
+  amount: number,
+  project = 'default',
+): Promise<void> {
   const at = service.clock.now();
   const { credit } = ledger({ now: service.clock.now, recordEvent: async () => undefined });
   await service.app.store.transaction(async (tx) => {

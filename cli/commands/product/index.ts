@@ -70,7 +70,7 @@ export const product: Resource = {
     {
       name: 'refundAfterFulfilment',
       value: 'true|false',
-      help: 'for skills: allow refunds after delivery',
+      help: 'for skills: callers may refund what they have (default false)',
       read: truth,
     },
   ],

@@ -30,8 +30,8 @@ export const skillpayWords = {
   },
   order_refunded: {
     title: '订单已退款',
-    meaning: '该订单已全额退款，不再交付内容。',
-    remedy: '不带 X-Out-Trade-No 重新调用资源，获取新的报价。',
+    meaning: '款项已退回或正在退回：全部款项，或交付前由应用退回、因争议败诉退回的部分款项。内容不再交付。',
+    remedy: '不带 X-Out-Trade-No 重新调用资源，获取新的报价。剩余款项可以退款。如果退款失败，原样重试即可取得内容。',
   },
   proof_unverified: {
     title: '付款凭证未核实',

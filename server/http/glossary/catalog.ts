@@ -62,7 +62,10 @@ export const catalogWords: Glossary = {
   'resource.content': ['The content itself.', { forecast: 'sunny' }],
   'resource.url': ['Address that makes the content.', 'https://handler.example/weather'],
   project: ['Code of the project.', 'default'],
-  refundAfterFulfilment: ['Whether a call can be refunded although its content was delivered.', false],
+  refundAfterFulfilment: [
+    'Whether the application that called may refund a call whose content it has; then it has the content for nothing.',
+    false,
+  ],
   remark: ['Note for administrators; null = none.', null],
   revenue: ['Paid minus refunded, in major units.', 25],
   revenueMinor: ['Paid minus refunded, in minor units.', 2500],

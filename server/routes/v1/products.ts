@@ -163,5 +163,5 @@ const nothing = {
   coinPrice: null,
   resource: null,
   offerTtlSeconds: null,
-  refundAfterFulfilment: true,
+  refundAfterFulfilment: false,
 };

@@ -100,8 +100,9 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    *     operationId: refundCall
    *     summary: Refund a pay-per-call order
    *     description: >
-   *       Without `refundAmount`, the full remaining amount. 409 while the order is being fulfilled; after a full refund the content is no
-   *       longer delivered.
+   *       Without `refundAmount`, the full remaining amount. 409 while the order is being fulfilled, and after delivery unless
+   *       the resource has `refundAfterFulfilment`. A refund before delivery, of a part, too, ends the claim to the content; if the refund
+   *       fails, the claim is back. After a full refund delivered content is no longer returned either.
    *     requestBody:
    *       content:
    *         application/json:

@@ -48,7 +48,12 @@ const optional = {
     .describe('For skills: what a call costs when its payer (`userId`) has the coins.'),
   resource: Resource.nullable().optional(),
   offerTtlSeconds: z.int().min(60).max(86_400).nullable().optional(),
-  refundAfterFulfilment: z.boolean().optional(),
+  refundAfterFulfilment: z
+    .boolean()
+    .optional()
+    .describe(
+      'For skills, false if omitted. True lets the application that called refund what was delivered: it keeps the content and gets the money or coins back, as often as it likes.',
+    ),
 };
 
 /** A new product. */

@@ -1,4 +1,5 @@
 import type { CoinCallRow } from '../../db/entities/coin-calls.ts';
+import type { Tx } from '../../db/store.ts';
 import { claimKey, digest, type KeyClaim } from '../../payments/idempotency.ts';
 import { newNumber } from '../../payments/numbers.ts';
 import { coinAnswer, coinsBackAnswer, type Redeemed } from '../answers.ts';
@@ -77,18 +78,24 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
       if (isPart) throw new CoinsWhole();
       return store.transaction(async (tx) => {
         const row = await lockCall(tx, orderNo);
-        const at = row.refundedAt ?? now();
-        if (!row.refundedAt) {
-          if (isLive(row, now())) throw new FulfilmentInProgress(orderNo, 2);
-          if (row.fulfilment === 'done' && !row.refundAfterFulfilment) throw new RefundAfterFulfilment(orderNo);
-          await ports.charges.giveBack(tx, { ...row, memo: row.subject });
-          await tx.coinCalls.update({ orderNo }, { refundedAt: at, nextAttemptAt: null, leasedUntil: null });
-        }
+        const after = row.refundedAt ? row : await giveBack(tx, row);
         if (claim) await claimKey(tx, claim, orderNo, now());
-        return viewCoinCall({ ...row, refundedAt: at });
+        return viewCoinCall(after);
       });
     },
   };
+
+  /** Work that may still be under way keeps nothing any more: its claim is over. */
+  async function giveBack(tx: Tx, row: CoinCallRow): Promise<CoinCallRow> {
+    const { orderNo, fulfilment, fencing } = row;
+    if (isLive(row, now())) throw new FulfilmentInProgress(orderNo, 2);
+    if (fulfilment === 'done' && !row.refundAfterFulfilment) throw new RefundAfterFulfilment(orderNo);
+    await ports.charges.giveBack(tx, { ...row, memo: row.subject });
+    const ended = fulfilment === 'running' ? ({ fulfilment: 'none', fencing: fencing + 1 } as const) : {};
+    const patch = { refundedAt: now(), nextAttemptAt: null, leasedUntil: null, ...ended };
+    await tx.coinCalls.update({ orderNo }, patch);
+    return { ...row, ...patch };
+  }
 
   /** The stored result is the answer of all; work that nobody does is begun. */
   async function deliver(orderNo: string, { mine }: { mine: boolean }): Promise<Redeemed> {

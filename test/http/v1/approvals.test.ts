@@ -1,9 +1,10 @@
 import test from 'ava';
 import { randomUUID } from 'node:crypto';
 import { as, type Call, serviceOfFile } from '../../support/file-service.ts';
-import { openMarket } from '../../support/market.ts';
+import { openMarket, openOwnMarket } from '../../support/market.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
 import { request, until } from '../../support/service.ts';
+import { addSkill, callSkill, paidSkill } from '../../support/skillpay.ts';
 
 const file = await serviceOfFile(import.meta.filename, { env: { PAY_APPROVAL_REFUND_ABOVE: '5' } });
 coverRoutes(test, file);
@@ -147,3 +148,18 @@ test.serial('a blocked order keeps its refund waiting; pages go on', async (t) =
   t.is(await stateOf(refundNo), 'waiting_for_approval');
   t.is((await admin('GET', `${base}?project=nowhere`)).body.data.length, 0);
 });
+
+test.serial(
+  'content is not delivered while a part of its payment waits for approval, and is when that is rejected',
+  async (t) => {
+    const { project, shop } = await openOwnMarket(file);
+    await addSkill(service, { project, priceMinor: 1000n, payWays: ['wechat'] });
+    const outTradeNo = await paidSkill(service, shop);
+    const asked = await shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo, refundAmount: 9.99 });
+    t.is(asked.body.data.status, 'waiting_for_approval', JSON.stringify(asked.body));
+    refused(t, await callSkill(shop, undefined, outTradeNo), 410, 'order_refunded');
+    const reject = `${base}/${asked.body.data.refundNo}/reject`;
+    t.is((await second('POST', reject, { reason: 'Not agreed' })).status, 200);
+    t.is((await callSkill(shop, undefined, outTradeNo)).status, 200);
+  },
+);

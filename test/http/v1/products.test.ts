@@ -2,6 +2,8 @@ import test from 'ava';
 import { accepted, catalogApp, notText, spoiled } from '../../support/catalog-app.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
 import { openOwnMarket } from '../../support/market.ts';
+import { giveCoins } from '../../support/coins.ts';
+import { callSkill, paidSkill } from '../../support/skillpay.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
 
 const file = await serviceOfFile(import.meta.filename);
@@ -140,6 +142,47 @@ test.serial('members that do not fit together are 400 and named', async (t) => {
   await admin('POST', P, tea);
   t.is((await admin('PUT', `${P}/tea`, { currency: 'USD' })).status, 400);
   t.is((await admin('PUT', `${P}/tea`, { price: 0 })).status, 400);
+});
+
+test.serial('what was delivered is not refunded, unless the product says so', async (t) => {
+  const market = await openOwnMarket(file);
+  const weather = { ...skill, payWays: ['wechat'], resource: { handler: 'static', content: 'blue' } };
+  const make = (more: object) => admin('POST', `${P}?project=${market.project}`, { ...weather, ...more });
+  t.false((await make({})).body.data.refundAfterFulfilment);
+  t.true((await make({ code: 'trusted', refundAfterFulfilment: true })).body.data.refundAfterFulfilment);
+  const caller = await file.shop({ project: market.project, scopes: ['skillpay:call'] });
+  const bought = async (resource: string) => {
+    const outTradeNo = await paidSkill(file.service, caller, { resource });
+    return {
+      outTradeNo,
+      refund: (more = {}) => caller.call('POST', '/api/v2/skillpay/refund', { outTradeNo, ...more }),
+    };
+  };
+  const { outTradeNo, refund } = await bought('weather');
+  refused(t, await refund({ refundAmount: 0.99 }), 409, 'partial_refund_before_delivery');
+  t.is((await callSkill(caller, undefined, outTradeNo)).status, 200);
+  refused(t, await refund(), 409, 'refund_after_fulfilment');
+  const trusted = await bought('trusted');
+  t.is((await callSkill(caller, undefined, trusted.outTradeNo)).status, 200);
+  t.is((await trusted.refund()).status, 200, 'the price of the switch');
+});
+
+test.serial('coins of a delivered call come back only where the product says so', async (t) => {
+  const market = await openOwnMarket(file);
+  await giveCoins(file.service, 'bean', 'u1', 7, market.project);
+  const weather = {
+    ...skill,
+    resource: { handler: 'static', content: 'blue' },
+    coinPrice: { code: 'bean', amount: 7 },
+  };
+  t.is((await admin('POST', `${P}?project=${market.project}`, weather)).status, 201);
+  const { outTradeNo } = (await callSkill(market.shop, { resource: 'weather', userId: 'u1' })).body.data;
+  refused(t, await market.shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo }), 409, 'refund_after_fulfilment');
+  t.is(
+    (await callSkill(market.shop, { resource: 'weather', userId: 'u1' })).status,
+    402,
+    'seven coins are one content',
+  );
 });
 
 test.serial('bad bodies are 400 and leave nothing', async (t) => {

@@ -389,3 +389,53 @@ test.serial(
     refused(t, await callSkill(market.shop, undefined, outTradeNo), 410, 'order_refunded');
   },
 );
+
+for (const path of ['/api/v2/skillpay/refund', '/api/v2/payment/refund'])
+  test.serial(
+    `a part that the application takes back before delivery ends the claim to the content: ${path}`,
+    async (t) => {
+      const market = await sells({ refundAfterFulfilment: true });
+      const outTradeNo = await paidSkill(service, market.shop);
+      const number = path.includes('skillpay') ? { outTradeNo } : { orderNo: outTradeNo };
+      t.is((await market.shop.call('POST', path, { ...number, refundAmount: 0.49 })).status, 200);
+      refused(t, await callSkill(market.shop, undefined, outTradeNo), 410, 'order_refunded');
+      const seen = await market.shop.call('GET', `/api/v2/skillpay/query/${outTradeNo}`);
+      t.like(seen.body.data, { fulfilment: 'none', fulfilledAt: null });
+      t.is((await refund(market, { outTradeNo })).status, 200, 'the rest goes back as well');
+      refused(t, await callSkill(market.shop, undefined, outTradeNo), 410, 'order_refunded');
+    },
+  );
+
+test.serial(
+  'a part that the operator gives back before delivery, here or in the portal, takes no content away',
+  async (t) => {
+    const market = await sells({ refundAfterFulfilment: true });
+    const here = await paidSkill(service, market.shop);
+    t.is((await admin('POST', '/api/v1/console/payment/refund', { orderNo: here, refundAmount: 0.1 })).status, 200);
+    t.is((await callSkill(market.shop, undefined, here)).status, 200);
+    const portal = await paidSkill(service, market.shop);
+    await service.sim('/sim/refund-elsewhere', { orderNo: portal, amount: '0.10' });
+    await learned(portal, 10n);
+    t.is((await callSkill(market.shop, undefined, portal)).status, 200);
+    const whole = await paidSkill(service, market.shop);
+    await service.sim('/sim/refund-elsewhere', { orderNo: whole, amount: '0.50' });
+    await learned(whole, 50n);
+    refused(t, await callSkill(market.shop, undefined, whole), 410, 'order_refunded');
+  },
+);
+
+/** Waits until the service knows that so much of an order went back. */
+async function learned(orderNo: string, refunded: bigint): Promise<void> {
+  await until(`${orderNo} refunded`, async () => {
+    await service.app.sweep.once();
+    return (await service.app.store.read((tx) => tx.orders.find({ orderNo })))?.refunded === refunded;
+  });
+}
+
+test.serial('a part that is only on its way back ends the claim, too', async (t) => {
+  const market = await sells({ refundAfterFulfilment: true });
+  const outTradeNo = await paidSkill(service, market.shop);
+  await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: '502', orderNo: outTradeNo });
+  t.is((await refund(market, { outTradeNo, refundAmount: 0.2 })).status, 200);
+  refused(t, await callSkill(market.shop, undefined, outTradeNo), 410, 'order_refunded');
+});
